@@ -1,0 +1,51 @@
+package extract
+
+import (
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+)
+
+const redacted = "[redacted]"
+
+// Secret holds an API key. However it is formatted, logged or marshalled it
+// shows "[redacted]"; only the client reads the value.
+type Secret struct{ value string }
+
+// NewSecret wraps a key. Blanks and line ends around it are cut off, as files
+// and environment variables tend to add them.
+func NewSecret(value string) Secret { return Secret{strings.TrimSpace(value)} }
+
+// IsZero tells whether there is no key.
+func (s Secret) IsZero() bool { return s.value == "" }
+
+// String returns "[redacted]".
+func (s Secret) String() string { return redacted }
+
+// Format writes "[redacted]" for every verb, %#v and %x included.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// LogValue is "[redacted]".
+func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalText gives "[redacted]", so that no JSON or YAML can hold the key.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Redact replaces the key in text, in plain and in the encoded forms that a
+// URL may give it.
+func (s Secret) Redact(text string) string {
+	if s.value == "" || text == "" {
+		return text
+	}
+	for _, form := range s.forms() {
+		text = strings.ReplaceAll(text, form, redacted)
+	}
+	return text
+}
+
+// forms returns the spellings of the key, the longest first: an encoded form
+// may contain a plain one.
+func (s Secret) forms() []string {
+	return []string{escape(s.value), url.QueryEscape(s.value), url.PathEscape(s.value), s.value}
+}

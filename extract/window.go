@@ -1,0 +1,26 @@
+package extract
+
+import "time"
+
+// WireTime is the layout of every date on the wire: wall-clock time of the
+// account's zone, one-second resolution, no offset (specification, section 4.5).
+const WireTime = "2006-01-02 15:04:05"
+
+// Window is a half-open span [From, To) of wall-clock time in the account's
+// zone at one-second resolution. Its times carry the location UTC only as a
+// vessel: they are never instants, so a DST change can neither lose nor
+// double a result. A zero From or To is no bound.
+type Window struct {
+	From, To time.Time
+}
+
+// String formats the window as "2026-01-01 00:00:00/2026-02-01 00:00:00",
+// with ".." for a missing bound.
+func (w Window) String() string { return wireOr(w.From) + "/" + wireOr(w.To) }
+
+func wireOr(t time.Time) string {
+	if t.IsZero() {
+		return ".."
+	}
+	return t.Format(WireTime)
+}

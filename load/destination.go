@@ -1,0 +1,73 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+// Destination is a folder on disk or a prefix of a bucket. Object names are
+// relative to it, slash-separated, and never leave it.
+type Destination interface {
+	Stager
+	Store
+}
+
+// Stager writes data objects in two steps: prepare makes an object durable
+// and keeps it invisible, commit gives it its final name.
+type Stager interface {
+	// Stage begins an object. run names the run that stages it; nothing is
+	// visible under name until Commit.
+	Stage(ctx context.Context, run, name string) (Upload, error)
+	// Commit makes a prepared object visible under its final name. It never
+	// overwrites unless p.Replace is set, and committing twice is harmless.
+	Commit(ctx context.Context, p Prepared) error
+	// Abort removes a prepared object that is not to be committed. It is
+	// harmless after Commit and when called twice.
+	Abort(ctx context.Context, p Prepared) error
+}
+
+// Upload is an object being staged. Exactly one of Prepare and Abort ends it;
+// Abort after Prepare is a no-op, so it can be deferred.
+type Upload interface {
+	io.Writer
+	// Prepare makes everything durable and nothing visible.
+	Prepare(ctx context.Context) (Prepared, error)
+	// Abort drops the object.
+	Abort() error
+}
+
+// Prepared describes a staged object. It is a plain value that survives in a
+// journal, so that another process can commit or abort it after a crash.
+type Prepared struct {
+	Name    string `json:"name"`              // the final name
+	Staged  string `json:"staged"`            // where the bytes lie now: a relative path, or an upload id
+	Bytes   int64  `json:"bytes"`             // length
+	SHA256  string `json:"sha256"`            // hex, of the bytes
+	Replace bool   `json:"replace,omitempty"` // single files: the final name may exist and is replaced in one step
+}
+
+// Store keeps small objects: the manifest, _SUCCESS, dead letters.
+type Store interface {
+	// Get reads an object and its version, an opaque token for Put.
+	// A missing object is ErrNotExist.
+	Get(ctx context.Context, name string) (data []byte, version string, err error)
+	// Put writes an object whole, atomically. version is AnyVersion, or
+	// NoVersion where the object must not exist, or what Get returned;
+	// another version is ErrConflict.
+	Put(ctx context.Context, name string, data []byte, version string) error
+	// Delete removes an object; a missing one is no error.
+	Delete(ctx context.Context, name string) error
+}
+
+// Versions that Put understands besides those of Get.
+const (
+	AnyVersion = "*"
+	NoVersion  = ""
+)
+
+// Errors of a Store.
+var (
+	ErrNotExist = errors.New("no such object")
+	ErrConflict = errors.New("the object was changed by someone else")
+)

@@ -1,0 +1,79 @@
+package pipelines
+
+import (
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/schemas"
+)
+
+// Definition is a pipeline definition, checked and complete: every default is
+// filled in and every path is absolute. Wall-clock times are in the account's
+// zone with time.UTC as their vessel, as in extract.Window.
+type Definition struct {
+	File    string // where it was read from, "" for one that a command made
+	Name    string
+	Source  Source
+	Forms   []string // names or globs
+	Exclude []string // names or globs
+	State   string   // folder of budgets and spool
+	Labels  bool     // names: label
+	Extract Extract
+	Schema  *schemas.Schema // nil: inferred
+	Outputs []Output
+}
+
+// Source is the service's account that results are read from.
+type Source struct {
+	BaseURL   string
+	Account   string
+	Key       extract.Secret
+	Zone      *time.Location // the account's zone
+	AllowHTTP bool           // plain HTTP to a host that is not loopback
+	Requests  Requests
+}
+
+// Requests bounds what a run asks of the service.
+type Requests struct {
+	Concurrency int           // most requests under way at once
+	PerMinute   int           // 0: no budget
+	PerDay      int           // 0: no budget
+	Timeout     time.Duration // of one request
+	Retries     int           // of one request, after the first try
+}
+
+// Extract says which results are read and how.
+type Extract struct {
+	From, To     time.Time // half-open; zero: no lower bound; now less Settle
+	Settle       time.Duration
+	Window       extract.Step
+	Incremental  bool
+	Lookback     time.Duration
+	View         string
+	CustomLabels string
+	Search       extract.Search
+	Verify       bool
+}
+
+// Partition is how a dataset is divided into folders.
+type Partition string
+
+// The partitions of a dataset.
+const (
+	PartitionNone  Partition = "none"
+	PartitionDay   Partition = "day"
+	PartitionMonth Partition = "month"
+	PartitionYear  Partition = "year"
+)
+
+// Output is one place that the results are written to.
+type Output struct {
+	Path        string // absolute, with {form} and so on unexpanded; ends with a slash for a dataset
+	Format      string // name of a load.Format
+	Compression string // codec: "", none, gzip, zstd, snappy; around text formats, inside the others
+	Profile     string // CSV profile: strict or excel
+	Partition   Partition
+}
+
+// Dataset tells whether the output is a dataset of parts rather than one file.
+func (o Output) Dataset() bool { return len(o.Path) > 0 && o.Path[len(o.Path)-1] == '/' }
