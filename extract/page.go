@@ -67,11 +67,15 @@ type Page struct {
 	Fields   []Field   // in order of first occurrence
 	Replaced int       // characters that XML 1.0 forbids or invalid UTF-8, replaced by U+FFFD
 
-	text    []byte // the answer in UTF-8, followed by texts that had to be rewritten (entities, CDATA)
+	text    []byte // the answer in UTF-8; texts that held references or several parts are rewritten in place
+	spare   []byte // memory for text where the answer is not clean UTF-8
 	results []result
 	cells   []Cell
 	values  []span
 	interns map[string]string // ids and types seen, so that a pooled page allocates no string twice
+	layout  layout
+	scan    scanner
+	media   mediaType // of the Content-Type seen last
 }
 
 var pagePool = sync.Pool{New: func() any { return new(Page) }}
@@ -79,9 +83,16 @@ var pagePool = sync.Pool{New: func() any { return new(Page) }}
 // NewPage returns an empty page from the pool. Release gives it back.
 func NewPage() *Page { return pagePool.Get().(*Page) }
 
+// maxPooled is the size of the texts of the largest page that is kept for
+// reuse: one huge answer must not hold its memory for the rest of the run.
+const maxPooled = 16 << 20
+
 // Release empties the page and gives its memory back to the pool. No view
 // into the page may be used afterwards.
 func (p *Page) Release() {
+	if cap(p.text)+cap(p.spare) > maxPooled {
+		return
+	}
 	p.reset()
 	pagePool.Put(p)
 }

@@ -24,3 +24,5 @@ func wireOr(t time.Time) string {
 	}
 	return t.Format(WireTime)
 }
+
+const second = time.Second

@@ -20,7 +20,10 @@ type Stager interface {
 	// visible under name until Commit.
 	Stage(ctx context.Context, run, name string) (Upload, error)
 	// Commit makes a prepared object visible under its final name. It never
-	// overwrites unless p.Replace is set, and committing twice is harmless.
+	// overwrites unless p.Replace is set, and committing twice is harmless: a
+	// final object of the right length and checksum is a success, another one
+	// is ErrConflict. A prepared object that is neither staged nor final any
+	// more is ErrStagedGone.
 	Commit(ctx context.Context, p Prepared) error
 	// Abort removes a prepared object that is not to be committed. It is
 	// harmless after Commit and when called twice.
@@ -66,8 +69,14 @@ const (
 	NoVersion  = ""
 )
 
-// Errors of a Store.
+// Errors of a Store and of Commit.
 var (
+	// ErrNotExist is an object that is not there.
 	ErrNotExist = errors.New("no such object")
+	// ErrConflict is an object that is there with other content or another
+	// version than the caller knows (exit 75).
 	ErrConflict = errors.New("the object was changed by someone else")
+	// ErrStagedGone is a prepared object whose bytes are no longer there: it
+	// must be made again.
+	ErrStagedGone = errors.New("the staged object is gone")
 )

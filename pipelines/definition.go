@@ -15,7 +15,7 @@ type Definition struct {
 	Name    string
 	Source  Source
 	Forms   []string // names or globs
-	Exclude []string // names or globs
+	Exclude []string // names or globs; see WantsForm
 	State   string   // folder of budgets and spool
 	Labels  bool     // names: label
 	Extract Extract
@@ -73,6 +73,14 @@ type Output struct {
 	Compression string // codec: "", none, gzip, zstd, snappy; around text formats, inside the others
 	Profile     string // CSV profile: strict or excel
 	Partition   Partition
+	S3          *S3 // nil: the SDK's defaults, or no S3 path
+}
+
+// S3 is what an s3:// path needs beyond the SDK's defaults.
+type S3 struct {
+	Endpoint  string // URL of the server, "" for AWS
+	Region    string
+	PathStyle bool // bucket in the path instead of the host name
 }
 
 // Dataset tells whether the output is a dataset of parts rather than one file.

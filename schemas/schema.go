@@ -1,5 +1,11 @@
 package schemas
 
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
 // Unknown says what happens to a meta or item that the schema does not list.
 type Unknown string
 
@@ -29,23 +35,6 @@ const (
 	EmptyAsNull Empty = "as_null" // null everywhere
 )
 
-// SourceKind tells what a column is filled from.
-type SourceKind uint8
-
-// The sources of a column.
-const (
-	FromResultID SourceKind = iota + 1
-	FromMeta
-	FromItem
-)
-
-// Source is where a column's values come from: "result_id", "meta:ID" or
-// "item:ID".
-type Source struct {
-	Kind SourceKind
-	ID   string // the meta's or item's id; "" for the result id
-}
-
 // Column is one column of a schema.
 type Column struct {
 	Name    string
@@ -69,3 +58,37 @@ type Schema struct {
 
 // DefaultMaxRejects is used where a schema file does not say max_rejects.
 const DefaultMaxRejects = 100
+
+// Keys of the metadata of every field of an Arrow schema that Arrow makes.
+const (
+	MetaFrom  = "formetl.from"  // the column's Source: a column's identity
+	MetaLabel = "formetl.label" // the column's Label; left out where it is ""
+)
+
+// Arrow returns the Arrow schema of the columns, in order. Every field is
+// nullable (a result may lack any field, and files of several runs are read
+// together) and carries MetaFrom and MetaLabel. The columns must be valid.
+func (s *Schema) Arrow() *arrow.Schema { return ArrowSchema(s.Columns) }
+
+// ArrowSchema is Schema.Arrow for columns alone.
+func ArrowSchema(columns []Column) *arrow.Schema {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = c.Arrow()
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// Arrow returns the column's Arrow field, as Schema.Arrow describes it.
+func (c Column) Arrow() arrow.Field {
+	keys, values := []string{MetaFrom}, []string{c.From.String()}
+	if c.Label != "" {
+		keys, values = append(keys, MetaLabel), append(values, c.Label)
+	}
+	return arrow.Field{Name: c.Name, Type: c.Type.Arrow(), Nullable: true, Metadata: arrow.NewMetadata(keys, values)}
+}
+
+// Find returns the index of the column that is filled from the source, or -1.
+func (s *Schema) Find(from Source) int {
+	return slices.IndexFunc(s.Columns, func(c Column) bool { return c.From == from })
+}

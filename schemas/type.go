@@ -1,5 +1,13 @@
 package schemas
 
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
 // TypeKind is the kind of a column type.
 type TypeKind uint8
 
@@ -15,10 +23,162 @@ const (
 	List      // Arrow list of Elem; an element is never a list
 )
 
+// MaxPrecision is the number of decimal digits that decimal128 holds in full.
+const MaxPrecision = 38
+
+// ElementName is the name of the field inside a list, as in the three-level
+// LIST of Parquet.
+const ElementName = "element"
+
 // Type is a column's type: one of "string int64 float64 bool date timestamp
 // decimal(p,s) list<T>".
 type Type struct {
 	Kind             TypeKind
 	Precision, Scale int32 // of a Decimal
 	Elem             *Type // of a List
+}
+
+// ListOf returns the type list<elem>.
+func ListOf(elem Type) Type { return Type{Kind: List, Elem: &elem} }
+
+// scalarNames are the types without parameters, by their kind.
+var scalarNames = [...]string{
+	String: "string", Int64: "int64", Float64: "float64", Bool: "bool", Date: "date", Timestamp: "timestamp",
+}
+
+// String spells the type as ParseType reads it. A type that ParseType cannot
+// give is spelled "invalid".
+func (t Type) String() string {
+	switch {
+	case t.Kind >= String && t.Kind <= Timestamp:
+		return scalarNames[t.Kind]
+	case t.Kind == Decimal:
+		return "decimal(" + strconv.Itoa(int(t.Precision)) + "," + strconv.Itoa(int(t.Scale)) + ")"
+	case t.Kind == List && t.Elem != nil:
+		return "list<" + t.Elem.String() + ">"
+	}
+	return "invalid"
+}
+
+// Equal tells whether both are the same type.
+func (t Type) Equal(o Type) bool {
+	if t.Kind != o.Kind || t.Precision != o.Precision || t.Scale != o.Scale || (t.Elem == nil) != (o.Elem == nil) {
+		return false
+	}
+	return t.Elem == nil || t.Elem.Equal(*o.Elem)
+}
+
+// Arrow returns the Arrow type: utf8, int64, float64, bool, date32,
+// timestamp[us, UTC], decimal128(p,s), or a list whose nullable element field
+// is named ElementName. The type must be valid (Validate).
+func (t Type) Arrow() arrow.DataType {
+	switch t.Kind {
+	case Int64:
+		return arrow.PrimitiveTypes.Int64
+	case Float64:
+		return arrow.PrimitiveTypes.Float64
+	case Bool:
+		return arrow.FixedWidthTypes.Boolean
+	case Date:
+		return arrow.FixedWidthTypes.Date32
+	case Timestamp:
+		return arrow.FixedWidthTypes.Timestamp_us
+	case Decimal:
+		return &arrow.Decimal128Type{Precision: t.Precision, Scale: t.Scale}
+	case List:
+		return arrow.ListOfField(arrow.Field{Name: ElementName, Type: t.Elem.Arrow(), Nullable: true})
+	}
+	return arrow.BinaryTypes.String
+}
+
+// Validate tells what is wrong with a type that was not made by ParseType.
+func (t Type) Validate() error {
+	switch {
+	case t.Kind >= String && t.Kind <= Timestamp:
+		return nil
+	case t.Kind == Decimal:
+		return checkDecimal(t.Precision, t.Scale)
+	case t.Kind == List:
+		if t.Elem == nil {
+			return fmt.Errorf("a list type needs an element type: list<string>")
+		}
+		if t.Elem.Kind == List {
+			return errNested
+		}
+		return t.Elem.Validate()
+	}
+	return fmt.Errorf("a type is required: %s", knownTypes)
+}
+
+const knownTypes = "string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>"
+
+var errNested = fmt.Errorf("a list of lists is not a column type: an element is one of string, int64, float64, bool, date, timestamp, decimal(p,s)")
+
+// ParseType reads a type as schema files spell it. Blanks are allowed around
+// the parts; names are lower case. The error of an unknown name gives the
+// nearest known one.
+func ParseType(text string) (Type, error) {
+	t := strings.TrimSpace(text)
+	for kind := String; kind <= Timestamp; kind++ {
+		if t == scalarNames[kind] {
+			return Type{Kind: kind}, nil
+		}
+	}
+	if inner, ok := between(t, "decimal", '(', ')'); ok {
+		return parseDecimal(text, inner)
+	}
+	if inner, ok := between(t, "list", '<', '>'); ok {
+		elem, err := ParseType(inner)
+		if err != nil {
+			return Type{}, fmt.Errorf("type %q: element: %w", text, err)
+		}
+		if elem.Kind == List {
+			return Type{}, fmt.Errorf("type %q: %w", text, errNested)
+		}
+		return ListOf(elem), nil
+	}
+	if t == "" {
+		return Type{}, fmt.Errorf("a type is required: %s", knownTypes)
+	}
+	return Type{}, fmt.Errorf("type %q is not known; the nearest is %q (types: %s)", text, nearestType(t), knownTypes)
+}
+
+// between returns what stands in t between the opening and closing bracket
+// that follow name.
+func between(t, name string, opening, closing byte) (string, bool) {
+	rest, ok := strings.CutPrefix(t, name)
+	rest = strings.TrimSpace(rest)
+	if !ok || len(rest) < 2 || rest[0] != opening || rest[len(rest)-1] != closing {
+		return "", false
+	}
+	return rest[1 : len(rest)-1], true
+}
+
+func parseDecimal(text, inner string) (Type, error) {
+	p, s, ok := strings.Cut(inner, ",")
+	precision, err1 := parseDigits(p)
+	scale, err2 := parseDigits(s)
+	if !ok || err1 != nil || err2 != nil {
+		return Type{}, fmt.Errorf("type %q: a decimal is written decimal(precision,scale), for example decimal(12,2)", text)
+	}
+	if err := checkDecimal(precision, scale); err != nil {
+		return Type{}, fmt.Errorf("type %q: %w", text, err)
+	}
+	return Type{Kind: Decimal, Precision: precision, Scale: scale}, nil
+}
+
+// parseDigits reads one or two digits with blanks around.
+func parseDigits(s string) (int32, error) {
+	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 16)
+	return int32(n), err
+}
+
+func checkDecimal(precision, scale int32) error {
+	if precision < 1 || precision > MaxPrecision {
+		return fmt.Errorf("the precision of a decimal is 1 to %d digits, not %d", MaxPrecision, precision)
+	}
+	if scale < 0 || scale > precision {
+		return fmt.Errorf("the scale of a decimal is 0 to its precision %d, not %d", precision, scale)
+	}
+	return nil
 }

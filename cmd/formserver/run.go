@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// Exit codes (sysexits).
+const (
+	exitDone   = 0
+	exitUsage  = 64
+	exitCreate = 73
+	exitFailed = 74
+)
+
+// keyVariable names the environment variable that holds the key to ask for.
+const keyVariable = "FORMSERVER_API_KEY"
+
+// settings are the command's flags.
+type settings struct {
+	addr, account, keyFile, keyOut string
+	results, items                 int
+	seed                           uint64
+	latency                        time.Duration
+	faults, from, to, zone         string
+	forms                          list
+	plain, loose                   bool
+}
+
+// list is a flag that may be given several times.
+type list []string
+
+// String joins the values.
+func (l *list) String() string { return strings.Join(*l, ",") }
+
+// Set adds a value.
+func (l *list) Set(value string) error {
+	if value == "" {
+		return errors.New("a form needs a name")
+	}
+	*l = append(*l, value)
+	return nil
+}
+
+func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
+	fs := flag.NewFlagSet("formserver", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&s.addr, "addr", "127.0.0.1:8420", "address to listen on; port 0 takes a free one")
+	fs.StringVar(&s.account, "account", formservice.DefaultAccount, "the account that is served")
+	fs.StringVar(&s.keyFile, "api-key-file", "", "file with the API key to ask for")
+	fs.StringVar(&s.keyOut, "key-out", "", "file that a random key is written to, mode 0600 (default: standard error)")
+	fs.Var(&s.forms, "form", "a form's directory; may be given several times (default form1)")
+	fs.IntVar(&s.results, "results", 10_000, "results of each form, at most 10,000,000")
+	fs.IntVar(&s.items, "items", 14, "items of each form")
+	fs.Uint64Var(&s.seed, "seed", 1, "seed of the results and of the faults; equal seeds give equal answers")
+	fs.StringVar(&s.from, "from", "2025-01-01", "first day of the results, or a date-time")
+	fs.StringVar(&s.to, "to", "2026-01-01", "end of the results, exclusive, or now")
+	fs.StringVar(&s.zone, "zone", "UTC", "the account's zone: --to now is its wall clock")
+	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
+	fs.StringVar(&s.faults, "faults", "", "what goes wrong, see below")
+	fs.BoolVar(&s.plain, "plain", false, "well-behaved results only: finished, dated, without hostile values")
+	fs.BoolVar(&s.loose, "loose", false, "take a raw + as itself and unknown parameters as nothing")
+	fs.Usage = func() { usage(fs) }
+	return fs
+}
+
+func usage(fs *flag.FlagSet) {
+	w := fs.Output()
+	fmt.Fprint(w, `formserver serves a generated account of the Form Results Service.
+
+Usage:
+  formserver [flags]
+
+Examples:
+  formserver
+  formserver --addr 127.0.0.1:0 --results 200000 --form feedback --form orders
+  FORMSERVER_API_KEY=secret formserver --from 2025-06-01 --to now --zone Europe/Zurich
+  formserver --latency 20ms --faults busy=0.2,busy-status=429,retry-after=1,cut=0.05
+  formserver --faults old-root,latin1,strict-limit,finish-every=10
+
+The API key is that of --api-key-file, else of FORMSERVER_API_KEY; where there
+is none, a random one is made for this run.
+
+Flags:
+`)
+	fs.PrintDefaults()
+	fmt.Fprint(w, "\nFaults (name=value,…; rates from 0 to 1):\n", formservice.FaultsHelp())
+}
+
+// run serves until ctx ends and returns the exit code. The address is printed
+// on stdout when the server is ready, everything else on stderr.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(string) (string, bool)) int {
+	var s settings
+	fs := s.flags(stderr)
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return exitDone
+		}
+		return exitUsage
+	}
+	if fs.NArg() > 0 {
+		fmt.Fprintf(stderr, "formserver: unexpected argument %q; see formserver --help\n", fs.Arg(0))
+		return exitUsage
+	}
+	server, err := s.server(time.Now())
+	if err != nil {
+		fmt.Fprintf(stderr, "formserver: %v; see formserver --help\n", err)
+		return exitUsage
+	}
+	if server.Key, err = s.key(stderr, env); err != nil {
+		fmt.Fprintf(stderr, "formserver: %v\n", err)
+		return exitCreate
+	}
+	if err := serve(ctx, s.addr, server, stdout); err != nil {
+		fmt.Fprintf(stderr, "formserver: %v\n", err)
+		return exitFailed
+	}
+	fmt.Fprintf(stderr, "formserver: stopped; requests by transaction: %v\n", server.Counts())
+	return exitDone
+}
+
+// serve listens until ctx ends; then it lets requests end for a second.
+func serve(ctx context.Context, addr string, handler http.Handler, stdout io.Writer) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	fmt.Fprintf(stdout, "listening on http://%s\n", listener.Addr())
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		_ = server.Close() // requests that would not end are cut off
+	}
+	return nil
+}
+
+// server makes the service that the flags describe.
+func (s *settings) server(now time.Time) (*formservice.Server, error) {
+	faults, err := formservice.ParseFaults(s.faults)
+	if err != nil {
+		return nil, err
+	}
+	if faults.Latency == 0 {
+		faults.Latency = s.latency
+	}
+	if faults.Seed == 0 {
+		faults.Seed = s.seed
+	}
+	if s.latency < 0 {
+		return nil, fmt.Errorf("--latency %s is below 0", s.latency)
+	}
+	zone, err := time.LoadLocation(s.zone)
+	if err != nil {
+		return nil, fmt.Errorf("--zone %q: %w", s.zone, err)
+	}
+	from, err := wallClock("--from", s.from, now.In(zone))
+	if err != nil {
+		return nil, err
+	}
+	to, err := wallClock("--to", s.to, now.In(zone))
+	if err != nil {
+		return nil, err
+	}
+	server := &formservice.Server{Account: s.account, Faults: faults, Loose: s.loose, Forms: []*formservice.Form{}}
+	if len(s.forms) == 0 {
+		s.forms = list{"form1"}
+	}
+	for i, directory := range s.forms {
+		o := formservice.GenerateOptions{
+			Directory: directory, Seed: s.seed + uint64(i), Results: s.results, Items: s.items, From: from, To: to,
+			NoUnfinished: s.plain, NoLate: s.plain, NoHostile: s.plain, Control: faults.Control != "",
+		}
+		if slices.Contains(s.forms[:i], directory) {
+			return nil, fmt.Errorf("--form %s is given twice", directory)
+		}
+		if err := o.Validate(); err != nil {
+			return nil, err
+		}
+		server.Forms = append(server.Forms, formservice.Generate(o))
+	}
+	return server, nil
+}
+
+// wallClock reads a day, a date-time or "now" as wall-clock time.
+func wallClock(name, value string, now time.Time) (time.Time, error) {
+	if value == "now" {
+		value = now.Format(formservice.WallTime)
+	}
+	for _, layout := range []string{time.DateOnly, formservice.WallTime, "2006-01-02T15:04:05"} {
+		if t, err := time.Parse(layout, value); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s %q is not a date like 2025-01-31, 2025-01-31T12:00:00 or now", name, value)
+}
+
+// key finds the key to ask for, or makes one.
+func (s *settings) key(stderr io.Writer, env func(string) (string, bool)) (string, error) {
+	if s.keyFile != "" {
+		content, err := os.ReadFile(s.keyFile)
+		if err != nil {
+			return "", fmt.Errorf("read the API key: %w", err)
+		}
+		if key := strings.TrimSpace(string(content)); key != "" {
+			return key, nil
+		}
+		return "", fmt.Errorf("read the API key: %s is empty", s.keyFile)
+	}
+	if value, ok := env(keyVariable); ok && strings.TrimSpace(value) != "" {
+		return strings.TrimSpace(value), nil
+	}
+	random := make([]byte, 16)
+	_, _ = rand.Read(random) // it never fails
+	key := hex.EncodeToString(random)
+	if s.keyOut == "" {
+		fmt.Fprintf(stderr, "formserver: this run's API key is %s\n", key)
+		return key, nil
+	}
+	if err := os.WriteFile(s.keyOut, []byte(key+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write the API key: %w", err)
+	}
+	return key, nil
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func noEnv(string) (string, bool) { return "", false }
+
+// output is a buffer that several goroutines may use; it tells when a line
+// was written.
+type output struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	lines chan string
+}
+
+func newOutput() *output { return &output{lines: make(chan string, 10)} }
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lines <- string(p)
+	return o.text.Write(p)
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// TestRun serves, answers and stops in order.
+func TestRun(t *testing.T) {
+	keyFile := filepath.Join(t.TempDir(), "key")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	stdout, stderr := newOutput(), newOutput()
+	code := make(chan int, 1)
+	go func() {
+		args := []string{
+			"--addr", "127.0.0.1:0", "--results", "300", "--form", "a", "--form", "b c", "--account", "me", "--key-out", keyFile,
+			"--from", "2025-01-01", "--to", "2025-02-01T12:00:00", "--faults", "old-root",
+		}
+		code <- run(ctx, args, stdout, stderr, noEnv)
+	}()
+	line := <-stdout.lines
+	m := regexp.MustCompile(`^listening on (http://127\.0\.0\.1:\d+)\n$`).FindStringSubmatch(line)
+	if m == nil {
+		t.Fatalf("printed %q", line)
+	}
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(keyFile); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the key file is %v (%v)", info.Mode(), err)
+	}
+	query := "?fs_api_key=" + strings.TrimSpace(string(key))
+	for _, form := range []string{"a", "b%20c"} {
+		status, body := get(t, m[1]+"/api/users/me/forms/"+form+"/results/count"+query)
+		if status != 200 || !strings.Contains(body, "<count>300</count>") || !strings.Contains(body, "<fs_result ") {
+			t.Errorf("HTTP %d: %s", status, body)
+		}
+	}
+	if status, _ := get(t, m[1]+"/api/users/me/forms?fs_api_key=wrong"); status != 401 {
+		t.Errorf("a wrong key: HTTP %d", status)
+	}
+	stop()
+	if c := <-code; c != exitDone {
+		t.Errorf("exit code %d", c)
+	}
+	if text := stderr.text.String(); !strings.Contains(text, "results/count:2") || strings.Contains(text, strings.TrimSpace(string(key))) {
+		t.Errorf("stderr: %s", text)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--help", exitDone, "formserver --addr 127.0.0.1:0 --results 200000"},
+		{"--help", exitDone, "busy-status"},
+		{"--unknown", exitUsage, "not defined: -unknown"},
+		{"serve", exitUsage, `unexpected argument "serve"`},
+		{"--results many", exitUsage, "invalid value"},
+		{"--results 10000001", exitUsage, "give 0 to 10000000"},
+		{"--faults busi=1", exitUsage, `unknown fault "busi"`},
+		{"--from 2025-13-01", exitUsage, `--from "2025-13-01" is not a date`},
+		{"--to soon", exitUsage, `--to "soon" is not a date`},
+		{"--from 2026-02-01", exitUsage, "is not before to"},
+		{"--zone Mars/Phobos", exitUsage, `--zone "Mars/Phobos"`},
+		{"--latency -1s", exitUsage, "below 0"},
+		{"--form a --form a", exitUsage, "--form a is given twice"},
+		{"--form=", exitUsage, "a form needs a name"},
+		{"--api-key-file /does/not/exist", exitCreate, "read the API key"},
+		{"--key-out /does/not/exist", exitCreate, "write the API key"},
+		{"--addr 127.0.0.1:99999", exitFailed, "listen on 127.0.0.1:99999"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr, noEnv)
+		if code != c.code || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("%s: exit code %d, want %d and %q:\n%s", c.args, code, c.code, c.want, stderr.String())
+		}
+		if stdout.Len() > 0 {
+			t.Errorf("%s: stdout %q", c.args, stdout.String())
+		}
+	}
+}
+
+func TestKey(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "key")
+	if err := os.WriteFile(file, []byte(" from-file \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := func(name string) (string, bool) { return "from-env\n", name == "FORMSERVER_API_KEY" }
+	for _, c := range []struct {
+		file string
+		env  func(string) (string, bool)
+		want string
+	}{{file, env, "from-file"}, {"", env, "from-env"}} {
+		s := settings{keyFile: c.file}
+		var stderr bytes.Buffer
+		if key, err := s.key(&stderr, c.env); err != nil || key != c.want || stderr.Len() > 0 {
+			t.Errorf("key %q (%v), want %q; stderr %q", key, err, c.want, stderr.String())
+		}
+	}
+	if _, err := (&settings{keyFile: empty}).key(io.Discard, noEnv); err == nil {
+		t.Error("an empty key file was accepted")
+	}
+	var stderr bytes.Buffer
+	a, _ := (&settings{}).key(&stderr, noEnv)
+	b, _ := (&settings{}).key(io.Discard, noEnv)
+	if len(a) != 32 || a == b || !strings.Contains(stderr.String(), a) {
+		t.Errorf("random keys %q and %q; stderr %q", a, b, stderr.String())
+	}
+}
+
+func TestWallClock(t *testing.T) {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 8, time.FixedZone("x", 3600))
+	for value, want := range map[string]string{
+		"now": "2026-03-04 05:06:07", "2025-01-31": "2025-01-31 00:00:00", "2025-01-31T12:30:00": "2025-01-31 12:30:00",
+		"2025-01-31 12:30:01": "2025-01-31 12:30:01",
+	} {
+		got, err := wallClock("--to", value, now)
+		if err != nil || got.Format(time.DateTime) != want || got.Location() != time.UTC {
+			t.Errorf("%s is %v (%v), want %s", value, got, err, want)
+		}
+	}
+}

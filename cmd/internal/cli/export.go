@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines"
+)
+
+type exportFlags struct {
+	service                                                serviceFlags
+	form, output, format, from, to, window, view, labels   string
+	match, names, schema, state, progress, report, csvKind string
+	where                                                  []string
+	noVerify                                               bool
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export --form FORM [-o FILE]",
+		Short: "Export one form to one file, without a definition",
+		Long: `Export writes every result of one form to a file, or as CSV to standard output.
+The format follows from the file's extension: .csv .csv.gz .csv.zst .ndjson
+.ndjson.gz .json .parquet .arrow.`,
+		Example: `  formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
+  formetl export --form form1 -o form1.parquet --from 2026-01-01 --to 2026-02-01
+  formetl export --form form1 --where result_status:equals=Complete --where 12:not_empty | head`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.export(cmd.Context(), f) },
+	}
+	f.service.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.form, "form", "", "the form's directory")
+	flags.StringVarP(&f.output, "output", "o", pipelines.StdoutPath, "file to write, - for standard output")
+	flags.StringVar(&f.format, "format", "", "csv, ndjson, json, parquet or arrow (default: from the file's extension, csv for standard output)")
+	flags.StringVar(&f.from, "from", "", "beginning of the range, wall clock of the account's zone")
+	flags.StringVar(&f.to, "to", "", "end of the range, exclusive")
+	flags.StringVar(&f.window, "window", "auto", "size of the windows of time: auto, or 15m 6h 1d 7d 1mo")
+	flags.StringVar(&f.view, "view", "", "id of a Results View")
+	flags.StringVar(&f.labels, "custom-labels", "", "id of a set of custom labels")
+	flags.StringArrayVar(&f.where, "where", nil, "COLUMN:OP[=TERM], OP one of equals contains begins ends empty not_empty; repeatable")
+	flags.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
+	flags.StringVar(&f.names, "names", "label", "columns are named by label or id")
+	flags.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
+	flags.StringVar(&f.csvKind, "csv-profile", "strict", "CSV for programs (strict) or for spreadsheets (excel)")
+	flags.StringVar(&f.state, "state", "", "folder of budgets and spool (default: formetl/ in your cache folder)")
+	flags.StringVar(&f.progress, "progress", progressAuto, "progress bar: auto (on a terminal), on or off")
+	flags.StringVar(&f.report, "report", "", "write a report of the run to this file, as JSON")
+	flags.BoolVar(&f.noVerify, "no-verify", false, "do not reconcile with the service's count")
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, f exportFlags) error {
+	def, err := f.definition(a)
+	if err != nil {
+		return err
+	}
+	options := pipelines.Options{Tables: tables(), Client: clientOptions(), Stdout: a.stdout}
+	if err := parseRange(f.from, f.to, &options); err != nil {
+		return err
+	}
+	def.Extract.From, def.Extract.To = options.From, options.To
+	bar, err := newProgress(a.stderr, f.progress)
+	if err != nil {
+		return err
+	}
+	if options.Logger, err = a.begin(levelWarn); err != nil {
+		return err
+	}
+	options.Progress = bar.update
+	report, err := pipelines.Run(ctx, def, options)
+	bar.finish()
+	if err != nil {
+		report.ExitCode, report.Error = exitCode(err), err.Error()
+	}
+	if werr := writeReports(f.report, []*pipelines.Report{report}); werr != nil {
+		err = errors.Join(err, werr)
+	}
+	if err != nil {
+		return err
+	}
+	a.summary(report, f.service.timezone == "" && a.env("FORMETL_TIMEZONE") == "")
+	return nil
+}
+
+// definition makes of the flags what a file would say.
+func (f *exportFlags) definition(a *app) (*pipelines.Definition, error) {
+	if f.form == "" {
+		return nil, errors.New("no form: give --form; `formetl forms` lists them")
+	}
+	source, err := f.service.source(a)
+	if err != nil {
+		return nil, err
+	}
+	def := &pipelines.Definition{
+		Name: "export", Source: source, Forms: []string{f.form}, Labels: f.names == "label",
+		Extract: pipelines.Extract{Settle: pipelines.DefaultSettle, View: f.view, CustomLabels: f.labels, Verify: !f.noVerify},
+	}
+	if f.names != "label" && f.names != "id" {
+		return nil, fmt.Errorf("--names %q: give label or id", f.names)
+	}
+	if pipelines.IsGlob(f.form) {
+		return nil, fmt.Errorf("--form %q: export takes one form by its name; a definition takes several", f.form)
+	}
+	if def.Extract.Window, err = pipelines.ParseWindow(f.window); err != nil {
+		return nil, fmt.Errorf("--window: %w", err)
+	}
+	if def.Extract.Search, err = f.search(); err != nil {
+		return nil, err
+	}
+	if f.schema != "" {
+		if def.Schema, err = pipelines.LoadSchema(f.schema); err != nil {
+			return nil, err
+		}
+	}
+	if def.State, err = f.stateFolder(); err != nil {
+		return nil, err
+	}
+	out, err := f.outputOf()
+	def.Outputs = []pipelines.Output{out}
+	return def, err
+}
+
+// stateFolder is a private folder in the user's cache, or the machine's
+// temporary one where there is no home.
+func (f *exportFlags) stateFolder() (string, error) {
+	if f.state != "" {
+		return filepath.Abs(f.state)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	return filepath.Join(cache, "formetl"), nil
+}
+
+func (f *exportFlags) outputOf() (pipelines.Output, error) {
+	out := pipelines.Output{Path: f.output, Format: f.format, Profile: f.csvKind, Partition: pipelines.PartitionNone}
+	if f.csvKind != "strict" && f.csvKind != "excel" {
+		return out, fmt.Errorf("--csv-profile %q: give strict or excel", f.csvKind)
+	}
+	if f.output == pipelines.StdoutPath || f.output == "" {
+		out.Path = pipelines.StdoutPath
+		if out.Format == "" {
+			out.Format = "csv"
+		}
+		return out, knownFormat(out.Format)
+	}
+	if strings.Contains(f.output, "://") {
+		return out, fmt.Errorf("-o %s: this version writes local files only", f.output)
+	}
+	if strings.HasSuffix(f.output, "/") {
+		return out, fmt.Errorf("-o %s is a folder; export writes one file, a definition writes datasets", f.output)
+	}
+	if info, err := os.Stat(f.output); err == nil && info.IsDir() {
+		return out, fmt.Errorf("-o %s is a folder; give the file's name too", f.output)
+	}
+	format, codec := formatOf(f.output)
+	if out.Format == "" {
+		out.Format = format
+	}
+	out.Compression = codec
+	if out.Format == "" {
+		return out, fmt.Errorf("-o %s: its extension names no format; use .csv .ndjson .json .parquet .arrow, or give --format", f.output)
+	}
+	path, err := filepath.Abs(f.output)
+	out.Path = path
+	if err == nil {
+		err = knownFormat(out.Format)
+	}
+	return out, err
+}
+
+// formatOf tells the format and the codec by a file's extensions.
+func formatOf(file string) (format, codec string) {
+	stem := file
+	switch {
+	case strings.HasSuffix(file, ".gz"):
+		stem, codec = strings.TrimSuffix(file, ".gz"), "gzip"
+	case strings.HasSuffix(file, ".zst"):
+		stem, codec = strings.TrimSuffix(file, ".zst"), "zstd"
+	}
+	for _, f := range tables().Formats {
+		if strings.HasSuffix(stem, f.Extension) && (f.Text || codec == "") {
+			return f.Name, codec
+		}
+	}
+	return "", codec
+}
+
+func knownFormat(name string) error {
+	var names []string
+	for _, f := range tables().Formats {
+		if f.Name == name {
+			return nil
+		}
+		names = append(names, f.Name)
+	}
+	return fmt.Errorf("--format %q: give one of %s", name, strings.Join(names, ", "))
+}
+
+// search reads the criteria of --where.
+func (f *exportFlags) search() (extract.Search, error) {
+	s := extract.Search{Any: f.match == "or"}
+	if f.match != "and" && f.match != "or" {
+		return s, fmt.Errorf("--match %q: give and or or", f.match)
+	}
+	type pair struct {
+		column string
+		op     extract.Operator
+	}
+	seen := map[pair]bool{}
+	for _, w := range f.where {
+		c, err := criterion(w)
+		if err != nil {
+			return s, err
+		}
+		if seen[pair{c.Column, c.Operator}] {
+			return s, fmt.Errorf("--where %s: the service takes one %s for column %s (specification, section 4.5, rule 2)", w, c.Operator, c.Column)
+		}
+		seen[pair{c.Column, c.Operator}] = true
+		s.Where = append(s.Where, c)
+	}
+	return s, nil
+}
+
+func criterion(text string) (extract.Criterion, error) {
+	head, term, hasTerm := strings.Cut(text, "=")
+	column, op, ok := strings.Cut(head, ":")
+	c := extract.Criterion{Column: column, Operator: extract.Operator(op), Term: term}
+	if !ok || column == "" {
+		return c, fmt.Errorf("--where %q: write COLUMN:OP=TERM, for example result_status:equals=Complete", text)
+	}
+	switch c.Operator {
+	case extract.OpEmpty, extract.OpNotEmpty:
+		if hasTerm {
+			return c, fmt.Errorf("--where %q: %s takes no term", text, op)
+		}
+	case extract.OpEquals, extract.OpContains, extract.OpBegins, extract.OpEnds:
+		if !hasTerm {
+			return c, fmt.Errorf("--where %q: %s needs a term: %s=TERM", text, op, head)
+		}
+	default:
+		return c, fmt.Errorf("--where %q: the operator %q is none of equals contains begins ends empty not_empty", text, op)
+	}
+	return c, nil
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines"
+)
+
+const (
+	progressAuto = "auto"
+	progressOn   = "on"
+	progressOff  = "off"
+)
+
+// progress is the bar of one form at a time.
+type progress struct {
+	on  bool
+	out io.Writer
+
+	mu   sync.Mutex
+	bars *mpb.Progress
+	bar  *mpb.Bar
+	form string
+}
+
+func newProgress(out io.Writer, mode string) (*progress, error) {
+	p := &progress{out: out}
+	switch mode {
+	case progressOn:
+		p.on = true
+	case progressAuto:
+		file, ok := out.(*os.File)
+		p.on = ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor is small
+	case progressOff:
+	default:
+		return nil, fmt.Errorf("--progress %q: give auto, on or off", mode)
+	}
+	return p, nil
+}
+
+// update shows how far a form's run is. It is called from several goroutines.
+func (p *progress) update(u pipelines.Progress) {
+	if !p.on {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.form != u.Form {
+		p.end()
+		p.begin(u)
+	}
+	if u.Expected != extract.Unknown {
+		p.bar.SetTotal(max(u.Expected, u.Rows), false)
+	}
+	p.bar.SetCurrent(u.Rows)
+	if u.Done {
+		p.end()
+	}
+}
+
+func (p *progress) begin(u pipelines.Progress) {
+	p.form = u.Form
+	p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(60))
+	p.bar = p.bars.AddBar(max(u.Expected, 0),
+		mpb.PrependDecorators(decor.Name(u.Form+" "), decor.CountersNoUnit("%d / %d results")),
+		mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO)))
+}
+
+func (p *progress) end() {
+	if p.bar == nil {
+		return
+	}
+	p.bar.SetTotal(-1, true)
+	p.bars.Wait()
+	p.bar, p.bars = nil, nil
+}
+
+// finish ends the bar and waits until it is drawn.
+func (p *progress) finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end()
+	p.form = ""
+}

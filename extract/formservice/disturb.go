@@ -1,0 +1,141 @@
+package formservice
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// disturb changes the form of a request for results or a count, as the Every
+// faults ask. What is changed is decided by the seed and the number of such
+// requests so far.
+func (s *Server) disturb(req *Request, faults Faults) {
+	if req.Transaction != TransactionResults && req.Transaction != TransactionCount {
+		return
+	}
+	s.mu.Lock()
+	s.data++
+	n := s.data
+	s.mu.Unlock()
+	form := s.Form(req.Form)
+	if form == nil {
+		return
+	}
+	due := func(every int) bool { return every > 0 && n%every == 0 }
+	h := func(salt uint64) uint64 { return mix(mix(faults.Seed, 100+salt), uint64(n)) }
+	if due(faults.InsertEvery) {
+		form.insertAny(h(1))
+	}
+	if due(faults.EditEvery) {
+		form.editAny(h(2))
+	}
+	if due(faults.DeleteEvery) {
+		form.deleteAny(h(3))
+	}
+	if due(faults.FinishEvery) {
+		form.finishAny(h(4))
+	}
+}
+
+// span is the range of dates that changes keep to: that of the generated
+// results, or the one of the held ones, at least a second.
+func (f *Form) span() (from, to int64) {
+	if f.base != nil {
+		return f.base.from, f.base.to
+	}
+	from, to = math.MaxInt64, math.MinInt64
+	for _, r := range f.held {
+		if r.dated {
+			from, to = min(from, r.date), max(to, r.date+1)
+		}
+	}
+	if from > to { // no result has a date
+		from = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+		to = from + daySize
+	}
+	return from, to
+}
+
+// any returns an existing result that passes want, nil after many tries.
+func (f *Form) any(h uint64, want func(Result) bool) *Result {
+	first, last := int64(1), f.lastID()
+	if f.base != nil {
+		first = f.base.o.FirstID
+	} else if len(f.held) > 0 {
+		first = f.held[0].id
+	}
+	if last < first {
+		return nil
+	}
+	for try := range uint64(2000) {
+		id := first + int64(mix(h, try)%uint64(last-first+1))
+		if i, _ := f.find(id); f.base == nil && i < len(f.held) {
+			id = f.held[i].id // held ids may be far apart
+		}
+		if r, ok := f.load(id, new(scratch)); ok && want(r) {
+			r = r.Clone()
+			return &r
+		}
+	}
+	return nil
+}
+
+// insertAny adds a result with a new id, somewhere in the last tenth of the
+// range, like one that was just submitted.
+func (f *Form) insertAny(h uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	from, to := f.span()
+	finish := to - 1 - int64(h%uint64(max((to-from)/10, 1)))
+	stamp := func(t int64) string { return time.Unix(t, 0).UTC().Format(WallTime) }
+	r := Result{Metas: []Meta{{metaStatus, "Complete"}, {metaStart, stamp(max(finish-60, from))}, {metaFinish, stamp(finish)}}}
+	for i, it := range f.Items {
+		if i == 3 {
+			break
+		}
+		r.Items = append(r.Items, Answer{it.ID, it.Type, it.Index, []string{"inserted " + strconv.FormatUint(h%1000, 10)}})
+	}
+	_, _ = f.insert(r) // the id is new
+}
+
+// editAny changes the first answer of a result and stamps date_update. Its
+// date_finish stays.
+func (f *Form) editAny(h uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.any(h, func(r Result) bool { return len(r.Items) > 0 })
+	if r == nil {
+		return
+	}
+	_, to := f.span()
+	r.setMeta(metaUpdate, time.Unix(to-1, 0).UTC().Format(WallTime))
+	r.Items[0].Values = []string{"edited " + strconv.FormatUint(h%1000, 10)}
+	_ = f.update(*r) // it exists
+}
+
+func (f *Form) deleteAny(h uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.any(h, func(Result) bool { return true }); r != nil {
+		f.remove(r.ID)
+	}
+}
+
+// finishAny finishes an unfinished result at a time between its start, or the
+// begin of the range, and the range's end: it moves to a later date.
+func (f *Form) finishAny(h uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.any(h, func(r Result) bool { v, _ := r.Meta(metaFinish); return v == "" })
+	if r == nil {
+		return
+	}
+	from, to := f.span()
+	if rec := newRecord(*r); rec.dated {
+		from = rec.date
+	}
+	at := from + int64(h%uint64(max(to-from, 1)))
+	r.setMeta(metaStatus, "Complete")
+	r.setMeta(metaFinish, time.Unix(at, 0).UTC().Format(WallTime))
+	_ = f.update(*r) // it exists
+}

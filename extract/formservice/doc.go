@@ -1,0 +1,38 @@
+// Package formservice is a test service: an http.Handler that implements the
+// whole Form Results Service Interface Specification (service-spec.md) over
+// forms that are generated or given by a test, with faults on demand.
+//
+// It is an independent reading of the specification. It shares no type and no
+// constant with package extract, or a mistake would agree with itself, and it
+// is stricter than a real service has to be: what the specification forbids is
+// refused, so that a wrong client is caught here.
+//
+// Where the specification is silent, this service does the following.
+//
+//   - Checks run in this order: the path (1), the account (101), the key (100),
+//     the form (102), the method (1 with HTTP 405), the parameters (2). Errors
+//     come with HTTP 404, 404, 401, 404, 405, 400; [Faults.Errors200] gives the
+//     old interface's 200.
+//   - A parameter that the transaction does not have is error 2, as are a name
+//     that occurs twice, an empty name, a raw "+", a byte that a query must not
+//     hold unencoded and a value that is not UTF-8. [Server.Loose] takes "+" as
+//     itself and lets unknown parameters pass. A result id that is not a number
+//     is error 103.
+//   - A date without a time is 00:00:00 as fs_min_date and 23:59:59 as
+//     fs_max_date ([Faults.BareMaxMidnight]: 00:00:00).
+//   - Dates filter by the meta date_finish, for a result without one by
+//     date_start; a result without either matches no date bound.
+//   - Searches are case-sensitive. An answer of several values matches if one
+//     of its values does; an item that was not answered counts as one empty
+//     value. An unknown column, view or set of labels is error 2.
+//   - fs_sort takes result_id, a meta or an item; values compare as bytes, a
+//     list by its first value, ties by id in the same direction.
+//   - Copy Form copies the form without its results, under a directory made
+//     from the new name. Its parameters stand in the URL; a body is ignored.
+//   - fs_secure, fs_include_headings, fs_search_empty_ and
+//     fs_search_not_empty_ count by presence: their value is ignored.
+//
+// The spelling of the XML varies with the result id, always to the same bytes
+// for the same result: named, decimal or hexadecimal references, CDATA,
+// <value/> or <value></value>, numbered values or not.
+package formservice

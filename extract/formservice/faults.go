@@ -1,0 +1,257 @@
+package formservice
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Fault is something that is done to one request instead of, or with, its
+// right answer.
+type Fault string
+
+// The faults of single requests.
+const (
+	NoFault       Fault = ""
+	FaultBusy     Fault = "busy"     // error 3 with BusyStatus
+	FaultHTML     Fault = "html"     // HTTP 502 with a page of a proxy
+	FaultCut      Fault = "cut"      // the connection is closed in mid-body
+	FaultTruncate Fault = "truncate" // well-framed, but the XML ends in the middle
+	FaultSlow     Fault = "slow"     // the body comes in pieces, SlowDelay apart
+	FaultRedirect Fault = "redirect" // 302 to RedirectTo, with the whole query
+	FaultReset    Fault = "reset"    // the connection is closed without an answer; Go's client asks again on a kept one
+)
+
+// Faults tell how the service misbehaves. The zero value misbehaves nowhere.
+//
+// The rates are chances from 0 to 1, decided by a hash of Seed and the
+// request's number: the same requests in the same order meet the same faults.
+type Faults struct {
+	Seed uint64
+
+	Busy       float64
+	BusyFirst  int // so many requests are busy before anything else
+	BusyStatus int // 200, 429 or 503; 0: 503
+	RetryAfter int // seconds for the Retry-After header of busy answers; 0: no header
+	HTML       float64
+	Cut        float64
+	Truncate   float64
+	Reset      float64
+	Slow       float64
+	SlowDelay  time.Duration // 0: 10 ms
+	Redirect   float64
+	RedirectTo string // "": https://elsewhere.invalid
+
+	Latency   time.Duration // before every answer
+	Capacity  int           // most requests at once, the others are busy; 0: no bound
+	PerMinute int           // most requests in 60 s, the others get 429; 0: no bound
+
+	InsertEvery int // before every so-maniest Get Results or Count a result is inserted; 0: never
+	EditEvery   int // … edited
+	DeleteEvery int // … deleted
+	FinishEvery int // … an unfinished one finished
+
+	StrictLimit     bool   // fs_limit=100 is refused
+	BareMaxMidnight bool   // fs_max_date without a time means 00:00:00
+	OldRoot         bool   // fs_result
+	Errors200       bool   // error envelopes come with HTTP 200
+	Latin1          bool   // ISO-8859-1
+	Control         string // forbidden characters: raw, ref (&#11;); "": U+FFFD
+	Headings        string // "id": id= for for=; "nested": under metas and items
+	NoGzip          bool
+	PageCap         int // most results on a page whatever was asked; 0: 100
+
+	IgnoreMinID     bool
+	IgnoreMaxID     bool
+	IgnoreDates     bool
+	IgnorePage      bool // every page is the first
+	IgnoreDirection bool // always desc
+	IgnoreSearch    bool
+}
+
+// flags binds every field to its name. The flag package reads and prints them.
+func (f *Faults) flags() *flag.FlagSet {
+	fs := flag.NewFlagSet("faults", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Uint64Var(&f.Seed, "seed", f.Seed, "seed of the rates")
+	fs.Float64Var(&f.Busy, "busy", f.Busy, "rate of busy answers (error 3)")
+	fs.IntVar(&f.BusyFirst, "busy-first", f.BusyFirst, "so many busy answers first")
+	fs.IntVar(&f.BusyStatus, "busy-status", f.BusyStatus, "their HTTP status: 200, 429 or 503 (default 503)")
+	fs.IntVar(&f.RetryAfter, "retry-after", f.RetryAfter, "their Retry-After in seconds (default none)")
+	fs.Float64Var(&f.HTML, "html", f.HTML, "rate of HTML pages with HTTP 502")
+	fs.Float64Var(&f.Cut, "cut", f.Cut, "rate of connections closed in mid-body")
+	fs.Float64Var(&f.Truncate, "truncate", f.Truncate, "rate of bodies whose XML ends in the middle")
+	fs.Float64Var(&f.Reset, "reset", f.Reset, "rate of connections closed without an answer")
+	fs.Float64Var(&f.Slow, "slow", f.Slow, "rate of bodies that come in pieces")
+	fs.DurationVar(&f.SlowDelay, "slow-delay", f.SlowDelay, "the pause between the pieces (default 10ms)")
+	fs.Float64Var(&f.Redirect, "redirect", f.Redirect, "rate of redirects to another host")
+	fs.StringVar(&f.RedirectTo, "redirect-to", f.RedirectTo, "that host (default https://elsewhere.invalid)")
+	fs.DurationVar(&f.Latency, "latency", f.Latency, "pause before every answer")
+	fs.IntVar(&f.Capacity, "capacity", f.Capacity, "most requests at once, the others are busy")
+	fs.IntVar(&f.PerMinute, "per-minute", f.PerMinute, "most requests a minute, the others get 429")
+	fs.IntVar(&f.InsertEvery, "insert-every", f.InsertEvery, "insert a result before every n-th request for results")
+	fs.IntVar(&f.EditEvery, "edit-every", f.EditEvery, "edit a result before every n-th")
+	fs.IntVar(&f.DeleteEvery, "delete-every", f.DeleteEvery, "delete a result before every n-th")
+	fs.IntVar(&f.FinishEvery, "finish-every", f.FinishEvery, "finish an unfinished result before every n-th")
+	fs.BoolVar(&f.StrictLimit, "strict-limit", f.StrictLimit, "refuse fs_limit=100")
+	fs.BoolVar(&f.BareMaxMidnight, "bare-max-midnight", f.BareMaxMidnight, "fs_max_date without a time means 00:00:00")
+	fs.BoolVar(&f.OldRoot, "old-root", f.OldRoot, "root element fs_result")
+	fs.BoolVar(&f.Errors200, "errors-200", f.Errors200, "error envelopes with HTTP 200")
+	fs.BoolVar(&f.Latin1, "latin1", f.Latin1, "ISO-8859-1")
+	fs.StringVar(&f.Control, "control", f.Control, "forbidden characters: raw or ref (default U+FFFD)")
+	fs.StringVar(&f.Headings, "headings", f.Headings, "form of the headings: id or nested")
+	fs.BoolVar(&f.NoGzip, "no-gzip", f.NoGzip, "never compress")
+	fs.IntVar(&f.PageCap, "page-cap", f.PageCap, "most results on a page")
+	fs.BoolVar(&f.IgnoreMinID, "ignore-min-id", f.IgnoreMinID, "ignore fs_min_id")
+	fs.BoolVar(&f.IgnoreMaxID, "ignore-max-id", f.IgnoreMaxID, "ignore fs_max_id")
+	fs.BoolVar(&f.IgnoreDates, "ignore-dates", f.IgnoreDates, "ignore fs_min_date and fs_max_date")
+	fs.BoolVar(&f.IgnorePage, "ignore-page", f.IgnorePage, "ignore fs_page")
+	fs.BoolVar(&f.IgnoreDirection, "ignore-direction", f.IgnoreDirection, "ignore fs_sort_direction")
+	fs.BoolVar(&f.IgnoreSearch, "ignore-search", f.IgnoreSearch, "ignore searches")
+	return fs
+}
+
+// ParseFaults reads a list like "busy=0.2,busy-status=429,old-root". An
+// unknown name or a value that does not fit is an error that names it.
+func ParseFaults(list string) (Faults, error) {
+	var f Faults
+	fs := f.flags()
+	for part := range strings.SplitSeq(list, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		name, value, given := strings.Cut(part, "=")
+		if !given {
+			value = "true"
+		}
+		if fs.Lookup(name) == nil {
+			return Faults{}, fmt.Errorf("faults: unknown fault %q; known are %s", name, strings.Join(faultNames(fs), ", "))
+		}
+		if err := fs.Set(name, value); err != nil {
+			return Faults{}, fmt.Errorf("faults: %s=%s: %w", name, value, err)
+		}
+	}
+	return f, f.Validate()
+}
+
+func faultNames(fs *flag.FlagSet) []string {
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// Validate names the first value that has no meaning.
+func (f Faults) Validate() error {
+	for _, rate := range []struct {
+		name string
+		of   float64
+	}{
+		{"busy", f.Busy},
+		{"html", f.HTML},
+		{"cut", f.Cut},
+		{"truncate", f.Truncate},
+		{"reset", f.Reset},
+		{"slow", f.Slow},
+		{"redirect", f.Redirect},
+	} {
+		if !(rate.of >= 0 && rate.of <= 1) { // NaN too
+			return fmt.Errorf("faults: %s=%v is not a rate from 0 to 1", rate.name, rate.of)
+		}
+	}
+	if !slices.Contains([]int{0, 200, 429, 503}, f.BusyStatus) {
+		return fmt.Errorf("faults: busy-status=%d; give 200, 429 or 503", f.BusyStatus)
+	}
+	if !slices.Contains([]string{"", "raw", "ref"}, f.Control) {
+		return fmt.Errorf("faults: control=%s; give raw or ref", f.Control)
+	}
+	if !slices.Contains([]string{"", "id", "nested"}, f.Headings) {
+		return fmt.Errorf("faults: headings=%s; give id or nested", f.Headings)
+	}
+	for _, n := range []int{
+		f.BusyFirst, f.RetryAfter, f.Capacity, f.PerMinute, f.InsertEvery, f.EditEvery, f.DeleteEvery,
+		f.FinishEvery, f.PageCap, int(f.Latency), int(f.SlowDelay),
+	} {
+		if n < 0 {
+			return fmt.Errorf("faults: a number below 0")
+		}
+	}
+	return nil
+}
+
+// String is the list that ParseFaults reads; "" for the zero value.
+func (f Faults) String() string {
+	var zero Faults
+	defaults := zero.flags()
+	var parts []string
+	f.flags().VisitAll(func(fl *flag.Flag) {
+		if value := fl.Value.String(); value != defaults.Lookup(fl.Name).Value.String() {
+			parts = append(parts, fl.Name+"="+value)
+		}
+	})
+	return strings.Join(parts, ",")
+}
+
+// FaultsHelp describes every name that ParseFaults knows, one on a line.
+func FaultsHelp() string {
+	var f Faults
+	var b strings.Builder
+	f.flags().VisitAll(func(fl *flag.Flag) { fmt.Fprintf(&b, "  %-18s %s\n", fl.Name, fl.Usage) })
+	return b.String()
+}
+
+// decide tells what happens to request n, counted from 1.
+func (f Faults) decide(n int) Fault {
+	if n <= f.BusyFirst {
+		return FaultBusy
+	}
+	for i, c := range []struct {
+		rate  float64
+		fault Fault
+	}{
+		{f.Busy, FaultBusy},
+		{f.HTML, FaultHTML},
+		{f.Redirect, FaultRedirect},
+		{f.Cut, FaultCut},
+		{f.Truncate, FaultTruncate},
+		{f.Reset, FaultReset},
+		{f.Slow, FaultSlow},
+	} {
+		if chance(mix(mix(f.Seed, uint64(i)), uint64(n))) < c.rate {
+			return c.fault
+		}
+	}
+	return NoFault
+}
+
+// chance maps a hash to [0, 1).
+func chance(h uint64) float64 { return float64(h>>11) / (1 << 53) }
+
+// bend changes a query as the Ignore faults and the page's cap ask.
+func (f Faults) bend(q *resultsQuery) {
+	fresh := newResultsQuery()
+	if f.IgnoreMinID {
+		q.minID = fresh.minID
+	}
+	if f.IgnoreMaxID {
+		q.maxID = fresh.maxID
+	}
+	if f.IgnoreDates {
+		q.dated = false
+	}
+	if f.IgnorePage {
+		q.page = 1
+	}
+	if f.IgnoreDirection {
+		q.desc = true
+	}
+	if f.IgnoreSearch {
+		q.where = nil
+	}
+	if f.PageCap > 0 {
+		q.limit = min(q.limit, f.PageCap)
+	}
+}

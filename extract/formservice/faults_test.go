@@ -1,0 +1,347 @@
+package formservice
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const resultsPath = "/api/users/acme/forms/form1/results"
+
+func TestParseFaults(t *testing.T) {
+	f, err := ParseFaults("busy=0.2, busy-status=429,latency=20ms,old-root,strict-limit=false,redirect-to=http://x,")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Faults{Busy: 0.2, BusyStatus: 429, Latency: 20 * time.Millisecond, OldRoot: true, RedirectTo: "http://x"}
+	if f != want {
+		t.Errorf("%+v, want %+v", f, want)
+	}
+	if s := f.String(); s != "busy=0.2,busy-status=429,latency=20ms,old-root=true,redirect-to=http://x" {
+		t.Errorf("String is %q", s)
+	}
+	if s := (Faults{}).String(); s != "" {
+		t.Errorf("the zero value is %q", s)
+	}
+	for list, want := range map[string]string{
+		"busi=1":          `unknown fault "busi"; known are bare-max-midnight, busy`,
+		"busy":            "busy=true",
+		"busy=2":          "busy=2 is not a rate",
+		"cut=NaN":         "not a rate",
+		"busy-status=500": "give 200, 429 or 503",
+		"control=yes":     "give raw or ref",
+		"headings=no":     "give id or nested",
+		"page-cap=-1":     "below 0",
+		"latency=5":       "latency=5",
+	} {
+		if _, err := ParseFaults(list); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", list, err, want)
+		}
+	}
+	if help := FaultsHelp(); strings.Count(help, "\n") < 30 || !strings.Contains(help, "  busy-first") {
+		t.Errorf("help:\n%s", help)
+	}
+}
+
+func FuzzParseFaults(f *testing.F) {
+	for _, seed := range []string{"", "busy=0.5,seed=9", "old-root,latin1,control=raw", "slow-delay=1h,redirect-to=a=b", "page-cap=0x10", ",,=", "busy"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, list string) {
+		faults, err := ParseFaults(list)
+		if err != nil {
+			return
+		}
+		back, err := ParseFaults(faults.String())
+		if err != nil || back != faults {
+			t.Fatalf("%q is %+v, by its String %+v (%v)", list, faults, back, err)
+		}
+	})
+}
+
+// TestSingleFaults asks once under each fault that strikes single requests.
+func TestSingleFaults(t *testing.T) {
+	s := startSmall(t)
+	s.Key = "key"
+	const noAnswer, cut = -2, -3
+	for _, c := range []struct {
+		faults Faults
+		status int // or noAnswer
+		code   int // or cut: the body ends early; -4: not an envelope
+		header string
+	}{
+		{Faults{Busy: 1}, 503, 3, "Retry-After: "},
+		{Faults{Busy: 1, BusyStatus: 429, RetryAfter: 7}, 429, 3, "Retry-After: 7"},
+		{Faults{Busy: 1, BusyStatus: 200}, 200, 3, "Content-Type: text/xml; charset=UTF-8"},
+		{Faults{Busy: 1, OldRoot: true, Latin1: true}, 503, 3, "Content-Type: text/xml; charset=ISO-8859-1"},
+		{Faults{HTML: 1}, 502, -4, "Content-Type: text/html"},
+		{Faults{Redirect: 1}, 302, -4, "Location: https://elsewhere.invalid" + resultsPath + "?fs_api_key=key&fs_limit=3"},
+		{Faults{Redirect: 1, RedirectTo: "http://x.test"}, 302, -4, "Location: http://x.test" + resultsPath + "?fs_api_key=key&fs_limit=3"},
+		{Faults{Cut: 1}, 200, cut, ""},
+		{Faults{Cut: 1, NoGzip: true}, 200, cut, ""},
+		{Faults{Truncate: 1}, 200, -4, ""},
+		{Faults{Reset: 1}, noAnswer, 0, ""},
+		{Faults{Slow: 1, SlowDelay: time.Microsecond}, 200, -1, "Content-Length: "},
+	} {
+		t.Run(c.faults.String(), func(t *testing.T) {
+			s.Reset()
+			s.SetFaults(c.faults)
+			r, err := s.try(t, "GET", resultsPath, "fs_api_key=key&fs_limit=3")
+			if got := s.Log(); len(got) != 1 || got[0].Fault == NoFault {
+				t.Errorf("log %+v", got)
+			}
+			if c.status == noAnswer || c.code == cut {
+				if err == nil || c.code == cut && !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("error %v after %q", err, r.body)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.status != c.status {
+				t.Errorf("HTTP %d, want %d", r.status, c.status)
+			}
+			if name, value, ok := strings.Cut(c.header, ": "); ok && r.header.Get(name) != value {
+				t.Errorf("%s is %q, want %q", name, r.header.Get(name), value)
+			}
+			if c.code == -4 {
+				if strings.Contains(r.body, "</fs_re") {
+					t.Errorf("a whole envelope: %s", r.body)
+				}
+				return
+			}
+			if code := r.root(t).code(t); code != c.code {
+				t.Errorf("error %d, want %d", code, c.code)
+			}
+		})
+	}
+}
+
+// TestBehaviours asks under faults that change every answer.
+func TestBehaviours(t *testing.T) {
+	s := startSmall(t)
+	for _, c := range []struct {
+		faults, query string
+		want          []int64
+	}{
+		{"page-cap=2", "", []int64{22, 21}},
+		{"page-cap=2", "fs_page=2", []int64{20, 17}},
+		{"page-cap=2", "fs_limit=1", []int64{22}},
+		{"ignore-min-id", "fs_min_id=21", []int64{22, 21, 20, 17, 13, 12, 10}},
+		{"ignore-max-id", "fs_max_id=10", []int64{22, 21, 20, 17, 13, 12, 10}},
+		{"ignore-dates", "fs_min_date=2026-01-05", []int64{22, 21, 20, 17, 13, 12, 10}},
+		{"ignore-page", "fs_limit=2&fs_page=3", []int64{22, 21}},
+		{"ignore-direction", "fs_limit=2&fs_sort_direction=asc", []int64{22, 21}},
+		{"ignore-search", "fs_limit=2&fs_search_equals_1=ben", []int64{22, 21}},
+		{"bare-max-midnight", "fs_max_date=2026-01-02", []int64{13, 10}},
+		{"strict-limit", "fs_limit=99&fs_min_id=22", []int64{22}},
+		{"strict-limit", "fs_min_id=22", []int64{22}},
+	} {
+		faults, err := ParseFaults(c.faults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.SetFaults(faults)
+		equalIDs(t, c.faults+" "+c.query, s.ids(t, c.query), c.want...)
+	}
+	s.SetFaults(Faults{StrictLimit: true})
+	if code := s.get(t, "results", "fs_limit=100").code(t); code != 2 {
+		t.Errorf("strict fs_limit=100: error %d, want 2", code)
+	}
+	s.SetFaults(Faults{OldRoot: true, Errors200: true})
+	r := s.send(t, "GET", resultsPath, "fs_limit=0")
+	if root := r.root(t); root.XMLName.Local != "fs_result" || root.code(t) != 2 || r.status != 200 {
+		t.Errorf("HTTP %d, %s", r.status, r.body)
+	}
+}
+
+// TestRatesAreDeterministic checks that equal requests meet equal faults and
+// that the rates are kept.
+func TestRatesAreDeterministic(t *testing.T) {
+	faults := Faults{Busy: 0.1, HTML: 0.1, Cut: 0.1, Truncate: 0.1, Slow: 0.1, Redirect: 0.1, Reset: 0.1, BusyFirst: 3}
+	counts := map[Fault]int{}
+	for n := 1; n <= 10_000; n++ {
+		f := faults.decide(n)
+		counts[f]++
+		if f != faults.decide(n) || n <= 3 && f != FaultBusy {
+			t.Fatalf("request %d meets %q", n, f)
+		}
+	}
+	for f, n := range counts {
+		if f != NoFault && (n < 400 || n > 1200) {
+			t.Errorf("%s: %d of 10,000", f, n)
+		}
+	}
+	if len(counts) != 8 {
+		t.Errorf("faults met: %v", counts)
+	}
+	faults.Seed = 1
+	same := 0
+	for n := 4; n <= 1000; n++ {
+		if faults.decide(n) == (Faults{Busy: 0.1}).decide(n) {
+			same++
+		}
+	}
+	if same > 900 {
+		t.Error("the seed changes nothing")
+	}
+}
+
+func TestDecideAndBefore(t *testing.T) {
+	var s service
+	s = startService(t, &Server{
+		Forms: []*Form{smallForm()},
+		Decide: func(r Request) Fault {
+			if r.Number == 2 {
+				return FaultBusy
+			}
+			return NoFault
+		},
+		Before: func(r Request) {
+			if r.Number == 3 {
+				s.Form(r.Form).Delete(22)
+			}
+		},
+	})
+	for i, want := range []string{"7", "", "6"} {
+		root := s.get(t, "results/count", "")
+		if want == "" {
+			if root.code(t) != 3 {
+				t.Errorf("request %d: not busy", i+1)
+			}
+		} else if got := root.one(t, "count").Text; got != want {
+			t.Errorf("request %d: count %s, want %s", i+1, got, want)
+		}
+	}
+}
+
+// TestCapacity holds one request back while another comes.
+func TestCapacity(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := startService(t, &Server{
+		Faults: Faults{Capacity: 1},
+		Before: func(r Request) {
+			if r.Number == 1 {
+				close(entered)
+				<-leave
+			}
+		},
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if code := s.get(t, "results/count", "").code(t); code != -1 {
+			t.Errorf("the first: error %d", code)
+		}
+	})
+	<-entered
+	if code := s.get(t, "results/count", "").code(t); code != 3 {
+		t.Errorf("one too many: error %d, want 3", code)
+	}
+	close(leave)
+	wg.Wait()
+	if p := s.Peak(); p != 2 {
+		t.Errorf("peak %d, want 2", p)
+	}
+}
+
+func TestPerMinute(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := startService(t, &Server{Faults: Faults{PerMinute: 2, RetryAfter: 30}, Now: func() time.Time { return now }})
+	var got []int
+	for range 2 {
+		for range 3 {
+			got = append(got, s.send(t, "GET", resultsPath+"/count", "").status)
+		}
+		now = now.Add(time.Minute)
+	}
+	if want := []int{200, 200, 429, 200, 200, 429}; !slices.Equal(got, want) {
+		t.Errorf("statuses %v, want %v", got, want)
+	}
+}
+
+// TestLatencyAndSlow measures in a bubble, where sleeping takes no time.
+func TestLatencyAndSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{Forms: []*Form{smallForm()}, Faults: Faults{Latency: time.Second, Slow: 1, SlowDelay: time.Minute}}
+		began := time.Now()
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest("GET", resultsPath+"?fs_api_key="+DefaultKey, nil))
+		if took := time.Since(began); took != time.Second+8*time.Minute {
+			t.Errorf("took %s", took)
+		}
+		if w.Code != http.StatusOK || !strings.HasSuffix(w.Body.String(), "</fs_response>\n") {
+			t.Errorf("HTTP %d, %q", w.Code, w.Body)
+		}
+	})
+}
+
+func TestGzip(t *testing.T) {
+	s := &Server{Forms: []*Form{smallForm()}}
+	for accept, want := range map[string]string{
+		"": "", "gzip": "gzip", "deflate, gzip;q=0.5": "gzip", "gzip;q=0": "", "br": "", "gzip;q=0.0, x": "", "gzip;q=x": "gzip",
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", resultsPath+"?fs_api_key="+DefaultKey, nil)
+		r.Header.Set("Accept-Encoding", accept)
+		s.ServeHTTP(w, r)
+		if got := w.Header().Get("Content-Encoding"); got != want {
+			t.Errorf("Accept-Encoding %q: %q, want %q", accept, got, want)
+		}
+		if w.Header().Get("Content-Length") != fmt.Sprint(w.Body.Len()) {
+			t.Errorf("Content-Length %s of %d bytes", w.Header().Get("Content-Length"), w.Body.Len())
+		}
+	}
+}
+
+// TestEqualRequestsGiveEqualBytes also under load.
+func TestEqualRequestsGiveEqualBytes(t *testing.T) {
+	s := startService(t, new(Server))
+	want := s.send(t, "GET", resultsPath, "fs_include_headings&fs_page=2").body
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if got := s.send(t, "GET", resultsPath, "fs_include_headings&fs_page=2").body; got != want {
+				t.Error("equal requests give different bytes")
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestLog(t *testing.T) {
+	s := startSmall(t)
+	s.get(t, "results", "fs_limit=2")
+	s.get(t, "results/count", "fs_min_id=x")
+	s.send(t, "GET", "/nowhere", "")
+	log := s.Log()
+	for i := range log {
+		if log[i].Time.IsZero() {
+			t.Error("an entry without a time")
+		}
+		log[i].Time = time.Time{}
+	}
+	want := []Request{
+		{Number: 1, Method: "GET", Transaction: "results", Account: "acme", Form: "form1", Query: "fs_limit=2", Status: 200, Code: -1, Results: 2},
+		{Number: 2, Method: "GET", Transaction: "results/count", Account: "acme", Form: "form1", Query: "fs_min_id=x", Status: 400, Code: 103},
+		{Number: 3, Method: "GET", Status: 404, Code: 1},
+	}
+	if !slices.Equal(log, want) {
+		t.Errorf("log %+v, want %+v", log, want)
+	}
+	if c := s.Counts(); c["results"] != 1 || c["results/count"] != 1 || c[""] != 1 {
+		t.Errorf("counts %v", c)
+	}
+	s.Reset()
+	if len(s.Log()) != 0 || len(s.Counts()) != 0 {
+		t.Error("Reset leaves something")
+	}
+}

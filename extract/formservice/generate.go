@@ -1,0 +1,406 @@
+package formservice
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"sort"
+	"time"
+)
+
+// MaxResults is the most results that Generate makes.
+const MaxResults = 10_000_000
+
+const (
+	blockSize = 64    // results whose dates are decided together, one bit each in a mask
+	idStride  = 3     // ids of neighbours differ by 1 to 5
+	soon      = 3600  // seconds: most results are finished this long after their start, at most
+	latest    = 864e3 // seconds: ten days, the most that a late one takes
+	daySize   = 86400
+)
+
+// GenerateOptions describe a generated form. Equal options give equal forms.
+type GenerateOptions struct {
+	Directory string // "": form1
+	Name      string // "": "Form " and the directory
+	Seed      uint64
+	Results   int       // at most MaxResults
+	From, To  time.Time // wall clock; every date lies in [From, To). Zero: the year 2025; To zero: a year after From
+	Items     int       // 0: 14; at most 1000
+	FirstID   int64     // the least id, 0: 100001
+
+	Even         bool // no quiet days, no bursts, no weekends
+	NoUnfinished bool // every result is finished
+	NoUndated    bool // no result without any date
+	NoLate       bool // every result is finished within the hour, none after days
+	NoHostile    bool // no values that try an encoder's patience
+	Control      bool // some values hold characters that XML 1.0 forbids; see Faults.Control
+}
+
+func (o GenerateOptions) withDefaults() GenerateOptions {
+	if o.Directory == "" {
+		o.Directory = "form1"
+	}
+	if o.Name == "" {
+		o.Name = "Form " + o.Directory
+	}
+	if o.From.IsZero() {
+		o.From = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	if o.To.IsZero() {
+		o.To = o.From.AddDate(1, 0, 0)
+	}
+	if o.Items == 0 {
+		o.Items = 14
+	}
+	if o.FirstID == 0 {
+		o.FirstID = 100_001
+	}
+	return o
+}
+
+// Validate names the first option that Generate cannot work with.
+func (o GenerateOptions) Validate() error {
+	o = o.withDefaults()
+	switch {
+	case o.Results < 0 || o.Results > MaxResults:
+		return fmt.Errorf("generate form %q: %d results; give 0 to %d", o.Directory, o.Results, MaxResults)
+	case o.Items < 1 || o.Items > 1000:
+		return fmt.Errorf("generate form %q: %d items; give 1 to 1000", o.Directory, o.Items)
+	case !o.From.Before(o.To):
+		return fmt.Errorf("generate form %q: from %s is not before to %s", o.Directory, o.From.Format(WallTime), o.To.Format(WallTime))
+	case o.To.Sub(o.From) > 100*366*24*time.Hour:
+		return fmt.Errorf("generate form %q: the range is longer than 100 years", o.Directory)
+	case o.FirstID < 1:
+		return fmt.Errorf("generate form %q: first id %d; give 1 or more", o.Directory, o.FirstID)
+	}
+	return nil
+}
+
+// Generate returns a form whose results are computed when they are asked for:
+// result n is a hash of the seed and n. It holds a few bytes for each day of
+// its range and nothing for a result. It panics where [GenerateOptions.Validate]
+// gives an error.
+//
+// Results are numbered in the order of their starts; a result is finished
+// within the hour or, one in 64, up to ten days later, so that the order of
+// dates differs from that of ids while the ids of a date window still lie in
+// bounded spans. One in 64 is unfinished with a start only, one in 64 has no
+// date at all, and those whose finish would lie beyond To are unfinished too.
+func Generate(o GenerateOptions) *Form {
+	if err := o.Validate(); err != nil {
+		panic(err)
+	}
+	o = o.withDefaults()
+	g := &generated{o: o, n: int64(o.Results), from: wall(o.From), to: wall(o.To)}
+	g.plan()
+	g.items, g.words = makeItems(o), makeVocabulary()
+	return &Form{
+		ID: fmt.Sprint(1000 + mix(o.Seed, 7)%9000), Name: o.Name, Directory: o.Directory,
+		Description: "A generated form: results & answers of seed " + fmt.Sprint(o.Seed),
+		Items:       g.items, Metas: generatedMetas(), Views: makeViews(g.items), Labels: makeLabels(g.items),
+		base: g,
+	}
+}
+
+// wall returns a time's wall clock as seconds.
+func wall(t time.Time) int64 {
+	_, offset := t.Zone()
+	return t.Unix() + int64(offset)
+}
+
+// generated computes results by number, 0 <= number < n. A nil one is empty.
+type generated struct {
+	o        GenerateOptions
+	n        int64
+	from, to int64 // wall-clock seconds
+	days     []int64
+	burst    int // the day that holds a fifth of all results, -1: none
+	items    []Item
+	words    vocabulary
+}
+
+// mix is a hash of two numbers (the finaliser of splitmix64).
+func mix(a, b uint64) uint64 {
+	x := a + b*0x9e3779b97f4a7c15 + 0x632be59bd9b4e019
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// Salts keep the decisions about one result independent of each other.
+const (
+	saltDay = iota + 1
+	saltID
+	saltDelay
+	saltBlock
+	saltTie
+	saltContent
+)
+
+func (g *generated) hash(salt, n uint64) uint64 { return mix(mix(g.o.Seed, salt), n) }
+
+// plan spreads the results over the days: days[d] is the number of the first
+// result that is started on day d or later.
+func (g *generated) plan() {
+	count := int((g.to - g.from + daySize - 1) / daySize)
+	weights := make([]int64, count)
+	g.burst = -1
+	var total int64
+	for d := range weights {
+		weights[d] = g.weight(d, count)
+		total += weights[d]
+	}
+	crowd := int64(0)
+	if count >= 5 && !g.o.Even {
+		g.burst = int(g.hash(saltDay, 1<<40) % uint64(count))
+		crowd = g.n / 5
+	}
+	if total == 0 {
+		weights[0], total = 1, 1
+	}
+	g.days = make([]int64, count+1)
+	var sum, extra int64
+	for d, w := range weights {
+		sum += w
+		if d == g.burst {
+			extra = crowd
+		}
+		g.days[d+1] = (g.n-crowd)*sum/total + extra
+	}
+}
+
+// weight is a day's share of the results: nothing on one day in eleven and in
+// one long holiday, little on two days a week.
+func (g *generated) weight(d, count int) int64 {
+	h := g.hash(saltDay, uint64(d))
+	switch {
+	case g.o.Even || count < 5:
+		return 64
+	case h%11 == 0, d >= count/3 && d < count/3+count/40:
+		return 0
+	case d%7 >= 5:
+		return 4 + int64(h>>8%8)
+	}
+	return 24 + int64(h>>8%80)
+}
+
+// quiet tells whether a time lies on a day without results.
+func (g *generated) quiet(t int64) bool {
+	d := int((t - g.from) / daySize)
+	return d < len(g.days)-1 && d != g.burst && g.weight(d, len(g.days)-1) == 0
+}
+
+// start returns when a result was started: it never falls with the number.
+// Runs of eight results often share a second, and the middle of the burst day
+// has one second that holds up to 2,000.
+func (g *generated) start(n int64) int64 {
+	d := sort.Search(len(g.days)-1, func(d int) bool { return g.days[d+1] > n })
+	first := g.days[d]
+	size := g.days[d+1] - first
+	p := n - first
+	at := p
+	if mix(g.hash(saltTie, uint64(d)), uint64(p/8))%4 == 0 {
+		at = p / 8 * 8
+	}
+	if d == g.burst && p >= size/2 {
+		if p < size/2+min(size/10, 2000) {
+			at = size / 2
+		}
+		at = max(at, size/2)
+	}
+	length := min(daySize, g.to-g.from-int64(d)*daySize)
+	second := at * length / size
+	if step := length / size; step > 1 { // neighbours are at least a step apart
+		second += int64(g.hash(saltTie, uint64(first+at)) % uint64(step))
+	}
+	return g.from + int64(d)*daySize + second
+}
+
+// slots tells which result of a block is late, which is unfinished and which
+// has no date; -1: none.
+func (g *generated) slots(block int64) (late, open, undated int64) {
+	h := g.hash(saltBlock, uint64(block))
+	late = int64(h % blockSize)
+	open = (late + 1 + int64(h>>8%31)) % blockSize
+	undated = (late + 33 + int64(h>>16%30)) % blockSize
+	if g.o.NoLate {
+		late = -1
+	}
+	if g.o.NoUnfinished {
+		open = -1
+	}
+	if g.o.NoUnfinished || g.o.NoUndated {
+		undated = -1
+	}
+	return late, open, undated
+}
+
+// never is the date of what has not happened.
+const never = math.MinInt64
+
+// dates are those of one result, in wall-clock seconds, or never.
+type dates struct{ start, finish int64 }
+
+// filtered is the date that date bounds look at.
+func (d dates) filtered() (date int64, dated bool) {
+	if d.finish != never {
+		return d.finish, true
+	}
+	return d.start, d.start != never
+}
+
+// dates returns when a result was started and finished.
+func (g *generated) dates(n int64) dates {
+	late, open, undated := g.slots(n / blockSize)
+	slot := n % blockSize
+	if slot == undated {
+		return dates{never, never}
+	}
+	start := g.start(n)
+	if slot == open {
+		return dates{start, never}
+	}
+	h := g.hash(saltDelay, uint64(n))
+	delay := int64(5 + h%600)
+	switch {
+	case slot == late:
+		delay = soon + int64(h%(latest-soon))
+	case h>>32%8 == 0:
+		delay = int64(h>>8%soon) + 1
+	}
+	finish := start + delay
+	if g.quiet(finish) { // nothing at all happens on a quiet day
+		finish = start + min(int64(h%600), daySize-1-(start-g.from)%daySize)
+	}
+	if finish >= g.to {
+		if !g.o.NoUnfinished {
+			return dates{start, never}
+		}
+		finish = g.to - 1
+	}
+	return dates{start, finish}
+}
+
+// id returns a result's id; ids ascend with the number and have gaps.
+func (g *generated) id(n int64) int64 {
+	return g.o.FirstID + n*idStride + int64(g.hash(saltID, uint64(n))%idStride)
+}
+
+// number returns the number of the result of that id.
+func (g *generated) number(id int64) (int64, bool) {
+	if id < g.o.FirstID || id-g.o.FirstID >= g.n*idStride {
+		return 0, false
+	}
+	n := (id - g.o.FirstID) / idStride
+	return n, g.id(n) == id
+}
+
+// numbers returns the half-open span of numbers whose ids a selection allows.
+func (g *generated) numbers(s selection) (first, end int64) {
+	return g.from0(s.minID, false), g.from0(s.maxID, true)
+}
+
+// from0 returns the number of the first result whose id is at least id, or
+// beyond it.
+func (g *generated) from0(id int64, beyond bool) int64 {
+	if id < g.o.FirstID {
+		return 0
+	}
+	if id-g.o.FirstID >= g.n*idStride {
+		return g.n
+	}
+	n := (id - g.o.FirstID) / idStride
+	if at := g.id(n); at < id || beyond && at == id {
+		n++
+	}
+	return n
+}
+
+// blocks iterates over the blocks that may hold results of a selection, in its
+// order: those of the allowed ids whose starts lie between ten days before the
+// first allowed date and the last.
+func (g *generated) blocks(s selection) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		if g == nil {
+			return
+		}
+		first, end := g.numbers(s)
+		if s.dated {
+			first = max(first, g.startedFrom(s.from-latest))
+			if s.to < g.to {
+				end = min(end, g.startedFrom(s.to+1))
+			}
+		}
+		if first >= end {
+			return
+		}
+		a, b := first/blockSize, (end-1)/blockSize
+		for i := a; i <= b; i++ {
+			block := i
+			if s.desc {
+				block = b - (i - a)
+			}
+			if !yield(block) {
+				return
+			}
+		}
+	}
+}
+
+// startedFrom returns the number of the first result started at t or later.
+func (g *generated) startedFrom(t int64) int64 {
+	return int64(sort.Search(int(g.n), func(n int) bool { return g.start(int64(n)) >= t }))
+}
+
+// clip keeps of a block's mask what exists and what the ids of s allow.
+func (g *generated) clip(block int64, mask uint64, s selection) uint64 {
+	first, end := g.numbers(s)
+	first, end = max(first-block*blockSize, 0), min(end-block*blockSize, blockSize)
+	if first >= end {
+		return 0
+	}
+	return mask & (^uint64(0) << first) & (^uint64(0) >> (blockSize - end))
+}
+
+// mask tells which results of a block a selection holds, one bit each.
+//
+// Between the bounds nothing has to be computed for most results: one that is
+// started within the bounds, and an hour before their end, is finished within
+// them unless it is late.
+func (g *generated) mask(block int64, s selection) uint64 {
+	allowed := g.clip(block, ^uint64(0), s)
+	if allowed == 0 || !s.dated {
+		return allowed
+	}
+	first := g.start(block * blockSize)
+	last := g.start(min(block*blockSize+blockSize, g.n) - 1)
+	late, _, undated := g.slots(block)
+	check := allowed // the bits that must be computed
+	mask := uint64(0)
+	switch {
+	case first > s.to, last+latest < s.from:
+		return 0
+	case last+soon < s.from:
+		check &= bit(late)
+	case first >= s.from && last+soon <= s.to:
+		mask = allowed &^ bit(undated) &^ bit(late)
+		check &= bit(late)
+	}
+	for check != 0 {
+		i := firstBit(check, false)
+		check &^= 1 << i
+		if s.hasDate(g.dates(block*blockSize + i).filtered()) {
+			mask |= 1 << i
+		}
+	}
+	return mask
+}
+
+// bit is a mask of one slot, of none for -1.
+func bit(slot int64) uint64 {
+	if slot < 0 {
+		return 0
+	}
+	return 1 << slot
+}

@@ -1,0 +1,182 @@
+package formservice
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// record is a held result with the date that it is filtered by.
+type record struct {
+	id     int64
+	date   int64 // wall-clock seconds
+	dated  bool
+	result Result
+}
+
+func newRecord(r Result) *record {
+	rec := &record{id: r.ID, result: r}
+	for _, id := range []string{metaFinish, metaStart} {
+		if v, ok := r.Meta(id); ok {
+			if t, err := time.Parse(WallTime, v); err == nil {
+				rec.date, rec.dated = t.Unix(), true
+				return rec
+			}
+		}
+	}
+	return rec
+}
+
+// ChangeKind tells what was done to a result.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	Inserted ChangeKind = "insert"
+	Updated  ChangeKind = "update"
+	Deleted  ChangeKind = "delete"
+)
+
+// Change is one change of a form's results since it was made, in order, so
+// that a test can tell every state that a result had.
+type Change struct {
+	Kind   ChangeKind
+	Before Result // the zero Result for Inserted
+	After  Result // the zero Result for Deleted
+}
+
+// Changes returns what was inserted, updated and deleted, in order.
+func (f *Form) Changes() []Change {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return slices.Clone(f.changes)
+}
+
+// Insert adds a copy of a result and returns its id: the one given or, for
+// none, one above all others. An id that exists is an error.
+func (f *Form) Insert(r Result) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.insert(r)
+}
+
+func (f *Form) insert(r Result) (int64, error) {
+	if r.ID == 0 {
+		r.ID = f.lastID() + 1
+	}
+	if _, ok := f.load(r.ID, new(scratch)); ok {
+		return 0, fmt.Errorf("insert into form %q: result %d exists; use Update", f.Directory, r.ID)
+	}
+	r = r.Clone()
+	f.hold(r)
+	f.changes = append(f.changes, Change{Kind: Inserted, After: r})
+	return r.ID, nil
+}
+
+// Update replaces the result that has r's id by a copy of r. An id that does
+// not exist is an error.
+func (f *Form) Update(r Result) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.update(r)
+}
+
+func (f *Form) update(r Result) error {
+	old, ok := f.load(r.ID, new(scratch))
+	if !ok {
+		return fmt.Errorf("update form %q: there is no result %d; use Insert", f.Directory, r.ID)
+	}
+	old, r = old.Clone(), r.Clone()
+	f.drop(r.ID)
+	f.hold(r)
+	f.changes = append(f.changes, Change{Kind: Updated, Before: old, After: r})
+	return nil
+}
+
+// Finish completes a result at a wall-clock time: its status is Complete from
+// now on and its date_finish at. An id that does not exist is an error.
+func (f *Form) Finish(id int64, at time.Time) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, ok := f.load(id, new(scratch))
+	if !ok {
+		return fmt.Errorf("finish a result of form %q: there is no result %d", f.Directory, id)
+	}
+	r = r.Clone()
+	r.setMeta(metaStatus, "Complete")
+	r.setMeta(metaFinish, at.Format(WallTime))
+	return f.update(r)
+}
+
+// Delete removes a result and tells whether there was one.
+func (f *Form) Delete(id int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.remove(id)
+}
+
+func (f *Form) remove(id int64) bool {
+	old, ok := f.load(id, new(scratch))
+	if !ok {
+		return false
+	}
+	f.changes = append(f.changes, Change{Kind: Deleted, Before: old.Clone()})
+	f.drop(id)
+	return true
+}
+
+// find returns where in held the id is or belongs.
+func (f *Form) find(id int64) (int, bool) {
+	return slices.BinarySearchFunc(f.held, id, func(r *record, id int64) int { return cmp.Compare(r.id, id) })
+}
+
+// hold adds a result that the form does not have.
+func (f *Form) hold(r Result) {
+	f.top = max(f.top, r.ID)
+	i, _ := f.find(r.ID)
+	f.held = slices.Insert(f.held, i, newRecord(r))
+	for _, m := range r.Metas {
+		f.noteColumn(m.ID)
+	}
+	for _, a := range r.Items {
+		f.noteColumn(a.ID)
+	}
+}
+
+func (f *Form) noteColumn(id string) {
+	if f.hasColumn(id) {
+		return
+	}
+	if f.seen == nil {
+		f.seen = make(map[string]struct{})
+	}
+	f.seen[id] = struct{}{}
+}
+
+// drop takes a result out of held or masks it in the base.
+func (f *Form) drop(id int64) {
+	if i, ok := f.find(id); ok {
+		f.held = slices.Delete(f.held, i, i+1)
+		return
+	}
+	if f.base == nil {
+		return
+	}
+	n, ok := f.base.number(id)
+	if !ok {
+		return
+	}
+	if f.masked == nil {
+		f.masked = make(map[int64]uint64)
+	}
+	f.masked[n/blockSize] |= 1 << (n % blockSize)
+}
+
+// lastID returns the highest id ever given: ids are never given twice.
+func (f *Form) lastID() int64 {
+	if f.base != nil && f.base.n > 0 {
+		return max(f.top, f.base.id(f.base.n-1))
+	}
+	return f.top
+}

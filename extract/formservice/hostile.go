@@ -1,0 +1,122 @@
+package formservice
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Hostile returns the values that generated forms sprinkle in and that tests
+// may hold: each has broken a CSV, JSON, XML or SQL tool somewhere. All are
+// valid UTF-8 and allowed in XML 1.0.
+func Hostile() []string {
+	return []string{
+		`"`, `""`, `say "hi", then leave`, `it's`, "a,b", "a;b", "a\tb", " leading and trailing ",
+		"two\nlines", "three\r\nlines\r\n", "\r", "\n", "old\rMac",
+		"]]>", "<![CDATA[x]]>", "<b>bold</b>", "<!-- -->", "<?xml?>", "&", "&amp;", "&amp;amp;", "&#13;", "&nbsp;", "&",
+		"=1+1", "+1", "-1", "@SUM(A1)", "=cmd|' /C calc'!A0", "\t=1", "'=1",
+		"😀", "👩‍👩‍👧‍👦 🇨🇭", "שלום עולם", "مرحبا", "\u202eevil\u202c", "line\u2028separator\u2029", "nel\u0085here",
+		"\ufeffmark first", "mark\ufeffwithin", "\u00a0", "\u200b", "é e\u0301", "ﬃ", "Ärger & Öl €",
+		`back\slash`, `\`, `\\`, `\n`, `\|`, "a|b", "|", `a\|b|`,
+		"NULL", "null", "None", "NaN", "nil", `\N`, "true", "0", "-0", "007", "1e5", "0x1F", "1.0", "١٢٣",
+		"' OR 1=1; --", "{}", `{"a":[1]}`, "${env:HOME}", "../../etc/passwd", "%s%n", "%20", "a+b", "#", "\u007f",
+		"2025-02-30", "9223372036854775808", strings.Repeat("long ", 400),
+		"�", "\U0010ffff", "𝔘𝔫𝔦", "ÿþ", "\"quoted\"\r\n\"field\"", "</value></item>",
+	}
+}
+
+// controlValues hold characters that XML 1.0 forbids.
+func controlValues() []string {
+	return []string{"ver\vtical", "\x00", "bell\a", "\x1b[31mred", "\ufffe", "back\bspace", "\x1f"}
+}
+
+// vocabulary holds the words that generated results are made of.
+type vocabulary struct {
+	users, browsers, systems, devices, referrers, payments []string
+	first, last, sentences, hostile, control               []string
+}
+
+func makeVocabulary() vocabulary {
+	return vocabulary{
+		users:     []string{"", "", "anna", "o'neil", "user.name+tag", "jörg", "", "x"},
+		browsers:  []string{"Firefox 128", "Chrome 126", "Safari 17", "Edge 125", ""},
+		systems:   []string{"Windows 11", "macOS 14", "Linux", "Android 14", "iOS 17"},
+		devices:   []string{"desktop", "mobile", "tablet"},
+		referrers: []string{"", "https://www.example.com/?a=1&b=2", "https://search.example/q?x=%20", "android-app://mail"},
+		payments:  []string{"", "paid", "pending", "refunded"},
+		first:     []string{"Anna", "Ben", "Chloé", "Dörte", "Eva-Maria", "Fyodor", "Güneş", "Hana", "İpek", "Jan", "Kofi", "Łucja"},
+		last:      []string{"Meier", "O'Neil", "van der Berg", "Smith, Jr.", "Ng", "Ćirić", "山田", "al-Khwārizmī", "d’Arc", "Müller"},
+		sentences: []string{
+			"Everything was fine.", "The queue was long, the soup cold; \"never again\".", "Ça va très bien.",
+			"<none>", "R&D asked for more.", "Grüße aus Zürich", "I'd give 9/10.", "See https://example.com/?q=a&b=c", "-", "",
+		},
+		hostile: Hostile(),
+		control: controlValues(),
+	}
+}
+
+// makeItems returns the items of a generated form: all types, labels that
+// repeat, are empty and hold line breaks, ids in no order.
+func makeItems(o GenerateOptions) []Item {
+	types := []string{
+		"text", "text", "checkbox", "number", "date", "radio", "textarea", "zip", "matrix", "matrix",
+		"decimal", "select", "list", "file",
+	}
+	labels := []string{
+		"Full name", "Comment", "Colours", "Age", "Born on", "Size", "What\nelse?", "ZIP code ", "Comment", "",
+		"Price (CHF)", "Country", "Toppings; several", "Upload \"here\"",
+	}
+	choices := map[string][]string{
+		"checkbox": {"red", "green", "blue", "a|b", `c\d`, "light, bright"},
+		"list":     {"cheese", "ham", "olives", "Jalapeño", "double \"x\"", "none & nothing"},
+		"radio":    {"S", "M", "L", "XL"},
+		"select":   {"Schweiz", "Österreich", "Italia", "日本", "Côte d’Ivoire"},
+		"matrix":   {"very poor", "poor", "fair", "good", "very good"},
+	}
+	step := 5 // the order of the document is not that of the form
+	for gcd(step, o.Items) != 1 {
+		step++
+	}
+	items := make([]Item, o.Items)
+	for i := range items {
+		kind := types[i%len(types)]
+		id := strconv.Itoa(1 + i*37%1009)
+		if kind == "matrix" {
+			id = "353-" + strconv.Itoa(i/len(types)) + "-" + strconv.Itoa(i%len(types)-8)
+		}
+		items[i] = Item{ID: id, Type: kind, Index: i*step%o.Items + 1, Label: labels[i%len(labels)], Choices: choices[kind]}
+	}
+	return items
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// makeViews returns two views: "12" shows a few columns, "13" those of
+// complete results only.
+func makeViews(items []Item) []View {
+	columns := []string{metaStatus, metaFinish}
+	for i, it := range items {
+		if i%3 == 0 {
+			columns = append(columns, it.ID)
+		}
+	}
+	return []View{
+		{ID: "12", Columns: columns},
+		{ID: "13", Columns: columns, Where: []Condition{{Column: metaStatus, Operator: Equals, Term: "Complete"}}},
+	}
+}
+
+// makeLabels returns one set of labels, "2", for every second item.
+func makeLabels(items []Item) map[string]map[string]string {
+	set := map[string]string{metaStatus: "Zustand"}
+	for i, it := range items {
+		if i%2 == 0 {
+			set[it.ID] = "Frage " + strconv.Itoa(it.Index)
+		}
+	}
+	return map[string]map[string]string{"2": set}
+}

@@ -1,0 +1,97 @@
+package formservice
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Request is one entry of the request log.
+type Request struct {
+	Number      int // from 1, by arrival
+	Time        time.Time
+	Method      string
+	Transaction string // one of the Transaction constants, "" for an unknown path
+	Account     string
+	Form        string
+	Query       string // as it came, without the API key
+	Status      int    // HTTP status, 0 where the connection was closed without one
+	Code        int    // of an error envelope, -1 for none
+	Results     int    // that the answer held
+	Fault       Fault
+}
+
+// journal is what a server remembers of its requests.
+type journal struct {
+	number   int
+	requests []Request
+	counts   map[string]int
+	now      int // requests under way
+	peak     int
+}
+
+// kept is how many requests the log holds at least: when there are twice as
+// many, the older half goes.
+const kept = 200_000
+
+// enter numbers a request and returns how many are under way with it.
+func (s *Server) enter(req *Request) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log.number++
+	req.Number, req.Time = s.log.number, s.now()
+	s.log.now++
+	s.log.peak = max(s.log.peak, s.log.now)
+	return s.log.now
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log.now--
+}
+
+func (s *Server) record(req Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.log.counts == nil {
+		s.log.counts = make(map[string]int)
+	}
+	s.log.counts[req.Transaction]++
+	if len(s.log.requests) >= 2*kept {
+		s.log.requests = slices.Delete(s.log.requests, 0, kept)
+	}
+	s.log.requests = append(s.log.requests, req)
+}
+
+// Log returns the requests since the start or the last Reset, in the order in
+// which they were answered; of very many only the last 200,000 or more.
+func (s *Server) Log() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.log.requests)
+}
+
+// Counts returns the number of requests by transaction; "" counts those to
+// unknown paths.
+func (s *Server) Counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.log.counts)
+}
+
+// Peak returns the most requests seen under way at once.
+func (s *Server) Peak() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.peak
+}
+
+// Reset empties the log and the counters; request numbers begin at 1 again.
+// Forms stay as they are.
+func (s *Server) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = journal{now: s.log.now, peak: s.log.now}
+	s.recent, s.data = nil, 0
+}

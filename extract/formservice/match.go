@@ -1,0 +1,167 @@
+package formservice
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Operator is a kind of search (specification, section 4.5).
+type Operator string
+
+// The operators, as they are spelled in the names of the parameters.
+const (
+	Equals   Operator = "equals"
+	Contains Operator = "contains"
+	Begins   Operator = "begins"
+	Ends     Operator = "ends"
+	Empty    Operator = "empty"
+	NotEmpty Operator = "not_empty"
+)
+
+func operators() []Operator { return []Operator{Equals, Contains, Begins, Ends, Empty, NotEmpty} }
+
+// Condition is one search criterion.
+type Condition struct {
+	Column   string // a meta or an item id
+	Operator Operator
+	Term     string // not read by Empty and NotEmpty
+}
+
+// Holds tells whether a result meets the condition.
+func (c Condition) Holds(r Result) bool {
+	holds, met := false, false
+	look := func(value string) {
+		met = true
+		switch c.Operator {
+		case Equals:
+			holds = holds || value == c.Term
+		case Contains:
+			holds = holds || strings.Contains(value, c.Term)
+		case Begins:
+			holds = holds || strings.HasPrefix(value, c.Term)
+		case Ends:
+			holds = holds || strings.HasSuffix(value, c.Term)
+		case Empty, NotEmpty:
+			holds = holds || value != ""
+		}
+	}
+	for _, m := range r.Metas {
+		if m.ID == c.Column {
+			look(m.Value)
+		}
+	}
+	for _, a := range r.Items {
+		if a.ID == c.Column {
+			for _, v := range a.Values {
+				look(v)
+			}
+		}
+	}
+	if !met {
+		look("")
+	}
+	if c.Operator == Empty {
+		return !holds
+	}
+	return holds
+}
+
+// filters tells whether the request must look at the results' contents.
+func (q *resultsQuery) filters() bool { return len(q.where) > 0 || len(q.view.Where) > 0 }
+
+// accepts tells whether a result passes the view's conditions and the search.
+func (q *resultsQuery) accepts(r Result) bool {
+	for _, c := range q.view.Where {
+		if !c.Holds(r) {
+			return false
+		}
+	}
+	if len(q.where) == 0 {
+		return true
+	}
+	for _, c := range q.where {
+		if c.Holds(r) == q.any {
+			return q.any
+		}
+	}
+	return !q.any
+}
+
+// pick calls yield with the results of the request's page, in order. A page by
+// id without a search costs what walk costs; a search looks at every result of
+// the bounds up to the page's end; a sort by a column looks at all and holds
+// their keys.
+func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
+	skip, left := (q.page-1)*q.limit, q.limit
+	take := func(r Result) bool {
+		yield(r)
+		left--
+		return left > 0
+	}
+	if q.sort != sortByID {
+		keys := f.sorted(q, s)
+		for _, k := range keys[min(skip, len(keys)):] {
+			if r, ok := f.load(k.id, s); ok && !take(r) {
+				return
+			}
+		}
+		return
+	}
+	if !q.filters() {
+		f.walk(q.selection, skip, func(id int64) bool {
+			r, _ := f.load(id, s)
+			return take(r)
+		})
+		return
+	}
+	f.walk(q.selection, 0, func(id int64) bool {
+		r, _ := f.load(id, s)
+		if !q.accepts(r) {
+			return true
+		}
+		if skip > 0 {
+			skip--
+			return true
+		}
+		return take(r)
+	})
+}
+
+// sortKey is a result's place in the order of a column.
+type sortKey struct {
+	value string
+	id    int64
+}
+
+// sorted returns the keys of all results of the request, in its order.
+func (f *Form) sorted(q *resultsQuery, s *scratch) []sortKey {
+	var keys []sortKey
+	f.walk(q.selection, 0, func(id int64) bool {
+		if r, _ := f.load(id, s); q.accepts(r) {
+			keys = append(keys, sortKey{firstValue(r, q.sort), id})
+		}
+		return true
+	})
+	slices.SortFunc(keys, func(a, b sortKey) int {
+		order := cmp.Or(strings.Compare(a.value, b.value), cmp.Compare(a.id, b.id))
+		if q.desc {
+			return -order
+		}
+		return order
+	})
+	return keys
+}
+
+// firstValue is the first value of a column, "" where there is none.
+func firstValue(r Result, column string) string {
+	if v, ok := r.Meta(column); ok {
+		return v
+	}
+	for _, a := range r.Items {
+		if a.ID == column && len(a.Values) > 0 {
+			return a.Values[0]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,224 @@
+package formservice
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+const (
+	keyParameter = "fs_api_key"
+	sortByID     = "result_id"
+	maxPerPage   = 100
+)
+
+// resultsQuery is what a request for results, or for their count, asks for.
+type resultsQuery struct {
+	selection
+	limit, page int
+	sort        string // a column, or sortByID
+	where       []Condition
+	any         bool // one condition is enough
+	view        View
+	headings    bool
+	labels      map[string]string
+}
+
+// newResultsQuery holds the defaults of section 4.5.
+func newResultsQuery() resultsQuery {
+	s := everything
+	s.desc = true
+	s.from, s.to = math.MinInt64/2, math.MaxInt64/2
+	return resultsQuery{selection: s, limit: maxPerPage, page: 1, sort: sortByID, view: View{ID: AllData}}
+}
+
+// refuse is a bad value of a parameter: error 2.
+func refuse(p pair, want string) error {
+	return &refusal{code: codeInvalidValue, message: fmt.Sprintf("%s: %q is not %s", p.name, p.value, want)}
+}
+
+// bound reads the four parameters that Get Results and Get Results Count
+// share. known is false for any other.
+func (q *resultsQuery) bound(p pair, faults Faults) (known bool, err error) {
+	switch p.name {
+	case "fs_min_date":
+		return true, q.dateBound(p, &q.from, 0)
+	case "fs_max_date":
+		rest := int64(daySize - 1)
+		if faults.BareMaxMidnight {
+			rest = 0
+		}
+		return true, q.dateBound(p, &q.to, rest)
+	case "fs_min_id":
+		return true, idBound(p, &q.minID)
+	case "fs_max_id":
+		return true, idBound(p, &q.maxID)
+	}
+	return false, nil
+}
+
+// dateBound reads YYYY-MM-DD[ HH:MM:SS]; rest is added to a date without a time.
+func (q *resultsQuery) dateBound(p pair, to *int64, rest int64) error {
+	layout := WallTime
+	if len(p.value) == len(time.DateOnly) {
+		layout = time.DateOnly
+	} else {
+		rest = 0
+	}
+	t, err := time.Parse(layout, p.value)
+	if err != nil || len(p.value) != len(layout) {
+		return refuse(p, "a date like 2026-01-31 or 2026-01-31 23:59:59")
+	}
+	*to, q.dated = t.Unix()+rest, true
+	return nil
+}
+
+func idBound(p pair, to *int64) error {
+	id, ok := digits(p.value, math.MaxInt64)
+	if !ok {
+		return &refusal{code: codeInvalidID, message: fmt.Sprintf("%s: %q is not a result id", p.name, p.value)}
+	}
+	*to = id
+	return nil
+}
+
+// digits reads a number that is written with digits only.
+func digits(s string, most int64) (int64, bool) {
+	if s == "" {
+		return 0, false
+	}
+	var n int64
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' || n > (math.MaxInt64-int64(c-'0'))/10 {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, n <= most
+}
+
+// results reads the parameters of Get Results.
+func (f *Form) results(pairs []pair, faults Faults, loose bool) (resultsQuery, error) {
+	q := newResultsQuery()
+	for _, p := range pairs {
+		known, err := q.bound(p, faults)
+		if !known && err == nil {
+			known, err = q.shape(p, faults)
+		}
+		if !known && err == nil {
+			known, err = q.output(p, f)
+		}
+		if !known && err == nil {
+			known, err = q.search(p, f)
+		}
+		if err != nil {
+			return q, err
+		}
+		if !known && !loose {
+			return q, unknown(p)
+		}
+	}
+	if q.sort != sortByID && !f.hasColumn(q.sort) {
+		return q, refuse(pair{"fs_sort", q.sort}, "a meta or an item of this form")
+	}
+	return q, nil
+}
+
+func unknown(p pair) error {
+	return &refusal{code: codeInvalidValue, message: p.name + " is not a parameter of this transaction"}
+}
+
+// counted reads the parameters of Get Results Count.
+func (f *Form) counted(pairs []pair, faults Faults, loose bool) (resultsQuery, error) {
+	q := newResultsQuery()
+	for _, p := range pairs {
+		known, err := q.bound(p, faults)
+		if err != nil {
+			return q, err
+		}
+		if !known && !loose {
+			return q, unknown(p)
+		}
+	}
+	return q, nil
+}
+
+// shape reads which page is wanted, and in which order.
+func (q *resultsQuery) shape(p pair, faults Faults) (known bool, err error) {
+	switch p.name {
+	case "fs_limit":
+		most := int64(maxPerPage)
+		if faults.StrictLimit {
+			most--
+		}
+		n, ok := digits(p.value, most)
+		if !ok || n < 1 {
+			return true, refuse(p, fmt.Sprintf("a number from 1 to %d", most))
+		}
+		q.limit = int(n)
+	case "fs_page":
+		n, ok := digits(p.value, math.MaxInt32)
+		if !ok || n < 1 {
+			return true, refuse(p, "a page number")
+		}
+		q.page = int(n)
+	case "fs_sort":
+		q.sort = p.value
+	case "fs_sort_direction":
+		if p.value != "asc" && p.value != "desc" {
+			return true, refuse(p, "asc or desc")
+		}
+		q.desc = p.value == "desc"
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// output reads which columns are wanted, under which names.
+func (q *resultsQuery) output(p pair, f *Form) (known bool, err error) {
+	ok := true
+	switch p.name {
+	case "fs_view":
+		if q.view, ok = f.view(p.value); !ok {
+			return true, refuse(p, "a view of this form")
+		}
+	case "fs_custom_labels":
+		if q.labels, ok = f.Labels[p.value]; !ok {
+			return true, refuse(p, "a set of custom labels of this form")
+		}
+	case "fs_include_headings":
+		q.headings = true
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// search reads fs_search_method and the six search parameters.
+func (q *resultsQuery) search(p pair, f *Form) (known bool, err error) {
+	rest, ok := strings.CutPrefix(p.name, "fs_search_")
+	if !ok {
+		return false, nil
+	}
+	if rest == "method" {
+		if p.value != "and" && p.value != "or" {
+			return true, refuse(p, "and or or")
+		}
+		q.any = p.value == "or"
+		return true, nil
+	}
+	for _, op := range operators() {
+		column, ok := strings.CutPrefix(rest, string(op)+"_")
+		if !ok {
+			continue
+		}
+		if !f.hasColumn(column) {
+			return true, refuse(pair{p.name, column}, "a meta or an item of this form")
+		}
+		q.where = append(q.where, Condition{Column: column, Operator: op, Term: p.value})
+		return true, nil
+	}
+	return false, nil
+}

@@ -1,0 +1,221 @@
+package formservice
+
+import (
+	"cmp"
+	"compress/gzip"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// outcome is an answer ready to be sent.
+type outcome struct {
+	body    []byte
+	status  int
+	code    int // of an error envelope, -1: success
+	results int
+	method  string // of the request, where it was not allowed
+	html    bool
+	retry   int    // Retry-After in seconds, 0: none
+	to      string // of a redirect
+}
+
+// ServeHTTP answers one request: it is logged before the answer is sent, so
+// that whoever has the answer finds it in the log.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.prepare()
+	rt, routeErr := parsePath(r.URL.EscapedPath())
+	req := Request{
+		Method: r.Method, Transaction: rt.transaction, Account: rt.account, Form: rt.form,
+		Query: withoutKey(r.URL.RawQuery), Code: -1,
+	}
+	atOnce := s.enter(&req)
+	defer s.leave()
+	if s.Before != nil {
+		s.Before(req)
+	}
+	s.mu.Lock()
+	faults := s.faults
+	s.mu.Unlock()
+	s.disturb(&req, faults)
+	if faults.Latency > 0 && !pause(r, faults.Latency) {
+		return
+	}
+	limited := s.limit(&req, faults, atOnce)
+
+	buffer, _ := s.buffers.Get().(*[]byte)
+	if buffer == nil {
+		buffer = new([]byte)
+	}
+	x := newWriter(*buffer, faults)
+	defer func() {
+		*buffer = x.buf
+		s.buffers.Put(buffer)
+	}()
+	out := s.outcome(r, rt, routeErr, faults, req.Fault, limited, x)
+	if faults.Errors200 && out.code >= 0 && req.Fault == NoFault {
+		out.status = http.StatusOK
+	}
+	req.Status, req.Code, req.Results = out.status, out.code, out.results
+	s.record(req)
+	s.send(w, r, out, req.Fault, faults, x.charset())
+}
+
+// limit decides on the request's fault. limited is the HTTP status of a busy
+// answer that a bound asks for, 0: the one of the faults.
+func (s *Server) limit(req *Request, faults Faults, atOnce int) (limited int) {
+	switch {
+	case faults.Capacity > 0 && atOnce > faults.Capacity:
+		req.Fault = FaultBusy
+	case faults.PerMinute > 0 && !s.admit(faults.PerMinute):
+		req.Fault = FaultBusy
+		return http.StatusTooManyRequests
+	case s.Decide != nil:
+		req.Fault = s.Decide(*req)
+	default:
+		req.Fault = faults.decide(req.Number)
+	}
+	return 0
+}
+
+// admit tells whether a request is one of the allowed ones of the last 60 s.
+func (s *Server) admit(allowed int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	s.recent = slices.DeleteFunc(s.recent, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	if len(s.recent) >= allowed {
+		return false
+	}
+	s.recent = append(s.recent, now)
+	return true
+}
+
+// outcome makes the right answer, or the one that the fault asks for.
+func (s *Server) outcome(r *http.Request, rt route, routeErr error, faults Faults, fault Fault, limited int, x *writer) outcome {
+	switch fault {
+	case FaultBusy:
+		busy := &refusal{code: codeBusy, message: "the system is too busy; try again"}
+		status := cmp.Or(limited, faults.BusyStatus, http.StatusServiceUnavailable)
+		return outcome{body: x.refusal(busy), status: status, code: codeBusy, retry: faults.RetryAfter}
+	case FaultHTML:
+		page := "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway<br></body></html>\n"
+		return outcome{body: []byte(page), status: http.StatusBadGateway, code: -1, html: true}
+	case FaultRedirect:
+		to := cmp.Or(faults.RedirectTo, "https://elsewhere.invalid") + r.URL.RequestURI()
+		return outcome{status: http.StatusFound, code: -1, to: to}
+	case FaultReset:
+		return outcome{code: -1}
+	}
+	out := s.answer(r, rt, routeErr, faults, x)
+	if fault == FaultTruncate {
+		out.body = out.body[:len(out.body)*2/3]
+	}
+	return out
+}
+
+// pause waits; it tells whether the client is still there.
+func pause(r *http.Request, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// send writes an answer with its fault.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault Fault, faults Faults, charset string) {
+	if fault == FaultReset {
+		panic(http.ErrAbortHandler)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/xml; charset="+charset)
+	if out.html {
+		h.Set("Content-Type", "text/html")
+	}
+	if out.retry > 0 {
+		h.Set("Retry-After", strconv.Itoa(out.retry))
+	}
+	if out.to != "" {
+		h.Set("Location", out.to)
+	}
+	if out.status == http.StatusMethodNotAllowed {
+		allow := http.MethodGet
+		if out.method == http.MethodGet {
+			allow = http.MethodPost
+		}
+		h.Set("Allow", allow)
+	}
+	body := out.body
+	if !faults.NoGzip && len(body) > 0 && takesGzip(r) {
+		h.Set("Content-Encoding", "gzip")
+		body = s.compress(body)
+	}
+	h.Set("Vary", "Accept-Encoding")
+	if fault == FaultSlow {
+		w.WriteHeader(out.status)
+		drip(w, r, body, cmp.Or(faults.SlowDelay, 10*time.Millisecond))
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(out.status)
+	if fault == FaultCut {
+		_, _ = w.Write(body[:len(body)/2])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = w.Write(body) // a client that went away is its own matter
+}
+
+// drip sends a body in eight pieces.
+func drip(w http.ResponseWriter, r *http.Request, body []byte, delay time.Duration) {
+	for piece := range slices.Chunk(body, max(1, (len(body)+7)/8)) {
+		if _, err := w.Write(piece); err != nil {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		if !pause(r, delay) {
+			return
+		}
+	}
+}
+
+// takesGzip tells whether the client accepts gzip.
+func takesGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, quality, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.TrimSpace(name) == "gzip" {
+			q, given := strings.CutPrefix(strings.TrimSpace(quality), "q=")
+			n, err := strconv.ParseFloat(q, 64)
+			return !given || err != nil || n > 0
+		}
+	}
+	return false
+}
+
+// compress returns the gzip form of a body.
+func (s *Server) compress(body []byte) []byte {
+	var out sliceWriter
+	z, _ := s.gzips.Get().(*gzip.Writer)
+	if z == nil {
+		z, _ = gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is a valid one
+	}
+	z.Reset(&out)
+	_, _ = z.Write(body) // a slice takes everything
+	_ = z.Close()
+	s.gzips.Put(z)
+	return out
+}
+
+type sliceWriter []byte
+
+// Write appends p.
+func (w *sliceWriter) Write(p []byte) (int, error) {
+	*w = append(*w, p...)
+	return len(p), nil
+}

@@ -1,0 +1,372 @@
+package formservice
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// smallForm holds seven results whose date order differs from their id order.
+func smallForm() *Form {
+	text := func(v ...string) Answer { return Answer{ID: "1", Values: v} }
+	list := func(v ...string) Answer { return Answer{ID: "206", Values: v} }
+	f := NewForm("form1", []Item{
+		{ID: "206", Type: "checkbox", Index: 2, Label: "Colours\n& more "},
+		{ID: "1", Type: "text", Index: 1, Label: "Name"},
+		{ID: "353-0-0", Type: "matrix", Index: 3},
+	}, []Result{
+		finished(10, "2026-01-01 00:00:00", text("Anna"), list("red", "blue")),
+		finished(12, "2026-01-05 12:00:00", text("ben"), list("red")),
+		finished(13, "2026-01-02 00:00:00", text("Annabel")),
+		finished(17, "2026-01-02 23:59:59", text("")),
+		finished(20, "2026-01-03 00:00:00", Answer{ID: "353-0-0", Values: []string{"good"}}),
+		{ID: 21, Metas: []Meta{{metaStatus, "Incomplete"}, {metaStart, "2026-01-04 08:00:00"}, {metaFinish, ""}}},
+		{ID: 22, Metas: []Meta{{metaStatus, "Incomplete"}}, Items: []Answer{text("+ & %")}},
+	})
+	f.ID, f.Name, f.Description, f.Metas = "77", "First <form>", "A & B", []string{metaStatus, metaStart, metaFinish}
+	f.Views = []View{
+		{ID: "5", Columns: []string{metaStatus, "1"}},
+		{ID: "6", Where: []Condition{{Column: "1", Operator: NotEmpty}}},
+	}
+	f.Labels = map[string]map[string]string{"2": {"1": "Nom", metaStatus: ""}}
+	return f
+}
+
+func startSmall(t *testing.T) service {
+	t.Helper()
+	return startService(t, &Server{Forms: []*Form{smallForm()}, Accounts: []string{"other"}, Key: "k+ &/é"})
+}
+
+// TestResultsParameters reads section 4.5 line by line.
+func TestResultsParameters(t *testing.T) {
+	s := startSmall(t)
+	for _, c := range []struct {
+		query string
+		want  []int64
+	}{
+		{"", []int64{22, 21, 20, 17, 13, 12, 10}},
+		{"fs_limit=2", []int64{22, 21}},
+		{"fs_limit=100&fs_sort_direction=asc", []int64{10, 12, 13, 17, 20, 21, 22}},
+		{"fs_limit=3&fs_page=2", []int64{17, 13, 12}},
+		{"fs_limit=3&fs_page=3", []int64{10}},
+		{"fs_page=2", []int64{}},
+		{"fs_page=2147483647", []int64{}},
+		{"fs_min_date=2026-01-02", []int64{21, 20, 17, 13, 12}},
+		{"fs_min_date=2026-01-02%2000:00:01", []int64{21, 20, 17, 12}},
+		{"fs_max_date=2026-01-02", []int64{17, 13, 10}},
+		{"fs_max_date=2026-01-02%2023:59:59", []int64{17, 13, 10}},
+		{"fs_max_date=2026-01-02%2023:59:58", []int64{13, 10}},
+		{"fs_min_date=2026-01-03%2000:00:00&fs_max_date=2026-01-03%2000:00:00", []int64{20}},
+		{"fs_min_date=2026-01-04&fs_max_date=2026-01-03", []int64{}},
+		{"fs_min_date=1970-01-01%2000:00:00", []int64{21, 20, 17, 13, 12, 10}},
+		{"fs_min_id=13", []int64{22, 21, 20, 17, 13}},
+		{"fs_max_id=13", []int64{13, 12, 10}},
+		{"fs_min_id=11&fs_max_id=17&fs_sort_direction=asc", []int64{12, 13, 17}},
+		{"fs_min_id=18&fs_max_id=18", []int64{}},
+		{"fs_min_id=12&fs_max_date=2026-01-02", []int64{17, 13}},
+		{"fs_sort=result_id", []int64{22, 21, 20, 17, 13, 12, 10}},
+		{"fs_sort=1&fs_sort_direction=asc", []int64{17, 20, 21, 22, 10, 13, 12}},
+		{"fs_sort=1", []int64{12, 13, 10, 22, 21, 20, 17}},
+		{"fs_sort=date_finish&fs_sort_direction=asc&fs_limit=3&fs_page=2", []int64{13, 17, 20}},
+		{"fs_sort=353-0-0&fs_limit=1", []int64{20}},
+		{"fs_search_equals_1=Anna", []int64{10}},
+		{"fs_search_contains_1=nna", []int64{13, 10}},
+		{"fs_search_begins_1=Anna", []int64{13, 10}},
+		{"fs_search_ends_1=n", []int64{12}},
+		{"fs_search_empty_1", []int64{21, 20, 17}},
+		{"fs_search_not_empty_1=", []int64{22, 13, 12, 10}},
+		{"fs_search_equals_1=%2B%20%26%20%25", []int64{22}},
+		{"fs_search_equals_206=blue", []int64{10}},
+		{"fs_search_equals_result_status=Incomplete", []int64{22, 21}},
+		{"fs_search_empty_date_finish", []int64{22, 21}},
+		{"fs_search_not_empty_353-0-0", []int64{20}},
+		{"fs_search_begins_1=Anna&fs_search_ends_1=a", []int64{10}},
+		{"fs_search_begins_1=Anna&fs_search_ends_1=a&fs_search_method=and", []int64{10}},
+		{"fs_search_equals_1=ben&fs_search_ends_1=a&fs_search_method=or", []int64{12, 10}},
+		{"fs_search_method=or&fs_search_equals_1=ben&fs_search_equals_result_status=Incomplete&fs_max_id=21", []int64{21, 12}},
+		{"fs_search_method=or", []int64{22, 21, 20, 17, 13, 12, 10}},
+		{"fs_search_contains_1=n&fs_limit=1&fs_page=2&fs_sort_direction=asc", []int64{12}},
+		{"fs_view=11", []int64{22, 21, 20, 17, 13, 12, 10}},
+		{"fs_view=6", []int64{22, 13, 12, 10}},
+		{"fs_view=6&fs_search_begins_1=A&fs_sort=1", []int64{13, 10}},
+		{"fs%5Flimit=1", []int64{22}},
+	} {
+		t.Run(c.query, func(t *testing.T) { equalIDs(t, "results", s.ids(t, c.query), c.want...) })
+	}
+}
+
+func TestCount(t *testing.T) {
+	s := startSmall(t)
+	for query, want := range map[string]int{
+		"":                                    7,
+		"fs_min_date=2026-01-02":              5,
+		"fs_max_date=2026-01-02":              3,
+		"fs_min_id=13":                        5,
+		"fs_max_id=13&fs_min_date=2026-01-02": 2,
+		"fs_min_date=1970-01-01%2000:00:00":   6,
+		"fs_min_id=23":                        0,
+	} {
+		if got := s.count(t, query); got != want {
+			t.Errorf("count %s: %d, want %d", query, got, want)
+		}
+	}
+}
+
+// TestRefusals names every code of section 7 that a request can earn.
+func TestRefusals(t *testing.T) {
+	s := startSmall(t)
+	s.Account = "acme"
+	const form = "/api/users/acme/forms/form1/"
+	for _, c := range []struct {
+		method, path, query string
+		code, status        int
+	}{
+		{"GET", "/", "", 1, 404},
+		{"GET", "/api/users/acme", "", 1, 404},
+		{"GET", "/api/users/acme/form", "", 1, 404},
+		{"GET", "/api/users/acme/forms/", "", 1, 404},
+		{"GET", "/api/users/acme/forms/form1", "", 1, 404},
+		{"GET", form, "", 1, 404},
+		{"GET", form + "delete", "", 1, 404},
+		{"GET", form + "results/5", "", 1, 404},
+		{"GET", form + "results/count/", "", 1, 404},
+		{"GET", form + "copy", "", 1, 405},
+		{"POST", form + "results", "", 1, 405},
+		{"PUT", form + "status", "", 1, 405},
+		{"DELETE", "/api/users/acme/forms", "", 1, 405},
+		{"GET", "/api/users/nobody/forms", "", 101, 404},
+		{"GET", "/api/users/other/forms", "", 101, 404},
+		{"GET", "/api/users/acme/forms/nothing/results", "", 102, 404},
+		{"GET", "/api/users/acme/forms", "fs_limit=1", 2, 400},
+		{"GET", form + "status", "fs_secure", 2, 400},
+		{"GET", form + "results", "fs_limit=0", 2, 400},
+		{"GET", form + "results", "fs_limit=101", 2, 400},
+		{"GET", form + "results", "fs_limit=ten", 2, 400},
+		{"GET", form + "results", "fs_limit=-1", 2, 400},
+		{"GET", form + "results", "fs_limit=%2B5", 2, 400},
+		{"GET", form + "results", "fs_limit=", 2, 400},
+		{"GET", form + "results", "fs_page=0", 2, 400},
+		{"GET", form + "results", "fs_page=99999999999999999999", 2, 400},
+		{"GET", form + "results", "fs_min_date=2026-02-30", 2, 400},
+		{"GET", form + "results", "fs_min_date=01/02/2026", 2, 400},
+		{"GET", form + "results", "fs_max_date=2026-01-01T00:00:00", 2, 400},
+		{"GET", form + "results", "fs_max_date=2026-01-01%2024:00:00", 2, 400},
+		{"GET", form + "results", "fs_max_date=2026-01-01%201:00:000", 2, 400},
+		{"GET", form + "results", "fs_max_date=2026-01-01%2000:00:00.5", 2, 400},
+		{"GET", form + "results", "fs_max_date=", 2, 400},
+		{"GET", form + "results", "fs_min_date=2026-01-01+00:00:00", 2, 400},
+		{"GET", form + "results", "fs_sort_direction=up", 2, 400},
+		{"GET", form + "results", "fs_sort_direction=ASC", 2, 400},
+		{"GET", form + "results", "fs_sort=nothing", 2, 400},
+		{"GET", form + "results", "fs_search_equals_99=x", 2, 400},
+		{"GET", form + "results", "fs_search_like_1=x", 2, 400},
+		{"GET", form + "results", "fs_search_method=xor", 2, 400},
+		{"GET", form + "results", "fs_search_equals_1=a&fs_search_equals_1=b", 2, 400},
+		{"GET", form + "results", "fs_search_equals_1=a&fs_search_equals_%31=b", 2, 400},
+		{"GET", form + "results", "fs_limit=1&fs_limit=1", 2, 400},
+		{"GET", form + "results", "fs_view=99", 2, 400},
+		{"GET", form + "results", "fs_custom_labels=99", 2, 400},
+		{"GET", form + "results", "limit=5", 2, 400},
+		{"GET", form + "results", "fs_limit=5&&fs_page=1", 2, 400},
+		{"GET", form + "results", "fs_search_equals_1=%zz", 2, 400},
+		{"GET", form + "results", "fs_search_equals_1=%ff", 2, 400},
+		{"GET", form + "results", "fs_search_equals_1=\"", 2, 400},
+		{"GET", form + "results", "fs_min_id=x", 103, 400},
+		{"GET", form + "results/count", "fs_max_id=-1", 103, 400},
+		{"GET", form + "results/count", "fs_limit=5", 2, 400},
+		{"GET", form + "results/count", "fs_view=11", 2, 400},
+		{"POST", form + "copy", "fs_destination_account=nobody", 101, 404},
+		{"POST", form + "copy", "fs_destination_form=%20", 2, 400},
+		{"POST", form + "copy", "fs_destination=x", 2, 400},
+	} {
+		t.Run(c.method+" "+c.path+"?"+c.query, func(t *testing.T) {
+			r := s.send(t, c.method, c.path, c.query)
+			if code := r.root(t).code(t); code != c.code || r.status != c.status {
+				t.Errorf("error %d with HTTP %d, want %d with %d\n%s", code, r.status, c.code, c.status, r.body)
+			}
+			if r.status == 405 && r.header.Get("Allow") == "" {
+				t.Error("405 without Allow")
+			}
+		})
+	}
+}
+
+func TestKey(t *testing.T) {
+	s := startSmall(t)
+	for _, query := range []string{
+		"", "fs_api_key", "fs_api_key=", "fs_api_key=wrong", "fs_api_key=k+%20%26/%C3%A9", "fs_api_key=%zz", "api_key=k",
+	} {
+		r := s.sendRaw(t, "GET", "/api/users/acme/forms", query)
+		if code := r.root(t).code(t); code != 100 || r.status != 401 {
+			t.Errorf("%q: error %d with HTTP %d, want 100 with 401", query, code, r.status)
+		}
+		// The key is checked before the form and the parameters.
+		if code := s.sendRaw(t, "GET", "/api/users/acme/forms/none/results", query+"&x=1").root(t).code(t); code != 100 {
+			t.Errorf("%q: error %d, want 100", query, code)
+		}
+	}
+	for _, r := range s.Log() {
+		if strings.Contains(r.Query, "fs_api_key") || strings.Contains(r.Query, "wrong") {
+			t.Errorf("the log holds a key: %q", r.Query)
+		}
+	}
+}
+
+func TestLoose(t *testing.T) {
+	f := smallForm()
+	f.Delete(22)
+	if _, err := f.Insert(finished(30, "2026-01-01 00:00:00", Answer{ID: "1", Values: []string{"a+b"}})); err != nil {
+		t.Fatal(err)
+	}
+	s := startService(t, &Server{Forms: []*Form{f}, Loose: true})
+	equalIDs(t, "plus is a plus", s.ids(t, "fs_search_equals_1=a+b&unknown=1"), 30)
+	if code := s.get(t, "results", "fs_limit=1&fs_limit=1").code(t); code != 2 {
+		t.Errorf("a name given twice: error %d, want 2", code)
+	}
+}
+
+func TestForms(t *testing.T) {
+	s := startSmall(t)
+	root := s.send(t, "GET", "/api/users/acme/forms", "").root(t)
+	if root.XMLName.Local != "fs_response" {
+		t.Errorf("root %q", root.XMLName.Local)
+	}
+	form := root.one(t, "forms", "form")
+	got := []string{form.attr("id"), form.one(t, "name").Text, form.one(t, "description").Text, form.one(t, "directory").Text}
+	if want := []string{"77", "First <form>", "A & B", "form1"}; !slices.Equal(got, want) {
+		t.Errorf("form %q, want %q", got, want)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	s := startSmall(t)
+	s.Form("form1").Closed = true
+	status := s.get(t, "status", "").one(t, "status")
+	if got := status.one(t, "state").Text + " " + status.one(t, "last_modified").Text; got != "closed 2026-01-01 00:00:00" {
+		t.Errorf("status %q", got)
+	}
+	var limits []string
+	for _, l := range status.all("limit") {
+		limits = append(limits, l.attr("type"), l.one(t, "used").Text, l.one(t, "total").Text)
+	}
+	if want := []string{"items", "3", "500", "results", "7", "10000000"}; !slices.Equal(limits, want) {
+		t.Errorf("limits %q, want %q", limits, want)
+	}
+}
+
+func TestPublish(t *testing.T) {
+	s := startSmall(t)
+	for query, scheme := range map[string]string{"": "http://", "fs_secure": "https://", "fs_secure=": "https://"} {
+		publish := s.get(t, "publish", query).one(t, "publish")
+		var types []string
+		for _, u := range publish.all("url") {
+			types = append(types, u.attr("type"))
+			if !strings.HasPrefix(u.Text, scheme) {
+				t.Errorf("%q: url %q, want %s", query, u.Text, scheme)
+			}
+		}
+		if !slices.Equal(types, []string{"normal", "printer"}) {
+			t.Errorf("url types %q", types)
+		}
+		if codes := publish.all("code"); len(codes) != 2 || !strings.HasPrefix(codes[0].Text, "<a href=") {
+			t.Errorf("codes %v", codes)
+		}
+	}
+}
+
+func TestCopy(t *testing.T) {
+	s := startSmall(t)
+	const path = "/api/users/acme/forms/form1/copy"
+	for _, c := range []struct{ query, name, directory string }{
+		{"", "First <form>", "first__form"},
+		{"fs_destination_account=acme", "First <form>", "first__form_2"},
+		{"fs_destination_form=" + encode("Ärger & Co"), "Ärger & Co", "rger___co"},
+		{"fs_destination_account=other&fs_destination_form=form1", "form1", "form1"},
+		{"fs_destination_form=form1", "form1", "form1_2"},
+	} {
+		form := s.send(t, "POST", path, c.query).root(t).one(t, "form")
+		if got := form.one(t, "name").Text; got != c.name {
+			t.Errorf("%s: name %q, want %q", c.query, got, c.name)
+		}
+		if got := form.one(t, "directory").Text; got != c.directory {
+			t.Errorf("%s: directory %q, want %q", c.query, got, c.directory)
+		}
+	}
+	if n := len(s.send(t, "GET", "/api/users/acme/forms", "").root(t).one(t, "forms").all("form")); n != 5 {
+		t.Errorf("%d forms, want 5: one that was there and four copies within the account", n)
+	}
+	count := s.send(t, "GET", "/api/users/acme/forms/form1_2/results/count", "").root(t).one(t, "count").Text
+	if count != "0" {
+		t.Errorf("a copy has %s results, want 0", count)
+	}
+}
+
+func TestHeadings(t *testing.T) {
+	s := startSmall(t)
+	for _, c := range []struct {
+		query, faults string
+		want          []string
+	}{
+		{"fs_include_headings", "", []string{
+			"result_status=Result status", "date_start=Date start", "date_finish=Date finish", "1=Name", "206=Colours\n& more ", "353-0-0=",
+		}},
+		{"fs_include_headings&fs_custom_labels=2&fs_view=5", "", []string{"result_status=", "1=Nom"}},
+		{"fs_include_headings&fs_view=5", "headings=id", []string{"result_status=Result status", "1=Name"}},
+		{"fs_include_headings&fs_view=5", "headings=nested", []string{"result_status=Result status", "1=Name"}},
+	} {
+		faults, err := ParseFaults(c.faults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.SetFaults(faults)
+		root := s.get(t, "results", c.query)
+		if root.Kids[0].XMLName.Local != "headings" {
+			t.Error("the headings do not come first")
+		}
+		headings := root.one(t, "headings")
+		list := headings.all("heading")
+		if faults.Headings == "nested" {
+			list = append(headings.one(t, "metas").all("heading"), headings.one(t, "items").all("heading")...)
+		}
+		var got []string
+		for _, h := range list {
+			id := h.attr("for")
+			if faults.Headings == "id" {
+				id = h.attr("id")
+			}
+			got = append(got, id+"="+h.Text)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s %s: headings %q, want %q", c.query, c.faults, got, c.want)
+		}
+	}
+	s.SetFaults(Faults{})
+	if n := len(s.get(t, "results", "").all("headings")); n != 0 {
+		t.Errorf("%d headings elements without the parameter", n)
+	}
+}
+
+// TestView checks that a view leaves out columns of the results too.
+func TestView(t *testing.T) {
+	s := startSmall(t)
+	got := s.get(t, "results", "fs_view=5&fs_max_id=10").results(t)
+	want := Result{
+		ID: 10, Metas: []Meta{{metaStatus, "Complete"}},
+		Items: []Answer{{ID: "1", Type: "text", Index: 1, Values: []string{"Anna"}}},
+	}
+	if len(got) != 1 || !same(got[0], want) {
+		t.Errorf("results %+v, want %+v", got, want)
+	}
+}
+
+// TestZeroServer checks what the zero value promises.
+func TestZeroServer(t *testing.T) {
+	s := startService(t, new(Server))
+	if n := s.count(t, ""); n != 1000 {
+		t.Errorf("%d results, want 1000", n)
+	}
+	none := startService(t, &Server{Forms: []*Form{}})
+	if code := none.get(t, "results", "").code(t); code != 102 {
+		t.Errorf("error %d, want 102", code)
+	}
+}

@@ -1,0 +1,349 @@
+package extract
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// pageSize is the most results that one request brings (specification, section 8).
+	pageSize = 100
+	// DefaultTarget is how many results an auto window holds at most, where
+	// counts allow it: forty pages.
+	DefaultTarget = 4000
+	// maxWindows bounds a plan: more is a mistake in the definition.
+	maxWindows = 1 << 20
+	// Unknown is the count of a window that was not counted.
+	Unknown = -1
+)
+
+// Range is what is to be planned: a span of time of one form, and how it is
+// to be cut.
+type Range struct {
+	Window    Window      // From may be zero: no lower bound. To may be zero: no upper bound, as for a search without dates
+	Step      Step        // auto or fixed
+	Partition Unit        // a boundary that always cuts
+	Target    int         // results of an auto window; 0 is DefaultTarget
+	Cuts      []time.Time // further times that cut: the ends of an output's own range, the start of the next run
+	Uncounted bool        // no count requests: fixed windows from Window.From
+}
+
+// Planned is one window of a plan.
+type Planned struct {
+	Window Window
+	Count  int64 // results by the planner's counts, Unknown if not counted
+}
+
+// Plan is how a range is read.
+type Plan struct {
+	Range    Range
+	Windows  []Planned // in order of time; they tile the range, and those with a count of 0 need no reading
+	Total    int64     // results in the range when planned, Unknown if not counted
+	Requests int       // count requests that planning cost
+}
+
+// Pages estimates the Get Results requests of the plan, Unknown without a count.
+func (p *Plan) Pages() int64 {
+	if p.Total == Unknown {
+		return Unknown
+	}
+	var pages, known, uncounted int64
+	for _, w := range p.Windows {
+		switch {
+		case w.Count == Unknown:
+			uncounted++
+		case w.Count > 0:
+			known += w.Count
+			pages += w.Count/pageSize + 1
+		}
+	}
+	if uncounted > 0 {
+		rest := max(0, p.Total-known)
+		pages += max(uncounted, rest/pageSize+uncounted/2+1)
+	}
+	return pages
+}
+
+// Counter counts a form's results in a window.
+type Counter func(ctx context.Context, w Window) (int64, error)
+
+// NewPlan plans a range. Count requests are the price of good windows, and
+// the planner pays it where it saves more requests than it costs: it halves at
+// calendar boundaries what is too large for one window or too sparse for one
+// request a partition, and leaves out what is empty.
+func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
+	if r.Target <= 0 {
+		r.Target = DefaultTarget
+	}
+	p := &planner{Range: r, budget: math.MaxInt}
+	p.count = func(ctx context.Context, w Window) (int64, error) {
+		p.asked.Add(1)
+		return count(ctx, w)
+	}
+	plan := &Plan{Range: r, Total: Unknown}
+	var err error
+	if !r.Uncounted {
+		if plan.Total, err = p.count(ctx, r.Window); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case plan.Total == 0:
+		plan.Windows = []Planned{{r.Window, 0}}
+	case !r.Step.Auto():
+		plan.Windows, err = p.fixed(ctx, plan.Total)
+	case r.Uncounted || r.Window.To.IsZero():
+		plan.Windows = []Planned{{r.Window, plan.Total}}
+	default:
+		plan.Windows, err = p.auto(ctx, plan.Total)
+	}
+	if err != nil {
+		return nil, err
+	}
+	plan.Requests = int(p.asked.Load())
+	return plan, nil
+}
+
+type planner struct {
+	Range
+	count  Counter
+	asked  atomic.Int64
+	budget int // counts that may still be spent on sizing windows
+}
+
+// piece is a part of the range that may still be halved.
+type piece struct {
+	Window
+	lower time.Time // where From is zero: no result is earlier, by the counts
+	n     int64
+}
+
+// start is the piece's beginning for arithmetic.
+func (p piece) start() time.Time {
+	if p.From.IsZero() {
+		return p.lower
+	}
+	return p.From
+}
+
+// auto halves the range until every window is small enough. Every round asks
+// its counts side by side; which are asked depends on earlier counts alone, so
+// equal data gives an equal plan.
+func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
+	// The counts and the last, half-filled pages of windows are what cutting
+	// costs: a fortieth of the pages for each keeps both below one in twenty.
+	p.budget = 1 + int(total/pageSize/40)
+	pieces := []piece{{Window: p.Window, lower: epoch, n: total}}
+	for {
+		ask := p.choose(pieces)
+		if len(ask) == 0 {
+			break
+		}
+		halves, err := p.halveAll(ctx, pieces, ask)
+		if err != nil {
+			return nil, err
+		}
+		pieces = halves
+	}
+	return p.windows(pieces)
+}
+
+// windows cuts what is left at the partitions' boundaries and joins
+// neighbours that are empty.
+func (p *planner) windows(pieces []piece) ([]Planned, error) {
+	var ws []Planned
+	for _, c := range pieces {
+		if c.n == 0 {
+			if last := len(ws) - 1; last >= 0 && ws[last].Count == 0 {
+				ws[last].Window.To = c.To
+				continue
+			}
+			ws = append(ws, Planned{c.Window, 0})
+			continue
+		}
+		cuts := p.Partition.cut(c.start(), c.To)
+		cuts[0].From = c.From
+		for _, w := range cuts {
+			n := c.n
+			if len(cuts) > 1 {
+				n = Unknown
+			}
+			ws = append(ws, Planned{w, n})
+		}
+	}
+	return p.cutAt(ws)
+}
+
+// cutAt divides the windows that hold one of Cuts.
+func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
+	for _, t := range p.Cuts {
+		i := slices.IndexFunc(ws, func(w Planned) bool {
+			return w.Window.From.Before(t) && (w.Window.To.IsZero() || t.Before(w.Window.To))
+		})
+		if i < 0 || t.IsZero() {
+			continue
+		}
+		w, n := ws[i].Window, ws[i].Count
+		if n > 0 {
+			n = Unknown
+		}
+		ws = slices.Replace(ws, i, i+1, Planned{Window{w.From, t}, n}, Planned{Window{t, w.To}, n})
+	}
+	if len(ws) > maxWindows {
+		return nil, fmt.Errorf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)
+	}
+	return ws, nil
+}
+
+// choose returns the indices of the pieces to halve next: first those that
+// partitions ask for, then the largest that are over the target, as long as
+// the budget lasts.
+func (p *planner) choose(pieces []piece) []int {
+	var ask, large []int
+	for i, c := range pieces {
+		if c.n == 0 {
+			continue
+		}
+		_, can := halve(c.start(), c.To)
+		k := p.Partition.spans(c.start(), c.To)
+		switch {
+		case !can:
+		case k > 1 && p.worthAsking(c, k):
+			ask = append(ask, i)
+		case k == 1 && c.n > int64(p.Target):
+			large = append(large, i)
+		}
+	}
+	slices.SortStableFunc(large, func(a, b int) int { return int(pieces[b].n - pieces[a].n) })
+	if len(large) > p.budget {
+		large = large[:p.budget]
+	}
+	p.budget -= len(large)
+	ask = append(ask, large...)
+	slices.Sort(ask)
+	return ask
+}
+
+// worthAsking tells whether a piece of k partitions is halved by a count
+// rather than read partition by partition. Without a lower bound it always
+// is; else if it is wide (results may cluster), if its results are so few that
+// finding them costs less than a request a partition, or if its partitions
+// need cutting themselves.
+func (p *planner) worthAsking(c piece, k int) bool {
+	const wide = 8
+	if c.From.IsZero() || k > wide || c.n/int64(k) > int64(p.Target) {
+		return true
+	}
+	finding := float64(c.n) * (1 + math.Log2(max(1, float64(k)/float64(c.n))))
+	return finding+float64(c.n) < float64(k)
+}
+
+// halveAll counts the lower half of each chosen piece; the upper half holds
+// the rest.
+func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]piece, error) {
+	counts := make([]int64, len(ask))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(64) // the client bounds the requests; this bounds the goroutines
+	middles := make([]time.Time, len(ask))
+	for j, i := range ask {
+		c := pieces[i]
+		middles[j], _ = halve(c.start(), c.To)
+		group.Go(func() (err error) {
+			counts[j], err = p.count(ctx, Window{c.From, middles[j]})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	halves := make([]piece, 0, len(pieces)+len(ask))
+	j := 0
+	for i, c := range pieces {
+		if j == len(ask) || ask[j] != i {
+			halves = append(halves, c)
+			continue
+		}
+		// The counts of a living form drift, so the rest may be off by a few;
+		// the verification counts empty windows too.
+		lower := piece{Window: Window{c.From, middles[j]}, n: counts[j]}
+		upper := piece{Window: Window{middles[j], c.To}, n: max(0, c.n-counts[j])}
+		if c.From.IsZero() {
+			lower.lower = c.lower
+		}
+		if lower.n == 0 && c.From.IsZero() {
+			upper.From, upper.lower = time.Time{}, middles[j] // the first window keeps the open end
+			halves = append(halves, upper)
+		} else {
+			halves = append(halves, lower, upper)
+		}
+		j++
+	}
+	return halves, nil
+}
+
+// fixed divides the range by the step's boundaries and the partitions'.
+func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
+	w := p.Window
+	if w.To.IsZero() {
+		return nil, fmt.Errorf("fixed windows of %s need an end of the range: set extract.to", p.Step)
+	}
+	from := w.From
+	if from.IsZero() {
+		var err error
+		if from, err = p.first(ctx, total); err != nil {
+			return nil, err
+		}
+	}
+	var ws []Planned
+	for at := from; at.Before(w.To); {
+		end := p.Step.next(at)
+		if p.Partition != UnitNone {
+			if b := p.Partition.next(at); b.Before(end) {
+				end = b
+			}
+		}
+		if end.After(w.To) {
+			end = w.To
+		}
+		ws = append(ws, Planned{Window{at, end}, Unknown})
+		if len(ws) > maxWindows {
+			break
+		}
+		at = end
+	}
+	if len(ws) > 0 {
+		ws[0].Window.From = w.From
+	}
+	return p.cutAt(ws)
+}
+
+// first finds where the first window may begin, by counts with an upper bound
+// only: at the start of the step before which there is no result.
+func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
+	c := piece{Window: p.Window, lower: epoch, n: total}
+	if total == Unknown || !epoch.Before(c.To) {
+		return time.Time{}, fmt.Errorf("fixed windows of %s need a beginning of the range where nothing may be counted: set extract.from", p.Step)
+	}
+	for p.Step.next(c.lower).Before(c.To) {
+		middle, ok := halve(c.lower, c.To)
+		if !ok {
+			break
+		}
+		n, err := p.count(ctx, Window{To: middle})
+		if err != nil {
+			return time.Time{}, err
+		}
+		if n == 0 {
+			c.lower = middle
+		} else {
+			c.To = middle
+		}
+	}
+	return p.Step.start(c.lower), nil
+}

@@ -1,0 +1,293 @@
+package extract
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+// paging is how the pages of a window are asked for.
+type paging int32
+
+const (
+	// keysetUp asks for ids beyond the last one seen. Rows inserted or deleted
+	// meanwhile cannot shift it.
+	keysetUp paging = iota
+	// keysetDown does the same downwards, where the service ignores the order.
+	keysetDown
+	// numbered asks for fs_page, where the service ignores the id bounds or
+	// keeps no order; ids that come again are dropped.
+	numbered
+)
+
+// Reader pages a form's windows. The windows of a run share it, so that what
+// one window teaches about the service (how long its pages are, whether it
+// keeps the order that is asked for) serves the others. It is safe for
+// concurrent use.
+type Reader struct {
+	client *Client
+	form   string
+	common ResultsQuery
+	// longest is the longest page seen: the service's pages can be at least
+	// that long, so a shorter one ends its window.
+	longest atomic.Int64
+	// way is the paging that new windows begin with.
+	way atomic.Int32
+	// sure is set once two pages in a row have kept keysetUp's promise.
+	sure atomic.Bool
+}
+
+// NewReader returns a reader of the form. common holds the parameters that
+// all its requests share: search, view and custom labels.
+func (c *Client) NewReader(form string, common ResultsQuery) *Reader {
+	return &Reader{client: c, form: form, common: common}
+}
+
+// Window begins to read a window; ids may bound it further. count is the
+// planner's, or Unknown; where it counts what is read it saves a request.
+func (r *Reader) Window(w Window, ids IDRange, count int64) *WindowReader {
+	return &WindowReader{reader: r, window: w, ids: ids, count: count, way: paging(r.way.Load()), lastID: -1, seen: map[int64]struct{}{}}
+}
+
+// Downgraded tells how the service has to be paged where it does not keep to
+// the specification; "" where it does.
+func (r *Reader) Downgraded() string {
+	switch paging(r.way.Load()) {
+	case keysetDown:
+		return "the service ignores fs_sort_direction: pages are read downwards by fs_max_id"
+	case numbered:
+		return "the service ignores the order or the id bounds: pages are read by fs_page"
+	}
+	return ""
+}
+
+// WindowReader gives the pages of one window. It is not safe for concurrent use.
+type WindowReader struct {
+	reader *Reader
+	window Window
+	ids    IDRange
+	count  int64
+
+	way      paging
+	page     int   // pages asked for in this way
+	rows     int64 // results received in this way
+	any      bool  // whether a page was taken in this way
+	lastID   int64 // the last id in this way's direction, -1 before the first
+	finished bool
+	ready    []*Page // pages that may be given
+	held     *Page   // what may not be given yet, absorbed into one page
+	seen     map[int64]struct{}
+}
+
+// Next returns the window's next page, its results in ascending order of id
+// and beyond all earlier pages', or nil at the end. The page is the caller's
+// to release.
+func (w *WindowReader) Next(ctx context.Context) (*Page, error) {
+	for len(w.ready) == 0 && !w.finished {
+		if err := w.request(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.ready) == 0 {
+		return nil, nil
+	}
+	page := w.ready[0]
+	w.ready = w.ready[1:]
+	return page, nil
+}
+
+// Close releases what was not given.
+func (w *WindowReader) Close() {
+	w.finished = true
+	for _, p := range w.ready {
+		p.Release()
+	}
+	w.ready = nil
+	if w.held != nil {
+		w.held.Release()
+		w.held = nil
+	}
+}
+
+// request asks for one page and takes it in.
+func (w *WindowReader) request(ctx context.Context) error {
+	w.page++
+	q := w.reader.common
+	q.Window, q.IDs, q.Headings = w.window, w.ids, w.page == 1
+	switch {
+	case w.way == numbered:
+		q.Page = w.page
+	case w.any && w.way == keysetUp:
+		q.IDs.Min = w.lastID + 1
+	case w.any:
+		q.IDs.Max = w.lastID - 1
+		if q.IDs.Max < max(1, q.IDs.Min) {
+			w.finish()
+			return nil
+		}
+	}
+	if q.IDs.Max > 0 && q.IDs.Min > q.IDs.Max {
+		w.finish()
+		return nil
+	}
+	page, err := w.reader.client.Results(ctx, w.reader.form, q)
+	if err != nil {
+		return fmt.Errorf("window %s, page %d: %w", w.window, w.page, err)
+	}
+	n := page.Len()
+	if n == 0 {
+		page.Release()
+		w.finish()
+		return nil
+	}
+	taken, err := w.accept(page)
+	if err != nil {
+		return fmt.Errorf("form %s, window %s, page %d: %w", w.reader.form, w.window, w.page, err)
+	}
+	if taken && !w.finished && w.isLast(n) {
+		w.finish()
+	}
+	return nil
+}
+
+// isLast tells whether a page of n results, taken in already, ends the window:
+// it is shorter than another page was, or the count agrees. A full page never
+// does: a count may agree by chance when results come and go.
+func (w *WindowReader) isLast(n int) bool {
+	longest := w.reader.longest.Load()
+	for int64(n) > longest && !w.reader.longest.CompareAndSwap(longest, int64(n)) {
+		longest = w.reader.longest.Load()
+	}
+	if n >= pageSize {
+		return false
+	}
+	return int64(n) < longest || w.rows == w.count
+}
+
+// accept checks a page against the way it was asked for and takes it in. Where
+// it does not fit, the window begins again in the next way; nothing was given
+// by then.
+func (w *WindowReader) accept(page *Page) (taken bool, err error) {
+	first, last := page.ID(0), page.ID(page.Len()-1)
+	rises, falls := monotone(page)
+	switch w.way {
+	case keysetUp:
+		if rises && first > w.lastID {
+			w.takeUp(page, last)
+			return true, nil
+		}
+		if w.reader.sure.Load() {
+			page.Release()
+			return false, &AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as this service's did before", w.lastID)}
+		}
+		if falls && w.page == 1 {
+			w.restart(keysetDown)
+			w.page = 1
+			w.takeDown(page, last)
+			return true, nil
+		}
+	case keysetDown:
+		if falls && (!w.any || first < w.lastID) {
+			w.takeDown(page, last)
+			return true, nil
+		}
+	case numbered:
+		return true, w.takeNumbered(page)
+	}
+	page.Release()
+	w.restart(numbered)
+	return false, nil
+}
+
+// takeUp gives a page on, at once if the service is known to keep the order,
+// else when the page after it has shown that it does.
+func (w *WindowReader) takeUp(page *Page, last int64) {
+	w.rows += int64(page.Len())
+	if w.any {
+		w.reader.sure.Store(true)
+	}
+	w.any, w.lastID = true, last
+	if !w.reader.sure.Load() {
+		w.hold(page)
+		return
+	}
+	w.give()
+	w.ready = append(w.ready, page)
+}
+
+func (w *WindowReader) takeDown(page *Page, last int64) {
+	w.rows += int64(page.Len())
+	w.any, w.lastID = true, last
+	w.hold(page)
+}
+
+// takeNumbered drops what came before: an insertion shifts results to the next page.
+func (w *WindowReader) takeNumbered(page *Page) error {
+	all := page.Len()
+	page.Filter(func(id int64) bool {
+		_, again := w.seen[id]
+		w.seen[id] = struct{}{}
+		return !again
+	})
+	fresh := page.Len()
+	w.rows += int64(fresh)
+	w.hold(page)
+	switch {
+	case fresh > 0:
+		return nil
+	case w.page == 2 && all >= pageSize:
+		return &AnswerError{Offset: -1, Problem: "it repeats the page before: the service ignores fs_min_id, fs_max_id and fs_page alike, so that results beyond the first page cannot be reached"}
+	}
+	w.finish()
+	return nil
+}
+
+func (w *WindowReader) restart(way paging) {
+	if w.held != nil {
+		w.held.Release()
+		w.held = nil
+	}
+	w.way, w.page, w.rows, w.any, w.lastID = way, 0, 0, false, -1
+	w.seen = map[int64]struct{}{}
+	for {
+		now := w.reader.way.Load()
+		if now >= int32(way) || w.reader.way.CompareAndSwap(now, int32(way)) {
+			return
+		}
+	}
+}
+
+func (w *WindowReader) hold(page *Page) {
+	if w.held == nil {
+		w.held = page
+		return
+	}
+	w.held.absorb(page)
+	page.Release()
+}
+
+// give moves what was held to what may be given.
+func (w *WindowReader) give() {
+	if w.held == nil {
+		return
+	}
+	w.held.SortByID()
+	w.ready = append(w.ready, w.held)
+	w.held = nil
+}
+
+func (w *WindowReader) finish() {
+	w.finished = true
+	w.give()
+}
+
+// monotone tells whether the page's ids strictly rise, and whether they
+// strictly fall. One result does both.
+func monotone(p *Page) (rises, falls bool) {
+	rises, falls = true, true
+	for i := 1; i < p.Len(); i++ {
+		a, b := p.ID(i-1), p.ID(i)
+		rises, falls = rises && a < b, falls && a > b
+	}
+	return rises, falls
+}

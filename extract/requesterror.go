@@ -1,0 +1,116 @@
+package extract
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// RequestError is a request that failed for good: which one, after how many
+// attempts, and why. It never holds the API key.
+type RequestError struct {
+	Transaction string // as the specification names it: "Get Results"
+	Form        string // "" for Get Forms
+	Detail      string // the parameters without the key, "" if there were none
+	Attempts    int
+	Err         error
+}
+
+// Error says what failed, on what, and why.
+func (e *RequestError) Error() string {
+	on := ""
+	if e.Form != "" {
+		on = " of form " + e.Form
+	}
+	if e.Detail != "" {
+		on += " (" + e.Detail + ")"
+	}
+	times := ""
+	if e.Attempts > 1 {
+		times = fmt.Sprintf(" after %d attempts", e.Attempts)
+	}
+	return fmt.Sprintf("%s%s failed%s: %v", e.Transaction, on, times, e.Err)
+}
+
+// Unwrap returns the last attempt's error.
+func (e *RequestError) Unwrap() error { return e.Err }
+
+// NetworkError is an attempt that brought no whole answer: a refused or cut
+// connection, a timeout, a failed handshake.
+type NetworkError struct {
+	Problem string // without the address, which would hold the key
+	Final   bool   // trying again cannot help: a certificate that is not trusted
+}
+
+// Error names the problem.
+func (e *NetworkError) Error() string { return "network: " + e.Problem }
+
+// Temporary tells whether trying again may help.
+func (e *NetworkError) Temporary() bool { return !e.Final }
+
+func finalNetwork(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[x509.HostnameError](err)
+	return ok
+}
+
+// StatusError is an HTTP status without an envelope of the service: a proxy's
+// page, for instance.
+type StatusError struct {
+	Status     int
+	RetryAfter time.Duration // from the Retry-After header, 0 if there was none
+}
+
+// Error names the status.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("HTTP status %d with an answer that is not the service's", e.Status)
+}
+
+// Temporary tells whether trying again may help: 429 and 5xx.
+func (e *StatusError) Temporary() bool { return e.Status == 429 || e.Status >= 500 }
+
+// RedirectError is an answer that points elsewhere. It is not followed: the
+// key would travel in the new address or its Referer.
+type RedirectError struct {
+	Status int
+	To     string // without query
+}
+
+// Error says where the redirect points and what to do.
+func (e *RedirectError) Error() string {
+	return fmt.Sprintf("the server redirects (HTTP %d) to %s; redirects are not followed because they would carry the API key: set base_url to the service's own address", e.Status, e.To)
+}
+
+// BudgetError says that a request budget is used up.
+type BudgetError struct {
+	Limit int           // requests
+	Per   time.Duration // in this time
+	Until time.Time     // when the next request may be sent
+}
+
+// Error says which budget is used up and when to come back.
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("the budget of %d requests per %s is used up; the next one may be sent at %s", e.Limit, e.Per, e.Until.Format(time.RFC3339))
+}
+
+// Temporary is true: the budget refills.
+func (e *BudgetError) Temporary() bool { return true }
+
+// Temporary tells whether err says of itself that trying again may help.
+func Temporary(err error) bool {
+	var t interface{ Temporary() bool }
+	return errors.As(err, &t) && t.Temporary()
+}
+
+// ConfigError is a client that cannot be made as it is configured.
+type ConfigError struct{ Problem string }
+
+// Error says what is wrong and what to do.
+func (e *ConfigError) Error() string { return e.Problem }

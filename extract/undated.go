@@ -1,0 +1,137 @@
+package extract
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// Undated results match no bound of date, so no window finds them. Where no
+// range is asked for they belong to the answer all the same.
+
+// CountUndated counts the results without a date: all of them less those
+// since 1970-01-01 00:00:00. total counts all.
+func (c *Client) CountUndated(ctx context.Context, form string) (total, undated int64, err error) {
+	total, err = c.Count(ctx, form, CountQuery{})
+	if err != nil || total == 0 {
+		return 0, 0, err
+	}
+	dated, err := c.Count(ctx, form, CountQuery{Window: Window{From: epoch}})
+	if err != nil {
+		return 0, 0, err
+	}
+	return total, max(0, total-dated), nil
+}
+
+// UndatedRange is a range of ids that holds results without a date.
+type UndatedRange struct {
+	IDs   IDRange
+	Mixed bool // dated results lie in it too
+}
+
+// UndatedRanges finds the undated results by halving ranges of ids, where
+// that costs less than reading all results once; else one range holds all.
+// total and undated are the form's counts. Ranges come in ascending order.
+func (c *Client) UndatedRanges(ctx context.Context, form string, total, undated int64) ([]UndatedRange, error) {
+	if undated <= 0 {
+		return nil, nil
+	}
+	pages := float64(total)/pageSize + 1
+	// Each undated result is narrowed down by two counts a halving, and read.
+	finding := float64(undated) * (1 + 2*max(1, math.Log2(pages/float64(undated))))
+	if finding >= pages {
+		return []UndatedRange{{IDs: IDRange{Min: 1}, Mixed: undated < total}}, nil
+	}
+	highest, err := c.highestID(ctx, form)
+	if err != nil {
+		return nil, fmt.Errorf("looking for results without a date: %w", err)
+	}
+	h := halver{client: c, form: form, budget: int(pages)}
+	if err := h.halve(ctx, IDRange{1, highest}, total, undated); err != nil {
+		return nil, fmt.Errorf("looking for results without a date: %w", err)
+	}
+	return h.found, nil
+}
+
+// highestID finds an id that no result's exceeds.
+func (c *Client) highestID(ctx context.Context, form string) (int64, error) {
+	last, err := c.Results(ctx, form, ResultsQuery{Limit: 1, Descending: true})
+	if err != nil {
+		return 0, err
+	}
+	defer last.Release()
+	highest := int64(1)
+	for i := range last.Len() {
+		highest = max(highest, last.ID(i))
+	}
+	for { // a service that ignores the order gave any id
+		beyond, err := c.Count(ctx, form, CountQuery{IDs: IDRange{Min: highest + 1}})
+		if err != nil || beyond == 0 {
+			return highest, err
+		}
+		highest *= 2
+	}
+}
+
+type halver struct {
+	client *Client
+	form   string
+	budget int // counts that may still be spent
+	found  []UndatedRange
+}
+
+// halve looks for n undated results among the all results of the range.
+func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error) {
+	if n <= 0 {
+		return nil
+	}
+	if all <= n || all <= pageSize || r.Min >= r.Max || h.budget < 2 {
+		h.found = append(h.found, UndatedRange{IDs: r, Mixed: all > n})
+		return nil
+	}
+	h.budget -= 2
+	lower := IDRange{r.Min, r.Min + (r.Max-r.Min)/2}
+	lowerAll, err := h.client.Count(ctx, h.form, CountQuery{IDs: lower})
+	if err != nil {
+		return err
+	}
+	dated, err := h.client.Count(ctx, h.form, CountQuery{IDs: lower, Window: Window{From: epoch}})
+	if err != nil {
+		return err
+	}
+	inLower := max(0, lowerAll-dated)
+	if err := h.halve(ctx, lower, lowerAll, inLower); err != nil {
+		return err
+	}
+	return h.halve(ctx, IDRange{lower.Max + 1, r.Max}, max(0, all-lowerAll), n-inLower)
+}
+
+// Undated gives the pages of a range of undated results in ascending order of
+// id. dated tells of a mixed range which ids have a date. A page is valid
+// during the call.
+func (r *Reader) Undated(ctx context.Context, u UndatedRange, dated func(id int64) bool, page func(*Page) error) error {
+	return r.Each(ctx, Window{}, u.IDs, func(p *Page) error {
+		if u.Mixed {
+			p.Filter(func(id int64) bool { return !dated(id) })
+		}
+		return page(p)
+	})
+}
+
+// Each gives the pages of a window in ascending order of id. A page is valid
+// during the call.
+func (r *Reader) Each(ctx context.Context, w Window, ids IDRange, page func(*Page) error) error {
+	wr := r.Window(w, ids, Unknown)
+	defer wr.Close()
+	for {
+		p, err := wr.Next(ctx)
+		if err != nil || p == nil {
+			return err
+		}
+		err = page(p)
+		p.Release()
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,145 @@
+// Package arrowout writes record batches as an Arrow IPC file (.arrow, also
+// known as Feather version 2): the schema, batches whose buffers are
+// compressed with zstd, and a footer.
+//
+// Equal rows give equal bytes, however they were divided into batches: rows
+// are copied into batches of a fixed size, and what a batch may hold beside
+// its values (what stands where a value is null, the spare bits of a bitmap)
+// is always zero. Metadata of the file is the schema's metadata.
+package arrowout
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/rows"
+)
+
+const (
+	// stepRows is how many rows are copied between two looks at the bounds.
+	stepRows = 64
+	// A batch ends after either: enough rows for readers to work in bulk, and
+	// a bound on the memory that it takes.
+	batchRows  = 16_384
+	batchBytes = 32 << 20
+)
+
+// Format is the Arrow IPC row of the table of formats.
+func Format() load.Format {
+	return load.Format{Name: "arrow", Extension: ".arrow", New: New}
+}
+
+// New returns an encoder that writes the schema's columns to w as one Arrow
+// IPC file. o.Compression is "zstd" (the default) or "none".
+func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
+	if err := load.CheckSchema(schema); err != nil {
+		return nil, fmt.Errorf("arrow: %w", err)
+	}
+	// The encoder's memory is Go's own: fresh memory is zero, which the
+	// package's promise of equal bytes needs.
+	mem := memory.NewGoAllocator()
+	out := withMetadata(schema, o.Metadata)
+	options := []ipc.Option{ipc.WithSchema(out), ipc.WithAllocator(mem)}
+	switch o.Compression {
+	case "", load.CodecZstd:
+		options = append(options, ipc.WithZstd(), ipc.WithCompressConcurrency(1))
+	case load.CodecNone:
+	default:
+		return nil, fmt.Errorf("arrow: there is no compression %q: use zstd or none", o.Compression)
+	}
+	file, err := ipc.NewFileWriter(w, options...)
+	if err != nil {
+		return nil, fmt.Errorf("arrow: %w", err)
+	}
+	e := &encoder{file: file, builder: array.NewRecordBuilder(mem, out), copiers: make([]copier, schema.NumFields())}
+	for i, b := range e.builder.Fields() {
+		e.copiers[i] = e.copierOf(b)
+	}
+	return load.Guard(schema, e), nil
+}
+
+// withMetadata returns the schema with the pairs in its metadata, in order.
+func withMetadata(schema *arrow.Schema, pairs []load.KeyValue) *arrow.Schema {
+	if len(pairs) == 0 {
+		return schema
+	}
+	keys, values := make([]string, len(pairs)), make([]string, len(pairs))
+	for i, p := range pairs {
+		keys[i], values[i] = p.Key, p.Value
+	}
+	metadata := arrow.NewMetadata(keys, values)
+	return arrow.NewSchema(schema.Fields(), &metadata)
+}
+
+type encoder struct {
+	file    *ipc.FileWriter
+	builder *array.RecordBuilder
+	copiers []copier
+	queue   rows.Queue
+	rows    int // in the builder
+	bytes   int // of values in the builder
+}
+
+func (e *encoder) Write(batch arrow.RecordBatch) error {
+	e.queue.Push(batch)
+	return e.drain(stepRows)
+}
+
+func (e *encoder) Close() error {
+	if err := e.drain(1); err != nil {
+		return err
+	}
+	if err := e.flush(); err != nil {
+		return err
+	}
+	e.builder.Release()
+	if err := e.file.Close(); err != nil {
+		return fmt.Errorf("arrow: write the footer: %w", err)
+	}
+	return nil
+}
+
+// Discard releases the rows that are not written yet.
+func (e *encoder) Discard() {
+	e.queue.Discard()
+	e.builder.Release()
+}
+
+// drain copies steps while the queue holds at least that many rows.
+func (e *encoder) drain(least int) error {
+	for e.queue.Len() >= least {
+		for _, p := range e.queue.Peek(stepRows) {
+			for i, c := range e.copiers {
+				c(p.Batch.Column(i), p.From, p.To)
+			}
+			e.rows += p.To - p.From
+		}
+		e.queue.Drop(stepRows)
+		if e.rows >= batchRows || e.bytes >= batchBytes {
+			if err := e.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flush writes the builder's rows as one batch.
+func (e *encoder) flush() error {
+	if e.rows == 0 {
+		return nil
+	}
+	batch := e.builder.NewRecordBatch()
+	defer batch.Release()
+	e.rows, e.bytes = 0, 0
+	if err := e.file.Write(batch); err != nil {
+		return fmt.Errorf("arrow: write a batch: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package arrowout
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+)
+
+// copier appends the elements [from, to) of an array to a builder.
+type copier func(arr arrow.Array, from, to int)
+
+// copierOf returns the copier into b and counts the bytes that it copies.
+func (e *encoder) copierOf(b array.Builder) copier {
+	switch b := b.(type) {
+	case *array.StringBuilder:
+		return func(arr arrow.Array, from, to int) {
+			a := arr.(*array.String)
+			for i := from; i < to; i++ {
+				if a.IsNull(i) {
+					b.AppendNull()
+					continue
+				}
+				b.Append(a.Value(i))
+				e.bytes += a.ValueLen(i)
+			}
+		}
+	case *array.Int64Builder:
+		return fixed(e, b, 8, func(arr arrow.Array) values[int64] { return arr.(*array.Int64) })
+	case *array.Float64Builder:
+		return fixed(e, b, 8, func(arr arrow.Array) values[float64] { return arr.(*array.Float64) })
+	case *array.BooleanBuilder:
+		return fixed(e, b, 1, func(arr arrow.Array) values[bool] { return arr.(*array.Boolean) })
+	case *array.Date32Builder:
+		return fixed(e, b, 4, func(arr arrow.Array) values[arrow.Date32] { return arr.(*array.Date32) })
+	case *array.TimestampBuilder:
+		return fixed(e, b, 8, func(arr arrow.Array) values[arrow.Timestamp] { return arr.(*array.Timestamp) })
+	case *array.Decimal128Builder:
+		return fixed(e, b, 16, func(arr arrow.Array) values[decimal128.Num] { return arr.(*array.Decimal128) })
+	case *array.ListBuilder:
+		return e.list(b)
+	}
+	panic(fmt.Sprintf("arrow: a column of type %s passed CheckSchema", b.Type()))
+}
+
+// values is what arrays of a fixed width have in common.
+type values[T any] interface {
+	IsNull(i int) bool
+	Value(i int) T
+}
+
+// builder is what their builders have in common.
+type builder[T any] interface {
+	Append(v T)
+	AppendNull()
+}
+
+func fixed[T any](e *encoder, b builder[T], width int, of func(arrow.Array) values[T]) copier {
+	return func(arr arrow.Array, from, to int) {
+		a := of(arr)
+		for i := from; i < to; i++ {
+			if a.IsNull(i) {
+				b.AppendNull()
+				continue
+			}
+			b.Append(a.Value(i))
+		}
+		e.bytes += width * (to - from)
+	}
+}
+
+func (e *encoder) list(b *array.ListBuilder) copier {
+	elements := e.copierOf(b.ValueBuilder())
+	return func(arr arrow.Array, from, to int) {
+		a := arr.(*array.List)
+		e.bytes += 4 * (to - from)
+		for i := from; i < to; i++ {
+			if a.IsNull(i) {
+				b.AppendNull()
+				continue
+			}
+			b.Append(true)
+			start, end := a.ValueOffsets(i)
+			elements(a.ListValues(), int(start), int(end))
+		}
+	}
+}

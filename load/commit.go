@@ -1,0 +1,261 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Step names a step of a commit.
+type Step string
+
+// The steps of a commit, in order. From StepIntent on the commit is recorded
+// at the destination: whatever happens, Recover finishes it.
+const (
+	StepCheck     Step = "check"     // the base is still the current manifest
+	StepIntent    Step = "intent"    // the commit is recorded
+	StepUnmark    Step = "unmark"    // _SUCCESS, or a file's manifest, is removed
+	StepParts     Step = "parts"     // parts get their final names; once for each
+	StepObjects   Step = "objects"   // dead letters are written; once for each
+	StepManifest  Step = "manifest"  // the manifest is written
+	StepSupersede Step = "supersede" // superseded parts are removed; once for each
+	StepMark      Step = "mark"      // _SUCCESS is written
+	StepClose     Step = "close"     // the record is removed
+)
+
+// Hook is called before each action of a commit. An error ends the commit
+// there, as a crash would: nothing is cleaned up. Journals and fault points
+// hang on it.
+type Hook func(Step) error
+
+// SmallObject is a small object that a commit writes beside the data. Nil
+// data removes it: dead letters of an earlier run do not outlive it.
+type SmallObject struct {
+	Name string `json:"name"`
+	Data []byte `json:"data"`
+}
+
+// CommitError is a commit that did not come to its end.
+type CommitError struct {
+	RunID string
+	Step  Step
+	// Recorded tells that the commit stands recorded at the destination: the
+	// next run finishes it by Recover, and its staged objects must stay.
+	Recorded bool
+	Err      error
+}
+
+// Error names the step, the cause, and what happens next.
+func (e *CommitError) Error() string {
+	next := "nothing of it is visible; run again"
+	if e.Recorded {
+		next = "it is recorded, and the next run finishes it"
+	}
+	return fmt.Sprintf("the commit of run %s stopped at its step %q: %v; %s", e.RunID, e.Step, e.Err, next)
+}
+
+// Unwrap gives the cause.
+func (e *CommitError) Unwrap() error { return e.Err }
+
+// DatasetCommit is one run's change to a dataset. It is a plain value that
+// can be recorded and done again by another process.
+type DatasetCommit struct {
+	RunID    string   `json:"run_id"`
+	Manifest Manifest `json:"manifest"` // the whole new manifest
+	// Base is the version of the manifest that was read when the run started,
+	// NoVersion if there was none.
+	Base       string        `json:"base"`
+	New        []Prepared    `json:"new"`        // parts to be given their names
+	Superseded []string      `json:"superseded"` // paths of parts to be removed
+	Objects    []SmallObject `json:"objects,omitempty"`
+	Hook       Hook          `json:"-"` // nil: none
+}
+
+// Do makes the change visible, whole or not at all:
+//
+//  1. The manifest must still be the one of Base, or the error wraps
+//     ErrConflict, the run's staged parts are dropped and nothing was touched.
+//  2. The commit is recorded in the control folder. Another run's record
+//     found there is ErrConflict too: that run is at it, or died and waits for
+//     Recover.
+//  3. _SUCCESS is removed. A reader that globs knows from here on.
+//  4. Parts get their final names, which no part had before.
+//  5. The manifest is written by compare-and-swap: a reader of it changes
+//     over to the new run here, in one step. If the swap is lost, the run's
+//     own parts are removed and the error wraps ErrConflict.
+//  6. Superseded parts are removed, _SUCCESS is written, the record removed.
+//
+// An error after step 2 that is no conflict leaves the record: the next run
+// finishes by Recover. Doing a commit twice is harmless.
+func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
+	r := &committing{
+		d: d, run: c.RunID, hook: c.Hook, prepared: c.New, objects: c.Objects,
+		manifest: ManifestName, intent: intentPath(""), step: StepCheck,
+	}
+	data, err := c.Manifest.encodeFor(c.RunID, c.New, c.Superseded)
+	if err != nil {
+		return r.failed(err)
+	}
+	if err := r.record(ctx, intent{Dataset: &c}, c.Base, data); err != nil {
+		return err
+	}
+	return r.failed(r.publishDataset(ctx, c, data))
+}
+
+func (r *committing) publishDataset(ctx context.Context, c DatasetCommit, manifest []byte) error {
+	if err := r.at(StepUnmark, func() error { return r.d.Delete(ctx, SuccessName) }); err != nil {
+		return err
+	}
+	if err := r.publishParts(ctx); err != nil {
+		if errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone) {
+			return r.rollBack(ctx, err)
+		}
+		return err
+	}
+	if err := r.writeObjects(ctx); err != nil {
+		return err
+	}
+	err := r.at(StepManifest, func() error { return putOnce(ctx, r.d, ManifestName, manifest, c.Base) })
+	if errors.Is(err, ErrConflict) {
+		return r.rollBack(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range c.Superseded {
+		if err := r.at(StepSupersede, func() error { return r.d.Delete(ctx, name) }); err != nil {
+			return err
+		}
+	}
+	mark := func() error { return r.d.Put(ctx, SuccessName, []byte(c.RunID+"\n"), AnyVersion) }
+	if err := r.at(StepMark, mark); err != nil {
+		return err
+	}
+	return r.at(StepClose, func() error { return r.d.Delete(ctx, r.intent) })
+}
+
+// FileCommit is one run's replacement of a single file. It is a plain value
+// that can be recorded and done again by another process.
+type FileCommit struct {
+	RunID    string   `json:"run_id"`
+	Manifest Manifest `json:"manifest"`
+	// Base is the version of the file's manifest that was read when the run
+	// started, NoVersion if there was none.
+	Base    string        `json:"base"`
+	File    Prepared      `json:"file"` // Replace is taken as set
+	Objects []SmallObject `json:"objects,omitempty"`
+	Hook    Hook          `json:"-"` // nil: none
+}
+
+// Do replaces the file. The order keeps a manifest from lying: the old one is
+// removed, the file replaced in one step, the new one written. So a reader of
+// the file sees the old or the new one, whole, at any time; a reader of the
+// manifest finds one that agrees with the file, or none while a commit is
+// under way, and then reads again. One that read a manifest, then the file,
+// compares the sha256 that the manifest gives, or reads the manifest again.
+//
+// The steps before and the errors are those of DatasetCommit.Do.
+func (c FileCommit) Do(ctx context.Context, d Destination) error {
+	c.File.Replace = true
+	r := &committing{
+		d: d, run: c.RunID, hook: c.Hook, prepared: []Prepared{c.File}, objects: c.Objects,
+		manifest: FileManifestName(c.File.Name), intent: intentPath(c.File.Name), step: StepCheck,
+	}
+	data, err := c.Manifest.encodeFor(c.RunID, r.prepared, nil)
+	if err != nil {
+		return r.failed(err)
+	}
+	if err := r.record(ctx, intent{File: &c}, c.Base, data); err != nil {
+		return err
+	}
+	return r.failed(r.publishFile(ctx, data))
+}
+
+func (r *committing) publishFile(ctx context.Context, data []byte) error {
+	if err := r.at(StepUnmark, func() error { return r.unmarkFile(ctx, data) }); err != nil {
+		return err
+	}
+	if err := r.publishParts(ctx); err != nil {
+		if errors.Is(err, ErrStagedGone) {
+			return r.rollBack(ctx, err)
+		}
+		return err
+	}
+	if err := r.writeObjects(ctx); err != nil {
+		return err
+	}
+	// The record makes this run the only one that writes here, so the file
+	// that lies there now is its own, and so is the manifest to be.
+	write := func() error { return r.d.Put(ctx, r.manifest, data, AnyVersion) }
+	if err := r.at(StepManifest, write); err != nil {
+		return err
+	}
+	return r.at(StepClose, func() error { return r.d.Delete(ctx, r.intent) })
+}
+
+// unmarkFile removes the manifest of the file's earlier state, not the one of
+// this commit where it is done again.
+func (r *committing) unmarkFile(ctx context.Context, data []byte) error {
+	now, _, err := r.d.Get(ctx, r.manifest)
+	if errors.Is(err, ErrNotExist) || err == nil && slices.Equal(now, data) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.d.Delete(ctx, r.manifest)
+}
+
+// encodeFor gives the manifest's bytes after a check that the commit agrees
+// with it: a manifest that lists what is not there is never written.
+func (m Manifest) encodeFor(run string, prepared []Prepared, superseded []string) ([]byte, error) {
+	if m.RunID != run {
+		return nil, fmt.Errorf("the manifest is of run %q", m.RunID)
+	}
+	if m.Parts == nil {
+		m.Parts = []Part{}
+	}
+	if problem := m.problem(); problem != "" {
+		return nil, &ManifestError{Name: ManifestName, Problem: problem}
+	}
+	listed := make(map[string]Part, len(m.Parts))
+	for _, p := range m.Parts {
+		listed[p.Path] = p
+	}
+	for _, p := range prepared {
+		if part, ok := listed[p.Name]; !ok || part.SHA256 != p.SHA256 || part.Bytes != p.Bytes {
+			return nil, fmt.Errorf("the manifest does not list %s as it was prepared", p.Name)
+		}
+	}
+	for _, name := range superseded {
+		if err := CheckObjectName(name); err != nil {
+			return nil, err
+		}
+		if _, ok := listed[name]; ok {
+			return nil, fmt.Errorf("the manifest lists %s, which the commit removes", name)
+		}
+	}
+	return m.Encode()
+}
+
+// putOnce is Put, harmless when it was done before.
+func putOnce(ctx context.Context, s Store, name string, data []byte, version string) error {
+	err := s.Put(ctx, name, data, version)
+	if !errors.Is(err, ErrConflict) {
+		return err
+	}
+	now, _, getErr := s.Get(ctx, name)
+	if getErr == nil && slices.Equal(now, data) {
+		return nil
+	}
+	return err
+}
+
+func paths(parts []Part) map[string]bool {
+	set := make(map[string]bool, len(parts))
+	for _, p := range parts {
+		set[p.Path] = true
+	}
+	return set
+}

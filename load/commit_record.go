@@ -1,0 +1,315 @@
+package load
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// IntentName begins the names of the control folder's files that record a
+// commit while it is under way.
+const IntentName = "intent"
+
+// intentPath is where the commit of a dataset is recorded, or with a scope
+// that of a single file. A file's own name would end in a data extension, so
+// its hash stands for it; the record itself tells the name.
+func intentPath(scope string) string {
+	if scope == "" {
+		return ControlFolder + "/" + IntentName
+	}
+	digest := sha256.Sum256([]byte(scope))
+	return ControlFolder + "/" + IntentName + "-" + hex.EncodeToString(digest[:8])
+}
+
+// intent is the record of a commit: all that another process needs to do it
+// again from the beginning.
+type intent struct {
+	Dataset *DatasetCommit `json:"dataset,omitempty"`
+	File    *FileCommit    `json:"file,omitempty"`
+	// Previous is the manifest that a file's commit removes, to be put back
+	// where the commit cannot be done; nil if there was none.
+	Previous []byte `json:"previous,omitempty"`
+}
+
+func (i intent) run() string {
+	switch {
+	case i.Dataset != nil:
+		return i.Dataset.RunID
+	case i.File != nil:
+		return i.File.RunID
+	}
+	return ""
+}
+
+// Recovery is what Recover found.
+type Recovery struct {
+	RunID string // of the commit that was under way, "" if there was none
+	// Finished tells that the commit was done to its end. Otherwise it could
+	// not be done any more (its staged objects are gone, or someone else
+	// changed the destination) and every trace of it was removed: its results
+	// are to be read again.
+	Finished bool
+}
+
+// Recover finishes the commit that a dead run left recorded at d. scope is ""
+// for a dataset, a file's name for a single file. A run calls it when it
+// holds the lease and before it reads the manifest.
+func Recover(ctx context.Context, d Destination, scope string) (Recovery, error) {
+	name := intentPath(scope)
+	i, _, err := readIntent(ctx, d, name)
+	if errors.Is(err, ErrNotExist) {
+		return Recovery{}, nil
+	}
+	if err != nil {
+		return Recovery{}, err
+	}
+	if i.Dataset != nil {
+		err = i.Dataset.Do(ctx, d)
+	} else {
+		err = i.File.Do(ctx, d)
+	}
+	var stopped *CommitError
+	if errors.As(err, &stopped) && !stopped.Recorded && (errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)) {
+		return Recovery{RunID: i.run()}, nil
+	}
+	if err != nil {
+		return Recovery{RunID: i.run()}, err
+	}
+	return Recovery{RunID: i.run(), Finished: true}, nil
+}
+
+// readIntent reads a record. One that cannot be read is an error with a way
+// out, as nobody but a person can tell what it was.
+func readIntent(ctx context.Context, d Destination, name string) (intent, string, error) {
+	data, version, err := d.Get(ctx, name)
+	if err != nil {
+		return intent{}, "", err
+	}
+	var i intent
+	if err := json.Unmarshal(data, &i); err != nil {
+		return intent{}, "", fmt.Errorf("the record of a commit, %s, cannot be read: %w; remove it and run with --full", name, err)
+	}
+	if i.run() == "" {
+		return intent{}, "", fmt.Errorf("the record of a commit, %s, names no run; remove it and run with --full", name)
+	}
+	return i, version, nil
+}
+
+// committing is a commit under way.
+type committing struct {
+	d        Destination
+	run      string
+	hook     Hook
+	prepared []Prepared
+	objects  []SmallObject
+	manifest string // name of the manifest
+	intent   string // name of the record
+	previous []byte // manifest before a file's commit
+	step     Step
+	recorded bool
+}
+
+// at does one action of a step.
+func (r *committing) at(step Step, action func() error) error {
+	r.step = step
+	if r.hook != nil {
+		if err := r.hook(step); err != nil {
+			return err
+		}
+	}
+	return action()
+}
+
+// failed tells an error with its step; nil stays nil.
+func (r *committing) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &CommitError{RunID: r.run, Step: r.step, Recorded: r.recorded, Err: err}
+}
+
+// record checks the base and records the commit, or finds it recorded by an
+// earlier attempt of the same run.
+func (r *committing) record(ctx context.Context, i intent, base string, data []byte) error {
+	resumed := false
+	err := r.at(StepCheck, func() error {
+		var err error
+		if resumed, err = r.resume(ctx); err != nil || resumed {
+			return err
+		}
+		r.previous, err = r.checkBase(ctx, base, data)
+		return err
+	})
+	if err == nil && !resumed {
+		i.Previous = r.previous
+		err = r.at(StepIntent, func() error { return r.putIntent(ctx, i) })
+	}
+	if errors.Is(err, ErrConflict) {
+		err = errors.Join(err, r.drop(ctx))
+	}
+	r.recorded = r.recorded || resumed
+	return r.failed(err)
+}
+
+// resume tells whether this run's commit is recorded already.
+func (r *committing) resume(ctx context.Context) (bool, error) {
+	i, _, err := readIntent(ctx, r.d, r.intent)
+	switch {
+	case errors.Is(err, ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case i.run() != r.run:
+		return false, fmt.Errorf("run %s is committing here, or died and is to be finished by the next run: %w", i.run(), ErrConflict)
+	}
+	r.previous = i.Previous
+	return true, nil
+}
+
+// checkBase compares the current manifest with the one that the run began
+// from, and gives its bytes. The commit's own manifest will do: then it was
+// done before.
+func (r *committing) checkBase(ctx context.Context, base string, data []byte) ([]byte, error) {
+	now, version, err := r.d.Get(ctx, r.manifest)
+	if err != nil && !errors.Is(err, ErrNotExist) {
+		return nil, err
+	}
+	if err != nil {
+		now, version = nil, NoVersion
+	}
+	if version != base && !slices.Equal(now, data) {
+		return nil, fmt.Errorf("%s was written by someone else since the run began: %w", r.manifest, ErrConflict)
+	}
+	return now, nil
+}
+
+func (r *committing) putIntent(ctx context.Context, i intent) error {
+	data, err := json.Marshal(i)
+	if err != nil {
+		return fmt.Errorf("cannot encode the record of the commit: %w", err)
+	}
+	if err := r.d.Put(ctx, r.intent, append(data, '\n'), NoVersion); err != nil {
+		return err
+	}
+	r.recorded = true
+	return nil
+}
+
+// publishParts gives the prepared objects their final names.
+func (r *committing) publishParts(ctx context.Context) error {
+	for _, p := range r.prepared {
+		if err := r.at(StepParts, func() error { return r.d.Commit(ctx, p) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeObjects writes the small objects, and removes those without data.
+func (r *committing) writeObjects(ctx context.Context) error {
+	for _, o := range r.objects {
+		write := func() error { return r.d.Put(ctx, o.Name, o.Data, AnyVersion) }
+		if o.Data == nil {
+			write = func() error { return r.d.Delete(ctx, o.Name) }
+		}
+		if err := r.at(StepObjects, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop removes the staged objects.
+func (r *committing) drop(ctx context.Context) error {
+	var failures []error
+	for _, p := range r.prepared {
+		failures = append(failures, r.d.Abort(ctx, p))
+	}
+	return errors.Join(failures...)
+}
+
+// rollBack takes a recorded commit back that cannot be done: everything that
+// is its own is removed, at last the record. It can itself be interrupted and
+// done again. Where it fails, the record stays for the next run.
+func (r *committing) rollBack(ctx context.Context, cause error) error {
+	now, _, err := r.d.Get(ctx, r.manifest)
+	if err != nil && !errors.Is(err, ErrNotExist) {
+		return errors.Join(cause, err)
+	}
+	var current *Manifest
+	if err == nil {
+		if current, err = DecodeManifest(now); err != nil {
+			return errors.Join(cause, err)
+		}
+	}
+	if err := r.drop(ctx); err != nil {
+		return errors.Join(cause, err)
+	}
+	if err := r.removeOwn(ctx, current); err != nil {
+		return errors.Join(cause, err)
+	}
+	if err := r.restore(ctx, current); err != nil {
+		return errors.Join(cause, err)
+	}
+	if err := r.d.Delete(ctx, r.intent); err != nil {
+		return errors.Join(cause, err)
+	}
+	r.recorded = false
+	return cause
+}
+
+// removeOwn removes the objects that this commit made visible. With the
+// staged objects gone, Commit succeeds just where the final name holds what
+// was prepared: so nobody else's object is taken for its own. One that the
+// current manifest lists stays, whoever made it.
+func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
+	kept := map[string]bool{}
+	if current != nil {
+		kept = paths(current.Parts)
+	}
+	for _, p := range r.prepared {
+		if p.Replace || kept[p.Name] {
+			continue
+		}
+		err := r.d.Commit(ctx, p)
+		if errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone) {
+			continue
+		}
+		if err == nil {
+			err = r.d.Delete(ctx, p.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if current != nil && current.RunID == r.run {
+		return nil
+	}
+	for _, o := range r.objects {
+		if o.Data == nil {
+			continue
+		}
+		if err := r.d.Delete(ctx, o.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore puts back what told readers that the destination is whole.
+func (r *committing) restore(ctx context.Context, current *Manifest) error {
+	if r.manifest != ManifestName {
+		if current != nil || r.previous == nil {
+			return nil
+		}
+		return r.d.Put(ctx, r.manifest, r.previous, AnyVersion)
+	}
+	if current == nil {
+		return nil
+	}
+	return r.d.Put(ctx, SuccessName, []byte(current.RunID+"\n"), AnyVersion)
+}

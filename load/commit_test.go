@@ -1,0 +1,364 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+)
+
+func TestDatasetCommit(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("run1", days{1: "a", 2: "bb"}, nil))
+		s.holds("run1", days{1: "a", 2: "bb"})
+		s.must(s.run("run2", days{2: "new", 3: "ccc"}, nil))
+		s.holds("run2", days{1: "a", 2: "new", 3: "ccc"})
+		want := []string{
+			"_SUCCESS", "_manifest.json", "_rejects/run1.jsonl", "_rejects/run2.jsonl",
+			"dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.csv",
+			"dt=2026-01-02/part-20260102T000000-20260103T000000-000002-0000.csv",
+			"dt=2026-01-03/part-20260103T000000-20260104T000000-000002-0000.csv",
+		}
+		if got := s.names(); !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+func TestDatasetRerunKeepsParts(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		content := days{1: "a", 2: "bb"}
+		s.must(s.run("run1", content, nil))
+		m1, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+		s.must(err)
+		s.must(s.run("run2", content, nil))
+		s.holds("run2", content)
+		m2, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+		s.must(err)
+		if !slices.Equal(m1.Parts, m2.Parts) {
+			t.Errorf("the parts changed from %v to %v", m1.Parts, m2.Parts)
+		}
+	})
+}
+
+func TestDatasetCommitSteps(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
+		var steps []load.Step
+		s.must(s.run("run2", days{1: "x", 2: "y"}, func(step load.Step) error {
+			steps = append(steps, step)
+			return nil
+		}))
+		want := []load.Step{
+			load.StepCheck, load.StepIntent, load.StepUnmark, load.StepParts, load.StepParts,
+			load.StepObjects, load.StepManifest, load.StepSupersede, load.StepSupersede, load.StepMark, load.StepClose,
+		}
+		if !slices.Equal(steps, want) {
+			t.Errorf("got %v, want %v", steps, want)
+		}
+	})
+}
+
+// A run is killed before each of its actions; the next run finds its way.
+func TestDatasetKilledAtEveryStep(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		for n := 0; ; n++ {
+			s := open()
+			s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
+			hook, killed := killAt(n)
+			err := s.run("run2", days{2: "x", 3: "y"}, hook)
+			if *killed == "" {
+				s.must(err)
+				return
+			}
+			var stopped *load.CommitError
+			if !errors.As(err, &stopped) || stopped.Step != *killed || !errors.Is(err, errKilled) {
+				t.Fatalf("killed at %s: %v", *killed, err)
+			}
+			recorded := *killed != load.StepCheck && *killed != load.StepIntent
+			if stopped.Recorded != recorded {
+				t.Errorf("killed at %s: recorded is %v", *killed, stopped.Recorded)
+			}
+			s.next(t, *killed, recorded)
+		}
+	})
+}
+
+// next lets the next run follow one that was killed.
+func (s shop) next(t *testing.T, killed load.Step, recorded bool) {
+	t.Helper()
+	r, err := load.Recover(t.Context(), s.d, "")
+	s.must(err)
+	if r.Finished != recorded {
+		t.Fatalf("killed at %s: recovery is %+v", killed, r)
+	}
+	if recorded {
+		s.holds("run2", days{1: "a", 2: "x", 3: "y"})
+	} else {
+		// `formetl clean` is what removes staged files of dead runs.
+		if m, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName); err != nil || m.RunID != "run1" {
+			t.Fatalf("killed at %s: the manifest is of %v, %v", killed, m, err)
+		}
+		return
+	}
+	s.must(s.run("run3", days{3: "z", 4: "last"}, nil))
+	s.holds("run3", days{1: "a", 2: "x", 3: "z", 4: "last"})
+}
+
+// Each changing operation fails once, without its effect or in spite of it, and
+// so does each of the recovery; the run after that always gives the truth.
+func TestDatasetFaultsAndFaultyRecovery(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		for _, after := range []bool{false, true} {
+			for n, more := 0, true; more; n++ {
+				for m, again := 0, true; again; m++ {
+					s := open()
+					s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
+					c, _, err := s.change("run2", days{2: "x"})
+					s.must(err)
+					first := &faulty{Destination: s.d, n: n, after: after}
+					err = c.Do(t.Context(), first)
+					if !first.hit {
+						s.must(err)
+						more = false
+						break
+					}
+					second := &faulty{Destination: s.d, n: m, after: after}
+					_, _ = load.Recover(t.Context(), second, "") // it may fail: the third tries again
+					again = second.hit
+					if _, err := load.Recover(t.Context(), s.d, ""); err != nil {
+						t.Fatalf("operations %d and %d fail (after: %v): %v", n, m, after, err)
+					}
+					for _, p := range c.New {
+						s.must(s.d.Abort(t.Context(), p)) // what a run does that was not recorded
+					}
+					s.must(s.run("run3", days{2: "truth", 3: "y"}, nil))
+					s.holds("run3", days{1: "a", 2: "truth", 3: "y"})
+				}
+			}
+		}
+	})
+}
+
+func TestDatasetCommitTwice(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("run1", days{1: "a"}, nil))
+		c, _, err := s.change("run2", days{1: "x", 2: "y"})
+		s.must(err)
+		s.must(c.Do(t.Context(), s.d))
+		s.must(c.Do(t.Context(), s.d))
+		s.holds("run2", days{1: "x", 2: "y"})
+	})
+}
+
+func wantConflict(t *testing.T, err error) {
+	t.Helper()
+	var stopped *load.CommitError
+	if !errors.As(err, &stopped) || !errors.Is(err, load.ErrConflict) || stopped.Recorded {
+		t.Fatalf("got %v, want a commit error that wraps ErrConflict", err)
+	}
+}
+
+// Another run commits between a run's start and its commit.
+func TestDatasetBaseChanged(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("run1", days{1: "a"}, nil))
+		loser, _, err := s.change("run2", days{1: "lost"})
+		s.must(err)
+		s.must(s.run("run3", days{1: "won"}, nil))
+		wantConflict(t, loser.Do(t.Context(), s.d))
+		s.holds("run3", days{1: "won"})
+	})
+}
+
+// The manifest is written by someone else in the middle of a commit, as can
+// happen when a lease was lost.
+func TestDatasetLosesTheSwap(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
+		loser, _, err := s.change("run2", days{2: "lost", 3: "lost too"})
+		s.must(err)
+		loser.Hook = func(step load.Step) error {
+			if step != load.StepManifest {
+				return nil
+			}
+			m, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+			if err != nil {
+				return err
+			}
+			m.RunID = "other"
+			data, err := m.Encode()
+			if err != nil {
+				return err
+			}
+			return s.d.Put(t.Context(), load.ManifestName, data, load.AnyVersion)
+		}
+		wantConflict(t, loser.Do(t.Context(), s.d))
+		s.holds("other", days{1: "a", 2: "b"})
+		if slices.Contains(s.names(), load.RejectsName("run2")) {
+			t.Error("the dead letters of the lost run are left")
+		}
+	})
+}
+
+// Two runs make the same part under the same name and the other one wins: the
+// loser must not take it away.
+func TestDatasetLoserKeepsSharedPart(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		loser, _, err := s.change("run2", days{1: "same", 2: "lost"})
+		s.must(err)
+		winner, _, err := s.change("run3", days{1: "same"})
+		s.must(err)
+		loser.Hook = func(step load.Step) error {
+			if step != load.StepManifest {
+				return nil
+			}
+			if err := s.d.Commit(t.Context(), winner.New[0]); err != nil {
+				return err
+			}
+			data, err := winner.Manifest.Encode()
+			if err != nil {
+				return err
+			}
+			return s.d.Put(t.Context(), load.ManifestName, data, load.NoVersion)
+		}
+		wantConflict(t, loser.Do(t.Context(), s.d))
+		s.holds("run3", days{1: "same"})
+	})
+}
+
+// A file lies under a part's name and is none of ours.
+func TestDatasetNameTaken(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("run1", days{1: "a"}, nil))
+		c, _, err := s.change("run2", days{2: "x", 3: "y"})
+		s.must(err)
+		s.must(s.d.Put(t.Context(), c.New[1].Name, []byte("foreign"), load.NoVersion))
+		wantConflict(t, c.Do(t.Context(), s.d))
+		data, _, err := s.d.Get(t.Context(), c.New[1].Name)
+		if err != nil || string(data) != "foreign" {
+			t.Fatalf("the foreign file holds %q, %v", data, err)
+		}
+		s.must(s.d.Delete(t.Context(), c.New[1].Name))
+		s.holds("run1", days{1: "a"})
+	})
+}
+
+// Another run's commit is recorded: neither is touched until Recover.
+func TestDatasetForeignRecord(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		hook, _ := killAt(4)
+		if err := s.run("run1", days{1: "a", 2: "b"}, hook); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		c, _, err := s.change("run2", days{3: "y"})
+		s.must(err)
+		wantConflict(t, c.Do(t.Context(), s.d))
+		s.must(s.run("run3", days{3: "z"}, nil))
+		s.holds("run3", days{1: "a", 2: "b", 3: "z"})
+	})
+}
+
+// The staged parts of a recorded commit are gone, as a lifecycle rule does.
+func TestRecoverWithoutStagedParts(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("run1", days{1: "a"}, nil))
+		c, _, err := s.change("run2", days{1: "x", 2: "y", 3: "z"})
+		s.must(err)
+		c.Hook, _ = killAt(4) // one part has its name
+		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		s.must(s.d.Abort(t.Context(), c.New[2]))
+		r, err := load.Recover(t.Context(), s.d, "")
+		s.must(err)
+		if r != (load.Recovery{RunID: "run2"}) {
+			t.Errorf("recovery is %+v", r)
+		}
+		s.holds("run1", days{1: "a"})
+	})
+}
+
+func TestRecoverNothing(t *testing.T) {
+	shops(t, func(_ *testing.T, open func() shop) {
+		s := open()
+		r, err := load.Recover(context.Background(), s.d, "")
+		s.must(err)
+		if r != (load.Recovery{}) || len(s.names()) > 0 {
+			s.t.Errorf("recovery is %+v and leaves %v", r, s.names())
+		}
+	})
+}
+
+func TestRecoverDamagedRecord(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		for _, content := range []string{"", "{", "{}", `{"dataset":{}}`} {
+			s := open()
+			s.must(s.d.Put(t.Context(), load.ControlFolder+"/"+load.IntentName, []byte(content), load.NoVersion))
+			_, err := load.Recover(t.Context(), s.d, "")
+			if err == nil || !strings.Contains(err.Error(), "remove it and run with --full") {
+				t.Errorf("a record of %q gives %v", content, err)
+			}
+		}
+	})
+}
+
+func TestCommitChecksItself(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*load.DatasetCommit)
+		want   string
+	}{
+		{"another run's manifest", func(c *load.DatasetCommit) { c.Manifest.RunID = "other" }, `the manifest is of run "other"`},
+		{"a part that is not listed", func(c *load.DatasetCommit) { c.Manifest.Parts, c.Manifest.Rows = nil, 0 }, "does not list"},
+		{"another checksum", func(c *load.DatasetCommit) { c.New[0].SHA256 = strings.Repeat("0", 64) }, "does not list"},
+		{"another length", func(c *load.DatasetCommit) { c.New[0].Bytes++ }, "does not list"},
+		{"removes what it lists", func(c *load.DatasetCommit) { c.Superseded = []string{c.New[0].Name} }, "which the commit removes"},
+		{"removes outside", func(c *load.DatasetCommit) { c.Superseded = []string{"../x"} }, "could leave the destination"},
+		{"rows do not add up", func(c *load.DatasetCommit) { c.Manifest.Rows++ }, "rows"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			shops(t, func(t *testing.T, open func() shop) {
+				s := open()
+				c, _, err := s.change("run1", days{1: "a"})
+				s.must(err)
+				staged := c.New[0]
+				test.change(&c)
+				err = c.Do(t.Context(), s.d)
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("got %v, want %q", err, test.want)
+				}
+				s.must(s.d.Abort(t.Context(), staged))
+				if names := s.names(); len(names) > 0 {
+					t.Errorf("left %v", names)
+				}
+			})
+		})
+	}
+}
+
+func TestCommitErrorSaysWhatIsNext(t *testing.T) {
+	for recorded, want := range map[bool]string{
+		false: `the commit of run r stopped at its step "parts": cause; nothing of it is visible; run again`,
+		true:  `the commit of run r stopped at its step "parts": cause; it is recorded, and the next run finishes it`,
+	} {
+		err := &load.CommitError{RunID: "r", Step: load.StepParts, Recorded: recorded, Err: fmt.Errorf("cause")}
+		if err.Error() != want {
+			t.Errorf("got %q, want %q", err, want)
+		}
+	}
+}

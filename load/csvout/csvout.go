@@ -1,0 +1,288 @@
+// Package csvout writes record batches as CSV.
+//
+// The format is RFC 4180 in UTF-8 with a header and one line a row:
+//
+//   - null is an empty field without quotes; the empty string is "".
+//   - A field is quoted if it holds a comma, a quote, CR or LF, begins or ends
+//     with a blank or a tab, begins with # (readers that guess take it for a
+//     comment) or a byte order mark, or is \. alone (the end of data for
+//     PostgreSQL).
+//   - A list is one field: its elements joined by |, with a \ before each |
+//     and \ inside an element. An element that is null is \N, which no value
+//     can be written as. A null list is empty without quotes, an empty list
+//     is "". A list that holds only the empty string is "" too: the one pair
+//     of values that CSV does not keep apart (the other formats do). formetl
+//     itself makes an empty list of an empty answer, so the pair does not
+//     arise from it.
+//   - A timestamp is RFC 3339 with the account's offset, with microseconds
+//     only where they are not zero; a date is YYYY-MM-DD; a decimal has exactly
+//     the digits of its scale; a float is the shortest that reads back equal.
+//   - Where the file has a single column, a null is written "", because a
+//     blank line is skipped by many readers and the row would be lost.
+//
+// Profile excel begins with a byte order mark, ends lines with CR LF, and
+// puts a ' before the text of a string (or list of strings, or heading) that
+// begins with = + - @ TAB or CR, which a spreadsheet would run as a formula.
+// Typed columns are left alone: -1 in an int64 column stays a number.
+package csvout
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/cells"
+)
+
+// Profiles of EncodeOptions.Profile; "" is Strict.
+const (
+	Strict = "strict"
+	Excel  = "excel"
+)
+
+// flushAt is the size at which the buffer goes to the writer: large enough
+// that a write costs nothing beside it, small enough to stay in the cache.
+const flushAt = 64 << 10
+
+const bom = "\uFEFF"
+
+// Format is the CSV row of the table of formats.
+func Format() load.Format {
+	return load.Format{Name: "csv", Extension: ".csv", Text: true, New: New}
+}
+
+// New returns an encoder that writes the schema's columns to w as CSV. It
+// writes nothing itself: the header goes out with the first Write or Close.
+func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
+	if err := load.CheckSchema(schema); err != nil {
+		return nil, fmt.Errorf("csv: %w", err)
+	}
+	e := &encoder{w: w, zone: o.Zone, eol: "\n", single: schema.NumFields() == 1}
+	if e.zone == nil {
+		e.zone = time.UTC
+	}
+	switch o.Profile {
+	case "", Strict:
+	case Excel:
+		e.excel, e.eol = true, "\r\n"
+		e.out = append(e.out, bom...)
+	default:
+		return nil, fmt.Errorf("csv: there is no profile %q: use %s or %s", o.Profile, Strict, Excel)
+	}
+	for i, f := range schema.Fields() {
+		if i > 0 {
+			e.out = append(e.out, ',')
+		}
+		e.out = e.appendString(e.out, f.Name)
+	}
+	e.out = append(e.out, e.eol...)
+	return load.Guard(schema, e), nil
+}
+
+type encoder struct {
+	w       io.Writer
+	zone    *time.Location
+	eol     string
+	excel   bool
+	single  bool // one column: a null must not be a blank line
+	out     []byte
+	scratch []byte // a list's text before it is quoted
+}
+
+// appender appends the field of one row that is not null.
+type appender func(dst []byte, row int) []byte
+
+type column struct {
+	arr    arrow.Array
+	nulls  bool
+	append appender
+}
+
+func (e *encoder) Write(batch arrow.RecordBatch) error {
+	columns := make([]column, batch.NumCols())
+	for i, arr := range batch.Columns() {
+		columns[i] = column{arr: arr, nulls: arr.NullN() > 0, append: e.field(arr)}
+	}
+	null := ""
+	if e.single {
+		null = `""`
+	}
+	for row := range int(batch.NumRows()) {
+		for i := range columns {
+			if i > 0 {
+				e.out = append(e.out, ',')
+			}
+			c := &columns[i]
+			if c.nulls && c.arr.IsNull(row) {
+				e.out = append(e.out, null...)
+				continue
+			}
+			e.out = c.append(e.out, row)
+		}
+		e.out = append(e.out, e.eol...)
+		if len(e.out) >= flushAt {
+			if err := e.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *encoder) Close() error { return e.flush() }
+
+func (e *encoder) flush() error {
+	if len(e.out) == 0 {
+		return nil
+	}
+	_, err := e.w.Write(e.out)
+	e.out = e.out[:0]
+	if err != nil {
+		return fmt.Errorf("csv: write: %w", err)
+	}
+	return nil
+}
+
+// field returns the appender of a column. CheckSchema has left no other type.
+func (e *encoder) field(arr arrow.Array) appender {
+	switch a := arr.(type) {
+	case *array.String:
+		return func(dst []byte, row int) []byte { return e.appendString(dst, a.Value(row)) }
+	case *array.List:
+		return e.list(a)
+	default:
+		return e.plain(arr)
+	}
+}
+
+// plain returns the appender of a column whose text never needs quotes.
+func (e *encoder) plain(arr arrow.Array) appender {
+	switch a := arr.(type) {
+	case *array.Int64:
+		return func(dst []byte, row int) []byte { return strconv.AppendInt(dst, a.Value(row), 10) }
+	case *array.Float64:
+		return func(dst []byte, row int) []byte { return appendFloat(dst, a.Value(row)) }
+	case *array.Boolean:
+		return func(dst []byte, row int) []byte { return strconv.AppendBool(dst, a.Value(row)) }
+	case *array.Date32:
+		return func(dst []byte, row int) []byte { return cells.AppendDate(dst, int32(a.Value(row))) }
+	case *array.Timestamp:
+		return func(dst []byte, row int) []byte {
+			return cells.AppendTimestamp(dst, int64(a.Value(row)), e.zone)
+		}
+	case *array.Decimal128:
+		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
+		return func(dst []byte, row int) []byte { return cells.AppendDecimal(dst, a.Value(row), scale) }
+	}
+	panic(fmt.Sprintf("csv: an array of type %s passed CheckSchema", arr.DataType()))
+}
+
+// list returns the appender of a list column.
+func (e *encoder) list(a *array.List) appender {
+	values := a.ListValues()
+	text, isText := values.(*array.String)
+	var element appender
+	if isText {
+		element = func(dst []byte, i int) []byte { return appendEscaped(dst, text.Value(i)) }
+	} else {
+		element = e.plain(values)
+	}
+	return func(dst []byte, row int) []byte {
+		start, end := a.ValueOffsets(row)
+		e.scratch = e.scratch[:0]
+		for i := start; i < end; i++ {
+			if i > start {
+				e.scratch = append(e.scratch, '|')
+			}
+			if values.IsNull(int(i)) {
+				e.scratch = append(e.scratch, `\N`...)
+				continue
+			}
+			e.scratch = element(e.scratch, int(i))
+		}
+		if isText {
+			return e.appendString(dst, string(e.scratch))
+		}
+		return appendQuotable(dst, string(e.scratch), "")
+	}
+}
+
+// appendEscaped appends an element of a list with a \ before each | and \.
+func appendEscaped(dst []byte, s string) []byte {
+	for {
+		i := strings.IndexAny(s, `|\`)
+		if i < 0 {
+			return append(dst, s...)
+		}
+		dst = append(append(dst, s[:i]...), '\\', s[i])
+		s = s[i+1:]
+	}
+}
+
+// appendString appends text, guarded in profile excel.
+func (e *encoder) appendString(dst []byte, s string) []byte {
+	if e.excel && s != "" {
+		switch s[0] {
+		case '=', '+', '-', '@', '\t', '\r':
+			return appendQuotable(dst, s, "'")
+		}
+	}
+	return appendQuotable(dst, s, "")
+}
+
+// appendQuotable appends prefix and s as one field, in quotes where needed.
+func appendQuotable(dst []byte, s, prefix string) []byte {
+	special := cells.IndexCSV(s)
+	if special < 0 && !odd(s) {
+		return append(append(dst, prefix...), s...)
+	}
+	dst = append(append(dst, '"'), prefix...)
+	for {
+		i := strings.IndexByte(s, '"')
+		if i < 0 {
+			break
+		}
+		dst = append(append(dst, s[:i]...), '"', '"')
+		s = s[i+1:]
+	}
+	return append(append(dst, s...), '"')
+}
+
+// odd tells whether a field without special characters needs quotes for what
+// it begins or ends with, or for being empty.
+func odd(s string) bool {
+	if s == "" {
+		return true
+	}
+	switch s[0] {
+	case ' ', '\t', '#':
+		return true
+	case bom[0]:
+		return strings.HasPrefix(s, bom)
+	case '\\':
+		return s == `\.`
+	}
+	last := s[len(s)-1]
+	return last == ' ' || last == '\t'
+}
+
+// appendFloat appends f. What is not finite never comes from formetl's own
+// columns; it is written as DuckDB, PostgreSQL and strconv read it.
+func appendFloat(dst []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, "NaN"...)
+	case math.IsInf(f, 1):
+		return append(dst, "Infinity"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-Infinity"...)
+	}
+	return cells.AppendFloat(dst, f)
+}

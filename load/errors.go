@@ -1,0 +1,60 @@
+package load
+
+import (
+	"fmt"
+	"time"
+)
+
+// CreateError is an output that cannot be created: its folder is missing,
+// read-only, not permitted, or something else lies in its place (exit 73).
+type CreateError struct {
+	Op   string // what was tried, such as "create"
+	Path string // the path or URL as the user knows it
+	Hint string // what to do
+	Err  error
+}
+
+// Error says what was tried, where, why it failed and what to do.
+func (e *CreateError) Error() string { return sentence(e.Op, e.Path, e.Hint, e.Err) }
+
+// Unwrap gives the cause.
+func (e *CreateError) Unwrap() error { return e.Err }
+
+// IOError is an output that could not be written or read: a full disk, a
+// failing device, a refusing store (exit 74).
+type IOError struct {
+	Op   string // what was tried, such as "write"
+	Path string // the path or URL as the user knows it
+	Hint string // what to do
+	Err  error
+}
+
+// Error says what was tried, where, why it failed and what to do.
+func (e *IOError) Error() string { return sentence(e.Op, e.Path, e.Hint, e.Err) }
+
+// Unwrap gives the cause.
+func (e *IOError) Unwrap() error { return e.Err }
+
+func sentence(op, path, hint string, err error) string {
+	s := fmt.Sprintf("cannot %s %s: %v", op, path, err)
+	if hint != "" {
+		s += "; " + hint
+	}
+	return s
+}
+
+// HeldError is a lease that another run holds (exit 75).
+type HeldError struct {
+	Path string // of the destination
+	// Holder is who holds the lease; its zero value where that cannot be read.
+	Holder
+}
+
+// Error names the holder, since when it holds the lease, and what to do.
+func (e *HeldError) Error() string {
+	if e.RunID == "" {
+		return fmt.Sprintf("another run is writing to %s; try again when it has ended", e.Path)
+	}
+	return fmt.Sprintf("run %s of pipeline %s (process %d on %s) has been writing to %s since %s; try again when it has ended",
+		e.RunID, e.Pipeline, e.PID, e.Host, e.Path, e.Since.Format(time.RFC3339))
+}

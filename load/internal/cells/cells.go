@@ -1,0 +1,90 @@
+// Package cells renders scalars as the text that CSV, NDJSON and JSON share,
+// append-style: every function appends to dst and returns it, like the
+// functions of strconv, and none allocates when dst has room.
+package cells
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+)
+
+// AppendFloat appends the shortest decimal that parses back to f, as
+// JavaScript and encoding/json write it: plain digits for magnitudes in
+// [1e-6, 1e21), an exponent elsewhere. Negative zero is -0.0, which readers
+// that make an integer of -0 (DuckDB) take for the float that it is. f must
+// be finite.
+func AppendFloat(dst []byte, f float64) []byte {
+	if f == 0 && math.Signbit(f) {
+		return append(dst, "-0.0"...)
+	}
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		format = 'e'
+	}
+	dst = strconv.AppendFloat(dst, f, format, -1, 64)
+	// strconv pads a small exponent (1e-07): JSON readers take it, but the
+	// shorter form is the one that other writers give.
+	if n := len(dst); format == 'e' && n >= 4 && dst[n-4] == 'e' && dst[n-2] == '0' {
+		dst[n-2] = dst[n-1]
+		dst = dst[:n-1]
+	}
+	return dst
+}
+
+// AppendTimestamp appends the instant of us microseconds since 1970 UTC as
+// RFC 3339 with the zone's offset, and six digits of a second only where they
+// are not zero. RFC 3339 has no seconds in an offset; an instant at which the
+// zone had them (local mean time, before about 1900) is written in UTC, so
+// that the instant stays exact.
+func AppendTimestamp(dst []byte, us int64, zone *time.Location) []byte {
+	t := time.UnixMicro(us).In(zone)
+	if _, offset := t.Zone(); offset%60 != 0 {
+		t = t.UTC()
+	}
+	if us%1_000_000 == 0 {
+		return t.AppendFormat(dst, time.RFC3339)
+	}
+	return t.AppendFormat(dst, "2006-01-02T15:04:05.000000Z07:00")
+}
+
+// AppendDate appends the day that lies days after 1970-01-01 as YYYY-MM-DD.
+func AppendDate(dst []byte, days int32) []byte {
+	y, m, d := time.Unix(int64(days)*86400, 0).UTC().Date()
+	if y < 0 || y > 9999 {
+		return time.Unix(int64(days)*86400, 0).UTC().AppendFormat(dst, time.DateOnly)
+	}
+	return append(dst,
+		byte('0'+y/1000), byte('0'+y/100%10), byte('0'+y/10%10), byte('0'+y%10), '-',
+		byte('0'+int(m)/10), byte('0'+int(m)%10), '-',
+		byte('0'+d/10), byte('0'+d%10))
+}
+
+// AppendDecimal appends n / 10^scale with exactly scale digits after the
+// point, and at least one before it. scale must not be negative.
+func AppendDecimal(dst []byte, n decimal128.Num, scale int) []byte {
+	start := len(dst)
+	if low := int64(n.LowBits()); n.HighBits() == low>>63 {
+		dst = strconv.AppendInt(dst, low, 10)
+	} else {
+		dst = n.BigInt().Append(dst, 10)
+	}
+	if scale == 0 {
+		return dst
+	}
+	if dst[start] == '-' {
+		start++
+	}
+	for missing := scale + 1 - (len(dst) - start); missing > 0; missing-- {
+		dst = append(dst, 0)
+		copy(dst[start+1:], dst[start:])
+		dst[start] = '0'
+	}
+	point := len(dst) - scale
+	dst = append(dst, 0)
+	copy(dst[point+1:], dst[point:])
+	dst[point] = '.'
+	return dst
+}

@@ -1,0 +1,217 @@
+package loadtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Memory is a destination in memory. As with an object store, staged objects
+// have no name until they are committed. Several handles from Fresh share one
+// place, as several processes share a bucket.
+type Memory struct{ place *place }
+
+type place struct {
+	mu      sync.Mutex
+	objects map[string][]byte
+	staged  map[string][]byte
+	leases  map[string]load.Holder
+	serial  int
+}
+
+var (
+	_ load.Destination = (*Memory)(nil)
+	_ load.Leaser      = (*Memory)(nil)
+)
+
+// NewMemory returns an empty destination in memory.
+func NewMemory() *Memory {
+	return &Memory{place: &place{
+		objects: map[string][]byte{}, staged: map[string][]byte{}, leases: map[string]load.Holder{},
+	}}
+}
+
+// Fresh returns another handle to the same place.
+func (m *Memory) Fresh() *Memory { return &Memory{place: m.place} }
+
+// Names lists the objects that are visible, sorted.
+func (m *Memory) Names() []string {
+	m.place.mu.Lock()
+	defer m.place.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.place.objects))
+}
+
+// Staged counts the objects that are prepared and neither committed nor aborted.
+func (m *Memory) Staged() int {
+	m.place.mu.Lock()
+	defer m.place.mu.Unlock()
+	return len(m.place.staged)
+}
+
+type memoryUpload struct {
+	place *place
+	name  string
+	data  bytes.Buffer
+	ended bool
+}
+
+// Stage begins an object.
+func (m *Memory) Stage(ctx context.Context, run, name string) (load.Upload, error) {
+	if err := errors.Join(load.CheckObjectName(name), load.CheckRun(run), ctx.Err()); err != nil {
+		return nil, err
+	}
+	return &memoryUpload{place: m.place, name: name}, nil
+}
+
+// Write appends to the object.
+func (u *memoryUpload) Write(p []byte) (int, error) {
+	if u.ended {
+		return 0, fmt.Errorf("cannot write to %s: the upload has ended", u.name)
+	}
+	return u.data.Write(p)
+}
+
+// Prepare keeps the object under an id.
+func (u *memoryUpload) Prepare(ctx context.Context) (load.Prepared, error) {
+	if u.ended {
+		return load.Prepared{}, fmt.Errorf("cannot prepare %s: the upload has ended", u.name)
+	}
+	if err := ctx.Err(); err != nil {
+		return load.Prepared{}, err
+	}
+	u.ended = true
+	u.place.mu.Lock()
+	defer u.place.mu.Unlock()
+	u.place.serial++
+	id := "upload-" + strconv.Itoa(u.place.serial)
+	u.place.staged[id] = u.data.Bytes()
+	return load.Prepared{Name: u.name, Staged: id, Bytes: int64(u.data.Len()), SHA256: digest(u.data.Bytes())}, nil
+}
+
+// Abort drops the object; after Prepare it does nothing.
+func (u *memoryUpload) Abort() error {
+	u.ended = true
+	return nil
+}
+
+// Commit makes a prepared object visible.
+func (m *Memory) Commit(ctx context.Context, p load.Prepared) error {
+	if err := errors.Join(load.CheckObjectName(p.Name), ctx.Err()); err != nil {
+		return err
+	}
+	m.place.mu.Lock()
+	defer m.place.mu.Unlock()
+	data, staged := m.place.staged[p.Staged]
+	final, visible := m.place.objects[p.Name]
+	same := visible && int64(len(final)) == p.Bytes && digest(final) == p.SHA256
+	switch {
+	case staged && (p.Replace || !visible):
+		m.place.objects[p.Name] = data
+	case same:
+	case visible && !p.Replace:
+		return fmt.Errorf("cannot commit %s: %w", p.Name, load.ErrConflict)
+	default:
+		return fmt.Errorf("cannot commit %s: %w", p.Name, load.ErrStagedGone)
+	}
+	delete(m.place.staged, p.Staged)
+	return nil
+}
+
+// Abort drops a prepared object.
+func (m *Memory) Abort(_ context.Context, p load.Prepared) error {
+	m.place.mu.Lock()
+	defer m.place.mu.Unlock()
+	delete(m.place.staged, p.Staged)
+	return nil
+}
+
+// Get reads an object; its version is the hash of its content.
+func (m *Memory) Get(ctx context.Context, name string) ([]byte, string, error) {
+	if err := errors.Join(load.CheckName(name), ctx.Err()); err != nil {
+		return nil, "", err
+	}
+	m.place.mu.Lock()
+	defer m.place.mu.Unlock()
+	data, ok := m.place.objects[name]
+	if !ok {
+		return nil, "", fmt.Errorf("cannot read %s: %w", name, load.ErrNotExist)
+	}
+	return slices.Clone(data), digest(data), nil
+}
+
+// Put writes an object where the version is the current one.
+func (m *Memory) Put(ctx context.Context, name string, data []byte, version string) error {
+	if err := errors.Join(load.CheckName(name), ctx.Err()); err != nil {
+		return err
+	}
+	m.place.mu.Lock()
+	defer m.place.mu.Unlock()
+	now := load.NoVersion
+	if old, ok := m.place.objects[name]; ok {
+		now = digest(old)
+	}
+	if version != load.AnyVersion && version != now {
+		return fmt.Errorf("cannot write %s: %w", name, load.ErrConflict)
+	}
+	m.place.objects[name] = slices.Clone(data)
+	return nil
+}
+
+// Delete removes an object.
+func (m *Memory) Delete(ctx context.Context, name string) error {
+	if err := errors.Join(load.CheckName(name), ctx.Err()); err != nil {
+		return err
+	}
+	m.place.mu.Lock()
+	defer m.place.mu.Unlock()
+	delete(m.place.objects, name)
+	return nil
+}
+
+type memoryLease struct {
+	place *place
+	scope string
+	once  sync.Once
+	lost  chan struct{}
+}
+
+// Acquire takes the lease of a scope.
+func (m *Memory) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.place.mu.Lock()
+	defer m.place.mu.Unlock()
+	if holder, held := m.place.leases[scope]; held {
+		return nil, &load.HeldError{Path: "memory/" + scope, Holder: holder}
+	}
+	m.place.leases[scope] = h
+	return &memoryLease{place: m.place, scope: scope, lost: make(chan struct{})}, nil
+}
+
+// Lost is never closed.
+func (l *memoryLease) Lost() <-chan struct{} { return l.lost }
+
+// Release gives the lease back.
+func (l *memoryLease) Release(context.Context) error {
+	l.once.Do(func() {
+		l.place.mu.Lock()
+		defer l.place.mu.Unlock()
+		delete(l.place.leases, l.scope)
+	})
+	return nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,156 @@
+package loadtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Encoder runs the cases that every format passes. read is a reader of the
+// format that owes nothing to the encoder.
+func Encoder(t *testing.T, format load.Format, read Read) {
+	t.Helper()
+	cases := append(encoderValueCases(), encoderProtocolCases()...)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+			defer mem.AssertSize(t, 0)
+			c.run(encoderTest{T: t, format: format, read: read, mem: mem})
+		})
+	}
+}
+
+type encoderCase struct {
+	name string
+	run  func(t encoderTest)
+}
+
+// encoderTest is what a case works with.
+type encoderTest struct {
+	*testing.T
+	format load.Format
+	read   Read
+	mem    memory.Allocator
+}
+
+// open returns an encoder that writes to w.
+func (t encoderTest) open(w io.Writer, schema *arrow.Schema) load.Encoder {
+	t.Helper()
+	e, err := t.format.New(w, schema, encodeOptions())
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	return e
+}
+
+// encodeOptions are the options of all cases: a zone with daylight saving.
+func encodeOptions() load.EncodeOptions {
+	return load.EncodeOptions{
+		Zone:     Chicago(),
+		Metadata: []load.KeyValue{{Key: "formetl.form", Value: "form1"}, {Key: "formetl.a", Value: "b"}},
+	}
+}
+
+// Chicago is a zone whose offset changes in March and November.
+func Chicago() *time.Location {
+	zone, err := time.LoadLocation("America/Chicago")
+	if err != nil {
+		panic(err)
+	}
+	return zone
+}
+
+// encode returns the file of the batches and releases each as soon as it is
+// written, as a pipeline does.
+func (t encoderTest) encode(schema *arrow.Schema, batches ...arrow.RecordBatch) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	e := t.open(&out, schema)
+	for _, b := range batches {
+		if err := e.Write(b); err != nil {
+			t.Fatalf("Write: %v", err)
+		}
+		b.Release()
+	}
+	if err := e.Close(); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	return out.Bytes()
+}
+
+// roundTrip writes the batch and compares what read makes of the file.
+func (t encoderTest) roundTrip(batch arrow.RecordBatch) {
+	t.Helper()
+	want := Text(batch)
+	schema := batch.Schema()
+	t.compare(t.encode(schema, batch), schema, want)
+}
+
+func (t encoderTest) compare(file []byte, schema *arrow.Schema, want [][]string) {
+	t.Helper()
+	got, err := t.read(file, schema)
+	if err != nil {
+		t.Fatalf("the reader: %v", err)
+	}
+	if diff := Differs(schema, want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// failingWriter takes a number of bytes and then fails.
+type failingWriter struct {
+	room  int
+	calls int // after the first failure
+	err   error
+}
+
+var errFull = errors.New("no space left")
+
+func (w *failingWriter) Write(p []byte) (int, error) {
+	if w.err != nil {
+		w.calls++
+		return 0, w.err
+	}
+	if len(p) > w.room {
+		n := w.room
+		w.room, w.err = 0, errFull
+		return n, w.err
+	}
+	w.room -= len(p)
+	return len(p), nil
+}
+
+// closeWatcher is a writer that must not be closed.
+type closeWatcher struct {
+	bytes.Buffer
+	closed bool
+}
+
+func (w *closeWatcher) Close() error { w.closed = true; return nil }
+
+// Differs describes the first cell in which the rows differ, or is "".
+func Differs(schema *arrow.Schema, want, got [][]string) string {
+	if len(want) != len(got) {
+		return fmt.Sprintf("%d rows, not %d", len(got), len(want))
+	}
+	for row := range want {
+		if len(want[row]) != len(got[row]) {
+			return fmt.Sprintf("row %d: %d columns, not %d", row, len(got[row]), len(want[row]))
+		}
+		for i := range want[row] {
+			if want[row][i] != got[row][i] {
+				return fmt.Sprintf("row %d, column %d %q (%s): %.200q, not %.200q",
+					row, i, schema.Field(i).Name, schema.Field(i).Type, got[row][i], want[row][i])
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,106 @@
+package loadtest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// Null is how Text writes a null. It is not valid in a form's answer (NUL is
+// no XML character), so no value is mistaken for it.
+const Null = "\x00null"
+
+// Read is a reader of a format that owes nothing to its encoder: it returns
+// the rows of a file as Text writes them.
+type Read func(file []byte, schema *arrow.Schema) ([][]string, error)
+
+// Text returns a batch's rows as strings in one plain form per type, for
+// comparing what different readers made of it.
+func Text(batch arrow.RecordBatch) [][]string {
+	out := make([][]string, batch.NumRows())
+	for row := range out {
+		out[row] = make([]string, batch.NumCols())
+		for i, arr := range batch.Columns() {
+			out[row][i] = Cell(arr, row)
+		}
+	}
+	return out
+}
+
+// Cell returns one value as Text writes it: a string is itself; a float is
+// the shortest that reads back equal; a timestamp is RFC 3339 in UTC with six
+// digits of a second; a decimal has the digits of its scale; a list is its
+// elements, each quoted as in Go or null, in brackets.
+func Cell(arr arrow.Array, row int) string {
+	if arr.IsNull(row) {
+		return Null
+	}
+	switch a := arr.(type) {
+	case *array.String:
+		return a.Value(row)
+	case *array.Int64:
+		return strconv.FormatInt(a.Value(row), 10)
+	case *array.Float64:
+		return FloatText(a.Value(row))
+	case *array.Boolean:
+		return strconv.FormatBool(a.Value(row))
+	case *array.Date32:
+		return a.Value(row).ToTime().Format(time.DateOnly)
+	case *array.Timestamp:
+		return TimeText(time.UnixMicro(int64(a.Value(row))))
+	case *array.Decimal128:
+		return a.Value(row).ToString(a.DataType().(*arrow.Decimal128Type).Scale)
+	case *array.List:
+		start, end := a.ValueOffsets(row)
+		var elements []string
+		for i := start; i < end; i++ {
+			elements = append(elements, Cell(a.ListValues(), int(i)))
+		}
+		return ListText(elements)
+	}
+	return fmt.Sprintf("an array of type %s", arr.DataType())
+}
+
+// FloatText is a float as Cell writes it.
+func FloatText(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// TimeText is a timestamp as Cell writes it.
+func TimeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// ListText is a list as Cell writes it, from its elements in the same form.
+func ListText(elements []string) string {
+	var b strings.Builder
+	b.WriteByte('[')
+	for i, e := range elements {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if e == Null {
+			b.WriteString("null")
+			continue
+		}
+		b.WriteString(strconv.Quote(e))
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+// ParseText turns a scalar as CSV and JSON hold it into the form of Cell.
+func ParseText(t arrow.DataType, text string) (string, error) {
+	switch t.ID() {
+	case arrow.FLOAT64:
+		f, err := strconv.ParseFloat(text, 64)
+		return FloatText(f), err
+	case arrow.TIMESTAMP:
+		at, err := time.Parse(time.RFC3339Nano, text)
+		return TimeText(at), err
+	case arrow.INT64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		return strconv.FormatInt(n, 10), err
+	}
+	return text, nil
+}

@@ -1,0 +1,128 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Commit gives a staged file its final name: by a link, which the file system
+// refuses where the name is taken, or with p.Replace by a rename, which
+// replaces in one step. Folders are made 0750 and synced.
+func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
+	if err := checkStaged(p); err != nil {
+		return err
+	}
+	if err := checkContext(ctx, "commit", p.Name); err != nil {
+		return err
+	}
+	root, err := d.open(false)
+	if missing(err) {
+		return fmt.Errorf("cannot commit %s: the folder %s is gone: %w", p.Name, d.root, load.ErrStagedGone)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	info, err := root.Lstat(p.Staged)
+	if missing(err) {
+		return d.committed(root, p)
+	}
+	if err != nil {
+		return fail("read", d.path(p.Staged), err)
+	}
+	if info.Size() != p.Bytes {
+		return fail("commit", d.path(p.Staged), errLength)
+	}
+	dir := path.Dir(p.Name)
+	publish := link
+	if p.Replace {
+		publish = rename
+	}
+	err = inFolder(root, dir, func() error {
+		err := publish(ctx, d, root, p)
+		if errors.Is(err, fs.ErrNotExist) && stagedGone(root, p) {
+			return load.ErrStagedGone // someone else commits it: no use in trying again
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, load.ErrStagedGone):
+		return d.committed(root, p)
+	case errors.Is(err, fs.ErrExist) && !p.Replace:
+		// A crash between link and unlink leaves both names, or the name is
+		// someone else's.
+		if err := d.committed(root, p); err != nil {
+			return err
+		}
+	case err != nil:
+		return fail("create", d.path(p.Name), err)
+	}
+	if err := syncDir(root, dir); err != nil {
+		return fail("sync the folder of", d.path(p.Name), err)
+	}
+	return d.removeStaged(root, p.Staged)
+}
+
+func stagedGone(root *os.Root, p load.Prepared) bool {
+	_, err := root.Lstat(p.Staged)
+	return missing(err)
+}
+
+// committed tells whether the final name holds just what was prepared.
+func (d *Destination) committed(root *os.Root, p load.Prepared) error {
+	size, digest, err := sum(root, p.Name)
+	switch {
+	case missing(err):
+		return fmt.Errorf("cannot commit %s: neither it nor its staged file is there: %w", d.path(p.Name), load.ErrStagedGone)
+	case err != nil:
+		return fail("create", d.path(p.Name), err)
+	case size == p.Bytes && digest == p.SHA256:
+		return nil
+	case p.Replace:
+		// The name was taken before, so this says nothing of a conflict: what
+		// is gone is what should have replaced it.
+		return fmt.Errorf("cannot replace %s: its staged file is gone: %w", d.path(p.Name), load.ErrStagedGone)
+	}
+	return fmt.Errorf("cannot commit %s: a file of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
+}
+
+func rename(_ context.Context, _ *Destination, root *os.Root, p load.Prepared) error {
+	return root.Rename(p.Staged, p.Name)
+}
+
+// link publishes without overwriting. File systems without hard links (FAT,
+// some network mounts) get a rename under the destination's lock.
+func link(ctx context.Context, d *Destination, root *os.Root, p load.Prepared) error {
+	err := root.Link(p.Staged, p.Name)
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) {
+		return renameLocked(ctx, d, root, p)
+	}
+	return err
+}
+
+// renameLocked renames where the name is free. All writers of this package
+// that cannot link hold the lock, so that none overwrites another.
+func renameLocked(ctx context.Context, d *Destination, root *os.Root, p load.Prepared) error {
+	unlock, err := d.lock(ctx, root)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := root.Lstat(p.Name); err == nil {
+		return &fs.PathError{Op: "rename", Path: p.Name, Err: fs.ErrExist}
+	}
+	return root.Rename(p.Staged, p.Name)
+}
+
+// missing tells whether an error means that there is no such file; a file in
+// the place of a folder on the way means that too.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, errNotFolder)
+}

@@ -1,0 +1,110 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"runtime"
+	"syscall"
+
+	"github.com/formetl/formetl/load"
+)
+
+var (
+	errNotFolder = errors.New("it is there and is not a folder")
+	errLength    = errors.New("the file does not have the length that was written")
+)
+
+// fail gives an operating system's error its class: what keeps an output from
+// being created, or a device that fails. ENOSPC is the device even when a file
+// is being created.
+func fail(op, path string, err error) error {
+	if err == nil || told(err) {
+		return err
+	}
+	hint, device := cause(err)
+	if device {
+		return &load.IOError{Op: op, Path: path, Hint: hint, Err: bare(err)}
+	}
+	return &load.CreateError{Op: op, Path: path, Hint: hint, Err: bare(err)}
+}
+
+// told tells whether an error says its own class already, or none: a
+// cancelled context is not the disk's fault.
+func told(err error) bool {
+	var create *load.CreateError
+	var device *load.IOError
+	return errors.As(err, &create) || errors.As(err, &device) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// failRead is fail for what is read: an output that is there is not created.
+func failRead(op, path string, err error) error {
+	hint, _ := cause(err)
+	return &load.IOError{Op: op, Path: path, Hint: hint, Err: bare(err)}
+}
+
+// cause gives a remedy, and tells whether the device is to blame.
+func cause(err error) (hint string, device bool) {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free some space there and run again: nothing that was published is lost", true
+	case errors.Is(err, syscall.EIO):
+		return "check the device, then run again: nothing that was published is lost", true
+	case errors.Is(err, syscall.EROFS):
+		return "the file system is mounted read-only: remount it, or choose another path", false
+	case errors.Is(err, fs.ErrPermission):
+		return "let this user write there, or choose another path", false
+	case errors.Is(err, fs.ErrNotExist):
+		return "check that the path is right and that what should be mounted there is", false
+	case errors.Is(err, errNotFolder), errors.Is(err, syscall.ENOTDIR):
+		return "a file lies where a folder should be: move it away, or choose another path", false
+	case errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
+		return "something else lies in its place: move it away, or choose another path", false
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return "choose a shorter path", false
+	case errors.Is(err, syscall.ELOOP):
+		return "the path leads through a circle of links: mend them, or choose another path", false
+	case errors.Is(err, errLength):
+		return "check the device, then run again", true
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return "", true
+	}
+	// What os.Root refuses has no errno.
+	return "a link there must not lead out of the folder", false
+}
+
+// bare takes the path off an error that is told with a path of its own.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	var l *os.LinkError
+	if errors.As(err, &l) {
+		return l.Err
+	}
+	return err
+}
+
+// syncDir makes the entries of a folder durable.
+func syncDir(root *os.Root, dir string) error {
+	f, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return syncFolder(f)
+}
+
+// syncFolder syncs and closes an open folder. File systems that cannot sync a
+// folder say EINVAL or ENOTSUP; Windows cannot at all.
+func syncFolder(f *os.File) error {
+	err := f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) || runtime.GOOS == "windows" {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}

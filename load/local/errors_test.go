@@ -1,0 +1,224 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Root may write anywhere, so the classes of errors are tried one by one.
+func TestFail(t *testing.T) {
+	wrap := func(err error) error { return &fs.PathError{Op: "open", Path: "/secret/inner", Err: err} }
+	for _, test := range []struct {
+		err    error
+		device bool
+		want   string
+	}{
+		{wrap(syscall.ENOSPC), true, "free some space"},
+		{wrap(syscall.EDQUOT), true, "free some space"},
+		{wrap(syscall.EIO), true, "check the device"},
+		{wrap(syscall.EFBIG), true, "file too large"},
+		{wrap(errLength), true, "check the device"},
+		{wrap(syscall.EROFS), false, "mounted read-only"},
+		{wrap(syscall.EACCES), false, "let this user write there"},
+		{wrap(syscall.EPERM), false, "let this user write there"},
+		{wrap(syscall.ENOENT), false, "what should be mounted there"},
+		{wrap(syscall.ENOTDIR), false, "a file lies where a folder should be"},
+		{wrap(errNotFolder), false, "a file lies where a folder should be"},
+		{wrap(syscall.EISDIR), false, "something else lies in its place"},
+		{wrap(syscall.EEXIST), false, "something else lies in its place"},
+		{wrap(syscall.ENAMETOOLONG), false, "choose a shorter path"},
+		{wrap(syscall.ELOOP), false, "circle of links"},
+		{wrap(errors.New("path escapes from parent")), false, "must not lead out of the folder"},
+		{&os.LinkError{Op: "link", Old: "a", New: "/secret/inner", Err: syscall.EIO}, true, "check the device"},
+	} {
+		err := fail("create", "/out/x.csv", test.err)
+		var device *load.IOError
+		var create *load.CreateError
+		if errors.As(err, &device) != test.device || errors.As(err, &create) == test.device {
+			t.Errorf("%v is told as %T", test.err, err)
+		}
+		text := err.Error()
+		if !strings.HasPrefix(text, "cannot create /out/x.csv: ") || !strings.Contains(text, test.want) || strings.Contains(text, "inner") {
+			t.Errorf("%v is told as %q, want %q", test.err, text, test.want)
+		}
+	}
+}
+
+func TestFailKeepsWhatIsTold(t *testing.T) {
+	inner := &load.CreateError{Op: "lock", Path: "/out", Err: syscall.EROFS}
+	for _, err := range []error{nil, inner, fmt.Errorf("x: %w", inner), context.Canceled, context.DeadlineExceeded} {
+		if got := fail("write", "/out", err); got != err { //nolint:errorlint // the very same is wanted
+			t.Errorf("%v is told as %v", err, got)
+		}
+	}
+}
+
+func TestFailRead(t *testing.T) {
+	err := failRead("read", "/out/x", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES})
+	var device *load.IOError
+	if !errors.As(err, &device) || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A full disk, as /dev/full plays it.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Logf("this system has no /dev/full, TestFail alone covers a full disk: %v", err)
+		return
+	}
+	root := t.TempDir()
+	d := &Destination{root: root}
+	stage := func() *upload {
+		u, err := d.Stage(t.Context(), "run1", "x.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u.(*upload)
+	}
+	check := func(what string, err error) {
+		t.Helper()
+		var device *load.IOError
+		if !errors.As(err, &device) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free some space") {
+			t.Errorf("%s gives %v", what, err)
+		}
+	}
+	u := stage()
+	own := u.file
+	u.file = full
+	_, err = u.Write(make([]byte, 2*bufferSize))
+	check("write", err)
+	_, err = u.Write([]byte("more"))
+	check("write after that", err)
+	if err := errors.Join(own.Close(), u.Abort()); err != nil {
+		t.Error(err)
+	}
+	full, err = os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u = stage()
+	own = u.file
+	u.file = full
+	if _, err := u.Write([]byte("short")); err != nil {
+		t.Fatalf("a short write is buffered: %v", err)
+	}
+	_, err = u.Prepare(t.Context())
+	check("prepare", err)
+	if err := own.Close(); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(root); err != nil || len(entries) > 0 {
+		t.Errorf("left %v, %v", entries, err)
+	}
+}
+
+// What a file system without hard links gets.
+func TestRenameLocked(t *testing.T) {
+	d := &Destination{root: t.TempDir()}
+	root, err := d.open(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	stage := func(content string) load.Prepared {
+		u, err := d.Stage(t.Context(), "run1", "x.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := u.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		p, err := u.Prepare(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	first, second := stage("first"), stage("second")
+	if err := renameLocked(t.Context(), d, root, first); err != nil {
+		t.Fatal(err)
+	}
+	if err := renameLocked(t.Context(), d, root, second); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a second one gives %v", err)
+	}
+	if data, err := os.ReadFile(filepath.Join(d.root, "x.csv")); err != nil || string(data) != "first" {
+		t.Errorf("the file holds %q, %v", data, err)
+	}
+}
+
+// A waiter that gets the lock of a file which its holder removed has locked
+// nothing.
+func TestLockOfRemovedFile(t *testing.T) {
+	d := &Destination{root: t.TempDir()}
+	root, err := d.open(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	unlock, err := d.lock(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := root.Remove(load.ControlFolder + "/" + lockName); err != nil {
+		t.Fatal(err)
+	}
+	again, err := d.lock(t.Context(), root) // a new file, so another lock
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.lock(ctx, root); !errors.Is(err, context.Canceled) {
+		t.Errorf("a third one gives %v", err)
+	}
+	again()
+	unlock()
+}
+
+// What is staged has the checksum of what was written, in whatever pieces.
+func FuzzStage(f *testing.F) {
+	f.Add([]byte("a,b\n"), 1)
+	f.Add([]byte{}, 3)
+	f.Add(make([]byte, 1000), 7)
+	d := &Destination{root: f.TempDir()}
+	f.Fuzz(func(t *testing.T, data []byte, piece int) {
+		if piece < 1 {
+			return
+		}
+		u, err := d.Stage(t.Context(), "run1", "x.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rest := data; len(rest) > 0; {
+			n := min(piece, len(rest))
+			if _, err := u.Write(rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		p, err := u.Prepare(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		if p.Bytes != int64(len(data)) || p.SHA256 != hex.EncodeToString(sum[:]) {
+			t.Fatalf("%d bytes are told as %+v", len(data), p)
+		}
+		if err := d.Abort(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

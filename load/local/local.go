@@ -1,0 +1,164 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/formetl/formetl/load"
+)
+
+const (
+	fileMode   = 0o640
+	folderMode = 0o750
+	// attempts bounds how often a step is repeated because someone else
+	// removed the empty folder that it was about to use.
+	attempts = 100
+)
+
+// Destination is a folder. Its methods may be called side by side, from
+// several Destinations and from several processes.
+type Destination struct {
+	root string // absolute
+}
+
+var (
+	_ load.Destination = (*Destination)(nil)
+	_ load.Leaser      = (*Destination)(nil)
+)
+
+// New returns the destination at the folder root. Nothing is touched yet: the
+// folder is made when something is first written.
+func New(root string) (*Destination, error) {
+	if root == "" {
+		return nil, &load.CreateError{Op: "use", Path: `""`, Hint: "give a folder", Err: errors.New("the path is empty")}
+	}
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return nil, &load.CreateError{Op: "use", Path: root, Hint: "give an absolute path", Err: err}
+	}
+	return &Destination{root: abs}, nil
+}
+
+// Root returns the absolute path of the folder.
+func (d *Destination) Root() string { return d.root }
+
+// String returns the path, for messages.
+func (d *Destination) String() string { return d.root }
+
+// path gives the operating system's path of an object, for messages.
+func (d *Destination) path(name string) string {
+	return filepath.Join(d.root, filepath.FromSlash(name))
+}
+
+// open opens the root and makes it where create is set. It is opened anew for
+// each operation, so that a Destination needs no Close and a folder that was
+// replaced meanwhile is not written to behind its name.
+func (d *Destination) open(create bool) (*os.Root, error) {
+	if create {
+		if err := makeRoot(d.root); err != nil {
+			return nil, fail("create the folder", d.root, err)
+		}
+	}
+	root, err := os.OpenRoot(d.root)
+	if err != nil {
+		if info, statErr := os.Stat(d.root); statErr == nil && !info.IsDir() {
+			err = errNotFolder // OpenRoot says it without an errno
+		}
+		return nil, fail("open the folder", d.root, err)
+	}
+	return root, nil
+}
+
+// makeRoot makes a folder and its parents and syncs each parent that got one.
+func makeRoot(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil {
+		if !info.IsDir() {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: errNotFolder}
+		}
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if parent == dir {
+		return err
+	}
+	if err := makeRoot(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	f, err := os.Open(parent)
+	if err != nil {
+		return err
+	}
+	return syncFolder(f)
+}
+
+// inFolder makes dir and calls do. Another run may remove the folder in
+// between, as it is empty: then both are repeated.
+func inFolder(root *os.Root, dir string, do func() error) error {
+	var err error
+	for range attempts {
+		if err = makeFolder(root, dir); err == nil {
+			err = do()
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+// makeFolder makes dir and its parents below the root and syncs each parent
+// that got one.
+func makeFolder(root *os.Root, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	info, err := root.Stat(dir)
+	if err == nil {
+		if !info.IsDir() {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: errNotFolder}
+		}
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := makeFolder(root, path.Dir(dir)); err != nil {
+		return err
+	}
+	if err := root.Mkdir(dir, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(root, path.Dir(dir))
+}
+
+// prune removes dir and its parents below the root as far as they are empty.
+// It is tidiness, so it does not fail: a folder in use stays.
+func prune(root *os.Root, dir string) {
+	for ; dir != "." && dir != "/"; dir = path.Dir(dir) {
+		// Only a folder: Remove would take a file, or a link to a folder.
+		info, err := root.Lstat(dir)
+		if err != nil || !info.IsDir() || root.Remove(dir) != nil {
+			return
+		}
+	}
+}
+
+// checkContext gives a cancelled context's error before anything is begun.
+func checkContext(ctx context.Context, op, name string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("cannot %s %s: %w", op, name, context.Cause(ctx))
+	}
+	return nil
+}

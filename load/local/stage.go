@@ -1,0 +1,206 @@
+package local
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/formetl/formetl/load"
+)
+
+// bufferSize is what an upload gathers before it hashes and writes.
+const bufferSize = 256 << 10
+
+// upload is a staged file being written. It is used by one goroutine.
+type upload struct {
+	d      *Destination
+	root   *os.Root
+	file   *os.File
+	buffer *bufio.Writer
+	hash   hash.Hash
+	bytes  int64
+	name   string // final name
+	staged string // path below the root
+	ended  bool
+}
+
+// Stage begins an object: a file under .formetl/<run>/.
+func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload, error) {
+	if err := load.CheckObjectName(name); err != nil {
+		return nil, err
+	}
+	if err := checkRun(run); err != nil {
+		return nil, err
+	}
+	if err := checkContext(ctx, "stage", name); err != nil {
+		return nil, err
+	}
+	root, err := d.open(true)
+	if err != nil {
+		return nil, err
+	}
+	u := &upload{d: d, root: root, name: name, hash: sha256.New()}
+	dir := path.Join(load.ControlFolder, run)
+	u.staged = path.Join(dir, "staged-"+rand.Text())
+	err = inFolder(root, dir, func() error {
+		var err error
+		u.file, err = root.OpenFile(u.staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+		return err
+	})
+	if err != nil {
+		_ = root.Close() // the first error is the one to tell
+		return nil, fail("create", d.path(u.staged), err)
+	}
+	u.buffer = bufio.NewWriterSize(sink{u}, bufferSize)
+	return u, nil
+}
+
+// checkRun refuses ids that are not a folder's name and those that are the
+// control folder's own files.
+func checkRun(run string) error {
+	if err := load.CheckRun(run); err != nil {
+		return err
+	}
+	if run == lockName || strings.HasPrefix(run, leaseName) || strings.HasPrefix(run, putPrefix) || strings.HasPrefix(run, load.IntentName) {
+		return &load.NameError{Name: run, Problem: "a run's id must not be a name that " + load.ControlFolder + " uses itself"}
+	}
+	return nil
+}
+
+// sink counts and hashes what reaches the file.
+type sink struct{ u *upload }
+
+// Write passes p to the file and then to the hash: only what was written counts.
+func (s sink) Write(p []byte) (int, error) {
+	n, err := s.u.file.Write(p)
+	s.u.hash.Write(p[:n])
+	s.u.bytes += int64(n)
+	return n, err
+}
+
+// Write appends to the staged file. An error is sticky.
+func (u *upload) Write(p []byte) (int, error) {
+	if u.ended {
+		return 0, fmt.Errorf("cannot write to %s: the upload has ended", u.name)
+	}
+	n, err := u.buffer.Write(p)
+	if err != nil {
+		return n, fail("write", u.d.path(u.staged), err)
+	}
+	return n, nil
+}
+
+// Prepare flushes, syncs, checks the length, closes, and syncs the folder.
+func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
+	if u.ended {
+		return load.Prepared{}, fmt.Errorf("cannot prepare %s: the upload has ended", u.name)
+	}
+	if err := checkContext(ctx, "prepare", u.name); err != nil {
+		return load.Prepared{}, err
+	}
+	if err := u.finish(); err != nil {
+		_ = u.Abort() // the first error is the one to tell
+		return load.Prepared{}, fail("write", u.d.path(u.staged), err)
+	}
+	u.ended = true
+	if err := u.root.Close(); err != nil {
+		return load.Prepared{}, fail("close", u.d.root, err)
+	}
+	return load.Prepared{
+		Name: u.name, Staged: u.staged, Bytes: u.bytes,
+		SHA256: hex.EncodeToString(u.hash.Sum(nil)),
+	}, nil
+}
+
+func (u *upload) finish() error {
+	if err := u.buffer.Flush(); err != nil {
+		return err
+	}
+	if err := u.file.Sync(); err != nil {
+		return err
+	}
+	info, err := u.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != u.bytes {
+		return errLength
+	}
+	if err := u.file.Close(); err != nil {
+		return err
+	}
+	return syncDir(u.root, path.Dir(u.staged))
+}
+
+// Abort drops the staged file. After Prepare it does nothing.
+func (u *upload) Abort() error {
+	if u.ended {
+		return nil
+	}
+	u.ended = true
+	defer func() { _ = u.root.Close() }() // opened for paths only, nothing to lose
+	_ = u.file.Close()                    // its content is dropped
+	return u.d.removeStaged(u.root, u.staged)
+}
+
+// Abort removes a staged file. One that is gone already, or that cannot be
+// told from a committed one, is no error.
+func (d *Destination) Abort(_ context.Context, p load.Prepared) error {
+	if err := checkStaged(p); err != nil {
+		return err
+	}
+	root, err := d.open(false)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	return d.removeStaged(root, p.Staged)
+}
+
+// removeStaged removes a staged file and the folders that it leaves empty.
+func (d *Destination) removeStaged(root *os.Root, staged string) error {
+	if err := root.Remove(staged); err != nil && !missing(err) {
+		return fail("remove", d.path(staged), err)
+	}
+	prune(root, path.Dir(staged))
+	return nil
+}
+
+// checkStaged refuses a prepared object that this package cannot have made: a
+// journal may come from anywhere, and must not name a file outside.
+func checkStaged(p load.Prepared) error {
+	if err := load.CheckObjectName(p.Name); err != nil {
+		return err
+	}
+	if err := load.CheckName(p.Staged); err != nil {
+		return err
+	}
+	parts := strings.Split(p.Staged, "/")
+	if len(parts) != 3 || parts[0] != load.ControlFolder || checkRun(parts[1]) != nil {
+		return &load.NameError{Name: p.Staged, Problem: "it is not a staged file of a local destination"}
+	}
+	return nil
+}
+
+// sum gives length and SHA-256 of a file.
+func sum(root *os.Root, name string) (size int64, digest string, err error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = f.Close() }() // read only
+	h := sha256.New()
+	size, err = io.Copy(h, f)
+	return size, hex.EncodeToString(h.Sum(nil)), err
+}

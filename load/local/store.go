@@ -1,0 +1,145 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/formetl/formetl/load"
+)
+
+// putPrefix begins the names of files that Put is writing.
+const putPrefix = "put-"
+
+// Get reads an object. Its version is the SHA-256 of its content, so that
+// equal content has an equal version whoever wrote it.
+func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, error) {
+	if err := load.CheckName(name); err != nil {
+		return nil, "", err
+	}
+	if err := checkContext(ctx, "read", name); err != nil {
+		return nil, "", err
+	}
+	root, err := d.open(false)
+	if missing(err) {
+		return nil, "", fmt.Errorf("cannot read %s: %w", d.path(name), load.ErrNotExist)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	return d.get(root, name)
+}
+
+func (d *Destination) get(root *os.Root, name string) ([]byte, string, error) {
+	data, err := root.ReadFile(name)
+	if missing(err) {
+		return nil, "", fmt.Errorf("cannot read %s: %w", d.path(name), load.ErrNotExist)
+	}
+	if err != nil {
+		return nil, "", failRead("read", d.path(name), err)
+	}
+	digest := sha256.Sum256(data)
+	return data, hex.EncodeToString(digest[:]), nil
+}
+
+// Put writes an object through a synced file that is renamed. The condition
+// is checked under the destination's lock, so that it holds between processes.
+func (d *Destination) Put(ctx context.Context, name string, data []byte, version string) error {
+	if err := load.CheckName(name); err != nil {
+		return err
+	}
+	if err := checkContext(ctx, "write", name); err != nil {
+		return err
+	}
+	root, err := d.open(true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	unlock, err := d.lock(ctx, root)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if version != load.AnyVersion {
+		_, current, err := d.get(root, name)
+		if err != nil && !errors.Is(err, load.ErrNotExist) {
+			return err
+		}
+		if current != version {
+			return fmt.Errorf("cannot write %s: %w", d.path(name), load.ErrConflict)
+		}
+	}
+	return fail("write", d.path(name), d.write(root, name, data))
+}
+
+// write puts data under name by way of a file that nobody reads.
+func (d *Destination) write(root *os.Root, name string, data []byte) error {
+	temp := path.Join(load.ControlFolder, putPrefix+rand.Text())
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = inFolder(root, path.Dir(name), func() error { return root.Rename(temp, name) })
+	}
+	if err != nil {
+		_ = root.Remove(temp) // the first error is the one to tell
+		return err
+	}
+	return syncDir(root, path.Dir(name))
+}
+
+// Delete removes an object and the folders that it leaves empty.
+func (d *Destination) Delete(ctx context.Context, name string) error {
+	if err := load.CheckName(name); err != nil {
+		return err
+	}
+	if err := checkContext(ctx, "remove", name); err != nil {
+		return err
+	}
+	root, err := d.open(false)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	info, err := root.Lstat(name)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return fail("remove", d.path(name), err)
+	}
+	if info.IsDir() {
+		// An object store has no folders: a folder is not an object.
+		return nil
+	}
+	unlock, err := d.lock(ctx, root)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	dir := path.Dir(name)
+	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fail("remove", d.path(name), err)
+	}
+	if err := syncDir(root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fail("sync the folder of", d.path(name), err)
+	}
+	prune(root, dir)
+	return nil
+}

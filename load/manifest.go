@@ -1,0 +1,298 @@
+package load
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Names of the small objects beside the data.
+const (
+	ManifestName = "_manifest.json" // what to read in a dataset
+	SuccessName  = "_SUCCESS"       // holds the id of the run that the dataset is whole with
+)
+
+// FileManifestName is where the manifest of a single file lies.
+func FileManifestName(file string) string { return file + ".manifest.json" }
+
+// RejectsName is where a run's dead letters lie in a dataset.
+func RejectsName(run string) string { return "_rejects/" + run + ".jsonl" }
+
+// FileRejectsName is where the dead letters of a single file lie.
+func FileRejectsName(file string) string { return file + ".rejects.jsonl" }
+
+// Manifest says what a run left to be read, and what is known about it. Its
+// keys are those of contract.md, in that order.
+type Manifest struct {
+	Format    string    `json:"format"`
+	Pipeline  string    `json:"pipeline"`
+	Form      string    `json:"form"`
+	RunID     string    `json:"run_id"`
+	CreatedAt time.Time `json:"created_at"`
+	Range     Range     `json:"range"` // what the run read
+	// Watermark is the time up to which results were read, without a gap;
+	// null where no run goes on from it, as with a single file.
+	Watermark WallTime `json:"watermark"`
+	Schema    []Column `json:"schema"`
+	Parts     []Part   `json:"parts"`
+	Rows      int64    `json:"rows"` // of all parts
+	Rejected  int64    `json:"rejected"`
+	Verified  Verified `json:"verified"`
+	Requests  Requests `json:"requests"`
+}
+
+// Range is a half-open span of wall-clock time; null is no bound.
+type Range struct {
+	From WallTime `json:"from"`
+	To   WallTime `json:"to"`
+}
+
+// Column is a column of the data.
+type Column struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"`  // as in a schema file
+	From  string `json:"from"`  // result_id, meta:ID or item:ID
+	Label string `json:"label"` // the heading, "" where none is known
+}
+
+// Part is a data object of a dataset, or the single file itself.
+type Part struct {
+	Path   string   `json:"path"` // relative to the destination
+	From   WallTime `json:"from"` // the part's window; null is no bound
+	To     WallTime `json:"to"`
+	Rows   int64    `json:"rows"`
+	MinID  int64    `json:"min_id"` // of the results; null in JSON where Rows is 0
+	MaxID  int64    `json:"max_id"`
+	Bytes  int64    `json:"bytes"`
+	SHA256 string   `json:"sha256"` // hex
+	// Undated marks the part of results without a date, whose From and To are
+	// null for that reason.
+	Undated bool `json:"undated,omitempty"`
+}
+
+// Verified is what the service counted against what was read.
+type Verified struct {
+	Counted   int64 `json:"counted"`
+	Extracted int64 `json:"extracted"` // rows and rejects
+	Match     bool  `json:"match"`
+	// Reason says why nothing was counted, "" where it was.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Requests counts what a run asked of the service.
+type Requests struct {
+	Results int64 `json:"results"`
+	Count   int64 `json:"count"`
+	Retries int64 `json:"retries"`
+}
+
+// ManifestError is an object in a manifest's place that is none of ours, or
+// was damaged.
+type ManifestError struct {
+	Name    string
+	Problem string
+	Err     error // nil where the JSON is sound
+}
+
+// Error names the object, what is wrong with it and what to do.
+func (e *ManifestError) Error() string {
+	s := fmt.Sprintf("%s is not a manifest of formetl: %s", e.Name, e.Problem)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s + "; move it away, or choose another path, and run with --full"
+}
+
+// Unwrap gives the cause.
+func (e *ManifestError) Unwrap() error { return e.Err }
+
+// partJSON is a Part on disk: ids are null where there is no row to have one.
+type partJSON struct {
+	Path    string   `json:"path"`
+	From    WallTime `json:"from"`
+	To      WallTime `json:"to"`
+	Rows    int64    `json:"rows"`
+	MinID   *int64   `json:"min_id"`
+	MaxID   *int64   `json:"max_id"`
+	Bytes   int64    `json:"bytes"`
+	SHA256  string   `json:"sha256"`
+	Undated bool     `json:"undated,omitempty"`
+}
+
+// MarshalJSON writes the ids of a part without rows as null.
+func (p Part) MarshalJSON() ([]byte, error) {
+	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Bytes: p.Bytes, SHA256: p.SHA256, Undated: p.Undated}
+	if p.Rows > 0 {
+		j.MinID, j.MaxID = &p.MinID, &p.MaxID
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes; a part that has rows has ids.
+func (p *Part) UnmarshalJSON(data []byte) error {
+	var j partJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Bytes: j.Bytes, SHA256: j.SHA256, Undated: j.Undated}
+	if j.Rows > 0 {
+		if j.MinID == nil || j.MaxID == nil {
+			return fmt.Errorf("the part %q has rows and no ids", j.Path)
+		}
+		p.MinID, p.MaxID = *j.MinID, *j.MaxID
+	}
+	return nil
+}
+
+// Encode gives the manifest's bytes: indented, keys in order, a newline at
+// the end, parts sorted, so that they do not depend on who finished first.
+func (m Manifest) Encode() ([]byte, error) {
+	// Empty lists are [] and not null: readers walk them without a check.
+	m.Parts = append([]Part{}, m.Parts...)
+	SortParts(m.Parts)
+	m.Schema = append([]Column{}, m.Schema...)
+	// Bytes must not depend on how often the manifest went through JSON.
+	m.Pipeline, m.Form, m.Verified.Reason = valid(m.Pipeline), valid(m.Form), valid(m.Verified.Reason)
+	for i, c := range m.Schema {
+		m.Schema[i] = Column{Name: valid(c.Name), Type: valid(c.Type), From: valid(c.From), Label: valid(c.Label)}
+	}
+	m.CreatedAt = m.CreatedAt.UTC().Truncate(time.Second)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // labels are for people
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(m); err != nil {
+		return nil, fmt.Errorf("cannot encode the manifest of run %s: %w", m.RunID, err)
+	}
+	return b.Bytes(), nil
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// SortParts orders parts as they are to be read: by window, parts of one
+// window by path, results without a date last.
+func SortParts(parts []Part) {
+	slices.SortFunc(parts, func(a, b Part) int {
+		if a.Undated != b.Undated {
+			if a.Undated {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Or(a.From.Compare(b.From.Time), compareEnds(a.To, b.To), cmp.Compare(a.Path, b.Path))
+	})
+}
+
+// compareEnds compares two exclusive ends: no bound lies behind every other.
+func compareEnds(a, b WallTime) int {
+	if a.IsZero() != b.IsZero() {
+		if a.IsZero() {
+			return 1
+		}
+		return -1
+	}
+	return a.Compare(b.Time)
+}
+
+// ReadManifest reads and checks the manifest at name and gives its version
+// for a commit's Base. A missing one is ErrNotExist with NoVersion; one that
+// is not ours, or was damaged, is a *ManifestError.
+func ReadManifest(ctx context.Context, s Store, name string) (m *Manifest, version string, err error) {
+	data, version, err := s.Get(ctx, name)
+	if err != nil {
+		return nil, NoVersion, err
+	}
+	m, err = DecodeManifest(data)
+	if err != nil {
+		var me *ManifestError
+		if errors.As(err, &me) {
+			me.Name = name
+		}
+		return nil, NoVersion, err
+	}
+	return m, version, nil
+}
+
+// DecodeManifest reads a manifest and checks that it agrees with itself. Keys
+// that it does not know are skipped. The error is a *ManifestError.
+func DecodeManifest(data []byte) (*Manifest, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	var m Manifest
+	if err := dec.Decode(&m); err != nil {
+		return nil, &ManifestError{Name: ManifestName, Problem: "it cannot be read", Err: err}
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, &ManifestError{Name: ManifestName, Problem: "something follows its end"}
+	}
+	if problem := m.problem(); problem != "" {
+		return nil, &ManifestError{Name: ManifestName, Problem: problem}
+	}
+	return &m, nil
+}
+
+// problem says in what a manifest does not agree with itself.
+func (m *Manifest) problem() string {
+	switch {
+	case m.Format == "":
+		return "it names no format"
+	case m.RunID == "":
+		return "it names no run"
+	case m.Parts == nil:
+		return "it lists no parts"
+	}
+	var rows int64
+	seen := make(map[string]bool, len(m.Parts))
+	for _, p := range m.Parts {
+		if problem := p.problem(); problem != "" {
+			return fmt.Sprintf("its part %q %s", p.Path, problem)
+		}
+		if seen[p.Path] {
+			return fmt.Sprintf("it lists the part %q twice", p.Path)
+		}
+		seen[p.Path] = true
+		rows += p.Rows
+	}
+	if rows != m.Rows {
+		return fmt.Sprintf("its parts hold %d rows and it says %d", rows, m.Rows)
+	}
+	return ""
+}
+
+func (p *Part) problem() string {
+	if err := CheckObjectName(p.Path); err != nil {
+		return "has a path that is refused: " + err.Error()
+	}
+	switch {
+	case p.Rows < 0 || p.Bytes < 0:
+		return "has a negative size"
+	case p.Rows > 0 && p.MinID > p.MaxID:
+		return "has ids in disorder"
+	case !isSHA256(p.SHA256):
+		return "has no sha256"
+	case !p.From.IsZero() && !p.To.IsZero() && !p.From.Before(p.To.Time):
+		return "ends before it begins"
+	case p.Undated && (!p.From.IsZero() || !p.To.IsZero()):
+		return "is without a date and has a window"
+	}
+	return ""
+}
+
+// isSHA256 tells whether s is a SHA-256 in lower-case hex.
+func isSHA256(s string) bool {
+	if len(s) != 64 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

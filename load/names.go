@@ -1,0 +1,108 @@
+package load
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// ControlFolder is where a destination keeps what is not data: staged files,
+// locks, leases, the record of a commit that is under way. It lies at the
+// destination's root; nothing in it ends in a data extension.
+const ControlFolder = ".formetl"
+
+const (
+	maxName    = 1024 // bytes of a whole name: the limit of S3 keys
+	maxElement = 255  // bytes of one element: the limit of common file systems
+)
+
+// NameError is an object name that a destination refuses, because it could
+// leave the destination, hide there, or not be stored everywhere.
+type NameError struct {
+	Name    string
+	Problem string
+}
+
+// Error names the name, what is wrong with it and what to do.
+func (e *NameError) Error() string {
+	return fmt.Sprintf("the name %q cannot be an object of a destination: %s; use a relative path of plain names separated by /", e.Name, e.Problem)
+}
+
+// CheckName tells whether name may be an object of a destination: relative,
+// slash-separated, valid UTF-8, without empty, "." or ".." elements, without
+// backslashes and control characters. The error is a *NameError.
+func CheckName(name string) error {
+	if problem := nameProblem(name); problem != "" {
+		return &NameError{Name: name, Problem: problem}
+	}
+	return nil
+}
+
+// CheckObjectName is CheckName for what a run may stage: the control folder
+// is not open to it. The error is a *NameError.
+func CheckObjectName(name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if name == ControlFolder || strings.HasPrefix(name, ControlFolder+"/") {
+		return &NameError{Name: name, Problem: ControlFolder + " is kept for formetl's own files"}
+	}
+	return nil
+}
+
+// CheckRun tells whether a run's id may name a folder: one element of ASCII
+// letters, digits, '-', '_' and '.', which begins with a letter or digit.
+// The error is a *NameError.
+func CheckRun(run string) error {
+	if run == "" {
+		return &NameError{Name: run, Problem: "a run needs an id"}
+	}
+	if len(run) > maxElement {
+		return &NameError{Name: run, Problem: "a run's id is too long"}
+	}
+	for i := range len(run) {
+		c := run[i]
+		alnum := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !alnum && (i == 0 || c != '-' && c != '_' && c != '.') {
+			return &NameError{Name: run, Problem: "a run's id holds ASCII letters, digits, '-', '_' and '.', and begins with a letter or digit"}
+		}
+	}
+	return nil
+}
+
+func nameProblem(name string) string {
+	switch {
+	case name == "":
+		return "it is empty"
+	case len(name) > maxName:
+		return fmt.Sprintf("it is longer than %d bytes", maxName)
+	case !utf8.ValidString(name):
+		return "it is not valid UTF-8"
+	case strings.HasPrefix(name, "/"):
+		return "it is absolute"
+	}
+	for _, r := range name {
+		if r < 0x20 || r == 0x7f {
+			return "it holds a control character"
+		}
+		if r == '\\' {
+			return "it holds a backslash, which some systems take for a separator"
+		}
+	}
+	for element := range strings.SplitSeq(name, "/") {
+		switch {
+		case element == "":
+			return "it has an empty element"
+		case element == "." || element == "..":
+			return fmt.Sprintf("its element %q could leave the destination", element)
+		case len(element) > maxElement:
+			return fmt.Sprintf("one of its elements is longer than %d bytes", maxElement)
+		}
+	}
+	// Drive letters and device names of Windows.
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return "it is not a local path"
+	}
+	return ""
+}

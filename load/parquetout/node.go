@@ -1,0 +1,122 @@
+package parquetout
+
+import (
+	"fmt"
+	"math/big"
+	"reflect"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/encoding"
+)
+
+// group is the root of a schema: a group whose fields keep the order that they
+// were given in, where parquet.Group sorts them by name. A struct made by
+// reflection keeps an order too, but cannot carry every name (a struct tag
+// splits at commas); a group that implements parquet.Node can.
+type group []parquet.Field
+
+func (g group) ID() int                     { return 0 }
+func (g group) String() string              { return fmt.Sprintf("a group of %d columns", len(g)) }
+func (g group) Type() parquet.Type          { return parquet.Group{}.Type() }
+func (g group) Optional() bool              { return false }
+func (g group) Repeated() bool              { return false }
+func (g group) Required() bool              { return true }
+func (g group) Leaf() bool                  { return false }
+func (g group) Fields() []parquet.Field     { return g }
+func (g group) Encoding() encoding.Encoding { return nil }
+func (g group) Compression() compress.Codec { return nil }
+
+// GoType is what rows of Go values would be; column writers never ask.
+func (g group) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }
+
+// field names a node. A name is never split at dots or otherwise: the file's
+// schema holds names, and the writer paths as lists of names.
+type field struct {
+	parquet.Node
+	name string
+}
+
+func (f field) Name() string { return f.name }
+
+// Value is how rows of Go values would be read; column writers never ask.
+func (f field) Value(reflect.Value) reflect.Value { return reflect.Value{} }
+
+// newSchema returns the Parquet schema of the columns in their order.
+// dictionary tells which of them are dictionary-encoded.
+func newSchema(schema *arrow.Schema, dictionary []bool) *parquet.Schema {
+	root := make(group, schema.NumFields())
+	for i, f := range schema.Fields() {
+		t := f.Type
+		list, isList := t.(*arrow.ListType)
+		if isList {
+			t = list.Elem()
+		}
+		node := leaf(t)
+		switch {
+		case dictionary[i]:
+			node = parquet.Encoded(node, &parquet.RLEDictionary)
+		default:
+			node = parquet.Encoded(node, &parquet.Plain)
+		}
+		if isList {
+			node = parquet.List(parquet.Optional(node))
+		}
+		if f.Nullable {
+			node = parquet.Optional(node)
+		}
+		root[i] = field{Node: node, name: f.Name}
+	}
+	// The name of the root is not shown by any reader; "schema" is what the
+	// reference implementations write.
+	return parquet.NewSchema("schema", root)
+}
+
+// leaf returns the node of a scalar. CheckSchema has left no other type.
+func leaf(t arrow.DataType) parquet.Node {
+	switch t := t.(type) {
+	case *arrow.StringType:
+		return parquet.String()
+	case *arrow.Int64Type:
+		return parquet.Leaf(parquet.Int64Type)
+	case *arrow.Float64Type:
+		return parquet.Leaf(parquet.DoubleType)
+	case *arrow.BooleanType:
+		return parquet.Leaf(parquet.BooleanType)
+	case *arrow.Date32Type:
+		return parquet.Date()
+	case *arrow.TimestampType:
+		return parquet.Timestamp(parquet.Microsecond)
+	case *arrow.Decimal128Type:
+		node := parquet.Decimal(int(t.Scale), int(t.Precision), decimalType(int(t.Precision)))
+		if wide(t) {
+			return parquet.Leaf(signedType{node.Type()})
+		}
+		return node
+	}
+	panic(fmt.Sprintf("parquet: the type %s passed CheckSchema", t))
+}
+
+// decimalType returns the narrowest physical type for a precision, as the
+// format's description of DECIMAL asks: INT32 up to 9 digits, INT64 up to 18,
+// beyond that as few bytes as hold them.
+func decimalType(precision int) parquet.Type {
+	switch {
+	case precision <= 9:
+		return parquet.Int32Type
+	case precision <= 18:
+		return parquet.Int64Type
+	default:
+		return parquet.FixedLenByteArrayType(decimalBytes(precision))
+	}
+}
+
+// wide tells whether a decimal needs more than an INT64.
+func wide(t *arrow.Decimal128Type) bool { return t.Precision > 18 }
+
+// decimalBytes is how many bytes two's complement needs for precision digits.
+func decimalBytes(precision int) int {
+	largest := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(precision)), nil)
+	return largest.Sub(largest, big.NewInt(1)).BitLen()/8 + 1
+}

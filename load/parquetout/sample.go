@@ -1,0 +1,154 @@
+package parquetout
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// The sample that decides on dictionaries is the first rows of the part, up to
+// either bound. It is counted in rows and in bytes of values, never in
+// batches, so that the same rows give the same file however they were divided.
+const (
+	sampleRows  = 8192
+	sampleBytes = 16 << 20
+)
+
+// cardinality counts the distinct values of a column's sample. Strings are
+// views into the batches, which the encoder retains until the sample is done.
+type cardinality struct {
+	values   int // that are not null
+	distinct int
+	stored   int // bytes of the distinct values, as a dictionary stores them
+	plain    int // bytes of all values
+	strings  map[string]struct{}
+	numbers  map[uint64]struct{}
+}
+
+func newCardinality() *cardinality {
+	return &cardinality{strings: map[string]struct{}{}, numbers: map[uint64]struct{}{}}
+}
+
+// pays tells whether a dictionary makes the column smaller. It asks for a wide
+// margin, four values to one distinct one and half the bytes: values that
+// repeat now and then are compressed as well by zstd, for less time than a
+// hash table takes, and a sample shows fewer distinct values than the part has.
+func (c *cardinality) pays() bool {
+	if c.values == 0 || c.distinct*4 > c.values {
+		return false
+	}
+	indexes := c.values * bits.Len(uint(c.distinct-1)) / 8
+	return (c.stored+indexes)*2 <= c.plain
+}
+
+// count returns a function that counts the value of one row, lists element by
+// element, and returns its bytes. Booleans and wide decimals have bytes but no
+// dictionary: the first are bits anyway, of the second see signedType.
+func (c *cardinality) count(arr arrow.Array) func(row int) int {
+	switch a := arr.(type) {
+	case *array.String:
+		return func(row int) int { return c.text(a.Value(row)) }
+	case *array.Int64:
+		return func(row int) int { return c.number(uint64(a.Value(row)), 8) }
+	case *array.Float64:
+		return func(row int) int { return c.number(math.Float64bits(a.Value(row)), 8) }
+	case *array.Date32:
+		return func(row int) int { return c.number(uint64(a.Value(row)), 4) }
+	case *array.Timestamp:
+		return func(row int) int { return c.number(uint64(a.Value(row)), 8) }
+	case *array.Decimal128:
+		if wide(a.DataType().(*arrow.Decimal128Type)) {
+			return func(int) int { return 16 }
+		}
+		return func(row int) int { return c.number(a.Value(row).LowBits(), 8) }
+	case *array.List:
+		return c.list(a)
+	default:
+		return func(int) int { return 1 }
+	}
+}
+
+func (c *cardinality) list(a *array.List) func(row int) int {
+	values := a.ListValues()
+	element := c.count(values)
+	return func(row int) int {
+		n := 0
+		start, end := a.ValueOffsets(row)
+		for i := int(start); i < int(end); i++ {
+			if values.IsValid(i) {
+				n += element(i)
+			}
+		}
+		return n
+	}
+}
+
+func (c *cardinality) text(s string) int {
+	c.values++
+	c.plain += 4 + len(s)
+	if _, seen := c.strings[s]; !seen {
+		c.strings[s] = struct{}{}
+		c.distinct++
+		c.stored += 4 + len(s)
+	}
+	return 4 + len(s)
+}
+
+func (c *cardinality) number(v uint64, size int) int {
+	c.values++
+	c.plain += size
+	if _, seen := c.numbers[v]; !seen {
+		c.numbers[v] = struct{}{}
+		c.distinct++
+		c.stored += size
+	}
+	return size
+}
+
+// sample takes rows until one of its bounds is met.
+type sample struct {
+	columns []*cardinality
+	rows    int
+	bytes   int
+}
+
+func newSample(columns int) *sample {
+	s := &sample{columns: make([]*cardinality, columns)}
+	for i := range s.columns {
+		s.columns[i] = newCardinality()
+	}
+	return s
+}
+
+// add counts the batch's rows and tells whether the sample is full.
+func (s *sample) add(batch arrow.RecordBatch) bool {
+	count := make([]func(int) int, len(s.columns))
+	for i, arr := range batch.Columns() {
+		count[i] = s.columns[i].count(arr)
+	}
+	for row := range int(batch.NumRows()) {
+		if s.full() {
+			break
+		}
+		s.rows++
+		for i, arr := range batch.Columns() {
+			if arr.IsValid(row) {
+				s.bytes += count[i](row)
+			}
+		}
+	}
+	return s.full()
+}
+
+func (s *sample) full() bool { return s.rows >= sampleRows || s.bytes >= sampleBytes }
+
+// dictionary tells for each column whether a dictionary pays.
+func (s *sample) dictionary() []bool {
+	pays := make([]bool, len(s.columns))
+	for i, c := range s.columns {
+		pays[i] = c.pays()
+	}
+	return pays
+}

@@ -1,0 +1,88 @@
+package parquetout
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// signedType orders FIXED_LEN_BYTE_ARRAY decimals as numbers. parquet-go
+// v0.32.0 orders them as unsigned bytes, so that -1 would be the maximum of
+// its page: a reader that skips pages and row groups by their statistics
+// would lose rows. (It also splits its index of such a column wrongly after a
+// page of nulls.) Only the bounds are replaced here; the bytes of the values
+// are written by the library. Such a column never has a dictionary, which
+// would compute bounds of its own.
+type signedType struct {
+	parquet.Type
+}
+
+// Compare orders two values in two's complement of the same width.
+func (signedType) Compare(a, b parquet.Value) int {
+	return compareSigned(a.ByteArray(), b.ByteArray())
+}
+
+func (t signedType) NewColumnBuffer(column, values int) parquet.ColumnBuffer {
+	return signedBuffer{t.Type.NewColumnBuffer(column, values)}
+}
+
+func (signedType) NewColumnIndexer(int) parquet.ColumnIndexer { return &signedIndexer{} }
+
+func compareSigned(a, b []byte) int {
+	if len(a) == 0 || len(b) == 0 || (a[0]^b[0])&0x80 == 0 {
+		return bytes.Compare(a, b)
+	}
+	if a[0]&0x80 != 0 {
+		return -1
+	}
+	return 1
+}
+
+type signedBuffer struct{ parquet.ColumnBuffer }
+
+func (b signedBuffer) Page() parquet.Page          { return signedPage{b.ColumnBuffer.Page()} }
+func (b signedBuffer) Clone() parquet.ColumnBuffer { return signedBuffer{b.ColumnBuffer.Clone()} }
+
+type signedPage struct{ parquet.Page }
+
+func (p signedPage) Slice(i, j int64) parquet.Page { return signedPage{p.Page.Slice(i, j)} }
+
+// Bounds returns the least and the greatest number of the page.
+func (p signedPage) Bounds() (least, greatest parquet.Value, ok bool) {
+	values := p.Data()
+	data, width := values.FixedLenByteArray()
+	if width == 0 || len(data) < width {
+		return parquet.Value{}, parquet.Value{}, false
+	}
+	lo, hi := data[:width], data[:width]
+	for v := range slices.Chunk(data, width) {
+		switch {
+		case compareSigned(v, lo) < 0:
+			lo = v
+		case compareSigned(v, hi) > 0:
+			hi = v
+		}
+	}
+	return parquet.FixedLenByteArrayValue(lo), parquet.FixedLenByteArrayValue(hi), true
+}
+
+// signedIndexer collects a column index without claiming an order of pages:
+// "unordered" is right for every column and costs readers a scan of the index.
+type signedIndexer struct{ index format.ColumnIndex }
+
+func (x *signedIndexer) Reset() { x.index = format.ColumnIndex{} }
+
+func (x *signedIndexer) IndexPage(values, nulls int64, least, greatest parquet.Value) {
+	x.index.NullPages = append(x.index.NullPages, values == nulls)
+	x.index.NullCounts = append(x.index.NullCounts, nulls)
+	// The page's memory is used again: keep copies.
+	x.index.MinValues = append(x.index.MinValues, bytes.Clone(least.ByteArray()))
+	x.index.MaxValues = append(x.index.MaxValues, bytes.Clone(greatest.ByteArray()))
+}
+
+func (x *signedIndexer) ColumnIndex() format.ColumnIndex {
+	x.index.BoundaryOrder = format.Unordered
+	return x.index
+}

@@ -1,0 +1,109 @@
+package load
+
+import "path"
+
+// PreparedPart is a part that a run made and staged.
+type PreparedPart struct {
+	Part     Part
+	Prepared Prepared
+}
+
+// Reuse is what comes of a run's parts and those that they replace.
+type Reuse struct {
+	Parts      []Part     // for the manifest, in place of the old ones
+	New        []Prepared // to be committed
+	Superseded []string   // paths of old parts to be removed
+	Duplicates []Prepared // equal to an old part that stays: to be aborted
+}
+
+// partIdentity is what makes two parts the same but for their names.
+type partIdentity struct {
+	folder, extension string
+	from, to          int64 // Unix seconds of the wall clock
+	bounded           [2]bool
+	undated           bool
+	rows, bytes       int64
+	sha256            string
+}
+
+func identityOf(p Part) partIdentity {
+	return partIdentity{
+		folder: path.Dir(p.Path), extension: path.Ext(p.Path),
+		from: p.From.Unix(), to: p.To.Unix(), bounded: [2]bool{p.From.IsZero(), p.To.IsZero()}, undated: p.Undated,
+		rows: p.Rows, bytes: p.Bytes, sha256: p.SHA256,
+	}
+}
+
+// ReuseParts compares the parts that a run made with the old ones that it
+// replaces. A part that came out as it was (the same folder, window, rows and
+// bytes) keeps its old object and name: a rerun over equal results leaves the
+// same tree, and a reader's cache stays good.
+func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
+	byIdentity := make(map[partIdentity][]Part, len(old))
+	for _, p := range old {
+		key := identityOf(p)
+		byIdentity[key] = append(byIdentity[key], p)
+	}
+	var r Reuse
+	kept := make(map[string]bool, len(old))
+	for _, f := range fresh {
+		key := identityOf(f.Part)
+		if same := byIdentity[key]; len(same) > 0 {
+			byIdentity[key] = same[1:]
+			kept[same[0].Path] = true
+			r.Parts = append(r.Parts, same[0])
+			r.Duplicates = append(r.Duplicates, f.Prepared)
+			continue
+		}
+		r.Parts = append(r.Parts, f.Part)
+		r.New = append(r.New, f.Prepared)
+	}
+	for _, p := range old {
+		if !kept[p.Path] {
+			r.Superseded = append(r.Superseded, p.Path)
+		}
+	}
+	return r
+}
+
+// Intersecting divides parts into those that a run over r replaces and those
+// that stay, and widens r to whole parts. A part of results without a date
+// lies in no range and is among the rest: a run that looked for such results
+// replaces it by its own choice.
+func Intersecting(parts []Part, r Range) (hit, rest []Part, whole Range) {
+	whole = r
+	for {
+		hit, rest = nil, nil
+		widened := whole
+		for _, p := range parts {
+			if p.Undated || !touches(whole, p) {
+				rest = append(rest, p)
+				continue
+			}
+			hit = append(hit, p)
+			widened = union(widened, Range{From: p.From, To: p.To})
+		}
+		if widened == whole {
+			return hit, rest, whole
+		}
+		whole = widened
+	}
+}
+
+// touches tells whether a part shares a second with the range.
+func touches(r Range, p Part) bool {
+	begins := r.To.IsZero() || p.From.IsZero() || p.From.Before(r.To.Time)
+	ends := r.From.IsZero() || p.To.IsZero() || r.From.Before(p.To.Time)
+	return begins && ends
+}
+
+// union gives the least range that holds both.
+func union(a, b Range) Range {
+	if b.From.IsZero() || !a.From.IsZero() && b.From.Before(a.From.Time) {
+		a.From = b.From
+	}
+	if b.To.IsZero() || !a.To.IsZero() && a.To.Before(b.To.Time) {
+		a.To = b.To
+	}
+	return a
+}

@@ -1,0 +1,61 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+const wallLayout = "2006-01-02 15:04:05"
+
+// WallTime is wall-clock time of the account's zone at one-second resolution,
+// written as "2026-01-01 00:00:00". UTC is its vessel only: it is no instant.
+// The zero WallTime is no bound, written as null.
+type WallTime struct{ time.Time }
+
+// Wall takes the wall clock of t, whatever its location; the zero time is no
+// bound.
+func Wall(t time.Time) WallTime {
+	if t.IsZero() {
+		return WallTime{}
+	}
+	y, m, d := t.Date()
+	return WallTime{time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)}
+}
+
+// String gives "2026-01-01 00:00:00", or ".." for no bound.
+func (w WallTime) String() string {
+	if w.IsZero() {
+		return ".."
+	}
+	return w.Format(wallLayout)
+}
+
+// MarshalJSON writes a string, or null for no bound.
+func (w WallTime) MarshalJSON() ([]byte, error) {
+	if w.IsZero() {
+		return []byte("null"), nil
+	}
+	if y := w.Year(); y < 0 || y > 9999 {
+		return nil, fmt.Errorf("the year %d cannot be written with four digits", y)
+	}
+	return []byte(`"` + w.Format(wallLayout) + `"`), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and nothing else.
+func (w *WallTime) UnmarshalJSON(data []byte) error {
+	var s *string
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	if s == nil {
+		*w = WallTime{}
+		return nil
+	}
+	t, err := time.Parse(wallLayout, *s)
+	if err != nil || t.Format(wallLayout) != *s {
+		return fmt.Errorf("%q is not a time like \"2026-01-01 00:00:00\"", *s)
+	}
+	*w = WallTime{t}
+	return nil
+}

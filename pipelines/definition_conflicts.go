@@ -1,0 +1,79 @@
+package pipelines
+
+import (
+	"path"
+	"strings"
+)
+
+// checkOutputs reports what is wrong between outputs, forms and mode.
+func (r *definitionReader) checkOutputs() {
+	several := len(r.def.Forms) > 1 || r.def.ListsForms()
+	for _, out := range r.outputs {
+		if out.Path == "" {
+			continue
+		}
+		if several && !strings.Contains(out.Path, "{form}") {
+			out.path.fail("put {form} into the path", "several forms would be written to one place: %s", r.whySeveral())
+		}
+		if r.def.Extract.Incremental && !out.Dataset() {
+			out.path.fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
+		}
+	}
+	r.checkPlaces()
+}
+
+func (r *definitionReader) whySeveral() string {
+	for _, f := range r.def.Forms {
+		if IsGlob(f) {
+			return "`forms` has the glob " + show(f)
+		}
+	}
+	return "`forms` has more than one entry"
+}
+
+// checkPlaces reports outputs that would write into each other. Paths are
+// compared with the forms put in, and as they were written for globs.
+func (r *definitionReader) checkPlaces() {
+	type place struct {
+		output int
+		form   string
+	}
+	reported := map[[2]int]bool{}
+	places := map[string]place{}
+	report := func(i, j int, remedy, message string) {
+		if i > j {
+			i, j = j, i
+		}
+		if i == j || reported[[2]int{i, j}] {
+			return
+		}
+		reported[[2]int{i, j}] = true
+		r.outputs[j].path.fail(remedy, message, r.outputs[i].path.path, lineOf(r.outputs[i].path))
+	}
+	forms := append([]string{"{form}"}, r.def.Forms...)
+	each := func(visit func(i int, form, expanded string)) {
+		for i, out := range r.outputs {
+			if out.Path == "" {
+				continue
+			}
+			for _, form := range forms {
+				visit(i, form, strings.TrimSuffix(strings.ReplaceAll(out.Path, "{form}", form), "/"))
+			}
+		}
+	}
+	each(func(i int, form, expanded string) {
+		if first, taken := places[expanded]; taken {
+			report(first.output, i, "give each output a path of its own", "two outputs have one path, this and %s on line %s")
+			return
+		}
+		places[expanded] = place{i, form}
+	})
+	each(func(i int, _, expanded string) {
+		for folder := path.Dir(expanded); len(folder) > 1; folder = path.Dir(folder) {
+			outer, ok := places[folder]
+			if ok && outer.output != i && r.outputs[outer.output].Dataset() {
+				report(outer.output, i, "put the outputs side by side, not one into the other", "one of this output and %s on line %s lies in the other's dataset folder, where it would be read as data")
+			}
+		}
+	})
+}

@@ -1,0 +1,328 @@
+package pipelines
+
+import (
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/formetl/formetl/load"
+)
+
+// placedOutput is an output with the values that it was read from.
+type placedOutput struct {
+	Output
+	path, format, partition, compression, csv, s3 value
+}
+
+func (r *definitionReader) readLoad(v value) {
+	for _, e := range v.list() {
+		var out placedOutput
+		keep := func(target *value) func(value) { return func(v value) { *target = v } }
+		if e.section(
+			field{"path", true, keep(&out.path)},
+			field{"format", false, keep(&out.format)},
+			field{"csv", false, keep(&out.csv)},
+			field{"partition", false, keep(&out.partition)},
+			field{"compression", false, keep(&out.compression)},
+			field{"s3", false, keep(&out.s3)},
+		) == nil {
+			continue
+		}
+		if !r.readPath(&out) {
+			r.outputs = append(r.outputs, out)
+			continue
+		}
+		f := r.readFormat(&out)
+		r.readCompression(&out, f)
+		out.readPartition()
+		out.readCSV()
+		r.readS3(&out)
+		r.outputs = append(r.outputs, out)
+		r.def.Outputs = append(r.def.Outputs, out.Output)
+	}
+}
+
+var (
+	schemeShape = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
+	bracedShape = regexp.MustCompile(`\{([^{}]*)\}`)
+)
+
+// readPath reads where an output goes and makes it absolute.
+func (r *definitionReader) readPath(out *placedOutput) bool {
+	v := out.path
+	if !v.given() {
+		return false
+	}
+	text, ok := v.text()
+	if !ok || !checkBraces(v, text) {
+		return false
+	}
+	if m := schemeShape.FindStringSubmatch(text); m != nil {
+		return r.readRemotePath(out, strings.ToLower(m[1]), text[len(m[0]):])
+	}
+	if strings.HasPrefix(text, "~") {
+		v.fail("write the path in full, or relative to the definition", "~ is not replaced by a home folder")
+		return false
+	}
+	out.Path = filepath.ToSlash(r.local(text))
+	if strings.HasSuffix(text, "/") && out.Path != "/" {
+		out.Path += "/"
+	}
+	if base := path.Base(text); base == "." || base == ".." {
+		if !strings.HasSuffix(text, "/") {
+			v.fail("write a file's name, or end the path with a slash for a dataset", "%s is a folder", show(text))
+			return false
+		}
+	}
+	return true
+}
+
+func (r *definitionReader) readRemotePath(out *placedOutput, scheme, rest string) bool {
+	v := out.path
+	switch {
+	case scheme == "file":
+		v.fail("write the path without file://", "a local path needs no scheme")
+		return false
+	case !slices.Contains(r.o.Schemes, scheme) && scheme == "s3":
+		v.fail("write a local path, or use a build with S3", "this build of formetl has no S3 destination")
+		return false
+	case !slices.Contains(r.o.Schemes, scheme):
+		v.fail("write a local path"+schemeList(r.o.Schemes), "this build of formetl has no destination for %s://", scheme)
+		return false
+	}
+	bucket, key, _ := strings.Cut(rest, "/")
+	switch {
+	case bucket == "" || strings.ContainsAny(bucket, "{}@:?#"):
+		v.fail("write "+scheme+"://bucket/path", "the path names no bucket, or one that cannot be")
+	case key == "":
+		v.fail("write "+scheme+"://bucket/file.csv for a file or "+scheme+"://bucket/folder/ for a dataset", "the path has nothing after the bucket")
+	case path.Clean("/"+key) != strings.TrimSuffix("/"+key, "/"):
+		v.fail("write the path without empty parts, . and ..", "the path is not in its shortest form")
+	default:
+		out.Path = scheme + "://" + rest
+		return true
+	}
+	return false
+}
+
+func schemeList(schemes []string) string {
+	if len(schemes) == 0 {
+		return ""
+	}
+	return " or one that begins with " + strings.Join(schemes, ":// or ") + "://"
+}
+
+// checkBraces reports what stands in braces and is no placeholder.
+func checkBraces(v value, text string) bool {
+	good := true
+	for _, m := range bracedShape.FindAllStringSubmatch(text, -1) {
+		if slices.Contains(placeholders(), m[1]) {
+			continue
+		}
+		good = false
+		remedy := "only {form}, {pipeline}, {account} and {run_id} are replaced"
+		if near := nearest(m[1], placeholders()); near != "" {
+			remedy = "did you mean {" + near + "}?"
+		}
+		v.fail(remedy, "nothing is known to replace %s with", show(m[0]))
+	}
+	if good && strings.ContainsAny(bracedShape.ReplaceAllString(text, ""), "{}") {
+		v.fail("write a placeholder whole, such as {form}", "the path has a brace without its partner")
+		return false
+	}
+	return good
+}
+
+// readFormat finds the format and, for a single file, its outer compression.
+func (r *definitionReader) readFormat(out *placedOutput) *load.Format {
+	names := make([]string, len(r.o.Formats))
+	for i, f := range r.o.Formats {
+		names[i] = f.Name
+	}
+	var byName *load.Format
+	if out.format.given() {
+		name, ok := out.format.oneOf(names...)
+		if !ok {
+			return nil
+		}
+		byName = r.formatBy(func(f load.Format) bool { return f.Name == name })
+	}
+	if out.Dataset() {
+		return out.datasetFormat(byName)
+	}
+	stem, codec := splitCodec(out.Path)
+	byExtension := r.formatBy(func(f load.Format) bool { return strings.EqualFold(path.Ext(stem), f.Extension) })
+	v := out.path
+	switch {
+	case byName == nil && byExtension == nil:
+		v.fail("add format: with one of "+strings.Join(names, ", ")+", or end the path with a slash for a dataset", "the file's extension names no format")
+		return nil
+	case byName == nil:
+		byName = byExtension
+	case byExtension != nil && byExtension.Name != byName.Name:
+		out.format.fail("write format: "+byExtension.Name+", or let the path end with "+byName.Extension, "the path ends with %s, the format is %s", byExtension.Extension, byName.Name)
+		return nil
+	}
+	if codec != "" && !byName.Text {
+		v.fail("let the path end with "+byName.Extension+" and set compression:", "a %s file is compressed inside, not around", byName.Name)
+		return nil
+	}
+	out.Format, out.Compression = byName.Name, codec
+	return byName
+}
+
+func (out *placedOutput) datasetFormat(f *load.Format) *load.Format {
+	switch {
+	case f == nil:
+		missing := value{doc: out.path.doc, node: out.path.node, key: out.path.key, path: strings.TrimSuffix(out.path.path, ".path")}
+		missing.fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
+		return nil
+	case f.FileOnly:
+		out.format.fail("use ndjson for a dataset, or write a path without the slash at its end", "%s is for single files only: it is one array", f.Name)
+		return nil
+	}
+	out.Format = f.Name
+	return f
+}
+
+func (r *definitionReader) formatBy(is func(load.Format) bool) *load.Format {
+	if i := slices.IndexFunc(r.o.Formats, is); i >= 0 {
+		return &r.o.Formats[i]
+	}
+	return nil
+}
+
+// splitCodec cuts .gz or .zst off a path.
+func splitCodec(p string) (stem, codec string) {
+	switch ext := path.Ext(p); strings.ToLower(ext) {
+	case ".gz":
+		return p[:len(p)-len(ext)], "gzip"
+	case ".zst":
+		return p[:len(p)-len(ext)], "zstd"
+	}
+	return p, ""
+}
+
+// codecs are the compressions of a format: around text formats, inside the
+// others. Arrow IPC knows zstd and lz4 only, and lz4 is not offered.
+func codecs(f *load.Format) []string {
+	switch {
+	case f.Text:
+		return []string{"none", "gzip", "zstd"}
+	case f.Name == "arrow":
+		return []string{"none", "zstd"}
+	}
+	return []string{"none", "zstd", "gzip", "snappy"}
+}
+
+func (r *definitionReader) readCompression(out *placedOutput, f *load.Format) {
+	v := out.compression
+	if !v.given() || f == nil {
+		return
+	}
+	codec, ok := v.oneOf(codecs(f)...)
+	if !ok {
+		return
+	}
+	if f.Text && !out.Dataset() {
+		around := out.Compression
+		if around == "" {
+			around = "none"
+		}
+		if codec != around {
+			v.fail("let the path end with "+f.Extension+extensionOf(codec)+", or leave compression out", "a file's name tells its compression: %s by the path, %s here", around, codec)
+			return
+		}
+	}
+	out.Compression = codec
+}
+
+// extensionOf is the extension that tells a codec around a file.
+func extensionOf(codec string) string {
+	switch codec {
+	case "gzip":
+		return ".gz"
+	case "zstd":
+		return ".zst"
+	}
+	return ""
+}
+
+func (out *placedOutput) readPartition() {
+	out.Partition = PartitionNone
+	v := out.partition
+	if !v.given() {
+		return
+	}
+	word, ok := v.oneOf(string(PartitionNone), string(PartitionDay), string(PartitionMonth), string(PartitionYear))
+	if !ok {
+		return
+	}
+	if !out.Dataset() && word != string(PartitionNone) {
+		v.fail("end the path with a slash, or leave partition out", "a single file cannot be partitioned")
+		return
+	}
+	out.Partition = Partition(word)
+}
+
+// readCSV decodes the CSV format's own settings.
+func (out *placedOutput) readCSV() {
+	if out.Format == "csv" {
+		out.Profile = "strict"
+	}
+	if !out.csv.given() {
+		return
+	}
+	if out.Format != "csv" {
+		if out.Format != "" {
+			out.csv.fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
+		}
+		return
+	}
+	out.csv.section(field{"profile", false, func(v value) {
+		if profile, ok := v.oneOf("strict", "excel"); ok {
+			out.Profile = profile
+		}
+	}})
+}
+
+// readS3 decodes the S3 destination's own settings.
+func (r *definitionReader) readS3(out *placedOutput) {
+	v := out.s3
+	switch {
+	case !v.given():
+		return
+	case !slices.Contains(r.o.Schemes, "s3"):
+		v.fail("leave s3: out", "this build of formetl has no S3 destination")
+		return
+	case !strings.HasPrefix(out.Path, "s3://"):
+		v.fail("leave s3: out, or write a path that begins with s3://", "these settings are for s3:// paths")
+		return
+	}
+	var s3 S3
+	v.section(
+		field{"endpoint", false, func(v value) { s3.Endpoint = readEndpoint(v) }},
+		field{"region", false, func(v value) { s3.Region, _ = v.text() }},
+		field{"path_style", false, func(v value) { s3.PathStyle, _ = v.boolean() }},
+	)
+	out.S3 = &s3
+}
+
+// readEndpoint reads a URL that may hold no credentials; what is refused is
+// not shown.
+func readEndpoint(v value) string {
+	v.secret = true
+	text, ok := v.text()
+	if !ok {
+		return ""
+	}
+	u, err := url.Parse(text)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		v.fail("write an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment", "this is not the address of an S3 server")
+		return ""
+	}
+	return text
+}

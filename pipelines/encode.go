@@ -1,0 +1,157 @@
+package pipelines
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// encoding writes windows from the spool in the format of one output.
+type encoding struct {
+	f      *formRun
+	out    Output
+	format load.Format
+}
+
+func (f *formRun) encodingOf(out Output) (encoding, error) {
+	format, ok := f.o.Tables.format(out.Format)
+	if !ok {
+		return encoding{}, &UnsupportedError{What: fmt.Sprintf("the format %q", out.Format), Remedy: "choose one of those that `formetl run --help` lists"}
+	}
+	return encoding{f: f, out: out, format: format}, nil
+}
+
+// extension is that of the output's data objects: ".csv.gz", for instance.
+func (e encoding) extension() string {
+	if e.format.Text {
+		return e.format.Extension + load.CompressionExtension(e.out.Compression)
+	}
+	return e.format.Extension
+}
+
+// encode writes the windows, in their order, to w. window names their span
+// in the file's footer.
+func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*windowRun, window string) error {
+	inner, outer := e.out.Compression, "none"
+	if e.format.Text {
+		inner, outer = "", e.out.Compression
+	}
+	compressed, err := load.Compress(w, outer)
+	if err != nil {
+		return err
+	}
+	schema := schemas.ArrowSchema(columns)
+	metadata, err := e.metadata(columns, window)
+	if err != nil {
+		return err
+	}
+	encoder, err := e.format.New(compressed, schema, load.EncodeOptions{
+		Zone: e.f.def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata,
+	})
+	if err != nil {
+		return err
+	}
+	for _, wr := range windows {
+		if wr.segment == nil {
+			continue
+		}
+		err := wr.segment.each(func(b arrow.RecordBatch) error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			whole, err := transform.Conform(b, schema, nil)
+			if err != nil {
+				return err
+			}
+			defer whole.Release()
+			return encoder.Write(whole)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(encoder.Close(), compressed.Close())
+}
+
+// metadata is what a file's footer says of it: nothing of the run or the
+// time, so that equal results give equal bytes.
+func (e encoding) metadata(columns []schemas.Column, window string) ([]load.KeyValue, error) {
+	schema, err := json.Marshal(manifestColumns(columns))
+	if err != nil {
+		return nil, err
+	}
+	return []load.KeyValue{
+		{Key: "formetl.pipeline", Value: e.f.def.Name},
+		{Key: "formetl.form", Value: e.f.form},
+		{Key: "formetl.window", Value: window},
+		{Key: "formetl.schema", Value: string(schema)},
+	}, nil
+}
+
+func manifestColumns(columns []schemas.Column) []load.Column {
+	list := make([]load.Column, 0, len(columns))
+	for _, c := range columns {
+		list = append(list, load.Column{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label})
+	}
+	return list
+}
+
+// stage encodes the windows into a staged object.
+func (e encoding) stage(ctx context.Context, d load.Stager, name string, columns []schemas.Column, windows []*windowRun, window string) (load.Prepared, error) {
+	upload, err := d.Stage(ctx, e.f.o.RunID, name)
+	if err != nil {
+		return load.Prepared{}, err
+	}
+	defer func() { _ = upload.Abort() }()
+	if err := e.encode(ctx, upload, columns, windows, window); err != nil {
+		return load.Prepared{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return upload.Prepare(ctx)
+}
+
+// newManifest fills in what every output's manifest says.
+func (e encoding) newManifest(columns []schemas.Column) load.Manifest {
+	f := e.f
+	m := load.Manifest{
+		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.o.RunID, CreatedAt: f.o.Now(),
+		Range: f.report.Range, Schema: manifestColumns(columns),
+		Rejected: f.report.Rejected, Requests: requestsOf(f.client.Requests()),
+	}
+	if f.report.Verified != nil {
+		m.Verified = *f.report.Verified
+	}
+	return m
+}
+
+// rejectLine is one line of the dead letters.
+type rejectLine struct {
+	ResultID int64  `json:"result_id"`
+	Column   string `json:"column"`
+	Raw      string `json:"raw"`
+	Reason   string `json:"reason"`
+	Window   string `json:"window"`
+}
+
+// deadLetters are the rejected results of the windows as lines of JSON, nil
+// if there are none.
+func deadLetters(windows []*windowRun) ([]byte, error) {
+	var lines []byte
+	for _, w := range windows {
+		for _, r := range w.rejects {
+			line, err := json.Marshal(rejectLine{r.ResultID, r.Column, r.Raw, r.Reason, w.name()})
+			if err != nil {
+				return nil, err
+			}
+			lines = append(append(lines, line...), '\n')
+		}
+	}
+	return lines, nil
+}

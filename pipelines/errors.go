@@ -1,0 +1,116 @@
+package pipelines
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/formetl/formetl/extract"
+)
+
+// FormsError is a run some of whose forms failed; the others were committed.
+type FormsError struct {
+	Forms  int // forms of the run
+	Errors []error
+}
+
+// Error tells how many forms failed and each one's error.
+func (e *FormsError) Error() string {
+	if e.Forms == 1 {
+		return e.Errors[0].Error()
+	}
+	return fmt.Sprintf("%d of %d forms failed:\n%v", len(e.Errors), e.Forms, errors.Join(e.Errors...))
+}
+
+// Unwrap returns the forms' errors.
+func (e *FormsError) Unwrap() []error { return e.Errors }
+
+// OutputsError is a form some of whose outputs failed; the others were committed.
+type OutputsError struct{ Errors []error }
+
+// Error lists the outputs' errors.
+func (e *OutputsError) Error() string { return errors.Join(e.Errors...).Error() }
+
+// Unwrap returns the outputs' errors.
+func (e *OutputsError) Unwrap() []error { return e.Errors }
+
+// UnsupportedError is something that a definition may ask for and this
+// version cannot do.
+type UnsupportedError struct{ What, Remedy string }
+
+// Error names it and what to do instead.
+func (e *UnsupportedError) Error() string {
+	return e.What + " is not supported by this version; " + e.Remedy
+}
+
+// NoFormsError says that no form is left to run.
+type NoFormsError struct {
+	Patterns []string // of the definition
+	Chosen   []string // of the command line
+}
+
+// Error names what was looked for.
+func (e *NoFormsError) Error() string {
+	s := "no form matches " + strings.Join(e.Patterns, ", ")
+	if len(e.Chosen) > 0 {
+		s += " and --form " + strings.Join(e.Chosen, ", ")
+	}
+	return s + "; `formetl forms` lists those of the account"
+}
+
+// RangeError is a range that ends before it begins.
+type RangeError struct{ Window extract.Window }
+
+// Error shows the range.
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("the range %s holds no time: `to` is exclusive and must lie after `from`", e.Window)
+}
+
+// RejectsError is a run that rejected more results than the schema allows.
+type RejectsError struct {
+	Form     string
+	Rejected int64
+	Max      int
+	Faults   []string // the most frequent reasons, with their counts
+}
+
+// Error says how many and why.
+func (e *RejectsError) Error() string {
+	return fmt.Sprintf("%d results were rejected and max_rejects is %d (%s); mend the schema, or raise max_rejects; nothing was written", e.Rejected, e.Max, strings.Join(e.Faults, "; "))
+}
+
+// VerifyError is a range whose results do not agree with the service's count.
+type VerifyError struct {
+	Counted, Extracted int64
+	Windows            []extract.Window // those that do not agree
+}
+
+// Error names the windows.
+func (e *VerifyError) Error() string {
+	names := make([]string, 0, len(e.Windows))
+	for _, w := range e.Windows {
+		names = append(names, w.String())
+	}
+	return fmt.Sprintf("the service counts %d results and %d were read, three times over, in %s; nothing was written: run again when the form is quieter, or set verify: false",
+		e.Counted, e.Extracted, strings.Join(names, ", "))
+}
+
+// DuplicateError is an id that keeps turning up in two windows.
+type DuplicateError struct {
+	ID      uint64
+	Windows []extract.Window
+}
+
+// Error names the id and the windows.
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("result %d is in two windows, %s and %s, however often they are read; nothing was written", e.ID, e.Windows[0], e.Windows[1])
+}
+
+// SchemaChangedError is a column of a committed dataset that the definition
+// now describes otherwise.
+type SchemaChangedError struct{ Path, Column, Was, Is string }
+
+// Error names the column and the way out.
+func (e *SchemaChangedError) Error() string {
+	return fmt.Sprintf("%s: column %s was %s and is %s now; readers of the older parts would break: restore it, write to another path, or replace everything with --full", e.Path, e.Column, e.Was, e.Is)
+}

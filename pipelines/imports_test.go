@@ -1,0 +1,185 @@
+package pipelines
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/formetl/formetl"
+
+// listedPackage is what `go list -json` says of a package. Imports are those
+// of its shipped files, tests left out.
+type listedPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func goList(t *testing.T, arguments ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, arguments...)...)
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	if err != nil {
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			t.Fatalf("go list %v: %v\n%s", arguments, err, failed.Stderr)
+		}
+		t.Fatal(err)
+	}
+	return out
+}
+
+// layer is a part of the program: a package and those below it.
+type layer struct {
+	path   string
+	module []string // the module's packages that it may import, with those below them
+	others []string // other modules that it may import; nil: none, "*": any that is not for tests only
+}
+
+// layers draws design.md's direction of imports. A package belongs to the
+// first entry that holds it.
+func layers() []layer {
+	return []layer{
+		{"extract/formservice", []string{"extract/formservice"}, nil},
+		{"extract", []string{"extract/internal"}, []string{"golang.org/x/", "github.com/cenkalti/backoff/"}},
+		// Labels become names with the help of Unicode tables.
+		{"schemas", nil, []string{"github.com/apache/arrow-go/v18/arrow", "github.com/mozillazg/go-unidecode", "golang.org/x/text/unicode/"}},
+		{"transform", []string{"extract!", "schemas", "transform/internal"}, []string{"*"}},
+		{"load/", []string{"load!", "load/internal"}, []string{"*"}},
+		{"load", []string{"load/internal"}, []string{"*"}},
+		{"pipelines", []string{"extract!", "transform", "load!", "schemas", "pipelines/internal"}, []string{"*"}},
+		{"cmd/internal", []string{""}, []string{"*"}},
+		{"cmd/formserver", []string{"extract/formservice"}, nil},
+		{"cmd/formetl", []string{"cmd/internal"}, nil},
+	}
+}
+
+// forTests are the modules that shipped files may not import: second readers
+// and references.
+func forTests() []string {
+	return []string{"github.com/xitongsys/", "github.com/duckdb/", "github.com/tdewolff/", "github.com/santhosh-tekuri/", modulePath + "/load/loadtest"}
+}
+
+// allowed tells whether a layer may import a package. "extract!" is the
+// package alone, without those below it.
+func (l layer) allowed(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	switch {
+	case imported == modulePath || strings.HasPrefix(imported, modulePath+"/"):
+		inside := strings.TrimPrefix(strings.TrimPrefix(imported, modulePath), "/")
+		return slices.ContainsFunc(l.module, func(m string) bool {
+			name, alone := strings.CutSuffix(m, "!")
+			return inside == name || m == "" || (!alone && strings.HasPrefix(inside, name+"/"))
+		})
+	case !strings.Contains(first, "."):
+		return true // the standard library
+	}
+	return slices.ContainsFunc(l.others, func(o string) bool { return o == "*" || strings.HasPrefix(imported, o) })
+}
+
+func layerOf(importPath string) (layer, bool) {
+	inside := strings.TrimPrefix(importPath, modulePath+"/")
+	for _, l := range layers() {
+		if below := strings.TrimSuffix(l.path, "/") + "/"; strings.HasPrefix(inside, below) || inside == l.path {
+			return l, true
+		}
+	}
+	return layer{}, false
+}
+
+func TestImportDirection(t *testing.T) {
+	decoder := json.NewDecoder(strings.NewReader(string(goList(t, "-json=ImportPath,Imports", "./..."))))
+	seen := 0
+	for {
+		var p listedPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		l, known := layerOf(p.ImportPath)
+		if !known {
+			t.Errorf("%s is in no layer of design.md: give it a place in layers()", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if !l.allowed(imported) {
+				t.Errorf("%s imports %s, against the direction of design.md", p.ImportPath, imported)
+			}
+			for _, m := range forTests() {
+				if strings.HasPrefix(imported, m) {
+					t.Errorf("%s imports %s outside its tests", p.ImportPath, imported)
+				}
+			}
+			if strings.HasPrefix(imported, "github.com/aws/") && !strings.HasPrefix(p.ImportPath, modulePath+"/cmd/internal/cli") && p.ImportPath != modulePath+"/load/s3" {
+				t.Errorf("%s imports %s: the S3 SDK is linked by cli alone", p.ImportPath, imported)
+			}
+		}
+	}
+	if seen < 8 {
+		t.Errorf("go list names only %d packages", seen)
+	}
+}
+
+// The rules are only worth something if they refuse what they should.
+func TestImportRulesRefuse(t *testing.T) {
+	for _, c := range []struct {
+		importer, imported string
+		want               bool
+	}{
+		{"extract", "/load", false},
+		{"extract", "/schemas", false},
+		{"extract", "/extract/formservice", false},
+		{"extract/formservice", "/extract", false},
+		{"schemas", "/extract", false},
+		{"transform", "/extract", true},
+		{"transform", "/extract/formservice", false},
+		{"transform", "/load", false},
+		{"load", "/schemas", false},
+		{"load", "/load/local", false},
+		{"load/local", "/load", true},
+		{"load/csvout", "/load/jsonout", false},
+		{"load/csvout", "/load/internal/rows", true},
+		{"pipelines", "/load", true},
+		{"pipelines", "/load/csvout", false},
+		{"pipelines", "/cmd/internal/cli", false},
+		{"cmd/internal/cli", "/load/csvout", true},
+		{"cmd/formetl", "/pipelines", false},
+		{"cmd/formserver", "/extract", false},
+	} {
+		l, ok := layerOf(modulePath + "/" + c.importer)
+		if got := l.allowed(modulePath + c.imported); !ok || got != c.want {
+			t.Errorf("%s imports %s: got %v, want %v", c.importer, c.imported, got, c.want)
+		}
+	}
+	if l, _ := layerOf(modulePath + "/extract/formservice"); l.allowed("golang.org/x/text") || !l.allowed("net/http") {
+		t.Error("the test service uses the standard library only")
+	}
+	if _, ok := layerOf(modulePath + "/elsewhere"); ok {
+		t.Error("a package that design.md does not know has a layer")
+	}
+}
+
+// The program links nothing that only tests need, and no gRPC (protobuf comes
+// with parquet-go).
+func TestProgramLinksOnlyWhatItNeeds(t *testing.T) {
+	packages := strings.Fields(string(goList(t, "-deps", "./cmd/formetl")))
+	if !slices.Contains(packages, modulePath+"/pipelines") {
+		t.Error("the program does not contain pipelines")
+	}
+	unwanted := append(forTests(), "google.golang.org/grpc",
+		"github.com/apache/arrow-go/v18/parquet", "github.com/apache/arrow-go/v18/arrow/compute", "testing")
+	for _, p := range packages {
+		for _, u := range unwanted {
+			if strings.HasPrefix(p, u) {
+				t.Errorf("the program links %s", p)
+			}
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package pipelines
+
+import (
+	"time"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Report says what a run did. It is written as JSON by --report.
+type Report struct {
+	Pipeline   string        `json:"pipeline"`
+	Definition string        `json:"definition,omitempty"`
+	RunID      string        `json:"run_id"`
+	StartedAt  time.Time     `json:"started_at"`
+	EndedAt    time.Time     `json:"ended_at"`
+	ExitCode   int           `json:"exit_code"`
+	Error      string        `json:"error,omitempty"`
+	Requests   load.Requests `json:"requests"`
+	Forms      []*FormReport `json:"forms"`
+}
+
+// FormReport says what a run did with one form.
+type FormReport struct {
+	Form     string         `json:"form"`
+	Range    load.Range     `json:"range"`
+	Timezone string         `json:"timezone"`
+	Windows  int            `json:"windows"`
+	Rows     int64          `json:"rows"`
+	Rejected int64          `json:"rejected"`
+	Rejects  []FaultCount   `json:"rejects,omitempty"` // rejected results by column and reason
+	Nulled   []FaultCount   `json:"nulled,omitempty"`  // values that became null, by column and reason
+	Replaced int64          `json:"replaced_characters"`
+	Verified *load.Verified `json:"verified,omitempty"`
+	Reread   int            `json:"windows_read_again"`
+	Undated  int64          `json:"undated"` // rows without a date
+	Drift    []string       `json:"drift,omitempty"`
+	Outputs  []OutputReport `json:"outputs"`
+	Error    string         `json:"error,omitempty"`
+}
+
+// FaultCount counts the values of a column that did not fit for one reason.
+type FaultCount struct {
+	Column string `json:"column"`
+	Reason string `json:"reason"`
+	Count  int64  `json:"count"`
+}
+
+// OutputReport says what one output holds now.
+type OutputReport struct {
+	Path   string `json:"path"`
+	Format string `json:"format"`
+	Rows   int64  `json:"rows"`
+	Parts  int    `json:"parts"` // data objects; of a dataset those of the whole dataset
+	Bytes  int64  `json:"bytes"` // of the data objects
+	Error  string `json:"error,omitempty"`
+}

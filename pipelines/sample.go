@@ -1,0 +1,138 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// samplePages is how many pages of the first window with results a schema is
+// inferred from. They are read anyway; the other windows wait for them.
+const samplePages = 5
+
+// settleSchema decides what columns the flatteners begin with: the
+// definition's; else those of the manifest that an earlier run left; else
+// what the headings and the first pages show.
+func (f *formRun) settleSchema(ctx context.Context) error {
+	kept, err := f.keptColumns()
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.def.Schema != nil:
+		s := *f.def.Schema
+		if s.Unknown == "" || s.Unknown == schemas.UnknownAdd {
+			s.Columns = schemas.Merge(s.Columns, kept) // what earlier runs added stays
+		}
+		f.schema = &s
+		return nil
+	case len(kept) > 0:
+		f.schema = &schemas.Schema{Name: f.form, Columns: kept}
+		return nil
+	}
+	pages, err := f.samplePages(ctx)
+	if err != nil {
+		return err
+	}
+	f.schema = transform.Infer(f.form, pages, f.def.Labels)
+	for _, p := range pages {
+		f.headings = append(f.headings, slices.Clone(p.Headings)...)
+	}
+	if len(pages) == 1 && pages[0].Len() == 0 {
+		pages[0].Release()
+	}
+	return nil
+}
+
+// keptColumns are the columns of the manifests that earlier runs left, the
+// first output's first.
+func (f *formRun) keptColumns() ([]schemas.Column, error) {
+	var kept []schemas.Column
+	for _, out := range f.outputs {
+		d, ok := out.(*datasetOutput)
+		if !ok || d.manifest == nil || f.o.Full {
+			continue
+		}
+		columns, err := columnsOf(d.manifest)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.path, err)
+		}
+		if err := f.checkKept(d.path, columns); err != nil {
+			return nil, err
+		}
+		kept = schemas.Merge(kept, columns)
+	}
+	return kept, nil
+}
+
+// checkKept refuses a definition that renames or retypes a committed column.
+func (f *formRun) checkKept(path string, kept []schemas.Column) error {
+	if f.def.Schema == nil {
+		return nil
+	}
+	for _, k := range kept {
+		i := f.def.Schema.Find(k.From)
+		if i < 0 {
+			continue
+		}
+		is := f.def.Schema.Columns[i]
+		if is.Name != k.Name || !is.Type.Equal(k.Type) {
+			return &SchemaChangedError{Path: path, Column: k.Name, Was: k.Name + " " + k.Type.String(), Is: is.Name + " " + is.Type.String()}
+		}
+	}
+	return nil
+}
+
+func columnsOf(m *load.Manifest) ([]schemas.Column, error) {
+	columns := make([]schemas.Column, 0, len(m.Schema))
+	var failures []error
+	for _, c := range m.Schema {
+		t, err := schemas.ParseType(c.Type)
+		failures = append(failures, err)
+		from, err := schemas.ParseSource(c.From)
+		failures = append(failures, err)
+		columns = append(columns, schemas.Column{Name: c.Name, From: from, Type: t, Label: c.Label, Inferred: true})
+	}
+	return columns, errors.Join(failures...)
+}
+
+// samplePages reads the beginning of the first window that holds results.
+// Its worker goes on from there. A range without results gives one page with
+// headings only.
+func (f *formRun) samplePages(ctx context.Context) ([]*extract.Page, error) {
+	for _, w := range f.windows {
+		if w.planned.Count == 0 {
+			continue
+		}
+		pages := f.reader.Window(w.planned.Window, extract.IDRange{}, f.usable(w.planned.Count))
+		for len(w.head) < samplePages {
+			p, err := pages.Next(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("window %s: %w", w.name(), err)
+			}
+			if p == nil {
+				break
+			}
+			w.head = append(w.head, p)
+		}
+		w.pages = pages
+		if len(w.head) > 0 {
+			return w.head, nil
+		}
+	}
+	e := f.def.Extract
+	p, err := f.client.Results(ctx, f.form, extract.ResultsQuery{
+		Window: f.rng, Search: e.Search, View: e.View, CustomLabels: e.CustomLabels, Headings: true, Limit: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Filter(func(int64) bool { return false })
+	return []*extract.Page{p}, nil
+}

@@ -1,0 +1,113 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// stats are the sums over all windows, in order of time, so that what was
+// added does not depend on who finished first.
+func (f *formRun) stats() transform.Stats {
+	var s transform.Stats
+	for _, w := range f.windows {
+		s.Add(w.stats)
+	}
+	return s
+}
+
+// checkRejects fails the run as soon as more results are rejected than the
+// schema allows.
+func (f *formRun) checkRejects(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rejects <= int64(f.schema.MaxRejects) {
+		return nil
+	}
+	s := f.stats()
+	e := &RejectsError{Form: f.form, Rejected: s.Rejected, Max: f.schema.MaxRejects}
+	for _, c := range faults(s.Rejects) {
+		e.Faults = append(e.Faults, fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count))
+		if len(e.Faults) == 5 {
+			break
+		}
+	}
+	return e
+}
+
+// faults lists counts by column and reason, the most frequent first.
+func faults(m map[transform.Fault]int64) []FaultCount {
+	list := make([]FaultCount, 0, len(m))
+	for k, n := range m {
+		list = append(list, FaultCount{Column: k.Column, Reason: k.Reason, Count: n})
+	}
+	slices.SortFunc(list, func(a, b FaultCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Reason, b.Reason))
+	})
+	return list
+}
+
+// summarise fills the form's report from what was read.
+func (f *formRun) summarise() {
+	s := f.stats()
+	r := f.report
+	r.Rows, r.Rejected, r.Rejects, r.Nulled = s.Rows, s.Rejected, faults(s.Rejects), faults(s.Nulled)
+	for _, w := range f.windows {
+		r.Replaced += w.replaced
+		if w.isUndated() {
+			r.Undated += w.stats.Rows
+		}
+	}
+	for _, c := range s.Added {
+		f.drift(fmt.Sprintf("column %s was added from %s, which the schema does not list", c.Name, c.From))
+	}
+	for _, c := range sorted(s.Joined) {
+		f.drift(fmt.Sprintf("column %s is a string and met several values %d times; they were joined by |", c.key, c.n))
+	}
+	for _, c := range sorted(s.Shifted) {
+		f.drift(fmt.Sprintf("column %s held %d times that %s skips; they were moved forward", c.key, c.n, f.def.Source.Zone))
+	}
+	ignored := map[string]int64{}
+	for from, n := range s.Ignored {
+		ignored[from.String()] = n
+	}
+	for _, c := range sorted(ignored) {
+		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", c.key, c.n))
+	}
+}
+
+type keyCount struct {
+	key string
+	n   int64
+}
+
+func sorted(m map[string]int64) []keyCount {
+	list := make([]keyCount, 0, len(m))
+	for k, n := range m {
+		list = append(list, keyCount{k, n})
+	}
+	slices.SortFunc(list, func(a, b keyCount) int { return cmp.Compare(a.key, b.key) })
+	return list
+}
+
+// columns are the schema's columns and those that the windows added, with
+// labels where the form's headings are known.
+func (f *formRun) columns(windows []*windowRun) []schemas.Column {
+	var added []schemas.Column
+	for _, w := range windows {
+		added = schemas.Merge(added, w.stats.Added)
+	}
+	all := schemas.Merge(f.schema.Columns, added)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, c := range all {
+		if c.Label == "" {
+			all[i].Label = f.labels[c.From.ID]
+		}
+	}
+	return all
+}

@@ -1,0 +1,141 @@
+package schemas
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestLate(t *testing.T) {
+	for _, tt := range []struct {
+		from, label string
+		labels      bool
+		name, typ   string
+	}{
+		{"item:7", "Full name", false, "item_7", "string"},
+		{"item:7", "Full name", true, "full_name_7", "string"},
+		{"item:7", "", true, "item_7", "string"},
+		{"item:7", "?!", true, "item_7", "string"},
+		{"item:353-0-0", "Row", false, "item_353_0_0", "string"},
+		{"item:353-0-0", "Row", true, "row_353_0_0", "string"},
+		{"item:7", strings.Repeat("long label ", 10), true, strings.TrimRight(strings.Repeat("long_label_", 6)[:61], "_") + "_7", "string"},
+		{"meta:score", "Score", true, "score", "string"},
+		{"meta:date_finish", "", false, "date_finish", "timestamp"},
+		{"meta:date_finish", "Finished", true, "date_finish", "timestamp"},
+		{"item:date_x", "", false, "item_date_x_h", "string"}, // "_" in an item id: hashed
+		{"item:a b", "", false, "item_a_b_h", "string"},
+		{"item:A", "", false, "item_A_h", "string"},
+		{"meta:item_7", "", false, "item_7_h", "string"},
+		{"meta:Score", "", false, "Score_h", "string"},
+		{"meta:foo-bar", "", true, "foo-bar_h", "string"},
+		{"result_id", "", true, "result_id", "int64"},
+	} {
+		got := Late(mustSource(t, tt.from), tt.label, tt.labels)
+		name := got.Name
+		if strings.HasSuffix(tt.name, "_h") { // and eight digits of a hash
+			name = name[:max(0, len(name)-8)]
+		}
+		if name != tt.name || got.Type.String() != tt.typ || !got.Inferred || got.Label != tt.label || got.From.String() != tt.from {
+			t.Errorf("Late(%s, %q, %v) = %+v, want name %q, type %s", tt.from, tt.label, tt.labels, got, tt.name, tt.typ)
+		}
+	}
+}
+
+// TestLateKeepsIDsApart: ids that look alike once they are names have
+// different names, whichever turns up first.
+func TestLateKeepsIDsApart(t *testing.T) {
+	names := map[string]string{}
+	for _, from := range []string{
+		"item:1-2", "item:1_2", "item:1 2", "item:1.2", "item:1-2-", "item:a", "item:A", "item:Ä", "item:ö",
+		"meta:item_1_2", "meta:a", "meta:A", "meta:Ä",
+		"item:" + strings.Repeat("9", 90) + "1", "item:" + strings.Repeat("9", 90) + "2",
+	} {
+		name := strings.ToLower(Late(mustSource(t, from), "", false).Name)
+		if names[name] != "" {
+			t.Errorf("%s and %s are both called %s", names[name], from, name)
+		}
+		names[name] = from
+	}
+}
+
+func TestMerge(t *testing.T) {
+	base := columns(t, "id result_id int64", "ITEM_7 item:1 string", "when meta:date_finish timestamp")
+	seven, eight, nine := Late(Source{FromItem, "7"}, "", false), Late(Source{FromItem, "8"}, "", false), Late(Source{FromItem, "9"}, "", false)
+	shadow := Late(Source{FromMeta, "date_finish"}, "", false)
+
+	got := Merge(base, []Column{eight, shadow}, nil, []Column{seven, eight, nine})
+	var names []string
+	for _, c := range got {
+		names = append(names, c.Name+"="+c.From.String())
+	}
+	want := []string{"id=result_id", "ITEM_7=item:1", "when=meta:date_finish", "item_8=item:8", hashed("item_7", seven.From) + "=item:7", "item_9=item:9"}
+	if !reflect.DeepEqual(names, want) {
+		t.Errorf("got  %q\nwant %q", names, want)
+	}
+	if len(base) != 3 || base[1].Name != "ITEM_7" {
+		t.Error("Merge changed its argument")
+	}
+	if err := (&Schema{Columns: got}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMergeNamesDoNotDependOnOrder: parts that met the same fields in another
+// order call them the same.
+func TestMergeNamesDoNotDependOnOrder(t *testing.T) {
+	base := columns(t, "id result_id int64", "item_3 item:900 string", "score item:901 string")
+	var late []Column
+	for _, from := range []string{"item:1", "item:2", "item:3", "item:3-1", "meta:score", "meta:date_update", "item:3_1", "meta:item_1"} {
+		late = append(late, Late(mustSource(t, from), "", false))
+	}
+	nameOf := map[Source]string{}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		r.Shuffle(len(late), func(i, j int) { late[i], late[j] = late[j], late[i] })
+		n := 1 + r.IntN(len(late))
+		for _, c := range Merge(base, late[:n/2], late[n/2:n])[len(base):] {
+			if was, ok := nameOf[c.From]; ok && was != c.Name {
+				t.Fatalf("%s is called %s and %s", c.From, was, c.Name)
+			}
+			nameOf[c.From] = c.Name
+		}
+	}
+}
+
+func TestMergeFullLengthCollisions(t *testing.T) {
+	// A base that holds even the hashed spelling leaves the numbered one.
+	from := Source{FromItem, strings.Repeat("9", 90)}
+	late := Late(from, "", false)
+	base := []Column{{Name: late.Name, From: Source{FromItem, "1"}, Type: Type{Kind: String}}}
+	got := Merge(base, []Column{late})
+	if err := (&Schema{Columns: got}).Validate(); err != nil || len(got[1].Name) > MaxName {
+		t.Errorf("%q: %v", got[1].Name, err)
+	}
+}
+
+// FuzzLate holds that a late column's name is valid and short, and that a
+// merge with any base is valid.
+func FuzzLate(f *testing.F) {
+	f.Add("1", "Name", "item_1", true)
+	f.Add("353-0-0", "", "item_353_0_0", false)
+	f.Add("\x00", "\xff", "x", true)
+	f.Add(strings.Repeat("é", 50), strings.Repeat("long ", 30), "LONG", true)
+	f.Fuzz(func(t *testing.T, id, label, taken string, labels bool) {
+		if id == "" || taken == "" || !utf8.ValidString(id) {
+			return
+		}
+		base := []Column{{Name: taken, From: Source{FromItem, id + "?"}, Type: Type{Kind: String}}}
+		item, meta := Late(Source{FromItem, id}, label, labels), Late(Source{FromMeta, id}, label, labels)
+		for _, c := range []Column{item, meta} {
+			if c.Name == "" || len(c.Name) > MaxName || !utf8.ValidString(c.Name) {
+				t.Errorf("Late(%v, %q, %v) is called %q", c.From, label, labels, c.Name)
+			}
+		}
+		merged := Merge(base, []Column{item}, []Column{meta, item})
+		if err := (&Schema{Columns: merged}).Validate(); err != nil || len(merged) != 3 {
+			t.Errorf("%d columns: %v", len(merged), err)
+		}
+	})
+}

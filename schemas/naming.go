@@ -1,0 +1,138 @@
+package schemas
+
+import (
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"github.com/mozillazg/go-unidecode"
+	"golang.org/x/text/unicode/norm"
+)
+
+// MaxName is the length in bytes that made names keep to: PostgreSQL cuts
+// longer identifiers.
+const MaxName = 63
+
+// Snake makes a column name of a label: transliterated to ASCII, lower case,
+// every run of other characters one "_", at most MaxName bytes. Apostrophes
+// are dropped ("what's" is "whats"), which also serves the soft signs of
+// transliterated Cyrillic. A name that would begin with a digit gets a "_" in
+// front, valid in every SQL dialect; a label of which nothing is left gives
+// "column". Equal labels give equal names: see Uniquer.
+func Snake(label string) string {
+	if name := snake(label); name != "" {
+		return name
+	}
+	return "column"
+}
+
+// snake is Snake without the fallback: "" where nothing of the label is left.
+func snake(label string) string {
+	out := make([]byte, 0, MaxName+1)
+	// NFKC first, so that composed, decomposed and full-width spellings of
+	// one label give one name.
+	for _, c := range []byte(unidecode.Unidecode(norm.NFKC.String(label))) {
+		if len(out) > MaxName {
+			break
+		}
+		switch {
+		case c >= 'A' && c <= 'Z':
+			out = append(out, c+'a'-'A')
+		case c >= '0' && c <= '9' && len(out) == 0:
+			out = append(out, '_', c)
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			out = append(out, c)
+		case c == '\'' || c == '`':
+		case len(out) > 0 && out[len(out)-1] != '_':
+			out = append(out, '_')
+		}
+	}
+	return strings.TrimRight(string(out[:min(len(out), MaxName)]), "_")
+}
+
+// ItemName is the name of an item's column where names are ids: "item_" and
+// the id, in which characters other than ASCII letters, digits and "_" become
+// "_". A name longer than MaxName is cut and ends with a hash of the id.
+func ItemName(id string) string {
+	out := make([]byte, 0, len("item_")+len(id))
+	for _, r := range "item_" + id {
+		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			out = append(out, byte(r))
+		} else {
+			out = append(out, '_')
+		}
+	}
+	if len(out) > MaxName {
+		return hashed(string(out), Source{FromItem, id})
+	}
+	return string(out)
+}
+
+// MetaName is the name of a meta's column: its id. One longer than MaxName is
+// cut and ends with a hash of the id.
+func MetaName(id string) string {
+	if len(id) > MaxName {
+		return hashed(id, Source{FromMeta, id})
+	}
+	return id
+}
+
+// DefaultName is the name that a column has without a schema, before it is
+// made unique: the result id and metas have their ids' names; items have
+// ItemName, or with labels their label in snake case where one is left.
+func DefaultName(from Source, label string, labels bool) string {
+	switch from.Kind {
+	case FromResultID:
+		return resultID
+	case FromMeta:
+		return MetaName(from.ID)
+	}
+	if labels {
+		if name := snake(label); name != "" {
+			return name
+		}
+	}
+	return ItemName(from.ID)
+}
+
+// hashed appends to a name a hash of the source that the name is for, and
+// keeps it within MaxName.
+func hashed(name string, from Source) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(from.String()))
+	// A letter in front keeps the hash from looking like an id.
+	digits := strconv.FormatUint(uint64(h.Sum32()), 16)
+	suffix := "_h" + strings.Repeat("0", 8-len(digits)) + digits
+	return cut(name, MaxName-len(suffix)) + suffix
+}
+
+// cut returns at most n bytes of s, and no part of a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}
+
+// Uniquer makes names unique, in the order in which they are asked for: the
+// second "a" becomes "a_2". Names that differ only in case count as one. The
+// zero value is ready to use.
+type Uniquer struct{ taken map[string]bool }
+
+// Name returns the wanted name, or where it is taken the wanted name with the
+// least number from 2 that makes it new, cut to stay within MaxName bytes.
+func (u *Uniquer) Name(want string) string {
+	if u.taken == nil {
+		u.taken = map[string]bool{}
+	}
+	name := want
+	for n := 2; u.taken[strings.ToLower(name)]; n++ {
+		suffix := "_" + strconv.Itoa(n)
+		name = cut(want, MaxName-len(suffix)) + suffix
+	}
+	u.taken[strings.ToLower(name)] = true
+	return name
+}

@@ -1,0 +1,79 @@
+package schemas
+
+import (
+	"fmt"
+	"strings"
+)
+
+// SourceKind tells what a column is filled from.
+type SourceKind uint8
+
+// The sources of a column.
+const (
+	FromResultID SourceKind = iota + 1
+	FromMeta
+	FromItem
+)
+
+// Source is where a column's values come from: "result_id", "meta:ID" or
+// "item:ID".
+type Source struct {
+	Kind SourceKind
+	ID   string // the meta's or item's id; "" for the result id
+}
+
+const (
+	resultID   = "result_id"
+	metaPrefix = "meta:"
+	itemPrefix = "item:"
+)
+
+// String spells the source as ParseSource reads it; the zero Source is "".
+func (s Source) String() string {
+	switch s.Kind {
+	case FromResultID:
+		return resultID
+	case FromMeta:
+		return metaPrefix + s.ID
+	case FromItem:
+		return itemPrefix + s.ID
+	}
+	return ""
+}
+
+// ParseSource reads a column's "from" as schema files spell it. Ids are taken
+// as they stand: they are never numbers to formetl.
+func ParseSource(text string) (Source, error) {
+	var s Source
+	switch {
+	case text == resultID:
+		return Source{Kind: FromResultID}, nil
+	case strings.HasPrefix(text, metaPrefix):
+		s = Source{Kind: FromMeta, ID: text[len(metaPrefix):]}
+	case strings.HasPrefix(text, itemPrefix):
+		s = Source{Kind: FromItem, ID: text[len(itemPrefix):]}
+	case text == "":
+		return s, fmt.Errorf("a source is required: result_id, meta:ID or item:ID")
+	default:
+		return s, fmt.Errorf("source %q is not known; %s", text, sourceHint(text))
+	}
+	if s.ID == "" {
+		return Source{}, fmt.Errorf("source %q lacks the id after the colon, as in %q", text, text+"1")
+	}
+	return s, nil
+}
+
+// sourceHint says how a source that cannot be read was most likely meant.
+func sourceHint(text string) string {
+	const forms = "a source is result_id, meta:ID or item:ID"
+	kind, id, ok := strings.Cut(text, ":")
+	switch {
+	case ok && id != "" && distance(strings.ToLower(kind), "meta") <= 2:
+		return fmt.Sprintf("did you mean %q? (%s)", metaPrefix+strings.TrimSpace(id), forms)
+	case ok && id != "" && distance(strings.ToLower(kind), "item") <= 2:
+		return fmt.Sprintf("did you mean %q? (%s)", itemPrefix+strings.TrimSpace(id), forms)
+	case distance(strings.ToLower(text), resultID) <= 3 || text == "id":
+		return fmt.Sprintf("did you mean %q? (%s)", resultID, forms)
+	}
+	return forms
+}

@@ -1,0 +1,66 @@
+package schemas
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseSource(t *testing.T) {
+	for text, want := range map[string]Source{
+		"result_id":          {Kind: FromResultID},
+		"meta:result_status": {Kind: FromMeta, ID: "result_status"},
+		"item:1":             {Kind: FromItem, ID: "1"},
+		"item:353-0-0":       {Kind: FromItem, ID: "353-0-0"},
+		"item:a:b":           {Kind: FromItem, ID: "a:b"},
+		"item: 1":            {Kind: FromItem, ID: " 1"},
+		"meta:ü":             {Kind: FromMeta, ID: "ü"},
+	} {
+		got, err := ParseSource(text)
+		if err != nil || got != want || got.String() != text {
+			t.Errorf("ParseSource(%q) = %v, %v", text, got, err)
+		}
+	}
+	if s := (Source{}).String(); s != "" {
+		t.Errorf("the zero Source is %q", s)
+	}
+}
+
+func TestParseSourceErrors(t *testing.T) {
+	const forms = "a source is result_id, meta:ID or item:ID"
+	for text, want := range map[string]string{
+		"":           "a source is required: result_id, meta:ID or item:ID",
+		"item:":      `source "item:" lacks the id after the colon, as in "item:1"`,
+		"meta:":      `source "meta:" lacks the id after the colon, as in "meta:1"`,
+		"itme:4":     `source "itme:4" is not known; did you mean "item:4"? (` + forms + `)`,
+		"Item:4":     `source "Item:4" is not known; did you mean "item:4"? (` + forms + `)`,
+		"items:4":    `source "items:4" is not known; did you mean "item:4"? (` + forms + `)`,
+		"metas:x":    `source "metas:x" is not known; did you mean "meta:x"? (` + forms + `)`,
+		"id":         `source "id" is not known; did you mean "result_id"? (` + forms + `)`,
+		"resultid":   `source "resultid" is not known; did you mean "result_id"? (` + forms + `)`,
+		"Result_ID":  `source "Result_ID" is not known; did you mean "result_id"? (` + forms + `)`,
+		"4":          `source "4" is not known; ` + forms,
+		"question:1": `source "question:1" is not known; ` + forms,
+	} {
+		if got, err := ParseSource(text); err == nil || err.Error() != want {
+			t.Errorf("ParseSource(%q) = %v, error:\n%v\nwant:\n%s", text, got, err, want)
+		}
+	}
+}
+
+func FuzzParseSource(f *testing.F) {
+	for _, s := range []string{"result_id", "meta:x", "item:353-0-0", "item:", "itme:1", "", "meta:a:b", "item:\x00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseSource(text)
+		if err != nil {
+			if !strings.Contains(err.Error(), "source") {
+				t.Errorf("ParseSource(%q): %v", text, err)
+			}
+			return
+		}
+		if got.String() != text {
+			t.Errorf("ParseSource(%q) is spelled %q", text, got)
+		}
+	})
+}

@@ -1,0 +1,121 @@
+package schemas
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one thing that is wrong with a schema, and where.
+type Problem struct {
+	Column int    // index into Schema.Columns; -1 for the schema's own keys
+	Key    string // the key in a schema file: name, from, type, on_error, unknown, empty, max_rejects, columns
+	Text   string // what is wrong and what to do
+}
+
+// Error gives the place and the text.
+func (p Problem) Error() string {
+	if p.Column < 0 {
+		return p.Key + ": " + p.Text
+	}
+	return fmt.Sprintf("columns[%d].%s: %s", p.Column, p.Key, p.Text)
+}
+
+// InvalidError is a schema that cannot be used: its problems, never none, in
+// the order of the columns. A reader of schema files turns Column and Key
+// into lines.
+type InvalidError struct{ Problems []Problem }
+
+// Error lists the problems, one a line.
+func (e *InvalidError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Validate checks the schema and returns an *InvalidError with everything
+// that is wrong with it, or nil. Names that differ only in case are refused,
+// because DuckDB and most warehouses take them for one.
+func (s *Schema) Validate() error {
+	v := validator{names: map[string]int{}, sources: map[Source]int{}}
+	v.schema(s)
+	for i, c := range s.Columns {
+		v.column(i, c, s.Columns)
+	}
+	if len(v.problems) == 0 {
+		return nil
+	}
+	return &InvalidError{v.problems}
+}
+
+type validator struct {
+	names    map[string]int // lower-case name to the first column that has it
+	sources  map[Source]int
+	problems []Problem
+}
+
+func (v *validator) add(column int, key, format string, args ...any) {
+	v.problems = append(v.problems, Problem{column, key, fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) schema(s *Schema) {
+	v.oneOf(-1, "unknown", string(s.Unknown), string(UnknownAdd), string(UnknownIgnore), string(UnknownFail))
+	v.oneOf(-1, "empty", string(s.Empty), string(EmptyKeep), string(EmptyAsNull))
+	if s.MaxRejects < 0 {
+		v.add(-1, "max_rejects", "must be 0 or more, not %d", s.MaxRejects)
+	}
+	if len(s.Columns) == 0 && (s.Unknown == UnknownIgnore || s.Unknown == UnknownFail) {
+		v.add(-1, "columns", "no columns and unknown: %s leave nothing to write; list columns or set unknown: add", s.Unknown)
+	}
+}
+
+func (v *validator) column(i int, c Column, all []Column) {
+	if c.Name == "" {
+		v.add(i, "name", "a column needs a name")
+	} else if first, dup := v.names[strings.ToLower(c.Name)]; dup {
+		if all[first].Name == c.Name {
+			v.add(i, "name", "the name %q is taken by column %d (from %s); names must differ", c.Name, first+1, all[first].From)
+		} else {
+			v.add(i, "name", "the name %q differs from %q (column %d) only in case; DuckDB and most warehouses take them for one", c.Name, all[first].Name, first+1)
+		}
+	} else {
+		v.names[strings.ToLower(c.Name)] = i
+	}
+	v.source(i, c, all)
+	if err := c.Type.Validate(); err != nil {
+		v.add(i, "type", "%v", err)
+	} else if c.From.Kind == FromResultID && c.Type.Kind != Int64 && c.Type.Kind != String {
+		v.add(i, "type", "the result id is an integer: its column is int64 or string, not %s", c.Type)
+	}
+	v.oneOf(i, "on_error", string(c.OnError), string(OnErrorFail), string(OnErrorReject), string(OnErrorSetNull))
+}
+
+func (v *validator) source(i int, c Column, all []Column) {
+	if _, err := ParseSource(c.From.String()); err != nil {
+		v.add(i, "from", "%v", err)
+		return
+	}
+	if first, dup := v.sources[c.From]; dup {
+		v.add(i, "from", "%s already fills column %q; a source fills one column", c.From, all[first].Name)
+		return
+	}
+	v.sources[c.From] = i
+}
+
+// oneOf checks a word against those allowed; "" is a default.
+func (v *validator) oneOf(column int, key, got string, allowed ...string) {
+	if got == "" {
+		return
+	}
+	nearest, least := "", -1
+	for _, a := range allowed {
+		if got == a {
+			return
+		}
+		if d := distance(strings.ToLower(got), a); least < 0 || d < least {
+			nearest, least = a, d
+		}
+	}
+	v.add(column, key, "%q is not a rule; the nearest is %q (rules: %s)", got, nearest, strings.Join(allowed, ", "))
+}

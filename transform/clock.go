@@ -1,0 +1,200 @@
+package transform
+
+import "time"
+
+const (
+	daySeconds  = 24 * 60 * 60
+	hourSeconds = 60 * 60
+	// No zone was ever further from UTC than this (Manila was at -15:56).
+	farthest = 16 * hourSeconds
+)
+
+// clock turns wall-clock times of one zone into instants. It remembers the
+// offset of the hours that it was asked for, because results come in order of
+// time and the lookup in the zone's table costs more than the rest of the
+// parsing.
+type clock struct {
+	zone  *time.Location
+	hours [64]hourOffset // by hour modulo 64
+}
+
+// hourOffset is the offset that holds throughout one wall-clock hour.
+type hourOffset struct {
+	hour   int64 // hours of wall-clock time since 1970-01-01 00:00
+	offset int64 // seconds east of UTC
+	known  bool
+}
+
+// instant returns the instant, in seconds since 1970, at which the zone shows
+// the wall-clock time (in seconds since 1970-01-01 00:00:00 of the wall
+// clock). Where it shows it twice this is the first pass; where it never does,
+// the offset before the gap is used and shifted is true.
+func (c *clock) instant(wall int64) (unix int64, shifted bool) {
+	hour := floorDiv(wall, hourSeconds)
+	slot := &c.hours[hour&63]
+	if slot.known && slot.hour == hour {
+		return wall - slot.offset, false
+	}
+	first, last := c.resolve(hour*hourSeconds), c.resolve(hour*hourSeconds+hourSeconds-1)
+	if !first.gap && first == last {
+		*slot = hourOffset{hour: hour, offset: first.offset, known: true}
+		return wall - first.offset, false
+	}
+	r := c.resolve(wall) // an hour with a change of offset: rare, not remembered
+	return wall - r.offset, r.gap
+}
+
+// reading is how a wall-clock time was read: the offset, which span of the
+// zone's history gave it, and whether the zone skips the time.
+type reading struct {
+	offset, from int64
+	gap          bool
+}
+
+// resolve walks the spans of constant offset that can show the wall-clock
+// time, in order, and takes the first that does.
+func (c *clock) resolve(wall int64) reading {
+	var before reading
+	at := time.Unix(wall-farthest, 0).In(c.zone)
+	for {
+		start, end := at.ZoneBounds()
+		_, offset := at.Zone()
+		r := reading{offset: int64(offset), from: start.Unix()}
+		unix := wall - r.offset
+		if !start.IsZero() && unix < start.Unix() {
+			before.gap = true // later than the span before, earlier than this one
+			return before
+		}
+		if end.IsZero() || unix < end.Unix() {
+			return r
+		}
+		before, at = r, end
+	}
+}
+
+// parseTimestamp reads a time in the forms that the package comment gives and
+// returns microseconds since 1970 UTC.
+func (c *clock) parseTimestamp(v []byte) (micros int64, shifted bool, reason string) {
+	if len(v) < len("2006-01-02 15:04:05") || v[10] != ' ' && v[10] != 'T' {
+		return 0, false, reasonTimestamp
+	}
+	days, reason := parseDate(v[:10])
+	seconds, ok := parseClock(v[11:19])
+	if reason != "" || !ok {
+		return 0, false, reasonTimestamp
+	}
+	fraction, rest, ok := parseFraction(v[19:])
+	if !ok {
+		return 0, false, reasonTimestamp
+	}
+	wall := int64(days)*daySeconds + seconds
+	if len(rest) == 0 {
+		unix, moved := c.instant(wall)
+		return unix*1e6 + fraction, moved, ""
+	}
+	offset, ok := parseOffset(rest)
+	if !ok {
+		return 0, false, reasonTimestamp
+	}
+	return (wall-offset)*1e6 + fraction, false, ""
+}
+
+// parseDate reads YYYY-MM-DD as days since 1970-01-01.
+func parseDate(v []byte) (days int32, reason string) {
+	if len(v) != len("2006-01-02") || v[4] != '-' || v[7] != '-' {
+		return 0, reasonDate
+	}
+	century, ok1 := twoDigits(v[0:2])
+	year, ok2 := twoDigits(v[2:4])
+	month, ok3 := twoDigits(v[5:7])
+	day, ok4 := twoDigits(v[8:10])
+	year += century * 100
+	if !ok1 || !ok2 || !ok3 || !ok4 || year < 1 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+		return 0, reasonDate
+	}
+	return daysFromCivil(year, month, day), ""
+}
+
+// parseClock reads HH:MM:SS as seconds.
+func parseClock(v []byte) (seconds int64, ok bool) {
+	hour, ok1 := twoDigits(v[0:2])
+	minute, ok2 := twoDigits(v[3:5])
+	second, ok3 := twoDigits(v[6:8])
+	ok = ok1 && ok2 && ok3 && v[2] == ':' && v[5] == ':' && hour < 24 && minute < 60 && second < 60
+	return int64(hour)*hourSeconds + int64(minute)*60 + int64(second), ok
+}
+
+// parseFraction reads an optional fraction of a second; digits beyond
+// microseconds must be zeros.
+func parseFraction(v []byte) (micros int64, rest []byte, ok bool) {
+	if len(v) == 0 || v[0] != '.' {
+		return 0, v, true
+	}
+	v = v[1:]
+	n := 0
+	for n < len(v) && digit(v[n]) {
+		if n < 6 {
+			micros = micros*10 + int64(v[n]-'0')
+		} else if v[n] != '0' {
+			return 0, nil, false
+		}
+		n++
+	}
+	for i := n; i < 6; i++ {
+		micros *= 10
+	}
+	return micros, v[n:], n > 0
+}
+
+// parseOffset reads Z or ±HH:MM as seconds east of UTC.
+func parseOffset(v []byte) (seconds int64, ok bool) {
+	if len(v) == 1 {
+		return 0, v[0] == 'Z'
+	}
+	if len(v) != len("+00:00") || v[0] != '+' && v[0] != '-' || v[3] != ':' {
+		return 0, false
+	}
+	hour, ok1 := twoDigits(v[1:3])
+	minute, ok2 := twoDigits(v[4:6])
+	seconds = int64(hour)*hourSeconds + int64(minute)*60
+	if v[0] == '-' {
+		seconds = -seconds
+	}
+	return seconds, ok1 && ok2 && hour < 24 && minute < 60
+}
+
+func twoDigits(v []byte) (int, bool) {
+	return int(v[0]-'0')*10 + int(v[1]-'0'), digit(v[0]) && digit(v[1])
+}
+
+func daysIn(year, month int) int {
+	switch month {
+	case 4, 6, 9, 11:
+		return 30
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 31
+}
+
+// daysFromCivil counts the days from 1970-01-01 in the Gregorian calendar.
+// Years are counted from March, so that the leap day is a year's last.
+func daysFromCivil(year, month, day int) int32 {
+	if month <= 2 {
+		year, month = year-1, month+12
+	}
+	yearDay := (153*(month-3)+2)/5 + day - 1
+	return int32(365*year + year/4 - year/100 + year/400 + yearDay - 719468)
+}
+
+// floorDiv divides and rounds down.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}

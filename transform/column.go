@@ -1,0 +1,161 @@
+package transform
+
+import (
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// value is a parsed value, by the kind of its type: text for strings, num for
+// the others (the bits of a float64, 0 or 1, days, microseconds; the high half
+// of a decimal, whose low half is low).
+type value struct {
+	text []byte
+	num  int64
+	low  uint64
+	null bool
+}
+
+// column fills one column of a batch. The values of the row at hand wait in
+// vals until the whole row is known to be written.
+type column struct {
+	schemas.Column
+	elem schemas.Type // the type itself, or the element's
+	list bool
+
+	vals []value // the row's values; of a scalar exactly one
+	null bool    // the row has null here
+	text []byte  // room for joined values
+
+	plain     *texts        // of a string column
+	builder   array.Builder // of any other
+	lists     *array.ListBuilder
+	strings   *array.BinaryBuilder // inside lists
+	ints      *array.Int64Builder
+	floats    *array.Float64Builder
+	bools     *array.BooleanBuilder
+	dates     *array.Date32Builder
+	times     *array.TimestampBuilder
+	decimals  *array.Decimal128Builder
+	lastBytes int // text bytes of the last batch, to reserve for the next
+}
+
+func newColumn(c schemas.Column, mem memory.Allocator) *column {
+	col := &column{Column: c, elem: c.Type}
+	if c.Type.Kind == schemas.String {
+		col.plain = &texts{mem: mem}
+		return col
+	}
+	col.builder = array.NewBuilder(mem, c.Type.Arrow())
+	elem := col.builder
+	if c.Type.Kind == schemas.List {
+		col.list, col.elem = true, *c.Type.Elem
+		col.lists = col.builder.(*array.ListBuilder)
+		elem = col.lists.ValueBuilder()
+	}
+	switch b := elem.(type) {
+	case *array.StringBuilder:
+		col.strings = b.BinaryBuilder
+	case *array.Int64Builder:
+		col.ints = b
+	case *array.Float64Builder:
+		col.floats = b
+	case *array.BooleanBuilder:
+		col.bools = b
+	case *array.Date32Builder:
+		col.dates = b
+	case *array.TimestampBuilder:
+		col.times = b
+	case *array.Decimal128Builder:
+		col.decimals = b
+	}
+	return col
+}
+
+func (c *column) isString() bool { return c.elem.Kind == schemas.String }
+
+// set makes v the row's only value.
+func (c *column) set(v value) { c.vals, c.null = append(c.vals[:0], v), v.null }
+
+// append writes the row's values to the builder and returns the bytes that
+// they take, roughly.
+func (c *column) append() int {
+	size := 8
+	switch {
+	case c.plain != nil && c.null:
+		c.plain.appendNull()
+		return 4
+	case c.plain != nil:
+		c.plain.append(c.vals[0].text)
+		return 4 + len(c.vals[0].text)
+	case c.null:
+		c.builder.AppendNull()
+		return 8
+	case c.list:
+		c.lists.Append(true)
+	}
+	for i := range c.vals {
+		size += 8 + len(c.vals[i].text)
+		c.appendValue(&c.vals[i])
+	}
+	return size
+}
+
+func (c *column) appendValue(v *value) {
+	if v.null {
+		c.lists.ValueBuilder().AppendNull() // null inside a list: a scalar's null is c.null
+		return
+	}
+	switch c.elem.Kind {
+	case schemas.String:
+		c.strings.Append(v.text)
+	case schemas.Int64:
+		c.ints.Append(v.num)
+	case schemas.Float64:
+		c.floats.Append(math.Float64frombits(uint64(v.num)))
+	case schemas.Bool:
+		c.bools.Append(v.num != 0)
+	case schemas.Date:
+		c.dates.Append(arrow.Date32(v.num))
+	case schemas.Timestamp:
+		c.times.Append(arrow.Timestamp(v.num))
+	case schemas.Decimal:
+		c.decimals.Append(decimal128.New(v.num, v.low))
+	}
+}
+
+// reserve makes room for as much as the last batch held.
+func (c *column) reserve(rows int) {
+	if rows == 0 || c.plain != nil {
+		return
+	}
+	c.builder.Reserve(rows)
+	if c.strings != nil && c.lastBytes > 0 {
+		c.strings.ReserveData(c.lastBytes)
+	}
+}
+
+// finish returns the column's array and empties the builder.
+func (c *column) finish() arrow.Array {
+	if c.plain != nil {
+		return c.plain.finish()
+	}
+	if c.strings != nil {
+		c.lastBytes = c.strings.DataLen()
+	}
+	return c.builder.NewArray()
+}
+
+// release frees what the column holds.
+func (c *column) release() {
+	if c.plain != nil {
+		c.plain.release()
+		return
+	}
+	c.builder.Release()
+}

@@ -1,0 +1,75 @@
+package transform
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// Conform returns the batch's rows under the target schema. Columns are
+// matched by their source (the metadata schemas.MetaFrom of both schemas), not
+// by name; a column that the batch lacks is null. A column of another type
+// than the target's, and one that the target lacks, are errors: no value is
+// dropped. The result shares the batch's arrays; the caller releases it. A
+// nil mem is Arrow's default allocator.
+func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (arrow.RecordBatch, error) {
+	if mem == nil {
+		mem = memory.DefaultAllocator
+	}
+	have := make(map[string]int, b.NumCols())
+	for i, field := range b.Schema().Fields() {
+		from, ok := field.Metadata.GetValue(schemas.MetaFrom)
+		if !ok {
+			return nil, fmt.Errorf("conform: the batch's column %q does not say what it is from (no %s)", field.Name, schemas.MetaFrom)
+		}
+		if _, twice := have[from]; twice {
+			return nil, fmt.Errorf("conform: two columns of the batch are from %s", from)
+		}
+		have[from] = i
+	}
+	columns := make([]arrow.Array, 0, target.NumFields())
+	defer func() {
+		for _, c := range columns {
+			c.Release() // the new batch holds them
+		}
+	}()
+	used := 0
+	for _, field := range target.Fields() {
+		from, _ := field.Metadata.GetValue(schemas.MetaFrom)
+		i, ok := have[from]
+		if !ok {
+			columns = append(columns, array.MakeArrayOfNull(mem, field.Type, int(b.NumRows())))
+			continue
+		}
+		c := b.Column(i)
+		if !arrow.TypeEqual(c.DataType(), field.Type) {
+			return nil, fmt.Errorf("conform: column %q (from %s) is %s in the batch and %s in the schema", field.Name, from, c.DataType(), field.Type)
+		}
+		c.Retain()
+		columns = append(columns, c)
+		used++
+	}
+	if used < len(have) {
+		return nil, fmt.Errorf("conform: the schema lacks a column of the batch: %s", lost(b, target))
+	}
+	return array.NewRecordBatch(target, columns, b.NumRows()), nil
+}
+
+// lost names the first source of the batch that the target lacks.
+func lost(b arrow.RecordBatch, target *arrow.Schema) string {
+	kept := map[string]bool{}
+	for _, field := range target.Fields() {
+		from, _ := field.Metadata.GetValue(schemas.MetaFrom)
+		kept[from] = true
+	}
+	for _, field := range b.Schema().Fields() {
+		if from, _ := field.Metadata.GetValue(schemas.MetaFrom); !kept[from] {
+			return from
+		}
+	}
+	return "one that the schema has twice"
+}

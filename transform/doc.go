@@ -1,0 +1,37 @@
+// Package transform turns the pages of extract into Arrow record batches by a
+// schema of package schemas.
+//
+// A Flattener fills batches across pages: a page holds at most 100 results, a
+// batch thousands of rows. Each field of a page is matched to its column once
+// per page; from there values go as views of the page into Arrow's builders,
+// without a string, a map or an allocation per value.
+//
+// A row is settled before it is written: every value of a result is parsed
+// first, so that a result that is rejected leaves no trace in any column.
+//
+// # How values become typed
+//
+// A value fits its column's type as follows; nothing else does, and what does
+// not fit follows the column's on_error rule. Blanks (space, tab, line ends)
+// around a value are dropped for every type but string.
+//
+//	string     any value, unchanged
+//	int64      decimal digits with an optional sign; leading zeros are allowed
+//	float64    decimal or scientific notation; no NaN, infinity, hexadecimal or "_"
+//	bool       true, false (any letter case), 1, 0
+//	date       YYYY-MM-DD, years 0001 to 9999
+//	timestamp  YYYY-MM-DD HH:MM:SS in the account's zone, the form of the
+//	           service (extract.WireTime); also with "T" for the blank, with up
+//	           to six digits of a fraction, and with Z or ±HH:MM, which then
+//	           replaces the account's zone
+//	decimal    digits with an optional sign and point, exactly: more fraction
+//	           digits than the scale fit only if they are zeros
+//
+// Wall-clock times follow RFC 5545: one that a zone shows twice (the end of
+// DST) is its first pass; one that it skips (the start of DST) is read with
+// the offset before the change, which moves it forward by the length of the
+// gap, and is counted in Stats.Shifted.
+//
+// The package writes no files and knows no formats; it reads nothing but
+// pages.
+package transform

@@ -1,0 +1,44 @@
+package transform
+
+import (
+	"fmt"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// ValueError is a value that does not fit a column whose rule is on_error:
+// fail. It is a data error (exit code 65).
+type ValueError struct {
+	ResultID int64
+	Column   string
+	From     schemas.Source
+	Type     schemas.Type
+	Raw      string // the value as the service gave it; several joined by "|" as in CSV
+	Reason   string
+}
+
+// Error names the result, the column and the reason. It leaves out the value,
+// which may be personal data and would end in logs.
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("result %d: column %s (from %s): a value does not fit %s: %s; correct the result or the column's type, or set on_error to reject or set_null",
+		e.ResultID, e.Column, e.From, e.Type, e.Reason)
+}
+
+// UnknownFieldError is a field that the schema does not list, where the
+// schema says unknown: fail. It is a data error (exit code 65).
+type UnknownFieldError struct {
+	From     schemas.Source
+	Label    string // its heading, "" where none is known
+	ResultID int64  // a result that has it
+}
+
+// Error names the field and what to write into the schema.
+func (e *UnknownFieldError) Error() string {
+	label := ""
+	if e.Label != "" {
+		label = fmt.Sprintf(" (%q)", e.Label)
+	}
+	c := schemas.Late(e.From, "", false)
+	return fmt.Sprintf("result %d has the field %s%s that the schema does not list, and its rule is unknown: fail; add the column {name: %q, from: %q, type: %s} or set unknown to add or ignore",
+		e.ResultID, e.From, label, c.Name, e.From, c.Type)
+}

@@ -1,0 +1,362 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/schemas"
+)
+
+func TestFlattenTypes(t *testing.T) {
+	s := schema(t, "id result_id int64", "status meta:result_status string", "finished meta:date_finish timestamp",
+		"price item:4 decimal(12,2)", "born item:105 date", "colours item:206 list<string>", "n item:7 int64", "x item:8 float64", "ok item:9 bool", "days item:10 list<date>")
+	p := new(answer).
+		result(5, "meta:result_status=Complete", "meta:date_finish=2026-02-01 10:00:00", "item:4=-12.50", "item:105=1999-12-31",
+			"item:206=red|green", "item:7= +042 ", "item:8=1.5e3", "item:9=TRUE", "item:10=2026-01-01|2026-01-02").
+		result(9, "item:8=-0", "item:9=0").page(t)
+	r := start(t, s, func(o *Options) { o.Zone = zone(t, "America/Chicago") }).feed(t, p)
+	r.wantRows(t,
+		`5 · "Complete" · 2026-02-01T16:00:00Z · -12.5 · 1999-12-31 · ["red" "green"] · 42 · 1500 · true · [2026-01-01 2026-01-02]`,
+		`9 · ∅ · ∅ · ∅ · ∅ · ∅ · ∅ · -0 · false · ∅`)
+}
+
+// TestEmptyRules is the row "Empty" of contract.md, for both rules.
+func TestEmptyRules(t *testing.T) {
+	lines := []string{"s item:1 string", "n item:2 int64", "l item:3 list<string>", "d item:4 list<int64>", "m meta:m string", "t meta:t timestamp"}
+	all := func(suffix string) (out []string) {
+		for _, id := range []string{"1", "2", "3", "4"} {
+			out = append(out, "item:"+id+suffix)
+		}
+		return out
+	}
+	p := new(answer).
+		result(1).                                                     // missing
+		result(2, all("")...).                                         // no value
+		result(3, append(all("="), "meta:m", "meta:t")...).            // <value/>
+		result(4, "item:3=|", "item:4=|").                             // two empty values
+		result(5, "item:3=a||b", "item:4=1||2").                       // an empty one among others
+		result(6, "item:3=", "item:3=", "item:4=7", "item:4").         // in two elements
+		result(7, "item:1", "item:1=", "item:2", "item:2=", "item:3"). // one value in two elements
+		page(t)
+	t.Run("keep", func(t *testing.T) {
+		start(t, schema(t, lines...)).feed(t, p).wantRows(t,
+			`∅ · ∅ · ∅ · ∅ · ∅ · ∅`,
+			`∅ · ∅ · [] · [] · ∅ · ∅`,
+			`"" · ∅ · [] · [] · "" · ∅`,
+			`∅ · ∅ · ["" ""] · [∅ ∅] · ∅ · ∅`,
+			`∅ · ∅ · ["a" "" "b"] · [1 ∅ 2] · ∅ · ∅`,
+			`∅ · ∅ · ["" ""] · [7] · ∅ · ∅`,
+			`"" · ∅ · [] · ∅ · ∅ · ∅`)
+	})
+	t.Run("as_null", func(t *testing.T) {
+		s := schema(t, lines...)
+		s.Empty = schemas.EmptyAsNull
+		start(t, s).feed(t, p).wantRows(t,
+			`∅ · ∅ · ∅ · ∅ · ∅ · ∅`,
+			`∅ · ∅ · ∅ · ∅ · ∅ · ∅`,
+			`∅ · ∅ · ∅ · ∅ · ∅ · ∅`,
+			`∅ · ∅ · [∅ ∅] · [∅ ∅] · ∅ · ∅`,
+			`∅ · ∅ · ["a" ∅ "b"] · [1 ∅ 2] · ∅ · ∅`,
+			`∅ · ∅ · [∅ ∅] · [7] · ∅ · ∅`,
+			`∅ · ∅ · ∅ · ∅ · ∅ · ∅`)
+	})
+}
+
+// TestHostileValues: strings pass through unchanged.
+func TestHostileValues(t *testing.T) {
+	values := []string{
+		`"`, "a\nb", "]]>", "&amp;amp;", "=1+1", "+1", "-1", "@x", "😀", "שלום", "a\u2028b", "\ufeffx", `\`, `a\|b`,
+		"007", "NULL", "null", " padded ", "\t", "12/31/2025", strings.Repeat("long ", 5000),
+	}
+	a := new(answer)
+	var want []string
+	for i, v := range values {
+		v = strings.ReplaceAll(v, "|", "¦") // the helper's separator
+		a.result(int64(i+1), "item:1="+v)
+		want = append(want, fmt.Sprintf("%d · %q", i+1, v))
+	}
+	start(t, schema(t, "id result_id int64", "v item:1 string")).feed(t, a.page(t)).wantRows(t, want...)
+}
+
+func TestSeveralElementsAreOneList(t *testing.T) {
+	p := new(answer).
+		result(1, "item:1=a|b", "item:2=x", "item:1=c").
+		result(2, "item:1=a", "item:1", "item:1=b|c").
+		result(3, "item:1", "item:1").page(t)
+	start(t, schema(t, "id result_id string", "l item:1 list<string>", "s item:2 string")).feed(t, p).wantRows(t,
+		`"1" · ["a" "b" "c"] · "x"`, `"2" · ["a" "b" "c"] · ∅`, `"3" · [] · ∅`)
+}
+
+// TestInferredSeveralValues: drift is joined as in CSV and counted, by column.
+func TestInferredSeveralValues(t *testing.T) {
+	s := schema(t, "id result_id int64", "a item:1 string", "when meta:date_x timestamp")
+	for i := range s.Columns {
+		s.Columns[i].Inferred = true
+	}
+	p := new(answer).
+		result(1, `item:1=a\b|c`).
+		result(2, "item:1=x", "item:1=y|", "meta:date_x=never").
+		result(3, "item:1=one", "meta:date_x=2026-01-01 00:00:00", "meta:date_x=2026-01-02 00:00:00").page(t)
+	r := start(t, s).feed(t, p)
+	r.wantRows(t, `1 · "a\\\\b|c" · ∅`, `2 · "x|y|" · ∅`, `3 · "one" · ∅`)
+	got := r.Stats()
+	if !reflect.DeepEqual(got.Joined, map[string]int64{"a": 2}) || got.Rejected != 0 ||
+		!reflect.DeepEqual(got.Nulled, map[Fault]int64{{"when", reasonTimestamp}: 1, {"when", reasonSeveral}: 1}) {
+		t.Errorf("stats %+v", got)
+	}
+}
+
+func TestJoinEscapesBars(t *testing.T) {
+	s := schema(t, "a item:1 string")
+	s.Columns[0].Inferred = true
+	p, err := extract.DecodePage([]byte(`<fs_response status="success"><results><result id="1"><items>`+
+		`<item id="1"><value>a|b</value><value>c\</value></item></items></result></results></fs_response>`), "text/xml", extract.Bounds{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release()
+	start(t, s).feed(t, p).wantRows(t, `"a\\|b|c\\\\"`)
+}
+
+func TestOnErrorRejectIsWhole(t *testing.T) {
+	s := schema(t, "id result_id int64", "name item:1 string", "n item:2 int64", "days item:3 list<date>", "tail item:4 string")
+	p := new(answer).
+		result(1, "item:1=a", "item:2=1", "item:3=2026-01-01", "item:4=z").
+		result(2, "item:1=b", "item:2=two", "item:3=2026-13-01", "item:4=z").
+		result(3, "item:1=c|d", "item:2=3", "item:4=z").
+		result(4, "item:1=e", "item:2=4", "item:3=2026-01-01|soon", "item:4=z").
+		result(5, "item:1=f", "item:2=5|6", "item:4=z").
+		result(6, "item:1=g", "item:2=6").page(t)
+	r := start(t, s).feed(t, p)
+	r.wantRows(t, `1 · "a" · 1 · [2026-01-01] · "z"`, `6 · "g" · 6 · ∅ · ∅`)
+	want := []Reject{
+		{2, "n", "two", reasonInt},
+		{3, "name", "c|d", reasonSeveral},
+		{4, "days", "soon", reasonDate},
+		{5, "n", "5|6", reasonSeveral},
+	}
+	if !slices.Equal(r.rejects, want) {
+		t.Errorf("rejects %+v", r.rejects)
+	}
+	got := r.Stats()
+	if got.Rows != 2 || got.Rejected != 4 || !reflect.DeepEqual(got.Rejects, map[Fault]int64{
+		{"n", reasonInt}: 1, {"name", reasonSeveral}: 1, {"days", reasonDate}: 1, {"n", reasonSeveral}: 1,
+	}) {
+		t.Errorf("stats %+v", got)
+	}
+}
+
+func TestOnErrorSetNull(t *testing.T) {
+	s := schema(t, "id result_id int64", "n item:1 int64 set_null", "days item:2 list<date> set_null", "name item:3 string set_null", "must item:4 bool")
+	p := new(answer).
+		result(1, "item:1=1.5", "item:2=2026-01-01|x|2026-01-03", "item:3=a|b", "item:4=1").
+		result(2, "item:1=1|2", "item:4=false").
+		result(3, "item:1=x", "item:4=maybe").page(t) // rejected: its other faults do not count
+	r := start(t, s).feed(t, p)
+	r.wantRows(t, `1 · ∅ · [2026-01-01 ∅ 2026-01-03] · ∅ · true`, `2 · ∅ · ∅ · ∅ · false`)
+	want := map[Fault]int64{{"n", reasonInt}: 1, {"n", reasonSeveral}: 1, {"days", reasonDate}: 1, {"name", reasonSeveral}: 1}
+	if got := r.Stats(); !reflect.DeepEqual(got.Nulled, want) || got.Rejected != 1 {
+		t.Errorf("stats %+v", got)
+	}
+}
+
+func TestOnErrorFail(t *testing.T) {
+	s := schema(t, "id result_id int64", "n item:1 int64", "price item:2 decimal(5,2) fail")
+	p := new(answer).result(1, "item:1=1").result(8, "item:1=x", "item:2=secret").result(9, "item:1=2").page(t)
+	r := start(t, s)
+	err := r.Append(p)
+	var fault *ValueError
+	if !errors.As(err, &fault) || fault.ResultID != 8 || fault.Column != "price" || fault.Raw != "secret" || fault.Reason != reasonDecimal {
+		t.Fatalf("%#v", err)
+	}
+	want := "result 8: column price (from item:2): a value does not fit decimal(5,2): not a decimal number; correct the result or the column's type, or set on_error to reject or set_null"
+	if err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	if again, flush := r.Append(p), r.Flush(); !errors.Is(again, err) || !errors.Is(flush, err) {
+		t.Errorf("after an error: %v, %v", again, flush)
+	}
+	if len(r.rejects) != 0 || len(r.rows) != 0 {
+		t.Errorf("a failed run gave %v and %v", r.rejects, r.rows)
+	}
+}
+
+func TestUnknownAdd(t *testing.T) {
+	s := schema(t, "id result_id int64", "name item:1 string")
+	first := new(answer).result(1, "item:1@1=a").page(t)
+	second := new(answer).
+		result(2, "item:1@1=b", "item:30@9=late", "item:20@4=x|y", "meta:score=7", "meta:date_update=2026-01-01 00:00:00").
+		result(3, "item:5-0@2=m").page(t)
+	r := start(t, s).feed(t, first, second, first)
+	base := []string{"id", "name"}
+	wide := append(base, "score", "date_update", "item_5_0", "item_20", "item_30")
+	if !reflect.DeepEqual(r.batches, [][]string{base, wide}) || !slices.Equal(r.sizes, []int64{1, 3}) {
+		t.Errorf("batches %v of %v rows", r.batches, r.sizes)
+	}
+	r.wantRows(t, `1 · "a"`,
+		`2 · "b" · "7" · 2026-01-01T00:00:00Z · ∅ · "x|y" · "late"`,
+		`3 · ∅ · ∅ · ∅ · "m" · ∅ · ∅`,
+		`1 · "a" · ∅ · ∅ · ∅ · ∅ · ∅`)
+	got := r.Stats()
+	if !reflect.DeepEqual(got.Joined, map[string]int64{"item_20": 1}) || len(got.Added) != 5 || got.Added[0].Name != "score" {
+		t.Errorf("stats %+v", got)
+	}
+	if !reflect.DeepEqual(got.Added, r.Columns()[2:]) || len(s.Columns) != 2 {
+		t.Errorf("columns %v, schema %v", r.Columns(), s.Columns)
+	}
+	if f := r.Schema().Field(6); f.Name != "item_30" {
+		t.Errorf("schema %v", r.Schema())
+	}
+}
+
+func TestUnknownAddNames(t *testing.T) {
+	s := schema(t, "id result_id int64", "item_7 item:1 string")
+	headings := []extract.Heading{{ID: "7", Label: "Known before"}}
+	p := new(answer).result(1, "item:7@1=a", "item:8@2=b", "item:9@3=c", "meta:x=1").
+		page(t, "7=Seven", "8=Eight, or so\n", "meta:x=Ex")
+	r := start(t, s, func(o *Options) { o.Labels = true; o.Headings = headings }).feed(t, p)
+	if got := r.batches[0]; !slices.Equal(got, []string{"id", "item_7", "x", "known_before_7", "eight_or_so_8", "item_9"}) {
+		t.Errorf("columns %q", got)
+	}
+	if c := r.Columns()[4]; c.Label != "Eight, or so\n" || !c.Inferred {
+		t.Errorf("column %+v", c)
+	}
+	r = start(t, s).feed(t, p)
+	if got := r.batches[0]; got[3] == "item_7" || !strings.HasPrefix(got[3], "item_7_h") || got[4] != "item_8" {
+		t.Errorf("columns %q", got)
+	}
+}
+
+func TestUnknownIgnore(t *testing.T) {
+	s := schema(t, "id result_id int64", "name item:1 string")
+	s.Unknown = schemas.UnknownIgnore
+	p := new(answer).result(1, "item:1=a", "item:2=x", "meta:m=1").result(2, "item:2=y", "item:2=z").page(t)
+	r := start(t, s).feed(t, p, p)
+	r.wantRows(t, `1 · "a"`, `2 · ∅`, `1 · "a"`, `2 · ∅`)
+	want := map[schemas.Source]int64{{Kind: schemas.FromItem, ID: "2"}: 6, {Kind: schemas.FromMeta, ID: "m"}: 2}
+	if got := r.Stats(); !reflect.DeepEqual(got.Ignored, want) || got.Added != nil {
+		t.Errorf("stats %+v", got)
+	}
+}
+
+func TestUnknownFail(t *testing.T) {
+	s := schema(t, "id result_id int64", "name item:1 string")
+	s.Unknown = schemas.UnknownFail
+	p := new(answer).result(1, "item:1=a").result(4, "item:9@2=x", "item:8@1=y").page(t, "8=Eight")
+	err := start(t, s).Append(p)
+	var unknown *UnknownFieldError
+	if !errors.As(err, &unknown) || unknown.ResultID != 4 {
+		t.Fatalf("%#v", err)
+	}
+	want := `result 4 has the field item:8 ("Eight") that the schema does not list, and its rule is unknown: fail; add the column {name: "item_8", from: "item:8", type: string} or set unknown to add or ignore`
+	if err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
+// TestFilteredFieldsAreNotUnknown: a field of results that were filtered out
+// neither adds a column nor fails.
+func TestFilteredFieldsAreNotUnknown(t *testing.T) {
+	for _, rule := range []schemas.Unknown{schemas.UnknownAdd, schemas.UnknownFail} {
+		s := schema(t, "id result_id int64", "name item:1 string")
+		s.Unknown = rule
+		p := new(answer).result(1, "item:1=a").result(2, "item:9=x").page(t)
+		p.Filter(func(id int64) bool { return id == 1 })
+		r := start(t, s).feed(t, p)
+		r.wantRows(t, `1 · "a"`)
+	}
+}
+
+func TestBatchBounds(t *testing.T) {
+	a := new(answer)
+	for i := range 10 {
+		a.result(int64(i+1), "item:1="+strings.Repeat("x", 100))
+	}
+	p, s := a.page(t), schema(t, "id result_id int64", "name item:1 string")
+	for name, tt := range map[string]struct {
+		rows, bytes int
+		want        []int64
+	}{
+		"rows":     {4, 0, []int64{4, 4, 4, 4, 4}},
+		"one":      {1, 0, slices.Repeat([]int64{1}, 20)},
+		"bytes":    {0, 1000, []int64{9, 9, 2}},
+		"defaults": {0, 0, []int64{20}},
+	} {
+		r := start(t, s, func(o *Options) { o.BatchRows, o.BatchBytes = tt.rows, tt.bytes }).feed(t, p, p)
+		if !slices.Equal(r.sizes, tt.want) {
+			t.Errorf("%s: batches of %v rows, want %v", name, r.sizes, tt.want)
+		}
+	}
+}
+
+func TestErrorsOfCallbacks(t *testing.T) {
+	full, dead := errors.New("disk full"), errors.New("dead letters full")
+	p := new(answer).result(1, "item:1=x").page(t)
+	r := start(t, schema(t, "n item:1 string"), func(o *Options) { o.Emit = func(arrow.RecordBatch) error { return full } })
+	if err := r.Append(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Flush(); !errors.Is(err, full) {
+		t.Errorf("Emit's error: %v", err)
+	}
+	r = start(t, schema(t, "n item:1 int64"), func(o *Options) { o.Reject = func(Reject) error { return dead } })
+	if err := r.Append(p); !errors.Is(err, dead) || !strings.Contains(err.Error(), "result 1") {
+		t.Errorf("Reject's error: %v", err)
+	}
+	r = start(t, schema(t, "n item:1 int64"), func(o *Options) { o.Reject = nil }).feed(t, p)
+	if r.Stats().Rejected != 1 {
+		t.Error("a reject without a callback was not counted")
+	}
+}
+
+func TestNewFlattenerRefuses(t *testing.T) {
+	good := schema(t, "id result_id int64")
+	bad := schema(t, "a item:1 string", "a item:2 string")
+	emit := func(arrow.RecordBatch) error { return nil }
+	for name, make := range map[string]func() (*Flattener, error){
+		"schema": func() (*Flattener, error) { return NewFlattener(bad, Options{Zone: zone(t, "UTC"), Emit: emit}) },
+		"zone":   func() (*Flattener, error) { return NewFlattener(good, Options{Emit: emit}) },
+		"emit":   func() (*Flattener, error) { return NewFlattener(good, Options{Zone: zone(t, "UTC")}) },
+	} {
+		if f, err := make(); err == nil || f != nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestReleaseTwice(t *testing.T) {
+	r := start(t, schema(t, "n item:1 string"))
+	if err := r.Append(new(answer).result(1, "item:1=x").page(t)); err != nil {
+		t.Fatal(err)
+	}
+	r.Release()
+	r.Release()
+	if err := r.Flush(); err == nil {
+		t.Error("a released Flattener flushes")
+	}
+}
+
+func TestStatsAdd(t *testing.T) {
+	a := Stats{Rows: 1, Rejected: 2, Joined: map[string]int64{"x": 1}, Added: []schemas.Column{col(t, "a item:1 string")}}
+	b := Stats{
+		Rows: 10, Joined: map[string]int64{"x": 2, "y": 3}, Nulled: map[Fault]int64{{"z", "r"}: 4},
+		Added: []schemas.Column{col(t, "b item:2 string"), col(t, "a item:1 string")},
+	}
+	var sum Stats
+	sum.Add(a)
+	sum.Add(b)
+	want := Stats{
+		Rows: 11, Rejected: 2, Joined: map[string]int64{"x": 3, "y": 3}, Nulled: map[Fault]int64{{"z", "r"}: 4},
+		Added: []schemas.Column{col(t, "a item:1 string"), col(t, "b item:2 string")},
+	}
+	if !reflect.DeepEqual(sum, want) || a.Joined["x"] != 1 {
+		t.Errorf("%+v, and a %+v", sum, a)
+	}
+}

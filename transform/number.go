@@ -1,0 +1,189 @@
+package transform
+
+import (
+	"math"
+	"math/bits"
+	"strconv"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+)
+
+// Reasons why a value does not fit. They are counted by, so that the set is
+// closed and no reason holds a value.
+const (
+	reasonInt       = "not an integer"
+	reasonIntRange  = "outside the range of int64"
+	reasonFloat     = "not a number"
+	reasonFloatBig  = "outside the range of float64"
+	reasonBool      = "not true, false, 1 or 0"
+	reasonDecimal   = "not a decimal number"
+	reasonScale     = "more fraction digits than the decimal's scale"
+	reasonPrecision = "more integer digits than the decimal's precision"
+	reasonDate      = "not a date YYYY-MM-DD"
+	reasonTimestamp = "not a time YYYY-MM-DD HH:MM:SS"
+	reasonSeveral   = "several values"
+)
+
+// trim drops ASCII blanks on both ends.
+func trim(v []byte) []byte {
+	for len(v) > 0 && blank(v[0]) {
+		v = v[1:]
+	}
+	for len(v) > 0 && blank(v[len(v)-1]) {
+		v = v[:len(v)-1]
+	}
+	return v
+}
+
+func blank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// sign cuts an optional sign off.
+func sign(v []byte) (rest []byte, negative bool) {
+	if len(v) > 0 && (v[0] == '-' || v[0] == '+') {
+		return v[1:], v[0] == '-'
+	}
+	return v, false
+}
+
+// parseInt reads a decimal integer. The reason is "" where the value fits.
+func parseInt(v []byte) (n int64, reason string) {
+	v, negative := sign(v)
+	if len(v) == 0 {
+		return 0, reasonInt
+	}
+	limit := uint64(math.MaxInt64)
+	if negative {
+		limit++
+	}
+	var u uint64
+	over := false
+	for _, c := range v {
+		if !digit(c) {
+			return 0, reasonInt
+		}
+		if d := uint64(c - '0'); over || u > (limit-d)/10 {
+			over = true // and go on: a letter further on makes it no integer at all
+		} else {
+			u = u*10 + d
+		}
+	}
+	if over {
+		return 0, reasonIntRange
+	}
+	if negative {
+		return -int64(u), "" // u = 1<<63 wraps onto itself, the least int64
+	}
+	return int64(u), ""
+}
+
+// parseFloat reads a decimal floating-point number.
+func parseFloat(v []byte) (f float64, reason string) {
+	for _, c := range v {
+		if !digit(c) && c != '+' && c != '-' && c != '.' && c != 'e' && c != 'E' {
+			return 0, reasonFloat
+		}
+	}
+	if len(v) == 0 {
+		return 0, reasonFloat
+	}
+	// The string is a view for the call: ParseFloat keeps nothing of it (its
+	// errors hold a copy).
+	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(v), len(v)), 64)
+	switch {
+	case math.IsInf(f, 0):
+		return 0, reasonFloatBig
+	case err != nil:
+		return 0, reasonFloat
+	}
+	return f, ""
+}
+
+// parseBool reads true, false (any letter case), 1 or 0.
+func parseBool(v []byte) (b bool, reason string) {
+	switch {
+	case len(v) == 1 && v[0] == '1', fold(v, "true"):
+		return true, ""
+	case len(v) == 1 && v[0] == '0', fold(v, "false"):
+		return false, ""
+	}
+	return false, reasonBool
+}
+
+// fold compares v to a lower-case ASCII word without regard to case.
+func fold(v []byte, word string) bool {
+	if len(v) != len(word) {
+		return false
+	}
+	for i, c := range v {
+		if c|0x20 != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// parseDecimal reads a number as the integer number × 10^scale, exactly.
+func parseDecimal(v []byte, precision, scale int32) (n decimal128.Num, reason string) {
+	v, negative := sign(v)
+	whole, fraction, ok := cutPoint(v)
+	if !ok {
+		return n, reasonDecimal
+	}
+	for len(whole) > 0 && whole[0] == '0' {
+		whole = whole[1:]
+	}
+	for len(fraction) > int(scale) && fraction[len(fraction)-1] == '0' {
+		fraction = fraction[:len(fraction)-1]
+	}
+	if len(fraction) > int(scale) {
+		return n, reasonScale
+	}
+	if len(whole) > int(precision-scale) {
+		return n, reasonPrecision
+	}
+	var hi, lo uint64
+	push := func(d byte) {
+		high, low := bits.Mul64(lo, 10)
+		low, carry := bits.Add64(low, uint64(d), 0)
+		hi, lo = hi*10+high+carry, low
+	}
+	for _, c := range whole {
+		push(c - '0')
+	}
+	for i := range int(scale) {
+		if i < len(fraction) {
+			push(fraction[i] - '0')
+		} else {
+			push(0)
+		}
+	}
+	// At most 38 digits: below 2^127.
+	n = decimal128.New(int64(hi), lo)
+	if negative {
+		n = n.Negate()
+	}
+	return n, ""
+}
+
+// cutPoint divides digits at an optional point. At least one digit must be
+// there, on either side.
+func cutPoint(v []byte) (whole, fraction []byte, ok bool) {
+	point := len(v)
+	for i, c := range v {
+		switch {
+		case digit(c):
+		case c == '.' && point == len(v):
+			point = i
+		default:
+			return nil, nil, false
+		}
+	}
+	whole = v[:point]
+	if point < len(v) {
+		fraction = v[point+1:]
+	}
+	return whole, fraction, len(whole)+len(fraction) > 0
+}

@@ -1,0 +1,168 @@
+package transform
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/schemas"
+)
+
+// gathered is where the row's cells of one column are: a chain through
+// Flattener.next.
+type gathered struct {
+	row        int64 // the row that the rest is about; another row's is stale
+	head, tail int32 // first and last cell
+	values     int32 // in all cells
+}
+
+// outcome is what is counted of a row once the row is written.
+type outcome struct {
+	column *column
+	kind   outcomeKind
+	reason string
+}
+
+type outcomeKind uint8
+
+const (
+	nulled outcomeKind = iota
+	joined
+	shifted
+)
+
+// settle gives column c its values of the row: it reads, parses and, where a
+// value does not fit, applies the column's rule. It returns the first fault
+// that the rule does not heal (on_error fail and reject), with the raw value.
+func (f *Flattener) settle(c *column, g *gathered, cells []extract.Cell) (raw, reason string) {
+	c.vals, c.null = c.vals[:0], false
+	if g.row != f.row {
+		c.null = true
+		return "", ""
+	}
+	if g.values > 1 && !c.list {
+		return f.settleSeveral(c, g, cells)
+	}
+	seen := 0
+	for k := g.head; k >= 0; k = f.next[k] {
+		for i := range int(cells[k].Values) {
+			v := f.page.Value(cells[k], i)
+			if len(v) > 0 || c.list && g.values > 1 {
+				if raw, reason = f.take(c, v); reason != "" {
+					return raw, reason
+				}
+				seen++
+			}
+		}
+	}
+	if seen == 0 {
+		c.null = !c.list || f.emptyAsNull
+	} else if !c.list {
+		c.null = c.vals[0].null
+	}
+	return "", ""
+}
+
+// take parses a value and adds it to the row's.
+func (f *Flattener) take(c *column, v []byte) (raw, reason string) {
+	if len(v) == 0 { // among several values of a list
+		c.vals = append(c.vals, value{null: !c.isString() || f.emptyAsNull})
+		return "", ""
+	}
+	parsed, moved, reason := f.parse(&c.elem, v)
+	if reason != "" {
+		if !f.heals(c) {
+			return string(v), reason
+		}
+		parsed = value{null: true}
+		f.pending = append(f.pending, outcome{c, nulled, reason})
+	}
+	if moved {
+		f.pending = append(f.pending, outcome{column: c, kind: shifted})
+	}
+	c.vals = append(c.vals, parsed)
+	return "", ""
+}
+
+// settleSeveral handles several values in a column that is no list: an
+// inferred string takes them joined, for any other column they do not fit.
+func (f *Flattener) settleSeveral(c *column, g *gathered, cells []extract.Cell) (raw, reason string) {
+	switch {
+	case c.isString() && c.Inferred:
+		c.text = f.join(c.text[:0], g, cells)
+		c.set(value{text: c.text})
+		f.pending = append(f.pending, outcome{column: c, kind: joined})
+	case f.heals(c):
+		c.null = true
+		f.pending = append(f.pending, outcome{c, nulled, reasonSeveral})
+	default:
+		return string(f.join(nil, g, cells)), reasonSeveral
+	}
+	return "", ""
+}
+
+// heals tells whether a value that does not fit the column becomes null.
+func (f *Flattener) heals(c *column) bool { return c.Inferred || c.OnError == schemas.OnErrorSetNull }
+
+// join appends the column's values to out as CSV shows a list: "|" between
+// them, "\" before a "|" or "\" of a value.
+func (f *Flattener) join(out []byte, g *gathered, cells []extract.Cell) []byte {
+	first := true
+	for k := g.head; k >= 0; k = f.next[k] {
+		for i := range int(cells[k].Values) {
+			if !first {
+				out = append(out, '|')
+			}
+			first = false
+			for _, b := range f.page.Value(cells[k], i) {
+				if b == '|' || b == '\\' {
+					out = append(out, '\\')
+				}
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// parse reads a value that is not empty as the scalar type t. The reason is ""
+// where it fits; moved marks a wall-clock time that the zone skips.
+func (f *Flattener) parse(t *schemas.Type, v []byte) (out value, moved bool, reason string) {
+	if t.Kind == schemas.String {
+		return value{text: v}, false, ""
+	}
+	v = trim(v)
+	switch t.Kind {
+	case schemas.Int64:
+		out.num, reason = parseInt(v)
+	case schemas.Float64:
+		var x float64
+		x, reason = parseFloat(v)
+		out.num = int64(math.Float64bits(x))
+	case schemas.Bool:
+		var b bool
+		if b, reason = parseBool(v); b {
+			out.num = 1
+		}
+	case schemas.Date:
+		var days int32
+		days, reason = parseDate(v)
+		out.num = int64(days)
+	case schemas.Timestamp:
+		out.num, moved, reason = f.clock.parseTimestamp(v)
+	case schemas.Decimal:
+		n, why := parseDecimal(v, t.Precision, t.Scale)
+		out.num, out.low, reason = n.HighBits(), n.LowBits(), why
+	}
+	return out, moved, reason
+}
+
+// settleID gives the result id to its column: an int64 or a string.
+func settleID(c *column, id int64) {
+	if c.isString() {
+		c.text = strconv.AppendInt(c.text[:0], id, 10)
+		c.set(value{text: c.text})
+		return
+	}
+	c.set(value{num: id})
+}

@@ -1,0 +1,70 @@
+package transform
+
+import (
+	"maps"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// Fault is what was wrong with a value, by column. Reasons are a small closed
+// set that never holds a value.
+type Fault struct{ Column, Reason string }
+
+// Stats counts what a Flattener did. Counts of values leave out those of
+// rejected results.
+type Stats struct {
+	Rows     int64 // results written
+	Rejected int64 // results that went to the dead letters
+	// Rejects counts rejected results by their first fault.
+	Rejects map[Fault]int64
+	// Nulled counts values that did not fit and became null.
+	Nulled map[Fault]int64
+	// Joined counts, by column, several values that a string column took
+	// joined: drift of the form.
+	Joined map[string]int64
+	// Shifted counts, by column, wall-clock times that the account's zone
+	// skips and that moved forward by the gap.
+	Shifted map[string]int64
+	// Ignored counts the occurrences of fields that the schema leaves out.
+	Ignored map[schemas.Source]int64
+	// Added lists the columns that "unknown: add" appended, in order.
+	Added []schemas.Column
+}
+
+// Add counts o into s: the sums, and the union of the added columns by source.
+func (s *Stats) Add(o Stats) {
+	s.Rows += o.Rows
+	s.Rejected += o.Rejected
+	s.Rejects = sum(s.Rejects, o.Rejects)
+	s.Nulled = sum(s.Nulled, o.Nulled)
+	s.Joined = sum(s.Joined, o.Joined)
+	s.Shifted = sum(s.Shifted, o.Shifted)
+	s.Ignored = sum(s.Ignored, o.Ignored)
+	s.Added = schemas.Merge(s.Added, o.Added)
+}
+
+func (s Stats) clone() Stats {
+	var out Stats
+	out.Add(s)
+	return out
+}
+
+// sum adds the counts of b to a, which it makes if need be.
+func sum[K comparable](a, b map[K]int64) map[K]int64 {
+	if a == nil {
+		return maps.Clone(b)
+	}
+	for k, n := range b {
+		a[k] += n
+	}
+	return a
+}
+
+// count adds one to m[k] and returns m, made if need be.
+func count[K comparable](m map[K]int64, k K) map[K]int64 {
+	if m == nil {
+		m = map[K]int64{}
+	}
+	m[k]++
+	return m
+}
