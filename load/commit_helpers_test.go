@@ -87,12 +87,6 @@ func (s shop) must(err error) {
 	}
 }
 
-// at gives the same place through another destination.
-func (s shop) at(d load.Destination) shop {
-	s.d = d
-	return s
-}
-
 func dayWindow(day int) (from, to time.Time) {
 	from = time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
 	return from, from.AddDate(0, 0, 1)

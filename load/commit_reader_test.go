@@ -113,7 +113,7 @@ func TestManifestReaderSeesOneRun(t *testing.T) {
 		}
 		return true, oneRun(texts)
 	}
-	if whole := readers(t, root, commitRuns(s, 40), read); whole == 0 {
+	if whole := readers(t, root, commitRuns(s, 15), read); whole == 0 {
 		t.Error("no reading was whole")
 	}
 }
@@ -153,13 +153,13 @@ func TestGlobReaderSeesOneRun(t *testing.T) {
 		}
 		return true, oneRun(texts)
 	}
-	readers(t, root, commitRuns(s, 40), read)
+	readers(t, root, commitRuns(s, 15), read)
 }
 
 func TestFileReaderSeesOneRun(t *testing.T) {
 	s, root := localShop(t)
 	commits := func() error {
-		for i := range 40 {
+		for i := range 20 {
 			if err := s.runFile(fmt.Sprintf("run%d", i), strings.Repeat(fmt.Sprintf("run%d\n", i), 5000), nil); err != nil {
 				return err
 			}
@@ -189,7 +189,7 @@ func TestFileReaderSeesOneRun(t *testing.T) {
 func TestFileManifestReader(t *testing.T) {
 	s, root := localShop(t)
 	commits := func() error {
-		for i := range 40 {
+		for i := range 20 {
 			if err := s.runFile(fmt.Sprintf("run%d", i), fmt.Sprintf("run%d", i), nil); err != nil {
 				return err
 			}

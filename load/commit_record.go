@@ -60,7 +60,7 @@ type Recovery struct {
 // holds the lease and before it reads the manifest.
 func Recover(ctx context.Context, d Destination, scope string) (Recovery, error) {
 	name := intentPath(scope)
-	i, _, err := readIntent(ctx, d, name)
+	i, err := readIntent(ctx, d, name)
 	if errors.Is(err, ErrNotExist) {
 		return Recovery{}, nil
 	}
@@ -84,19 +84,19 @@ func Recover(ctx context.Context, d Destination, scope string) (Recovery, error)
 
 // readIntent reads a record. One that cannot be read is an error with a way
 // out, as nobody but a person can tell what it was.
-func readIntent(ctx context.Context, d Destination, name string) (intent, string, error) {
-	data, version, err := d.Get(ctx, name)
+func readIntent(ctx context.Context, d Destination, name string) (intent, error) {
+	data, _, err := d.Get(ctx, name)
 	if err != nil {
-		return intent{}, "", err
+		return intent{}, err
 	}
 	var i intent
 	if err := json.Unmarshal(data, &i); err != nil {
-		return intent{}, "", fmt.Errorf("the record of a commit, %s, cannot be read: %w; remove it and run with --full", name, err)
+		return intent{}, fmt.Errorf("the record of a commit, %s, cannot be read: %w; remove it and run with --full", name, err)
 	}
 	if i.run() == "" {
-		return intent{}, "", fmt.Errorf("the record of a commit, %s, names no run; remove it and run with --full", name)
+		return intent{}, fmt.Errorf("the record of a commit, %s, names no run; remove it and run with --full", name)
 	}
-	return i, version, nil
+	return i, nil
 }
 
 // committing is a commit under way.
@@ -157,7 +157,7 @@ func (r *committing) record(ctx context.Context, i intent, base string, data []b
 
 // resume tells whether this run's commit is recorded already.
 func (r *committing) resume(ctx context.Context) (bool, error) {
-	i, _, err := readIntent(ctx, r.d, r.intent)
+	i, err := readIntent(ctx, r.d, r.intent)
 	switch {
 	case errors.Is(err, ErrNotExist):
 		return false, nil
@@ -225,7 +225,7 @@ func (r *committing) writeObjects(ctx context.Context) error {
 
 // drop removes the staged objects.
 func (r *committing) drop(ctx context.Context) error {
-	var failures []error
+	failures := make([]error, 0, len(r.prepared))
 	for _, p := range r.prepared {
 		failures = append(failures, r.d.Abort(ctx, p))
 	}

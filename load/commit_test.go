@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
 )
 
 func TestDatasetCommit(t *testing.T) {
@@ -112,36 +113,81 @@ func (s shop) next(t *testing.T, killed load.Step, recorded bool) {
 	s.holds("run3", days{1: "a", 2: "x", 3: "z", 4: "last"})
 }
 
-// Each changing operation fails once, without its effect or in spite of it, and
-// so does each of the recovery; the run after that always gives the truth.
-func TestDatasetFaultsAndFaultyRecovery(t *testing.T) {
+// Each changing operation fails once, without its effect or in spite of it;
+// the run after that gives the truth.
+func TestDatasetFaults(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		for _, after := range []bool{false, true} {
-			for n, more := 0, true; more; n++ {
-				for m, again := 0, true; again; m++ {
-					s := open()
-					s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
-					c, _, err := s.change("run2", days{2: "x"})
-					s.must(err)
-					first := &faulty{Destination: s.d, n: n, after: after}
-					err = c.Do(t.Context(), first)
-					if !first.hit {
-						s.must(err)
-						more = false
-						break
-					}
-					second := &faulty{Destination: s.d, n: m, after: after}
-					_, _ = load.Recover(t.Context(), second, "") // it may fail: the third tries again
-					again = second.hit
-					if _, err := load.Recover(t.Context(), s.d, ""); err != nil {
-						t.Fatalf("operations %d and %d fail (after: %v): %v", n, m, after, err)
-					}
-					for _, p := range c.New {
-						s.must(s.d.Abort(t.Context(), p)) // what a run does that was not recorded
-					}
-					s.must(s.run("run3", days{2: "truth", 3: "y"}, nil))
-					s.holds("run3", days{1: "a", 2: "truth", 3: "y"})
+			for n := 0; ; n++ {
+				if hit, _ := open().faults(n, -1, after); !hit {
+					break
 				}
+			}
+		}
+	})
+}
+
+// So does each operation of the recovery after each such fault. In memory, as
+// it is many runs: a destination's own crashes are for its own tests.
+func TestDatasetFaultyRecovery(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for n, hit := 0, true; hit; n++ {
+			for m, again := 0, true; hit && again; m++ {
+				memory := loadtest.NewMemory()
+				hit, again = shop{t: t, d: memory, names: memory.Names}.faults(n, m, after)
+			}
+		}
+	}
+}
+
+// faults lets the n-th operation of a commit fail and the m-th of its
+// recovery, and checks what the next run leaves. It tells whether there were
+// so many operations.
+func (s shop) faults(n, m int, after bool) (first, second bool) {
+	s.t.Helper()
+	ctx := s.t.Context()
+	s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
+	c, _, err := s.change("run2", days{2: "x", 4: "w"})
+	s.must(err)
+	commit := &faulty{Destination: s.d, n: n, after: after}
+	err = c.Do(ctx, commit)
+	if !commit.hit {
+		s.must(err)
+		return false, false
+	}
+	recovery := &faulty{Destination: s.d, n: m, after: after}
+	_, _ = load.Recover(ctx, recovery, "") // it may fail: the next one tries again
+	if _, err := load.Recover(ctx, s.d, ""); err != nil {
+		s.t.Fatalf("operations %d and %d fail (after: %v): %v", n, m, after, err)
+	}
+	for _, p := range c.New {
+		s.must(s.d.Abort(ctx, p)) // what a run does that was not recorded
+	}
+	s.must(s.run("run3", days{2: "truth", 3: "y", 4: "z"}, nil))
+	s.holds("run3", days{1: "a", 2: "truth", 3: "y", 4: "z"})
+	return true, recovery.hit
+}
+
+// The rolling back of a commit is itself interrupted at every operation.
+func TestRollBackFaults(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		for _, after := range []bool{false, true} {
+			for n, hit := 0, true; hit; n++ {
+				s := open()
+				s.must(s.run("run1", days{1: "a"}, nil))
+				c, _, err := s.change("run2", days{1: "x", 2: "y", 3: "z"})
+				s.must(err)
+				c.Hook, _ = killAt(5) // two parts have their names
+				if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+					t.Fatal(err)
+				}
+				s.must(s.d.Abort(t.Context(), c.New[2]))
+				broken := &faulty{Destination: s.d, n: n, after: after}
+				_, _ = load.Recover(t.Context(), broken, "") // it may fail: the next one tries again
+				hit = broken.hit
+				_, err = load.Recover(t.Context(), s.d, "")
+				s.must(err)
+				s.holds("run1", days{1: "a"})
 			}
 		}
 	})

@@ -81,8 +81,9 @@ func hours(from, to int) load.Range {
 }
 
 func TestIntersecting(t *testing.T) {
-	var parts []load.Part
-	for i, r := range []load.Range{hours(-1, 2), hours(2, 4), hours(4, 8), hours(8, -1)} {
+	ranges := []load.Range{hours(-1, 2), hours(2, 4), hours(4, 8), hours(8, -1)}
+	parts := make([]load.Part, 0, len(ranges)+1)
+	for i, r := range ranges {
 		parts = append(parts, load.Part{Path: fmt.Sprint(i), From: r.From, To: r.To})
 	}
 	parts = append(parts, load.Part{Path: "undated", Undated: true})
@@ -152,7 +153,7 @@ func TestSortPartsOfOneWindow(t *testing.T) {
 		{Path: "first", To: hours(1, 2).To},
 	}
 	load.SortParts(parts)
-	var got []string
+	got := make([]string, 0, len(parts))
 	for _, p := range parts {
 		got = append(got, p.Path)
 	}

@@ -111,7 +111,7 @@ func (o *datasetOutput) divide(windows []*windowRun) {
 			continue
 		}
 		same := at != nil && (unit == extract.UnitNone || unit.Start(last(at.to)).Equal(unit.Start(last(p.Window.To))))
-		if !same || rows+max(0, p.Count) > partTarget && rows > 0 || p.Window.From.Equal(o.f.own.From) && !p.Window.From.IsZero() || p.Window.From.Equal(o.f.own.To) {
+		if !same || rows+max(0, p.Count) > partTarget && rows > 0 {
 			at, rows = &datasetPart{from: p.Window.From}, 0
 			o.list = append(o.list, at)
 		}
@@ -239,10 +239,25 @@ func (o *datasetOutput) commit(ctx context.Context) (OutputReport, error) {
 func (o *datasetOutput) wholeManifest(columns []schemas.Column, parts []load.Part) load.Manifest {
 	m := o.encoding.newManifest(columns)
 	m.Parts = parts
+	m.Watermark = o.watermark()
 	for _, p := range parts {
 		m.Rows += p.Rows
 	}
 	return m
+}
+
+// watermark is the time up to which the dataset holds results without a gap.
+// It never falls, and rises only if the run began at or before it.
+func (o *datasetOutput) watermark() load.WallTime {
+	to, from := load.Wall(o.f.rng.To), load.Wall(o.f.rng.From)
+	if o.manifest == nil || o.manifest.Watermark.IsZero() {
+		return to
+	}
+	before := o.manifest.Watermark
+	if !from.IsZero() && from.After(before.Time) || to.Before(before.Time) {
+		return before
+	}
+	return to
 }
 
 // replaced divides the old parts into those that this run's take the place of

@@ -16,7 +16,7 @@ func (r *definitionReader) readExtract(v value) {
 			if text, ok := v.text(); ok {
 				step, err := ParseWindow(text)
 				if err != nil {
-					v.failWith(err)
+					v.failWith(err, "")
 				}
 				x.Window = step
 			}
@@ -50,7 +50,7 @@ func readDate(v value) time.Time {
 	}
 	t, err := ParseWallTime(text)
 	if err != nil {
-		v.failWith(err)
+		v.failWith(err, "")
 		return time.Time{}
 	}
 	return t

@@ -20,18 +20,19 @@ func FuzzDefinition(f *testing.F) {
 	for _, c := range slices.Concat(badTop(), badSource(), badExtract(), badSchema(), badLoad()) {
 		f.Add([]byte(strings.Replace(minimal, c.old, c.new, 1)))
 	}
-	for _, pattern := range []string{"examples/*.yaml", "testdata/definition/*.yaml"} {
-		files, err := filepath.Glob(pattern)
+	for _, from := range []string{"item:", "''", "items:1", "id"} {
+		f.Add([]byte("version: 1\ncolumns: [{name: a, from: " + from + ", type: decimal}, {name: b, from: result_id, type: date}]\n"))
+	}
+	files, err := filepath.Glob("examples/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(filepath.Clean(file))
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, file := range files {
-			data, err := os.ReadFile(filepath.Clean(file))
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(data)
-		}
+		f.Add(data)
 	}
 	o := testOptions()
 	o.Key = extract.NewSecret(canary) // so that no file or variable that the input names is read for it

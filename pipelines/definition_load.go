@@ -196,6 +196,10 @@ func (r *definitionReader) readForms(v value) (places []value, forms []string) {
 				e.fail("close every [ with a ], or put a \\ before it", "%s is not a valid glob", show(form))
 				continue
 			}
+			if strings.Contains(form, "/") {
+				e.fail("write a glob for form directories, as `formetl forms` lists them", "%s matches no form: no form's name holds a slash", show(form))
+				continue
+			}
 		} else if err := checkPathName("form", form); err != nil {
 			e.fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", show(form), err.Reason)
 			continue
@@ -220,7 +224,7 @@ func (r *definitionReader) checkForms(exclude value) {
 
 // IsGlob tells whether an entry of forms or exclude is a glob (path.Match)
 // rather than a name.
-func IsGlob(form string) bool { return strings.ContainsAny(form, `*?[\`) }
+func IsGlob(form string) bool { return strings.ContainsAny(form, "*?[") }
 
 // ListsForms tells whether the definition has a glob, so that the account's
 // forms must be listed (Get Forms) to know which are meant.

@@ -1,6 +1,8 @@
 package pipelines
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -80,17 +82,25 @@ func (r *definitionReader) readZone(v value) {
 	}
 	zone, err := LoadZone(name)
 	if err != nil {
-		v.fail(zoneRemedy(name), "%s is not a time zone that this machine knows", show(name))
+		v.failWith(err, "")
 		return
 	}
 	r.def.Source.Zone = zone
 }
 
 // LoadZone returns the zone of an IANA name. "Local" is refused: it means
-// another zone on another machine.
+// another zone on another machine. The error names the nearest zone.
 func LoadZone(name string) (*time.Location, error) {
+	zone, err := zoneOf(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a time zone that this machine knows; %s", show(name), zoneRemedy(name))
+	}
+	return zone, nil
+}
+
+func zoneOf(name string) (*time.Location, error) {
 	if name == "" || strings.EqualFold(name, "local") {
-		return nil, &time.ParseError{Value: name, Message: ": no IANA name"}
+		return nil, errors.New("no IANA name")
 	}
 	return time.LoadLocation(name)
 }
@@ -106,7 +116,7 @@ func zoneRemedy(name string) string {
 		parts[i] = strings.Join(words, "_")
 	}
 	if guess := strings.Join(parts, "/"); guess != "" && guess != name {
-		if _, err := LoadZone(guess); err == nil {
+		if _, err := zoneOf(guess); err == nil {
 			return "did you mean " + guess + "?"
 		}
 	}
@@ -161,7 +171,7 @@ func (v value) span(least, most time.Duration) (time.Duration, bool) {
 	}
 	d, err := ParseSpan(text)
 	if err != nil {
-		v.failWith(err)
+		v.failWith(err, "")
 		return 0, false
 	}
 	if d < least || d > most {
@@ -171,8 +181,12 @@ func (v value) span(least, most time.Duration) (time.Duration, bool) {
 	return d, true
 }
 
-// failWith reports an error that says "what; remedy".
-func (v value) failWith(err error) {
-	message, remedy, _ := strings.Cut(err.Error(), "; ")
+// failWith reports an error that says "what; remedy", or only what: then the
+// remedy is otherwise.
+func (v value) failWith(err error, otherwise string) {
+	message, remedy := err.Error(), otherwise
+	if i := strings.LastIndex(message, "; "); i >= 0 { // the value, which comes first, may hold one too
+		message, remedy = message[:i], message[i+2:]
+	}
 	v.fail(remedy, "%s", message)
 }

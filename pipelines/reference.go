@@ -116,20 +116,21 @@ func checkedKey(text, where string) (extract.Secret, error) {
 	return key, nil
 }
 
-// readBounded reads a file of at most limit bytes. Folders and devices are refused.
+// readBounded reads a file of at most limit bytes. Folders and devices are
+// refused before they are opened: opening a device may wait or have effects.
 func readBounded(file string, limit int64) ([]byte, error) {
-	f, err := os.Open(filepath.Clean(file))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // opened for reading only
-	info, err := f.Stat()
+	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
 	}
 	if info.Mode()&(os.ModeDir|os.ModeDevice|os.ModeCharDevice) != 0 {
 		return nil, errors.New("it is a folder or a device, not a file")
 	}
+	f, err := os.Open(filepath.Clean(file))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // opened for reading only
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, err

@@ -128,8 +128,12 @@ func (r *schemaReader) readColumn(v value) {
 	}
 	values := v.section(
 		field{"name", true, check(func(v value) bool { return readText(v, &c.Name) })},
-		field{"from", true, check(func(v value) bool { return parseInto(v, &c.From, schemas.ParseSource) })},
-		field{"type", true, check(func(v value) bool { return parseInto(v, &c.Type, schemas.ParseType) })},
+		field{"from", true, check(func(v value) bool {
+			return parseInto(v, &c.From, schemas.ParseSource, "write result_id, meta:ID or item:ID")
+		})},
+		field{"type", true, check(func(v value) bool {
+			return parseInto(v, &c.Type, schemas.ParseType, "write a type such as string, int64, decimal(12,2) or list<string>")
+		})},
 		field{"on_error", false, check(func(v value) bool {
 			return readWord(v, &c.OnError, schemas.OnErrorReject, schemas.OnErrorFail, schemas.OnErrorSetNull)
 		})},
@@ -155,14 +159,14 @@ func (r *schemaReader) readColumn(v value) {
 	r.entries = append(r.entries, v)
 }
 
-func parseInto[T any](v value, target *T, parse func(string) (T, error)) bool {
+func parseInto[T any](v value, target *T, parse func(string) (T, error), remedy string) bool {
 	text, ok := v.text()
 	if !ok {
 		return false
 	}
 	parsed, err := parse(text)
 	if err != nil {
-		v.failWith(err)
+		v.failWith(err, remedy)
 		return false
 	}
 	*target = parsed
@@ -178,7 +182,7 @@ func (r *schemaReader) validate(root value) {
 		return
 	}
 	if !errors.As(err, &invalid) {
-		root.failWith(err)
+		root.failWith(err, "mend the schema")
 		return
 	}
 	for _, p := range invalid.Problems {
@@ -194,7 +198,7 @@ func (r *schemaReader) validate(root value) {
 		if v, given := keys[p.Key]; given {
 			place = v
 		}
-		place.failWith(errors.New(p.Text))
+		place.failWith(errors.New(p.Text), "change the value, or leave the column out")
 	}
 }
 

@@ -66,7 +66,7 @@ func TestMerge(t *testing.T) {
 	shadow := Late(Source{FromMeta, "date_finish"}, "", false)
 
 	got := Merge(base, []Column{eight, shadow}, nil, []Column{seven, eight, nine})
-	var names []string
+	names := make([]string, 0, len(got))
 	for _, c := range got {
 		names = append(names, c.Name+"="+c.From.String())
 	}
@@ -86,9 +86,10 @@ func TestMerge(t *testing.T) {
 // order call them the same.
 func TestMergeNamesDoNotDependOnOrder(t *testing.T) {
 	base := columns(t, "id result_id int64", "item_3 item:900 string", "score item:901 string")
-	var late []Column
-	for _, from := range []string{"item:1", "item:2", "item:3", "item:3-1", "meta:score", "meta:date_update", "item:3_1", "meta:item_1"} {
-		late = append(late, Late(mustSource(t, from), "", false))
+	sources := []string{"item:1", "item:2", "item:3", "item:3-1", "meta:score", "meta:date_update", "item:3_1", "meta:item_1"}
+	late := make([]Column, len(sources))
+	for i, from := range sources {
+		late[i] = Late(mustSource(t, from), "", false)
 	}
 	nameOf := map[Source]string{}
 	r := rand.New(rand.NewPCG(1, 2))

@@ -98,9 +98,9 @@ func TestDefaultName(t *testing.T) {
 
 func TestUniquer(t *testing.T) {
 	var u Uniquer
-	var got []string
-	for _, want := range []string{"a", "a", "A", "a_2", "b", "a"} {
-		got = append(got, u.Name(want))
+	got := []string{"a", "a", "A", "a_2", "b", "a"}
+	for i, want := range got {
+		got[i] = u.Name(want)
 	}
 	if want := []string{"a", "a_2", "A_3", "a_2_2", "b", "a_4"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -30,7 +30,7 @@ func mustSource(t *testing.T, text string) Source {
 // columns makes columns of "name from type" lines.
 func columns(t *testing.T, lines ...string) []Column {
 	t.Helper()
-	var out []Column
+	out := make([]Column, 0, len(lines))
 	for _, line := range lines {
 		part := strings.Fields(line)
 		out = append(out, Column{Name: part[0], From: mustSource(t, part[1]), Type: mustType(t, part[2])})
@@ -142,7 +142,7 @@ func TestValidateProblems(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		var got []string
+		got := make([]string, 0, len(invalid.Problems))
 		for _, p := range invalid.Problems {
 			got = append(got, p.Error())
 		}

@@ -53,7 +53,7 @@ func TestParseTypeErrors(t *testing.T) {
 		unknown("double", "float64"),
 		unknown("boolean", "bool"),
 		unknown("datetime", "timestamp"),
-		unknown("timestmap", "timestamp"),
+		unknown("timestampp", "timestamp"),
 		unknown("dat", "date"),
 		unknown("decimal", "decimal(12,2)"),
 		unknown("decimal(12", "decimal(12,2)"),

@@ -15,11 +15,11 @@ import (
 func benchPage(tb testing.TB) (*extract.Page, int64) {
 	a := new(answer)
 	for i := range 100 {
-		cells := []string{
+		cells := append(make([]string, 0, 30),
 			"meta:result_status=Complete",
 			fmt.Sprintf("meta:date_start=2026-01-%02d %02d:%02d:00", i%28+1, i%24, i%60),
 			fmt.Sprintf("meta:date_finish=2026-01-%02d %02d:%02d:30", i%28+1, i%24, i%60),
-		}
+		)
 		for k := range 24 {
 			cells = append(cells, fmt.Sprintf("item:%d@%d=answer %d of a usual length %d", k+1, k+1, i, k))
 		}
@@ -86,8 +86,8 @@ func TestAppendAllocates(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Release()
-	for range 10 { // the builders grow by doubling: fill one batch, then another of its size
-		for range 200 {
+	for range 3 { // the builders grow by doubling: fill one batch, then another of its size
+		for range 60 {
 			if err := f.Append(p); err != nil {
 				t.Fatal(err)
 			}

@@ -138,7 +138,7 @@ var fuzzZones = []string{"UTC", "America/Chicago", "Europe/Berlin", "Australia/L
 // instant shows the wall clock again, that no earlier instant does, and that
 // only a time that the zone skips is shifted.
 func FuzzTimestamp(f *testing.F) {
-	for _, s := range []string{"2026-03-08 02:30:00", "2026-11-01 01:30:00", "2011-12-30 12:00:00", "2026-10-04 02:10:00", "2026-01-01T00:00:00Z", "2026-01-01 00:00:00.25", "x"} {
+	for _, s := range []string{"2026-03-08 02:30:00", "2026-11-01 01:30:00", "2011-12-30 12:00:00", "2026-10-04 02:10:00", "2026-01-01T00:00:00Z", "2026-01-01 00:00:00.25", "0001-10-01  0:00:00", "x"} {
 		for i := range fuzzZones {
 			f.Add(s, uint8(i))
 		}
@@ -148,7 +148,9 @@ func FuzzTimestamp(f *testing.F) {
 		c := clock{zone: loc}
 		micros, shifted, reason := c.parseTimestamp([]byte(s))
 		wall, err := time.Parse("2006-01-02 15:04:05", strings.Replace(s, "T", " ", 1))
-		if err != nil || wall.Year() < 1 || strings.ContainsAny(s, ".,") || len(s) != len("2006-01-02 15:04:05") {
+		// Package time also takes hours of one digit: what it takes must be
+		// what it writes.
+		if err != nil || wall.Year() < 1 || wall.Format("2006-01-02 15:04:05") != strings.Replace(s, "T", " ", 1) {
 			if reason == "" && len(s) == len("2006-01-02 15:04:05") {
 				t.Errorf("parseTimestamp(%q) = %s; time: %v", s, stamp(micros), err)
 			}

@@ -76,7 +76,7 @@ func TestHostileValues(t *testing.T) {
 		"007", "NULL", "null", " padded ", "\t", "12/31/2025", strings.Repeat("long ", 5000),
 	}
 	a := new(answer)
-	var want []string
+	want := make([]string, 0, len(values))
 	for i, v := range values {
 		v = strings.ReplaceAll(v, "|", "¦") // the helper's separator
 		a.result(int64(i+1), "item:1="+v)
@@ -196,7 +196,7 @@ func TestUnknownAdd(t *testing.T) {
 		result(3, "item:5-0@2=m").page(t)
 	r := start(t, s).feed(t, first, second, first)
 	base := []string{"id", "name"}
-	wide := append(base, "score", "date_update", "item_5_0", "item_20", "item_30")
+	wide := append(slices.Clip(base), "score", "date_update", "item_5_0", "item_20", "item_30")
 	if !reflect.DeepEqual(r.batches, [][]string{base, wide}) || !slices.Equal(r.sizes, []int64{1, 3}) {
 		t.Errorf("batches %v of %v rows", r.batches, r.sizes)
 	}

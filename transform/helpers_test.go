@@ -17,10 +17,7 @@ import (
 )
 
 // answer is a document of Get Results in the making.
-type answer struct {
-	strings.Builder
-	open bool
-}
+type answer struct{ strings.Builder }
 
 func escape(s string) string {
 	var b strings.Builder
@@ -151,7 +148,7 @@ func start(t testing.TB, s *schemas.Schema, change ...func(*Options)) *run {
 }
 
 func (r *run) emit(b arrow.RecordBatch) error {
-	var names []string
+	names := make([]string, 0, b.NumCols())
 	for _, f := range b.Schema().Fields() {
 		names = append(names, f.Name)
 	}
@@ -162,9 +159,9 @@ func (r *run) emit(b arrow.RecordBatch) error {
 }
 
 func rows(b arrow.RecordBatch) []string {
-	var out []string
+	out := make([]string, 0, b.NumRows())
 	for i := range int(b.NumRows()) {
-		var cells []string
+		cells := make([]string, 0, b.NumCols())
 		for _, c := range b.Columns() {
 			cells = append(cells, cell(c, i))
 		}

@@ -27,9 +27,9 @@ func Infer(name string, pages []*extract.Page, labels bool) *schemas.Schema {
 
 	out := &schemas.Schema{Name: name, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep}
 	id := schemas.Source{Kind: schemas.FromResultID}
-	columns := []schemas.Column{{From: id, Type: schemas.DefaultType(id), Label: s.idLabel}}
-	columns = append(columns, s.columns(schemas.FromMeta)...)
-	columns = append(columns, s.columns(schemas.FromItem)...)
+	columns := slices.Concat(
+		[]schemas.Column{{From: id, Type: schemas.DefaultType(id), Label: s.idLabel}},
+		s.columns(schemas.FromMeta), s.columns(schemas.FromItem))
 	var unique schemas.Uniquer
 	for i, c := range columns {
 		columns[i].Inferred = true

@@ -12,7 +12,7 @@ import (
 
 // spell lists the columns as "name from type".
 func spell(columns []schemas.Column) []string {
-	var out []string
+	out := make([]string, 0, len(columns))
 	for _, c := range columns {
 		out = append(out, fmt.Sprintf("%s %s %s", c.Name, c.From, c.Type))
 	}

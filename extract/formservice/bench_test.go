@@ -18,7 +18,7 @@ func BenchmarkPage(b *testing.B) {
 	for i := range b.N {
 		id := f.base.o.FirstID + int64(i)*7_919_003%(last-f.base.o.FirstID)
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest("GET", "/api/users/acme/forms/form1/results?fs_api_key="+DefaultKey+
+		r := httptest.NewRequestWithContext(b.Context(), "GET", "/api/users/acme/forms/form1/results?fs_api_key="+DefaultKey+
 			"&fs_sort_direction=asc&fs_min_date=2025-01-01%2000:00:00&fs_max_date=2025-12-31%2023:59:59&fs_min_id="+
 			strconv.FormatInt(id, 10), nil)
 		s.ServeHTTP(w, r)
@@ -36,7 +36,7 @@ func BenchmarkFirstPage(b *testing.B) {
 	for i := range b.N {
 		t := from.Add(time.Duration(i%1000) * time.Hour)
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest("GET", "/api/users/acme/forms/form1/results?fs_api_key="+DefaultKey+
+		r := httptest.NewRequestWithContext(b.Context(), "GET", "/api/users/acme/forms/form1/results?fs_api_key="+DefaultKey+
 			"&fs_sort_direction=asc&fs_min_date="+strings.ReplaceAll(t.Format(WallTime), " ", "%20")+
 			"&fs_max_date="+strings.ReplaceAll(t.Add(time.Hour-time.Second).Format(WallTime), " ", "%20"), nil)
 		s.ServeHTTP(w, r)

@@ -256,7 +256,7 @@ func TestCapacity(t *testing.T) {
 func TestPerMinute(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := startService(t, &Server{Faults: Faults{PerMinute: 2, RetryAfter: 30}, Now: func() time.Time { return now }})
-	var got []int
+	got := make([]int, 0, 6)
 	for range 2 {
 		for range 3 {
 			got = append(got, s.send(t, "GET", resultsPath+"/count", "").status)
@@ -274,7 +274,7 @@ func TestLatencyAndSlow(t *testing.T) {
 		s := &Server{Forms: []*Form{smallForm()}, Faults: Faults{Latency: time.Second, Slow: 1, SlowDelay: time.Minute}}
 		began := time.Now()
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequest("GET", resultsPath+"?fs_api_key="+DefaultKey, nil))
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", resultsPath+"?fs_api_key="+DefaultKey, nil))
 		if took := time.Since(began); took != time.Second+8*time.Minute {
 			t.Errorf("took %s", took)
 		}
@@ -290,7 +290,7 @@ func TestGzip(t *testing.T) {
 		"": "", "gzip": "gzip", "deflate, gzip;q=0.5": "gzip", "gzip;q=0": "", "br": "", "gzip;q=0.0, x": "", "gzip;q=x": "gzip",
 	} {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest("GET", resultsPath+"?fs_api_key="+DefaultKey, nil)
+		r := httptest.NewRequestWithContext(t.Context(), "GET", resultsPath+"?fs_api_key="+DefaultKey, nil)
 		r.Header.Set("Accept-Encoding", accept)
 		s.ServeHTTP(w, r)
 		if got := w.Header().Get("Content-Encoding"); got != want {

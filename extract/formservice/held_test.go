@@ -64,7 +64,7 @@ func checkChanges(t *testing.T, f *Form) {
 	if f.Len() != 3 {
 		t.Errorf("%d results, want 3", f.Len())
 	}
-	var kinds []ChangeKind
+	kinds := make([]ChangeKind, 0, 5)
 	for _, c := range f.Changes() {
 		kinds = append(kinds, c.Kind)
 		if (c.Before.ID == 0) != (c.Kind == Inserted) || (c.After.ID == 0) != (c.Kind == Deleted) {

@@ -178,7 +178,7 @@ func (q *resultsQuery) shape(p pair, faults Faults) (known bool, err error) {
 
 // output reads which columns are wanted, under which names.
 func (q *resultsQuery) output(p pair, f *Form) (known bool, err error) {
-	ok := true
+	var ok bool
 	switch p.name {
 	case "fs_view":
 		if q.view, ok = f.view(p.value); !ok {

@@ -127,6 +127,7 @@ func parsePath(escaped string) (route, error) {
 		return route{}, bad
 	}
 	parts := strings.Split(rest, "/")
+	transaction := strings.Join(parts[min(3, len(parts)):], "/") // as it stands: an encoded slash is none
 	for i := range parts {
 		p, err := url.PathUnescape(parts[i])
 		if err != nil || p == "" {
@@ -140,7 +141,6 @@ func parsePath(escaped string) (route, error) {
 	if len(parts) == 2 {
 		return route{parts[0], "", TransactionForms}, nil
 	}
-	transaction := strings.Join(parts[min(3, len(parts)):], "/")
 	known := []string{TransactionCopy, TransactionStatus, TransactionPublish, TransactionResults, TransactionCount}
 	if !slices.Contains(known, transaction) {
 		return route{}, bad

@@ -147,8 +147,9 @@ func (n node) code(t *testing.T) int {
 // results reads the results of an answer.
 func (n node) results(t *testing.T) []Result {
 	t.Helper()
-	var results []Result
-	for _, r := range n.one(t, "results").all("result") {
+	list := n.one(t, "results").all("result")
+	results := make([]Result, 0, len(list))
+	for _, r := range list {
 		id, err := strconv.ParseInt(r.attr("id"), 10, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +182,7 @@ func (s service) ids(t *testing.T, query string) []int64 {
 }
 
 func idsOf(results []Result) []int64 {
-	ids := []int64{}
+	ids := make([]int64, 0, len(results))
 	for _, r := range results {
 		ids = append(ids, r.ID)
 	}

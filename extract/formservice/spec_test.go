@@ -245,7 +245,7 @@ func TestStatus(t *testing.T) {
 	if got := status.one(t, "state").Text + " " + status.one(t, "last_modified").Text; got != "closed 2026-01-01 00:00:00" {
 		t.Errorf("status %q", got)
 	}
-	var limits []string
+	limits := make([]string, 0, 6)
 	for _, l := range status.all("limit") {
 		limits = append(limits, l.attr("type"), l.one(t, "used").Text, l.one(t, "total").Text)
 	}
@@ -258,7 +258,7 @@ func TestPublish(t *testing.T) {
 	s := startSmall(t)
 	for query, scheme := range map[string]string{"": "http://", "fs_secure": "https://", "fs_secure=": "https://"} {
 		publish := s.get(t, "publish", query).one(t, "publish")
-		var types []string
+		types := make([]string, 0, 2)
 		for _, u := range publish.all("url") {
 			types = append(types, u.attr("type"))
 			if !strings.HasPrefix(u.Text, scheme) {
@@ -328,7 +328,7 @@ func TestHeadings(t *testing.T) {
 		if faults.Headings == "nested" {
 			list = append(headings.one(t, "metas").all("heading"), headings.one(t, "items").all("heading")...)
 		}
-		var got []string
+		got := make([]string, 0, len(list))
 		for _, h := range list {
 			id := h.attr("for")
 			if faults.Headings == "id" {

@@ -26,7 +26,7 @@ func readable(s string) string {
 func TestEveryValueArrives(t *testing.T) {
 	values := append(Hostile(), controlValues()...)
 	values = append(values, "", "invalid \xff\xfe utf8", "cut \xe2\x82")
-	var results []Result
+	results := make([]Result, 0, 8*len(values))
 	for i, v := range values {
 		for spelling := range int64(8) {
 			r := finished(int64(i)*8+spelling+1, "2026-01-01 00:00:00", Answer{"a\"\n<", "t'&\t", 3, []string{v, v}})
@@ -38,7 +38,7 @@ func TestEveryValueArrives(t *testing.T) {
 	s := startService(t, &Server{Forms: []*Form{f}})
 	for _, faults := range []Faults{{}, {Latin1: true}, {NoGzip: true, OldRoot: true}} {
 		s.SetFaults(faults)
-		var got []Result
+		got := make([]Result, 0, len(results))
 		for page := range (len(results) + 99) / 100 {
 			got = append(got, s.get(t, "results", "fs_sort_direction=asc&fs_page="+string(rune('1'+page))).results(t)...)
 		}
@@ -62,7 +62,7 @@ func TestEveryValueArrives(t *testing.T) {
 
 // TestSpellings checks that all the ways to write a character are used.
 func TestSpellings(t *testing.T) {
-	var results []Result
+	results := make([]Result, 0, 8)
 	for id := range int64(8) {
 		results = append(results, finished(id+1, "2026-01-01 00:00:00", Answer{ID: "1", Values: []string{"a&\"b]]>\r", "a&]]>", ""}}))
 	}

@@ -80,7 +80,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 		if i > 0 {
 			e.out = append(e.out, ',')
 		}
-		e.out = e.appendString(e.out, f.Name)
+		e.out = appendText(e.out, f.Name, e.excel)
 	}
 	e.out = append(e.out, e.eol...)
 	return load.Guard(schema, e), nil
@@ -154,7 +154,7 @@ func (e *encoder) flush() error {
 func (e *encoder) field(arr arrow.Array) appender {
 	switch a := arr.(type) {
 	case *array.String:
-		return func(dst []byte, row int) []byte { return e.appendString(dst, a.Value(row)) }
+		return func(dst []byte, row int) []byte { return appendText(dst, a.Value(row), e.excel) }
 	case *array.List:
 		return e.list(a)
 	default:
@@ -207,10 +207,8 @@ func (e *encoder) list(a *array.List) appender {
 			}
 			e.scratch = element(e.scratch, int(i))
 		}
-		if isText {
-			return e.appendString(dst, string(e.scratch))
-		}
-		return appendQuotable(dst, string(e.scratch), "")
+		// A list of numbers is no formula, even if it begins with a minus.
+		return appendText(dst, e.scratch, e.excel && isText)
 	}
 }
 
@@ -226,48 +224,55 @@ func appendEscaped(dst []byte, s string) []byte {
 	}
 }
 
-// appendString appends text, guarded in profile excel.
-func (e *encoder) appendString(dst []byte, s string) []byte {
-	if e.excel && s != "" {
+// text is a string or a list's text in the scratch buffer, which is not
+// copied into a string first.
+type text interface{ ~string | ~[]byte }
+
+// appendText appends the text of a string or a list of strings, guarded in
+// profile excel.
+func appendText[T text](dst []byte, s T, excel bool) []byte {
+	if excel && len(s) > 0 {
 		switch s[0] {
 		case '=', '+', '-', '@', '\t', '\r':
-			return appendQuotable(dst, s, "'")
+			return appendField(dst, s, "'")
 		}
 	}
-	return appendQuotable(dst, s, "")
+	return appendField(dst, s, "")
 }
 
-// appendQuotable appends prefix and s as one field, in quotes where needed.
-func appendQuotable(dst []byte, s, prefix string) []byte {
+// appendField appends prefix and s as one field, in quotes where needed.
+func appendField[T text](dst []byte, s T, prefix string) []byte {
 	special := cells.IndexCSV(s)
 	if special < 0 && !odd(s) {
 		return append(append(dst, prefix...), s...)
 	}
 	dst = append(append(dst, '"'), prefix...)
-	for {
-		i := strings.IndexByte(s, '"')
-		if i < 0 {
-			break
-		}
-		dst = append(append(dst, s[:i]...), '"', '"')
-		s = s[i+1:]
+	if special < 0 {
+		return append(append(dst, s...), '"')
 	}
-	return append(append(dst, s...), '"')
+	start := 0
+	for i := special; i < len(s); i++ {
+		if s[i] == '"' {
+			dst = append(append(dst, s[start:i]...), '"')
+			start = i
+		}
+	}
+	return append(append(dst, s[start:]...), '"')
 }
 
 // odd tells whether a field without special characters needs quotes for what
 // it begins or ends with, or for being empty.
-func odd(s string) bool {
-	if s == "" {
+func odd[T text](s T) bool {
+	if len(s) == 0 {
 		return true
 	}
 	switch s[0] {
 	case ' ', '\t', '#':
 		return true
 	case bom[0]:
-		return strings.HasPrefix(s, bom)
+		return len(s) >= len(bom) && string(s[:len(bom)]) == bom
 	case '\\':
-		return s == `\.`
+		return len(s) == 2 && s[1] == '.'
 	}
 	last := s[len(s)-1]
 	return last == ' ' || last == '\t'

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ type Place struct {
 // Destination checks that a destination does what load.Destination and, where
 // it has leases, load.Leaser promise. open gives a new empty place each time.
 func Destination(t *testing.T, open func(t *testing.T) Place) {
-	for _, c := range destinationCases() {
+	for _, c := range slices.Concat(stageCases(), storeCases(), raceCases()) {
 		t.Run(c.name, func(t *testing.T) {
 			p := open(t)
 			c.run(&bench{T: t, place: p, d: p.Open()})
@@ -35,8 +36,8 @@ type destinationCase struct {
 	run  func(*bench)
 }
 
-func destinationCases() []destinationCase {
-	cases := []destinationCase{
+func stageCases() []destinationCase {
+	return []destinationCase{
 		{"a committed object can be read", committedIsVisible},
 		{"nothing is visible before the commit", nothingBeforeCommit},
 		{"prepared describes the object", preparedDescribes},
@@ -66,7 +67,6 @@ func destinationCases() []destinationCase {
 		{"staged objects are never found as data", stagedIsNoData},
 		{"a cancelled context stops before anything is done", cancelled},
 	}
-	return append(append(cases, storeCases()...), raceCases()...)
 }
 
 // bench is one case's test, place and first destination.

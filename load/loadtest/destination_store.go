@@ -44,7 +44,7 @@ func raceCases() []destinationCase {
 var dataExtensions = [...]string{".csv", ".gz", ".zst", ".json", ".ndjson", ".jsonl", ".parquet", ".arrow"}
 
 func stagedIsNoData(b *bench) {
-	var prepared []load.Prepared
+	prepared := make([]load.Prepared, 0, len(dataExtensions))
 	for _, extension := range dataExtensions {
 		prepared = append(prepared, b.prepare("dt=2026-01-01/part"+extension, "content"))
 	}
@@ -330,8 +330,9 @@ func raceCounter(b *bench) {
 }
 
 func raceCommit(b *bench) {
-	var prepared []load.Prepared
-	for i := range 6 {
+	const sides = 6
+	prepared := make([]load.Prepared, 0, sides)
+	for i := range sides {
 		prepared = append(prepared, b.prepare("part.csv", fmt.Sprint(i)))
 	}
 	b.oneWinner(race(len(prepared), func(i int) error {

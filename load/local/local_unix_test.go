@@ -363,8 +363,9 @@ func count(root string) error {
 
 func TestSwapBetweenProcesses(t *testing.T) {
 	root := t.TempDir()
-	var children []*exec.Cmd
-	for range 3 {
+	const sides = 3
+	children := make([]*exec.Cmd, 0, sides)
+	for range sides {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), countEnv+"="+root)
 		cmd.Stdout = os.Stderr

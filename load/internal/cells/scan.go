@@ -1,14 +1,14 @@
 package cells
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "math/bits"
 
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
 )
+
+// text is what can be scanned without a conversion that copies it.
+type text interface{ ~string | ~[]byte }
 
 // zeros marks with its high bit each byte of x that is zero. Bits above the
 // first marked byte may be wrong by a borrow; the lowest one never is, and
@@ -17,7 +17,7 @@ func zeros(x uint64) uint64 { return (x - ones) &^ x & highs }
 
 // IndexCSV returns the index of the first comma, quote, CR or LF of s, the
 // bytes for which RFC 4180 asks quotes, or -1. Eight bytes at a time.
-func IndexCSV(s string) int {
+func IndexCSV[T text](s T) int {
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
 		x := load64(s, i)
@@ -37,7 +37,7 @@ func IndexCSV(s string) int {
 // IndexJSON returns the index of the first byte of s that a JSON string
 // cannot hold as it is or that needs a look: a control character, a quote, a
 // backslash, or any byte outside ASCII. -1: there is none.
-func IndexJSON(s string) int {
+func IndexJSON[T text](s T) int {
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
 		x := load64(s, i)
@@ -55,8 +55,10 @@ func IndexJSON(s string) int {
 	return -1
 }
 
-func load64(s string, i int) uint64 {
-	var b [8]byte
-	copy(b[:], s[i:i+8])
-	return binary.LittleEndian.Uint64(b[:])
+// load64 reads eight bytes as one number, the first in its lowest bits. The
+// compiler makes one load of it.
+func load64[T text](s T, i int) uint64 {
+	_ = s[i+7]
+	return uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+		uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
 }

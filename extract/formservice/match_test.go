@@ -1,0 +1,138 @@
+package formservice
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestConditionHolds(t *testing.T) {
+	r := Result{
+		Metas: []Meta{{"status", "Complete"}, {"note", ""}},
+		Items: []Answer{
+			{ID: "1", Values: []string{"Grün & Blau"}},
+			{ID: "2", Values: []string{"red", "blue", ""}},
+			{ID: "3", Values: []string{""}},
+			{ID: "4"},
+			{ID: "5", Values: []string{"a"}},
+			{ID: "5", Values: []string{"b"}},
+		},
+	}
+	for _, c := range []struct {
+		column   string
+		operator Operator
+		term     string
+		want     bool
+	}{
+		{"status", Equals, "Complete", true},
+		{"status", Equals, "complete", false},
+		{"status", Equals, "Comp", false},
+		{"status", Begins, "Comp", true},
+		{"status", Ends, "lete", true},
+		{"status", Contains, "mpl", true},
+		{"status", Contains, "", true},
+		{"status", Empty, "", false},
+		{"status", NotEmpty, "ignored", true},
+		{"note", Empty, "ignored", true},
+		{"note", NotEmpty, "", false},
+		{"note", Equals, "", true},
+		{"1", Contains, "ün &", true},
+		{"1", Begins, "grün", false},
+		{"2", Equals, "blue", true},
+		{"2", Equals, "red|blue", false},
+		{"2", Begins, "r", true},
+		{"2", Ends, "lue", true},
+		{"2", Empty, "", false},
+		{"2", NotEmpty, "", true},
+		{"3", Empty, "", true},
+		{"3", Equals, "", true},
+		{"4", Empty, "", true},
+		{"4", NotEmpty, "", false},
+		{"4", Equals, "", true},
+		{"4", Equals, "x", false},
+		{"5", Equals, "a", true},
+		{"5", Equals, "b", true},
+		{"5", Contains, "ab", false},
+		{"6", Empty, "", true},
+		{"6", NotEmpty, "", false},
+		{"6", Begins, "", true},
+		{"6", Contains, "x", false},
+		{"1", "unknown", "x", false},
+	} {
+		if got := (Condition{c.column, c.operator, c.term}).Holds(r); got != c.want {
+			t.Errorf("%s %s %q: %v, want %v", c.column, c.operator, c.term, got, c.want)
+		}
+	}
+}
+
+func TestAccepts(t *testing.T) {
+	r := Result{Metas: []Meta{{"a", "1"}, {"b", "2"}}}
+	yes, no := Condition{"a", Equals, "1"}, Condition{"b", Equals, "1"}
+	for _, c := range []struct {
+		view, where []Condition
+		any         bool
+		want        bool
+	}{
+		{nil, nil, false, true},
+		{nil, nil, true, true},
+		{nil, []Condition{yes, yes}, false, true},
+		{nil, []Condition{yes, no}, false, false},
+		{nil, []Condition{no, yes}, true, true},
+		{nil, []Condition{no, no}, true, false},
+		{[]Condition{no}, nil, false, false},
+		{[]Condition{yes}, []Condition{no}, false, false},
+		{[]Condition{no}, []Condition{yes}, true, false},
+		{[]Condition{yes}, []Condition{no, yes}, true, true},
+	} {
+		q := resultsQuery{where: c.where, any: c.any, view: View{Where: c.view}}
+		if got := q.accepts(r); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+		if got := q.filters(); got != (len(c.view)+len(c.where) > 0) {
+			t.Errorf("%+v: filters is %v", c, got)
+		}
+	}
+}
+
+// TestSortTies checks that equal keys are ordered by id, in the same direction.
+func TestSortTies(t *testing.T) {
+	results := make([]Result, 0, 6)
+	for id := range int64(6) {
+		results = append(results, finished(id+1, "2026-01-01 00:00:00", Answer{ID: "1", Values: []string{string(rune('a' + id%2))}}))
+	}
+	f := NewForm("f", nil, results)
+	for desc, want := range map[bool][]int64{false: {1, 3, 5, 2, 4, 6}, true: {6, 4, 2, 5, 3, 1}} {
+		q := newResultsQuery()
+		q.sort, q.desc = "1", desc
+		var got []int64
+		f.pick(&q, new(scratch), func(r Result) { got = append(got, r.ID) })
+		if !slices.Equal(got, want) {
+			t.Errorf("descending %v: %v, want %v", desc, got, want)
+		}
+	}
+}
+
+func TestFirstValue(t *testing.T) {
+	r := Result{Metas: []Meta{{"m", "v"}}, Items: []Answer{{ID: "1"}, {ID: "1", Values: []string{"x", "y"}}}}
+	for column, want := range map[string]string{"m": "v", "1": "x", "2": ""} {
+		if got := firstValue(r, column); got != want {
+			t.Errorf("%s: %q, want %q", column, got, want)
+		}
+	}
+}
+
+func TestDigits(t *testing.T) {
+	for s, want := range map[string]int64{"0": 0, "7": 7, "007": 7, "9223372036854775807": math.MaxInt64} {
+		if n, ok := digits(s, math.MaxInt64); !ok || n != want {
+			t.Errorf("%q: %d, %v", s, n, ok)
+		}
+	}
+	for _, s := range []string{"", "-1", "+1", " 1", "1.0", "1e3", "x", "9223372036854775808", "99999999999999999999999", "१"} {
+		if n, ok := digits(s, math.MaxInt64); ok {
+			t.Errorf("%q is %d", s, n)
+		}
+	}
+	if _, ok := digits("101", 100); ok {
+		t.Error("101 is at most 100")
+	}
+}

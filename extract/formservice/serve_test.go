@@ -1,0 +1,166 @@
+package formservice
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestLogIsBounded fills the log to its bound.
+func TestLogIsBounded(t *testing.T) {
+	var s Server
+	for n := range 2*kept + 5 {
+		s.record(Request{Number: n + 1, Transaction: TransactionResults})
+	}
+	log := s.Log()
+	if len(log) != kept+5 || log[0].Number != kept+1 || log[len(log)-1].Number != 2*kept+5 {
+		t.Errorf("%d entries from %d to %d", len(log), log[0].Number, log[len(log)-1].Number)
+	}
+	if n := s.Counts()[TransactionResults]; n != 2*kept+5 {
+		t.Errorf("%d counted", n)
+	}
+}
+
+// TestLogComesBeforeTheAnswer: whoever has an answer finds it in the log.
+func TestLogComesBeforeTheAnswer(t *testing.T) {
+	s := &Server{}
+	logged := 0
+	w := &spy{ResponseRecorder: httptest.NewRecorder(), onHeader: func() { logged = len(s.Log()) }}
+	s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	if logged != 1 {
+		t.Errorf("%d entries when the answer begins, want 1", logged)
+	}
+}
+
+// spy tells when an answer begins.
+type spy struct {
+	*httptest.ResponseRecorder
+	onHeader func()
+}
+
+func (s *spy) WriteHeader(status int) {
+	s.onHeader()
+	s.ResponseRecorder.WriteHeader(status)
+}
+
+// TestGoneClient checks that nothing waits for a client that has left, and
+// that such a request is still counted as ended.
+func TestGoneClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, faults := range []Faults{{Latency: time.Hour}, {Slow: 1, SlowDelay: time.Hour}} {
+			s := &Server{Forms: []*Form{smallForm()}, Faults: faults}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			began := time.Now()
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, resultsPath+"?fs_api_key="+DefaultKey, nil))
+			cancel()
+			if took := time.Since(began); took != time.Second {
+				t.Errorf("%s: %s for a client that left after a second", faults, took)
+			}
+			if strings.HasSuffix(w.Body.String(), "</fs_response>\n") {
+				t.Errorf("%s: the whole answer was sent", faults)
+			}
+			if s.log.now != 0 {
+				t.Errorf("%s: %d requests under way", faults, s.log.now)
+			}
+		}
+	})
+}
+
+// TestResetWhileRunning keeps the count of requests under way.
+func TestResetWhileRunning(t *testing.T) {
+	var s Server
+	s.enter(new(Request))
+	s.enter(new(Request))
+	s.leave()
+	s.Reset()
+	if s.Peak() != 1 {
+		t.Errorf("peak %d, want 1: one request is under way", s.Peak())
+	}
+	var r Request
+	if n := s.enter(&r); n != 2 || r.Number != 1 {
+		t.Errorf("%d under way, number %d", n, r.Number)
+	}
+}
+
+// TestStatusOfCodes lists the HTTP status of every error code.
+func TestStatusOfCodes(t *testing.T) {
+	for code, want := range map[int]int{0: 500, 1: 404, 2: 400, 3: 503, 100: 401, 101: 404, 102: 404, 103: 400, 999: 500} {
+		if got := (&refusal{code: code}).httpStatus(); got != want {
+			t.Errorf("error %d: HTTP %d, want %d", code, got, want)
+		}
+	}
+	r := &refusal{code: 1, status: 405, message: "no"}
+	if r.httpStatus() != 405 || r.Error() != "error 1: no" {
+		t.Errorf("%d, %s", r.httpStatus(), r)
+	}
+}
+
+// TestEncodedPaths reads account and form names that need encoding.
+func TestEncodedPaths(t *testing.T) {
+	for path, want := range map[string]route{
+		"/api/users/a%2Fb/forms":                          {"a/b", "", TransactionForms},
+		"/api/users/acme/forms/%C3%A9%20x/results":        {"acme", "é x", TransactionResults},
+		"/api/users/acme/forms/f/results/count":           {"acme", "f", TransactionCount},
+		"/api/users/acme/forms/results/status":            {"acme", "results", TransactionStatus},
+		"/api/users/acme/forms/copy/copy":                 {"acme", "copy", TransactionCopy},
+		"/api/users/forms/forms/forms/publish":            {"forms", "forms", TransactionPublish},
+		"/api/users/acme/forms/..%2F..%2Fetc/results":     {"acme", "../../etc", TransactionResults},
+		"/api/users/acme/forms/%2E%2E/results":            {"acme", "..", TransactionResults},
+		"/api/users/acme/forms/a%3Fb%23c/results":         {"acme", "a?b#c", TransactionResults},
+		"/api/users/acme/forms/very-long_name.1~/publish": {"acme", "very-long_name.1~", TransactionPublish},
+	} {
+		if got, err := parsePath(path); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", path, got, err, want)
+		}
+	}
+	if got, err := parsePath("/api/users/acme/forms/form1/results%2Fcount"); err == nil {
+		t.Errorf("an encoded slash divides: %+v", got)
+	}
+}
+
+// TestCopyDirectories makes directories of names.
+func TestCopyDirectories(t *testing.T) {
+	s := &Server{forms: []*Form{{Directory: "form"}, {Directory: "form_2"}}}
+	for name, want := range map[string]string{
+		"A Form!": "a_form", "form": "form_3", "日本": "form_3", "../x": "x", "a/b": "a_b", "  ": "form_3",
+	} {
+		if got := s.freeDirectory(name, true); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+	if got := s.freeDirectory("form", false); got != "form" {
+		t.Errorf("another account's %q", got)
+	}
+}
+
+// TestConcurrentUse lets requests, changes and settings meet; the race
+// detector is the judge.
+func TestConcurrentUse(t *testing.T) {
+	f := Generate(GenerateOptions{Results: 300})
+	s := &Server{Forms: []*Form{f}, Faults: Faults{InsertEvery: 3, DeleteEvery: 4}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 50 {
+			s.SetFaults(Faults{EditEvery: 2, FinishEvery: 3, Seed: uint64(i)})
+			if _, err := f.Insert(Result{}); err != nil {
+				t.Error(err)
+			}
+			f.Each(func(Result) bool { return false })
+			_ = s.Log()
+		}
+	}()
+	for range 50 {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, resultsPath+"?fs_limit=3&fs_api_key="+DefaultKey, nil))
+		if w.Code != http.StatusOK {
+			t.Errorf("HTTP %d", w.Code)
+		}
+	}
+	<-done
+}

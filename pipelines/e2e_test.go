@@ -1,0 +1,686 @@
+package pipelines_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io/fs"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/arrowout"
+	"github.com/formetl/formetl/load/csvout"
+	"github.com/formetl/formetl/load/jsonout"
+	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/load/parquetout"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+const testKey = "e2e-key"
+
+// world is a real service over HTTP and a folder for what a pipeline writes.
+type world struct {
+	t       testing.TB
+	service *formservice.Server
+	url     string
+	dir     string
+	zone    *time.Location
+}
+
+func newWorld(t testing.TB, forms ...*formservice.Form) *world {
+	t.Helper()
+	service := &formservice.Server{Key: testKey, Forms: forms}
+	server := httptest.NewServer(service)
+	t.Cleanup(server.Close)
+	zone, err := time.LoadLocation("America/Chicago")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, service: service, url: server.URL, dir: t.TempDir(), zone: zone}
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
+
+// definition takes every result of form1 to the outputs, whose paths are
+// relative to the world's folder.
+func (w *world) definition(outputs ...pipelines.Output) *pipelines.Definition {
+	for i, o := range outputs {
+		slash := strings.HasSuffix(o.Path, "/")
+		outputs[i].Path = w.path(o.Path)
+		if slash {
+			outputs[i].Path += "/"
+		}
+		if o.Partition == "" {
+			outputs[i].Partition = pipelines.PartitionNone
+		}
+	}
+	return &pipelines.Definition{
+		Name: "e2e", Forms: []string{"form1"}, State: w.path("state"), Outputs: outputs,
+		Source: pipelines.Source{
+			BaseURL: w.url, Account: formservice.DefaultAccount, Key: extract.NewSecret(testKey), Zone: w.zone,
+			Requests: pipelines.Requests{Concurrency: 4, Timeout: 20 * time.Second, Retries: 30},
+		},
+		Extract: pipelines.Extract{Settle: time.Minute, Verify: true},
+	}
+}
+
+func options() pipelines.Options {
+	return pipelines.Options{
+		Tables: pipelines.Tables{
+			Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format()},
+			Open: func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+				return local.New(root)
+			},
+		},
+		Client: pipelines.ClientOptions{BackoffMin: time.Millisecond, BackoffMax: 5 * time.Millisecond},
+	}
+}
+
+func (w *world) run(def *pipelines.Definition) *pipelines.Report {
+	w.t.Helper()
+	report, err := pipelines.Run(w.t.Context(), def, options())
+	if err != nil {
+		w.t.Fatalf("run: %v", err)
+	}
+	w.checkTidy()
+	return report
+}
+
+// checkTidy fails if a run left something that is not its output.
+func (w *world) checkTidy() {
+	w.t.Helper()
+	err := filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && (d.Name() == ".formetl" || strings.HasSuffix(d.Name(), ".spool")) {
+			w.t.Errorf("the run left %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// truth are the results of a form that keep passes, by ascending id.
+func truth(f *formservice.Form, keep func(formservice.Result) bool) []formservice.Result {
+	var rs []formservice.Result
+	f.Each(func(r formservice.Result) bool {
+		if keep == nil || keep(r) {
+			rs = append(rs, r.Clone())
+		}
+		return true
+	})
+	return rs
+}
+
+// date is the wall clock that the service filters a result by.
+func date(r formservice.Result) string {
+	if d, ok := r.Meta("date_finish"); ok && d != "" {
+		return d
+	}
+	d, _ := r.Meta("date_start")
+	return d
+}
+
+// expected is what NDJSON holds for a value by the rules of contract.md.
+func (w *world) expected(c load.Column, r formservice.Result) any {
+	w.t.Helper()
+	if c.From == "result_id" {
+		return float64(r.ID)
+	}
+	kind, id, _ := strings.Cut(c.From, ":")
+	var values []string
+	var has bool
+	if kind == "meta" {
+		var v string
+		v, has = r.Meta(id)
+		values = []string{v}
+	} else {
+		values, has = r.Values(id)
+	}
+	switch {
+	case !has:
+		return nil
+	case c.Type == "timestamp":
+		if values[0] == "" {
+			return nil
+		}
+		at, err := time.ParseInLocation("2006-01-02 15:04:05", values[0], w.zone)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if at.Format("2006-01-02 15:04:05") != values[0] { // an hour that the zone skips: as if the clock had not been set forward
+			_, offset := at.Add(-3 * time.Hour).Zone()
+			wall, _ := time.Parse("2006-01-02 15:04:05", values[0])
+			at = wall.Add(-time.Duration(offset) * time.Second).In(w.zone)
+		}
+		return at.Format(time.RFC3339)
+	case strings.HasPrefix(c.Type, "list<"):
+		list := []any{}
+		if len(values) == 1 && values[0] == "" {
+			return list
+		}
+		for _, v := range values {
+			list = append(list, v)
+		}
+		return list
+	case len(values) == 0:
+		return nil
+	case len(values) == 1:
+		return values[0]
+	}
+	for i, v := range values {
+		values[i] = strings.NewReplacer(`\`, `\\`, `|`, `\|`).Replace(v)
+	}
+	return strings.Join(values, "|")
+}
+
+func readNDJSON(t testing.TB, file string) []map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []map[string]any
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var row map[string]any
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			t.Fatalf("%v in %q", err, lines.Text())
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func readManifest(t testing.TB, file string) *load.Manifest {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := load.DecodeManifest(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// compare checks rows against the truth, each exactly once, every value equal.
+func (w *world) compare(rows []map[string]any, schema []load.Column, want []formservice.Result) {
+	w.t.Helper()
+	byID := map[int64]map[string]any{}
+	for _, row := range rows {
+		id := int64(row["result_id"].(float64))
+		if byID[id] != nil {
+			w.t.Errorf("result %d is there twice", id)
+		}
+		byID[id] = row
+	}
+	for _, r := range want {
+		row := byID[r.ID]
+		if row == nil {
+			w.t.Errorf("result %d (dated %q) is missing", r.ID, date(r))
+			continue
+		}
+		delete(byID, r.ID)
+		for _, c := range schema {
+			if got, want := row[c.Name], w.expected(c, r); !reflect.DeepEqual(got, want) {
+				w.t.Errorf("result %d, column %s: %#v, want %#v", r.ID, c.Name, got, want)
+			}
+		}
+		w.covers(schema, r)
+	}
+	for id := range byID {
+		w.t.Errorf("result %d should not be there", id)
+	}
+}
+
+// covers fails if a result has a field that no column takes.
+func (w *world) covers(schema []load.Column, r formservice.Result) {
+	has := func(from string) bool {
+		return slices.ContainsFunc(schema, func(c load.Column) bool { return c.From == from })
+	}
+	for _, m := range r.Metas {
+		if !has("meta:" + m.ID) {
+			w.t.Errorf("meta %s of result %d has no column", m.ID, r.ID)
+		}
+	}
+	for _, a := range r.Items {
+		if !has("item:" + a.ID) {
+			w.t.Errorf("item %s of result %d has no column", a.ID, r.ID)
+		}
+	}
+}
+
+// checkFile compares an NDJSON file and its manifest with the truth.
+func (w *world) checkFile(name string, want []formservice.Result) *load.Manifest {
+	w.t.Helper()
+	m := readManifest(w.t, w.path(name)+".manifest.json")
+	w.compare(readNDJSON(w.t, w.path(name)), m.Schema, want)
+	if m.Rows != int64(len(want)) {
+		w.t.Errorf("the manifest counts %d rows, want %d", m.Rows, len(want))
+	}
+	return m
+}
+
+// checkDataset compares an NDJSON dataset, read by its manifest, with the truth.
+func (w *world) checkDataset(name string, want []formservice.Result) *load.Manifest {
+	w.t.Helper()
+	m := readManifest(w.t, filepath.Join(w.path(name), load.ManifestName))
+	var rows []map[string]any
+	onDisk := map[string]bool{}
+	for _, p := range m.Parts {
+		file := filepath.Join(w.path(name), filepath.FromSlash(p.Path))
+		part := readNDJSON(w.t, file)
+		if int64(len(part)) != p.Rows {
+			w.t.Errorf("%s holds %d rows, the manifest says %d", p.Path, len(part), p.Rows)
+		}
+		rows, onDisk[file] = append(rows, part...), true
+	}
+	for _, file := range files(w.t, w.path(name)) {
+		if base := filepath.Base(file); !strings.HasPrefix(base, "_") && !onDisk[file] {
+			w.t.Errorf("%s is not in the manifest", file)
+		}
+	}
+	// Columns that a part does not have are null: a part may be older.
+	for _, row := range rows {
+		for _, c := range m.Schema {
+			if _, ok := row[c.Name]; !ok {
+				row[c.Name] = nil
+			}
+		}
+	}
+	w.compare(rows, m.Schema, want)
+	if data, err := os.ReadFile(filepath.Join(w.path(name), load.SuccessName)); err != nil || strings.TrimSpace(string(data)) != m.RunID {
+		w.t.Errorf("_SUCCESS holds %q (%v), want %s", data, err, m.RunID)
+	}
+	return m
+}
+
+func files(t testing.TB, dir string) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			all = append(all, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func generated(results int) *formservice.Form {
+	return formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: results, Seed: 7})
+}
+
+func TestEveryResultOnceInEveryShape(t *testing.T) {
+	form := generated(1200)
+	w := newWorld(t, form)
+	def := w.definition(
+		pipelines.Output{Path: "form1.ndjson", Format: "ndjson"},
+		pipelines.Output{Path: "plain/", Format: "ndjson"},
+		pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay},
+		pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth},
+		pipelines.Output{Path: "years/", Format: "ndjson", Partition: pipelines.PartitionYear},
+	)
+	report := w.run(def)
+	all := truth(form, nil)
+	w.checkFile("form1.ndjson", all)
+	for _, name := range []string{"plain", "days", "months", "years"} {
+		m := w.checkDataset(name, all)
+		checkPartitions(t, m)
+	}
+	if f := report.Forms[0]; f.Rows != 1200 || !f.Verified.Match || f.Undated == 0 {
+		t.Errorf("report %+v", f)
+	}
+}
+
+// checkPartitions checks that a part's folder is the partition of its window.
+func checkPartitions(t *testing.T, m *load.Manifest) {
+	t.Helper()
+	for i, p := range m.Parts {
+		key, err := load.ParsePartName(p.Path)
+		if err != nil {
+			t.Error(err)
+		}
+		if i > 0 && !p.Undated && !m.Parts[i-1].To.Equal(p.From.Time) && m.Parts[i-1].To.After(p.From.Time) {
+			t.Errorf("parts %s and %s overlap", m.Parts[i-1].Path, p.Path)
+		}
+		if key.Undated != p.Undated {
+			t.Errorf("part %s: undated %t", p.Path, p.Undated)
+		}
+	}
+}
+
+func TestRangesAndWindows(t *testing.T) {
+	form := generated(900)
+	day := func(d string) time.Time {
+		at, err := time.Parse("2006-01-02", d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	from, to := day("2025-03-05"), day("2025-06-10")
+	for _, window := range []string{"auto", "6h", "1d", "7d", "1mo"} {
+		t.Run(window, func(t *testing.T) {
+			w := newWorld(t, form)
+			def := w.definition(
+				pipelines.Output{Path: "form1.ndjson", Format: "ndjson"},
+				pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+			def.Extract.From, def.Extract.To = from, to
+			var err error
+			if def.Extract.Window, err = pipelines.ParseWindow(window); err != nil {
+				t.Fatal(err)
+			}
+			w.run(def)
+			want := truth(form, func(r formservice.Result) bool {
+				d := date(r)
+				return d >= "2025-03-05 00:00:00" && d < "2025-06-10 00:00:00"
+			})
+			w.checkFile("form1.ndjson", want)
+			m := w.checkDataset("days", want)
+			for _, row := range m.Parts {
+				if key, _ := load.ParsePartName(row.Path); key.DT != row.From.Format("2006-01-02") {
+					t.Errorf("part %s of %s", row.Path, row.From)
+				}
+			}
+		})
+	}
+}
+
+func TestRerunsGiveTheSameBytes(t *testing.T) {
+	form := generated(700)
+	w := newWorld(t, form)
+	outputs := func() []pipelines.Output {
+		var outs []pipelines.Output
+		for _, format := range []string{"csv", "ndjson", "json", "parquet", "arrow"} {
+			outs = append(outs, pipelines.Output{Path: "form1." + format, Format: format})
+			if format != "json" {
+				outs = append(outs, pipelines.Output{Path: format + "/", Format: format, Partition: pipelines.PartitionMonth})
+			}
+		}
+		return append(outs,
+			pipelines.Output{Path: "form1.csv.gz", Format: "csv", Compression: "gzip"},
+			pipelines.Output{Path: "form1.ndjson.zst", Format: "ndjson", Compression: "zstd"})
+	}
+	snapshot := func(concurrency int, latency time.Duration) map[string]string {
+		w.service.SetFaults(formservice.Faults{Latency: latency})
+		def := w.definition(outputs()...)
+		def.Extract.To = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		def.Extract.Window = extract.Step{Days: 7}
+		def.Source.Requests.Concurrency = concurrency
+		w.run(def)
+		bytesOf := map[string]string{}
+		for _, file := range files(t, w.dir) {
+			if base := filepath.Base(file); base == load.ManifestName || base == load.SuccessName || strings.HasSuffix(base, ".manifest.json") {
+				continue
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytesOf[strings.TrimPrefix(file, w.dir)] = string(data)
+		}
+		return bytesOf
+	}
+	first := snapshot(1, 0)
+	second := snapshot(8, time.Millisecond)
+	if len(first) != len(second) {
+		t.Errorf("%d files, then %d", len(first), len(second))
+	}
+	for name, data := range first {
+		if second[name] != data {
+			t.Errorf("%s differs", name)
+		}
+	}
+}
+
+func TestOtherDialectsOfTheService(t *testing.T) {
+	for name, faults := range map[string]formservice.Faults{
+		"old root":               {OldRoot: true, Errors200: true},
+		"latin1":                 {Latin1: true},
+		"strict limit":           {StrictLimit: true, BareMaxMidnight: true},
+		"headings by id":         {Headings: "id"},
+		"headings nested":        {Headings: "nested"},
+		"no gzip":                {NoGzip: true},
+		"pages of 37":            {PageCap: 37},
+		"ignores min id":         {IgnoreMinID: true},
+		"ignores ids":            {IgnoreMinID: true, IgnoreMaxID: true},
+		"ignores order":          {IgnoreDirection: true},
+		"ignores both":           {IgnoreDirection: true, IgnoreMinID: true, IgnoreMaxID: true},
+		"ignores dates":          {IgnoreDates: true},
+		"busy with 200":          {Seed: 1, Busy: 0.3, BusyStatus: 200},
+		"one in five goes wrong": {Seed: 2, Busy: 0.05, HTML: 0.05, Cut: 0.04, Truncate: 0.03, Reset: 0.03, Capacity: 3},
+		"slow bodies":            {Seed: 3, Slow: 0.1, SlowDelay: time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			form := generated(1000)
+			w := newWorld(t, form)
+			w.service.SetFaults(faults)
+			w.run(w.definition(
+				pipelines.Output{Path: "form1.ndjson", Format: "ndjson"},
+				pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionMonth}))
+			all := truth(form, nil)
+			w.checkFile("form1.ndjson", all)
+			if !faults.IgnoreDates {
+				w.checkDataset("days", all)
+			}
+		})
+	}
+}
+
+func TestControlCharactersBecomeReplacementCharacters(t *testing.T) {
+	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "A"}}, []formservice.Result{
+		{ID: 1, Metas: []formservice.Meta{{ID: "date_finish", Value: "2026-01-01 10:00:00"}}, Items: []formservice.Answer{{ID: "1", Values: []string{"a\vb"}}}},
+	})
+	for _, how := range []string{"raw", "ref"} {
+		w := newWorld(t, form)
+		w.service.SetFaults(formservice.Faults{Control: how})
+		report := w.run(w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"}))
+		if row := readNDJSON(t, w.path("form1.ndjson"))[0]; row["item_1"] != "a\uFFFDb" {
+			t.Errorf("%s: %q", how, row["item_1"])
+		}
+		if n := report.Forms[0].Replaced; n != 1 {
+			t.Errorf("%s: %d characters replaced, want 1", how, n)
+		}
+	}
+}
+
+// TestResultsThatStayAreThereOnce changes the form before every second
+// request: results that were there throughout come out once.
+func TestResultsThatStayAreThereOnce(t *testing.T) {
+	for name, faults := range map[string]formservice.Faults{
+		"deletes":    {DeleteEvery: 2},
+		"inserts":    {InsertEvery: 2},
+		"edits":      {EditEvery: 2},
+		"finishes":   {FinishEvery: 2},
+		"everything": {InsertEvery: 3, DeleteEvery: 5, EditEvery: 2, FinishEvery: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			form := formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 3000, Seed: 9, NoUndated: true})
+			before := truth(form, nil)
+			w := newWorld(t, form)
+			faults.Seed = 11
+			w.service.SetFaults(faults)
+			def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+			def.Extract.To = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			def.Extract.Window = extract.Step{Months: 1}
+			report, err := pipelines.Run(t.Context(), def, options())
+			if err != nil {
+				t.Fatalf("%v (report %+v)", err, report.Forms[0])
+			}
+			got := map[int64]int{}
+			for _, row := range readNDJSON(t, w.path("form1.ndjson")) {
+				got[int64(row["result_id"].(float64))]++
+			}
+			for id, n := range got {
+				if n > 1 {
+					t.Errorf("result %d is there %d times", id, n)
+				}
+			}
+			for _, r := range before {
+				now, there := form.Get(r.ID)
+				if there && date(now) == date(r) && date(now) < "2026-01-01" && got[r.ID] != 1 {
+					t.Errorf("result %d was there throughout and is written %d times", r.ID, got[r.ID])
+				}
+			}
+		})
+	}
+}
+
+func TestDatasetKeepsPartsOutsideTheRange(t *testing.T) {
+	form := generated(600)
+	w := newWorld(t, form)
+	out := pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionMonth}
+	def := w.definition(out)
+	w.run(def)
+	before := w.checkDataset("days", truth(form, nil))
+
+	id := before.Parts[3].MinID
+	if !form.Delete(id) {
+		t.Fatalf("cannot delete %d", id)
+	}
+	again := w.definition(out)
+	again.Extract.From, again.Extract.To = before.Parts[3].From.Time.AddDate(0, 0, 3), before.Parts[3].From.Time.AddDate(0, 0, 5)
+	report := w.run(again)
+	after := w.checkDataset("days", truth(form, nil))
+	if got := report.Forms[0].Range; !got.From.Equal(before.Parts[3].From.Time) || !got.To.Equal(before.Parts[3].To.Time) {
+		t.Errorf("the range was not widened to the whole part: %s/%s", got.From, got.To)
+	}
+	changed := 0
+	for i := range after.Parts {
+		if after.Parts[i].Path != before.Parts[i].Path {
+			changed++
+		}
+	}
+	if changed != 1 || len(after.Parts) != len(before.Parts) {
+		t.Errorf("%d parts changed, want 1", changed)
+	}
+}
+
+func TestSchemaFileTypesAndRejects(t *testing.T) {
+	item := func(id string, values ...string) formservice.Answer {
+		return formservice.Answer{ID: id, Values: values}
+	}
+	finished := formservice.Meta{ID: "date_finish", Value: "2026-01-01 10:00:00"}
+	form := formservice.NewForm("form1", []formservice.Item{{ID: "4", Label: "Price"}, {ID: "105", Label: "Born"}, {ID: "206", Label: "Colours"}}, []formservice.Result{
+		{ID: 1, Metas: []formservice.Meta{finished}, Items: []formservice.Answer{item("4", "12.50"), item("105", "1999-12-31"), item("206", "red", "a|b")}},
+		{ID: 2, Metas: []formservice.Meta{finished}, Items: []formservice.Answer{item("4", "twelve"), item("105", "1999-12-31")}},
+		{ID: 3, Metas: []formservice.Meta{finished}, Items: []formservice.Answer{item("4", "0.1"), item("105", "31.12.1999"), item("206", "")}},
+		{ID: 4, Metas: []formservice.Meta{finished}, Items: []formservice.Answer{item("999", "late")}},
+	})
+	w := newWorld(t, form)
+	schema := &schemas.Schema{Name: "s", MaxRejects: 1, Columns: []schemas.Column{
+		{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
+		{Name: "price", From: schemas.Source{Kind: schemas.FromItem, ID: "4"}, Type: schemas.Type{Kind: schemas.Decimal, Precision: 12, Scale: 2}},
+		{Name: "born", From: schemas.Source{Kind: schemas.FromItem, ID: "105"}, Type: schemas.Type{Kind: schemas.Date}, OnError: schemas.OnErrorSetNull},
+		{Name: "colours", From: schemas.Source{Kind: schemas.FromItem, ID: "206"}, Type: schemas.ListOf(schemas.Type{Kind: schemas.String})},
+	}}
+	def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"}, pipelines.Output{Path: "set/", Format: "ndjson"})
+	def.Schema = schema
+	report := w.run(def)
+	data, err := os.ReadFile(w.path("form1.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"id":1,"price":"12.50","born":"1999-12-31","colours":["red","a|b"],"date_finish":"2026-01-01T10:00:00-06:00","item_999":null}
+{"id":3,"price":"0.10","born":null,"colours":[],"date_finish":"2026-01-01T10:00:00-06:00","item_999":null}
+{"id":4,"price":null,"born":null,"colours":null,"date_finish":"2026-01-01T10:00:00-06:00","item_999":"late"}
+`
+	if string(data) != want {
+		t.Errorf("got\n%swant\n%s", data, want)
+	}
+	f := report.Forms[0]
+	if f.Rejected != 1 || !f.Verified.Match || f.Verified.Extracted != 4 {
+		t.Errorf("report %+v, verified %+v", f, f.Verified)
+	}
+	for _, file := range []string{w.path("form1.ndjson.rejects.jsonl"), filepath.Join(w.path("set"), "_rejects", report.RunID+".jsonl")} {
+		letters := readNDJSON(t, file)
+		if len(letters) != 1 || letters[0]["result_id"] != float64(2) || letters[0]["column"] != "price" || letters[0]["raw"] != "twelve" || letters[0]["window"] == "" {
+			t.Errorf("%s: %v", file, letters)
+		}
+	}
+	if m := readManifest(t, w.path("form1.ndjson.manifest.json")); m.Schema[1].Label != "Price" {
+		t.Errorf("label %q, want Price", m.Schema[1].Label)
+	}
+
+	schema.MaxRejects = 0
+	before, _ := os.ReadFile(w.path("form1.ndjson.manifest.json"))
+	_, err = pipelines.Run(t.Context(), def, options())
+	if err == nil || !strings.Contains(err.Error(), "max_rejects is 0") || strings.Contains(err.Error(), "twelve") {
+		t.Errorf("error %v", err)
+	}
+	if after, _ := os.ReadFile(w.path("form1.ndjson.manifest.json")); !bytes.Equal(before, after) {
+		t.Error("a failed run changed the manifest")
+	}
+	w.checkTidy()
+}
+
+func TestSeveralFormsOneFails(t *testing.T) {
+	one, two := generated(50), formservice.Generate(formservice.GenerateOptions{Directory: "form2", Results: 60, Seed: 3})
+	w := newWorld(t, one, two)
+	def := w.definition(pipelines.Output{Path: "{form}.ndjson", Format: "ndjson"})
+	def.Forms = []string{"form1", "missing", "form2"}
+	report, err := pipelines.Run(t.Context(), def, options())
+	if err == nil || !strings.Contains(err.Error(), "form missing") {
+		t.Fatalf("error %v", err)
+	}
+	w.checkFile("form1.ndjson", truth(one, nil))
+	w.checkFile("form2.ndjson", truth(two, nil))
+	if len(report.Forms) != 3 || report.Forms[1].Error == "" {
+		t.Errorf("report %+v", report.Forms)
+	}
+	def.Forms = []string{"form*"}
+	if _, err := pipelines.Run(t.Context(), def, options()); err != nil {
+		t.Errorf("glob: %v", err)
+	}
+}
+
+func TestEmptyFormGivesHeaders(t *testing.T) {
+	form := formservice.NewForm("form1", []formservice.Item{{ID: "7", Label: "Question", Index: 1}}, nil)
+	form.Metas = []string{"date_finish"}
+	w := newWorld(t, form)
+	w.run(w.definition(pipelines.Output{Path: "form1.csv", Format: "csv"}, pipelines.Output{Path: "set/", Format: "parquet"}))
+	data, err := os.ReadFile(w.path("form1.csv"))
+	if err != nil || string(data) != "result_id,date_finish,item_7\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if m := readManifest(t, filepath.Join(w.path("set"), load.ManifestName)); len(m.Parts) != 0 || m.Rows != 0 {
+		t.Errorf("manifest %+v", m)
+	}
+}
+
+func TestWatermarkAndRequestsInManifest(t *testing.T) {
+	w := newWorld(t, generated(300))
+	def := w.definition(pipelines.Output{Path: "set/", Format: "ndjson"})
+	def.Extract.To = time.Date(2025, 7, 1, 0, 0, 0, 0, time.UTC)
+	w.run(def)
+	m := readManifest(t, filepath.Join(w.path("set"), load.ManifestName))
+	counts := w.service.Counts()
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	if m.Watermark.String() != "2025-07-01 00:00:00" || m.Requests.Results+m.Requests.Count != int64(total) {
+		t.Errorf("watermark %s, requests %+v, the service saw %s", m.Watermark, m.Requests, strconv.Itoa(total))
+	}
+}
