@@ -237,7 +237,7 @@ func (o *datasetOutput) commit(ctx context.Context) (OutputReport, error) {
 // wholeManifest is the whole dataset's: the columns of earlier runs stay, since
 // their parts do.
 func (o *datasetOutput) wholeManifest(columns []schemas.Column, parts []load.Part) load.Manifest {
-	m := o.encoding.newManifest(columns)
+	m := o.newManifest(columns)
 	m.Parts = parts
 	m.Watermark = o.watermark()
 	for _, p := range parts {

@@ -95,7 +95,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 }
 
 func (f *formRun) closeOutputs(ctx context.Context) error {
-	var failures []error
+	failures := make([]error, 0, len(f.outputs))
 	for _, out := range f.outputs {
 		failures = append(failures, out.close(ctx))
 	}

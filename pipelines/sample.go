@@ -2,7 +2,6 @@ package pipelines
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -91,15 +90,18 @@ func (f *formRun) checkKept(path string, kept []schemas.Column) error {
 
 func columnsOf(m *load.Manifest) ([]schemas.Column, error) {
 	columns := make([]schemas.Column, 0, len(m.Schema))
-	var failures []error
 	for _, c := range m.Schema {
 		t, err := schemas.ParseType(c.Type)
-		failures = append(failures, err)
+		if err != nil {
+			return nil, err
+		}
 		from, err := schemas.ParseSource(c.From)
-		failures = append(failures, err)
+		if err != nil {
+			return nil, err
+		}
 		columns = append(columns, schemas.Column{Name: c.Name, From: from, Type: t, Label: c.Label, Inferred: true})
 	}
-	return columns, errors.Join(failures...)
+	return columns, nil
 }
 
 // samplePages reads the beginning of the first window that holds results.

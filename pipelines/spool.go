@@ -27,7 +27,7 @@ const spoolLock = "lock"
 // openSpool makes a folder for one form of a run and removes those of dead runs.
 func openSpool(state, run string) (*spool, error) {
 	parent := filepath.Join(state, "spool")
-	if err := os.MkdirAll(parent, 0o700); err != nil {
+	if err := errors.Join(os.MkdirAll(state, 0o750), os.MkdirAll(parent, 0o700)); err != nil {
 		return nil, &SpoolError{Folder: parent, Err: err}
 	}
 	sweepSpools(parent)
@@ -64,9 +64,14 @@ func sweepSpools(parent string) {
 	}
 }
 
-// close removes the folder.
+// close removes the folder, and the folders above that it leaves empty.
 func (s *spool) close() error {
-	return errors.Join(os.RemoveAll(s.folder), s.lock.Unlock())
+	err := errors.Join(os.RemoveAll(s.folder), s.lock.Unlock())
+	parent := filepath.Dir(s.folder)
+	if os.Remove(parent) == nil {
+		_ = os.Remove(filepath.Dir(parent)) // kept where it holds anything
+	}
+	return err
 }
 
 // SpoolError is a failure of the state folder.

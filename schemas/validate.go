@@ -113,7 +113,11 @@ func (v *validator) oneOf(column int, key, got string, allowed ...string) {
 		if got == a {
 			return
 		}
-		if d := distance(strings.ToLower(got), a); least < 0 || d < least {
+		d := distance(strings.ToLower(got), a)
+		if strings.Contains(a, strings.ToLower(got)) {
+			d = 0 // "null" means set_null
+		}
+		if least < 0 || d < least {
 			nearest, least = a, d
 		}
 	}

@@ -119,12 +119,12 @@ func TestChangedGeneratedEqualsBruteForce(t *testing.T) {
 // TestPagingGivesTheFilteredSet reads random windows over HTTP, by fs_page and
 // by fs_min_id.
 func TestPagingGivesTheFilteredSet(t *testing.T) {
-	f := Generate(GenerateOptions{Results: 1500, Items: 2, From: date("2025-01-01"), To: date("2025-02-01")})
+	f := Generate(GenerateOptions{Results: 900, Items: 2, From: date("2025-01-01"), To: date("2025-02-01")})
 	s := startService(t, &Server{Forms: []*Form{f}})
 	all := records(f)
 	rng := rand.New(rand.NewPCG(5, 5))
 	stamp := func(at int64) string { return encode(time.Unix(at, 0).UTC().Format(WallTime)) }
-	for range 12 {
+	for range 5 {
 		sel := randomSelection(rng, f)
 		sel.desc, sel.dated, sel.minID, sel.maxID = false, true, everything.minID, everything.maxID
 		sel.from, sel.to = max(sel.from, f.base.from), min(sel.to, f.base.to)
@@ -162,7 +162,7 @@ func TestSearchEqualsBruteForce(t *testing.T) {
 	all := collect(f)
 	columns := append([]string{metaStatus, "login_username", metaFinish, "score"}, itemIDs(f)...)
 	rng := rand.New(rand.NewPCG(6, 6))
-	for range 60 {
+	for range 25 {
 		q := newResultsQuery()
 		query := "fs_limit=100"
 		q.any = rng.IntN(2) == 0

@@ -1,0 +1,194 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// Where the columns of a definition come from.
+const (
+	OriginSchema   = "schema"   // the definition's schema
+	OriginManifest = "manifest" // what an earlier run left
+	OriginSample   = "sample"   // headings and a sample of the live form
+)
+
+// FormColumns are the columns that a definition gives for one form.
+type FormColumns struct {
+	Form    string
+	Origin  string
+	Sampled int // results that they were inferred from
+	Schema  *schemas.Schema
+}
+
+// KnownColumns tells the columns of a form without asking the service: those
+// of the definition's schema with what earlier runs added, else those of the
+// manifest that an earlier run left. It is nil where only the live form tells.
+func KnownColumns(ctx context.Context, def *Definition, o Options, form string) (*FormColumns, error) {
+	kept, err := outputColumns(ctx, def, o.withDefaults(), form)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case def.Schema != nil:
+		s := *def.Schema
+		if s.Unknown == "" || s.Unknown == schemas.UnknownAdd {
+			s.Columns = schemas.Merge(s.Columns, kept)
+		}
+		return &FormColumns{Form: form, Origin: OriginSchema, Schema: &s}, nil
+	case len(kept) > 0:
+		return &FormColumns{Form: form, Origin: OriginManifest, Schema: &schemas.Schema{Name: form, Columns: kept}}, nil
+	}
+	return nil, nil
+}
+
+// outputColumns are the columns of the manifests of all outputs. As in a
+// run, a single file's count only where there is no dataset: the file is
+// written anew, a dataset's older parts stay.
+func outputColumns(ctx context.Context, def *Definition, o Options, form string) ([]schemas.Column, error) {
+	f := &formRun{def: def, o: o, form: form}
+	var sets, files []schemas.Column
+	for _, out := range def.Outputs {
+		if out.Path == StdoutPath {
+			continue
+		}
+		m, err := f.readManifest(ctx, out)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil {
+			continue
+		}
+		columns, err := columnsOf(m)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", out.Path, err)
+		case out.Dataset():
+			sets = schemas.Merge(sets, columns)
+		case def.Schema == nil:
+			files = schemas.Merge(files, columns)
+		}
+	}
+	if len(sets) > 0 {
+		return sets, nil
+	}
+	return files, nil
+}
+
+// ListForms gives the forms that a run of the definition would read. It asks
+// the service (Get Forms) only where the definition has globs.
+func ListForms(ctx context.Context, def *Definition, o Options) ([]string, error) {
+	o = o.withDefaults()
+	if forms, patterns := namedForms(def, o); len(patterns) == 0 {
+		if len(forms) == 0 {
+			return nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
+		}
+		return forms, nil
+	}
+	client, err := newClient(def, o)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return formsOf(ctx, client, def, o)
+}
+
+// InferColumns makes the columns of a form from its headings and a sample:
+// the first results of the range and the last ones, so that questions that
+// were added later are seen. It costs a handful of requests.
+func InferColumns(ctx context.Context, def *Definition, o Options, form string) (*FormColumns, error) {
+	o = o.withDefaults()
+	client, err := newClient(def, o)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	e := def.Extract
+	query := extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}
+	if query.Window, err = sampleRange(def, o); err != nil {
+		return nil, err
+	}
+	pages, err := sampleOf(ctx, client, form, query)
+	defer func() {
+		for _, p := range pages {
+			p.Release()
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	c := &FormColumns{Form: form, Origin: OriginSample, Schema: transform.Infer(form, pages, def.Labels)}
+	ids := map[int64]bool{}
+	for _, p := range pages {
+		for i := range p.Len() {
+			ids[p.ID(i)] = true
+		}
+	}
+	c.Sampled = len(ids)
+	return c, nil
+}
+
+// sampleRange is the range without the settling time: a sample need not be
+// the same twice.
+func sampleRange(def *Definition, o Options) (extract.Window, error) {
+	w := extract.Window{From: def.Extract.From, To: def.Extract.To}
+	if !o.From.IsZero() {
+		w.From = o.From
+	}
+	if !o.To.IsZero() {
+		w.To = o.To
+	}
+	if !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
+		return w, &RangeError{Window: w}
+	}
+	return w, nil
+}
+
+// sampleOf reads the first pages and, where there are more results, the last
+// page. The pages are the caller's to release, also with an error.
+func sampleOf(ctx context.Context, client *extract.Client, form string, q extract.ResultsQuery) ([]*extract.Page, error) {
+	reader := client.NewReader(form, q)
+	first := reader.Window(q.Window, extract.IDRange{}, extract.Unknown)
+	defer first.Close()
+	var pages []*extract.Page
+	for len(pages) < samplePages {
+		p, err := first.Next(ctx)
+		if err != nil {
+			return pages, err
+		}
+		if p == nil {
+			break
+		}
+		pages = append(pages, p)
+	}
+	if 0 < len(pages) && len(pages) < samplePages {
+		return pages, nil
+	}
+	q.Headings, q.Descending = true, true
+	last, err := client.Results(ctx, form, q)
+	if err != nil {
+		return pages, err
+	}
+	last.SortByID()
+	return append(pages, last), nil
+}
+
+// supported refuses what a definition may say and this version cannot do.
+func supported(def *Definition) error {
+	if def.Extract.Incremental {
+		return &UnsupportedError{What: "mode: incremental", Remedy: "use mode: full with from and to; incremental runs come with a later version"}
+	}
+	return nil
+}
+
+// NewClient makes a client for the six transactions of the source's account.
+func NewClient(s Source, o Options) (*extract.Client, error) {
+	if s.Zone == nil {
+		return nil, errors.New("a source needs its account's zone")
+	}
+	return newClient(&Definition{Source: s}, o.withDefaults())
+}

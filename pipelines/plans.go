@@ -1,0 +1,311 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+)
+
+// PlanReport says what a run of a definition would do. Expectations that
+// nothing is known of are nil.
+type PlanReport struct {
+	Pipeline   string      `json:"pipeline"`
+	Definition string      `json:"definition,omitempty"`
+	Offline    bool        `json:"offline"` // nothing was asked of the service
+	Forms      []*FormPlan `json:"forms"`
+	// Patterns are the definition's globs where the forms that they match
+	// are not known, because nothing was asked.
+	Patterns []string `json:"patterns,omitempty"`
+	Budget   Budget   `json:"budget"` // of all forms together
+}
+
+// FormPlan is what a run would do with one form.
+type FormPlan struct {
+	Form     string          `json:"form"`
+	Timezone string          `json:"timezone"`
+	Range    load.Range      `json:"range"`
+	Windows  []PlannedWindow `json:"windows"` // empty where only counts can size them and none was made
+	// Results is how many the service counts in the range. AtMost tells that
+	// a search or a view leaves some out, which counts know nothing of.
+	Results  *int64          `json:"results"`
+	AtMost   bool            `json:"at_most"`
+	Requests PlannedRequests `json:"requests"`
+	Budget   Budget          `json:"budget"`
+	Error    string          `json:"error,omitempty"`
+}
+
+// PlannedWindow is one window of a form's plan.
+type PlannedWindow struct {
+	load.Range
+	Results  *int64 `json:"results"`  // nil where the window was not counted
+	Requests *int64 `json:"requests"` // of Get Results
+}
+
+// PlannedRequests are the requests that a run is expected to send.
+type PlannedRequests struct {
+	Results *int64 `json:"results"` // Get Results
+	Counts  *int64 `json:"counts"`  // Get Results Count: planning, and the check at the end
+	Total   *int64 `json:"total"`
+	Planned int    `json:"spent_on_plan"` // counts that making this plan has cost
+}
+
+// Budget sets requests against what the definition allows.
+type Budget struct {
+	PerMinute int      `json:"per_minute"` // 0: no budget
+	Minutes   *float64 `json:"minutes"`    // that the requests take at least, nil without a budget or a number
+	PerDay    int      `json:"per_day"`    // 0: no budget
+	DayShare  *float64 `json:"day_share"`  // 1 is the whole day's, nil without a budget or a number
+}
+
+// MakePlan tells what a run of the definition would do. It sends count
+// requests only, and Get Forms where the definition has globs; offline it
+// sends nothing and needs no API key. Nothing is written or locked. A form
+// that fails does not stop the others: the error is a *FormsError then.
+func MakePlan(ctx context.Context, def *Definition, o Options, offline bool) (*PlanReport, error) {
+	o = o.withDefaults()
+	report := &PlanReport{Pipeline: def.Name, Definition: def.File, Offline: offline, Forms: []*FormPlan{}}
+	if err := supported(def); err != nil {
+		return report, err
+	}
+	forms, client, err := report.forms(ctx, def, o)
+	if err != nil {
+		return report, err
+	}
+	if client != nil {
+		defer client.Close()
+	}
+	failed := &FormsError{Forms: len(forms)}
+	total := new(int64)
+	for _, form := range forms {
+		if ctx.Err() != nil {
+			return report, context.Cause(ctx)
+		}
+		p := &FormPlan{Form: form, Timezone: def.Source.Zone.String(), Windows: []PlannedWindow{}}
+		report.Forms = append(report.Forms, p)
+		if err := p.make(ctx, def, o, client); err != nil {
+			p.Error = err.Error()
+			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, err))
+		}
+		total = sum(total, p.Requests.Total)
+	}
+	if len(report.Patterns) > 0 {
+		total = nil
+	}
+	report.Budget = budgetOf(def.Source.Requests, total)
+	if len(failed.Errors) > 0 {
+		return report, failed
+	}
+	return report, nil
+}
+
+// forms are the forms that a run would read, and the client to ask about
+// them, nil offline.
+func (r *PlanReport) forms(ctx context.Context, def *Definition, o Options) ([]string, *extract.Client, error) {
+	if r.Offline {
+		var forms []string
+		forms, r.Patterns = namedForms(def, o)
+		if len(forms)+len(r.Patterns) == 0 {
+			return nil, nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
+		}
+		return forms, nil, nil
+	}
+	client, err := newClient(def, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	forms, err := formsOf(ctx, client, def, o)
+	if err != nil {
+		client.Close()
+		return nil, nil, err
+	}
+	return forms, client, nil
+}
+
+// namedForms are the forms that are known by name without Get Forms, and the
+// globs that are left.
+func namedForms(def *Definition, o Options) (forms, patterns []string) {
+	if len(o.Forms) > 0 {
+		for _, f := range o.Forms {
+			if def.WantsForm(f) && !slices.Contains(forms, f) {
+				forms = append(forms, f)
+			}
+		}
+		return forms, nil
+	}
+	for _, f := range def.Forms {
+		switch {
+		case IsGlob(f):
+			patterns = append(patterns, f)
+		case def.WantsForm(f):
+			forms = append(forms, f)
+		}
+	}
+	return forms, patterns
+}
+
+// make plans one form as its run would: same range, same windows.
+func (p *FormPlan) make(ctx context.Context, def *Definition, o Options, client *extract.Client) error {
+	f := &formRun{def: def, o: o, client: client, form: p.Form}
+	var err error
+	if f.own, err = rangeOf(def, o); err != nil {
+		return err
+	}
+	if f.rng, err = f.widened(ctx); err != nil {
+		return err
+	}
+	p.Range, p.AtMost = wallRange(f.rng), f.filtered()
+	r := f.planRange()
+	if client == nil {
+		if r.Step.Auto() || r.Window.From.IsZero() {
+			return nil // only counts tell
+		}
+		r.Uncounted = true
+	}
+	plan, err := extract.NewPlan(ctx, r, f.planCounter())
+	if err != nil {
+		return err
+	}
+	p.take(plan)
+	if client != nil {
+		p.Requests.Counts = known(int64(plan.Requests + f.laterCounts()))
+		p.Requests.Total = sum(p.Requests.Results, p.Requests.Counts)
+	}
+	p.Budget = budgetOf(def.Source.Requests, p.Requests.Total)
+	return nil
+}
+
+// planCounter is the run's counter, or one that is never asked.
+func (f *formRun) planCounter() extract.Counter {
+	if f.client != nil {
+		return f.counter()
+	}
+	return func(context.Context, extract.Window) (int64, error) {
+		return 0, errors.New("a plan that sends nothing was asked to count") // NewPlan counts nothing where Uncounted is set
+	}
+}
+
+// laterCounts is how many counts a run sends after its plan where all agrees:
+// one that verifies, and two that look for results without a date.
+func (f *formRun) laterCounts() int {
+	n := 0
+	if f.def.Extract.Verify && !f.filtered() {
+		n++
+	}
+	if f.everything() {
+		n += 2
+	}
+	return n
+}
+
+// widened extends the range to the whole parts of datasets that it touches,
+// as a run does, but only reads.
+func (f *formRun) widened(ctx context.Context) (extract.Window, error) {
+	w := f.own
+	var sets []*datasetOutput
+	for _, out := range f.def.Outputs {
+		if !out.Dataset() {
+			continue
+		}
+		m, err := f.readManifest(ctx, out)
+		if err != nil {
+			return w, err
+		}
+		sets = append(sets, &datasetOutput{manifest: m})
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, d := range sets {
+			next := d.widen(w)
+			changed = changed || next != w
+			w = next
+		}
+	}
+	return w, nil
+}
+
+// readManifest reads the manifest that an earlier run left at an output, nil
+// if there is none.
+func (f *formRun) readManifest(ctx context.Context, out Output) (*load.Manifest, error) {
+	expanded, err := ExpandPath(out.Path, pathValues(f.def, f.form, f.o.RunID))
+	if err != nil {
+		return nil, err
+	}
+	root, name := expanded, load.ManifestName
+	if !out.Dataset() {
+		var file string
+		root, file = splitPath(expanded)
+		name = load.FileManifestName(file)
+	}
+	dest, err := f.o.Tables.Open(ctx, root, out)
+	if err != nil {
+		return nil, err
+	}
+	m, _, err := load.ReadManifest(ctx, dest, name)
+	if errors.Is(err, load.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", expanded, err)
+	}
+	return m, nil
+}
+
+// take fills the plan's windows and expectations in.
+func (p *FormPlan) take(plan *extract.Plan) {
+	for _, w := range plan.Windows {
+		p.Windows = append(p.Windows, PlannedWindow{Range: wallRange(w.Window), Results: known(w.Count), Requests: known(pagesOf(w.Count))})
+	}
+	p.Results, p.Requests.Results, p.Requests.Planned = known(plan.Total), known(plan.Pages()), plan.Requests
+}
+
+// pagesOf is how many Get Results requests a window costs.
+func pagesOf(results int64) int64 {
+	switch {
+	case results == extract.Unknown:
+		return extract.Unknown
+	case results == 0:
+		return 0
+	}
+	one := extract.Plan{Total: results, Windows: []extract.Planned{{Count: results}}}
+	return one.Pages()
+}
+
+// known is nil for extract.Unknown.
+func known(n int64) *int64 {
+	if n == extract.Unknown {
+		return nil
+	}
+	return &n
+}
+
+// sum adds what is known; nil if one is not.
+func sum(a, b *int64) *int64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	return known(*a + *b)
+}
+
+func budgetOf(r Requests, total *int64) Budget {
+	b := Budget{PerMinute: r.PerMinute, PerDay: r.PerDay}
+	if total == nil {
+		return b
+	}
+	if r.PerMinute > 0 {
+		minutes := round(float64(*total) / float64(r.PerMinute))
+		b.Minutes = &minutes
+	}
+	if r.PerDay > 0 {
+		share := round(float64(*total) / float64(r.PerDay))
+		b.DayShare = &share
+	}
+	return b
+}
+
+// round keeps four decimals: more would claim more than is known.
+func round(v float64) float64 { return math.Round(v*1e4) / 1e4 }
