@@ -138,7 +138,7 @@ func TestAgainstModel(t *testing.T) {
 // and a page of it flattens.
 func TestWideForm(t *testing.T) {
 	scripts := []string{"Question", "Größe", "Вопрос", "問題", "質問", "질문", "سؤال", "שאלה", "คำถาม", "Ερώτηση"}
-	var cells, headings []string
+	cells, headings := make([]string, 0, 1600), make([]string, 0, 1600)
 	for i := range 1600 {
 		id := fmt.Sprintf("%d-%d-0", i/6, i%6)
 		label := "The same question\n"
