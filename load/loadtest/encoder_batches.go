@@ -44,8 +44,9 @@ func ListOf(t arrow.DataType) arrow.DataType {
 // AllTypes returns a schema with every scalar and a list of every scalar, all
 // nullable, in an order that is not the order of their names.
 func AllTypes() *arrow.Schema {
-	var fields []arrow.Field
-	for i, t := range Scalars() {
+	scalars := Scalars()
+	fields := make([]arrow.Field, 0, 2*len(scalars))
+	for i, t := range scalars {
 		fields = append(
 			fields,
 			arrow.Field{Name: fmt.Sprintf("z%d", i), Type: t, Nullable: true},
@@ -57,7 +58,7 @@ func AllTypes() *arrow.Schema {
 
 // Columns returns a schema of nullable columns: name, type, name, type.
 func Columns(namesAndTypes ...any) *arrow.Schema {
-	var fields []arrow.Field
+	fields := make([]arrow.Field, 0, len(namesAndTypes)/2)
 	for i := 0; i+1 < len(namesAndTypes); i += 2 {
 		fields = append(fields, arrow.Field{
 			Name: namesAndTypes[i].(string), Type: namesAndTypes[i+1].(arrow.DataType), Nullable: true,

@@ -103,9 +103,10 @@ func HostileNames() []string {
 }
 
 func caseNames(t encoderTest) {
-	var fields []arrow.Field
-	for i, name := range HostileNames() {
-		var kind arrow.DataType = arrow.PrimitiveTypes.Int64
+	names := HostileNames()
+	fields := make([]arrow.Field, 0, len(names))
+	for i, name := range names {
+		kind := arrow.PrimitiveTypes.Int64
 		if i%3 == 0 {
 			kind = ListOf(arrow.BinaryTypes.String)
 		}
@@ -115,7 +116,7 @@ func caseNames(t encoderTest) {
 }
 
 func caseWide(t encoderTest) {
-	var fields []arrow.Field
+	fields := make([]arrow.Field, 0, 300)
 	kinds := Scalars()
 	for i := range 300 {
 		fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", 300-i), Type: kinds[i%len(kinds)], Nullable: true})

@@ -212,13 +212,11 @@ func assemble(t arrow.DataType, values []any, repeated, defined []int32) []strin
 	}
 	var elements []string
 	flush := func(at int) {
-		switch {
-		case defined[at] == 0:
-			rows = append(rows, loadtest.Null)
-		default:
-			rows = append(rows, loadtest.ListText(elements))
+		row := loadtest.Null
+		if defined[at] > 0 {
+			row = loadtest.ListText(elements)
 		}
-		elements = nil
+		rows, elements = append(rows, row), nil
 	}
 	for i, v := range values {
 		if i > 0 && repeated[i] == 0 {

@@ -223,7 +223,7 @@ func TestDuckDBReadsParquet(t *testing.T) {
 
 // columnsOf is the argument that names DuckDB's types.
 func columnsOf(schema *arrow.Schema, of func(arrow.DataType) string) string {
-	var parts []string
+	parts := make([]string, 0, schema.NumFields())
 	for _, f := range schema.Fields() {
 		parts = append(parts, quote(f.Name)+": "+quote(of(f.Type)))
 	}
@@ -267,7 +267,7 @@ const splitList = `CASE WHEN %[1]s = '' THEN [] ELSE list_transform(
 
 // selectCSV reads a file of formetl's CSV with DuckDB, lists as lists.
 func selectCSV(schema *arrow.Schema, file string) string {
-	var columns []string
+	columns := make([]string, 0, schema.NumFields())
 	for _, f := range schema.Fields() {
 		name := `"` + strings.ReplaceAll(f.Name, `"`, `""`) + `"`
 		if f.Type.ID() == arrow.LIST {

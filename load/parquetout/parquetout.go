@@ -95,7 +95,7 @@ type encoder struct {
 
 	sample  *sample    // nil when it is done
 	queue   rows.Queue // rows not yet given to the writer
-	out     *parquet.Writer
+	out     *parquet.GenericWriter[any] // rows never pass as Go values: only its column writers are used
 	writers []*parquet.ColumnWriter
 	columns []*column
 	rows    int // in the open row group
@@ -131,7 +131,7 @@ func (e *encoder) Discard() { e.queue.Discard() }
 
 // begin opens the writer once the sample has told which dictionaries pay.
 func (e *encoder) begin() {
-	e.out = parquet.NewWriter(e.w,
+	e.out = parquet.NewGenericWriter[any](e.w,
 		newSchema(e.schema, e.sample.dictionary()),
 		parquet.Compression(e.codec),
 		&parquet.WriterConfig{CreatedBy: createdBy},

@@ -91,7 +91,7 @@ func TestRowGroups(t *testing.T) {
 	ids := loadtest.Random(mem, loadtest.Columns("n", arrow.PrimitiveTypes.Int64), 70_000, 1)
 	defer ids.Release()
 	f := footer(t, write(t, load.EncodeOptions{}, ids, ids))
-	var rows []int64
+	rows := make([]int64, 0, len(f.RowGroups))
 	for g := range f.RowGroups {
 		rows = append(rows, f.RowGroup(g).NumRows())
 	}
@@ -164,7 +164,7 @@ func TestSampleByBytes(t *testing.T) {
 	})
 	defer batch.Release()
 	whole := write(t, load.EncodeOptions{}, batch)
-	var parts []arrow.RecordBatch
+	parts := make([]arrow.RecordBatch, 0, batch.NumRows())
 	for i := range batch.NumRows() {
 		parts = append(parts, batch.NewSlice(i, i+1))
 		defer parts[i].Release()
