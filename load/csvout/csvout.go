@@ -20,6 +20,25 @@
 //   - Where the file has a single column, a null is written "", because a
 //     blank line is skipped by many readers and the row would be lost.
 //
+// DuckDB reads such a file back equal, null and "" apart, as text with
+//
+//	read_csv('f.csv', all_varchar=true, allow_quoted_nulls=false)
+//
+// and with types with
+//
+//	read_csv('f.csv', header=true, delim=',', quote='"', escape='"', nullstr='',
+//	    allow_quoted_nulls=false, auto_detect=false, strict_mode=true,
+//	    columns={'id': 'BIGINT', 'finished': 'TIMESTAMPTZ', 'colours': 'VARCHAR'})
+//
+// where a list column is read as VARCHAR and divided by
+//
+//	CASE WHEN c = '' THEN [] ELSE list_transform(
+//	    regexp_extract_all(c || '|', '((?:[^|\\]|\\.)*)\|', 1),
+//	    lambda x: CASE WHEN x = '\N' THEN NULL ELSE regexp_replace(x, '\\(.)', '\1', 'g') END) END
+//
+// (lines of more than 2 MB need max_line_size; a file of one column is read
+// without allow_quoted_nulls). Both calls stand in load/loadtest's tests.
+//
 // Profile excel begins with a byte order mark, ends lines with CR LF, and
 // puts a ' before the text of a string (or list of strings, or heading) that
 // begins with = + - @ TAB or CR, which a spreadsheet would run as a formula.

@@ -270,3 +270,42 @@ func wideDecimal(s string) decimal128.Num {
 	}
 	return decimal128.New(high, low)
 }
+
+// A column that looks like a few choices at first and then outgrows its
+// dictionary has pages of two encodings in one chunk: both readers take them.
+func TestReadersTakeMixedEncodings(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	schema := loadtest.Columns("s", arrow.BinaryTypes.String, "l", loadtest.ListOf(arrow.BinaryTypes.String))
+	pad := strings.Repeat("x", 150)
+	batch := loadtest.Build(mem, schema, 24_000, func(b array.Builder, _, row int) {
+		text := "choice"
+		if row > 8500 {
+			text = fmt.Sprint(row, pad)
+		}
+		switch b := b.(type) {
+		case *array.StringBuilder:
+			appendText(b, row, text)
+		case *array.ListBuilder:
+			b.Append(true)
+			appendText(b.ValueBuilder().(*array.StringBuilder), row, text)
+		}
+	})
+	defer batch.Release()
+	file := writeFile(t, parquetout.Format(), load.EncodeOptions{}, "", batch)
+	compare(t, batch, query(t, openDuckDB(t), schema, "SELECT * FROM read_parquet("+file+")"))
+	data, err := os.ReadFile(strings.Trim(file, "'"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, batch, readXitongsys(t, data, schema, int(batch.NumRows())))
+}
+
+// appendText appends the text, or a null in every tenth row.
+func appendText(b *array.StringBuilder, row int, text string) {
+	if row%10 == 9 {
+		b.AppendNull()
+		return
+	}
+	b.Append(text)
+}

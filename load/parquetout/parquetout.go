@@ -93,8 +93,8 @@ type encoder struct {
 	codec    compress.Codec
 	metadata []load.KeyValue
 
-	sample  *sample    // nil when it is done
-	queue   rows.Queue // rows not yet given to the writer
+	sample  *sample                     // nil when it is done
+	queue   rows.Queue                  // rows not yet given to the writer
 	out     *parquet.GenericWriter[any] // rows never pass as Go values: only its column writers are used
 	writers []*parquet.ColumnWriter
 	columns []*column
