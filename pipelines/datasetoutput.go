@@ -79,7 +79,24 @@ func (o *datasetOutput) recover(ctx context.Context) error {
 	o.manifest, o.base = m, version
 	o.generation = load.NextGeneration(m.Parts)
 	if m.Format != o.format.Name && !o.f.o.Full {
-		return &SchemaChangedError{Path: o.path, Column: "(all)", Was: "in " + m.Format, Is: "in " + o.format.Name}
+		return &DatasetChangedError{Path: o.path, What: "format", Was: m.Format, Is: o.format.Name}
+	}
+	return o.checkPartition(m.Parts)
+}
+
+// checkPartition refuses to mix parts of two partitions in one dataset.
+func (o *datasetOutput) checkPartition(parts []load.Part) error {
+	if o.f.o.Full {
+		return nil
+	}
+	for _, p := range parts {
+		key, err := load.ParsePartName(p.Path)
+		if err != nil || p.Undated {
+			continue
+		}
+		if want := load.DTValue(string(o.out.Partition), key.To.Add(-time.Second), key.To); key.DT != want {
+			return &DatasetChangedError{Path: o.path, What: "partition", Was: "dt=" + key.DT, Is: "dt=" + want}
+		}
 	}
 	return nil
 }

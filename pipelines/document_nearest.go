@@ -15,6 +15,10 @@ func choose(word string, words []string) string {
 	return "write one of " + strings.Join(words, ", ")
 }
 
+// Nearest returns the word that was most likely meant, or "" where none is
+// near: for the command line, which says it of flags and commands.
+func Nearest(word string, words []string) string { return nearest(word, words) }
+
 // nearest returns the word that takes the fewest edits to become, ignoring
 // case and the kind of dashes, or "" where none is near: more than a third of
 // the letters would have to change.

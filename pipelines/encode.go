@@ -123,7 +123,7 @@ func (e encoding) newManifest(columns []schemas.Column) load.Manifest {
 	m := load.Manifest{
 		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.o.RunID, CreatedAt: f.o.Now(),
 		Range: f.report.Range, Schema: manifestColumns(columns),
-		Rejected: f.report.Rejected, Requests: requestsOf(f.client.Requests()),
+		Rejected: f.report.Rejected, Requests: f.requests(),
 	}
 	if f.report.Verified != nil {
 		m.Verified = *f.report.Verified

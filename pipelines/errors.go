@@ -114,3 +114,12 @@ type SchemaChangedError struct{ Path, Column, Was, Is string }
 func (e *SchemaChangedError) Error() string {
 	return fmt.Sprintf("%s: column %s was %s and is %s now; readers of the older parts would break: restore it, write to another path, or replace everything with --full", e.Path, e.Column, e.Was, e.Is)
 }
+
+// DatasetChangedError is a committed dataset that the definition now describes
+// otherwise as a whole.
+type DatasetChangedError struct{ Path, What, Was, Is string }
+
+// Error names what changed and the way out.
+func (e *DatasetChangedError) Error() string {
+	return fmt.Sprintf("%s: the %s of the dataset was %s and is %s now; restore it, write to another path, or replace everything with --full", e.Path, e.What, e.Was, e.Is)
+}

@@ -22,6 +22,7 @@ type formRun struct {
 	form   string
 	log    *slog.Logger
 	report *FormReport
+	before extract.Requests // that the client had sent when this form began
 
 	own     extract.Window // the range that was asked for
 	rng     extract.Window // own, widened to the whole parts of datasets
@@ -55,7 +56,7 @@ type output interface {
 func newFormRun(def *Definition, o Options, client *extract.Client, form string) *formRun {
 	e := def.Extract
 	return &formRun{
-		def: def, o: o, client: client, form: form,
+		def: def, o: o, client: client, form: form, before: client.Requests(),
 		reader: client.NewReader(form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}),
 		log:    o.Logger.With(slog.String("form", form)),
 		report: &FormReport{Form: form, Timezone: def.Source.Zone.String(), Outputs: []OutputReport{}},
@@ -251,6 +252,14 @@ func (f *formRun) readEach(ctx context.Context, todo []*windowRun) error {
 	return nil
 }
 
+// requests are those that this form has cost so far.
+func (f *formRun) requests() load.Requests {
+	now := f.client.Requests()
+	return load.Requests{
+		Results: now.Results - f.before.Results, Count: now.Count - f.before.Count, Retries: now.Retries - f.before.Retries,
+	}
+}
+
 // drift notes a change of the form or the service for the report.
 func (f *formRun) drift(what string) {
 	f.mu.Lock()
@@ -272,8 +281,8 @@ func (f *formRun) progress(rows int, done bool) {
 	if f.plan != nil && !f.filtered() {
 		p.Expected = f.plan.Total
 	}
-	r := f.client.Requests()
-	p.Requests = r.Results + r.Count + r.Other + r.Retries
+	r := f.requests()
+	p.Requests = r.Results + r.Count + r.Retries
 	f.o.Progress(p)
 }
 

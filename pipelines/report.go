@@ -32,6 +32,7 @@ type FormReport struct {
 	Replaced int64          `json:"replaced_characters"`
 	Verified *load.Verified `json:"verified,omitempty"`
 	Reread   int            `json:"windows_read_again"`
+	Requests load.Requests  `json:"requests"`
 	Undated  int64          `json:"undated"` // rows without a date
 	Drift    []string       `json:"drift,omitempty"`
 	Outputs  []OutputReport `json:"outputs"`

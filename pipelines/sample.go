@@ -5,15 +5,22 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
 
-// samplePages is how many pages of the first window with results a schema is
-// inferred from. They are read anyway; the other windows wait for them.
-const samplePages = 5
+// A schema is inferred from the pages that the first windows begin with. They
+// are read anyway; the other windows wait for them. Which ones they are follows
+// from the plan alone, so equal results give an equal schema.
+const (
+	samplePages   = 5
+	sampleResults = 500 // as far as counts tell
+	sampleWindows = 64
+)
 
 // settleSchema decides what columns the flatteners begin with: the
 // definition's; else those of the manifest that an earlier run left; else
@@ -40,8 +47,11 @@ func (f *formRun) settleSchema(ctx context.Context) error {
 		return err
 	}
 	f.schema = transform.Infer(f.form, pages, f.def.Labels)
-	for _, p := range pages {
-		f.headings = append(f.headings, slices.Clone(p.Headings)...)
+	for _, p := range pages { // the first that has them: all say the same
+		if len(p.Headings) > 0 {
+			f.headings = slices.Clone(p.Headings)
+			break
+		}
 	}
 	if len(pages) == 1 && pages[0].Len() == 0 {
 		pages[0].Release()
@@ -104,29 +114,23 @@ func columnsOf(m *load.Manifest) ([]schemas.Column, error) {
 	return columns, nil
 }
 
-// samplePages reads the beginning of the first window that holds results.
-// Its worker goes on from there. A range without results gives one page with
+// samplePages reads the beginnings of the first windows that hold results.
+// Their workers go on from there. A range without results gives one page with
 // headings only.
 func (f *formRun) samplePages(ctx context.Context) ([]*extract.Page, error) {
+	rest := make([]*windowRun, 0, len(f.windows))
 	for _, w := range f.windows {
-		if w.planned.Count == 0 {
-			continue
+		if w.planned.Count != 0 {
+			rest = append(rest, w)
 		}
-		pages := f.reader.Window(w.planned.Window, extract.IDRange{}, f.usable(w.planned.Count))
-		for len(w.head) < samplePages {
-			p, err := pages.Next(ctx)
-			if err != nil {
-				return nil, fmt.Errorf("window %s: %w", w.name(), err)
-			}
-			if p == nil {
-				break
-			}
-			w.head = append(w.head, p)
+	}
+	for len(rest) > 0 {
+		n := f.sampleSize(rest)
+		pages, err := f.readHeads(ctx, rest[:n])
+		if err != nil || len(pages) > 0 {
+			return pages, err
 		}
-		w.pages = pages
-		if len(w.head) > 0 {
-			return w.head, nil
-		}
+		rest = rest[n:]
 	}
 	e := f.def.Extract
 	p, err := f.client.Results(ctx, f.form, extract.ResultsQuery{
@@ -137,4 +141,58 @@ func (f *formRun) samplePages(ctx context.Context) ([]*extract.Page, error) {
 	}
 	p.Filter(func(int64) bool { return false })
 	return []*extract.Page{p}, nil
+}
+
+// sampleSize is how many of the windows hold enough results for a sample.
+func (f *formRun) sampleSize(windows []*windowRun) int {
+	guess := int64(pageGuess)
+	if f.plan.Total != extract.Unknown {
+		guess = f.plan.Total / int64(len(f.plan.Windows))
+	}
+	var results int64
+	for i, w := range windows {
+		if w.planned.Count == extract.Unknown {
+			results += guess
+		} else {
+			results += w.planned.Count
+		}
+		if results >= sampleResults || i+1 == sampleWindows {
+			return i + 1
+		}
+	}
+	return len(windows)
+}
+
+// pageGuess is how many results an uncounted window is taken to hold.
+const pageGuess = 50
+
+// readHeads reads the first pages of each window and leaves the rest to its worker.
+func (f *formRun) readHeads(ctx context.Context, windows []*windowRun) ([]*extract.Page, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(f.def.Source.Requests.Concurrency)
+	most := max(1, samplePages/len(windows))
+	for _, w := range windows {
+		group.Go(func() error {
+			w.pages = f.reader.Window(w.planned.Window, extract.IDRange{}, f.usable(w.planned.Count))
+			for len(w.head) < most {
+				p, err := w.pages.Next(ctx)
+				if err != nil {
+					return fmt.Errorf("window %s: %w", w.name(), err)
+				}
+				if p == nil {
+					return nil
+				}
+				w.head = append(w.head, p)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var pages []*extract.Page
+	for _, w := range windows {
+		pages = append(pages, w.head...)
+	}
+	return pages, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -55,6 +56,7 @@ func faults(m map[transform.Fault]int64) []FaultCount {
 func (f *formRun) summarise() {
 	s := f.stats()
 	r := f.report
+	r.Requests = f.requests()
 	r.Rows, r.Rejected, r.Rejects, r.Nulled = s.Rows, s.Rejected, faults(s.Rejects), faults(s.Nulled)
 	for _, w := range f.windows {
 		r.Replaced += w.replaced
@@ -62,8 +64,12 @@ func (f *formRun) summarise() {
 			r.Undated += w.stats.Rows
 		}
 	}
-	for _, c := range s.Added {
-		f.drift(fmt.Sprintf("column %s was added from %s, which the schema does not list", c.Name, c.From))
+	if len(s.Added) > 0 {
+		names := make([]string, 0, len(s.Added))
+		for _, c := range s.Added {
+			names = append(names, c.Name)
+		}
+		f.drift("the schema does not list these fields, whose columns were added: " + strings.Join(names, ", "))
 	}
 	for _, c := range sorted(s.Joined) {
 		f.drift(fmt.Sprintf("column %s is a string and met several values %d times; they were joined by |", c.key, c.n))

@@ -38,52 +38,46 @@ func (e *stopError) Error() string {
 	return "stopped by " + e.signal.String() + "; nothing half-written was left"
 }
 
-// usageError is a wrong flag or argument.
-type usageError struct{ err error }
-
-// Error is the flag's error.
-func (e *usageError) Error() string { return e.err.Error() }
-
-// Unwrap returns it.
-func (e *usageError) Unwrap() error { return e.err }
-
-// exitCode tells the exit code of a command's error.
+// exitCode tells the exit code of a command's error. A definition that is
+// missing is 78 like one that is wrong: both are mended in the job's files,
+// and 66 is the service's answer that it has no such form.
 func exitCode(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	if s, ok := errors.AsType[*stopError](err); ok {
-		if s.signal == syscall.SIGTERM {
-			return exitTerminated
-		}
-		return exitInterrupt
-	}
-	if f, ok := errors.AsType[*pipelines.FormsError](err); ok {
-		return worst(f.Errors)
-	}
-	if o, ok := errors.AsType[*pipelines.OutputsError](err); ok {
-		return worst(o.Errors)
-	}
-	for _, classify := range []func(error) int{usageCode, serviceCode, dataCode, outputCode} {
-		if code := classify(err); code != exitOK {
+	return classify(err)
+}
+
+// classify walks the error's tree from its top: the outermost error that has
+// a class decides, and of errors that stand side by side the worst.
+func classify(err error) int {
+	for err != nil {
+		if code := codeOf(err); code != exitOK {
 			return code
 		}
-	}
-	if errors.Is(err, context.Canceled) {
-		return exitInterrupt
+		switch e := err.(type) { //nolint:errorlint // the tree is walked by hand
+		case interface{ Unwrap() []error }:
+			return worst(e.Unwrap())
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		default:
+			return exitBug
+		}
 	}
 	return exitBug
 }
 
 // worst is the exit code of several failures: temporary only if all are, else
-// the first of contract.md's order that occurred.
+// the first of contract.md's order that occurred. A stop comes before all.
 func worst(errs []error) int {
 	seen := map[int]bool{}
 	for _, err := range errs {
-		seen[exitCode(err)] = true
+		if err != nil {
+			seen[classify(err)] = true
+		}
 	}
 	for _, code := range []int{
-		exitInterrupt, exitTerminated,
+		exitInterrupt, exitTerminated, exitUsage,
 		exitBug, exitConfig, exitNoPermit, exitNoInput, exitData, exitCantCreate, exitIO, exitUnavailable, exitTemporary,
 	} {
 		if seen[code] {
@@ -93,46 +87,68 @@ func worst(errs []error) int {
 	return exitBug
 }
 
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
+// codeOf is the class of one error without those that it wraps, exitOK where
+// it has none.
+func codeOf(err error) int {
+	for _, class := range []func(error) int{ownCode, definitionCode, serviceCode, outputCode} {
+		if code := class(err); code != exitOK {
+			return code
+		}
+	}
+	return exitOK
 }
 
-func usageCode(err error) int {
-	switch {
-	case is[*usageError](err):
+func ownCode(err error) int {
+	switch e := err.(type) { //nolint:errorlint // one node of the tree
+	case *stopError:
+		if e.signal == syscall.SIGTERM {
+			return exitTerminated
+		}
+		return exitInterrupt
+	case *usageError:
 		return exitUsage
-	case is[*pipelines.DefinitionError](err), is[*pipelines.PathError](err), is[*pipelines.RangeError](err),
-		is[*pipelines.UnsupportedError](err), is[*pipelines.SchemaChangedError](err), is[*load.NameError](err),
-		is[*extract.RedirectError](err), is[*extract.ConfigError](err):
+	}
+	if err == context.Canceled { //nolint:errorlint // one node of the tree
+		return exitInterrupt
+	}
+	return exitOK
+}
+
+func definitionCode(err error) int {
+	switch err.(type) { //nolint:errorlint // one node of the tree
+	case *pipelines.DefinitionError, *pipelines.PathError, *pipelines.RangeError, *pipelines.UnsupportedError,
+		*pipelines.SchemaChangedError, *load.NameError, *extract.ConfigError:
 		return exitConfig
-	case is[*pipelines.NoFormsError](err):
+	case *pipelines.NoFormsError:
 		return exitNoInput
+	case *pipelines.RejectsError, *pipelines.VerifyError, *pipelines.DuplicateError,
+		*transform.ValueError, *transform.UnknownFieldError:
+		return exitData
 	}
 	return exitOK
 }
 
 func serviceCode(err error) int {
-	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
-		switch s.Code {
-		case extract.CodeInvalidKey:
+	switch e := err.(type) { //nolint:errorlint // one node of the tree
+	case *extract.ServiceError:
+		switch {
+		case e.Code == extract.CodeInvalidKey:
 			return exitNoPermit
-		case extract.CodeInvalidUser, extract.CodeInvalidForm:
+		case e.Code == extract.CodeInvalidUser, e.Code == extract.CodeInvalidForm:
 			return exitNoInput
-		case extract.CodeInvalidURL:
+		case e.Code == extract.CodeInvalidURL:
 			return exitConfig
-		}
-		if s.Temporary() {
+		case e.Temporary():
 			return exitTemporary
 		}
 		return exitUnavailable
-	}
-	switch {
-	case is[*extract.BudgetError](err):
+	case *extract.RedirectError: // the base URL is not the service's, as with error 1
+		return exitConfig
+	case *extract.BudgetError:
 		return exitTemporary
-	case is[*extract.AnswerError](err):
+	case *extract.AnswerError:
 		return exitData
-	case is[*extract.StatusError](err), is[*extract.NetworkError](err):
+	case *extract.StatusError, *extract.NetworkError:
 		if extract.Temporary(err) {
 			return exitTemporary
 		}
@@ -141,41 +157,52 @@ func serviceCode(err error) int {
 	return exitOK
 }
 
-func dataCode(err error) int {
-	switch {
-	case is[*pipelines.RejectsError](err), is[*pipelines.VerifyError](err), is[*pipelines.DuplicateError](err),
-		is[*transform.ValueError](err), is[*transform.UnknownFieldError](err):
-		return exitData
-	}
-	return exitOK
-}
-
 func outputCode(err error) int {
-	switch {
-	case is[*load.HeldError](err), errors.Is(err, load.ErrConflict), errors.Is(err, load.ErrStagedGone):
+	switch err { //nolint:errorlint // one node of the tree
+	case load.ErrConflict, load.ErrStagedGone:
 		return exitTemporary
-	case is[*load.CreateError](err), is[*load.ManifestError](err), errors.Is(err, fs.ErrPermission):
+	}
+	switch err.(type) { //nolint:errorlint // one node of the tree
+	case *load.HeldError:
+		return exitTemporary
+	case *load.CreateError, *load.ManifestError:
 		return exitCantCreate
-	case is[*load.IOError](err), is[*pipelines.SpoolError](err), is[*pipelines.StdoutError](err), is[*fs.PathError](err):
+	case *load.IOError, *pipelines.StdoutError:
+		return exitIO
+	case *pipelines.SpoolError, *fs.PathError, *os.LinkError, *os.SyscallError:
+		if errors.Is(err, fs.ErrPermission) {
+			return exitCantCreate
+		}
 		return exitIO
 	}
 	return exitOK
 }
 
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // hint says what to do next where the error itself does not.
-func hint(err error, code int) string {
+func hint(err error, code int, command string) string {
+	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
+		switch s.Code {
+		case extract.CodeInvalidKey:
+			return "check the API key: it stands on the form's API page"
+		case extract.CodeInvalidUser:
+			return "check the account: it is the first part of the form's own address"
+		case extract.CodeInvalidForm:
+			return "check the form's directory; `formetl forms` lists the forms"
+		}
+	}
 	switch {
-	case code == exitNoPermit:
-		return "check the API key: it stands on the form's API page"
-	case code == exitNoInput && !is[*pipelines.NoFormsError](err):
-		return "check the account and the form's directory; `formetl forms` lists the forms"
 	case code == exitTemporary && !is[*load.HeldError](err):
 		return "nothing was lost; run the same command again later"
 	case code == exitUsage:
-		return "see formetl --help"
+		return "see " + command + " --help"
 	case code == exitBug:
 		return "this is a bug in formetl; please report it with the command and this message"
-	case is[*extract.AnswerError](err):
+	case is[*extract.AnswerError](err), is[*extract.RedirectError](err):
 		return "check that the base URL is the service's own address"
 	}
 	return ""

@@ -4,44 +4,26 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/extract"
 )
 
 // Main runs one command and returns its exit code (contract.md, "Exit
 // codes"). Data goes to stdout, everything else to stderr; lookup reads the
 // environment.
-func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) (code int) {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup}
-	defer func() {
-		if p := recover(); p != nil {
-			fmt.Fprintf(stderr, "formetl: a bug in formetl: %v\n%s", p, debug.Stack())
-			code = exitBug
-		}
-	}()
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, logFormat: formatIn(args)}
 	ctx, stop := withSignals(context.Background())
 	defer stop()
-	root := a.rootCommand()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	if err != nil && !a.began {
-		err = &usageError{err}
-	}
-	if err != nil {
-		a.printError(err)
-	}
-	return exitCode(err)
+	return a.main(ctx, a.rootCommand(), args)
 }
 
 // app is what every command shares.
@@ -51,7 +33,41 @@ type app struct {
 	lookup         func(string) (string, bool)
 
 	logFormat, logLevel string
-	began               bool // a command's own work has begun: flags and arguments were right
+	logs                *logs
+	keys                []extract.Secret // that were read, for what a panic may show
+	began               bool             // a command's own work has begun: flags and arguments were right
+}
+
+// main runs a command and tells its exit code. A panic is a bug, said so.
+func (a *app) main(ctx context.Context, root *cobra.Command, args []string) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			code = exitBug
+			a.printPanic(fmt.Sprint(p), debug.Stack())
+		}
+	}()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil {
+		err = a.judge(ctx, err)
+		a.printError(err, cmd.CommandPath())
+	}
+	return exitCode(err)
+}
+
+// judge gives an error its class where only the circumstances tell it: what
+// fails before a command's work is wrong usage, and what a signal broke off
+// was stopped.
+func (a *app) judge(ctx context.Context, err error) error {
+	if stopped, ok := context.Cause(ctx).(*stopError); ok && !is[*stopError](err) { //nolint:errorlint // withSignals sets it bare
+		if code := classify(err); code == exitBug || code == exitInterrupt {
+			return stopped
+		}
+	}
+	if !a.began && classify(err) == exitBug {
+		return &usageError{err}
+	}
+	return err
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -59,23 +75,35 @@ func (a *app) rootCommand() *cobra.Command {
 		Use:   "formetl",
 		Short: "Take the results of online forms to CSV, NDJSON, JSON, Arrow and Parquet",
 		Long: `formetl reads the results of online forms from a Form Results Service and
-writes every one of them once, as CSV, NDJSON, JSON, Arrow or Parquet.`,
+writes every one of them once, as CSV, NDJSON, JSON, Arrow or Parquet.
+
+Data goes to standard output, everything else to standard error. The API key
+comes from a file (--api-key-file), from a reference in the definition, or from
+the environment variable FORMETL_API_KEY; never from a flag's value.
+
+Exit codes: 0 done; 64 wrong flags; 65 data; 66 no such form or account; 69 the
+service failed; 70 a bug; 73 cannot create the output; 74 I/O; 75 temporary, run
+again; 77 the key was refused; 78 the definition is wrong; 130, 143 stopped.`,
 		Example: `  formetl demo
   formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl run feedback.yaml`,
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version(),
-		Args:    cobra.NoArgs,
+		Args:    knownCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	p := root.PersistentFlags()
-	p.StringVar(&a.logFormat, "log-format", "text", "logs on standard error as text or json")
+	p.StringVar(&a.logFormat, "log-format", "text", "lines on standard error as text or json")
 	p.StringVar(&a.logLevel, "log-level", "", "least level that is logged: debug, info, warn or error (default info for run, warn else)")
-	root.AddCommand(a.runCommand(), a.exportCommand(), a.demoCommand())
+	root.AddCommand(
+		a.runCommand(), a.exportCommand(), a.planCommand(), a.validateCommand(), a.schemaCommand(),
+		a.formsCommand(), a.statusCommand(), a.publishCommand(), a.countCommand(), a.copyCommand(), a.demoCommand(),
+	)
 	return root
 }
 
@@ -87,55 +115,21 @@ func version() string {
 	return "(devel)"
 }
 
-// begin marks that flags and arguments were right, and returns the logger.
-func (a *app) begin(level slog.Level) (*slog.Logger, error) {
-	if a.logLevel != "" {
-		if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
-			return nil, fmt.Errorf("--log-level %q: give debug, info, warn or error", a.logLevel)
-		}
-	}
-	options := &slog.HandlerOptions{Level: level}
-	switch a.logFormat {
-	case "text":
-		a.began = true
-		return slog.New(slog.NewTextHandler(a.stderr, options)), nil
-	case "json":
-		a.began = true
-		return slog.New(slog.NewJSONHandler(a.stderr, options)), nil
-	}
-	return nil, fmt.Errorf("--log-format %q: give text or json", a.logFormat)
-}
-
 // env reads a variable, "" where it is not set.
 func (a *app) env(name string) string {
 	v, _ := a.lookup(name)
 	return v
 }
 
-// printError says what failed, as a log record where logs are JSON.
-func (a *app) printError(err error) {
-	code := exitCode(err)
-	if a.logFormat == "json" {
-		slog.New(slog.NewJSONHandler(a.stderr, nil)).Error("failed", slog.String("error", err.Error()), slog.Int("exit_code", code))
-		return
-	}
-	text := err.Error()
-	var d *pipelines.DefinitionError
-	if errors.As(err, &d) {
-		text = d.Explain()
-	}
-	fmt.Fprintf(a.stderr, "formetl: %s\n", strings.TrimRight(text, "\n"))
-	if h := hint(err, code); h != "" {
-		fmt.Fprintf(a.stderr, "formetl: hint: %s\n", h)
-	}
-}
-
 // withSignals ends the context on SIGINT and SIGTERM with a *stopError as its
-// cause. A second signal ends the process at once.
+// cause. A second signal ends the process at once. SIGPIPE is taken too: a
+// reader of standard output that goes away is an error of that write, and
+// what was staged is still cleaned up.
 func withSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
+	signals, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(pipes, syscall.SIGPIPE)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -148,6 +142,7 @@ func withSignals(parent context.Context) (context.Context, func()) {
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
+		signal.Stop(pipes)
 		cancel(nil)
 		<-done
 	}

@@ -1,0 +1,62 @@
+package extract
+
+import (
+	"io"
+	"time"
+)
+
+// maxAnswer bounds an answer's size in bytes, compressed or not. A hundred
+// results with sixteen hundred answers of a kilobyte each stay well below.
+const maxAnswer = 256 << 20
+
+// answer is what came with one attempt's body.
+type answer struct {
+	size        int // of the body in bytes, after decompression
+	contentType string
+	status      int
+	retryAfter  time.Duration
+}
+
+// receiver takes in the body of an answer. A later attempt begins it anew.
+type receiver interface {
+	// read reads the body to its end and returns its size in bytes. Errors of
+	// the reader are returned as they are.
+	read(body io.Reader) (int, error)
+	// decode decodes what was read last: a *ServiceError for an error
+	// envelope, an *AnswerError for anything else that is not the answer.
+	decode(contentType string) error
+}
+
+// pageReceiver takes in an answer of Get Results, into the page's own memory.
+type pageReceiver struct{ page *Page }
+
+func (p pageReceiver) read(body io.Reader) (int, error) {
+	err := p.page.ReadBody(body, Bounds{Bytes: maxAnswer})
+	return len(p.page.text), err
+}
+
+func (p pageReceiver) decode(contentType string) error {
+	return p.page.Decode(contentType, Bounds{Bytes: maxAnswer})
+}
+
+// treeReceiver takes in an answer of any other transaction.
+type treeReceiver struct {
+	body []byte
+	use  func(root *node) error
+}
+
+func receive(use func(root *node) error) *treeReceiver { return &treeReceiver{use: use} }
+
+func (t *treeReceiver) read(body io.Reader) (n int, err error) {
+	// One byte more, so that decodeTree sees that it is too large.
+	t.body, err = io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	return len(t.body), err
+}
+
+func (t *treeReceiver) decode(contentType string) error {
+	root, err := decodeTree(t.body, contentType, Bounds{Bytes: maxAnswer})
+	if err != nil {
+		return err
+	}
+	return t.use(root)
+}
