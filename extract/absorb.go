@@ -1,7 +1,66 @@
 package extract
 
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// inOrder brings pages into ascending order of id, across pages too. No id is
+// in two of them. Pages whose ids overlap become one. It takes the pages over;
+// those that it does not return are released.
+func inOrder(pages []*Page) ([]*Page, error) {
+	var headings []Heading
+	for _, p := range pages {
+		if len(headings) == 0 {
+			headings = slices.Clone(p.Headings)
+		}
+		p.SortByID()
+	}
+	pages = slices.DeleteFunc(pages, func(p *Page) bool {
+		empty := p.Len() == 0
+		if empty {
+			p.Release()
+		}
+		return empty
+	})
+	slices.SortFunc(pages, func(a, b *Page) int { return cmp.Compare(a.ID(0), b.ID(0)) })
+	ordered := make([]*Page, 0, len(pages))
+	var highest int64
+	for i, p := range pages {
+		top := p.ID(p.Len() - 1)
+		if len(ordered) == 0 || p.ID(0) > highest {
+			ordered = append(ordered, p)
+			highest = top
+			continue
+		}
+		last := ordered[len(ordered)-1]
+		if len(last.text)+len(p.text) > math.MaxInt32 {
+			release(ordered)
+			release(pages[i:])
+			return nil, &AnswerError{Offset: -1, Problem: "the service keeps no order of ids, and the window holds more than 2 GiB of results to be sorted; choose a smaller window"}
+		}
+		last.absorb(p)
+		p.Release()
+		highest = max(highest, top)
+	}
+	for _, p := range ordered {
+		p.SortByID()
+	}
+	if len(ordered) > 0 && len(ordered[0].Headings) == 0 {
+		ordered[0].Headings = append(ordered[0].Headings, headings...)
+	}
+	return ordered, nil
+}
+
+func release(pages []*Page) {
+	for _, p := range pages {
+		p.Release()
+	}
+}
+
 // absorb appends the results of q to p. Views into p stay valid until its
-// Release; q is unchanged.
+// Release; q is unchanged. Their texts are not larger than 2 GiB together.
 func (p *Page) absorb(q *Page) {
 	if len(p.Headings) == 0 {
 		p.Headings = append(p.Headings, q.Headings...)

@@ -26,6 +26,9 @@ func NewRollingBudget(perMinute, perDay int) *RollingBudget {
 // Reserve books a request, waiting for the minute's budget where it has to.
 func (b *RollingBudget) Reserve(ctx context.Context) error {
 	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		wait, err := b.tryReserve(time.Now())
 		if err != nil || wait <= 0 {
 			return err

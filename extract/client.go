@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,10 +20,6 @@ const (
 	DefaultTimeout     = 30 * time.Second
 	DefaultRetries     = 8
 )
-
-// maxAnswer bounds an answer's size in bytes, compressed or not. A hundred
-// results with sixteen hundred answers of a kilobyte each stay well below.
-const maxAnswer = 256 << 20
 
 // Config says which account a Client speaks to, and how.
 type Config struct {
@@ -37,7 +33,9 @@ type Config struct {
 	Concurrency int           // most requests under way at once; 0 is DefaultConcurrency
 	Budget      Budget        // asked before every attempt; nil spends freely
 
-	BackoffMin, BackoffMax time.Duration // between attempts; 0 is 500 ms and 30 s
+	// BackoffMin is the mean pause after the first attempt; it doubles up to
+	// BackoffMax. 0 is 500 ms and 30 s.
+	BackoffMin, BackoffMax time.Duration
 
 	Logger    *slog.Logger      // nil discards
 	Transport http.RoundTripper // nil is a keep-alive transport of the client's own
@@ -68,7 +66,7 @@ type Client struct {
 func NewClient(cfg Config) (*Client, error) {
 	base, err := ParseBaseURL(cfg.BaseURL, cfg.AllowHTTP)
 	if err != nil {
-		return nil, err
+		return nil, &ConfigError{cfg.Key.Redact(err.Error())} // somebody may have put it there
 	}
 	switch {
 	case cfg.Account == "" || cfg.Account == "." || cfg.Account == "..":
@@ -133,7 +131,7 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 		return nil, &ConfigError{fmt.Sprintf("the base URL cannot be read (%v); give it as https://host", urlCause(err))}
 	}
 	switch {
-	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
 		return nil, &ConfigError{"the base URL is not an http or https address; give it as https://host"}
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, &ConfigError{"the base URL holds a user, a query or a fragment; give only https://host, and the key by a reference"}
@@ -146,7 +144,7 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 }
 
 func loopback(host string) bool {
-	if host == "localhost" {
+	if strings.EqualFold(host, "localhost") {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)
@@ -161,14 +159,14 @@ func urlCause(err error) error {
 	return err
 }
 
-// endpoint is the address of a transaction without its parameters.
-// An empty form leaves the form-specific part out.
+// endpoint is the address of a transaction without its parameters. Get Forms
+// has neither a form nor a transaction's name in its path.
 func (c *Client) endpoint(form, transaction string) (*url.URL, error) {
-	if form == "." || form == ".." {
-		return nil, fmt.Errorf("%q is not a form", form)
-	}
 	path := "/api/users/" + escape(c.cfg.Account) + "/forms"
 	if transaction != "" {
+		if form == "" || form == "." || form == ".." {
+			return nil, &ConfigError{fmt.Sprintf("%q is not a form: give its form directory", form)}
+		}
 		path += "/" + escape(form) + "/" + transaction
 	}
 	u := *c.base
@@ -181,16 +179,9 @@ func (c *Client) endpoint(form, transaction string) (*url.URL, error) {
 	return &u, nil
 }
 
-// answer is what one attempt brought: a whole body and what came with it.
-type answer struct {
-	body        []byte
-	contentType string
-	status      int
-	retryAfter  time.Duration
-}
-
-// send makes one attempt. Its errors never hold the address.
-func (c *Client) send(ctx context.Context, method, address string) (answer, error) {
+// send makes one attempt and reads its answer. Its errors never hold the
+// address.
+func (c *Client) send(ctx context.Context, method, address string, into receiver) (answer, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
 	if err != nil {
 		return answer{}, &NetworkError{Problem: c.cfg.Key.Redact(urlCause(err).Error()), Final: true}
@@ -201,42 +192,18 @@ func (c *Client) send(ctx context.Context, method, address string) (answer, erro
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return answer{}, c.networkError(err)
+		return answer{}, c.networkError(ctx, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	a := answer{contentType: res.Header.Get("Content-Type"), status: res.StatusCode, retryAfter: parseRetryAfter(res.Header.Get("Retry-After"))}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		return a, &RedirectError{Status: res.StatusCode, To: c.redactedTarget(res)}
 	}
-	a.body, err = readAll(res.Body, res.ContentLength)
-	if err != nil {
-		return a, c.networkError(err)
+	a.size, err = into.read(res.Body)
+	if _, ok := errors.AsType[*AnswerError](err); err != nil && !ok {
+		err = c.networkError(ctx, err)
 	}
-	if len(a.body) > maxAnswer {
-		return a, &AnswerError{Offset: maxAnswer, Problem: fmt.Sprintf("it is larger than %d MiB", maxAnswer>>20)}
-	}
-	return a, nil
-}
-
-func readAll(r io.Reader, length int64) ([]byte, error) {
-	size := int64(64 << 10)
-	if length > 0 && length <= maxAnswer {
-		size = length + 1 // one byte more, so that the end is seen without growing
-	}
-	buf := make([]byte, 0, size)
-	limited := io.LimitReader(r, maxAnswer+1)
-	for {
-		n, err := limited.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		switch {
-		case err == io.EOF:
-			return buf, nil
-		case err != nil:
-			return buf, err
-		case len(buf) == cap(buf):
-			buf = append(buf, 0)[:len(buf)]
-		}
-	}
+	return a, err
 }
 
 // redactedTarget names where a redirect points to, without query and key.
@@ -248,26 +215,36 @@ func (c *Client) redactedTarget(res *http.Response) string {
 	return c.cfg.Key.Redact((&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String())
 }
 
-// networkError says what broke without the address, which holds the key.
-func (c *Client) networkError(err error) error {
+// networkError says what broke without the address, which holds the key. ctx
+// is the attempt's.
+func (c *Client) networkError(ctx context.Context, err error) error {
 	cause := urlCause(err)
 	e := &NetworkError{Problem: c.cfg.Key.Redact(cause.Error()), Final: finalNetwork(cause)}
-	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e.Problem = fmt.Sprintf("no whole answer within %s", c.cfg.Timeout)
+	}
+	if dns, ok := errors.AsType[*net.DNSError](cause); ok && dns.IsNotFound {
+		e.Problem, e.doubtful = c.cfg.Key.Redact(fmt.Sprintf("the host %s is not known: check the base URL and the network", dns.Name)), true
 	}
 	return e
 }
 
+// longestRetryAfter bounds what a Retry-After header may ask for.
+const longestRetryAfter = 24 * time.Hour
+
+// parseRetryAfter reads a number of seconds or a date (RFC 9110, section
+// 10.2.3); 0 for anything else.
 func parseRetryAfter(v string) time.Duration {
-	if v == "" {
-		return 0
-	}
-	var seconds int
-	if _, err := fmt.Sscanf(v, "%d", &seconds); err == nil && seconds >= 0 {
-		return time.Duration(min(seconds, 24*3600)) * time.Second
+	v = strings.TrimSpace(v)
+	if v != "" && strings.Trim(v, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || seconds > int64(longestRetryAfter/time.Second) {
+			return longestRetryAfter
+		}
+		return time.Duration(seconds) * time.Second
 	}
 	if t, err := http.ParseTime(v); err == nil {
-		return max(0, time.Until(t))
+		return min(max(0, time.Until(t)), longestRetryAfter)
 	}
 	return 0
 }

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -28,7 +29,15 @@ type ServiceError struct {
 
 // Error names the code, its meaning by the specification and the service's words.
 func (e *ServiceError) Error() string {
-	return fmt.Sprintf("the service answered error %d (%s): %s", e.Code, codeMeaning(e.Code), e.Message)
+	return fmt.Sprintf("the service answered error %d (%s): %s%s", e.Code, codeMeaning(e.Code), e.Message, comeBack(e.RetryAfter))
+}
+
+// comeBack tells what a Retry-After header asked for.
+func comeBack(after time.Duration) string {
+	if after <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (it asks to come back after %s)", after.Round(time.Second))
 }
 
 // Temporary tells whether the same request may succeed later: a busy system
@@ -41,7 +50,7 @@ func (e *ServiceError) Temporary() bool {
 	case CodeInvalidURL, CodeInvalidValue, CodeInvalidKey, CodeInvalidUser, CodeInvalidForm, CodeInvalidID:
 		return false
 	}
-	return e.Status == 429 || e.Status == 503
+	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
 }
 
 func codeMeaning(code int) string {

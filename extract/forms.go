@@ -53,8 +53,8 @@ type CopyTarget struct {
 // Forms lists the account's forms (specification, section 4.2).
 func (c *Client) Forms(ctx context.Context) ([]Form, error) {
 	var forms []Form
-	err := c.roundTrip(ctx, call{method: http.MethodGet, transaction: getForms}, func(a answer) error {
-		list, err := payload(a, "forms")
+	err := c.roundTrip(ctx, call{method: http.MethodGet, transaction: getForms}, receive(func(root *node) error {
+		list, err := payload(root, "forms")
 		if err != nil {
 			return err
 		}
@@ -63,15 +63,15 @@ func (c *Client) Forms(ctx context.Context) ([]Form, error) {
 			forms = append(forms, formOf(n))
 		}
 		return nil
-	})
+	}))
 	return forms, err
 }
 
 // Status asks for a form's state and quotas (specification, section 4.3).
 func (c *Client) Status(ctx context.Context, form string) (Status, error) {
 	var status Status
-	err := c.roundTrip(ctx, call{method: http.MethodGet, transaction: getStatus, form: form, path: "status"}, func(a answer) error {
-		n, err := payload(a, "status")
+	err := c.roundTrip(ctx, call{method: http.MethodGet, transaction: getStatus, form: form, path: "status"}, receive(func(root *node) error {
+		n, err := payload(root, "status")
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (c *Client) Status(ctx context.Context, form string) (Status, error) {
 			status.Limits = append(status.Limits, Limit{Type: kind, Used: used, Total: total})
 		}
 		return nil
-	})
+	}))
 	return status, err
 }
 
@@ -101,8 +101,8 @@ func (c *Client) Publish(ctx context.Context, form string, secure bool) (Publish
 		r.parameters = []parameter{{name: "fs_secure", bare: true}}
 	}
 	var publish Publish
-	err := c.roundTrip(ctx, r, func(a answer) error {
-		n, err := payload(a, "publish")
+	err := c.roundTrip(ctx, r, receive(func(root *node) error {
+		n, err := payload(root, "publish")
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (c *Client) Publish(ctx context.Context, form string, secure bool) (Publish
 			publish.Codes = append(publish.Codes, strings.TrimSpace(code.Text))
 		}
 		return nil
-	})
+	}))
 	return publish, err
 }
 
@@ -131,14 +131,14 @@ func (c *Client) Copy(ctx context.Context, form string, to CopyTarget) (Form, er
 		r.parameters = append(r.parameters, parameter{name: "fs_destination_form", value: to.Form})
 	}
 	var made Form
-	err := c.roundTrip(ctx, r, func(a answer) error {
-		n, err := payload(a, "form")
+	err := c.roundTrip(ctx, r, receive(func(root *node) error {
+		n, err := payload(root, "form")
 		if err != nil {
 			return err
 		}
 		made = formOf(n)
 		return nil
-	})
+	}))
 	return made, err
 }
 
@@ -148,24 +148,12 @@ func formOf(n *node) Form {
 }
 
 // payload returns the element that a successful answer must hold.
-func payload(a answer, name string) (*node, error) {
-	root, err := decodeTree(a.body, a.contentType, Bounds{})
-	if err != nil {
-		return nil, err
-	}
+func payload(root *node, name string) (*node, error) {
 	n := root.child(name)
 	if n == nil {
 		return nil, &AnswerError{Offset: -1, Problem: "it holds no <" + name + "> element"}
 	}
 	return n, nil
-}
-
-func decodeCount(a answer) (int64, error) {
-	n, err := payload(a, "count")
-	if err != nil {
-		return 0, err
-	}
-	return number(n.Text, "count")
 }
 
 func integer(parent *node, name string) (int64, error) { return number(trimmed(parent, name), name) }

@@ -124,6 +124,15 @@ type piece struct {
 	n     int64
 }
 
+// whole is the range as one piece.
+func (p *planner) whole(total int64) piece {
+	c := piece{Window: p.Window, lower: epoch, n: total}
+	if !epoch.Before(p.Window.To) {
+		c.lower = p.Window.To.Add(-second)
+	}
+	return c
+}
+
 // start is the piece's beginning for arithmetic.
 func (p piece) start() time.Time {
 	if p.From.IsZero() {
@@ -136,10 +145,11 @@ func (p piece) start() time.Time {
 // its counts side by side; which are asked depends on earlier counts alone, so
 // equal data gives an equal plan.
 func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
-	// The counts and the last, half-filled pages of windows are what cutting
-	// costs: a fortieth of the pages for each keeps both below one in twenty.
-	p.budget = 1 + int(total/pageSize/40)
-	pieces := []piece{{Window: p.Window, lower: epoch, n: total}}
+	// Cutting once more costs a count and at most one half-filled page. A
+	// forty-fifth of the pages for each keeps both below one in twenty, and
+	// leaves room for the counts of the verification.
+	p.budget = 1 + int(total/pageSize/45)
+	pieces := []piece{p.whole(total)}
 	for {
 		ask := p.choose(pieces)
 		if len(ask) == 0 {
@@ -326,8 +336,8 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 // first finds where the first window may begin, by counts with an upper bound
 // only: at the start of the step before which there is no result.
 func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
-	c := piece{Window: p.Window, lower: epoch, n: total}
-	if total == Unknown || !epoch.Before(c.To) {
+	c := p.whole(total)
+	if total == Unknown {
 		return time.Time{}, fmt.Errorf("fixed windows of %s need a beginning of the range where nothing may be counted: set extract.from", p.Step)
 	}
 	for p.Step.next(c.lower).Before(c.To) {

@@ -3,6 +3,7 @@ package extract
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 )
 
@@ -46,7 +47,7 @@ func (c *Client) NewReader(form string, common ResultsQuery) *Reader {
 // Window begins to read a window; ids may bound it further. count is the
 // planner's, or Unknown; where it counts what is read it saves a request.
 func (r *Reader) Window(w Window, ids IDRange, count int64) *WindowReader {
-	return &WindowReader{reader: r, window: w, ids: ids, count: count, way: paging(r.way.Load()), lastID: -1, seen: map[int64]struct{}{}}
+	return &WindowReader{reader: r, window: w, ids: ids, count: count, way: paging(r.way.Load()), lastID: -1}
 }
 
 // Downgraded tells how the service has to be paged where it does not keep to
@@ -74,8 +75,9 @@ type WindowReader struct {
 	any      bool  // whether a page was taken in this way
 	lastID   int64 // the last id in this way's direction, -1 before the first
 	finished bool
+	given    bool    // whether anything may have been given: then it is too late to begin again
 	ready    []*Page // pages that may be given
-	held     *Page   // what may not be given yet, absorbed into one page
+	held     []*Page // pages that may not be given yet
 	seen     map[int64]struct{}
 }
 
@@ -99,14 +101,9 @@ func (w *WindowReader) Next(ctx context.Context) (*Page, error) {
 // Close releases what was not given.
 func (w *WindowReader) Close() {
 	w.finished = true
-	for _, p := range w.ready {
-		p.Release()
-	}
-	w.ready = nil
-	if w.held != nil {
-		w.held.Release()
-		w.held = nil
-	}
+	release(w.ready)
+	release(w.held)
+	w.ready, w.held = nil, nil
 }
 
 // request asks for one page and takes it in.
@@ -114,40 +111,46 @@ func (w *WindowReader) request(ctx context.Context) error {
 	w.page++
 	q := w.reader.common
 	q.Window, q.IDs, q.Headings = w.window, w.ids, w.page == 1
-	switch {
-	case w.way == numbered:
+	if w.way == numbered {
 		q.Page = w.page
-	case w.any && w.way == keysetUp:
-		q.IDs.Min = w.lastID + 1
-	case w.any:
-		q.IDs.Max = w.lastID - 1
-		if q.IDs.Max < max(1, q.IDs.Min) {
-			w.finish()
-			return nil
-		}
-	}
-	if q.IDs.Max > 0 && q.IDs.Min > q.IDs.Max {
-		w.finish()
-		return nil
+	} else if w.any && !w.beyond(&q.IDs) {
+		return w.finish()
 	}
 	page, err := w.reader.client.Results(ctx, w.reader.form, q)
 	if err != nil {
 		return fmt.Errorf("window %s, page %d: %w", w.window, w.page, err)
 	}
 	n := page.Len()
-	if n == 0 {
-		page.Release()
-		w.finish()
-		return nil
+	if n > 0 && w.way == keysetDown && w.any && w.lastID == 1 {
+		page.Filter(func(id int64) bool { return id < 1 }) // see beyond
 	}
-	taken, err := w.accept(page)
+	if page.Len() == 0 {
+		page.Release()
+		return w.finish()
+	}
+	taken, err := w.accept(ctx, page)
 	if err != nil {
 		return fmt.Errorf("form %s, window %s, page %d: %w", w.reader.form, w.window, w.page, err)
 	}
 	if taken && !w.finished && w.isLast(n) {
-		w.finish()
+		return w.finish()
 	}
 	return nil
+}
+
+// beyond bounds ids to those that were not seen yet in this way's direction;
+// false if there can be none.
+func (w *WindowReader) beyond(ids *IDRange) bool {
+	if w.way == keysetUp {
+		if w.lastID == math.MaxInt64 {
+			return false
+		}
+		ids.Min = w.lastID + 1
+		return ids.Max == 0 || ids.Min <= ids.Max
+	}
+	// Id 0 lies below 1, but a bound of 0 is none: there 1 is asked for again.
+	ids.Max = max(1, w.lastID-1)
+	return w.lastID > 0 && ids.Max >= ids.Min
 }
 
 // isLast tells whether a page of n results, taken in already, ends the window:
@@ -165,18 +168,17 @@ func (w *WindowReader) isLast(n int) bool {
 }
 
 // accept checks a page against the way it was asked for and takes it in. Where
-// it does not fit, the window begins again in the next way; nothing was given
-// by then.
-func (w *WindowReader) accept(page *Page) (taken bool, err error) {
+// it does not fit, the window begins again in the next way, if nothing was
+// given by then.
+func (w *WindowReader) accept(ctx context.Context, page *Page) (taken bool, err error) {
 	first, last := page.ID(0), page.ID(page.Len()-1)
 	rises, falls := monotone(page)
 	switch w.way {
 	case keysetUp:
 		if rises && first > w.lastID {
-			w.takeUp(page, last)
-			return true, nil
+			return true, w.takeUp(page, last)
 		}
-		if w.reader.sure.Load() {
+		if w.given {
 			page.Release()
 			return false, &AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as this service's did before", w.lastID)}
 		}
@@ -192,7 +194,7 @@ func (w *WindowReader) accept(page *Page) (taken bool, err error) {
 			return true, nil
 		}
 	case numbered:
-		return true, w.takeNumbered(page)
+		return true, w.takeNumbered(ctx, page)
 	}
 	page.Release()
 	w.restart(numbered)
@@ -201,54 +203,64 @@ func (w *WindowReader) accept(page *Page) (taken bool, err error) {
 
 // takeUp gives a page on, at once if the service is known to keep the order,
 // else when the page after it has shown that it does.
-func (w *WindowReader) takeUp(page *Page, last int64) {
+func (w *WindowReader) takeUp(page *Page, last int64) error {
 	w.rows += int64(page.Len())
 	if w.any {
 		w.reader.sure.Store(true)
 	}
 	w.any, w.lastID = true, last
+	w.held = append(w.held, page)
 	if !w.reader.sure.Load() {
-		w.hold(page)
-		return
+		return nil
 	}
-	w.give()
-	w.ready = append(w.ready, page)
+	return w.give()
 }
 
 func (w *WindowReader) takeDown(page *Page, last int64) {
 	w.rows += int64(page.Len())
 	w.any, w.lastID = true, last
-	w.hold(page)
+	w.held = append(w.held, page)
 }
 
 // takeNumbered drops what came before: an insertion shifts results to the next page.
-func (w *WindowReader) takeNumbered(page *Page) error {
-	all := page.Len()
+func (w *WindowReader) takeNumbered(ctx context.Context, page *Page) error {
+	if w.seen == nil {
+		w.seen = map[int64]struct{}{}
+	}
+	all := int64(page.Len())
 	page.Filter(func(id int64) bool {
 		_, again := w.seen[id]
 		w.seen[id] = struct{}{}
 		return !again
 	})
-	fresh := page.Len()
-	w.rows += int64(fresh)
-	w.hold(page)
-	switch {
-	case fresh > 0:
+	fresh := int64(page.Len())
+	w.rows += fresh
+	w.held = append(w.held, page)
+	if fresh > 0 {
 		return nil
-	case w.page == 2 && all >= pageSize:
-		return &AnswerError{Offset: -1, Problem: "it repeats the page before: the service ignores fs_min_id, fs_max_id and fs_page alike, so that results beyond the first page cannot be reached"}
 	}
-	w.finish()
-	return nil
+	if w.page == 2 && all == w.rows {
+		if err := w.repeated(ctx); err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+// repeated judges a second page that is the first again: some services repeat
+// the last page for ever, others ignore fs_page. A count tells them apart.
+func (w *WindowReader) repeated(ctx context.Context) error {
+	n, err := w.reader.client.Count(ctx, w.reader.form, CountQuery{Window: w.window, IDs: w.ids})
+	if err != nil || n <= w.rows {
+		return err
+	}
+	return &AnswerError{Offset: -1, Problem: fmt.Sprintf(
+		"it repeats the page before, though the service counts %d results where %d came: it ignores fs_min_id, fs_max_id and fs_page alike, so that the others cannot be reached; choose smaller windows", n, w.rows)}
 }
 
 func (w *WindowReader) restart(way paging) {
-	if w.held != nil {
-		w.held.Release()
-		w.held = nil
-	}
-	w.way, w.page, w.rows, w.any, w.lastID = way, 0, 0, false, -1
-	w.seen = map[int64]struct{}{}
+	release(w.held)
+	w.way, w.page, w.rows, w.any, w.lastID, w.held, w.seen = way, 0, 0, false, -1, nil, nil
 	for {
 		now := w.reader.way.Load()
 		if now >= int32(way) || w.reader.way.CompareAndSwap(now, int32(way)) {
@@ -257,28 +269,18 @@ func (w *WindowReader) restart(way paging) {
 	}
 }
 
-func (w *WindowReader) hold(page *Page) {
-	if w.held == nil {
-		w.held = page
-		return
-	}
-	w.held.absorb(page)
-	page.Release()
-}
-
 // give moves what was held to what may be given.
-func (w *WindowReader) give() {
-	if w.held == nil {
-		return
-	}
-	w.held.SortByID()
-	w.ready = append(w.ready, w.held)
+func (w *WindowReader) give() error {
+	pages, err := inOrder(w.held)
 	w.held = nil
+	w.ready = append(w.ready, pages...)
+	w.given = w.given || len(w.ready) > 0
+	return err
 }
 
-func (w *WindowReader) finish() {
+func (w *WindowReader) finish() error {
 	w.finished = true
-	w.give()
+	return w.give()
 }
 
 // monotone tells whether the page's ids strictly rise, and whether they

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 )
 
 // The transactions, as the specification names them (section 4).
@@ -20,16 +18,6 @@ const (
 	getPublish = "Get Publish"
 	getResults = "Get Results"
 	getCount   = "Get Results Count"
-)
-
-const (
-	// patience is the most time that one request may take with all its
-	// attempts and pauses.
-	patience = 2 * time.Minute
-	// doubtfulTries bounds the attempts after answers that are most likely
-	// final (error 0, an answer that is not XML) but may be a passing fault:
-	// a cut answer looks like a malformed one.
-	doubtfulTries = 3
 )
 
 // parameter is one name and value; a presence-only parameter has no value.
@@ -80,88 +68,87 @@ func (r call) detail() string {
 	return b.String()
 }
 
-// roundTrip sends the call until an answer decodes, trying again what may
-// succeed later. decode takes over the body.
-func (c *Client) roundTrip(ctx context.Context, r call, decode func(answer) error) error {
+// address is the whole URL of the call. It holds the key: it goes to the
+// transport and nowhere else.
+func (c *Client) address(r call) (string, error) {
 	u, err := c.endpoint(r.form, r.path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	u.RawQuery = r.query()
 	if u.RawQuery != "" {
 		u.RawQuery += "&"
 	}
 	u.RawQuery += "fs_api_key=" + escape(c.cfg.Key.value)
+	return u.String(), nil
+}
 
-	attempts, doubtful := 0, 0
-	var last error
-	once := func() (struct{}, error) {
-		attempts++
-		last = c.attempt(ctx, r, attempts, u.String(), decode)
-		if isDoubtful(last) {
-			doubtful++
-		}
-		if r.method == http.MethodPost && !isBusy(last) {
-			// What a lost answer's request did is unknown: a second copy would be worse than an error.
-			return struct{}{}, permanent(last)
-		}
-		return struct{}{}, forBackoff(last, doubtful)
+// roundTrip sends the call until an answer decodes, trying again what may
+// succeed later.
+func (c *Client) roundTrip(ctx context.Context, r call, into receiver) error {
+	address, err := c.address(r)
+	if err != nil {
+		return err
 	}
-	_, err = backoff.Retry(ctx, once,
-		backoff.WithBackOff(&backoff.ExponentialBackOff{
-			InitialInterval: c.cfg.BackoffMin, MaxInterval: c.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 1,
-		}),
-		backoff.WithMaxTries(uint(c.cfg.Retries)+1), //nolint:gosec // never negative, see NewClient
-		backoff.WithMaxElapsedTime(patience),
-		backoff.WithNotify(func(_ error, pause time.Duration) {
-			c.log.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
-				slog.String("transaction", r.transaction), slog.String("form", r.form),
-				slog.Int("attempt", attempts), slog.Duration("pause", pause.Round(time.Millisecond)), slog.String("error", c.cfg.Key.Redact(last.Error())))
-		}))
+	e := &effort{repeatable: r.method != http.MethodPost}
+	err = c.retry(ctx, e, func() error {
+		return c.attempt(ctx, r, e, address, into)
+	}, func(pause time.Duration) {
+		c.log.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
+			slog.String("transaction", r.transaction), slog.String("form", r.form),
+			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), slog.String("error", c.cfg.Key.Redact(e.last.Error())))
+	})
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return &RequestError{Transaction: r.transaction, Form: r.form, Detail: c.cfg.Key.Redact(r.detail()), Attempts: attempts, Err: last}
+	return &RequestError{Transaction: r.transaction, Form: r.form, Detail: c.cfg.Key.Redact(r.detail()), Attempts: e.attempts, Err: err}
 }
 
 // attempt sends the call once and decodes what comes.
-func (c *Client) attempt(ctx context.Context, r call, n int, address string, decode func(answer) error) error {
-	if err := c.gate.enter(ctx); err != nil {
+func (c *Client) attempt(ctx context.Context, r call, e *effort, address string, into receiver) error {
+	falls, err := c.gate.enter(ctx)
+	if err != nil {
 		return err
 	}
-	busy := false
-	defer func() { c.gate.leave(busy) }()
+	o := outcomeNone
+	defer func() { c.gate.leave(falls, o) }()
 	if c.cfg.Budget != nil {
 		if err := c.cfg.Budget.Reserve(ctx); err != nil {
 			return err
 		}
 	}
-	c.stats.add(r.transaction, n)
+	c.stats.add(r.transaction, e.attempts)
 	limited, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	start := time.Now()
-	a, err := c.send(limited, r.method, address)
+	a, err := c.send(limited, r.method, address, into)
 	if err == nil {
-		c.stats.bytes.Add(int64(len(a.body)))
-		err = c.interpret(a, decode)
+		c.stats.bytes.Add(int64(a.size))
+		err = c.interpret(a, into.decode(a.contentType))
 	}
-	if ctx.Err() != nil && err != nil {
+	took := time.Since(start)
+	e.spent += took
+	switch {
+	case err == nil:
+		o = outcomeGood
+	case ctx.Err() != nil:
 		err = context.Cause(ctx)
+	case isBusy(err):
+		o = outcomeBusy
 	}
-	busy = isBusy(err)
 	c.log.LogAttrs(ctx, slog.LevelDebug, "request",
 		slog.String("transaction", r.transaction), slog.String("form", r.form), slog.String("parameters", c.cfg.Key.Redact(r.detail())),
-		slog.Int("attempt", n), slog.Int("status", a.status), slog.Int("bytes", len(a.body)),
-		slog.Duration("took", time.Since(start).Round(time.Microsecond)), slog.Bool("ok", err == nil))
+		slog.Int("attempt", e.attempts), slog.Int("status", a.status), slog.Int("bytes", a.size),
+		slog.Duration("took", took.Round(time.Microsecond)), slog.Bool("ok", err == nil))
 	return err
 }
 
-// interpret lets the envelope decide first, then the HTTP status.
-func (c *Client) interpret(a answer, decode func(answer) error) error {
-	err := decode(a)
+// interpret lets the envelope decide first, then the HTTP status. err is what
+// the decoder said.
+func (c *Client) interpret(a answer, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -177,57 +164,4 @@ func (c *Client) interpret(a answer, decode func(answer) error) error {
 		return &AnswerError{Offset: e.Offset, Problem: fmt.Sprintf("%s (HTTP status %d): is the base URL the service's?", e.Problem, a.status)}
 	}
 	return err
-}
-
-func permanent(err error) error {
-	if err == nil {
-		return nil
-	}
-	return backoff.Permanent(err)
-}
-
-// forBackoff tells the retry library whether and when to try again.
-func forBackoff(err error, doubtful int) error {
-	switch {
-	case err == nil:
-		return nil
-	case isDoubtful(err) && doubtful < doubtfulTries:
-		return err
-	case isDoubtful(err) || !Temporary(err):
-		return backoff.Permanent(err)
-	}
-	if _, ok := errors.AsType[*BudgetError](err); ok {
-		return backoff.Permanent(err) // it refills in minutes or hours: the run stops and comes back
-	}
-	if pause := retryAfter(err); pause > 0 {
-		return &backoff.RetryAfterError{Duration: pause}
-	}
-	return err
-}
-
-func retryAfter(err error) time.Duration {
-	if s, ok := errors.AsType[*ServiceError](err); ok {
-		return s.RetryAfter
-	}
-	if s, ok := errors.AsType[*StatusError](err); ok {
-		return s.RetryAfter
-	}
-	return 0
-}
-
-func isDoubtful(err error) bool {
-	if s, ok := errors.AsType[*ServiceError](err); ok {
-		return s.Code == CodeUnexpected && !s.Temporary()
-	}
-	_, ok := errors.AsType[*AnswerError](err)
-	return ok
-}
-
-// isBusy tells whether the service had no room, as opposed to having failed.
-func isBusy(err error) bool {
-	if s, ok := errors.AsType[*ServiceError](err); ok {
-		return s.Temporary()
-	}
-	s, ok := errors.AsType[*StatusError](err)
-	return ok && (s.Status == http.StatusTooManyRequests || s.Status == http.StatusServiceUnavailable)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -42,6 +43,8 @@ func (e *RequestError) Unwrap() error { return e.Err }
 type NetworkError struct {
 	Problem string // without the address, which would hold the key
 	Final   bool   // trying again cannot help: a certificate that is not trusted
+
+	doubtful bool // trying again hardly helps: a host that is not known
 }
 
 // Error names the problem.
@@ -57,8 +60,10 @@ func finalNetwork(err error) bool {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return true
 	}
-	_, ok := errors.AsType[x509.HostnameError](err)
-	return ok
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return true
+	}
+	return errors.Is(err, http.ErrSchemeMismatch) // plain HTTP behind https
 }
 
 // StatusError is an HTTP status without an envelope of the service: a proxy's
@@ -70,11 +75,13 @@ type StatusError struct {
 
 // Error names the status.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("HTTP status %d with an answer that is not the service's", e.Status)
+	return fmt.Sprintf("HTTP status %d with an answer that is not the service's%s", e.Status, comeBack(e.RetryAfter))
 }
 
 // Temporary tells whether trying again may help: 429 and 5xx.
-func (e *StatusError) Temporary() bool { return e.Status == 429 || e.Status >= 500 }
+func (e *StatusError) Temporary() bool {
+	return e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError
+}
 
 // RedirectError is an answer that points elsewhere. It is not followed: the
 // key would travel in the new address or its Referer.

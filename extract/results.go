@@ -11,7 +11,7 @@ import (
 type ResultsQuery struct {
 	Window       Window // fs_min_date and fs_max_date, always with a time part
 	IDs          IDRange
-	Limit        int    // fs_limit; 0 leaves it out: full pages
+	Limit        int    // fs_limit; 0, and 100 or more, leave it out: full pages
 	Page         int    // fs_page; 0 leaves it out: the first
 	Sort         string // fs_sort: a meta or item id; "" is the result id
 	Descending   bool   // fs_sort_direction
@@ -35,14 +35,18 @@ type CountQuery struct {
 // Results asks for one page of results and decodes it whole. The page is the
 // caller's to release.
 func (c *Client) Results(ctx context.Context, form string, q ResultsQuery) (*Page, error) {
-	var page *Page
+	if err := q.Search.check(); err != nil {
+		return nil, err
+	}
+	page := NewPage()
 	err := c.roundTrip(ctx, call{
 		method: http.MethodGet, transaction: getResults, form: form, path: "results", parameters: q.parameters(),
-	}, func(a answer) (err error) {
-		page, err = DecodePage(a.body, a.contentType, Bounds{})
-		return err
-	})
-	return page, err
+	}, pageReceiver{page})
+	if err != nil {
+		page.Release()
+		return nil, err
+	}
+	return page, nil
 }
 
 // Count asks how many results match.
@@ -51,16 +55,21 @@ func (c *Client) Count(ctx context.Context, form string, q CountQuery) (int64, e
 	err := c.roundTrip(ctx, call{
 		method: http.MethodGet, transaction: getCount, form: form, path: "results/count",
 		parameters: constrain(nil, q.Window, q.IDs),
-	}, func(a answer) (err error) {
-		count, err = decodeCount(a)
+	}, receive(func(root *node) error {
+		n, err := payload(root, "count")
+		if err == nil {
+			count, err = number(n.Text, "count")
+		}
 		return err
-	})
+	}))
 	return count, err
 }
 
 func (q ResultsQuery) parameters() []parameter {
 	ps := constrain(nil, q.Window, q.IDs)
-	if q.Limit > 0 {
+	// "a number less than 100" with a default of 100: a strict service refuses
+	// the hundred that it gives when nothing is said (specification, section 8).
+	if q.Limit > 0 && q.Limit < pageSize {
 		ps = append(ps, parameter{name: "fs_limit", value: strconv.Itoa(q.Limit)})
 	}
 	if q.Page > 0 {

@@ -44,8 +44,20 @@ func (s Secret) Redact(text string) string {
 	return text
 }
 
-// forms returns the spellings of the key, the longest first: an encoded form
-// may contain a plain one.
+// forms returns the spellings of the key, encoded ones first: they may contain
+// the plain one. Servers and proxies write escapes in either case.
 func (s Secret) forms() []string {
-	return []string{escape(s.value), url.QueryEscape(s.value), url.PathEscape(s.value), s.value}
+	whole, query, path := escape(s.value), url.QueryEscape(s.value), url.PathEscape(s.value)
+	return []string{whole, lowerEscapes(whole), query, lowerEscapes(query), path, lowerEscapes(path), s.value}
+}
+
+// lowerEscapes writes %2F as %2f.
+func lowerEscapes(encoded string) string {
+	b := []byte(encoded)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i+1:], strings.ToLower(encoded[i+1:i+3]))
+		}
+	}
+	return string(b)
 }

@@ -36,41 +36,51 @@ func (c *Client) UndatedRanges(ctx context.Context, form string, total, undated 
 	if undated <= 0 {
 		return nil, nil
 	}
+	whole := []UndatedRange{{Mixed: undated < total}}
 	pages := float64(total)/pageSize + 1
-	// Each undated result is narrowed down by two counts a halving, and read.
-	finding := float64(undated) * (1 + 2*max(1, math.Log2(pages/float64(undated))))
+	// Halving down to where each undated result is alone takes two counts for
+	// each, and from there two a halving to a page; then it is read.
+	finding := float64(undated) * (3 + 2*max(0, math.Log2(pages/float64(undated))))
 	if finding >= pages {
-		return []UndatedRange{{IDs: IDRange{Min: 1}, Mixed: undated < total}}, nil
+		return whole, nil
 	}
-	highest, err := c.highestID(ctx, form)
+	highest, ok, err := c.highestID(ctx, form, total)
 	if err != nil {
 		return nil, fmt.Errorf("looking for results without a date: %w", err)
 	}
+	if !ok {
+		return whole, nil
+	}
 	h := halver{client: c, form: form, budget: int(pages)}
-	if err := h.halve(ctx, IDRange{1, highest}, total, undated); err != nil {
+	if err := h.halve(ctx, IDRange{0, highest}, total, undated); err != nil {
 		return nil, fmt.Errorf("looking for results without a date: %w", err)
 	}
 	return h.found, nil
 }
 
-// highestID finds an id that no result's exceeds.
-func (c *Client) highestID(ctx context.Context, form string) (int64, error) {
+// highestID finds an id that no result's exceeds; false where counts do not
+// keep to bounds of ids.
+func (c *Client) highestID(ctx context.Context, form string, total int64) (highest int64, ok bool, err error) {
 	last, err := c.Results(ctx, form, ResultsQuery{Limit: 1, Descending: true})
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer last.Release()
-	highest := int64(1)
+	highest = 1
 	for i := range last.Len() {
 		highest = max(highest, last.ID(i))
 	}
-	for { // a service that ignores the order gave any id
+	for highest < math.MaxInt64/2 { // a service that ignores the order gave any id
 		beyond, err := c.Count(ctx, form, CountQuery{IDs: IDRange{Min: highest + 1}})
-		if err != nil || beyond == 0 {
-			return highest, err
+		switch {
+		case err != nil || beyond >= total:
+			return 0, false, err
+		case beyond == 0:
+			return highest, true, nil
 		}
 		highest *= 2
 	}
+	return highest, true, nil
 }
 
 type halver struct {
@@ -85,7 +95,7 @@ func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error)
 	if n <= 0 {
 		return nil
 	}
-	if all <= n || all <= pageSize || r.Min >= r.Max || h.budget < 2 {
+	if all <= n || all <= pageSize || r.Max-r.Min < pageSize || h.budget < 2 {
 		h.found = append(h.found, UndatedRange{IDs: r, Mixed: all > n})
 		return nil
 	}

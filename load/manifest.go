@@ -40,12 +40,15 @@ type Manifest struct {
 	// Watermark is the time up to which results were read, without a gap;
 	// null where no run goes on from it, as with a single file.
 	Watermark WallTime `json:"watermark"`
-	Schema    []Column `json:"schema"`
-	Parts     []Part   `json:"parts"`
-	Rows      int64    `json:"rows"` // of all parts
-	Rejected  int64    `json:"rejected"`
-	Verified  Verified `json:"verified"`
-	Requests  Requests `json:"requests"`
+	// Names is how columns without a declared name were named, id or label; ""
+	// where all were declared.
+	Names    string   `json:"names,omitempty"`
+	Schema   []Column `json:"schema"`
+	Parts    []Part   `json:"parts"`
+	Rows     int64    `json:"rows"` // of all parts
+	Rejected int64    `json:"rejected"`
+	Verified Verified `json:"verified"`
+	Requests Requests `json:"requests"`
 }
 
 // Range is a half-open span of wall-clock time; null is no bound.

@@ -122,7 +122,7 @@ func (e encoding) newManifest(columns []schemas.Column) load.Manifest {
 	f := e.f
 	m := load.Manifest{
 		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.o.RunID, CreatedAt: f.o.Now(),
-		Range: f.report.Range, Schema: manifestColumns(columns),
+		Range: f.report.Range, Schema: manifestColumns(columns), Names: f.naming(),
 		Rejected: f.report.Rejected, Requests: f.requests(),
 	}
 	if f.report.Verified != nil {

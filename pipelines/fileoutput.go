@@ -23,7 +23,9 @@ type fileOutput struct {
 	name  string // in the destination
 	dest  load.Destination
 	lease load.Lease
-	base  string // version of the manifest
+
+	manifest *load.Manifest // of the last run, nil if there was none
+	base     string         // its version
 }
 
 // openFile opens the destination that the file lies in.
@@ -44,26 +46,23 @@ func (f *formRun) openFile(ctx context.Context, def Output) (output, error) {
 	if o.lease, err = f.acquire(ctx, o.dest, name); err != nil {
 		return nil, err
 	}
-	if o.base, err = o.recover(ctx); err != nil {
+	if err := o.recover(ctx); err != nil {
 		return nil, errors.Join(err, o.close(context.WithoutCancel(ctx)))
 	}
 	return o, nil
 }
 
-// recover finishes what a dead run left and reads the manifest's version.
-func (o *fileOutput) recover(ctx context.Context) (string, error) {
+// recover finishes what a dead run left and reads the manifest.
+func (o *fileOutput) recover(ctx context.Context) error {
 	if _, err := load.Recover(ctx, o.dest, o.name); err != nil {
-		return "", err
+		return err
 	}
-	_, version, err := load.ReadManifest(ctx, o.dest, load.FileManifestName(o.name))
-	var garbage *load.ManifestError
-	switch {
-	case errors.Is(err, load.ErrNotExist):
-		return load.NoVersion, nil
-	case errors.As(err, &garbage):
-		return "", err
+	m, version, err := load.ReadManifest(ctx, o.dest, load.FileManifestName(o.name))
+	if errors.Is(err, load.ErrNotExist) {
+		return nil
 	}
-	return version, err
+	o.manifest, o.base = m, version
+	return err
 }
 
 // splitPath divides a path or address into the folder and the last name.

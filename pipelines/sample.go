@@ -1,6 +1,7 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -60,24 +61,60 @@ func (f *formRun) settleSchema(ctx context.Context) error {
 }
 
 // keptColumns are the columns of the manifests that earlier runs left, the
-// first output's first.
+// first dataset's first: later runs begin with them, so that a schema is
+// stable. The manifest of a single file counts for a definition that is run
+// again and again, not for an export.
 func (f *formRun) keptColumns() ([]schemas.Column, error) {
-	var kept []schemas.Column
-	for _, out := range f.outputs {
-		d, ok := out.(*datasetOutput)
-		if !ok || d.manifest == nil || f.o.Full {
-			continue
-		}
-		columns, err := columnsOf(d.manifest)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.path, err)
-		}
-		if err := f.checkKept(d.path, columns); err != nil {
-			return nil, err
-		}
-		kept = schemas.Merge(kept, columns)
+	var kept, ofFiles []schemas.Column
+	if f.o.Full {
+		return nil, nil
 	}
-	return kept, nil
+	for _, out := range f.outputs {
+		switch o := out.(type) {
+		case *datasetOutput:
+			columns, err := f.keptBy(o.path, o.manifest)
+			if err != nil {
+				return nil, err
+			}
+			kept = schemas.Merge(kept, columns)
+		case *fileOutput:
+			if o.manifest == nil || f.def.File == "" || f.def.Schema != nil || o.manifest.Names != f.naming() {
+				continue // the file is replaced whole: nothing depends on what it was
+			}
+			columns, err := columnsOf(o.manifest)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", o.path, err)
+			}
+			ofFiles = schemas.Merge(ofFiles, columns)
+		}
+	}
+	return schemas.Merge(kept, ofFiles), nil
+}
+
+// keptBy are the columns of a dataset, if the definition still fits them.
+func (f *formRun) keptBy(path string, m *load.Manifest) ([]schemas.Column, error) {
+	if m == nil {
+		return nil, nil
+	}
+	if f.def.Schema == nil && m.Names != f.naming() {
+		return nil, &DatasetChangedError{Path: path, What: "naming of columns", Was: cmp.Or(m.Names, "declared"), Is: f.naming()}
+	}
+	columns, err := columnsOf(m)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return columns, f.checkKept(path, columns)
+}
+
+// naming is how columns are named that the definition does not name.
+func (f *formRun) naming() string {
+	switch {
+	case f.def.Schema != nil:
+		return ""
+	case f.def.Labels:
+		return "label"
+	}
+	return "id"
 }
 
 // checkKept refuses a definition that renames or retypes a committed column.

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -33,7 +35,7 @@ sample pipeline against it over real HTTP, writes CSV and Parquet, and exits.
 It needs no credentials and no network.`,
 		Example: `  formetl demo
   formetl demo --results 200000 --dir /tmp/demo`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), f) },
 	}
 	cmd.Flags().IntVar(&f.results, "results", 5000, "results that the service holds")
@@ -59,21 +61,20 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 		return err
 	}
 	defer service.stop()
-	fmt.Fprintf(a.stderr, "A test service with %s results listens on %s.\n", thousands(int64(f.results)), service.url)
-	bar, err := newProgress(a.stderr, progressAuto)
+	log.tell(levelInfo, fmt.Sprintf("A test service with %s listens on %s.", plural(f.results, "result"), service.url))
+	bar, err := a.newProgress(progressAuto)
 	if err != nil {
 		return err
 	}
 	started := time.Now()
 	report, err := pipelines.Run(ctx, demoDefinition(service, dir), pipelines.Options{
-		Tables: tables(), Logger: log, Progress: bar.update, Client: clientOptions(),
+		Tables: tables(), Logger: log.Logger, Progress: bar.update, Client: clientOptions(),
 	})
 	bar.finish()
 	if err != nil {
 		return err
 	}
-	a.demoSummary(report, time.Since(started))
-	return nil
+	return a.print(demoSummary(report, time.Since(started)))
 }
 
 func demoDefinition(s *demoService, dir string) *pipelines.Definition {
@@ -94,19 +95,21 @@ func demoDefinition(s *demoService, dir string) *pipelines.Definition {
 }
 
 // demoSummary is the last thing that a newcomer reads.
-func (a *app) demoSummary(r *pipelines.Report, took time.Duration) {
+func demoSummary(r *pipelines.Report, took time.Duration) []byte {
 	f := r.Forms[0]
-	fmt.Fprintf(a.stdout, "\nDone in %s: %s results read once, %s; %d requests.\n\n", took.Round(time.Millisecond), thousands(f.Rows), verifiedSentence(f),
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "\nDone in %s: %s results read once, %s; %d requests.\n\n", took.Round(time.Millisecond), thousands(f.Rows), verifiedSentence(f),
 		r.Requests.Results+r.Requests.Count+r.Requests.Retries)
 	csv, lake := f.Outputs[0], f.Outputs[1]
-	fmt.Fprintf(a.stdout, "  %s  (%s, one row a result)\n", csv.Path, size(csv.Bytes))
-	fmt.Fprintf(a.stdout, "  %s  (Parquet, %d parts by month, %s)\n\n", lake.Path, lake.Parts, size(lake.Bytes))
-	fmt.Fprintf(a.stdout, `Try next:
+	fmt.Fprintf(&b, "  %s  (%s, one row a result)\n", csv.Path, size(csv.Bytes))
+	fmt.Fprintf(&b, "  %s  (Parquet, %d parts by month, %s)\n\n", lake.Path, lake.Parts, size(lake.Bytes))
+	fmt.Fprintf(&b, `Try next:
   head -n 3 %[1]s
   duckdb -c "SELECT dt, count(*) FROM read_parquet('%[2]s**/*.parquet', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt"
   formetl export --help      one form of your own account as a file
   formetl run --help         a pipeline of your own; README.md shows a first definition
 `, csv.Path, lake.Path)
+	return b.Bytes()
 }
 
 // demoService is the embedded test service on a loopback port.
@@ -131,6 +134,7 @@ func startDemoService(ctx context.Context, generate formservice.GenerateOptions)
 		server: &http.Server{
 			Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
 			ReadHeaderTimeout: 10 * time.Second,
+			ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, levelWarn), // its faults are not this program's
 		},
 	}
 	go func() { s.done <- s.server.Serve(listener) }()

@@ -33,7 +33,7 @@ The format follows from the file's extension: .csv .csv.gz .csv.zst .ndjson
 		Example: `  formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl export --form form1 -o form1.parquet --from 2026-01-01 --to 2026-02-01
   formetl export --form form1 --where result_status:equals=Complete --where 12:not_empty | head`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.export(cmd.Context(), f) },
 	}
 	f.service.register(cmd)
@@ -52,7 +52,7 @@ The format follows from the file's extension: .csv .csv.gz .csv.zst .ndjson
 	flags.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
 	flags.StringVar(&f.csvKind, "csv-profile", "strict", "CSV for programs (strict) or for spreadsheets (excel)")
 	flags.StringVar(&f.state, "state", "", "folder of budgets and spool (default: formetl/ in your cache folder)")
-	flags.StringVar(&f.progress, "progress", progressAuto, "progress bar: auto (on a terminal), on or off")
+	flags.StringVar(&f.progress, "progress", progressAuto, progressUsage)
 	flags.StringVar(&f.report, "report", "", "write a report of the run to this file, as JSON")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not reconcile with the service's count")
 	return cmd
@@ -68,14 +68,18 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 		return err
 	}
 	def.Extract.From, def.Extract.To = options.From, options.To
-	bar, err := newProgress(a.stderr, f.progress)
+	bar, err := a.newProgress(f.progress)
 	if err != nil {
 		return err
 	}
-	if options.Logger, err = a.begin(levelWarn); err != nil {
+	log, err := a.begin(levelWarn)
+	if err != nil {
 		return err
 	}
-	options.Progress = bar.update
+	if err := checkReport(f.report); err != nil {
+		return err
+	}
+	options.Logger, options.Progress = log.Logger, bar.update
 	report, err := pipelines.Run(ctx, def, options)
 	bar.finish()
 	if err != nil {
@@ -87,25 +91,26 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	a.summary(report, f.service.timezone == "" && a.env("FORMETL_TIMEZONE") == "")
+	a.summary(report, f.service.machinesZone(a))
 	return nil
 }
 
 // definition makes of the flags what a file would say.
 func (f *exportFlags) definition(a *app) (*pipelines.Definition, error) {
-	if f.form == "" {
-		return nil, errors.New("no form: give --form; `formetl forms` lists them")
+	if err := checkForm(f.form); err != nil {
+		return nil, err
+	}
+	labels, err := byLabel(f.names)
+	if err != nil {
+		return nil, err
 	}
 	source, err := f.service.source(a)
 	if err != nil {
 		return nil, err
 	}
 	def := &pipelines.Definition{
-		Name: "export", Source: source, Forms: []string{f.form}, Labels: f.names == "label",
+		Name: "export", Source: source, Forms: []string{f.form}, Labels: labels,
 		Extract: pipelines.Extract{Settle: pipelines.DefaultSettle, View: f.view, CustomLabels: f.labels, Verify: !f.noVerify},
-	}
-	if f.names != "label" && f.names != "id" {
-		return nil, fmt.Errorf("--names %q: give label or id", f.names)
 	}
 	if pipelines.IsGlob(f.form) {
 		return nil, fmt.Errorf("--form %q: export takes one form by its name; a definition takes several", f.form)

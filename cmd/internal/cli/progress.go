@@ -3,12 +3,10 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
@@ -18,6 +16,8 @@ const (
 	progressAuto = "auto"
 	progressOn   = "on"
 	progressOff  = "off"
+
+	progressUsage = "progress bar: auto (on a terminal), on or off; never with --log-format json"
 )
 
 // progress is the bar of one form at a time.
@@ -31,18 +31,20 @@ type progress struct {
 	form string
 }
 
-func newProgress(out io.Writer, mode string) (*progress, error) {
-	p := &progress{out: out}
+// newProgress reads --progress. JSON logs have no bar: every line on standard
+// error is a record.
+func (a *app) newProgress(mode string) (*progress, error) {
+	p := &progress{out: a.stderr}
 	switch mode {
 	case progressOn:
 		p.on = true
 	case progressAuto:
-		file, ok := out.(*os.File)
-		p.on = ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor is small
+		p.on = isTerminal(a.stderr)
 	case progressOff:
 	default:
 		return nil, fmt.Errorf("--progress %q: give auto, on or off", mode)
 	}
+	p.on = p.on && a.logFormat != formatJSON
 	return p, nil
 }
 

@@ -14,9 +14,6 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// keyVariable holds the API key where no file and no definition names one.
-const keyVariable = "FORMETL_API_KEY"
-
 // serviceFlags are those that stand for SERVICE in contract.md.
 type serviceFlags struct {
 	baseURL, account, timezone, keyFile string
@@ -63,8 +60,11 @@ func (s *serviceFlags) source(a *app) (pipelines.Source, error) {
 	if src.Key, err = a.apiKey(s.keyFile); err != nil {
 		return src, err
 	}
-	src.Zone, err = zone(orEnv(a, s.timezone, "FORMETL_TIMEZONE"))
-	return src, err
+	a.usesKey(src.Key)
+	if src.Zone, err = zone(orEnv(a, s.timezone, "FORMETL_TIMEZONE")); err != nil {
+		return src, fmt.Errorf("--timezone: %w", err)
+	}
+	return src, nil
 }
 
 func orEnv(a *app, flag, name string) string {
@@ -77,11 +77,15 @@ func orEnv(a *app, flag, name string) string {
 // apiKey reads the key from a file, or else from the environment.
 func (a *app) apiKey(file string) (extract.Secret, error) {
 	if file != "" {
-		return pipelines.KeyFromFile(file)
+		key, err := pipelines.KeyFromFile(file)
+		if err != nil {
+			return key, fmt.Errorf("--api-key-file: %w", err)
+		}
+		return key, nil
 	}
-	key := extract.NewSecret(a.env(keyVariable))
+	key := extract.NewSecret(a.env(pipelines.KeyVariable))
 	if key.IsZero() {
-		return key, fmt.Errorf("no API key: set %s, or give --api-key-file", keyVariable)
+		return key, fmt.Errorf("no API key: set %s, or give --api-key-file", pipelines.KeyVariable)
 	}
 	return key, nil
 }
@@ -92,6 +96,11 @@ func zone(name string) (*time.Location, error) {
 		name = machineZone()
 	}
 	return pipelines.LoadZone(name)
+}
+
+// machinesZone tells whether nobody named the account's zone.
+func (s *serviceFlags) machinesZone(a *app) bool {
+	return orEnv(a, s.timezone, "FORMETL_TIMEZONE") == ""
 }
 
 // machineZone is the IANA name of the machine's zone, UTC where it has none.

@@ -8,35 +8,46 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-const levelWarn = slog.LevelWarn
-
 // summary tells a person on standard error what was made.
 func (a *app) summary(r *pipelines.Report, machinesZone bool) {
 	for _, f := range r.Forms {
+		if f.Error != "" {
+			continue // the error says it
+		}
 		for _, out := range f.Outputs {
-			to := out.Path
-			if to == pipelines.StdoutPath {
-				to = "standard output"
-			}
-			fmt.Fprintf(a.stderr, "%s: %s results to %s (%s)\n", f.Form, thousands(out.Rows), to, size(out.Bytes))
+			a.logs.tell(levelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, plural(int(out.Rows), "result"), placeOf(out), size(out.Bytes)),
+				slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
 		}
-		parts := []string{verifiedSentence(f), fmt.Sprintf("%s requests", thousands(r.Requests.Results+r.Requests.Count+r.Requests.Retries))}
-		if f.Rejected > 0 {
-			parts = append(parts, thousands(f.Rejected)+" rejected")
-		}
-		if f.Replaced > 0 {
-			parts = append(parts, thousands(f.Replaced)+" forbidden characters replaced")
-		}
-		zone := "times in " + f.Timezone
-		if machinesZone {
-			zone += ", this machine's zone (--timezone names the account's)"
-		}
-		parts = append(parts, zone)
-		fmt.Fprintf(a.stderr, "%s: %s\n", f.Form, strings.Join(parts, "; "))
+		a.logs.tell(levelInfo, f.Form+": "+strings.Join(remarks(r, f, machinesZone), "; "))
 		for _, d := range f.Drift {
-			fmt.Fprintf(a.stderr, "%s: note: %s\n", f.Form, d)
+			a.logs.tell(levelWarn, fmt.Sprintf("%s: note: %s", f.Form, d))
 		}
 	}
+}
+
+func placeOf(out pipelines.OutputReport) string {
+	if out.Path == pipelines.StdoutPath {
+		return "standard output"
+	}
+	return out.Path
+}
+
+func remarks(r *pipelines.Report, f *pipelines.FormReport, machinesZone bool) []string {
+	parts := []string{verifiedSentence(f), plural(int(r.Requests.Results+r.Requests.Count+r.Requests.Retries), "request")}
+	if f.Rejected > 0 {
+		parts = append(parts, thousands(f.Rejected)+" rejected")
+	}
+	if f.Undated > 0 {
+		parts = append(parts, thousands(f.Undated)+" without a date")
+	}
+	if f.Replaced > 0 {
+		parts = append(parts, plural(int(f.Replaced), "forbidden character")+" replaced")
+	}
+	zone := "times in " + f.Timezone
+	if machinesZone {
+		zone += ", this machine's zone (--timezone names the account's)"
+	}
+	return append(parts, zone)
 }
 
 func verifiedSentence(f *pipelines.FormReport) string {
@@ -46,7 +57,7 @@ func verifiedSentence(f *pipelines.FormReport) string {
 	case f.Verified.Match:
 		return "verified: the service counts " + thousands(f.Verified.Counted)
 	}
-	return "verified: " + f.Verified.Reason
+	return "not verified: " + f.Verified.Reason
 }
 
 // thousands groups digits: 1,234,567.

@@ -1,0 +1,125 @@
+package extract
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+const (
+	// patience is the most time that one request may take with all its
+	// attempts and the pauses between them. Waiting for a place or for the
+	// budget is not the request's fault and does not count.
+	patience = 2 * time.Minute
+	// doubtfulTries bounds the attempts after answers that are most likely
+	// final (error 0, an answer that is not XML) but may be a passing fault:
+	// a cut answer looks like a malformed one.
+	doubtfulTries = 3
+)
+
+// effort is what one request has taken so far.
+type effort struct {
+	repeatable bool // asking twice does no harm
+	attempts   int
+	doubtful   int           // attempts that hardly get better
+	spent      time.Duration // in attempts and pauses
+	last       error
+}
+
+// retry makes attempts until one succeeds, one fails for good, or the retries
+// or the patience are used up; the error is the last attempt's, or ctx's.
+func (c *Client) retry(ctx context.Context, e *effort, attempt func() error, again func(pause time.Duration)) error {
+	once := func() (struct{}, error) {
+		e.attempts++
+		e.last = attempt()
+		if e.last == nil || e.mayHelp() {
+			return struct{}{}, e.last
+		}
+		return struct{}{}, backoff.Permanent(e.last)
+	}
+	_, err := backoff.Retry(ctx, once,
+		backoff.WithBackOff(&patient{effort: e, ExponentialBackOff: backoff.ExponentialBackOff{
+			InitialInterval: c.cfg.BackoffMin, MaxInterval: c.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 0.5,
+		}}),
+		backoff.WithMaxTries(uint(c.cfg.Retries)+1), //nolint:gosec // never negative, see NewClient
+		backoff.WithMaxElapsedTime(0),               // patient sees to it
+		backoff.WithNotify(func(_ error, pause time.Duration) { again(pause) }))
+	return err
+}
+
+// mayHelp tells whether one more attempt may bring what the last one did not.
+func (e *effort) mayHelp() bool {
+	if _, ok := errors.AsType[*BudgetError](e.last); ok {
+		return false // it refills in hours: the run stops and comes back
+	}
+	if !e.repeatable {
+		// What a lost answer's request did is unknown: a second copy would be
+		// worse than an error.
+		return isRefusal(e.last)
+	}
+	if isDoubtful(e.last) {
+		e.doubtful++
+		return e.doubtful < doubtfulTries
+	}
+	return Temporary(e.last)
+}
+
+// patient gives pauses as long as the request's patience lasts.
+type patient struct {
+	backoff.ExponentialBackOff
+	effort *effort
+}
+
+// NextBackOff returns the next pause, at least what Retry-After asked for.
+func (p *patient) NextBackOff() time.Duration {
+	pause := max(p.ExponentialBackOff.NextBackOff(), retryAfter(p.effort.last))
+	if p.effort.spent+pause > patience {
+		return backoff.Stop
+	}
+	p.effort.spent += pause
+	return pause
+}
+
+func retryAfter(err error) time.Duration {
+	if s, ok := errors.AsType[*ServiceError](err); ok {
+		return s.RetryAfter
+	}
+	if s, ok := errors.AsType[*StatusError](err); ok {
+		return s.RetryAfter
+	}
+	return 0
+}
+
+// isDoubtful tells whether an attempt failed in a way that is most likely final.
+func isDoubtful(err error) bool {
+	if s, ok := errors.AsType[*ServiceError](err); ok {
+		return (s.Code == CodeUnexpected || s.Code == CodeNone) && !s.Temporary()
+	}
+	if n, ok := errors.AsType[*NetworkError](err); ok {
+		return n.doubtful
+	}
+	_, ok := errors.AsType[*AnswerError](err)
+	return ok
+}
+
+// isBusy tells whether the service had no room, as opposed to having failed.
+func isBusy(err error) bool {
+	if s, ok := errors.AsType[*ServiceError](err); ok {
+		return s.Temporary()
+	}
+	s, ok := errors.AsType[*StatusError](err)
+	return ok && (s.Status == http.StatusTooManyRequests || s.Status == http.StatusServiceUnavailable)
+}
+
+// isRefusal tells whether the request was turned away before it did anything:
+// error 3 and HTTP status 429 say so. A 503 of a proxy does not.
+func isRefusal(err error) bool {
+	if s, ok := errors.AsType[*ServiceError](err); ok {
+		return s.Code == CodeBusy || s.Temporary() && s.Status == http.StatusTooManyRequests
+	}
+	s, ok := errors.AsType[*StatusError](err)
+	return ok && s.Status == http.StatusTooManyRequests
+}
