@@ -19,7 +19,7 @@ type serviceFlags struct {
 	baseURL, account, timezone, keyFile string
 	allowHTTP                           bool
 	timeout                             time.Duration
-	concurrency, perMinute              int
+	concurrency, perMinute, retries     int
 }
 
 func (s *serviceFlags) register(cmd *cobra.Command) {
@@ -30,6 +30,7 @@ func (s *serviceFlags) register(cmd *cobra.Command) {
 	f.StringVar(&s.keyFile, "api-key-file", "", "file that holds the API key (default: FORMETL_API_KEY)")
 	f.BoolVar(&s.allowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
 	f.DurationVar(&s.timeout, "timeout", extract.DefaultTimeout, "longest wait for one answer")
+	f.IntVar(&s.retries, "retries", extract.DefaultRetries, "how often a request that may succeed later is tried again")
 	f.IntVar(&s.concurrency, "concurrency", extract.DefaultConcurrency, "most requests under way at once")
 	f.IntVar(&s.perMinute, "requests-per-minute", 0, "most requests in any minute; 0 is no budget")
 }
@@ -39,7 +40,7 @@ func (s *serviceFlags) register(cmd *cobra.Command) {
 func (s *serviceFlags) source(a *app) (pipelines.Source, error) {
 	src := pipelines.Source{
 		BaseURL: orEnv(a, s.baseURL, "FORMETL_BASE_URL"), Account: orEnv(a, s.account, "FORMETL_ACCOUNT"), AllowHTTP: s.allowHTTP,
-		Requests: pipelines.Requests{Concurrency: s.concurrency, PerMinute: s.perMinute, Timeout: s.timeout, Retries: extract.DefaultRetries},
+		Requests: pipelines.Requests{Concurrency: s.concurrency, PerMinute: s.perMinute, Timeout: s.timeout, Retries: s.retries},
 	}
 	switch {
 	case src.BaseURL == "":
@@ -50,6 +51,8 @@ func (s *serviceFlags) source(a *app) (pipelines.Source, error) {
 		return src, errors.New("--concurrency must be at least 1")
 	case s.perMinute < 0:
 		return src, errors.New("--requests-per-minute must not be negative")
+	case s.retries < 0:
+		return src, errors.New("--retries must not be negative")
 	case s.timeout <= 0:
 		return src, errors.New("--timeout must be longer than nothing")
 	}

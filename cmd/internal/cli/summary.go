@@ -37,9 +37,6 @@ func remarks(r *pipelines.Report, f *pipelines.FormReport, machinesZone bool) []
 	if f.Rejected > 0 {
 		parts = append(parts, thousands(f.Rejected)+" rejected")
 	}
-	if f.Undated > 0 {
-		parts = append(parts, thousands(f.Undated)+" without a date")
-	}
 	if f.Replaced > 0 {
 		parts = append(parts, plural(int(f.Replaced), "forbidden character")+" replaced")
 	}
@@ -54,6 +51,8 @@ func verifiedSentence(f *pipelines.FormReport) string {
 	switch {
 	case f.Verified == nil:
 		return "not verified"
+	case f.Verified.Match && f.Undated > 0:
+		return fmt.Sprintf("verified: the service counts %s with a date, and %s without one", thousands(f.Verified.Counted), thousands(f.Undated))
 	case f.Verified.Match:
 		return "verified: the service counts " + thousands(f.Verified.Counted)
 	}

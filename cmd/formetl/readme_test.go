@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+
+	"github.com/formetl/formetl/cmd/internal/cli"
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// readme is README.md's text.
+func readme(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// blocks are the fenced blocks of a language.
+func blocks(text, language string) []string {
+	var found []string
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+// shown are the formetl commands that a text shows: the lines of its shell
+// blocks, and what stands in backquotes with flags or arguments.
+func shown(text string) []string {
+	var commands []string
+	for _, block := range blocks(text, "sh") {
+		for line := range strings.Lines(block) {
+			commands = append(commands, strings.TrimSpace(strings.Split(line, "#")[0]))
+		}
+	}
+	for _, m := range regexp.MustCompile("`(formetl [^`]*--?[a-z][^`]*)`").FindAllStringSubmatch(text, -1) {
+		commands = append(commands, m[1])
+	}
+	return append(commands, "formetl schema definition")
+}
+
+// TestReadmeCommands runs every command that the README shows, against a real
+// service in place of the one that its examples name.
+func TestReadmeCommands(t *testing.T) {
+	text := readme(t)
+	service := httptest.NewServer(&formservice.Server{Key: "readme-key", Forms: []*formservice.Form{
+		formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 150}),
+		formservice.Generate(formservice.GenerateOptions{Directory: "feedback", Results: 150, From: mustDay("2026-01-01"), To: mustDay("2026-03-01")}),
+	}})
+	defer service.Close()
+	t.Chdir(t.TempDir())
+	for _, block := range blocks(text, "yaml") {
+		if strings.Contains(block, "name: feedback") {
+			here := strings.ReplaceAll(block, "https://fs1.example.com", service.URL)
+			if err := os.WriteFile("feedback.yaml", []byte(here), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	env := map[string]string{
+		"FORMETL_API_KEY": "readme-key", "FORMETL_BASE_URL": service.URL, "FORMETL_ACCOUNT": formservice.DefaultAccount,
+		"FORMETL_TIMEZONE": "America/Chicago",
+	}
+	ran := 0
+	for _, command := range shown(text) {
+		args := strings.Fields(strings.ReplaceAll(command, "https://fs1.example.com", service.URL))
+		switch {
+		case len(args) == 0, args[0] == "export":
+			continue // a comment; the environment is set above
+		case strings.HasPrefix(command, "go test"), strings.HasPrefix(command, "go install"):
+			continue // .ci/run calls the first; the second builds what this test runs
+		case strings.HasPrefix(command, "go run ./cmd/formetl"):
+			args = append([]string{"formetl"}, args[3:]...)
+		}
+		if args[0] != "formetl" {
+			t.Errorf("the README shows a command that no test runs: %s", command)
+			continue
+		}
+		var stdout, stderr bytes.Buffer
+		lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+		if code := cli.Main(args[1:], strings.NewReader(""), &stdout, &stderr, lookup); code != 0 {
+			t.Errorf("%s: exit %d\n%s%s", command, code, &stdout, &stderr)
+		}
+		ran++
+	}
+	if ran < 8 {
+		t.Errorf("only %d commands were found in the README", ran)
+	}
+	for _, file := range []string{"form1.csv", "out/feedback.csv", "lake/feedback/_manifest.json", "demo/feedback.csv", "feedback.schema.yaml"} {
+		if _, err := os.Stat(file); err != nil {
+			t.Errorf("the README's commands did not make %s: %v", file, err)
+		}
+	}
+	runSQL(t, blocks(text, "sql"))
+}
+
+// runSQL runs the README's queries over what its commands made.
+func runSQL(t *testing.T, queries []string) {
+	t.Helper()
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	for _, query := range queries {
+		var rows int
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM ("+strings.TrimRight(strings.TrimSpace(query), ";")+")").Scan(&rows); err != nil || rows == 0 {
+			t.Errorf("%d rows, %v from %s", rows, err, query)
+		}
+	}
+}
+
+// TestReadmeNamesRealCommands checks the table of commands.
+func TestReadmeNamesRealCommands(t *testing.T) {
+	rows := regexp.MustCompile("(?m)^\\| `formetl ([^|]*)\\|").FindAllStringSubmatch(readme(t), -1)
+	if len(rows) < 7 {
+		t.Fatalf("only %d rows of the table of commands were found", len(rows))
+	}
+	for _, row := range rows {
+		first := strings.Fields(strings.NewReplacer("`", "", ",", "").Replace(row[1]))
+		parent := []string{}
+		if first[0] == "schema" {
+			parent, first = first[:1], first[1:]
+		}
+		for _, name := range first {
+			if strings.ToUpper(name) == name || strings.Contains(name, ".") {
+				continue // an argument
+			}
+			var stdout, stderr bytes.Buffer
+			args := append(append([]string{}, parent...), name, "--help")
+			if code := cli.Main(args, strings.NewReader(""), &stdout, &stderr, os.LookupEnv); code != 0 || !strings.Contains(stdout.String(), "Examples:") && !strings.Contains(stdout.String(), "Example") {
+				t.Errorf("formetl %s: exit %d, %s%s", strings.Join(args, " "), code, &stdout, &stderr)
+			}
+		}
+	}
+}
+
+func mustDay(s string) time.Time {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
