@@ -2,6 +2,7 @@ package extract
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -56,7 +57,6 @@ type Budget interface {
 type Client struct {
 	cfg   Config
 	base  *url.URL
-	http  *http.Client
 	log   *slog.Logger
 	gate  *gate
 	stats counters
@@ -66,7 +66,7 @@ type Client struct {
 func NewClient(cfg Config) (*Client, error) {
 	base, err := ParseBaseURL(cfg.BaseURL, cfg.AllowHTTP)
 	if err != nil {
-		return nil, &ConfigError{cfg.Key.Redact(err.Error())} // somebody may have put it there
+		return nil, &ConfigError{cfg.Key.Redact(err.Error())}
 	}
 	switch {
 	case cfg.Account == "" || cfg.Account == "." || cfg.Account == "..":
@@ -98,11 +98,6 @@ func NewClient(cfg Config) (*Client, error) {
 	return &Client{
 		cfg:  cfg,
 		base: base,
-		http: &http.Client{
-			Transport: cfg.Transport,
-			// A redirect would carry the key on in a URL or a Referer.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
 		log:  cfg.Logger,
 		gate: newGate(cfg.Concurrency),
 	}, nil
@@ -121,14 +116,18 @@ func newTransport(concurrency int) *http.Transport {
 }
 
 // Close drops the idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	if t, ok := c.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
 
 // ParseBaseURL checks the address of the service: HTTPS, or plain HTTP to a
 // loopback address, or with allowHTTP to any host; no user, query or fragment.
 func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
-	if err != nil {
-		return nil, &ConfigError{fmt.Sprintf("the base URL cannot be read (%v); give it as https://host", urlCause(err))}
+	if err != nil { // it quotes the address, in which somebody may have put the key
+		return nil, &ConfigError{"the base URL cannot be read as an address; give it as https://host"}
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
@@ -190,7 +189,9 @@ func (c *Client) send(ctx context.Context, method, address string, into receiver
 	if c.cfg.UserAgent != "" {
 		req.Header.Set("User-Agent", c.cfg.UserAgent)
 	}
-	res, err := c.http.Do(req)
+	// Not by an http.Client: it follows redirects, or at least reads where
+	// they lead, and they would carry the key on in a URL or a Referer.
+	res, err := c.cfg.Transport.RoundTrip(req)
 	if err != nil {
 		return answer{}, c.networkError(ctx, err)
 	}
@@ -222,6 +223,9 @@ func (c *Client) networkError(ctx context.Context, err error) error {
 	e := &NetworkError{Problem: c.cfg.Key.Redact(cause.Error()), Final: finalNetwork(cause)}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e.Problem = fmt.Sprintf("no whole answer within %s", c.cfg.Timeout)
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](cause); ok {
+		e.Problem = "the server does not speak TLS: check the scheme and the port of the base URL"
 	}
 	if dns, ok := errors.AsType[*net.DNSError](cause); ok && dns.IsNotFound {
 		e.Problem, e.doubtful = c.cfg.Key.Redact(fmt.Sprintf("the host %s is not known: check the base URL and the network", dns.Name)), true

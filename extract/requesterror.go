@@ -63,7 +63,8 @@ func finalNetwork(err error) bool {
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return true
 	}
-	return errors.Is(err, http.ErrSchemeMismatch) // plain HTTP behind https
+	_, ok := errors.AsType[tls.RecordHeaderError](err) // not TLS at all
+	return ok
 }
 
 // StatusError is an HTTP status without an envelope of the service: a proxy's

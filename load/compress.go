@@ -64,4 +64,5 @@ func CompressionExtension(codec string) string {
 // plainCloser passes writes through.
 type plainCloser struct{ io.Writer }
 
+// Close does nothing: there is nothing to end.
 func (plainCloser) Close() error { return nil }

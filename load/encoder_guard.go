@@ -32,6 +32,7 @@ type guard struct {
 // discarder is the optional ability of an encoder that keeps batches.
 type discarder interface{ Discard() }
 
+// Write passes the batch on if it has the encoder's schema; after an error it returns that error.
 func (g *guard) Write(batch arrow.RecordBatch) error {
 	if g.err != nil {
 		return g.err
@@ -53,6 +54,7 @@ func (g *guard) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
+// Close ends the file once; after an error it returns that error.
 func (g *guard) Close() error {
 	if g.err != nil || g.closed {
 		return g.err

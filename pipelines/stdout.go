@@ -16,6 +16,7 @@ type countingWriter struct {
 	n int64
 }
 
+// Write passes on and counts.
 func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)

@@ -86,11 +86,13 @@ type encoder struct {
 	bytes   int // of values in the builder
 }
 
+// Write is that of load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	e.queue.Push(batch)
 	return e.drain(stepRows)
 }
 
+// Close is that of load.Encoder.
 func (e *encoder) Close() error {
 	if err := e.drain(1); err != nil {
 		return err

@@ -124,6 +124,7 @@ type column struct {
 	append appender
 }
 
+// Write is that of load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	columns := make([]column, batch.NumCols())
 	for i, arr := range batch.Columns() {
@@ -155,6 +156,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
+// Close is that of load.Encoder.
 func (e *encoder) Close() error { return e.flush() }
 
 func (e *encoder) flush() error {

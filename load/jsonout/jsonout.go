@@ -98,6 +98,7 @@ type column struct {
 	append appender
 }
 
+// Write is that of load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	columns := make([]column, batch.NumCols())
 	for i, arr := range batch.Columns() {
@@ -138,6 +139,7 @@ func (e *encoder) separator() string {
 	return "[\n"
 }
 
+// Close is that of load.Encoder.
 func (e *encoder) Close() error {
 	switch {
 	case e.array && e.rows:

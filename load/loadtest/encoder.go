@@ -114,6 +114,7 @@ type failingWriter struct {
 
 var errFull = errors.New("no space left")
 
+// Write fails once the limit is reached.
 func (w *failingWriter) Write(p []byte) (int, error) {
 	if w.err != nil {
 		w.calls++
@@ -134,6 +135,7 @@ type closeWatcher struct {
 	closed bool
 }
 
+// Close notes that it was called.
 func (w *closeWatcher) Close() error { w.closed = true; return nil }
 
 // Differs describes the first cell in which the rows differ, or is "".

@@ -54,6 +54,7 @@ func BenchRows(b *testing.B, write func(w *CountingWriter, batches []arrow.Recor
 // CountingWriter drops what it is given and counts it.
 type CountingWriter struct{ Bytes int64 }
 
+// Write counts the bytes and drops them.
 func (w *CountingWriter) Write(p []byte) (int, error) {
 	w.Bytes += int64(len(p))
 	return len(p), nil

@@ -102,6 +102,7 @@ type encoder struct {
 	bytes   int // of values in the open row group
 }
 
+// Write is that of load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	e.queue.Push(batch)
 	if e.sample != nil {
@@ -113,6 +114,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return e.drain(stepRows)
 }
 
+// Close is that of load.Encoder.
 func (e *encoder) Close() error {
 	if e.sample != nil {
 		e.begin()

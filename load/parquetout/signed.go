@@ -24,10 +24,12 @@ func (signedType) Compare(a, b parquet.Value) int {
 	return compareSigned(a.ByteArray(), b.ByteArray())
 }
 
+// NewColumnBuffer wraps the type's own buffer.
 func (t signedType) NewColumnBuffer(column, values int) parquet.ColumnBuffer {
 	return signedBuffer{t.Type.NewColumnBuffer(column, values)}
 }
 
+// NewColumnIndexer gives the indexer that compares as signed numbers.
 func (signedType) NewColumnIndexer(int) parquet.ColumnIndexer { return &signedIndexer{} }
 
 func compareSigned(a, b []byte) int {
@@ -42,11 +44,14 @@ func compareSigned(a, b []byte) int {
 
 type signedBuffer struct{ parquet.ColumnBuffer }
 
+// Page wraps the buffer's page.
 func (b signedBuffer) Page() parquet.Page          { return signedPage{b.ColumnBuffer.Page()} }
+// Clone wraps the buffer's copy.
 func (b signedBuffer) Clone() parquet.ColumnBuffer { return signedBuffer{b.ColumnBuffer.Clone()} }
 
 type signedPage struct{ parquet.Page }
 
+// Slice wraps a slice of the page.
 func (p signedPage) Slice(i, j int64) parquet.Page { return signedPage{p.Page.Slice(i, j)} }
 
 // Bounds returns the least and the greatest number of the page.
@@ -72,8 +77,10 @@ func (p signedPage) Bounds() (least, greatest parquet.Value, ok bool) {
 // "unordered" is right for every column and costs readers a scan of the index.
 type signedIndexer struct{ index format.ColumnIndex }
 
+// Reset forgets the pages.
 func (x *signedIndexer) Reset() { x.index = format.ColumnIndex{} }
 
+// IndexPage notes one page's bounds.
 func (x *signedIndexer) IndexPage(values, nulls int64, least, greatest parquet.Value) {
 	x.index.NullPages = append(x.index.NullPages, values == nulls)
 	x.index.NullCounts = append(x.index.NullCounts, nulls)
@@ -82,6 +89,7 @@ func (x *signedIndexer) IndexPage(values, nulls int64, least, greatest parquet.V
 	x.index.MaxValues = append(x.index.MaxValues, bytes.Clone(greatest.ByteArray()))
 }
 
+// ColumnIndex gives what was noted.
 func (x *signedIndexer) ColumnIndex() format.ColumnIndex {
 	x.index.BoundaryOrder = format.Unordered
 	return x.index

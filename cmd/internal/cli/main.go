@@ -98,7 +98,9 @@ again; 77 the key was refused; 78 the definition is wrong; 130, 143 stopped.`,
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	p := root.PersistentFlags()
-	p.StringVar(&a.logFormat, "log-format", "text", "lines on standard error as text or json")
+	early := a.logFormat // an error in the flags takes that form too
+	p.StringVar(&a.logFormat, "log-format", formatText, "lines on standard error as text or json")
+	a.logFormat = early
 	p.StringVar(&a.logLevel, "log-level", "", "least level that is logged: debug, info, warn or error (default info for run, warn else)")
 	root.AddCommand(
 		a.runCommand(), a.exportCommand(), a.planCommand(), a.validateCommand(), a.schemaCommand(),
