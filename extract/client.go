@@ -213,7 +213,8 @@ func (c *Client) redactedTarget(res *http.Response) string {
 	if err != nil {
 		return "nowhere"
 	}
-	return c.cfg.Key.Redact((&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String())
+	path := (&url.URL{Path: c.cfg.Key.Redact(to.Path)}).EscapedPath()
+	return c.cfg.Key.Redact(to.Scheme + "://" + to.Host + strings.ReplaceAll(path, escape(redacted), redacted))
 }
 
 // networkError says what broke without the address, which holds the key. ctx

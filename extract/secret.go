@@ -47,8 +47,14 @@ func (s Secret) Redact(text string) string {
 // forms returns the spellings of the key, encoded ones first: they may contain
 // the plain one. Servers and proxies write escapes in either case.
 func (s Secret) forms() []string {
-	whole, query, path := escape(s.value), url.QueryEscape(s.value), url.PathEscape(s.value)
-	return []string{whole, lowerEscapes(whole), query, lowerEscapes(query), path, lowerEscapes(path), s.value}
+	encoded := []string{
+		escape(s.value), url.QueryEscape(s.value), url.PathEscape(s.value), (&url.URL{Path: s.value}).EscapedPath(),
+	}
+	all := make([]string, 0, 2*len(encoded)+1)
+	for _, e := range encoded {
+		all = append(all, e, lowerEscapes(e))
+	}
+	return append(all, s.value)
 }
 
 // lowerEscapes writes %2F as %2f.

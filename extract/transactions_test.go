@@ -188,7 +188,10 @@ func TestQueries(t *testing.T) {
 				"&fs_view=1%201&fs_include_headings&fs_custom_labels=2%2F3&fs_api_key=k%20%2B%26",
 		},
 		{
-			func() error { _, err := c.Count(ctx, "form1", CountQuery{Window: full.Window, IDs: full.IDs}); return err },
+			func() error {
+				_, err := c.Count(ctx, "form1", CountQuery{Window: full.Window, IDs: full.IDs})
+				return err
+			},
 			"GET " + base + "/form1/results/count?fs_min_date=2026-01-01%2000%3A00%3A00&fs_max_date=2026-01-31%2023%3A59%3A59&fs_min_id=5&fs_max_id=9&fs_api_key=k%20%2B%26",
 		},
 		{func() error { _, err := c.Forms(ctx); return err }, "GET " + base + "?fs_api_key=k%20%2B%26"},

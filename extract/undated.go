@@ -117,13 +117,11 @@ func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error)
 }
 
 // Undated gives the pages of a range of undated results in ascending order of
-// id. dated tells of a mixed range which ids have a date. A page is valid
-// during the call.
+// id, without those that dated tells to have been read or to have a date. A
+// page is valid during the call.
 func (r *Reader) Undated(ctx context.Context, u UndatedRange, dated func(id int64) bool, page func(*Page) error) error {
 	return r.Each(ctx, Window{}, u.IDs, func(p *Page) error {
-		if u.Mixed {
-			p.Filter(func(id int64) bool { return !dated(id) })
-		}
+		p.Filter(func(id int64) bool { return !dated(id) })
 		return page(p)
 	})
 }

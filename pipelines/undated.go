@@ -42,21 +42,24 @@ func (f *formRun) readUndated(ctx context.Context) error {
 	return f.readEach(ctx, []*windowRun{w})
 }
 
-// datedIDs tells which results have a date: those that the windows of time
-// gave, and those that are dated later than the range.
+// datedIDs tells which results are not among the undated: those that the
+// windows of time gave (a service may give undated ones where only an upper
+// bound is asked for), and, where ranges are mixed, those dated later than the
+// run's range.
 func (f *formRun) datedIDs(ctx context.Context, ranges []extract.UndatedRange) (func(id int64) bool, error) {
 	mixed := false
 	for _, r := range ranges {
 		mixed = mixed || r.Mixed
 	}
 	dated := roaring64.New()
-	if !mixed {
-		return func(int64) bool { return false }, nil
-	}
+	known := func(id int64) bool { return dated.Contains(uint64(id)) } //nolint:gosec // ids are not negative
 	for _, w := range f.windows {
 		if w.ids != nil && !w.isUndated() {
 			dated.Or(w.ids)
 		}
+	}
+	if !mixed {
+		return known, nil
 	}
 	err := f.reader.Each(ctx, extract.Window{From: f.rng.To}, extract.IDRange{}, func(p *extract.Page) error {
 		for i := range p.Len() {
@@ -64,7 +67,7 @@ func (f *formRun) datedIDs(ctx context.Context, ranges []extract.UndatedRange) (
 		}
 		return nil
 	})
-	return func(id int64) bool { return dated.Contains(uint64(id)) }, err //nolint:gosec // ids are not negative
+	return known, err
 }
 
 // footerWindow names a window in a file's metadata.

@@ -18,23 +18,32 @@ import (
 type group []parquet.Field
 
 // ID is 0: columns are known by name.
-func (g group) ID() int                     { return 0 }
+func (g group) ID() int { return 0 }
+
 // String names the group in messages.
-func (g group) String() string              { return fmt.Sprintf("a group of %d columns", len(g)) }
+func (g group) String() string { return fmt.Sprintf("a group of %d columns", len(g)) }
+
 // Type is that of every group.
-func (g group) Type() parquet.Type          { return parquet.Group{}.Type() }
+func (g group) Type() parquet.Type { return parquet.Group{}.Type() }
+
 // Optional is false: a row is always there.
-func (g group) Optional() bool              { return false }
+func (g group) Optional() bool { return false }
+
 // Repeated is false.
-func (g group) Repeated() bool              { return false }
+func (g group) Repeated() bool { return false }
+
 // Required is true.
-func (g group) Required() bool              { return true }
+func (g group) Required() bool { return true }
+
 // Leaf is false.
-func (g group) Leaf() bool                  { return false }
+func (g group) Leaf() bool { return false }
+
 // Fields gives the columns in their order; parquet.Group would sort them.
-func (g group) Fields() []parquet.Field     { return g }
+func (g group) Fields() []parquet.Field { return g }
+
 // Encoding is nil: only leaves have one.
 func (g group) Encoding() encoding.Encoding { return nil }
+
 // Compression is nil: only leaves have one.
 func (g group) Compression() compress.Codec { return nil }
 

@@ -45,7 +45,8 @@ func compareSigned(a, b []byte) int {
 type signedBuffer struct{ parquet.ColumnBuffer }
 
 // Page wraps the buffer's page.
-func (b signedBuffer) Page() parquet.Page          { return signedPage{b.ColumnBuffer.Page()} }
+func (b signedBuffer) Page() parquet.Page { return signedPage{b.ColumnBuffer.Page()} }
+
 // Clone wraps the buffer's copy.
 func (b signedBuffer) Clone() parquet.ColumnBuffer { return signedBuffer{b.ColumnBuffer.Clone()} }
 
