@@ -2,6 +2,7 @@ package extract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -26,7 +27,7 @@ const (
 // Range is what is to be planned: a span of time of one form, and how it is
 // to be cut.
 type Range struct {
-	Window    Window      // From may be zero: no lower bound. To may be zero: no upper bound, as for a search without dates
+	Window    Window      // From may be zero: no lower bound. To may be zero: no upper bound, then auto gives one window
 	Step      Step        // auto or fixed
 	Partition Unit        // a boundary that always cuts
 	Target    int         // results of an auto window; 0 is DefaultTarget
@@ -95,11 +96,18 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	}
 	switch {
 	case plan.Total == 0:
-		plan.Windows = []Planned{{r.Window, 0}}
+		plan.Windows, err = p.cutAt([]Planned{{r.Window, 0}})
 	case !r.Step.Auto():
 		plan.Windows, err = p.fixed(ctx, plan.Total)
-	case r.Uncounted || r.Window.To.IsZero():
-		plan.Windows = []Planned{{r.Window, plan.Total}}
+	case r.Window.To.IsZero():
+		plan.Windows, err = p.cutAt([]Planned{{r.Window, plan.Total}})
+	case r.Uncounted && r.Window.From.IsZero():
+		if r.Partition != UnitNone {
+			return nil, errors.New("partitions need a beginning of the range where nothing may be counted: set extract.from")
+		}
+		plan.Windows, err = p.cutAt([]Planned{{r.Window, Unknown}})
+	case r.Uncounted:
+		plan.Windows, err = p.windows([]piece{p.whole(Unknown)})
 	default:
 		plan.Windows, err = p.auto(ctx, plan.Total)
 	}
@@ -115,6 +123,9 @@ type planner struct {
 	count  Counter
 	asked  atomic.Int64
 	budget int // counts that may still be spent on sizing windows
+	// begins is where the range has no lower bound: no result is earlier, by
+	// the counts. Zero where that is not known.
+	begins time.Time
 }
 
 // piece is a part of the range that may still be halved.
@@ -145,10 +156,10 @@ func (p piece) start() time.Time {
 // its counts side by side; which are asked depends on earlier counts alone, so
 // equal data gives an equal plan.
 func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
-	// Cutting once more costs a count and at most one half-filled page. A
-	// forty-fifth of the pages for each keeps both below one in twenty, and
-	// leaves room for the counts of the verification.
-	p.budget = 1 + int(total/pageSize/45)
+	// Cutting once more costs a count and at most one half-filled page: with a
+	// fortieth of the pages for each, plan, pages and the count of the
+	// verification stay below 1.05 times the pages plus three.
+	p.budget = int((total + pageSize - 1) / pageSize / 40)
 	pieces := []piece{p.whole(total)}
 	for {
 		ask := p.choose(pieces)
@@ -168,6 +179,9 @@ func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
 // neighbours that are empty.
 func (p *planner) windows(pieces []piece) ([]Planned, error) {
 	var ws []Planned
+	if first := pieces[0]; first.From.IsZero() && first.lower.After(p.whole(0).lower) {
+		p.begins = first.lower
+	}
 	for _, c := range pieces {
 		if c.n == 0 {
 			if last := len(ws) - 1; last >= 0 && ws[last].Count == 0 {
@@ -200,10 +214,14 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 			continue
 		}
 		w, n := ws[i].Window, ws[i].Count
-		if n > 0 {
-			n = Unknown
+		parts := []Planned{{Window{w.From, t}, Unknown}, {Window{t, w.To}, Unknown}}
+		switch {
+		case n == 0:
+			parts[0].Count, parts[1].Count = 0, 0
+		case w.From.IsZero() && t.Before(p.begins): // before the first result
+			parts = []Planned{{Window{w.From, t}, 0}, {Window{t, p.begins}, 0}, {Window{p.begins, w.To}, n}}
 		}
-		ws = slices.Replace(ws, i, i+1, Planned{Window{w.From, t}, n}, Planned{Window{t, w.To}, n})
+		ws = slices.Replace(ws, i, i+1, parts...)
 	}
 	if len(ws) > maxWindows {
 		return nil, fmt.Errorf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)
@@ -308,6 +326,9 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 		var err error
 		if from, err = p.first(ctx, total); err != nil {
 			return nil, err
+		}
+		if from.After(p.whole(0).lower) {
+			p.begins = from
 		}
 	}
 	var ws []Planned

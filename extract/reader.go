@@ -168,8 +168,8 @@ func (w *WindowReader) isLast(n int) bool {
 }
 
 // accept checks a page against the way it was asked for and takes it in. Where
-// it does not fit, the window begins again in the next way, if nothing was
-// given by then.
+// it does not fit, the window begins again in the next way; if pages were given
+// by then, it is too late for that: an *OrderError.
 func (w *WindowReader) accept(ctx context.Context, page *Page) (taken bool, err error) {
 	first, last := page.ID(0), page.ID(page.Len()-1)
 	rises, falls := monotone(page)
@@ -180,7 +180,8 @@ func (w *WindowReader) accept(ctx context.Context, page *Page) (taken bool, err 
 		}
 		if w.given {
 			page.Release()
-			return false, &AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as this service's did before", w.lastID)}
+			w.reader.downgrade(numbered)
+			return false, &OrderError{After: w.lastID}
 		}
 		if falls && w.page == 1 {
 			w.restart(keysetDown)
@@ -261,9 +262,14 @@ func (w *WindowReader) repeated(ctx context.Context) error {
 func (w *WindowReader) restart(way paging) {
 	release(w.held)
 	w.way, w.page, w.rows, w.any, w.lastID, w.held, w.seen = way, 0, 0, false, -1, nil, nil
+	w.reader.downgrade(way)
+}
+
+// downgrade lets windows that begin from now on be paged in that way.
+func (r *Reader) downgrade(way paging) {
 	for {
-		now := w.reader.way.Load()
-		if now >= int32(way) || w.reader.way.CompareAndSwap(now, int32(way)) {
+		now := r.way.Load()
+		if now >= int32(way) || r.way.CompareAndSwap(now, int32(way)) {
 			return
 		}
 	}

@@ -32,8 +32,8 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 // MarshalText gives "[redacted]", so that no JSON or YAML can hold the key.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// Redact replaces the key in text, in plain and in the encoded forms that a
-// URL may give it.
+// Redact replaces the key in text: in plain, in the encoded forms that a URL
+// may give it, and as others may have spelled it since.
 func (s Secret) Redact(text string) string {
 	if s.value == "" || text == "" {
 		return text
@@ -41,7 +41,7 @@ func (s Secret) Redact(text string) string {
 	for _, form := range s.forms() {
 		text = strings.ReplaceAll(text, form, redacted)
 	}
-	return text
+	return redact(text, s.value)
 }
 
 // forms returns the spellings of the key, encoded ones first: they may contain

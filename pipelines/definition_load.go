@@ -234,7 +234,7 @@ func (d *Definition) ListsForms() bool { return slices.ContainsFunc(d.Forms, IsG
 // an entry of Forms names or matches it and none of Exclude does.
 func (d *Definition) WantsForm(form string) bool {
 	named := func(pattern string) bool {
-		if pattern == form {
+		if pattern == form || pattern == "*" { // all that Get Forms lists, whatever it is called
 			return true
 		}
 		ok, err := path.Match(pattern, form) // patterns were checked when the definition was read

@@ -85,7 +85,10 @@ func MakePlan(ctx context.Context, def *Definition, o Options, offline bool) (*P
 		if ctx.Err() != nil {
 			return report, context.Cause(ctx)
 		}
-		p := &FormPlan{Form: form, Timezone: def.Source.Zone.String(), Windows: []PlannedWindow{}}
+		p := &FormPlan{
+			Form: form, Timezone: def.Source.Zone.String(), Windows: []PlannedWindow{},
+			Budget: budgetOf(def.Source.Requests, nil),
+		}
 		report.Forms = append(report.Forms, p)
 		if err := p.make(ctx, def, o, client); err != nil {
 			p.Error = err.Error()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/formetl/formetl/extract"
@@ -170,12 +171,23 @@ func outputCode(err error) int {
 	case *load.IOError, *pipelines.StdoutError:
 		return exitIO
 	case *pipelines.SpoolError, *fs.PathError, *os.LinkError, *os.SyscallError:
-		if errors.Is(err, fs.ErrPermission) {
+		if cannotBe(err) {
 			return exitCantCreate
 		}
 		return exitIO
 	}
 	return exitOK
+}
+
+// cannotBe tells whether a file or folder cannot be where it was wanted, as
+// opposed to a disk that fails.
+func cannotBe(err error) bool {
+	for _, target := range []error{fs.ErrPermission, fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EROFS, syscall.ENAMETOOLONG} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
 }
 
 func is[E error](err error) bool {
@@ -202,8 +214,16 @@ func hint(err error, code int, command string) string {
 		return "see " + command + " --help"
 	case code == exitBug:
 		return "this is a bug in formetl; please report it with the command and this message"
-	case is[*extract.AnswerError](err), is[*extract.RedirectError](err):
+	case notTheService(err):
 		return "check that the base URL is the service's own address"
 	}
 	return ""
+}
+
+// notTheService tells whether something else seems to answer at the base URL.
+func notTheService(err error) bool {
+	if a, ok := errors.AsType[*extract.AnswerError](err); ok {
+		return strings.HasPrefix(a.Problem, "not XML")
+	}
+	return is[*extract.RedirectError](err)
 }

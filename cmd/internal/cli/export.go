@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -132,84 +130,6 @@ func (f *exportFlags) definition(a *app) (*pipelines.Definition, error) {
 	out, err := f.outputOf()
 	def.Outputs = []pipelines.Output{out}
 	return def, err
-}
-
-// stateFolder is a private folder in the user's cache, or the machine's
-// temporary one where there is no home.
-func (f *exportFlags) stateFolder() (string, error) {
-	if f.state != "" {
-		return filepath.Abs(f.state)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	return filepath.Join(cache, "formetl"), nil
-}
-
-func (f *exportFlags) outputOf() (pipelines.Output, error) {
-	out := pipelines.Output{Path: f.output, Format: f.format, Profile: f.csvKind, Partition: pipelines.PartitionNone}
-	if f.csvKind != "strict" && f.csvKind != "excel" {
-		return out, fmt.Errorf("--csv-profile %q: give strict or excel", f.csvKind)
-	}
-	if f.output == pipelines.StdoutPath || f.output == "" {
-		out.Path = pipelines.StdoutPath
-		if out.Format == "" {
-			out.Format = "csv"
-		}
-		return out, knownFormat(out.Format)
-	}
-	if strings.Contains(f.output, "://") {
-		return out, fmt.Errorf("-o %s: this version writes local files only", f.output)
-	}
-	if strings.HasSuffix(f.output, "/") {
-		return out, fmt.Errorf("-o %s is a folder; export writes one file, a definition writes datasets", f.output)
-	}
-	if info, err := os.Stat(f.output); err == nil && info.IsDir() {
-		return out, fmt.Errorf("-o %s is a folder; give the file's name too", f.output)
-	}
-	format, codec := formatOf(f.output)
-	if out.Format == "" {
-		out.Format = format
-	}
-	out.Compression = codec
-	if out.Format == "" {
-		return out, fmt.Errorf("-o %s: its extension names no format; use .csv .ndjson .json .parquet .arrow, or give --format", f.output)
-	}
-	path, err := filepath.Abs(f.output)
-	out.Path = path
-	if err == nil {
-		err = knownFormat(out.Format)
-	}
-	return out, err
-}
-
-// formatOf tells the format and the codec by a file's extensions.
-func formatOf(file string) (format, codec string) {
-	stem := file
-	switch {
-	case strings.HasSuffix(file, ".gz"):
-		stem, codec = strings.TrimSuffix(file, ".gz"), "gzip"
-	case strings.HasSuffix(file, ".zst"):
-		stem, codec = strings.TrimSuffix(file, ".zst"), "zstd"
-	}
-	for _, f := range tables().Formats {
-		if strings.HasSuffix(stem, f.Extension) && (f.Text || codec == "") {
-			return f.Name, codec
-		}
-	}
-	return "", codec
-}
-
-func knownFormat(name string) error {
-	var names []string
-	for _, f := range tables().Formats {
-		if f.Name == name {
-			return nil
-		}
-		names = append(names, f.Name)
-	}
-	return fmt.Errorf("--format %q: give one of %s", name, strings.Join(names, ", "))
 }
 
 // search reads the criteria of --where.

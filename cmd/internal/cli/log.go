@@ -99,7 +99,11 @@ func (a *app) printError(err error, command string) {
 		l.tell(slog.LevelError, "failed", attrs...)
 		return
 	}
-	l.tell(slog.LevelError, "formetl: "+strings.TrimRight(explain(err), "\n"))
+	text := strings.TrimRight(explain(err), "\n")
+	if !allDefinitions(err) { // those begin with FILE:LINE:COLUMN, which editors read
+		text = "formetl: " + text
+	}
+	l.tell(slog.LevelError, text)
 	if h != "" {
 		l.tell(slog.LevelError, "formetl: hint: "+h)
 	}
@@ -119,6 +123,18 @@ func explain(err error) string {
 		return d.Explain()
 	}
 	return err.Error()
+}
+
+// allDefinitions tells whether an error is about definitions and nothing else.
+func allDefinitions(err error) bool {
+	children := several(err)
+	for _, e := range children {
+		if !allDefinitions(e) {
+			return false
+		}
+	}
+	_, is := err.(*pipelines.DefinitionError) //nolint:errorlint // one node of the tree
+	return is || len(children) > 0
 }
 
 // several are the errors that errors.Join put together, nil for any other.

@@ -111,7 +111,7 @@ func planRows(p *pipelines.FormPlan) [][]string {
 		windows = "unknown until counted"
 	}
 	results := expected(p.Results)
-	if p.AtMost {
+	if p.AtMost && p.Results != nil {
 		results = "at most " + results + " (counts know neither searches nor views)"
 	}
 	rows := [][]string{

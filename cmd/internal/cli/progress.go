@@ -70,7 +70,7 @@ func (p *progress) update(u pipelines.Progress) {
 
 func (p *progress) begin(u pipelines.Progress) {
 	p.form = u.Form
-	p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(60))
+	p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(60), mpb.WithAutoRefresh())
 	p.bar = p.bars.AddBar(max(u.Expected, 0),
 		mpb.PrependDecorators(decor.Name(u.Form+" "), decor.CountersNoUnit("%d / %d results")),
 		mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO)))

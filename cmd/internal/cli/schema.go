@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -256,7 +255,7 @@ func (s *columnsOf) of(ctx context.Context, form string) (*pipelines.FormColumns
 		return columns, err
 	}
 	if err := s.withKey(); err != nil {
-		return nil, errors.Join(fmt.Errorf("the columns of form %s are known to the service alone, which needs the key", form), err)
+		return nil, err
 	}
 	return pipelines.InferColumns(ctx, s.def, s.options, form)
 }

@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// canaryRun is one command of the canary test and the exit code that shows
+// that it did what it is here for.
+type canaryRun struct {
+	name   string
+	code   int
+	faults string
+	args   []string
+}
+
+// canaryWorld is the services and files that the commands use. Inputs lie
+// outside of the folder that is grepped.
+type canaryWorld struct {
+	root, inputs         string // what is written; what is given
+	service              *formservice.Server
+	url, crooked, tlsURL string
+}
+
+func newCanaryWorld(t *testing.T) *canaryWorld {
+	t.Helper()
+	w := &canaryWorld{root: t.TempDir(), inputs: t.TempDir(), crooked: newCrooked(t)}
+	service, server := newService(canary, smallForm(), largeForm("orders", 450))
+	t.Cleanup(server.Close)
+	tls := httptest.NewUnstartedServer(service)
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of every refused certificate
+	tls.StartTLS()
+	t.Cleanup(tls.Close)
+	w.service, w.url, w.tlsURL = service, server.URL, tls.URL
+	write(t, w.inputs, "key", canary+"\n")
+	return w
+}
+
+// definition writes a definition whose outputs lie in the grepped folder.
+func (w *canaryWorld) definition(t *testing.T, name, url, extra string) string {
+	t.Helper()
+	return write(t, w.inputs, name+".yaml", fmt.Sprintf(`version: 1
+name: %s
+source: {base_url: %q, account: acme, timezone: UTC, requests: {retries: 0, timeout: 5s}}
+forms: [form1, orders]
+state: %s
+load:
+  - path: %[4]s/%[1]s/{form}.csv
+  - {path: %[4]s/%[1]s/lake/{form}/, format: parquet, partition: month}
+%s`, name, url, filepath.Join(w.root, "state"), filepath.Join(w.root, "out"), extra))
+}
+
+// commands are all commands as they succeed, and as their flags are wrong.
+func (w *canaryWorld) commands(t *testing.T) []canaryRun {
+	good := w.definition(t, "good", w.url, "")
+	service := serviceArgs(w.url)
+	with := func(args ...string) []string { return append(args, service...) }
+	literal := write(t, w.inputs, "literal.yaml", fmt.Sprintf("version: 1\nname: x\nsource: {base_url: %q, account: acme, api_key: '%s', timezone: UTC}\nforms: [form1]\nload: [{path: a.csv}]\n", w.url+"/?fs_api_key="+canary, canary))
+	return []canaryRun{
+		{"run", 0, "", []string{"run", good, "--report", filepath.Join(w.root, "report.json")}},
+		{"run with a key file", 0, "", []string{"run", good, "--api-key-file", filepath.Join(w.inputs, "key"), "--progress", "on"}},
+		{"dry run", 0, "", []string{"run", good, "--dry-run"}},
+		{"plan", 0, "", []string{"plan", good}},
+		{"plan as JSON", 0, "", []string{"plan", good, "--json"}},
+		{"validate", 0, "", []string{"validate", good}},
+		{"schema show", 0, "", []string{"schema", "show", good, "--json"}},
+		{"schema infer", 0, "", with("schema", "infer", "--form", "form1", "-o", "form1.yaml")},
+		{"export", 0, "", with("export", "--form", "form1", "-o", "form1.csv", "--report", "export.json", "--state", "state")},
+		{"export to stdout", 0, "", with("export", "--form", "form1")},
+		{"forms", 0, "", with("forms", "--json")},
+		{"status", 0, "", with("status", "--form", "form1")},
+		{"publish", 0, "", with("publish", "--form", "form1")},
+		{"count", 0, "", with("count", "--form", "form1")},
+		{"copy", 0, "", with("copy", "--form", "form1", "--yes")},
+		{"copy refused", exitUsage, "", with("copy", "--form", "form1")},
+		{"demo", 0, "", []string{"demo", "--results", "100", "--dir", "demo"}},
+		{"rejects", 0, "", []string{"run", w.definition(t, "rejects", w.url, "columns:\n  - {name: id, from: result_id, type: int64}\n  - {name: price, from: \"item:353-0-0\", type: int64}\n"), "--form", "form1"}},
+		{"too many rejects", exitData, "", []string{"run", w.definition(t, "strict", w.url, "schema: {max_rejects: 0, columns: [{name: price, from: \"item:353-0-0\", type: int64}]}\n"), "--form", "form1"}},
+		{"a key in a definition", exitConfig, "", []string{"validate", literal}},
+		{"a key in a definition that is run", exitConfig, "", []string{"run", literal}},
+		{"a key as a flag", exitUsage, "", with("forms", "--api-key="+canary)},
+		{"a key in the address", exitUsage, "", []string{"forms", "--account", "acme", "--base-url", w.url + "/?fs_api_key=" + canary}},
+		{"a key as a password", exitUsage, "", []string{"forms", "--account", "acme", "--base-url", "https://user:" + canary + "@127.0.0.1/"}},
+		{"an output that cannot be", exitCantCreate, "", with("export", "--form", "form1", "-o", filepath.Join(w.inputs, "key", "x.csv"))},
+		{"an unknown form", exitNoInput, "", with("status", "--form", "gone")},
+		{"an unknown account", exitNoInput, "", []string{"forms", "--base-url", w.url, "--account", "nobody"}},
+	}
+}
+
+// failures are all faults of the service and of what may stand in its place,
+// for a command that asks once and one that does everything.
+func (w *canaryWorld) failures(t *testing.T) []canaryRun {
+	good := filepath.Join(w.inputs, "good.yaml")
+	var runs []canaryRun
+	for _, f := range []struct {
+		faults string
+		code   int
+	}{
+		{"busy=1,busy-status=200", exitTemporary},
+		{"busy=1,busy-status=429,retry-after=1", exitTemporary},
+		{"busy=1", exitTemporary},
+		{"html=1", exitTemporary},
+		{"cut=1", exitTemporary},
+		{"truncate=1", exitData},
+		{"reset=1", exitTemporary},
+		{"redirect=1", exitConfig},
+		{"redirect=1,redirect-to=" + w.crooked, exitConfig},
+		{"slow=1", 0},
+		{"old-root,latin1,errors-200,control=raw,headings=nested", 0},
+		{"ignore-direction,no-gzip", 0},
+		{"per-minute=3", exitTemporary},
+	} {
+		runs = append(runs,
+			canaryRun{"run with " + f.faults, f.code, f.faults, []string{"run", good, "--full", "--report", "report-of-a-failure.json"}},
+			canaryRun{"plan with " + f.faults, f.code, f.faults, []string{"plan", good}},
+		)
+	}
+	for _, place := range []struct {
+		url  string
+		code int
+	}{
+		{w.crooked + "/code/0", exitUnavailable},
+		{w.crooked + "/code/1", exitConfig},
+		{w.crooked + "/code/2", exitUnavailable},
+		{w.crooked + "/code/3", exitTemporary},
+		{w.crooked + "/code/100", exitNoPermit},
+		{w.crooked + "/code/101", exitNoInput},
+		{w.crooked + "/code/102", exitNoInput},
+		{w.crooked + "/code/103", exitUnavailable},
+		{w.crooked + "/code/999", exitUnavailable},
+		{w.crooked + "/html", exitData},
+		{w.crooked + "/bad/404", exitData},
+		{w.crooked + "/bad/500", exitTemporary},
+		{w.crooked + "/moved", exitConfig},
+		{w.crooked + "/deaf", exitTemporary},
+		{w.crooked + "/half", exitData},
+		{"http://127.0.0.1:1", exitTemporary},
+		{"https://nowhere.invalid", exitTemporary},
+		{w.tlsURL, exitUnavailable},
+		{strings.Replace(w.url, "http:", "https:", 1), exitTemporary},
+	} {
+		name := strings.NewReplacer("/", "_", ":", "_", ".", "_").Replace(place.url)
+		runs = append(runs,
+			canaryRun{"run at " + place.url, place.code, "", []string{"run", w.definition(t, name, place.url, ""), "--report", name + ".json"}},
+			canaryRun{"copy at " + place.url, place.code, "", append([]string{"copy", "--yes", "--form", "form1"}, serviceArgs(place.url)...)},
+		)
+	}
+	return runs
+}
+
+// TestCanary runs every command and every kind of failure with a key whose
+// spellings all differ, and greps every byte that was written anywhere.
+func TestCanary(t *testing.T) {
+	w := newCanaryWorld(t)
+	runs := append(w.commands(t), w.failures(t)...)
+	for i, r := range runs {
+		faults, err := formservice.ParseFaults(r.faults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.service.Reset()
+		w.service.SetFaults(faults)
+		format := []string{formatText, formatJSON}[i%2]
+		p := command(t, w.root, canary, append(r.args, "--log-level", "debug", "--log-format", format)...)
+		if code := p.code(t, p.Run()); code != r.code {
+			t.Errorf("%s: ended with %d, want %d:\n%s", r.name, code, r.code, &p.stderr)
+		}
+		write(t, w.root, fmt.Sprintf("told/%d.stdout", i), p.stdout.String())
+		write(t, w.root, fmt.Sprintf("told/%d.stderr", i), p.stderr.String())
+		for _, found := range append(leaks(p.stdout.Bytes(), canary), leaks(p.stderr.Bytes(), canary)...) {
+			t.Errorf("%s told the key (%s):\n%s%s", r.name, found, &p.stdout, &p.stderr)
+		}
+	}
+	w.service.SetFaults(formservice.Faults{})
+	w.killedRun(t)
+	lines, read := leaksUnder(t, w.root, canary)
+	for _, l := range lines {
+		t.Error(l)
+	}
+	for _, must := range []string{"report.json", "report-of-a-failure.json", "out/good/form1.csv.manifest.json", "out/good/lake/orders/_manifest.json", "out/rejects/form1.csv.rejects.jsonl", "demo/feedback.csv"} {
+		if _, err := os.Stat(filepath.Join(w.root, filepath.FromSlash(must))); err != nil {
+			t.Errorf("nothing to grep: %v", err)
+		}
+	}
+	if read < 2*len(runs) {
+		t.Errorf("only %d files were grepped", read)
+	}
+}
+
+// killedRun leaves a spool, staged files and a state folder behind.
+func (w *canaryWorld) killedRun(t *testing.T) {
+	t.Helper()
+	there := make(chan struct{})
+	var seen atomic.Int64
+	service, server := newService(canary, largeForm("orders", 450))
+	defer server.Close()
+	service.Before = func(r formservice.Request) {
+		if r.Transaction == formservice.TransactionResults && seen.Add(1) == 30 {
+			service.SetFaults(formservice.Faults{Latency: time.Hour})
+			close(there)
+		}
+	}
+	killed := w.definition(t, "killed", server.URL, "extract: {from: 2025-01-01, window: 1d}\n")
+	p := command(t, w.root, canary, "run", killed, "--form", "orders")
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-there:
+	case <-time.After(patience):
+		t.Error("the run that was to be killed never came there")
+	}
+	if err := p.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = p.Wait() // it was killed
+	server.CloseClientConnections()
+	spools := 0
+	_ = filepath.WalkDir(filepath.Join(w.root, "state"), func(path string, _ fs.DirEntry, _ error) error {
+		if strings.HasSuffix(path, ".spool") {
+			spools++
+		}
+		return nil
+	})
+	if spools == 0 {
+		t.Error("the killed run left no spool to grep")
+	}
+}
+
+// TestCanaryPanic holds that a bug does not tell the key either, and is 70.
+func TestCanaryPanic(t *testing.T) {
+	for _, format := range []string{formatText, formatJSON} {
+		var stdout, stderr bytes.Buffer
+		a := &app{stdout: &stdout, stderr: &stderr, logFormat: format}
+		root := &cobra.Command{Use: "formetl", RunE: func(*cobra.Command, []string) error {
+			a.usesKey(extract.NewSecret(canary))
+			panic("https://x.invalid/?fs_api_key=" + canary + " " + echo(httptest.NewRequest("GET", "/?fs_api_key="+lowerHex(canary), nil)))
+		}}
+		if code := a.main(t.Context(), root, nil); code != exitBug {
+			t.Errorf("%s: a panic ended with %d", format, code)
+		}
+		if found := leaks(stderr.Bytes(), canary); found != nil || !strings.Contains(stderr.String(), "a bug in formetl") {
+			t.Errorf("%s: told the key (%v):\n%s", format, found, &stderr)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// stateFolder is a private folder in the user's cache, or the machine's
+// temporary one where there is no home.
+func (f *exportFlags) stateFolder() (string, error) {
+	if f.state != "" {
+		return filepath.Abs(f.state)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	return filepath.Join(cache, "formetl"), nil
+}
+
+// outputOf reads -o, --format and --csv-profile.
+func (f *exportFlags) outputOf() (pipelines.Output, error) {
+	out := pipelines.Output{Path: f.output, Format: f.format, Profile: f.csvKind, Partition: pipelines.PartitionNone}
+	if f.csvKind != "strict" && f.csvKind != "excel" {
+		return out, fmt.Errorf("--csv-profile %q: give strict or excel", f.csvKind)
+	}
+	if f.format != "" {
+		if _, ok := formatBy(named(f.format)); !ok {
+			return out, fmt.Errorf("--format %q: give one of %s", f.format, strings.Join(formatNames(), ", "))
+		}
+	}
+	if f.output == pipelines.StdoutPath || f.output == "" {
+		out.Path = pipelines.StdoutPath
+		if out.Format == "" {
+			out.Format = "csv"
+		}
+		return out, nil
+	}
+	if err := checkFile(f.output); err != nil {
+		return out, err
+	}
+	var err error
+	if out.Format, out.Compression, err = formatOf(f.output, f.format); err != nil {
+		return out, err
+	}
+	out.Path, err = filepath.Abs(f.output)
+	return out, err
+}
+
+func checkFile(file string) error {
+	switch {
+	case strings.Contains(file, "://"):
+		return fmt.Errorf("-o %s: this version writes local files only", file)
+	case strings.HasSuffix(file, "/"):
+		return fmt.Errorf("-o %s is a folder; export writes one file, a definition writes datasets", file)
+	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return fmt.Errorf("-o %s is a folder; give the file's name too", file)
+	}
+	return nil
+}
+
+// formatOf tells a file's format and the codec around it, by its extensions
+// and by --format, which must not contradict them: a file's name is what
+// everybody else goes by.
+func formatOf(file, flag string) (format, codec string, err error) {
+	stem := file
+	switch ext := path.Ext(file); ext {
+	case ".gz":
+		stem, codec = strings.TrimSuffix(file, ext), "gzip"
+	case ".zst":
+		stem, codec = strings.TrimSuffix(file, ext), "zstd"
+	}
+	f, known := formatBy(func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
+	switch {
+	case flag == "" && !known:
+		return "", "", fmt.Errorf("-o %s: its extension names no format; use .csv .ndjson .json .parquet .arrow, or give --format", file)
+	case flag != "" && known && f.Name != flag:
+		return "", "", fmt.Errorf("-o %s is a name for %s, and --format says %s; change one of them", file, f.Name, flag)
+	case flag != "":
+		f, _ = formatBy(named(flag))
+	}
+	if codec != "" && !f.Text {
+		return "", "", fmt.Errorf("-o %s: a %s file is compressed inside, not around; leave %s out", file, f.Name, path.Ext(file))
+	}
+	return f.Name, codec, nil
+}
+
+func formatBy(is func(load.Format) bool) (load.Format, bool) {
+	for _, f := range tables().Formats {
+		if is(f) {
+			return f, true
+		}
+	}
+	return load.Format{}, false
+}
+
+func named(name string) func(load.Format) bool {
+	return func(f load.Format) bool { return f.Name == name }
+}
+
+func formatNames() []string {
+	var names []string
+	for _, f := range tables().Formats {
+		names = append(names, f.Name)
+	}
+	return names
+}

@@ -1,0 +1,158 @@
+package extract
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// datedForm has n results with dates, and one without for each id of without.
+func datedForm(t testing.TB, n int, without ...int64) *formservice.Form {
+	t.Helper()
+	f := formservice.Generate(formservice.GenerateOptions{Results: n, NoUndated: true, Items: 1, Even: true})
+	for _, near := range without {
+		id := near
+		for {
+			if _, err := f.Insert(formservice.Result{ID: id, Metas: []formservice.Meta{{ID: "result_status", Value: "Incomplete"}}}); err == nil {
+				break
+			}
+			id++
+		}
+	}
+	return f
+}
+
+// isDated tells of the form's results whether they have a date.
+func isDated(f *formservice.Form) (func(int64) bool, []int64) {
+	dated := map[int64]bool{}
+	var undated []int64
+	for r := range f.Each {
+		start, _ := r.Meta("date_start")
+		finish, _ := r.Meta("date_finish")
+		if start != "" || finish != "" {
+			dated[r.ID] = true
+		} else {
+			undated = append(undated, r.ID)
+		}
+	}
+	return func(id int64) bool { return dated[id] }, undated
+}
+
+func TestUndated(t *testing.T) {
+	const first = 100_001 // the least id of a generated form
+	many := make([]int64, 300)
+	for i := range many {
+		many[i] = first + int64(i)*200
+	}
+	cluster := make([]int64, 40)
+	for i := range cluster {
+		cluster[i] = first + 30_000
+	}
+	for _, tc := range []struct {
+		name    string
+		n       int
+		without []int64
+		counts  int // most, those of CountUndated included
+		pages   int // most
+	}{
+		{"none", 20_000, nil, 2, 0},
+		{"no results at all", 0, nil, 1, 0},
+		{"one of twenty thousand", 20_000, []int64{first + 31_111}, 2 + 1 + 2*10, 1 + 2},
+		{"five of twenty thousand", 20_000, []int64{first, first + 10_000, first + 20_000, first + 30_000, first + 59_000}, 75, 12},
+		{"at the end", 20_000, []int64{1_000_000, 1_000_000, 1_000_000}, 60, 5},
+		{"forty in a cluster", 20_000, cluster, 2 + 200, 205},
+		{"three hundred", 20_000, many, 2, 205},
+		{"all undated", 0, many, 2, 4},
+		{"few of few", 50, []int64{1, 2}, 2, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			form := datedForm(t, tc.n, tc.without...)
+			dated, want := isDated(form)
+			server := &formservice.Server{Forms: []*formservice.Form{form}}
+			c := newClientFor(t, server, nil)
+			got := readUndated(t, c, "form1", dated)
+			if !slices.Equal(got, want) {
+				t.Errorf("%d undated results came, want %d", len(got), len(want))
+			}
+			counts, pages := server.Counts()[formservice.TransactionCount], server.Counts()[formservice.TransactionResults]
+			t.Logf("%d counts, %d pages", counts, pages)
+			if counts > tc.counts || pages > tc.pages {
+				t.Errorf("%d counts and %d pages, want at most %d and %d", counts, pages, tc.counts, tc.pages)
+			}
+		})
+	}
+}
+
+// readUndated finds and reads them, as pipelines does.
+func readUndated(t testing.TB, c *Client, form string, dated func(int64) bool) []int64 {
+	t.Helper()
+	ctx := t.Context()
+	total, n, err := c.CountUndated(ctx, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranges, err := c.UndatedRanges(ctx, form, total, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.NewReader(form, ResultsQuery{})
+	var got []int64
+	for i, u := range ranges {
+		if i > 0 && u.IDs.Min <= ranges[i-1].IDs.Max {
+			t.Errorf("range %v follows %v", u.IDs, ranges[i-1].IDs)
+		}
+		err := r.Undated(ctx, u, dated, func(p *Page) error {
+			got = append(got, idsOf(p)...)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return got
+}
+
+// TestUndatedOfHostileServices: what halving cannot do is done in one pass.
+func TestUndatedOfHostileServices(t *testing.T) {
+	for _, faults := range []formservice.Faults{
+		{IgnoreDirection: true}, {IgnoreMinID: true}, {IgnoreMaxID: true}, {IgnoreMinID: true, IgnoreMaxID: true}, {PageCap: 50}, {Busy: 0.1},
+	} {
+		form := datedForm(t, 3000, 100_500, 105_000)
+		dated, want := isDated(form)
+		server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: faults}
+		c := newClientFor(t, server, func(cfg *Config) { cfg.Retries = 20 })
+		got := readUndated(t, c, "form1", dated)
+		if slices.Sort(got); !slices.Equal(slices.Compact(got), want) {
+			t.Errorf("%s: %v, want %v", faults, got, want)
+		}
+		if asked := len(server.Log()); asked > 150 {
+			t.Errorf("%s: %d requests", faults, asked)
+		}
+	}
+}
+
+// TestUndatedWithIDZero: the least id may be 0.
+func TestUndatedWithIDZero(t *testing.T) {
+	inner := bareService(450, false)
+	c := newClientFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/count") {
+			inner.ServeHTTP(w, r)
+			return
+		}
+		least, most := 0, 449
+		_, _ = fmt.Sscan(r.URL.Query().Get("fs_min_id"), &least)
+		_, _ = fmt.Sscan(r.URL.Query().Get("fs_max_id"), &most)
+		n := max(0, min(most, 449)-least+1)
+		if r.URL.Query().Has("fs_min_date") && least == 0 { // result 0 has no date
+			n--
+		}
+		_, _ = w.Write([]byte(success(fmt.Sprintf("<count>%d</count>", n))))
+	}), nil)
+	if got := readUndated(t, c, "f", func(id int64) bool { return id != 0 }); !slices.Equal(got, []int64{0}) {
+		t.Errorf("%v", got)
+	}
+}
