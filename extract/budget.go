@@ -8,16 +8,26 @@ import (
 
 // RollingBudget allows so many requests in any minute and in any 24 hours. A
 // used-up minute makes requests wait; a used-up day ends them with a
-// *BudgetError, since nobody waits for hours. It lives in memory: each process
-// counts its own.
+// *BudgetError, since nobody waits for hours. Requests are booked before they
+// are sent, in a ledger where processes share the budget.
 type RollingBudget struct {
 	mu          sync.Mutex
+	ledger      Ledger // nil: memory only
 	minute, day spent
 }
 
-// NewRollingBudget returns a budget; 0 is no limit.
-func NewRollingBudget(perMinute, perDay int) *RollingBudget {
+// Ledger keeps when requests were booked, for all who share a budget.
+type Ledger interface {
+	// Update gives change the booked times, oldest first, and keeps what it
+	// returns. Nobody else reads or writes the ledger meanwhile.
+	Update(ctx context.Context, change func(booked []time.Time) []time.Time) error
+}
+
+// NewRollingBudget returns a budget; 0 is no limit. With a nil ledger it is
+// the process's own.
+func NewRollingBudget(perMinute, perDay int, ledger Ledger) *RollingBudget {
 	return &RollingBudget{
+		ledger: ledger,
 		minute: spent{limit: perMinute, per: time.Minute},
 		day:    spent{limit: perDay, per: 24 * time.Hour},
 	}
@@ -29,7 +39,7 @@ func (b *RollingBudget) Reserve(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		wait, err := b.tryReserve(time.Now())
+		wait, err := b.reserve(ctx, time.Now())
 		if err != nil || wait <= 0 {
 			return err
 		}
@@ -43,9 +53,33 @@ func (b *RollingBudget) Reserve(ctx context.Context) error {
 	}
 }
 
-func (b *RollingBudget) tryReserve(now time.Time) (time.Duration, error) {
+// reserve books a request now, or tells how long to wait for the minute.
+func (b *RollingBudget) reserve(ctx context.Context, now time.Time) (wait time.Duration, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.ledger == nil || b.minute.limit <= 0 && b.day.limit <= 0 {
+		return b.tryReserve(now)
+	}
+	kept := b.ledger.Update(ctx, func(booked []time.Time) []time.Time {
+		for i, t := range booked {
+			if t.After(now) { // the clock was set back: what is booked counts from now
+				booked[i] = now
+			}
+		}
+		b.day.times, b.minute.times = booked, booked[max(0, len(booked)-max(1, b.minute.limit)):]
+		wait, err = b.tryReserve(now)
+		if b.day.limit > 0 {
+			return b.day.times
+		}
+		return b.minute.times
+	})
+	if kept != nil {
+		return 0, kept
+	}
+	return wait, err
+}
+
+func (b *RollingBudget) tryReserve(now time.Time) (time.Duration, error) {
 	if until := b.day.freeAt(now); until.After(now) {
 		return 0, &BudgetError{Limit: b.day.limit, Per: b.day.per, Until: until}
 	}
@@ -72,7 +106,7 @@ func (s *spent) freeAt(now time.Time) time.Time {
 	if s.limit <= 0 || len(s.times) < s.limit {
 		return now
 	}
-	return s.times[0].Add(s.per)
+	return s.times[len(s.times)-s.limit].Add(s.per)
 }
 
 func (s *spent) book(now time.Time) {

@@ -15,7 +15,7 @@ import (
 func TestBudgetMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 5
-		b := NewRollingBudget(limit, 0)
+		b := NewRollingBudget(limit, 0, nil)
 		start := time.Now()
 		var mu sync.Mutex
 		var times []time.Duration
@@ -42,7 +42,7 @@ func TestBudgetMinute(t *testing.T) {
 // TestBudgetRolls: the minute rolls, it does not begin anew at full minutes.
 func TestBudgetRolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewRollingBudget(2, 0)
+		b := NewRollingBudget(2, 0, nil)
 		start := time.Now()
 		reserve := func(want time.Duration) {
 			t.Helper()
@@ -64,7 +64,7 @@ func TestBudgetRolls(t *testing.T) {
 
 func TestBudgetDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewRollingBudget(0, 3)
+		b := NewRollingBudget(0, 3, nil)
 		start := time.Now()
 		for range 3 {
 			if err := b.Reserve(t.Context()); err != nil {
@@ -91,7 +91,7 @@ func TestBudgetDay(t *testing.T) {
 }
 
 func TestBudgetWithoutLimits(t *testing.T) {
-	b := NewRollingBudget(0, 0)
+	b := NewRollingBudget(0, 0, nil)
 	for range 100_000 {
 		if err := b.Reserve(t.Context()); err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func TestBudgetWithoutLimits(t *testing.T) {
 
 func TestBudgetIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewRollingBudget(1, 0)
+		b := NewRollingBudget(1, 0, nil)
 		if err := b.Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestBudgetIsCancelled(t *testing.T) {
 		if err := <-done; !errors.Is(err, stopped) {
 			t.Errorf("err = %v", err)
 		}
-		if err := NewRollingBudget(5, 5).Reserve(ctx); !errors.Is(err, stopped) {
+		if err := NewRollingBudget(5, 5, nil).Reserve(ctx); !errors.Is(err, stopped) {
 			t.Errorf("a cancelled request was booked: %v", err)
 		}
 	})

@@ -55,11 +55,12 @@ type Budget interface {
 // its concurrency and budget, and never lets the API key into an error or a
 // log. It is safe for concurrent use.
 type Client struct {
-	cfg   Config
-	base  *url.URL
-	log   *slog.Logger
-	gate  *gate
-	stats counters
+	cfg    Config
+	base   *url.URL
+	log    *slog.Logger
+	gate   *gate
+	bounds Bounds // of one answer
+	stats  counters
 }
 
 // NewClient checks the configuration and returns a client. It sends nothing.
@@ -96,10 +97,11 @@ func NewClient(cfg Config) (*Client, error) {
 		cfg.Transport = newTransport(cfg.Concurrency)
 	}
 	return &Client{
-		cfg:  cfg,
-		base: base,
-		log:  cfg.Logger,
-		gate: newGate(cfg.Concurrency),
+		cfg:    cfg,
+		base:   base,
+		log:    cfg.Logger,
+		gate:   newGate(cfg.Concurrency),
+		bounds: Bounds{Bytes: maxAnswer},
 	}, nil
 }
 

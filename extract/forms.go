@@ -53,7 +53,7 @@ type CopyTarget struct {
 // Forms lists the account's forms (specification, section 4.2).
 func (c *Client) Forms(ctx context.Context) ([]Form, error) {
 	var forms []Form
-	err := c.roundTrip(ctx, call{method: http.MethodGet, transaction: getForms}, receive(func(root *node) error {
+	err := c.roundTrip(ctx, call{method: http.MethodGet, transaction: getForms}, c.receive(func(root *node) error {
 		list, err := payload(root, "forms")
 		if err != nil {
 			return err
@@ -70,7 +70,7 @@ func (c *Client) Forms(ctx context.Context) ([]Form, error) {
 // Status asks for a form's state and quotas (specification, section 4.3).
 func (c *Client) Status(ctx context.Context, form string) (Status, error) {
 	var status Status
-	err := c.roundTrip(ctx, call{method: http.MethodGet, transaction: getStatus, form: form, path: "status"}, receive(func(root *node) error {
+	err := c.roundTrip(ctx, call{method: http.MethodGet, transaction: getStatus, form: form, path: "status"}, c.receive(func(root *node) error {
 		n, err := payload(root, "status")
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (c *Client) Publish(ctx context.Context, form string, secure bool) (Publish
 		r.parameters = []parameter{{name: "fs_secure", bare: true}}
 	}
 	var publish Publish
-	err := c.roundTrip(ctx, r, receive(func(root *node) error {
+	err := c.roundTrip(ctx, r, c.receive(func(root *node) error {
 		n, err := payload(root, "publish")
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ func (c *Client) Copy(ctx context.Context, form string, to CopyTarget) (Form, er
 		r.parameters = append(r.parameters, parameter{name: "fs_destination_form", value: to.Form})
 	}
 	var made Form
-	err := c.roundTrip(ctx, r, receive(func(root *node) error {
+	err := c.roundTrip(ctx, r, c.receive(func(root *node) error {
 		n, err := payload(root, "form")
 		if err != nil {
 			return err

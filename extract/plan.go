@@ -2,7 +2,6 @@ package extract
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -39,12 +38,14 @@ type Range struct {
 type Planned struct {
 	Window Window
 	Count  int64 // results by the planner's counts, Unknown if not counted
+	Group  int   // index into Plan.Groups: the windows that were counted as one
 }
 
 // Plan is how a range is read.
 type Plan struct {
 	Range    Range
 	Windows  []Planned // in order of time; they tile the range, and those with a count of 0 need no reading
+	Groups   []int64   // results of windows that follow each other and share a group, Unknown if not counted
 	Total    int64     // results in the range when planned, Unknown if not counted
 	Requests int       // count requests that planning cost
 }
@@ -96,16 +97,16 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	}
 	switch {
 	case plan.Total == 0:
-		plan.Windows, err = p.cutAt([]Planned{{r.Window, 0}})
+		plan.Windows, err = p.cutAt([]Planned{{Window: r.Window}})
 	case !r.Step.Auto():
 		plan.Windows, err = p.fixed(ctx, plan.Total)
 	case r.Window.To.IsZero():
-		plan.Windows, err = p.cutAt([]Planned{{r.Window, plan.Total}})
+		plan.Windows, err = p.cutAt([]Planned{{Window: r.Window, Count: plan.Total}})
 	case r.Uncounted && r.Window.From.IsZero():
 		if r.Partition != UnitNone {
-			return nil, errors.New("partitions need a beginning of the range where nothing may be counted: set extract.from")
+			return nil, &PlanError{"partitions need a beginning of the range where nothing may be counted: set extract.from"}
 		}
-		plan.Windows, err = p.cutAt([]Planned{{r.Window, Unknown}})
+		plan.Windows, err = p.cutAt([]Planned{{Window: r.Window, Count: Unknown}})
 	case r.Uncounted:
 		plan.Windows, err = p.windows([]piece{p.whole(Unknown)})
 	default:
@@ -113,6 +114,10 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	plan.Groups = p.groups
+	if plan.Groups == nil {
+		plan.Groups = []int64{plan.Total}
 	}
 	plan.Requests = int(p.asked.Load())
 	return plan, nil
@@ -123,6 +128,7 @@ type planner struct {
 	count  Counter
 	asked  atomic.Int64
 	budget int // counts that may still be spent on sizing windows
+	groups []int64
 	// begins is where the range has no lower bound: no result is earlier, by
 	// the counts. Zero where that is not known.
 	begins time.Time
@@ -183,12 +189,14 @@ func (p *planner) windows(pieces []piece) ([]Planned, error) {
 		p.begins = first.lower
 	}
 	for _, c := range pieces {
+		if last := len(ws) - 1; c.n == 0 && last >= 0 && ws[last].Count == 0 {
+			ws[last].Window.To = c.To
+			continue
+		}
+		group := len(p.groups)
+		p.groups = append(p.groups, c.n)
 		if c.n == 0 {
-			if last := len(ws) - 1; last >= 0 && ws[last].Count == 0 {
-				ws[last].Window.To = c.To
-				continue
-			}
-			ws = append(ws, Planned{c.Window, 0})
+			ws = append(ws, Planned{Window: c.Window, Group: group})
 			continue
 		}
 		cuts := p.Partition.cut(c.start(), c.To)
@@ -198,7 +206,7 @@ func (p *planner) windows(pieces []piece) ([]Planned, error) {
 			if len(cuts) > 1 {
 				n = Unknown
 			}
-			ws = append(ws, Planned{w, n})
+			ws = append(ws, Planned{w, n, group})
 		}
 	}
 	return p.cutAt(ws)
@@ -213,18 +221,18 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 		if i < 0 || t.IsZero() {
 			continue
 		}
-		w, n := ws[i].Window, ws[i].Count
-		parts := []Planned{{Window{w.From, t}, Unknown}, {Window{t, w.To}, Unknown}}
+		w, n, g := ws[i].Window, ws[i].Count, ws[i].Group
+		parts := []Planned{{Window{w.From, t}, Unknown, g}, {Window{t, w.To}, Unknown, g}}
 		switch {
 		case n == 0:
 			parts[0].Count, parts[1].Count = 0, 0
 		case w.From.IsZero() && t.Before(p.begins): // before the first result
-			parts = []Planned{{Window{w.From, t}, 0}, {Window{t, p.begins}, 0}, {Window{p.begins, w.To}, n}}
+			parts = []Planned{{Window{w.From, t}, 0, g}, {Window{t, p.begins}, 0, g}, {Window{p.begins, w.To}, n, g}}
 		}
 		ws = slices.Replace(ws, i, i+1, parts...)
 	}
 	if len(ws) > maxWindows {
-		return nil, fmt.Errorf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)
+		return nil, &PlanError{fmt.Sprintf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)}
 	}
 	return ws, nil
 }
@@ -319,7 +327,7 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 	w := p.Window
 	if w.To.IsZero() {
-		return nil, fmt.Errorf("fixed windows of %s need an end of the range: set extract.to", p.Step)
+		return nil, &PlanError{fmt.Sprintf("fixed windows of %s need an end of the range: set extract.to", p.Step)}
 	}
 	from := w.From
 	if from.IsZero() {
@@ -342,7 +350,7 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 		if end.After(w.To) {
 			end = w.To
 		}
-		ws = append(ws, Planned{Window{at, end}, Unknown})
+		ws = append(ws, Planned{Window: Window{at, end}, Count: Unknown})
 		if len(ws) > maxWindows {
 			break
 		}
@@ -359,7 +367,7 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 	c := p.whole(total)
 	if total == Unknown {
-		return time.Time{}, fmt.Errorf("fixed windows of %s need a beginning of the range where nothing may be counted: set extract.from", p.Step)
+		return time.Time{}, &PlanError{fmt.Sprintf("fixed windows of %s need a beginning of the range where nothing may be counted: set extract.from", p.Step)}
 	}
 	for p.Step.next(c.lower).Before(c.To) {
 		middle, ok := halve(c.lower, c.To)

@@ -133,9 +133,9 @@ func TestPlanCost(t *testing.T) {
 	for i := range oneSecond {
 		oneSecond[i] = at(t, "2025-04-05 06:07:08")
 	}
-	fullPages := []int64(nil) // hundred results on each of two thousand seconds, so that every window is a multiple
-	for i := range n {
-		fullPages = append(fullPages, year.From.Unix()+int64(i/100)*15_000)
+	fullPages := make([]int64, n) // a hundred results on each of two thousand seconds: every window holds a multiple
+	for i := range fullPages {
+		fullPages[i] = year.From.Unix() + int64(i/100)*15_000
 	}
 	for _, tc := range []struct {
 		name  string
@@ -181,8 +181,6 @@ func TestPlanCost(t *testing.T) {
 // TestPlanOfFewResults: they cost a handful of requests, not one a day.
 func TestPlanOfFewResults(t *testing.T) {
 	year := day(t, "2025-01-01", "2026-01-01")
-	var log []string
-	defer func() { t.Log(strings.Join(log, "; ")) }()
 	for _, tc := range []struct {
 		n         int
 		partition Unit
@@ -205,7 +203,7 @@ func TestPlanOfFewResults(t *testing.T) {
 		d := newDates(random(tc.n, year, uint64(tc.n)))
 		p := mustPlan(t, Range{Window: tc.w, Partition: tc.partition}, d)
 		checkPlan(t, p, d)
-		log = append(log, fmt.Sprintf("%d of unit %d: %d+%d", tc.n, tc.partition, p.Requests, pagesOf(p, d)))
+		t.Logf("%d results, unit %d, %s: %d counts + %d pages", tc.n, tc.partition, tc.w, p.Requests, pagesOf(p, d))
 		if cost := p.Requests + pagesOf(p, d); cost > tc.most {
 			t.Errorf("%d results, partition %v, %s: %d counts and %d pages, want at most %d", tc.n, tc.partition, tc.w, p.Requests, pagesOf(p, d), tc.most)
 		}
@@ -382,7 +380,7 @@ func TestPlanUncounted(t *testing.T) {
 func TestPlanWithoutUpperBound(t *testing.T) {
 	d := newDates(random(100_000, day(t, "2025-01-01", "2026-01-01"), 1))
 	p := mustPlan(t, Range{}, d)
-	if len(p.Windows) != 1 || p.Windows[0] != (Planned{Window{}, 100_000}) {
+	if len(p.Windows) != 1 || p.Windows[0] != (Planned{Count: 100_000}) {
 		t.Errorf("%+v", p.Windows)
 	}
 }
@@ -408,7 +406,7 @@ func TestPlanOfALivingForm(t *testing.T) {
 		d := newDates(random(20_000, year, seed))
 		var asked atomic.Int64
 		p, err := NewPlan(t.Context(), Range{Window: Window{To: year.To}, Partition: Unit(seed % 4)}, func(_ context.Context, w Window) (int64, error) {
-			drift := int64(asked.Add(1)*int64(seed)*7919%41) - 20
+			drift := asked.Add(1)*int64(seed)*7919%41 - 20
 			return max(0, d.in(w)+drift), nil
 		})
 		if err != nil {

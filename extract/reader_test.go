@@ -134,28 +134,27 @@ func hostileServices() map[string]formservice.Faults {
 func TestReaderOfHostileServices(t *testing.T) {
 	for name, faults := range hostileServices() {
 		t.Run(name, func(t *testing.T) {
-			for _, first := range []int{1, 1000} {
-				for _, n := range []int{0, 1, 50, 99, 100, 101, 200, 255} {
-					if faults.PageCap == 1 && (n > 1 && faults.IgnoreDirection || n > 101) {
-						continue
+			const first = 1
+			for _, n := range []int{0, 1, 50, 99, 100, 101, 200, 255} {
+				if faults.PageCap == 1 && n > 101 {
+					continue
+				}
+				server := &formservice.Server{Forms: []*formservice.Form{numberedForm(first, n)}, Faults: faults}
+				c := newClientFor(t, server, func(cfg *Config) { cfg.Retries = 20 })
+				r := c.NewReader("f", ResultsQuery{})
+				for _, count := range []int64{int64(n), Unknown} {
+					got, err := readWindow(t, r, Window{}, IDRange{}, count)
+					if err != nil || !slices.Equal(got, sequence(first, n)) {
+						t.Errorf("%d results, count %d: %d came, %v", n, count, len(got), err)
 					}
-					server := &formservice.Server{Forms: []*formservice.Form{numberedForm(first, n)}, Faults: faults}
-					c := newClientFor(t, server, func(cfg *Config) { cfg.Retries = 20 })
-					r := c.NewReader("f", ResultsQuery{})
-					for _, count := range []int64{int64(n), Unknown} {
-						got, err := readWindow(t, r, Window{}, IDRange{}, count)
-						if err != nil || !slices.Equal(got, sequence(first, n)) {
-							t.Errorf("%d results from %d, count %d: %d came, %v", n, first, count, len(got), err)
-						}
-					}
-					half := IDRange{int64(first + n/4), int64(first + n/2)}
-					if faults.IgnoreMinID || faults.IgnoreMaxID || n == 0 {
-						continue
-					}
-					got, err := readWindow(t, r, Window{}, half, Unknown)
-					if err != nil || !slices.Equal(got, sequence(first+n/4, n/2-n/4+1)) {
-						t.Errorf("%d results from %d, ids %v: %v, %v", n, first, half, got, err)
-					}
+				}
+				if faults.IgnoreMinID || faults.IgnoreMaxID || n == 0 {
+					continue
+				}
+				half := IDRange{int64(first + n/4), int64(first + n/2)}
+				got, err := readWindow(t, r, Window{}, half, Unknown)
+				if err != nil || !slices.Equal(got, sequence(first+n/4, n/2-n/4+1)) {
+					t.Errorf("%d results, ids %v: %v, %v", n, half, got, err)
 				}
 			}
 		})
@@ -361,7 +360,9 @@ func TestReaderOfOrdersByChance(t *testing.T) {
 	if e := mustAs[*OrderError](t, err); e.After == 0 || len(got) == 0 {
 		t.Errorf("%d came, %v", len(got), err)
 	}
-	mustAs[*AnswerError](t, err)
+	if !isAnswerError(err) {
+		t.Errorf("%v is no *AnswerError: the exit code is that of bad data", err)
+	}
 	if got, err = readWindow(t, r, Window{}, IDRange{}, Unknown); err != nil || !slices.Equal(got, sequence(1, 450)) {
 		t.Errorf("read again: %d came, %v", len(got), err)
 	}
@@ -427,7 +428,7 @@ func TestReaderShared(t *testing.T) {
 			var mu sync.Mutex
 			seen := map[int64]int{}
 			var group sync.WaitGroup
-			for _, w := range Unit(UnitDay).cut(epoch2026, epoch2026.AddDate(0, 0, 5)) {
+			for _, w := range UnitDay.cut(epoch2026, epoch2026.AddDate(0, 0, 5)) {
 				group.Go(func() {
 					got, err := readWindow(t, r, w, IDRange{}, Unknown)
 					if err != nil {
@@ -468,7 +469,7 @@ func TestReaderOfALivingForm(t *testing.T) {
 		"numbered": {InsertEvery: 1, IgnoreMinID: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(5) {
+			for seed := range uint64(3) {
 				faults.Seed = seed
 				form := numberedForm(1, 3000)
 				c := newClientFor(t, &formservice.Server{Forms: []*formservice.Form{form}, Faults: faults}, nil)

@@ -28,33 +28,40 @@ type receiver interface {
 }
 
 // pageReceiver takes in an answer of Get Results, into the page's own memory.
-type pageReceiver struct{ page *Page }
+type pageReceiver struct {
+	page   *Page
+	bounds Bounds
+}
 
 func (p pageReceiver) read(body io.Reader) (int, error) {
-	err := p.page.ReadBody(body, Bounds{Bytes: maxAnswer})
+	err := p.page.ReadBody(body, p.bounds)
 	return len(p.page.text), err
 }
 
 func (p pageReceiver) decode(contentType string) error {
-	return p.page.Decode(contentType, Bounds{Bytes: maxAnswer})
+	return p.page.Decode(contentType, p.bounds)
 }
 
 // treeReceiver takes in an answer of any other transaction.
 type treeReceiver struct {
-	body []byte
-	use  func(root *node) error
+	bounds Bounds
+	body   []byte
+	use    func(root *node) error
 }
 
-func receive(use func(root *node) error) *treeReceiver { return &treeReceiver{use: use} }
+// receive takes in an answer whose root goes to use.
+func (c *Client) receive(use func(root *node) error) *treeReceiver {
+	return &treeReceiver{bounds: c.bounds, use: use}
+}
 
 func (t *treeReceiver) read(body io.Reader) (n int, err error) {
 	// One byte more, so that decodeTree sees that it is too large.
-	t.body, err = io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	t.body, err = io.ReadAll(io.LimitReader(body, t.bounds.Bytes+1))
 	return len(t.body), err
 }
 
 func (t *treeReceiver) decode(contentType string) error {
-	root, err := decodeTree(t.body, contentType, Bounds{Bytes: maxAnswer})
+	root, err := decodeTree(t.body, contentType, t.bounds)
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,14 @@ const maxEncoders = 3
 // the references of XML and HTML, in several of these one after the other, and
 // in base64 or hex of the whole key. It undoes the encodings and remembers
 // where every byte came from, so that only the key goes.
-func redact(text, key string) string {
-	r := redactor{keys: [][]byte{
-		[]byte(key), []byte(hex.EncodeToString([]byte(key))), []byte(base64.RawStdEncoding.EncodeToString([]byte(key))),
-		[]byte(base64.StdEncoding.EncodeToString([]byte(key))), []byte(base64.URLEncoding.EncodeToString([]byte(key))),
-		[]byte(base64.RawURLEncoding.EncodeToString([]byte(key))),
-	}}
+// forms are the key and spellings of it that are searched for as they stand.
+func redact(text, key string, forms []string) string {
+	var r redactor
+	for _, form := range append(forms, key, hex.EncodeToString([]byte(key)),
+		base64.StdEncoding.EncodeToString([]byte(key)), base64.RawStdEncoding.EncodeToString([]byte(key)),
+		base64.URLEncoding.EncodeToString([]byte(key)), base64.RawURLEncoding.EncodeToString([]byte(key))) {
+		r.keys = append(r.keys, []byte(form))
+	}
 	r.search(newLayer(text), maxEncoders)
 	return r.replace(text)
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 // encoders are what a key may have gone through before it comes back.
@@ -21,10 +23,12 @@ func encoders() map[string]func(string) string {
 		"EVERY BYTE":  func(s string) string { return percentAll(s, "%%%02X") },
 		"lower query": func(s string) string { return lowerHexOf(url.QueryEscape(s)) },
 		"html":        html.EscapeString,
-		"hex html":    func(s string) string { return strings.NewReplacer("&#34;", "&#x22;", "&#39;", "&#X27;").Replace(html.EscapeString(s)) },
+		"hex html": func(s string) string {
+			return strings.NewReplacer("&#34;", "&#x22;", "&#39;", "&#X27;").Replace(html.EscapeString(s))
+		},
 		"json": func(s string) string {
 			data, _ := json.Marshal(s)
-			return strings.Trim(string(data), `"`)
+			return string(data[1 : len(data)-1])
 		},
 		"go":    func(s string) string { q := fmt.Sprintf("%q", s); return q[1 : len(q)-1] },
 		"ascii": func(s string) string { q := fmt.Sprintf("%+q", s); return q[1 : len(q)-1] },
@@ -89,6 +93,19 @@ func TestRedactLeaves(t *testing.T) {
 	}
 }
 
+// TestRedactLong holds that long texts are cut, and that a key across the cut
+// does not leave its beginning behind.
+func TestRedactLong(t *testing.T) {
+	s := NewSecret(`ka+n a/r%y&=ü"<`)
+	for shift := 0; shift < 80; shift += 7 {
+		text := strings.Repeat("x", maxShown-shift) + percentAll(s.value, "%%%02x") + strings.Repeat("y", 1<<20)
+		got := s.Redact(text)
+		if len(got) > maxShown+10 || strings.Contains(got, "%6b") || !strings.HasSuffix(got, " ...") {
+			t.Fatalf("shift %d: %d bytes that end with %q", shift, len(got), got[len(got)-40:])
+		}
+	}
+}
+
 // FuzzRedactSpellings holds that a spelled key never survives, and that text around it
 // does not make the matcher fail.
 func FuzzRedactSpellings(f *testing.F) {
@@ -98,7 +115,8 @@ func FuzzRedactSpellings(f *testing.F) {
 	f.Add(`\\`, `\`, `\`)
 	f.Fuzz(func(t *testing.T, before, key, after string) {
 		s := NewSecret(key)
-		if s.IsZero() || len(key) > 200 || strings.Contains(redacted, s.value) {
+		bad := !utf8.ValidString(key) || strings.ContainsFunc(key, unicode.IsControl) // no key is like that
+		if bad || s.IsZero() || len(key) > 200 || strings.Contains(redacted, s.value) {
 			return
 		}
 		for name, encode := range encoders() {

@@ -139,10 +139,12 @@ func (c *Client) attempt(ctx context.Context, r call, e *effort, address string,
 	case isBusy(err):
 		o = outcomeBusy
 	}
-	c.log.LogAttrs(ctx, slog.LevelDebug, "request",
-		slog.String("transaction", r.transaction), slog.String("form", r.form), slog.String("parameters", c.cfg.Key.Redact(r.detail())),
-		slog.Int("attempt", e.attempts), slog.Int("status", a.status), slog.Int("bytes", a.size),
-		slog.Duration("took", took.Round(time.Microsecond)), slog.Bool("ok", err == nil))
+	if c.log.Enabled(ctx, slog.LevelDebug) {
+		c.log.LogAttrs(ctx, slog.LevelDebug, "request",
+			slog.String("transaction", r.transaction), slog.String("form", r.form), slog.String("parameters", c.cfg.Key.Redact(r.detail())),
+			slog.Int("attempt", e.attempts), slog.Int("status", a.status), slog.Int("bytes", a.size),
+			slog.Duration("took", took.Round(time.Microsecond)), slog.Bool("ok", err == nil))
+	}
 	return err
 }
 

@@ -41,7 +41,7 @@ func (c *Client) Results(ctx context.Context, form string, q ResultsQuery) (*Pag
 	page := NewPage()
 	err := c.roundTrip(ctx, call{
 		method: http.MethodGet, transaction: getResults, form: form, path: "results", parameters: q.parameters(),
-	}, pageReceiver{page})
+	}, pageReceiver{page, c.bounds})
 	if err != nil {
 		page.Release()
 		return nil, err
@@ -55,7 +55,7 @@ func (c *Client) Count(ctx context.Context, form string, q CountQuery) (int64, e
 	err := c.roundTrip(ctx, call{
 		method: http.MethodGet, transaction: getCount, form: form, path: "results/count",
 		parameters: constrain(nil, q.Window, q.IDs),
-	}, receive(func(root *node) error {
+	}, c.receive(func(root *node) error {
 		n, err := payload(root, "count")
 		if err == nil {
 			count, err = number(n.Text, "count")

@@ -75,8 +75,12 @@ func TestFailures(t *testing.T) {
 				if !tc.is(err) || Temporary(err) != tc.temporary {
 					t.Errorf("err = %v, temporary %v", err, Temporary(err))
 				}
-				if asked != tc.attempts || e.Attempts != asked {
-					t.Errorf("%d attempts, the error says %d; want %d", asked, e.Attempts, tc.attempts)
+				least := tc.attempts
+				if least == many {
+					least -= 2 // long pauses, drawn by chance, may use the patience up first
+				}
+				if asked < least || asked > tc.attempts || e.Attempts != asked {
+					t.Errorf("%d attempts, the error says %d; want %d to %d", asked, e.Attempts, least, tc.attempts)
 				}
 				if time.Since(start) > patience {
 					t.Errorf("it took %s", time.Since(start))
@@ -376,7 +380,7 @@ func TestCancelledBeforehand(t *testing.T) {
 func TestBudgetEndsARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := transportClient(t, func(*http.Request) (*http.Response, error) { return respond(200, countOf7), nil },
-			func(cfg *Config) { cfg.Budget = NewRollingBudget(0, 2) })
+			func(cfg *Config) { cfg.Budget = NewRollingBudget(0, 2, nil) })
 		start := time.Now()
 		for range 2 {
 			if err := countOnly(t.Context(), c); err != nil {

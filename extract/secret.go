@@ -32,16 +32,24 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 // MarshalText gives "[redacted]", so that no JSON or YAML can hold the key.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
+// maxShown bounds the text that Redact gives back, in bytes: nobody reads more
+// of a message, and a service may send any length.
+const maxShown = 16 << 10
+
 // Redact replaces the key in text: in plain, in the encoded forms that a URL
-// may give it, and as others may have spelled it since.
+// may give it, and as others may have spelled it since. Of a very long text
+// only the beginning comes back.
 func (s Secret) Redact(text string) string {
 	if s.value == "" || text == "" {
 		return text
 	}
-	for _, form := range s.forms() {
-		text = strings.ReplaceAll(text, form, redacted)
+	if len(text) <= maxShown {
+		return redact(text, s.value, s.forms())
 	}
-	return redact(text, s.value)
+	// A key that lies across the cut is found whole before anything is cut off.
+	spelled := 12 * len(s.value) * maxEncoders
+	text = redact(text[:min(len(text), maxShown+spelled)], s.value, s.forms())
+	return strings.ToValidUTF8(text[:min(len(text), maxShown)], "") + " ..."
 }
 
 // forms returns the spellings of the key, encoded ones first: they may contain

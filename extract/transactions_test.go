@@ -18,8 +18,9 @@ func people() *formservice.Form {
 		{ID: "1", Type: "text", Index: 1, Label: "Full name"},
 		{ID: "353-0-0", Type: "matrix", Index: 2, Label: "Row & column"},
 	}
-	var results []formservice.Result
-	for i, name := range []string{"Ada & Bob+C", "ada", "", "Bob Ada", "50% off", "Ünïcode 😀"} {
+	names := []string{"Ada & Bob+C", "ada", "", "Bob Ada", "50% off", "Ünïcode 😀"}
+	results := make([]formservice.Result, 0, len(names))
+	for i, name := range names {
 		r := formservice.Result{
 			ID: int64(i + 1),
 			Metas: []formservice.Meta{
@@ -42,9 +43,9 @@ func people() *formservice.Form {
 }
 
 func idsOf(p *Page) []int64 {
-	ids := []int64{}
-	for i := range p.Len() {
-		ids = append(ids, p.ID(i))
+	ids := make([]int64, p.Len())
+	for i := range ids {
+		ids[i] = p.ID(i)
 	}
 	return ids
 }
@@ -261,7 +262,9 @@ func TestFormsThatAreNone(t *testing.T) {
 	}, nil)
 	for _, form := range []string{"", ".", ".."} {
 		_, err := c.Count(t.Context(), form, CountQuery{})
-		mustAs[*ConfigError](t, err)
+		if e := mustAs[*ConfigError](t, err); !strings.Contains(e.Problem, "is not a form") {
+			t.Errorf("err = %v", err)
+		}
 	}
 }
 

@@ -70,6 +70,10 @@ func (c *Client) highestID(ctx context.Context, form string, total int64) (highe
 	for i := range last.Len() {
 		highest = max(highest, last.ID(i))
 	}
+	// No more than two results have ids of 0 and 1.
+	if least, err := c.Count(ctx, form, CountQuery{IDs: IDRange{Max: 1}}); err != nil || least > 2 {
+		return 0, false, err
+	}
 	for highest < math.MaxInt64/2 { // a service that ignores the order gave any id
 		beyond, err := c.Count(ctx, form, CountQuery{IDs: IDRange{Min: highest + 1}})
 		switch {

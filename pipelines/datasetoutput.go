@@ -4,69 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 )
 
-// partTarget is how many results a part takes in, where counts tell: windows
-// that follow each other share a part up to here.
-const partTarget = 1_000_000
-
 // datasetOutput is a dataset of parts. A part is encoded and prepared by the
 // worker that read the last of its windows.
 type datasetOutput struct {
 	encoding
-	path       string
-	dest       load.Destination
-	lease      load.Lease
+	place
 	manifest   *load.Manifest // of the last run, nil if there was none
 	base       string         // its version
 	generation int
 
+	// Written while no window is read.
 	parts map[*windowRun]*datasetPart
 	list  []*datasetPart // in order
 }
 
-// datasetPart is one part of the run: the windows that share an object.
-type datasetPart struct {
-	windows  []*windowRun
-	from, to time.Time
-	undated  bool
-	n        int
-
-	mu       sync.Mutex
-	prepared *load.PreparedPart // nil before, and where there are no rows
-}
-
-func (f *formRun) openDataset(ctx context.Context, def Output) (output, error) {
+func (f *formRun) openDataset(ctx context.Context, def Output, path string) (output, error) {
 	e, err := f.encodingOf(def)
 	if err != nil {
 		return nil, err
 	}
-	expanded, err := ExpandPath(def.Path, pathValues(f.def, f.form, f.o.RunID))
-	if err != nil {
+	o := &datasetOutput{encoding: e, generation: 1, parts: map[*windowRun]*datasetPart{}}
+	if o.place, err = f.openPlace(ctx, def, path, path, ""); err != nil {
 		return nil, err
 	}
-	o := &datasetOutput{encoding: e, path: expanded, generation: 1, parts: map[*windowRun]*datasetPart{}}
-	if o.dest, err = f.o.Tables.Open(ctx, expanded, def); err != nil {
-		return nil, err
-	}
-	if o.lease, err = f.acquire(ctx, o.dest, ""); err != nil {
-		return nil, err
-	}
-	if err := o.recover(ctx); err != nil {
+	if err := o.lookBack(ctx); err != nil {
 		return nil, errors.Join(err, o.close(context.WithoutCancel(ctx)))
 	}
 	return o, nil
 }
 
-// recover finishes what a dead run left and reads the manifest.
-func (o *datasetOutput) recover(ctx context.Context) error {
-	if _, err := load.Recover(ctx, o.dest, ""); err != nil {
+// lookBack finishes what a dead run left, reads the manifest and checks that
+// the definition still fits it.
+func (o *datasetOutput) lookBack(ctx context.Context) error {
+	if err := o.recover(ctx, o.f.log, ""); err != nil {
 		return err
 	}
 	m, version, err := load.ReadManifest(ctx, o.dest, load.ManifestName)
@@ -78,75 +58,72 @@ func (o *datasetOutput) recover(ctx context.Context) error {
 	}
 	o.manifest, o.base = m, version
 	o.generation = load.NextGeneration(m.Parts)
-	if m.Format != o.format.Name && !o.f.o.Full {
-		return &DatasetChangedError{Path: o.path, What: "format", Was: m.Format, Is: o.format.Name}
+	if o.f.o.Full {
+		return nil
+	}
+	for _, c := range []struct{ what, was, is string }{
+		{"format", m.Format, o.format.Name}, {"form", m.Form, o.f.form},
+	} {
+		if c.was != c.is {
+			return &DatasetChangedError{Path: o.path, What: c.what, Was: c.was, Is: c.is}
+		}
 	}
 	return o.checkPartition(m.Parts)
 }
 
 // checkPartition refuses to mix parts of two partitions in one dataset.
 func (o *datasetOutput) checkPartition(parts []load.Part) error {
-	if o.f.o.Full {
-		return nil
-	}
+	partition := string(o.out.Partition)
 	for _, p := range parts {
 		key, err := load.ParsePartName(p.Path)
-		if err != nil || p.Undated {
-			continue
+		if err != nil {
+			continue // not named by us
 		}
-		if want := load.DTValue(string(o.out.Partition), key.To.Add(-time.Second), key.To); key.DT != want {
-			return &DatasetChangedError{Path: o.path, What: "partition", Was: "dt=" + key.DT, Is: "dt=" + want}
+		want := load.UndatedDT(partition)
+		if !key.Undated {
+			want = load.DTValue(partition, last(key.To), key.To)
+		}
+		if key.DT != want {
+			return &DatasetChangedError{Path: o.path, What: "partition", Was: folder(key.DT), Is: folder(want)}
 		}
 	}
 	return nil
 }
 
-func wallRange(w extract.Window) load.Range {
-	return load.Range{From: load.Wall(w.From), To: load.Wall(w.To)}
+// folder shows a partition's folder to people.
+func folder(dt string) string {
+	if dt == "" {
+		return "none"
+	}
+	return "dt=" + dt
 }
 
-// widen extends a range to the whole parts that it touches.
+// widen extends a range to the whole parts that it touches; where the dataset
+// is replaced whole, to all of them.
 func (o *datasetOutput) widen(w extract.Window) extract.Window {
 	if o.manifest == nil {
 		return w
 	}
-	_, _, whole := load.Intersecting(o.manifest.Parts, wallRange(w))
+	_, rest, whole := load.Intersecting(o.manifest.Parts, wallRange(w))
+	if o.f != nil && o.f.o.Full {
+		for _, p := range rest {
+			if p.Undated {
+				continue
+			}
+			if p.From.IsZero() || !whole.From.IsZero() && p.From.Before(whole.From.Time) {
+				whole.From = p.From
+			}
+			if whole.To.Before(p.To.Time) {
+				whole.To = p.To
+			}
+		}
+	}
 	return extract.Window{From: whole.From.Time, To: whole.To.Time}
 }
 
-// divide assigns windows to parts: within a partition, windows that follow
-// each other share one until it is large. A window that counts show empty is
-// in no part; if it must be read after all it is planned anew.
-func (o *datasetOutput) divide(windows []*windowRun) {
-	unit := o.out.Partition.unit()
-	var at *datasetPart
-	var rows int64
-	for _, w := range windows {
-		p := w.planned
-		if p.Count == 0 {
-			at = nil
-			continue
-		}
-		same := at != nil && (unit == extract.UnitNone || unit.Start(last(at.to)).Equal(unit.Start(last(p.Window.To))))
-		if !same || rows+max(0, p.Count) > partTarget && rows > 0 {
-			at, rows = &datasetPart{from: p.Window.From}, 0
-			o.list = append(o.list, at)
-		}
-		at.windows = append(at.windows, w)
-		at.to = p.Window.To
-		rows += max(0, p.Count)
-		o.parts[w] = at
-	}
-}
-
-// last is the last second of a window that ends at to.
-func last(to time.Time) time.Time { return to.Add(-time.Second) }
-
-// addUndated adds the part of the results without a date.
-func (o *datasetOutput) addUndated(w *windowRun) {
-	p := &datasetPart{windows: []*windowRun{w}, undated: true}
-	o.list = append(o.list, p)
-	o.parts[w] = p
+// hasUndated tells whether an earlier run left results without a date.
+func (o *datasetOutput) hasUndated() bool {
+	return o.manifest != nil && slices.ContainsFunc(o.manifest.Parts, func(p load.Part) bool { return p.Undated })
 }
 
 // windowRead prepares the window's part if all its windows are there.
@@ -154,39 +131,46 @@ func (o *datasetOutput) windowRead(ctx context.Context, w *windowRun) error {
 	p := o.parts[w]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !o.f.complete(p.windows) {
-		return nil
+	reading, complete := o.f.latest(p.windows)
+	if !complete || reading == p.reading {
+		return nil // another worker comes, or came
 	}
-	if p.prepared != nil { // a window was read again
-		if err := o.dest.Abort(ctx, p.prepared.Prepared); err != nil {
-			return err
-		}
-		p.prepared = nil
+	if err := o.prepare(ctx, p, o.f.columns(p.windows)); err != nil {
+		return err
 	}
-	return o.prepare(ctx, p)
+	p.reading = reading
+	return nil
 }
 
-// complete tells whether all windows were read, or need not be.
-func (f *formRun) complete(windows []*windowRun) bool {
+// latest is the number of the last reading of the windows, and tells whether
+// all of them are there.
+func (f *formRun) latest(windows []*windowRun) (reading int, complete bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, w := range windows {
-		if !w.done && w.planned.Count != 0 {
-			return false
+		if !w.done {
+			return 0, false
 		}
+		reading = max(reading, w.readAt)
 	}
-	return true
+	return reading, true
 }
 
-// prepare encodes a part and makes it durable, not yet visible.
-func (o *datasetOutput) prepare(ctx context.Context, p *datasetPart) error {
+// prepare encodes a part and makes it durable, not yet visible. What an
+// earlier reading had prepared is dropped.
+func (o *datasetOutput) prepare(ctx context.Context, p *datasetPart, columns []schemas.Column) error {
+	if p.prepared != nil {
+		if err := o.drop(ctx, p.prepared.Prepared); err != nil {
+			return fmt.Errorf("%s: %w", o.path, err)
+		}
+		p.prepared = nil
+	}
 	rows, lowest, highest := rowsOf(p.windows)
 	if rows == 0 {
 		return nil
 	}
-	name, window := o.name(p)
-	columns := o.f.columns(p.windows)
-	prepared, err := o.stage(ctx, o.dest, name, columns, p.windows, window)
+	name := o.nameOf(p)
+	prepared, err := o.stage(ctx, o.dest, name, columns, p.windows, p)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.path, err)
 	}
@@ -194,25 +178,56 @@ func (o *datasetOutput) prepare(ctx context.Context, p *datasetPart) error {
 		Path: name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
 		Rows: rows, MinID: lowest, MaxID: highest, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
 	}
-	p.prepared = &load.PreparedPart{Part: part, Prepared: prepared}
+	p.prepared, p.columns = &load.PreparedPart{Part: part, Prepared: prepared}, manifestColumns(columns)
 	return nil
 }
 
-func (o *datasetOutput) name(p *datasetPart) (name, window string) {
-	key := load.PartKey{Generation: o.generation, Extension: o.extension(), N: p.n}
+// unify encodes the parts again that do not have all columns of the run: a
+// late column turned up in another part. So all parts of a run have one
+// schema, and a rerun, which knows the column from the beginning, gives the
+// same bytes.
+func (o *datasetOutput) unify(ctx context.Context, columns []schemas.Column) error {
+	listed := manifestColumns(columns)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(o.f.def.Source.Requests.Concurrency)
+	for _, p := range o.list {
+		if p.prepared == nil || slices.Equal(p.columns, listed) {
+			continue
+		}
+		group.Go(func() error { return o.prepare(ctx, p, columns) })
+	}
+	return group.Wait()
+}
+
+func (o *datasetOutput) nameOf(p *datasetPart) string {
+	key := load.PartKey{Generation: o.generation, Extension: o.extension()}
 	partition := string(o.out.Partition)
 	if p.undated {
 		key.Undated, key.DT = true, load.UndatedDT(partition)
-		return load.PartName(key), "undated"
+		return load.PartName(key)
 	}
 	key.From, key.To = p.from, p.to
-	key.DT = load.DTValue(partition, p.to.Add(-time.Second), p.to)
-	return load.PartName(key), footerWindow(p.from, p.to)
+	key.DT = load.DTValue(partition, last(p.to), p.to)
+	return load.PartName(key)
 }
 
 func (o *datasetOutput) commit(ctx context.Context) (OutputReport, error) {
+	report, err := o.publish(ctx)
+	if err == nil || mustStay(err) {
+		o.list = nil // the next run finishes what is recorded, and needs what is staged
+	}
+	if err != nil {
+		return report, fmt.Errorf("%s: %w", o.path, err)
+	}
+	return report, nil
+}
+
+func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 	f := o.f
-	report := OutputReport{Path: o.path}
+	columns := f.columns(f.windows)
+	if err := o.unify(ctx, columns); err != nil {
+		return OutputReport{}, err
+	}
 	var fresh []load.PreparedPart
 	for _, p := range o.list {
 		if p.prepared != nil {
@@ -221,53 +236,54 @@ func (o *datasetOutput) commit(ctx context.Context) (OutputReport, error) {
 	}
 	old, kept := o.replaced()
 	reuse := load.ReuseParts(old, fresh)
-	columns := f.columns(f.windows)
-	m := o.wholeManifest(columns, append(kept, reuse.Parts...))
+	m := o.wholeManifest(columns, kept, reuse.Parts)
 	commit := load.DatasetCommit{RunID: f.o.RunID, Manifest: m, Base: o.base, New: reuse.New, Superseded: reuse.Superseded}
 	letters, err := deadLetters(f.windows)
 	if err != nil {
-		return report, err
+		return OutputReport{}, err
 	}
 	if letters != nil {
 		commit.Objects = []load.SmallObject{{Name: load.RejectsName(f.o.RunID), Data: letters}}
 	}
-	err = abortUnlessRecorded(ctx, o.dest, nil, reuse.Duplicates...)
-	if err == nil {
-		err = commit.Do(ctx, o.dest)
+	if err := errors.Join(o.drop(ctx, reuse.Duplicates...), o.held()); err != nil {
+		return OutputReport{}, err
 	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", o.path, err)
-		var c *load.CommitError
-		if errors.As(err, &c) && c.Recorded {
-			o.list = nil // the next run finishes it and needs what is staged
-		}
-		return report, err
-	}
-	o.list = nil
-	report.Rows, report.Parts = m.Rows, len(m.Parts)
+	ctx, cancel := lingering(ctx, commitGrace)
+	defer cancel()
+	report := OutputReport{Rows: m.Rows, Parts: len(m.Parts)}
 	for _, p := range m.Parts {
 		report.Bytes += p.Bytes
 	}
-	return report, nil
+	return report, commit.Do(ctx, o.dest)
 }
 
-// wholeManifest is the whole dataset's: the columns of earlier runs stay, since
-// their parts do.
-func (o *datasetOutput) wholeManifest(columns []schemas.Column, parts []load.Part) load.Manifest {
-	m := o.newManifest(columns)
-	m.Parts = parts
+// wholeManifest is the whole dataset's: the columns of the parts that stay
+// stay too.
+func (o *datasetOutput) wholeManifest(columns []schemas.Column, kept, fresh []load.Part) load.Manifest {
+	m := o.newManifest(columns, o.f.windows, false)
+	m.Parts = slices.Concat(kept, fresh)
 	m.Watermark = o.watermark()
-	for _, p := range parts {
+	for _, p := range m.Parts {
 		m.Rows += p.Rows
+	}
+	if len(kept) == 0 {
+		return m
+	}
+	for _, c := range o.manifest.Schema {
+		if !slices.ContainsFunc(m.Schema, func(d load.Column) bool { return d.From == c.From }) {
+			m.Schema = append(m.Schema, c)
+		}
 	}
 	return m
 }
 
 // watermark is the time up to which the dataset holds results without a gap.
-// It never falls, and rises only if the run began at or before it.
+// It never falls, rises only if the run began at or before it, and does not
+// run ahead of the clock: of a range that ends in the future the results are
+// still to come.
 func (o *datasetOutput) watermark() load.WallTime {
-	to, from := load.Wall(o.f.rng.To), load.Wall(o.f.rng.From)
-	if o.manifest == nil || o.manifest.Watermark.IsZero() {
+	to, from := load.Wall(earlier(o.f.rng.To, o.f.settled)), load.Wall(o.f.rng.From)
+	if o.manifest == nil || o.manifest.Watermark.IsZero() || o.f.o.Full {
 		return to
 	}
 	before := o.manifest.Watermark
@@ -277,15 +293,25 @@ func (o *datasetOutput) watermark() load.WallTime {
 	return to
 }
 
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // replaced divides the old parts into those that this run's take the place of
 // and those that stay.
 func (o *datasetOutput) replaced() (old, kept []load.Part) {
 	if o.manifest == nil {
 		return nil, nil
 	}
+	if o.f.o.Full {
+		return o.manifest.Parts, nil
+	}
 	hit, rest, _ := load.Intersecting(o.manifest.Parts, wallRange(o.f.rng))
 	for _, p := range rest {
-		if p.Undated && o.f.everything() {
+		if p.Undated && o.f.wantsUndated() {
 			hit = append(hit, p)
 		} else {
 			kept = append(kept, p)
@@ -296,14 +322,11 @@ func (o *datasetOutput) replaced() (old, kept []load.Part) {
 
 // close drops what is staged and not committed, and gives the lease back.
 func (o *datasetOutput) close(ctx context.Context) error {
-	var failures []error
+	var staged []load.Prepared
 	for _, p := range o.list {
 		if p.prepared != nil {
-			failures = append(failures, o.dest.Abort(ctx, p.prepared.Prepared))
+			staged = append(staged, p.prepared.Prepared)
 		}
 	}
-	if o.lease != nil {
-		failures = append(failures, o.lease.Release(ctx))
-	}
-	return errors.Join(failures...)
+	return errors.Join(o.drop(ctx, staged...), o.release(ctx))
 }

@@ -9,25 +9,39 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/transform"
 )
 
-// rereads is how often a window is read again before the run gives up.
-const rereads = 3
+const (
+	// rereads is how often a window is read again before the run gives up.
+	rereads = 3
+	// mostRounds bounds how often duplicates are looked for: on a form that
+	// changes with every request new ones come while others go.
+	mostRounds = 20
+)
 
 // settleDuplicates sees to it that no id is in two windows. An unfinished
 // result that is finished during the run leaves its window for a later one;
 // the window that was read first is out of date then and is read again.
 func (f *formRun) settleDuplicates(ctx context.Context) error {
+	var history []*roaring64.Bitmap // [i]: ids that were in two windows in each of the last i+1 rounds
 	for round := 0; ; round++ {
-		stale := staleWindows(f.windows)
+		stale, twice := staleWindows(f.windows)
 		if len(stale) == 0 {
 			return nil
 		}
-		if f.collapse(ctx, round) {
-			return f.rebuild(ctx)
+		if emptied := f.collapse(ctx, round); len(emptied) > 0 {
+			return f.tellAll(ctx, emptied)
 		}
-		if round == rereads {
-			return f.duplicateError(stale[0])
+		for i := range history {
+			history[i].And(twice)
+		}
+		history = append([]*roaring64.Bitmap{twice}, history[:min(len(history), rereads)]...)
+		if oldest := history[len(history)-1]; len(history) > rereads && !oldest.IsEmpty() {
+			return f.duplicateError(oldest.Minimum())
+		}
+		if round == mostRounds {
+			return f.duplicateError(twice.Minimum())
 		}
 		if err := f.readAgain(ctx, stale, "a result is in two windows"); err != nil {
 			return err
@@ -35,20 +49,30 @@ func (f *formRun) settleDuplicates(ctx context.Context) error {
 	}
 }
 
+// tellAll tells the outputs about windows that changed.
+func (f *formRun) tellAll(ctx context.Context, windows []*windowRun) error {
+	for _, w := range windows {
+		if err := f.tellTargets(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // staleWindows are the windows that hold an id which a later reading found in
-// another window.
-func staleWindows(windows []*windowRun) []*windowRun {
+// another window, and twice are those ids.
+func staleWindows(windows []*windowRun) (stale []*windowRun, twice *roaring64.Bitmap) {
 	read := readWindows(windows)
 	slices.SortFunc(read, func(a, b *windowRun) int { return cmp.Compare(b.readAt, a.readAt) })
-	seen := roaring64.New()
-	var stale []*windowRun
+	seen, twice := roaring64.New(), roaring64.New()
 	for _, w := range read {
 		if seen.Intersects(w.ids) {
 			stale = append(stale, w)
+			twice.Or(roaring64.And(seen, w.ids))
 		}
 		seen.Or(w.ids)
 	}
-	return stale
+	return stale, twice
 }
 
 func readWindows(windows []*windowRun) []*windowRun {
@@ -61,28 +85,40 @@ func readWindows(windows []*windowRun) []*windowRun {
 	return read
 }
 
-// readAgain reads windows once more; the result replaces what they held.
+// readAgain reads windows once more; the result replaces what they held. The
+// undated come last: which they are depends on the others.
 func (f *formRun) readAgain(ctx context.Context, windows []*windowRun, why string) error {
-	var todo []*windowRun
+	var dated, undated []*windowRun
 	for _, w := range windows {
 		f.log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.name()), slog.String("reason", why))
-		if w.ids == nil { // the planner's counts had shown it empty
+		switch {
+		case w.undated:
+			undated = append(undated, w)
+		case w.ids == nil: // the planner's counts had shown it empty
 			planned, err := f.planAgain(ctx, w)
 			if err != nil {
 				return err
 			}
-			todo = append(todo, planned...)
-			continue
+			dated = append(dated, planned...)
+		default:
+			w.planned.Count = extract.Unknown
+			dated = append(dated, w)
 		}
-		w.planned.Count = extract.Unknown
-		todo = append(todo, w)
 	}
-	f.report.Reread += len(todo)
-	return f.readEach(ctx, todo)
+	for _, todo := range [][]*windowRun{dated, undated} {
+		for _, w := range todo {
+			w.done = false // no part is made of it before all its windows are there
+		}
+	}
+	f.report.Reread += len(dated) + len(undated)
+	if err := f.readEach(ctx, dated); err != nil {
+		return err
+	}
+	return f.readEach(ctx, undated)
 }
 
 // planAgain divides a window that turned out not to be empty, and puts the
-// new windows in its place.
+// new windows in its place. It returns those that may hold results.
 func (f *formRun) planAgain(ctx context.Context, w *windowRun) ([]*windowRun, error) {
 	r := f.planRange()
 	r.Window = w.planned.Window
@@ -90,83 +126,58 @@ func (f *formRun) planAgain(ctx context.Context, w *windowRun) ([]*windowRun, er
 	if err != nil {
 		return nil, err
 	}
-	all, todo := make([]*windowRun, 0, len(plan.Windows)), []*windowRun(nil)
-	for _, p := range plan.Windows {
-		fresh := &windowRun{planned: p, index: f.nextIndex(), done: p.Count == 0}
-		all = append(all, fresh)
-		if p.Count != 0 {
-			todo = append(todo, fresh)
-		}
-	}
-	f.mu.Lock()
+	fresh := f.divide(plan)
 	at := slices.Index(f.windows, w)
-	f.windows = slices.Replace(f.windows, at, at+1, all...)
-	f.mu.Unlock()
-	for _, out := range f.outputs {
-		if d, ok := out.(*datasetOutput); ok {
-			d.divide(all)
-		}
-	}
-	return todo, nil
+	f.windows = slices.Replace(f.windows, at, at+1, fresh...)
+	return slices.DeleteFunc(slices.Clone(fresh), func(w *windowRun) bool { return w.done }), nil
 }
 
 // collapse tells whether the service ignores dates: windows repeat each other
 // wholesale, and not by one moved result. Then one of them holds everything,
-// and the others are emptied.
-func (f *formRun) collapse(ctx context.Context, round int) bool {
+// and the others are emptied, which it returns.
+func (f *formRun) collapse(ctx context.Context, round int) []*windowRun {
 	var full []*windowRun
 	for _, w := range readWindows(f.windows) {
-		if !w.ids.IsEmpty() && !w.isUndated() {
+		if !w.ids.IsEmpty() && !w.undated {
 			full = append(full, w)
 		}
 	}
 	if len(full) < 2 {
-		return false
+		return nil
 	}
 	for _, w := range full[1:] {
 		if !w.ids.Equals(full[0].ids) {
-			return false
+			return nil
 		}
 	}
 	if full[0].ids.GetCardinality() == 1 && round == 0 {
-		return false // one result may have moved
+		return nil // one result may have moved
 	}
 	const what = "the service ignores fs_min_date and fs_max_date: every window held the same results, one of them was kept"
 	f.drift(what)
 	f.log.LogAttrs(ctx, slog.LevelWarn, what)
 	for _, w := range full[1:] {
-		w.empty()
+		f.empty(w)
 	}
-	return true
+	return full[1:]
 }
 
 // empty forgets what was read of a window.
-func (w *windowRun) empty() {
+func (f *formRun) empty(w *windowRun) {
 	w.segment.remove()
-	w.stats.Rows, w.stats.Rejected, w.rejects = 0, 0, nil
-	w.ids = roaring64.New()
+	f.rejects -= w.stats.Rejected
+	f.reads++
+	w.readAt, w.ids = f.reads, roaring64.New()
+	w.stats, w.rejects, w.replaced = transform.Stats{}, nil, 0
 }
 
-// rebuild tells the outputs about every window again.
-func (f *formRun) rebuild(ctx context.Context) error {
+// duplicateError names the windows that hold an id.
+func (f *formRun) duplicateError(id uint64) error {
+	e := &DuplicateError{ID: id}
 	for _, w := range readWindows(f.windows) {
-		for _, out := range f.outputs {
-			if err := out.windowRead(ctx, w); err != nil {
-				return err
-			}
+		if w.ids.Contains(id) {
+			e.Windows = append(e.Windows, w.planned.Window)
 		}
 	}
-	return nil
-}
-
-func (f *formRun) duplicateError(stale *windowRun) error {
-	for _, w := range readWindows(f.windows) {
-		if w == stale {
-			continue
-		}
-		if both := roaring64.And(w.ids, stale.ids); !both.IsEmpty() {
-			return &DuplicateError{ID: both.Minimum(), Windows: []extract.Window{stale.planned.Window, w.planned.Window}}
-		}
-	}
-	return nil
+	return e
 }

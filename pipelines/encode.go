@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -37,9 +38,9 @@ func (e encoding) extension() string {
 	return e.format.Extension
 }
 
-// encode writes the windows, in their order, to w. window names their span
-// in the file's footer.
-func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*windowRun, window string) error {
+// encode writes the windows, in their order, to w. span is what the file's
+// footer says of them.
+func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*windowRun, span fmt.Stringer) error {
 	inner, outer := e.out.Compression, "none"
 	if e.format.Text {
 		inner, outer = "", e.out.Compression
@@ -49,7 +50,7 @@ func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Col
 		return err
 	}
 	schema := schemas.ArrowSchema(columns)
-	metadata, err := e.metadata(columns, window)
+	metadata, err := e.metadata(columns, span.String())
 	if err != nil {
 		return err
 	}
@@ -105,30 +106,38 @@ func manifestColumns(columns []schemas.Column) []load.Column {
 }
 
 // stage encodes the windows into a staged object.
-func (e encoding) stage(ctx context.Context, d load.Stager, name string, columns []schemas.Column, windows []*windowRun, window string) (load.Prepared, error) {
+func (e encoding) stage(ctx context.Context, d load.Stager, name string, columns []schemas.Column, windows []*windowRun, span fmt.Stringer) (load.Prepared, error) {
 	upload, err := d.Stage(ctx, e.f.o.RunID, name)
 	if err != nil {
 		return load.Prepared{}, err
 	}
 	defer func() { _ = upload.Abort() }()
-	if err := e.encode(ctx, upload, columns, windows, window); err != nil {
+	if err := e.encode(ctx, upload, columns, windows, span); err != nil {
 		return load.Prepared{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return upload.Prepare(ctx)
 }
 
-// newManifest fills in what every output's manifest says.
-func (e encoding) newManifest(columns []schemas.Column) load.Manifest {
+// newManifest fills in what every output's manifest says. own tells that it is
+// about the range that was asked for, not the one widened to whole parts.
+func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, own bool) load.Manifest {
 	f := e.f
 	m := load.Manifest{
 		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.o.RunID, CreatedAt: f.o.Now(),
-		Range: f.report.Range, Schema: manifestColumns(columns), Names: f.naming(),
-		Rejected: f.report.Rejected, Requests: f.requests(),
+		Range: wallRange(f.rng), Schema: manifestColumns(columns), Names: f.naming(),
+		Verified: f.verified(windows, own), Requests: f.requests(),
 	}
-	if f.report.Verified != nil {
-		m.Verified = *f.report.Verified
+	if own {
+		m.Range = wallRange(f.own)
+	}
+	for _, w := range windows {
+		m.Rejected += w.stats.Rejected
 	}
 	return m
+}
+
+func wallRange(w extract.Window) load.Range {
+	return load.Range{From: load.Wall(w.From), To: load.Wall(w.To)}
 }
 
 // rejectLine is one line of the dead letters.

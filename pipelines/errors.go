@@ -83,6 +83,7 @@ func (e *RejectsError) Error() string {
 type VerifyError struct {
 	Counted, Extracted int64
 	Windows            []extract.Window // those that do not agree
+	Undated            bool             // it is the results without a date that do not agree
 }
 
 // Error names the windows.
@@ -91,19 +92,32 @@ func (e *VerifyError) Error() string {
 	for _, w := range e.Windows {
 		names = append(names, w.String())
 	}
-	return fmt.Sprintf("the service counts %d results and %d were read, three times over, in %s; nothing was written: run again when the form is quieter, or set verify: false",
-		e.Counted, e.Extracted, strings.Join(names, ", "))
+	where := " in the windows " + strings.Join(names, ", ")
+	if e.Undated {
+		where = " without a date"
+	}
+	return fmt.Sprintf("the service counts %d results and %d were read; after %d more readings they still do not agree%s; nothing was written: run again when the form is quieter, or set verify: false",
+		e.Counted, e.Extracted, rereads, where)
 }
 
 // DuplicateError is an id that keeps turning up in two windows.
 type DuplicateError struct {
 	ID      uint64
-	Windows []extract.Window
+	Windows []extract.Window // the zero Window stands for the results without a date
 }
 
 // Error names the id and the windows.
 func (e *DuplicateError) Error() string {
-	return fmt.Sprintf("result %d is in two windows, %s and %s, however often they are read; nothing was written", e.ID, e.Windows[0], e.Windows[1])
+	names := make([]string, 0, len(e.Windows))
+	for _, w := range e.Windows {
+		if w == (extract.Window{}) {
+			names = append(names, "undated")
+			continue
+		}
+		names = append(names, w.String())
+	}
+	return fmt.Sprintf("result %d is in more than one window, %s, however often they are read; nothing was written: run again when the form is quieter",
+		e.ID, strings.Join(names, " and "))
 }
 
 // SchemaChangedError is a column of a committed dataset that the definition

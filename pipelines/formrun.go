@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,39 +25,37 @@ type formRun struct {
 	report *FormReport
 	before extract.Requests // that the client had sent when this form began
 
-	own     extract.Window // the range that was asked for
+	asked   extract.Window // the range as it was asked for: without an end where the clock gives it
+	own     extract.Window // the same with its end
 	rng     extract.Window // own, widened to the whole parts of datasets
-	outputs []output
+	settled time.Time      // wall clock up to which results were complete when the run began
+	targets []*target
+	kept    []schemas.Column // of the manifests that earlier runs left
 	spool   *spool
 	plan    *extract.Plan
 
 	schema   *schemas.Schema   // what flatteners begin with
 	headings []extract.Heading // labels known when the schema was settled
 
-	mu      sync.Mutex
-	windows []*windowRun // in order of time, undated results last
-	reads   int          // windows read so far, to tell which of two was read first
-	rows    int64
-	indices int               // windows made so far
-	rejects int64             // of the windows read
-	labels  map[string]string // headings by id, as the service gives them now
-}
+	// What follows is written by one goroutine while no window is read. While
+	// windows are read, mu guards it, and with it what a windowRun says of its
+	// last reading.
+	mu       sync.Mutex
+	windows  []*windowRun      // in order of time, undated results last
+	reads    int               // windows read so far, to tell which of two was read first
+	rows     int64             // results read so far, for the progress
+	expected int64             // results counted, or extract.Unknown
+	indices  int               // windows made so far
+	rejects  int64             // of the windows read
+	labels   map[string]string // headings by id, as the service gives them now
 
-// output is one place that a form's results go to.
-type output interface {
-	// windowRead is told each time that a window was read, and takes what it
-	// can take early. It is called from several goroutines.
-	windowRead(ctx context.Context, w *windowRun) error
-	// commit makes the results visible once all windows are there.
-	commit(ctx context.Context) (OutputReport, error)
-	// close drops what was not committed and gives the lease back.
-	close(ctx context.Context) error
+	ownCounted int64 // what the service counts in own, where rng is wider
 }
 
 func newFormRun(def *Definition, o Options, client *extract.Client, form string) *formRun {
 	e := def.Extract
 	return &formRun{
-		def: def, o: o, client: client, form: form, before: client.Requests(),
+		def: def, o: o, client: client, form: form, before: client.Requests(), expected: extract.Unknown,
 		reader: client.NewReader(form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}),
 		log:    o.Logger.With(slog.String("form", form)),
 		report: &FormReport{Form: form, Timezone: def.Source.Zone.String(), Outputs: []OutputReport{}},
@@ -69,72 +68,58 @@ func (f *formRun) filtered() bool {
 	return len(f.def.Extract.Search.Where) > 0 || f.def.Extract.View != ""
 }
 
+// run does the whole run. Whatever happens, leases are given back, and what
+// was staged and not committed, and the spool, are removed.
 func (f *formRun) run(ctx context.Context) (err error) {
-	defer func() {
-		if err != nil {
-			f.report.Error = err.Error()
-		}
-	}()
+	defer func() { f.endReport(err) }()
 	if f.own, err = rangeOf(f.def, f.o); err != nil {
 		return err
 	}
+	f.asked = askedOf(f.def, f.o)
+	f.settled = wallNow(f.o.Now(), f.def.Source.Zone).Add(-f.def.Extract.Settle)
 	if f.spool, err = openSpool(f.def.State, f.o.RunID); err != nil {
 		return err
 	}
-	// What a stop leaves to do is done in any case.
 	defer func() { err = errors.Join(err, f.spool.close()) }()
-	defer func() { err = errors.Join(err, f.closeOutputs(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, f.closeTargets(context.WithoutCancel(ctx))) }()
 	steps := []func(context.Context) error{
-		f.openOutputs, f.makePlan, f.settleSchema, f.readAll, f.readUndated, f.settleDuplicates, f.verify, f.commit,
+		f.openTargets, f.makePlan, f.settleSchema, f.readAll, f.readUndated, f.settleDuplicates, f.verify, f.commit,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			return err
+			return stopped(ctx, err)
 		}
 	}
 	return nil
 }
 
-func (f *formRun) closeOutputs(ctx context.Context) error {
-	failures := make([]error, 0, len(f.outputs))
-	for _, out := range f.outputs {
-		failures = append(failures, out.close(ctx))
+// stopped is the error of a run that ended early. Where the run was told to
+// stop it gives the reason and not the place that the run happened to be at,
+// unless there is more to tell.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
 	}
-	return errors.Join(failures...)
+	cause := context.Cause(ctx)
+	c, isCommit := errors.AsType[*load.CommitError](err)
+	if !(isCommit && c.Recorded) && (errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
+		return cause
+	}
+	return errors.Join(cause, err)
 }
 
-// openOutputs opens every destination, takes its lease and widens the range
-// to whole parts.
-func (f *formRun) openOutputs(ctx context.Context) error {
-	f.rng = f.own
-	for _, def := range f.def.Outputs {
-		var out output
-		var err error
-		switch {
-		case def.Path == StdoutPath:
-			out, err = f.openStream(def)
-		case def.Dataset():
-			out, err = f.openDataset(ctx, def)
-		default:
-			out, err = f.openFile(ctx, def)
-		}
-		if err != nil {
-			return err
-		}
-		f.outputs = append(f.outputs, out)
-	}
-	for widened := true; widened; {
-		widened = false
-		for _, out := range f.outputs {
-			if d, ok := out.(*datasetOutput); ok {
-				w := d.widen(f.rng)
-				widened = widened || w != f.rng
-				f.rng = w
-			}
+// endReport fills in what the report says also of a run that failed.
+func (f *formRun) endReport(err error) {
+	f.report.Requests = f.requests()
+	f.report.Windows = len(f.windows)
+	for _, t := range f.targets {
+		if t.committed || t.err != nil {
+			f.report.Outputs = append(f.report.Outputs, t.report)
 		}
 	}
-	f.report.Range = load.Range{From: load.Wall(f.rng.From), To: load.Wall(f.rng.To)}
-	return nil
+	if err != nil {
+		f.report.Error = err.Error()
+	}
 }
 
 // makePlan divides the range into windows.
@@ -144,25 +129,37 @@ func (f *formRun) makePlan(ctx context.Context) error {
 		return err
 	}
 	f.plan = plan
-	for _, p := range plan.Windows {
-		f.windows = append(f.windows, &windowRun{planned: p, index: f.nextIndex()})
+	if !f.filtered() {
+		f.expected = plan.Total
 	}
-	for _, out := range f.outputs {
-		if d, ok := out.(*datasetOutput); ok {
-			d.divide(f.windows)
-		}
-	}
-	f.report.Windows = len(f.windows)
+	f.windows = f.divide(plan)
 	f.log.LogAttrs(ctx, slog.LevelInfo, "planned",
 		slog.String("range", f.rng.String()), slog.Int("windows", len(plan.Windows)),
 		slog.Int64("results", plan.Total), slog.Int("count_requests", plan.Requests))
 	return nil
 }
 
-// nextIndex numbers windows, for their names in the spool.
-func (f *formRun) nextIndex() int {
+// divide makes the windows of a plan and assigns them to the parts of datasets.
+func (f *formRun) divide(plan *extract.Plan) []*windowRun {
+	windows := make([]*windowRun, 0, len(plan.Windows))
+	for _, p := range plan.Windows {
+		w := f.newWindow(windowRun{planned: p, done: p.Count == 0})
+		if p.Count != extract.Unknown {
+			w.counted(p.Count)
+		}
+		windows = append(windows, w)
+	}
+	for _, d := range f.datasets() {
+		d.divide(windows)
+	}
+	return windows
+}
+
+// newWindow numbers a window, for its names in the spool.
+func (f *formRun) newWindow(w windowRun) *windowRun {
 	f.indices++
-	return f.indices
+	w.index = f.indices
+	return &w
 }
 
 func (f *formRun) planRange() extract.Range {
@@ -208,10 +205,7 @@ func (f *formRun) counter() extract.Counter {
 func (f *formRun) readAll(ctx context.Context) error {
 	var todo []*windowRun
 	for _, w := range f.windows {
-		switch {
-		case w.planned.Count == 0:
-			w.done = true
-		case !w.done:
+		if !w.done {
 			todo = append(todo, w)
 		}
 	}
@@ -235,21 +229,13 @@ func (f *formRun) readEach(ctx context.Context, todo []*windowRun) error {
 			if err := f.readWindow(ctx, w); err != nil {
 				return err
 			}
-			if err := f.checkRejects(ctx); err != nil {
+			if err := f.checkRejects(); err != nil {
 				return err
 			}
-			for _, out := range f.outputs {
-				if err := out.windowRead(ctx, w); err != nil {
-					return err
-				}
-			}
-			return nil
+			return f.tellTargets(ctx, w)
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return nil
+	return group.Wait()
 }
 
 // requests are those that this form has cost so far.
@@ -273,38 +259,12 @@ func (f *formRun) drift(what string) {
 }
 
 // progress tells the watcher how far the run is.
-func (f *formRun) progress(rows int, done bool) {
+func (f *formRun) progress(rows int64, done bool) {
 	f.mu.Lock()
-	f.rows += int64(rows)
-	p := Progress{Form: f.form, Rows: f.rows, Expected: extract.Unknown, Done: done}
+	f.rows += rows
+	p := Progress{Form: f.form, Rows: f.rows, Expected: f.expected, Done: done}
 	f.mu.Unlock()
-	if f.plan != nil && !f.filtered() {
-		p.Expected = f.plan.Total
-	}
 	r := f.requests()
 	p.Requests = r.Results + r.Count + r.Retries
 	f.o.Progress(p)
-}
-
-// commit commits every output; one that fails does not stop the others.
-func (f *formRun) commit(ctx context.Context) error {
-	f.summarise()
-	failed := &OutputsError{}
-	for i, out := range f.outputs {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		report, err := out.commit(ctx)
-		report.Format = f.def.Outputs[i].Format
-		if err != nil {
-			report.Error = err.Error()
-			failed.Errors = append(failed.Errors, err)
-		}
-		f.report.Outputs = append(f.report.Outputs, report)
-	}
-	f.progress(0, true)
-	if len(failed.Errors) > 0 {
-		return failed
-	}
-	return nil
 }

@@ -186,9 +186,10 @@ func supported(def *Definition) error {
 }
 
 // NewClient makes a client for the six transactions of the source's account.
-func NewClient(s Source, o Options) (*extract.Client, error) {
+// state is the folder that its budgets are kept in, as in a definition.
+func NewClient(s Source, state string, o Options) (*extract.Client, error) {
 	if s.Zone == nil {
 		return nil, errors.New("a source needs its account's zone")
 	}
-	return newClient(&Definition{Source: s}, o.withDefaults())
+	return newClient(&Definition{Source: s, State: state}, o.withDefaults())
 }

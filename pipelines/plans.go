@@ -87,7 +87,7 @@ func MakePlan(ctx context.Context, def *Definition, o Options, offline bool) (*P
 		}
 		p := &FormPlan{
 			Form: form, Timezone: def.Source.Zone.String(), Windows: []PlannedWindow{},
-			Budget: budgetOf(def.Source.Requests, nil),
+			Budget: expend(def.Source.Requests, nil),
 		}
 		report.Forms = append(report.Forms, p)
 		if err := p.make(ctx, def, o, client); err != nil {
@@ -99,7 +99,7 @@ func MakePlan(ctx context.Context, def *Definition, o Options, offline bool) (*P
 	if len(report.Patterns) > 0 {
 		total = nil
 	}
-	report.Budget = budgetOf(def.Source.Requests, total)
+	report.Budget = expend(def.Source.Requests, total)
 	if len(failed.Errors) > 0 {
 		return report, failed
 	}
@@ -178,7 +178,7 @@ func (p *FormPlan) make(ctx context.Context, def *Definition, o Options, client 
 		p.Requests.Counts = known(int64(plan.Requests + f.laterCounts()))
 		p.Requests.Total = sum(p.Requests.Results, p.Requests.Counts)
 	}
-	p.Budget = budgetOf(def.Source.Requests, p.Requests.Total)
+	p.Budget = expend(def.Source.Requests, p.Requests.Total)
 	return nil
 }
 
@@ -268,11 +268,9 @@ func (p *FormPlan) take(plan *extract.Plan) {
 
 // pagesOf is how many Get Results requests a window costs.
 func pagesOf(results int64) int64 {
-	switch {
-	case results == extract.Unknown:
-		return extract.Unknown
-	case results == 0:
-		return 0
+	switch results {
+	case extract.Unknown, 0:
+		return results
 	}
 	one := extract.Plan{Total: results, Windows: []extract.Planned{{Count: results}}}
 	return one.Pages()
@@ -294,7 +292,8 @@ func sum(a, b *int64) *int64 {
 	return known(*a + *b)
 }
 
-func budgetOf(r Requests, total *int64) Budget {
+// expend sets a number of requests against the budgets.
+func expend(r Requests, total *int64) Budget {
 	b := Budget{PerMinute: r.PerMinute, PerDay: r.PerDay}
 	if total == nil {
 		return b

@@ -20,13 +20,14 @@ type Options struct {
 	// From and To override the definition's range where they are not zero.
 	From, To time.Time
 	// Full replaces what an earlier run left, whatever its schema was.
+	// Whole datasets are replaced: the range is widened to all their parts.
 	Full bool
 	// Forms restricts the run to these of the definition's forms; empty is all.
 	Forms []string
 
 	Logger   *slog.Logger         // nil discards
 	Progress func(Progress)       // nil: nobody watches; called from several goroutines
-	Stdout   io.Writer            // where the output "-" goes
+	Stdout   io.Writer            // where the output "-" goes; nil discards
 	Now      func() time.Time     // nil is time.Now
 	Client   ClientOptions        // for tests and the demo
 	RunID    string               // "" makes one
@@ -56,14 +57,15 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 	o = o.withDefaults()
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File}
 	defer func() { report.EndedAt = o.Now().UTC() }()
-	if def.Extract.Incremental {
-		return report, &UnsupportedError{What: "mode: incremental", Remedy: "use mode: full with from and to; incremental runs come with a later version"}
+	if err := supported(def); err != nil {
+		return report, err
 	}
 	client, err := newClient(def, o)
 	if err != nil {
 		return report, err
 	}
 	defer client.Close()
+	defer func() { report.Requests = requestsOf(client.Requests()) }()
 	forms, err := formsOf(ctx, client, def, o)
 	if err != nil {
 		return report, err
@@ -71,7 +73,7 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 	failed := &FormsError{Forms: len(forms)}
 	for _, form := range forms {
 		if ctx.Err() != nil {
-			return report, context.Cause(ctx)
+			break
 		}
 		f := newFormRun(def, o, client, form)
 		err := f.run(ctx)
@@ -80,9 +82,11 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, err))
 		}
 	}
-	report.Requests = requestsOf(client.Requests())
-	if len(failed.Errors) > 0 {
+	switch {
+	case len(failed.Errors) > 0:
 		return report, failed
+	case len(report.Forms) < len(forms): // stopped between two forms
+		return report, context.Cause(ctx)
 	}
 	return report, nil
 }
@@ -96,6 +100,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
+	}
+	if o.Stdout == nil {
+		o.Stdout = io.Discard
 	}
 	if o.RunID == "" {
 		o.RunID = NewRunID(o.Now())
@@ -116,7 +123,7 @@ func newClient(def *Definition, o Options) (*extract.Client, error) {
 	return extract.NewClient(extract.Config{
 		BaseURL: s.BaseURL, Account: s.Account, Key: s.Key, AllowHTTP: s.AllowHTTP,
 		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
-		Budget:     extract.NewRollingBudget(s.Requests.PerMinute, s.Requests.PerDay),
+		Budget:     sharedBudget(def),
 		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax,
 		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
 	})
@@ -180,8 +187,8 @@ func wallNow(now time.Time, zone *time.Location) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// rangeOf is the span that a run reads.
-func rangeOf(def *Definition, o Options) (extract.Window, error) {
+// askedOf is the span that was asked for; zero where it was left out.
+func askedOf(def *Definition, o Options) extract.Window {
 	w := extract.Window{From: def.Extract.From, To: def.Extract.To}
 	if !o.From.IsZero() {
 		w.From = o.From
@@ -189,6 +196,13 @@ func rangeOf(def *Definition, o Options) (extract.Window, error) {
 	if !o.To.IsZero() {
 		w.To = o.To
 	}
+	return w
+}
+
+// rangeOf is the span that a run reads: as it was asked for, up to now less
+// the settling time where no end was.
+func rangeOf(def *Definition, o Options) (extract.Window, error) {
+	w := askedOf(def, o)
 	if w.To.IsZero() {
 		w.To = wallNow(o.Now(), def.Source.Zone).Add(-def.Extract.Settle)
 	}

@@ -1,15 +1,12 @@
 package pipelines
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -27,20 +24,16 @@ const (
 // definition's; else those of the manifest that an earlier run left; else
 // what the headings and the first pages show.
 func (f *formRun) settleSchema(ctx context.Context) error {
-	kept, err := f.keptColumns()
-	if err != nil {
-		return err
-	}
 	switch {
 	case f.def.Schema != nil:
 		s := *f.def.Schema
 		if s.Unknown == "" || s.Unknown == schemas.UnknownAdd {
-			s.Columns = schemas.Merge(s.Columns, kept) // what earlier runs added stays
+			s.Columns = schemas.Merge(s.Columns, f.kept) // what earlier runs added stays
 		}
 		f.schema = &s
 		return nil
-	case len(kept) > 0:
-		f.schema = &schemas.Schema{Name: f.form, Columns: kept}
+	case len(f.kept) > 0:
+		f.schema = &schemas.Schema{Name: f.form, Columns: f.kept}
 		return nil
 	}
 	pages, err := f.samplePages(ctx)
@@ -58,97 +51,6 @@ func (f *formRun) settleSchema(ctx context.Context) error {
 		pages[0].Release()
 	}
 	return nil
-}
-
-// keptColumns are the columns of the manifests that earlier runs left, the
-// first dataset's first: later runs begin with them, so that a schema is
-// stable. The manifest of a single file counts for a definition that is run
-// again and again, not for an export.
-func (f *formRun) keptColumns() ([]schemas.Column, error) {
-	var kept, ofFiles []schemas.Column
-	if f.o.Full {
-		return nil, nil
-	}
-	for _, out := range f.outputs {
-		switch o := out.(type) {
-		case *datasetOutput:
-			columns, err := f.keptBy(o.path, o.manifest)
-			if err != nil {
-				return nil, err
-			}
-			kept = schemas.Merge(kept, columns)
-		case *fileOutput:
-			if o.manifest == nil || f.def.File == "" || f.def.Schema != nil || o.manifest.Names != f.naming() {
-				continue // the file is replaced whole: nothing depends on what it was
-			}
-			columns, err := columnsOf(o.manifest)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", o.path, err)
-			}
-			ofFiles = schemas.Merge(ofFiles, columns)
-		}
-	}
-	return schemas.Merge(kept, ofFiles), nil
-}
-
-// keptBy are the columns of a dataset, if the definition still fits them.
-func (f *formRun) keptBy(path string, m *load.Manifest) ([]schemas.Column, error) {
-	if m == nil {
-		return nil, nil
-	}
-	if f.def.Schema == nil && m.Names != f.naming() {
-		return nil, &DatasetChangedError{Path: path, What: "naming of columns", Was: cmp.Or(m.Names, "declared"), Is: f.naming()}
-	}
-	columns, err := columnsOf(m)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return columns, f.checkKept(path, columns)
-}
-
-// naming is how columns are named that the definition does not name.
-func (f *formRun) naming() string {
-	switch {
-	case f.def.Schema != nil:
-		return ""
-	case f.def.Labels:
-		return "label"
-	}
-	return "id"
-}
-
-// checkKept refuses a definition that renames or retypes a committed column.
-func (f *formRun) checkKept(path string, kept []schemas.Column) error {
-	if f.def.Schema == nil {
-		return nil
-	}
-	for _, k := range kept {
-		i := f.def.Schema.Find(k.From)
-		if i < 0 {
-			continue
-		}
-		is := f.def.Schema.Columns[i]
-		if is.Name != k.Name || !is.Type.Equal(k.Type) {
-			return &SchemaChangedError{Path: path, Column: k.Name, Was: k.Name + " " + k.Type.String(), Is: is.Name + " " + is.Type.String()}
-		}
-	}
-	return nil
-}
-
-func columnsOf(m *load.Manifest) ([]schemas.Column, error) {
-	columns := make([]schemas.Column, 0, len(m.Schema))
-	for _, c := range m.Schema {
-		t, err := schemas.ParseType(c.Type)
-		if err != nil {
-			return nil, err
-		}
-		from, err := schemas.ParseSource(c.From)
-		if err != nil {
-			return nil, err
-		}
-		columns = append(columns, schemas.Column{Name: c.Name, From: from, Type: t, Label: c.Label, Inferred: true})
-	}
-	return columns, nil
 }
 
 // samplePages reads the beginnings of the first windows that hold results.
@@ -213,11 +115,8 @@ func (f *formRun) readHeads(ctx context.Context, windows []*windowRun) ([]*extra
 			w.pages = f.reader.Window(w.planned.Window, extract.IDRange{}, f.usable(w.planned.Count))
 			for len(w.head) < most {
 				p, err := w.pages.Next(ctx)
-				if err != nil {
-					return fmt.Errorf("window %s: %w", w.name(), err)
-				}
-				if p == nil {
-					return nil
+				if err != nil || p == nil {
+					return err
 				}
 				w.head = append(w.head, p)
 			}

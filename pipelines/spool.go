@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -20,29 +20,64 @@ import (
 type spool struct {
 	folder string
 	lock   *flock.Flock
+	made   bool // the state folder was made with it
 }
 
-const spoolLock = "lock"
+const (
+	spoolLock = "lock"
+	// spoolTries bounds how often a folder is made because another run, which
+	// ends or sweeps, removed it before it was locked.
+	spoolTries = 100
+)
 
 // openSpool makes a folder for one form of a run and removes those of dead runs.
 func openSpool(state, run string) (*spool, error) {
 	parent := filepath.Join(state, "spool")
-	if err := errors.Join(os.MkdirAll(state, 0o750), os.MkdirAll(parent, 0o700)); err != nil {
-		return nil, &SpoolError{Folder: parent, Err: err}
+	s := &spool{}
+	if _, err := os.Stat(state); errors.Is(err, fs.ErrNotExist) {
+		s.made = true
 	}
-	sweepSpools(parent)
-	folder, err := os.MkdirTemp(parent, run+"-")
-	if err != nil {
-		return nil, &SpoolError{Folder: parent, Err: err}
+	var err error
+	for range spoolTries {
+		if err = s.open(state, parent, run); err == nil {
+			sweepSpools(parent)
+			return s, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
-	lock := flock.New(filepath.Join(folder, spoolLock))
-	if _, err := lock.TryLock(); err != nil {
-		return nil, &SpoolError{Folder: folder, Err: err}
-	}
-	return &spool{folder: folder, lock: lock}, nil
+	return nil, &SpoolError{Folder: parent, Err: err}
 }
 
-// sweepSpools removes the folders whose runs are gone: their lock is free.
+// open makes and locks a folder. The error is fs.ErrNotExist where another run
+// removed what was just made.
+func (s *spool) open(state, parent, run string) error {
+	if err := errors.Join(os.MkdirAll(state, 0o750), os.MkdirAll(parent, 0o700)); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp(parent, run+"-")
+	if err != nil {
+		return err
+	}
+	lock := flock.New(filepath.Join(folder, spoolLock))
+	ok, err := lock.TryLock()
+	if err == nil && ok {
+		if _, err = os.Stat(lock.Path()); err == nil { // or it was swept in between
+			s.folder, s.lock = folder, lock
+			return nil
+		}
+	}
+	_ = lock.Close()
+	_ = os.RemoveAll(folder)
+	if err == nil {
+		err = fs.ErrNotExist // a sweeper has the lock, and removes the folder
+	}
+	return err
+}
+
+// sweepSpools removes the folders whose runs are gone: their lock is free. A
+// run that finds its new folder removed makes another one.
 func sweepSpools(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -53,25 +88,29 @@ func sweepSpools(parent string) {
 			continue
 		}
 		folder := filepath.Join(parent, e.Name())
-		if _, err := os.Stat(filepath.Join(folder, spoolLock)); err != nil {
-			continue // just being made
+		if os.Remove(folder) == nil { // it was empty: its run died before the lock
+			continue
 		}
-		lock := flock.New(filepath.Join(folder, spoolLock))
-		if free, err := lock.TryLock(); err == nil && free {
+		lock := flock.New(filepath.Join(folder, spoolLock), flock.SetFlag(os.O_RDWR))
+		if free, err := lock.TryLock(); err == nil && free || errors.Is(err, fs.ErrNotExist) {
 			_ = os.RemoveAll(folder)
-			_ = lock.Unlock()
 		}
+		_ = lock.Close()
 	}
 }
 
-// close removes the folder, and the folders above that it leaves empty.
+// close removes the folder, and the folders above that it leaves empty; a
+// state folder that was there before stays.
 func (s *spool) close() error {
-	err := errors.Join(os.RemoveAll(s.folder), s.lock.Unlock())
+	err := errors.Join(os.RemoveAll(s.folder), s.lock.Close())
 	parent := filepath.Dir(s.folder)
-	if os.Remove(parent) == nil {
+	if os.Remove(parent) == nil && s.made {
 		_ = os.Remove(filepath.Dir(parent)) // kept where it holds anything
 	}
-	return err
+	if err != nil {
+		return &SpoolError{Folder: s.folder, Err: err}
+	}
+	return nil
 }
 
 // SpoolError is a failure of the state folder.
@@ -164,7 +203,7 @@ func (s *segment) remove() {
 func (s *segment) each(visit func(arrow.RecordBatch) error) error {
 	for _, path := range s.files {
 		if err := eachBatch(path, visit); err != nil {
-			return fmt.Errorf("segment %s: %w", strings.TrimSuffix(filepath.Base(path), ".spool"), err)
+			return err
 		}
 	}
 	return nil

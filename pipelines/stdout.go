@@ -1,6 +1,38 @@
 package pipelines
 
-import "io"
+import (
+	"context"
+	"io"
+)
+
+// StdoutPath is the path of the output that goes to standard output.
+const StdoutPath = "-"
+
+// streamOutput is standard output: encoded when all windows are there, so
+// that a failed run has written nothing.
+type streamOutput struct{ encoding }
+
+func (f *formRun) openStream(def Output) (output, error) {
+	e, err := f.encodingOf(def)
+	if err != nil {
+		return nil, err
+	}
+	return &streamOutput{e}, nil
+}
+
+func (o *streamOutput) windowRead(context.Context, *windowRun) error { return nil }
+
+func (o *streamOutput) commit(ctx context.Context) (OutputReport, error) {
+	windows := o.f.ownWindows()
+	counted := &countingWriter{w: o.f.o.Stdout}
+	if err := o.encode(ctx, counted, o.f.columns(windows), windows, o.f.asked); err != nil {
+		return OutputReport{}, err
+	}
+	rows, _, _ := rowsOf(windows)
+	return OutputReport{Rows: rows, Parts: 1, Bytes: counted.n}, nil
+}
+
+func (o *streamOutput) close(context.Context) error { return nil }
 
 // StdoutError is a failure to write to standard output.
 type StdoutError struct{ Err error }
@@ -11,14 +43,18 @@ func (e *StdoutError) Error() string { return "cannot write to standard output: 
 // Unwrap returns the cause.
 func (e *StdoutError) Unwrap() error { return e.Err }
 
+// countingWriter counts what was written, and names the place of a failure.
 type countingWriter struct {
 	w io.Writer
 	n int64
 }
 
-// Write passes on and counts.
+// Write passes p on and counts what was taken.
 func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
+	if err != nil {
+		err = &StdoutError{Err: err}
+	}
 	return n, err
 }

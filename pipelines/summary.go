@@ -2,7 +2,6 @@ package pipelines
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,15 +21,17 @@ func (f *formRun) stats() transform.Stats {
 }
 
 // checkRejects fails the run as soon as more results are rejected than the
-// schema allows.
-func (f *formRun) checkRejects(context.Context) error {
+// schema allows. A result that moved between two readings may be rejected in
+// both windows: it counts once.
+func (f *formRun) checkRejects() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.rejects <= int64(f.schema.MaxRejects) {
+	most := f.schema.MaxRejects
+	if f.rejects <= int64(most) || f.rejectedIDs() <= most {
 		return nil
 	}
 	s := f.stats()
-	e := &RejectsError{Form: f.form, Rejected: s.Rejected, Max: f.schema.MaxRejects}
+	e := &RejectsError{Form: f.form, Rejected: s.Rejected, Max: most}
 	for _, c := range faults(s.Rejects) {
 		e.Faults = append(e.Faults, fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count))
 		if len(e.Faults) == 5 {
@@ -38,6 +39,18 @@ func (f *formRun) checkRejects(context.Context) error {
 		}
 	}
 	return e
+}
+
+// rejectedIDs is how many results are among the rejects that windows keep,
+// which is more than the schema allows where a window has more.
+func (f *formRun) rejectedIDs() int {
+	ids := map[int64]bool{}
+	for _, w := range f.windows {
+		for _, r := range w.rejects {
+			ids[r.ResultID] = true
+		}
+	}
+	return len(ids)
 }
 
 // faults lists counts by column and reason, the most frequent first.
@@ -56,11 +69,10 @@ func faults(m map[transform.Fault]int64) []FaultCount {
 func (f *formRun) summarise() {
 	s := f.stats()
 	r := f.report
-	r.Requests = f.requests()
 	r.Rows, r.Rejected, r.Rejects, r.Nulled = s.Rows, s.Rejected, faults(s.Rejects), faults(s.Nulled)
 	for _, w := range f.windows {
 		r.Replaced += w.replaced
-		if w.isUndated() {
+		if w.undated {
 			r.Undated += w.stats.Rows
 		}
 	}

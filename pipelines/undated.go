@@ -3,7 +3,6 @@ package pipelines
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -13,14 +12,27 @@ import (
 // everything tells whether no range was asked for: then results without a
 // date belong to the answer too.
 func (f *formRun) everything() bool {
-	e := f.def.Extract
-	return e.From.IsZero() && e.To.IsZero() && f.o.From.IsZero() && f.o.To.IsZero()
+	return askedOf(f.def, f.o) == extract.Window{}
+}
+
+// wantsUndated tells whether results without a date are read: they belong to
+// the answer, or a dataset that is replaced whole holds some.
+func (f *formRun) wantsUndated() bool {
+	if f.everything() {
+		return true
+	}
+	for _, d := range f.datasets() {
+		if f.o.Full && d.hasUndated() {
+			return true
+		}
+	}
+	return false
 }
 
 // readUndated looks for results without a date and reads them as a window of
 // their own, which comes last.
 func (f *formRun) readUndated(ctx context.Context) error {
-	if !f.everything() {
+	if !f.wantsUndated() {
 		return nil
 	}
 	total, n, err := f.client.CountUndated(ctx, f.form)
@@ -32,31 +44,45 @@ func (f *formRun) readUndated(ctx context.Context) error {
 		return err
 	}
 	f.log.LogAttrs(ctx, slog.LevelInfo, "results without a date", slog.Int64("results", n), slog.Int("id_ranges", len(ranges)))
-	w := &windowRun{planned: extract.Planned{Count: extract.Unknown}, undated: ranges, index: f.nextIndex()}
+	if f.expected != extract.Unknown {
+		f.expected += n
+	}
+	w := f.newWindow(windowRun{
+		planned: extract.Planned{Count: extract.Unknown}, undated: true, ranges: ranges, counts: []int64{n},
+	})
 	f.windows = append(f.windows, w)
-	for _, out := range f.outputs {
-		if d, ok := out.(*datasetOutput); ok {
-			d.addUndated(w)
-		}
+	for _, d := range f.datasets() {
+		d.addUndated(w)
 	}
 	return f.readEach(ctx, []*windowRun{w})
+}
+
+// undatedWindow is the window of the results without a date, nil if there is none.
+func (f *formRun) undatedWindow() *windowRun {
+	if n := len(f.windows); n > 0 && f.windows[n-1].undated {
+		return f.windows[n-1]
+	}
+	return nil
 }
 
 // datedIDs tells which results are not among the undated: those that the
 // windows of time gave (a service may give undated ones where only an upper
 // bound is asked for), and, where ranges are mixed, those dated later than the
-// run's range.
-func (f *formRun) datedIDs(ctx context.Context, ranges []extract.UndatedRange) (func(id int64) bool, error) {
-	mixed := false
-	for _, r := range ranges {
-		mixed = mixed || r.Mixed
-	}
+// run's range. Where the window is read again every range may be mixed:
+// results get their date when they are finished.
+func (f *formRun) datedIDs(ctx context.Context, undated *windowRun) (func(id int64) bool, error) {
 	dated := roaring64.New()
 	known := func(id int64) bool { return dated.Contains(uint64(id)) } //nolint:gosec // ids are not negative
+	f.mu.Lock()
 	for _, w := range f.windows {
-		if w.ids != nil && !w.isUndated() {
+		if w.ids != nil && !w.undated {
 			dated.Or(w.ids)
 		}
+	}
+	f.mu.Unlock()
+	mixed := undated.tries > 1
+	for _, r := range undated.ranges {
+		mixed = mixed || r.Mixed
 	}
 	if !mixed {
 		return known, nil
@@ -69,6 +95,3 @@ func (f *formRun) datedIDs(ctx context.Context, ranges []extract.UndatedRange) (
 	})
 	return known, err
 }
-
-// footerWindow names a window in a file's metadata.
-func footerWindow(from, to time.Time) string { return extract.Window{From: from, To: to}.String() }

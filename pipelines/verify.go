@@ -3,6 +3,7 @@ package pipelines
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
@@ -10,7 +11,9 @@ import (
 
 // verify compares what was read with Get Results Count. One count over the
 // range says whether all is well: usually it is. If not, halves are counted
-// until the windows that changed are found; those are read again.
+// until the windows that changed are found; those are read again. A form that
+// changes all the time may never agree to the one: in the end a window agrees
+// when what was read of it lies between its counts before and after.
 func (f *formRun) verify(ctx context.Context) error {
 	switch {
 	case !f.def.Extract.Verify:
@@ -18,7 +21,7 @@ func (f *formRun) verify(ctx context.Context) error {
 	case f.filtered():
 		return f.unverified("not applicable: counts know neither searches nor views")
 	}
-	v := &verification{f: f, before: f.plan.Total}
+	v := &verification{f: f, before: f.plan.Total, own: extract.Unknown}
 	for round := 0; ; round++ {
 		agrees, err := v.whole(ctx)
 		if err != nil {
@@ -32,43 +35,49 @@ func (f *formRun) verify(ctx context.Context) error {
 			return err
 		}
 		if round == rereads {
-			if v.plausible() {
-				break
+			if wrong := v.implausible(changed); len(wrong) > 0 {
+				return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong)}
 			}
-			return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(changed)}
+			break
 		}
-		if err := f.readAgain(ctx, changed, "the service counts otherwise"); err != nil {
-			return err
-		}
-		if err := f.settleDuplicates(ctx); err != nil {
+		if err := f.readChanged(ctx, changed); err != nil {
 			return err
 		}
 	}
+	if err := v.countOwn(ctx); err != nil {
+		return err
+	}
+	f.ownCounted = v.own
 	f.report.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: true}
-	return nil
+	return f.verifyUndated(ctx)
 }
 
 func (f *formRun) unverified(why string) error {
-	n := extractedOf(f.dated())
-	f.report.Verified = &load.Verified{Extracted: n, Reason: why}
+	f.report.Verified = &load.Verified{Extracted: extractedOf(f.dated()), Reason: why}
 	return nil
+}
+
+// readChanged reads windows again that do not agree with their counts.
+func (f *formRun) readChanged(ctx context.Context, changed []*windowRun) error {
+	if err := f.readAgain(ctx, changed, "the service counts otherwise"); err != nil {
+		return err
+	}
+	return f.settleDuplicates(ctx)
 }
 
 // verification compares one run with counts.
 type verification struct {
 	f             *formRun
 	before, after int64 // counts over the range before and after the reading
+	own           int64 // count over the range that was asked for, extract.Unknown where it was not asked
 }
 
 // dated are the windows of time; counts over a range leave undated results out.
 func (f *formRun) dated() []*windowRun {
-	var ws []*windowRun
-	for _, w := range f.windows {
-		if !w.isUndated() {
-			ws = append(ws, w)
-		}
+	if f.undatedWindow() != nil {
+		return f.windows[:len(f.windows)-1]
 	}
-	return ws
+	return f.windows
 }
 
 func extractedOf(ws []*windowRun) int64 {
@@ -87,35 +96,64 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	v.after = n
-	return n == v.extracted(), nil
+	v.after, v.own = n, extract.Unknown
+	if n != v.extracted() {
+		return false, nil
+	}
+	err = v.countOwn(ctx)
+	return v.own == extract.Unknown || v.own == extractedOf(v.ownWindows()), err
 }
 
-// plausible tells whether what was read lies between the counts before and
-// after: a form that changes while it is read may never agree to the one.
-func (v *verification) plausible() bool {
-	n := v.extracted()
-	return min(v.before, v.after) <= n && n <= max(v.before, v.after)
+// countOwn counts the range that was asked for, once a round, where datasets
+// widened it: a single file's manifest is about that alone.
+func (v *verification) countOwn(ctx context.Context) error {
+	f := v.f
+	if v.own != extract.Unknown || f.own == f.rng || !f.hasFiles() {
+		return nil
+	}
+	n, err := f.counter()(ctx, f.own)
+	v.own = n
+	return err
+}
+
+// ownWindows are the windows of time of the range that was asked for.
+func (v *verification) ownWindows() []*windowRun {
+	return slices.DeleteFunc(slices.Clone(v.f.ownWindows()), func(w *windowRun) bool { return w.undated })
 }
 
 // changed finds the windows that do not agree with their counts by halving
 // the list of windows.
 func (v *verification) changed(ctx context.Context) ([]*windowRun, error) {
-	found, err := v.halve(ctx, v.f.dated(), v.after)
+	windows, counted := v.f.dated(), v.after
+	if v.own != extract.Unknown { // the whole range agrees
+		windows, counted = v.ownWindows(), v.own
+	}
+	found, err := v.halve(ctx, windows, counted, true)
 	if err != nil {
 		return nil, err
 	}
 	v.f.log.LogAttrs(ctx, slog.LevelWarn, "the count does not agree",
-		slog.Int64("counted", v.after), slog.Int64("extracted", v.extracted()), slog.Int("windows", len(found)))
+		slog.Int64("counted", counted), slog.Int64("extracted", extractedOf(windows)), slog.Int("windows", len(found)))
 	return found, nil
 }
 
-func (v *verification) halve(ctx context.Context, ws []*windowRun, counted int64) ([]*windowRun, error) {
-	if len(ws) == 0 {
+// halve looks for the windows that changed among ws, which hold so many
+// results by the counts. The count of an upper half is what others leave, and
+// a form may change between two counts: exact tells that it was asked for.
+func (v *verification) halve(ctx context.Context, ws []*windowRun, counted int64, exact bool) ([]*windowRun, error) {
+	if len(ws) == 0 || extractedOf(ws) == counted {
 		return nil, nil
 	}
 	if len(ws) == 1 {
-		if ws[0].extracted() == counted {
+		w := ws[0]
+		if !exact {
+			var err error
+			if counted, err = v.f.counter()(ctx, w.planned.Window); err != nil {
+				return nil, err
+			}
+		}
+		w.counted(counted)
+		if w.extracted() == counted {
 			return nil, nil
 		}
 		return ws, nil
@@ -125,21 +163,94 @@ func (v *verification) halve(ctx context.Context, ws []*windowRun, counted int64
 	if err != nil {
 		return nil, err
 	}
-	var found []*windowRun
-	for _, half := range []struct {
-		ws []*windowRun
-		n  int64
-	}{{lower, n}, {upper, counted - n}} {
-		if extractedOf(half.ws) == half.n {
-			continue
-		}
-		more, err := v.halve(ctx, half.ws, half.n)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, more...)
+	found, err := v.halve(ctx, lower, n, true)
+	if err != nil {
+		return nil, err
 	}
-	return found, nil
+	more, err := v.halve(ctx, upper, counted-n, false)
+	return append(found[:len(found):len(found)], more...), err
+}
+
+// implausible are the windows whose results do not lie between the counts
+// before and after their reading. A window that the planner did not count and
+// that was not read again has no count of before: the whole run's stand for it.
+func (v *verification) implausible(changed []*windowRun) []*windowRun {
+	n := v.extracted()
+	whole := min(v.before, v.after) <= n && n <= max(v.before, v.after)
+	return slices.DeleteFunc(changed, func(w *windowRun) bool {
+		return w.plausible() || len(w.counts) < 2 && whole
+	})
+}
+
+// verifyUndated compares the results without a date with their count. It asks
+// again only where the count that they were found by does not agree.
+func (f *formRun) verifyUndated(ctx context.Context) error {
+	w := f.undatedWindow()
+	if w == nil {
+		return nil
+	}
+	total, n := int64(0), w.counts[0]
+	for round := 0; w.extracted() != n; round++ {
+		var err error
+		if total, n, err = f.countUndated(ctx); err != nil {
+			return err
+		}
+		w.counted(n)
+		switch {
+		case w.extracted() == n:
+			return nil
+		case round == rereads && w.plausible():
+			return nil
+		case round == rereads:
+			return &VerifyError{Counted: n, Extracted: w.extracted(), Undated: true}
+		}
+		if w.ranges, err = f.client.UndatedRanges(ctx, f.form, total, n); err != nil {
+			return err
+		}
+		if err := f.readChanged(ctx, []*windowRun{w}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countUndated counts the results that no window can give: all of them less
+// those up to the range's end and those from there on. It asks once more than
+// Client.CountUndated, and agrees with the windows whatever the service does
+// with results before 1970 and with undated ones where only an upper bound is
+// given.
+func (f *formRun) countUndated(ctx context.Context) (total, undated int64, err error) {
+	undated = 0
+	for i, w := range []extract.Window{{}, {To: f.rng.To}, {From: f.rng.To}} {
+		n, err := f.counter()(ctx, w)
+		if err != nil {
+			return 0, 0, err
+		}
+		if i == 0 {
+			total, undated = n, n
+		} else {
+			undated -= n
+		}
+	}
+	return total, max(0, undated), nil
+}
+
+// verified is what a manifest says that holds these windows: of the range that
+// was asked for, or of the widened one.
+func (f *formRun) verified(windows []*windowRun, own bool) load.Verified {
+	v := *f.report.Verified
+	v.Extracted = extractedOf(windows)
+	if v.Reason != "" {
+		return v
+	}
+	if own && f.own != f.rng {
+		v.Counted = f.ownCounted
+	}
+	if n := len(windows); n > 0 && windows[n-1].undated {
+		counts := windows[n-1].counts
+		v.Counted += counts[len(counts)-1]
+	}
+	return v
 }
 
 func spans(ws []*windowRun) []extract.Window {

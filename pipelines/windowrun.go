@@ -2,7 +2,9 @@ package pipelines
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -13,14 +15,18 @@ import (
 // windowRun is one window of a run and what was read of it.
 type windowRun struct {
 	planned extract.Planned
-	undated []extract.UndatedRange // not empty: the results without a date
+	undated bool // it stands for the results without a date, which lie in ranges
+	ranges  []extract.UndatedRange
 	index   int
+	// counts are the service's counts of the window so far: the planner's, if
+	// it made one, and those of the verification.
+	counts []int64
 
 	// The first window's beginning is read before the schema is known.
 	head   []*extract.Page
 	pages  *extract.WindowReader
-	done   bool
-	readAt int // the number of its last reading in the run
+	done   bool // read, or known to be empty
+	readAt int  // the number of its last reading in the run, 0 for none
 	tries  int
 
 	segment  *segment
@@ -30,12 +36,9 @@ type windowRun struct {
 	replaced int64
 }
 
-// isUndated tells whether the window stands for the results without a date.
-func (w *windowRun) isUndated() bool { return len(w.undated) > 0 }
-
 // name shows the window to people.
 func (w *windowRun) name() string {
-	if w.isUndated() {
+	if w.undated {
 		return "undated"
 	}
 	return w.planned.Window.String()
@@ -44,11 +47,29 @@ func (w *windowRun) name() string {
 // extracted is how many results were read: rows and rejects.
 func (w *windowRun) extracted() int64 { return w.stats.Rows + w.stats.Rejected }
 
+// counted notes a count of the window.
+func (w *windowRun) counted(n int64) { w.counts = append(w.counts, n) }
+
+// plausible tells whether what was read lies between the window's counts.
+// Where those differ, results come and go while they are read, and one that
+// went is in neither count: so the counts may be missed by as many as they
+// differ by. Where they agree there is no such excuse.
+func (w *windowRun) plausible() bool {
+	if len(w.counts) == 0 {
+		return false
+	}
+	n, least, most := w.extracted(), slices.Min(w.counts), slices.Max(w.counts)
+	return least-(most-least) <= n && n <= most+(most-least)
+}
+
 // rowIDs are the smallest and the largest id among the window's rows.
 func (w *windowRun) rowIDs() (lowest, highest int64) {
-	ids := w.ids.Clone()
-	for _, r := range w.rejects {
-		ids.Remove(uint64(r.ResultID)) //nolint:gosec // ids are not negative
+	ids := w.ids
+	if len(w.rejects) > 0 {
+		ids = ids.Clone()
+		for _, r := range w.rejects {
+			ids.Remove(uint64(r.ResultID)) //nolint:gosec // ids are not negative
+		}
 	}
 	return int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
 }
@@ -58,6 +79,9 @@ func (w *windowRun) rowIDs() (lowest, highest int64) {
 func (f *formRun) readWindow(ctx context.Context, w *windowRun) error {
 	r := &windowReading{f: f, ids: roaring64.New(), segment: f.spool.segment(w.index, w.tries)}
 	w.tries++
+	if n := w.extracted(); n > 0 { // of an earlier reading
+		f.progress(-n, false)
+	}
 	flattener, err := transform.NewFlattener(f.schema, transform.Options{
 		Zone: f.def.Source.Zone, Labels: f.def.Labels, Headings: f.headings,
 		Emit:   r.segment.write,
@@ -88,6 +112,7 @@ func (f *formRun) readWindow(ctx context.Context, w *windowRun) error {
 // windowReading is one reading of a window.
 type windowReading struct {
 	f         *formRun
+	name      string
 	flattener *transform.Flattener
 	segment   *segment
 	ids       *roaring64.Bitmap
@@ -104,32 +129,37 @@ func (r *windowReading) reject(j transform.Reject) error {
 }
 
 func (r *windowReading) read(ctx context.Context, w *windowRun) error {
+	r.name = w.name()
 	var err error
-	if w.isUndated() {
-		err = r.readUndated(ctx, w.undated)
+	if w.undated {
+		err = r.readUndated(ctx, w)
 	} else {
 		err = r.readPages(ctx, w)
 	}
-	if err == nil {
-		err = r.flattener.Flush()
-	}
-	if err == nil {
-		err = r.segment.close()
-	}
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("window %s: %w", w.name(), err)
-	}
-	return err
-}
-
-func (r *windowReading) readUndated(ctx context.Context, ranges []extract.UndatedRange) error {
-	dated, err := r.f.datedIDs(ctx, ranges)
 	if err != nil {
 		return err
 	}
-	for _, u := range ranges {
+	return r.failed(errors.Join(r.flattener.Flush(), r.segment.close()))
+}
+
+// failed names the window of an error. Those of the reader name it themselves.
+func (r *windowReading) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("window %s: %w", r.name, err)
+}
+
+func (r *windowReading) readUndated(ctx context.Context, w *windowRun) error {
+	dated, err := r.f.datedIDs(ctx, w)
+	if err != nil {
+		return err
+	}
+	for _, u := range w.ranges {
+		// What was undated when it was counted may have a date by now.
+		u.Mixed = true
 		if err := r.f.reader.Undated(ctx, u, dated, r.page); err != nil {
-			return err
+			return fmt.Errorf("results without a date: %w", err)
 		}
 	}
 	return nil
@@ -168,8 +198,8 @@ func (r *windowReading) page(p *extract.Page) error {
 	}
 	r.replaced += int64(p.Replaced)
 	r.f.learnLabels(p.Headings)
-	r.f.progress(p.Len(), false)
-	return r.flattener.Append(p)
+	r.f.progress(int64(p.Len()), false)
+	return r.failed(r.flattener.Append(p))
 }
 
 // usable is a count that says how many results a window gives: none does

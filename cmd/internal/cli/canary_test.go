@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
 )
 
 // canaryRun is one command of the canary test and the exit code that shows
@@ -61,8 +63,8 @@ forms: [form1, orders]
 state: %s
 load:
   - path: %[4]s/%[1]s/{form}.csv
-  - {path: %[4]s/%[1]s/lake/{form}/, format: parquet, partition: month}
-%s`, name, url, filepath.Join(w.root, "state"), filepath.Join(w.root, "out"), extra))
+  - {path: "%[4]s/%[1]s/lake/{form}/", format: parquet, partition: month}
+%[5]s`, name, url, filepath.Join(w.root, "state"), filepath.Join(w.root, "out"), extra))
 }
 
 // commands are all commands as they succeed, and as their flags are wrong.
@@ -106,7 +108,7 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 // for a command that asks once and one that does everything.
 func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 	good := filepath.Join(w.inputs, "good.yaml")
-	var runs []canaryRun
+	runs := make([]canaryRun, 0, 64)
 	for _, f := range []struct {
 		faults string
 		code   int
@@ -126,7 +128,7 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 		{"per-minute=3", exitTemporary},
 	} {
 		runs = append(runs,
-			canaryRun{"run with " + f.faults, f.code, f.faults, []string{"run", good, "--full", "--report", "report-of-a-failure.json"}},
+			canaryRun{"run with " + f.faults, f.code, f.faults, []string{"run", good, "--full", "--report", filepath.Join(w.root, "report-of-a-failure.json")}},
 			canaryRun{"plan with " + f.faults, f.code, f.faults, []string{"plan", good}},
 		)
 	}
@@ -152,11 +154,11 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 		{"http://127.0.0.1:1", exitTemporary},
 		{"https://nowhere.invalid", exitTemporary},
 		{w.tlsURL, exitUnavailable},
-		{strings.Replace(w.url, "http:", "https:", 1), exitTemporary},
+		{strings.Replace(w.url, "http:", "https:", 1), exitUnavailable},
 	} {
 		name := strings.NewReplacer("/", "_", ":", "_", ".", "_").Replace(place.url)
 		runs = append(runs,
-			canaryRun{"run at " + place.url, place.code, "", []string{"run", w.definition(t, name, place.url, ""), "--report", name + ".json"}},
+			canaryRun{"run at " + place.url, place.code, "", []string{"run", w.definition(t, name, place.url, ""), "--report", filepath.Join(w.root, name+".json")}},
 			canaryRun{"copy at " + place.url, place.code, "", append([]string{"copy", "--yes", "--form", "form1"}, serviceArgs(place.url)...)},
 		)
 	}
@@ -164,27 +166,21 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 }
 
 // TestCanary runs every command and every kind of failure with a key whose
-// spellings all differ, and greps every byte that was written anywhere.
+// spellings all differ, and greps every byte that was written anywhere. The
+// commands are processes of their own, so that nothing that they write can be
+// missed; the failures, of which there are many, run in this one.
 func TestCanary(t *testing.T) {
 	w := newCanaryWorld(t)
-	runs := append(w.commands(t), w.failures(t)...)
-	for i, r := range runs {
-		faults, err := formservice.ParseFaults(r.faults)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.service.Reset()
-		w.service.SetFaults(faults)
-		format := []string{formatText, formatJSON}[i%2]
-		p := command(t, w.root, canary, append(r.args, "--log-level", "debug", "--log-format", format)...)
-		if code := p.code(t, p.Run()); code != r.code {
-			t.Errorf("%s: ended with %d, want %d:\n%s", r.name, code, r.code, &p.stderr)
-		}
-		write(t, w.root, fmt.Sprintf("told/%d.stdout", i), p.stdout.String())
-		write(t, w.root, fmt.Sprintf("told/%d.stderr", i), p.stderr.String())
-		for _, found := range append(leaks(p.stdout.Bytes(), canary), leaks(p.stderr.Bytes(), canary)...) {
-			t.Errorf("%s told the key (%s):\n%s%s", r.name, found, &p.stdout, &p.stderr)
-		}
+	commands, failures := w.commands(t), w.failures(t)
+	for i, r := range commands {
+		w.run(t, i, r, func(args []string) (int, []byte, []byte) {
+			p := command(t, w.root, canary, args...)
+			code := p.code(t, p.Run())
+			return code, p.stdout.Bytes(), p.stderr.Bytes()
+		})
+	}
+	for i, r := range failures {
+		w.run(t, len(commands)+i, r, w.inProcess)
 	}
 	w.service.SetFaults(formservice.Faults{})
 	w.killedRun(t)
@@ -192,14 +188,46 @@ func TestCanary(t *testing.T) {
 	for _, l := range lines {
 		t.Error(l)
 	}
-	for _, must := range []string{"report.json", "report-of-a-failure.json", "out/good/form1.csv.manifest.json", "out/good/lake/orders/_manifest.json", "out/rejects/form1.csv.rejects.jsonl", "demo/feedback.csv"} {
+	for _, must := range []string{
+		"report.json", "report-of-a-failure.json", "out/good/form1.csv.manifest.json", "out/good/lake/orders/_manifest.json",
+		"out/rejects/form1.csv.rejects.jsonl", "demo/feedback.csv",
+	} {
 		if _, err := os.Stat(filepath.Join(w.root, filepath.FromSlash(must))); err != nil {
 			t.Errorf("nothing to grep: %v", err)
 		}
 	}
-	if read < 2*len(runs) {
+	if read < 2*(len(commands)+len(failures)) {
 		t.Errorf("only %d files were grepped", read)
 	}
+}
+
+// run runs one command at the debug level, every other one with JSON logs, and
+// greps and keeps what it told.
+func (w *canaryWorld) run(t *testing.T, i int, r canaryRun, do func(args []string) (code int, stdout, stderr []byte)) {
+	t.Helper()
+	faults, err := formservice.ParseFaults(r.faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.service.Reset()
+	w.service.SetFaults(faults)
+	format := []string{formatText, formatJSON}[i%2]
+	code, stdout, stderr := do(append(r.args, "--log-level", "debug", "--log-format", format))
+	if code != r.code {
+		t.Errorf("%s: ended with %d, want %d:\n%s", r.name, code, r.code, stderr)
+	}
+	write(t, w.root, fmt.Sprintf("told/%d.stdout", i), string(stdout))
+	write(t, w.root, fmt.Sprintf("told/%d.stderr", i), string(stderr))
+	for _, found := range append(leaks(stdout, canary), leaks(stderr, canary)...) {
+		t.Errorf("%s told the key (%s):\n%s%s", r.name, found, stdout, stderr)
+	}
+}
+
+// inProcess runs a command in this process, whose environment it does not see.
+func (w *canaryWorld) inProcess(args []string) (code int, stdout, stderr []byte) {
+	var out, told bytes.Buffer
+	code = Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return canary, name == pipelines.KeyVariable })
+	return code, out.Bytes(), told.Bytes()
 }
 
 // killedRun leaves a spool, staged files and a state folder behind.
@@ -210,7 +238,7 @@ func (w *canaryWorld) killedRun(t *testing.T) {
 	service, server := newService(canary, largeForm("orders", 450))
 	defer server.Close()
 	service.Before = func(r formservice.Request) {
-		if r.Transaction == formservice.TransactionResults && seen.Add(1) == 30 {
+		if r.Transaction == formservice.TransactionResults && seen.Add(1) == 300 {
 			service.SetFaults(formservice.Faults{Latency: time.Hour})
 			close(there)
 		}
@@ -223,7 +251,7 @@ func (w *canaryWorld) killedRun(t *testing.T) {
 	select {
 	case <-there:
 	case <-time.After(patience):
-		t.Error("the run that was to be killed never came there")
+		t.Errorf("the run that was to be killed never came there:\n%s", &p.stderr)
 	}
 	if err := p.Process.Kill(); err != nil {
 		t.Error(err)
@@ -238,7 +266,7 @@ func (w *canaryWorld) killedRun(t *testing.T) {
 		return nil
 	})
 	if spools == 0 {
-		t.Error("the killed run left no spool to grep")
+		t.Errorf("the killed run left no spool to grep:\n%s", &p.stderr)
 	}
 }
 
@@ -249,7 +277,7 @@ func TestCanaryPanic(t *testing.T) {
 		a := &app{stdout: &stdout, stderr: &stderr, logFormat: format}
 		root := &cobra.Command{Use: "formetl", RunE: func(*cobra.Command, []string) error {
 			a.usesKey(extract.NewSecret(canary))
-			panic("https://x.invalid/?fs_api_key=" + canary + " " + echo(httptest.NewRequest("GET", "/?fs_api_key="+lowerHex(canary), nil)))
+			panic("https://x.invalid/?fs_api_key=" + canary + " " + echo(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?fs_api_key="+lowerHex(canary), http.NoBody)))
 		}}
 		if code := a.main(t.Context(), root, nil); code != exitBug {
 			t.Errorf("%s: a panic ended with %d", format, code)

@@ -118,7 +118,7 @@ func ownCode(err error) int {
 func definitionCode(err error) int {
 	switch err.(type) { //nolint:errorlint // one node of the tree
 	case *pipelines.DefinitionError, *pipelines.PathError, *pipelines.RangeError, *pipelines.UnsupportedError,
-		*pipelines.SchemaChangedError, *load.NameError, *extract.ConfigError:
+		*pipelines.SchemaChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError:
 		return exitConfig
 	case *pipelines.NoFormsError:
 		return exitNoInput
@@ -159,8 +159,7 @@ func serviceCode(err error) int {
 }
 
 func outputCode(err error) int {
-	switch err { //nolint:errorlint // one node of the tree
-	case load.ErrConflict, load.ErrStagedGone:
+	if err == load.ErrConflict || err == load.ErrStagedGone { //nolint:errorlint // one node of the tree
 		return exitTemporary
 	}
 	switch err.(type) { //nolint:errorlint // one node of the tree

@@ -124,7 +124,7 @@ func (f *exportFlags) definition(a *app) (*pipelines.Definition, error) {
 			return nil, err
 		}
 	}
-	if def.State, err = f.stateFolder(); err != nil {
+	if def.State, err = stateFolder(f.state); err != nil {
 		return nil, err
 	}
 	out, err := f.outputOf()

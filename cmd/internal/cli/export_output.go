@@ -11,19 +11,6 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// stateFolder is a private folder in the user's cache, or the machine's
-// temporary one where there is no home.
-func (f *exportFlags) stateFolder() (string, error) {
-	if f.state != "" {
-		return filepath.Abs(f.state)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	return filepath.Join(cache, "formetl"), nil
-}
-
 // outputOf reads -o, --format and --csv-profile.
 func (f *exportFlags) outputOf() (pipelines.Output, error) {
 	out := pipelines.Output{Path: f.output, Format: f.format, Profile: f.csvKind, Partition: pipelines.PartitionNone}
@@ -106,9 +93,10 @@ func named(name string) func(load.Format) bool {
 }
 
 func formatNames() []string {
-	var names []string
-	for _, f := range tables().Formats {
-		names = append(names, f.Name)
+	formats := tables().Formats
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.Name
 	}
 	return names
 }

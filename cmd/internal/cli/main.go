@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -20,6 +21,9 @@ import (
 // codes"). Data goes to stdout, everything else to stderr; lookup reads the
 // environment.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
+	// What the standard library says on its own (net/http of a stray answer) is
+	// no record, and may hold an answer's bytes.
+	log.SetOutput(io.Discard)
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, logFormat: formatIn(args)}
 	ctx, stop := withSignals(context.Background())
 	defer stop()

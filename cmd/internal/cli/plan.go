@@ -114,13 +114,12 @@ func planRows(p *pipelines.FormPlan) [][]string {
 	if p.AtMost && p.Results != nil {
 		results = "at most " + results + " (counts know neither searches nor views)"
 	}
-	rows := [][]string{
+	return append([][]string{
 		{"range", rangeText(p.Range) + ", " + p.Timezone},
 		{"windows", windows},
 		{"results", results},
 		{"requests", requestsText(p.Requests)},
-	}
-	return append(rows, budgetRows(p.Budget)...)
+	}, budgetRows(p.Budget)...)
 }
 
 func rangeText(r load.Range) string {
@@ -179,7 +178,7 @@ func writeWindows(w io.Writer, windows []pipelines.PlannedWindow) {
 	rows := [][]string{{"FROM", "TO", "RESULTS", "REQUESTS"}}
 	for i, p := range windows {
 		if i == shownWindows && len(windows) > 2*shownWindows+1 {
-			rows = append(rows, []string{fmt.Sprintf("... %s more ...", thousands(int64(len(windows)-2*shownWindows)))})
+			rows = append(rows, []string{fmt.Sprintf("... %s more ...", thousands(int64(len(windows)-2*shownWindows))), "", "", ""})
 		}
 		if i < shownWindows || i >= len(windows)-shownWindows || len(windows) <= 2*shownWindows+1 {
 			rows = append(rows, []string{wallText(p.From), wallText(p.To), expectedOr(p.Results, "?"), expectedOr(p.Requests, "?")})

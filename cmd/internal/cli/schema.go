@@ -101,7 +101,11 @@ func (a *app) schemaInfer(ctx context.Context, f inferFlags) error {
 			return &load.CreateError{Op: "write", Path: f.output, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
 		}
 	}
-	def := &pipelines.Definition{Name: "schema", Source: source, Forms: []string{f.form}, Labels: labels}
+	state, err := stateFolder("")
+	if err != nil {
+		return err
+	}
+	def := &pipelines.Definition{Name: "schema", State: state, Source: source, Forms: []string{f.form}, Labels: labels}
 	columns, err := pipelines.InferColumns(ctx, def, options, f.form)
 	if err != nil {
 		return err
@@ -275,7 +279,8 @@ func showColumns(s *schemas.Schema) []shownColumn {
 }
 
 func (f shownForm) rows() [][]string {
-	rows := [][]string{{"NAME", "TYPE", "FROM", "ON ERROR", "LABEL"}}
+	rows := make([][]string, 0, 1+len(f.Columns))
+	rows = append(rows, []string{"NAME", "TYPE", "FROM", "ON ERROR", "LABEL"})
 	for _, c := range f.Columns {
 		rows = append(rows, []string{c.Name, c.Type, c.From, c.OnError, c.Label})
 	}

@@ -58,6 +58,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("FORMETL_API_KEY", testKey)
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
 			e.Setenv("TZ", "UTC")
+			e.Setenv("GORACE", raceOptions)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -70,6 +70,20 @@ func (s *serviceFlags) source(a *app) (pipelines.Source, error) {
 	return src, nil
 }
 
+// stateFolder is where budgets and spool lie without a definition: the folder
+// that a flag names, else a private one in the user's cache, or in the
+// machine's temporary folder where there is no home.
+func stateFolder(flag string) (string, error) {
+	if flag != "" {
+		return filepath.Abs(flag)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	return filepath.Join(cache, "formetl"), nil
+}
+
 func orEnv(a *app, flag, name string) string {
 	if flag != "" {
 		return flag

@@ -42,7 +42,11 @@ func (a *app) askCommand(cmd *cobra.Command, f *askFlags, ofForm bool, ask func(
 		if err != nil {
 			return err
 		}
-		client, err := pipelines.NewClient(source, pipelines.Options{Logger: log.Logger, Client: clientOptions()})
+		state, err := stateFolder("")
+		if err != nil {
+			return err
+		}
+		client, err := pipelines.NewClient(source, state, pipelines.Options{Logger: log.Logger, Client: clientOptions()})
 		if err != nil {
 			return err
 		}
@@ -54,10 +58,10 @@ func (a *app) askCommand(cmd *cobra.Command, f *askFlags, ofForm bool, ask func(
 
 // checkForm checks --form where a command is about one form.
 func checkForm(form string) error {
-	switch {
-	case form == "":
+	switch form {
+	case "":
 		return errors.New("no form: give --form; `formetl forms` lists them")
-	case form == "." || form == "..":
+	case ".", "..":
 		return fmt.Errorf("--form %q is no form; `formetl forms` lists them", form)
 	}
 	return nil

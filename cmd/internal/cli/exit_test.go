@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/transform"
+)
+
+func service(code, status int) error { return &extract.ServiceError{Code: code, Status: status} }
+
+func TestExitCode(t *testing.T) {
+	disk := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	for _, c := range []struct {
+		want int
+		err  error
+	}{
+		{exitOK, nil},
+		{exitUsage, &usageError{errors.New("x")}},
+		{exitUsage, &usageError{&pipelines.DefinitionError{}}}, // the outermost class decides
+		{exitData, &extract.AnswerError{}},
+		{exitData, &pipelines.RejectsError{}},
+		{exitData, &pipelines.VerifyError{}},
+		{exitData, &pipelines.DuplicateError{}},
+		{exitData, &transform.ValueError{}},
+		{exitData, &transform.UnknownFieldError{}},
+		{exitNoInput, service(extract.CodeInvalidUser, 0)},
+		{exitNoInput, service(extract.CodeInvalidForm, 0)},
+		{exitNoInput, &pipelines.NoFormsError{}},
+		{exitUnavailable, service(extract.CodeUnexpected, 500)},
+		{exitUnavailable, service(extract.CodeInvalidValue, 0)},
+		{exitUnavailable, service(extract.CodeInvalidID, 0)},
+		{exitUnavailable, service(4711, 200)},
+		{exitUnavailable, &extract.StatusError{Status: 403}},
+		{exitUnavailable, &extract.NetworkError{Final: true}},
+		{exitBug, errors.New("nobody knows")},
+		{exitBug, fmt.Errorf("wrapped: %w", errors.New("nobody knows"))},
+		{exitCantCreate, &load.CreateError{Err: errors.New("x")}},
+		{exitCantCreate, &load.ManifestError{}},
+		{exitCantCreate, &pipelines.SpoolError{Err: fs.ErrPermission}},
+		{exitCantCreate, &pipelines.SpoolError{Err: syscall.ENOTDIR}},
+		{exitCantCreate, &os.LinkError{Err: syscall.EROFS}},
+		{exitIO, &pipelines.SpoolError{Err: disk}},
+		{exitIO, &load.IOError{Err: disk}},
+		{exitIO, &pipelines.StdoutError{Err: syscall.EPIPE}},
+		{exitIO, disk},
+		{exitTemporary, service(extract.CodeBusy, 200)},
+		{exitTemporary, service(extract.CodeUnexpected, 429)},
+		{exitTemporary, &extract.StatusError{Status: 502}},
+		{exitTemporary, &extract.NetworkError{}},
+		{exitTemporary, &extract.BudgetError{}},
+		{exitTemporary, &load.HeldError{}},
+		{exitTemporary, fmt.Errorf("x: %w", load.ErrConflict)},
+		{exitTemporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
+		{exitNoPermit, &extract.RequestError{Err: service(extract.CodeInvalidKey, 401)}},
+		{exitConfig, &pipelines.DefinitionError{Err: fs.ErrNotExist}}, // a missing definition too
+		{exitConfig, &pipelines.PathError{}},
+		{exitConfig, &pipelines.RangeError{}},
+		{exitConfig, &pipelines.UnsupportedError{}},
+		{exitConfig, &pipelines.SchemaChangedError{}},
+		{exitConfig, &load.NameError{}},
+		{exitConfig, &extract.ConfigError{}},
+		{exitConfig, &extract.PlanError{}},
+		{exitConfig, &extract.RedirectError{}},
+		{exitConfig, service(extract.CodeInvalidURL, 404)},
+		{exitInterrupt, &stopError{syscall.SIGINT}},
+		{exitInterrupt, fmt.Errorf("x: %w", context.Canceled)},
+		{exitTerminated, fmt.Errorf("x: %w", &stopError{syscall.SIGTERM})},
+	} {
+		if got := exitCode(c.err); got != c.want {
+			t.Errorf("%T %v: %d, want %d", c.err, c.err, got, c.want)
+		}
+	}
+}
+
+// TestExitCodeOfSeveral holds contract.md's order: 75 only if all are
+// temporary, else the first of 70 78 77 66 65 73 74 69.
+func TestExitCodeOfSeveral(t *testing.T) {
+	one := map[int]error{
+		exitBug: errors.New("x"), exitConfig: &pipelines.PathError{}, exitNoPermit: service(extract.CodeInvalidKey, 401),
+		exitNoInput: service(extract.CodeInvalidForm, 404), exitData: &pipelines.VerifyError{},
+		exitCantCreate: &load.CreateError{Err: errors.New("x")}, exitIO: &load.IOError{Err: errors.New("x")},
+		exitUnavailable: service(extract.CodeUnexpected, 500), exitTemporary: service(extract.CodeBusy, 503),
+	}
+	order := []int{exitBug, exitConfig, exitNoPermit, exitNoInput, exitData, exitCantCreate, exitIO, exitUnavailable, exitTemporary}
+	for i, first := range order {
+		for _, second := range order[i:] {
+			errs := []error{fmt.Errorf("form a: %w", one[second]), nil, fmt.Errorf("form b: %w", one[first])}
+			for _, err := range []error{
+				errors.Join(errs...),
+				&pipelines.FormsError{Errors: []error{errs[0], errs[2]}},
+				&pipelines.OutputsError{Errors: []error{errs[0], errs[2]}},
+				fmt.Errorf("x: %w", &pipelines.FormsError{Errors: []error{&pipelines.OutputsError{Errors: []error{errs[2]}}, errs[0]}}),
+			} {
+				if got := exitCode(err); got != first {
+					t.Errorf("%d and %d give %d", second, first, got)
+				}
+			}
+		}
+	}
+	stopped := errors.Join(errors.New("x"), &stopError{syscall.SIGTERM})
+	if got := exitCode(stopped); got != exitTerminated {
+		t.Errorf("a stop among others is %d", got)
+	}
+}
+
+// TestJudge holds that what a signal broke off counts as stopped, and that an
+// error before a command's own work is wrong usage, unless it has a class.
+func TestJudge(t *testing.T) {
+	stopped, cancel := context.WithCancelCause(t.Context())
+	cancel(&stopError{syscall.SIGTERM})
+	for _, c := range []struct {
+		name  string
+		ctx   context.Context
+		began bool
+		err   error
+		want  int
+	}{
+		{"a wrong flag", t.Context(), false, errors.New("x"), exitUsage},
+		{"a wrong schema among the flags", t.Context(), false, &pipelines.DefinitionError{}, exitConfig},
+		{"a bug", t.Context(), true, errors.New("x"), exitBug},
+		{"broken off", stopped, true, errors.New("half a file"), exitTerminated},
+		{"broken off by the context", stopped, true, context.Canceled, exitTerminated},
+		{"failed before the signal", stopped, true, service(extract.CodeInvalidKey, 401), exitNoPermit},
+	} {
+		a := &app{began: c.began}
+		if got := exitCode(a.judge(c.ctx, c.err)); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestHint(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{service(extract.CodeInvalidKey, 401), "check the API key: it stands on the form's API page"},
+		{service(extract.CodeInvalidUser, 404), "check the account: it is the first part of the form's own address"},
+		{service(extract.CodeInvalidForm, 404), "check the form's directory; `formetl forms` lists the forms"},
+		{service(extract.CodeBusy, 503), "nothing was lost; run the same command again later"},
+		{&load.HeldError{}, ""},
+		{&usageError{errors.New("x")}, "see formetl run --help"},
+		{errors.New("x"), "this is a bug in formetl; please report it with the command and this message"},
+		{&extract.AnswerError{Problem: "not XML: it is an HTML page"}, "check that the base URL is the service's own address"},
+		{&extract.AnswerError{Problem: "it is truncated"}, ""},
+		{&extract.RedirectError{}, "check that the base URL is the service's own address"},
+		{&pipelines.DefinitionError{}, ""},
+	} {
+		if got := hint(c.err, exitCode(c.err), "formetl run"); got != c.want {
+			t.Errorf("%T: %q, want %q", c.err, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+)
+
+// settleKept gathers the columns of the manifests that earlier runs left:
+// later runs begin with them, so that a schema is stable. Datasets come
+// first, whose older parts stay; a single file is written anew, and its
+// columns count only where no dataset has any. An output that the definition
+// does not fit any more is set aside.
+func (f *formRun) settleKept(ctx context.Context) error {
+	if f.o.Full {
+		return nil
+	}
+	var sets, files []schemas.Column
+	for _, t := range f.live() {
+		var columns []schemas.Column
+		var err error
+		switch o := t.out.(type) {
+		case *datasetOutput:
+			columns, err = f.keptBy(o, sets)
+			sets = schemas.Merge(sets, columns)
+		case *fileOutput:
+			if !f.goesOn(o.manifest) {
+				continue
+			}
+			if columns, err = columnsOf(o.manifest); err != nil {
+				err = fmt.Errorf("%s: %w", o.path, err)
+			}
+			files = schemas.Merge(files, columns)
+		}
+		if err == nil {
+			continue
+		}
+		if err := f.setAside(ctx, t, err); err != nil {
+			return err
+		}
+	}
+	if f.kept = sets; len(sets) == 0 {
+		f.kept = files
+	}
+	return nil
+}
+
+// goesOn tells whether a file's columns are the base of this run's: it is the
+// same form's, by a definition that is run again and again (not an export),
+// and names columns as before.
+func (f *formRun) goesOn(m *load.Manifest) bool {
+	return m != nil && f.def.File != "" && f.def.Schema == nil && m.Names == f.naming() && m.Form == f.form
+}
+
+// keptBy are the columns of a dataset, if the definition still fits them, and
+// those of the datasets before it.
+func (f *formRun) keptBy(o *datasetOutput, others []schemas.Column) ([]schemas.Column, error) {
+	m := o.manifest
+	if m == nil {
+		return nil, nil
+	}
+	if f.def.Schema == nil && m.Names != f.naming() {
+		return nil, &DatasetChangedError{Path: o.path, What: "naming of columns", Was: cmp.Or(m.Names, "declared"), Is: f.naming()}
+	}
+	columns, err := columnsOf(m)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.path, err)
+	}
+	if f.def.Schema != nil {
+		others = f.def.Schema.Columns
+	}
+	if err := checkKept(o.path, columns, others); err != nil {
+		return nil, err
+	}
+	return columns, nil
+}
+
+// naming is how columns are named that the definition does not name.
+func (f *formRun) naming() string {
+	switch {
+	case f.def.Schema != nil:
+		return ""
+	case f.def.Labels:
+		return "label"
+	}
+	return "id"
+}
+
+// checkKept refuses columns that rename or retype a committed one, or take
+// its name for something else.
+func checkKept(path string, kept, columns []schemas.Column) error {
+	describe := func(c schemas.Column) string { return c.Name + " " + c.Type.String() + " from " + c.From.String() }
+	for _, k := range kept {
+		for _, is := range columns {
+			same := is.From == k.From
+			if same && is.Name == k.Name && is.Type.Equal(k.Type) || !same && !strings.EqualFold(is.Name, k.Name) {
+				continue
+			}
+			return &SchemaChangedError{Path: path, Column: k.Name, Was: describe(k), Is: describe(is)}
+		}
+	}
+	return nil
+}
+
+func columnsOf(m *load.Manifest) ([]schemas.Column, error) {
+	columns := make([]schemas.Column, 0, len(m.Schema))
+	for _, c := range m.Schema {
+		t, err := schemas.ParseType(c.Type)
+		if err != nil {
+			return nil, err
+		}
+		from, err := schemas.ParseSource(c.From)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, schemas.Column{Name: c.Name, From: from, Type: t, Label: c.Label, Inferred: true})
+	}
+	return columns, nil
+}

@@ -1,0 +1,187 @@
+package pipelines_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
+)
+
+func day(text string) time.Time {
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// planned makes a plan and checks that nothing but counts were asked.
+func planned(t *testing.T, w *world, def *pipelines.Definition, offline bool) *pipelines.PlanReport {
+	t.Helper()
+	w.service.Reset()
+	r, err := pipelines.MakePlan(t.Context(), def, options(), offline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := w.service.Counts()[formservice.TransactionResults]; n != 0 {
+		t.Errorf("planning asked for %d pages of results", n)
+	}
+	if offline && len(w.service.Log()) != 0 {
+		t.Errorf("an offline plan asked: %v", w.service.Log())
+	}
+	return r
+}
+
+// TestPlanKeepsItsPromise holds that a run sends the requests that its plan
+// expects, where nothing changes in between.
+func TestPlanKeepsItsPromise(t *testing.T) {
+	for name, change := range map[string]func(*pipelines.Definition){
+		"auto":            func(*pipelines.Definition) {},
+		"by months":       func(d *pipelines.Definition) { d.Extract.Window = extract.Step{Months: 1} },
+		"without a check": func(d *pipelines.Definition) { d.Extract.Verify = false },
+		"without a count": func(d *pipelines.Definition) {
+			d.Extract.Verify, d.Extract.Window = false, extract.Step{Months: 1}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 1500, Seed: 5, NoUndated: true}))
+			def := w.definition(pipelines.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
+			def.Extract.From, def.Extract.To = day("2025-01-01"), day("2026-01-01")
+			change(def)
+			p := planned(t, w, def, false).Forms[0]
+			w.service.Reset()
+			if _, err := pipelines.Run(t.Context(), def, options()); err != nil {
+				t.Fatal(err)
+			}
+			sent := w.service.Counts()
+			counts := int64(sent[formservice.TransactionCount])
+			if p.Requests.Counts == nil || *p.Requests.Counts != counts {
+				t.Errorf("planned %v counts, the run sent %d", p.Requests.Counts, counts)
+			}
+			if name == "without a count" {
+				if p.Results != nil || p.Requests.Total != nil || len(p.Windows) != 12 {
+					t.Errorf("nothing was counted, and the plan says %v results, %v requests, %d windows", p.Results, p.Requests.Total, len(p.Windows))
+				}
+				return
+			}
+			results := int64(sent[formservice.TransactionResults])
+			if off := *p.Requests.Results - results; off < -15 || off > 15 {
+				t.Errorf("planned %d pages, the run asked for %d", *p.Requests.Results, results)
+			}
+			if *p.Requests.Total != *p.Requests.Results+counts {
+				t.Errorf("the total %d is not %d + %d", *p.Requests.Total, *p.Requests.Results, counts)
+			}
+		})
+	}
+}
+
+func TestPlanBudget(t *testing.T) {
+	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 900, Seed: 5}))
+	def := w.definition(pipelines.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
+	def.Extract.To = day("2026-01-01")
+	if b := planned(t, w, def, false).Budget; b.Minutes != nil || b.DayShare != nil {
+		t.Errorf("without a budget: %+v", b)
+	}
+	def.Source.Requests.PerMinute, def.Source.Requests.PerDay = 1000, 50
+	r := planned(t, w, def, false)
+	total := float64(*r.Forms[0].Requests.Total)
+	if got, want := *r.Budget.DayShare, total/50; got < want-1e-4 || got > want+1e-4 {
+		t.Errorf("share of the day %v, want %v", got, want)
+	}
+	if got, want := *r.Budget.Minutes, total/1000; got < want-1e-4 || got > want+1e-4 {
+		t.Errorf("minutes %v, want %v", got, want)
+	}
+}
+
+func TestPlanOffline(t *testing.T) {
+	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 100, Seed: 5}))
+	def := w.definition(pipelines.Output{Path: "lake/", Format: "parquet", Partition: pipelines.PartitionMonth})
+	def.Source.Key = extract.Secret{} // none is needed
+	def.Forms = []string{"form1", "f*", "skipped"}
+	def.Exclude = []string{"skipped"}
+	def.Extract.From, def.Extract.To, def.Extract.Window = day("2025-01-10"), day("2025-03-10"), extract.Step{Days: 7}
+	r := planned(t, w, def, true)
+	if len(r.Forms) != 1 || len(r.Patterns) != 1 || r.Budget.Minutes != nil {
+		t.Fatalf("forms %v, patterns %v", r.Forms, r.Patterns)
+	}
+	windows := r.Forms[0].Windows
+	if windows[0].From.Time != day("2025-01-10") || windows[len(windows)-1].To.Time != day("2025-03-10") {
+		t.Errorf("the windows do not cover the range: %v", windows)
+	}
+	for i := 1; i < len(windows); i++ {
+		if windows[i-1].To != windows[i].From || windows[i].Results != nil {
+			t.Errorf("window %d: %+v after %+v", i, windows[i], windows[i-1])
+		}
+	}
+	def.Extract.Window = extract.Step{}
+	if p := planned(t, w, def, true).Forms[0]; len(p.Windows) != 0 || p.Requests.Total != nil {
+		t.Errorf("sized by counts, and planned without any: %+v", p)
+	}
+	data, err := json.Marshal(r)
+	if err != nil || !strings.Contains(string(data), `"results":null`) {
+		t.Errorf("JSON %s, %v", data, err)
+	}
+	o := options()
+	o.Forms = []string{"gone"}
+	if _, err := pipelines.MakePlan(t.Context(), def, o, true); !isNoForms(err) {
+		t.Errorf("no form is left: %v", err)
+	}
+}
+
+func isNoForms(err error) bool {
+	var none *pipelines.NoFormsError
+	return errors.As(err, &none)
+}
+
+// TestPlanWidens holds that the plan of a dataset takes in the whole parts of
+// earlier runs, as the run does, and that planning writes nothing.
+func TestPlanWidens(t *testing.T) {
+	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 5}))
+	def := w.definition(pipelines.Output{Path: "lake/", Format: "parquet", Partition: pipelines.PartitionMonth})
+	def.Extract.From, def.Extract.To = day("2025-01-01"), day("2025-04-01")
+	planned(t, w, def, false)
+	if entries, err := os.ReadDir(w.dir); err != nil || len(entries) != 0 {
+		t.Errorf("planning wrote %v, %v", entries, err)
+	}
+	if _, err := pipelines.Run(t.Context(), def, options()); err != nil {
+		t.Fatal(err)
+	}
+	def.Extract.From, def.Extract.To = day("2025-02-10"), day("2025-02-11")
+	if p := planned(t, w, def, false).Forms[0]; p.Range.From.Time != day("2025-02-01") || p.Range.To.Time != day("2025-03-01") {
+		t.Errorf("the range is %v, want the whole of February", p.Range)
+	}
+}
+
+func TestPlanFailures(t *testing.T) {
+	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 100, Seed: 5}))
+	def := w.definition(pipelines.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
+	def.Forms = []string{"gone", "form1"}
+	def.Extract.To = day("2026-01-01")
+	r, err := pipelines.MakePlan(t.Context(), def, options(), false)
+	var failed *pipelines.FormsError
+	if !errors.As(err, &failed) || len(failed.Errors) != 1 || r.Forms[0].Error == "" || r.Forms[1].Results == nil {
+		t.Errorf("one of two forms fails: %v, %+v", err, r.Forms)
+	}
+	if r.Budget.Minutes != nil {
+		t.Error("a sum of what is not known")
+	}
+	def.Extract.From = day("2027-01-01")
+	def.Forms = []string{"form1"}
+	var empty *pipelines.RangeError
+	if _, err := pipelines.MakePlan(t.Context(), def, options(), false); !errors.As(err, &empty) {
+		t.Errorf("an empty range: %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stopped")
+	cancel(stop)
+	if _, err := pipelines.MakePlan(ctx, def, options(), false); !errors.Is(err, stop) {
+		t.Errorf("cancelled: %v", err)
+	}
+}

@@ -1,0 +1,281 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/formetl/formetl/load"
+)
+
+// output is one place that a form's results go to.
+type output interface {
+	// windowRead is told each time that a window was read, and takes what it
+	// can take early. It is called from several goroutines.
+	windowRead(ctx context.Context, w *windowRun) error
+	// commit makes the results visible once all windows are there.
+	commit(ctx context.Context) (OutputReport, error)
+	// close drops what was not committed and gives the lease back.
+	close(ctx context.Context) error
+}
+
+// target is an output of the run and what became of it. Several outputs
+// commit each alone: one that fails is set aside and the others go on.
+type target struct {
+	def       Output
+	out       output // nil where it could not be opened
+	report    OutputReport
+	committed bool
+	err       error // its first failure; formRun.mu guards it
+}
+
+// openTargets opens every destination, takes its lease, looks at what earlier
+// runs left, and widens the range to whole parts. Nothing is asked of the
+// service before.
+func (f *formRun) openTargets(ctx context.Context) error {
+	for _, def := range f.def.Outputs {
+		t := &target{def: def, report: OutputReport{Path: def.Path, Format: def.Format}}
+		f.targets = append(f.targets, t)
+		out, err := f.open(ctx, t)
+		if err == nil {
+			t.out = out
+			continue
+		}
+		if err := f.setAside(ctx, t, err); err != nil {
+			return err
+		}
+	}
+	if err := f.settleKept(ctx); err != nil {
+		return err
+	}
+	f.rng = f.own
+	for widened := true; widened; {
+		widened = false
+		for _, d := range f.datasets() {
+			w := d.widen(f.rng)
+			widened = widened || w != f.rng
+			f.rng = w
+		}
+	}
+	f.report.Range = wallRange(f.rng)
+	return nil
+}
+
+func (f *formRun) open(ctx context.Context, t *target) (output, error) {
+	if t.def.Path == StdoutPath {
+		return f.openStream(t.def)
+	}
+	expanded, err := ExpandPath(t.def.Path, pathValues(f.def, f.form, f.o.RunID))
+	if err != nil {
+		return nil, err
+	}
+	t.report.Path = expanded
+	if t.def.Dataset() {
+		return f.openDataset(ctx, t.def, expanded)
+	}
+	return f.openFile(ctx, t.def, expanded)
+}
+
+// setAside notes that an output failed. The run goes on with the others; the
+// error is not nil where none is left, or where the run was stopped.
+func (f *formRun) setAside(ctx context.Context, t *target, err error) error {
+	if ctx.Err() != nil {
+		return err // it is the run that ends
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t.err == nil {
+		t.err, t.report.Error = err, err.Error()
+		f.log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path), slog.String("error", err.Error()))
+	}
+	failed := &OutputsError{}
+	for _, t := range f.targets {
+		if t.err != nil {
+			failed.Errors = append(failed.Errors, t.err)
+		}
+	}
+	if len(failed.Errors) == len(f.def.Outputs) {
+		return failed
+	}
+	return nil
+}
+
+// live are the targets that have not failed.
+func (f *formRun) live() []*target {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var live []*target
+	for _, t := range f.targets {
+		if t.err == nil {
+			live = append(live, t)
+		}
+	}
+	return live
+}
+
+// datasets are the live targets that are datasets.
+func (f *formRun) datasets() []*datasetOutput {
+	var sets []*datasetOutput
+	for _, t := range f.live() {
+		if d, ok := t.out.(*datasetOutput); ok {
+			sets = append(sets, d)
+		}
+	}
+	return sets
+}
+
+// hasFiles tells whether an output is no dataset: it holds the range that was
+// asked for and no more.
+func (f *formRun) hasFiles() bool { return len(f.datasets()) < len(f.live()) }
+
+// tellTargets tells the outputs that a window was read.
+func (f *formRun) tellTargets(ctx context.Context, w *windowRun) error {
+	for _, t := range f.live() {
+		err := t.out.windowRead(ctx, w)
+		if err == nil {
+			continue
+		}
+		if err := f.setAside(ctx, t, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit commits every output; one that fails does not stop the others.
+func (f *formRun) commit(ctx context.Context) error {
+	f.summarise()
+	for _, t := range f.live() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		report, err := t.out.commit(ctx)
+		if err != nil {
+			if err := f.setAside(ctx, t, err); err != nil {
+				return err
+			}
+			continue
+		}
+		report.Path, report.Format = t.report.Path, t.report.Format
+		t.report, t.committed = report, true
+	}
+	f.progress(0, true)
+	failed := &OutputsError{}
+	for _, t := range f.targets {
+		if t.err != nil {
+			failed.Errors = append(failed.Errors, t.err)
+		}
+	}
+	if len(failed.Errors) > 0 {
+		return failed
+	}
+	return nil
+}
+
+func (f *formRun) closeTargets(ctx context.Context) error {
+	failures := make([]error, 0, len(f.targets))
+	for _, t := range f.targets {
+		if t.out != nil {
+			failures = append(failures, t.out.close(ctx))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// place is a destination that a run holds the lease of.
+type place struct {
+	path  string // for people
+	dest  load.Destination
+	lease load.Lease // nil where the destination knows none
+}
+
+// openPlace opens the destination at root and takes its lease. scope is "" for
+// the whole destination, a file's name for that file.
+func (f *formRun) openPlace(ctx context.Context, def Output, path, root, scope string) (place, error) {
+	p := place{path: path}
+	var err error
+	if p.dest, err = f.o.Tables.Open(ctx, root, def); err != nil {
+		return p, err
+	}
+	leaser, ok := p.dest.(load.Leaser)
+	if !ok {
+		return p, nil
+	}
+	host, _ := os.Hostname() // shown to people only
+	p.lease, err = leaser.Acquire(ctx, scope, load.Holder{
+		RunID: f.o.RunID, Pipeline: f.def.Name, Host: host, PID: os.Getpid(), Since: f.o.Now().UTC(),
+	})
+	return p, err
+}
+
+// recover finishes the commit that a dead run left recorded.
+func (p place) recover(ctx context.Context, log *slog.Logger, scope string) error {
+	r, err := load.Recover(ctx, p.dest, scope)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.path, err)
+	}
+	if r.RunID != "" {
+		what := "the commit of an earlier run was finished"
+		if !r.Finished {
+			what = "the commit of an earlier run could not be finished and was taken back; its results are read again"
+		}
+		log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", p.path), slog.String("earlier_run", r.RunID))
+	}
+	return nil
+}
+
+// held fails if someone else has taken the lease over.
+func (p place) held() error {
+	if p.lease == nil {
+		return nil
+	}
+	select {
+	case <-p.lease.Lost():
+		return &load.HeldError{Path: p.path}
+	default:
+		return nil
+	}
+}
+
+func (p place) release(ctx context.Context) error {
+	if p.lease == nil {
+		return nil
+	}
+	return p.lease.Release(ctx)
+}
+
+// drop removes staged objects that are not to be committed.
+func (p place) drop(ctx context.Context, staged ...load.Prepared) error {
+	failures := make([]error, 0, len(staged))
+	for _, s := range staged {
+		failures = append(failures, p.dest.Abort(context.WithoutCancel(ctx), s))
+	}
+	return errors.Join(failures...)
+}
+
+// commitGrace is how long a commit that has begun may still take when the run
+// is told to stop: a recorded commit is finished by the next run, but one that
+// is done now needs none.
+const commitGrace = 1500 * time.Millisecond
+
+// lingering is a context that ends with ctx, but the grace later.
+func lingering(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	unwatch := context.AfterFunc(ctx, func() {
+		time.AfterFunc(grace, func() { cancel(context.Cause(ctx)) })
+	})
+	return longer, func() {
+		unwatch()
+		cancel(nil)
+	}
+}
+
+// mustStay tells whether a failed commit needs its staged objects: it is
+// recorded, and the next run finishes it.
+func mustStay(err error) bool {
+	c, ok := errors.AsType[*load.CommitError](err)
+	return ok && c.Recorded
+}
