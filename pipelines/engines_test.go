@@ -26,7 +26,7 @@ func hostileForm() *formservice.Form {
 		{ID: "7", Type: "checkbox", Index: 3, Label: ""},
 		{ID: "12", Type: "text", Index: 4, Label: "Line\nbreak "},
 	}
-	var results []formservice.Result
+	results := make([]formservice.Result, 0, len(formservice.Hostile()))
 	for i, v := range formservice.Hostile() {
 		r := formservice.Result{
 			ID: int64(1000 - 3*i), // dates rise while ids fall

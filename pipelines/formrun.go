@@ -101,8 +101,7 @@ func stopped(ctx context.Context, err error) error {
 		return err
 	}
 	cause := context.Cause(ctx)
-	c, isCommit := errors.AsType[*load.CommitError](err)
-	if !(isCommit && c.Recorded) && (errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
+	if byStop := errors.Is(err, cause) || errors.Is(err, ctx.Err()); byStop && !mustStay(err) {
 		return cause
 	}
 	return errors.Join(cause, err)

@@ -22,27 +22,8 @@ func (f *formRun) verify(ctx context.Context) error {
 		return f.unverified("not applicable: counts know neither searches nor views")
 	}
 	v := &verification{f: f, before: f.plan.Total, own: extract.Unknown}
-	for round := 0; ; round++ {
-		agrees, err := v.whole(ctx)
-		if err != nil {
-			return err
-		}
-		if agrees {
-			break
-		}
-		changed, err := v.changed(ctx)
-		if err != nil {
-			return err
-		}
-		if round == rereads {
-			if wrong := v.implausible(changed); len(wrong) > 0 {
-				return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong)}
-			}
-			break
-		}
-		if err := f.readChanged(ctx, changed); err != nil {
-			return err
-		}
+	if err := v.settle(ctx); err != nil {
+		return err
 	}
 	if err := v.countOwn(ctx); err != nil {
 		return err
@@ -55,6 +36,52 @@ func (f *formRun) verify(ctx context.Context) error {
 func (f *formRun) unverified(why string) error {
 	f.report.Verified = &load.Verified{Extracted: extractedOf(f.dated()), Reason: why}
 	return nil
+}
+
+// settle reads windows again until they agree with their counts, each at most
+// so often, or changes too fast for that.
+func (v *verification) settle(ctx context.Context) error {
+	for round := 0; round < mostRounds; round++ {
+		agrees, err := v.whole(ctx)
+		if err != nil || agrees {
+			return err
+		}
+		changed, err := v.changed(ctx)
+		if err != nil {
+			return err
+		}
+		again, wrong := v.judge(changed, round == mostRounds-1)
+		if len(wrong) > 0 {
+			return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong)}
+		}
+		if len(again) == 0 && len(changed) > 0 {
+			return nil
+		}
+		if err := v.f.readChanged(ctx, again); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judge divides the windows that changed into those that are to be read again
+// and, among those that were often enough, or may not be any more, the ones
+// whose results do not lie between their counts. A window that was counted
+// once has no count of before: the whole run's stand for it.
+func (v *verification) judge(changed []*windowRun, final bool) (again, wrong []*windowRun) {
+	n := v.extracted()
+	whole := min(v.before, v.after) <= n && n <= max(v.before, v.after)
+	plausible := func(w *windowRun) bool { return w.plausible() || len(w.counts) < 2 && whole }
+	for _, w := range changed {
+		w.disagreed++
+		switch {
+		case w.disagreed <= rereads && !final:
+			again = append(again, w)
+		case !plausible(w):
+			wrong = append(wrong, w)
+		}
+	}
+	return again, wrong
 }
 
 // readChanged reads windows again that do not agree with their counts.
@@ -171,17 +198,6 @@ func (v *verification) halve(ctx context.Context, ws []*windowRun, counted int64
 	return append(found[:len(found):len(found)], more...), err
 }
 
-// implausible are the windows whose results do not lie between the counts
-// before and after their reading. A window that the planner did not count and
-// that was not read again has no count of before: the whole run's stand for it.
-func (v *verification) implausible(changed []*windowRun) []*windowRun {
-	n := v.extracted()
-	whole := min(v.before, v.after) <= n && n <= max(v.before, v.after)
-	return slices.DeleteFunc(changed, func(w *windowRun) bool {
-		return w.plausible() || len(w.counts) < 2 && whole
-	})
-}
-
 // verifyUndated compares the results without a date with their count. It asks
 // again only where the count that they were found by does not agree.
 func (f *formRun) verifyUndated(ctx context.Context) error {
@@ -189,10 +205,12 @@ func (f *formRun) verifyUndated(ctx context.Context) error {
 	if w == nil {
 		return nil
 	}
-	total, n := int64(0), w.counts[0]
-	for round := 0; w.extracted() != n; round++ {
-		var err error
-		if total, n, err = f.countUndated(ctx); err != nil {
+	if w.extracted() == w.counts[0] {
+		return nil
+	}
+	for round := 0; ; round++ {
+		total, n, err := f.countUndated(ctx)
+		if err != nil {
 			return err
 		}
 		w.counted(n)
@@ -211,7 +229,6 @@ func (f *formRun) verifyUndated(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
 }
 
 // countUndated counts the results that no window can give: all of them less

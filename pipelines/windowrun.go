@@ -20,7 +20,8 @@ type windowRun struct {
 	index   int
 	// counts are the service's counts of the window so far: the planner's, if
 	// it made one, and those of the verification.
-	counts []int64
+	counts    []int64
+	disagreed int // times that the verification found it at odds with its count
 
 	// The first window's beginning is read before the schema is known.
 	head   []*extract.Page

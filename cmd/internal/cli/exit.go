@@ -118,7 +118,7 @@ func ownCode(err error) int {
 func definitionCode(err error) int {
 	switch err.(type) { //nolint:errorlint // one node of the tree
 	case *pipelines.DefinitionError, *pipelines.PathError, *pipelines.RangeError, *pipelines.UnsupportedError,
-		*pipelines.SchemaChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError:
+		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError:
 		return exitConfig
 	case *pipelines.NoFormsError:
 		return exitNoInput

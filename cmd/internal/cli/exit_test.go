@@ -66,6 +66,7 @@ func TestExitCode(t *testing.T) {
 		{exitConfig, &pipelines.RangeError{}},
 		{exitConfig, &pipelines.UnsupportedError{}},
 		{exitConfig, &pipelines.SchemaChangedError{}},
+		{exitConfig, &pipelines.DatasetChangedError{}},
 		{exitConfig, &load.NameError{}},
 		{exitConfig, &extract.ConfigError{}},
 		{exitConfig, &extract.PlanError{}},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"syscall"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
@@ -90,6 +91,9 @@ func formatIn(args []string) string {
 func (a *app) printError(err error, command string) {
 	code := exitCode(err)
 	l := a.stderrLogs()
+	if is[*pipelines.StdoutError](err) && errors.Is(err, syscall.EPIPE) && !l.json {
+		return // the reader had enough, as with `| head`: the exit code says it, as a signal would
+	}
 	h := hint(err, code, command)
 	if l.json {
 		attrs := []slog.Attr{slog.String("error", err.Error()), slog.Int("exit_code", code)}

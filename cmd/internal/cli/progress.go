@@ -64,6 +64,7 @@ func (p *progress) update(u pipelines.Progress) {
 	}
 	p.bar.SetCurrent(u.Rows)
 	if u.Done {
+		p.bar.SetTotal(-1, true) // whole, whatever was expected
 		p.end()
 	}
 }
@@ -71,16 +72,18 @@ func (p *progress) update(u pipelines.Progress) {
 func (p *progress) begin(u pipelines.Progress) {
 	p.form = u.Form
 	p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(60), mpb.WithAutoRefresh())
-	p.bar = p.bars.AddBar(max(u.Expected, 0),
+	// A bar that begins without a total completes only when it is told to.
+	p.bar = p.bars.AddBar(0,
 		mpb.PrependDecorators(decor.Name(u.Form+" "), decor.CountersNoUnit("%d / %d results")),
 		mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO)))
 }
 
+// end leaves the bar as it is, whole or not, and waits until it is drawn.
 func (p *progress) end() {
 	if p.bar == nil {
 		return
 	}
-	p.bar.SetTotal(-1, true)
+	p.bar.Abort(false) // nothing for a bar that is whole
 	p.bars.Wait()
 	p.bar, p.bars = nil, nil
 }

@@ -1,0 +1,195 @@
+package pipelines_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// at is a wall-clock time such as "2026-01-02" or "2026-01-02 10:00:00".
+func at(t testing.TB, s string) time.Time {
+	t.Helper()
+	if len(s) == len("2006-01-02") {
+		s += " 00:00:00"
+	}
+	when, err := time.Parse("2006-01-02 15:04:05", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return when
+}
+
+// result is a result finished at a time ("" for one without a date), with one answer.
+func result(id int64, finished, answer string) formservice.Result {
+	r := formservice.Result{
+		ID: id, Metas: []formservice.Meta{{ID: "result_status", Value: "Complete"}},
+		Items: []formservice.Answer{{ID: "1", Type: "text", Index: 1, Values: []string{answer}}},
+	}
+	if finished != "" {
+		r.Metas = append(r.Metas, formservice.Meta{ID: "date_finish", Value: finished})
+	}
+	return r
+}
+
+// fourDays is a form with two results on each of four days, two of next month
+// and one without a date.
+func fourDays() *formservice.Form {
+	return formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, []formservice.Result{
+		result(1, "2026-01-01 09:00:00", "a"), result(2, "2026-01-02 09:00:00", "b"),
+		result(3, "2026-01-03 09:00:00", "c"), result(4, "2026-01-04 09:00:00", "d"),
+		result(5, "2026-01-01 10:00:00", "e"), result(6, "2026-01-02 10:00:00", "f"),
+		result(7, "2026-01-03 10:00:00", "g"), result(8, "2026-01-04 10:00:00", "h"),
+		result(10, "2026-02-10 10:00:00", "i"), result(11, "2026-02-11 10:00:00", "j"),
+		result(50, "", "undated"),
+	})
+}
+
+// inJanuary passes the results of the four days.
+func inJanuary(r formservice.Result) bool { return strings.HasPrefix(date(r), "2026-01-0") }
+
+// daily reads January's four days window by window, one after the other.
+func (w *world) daily(outputs ...pipelines.Output) *pipelines.Definition {
+	def := w.definition(outputs...)
+	def.Extract.From, def.Extract.To = at(w.t, "2026-01-01"), at(w.t, "2026-01-05")
+	def.Extract.Window = extract.Step{Days: 1}
+	def.Source.Requests.Concurrency = 1
+	return def
+}
+
+func fileAndDays() []pipelines.Output {
+	return []pipelines.Output{
+		{Path: "form1.ndjson", Format: "ndjson"},
+		{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay},
+	}
+}
+
+// once calls do before the first request that passes when.
+func once(when func(formservice.Request) bool, do func()) func(formservice.Request) {
+	var done sync.Once
+	return func(r formservice.Request) {
+		if when(r) {
+			done.Do(do)
+		}
+	}
+}
+
+// reads tells whether a request reads results from a day on.
+func reads(day string) func(formservice.Request) bool {
+	return func(r formservice.Request) bool {
+		return r.Transaction == formservice.TransactionResults && strings.Contains(r.Query, "fs_min_date="+day)
+	}
+}
+
+// tree is every file below a folder with its content, lock files aside.
+func tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all[strings.TrimPrefix(path, dir+string(filepath.Separator))] = string(data)
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func sameTree(t testing.TB, before, after map[string]string) {
+	t.Helper()
+	for name, data := range before {
+		if got, ok := after[name]; !ok {
+			t.Errorf("%s is gone", name)
+		} else if got != data {
+			t.Errorf("%s changed", name)
+		}
+	}
+	for name := range after {
+		if _, ok := before[name]; !ok {
+			t.Errorf("%s is new", name)
+		}
+	}
+}
+
+// dataOnly leaves out what names a run.
+func dataOnly(files map[string]string) map[string]string {
+	data := map[string]string{}
+	for name, content := range files {
+		if !strings.HasPrefix(name, "_") && !strings.Contains(name, "/_") && !strings.HasSuffix(name, ".manifest.json") {
+			data[name] = content
+		}
+	}
+	return data
+}
+
+// watched is a destination that tells a test what is done to it, and fails
+// where the test says so.
+type watched struct {
+	*local.Destination
+	before func(op, name string) error
+}
+
+func (w *watched) Stage(ctx context.Context, run, name string) (load.Upload, error) {
+	if err := w.before("stage", name); err != nil {
+		return nil, err
+	}
+	return w.Destination.Stage(ctx, run, name)
+}
+
+func (w *watched) Commit(ctx context.Context, p load.Prepared) error {
+	if err := w.before("commit", p.Name); err != nil {
+		return err
+	}
+	return w.Destination.Commit(ctx, p)
+}
+
+func (w *watched) Put(ctx context.Context, name string, data []byte, version string) error {
+	if err := w.before("put", name); err != nil {
+		return err
+	}
+	return w.Destination.Put(ctx, name, data, version)
+}
+
+func (w *watched) Delete(ctx context.Context, name string) error {
+	if err := w.before("delete", name); err != nil {
+		return err
+	}
+	return w.Destination.Delete(ctx, name)
+}
+
+// watching are options whose destinations call before with their root, the
+// operation and the object's name.
+func watching(before func(root, op, name string) error) pipelines.Options {
+	o := options()
+	o.Tables.Open = func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+		d, err := local.New(root)
+		if err != nil {
+			return nil, err
+		}
+		return &watched{d, func(op, name string) error { return before(root, op, name) }}, nil
+	}
+	return o
+}
+
+// zoned is a clock that stands at a wall-clock time of the world's zone.
+func zoned(t testing.TB, w *world, s string) func() time.Time {
+	t.Helper()
+	wall := at(t, s)
+	now := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, w.zone)
+	return func() time.Time { return now }
+}

@@ -1,0 +1,338 @@
+package pipelines_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// TestResultsThatMoveWhileTheyAreRead changes the form at an exact place of a
+// run over windows of a day, read one after the other.
+func TestResultsThatMoveWhileTheyAreRead(t *testing.T) {
+	counts := func(r formservice.Request) bool { return r.Transaction == formservice.TransactionCount }
+	type change struct {
+		name   string
+		when   func(formservice.Request) bool
+		do     func(*testing.T, *formservice.Form)
+		reread bool
+	}
+	finish := func(id int64, when string) func(*testing.T, *formservice.Form) {
+		return func(t *testing.T, f *formservice.Form) {
+			if err := f.Finish(id, at(t, when)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, c := range []change{
+		{"from a window that was read to one that was not", reads("2026-01-03"), finish(1, "2026-01-03 12:00:00"), true},
+		{"from a window that was not read to one that was", reads("2026-01-03"), finish(3, "2026-01-01 12:00:00"), true},
+		{"to a window that is read next", reads("2026-01-02"), finish(5, "2026-01-02 12:00:00"), true},
+		{"within its window before it is read", reads("2026-01-03"), finish(3, "2026-01-03 12:00:00"), false},
+		{"out of the range", reads("2026-01-03"), finish(1, "2026-03-01 12:00:00"), true},
+		{"out of the range before it is read", reads("2026-01-03"), finish(3, "2026-03-01 12:00:00"), false},
+		{"into the range", reads("2026-01-03"), finish(10, "2026-01-01 12:00:00"), true},
+		{"deleted", reads("2026-01-03"), func(_ *testing.T, f *formservice.Form) { f.Delete(1) }, true},
+		{"inserted", reads("2026-01-03"), func(t *testing.T, f *formservice.Form) {
+			if _, err := f.Insert(result(99, "2026-01-02 23:59:59", "late")); err != nil {
+				t.Error(err)
+			}
+		}, true},
+		{"a swap that leaves all counts", reads("2026-01-03"), func(t *testing.T, f *formservice.Form) {
+			finish(1, "2026-01-03 12:00:00")(t, f)
+			finish(3, "2026-01-04 12:00:00")(t, f)
+			finish(8, "2026-01-01 12:00:00")(t, f)
+		}, true},
+		{"while the run is verified", func() func(formservice.Request) bool {
+			n := 0
+			return func(r formservice.Request) bool {
+				if counts(r) {
+					n++
+				}
+				return n == 2
+			}
+		}(), finish(1, "2026-01-04 12:00:00"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			form := fourDays()
+			w := newWorld(t, form)
+			w.service.Before = once(c.when, func() { c.do(t, form) })
+			report := w.run(w.daily(fileAndDays()...))
+			ids := map[int64]bool{}
+			for _, row := range readNDJSON(t, w.path("form1.ndjson")) {
+				ids[int64(row["result_id"].(float64))] = true
+			}
+			if c.name == "while the run is verified" { // it had both states during the run
+				if len(ids) != 8 {
+					t.Errorf("%d results, want 8", len(ids))
+				}
+				return
+			}
+			w.checkFile("form1.ndjson", truth(form, inJanuary))
+			w.checkDataset("days", truth(form, inJanuary))
+			if got := report.Forms[0].Reread > 0; got != c.reread {
+				t.Errorf("%d windows were read again", report.Forms[0].Reread)
+			}
+		})
+	}
+}
+
+// TestUndatedResultGetsItsDate finishes an undated result after it was read as
+// one: its window is read again, and then the undated are.
+func TestUndatedResultGetsItsDate(t *testing.T) {
+	for name, mixed := range map[string]bool{"all undated": false, "among others": true} {
+		t.Run(name, func(t *testing.T) {
+			form := fourDays()
+			if !mixed { // ids of undated results alone in their range
+				for id := int64(1000); id < 1400; id++ {
+					if _, err := form.Insert(result(id, "", "x")); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			w := newWorld(t, form)
+			read := false
+			w.service.Before = once(func(r formservice.Request) bool {
+				if r.Transaction == formservice.TransactionResults && !strings.Contains(r.Query, "_date=") {
+					read = true
+				}
+				return read && r.Transaction == formservice.TransactionCount && strings.Contains(r.Query, "fs_max_date")
+			}, func() {
+				if err := form.Finish(50, at(t, "2026-01-02 12:00:00")); err != nil {
+					t.Error(err)
+				}
+			})
+			def := w.definition(fileAndDays()...)
+			def.Source.Requests.Concurrency = 1
+			w.run(def)
+			w.checkFile("form1.ndjson", truth(form, nil))
+			m := w.checkDataset("days", truth(form, nil))
+			if m.Verified.Counted != m.Rows || m.Verified.Extracted != m.Rows || !m.Verified.Match {
+				t.Errorf("verified %+v, rows %d", m.Verified, m.Rows)
+			}
+		})
+	}
+}
+
+// TestUndatedResultsAreVerified makes one undated result come and one go
+// while they are read.
+func TestUndatedResultsAreVerified(t *testing.T) {
+	form := fourDays()
+	w := newWorld(t, form)
+	w.service.Before = once(func(r formservice.Request) bool {
+		return r.Transaction == formservice.TransactionResults && !strings.Contains(r.Query, "_date=") && !strings.Contains(r.Query, "fs_limit")
+	}, func() {
+		form.Delete(50)
+		for _, id := range []int64{60, 61} {
+			if _, err := form.Insert(result(id, "", "came")); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	w.run(w.definition(fileAndDays()...))
+	w.checkFile("form1.ndjson", truth(form, nil))
+	if m := w.checkDataset("days", truth(form, nil)); m.Verified.Counted != 12 || m.Verified.Extracted != 12 {
+		t.Errorf("verified %+v", m.Verified)
+	}
+}
+
+// TestResultsInWindowsThatCountsShowedEmpty inserts results, after the plan was
+// made, into days that it left out.
+func TestResultsInWindowsThatCountsShowedEmpty(t *testing.T) {
+	for name, days := range map[string][]string{
+		"one day":      {"2026-01-20"},
+		"several days": {"2026-01-20", "2026-01-21", "2026-01-25", "2026-02-01", "2026-01-20"},
+	} {
+		for _, first := range []string{"2026-01-01 09:00:00", ""} {
+			t.Run(name+" after "+first, func(t *testing.T) {
+				var results []formservice.Result
+				if first != "" { // else the whole range was empty when it was planned
+					results = []formservice.Result{result(1, first, "a"), result(2, "2026-02-27 10:00:00", "b")}
+				}
+				form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Label: "Answer"}}, results)
+				w := newWorld(t, form)
+				w.service.Before = once(func(r formservice.Request) bool { return r.Transaction == formservice.TransactionResults }, func() {
+					for i, day := range days {
+						if _, err := form.Insert(result(int64(100+i), fmt.Sprintf("%s 0%d:00:00", day, i), "new")); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+				def := w.definition(append(fileAndDays(), pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth})...)
+				def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-03-01")
+				w.run(def)
+				w.checkFile("form1.ndjson", truth(form, nil))
+				checkPartitions(t, w.checkDataset("days", truth(form, nil)))
+				checkPartitions(t, w.checkDataset("months", truth(form, nil)))
+			})
+		}
+	}
+}
+
+// TestCountThatNeverAgrees has a result that counts see and reading does not.
+func TestCountThatNeverAgrees(t *testing.T) {
+	for name, c := range map[string]struct {
+		ghost   formservice.Result
+		all     bool
+		windows []extract.Window
+		undated bool
+	}{
+		"in a window": {
+			ghost:   result(77, "2026-01-02 12:00:00", "ghost"),
+			windows: []extract.Window{{From: at(t, "2026-01-02"), To: at(t, "2026-01-03")}},
+		},
+		"without a date": {ghost: result(77, "", "ghost"), all: true, undated: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			form := fourDays()
+			w := newWorld(t, form)
+			haunted := false
+			w.service.Before = func(r formservice.Request) {
+				switch {
+				case !haunted:
+				case r.Transaction == formservice.TransactionCount:
+					_, _ = form.Insert(c.ghost) // it may be there
+				default:
+					form.Delete(c.ghost.ID)
+				}
+			}
+			def := w.daily(fileAndDays()...)
+			if c.all {
+				def.Extract = pipelines.Extract{Verify: true}
+			}
+			w.run(def)
+			before := tree(t, w.dir)
+			haunted = true
+			report, err := pipelines.Run(t.Context(), def, options())
+			var v *pipelines.VerifyError
+			if !errors.As(err, &v) {
+				t.Fatalf("error %v", err)
+			}
+			if v.Undated != c.undated || v.Counted != v.Extracted+1 || len(v.Windows) != len(c.windows) || len(c.windows) > 0 && v.Windows[0] != c.windows[0] {
+				t.Errorf("%+v", v)
+			}
+			if c.undated != strings.Contains(err.Error(), "without a date") || strings.Contains(err.Error(), "..") {
+				t.Errorf("message %q", err)
+			}
+			if f := report.Forms[0]; f.Verified != nil && !c.undated || f.Error == "" || len(f.Outputs) != 0 || f.Reread != 3 || f.Requests.Count == 0 {
+				t.Errorf("report %+v", f)
+			}
+			sameTree(t, before, tree(t, w.dir))
+			w.checkTidy()
+		})
+	}
+}
+
+// TestCountThatFails ends the run with the service's error, and nothing is left.
+func TestCountThatFails(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		w := newWorld(t, fourDays())
+		counts := 0
+		w.service.Decide = func(r formservice.Request) formservice.Fault {
+			if r.Transaction == formservice.TransactionCount {
+				if counts++; counts >= n {
+					return formservice.FaultBusy
+				}
+			}
+			return formservice.NoFault
+		}
+		def := w.daily(fileAndDays()...)
+		def.Source.Requests.Retries = 1
+		_, err := pipelines.Run(t.Context(), def, options())
+		var s *extract.ServiceError
+		if !errors.As(err, &s) || s.Code != extract.CodeBusy {
+			t.Errorf("error %v", err)
+		}
+		if left := tree(t, w.dir); len(left) != 0 {
+			t.Errorf("left %v", left)
+		}
+	}
+}
+
+// TestErrorsNameTheirPlaceOnce reads messages as a person does.
+func TestErrorsNameTheirPlaceOnce(t *testing.T) {
+	w := newWorld(t, fourDays())
+	w.service.Decide = func(r formservice.Request) formservice.Fault {
+		if reads("2026-01-03")(r) {
+			return formservice.FaultTruncate
+		}
+		return formservice.NoFault
+	}
+	_, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), options())
+	var a *extract.AnswerError
+	if !errors.As(err, &a) {
+		t.Fatalf("error %v", err)
+	}
+	message := err.Error()
+	for _, word := range []string{"form form1:", "window 2026-01-03", "page 1", "failed"} {
+		if strings.Count(message, word) != 1 {
+			t.Errorf("%q stands %d times in %q", word, strings.Count(message, word), message)
+		}
+	}
+}
+
+// TestServiceThatIgnoresDates gives every window everything. It is there once.
+func TestServiceThatIgnoresDates(t *testing.T) {
+	form := fourDays()
+	form.Delete(50)
+	w := newWorld(t, form)
+	w.service.SetFaults(formservice.Faults{IgnoreDates: true})
+	def := w.daily(append(fileAndDays(), pipelines.Output{Path: "all/", Format: "ndjson"})...)
+	def.Source.Requests.Concurrency = 3
+	report := w.run(def)
+	w.checkFile("form1.ndjson", truth(form, nil))
+	for _, set := range []string{"days", "all"} {
+		if m := w.checkDataset(set, truth(form, nil)); len(m.Parts) != 1 {
+			t.Errorf("%s has %d parts", set, len(m.Parts))
+		}
+	}
+	if f := report.Forms[0]; f.Rows != 10 || len(f.Drift) != 1 || !strings.Contains(f.Drift[0], "ignores fs_min_date") {
+		t.Errorf("report %+v", f)
+	}
+}
+
+// TestLivingFormInDatasets reads windows of shared parts side by side and
+// again while the form changes before every second request: all outputs hold
+// the same results, each once.
+func TestLivingFormInDatasets(t *testing.T) {
+	form := formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 1500, Seed: 5})
+	w := newWorld(t, form)
+	w.service.SetFaults(formservice.Faults{Seed: 3, InsertEvery: 7, DeleteEvery: 5, FinishEvery: 2})
+	def := w.definition(
+		pipelines.Output{Path: "form1.ndjson", Format: "ndjson"},
+		pipelines.Output{Path: "all/", Format: "ndjson"},
+		pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth})
+	def.Extract.Window = extract.Step{Days: 14}
+	def.Source.Requests.Concurrency = 8
+	report := w.run(def)
+	if report.Forms[0].Reread == 0 {
+		t.Error("no window was read again")
+	}
+	file := map[string]bool{}
+	for _, row := range readNDJSON(t, w.path("form1.ndjson")) {
+		key := fmt.Sprint(row)
+		if file[key] {
+			t.Errorf("result %v is there twice", row["result_id"])
+		}
+		file[key] = true
+	}
+	for _, set := range []string{"all", "months"} {
+		m := readManifest(t, w.path(set+"/_manifest.json"))
+		rows := 0
+		for _, p := range m.Parts {
+			for _, row := range readNDJSON(t, w.path(set+"/"+p.Path)) {
+				rows++
+				if !file[fmt.Sprint(row)] {
+					t.Errorf("%s: result %v is not as in the file", set, row["result_id"])
+				}
+			}
+		}
+		if rows != len(file) || m.Rows != int64(rows) {
+			t.Errorf("%s: %d rows, the file has %d, the manifest says %d", set, rows, len(file), m.Rows)
+		}
+	}
+}

@@ -1,0 +1,412 @@
+package pipelines_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// TestOneOutputFails has one of two outputs fail, at each stage of a run; the
+// other commits, and the error tells of the one.
+func TestOneOutputFails(t *testing.T) {
+	full := errors.New("no space left on device")
+	fails := func(set, op string) func(root, op, name string) error {
+		return func(root, is, _ string) error {
+			if strings.HasSuffix(root, set) && is == op {
+				return &load.IOError{Op: op, Path: root, Err: full}
+			}
+			return nil
+		}
+	}
+	isCreate := func(err error) bool { var e *load.CreateError; return errors.As(err, &e) }
+	isIO := func(err error) bool { var e *load.IOError; return errors.As(err, &e) && errors.Is(err, full) }
+	isHeld := func(err error) bool { var e *load.HeldError; return errors.As(err, &e) }
+	for _, c := range []struct {
+		name    string
+		prepare func(*testing.T, *world)
+		fault   func(root, op, name string) error
+		failed  string // the output that fails; the other is whole
+		is      func(error) bool
+		again   func(*testing.T, *world) // mends it for another run
+	}{
+		{
+			name: "a folder in the file's place", failed: "form1.ndjson", is: isCreate, again: remove("form1.ndjson"),
+			prepare: func(t *testing.T, w *world) {
+				if err := os.MkdirAll(w.path("form1.ndjson/x"), 0o750); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		{name: "a part cannot be staged", failed: "days", is: isIO, fault: fails("days/", "stage"), again: nothing},
+		{name: "the manifest cannot be written", failed: "days", is: isIO, fault: fails("days/", "put"), again: nothing},
+		{
+			name: "the dataset's lease is held", failed: "days", is: isHeld,
+			prepare: func(t *testing.T, w *world) { hold(t, w.path("days"), "") },
+		},
+		{
+			name: "the file's lease is held", failed: "form1.ndjson", is: isHeld,
+			prepare: func(t *testing.T, w *world) { hold(t, w.dir, "form1.ndjson") },
+		},
+		{
+			name: "a file in the dataset's place", failed: "days", is: isCreate, again: remove("days"),
+			prepare: func(t *testing.T, w *world) {
+				if err := os.WriteFile(w.path("days"), []byte("mine"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			form := fourDays()
+			w := newWorld(t, form)
+			o := options()
+			if c.prepare != nil {
+				c.prepare(t, w)
+			}
+			if c.fault != nil {
+				o = watching(c.fault)
+			}
+			before := tree(t, w.path(c.failed))
+			report, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), o)
+			var outputs *pipelines.OutputsError
+			if !errors.As(err, &outputs) || len(outputs.Errors) != 1 || !c.is(err) || !strings.Contains(err.Error(), c.failed) {
+				t.Fatalf("error %v", err)
+			}
+			if strings.Contains(c.failed, "ndjson") {
+				w.checkDataset("days", truth(form, inJanuary))
+			} else {
+				w.checkFile("form1.ndjson", truth(form, inJanuary))
+			}
+			sameTree(t, before, tree(t, w.path(c.failed)))
+			if report.Forms[0].Error == "" || len(report.Forms[0].Outputs) != 2 {
+				t.Errorf("report %+v", report.Forms[0])
+			}
+			for _, out := range report.Forms[0].Outputs {
+				if failed := strings.Contains(out.Path, c.failed); failed != (out.Error != "") || failed == (out.Rows == 8) {
+					t.Errorf("output %+v", out)
+				}
+			}
+			var commit *load.CommitError
+			if !isHeld(err) && !errors.As(err, &commit) { // a recorded commit waits for the next run
+				w.checkTidy()
+			}
+			if c.again == nil {
+				return
+			}
+			c.again(t, w)
+			w.run(w.daily(fileAndDays()...))
+			w.checkFile("form1.ndjson", truth(form, inJanuary))
+			w.checkDataset("days", truth(form, inJanuary))
+		})
+	}
+}
+
+func nothing(*testing.T, *world) {}
+
+func remove(name string) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		if err := os.RemoveAll(w.path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// hold takes a lease for the rest of the test.
+func hold(t *testing.T, root, scope string) {
+	t.Helper()
+	d, err := local.New(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := d.Acquire(t.Context(), scope, load.Holder{RunID: "another", Pipeline: "p", PID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lease.Release(context.WithoutCancel(t.Context())) })
+}
+
+// TestNothingIsAskedWhereNoOutputCanBeWritten ends before the first request.
+func TestNothingIsAskedWhereNoOutputCanBeWritten(t *testing.T) {
+	w := newWorld(t, fourDays())
+	hold(t, w.dir, "form1.ndjson")
+	hold(t, w.path("days"), "")
+	before := tree(t, w.dir)
+	_, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), options())
+	var held *load.HeldError
+	if !errors.As(err, &held) || held.RunID != "another" {
+		t.Errorf("error %v", err)
+	}
+	if n := len(w.service.Log()); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+	sameTree(t, before, tree(t, w.dir))
+}
+
+// lost is a lease that somebody else took over.
+type lost struct{ load.Lease }
+
+func (lost) Lost() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+type losing struct{ *local.Destination }
+
+func (l losing) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
+	lease, err := l.Destination.Acquire(ctx, scope, h)
+	return lost{lease}, err
+}
+
+func TestLostLeaseCommitsNothing(t *testing.T) {
+	w := newWorld(t, fourDays())
+	o := options()
+	o.Tables.Open = func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+		d, err := local.New(root)
+		return losing{d}, err
+	}
+	_, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), o)
+	var held *load.HeldError
+	if !errors.As(err, &held) {
+		t.Errorf("error %v", err)
+	}
+	if left := tree(t, w.dir); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// TestCommitThatStopsAtEveryAction stops the commits of a second run at each
+// of their actions in turn. The next run finishes or repeats them.
+func TestCommitThatStopsAtEveryAction(t *testing.T) {
+	recorded := 0
+	for stop := 1; ; stop++ {
+		form := fourDays()
+		w := newWorld(t, form)
+		def := func() *pipelines.Definition { return w.daily(fileAndDays()...) }
+		w.run(def())
+		form.Delete(1)
+		if err := form.Finish(2, at(t, "2026-01-03 23:00:00")); err != nil {
+			t.Fatal(err)
+		}
+		actions := 0
+		_, err := pipelines.Run(t.Context(), def(), watching(func(_, op, _ string) error {
+			if op == "stage" {
+				return nil
+			}
+			if actions++; actions >= stop {
+				return errors.New("the power went out")
+			}
+			return nil
+		}))
+		if err == nil {
+			if recorded < 8 {
+				t.Errorf("%d stops after a commit was recorded", recorded)
+			}
+			return
+		}
+		var c *load.CommitError
+		if !errors.As(err, &c) {
+			t.Fatalf("stop %d: %v", stop, err)
+		}
+		if c.Recorded {
+			recorded++
+		}
+		if _, err := form.Insert(result(60, "2026-01-04 20:00:00", "after the crash")); err != nil {
+			t.Fatal(err)
+		}
+		w.run(def())
+		w.checkFile("form1.ndjson", truth(form, inJanuary))
+		w.checkDataset("days", truth(form, inJanuary))
+	}
+}
+
+// TestDatasetThatTheDefinitionNoLongerFits is refused before any request, left
+// as it is, and replaced whole by --full, also where the range is a part of it.
+func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
+	column := func(name, kind, from string) schemas.Column {
+		typ, err := schemas.ParseType(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := schemas.ParseSource(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schemas.Column{Name: name, Type: typ, From: source}
+	}
+	schema := func(columns ...schemas.Column) *schemas.Schema {
+		return &schemas.Schema{Name: "s", MaxRejects: 100, Columns: append([]schemas.Column{column("result_id", "int64", "result_id")}, columns...)}
+	}
+	out := pipelines.Output{Path: "set/", Format: "ndjson", Partition: pipelines.PartitionDay}
+	for _, c := range []struct {
+		name   string
+		schema *schemas.Schema // of the first run
+		change func(*pipelines.Definition)
+		what   string
+	}{
+		{"format", nil, func(d *pipelines.Definition) { d.Outputs[0].Format = "csv" }, "format of the dataset was ndjson and is csv"},
+		{"partition", nil, func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionMonth }, "partition of the dataset was dt=2026-01-02 and is dt=2026-01-01"},
+		{"no partition", nil, func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionNone }, "was dt=2026-01-01 and is none"},
+		{"naming", nil, func(d *pipelines.Definition) { d.Labels = true }, "naming of columns of the dataset was id and is label"},
+		{"form", nil, func(d *pipelines.Definition) { d.Forms = []string{"form2"} }, "form of the dataset was form1 and is form2"},
+		{"declared", schema(), func(d *pipelines.Definition) { d.Schema = nil }, "was declared and is id"},
+		{"type", schema(column("answer", "string", "item:1")), func(d *pipelines.Definition) {
+			d.Schema = schema(column("answer", "int64", "item:1"))
+		}, "column answer was answer string from item:1 and is answer int64"},
+		{"name", schema(column("answer", "string", "item:1")), func(d *pipelines.Definition) {
+			d.Schema = schema(column("reply", "string", "item:1"))
+		}, "column answer was"},
+		{"name of another", schema(column("answer", "string", "item:1")), func(d *pipelines.Definition) {
+			d.Schema = schema(column("Answer", "string", "item:2"))
+		}, "column answer was"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			other := fourDays()
+			other.Directory, other.Name = "form2", "form2"
+			w := newWorld(t, fourDays(), other)
+			def := w.daily(out)
+			def.Schema = c.schema
+			w.run(def)
+			before, asked := tree(t, w.dir), len(w.service.Log())
+
+			changed := w.daily(out)
+			changed.Schema = c.schema
+			changed.Extract.From = at(t, "2026-01-03")
+			c.change(changed)
+			_, err := pipelines.Run(t.Context(), changed, options())
+			if err == nil || !strings.Contains(err.Error(), c.what) || !strings.Contains(err.Error(), "--full") {
+				t.Fatalf("error %v", err)
+			}
+			if n := len(w.service.Log()) - asked; n != 0 {
+				t.Errorf("%d requests were sent", n)
+			}
+			sameTree(t, before, tree(t, w.dir))
+
+			o := options()
+			o.Full = true
+			report, err := pipelines.Run(t.Context(), changed, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := readManifest(t, filepath.Join(w.path("set"), load.ManifestName))
+			if rows := report.Forms[0].Rows + report.Forms[0].Rejected; rows != 8 || report.Forms[0].Range.From.String() != "2026-01-01 00:00:00" {
+				t.Errorf("%d results of %s", rows, report.Forms[0].Range.From)
+			}
+			for name := range dataOnly(tree(t, w.path("set"))) {
+				if !slices.ContainsFunc(m.Parts, func(p load.Part) bool { return filepath.FromSlash(p.Path) == name }) {
+					t.Errorf("%s is left", name)
+				}
+			}
+		})
+	}
+}
+
+// TestFullReplacesUndatedResultsToo where the range alone would not ask for them.
+func TestFullReplacesUndatedResultsToo(t *testing.T) {
+	form := fourDays()
+	w := newWorld(t, form)
+	w.run(w.definition(fileAndDays()...))
+	form.Delete(50)
+	if _, err := form.Insert(result(51, "", "another")); err != nil {
+		t.Fatal(err)
+	}
+	o := options()
+	o.Full = true
+	if _, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), o); err != nil {
+		t.Fatal(err)
+	}
+	w.checkDataset("days", truth(form, nil))
+	w.checkFile("form1.ndjson", truth(form, inJanuary))
+}
+
+// TestFileHoldsItsRangeWhereADatasetWidensIt and each manifest is about what
+// lies beside it.
+func TestFileHoldsItsRangeWhereADatasetWidensIt(t *testing.T) {
+	form := fourDays()
+	w := newWorld(t, form)
+	outputs := func() []pipelines.Output {
+		return append(fileAndDays(), pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth})
+	}
+	whole := w.definition(outputs()...)
+	whole.Extract.To = at(t, "2026-03-01")
+	w.run(whole)
+	narrow := w.definition(outputs()...)
+	narrow.Extract.From, narrow.Extract.To = at(t, "2026-01-02 09:30:00"), at(t, "2026-01-04 09:00:00")
+	w.run(narrow)
+
+	inRange := func(r formservice.Result) bool {
+		return date(r) >= "2026-01-02 09:30:00" && date(r) < "2026-01-04 09:00:00"
+	}
+	w.checkFile("form1.ndjson", truth(form, inRange))
+	file := readManifest(t, w.path("form1.ndjson.manifest.json"))
+	if v := file.Verified; v.Counted != 3 || v.Extracted != 3 || !v.Match || file.Rows != 3 {
+		t.Errorf("the file's: verified %+v, rows %d", v, file.Rows)
+	}
+	if from := file.Range.From.String() + "/" + file.Range.To.String(); from != "2026-01-02 09:30:00/2026-01-04 09:00:00" {
+		t.Errorf("the file's range is %s", from)
+	}
+	for _, set := range []string{"days", "months"} {
+		m := w.checkDataset(set, truth(form, func(r formservice.Result) bool { return date(r) != "" }))
+		if m.Verified.Counted != m.Verified.Extracted || m.Verified.Counted < 8 || m.Range.From.After(at(t, "2026-01-01")) {
+			t.Errorf("%s: verified %+v, range from %s", set, m.Verified, m.Range.From)
+		}
+	}
+}
+
+// TestWatermarkDoesNotRunAheadOfTheClock where a range ends in the future.
+func TestWatermarkDoesNotRunAheadOfTheClock(t *testing.T) {
+	w := newWorld(t, fourDays())
+	run := func(to, now string) string {
+		def := w.daily(pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+		def.Extract.To = at(t, to)
+		o := options()
+		o.Now = zoned(t, w, now)
+		if _, err := pipelines.Run(t.Context(), def, o); err != nil {
+			t.Fatal(err)
+		}
+		return readManifest(t, filepath.Join(w.path("days"), load.ManifestName)).Watermark.String()
+	}
+	for _, c := range []struct{ to, now, want string }{
+		{"2026-01-10", "2026-01-03 12:00:00", "2026-01-03 11:59:00"},
+		{"2026-01-10", "2026-01-04 12:00:00", "2026-01-04 11:59:00"},
+		{"2026-01-03", "2026-01-05 12:00:00", "2026-01-04 11:59:00"}, // it never falls
+		{"2026-01-12", "2026-02-05 12:00:00", "2026-01-12 00:00:00"},
+		{"2026-01-11", "2026-01-05 12:00:00", "2026-01-12 00:00:00"},
+	} {
+		if got := run(c.to, c.now); got != c.want {
+			t.Errorf("to %s at %s: watermark %s, want %s", c.to, c.now, got, c.want)
+		}
+	}
+}
+
+func TestSecondDatasetWithItsOwnPast(t *testing.T) {
+	form := fourDays()
+	w := newWorld(t, form)
+	one, two := pipelines.Output{Path: "one/", Format: "ndjson"}, pipelines.Output{Path: "two/", Format: "ndjson"}
+	w.run(w.daily(one))
+	def := w.daily(two)
+	def.Schema = &schemas.Schema{Name: "s", Columns: []schemas.Column{
+		{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
+	}}
+	w.run(def)
+	report, err := pipelines.Run(t.Context(), w.daily(one, two), options())
+	var changed *pipelines.DatasetChangedError
+	if !errors.As(err, &changed) || !strings.Contains(changed.Path, "two") {
+		t.Fatalf("error %v", err)
+	}
+	if outs := report.Forms[0].Outputs; len(outs) != 2 || outs[0].Error != "" || outs[1].Error == "" {
+		t.Errorf("outputs %s", fmt.Sprint(outs))
+	}
+	w.checkDataset("one", truth(form, inJanuary))
+}

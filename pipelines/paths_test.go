@@ -1,0 +1,287 @@
+package pipelines_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// memories are destinations in memory, one for each root.
+type memories struct {
+	mu     sync.Mutex
+	places map[string]*loadtest.Memory
+}
+
+func (m *memories) open(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.places == nil {
+		m.places = map[string]*loadtest.Memory{}
+	}
+	if m.places[root] == nil {
+		m.places[root] = loadtest.NewMemory()
+	}
+	return m.places[root].Fresh(), nil
+}
+
+// checkClean fails if something is staged or a lease is held.
+func (m *memories) checkClean(t *testing.T) {
+	t.Helper()
+	for root, place := range m.places {
+		if n := place.Staged(); n != 0 {
+			t.Errorf("%s: %d objects are staged", root, n)
+		}
+		for _, scope := range []string{"", "form1.ndjson"} {
+			lease, err := place.Acquire(t.Context(), scope, load.Holder{})
+			if err != nil {
+				t.Errorf("%s: %v", root, err)
+				continue
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestServiceFailsForGoodAtEveryRequest: whatever the place, nothing is staged
+// afterwards, no lease is held, and what was visible is as it was.
+func TestServiceFailsForGoodAtEveryRequest(t *testing.T) {
+	form := fourDays()
+	w := newWorld(t, form)
+	var m memories
+	o := options()
+	o.Tables.Open = m.open
+	from := 0
+	w.service.Decide = func(r formservice.Request) formservice.Fault {
+		if from > 0 && r.Number >= from {
+			return formservice.FaultTruncate
+		}
+		return formservice.NoFault
+	}
+	def := func() *pipelines.Definition {
+		d := w.daily(fileAndDays()...)
+		d.Source.Requests.Concurrency = 3
+		return d
+	}
+	if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
+		t.Fatal(err)
+	}
+	m.checkClean(t)
+	names := map[string][]string{}
+	for root, place := range m.places {
+		names[root] = place.Names()
+	}
+	if err := form.Finish(1, at(t, "2026-01-04 20:00:00")); err != nil {
+		t.Fatal(err)
+	}
+	for from = 1; ; from++ {
+		w.service.Reset()
+		_, err := pipelines.Run(t.Context(), def(), o)
+		if err == nil {
+			break
+		}
+		var a *extract.AnswerError
+		if !errors.As(err, &a) {
+			t.Errorf("from request %d: %v", from, err)
+		}
+		m.checkClean(t)
+		for root, place := range m.places {
+			if !slices.Equal(names[root], place.Names()) {
+				t.Errorf("from request %d: %s holds %v", from, root, place.Names())
+			}
+		}
+	}
+	if from < 8 {
+		t.Errorf("the run had %d requests", from-1)
+	}
+	m.checkClean(t)
+}
+
+// failing is an encoder that stops after some batches, or at its end.
+type failing struct {
+	after int
+	err   error
+}
+
+func (f *failing) Write(arrow.RecordBatch) error {
+	if f.after--; f.after < 0 {
+		return f.err
+	}
+	return nil
+}
+
+func (f *failing) Close() error { return f.err }
+
+// TestEncoderFails for one output; what it staged is dropped.
+func TestEncoderFails(t *testing.T) {
+	broken := errors.New("cannot encode this")
+	for name, create := range map[string]func() (load.Encoder, error){
+		"at the beginning":      func() (load.Encoder, error) { return nil, broken },
+		"at the first batch":    func() (load.Encoder, error) { return &failing{0, broken}, nil },
+		"at the end of a file":  func() (load.Encoder, error) { return &failing{100, broken}, nil },
+		"at the second segment": func() (load.Encoder, error) { return &failing{1, broken}, nil },
+	} {
+		for _, path := range []string{"bad.x", "bad/"} {
+			t.Run(name+" of "+path, func(t *testing.T) {
+				w := newWorld(t, fourDays())
+				var m memories
+				o := options()
+				o.Tables.Open = m.open
+				o.Tables.Formats = append(o.Tables.Formats, load.Format{
+					Name: "bad", Extension: ".x", New: func(io.Writer, *arrow.Schema, load.EncodeOptions) (load.Encoder, error) { return create() },
+				})
+				_, err := pipelines.Run(t.Context(), w.daily(pipelines.Output{Path: path, Format: "bad"}, pipelines.Output{Path: "form1.ndjson", Format: "ndjson"}), o)
+				if !errors.Is(err, broken) || !strings.Contains(err.Error(), "bad") {
+					t.Errorf("error %v", err)
+				}
+				m.checkClean(t)
+				var visible []string
+				for _, place := range m.places {
+					visible = append(visible, place.Names()...)
+				}
+				slices.Sort(visible)
+				if want := []string{"form1.ndjson", "form1.ndjson.manifest.json"}; !slices.Equal(visible, want) {
+					t.Errorf("visible %v", visible)
+				}
+			})
+		}
+	}
+}
+
+// TestRunsWithSearchesAreNotVerified, nor those that ask for no verification;
+// fixed windows then cost no count at all.
+func TestRunsWithSearchesAreNotVerified(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*pipelines.Definition)
+		reason string
+		rows   int64
+		counts int
+	}{
+		{"search", func(d *pipelines.Definition) {
+			d.Extract.Search = extract.Search{Where: []extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "c"}}}
+		}, "not applicable", 1, 1},
+		{"view", func(d *pipelines.Definition) { d.Extract.View = formservice.AllData }, "not applicable", 8, 1},
+		{"not asked for", func(d *pipelines.Definition) { d.Extract.Verify = false }, "not asked for", 8, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, fourDays())
+			var expected []int64
+			o := options()
+			o.Progress = func(p pipelines.Progress) { expected = append(expected, p.Expected) }
+			def := w.daily(fileAndDays()...)
+			c.change(def)
+			report, err := pipelines.Run(t.Context(), def, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := readManifest(t, filepath.Join(w.path("days"), load.ManifestName))
+			for _, v := range []*load.Verified{report.Forms[0].Verified, &m.Verified} {
+				if v.Match || v.Counted != 0 || v.Extracted != c.rows || !strings.HasPrefix(v.Reason, c.reason) {
+					t.Errorf("verified %+v", v)
+				}
+			}
+			if n := w.service.Counts()[formservice.TransactionCount]; n != c.counts || m.Rows != c.rows {
+				t.Errorf("%d counts, %d rows", n, m.Rows)
+			}
+			if slices.ContainsFunc(expected, func(n int64) bool { return n != extract.Unknown }) {
+				t.Errorf("expected %v", expected)
+			}
+		})
+	}
+}
+
+// TestVerificationFindsTheWindowByHalving in a few counts.
+func TestVerificationFindsTheWindowByHalving(t *testing.T) {
+	results := make([]formservice.Result, 0, 128)
+	for i := range int64(128) {
+		results = append(results, result(i+1, at(t, "2026-01-01").AddDate(0, 0, int(i)).Format(formservice.WallTime), "x"))
+	}
+	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Label: "Answer"}}, results)
+	w := newWorld(t, form)
+	w.service.Before = once(reads("2026-05-08"), func() { form.Delete(70) })
+	def := w.daily(fileAndDays()...)
+	def.Extract.To = at(t, "2026-05-09")
+	report := w.run(def)
+	w.checkFile("form1.ndjson", truth(form, nil))
+	w.checkDataset("days", truth(form, nil))
+	// One for the plan, one for the whole range, seven halvings, and again the whole; one more where the window is an upper half.
+	if n := w.service.Counts()[formservice.TransactionCount]; n > 11 || report.Forms[0].Reread != 1 {
+		t.Errorf("%d counts, %d windows read again", n, report.Forms[0].Reread)
+	}
+}
+
+// TestRerunKeepsPartsThatCameOutAsTheyWere: their objects are not touched.
+func TestRerunKeepsPartsThatCameOutAsTheyWere(t *testing.T) {
+	form := fourDays()
+	w := newWorld(t, form)
+	def := func() *pipelines.Definition {
+		return w.daily(pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay})
+	}
+	stamps := func() map[string]time.Time {
+		all := map[string]time.Time{}
+		for name := range dataOnly(tree(t, w.path("days"))) {
+			info, err := os.Stat(filepath.Join(w.path("days"), name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] = info.ModTime()
+		}
+		return all
+	}
+	w.run(def())
+	first := stamps()
+	w.run(def())
+	if !maps.Equal(first, stamps()) {
+		t.Error("a rerun wrote parts anew")
+	}
+	form.Delete(1)
+	w.run(def())
+	second := stamps()
+	fresh := 0
+	for name := range second {
+		if _, ok := first[name]; !ok {
+			fresh++
+			if !strings.Contains(name, "dt=2026-01-01") || !strings.Contains(name, "-000002-") {
+				t.Errorf("%s is new", name)
+			}
+		}
+	}
+	if fresh != 1 || len(second) != 4 {
+		t.Errorf("%d of %d parts are new", fresh, len(second))
+	}
+}
+
+// TestTwoRunsAtOnce write one dataset: one of them waits for another time.
+func TestTwoRunsAtOnce(t *testing.T) {
+	form := fourDays()
+	w := newWorld(t, form)
+	var second error
+	w.service.Before = once(reads("2026-01-02"), func() {
+		_, second = pipelines.Run(t.Context(), w.daily(fileAndDays()...), options())
+	})
+	w.run(w.daily(fileAndDays()...))
+	var held *load.HeldError
+	if !errors.As(second, &held) || held.PID != os.Getpid() {
+		t.Errorf("the second: %v", second)
+	}
+	w.checkFile("form1.ndjson", truth(form, inJanuary))
+	w.checkDataset("days", truth(form, inJanuary))
+}
