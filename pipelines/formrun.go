@@ -130,6 +130,7 @@ func (f *formRun) makePlan(ctx context.Context) error {
 	f.plan = plan
 	if !f.filtered() {
 		f.expected = plan.Total
+		f.reader.Trust(f.def.Extract.Verify)
 	}
 	f.windows = f.divide(plan)
 	f.log.LogAttrs(ctx, slog.LevelInfo, "planned",
@@ -141,12 +142,18 @@ func (f *formRun) makePlan(ctx context.Context) error {
 // divide makes the windows of a plan and assigns them to the parts of datasets.
 func (f *formRun) divide(plan *extract.Plan) []*windowRun {
 	windows := make([]*windowRun, 0, len(plan.Windows))
+	groups := make([]windowGroup, len(plan.Groups))
 	for _, p := range plan.Windows {
 		w := f.newWindow(windowRun{planned: p, done: p.Count == 0})
 		if p.Count != extract.Unknown {
 			w.counted(p.Count)
 		}
 		windows = append(windows, w)
+		groups[p.Group].windows = append(groups[p.Group].windows, w)
+	}
+	for i, w := range windows {
+		g := plan.Windows[i].Group
+		w.group = windowGroup{windows: groups[g].windows, count: plan.Groups[g]}
 	}
 	for _, d := range f.datasets() {
 		d.divide(windows)
@@ -225,7 +232,11 @@ func (f *formRun) readEach(ctx context.Context, todo []*windowRun) error {
 	group.SetLimit(f.def.Source.Requests.Concurrency)
 	for _, w := range todo {
 		group.Go(func() error {
-			if err := f.readWindow(ctx, w); err != nil {
+			err := f.readWindow(ctx, w)
+			if disorder := (*extract.OrderError)(nil); errors.As(err, &disorder) {
+				err = f.readWindow(ctx, w) // the reader pages otherwise from here on
+			}
+			if err != nil {
 				return err
 			}
 			if err := f.checkRejects(); err != nil {

@@ -30,9 +30,12 @@ func TestStopAtEveryRequest(t *testing.T) {
 	}
 	o := options()
 	o.Now = zoned(t, w, "2026-02-15 12:00:00")
+	var mu sync.Mutex // requests of a run that ended may still be answered
 	var stop context.CancelCauseFunc
 	var at int
 	w.service.Before = func(r formservice.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		if r.Number == at {
 			stop(errStop)
 		}
@@ -41,7 +44,9 @@ func TestStopAtEveryRequest(t *testing.T) {
 		w.service.Reset()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
+		mu.Lock()
 		stop, at = cancel, n
+		mu.Unlock()
 		return pipelines.Run(ctx, def(), o)
 	}
 	if _, err := run(0); err != nil {

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 )
@@ -21,7 +23,7 @@ func (f *formRun) verify(ctx context.Context) error {
 	case f.filtered():
 		return f.unverified("not applicable: counts know neither searches nor views")
 	}
-	v := &verification{f: f, before: f.plan.Total, own: extract.Unknown}
+	v := &verification{f: f, before: f.plan.Total, last: f.plan.Total, own: extract.Unknown}
 	if err := v.settle(ctx); err != nil {
 		return err
 	}
@@ -49,6 +51,9 @@ func (v *verification) settle(ctx context.Context) error {
 		changed, err := v.changed(ctx)
 		if err != nil {
 			return err
+		}
+		if v.thorough && len(changed) == 0 {
+			return nil
 		}
 		again, wrong := v.judge(changed, round == mostRounds-1)
 		if len(wrong) > 0 {
@@ -86,6 +91,7 @@ func (v *verification) judge(changed []*windowRun, final bool) (again, wrong []*
 
 // readChanged reads windows again that do not agree with their counts.
 func (f *formRun) readChanged(ctx context.Context, changed []*windowRun) error {
+	f.reader.Trust(false) // its pages may be shorter than specified
 	if err := f.readAgain(ctx, changed, "the service counts otherwise"); err != nil {
 		return err
 	}
@@ -96,7 +102,12 @@ func (f *formRun) readChanged(ctx context.Context, changed []*windowRun) error {
 type verification struct {
 	f             *formRun
 	before, after int64 // counts over the range before and after the reading
-	own           int64 // count over the range that was asked for, extract.Unknown where it was not asked
+	last          int64 // the count of the round before
+	// thorough is set where the range's count changed since the round before:
+	// then a result that was missed and one that went may make up for each
+	// other, and what agrees as a whole is compared part by part.
+	thorough bool
+	own      int64 // count over the range that was asked for, extract.Unknown where it was not asked
 }
 
 // dated are the windows of time; counts over a range leave undated results out.
@@ -117,14 +128,16 @@ func extractedOf(ws []*windowRun) int64 {
 
 func (v *verification) extracted() int64 { return extractedOf(v.f.dated()) }
 
-// whole counts the range once more. The run agrees if that is what was read.
+// whole counts the range once more. The run agrees if that is what was read
+// and what was counted before.
 func (v *verification) whole(ctx context.Context) (bool, error) {
 	n, err := v.f.counter()(ctx, v.f.rng)
 	if err != nil {
 		return false, err
 	}
-	v.after, v.own = n, extract.Unknown
-	if n != v.extracted() {
+	v.thorough = n != v.last
+	v.after, v.last, v.own = n, n, extract.Unknown
+	if n != v.extracted() || v.thorough {
 		return false, nil
 	}
 	err = v.countOwn(ctx)
@@ -159,6 +172,9 @@ func (v *verification) changed(ctx context.Context) ([]*windowRun, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(found) == 0 {
+		return nil, nil
+	}
 	v.f.log.LogAttrs(ctx, slog.LevelWarn, "the count does not agree",
 		slog.Int64("counted", counted), slog.Int64("extracted", extractedOf(windows)), slog.Int("windows", len(found)))
 	return found, nil
@@ -168,7 +184,7 @@ func (v *verification) changed(ctx context.Context) ([]*windowRun, error) {
 // results by the counts. The count of an upper half is what others leave, and
 // a form may change between two counts: exact tells that it was asked for.
 func (v *verification) halve(ctx context.Context, ws []*windowRun, counted int64, exact bool) ([]*windowRun, error) {
-	if len(ws) == 0 || extractedOf(ws) == counted {
+	if len(ws) == 0 || v.agree(ws, counted) {
 		return nil, nil
 	}
 	if len(ws) == 1 {
@@ -185,6 +201,9 @@ func (v *verification) halve(ctx context.Context, ws []*windowRun, counted int64
 		}
 		return ws, nil
 	}
+	if v.thorough && v.blind(ws) {
+		return v.countEach(ctx, ws)
+	}
 	lower, upper := ws[:len(ws)/2], ws[len(ws)/2:]
 	n, err := v.f.counter()(ctx, extract.Window{From: lower[0].planned.Window.From, To: lower[len(lower)-1].planned.Window.To})
 	if err != nil {
@@ -196,6 +215,68 @@ func (v *verification) halve(ctx context.Context, ws []*windowRun, counted int64
 	}
 	more, err := v.halve(ctx, upper, counted-n, false)
 	return append(found[:len(found):len(found)], more...), err
+}
+
+// agree tells whether windows need no closer look: what was read is what is
+// counted, and, where results came and went, what was counted before.
+func (v *verification) agree(ws []*windowRun, counted int64) bool {
+	return extractedOf(ws) == counted && (!v.thorough || v.countedBefore(ws) == counted)
+}
+
+// countedBefore is what the windows held by the counts so far, extract.Unknown
+// where neither they nor the planner's groups that they make up were counted.
+func (v *verification) countedBefore(ws []*windowRun) int64 {
+	var sum int64
+	for i := 0; i < len(ws); {
+		if n := len(ws[i].counts); n > 0 {
+			sum += ws[i].counts[n-1]
+			i++
+			continue
+		}
+		group := ws[i].group
+		size := len(group.windows)
+		if size == 0 || size > len(ws)-i || !slices.Equal(group.windows, ws[i:i+size]) {
+			return extract.Unknown
+		}
+		sum += group.count
+		i += size
+	}
+	return sum
+}
+
+// blind tells whether no half of the windows can agree, because nothing of
+// them was counted before.
+func (v *verification) blind(ws []*windowRun) bool {
+	for _, w := range ws {
+		if len(w.counts) > 0 || len(w.group.windows) < len(ws) {
+			return false
+		}
+	}
+	return true
+}
+
+// countEach counts window by window, side by side.
+func (v *verification) countEach(ctx context.Context, ws []*windowRun) ([]*windowRun, error) {
+	counts := make([]int64, len(ws))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(v.f.def.Source.Requests.Concurrency)
+	for i, w := range ws {
+		group.Go(func() (err error) {
+			counts[i], err = v.f.counter()(ctx, w.planned.Window)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var changed []*windowRun
+	for i, w := range ws {
+		w.counted(counts[i])
+		if w.extracted() != counts[i] {
+			changed = append(changed, w)
+		}
+	}
+	return changed, nil
 }
 
 // verifyUndated compares the results without a date with their count. It asks

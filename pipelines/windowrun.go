@@ -21,6 +21,7 @@ type windowRun struct {
 	// counts are the service's counts of the window so far: the planner's, if
 	// it made one, and those of the verification.
 	counts    []int64
+	group     windowGroup
 	disagreed int // times that the verification found it at odds with its count
 
 	// The first window's beginning is read before the schema is known.
@@ -35,6 +36,13 @@ type windowRun struct {
 	ids      *roaring64.Bitmap // of rows and rejects
 	rejects  []transform.Reject
 	replaced int64
+}
+
+// windowGroup is windows that follow each other and that the planner counted
+// as one.
+type windowGroup struct {
+	windows []*windowRun
+	count   int64
 }
 
 // name shows the window to people.

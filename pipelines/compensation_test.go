@@ -1,0 +1,65 @@
+package pipelines_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// TestLossThatADeletionHides: after the last day was read and before the
+// first is, a result moves from the first to the last, and another one, read
+// already, is deleted. The sums agree then; the moved result must be there
+// all the same.
+func TestLossThatADeletionHides(t *testing.T) {
+	for name, out := range map[string]pipelines.Output{
+		"file":       {Path: "form1.ndjson", Format: "ndjson"},
+		"partitions": {Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var results []formservice.Result
+			for i := range int64(120) {
+				results = append(results, result(i+1, fmt.Sprintf("2026-01-%02d 10:00:00", i/20+1), "x"))
+			}
+			form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Label: "Answer"}}, results)
+			w := newWorld(t, form)
+			var once sync.Once
+			lastRead := make(chan struct{})
+			var closed sync.Once
+			server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				from, reading := r.URL.Query().Get("fs_min_date"), strings.HasSuffix(r.URL.Path, "/results")
+				if reading && from == "2026-01-01 00:00:00" {
+					<-lastRead
+					once.Do(func() {
+						moved, _ := form.Get(5)
+						moved.Metas = []formservice.Meta{{ID: "date_finish", Value: "2026-01-06 20:00:00"}}
+						if err := form.Update(moved); err != nil || !form.Delete(50) {
+							t.Errorf("cannot move and delete: %v", err)
+						}
+					})
+				}
+				w.service.ServeHTTP(rw, r)
+				if reading && from == "2026-01-06 00:00:00" {
+					closed.Do(func() { close(lastRead) })
+				}
+			}))
+			defer server.Close()
+			def := w.definition(out)
+			def.Source.BaseURL = server.URL
+			def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-01-07")
+			def.Extract.Window = extract.Step{Days: 1}
+			w.run(def)
+			if name == "file" {
+				w.checkFile("form1.ndjson", truth(form, nil))
+			} else {
+				w.checkDataset("days", truth(form, nil))
+			}
+		})
+	}
+}
