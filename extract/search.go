@@ -1,6 +1,11 @@
 package extract
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Operator is a search operator of Get Results (specification, section 4.5).
 type Operator string
@@ -49,4 +54,22 @@ func (s Search) check() error {
 		seen[c] = true
 	}
 	return nil
+}
+
+// String shows the criteria to people, "" where there are none. Equal searches
+// have equal strings, in whatever order their criteria stand.
+func (s Search) String() string {
+	parts := make([]string, 0, len(s.Where))
+	for _, c := range s.Where {
+		text := c.Column + " " + string(c.Operator)
+		if c.Operator != OpEmpty && c.Operator != OpNotEmpty {
+			text += " " + strconv.Quote(c.Term)
+		}
+		parts = append(parts, text)
+	}
+	slices.Sort(parts)
+	if s.Any {
+		return strings.Join(parts, " or ")
+	}
+	return strings.Join(parts, " and ")
 }

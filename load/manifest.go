@@ -42,13 +42,24 @@ type Manifest struct {
 	Watermark WallTime `json:"watermark"`
 	// Names is how columns without a declared name were named, id or label; ""
 	// where all were declared.
-	Names    string   `json:"names,omitempty"`
+	Names string `json:"names,omitempty"`
+	// Source says which results these are; a run that reads others does not
+	// mix them in. nil in a manifest that nobody gave one.
+	Source   *Source  `json:"source,omitempty"`
 	Schema   []Column `json:"schema"`
 	Parts    []Part   `json:"parts"`
 	Rows     int64    `json:"rows"` // of all parts
 	Rejected int64    `json:"rejected"`
 	Verified Verified `json:"verified"`
 	Requests Requests `json:"requests"`
+}
+
+// Source is what results were read from, and which of them.
+type Source struct {
+	Account  string `json:"account"`
+	Timezone string `json:"timezone"`         // IANA name of the account's zone
+	View     string `json:"view,omitempty"`   // id of the Results View
+	Search   string `json:"search,omitempty"` // criteria as people read them
 }
 
 // Range is a half-open span of wall-clock time; null is no bound.

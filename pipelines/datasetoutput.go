@@ -1,6 +1,7 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,8 +62,17 @@ func (o *datasetOutput) lookBack(ctx context.Context) error {
 	if o.f.o.Full {
 		return nil
 	}
+	was, is := m.Source, o.f.source()
+	if was == nil {
+		was = is
+	}
 	for _, c := range []struct{ what, was, is string }{
-		{"format", m.Format, o.format.Name}, {"form", m.Form, o.f.form},
+		{"format", m.Format, o.format.Name},
+		{"form", m.Form, o.f.form},
+		{"account", was.Account, is.Account},
+		{"timezone", was.Timezone, is.Timezone},
+		{"view", cmp.Or(was.View, "none"), cmp.Or(is.View, "none")},
+		{"search", cmp.Or(was.Search, "none"), cmp.Or(is.Search, "none")},
 	} {
 		if c.was != c.is {
 			return &DatasetChangedError{Path: o.path, What: c.what, Was: c.was, Is: c.is}

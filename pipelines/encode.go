@@ -124,7 +124,7 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, ow
 	f := e.f
 	m := load.Manifest{
 		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.o.RunID, CreatedAt: f.o.Now(),
-		Range: wallRange(f.rng), Schema: manifestColumns(columns), Names: f.naming(),
+		Range: wallRange(f.rng), Schema: manifestColumns(columns), Names: f.naming(), Source: f.source(),
 		Verified: f.verified(windows, own), Requests: f.requests(),
 	}
 	if own {
@@ -134,6 +134,14 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, ow
 		m.Rejected += w.stats.Rejected
 	}
 	return m
+}
+
+// source says in a manifest which results the run reads.
+func (f *formRun) source() *load.Source {
+	e := f.def.Extract
+	return &load.Source{
+		Account: f.def.Source.Account, Timezone: f.def.Source.Zone.String(), View: e.View, Search: e.Search.String(),
+	}
 }
 
 func wallRange(w extract.Window) load.Range {

@@ -110,7 +110,7 @@ func TestServiceFailsForGoodAtEveryRequest(t *testing.T) {
 			}
 		}
 	}
-	if n := from.Load(); n < 7 {
+	if n := from.Load(); n < 6 {
 		t.Errorf("the run had %d requests", n-1)
 	}
 	m.checkClean(t)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -163,14 +164,26 @@ func formsOf(ctx context.Context, client *extract.Client, def *Definition, o Opt
 	if len(forms) == 0 {
 		return nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
 	}
-	for _, f := range forms { // before any work: a path that cannot be made
-		for _, out := range def.Outputs {
-			if _, err := ExpandPath(out.Path, pathValues(def, f, o.RunID)); err != nil {
+	for _, f := range forms {
+		// A form that is named and cannot be a path is an error before any work;
+		// one that the service listed fails by itself.
+		if slices.Contains(def.Forms, f) {
+			if err := checkPaths(def, f, o.RunID); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return forms, nil
+}
+
+// checkPaths tells whether the outputs' paths can be made for a form.
+func checkPaths(def *Definition, form, runID string) error {
+	for _, out := range def.Outputs {
+		if _, err := ExpandPath(out.Path, pathValues(def, form, runID)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func pathValues(def *Definition, form, runID string) PathValues {

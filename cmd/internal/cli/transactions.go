@@ -64,6 +64,9 @@ func checkForm(form string) error {
 	case ".", "..":
 		return fmt.Errorf("--form %q is no form; `formetl forms` lists them", form)
 	}
+	if strings.ContainsAny(form, "/\\\x00") {
+		return fmt.Errorf("--form %q: a form's directory holds no slash; `formetl forms` lists them", form)
+	}
 	return nil
 }
 
