@@ -67,7 +67,7 @@ func (p *Plan) Pages() int64 {
 	}
 	if uncounted > 0 {
 		rest := max(0, p.Total-known)
-		pages += max(uncounted, rest/pageSize+uncounted/2+1)
+		pages += uncounted * (rest/uncounted/pageSize + 1)
 	}
 	return pages
 }

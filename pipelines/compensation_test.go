@@ -23,7 +23,7 @@ func TestLossThatADeletionHides(t *testing.T) {
 		"partitions": {Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var results []formservice.Result
+			results := make([]formservice.Result, 0, 120)
 			for i := range int64(120) {
 				results = append(results, result(i+1, fmt.Sprintf("2026-01-%02d 10:00:00", i/20+1), "x"))
 			}

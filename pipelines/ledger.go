@@ -74,7 +74,7 @@ func (l *ledger) read() ([]time.Time, error) {
 	}
 	var stamps []int64
 	if json.Unmarshal(data, &stamps) != nil {
-		return nil, nil
+		stamps = nil
 	}
 	booked := make([]time.Time, len(stamps))
 	for i, ms := range stamps {

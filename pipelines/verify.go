@@ -27,12 +27,15 @@ func (f *formRun) verify(ctx context.Context) error {
 	if err := v.settle(ctx); err != nil {
 		return err
 	}
+	if err := v.undated(ctx); err != nil {
+		return err
+	}
 	if err := v.countOwn(ctx); err != nil {
 		return err
 	}
 	f.ownCounted = v.own
 	f.report.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: true}
-	return f.verifyUndated(ctx)
+	return nil
 }
 
 func (f *formRun) unverified(why string) error {
@@ -279,14 +282,14 @@ func (v *verification) countEach(ctx context.Context, ws []*windowRun) ([]*windo
 	return changed, nil
 }
 
-// verifyUndated compares the results without a date with their count. It asks
-// again only where the count that they were found by does not agree.
-func (f *formRun) verifyUndated(ctx context.Context) error {
+// undated compares the results without a date with their count. It asks again
+// only where the count that they were found by does not agree. Then results
+// have come, gone, or got their date: their windows are looked at first, as
+// what those hold is not undated.
+func (v *verification) undated(ctx context.Context) error {
+	f := v.f
 	w := f.undatedWindow()
-	if w == nil {
-		return nil
-	}
-	if w.extracted() == w.counts[0] {
+	if w == nil || w.extracted() == w.counts[0] {
 		return nil
 	}
 	for round := 0; ; round++ {
@@ -302,6 +305,9 @@ func (f *formRun) verifyUndated(ctx context.Context) error {
 			return nil
 		case round == rereads:
 			return &VerifyError{Counted: n, Extracted: w.extracted(), Undated: true}
+		}
+		if err := v.settle(ctx); err != nil {
+			return err
 		}
 		if w.ranges, err = f.client.UndatedRanges(ctx, f.form, total, n); err != nil {
 			return err

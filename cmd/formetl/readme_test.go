@@ -29,8 +29,9 @@ func readme(t *testing.T) string {
 
 // blocks are the fenced blocks of a language.
 func blocks(text, language string) []string {
-	var found []string
-	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(text, -1) {
+	matches := regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(text, -1)
+	found := make([]string, 0, len(matches))
+	for _, m := range matches {
 		found = append(found, m[1])
 	}
 	return found
