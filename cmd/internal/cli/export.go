@@ -13,11 +13,11 @@ import (
 )
 
 type exportFlags struct {
-	service                                                serviceFlags
-	form, output, format, from, to, window, view, labels   string
-	match, names, schema, state, progress, report, csvKind string
-	where                                                  []string
-	noVerify                                               bool
+	service                                              serviceFlags
+	form, output, format, from, to, window, view, labels string
+	match, names, schema, state, progress, report        string
+	where                                                []string
+	noVerify, excel                                      bool
 }
 
 func (a *app) exportCommand() *cobra.Command {
@@ -48,7 +48,7 @@ The format follows from the file's extension: .csv .csv.gz .csv.zst .ndjson
 	flags.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
 	flags.StringVar(&f.names, "names", "label", "columns are named by label or id")
 	flags.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
-	flags.StringVar(&f.csvKind, "csv-profile", "strict", "CSV for programs (strict) or for spreadsheets (excel)")
+	flags.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: a byte-order mark, CR LF, no cell that is a formula")
 	flags.StringVar(&f.state, "state", "", "folder of budgets and spool (default: formetl/ in your cache folder)")
 	flags.StringVar(&f.progress, "progress", progressAuto, progressUsage)
 	flags.StringVar(&f.report, "report", "", "write a report of the run to this file, as JSON")

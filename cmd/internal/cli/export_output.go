@@ -11,12 +11,22 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// outputOf reads -o, --format and --csv-profile.
+// outputOf reads -o, --format and --excel.
 func (f *exportFlags) outputOf() (pipelines.Output, error) {
-	out := pipelines.Output{Path: f.output, Format: f.format, Profile: f.csvKind, Partition: pipelines.PartitionNone}
-	if f.csvKind != "strict" && f.csvKind != "excel" {
-		return out, fmt.Errorf("--csv-profile %q: give strict or excel", f.csvKind)
+	out, err := f.placeOf()
+	if err != nil || !f.excel {
+		return out, err
 	}
+	if out.Format != "csv" {
+		return out, fmt.Errorf("--excel is for CSV, and the format is %s", out.Format)
+	}
+	out.Profile = "excel"
+	return out, nil
+}
+
+// placeOf is where the results go and in what format.
+func (f *exportFlags) placeOf() (pipelines.Output, error) {
+	out := pipelines.Output{Path: f.output, Format: f.format, Profile: "strict", Partition: pipelines.PartitionNone}
 	if f.format != "" {
 		if _, ok := formatBy(named(f.format)); !ok {
 			return out, fmt.Errorf("--format %q: give one of %s", f.format, strings.Join(formatNames(), ", "))
