@@ -218,7 +218,7 @@ func (f *formRun) widened(ctx context.Context) (extract.Window, error) {
 		if err != nil {
 			return w, err
 		}
-		sets = append(sets, &datasetOutput{manifest: m})
+		sets = append(sets, &datasetOutput{encoding: encoding{f: f}, manifest: m})
 	}
 	for changed := true; changed; {
 		changed = false

@@ -26,13 +26,12 @@ type Options struct {
 	// Forms restricts the run to these of the definition's forms; empty is all.
 	Forms []string
 
-	Logger   *slog.Logger         // nil discards
-	Progress func(Progress)       // nil: nobody watches; called from several goroutines
-	Stdout   io.Writer            // where the output "-" goes; nil discards
-	Now      func() time.Time     // nil is time.Now
-	Client   ClientOptions        // for tests and the demo
-	RunID    string               // "" makes one
-	Warn     func(message string) // nil logs
+	Logger   *slog.Logger     // nil discards
+	Progress func(Progress)   // nil: nobody watches; called from several goroutines
+	Stdout   io.Writer        // where the output "-" goes; nil discards
+	Now      func() time.Time // nil is time.Now
+	Client   ClientOptions    // for tests and the demo
+	RunID    string           // "" makes one
 }
 
 // ClientOptions replaces parts of the client that a definition says nothing of.
