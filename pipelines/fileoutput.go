@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -68,7 +67,8 @@ func (o *fileOutput) recover(ctx context.Context) error {
 // splitPath divides a path or address into the folder and the last name.
 func splitPath(p string) (root, name string) {
 	if strings.Contains(p, "://") {
-		return path.Dir(p), path.Base(p)
+		i := strings.LastIndexByte(p, '/') // path.Dir would take one of the scheme's slashes
+		return p[:i], p[i+1:]
 	}
 	return filepath.Dir(p), filepath.Base(p)
 }

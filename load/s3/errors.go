@@ -86,7 +86,7 @@ type known struct {
 func knownFailures() []known {
 	return []known{
 		{
-			[]string{"InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException"},
+			[]string{"InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException", "XAdminUserNotFound"},
 			Credentials, refused, "the store does not know the access key", credentialsHint,
 		},
 		{
@@ -177,7 +177,7 @@ func (d *Destination) denied(r *Refusal) (*Refusal, class, string) {
 	r.Reason, r.What = Denied, "the store denies it"
 	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload there, and s3:ListBucket on the bucket (README, section S3)"
 	if d.options.ExpectedBucketOwner != "" {
-		r.What = "the store denies it, or the bucket is not of account " + d.options.ExpectedBucketOwner
+		r.What += ", or the bucket is not of account " + d.options.ExpectedBucketOwner
 		hint = "check expected_bucket_owner and the bucket's name; " + hint
 	}
 	return r, refused, hint
@@ -238,15 +238,12 @@ func header(err error, name string) string {
 	return ""
 }
 
-// noKey tells that the object is missing, not its bucket. HEAD has no code.
+// noKey tells that the object is missing, not its bucket or, as versitygw
+// has it, the user: the status alone does not tell. HEAD has no code of its
+// own, the SDK calls it NotFound.
 func noKey(err error) bool {
-	switch code(err) {
-	case "NoSuchKey", "NotFound":
-		return true
-	case "NoSuchBucket":
-		return false
-	}
-	return status(err) == http.StatusNotFound
+	c := code(err)
+	return c == "NoSuchKey" || c == "NotFound"
 }
 
 func noUpload(err error) bool { return code(err) == "NoSuchUpload" }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path"
 	"sync"
 	"time"
@@ -104,7 +105,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 	l := &lease{
 		store: leaseObject{d, path.Join(load.ControlFolder, leaseFile(scope))}, times: times,
 		record: leaseRecord{Scope: scope, Holder: h, Process: thisProcess(), Token: rand.Text()},
-		lost:   make(chan struct{}), ended: make(chan struct{}),
+		log:    d.options.Logger, lost: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if err := l.take(ctx, d.path(scope)); err != nil {
 		return nil, err
@@ -127,6 +128,7 @@ type lease struct {
 	times   leaseTimes
 	record  leaseRecord // its renewer's, once it is taken
 	version string
+	log     *slog.Logger
 
 	stop  context.CancelFunc
 	lost  chan struct{}
@@ -255,7 +257,9 @@ func (l *lease) Lost() <-chan struct{} { return l.lost }
 
 // Release removes the lease object if it is still this lease's. Between the
 // look and the removal nobody else can take a lease that was renewed in time.
-func (l *lease) Release(ctx context.Context) (err error) {
+// Where that fails, the lease is left to expire: the run's results are not
+// worse for it, so it is logged and no error.
+func (l *lease) Release(ctx context.Context) error {
 	l.once.Do(func() {
 		l.stop()
 		<-l.ended
@@ -264,14 +268,15 @@ func (l *lease) Release(ctx context.Context) (err error) {
 			return // another's, or soon
 		default:
 		}
-		held, _, _, readErr := l.store.read(ctx)
-		switch {
-		case errors.Is(readErr, load.ErrNotExist):
-		case readErr != nil:
-			err = readErr
-		case held.Token == l.record.Token:
+		ctx, cancel := cleanup(ctx)
+		defer cancel()
+		held, _, _, err := l.store.read(ctx)
+		if err == nil && held.Token == l.record.Token {
 			err = l.store.remove(ctx)
 		}
+		if err != nil && !errors.Is(err, load.ErrNotExist) {
+			l.log.Warn("the lease could not be given back; it expires a minute after its last renewal", "error", err)
+		}
 	})
-	return err
+	return nil
 }

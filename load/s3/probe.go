@@ -50,14 +50,14 @@ func (d *Destination) conditions(ctx context.Context) (conditions, error) {
 // probe writes an object and then tries what a condition must refuse.
 func (d *Destination) probe(ctx context.Context) (c conditions, err error) {
 	name := path.Join(load.ControlFolder, probePrefix+rand.Text())
+	if _, err := d.client.PutObject(ctx, d.putInput(name, []byte("formetl"), rand.Text())); err != nil {
+		return c, d.fail(ctx, "write", name, err)
+	}
 	defer func() {
 		ctx, cancel := cleanup(ctx)
 		defer cancel()
 		err = errors.Join(err, d.remove(ctx, name))
 	}()
-	if _, err := d.client.PutObject(ctx, d.putInput(name, []byte("formetl"), rand.Text())); err != nil {
-		return c, d.fail(ctx, "write", name, err)
-	}
 	again := d.putInput(name, []byte("formetl"), rand.Text())
 	again.IfNoneMatch = aws.String("*")
 	_, err = d.client.PutObject(ctx, again)

@@ -26,7 +26,9 @@ func smallForm() *formservice.Form {
 	result := func(id int64, status, finished string, answers ...formservice.Answer) formservice.Result {
 		return formservice.Result{ID: id, Items: answers, Metas: []formservice.Meta{{ID: "result_status", Value: status}, {ID: "date_finish", Value: finished}}}
 	}
-	answer := func(id string, values ...string) formservice.Answer { return formservice.Answer{ID: id, Values: values} }
+	answer := func(id string, values ...string) formservice.Answer {
+		return formservice.Answer{ID: id, Values: values}
+	}
 	f := formservice.NewForm("form1", items, []formservice.Result{
 		result(101, "Complete", "2026-01-05 09:00:00", answer("1", "Ada, \"Countess\""), answer("12", "red", "blue"), answer("353-0-0", "12.50")),
 		result(102, "Complete", "2026-01-20 23:59:59", answer("1", "Grace\nHopper"), answer("12", "green"), answer("353-0-0", "7")),
