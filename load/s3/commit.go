@@ -7,12 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/formetl/formetl/load"
+)
+
+// An upload of which a part was cut off is aborted so often, with a pause.
+const (
+	abortAttempts = 4
+	abortPause    = 200 * time.Millisecond
 )
 
 // Commit completes the upload under its final name, on the condition that the
@@ -177,13 +184,42 @@ func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 func (d *Destination) abort(ctx context.Context, name, uploadID string) error {
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
-	_, err := d.client.AbortMultipartUpload(ctx, &awss3.AbortMultipartUploadInput{
-		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &uploadID,
-	})
-	if err != nil && !noUpload(err) {
+	if err := d.sendAbort(ctx, name, uploadID); err != nil && !noUpload(err) {
 		return d.fail(ctx, "abort the upload of", name, err)
 	}
 	return nil
+}
+
+func (d *Destination) sendAbort(ctx context.Context, name, uploadID string) error {
+	_, err := d.client.AbortMultipartUpload(ctx, &awss3.AbortMultipartUploadInput{
+		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &uploadID,
+	})
+	return err
+}
+
+// abortCut aborts an upload of which a part was cut off. A store that still
+// writes that part may bring the upload back (Amazon S3 API reference,
+// AbortMultipartUpload), so it is aborted until it is gone.
+func (d *Destination) abortCut(ctx context.Context, name, uploadID string) error {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	var err error
+	for range abortAttempts {
+		if err = d.sendAbort(ctx, name, uploadID); err != nil {
+			break
+		}
+		timer := time.NewTimer(abortPause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil // the last answer was yes
+		case <-timer.C:
+		}
+	}
+	if noUpload(err) {
+		return nil
+	}
+	return d.fail(ctx, "abort the upload of", name, err)
 }
 
 // checkStaged refuses a prepared object that this package cannot have made.

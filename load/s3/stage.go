@@ -44,6 +44,7 @@ type upload struct {
 	mu      sync.Mutex
 	parts   []stagedPart
 	err     error // the first failure of a part
+	cut     bool  // a part was cut off: the store may still be at it
 }
 
 // Stage begins an object. Nothing is sent before the first part is full.
@@ -125,12 +126,12 @@ func (u *upload) send() error {
 	u.mu.Unlock()
 	u.sending.Go(func() {
 		part, err := u.put(number, data)
+		u.mu.Lock()
+		u.parts[number-1] = part
+		u.cut = u.cut || err != nil
+		u.mu.Unlock()
 		if err != nil {
 			_ = u.fail(err) // Write and Prepare tell it
-		} else {
-			u.mu.Lock()
-			u.parts[number-1] = part
-			u.mu.Unlock()
 		}
 		u.free <- data[:0]
 	})
@@ -253,5 +254,8 @@ func (u *upload) Abort() error {
 	if u.upload == "" {
 		return nil
 	}
-	return u.d.abort(u.ctx, u.name, u.upload)
+	if !u.cut {
+		return u.d.abort(u.ctx, u.name, u.upload)
+	}
+	return u.d.abortCut(u.ctx, u.name, u.upload)
 }
