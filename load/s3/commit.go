@@ -22,6 +22,13 @@ const (
 	abortPause    = 200 * time.Millisecond
 )
 
+// An object whose upload is gone is looked for with pauses that double: 1.55 s
+// in all.
+const (
+	firstLook = 50 * time.Millisecond
+	lastLook  = 800 * time.Millisecond
+)
+
 // Commit completes the upload under its final name, on the condition that the
 // name is free unless p.Replace is set. Whatever the store says to that, the
 // object of that name decides: versitygw, for one, says yes to an upload that
@@ -57,8 +64,11 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 		err = d.complete(ctx, p, s, guarded)
 	}
 	switch {
-	case err == nil, stagedIsGone(err):
+	case err == nil:
+		d.ended.Store(s.Upload, true)
 		return d.committed(ctx, p, s)
+	case stagedIsGone(err):
+		return d.completedElsewhere(ctx, p, s)
 	case unmet(err):
 		return d.taken(ctx, p, s)
 	}
@@ -149,6 +159,27 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) 
 	return fmt.Errorf("cannot commit %s: an object of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
 }
 
+// completedElsewhere is committed for an upload that is gone. Another process
+// may just be completing it, and a store may take the upload away before it
+// shows the object: a missing object is looked for again for a while.
+func (d *Destination) completedElsewhere(ctx context.Context, p load.Prepared, s staged) error {
+	err := d.committed(ctx, p, s)
+	if _, ended := d.ended.Load(s.Upload); ended {
+		return err
+	}
+	for pause := firstLook; pause <= lastLook && errors.Is(err, load.ErrStagedGone); pause *= 2 {
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return d.checkContext(ctx, "commit", p.Name)
+		case <-timer.C:
+		}
+		err = d.committed(ctx, p, s)
+	}
+	return err
+}
+
 // same reads an object of the right length and compares its checksum. That is
 // rare: another process made the same part.
 func (d *Destination) same(ctx context.Context, p load.Prepared, size int64) (bool, error) {
@@ -187,6 +218,7 @@ func (d *Destination) abort(ctx context.Context, name, uploadID string) error {
 	if err := d.sendAbort(ctx, name, uploadID); err != nil && !noUpload(err) {
 		return d.fail(ctx, "abort the upload of", name, err)
 	}
+	d.ended.Store(uploadID, true)
 	return nil
 }
 

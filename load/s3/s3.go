@@ -44,6 +44,10 @@ type Destination struct {
 	maxParts int
 	leasing  leaseTimes
 
+	// ended holds the ids of uploads that this Destination completed or
+	// aborted: nobody else can still be at them.
+	ended sync.Map
+
 	probing  sync.Mutex
 	honoured *conditions // nil before the probe
 }

@@ -86,7 +86,7 @@ func checkFile(file string) error {
 	case strings.HasSuffix(file, "/"):
 		return fmt.Errorf("-o %s is a folder; export writes one file, a definition writes datasets", file)
 	case remote && (bucket == "" || key == "" || path.Clean("/"+key) != "/"+key):
-		return fmt.Errorf("-o %s: write s3://bucket/path, without empty parts, . and ..", file)
+		return fmt.Errorf("-o %s: write s3://bucket/path in its shortest form", file)
 	case remote:
 		return nil
 	}

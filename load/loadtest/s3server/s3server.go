@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -70,11 +71,15 @@ func MinIO() Kind {
 // Server is a server that runs.
 type Server struct {
 	URL    string
-	Dir    string // its data
-	CAFile string // the authority of its certificate, "" over plain HTTP
-	cmd    *exec.Cmd
+	Dir    string    // its data
+	CAFile string    // the authority of its certificate, "" over plain HTTP
+	life   io.Closer // of its shell's input
 	ended  chan error
 }
+
+// guarded is a shell that runs a server and kills it when its own input ends:
+// a test that panics, or is killed, leaves no server behind.
+const guarded = `exec 3<&0; "$@" & p=$!; (cat <&3; kill -9 $p) >/dev/null 2>&1 & wait $p`
 
 // Start gets the server, starts it over dir, which must be empty, and waits
 // until it listens. tls is nil for plain HTTP.
@@ -92,13 +97,16 @@ func Start(ctx context.Context, k Kind, dir string, tls *Certificates) (*Server,
 		s.URL, s.CAFile = "https://"+address, tls.CA
 	}
 	var log strings.Builder
-	s.cmd = exec.Command(program, k.args(address, dir, tls)...) //nolint:noctx // it outlives the context of its start
-	s.cmd.Stdout, s.cmd.Stderr = &log, &log
-	s.cmd.Env = append(os.Environ(), "MINIO_ROOT_USER="+AccessKey, "MINIO_ROOT_PASSWORD="+SecretKey)
-	if err := s.cmd.Start(); err != nil {
+	cmd := exec.Command("sh", append([]string{"-c", guarded, "sh", program}, k.args(address, dir, tls)...)...) //nolint:noctx // it outlives the context of its start
+	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.Env = append(os.Environ(), "MINIO_ROOT_USER="+AccessKey, "MINIO_ROOT_PASSWORD="+SecretKey)
+	if s.life, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	go func() { s.ended <- s.cmd.Wait() }()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { s.ended <- cmd.Wait() }()
 	if err := s.wait(ctx, address); err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("%s does not start: %w\n%s", k.Name, err, log.String())
@@ -108,9 +116,8 @@ func Start(ctx context.Context, k Kind, dir string, tls *Certificates) (*Server,
 
 // Stop kills the server, and only it.
 func (s *Server) Stop() {
-	if s.cmd.Process.Kill() == nil {
-		<-s.ended
-	}
+	_ = s.life.Close() // what it is for
+	_ = <-s.ended      // that it was killed
 }
 
 // wait asks for a connection until there is one.
