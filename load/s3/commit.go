@@ -68,7 +68,10 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 		d.ended.Store(s.Upload, true)
 		return d.committed(ctx, p, s)
 	case stagedIsGone(err):
-		return d.completedElsewhere(ctx, p, s)
+		if gone := d.completedElsewhere(ctx, p, s); gone != nil {
+			return fmt.Errorf("%w (the store says %s)", gone, code(err))
+		}
+		return nil
 	case unmet(err):
 		return d.taken(ctx, p, s)
 	}

@@ -20,15 +20,22 @@ import (
 
 // cell is a lease object whose store's clock is the test's.
 type cell struct {
+	mu      sync.Mutex
 	r       leaseRecord
 	version int
 	written time.Time
 	there   bool
-	blind   bool                // it ignores conditions
-	noClock bool                // it does not tell ages
-	fails   error               // of everything
-	before  func(r leaseRecord) // each write
-	hang    bool                // writes wait for their context
+	blind   bool  // it ignores conditions
+	noClock bool  // it does not tell ages
+	fails   error // of everything
+	hang    bool  // writes wait for their context
+}
+
+// set changes what the store does.
+func (c *cell) set(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
 }
 
 func (c *cell) current() string {
@@ -39,6 +46,8 @@ func (c *cell) current() string {
 }
 
 func (c *cell) read(context.Context) (leaseRecord, string, time.Duration, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
 	case c.fails != nil:
 		return leaseRecord{}, "", 0, c.fails
@@ -51,9 +60,8 @@ func (c *cell) read(context.Context) (leaseRecord, string, time.Duration, error)
 }
 
 func (c *cell) write(ctx context.Context, r leaseRecord, version string) (string, error) {
-	if c.before != nil {
-		c.before(r)
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.hang {
 		<-ctx.Done()
 		return "", ctx.Err()
@@ -70,6 +78,8 @@ func (c *cell) write(ctx context.Context, r leaseRecord, version string) (string
 }
 
 func (c *cell) remove(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.there = false
 	return c.fails
 }
@@ -154,7 +164,7 @@ func TestLeaseIsTaken(t *testing.T) {
 		if err := l.take(t.Context(), "here"); err != nil {
 			t.Fatal(err)
 		}
-		c.r, c.version = leaseRecord{Token: "run2"}, c.version+1
+		c.set(func() { c.r, c.version = leaseRecord{Token: "run2"}, c.version+1 })
 		time.Sleep(16 * time.Second)
 		if !isLost(l) {
 			t.Error("not lost")
@@ -176,16 +186,16 @@ func TestLeaseCannotBeRenewed(t *testing.T) {
 				t.Fatal(err)
 			}
 			away := func() {
-				if hang {
-					c.hang = true
-				} else {
-					c.fails = errors.New("away")
-				}
+				c.set(func() {
+					if c.hang = hang; !hang {
+						c.fails = errors.New("away")
+					}
+				})
 			}
 			if !hang {
 				away()
 				time.Sleep(40 * time.Second)
-				c.fails = nil
+				c.set(func() { c.fails = nil })
 				time.Sleep(40 * time.Second)
 				if isLost(l) {
 					t.Fatal("lost though the store came back in time")
@@ -214,7 +224,7 @@ func TestLeaseReleaseFails(t *testing.T) {
 		if err := l.take(t.Context(), "here"); err != nil {
 			t.Fatal(err)
 		}
-		c.fails = errors.New("away")
+		c.set(func() { c.fails = errors.New("away") })
 		if err := l.Release(t.Context()); err != nil || !strings.Contains(log.String(), "away") {
 			t.Errorf("%v, %s", err, log.String())
 		}

@@ -115,6 +115,7 @@ func (d *Destination) configure(o *awss3.Options) {
 	if d.options.Endpoint != "" {
 		o.BaseEndpoint = &d.options.Endpoint // the definition stands over AWS_ENDPOINT_URL_S3
 	}
+	o.DisableLogOutputChecksumValidationSkipped = true // it says so for every object without one
 	o.UsePathStyle = d.options.PathStyle
 	if d.custom = o.BaseEndpoint != nil; d.custom {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
@@ -170,6 +171,16 @@ func (d *Destination) encryption() (types.ServerSideEncryption, *string) {
 		return types.ServerSideEncryptionAwsKms, nil
 	}
 	return "", nil
+}
+
+// checksum is the checksum of an upload's parts, "" for none. An upload must be
+// begun with the one that its parts have: the SDK gives parts a CRC32 by
+// default, and the upload none.
+func (d *Destination) checksum() types.ChecksumAlgorithm {
+	if d.client.Options().RequestChecksumCalculation == aws.RequestChecksumCalculationWhenSupported {
+		return types.ChecksumAlgorithmCrc32
+	}
+	return ""
 }
 
 // checkContext gives a cancelled context's error before anything is begun.

@@ -161,6 +161,7 @@ func (u *upload) begin() error {
 		Metadata: map[string]string{idMetadata: u.id}, StorageClass: types.StorageClass(d.options.StorageClass), Tagging: d.options.tagging(),
 	}
 	in.ServerSideEncryption, in.SSEKMSKeyId = d.encryption()
+	in.ChecksumAlgorithm = d.checksum()
 	out, err := d.client.CreateMultipartUpload(u.ctx, in)
 	if err != nil {
 		return d.fail(u.ctx, "create", u.name, err)
@@ -178,11 +179,16 @@ func (u *upload) put(number int, data []byte) (stagedPart, error) {
 	out, err := d.client.UploadPart(u.ctx, &awss3.UploadPartInput{
 		Bucket: &d.bucket, Key: d.key(u.name), ExpectedBucketOwner: d.owner(), UploadId: &u.upload,
 		PartNumber: aws.Int32(int32(number)), Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
+		ChecksumAlgorithm: d.checksum(),
 	})
 	if err != nil {
 		return stagedPart{}, d.fail(u.ctx, "write", u.name, err)
 	}
-	return stagedPart{ETag: aws.ToString(out.ETag), CRC32: aws.ToString(out.ChecksumCRC32)}, nil
+	part := stagedPart{ETag: aws.ToString(out.ETag)}
+	if d.checksum() != "" {
+		part.CRC32 = aws.ToString(out.ChecksumCRC32)
+	}
+	return part, nil
 }
 
 // fail keeps the first failure and stops the other parts.

@@ -74,7 +74,8 @@ type Server struct {
 	Dir    string    // its data
 	CAFile string    // the authority of its certificate, "" over plain HTTP
 	life   io.Closer // of its shell's input
-	ended  chan error
+	ended  chan struct{}
+	err    error // with which it ended
 }
 
 // guarded is a shell that runs a server and kills it when its own input ends:
@@ -92,7 +93,7 @@ func Start(ctx context.Context, k Kind, dir string, tls *Certificates) (*Server,
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{URL: "http://" + address, Dir: dir, ended: make(chan error, 1)}
+	s := &Server{URL: "http://" + address, Dir: dir, ended: make(chan struct{})}
 	if tls != nil {
 		s.URL, s.CAFile = "https://"+address, tls.CA
 	}
@@ -106,7 +107,10 @@ func Start(ctx context.Context, k Kind, dir string, tls *Certificates) (*Server,
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() { s.ended <- cmd.Wait() }()
+	go func() {
+		s.err = cmd.Wait()
+		close(s.ended)
+	}()
 	if err := s.wait(ctx, address); err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("%s does not start: %w\n%s", k.Name, err, log.String())
@@ -117,7 +121,7 @@ func Start(ctx context.Context, k Kind, dir string, tls *Certificates) (*Server,
 // Stop kills the server, and only it.
 func (s *Server) Stop() {
 	_ = s.life.Close() // what it is for
-	_ = <-s.ended      // that it was killed
+	<-s.ended
 }
 
 // wait asks for a connection until there is one.
@@ -132,9 +136,8 @@ func (s *Server) wait(ctx context.Context, address string) error {
 			return c.Close()
 		}
 		select {
-		case err := <-s.ended:
-			s.ended <- err
-			return fmt.Errorf("it has ended: %w", errors.Join(err, errors.New("see its log")))
+		case <-s.ended:
+			return fmt.Errorf("it has ended: %w", errors.Join(s.err, errors.New("see its log")))
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-again.C:
