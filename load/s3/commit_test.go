@@ -10,8 +10,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/formetl/formetl/load"
@@ -45,6 +47,7 @@ func (s server) losing(t *testing.T, prefix string, n int32, wants func(*http.Re
 	l := &lossy{HTTPClient: o.HTTPClient, wants: wants}
 	l.left.Store(n)
 	o.HTTPClient = l
+	o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, time.Millisecond)
 	d.client = awss3.New(o)
 	return d, l
 }
