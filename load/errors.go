@@ -58,3 +58,18 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("run %s of pipeline %s (process %d on %s) has been writing to %s since %s; try again when it has ended",
 		e.RunID, e.Pipeline, e.PID, e.Host, e.Path, e.Since.Format(time.RFC3339))
 }
+
+// TemporaryError is an output that cannot be reached or is busy now, beyond
+// the retries that were made (exit 75).
+type TemporaryError struct {
+	Op   string // what was tried, such as "write"
+	Path string // the path or URL as the user knows it
+	Hint string // what to do
+	Err  error
+}
+
+// Error says what was tried, where, why it failed and what to do.
+func (e *TemporaryError) Error() string { return sentence(e.Op, e.Path, e.Hint, e.Err) }
+
+// Unwrap gives the cause.
+func (e *TemporaryError) Unwrap() error { return e.Err }

@@ -78,9 +78,16 @@ type Output struct {
 
 // S3 is what an s3:// path needs beyond the SDK's defaults.
 type S3 struct {
-	Endpoint  string // URL of the server, "" for AWS
-	Region    string
-	PathStyle bool // bucket in the path instead of the host name
+	Endpoint            string // URL of the server, "" for AWS
+	Region              string
+	PathStyle           bool              // bucket in the path instead of the host name
+	StorageClass        string            // of data objects, such as STANDARD_IA
+	Tags                map[string]string // of data objects
+	SSE                 string            // "", s3 or kms
+	KMSKeyID            string            // with kms: "" for the account's default key
+	ExpectedBucketOwner string            // account id of 12 digits, "" for any
+	PartSize            int64             // bytes, 0 for the destination's default
+	PartsInFlight       int               // of one upload, 0 for the destination's default
 }
 
 // Dataset tells whether the output is a dataset of parts rather than one file.

@@ -1,7 +1,6 @@
 package pipelines
 
 import (
-	"net/url"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -287,42 +286,4 @@ func (out *placedOutput) readCSV() {
 			out.Profile = profile
 		}
 	}})
-}
-
-// readS3 decodes the S3 destination's own settings.
-func (r *definitionReader) readS3(out *placedOutput) {
-	v := out.s3
-	switch {
-	case !v.given():
-		return
-	case !slices.Contains(r.o.Schemes, "s3"):
-		v.fail("leave s3: out", "this build of formetl has no S3 destination")
-		return
-	case !strings.HasPrefix(out.Path, "s3://"):
-		v.fail("leave s3: out, or write a path that begins with s3://", "these settings are for s3:// paths")
-		return
-	}
-	var s3 S3
-	v.section(
-		field{"endpoint", false, func(v value) { s3.Endpoint = readEndpoint(v) }},
-		field{"region", false, func(v value) { s3.Region, _ = v.text() }},
-		field{"path_style", false, func(v value) { s3.PathStyle, _ = v.boolean() }},
-	)
-	out.S3 = &s3
-}
-
-// readEndpoint reads a URL that may hold no credentials; what is refused is
-// not shown.
-func readEndpoint(v value) string {
-	v.secret = true
-	text, ok := v.text()
-	if !ok {
-		return ""
-	}
-	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		v.fail("write an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment", "this is not the address of an S3 server")
-		return ""
-	}
-	return text
 }

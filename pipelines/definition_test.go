@@ -99,7 +99,17 @@ load:
     format: parquet
     partition: day
     compression: zstd
-    s3: {endpoint: "http://127.0.0.1:9000", region: us-east-1, path_style: true}
+    s3:
+      endpoint: "http://127.0.0.1:9000"
+      region: us-east-1
+      path_style: true
+      storage_class: STANDARD_IA
+      tags: {team: forms, "cost centre": 0042}
+      sse: kms
+      kms_key_id: alias/forms
+      expected_bucket_owner: 012345678901
+      part_size: 16MiB
+      parts_in_flight: 2
 `
 
 func TestFullDefinition(t *testing.T) {
@@ -142,7 +152,11 @@ func TestFullDefinition(t *testing.T) {
 			{Path: filepath.Join(dir, "pipelines", "out", "{form}") + "/", Format: "csv", Compression: "gzip", Profile: "excel", Partition: PartitionMonth},
 			{
 				Path: "s3://bucket/lake/{form}/", Format: "parquet", Compression: "zstd", Partition: PartitionDay,
-				S3: &S3{Endpoint: "http://127.0.0.1:9000", Region: "us-east-1", PathStyle: true},
+				S3: &S3{
+					Endpoint: "http://127.0.0.1:9000", Region: "us-east-1", PathStyle: true, StorageClass: "STANDARD_IA",
+					Tags: map[string]string{"team": "forms", "cost centre": "0042"}, SSE: "kms", KMSKeyID: "alias/forms",
+					ExpectedBucketOwner: "012345678901", PartSize: 16 << 20, PartsInFlight: 2,
+				},
 			},
 		},
 	}

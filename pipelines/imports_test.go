@@ -117,7 +117,10 @@ func TestImportDirection(t *testing.T) {
 					t.Errorf("%s imports %s outside its tests", p.ImportPath, imported)
 				}
 			}
-			if strings.HasPrefix(imported, "github.com/aws/") && !strings.HasPrefix(p.ImportPath, modulePath+"/cmd/internal/cli") && p.ImportPath != modulePath+"/load/s3" {
+			if strings.HasPrefix(imported, "github.com/aws/") && p.ImportPath != modulePath+"/load/s3" {
+				t.Errorf("%s imports %s: the S3 SDK stays behind load/s3", p.ImportPath, imported)
+			}
+			if imported == modulePath+"/load/s3" && p.ImportPath != modulePath+"/cmd/internal/cli" {
 				t.Errorf("%s imports %s: the S3 SDK is linked by cli alone", p.ImportPath, imported)
 			}
 		}
@@ -148,6 +151,12 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"load/csvout", "/load/internal/rows", true},
 		{"pipelines", "/load", true},
 		{"pipelines", "/load/csvout", false},
+		{"pipelines", "/load/s3", false},
+		{"load", "/load/s3", false},
+		{"load/local", "/load/s3", false},
+		{"load/s3", "/load", true},
+		{"load/s3", "/load/local", false},
+		{"cmd/internal/cli", "/load/s3", true},
 		{"pipelines", "/cmd/internal/cli", false},
 		{"cmd/internal/cli", "/load/csvout", true},
 		{"cmd/formetl", "/pipelines", false},

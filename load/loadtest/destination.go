@@ -50,6 +50,7 @@ func stageCases() []destinationCase {
 		{"commit twice is harmless", commitTwice},
 		{"commit after abort is gone", commitAfterAbort},
 		{"commit never overwrites", commitNeverOverwrites},
+		{"commit of what is gone is no other's object", goneIsNoOthers},
 		{"commit replaces in one step where it may", commitReplaces},
 		{"replace makes a file that was not there", replaceMakes},
 		{"committing a replacement twice is harmless", replaceTwice},
@@ -240,6 +241,15 @@ func commitNeverOverwrites(b *bench) {
 	b.wants("commit of other content", b.d.Commit(b.Context(), second), load.ErrConflict)
 	b.holds("part.csv", "first")
 	b.must("abort", b.d.Abort(b.Context(), second))
+	b.clean("part.csv")
+}
+
+func goneIsNoOthers(b *bench) {
+	p := b.prepare("part.csv", "mine!")
+	b.must("put", b.d.Put(b.Context(), "part.csv", []byte("other"), load.NoVersion))
+	b.must("abort", b.d.Abort(b.Context(), p))
+	b.wants("commit", b.d.Commit(b.Context(), p), load.ErrConflict)
+	b.holds("part.csv", "other")
 	b.clean("part.csv")
 }
 

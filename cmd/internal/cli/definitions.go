@@ -63,7 +63,7 @@ const (
 // load reads definitions and checks all of them before anything is asked of a
 // service. Everything that is wrong in any of them is the error.
 func (d *definitionFlags) load(a *app, files []string, s secrets) ([]*pipelines.Definition, error) {
-	o := pipelines.LoadOptions{Lookup: a.lookup, Formats: tables().Formats, WithoutSecrets: !bool(s)}
+	o := pipelines.LoadOptions{Lookup: a.lookup, Formats: tables().Formats, Schemes: schemes(), WithoutSecrets: !bool(s)}
 	if d.keyFile != "" && s {
 		key, err := pipelines.KeyFromFile(d.keyFile)
 		if err != nil {

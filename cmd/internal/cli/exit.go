@@ -163,7 +163,7 @@ func outputCode(err error) int {
 		return exitTemporary
 	}
 	switch err.(type) { //nolint:errorlint // one node of the tree
-	case *load.HeldError:
+	case *load.HeldError, *load.TemporaryError:
 		return exitTemporary
 	case *load.CreateError, *load.ManifestError:
 		return exitCantCreate

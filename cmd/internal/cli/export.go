@@ -18,6 +18,7 @@ type exportFlags struct {
 	match, names, schema, state, progress, report        string
 	where                                                []string
 	noVerify, excel                                      bool
+	s3                                                   pipelines.S3
 }
 
 func (a *app) exportCommand() *cobra.Command {
@@ -27,17 +28,19 @@ func (a *app) exportCommand() *cobra.Command {
 		Short: "Export one form to one file, without a definition",
 		Long: `Export writes every result of one form to a file, or as CSV to standard output.
 The format follows from the file's extension: .csv .csv.gz .csv.zst .ndjson
-.ndjson.gz .json .parquet .arrow.`,
+.ndjson.gz .json .parquet .arrow. FILE may be s3://bucket/path; credentials come from
+the AWS environment variables, profile or role.`,
 		Example: `  formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl export --form form1 -o form1.parquet --from 2026-01-01 --to 2026-02-01
-  formetl export --form form1 --where result_status:equals=Complete --where 12:not_empty | head`,
+  formetl export --form form1 --where result_status:equals=Complete --where 12:not_empty | head
+  formetl export --form form1 -o s3://bucket/form1.parquet --s3-region eu-west-1`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.export(cmd.Context(), f) },
 	}
 	f.service.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.form, "form", "", "the form's directory")
-	flags.StringVarP(&f.output, "output", "o", pipelines.StdoutPath, "file to write, - for standard output")
+	flags.StringVarP(&f.output, "output", "o", pipelines.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
 	flags.StringVar(&f.format, "format", "", "csv, ndjson, json, parquet or arrow (default: from the file's extension, csv for standard output)")
 	flags.StringVar(&f.from, "from", "", "beginning of the range, wall clock of the account's zone")
 	flags.StringVar(&f.to, "to", "", "end of the range, exclusive")
@@ -52,6 +55,9 @@ The format follows from the file's extension: .csv .csv.gz .csv.zst .ndjson
 	flags.StringVar(&f.state, "state", "", "folder of budgets and spool (default: formetl/ in your cache folder)")
 	flags.StringVar(&f.progress, "progress", progressAuto, progressUsage)
 	flags.StringVar(&f.report, "report", "", "write a report of the run to this file, as JSON")
+	flags.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "URL of an S3 server other than AWS")
+	flags.StringVar(&f.s3.Region, "s3-region", "", "the bucket's region (default: AWS_REGION, or the profile's)")
+	flags.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path instead of the host name")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not reconcile with the service's count")
 	return cmd
 }
@@ -78,6 +84,7 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 		return err
 	}
 	options.Logger, options.Progress = log.Logger, bar.update
+	options.Tables.Open = opener(log.Logger)
 	report, err := pipelines.Run(ctx, def, options)
 	bar.finish()
 	if err != nil {

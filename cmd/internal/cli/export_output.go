@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/load"
@@ -39,6 +41,9 @@ func (f *exportFlags) placeOf() (pipelines.Output, error) {
 		}
 		return out, nil
 	}
+	if err := f.checkS3(); err != nil {
+		return out, err
+	}
 	if err := checkFile(f.output); err != nil {
 		return out, err
 	}
@@ -46,16 +51,41 @@ func (f *exportFlags) placeOf() (pipelines.Output, error) {
 	if out.Format, out.Compression, err = formatOf(f.output, f.format); err != nil {
 		return out, err
 	}
+	if strings.Contains(f.output, "://") {
+		out.Path, out.S3 = f.output, &f.s3
+		return out, nil
+	}
 	out.Path, err = filepath.Abs(f.output)
 	return out, err
 }
 
+// checkS3 checks the --s3 flags: they are for s3:// paths, and no address
+// holds credentials.
+func (f *exportFlags) checkS3() error {
+	if f.s3.Endpoint == "" && f.s3.Region == "" && !f.s3.PathStyle {
+		return nil
+	}
+	if !strings.HasPrefix(f.output, "s3://") {
+		return errors.New("the --s3 flags are for -o s3://bucket/path")
+	}
+	if f.s3.Endpoint != "" && !pipelines.IsEndpoint(f.s3.Endpoint) {
+		return errors.New("--s3-endpoint: give an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment")
+	}
+	return nil
+}
+
 func checkFile(file string) error {
+	scheme, rest, remote := strings.Cut(file, "://")
+	bucket, key, _ := strings.Cut(rest, "/")
 	switch {
-	case strings.Contains(file, "://"):
-		return fmt.Errorf("-o %s: this version writes local files only", file)
+	case remote && !slices.Contains(schemes(), scheme):
+		return fmt.Errorf("-o %s: give a local path or s3://bucket/path", file)
 	case strings.HasSuffix(file, "/"):
 		return fmt.Errorf("-o %s is a folder; export writes one file, a definition writes datasets", file)
+	case remote && (bucket == "" || key == "" || path.Clean("/"+key) != "/"+key):
+		return fmt.Errorf("-o %s: write s3://bucket/path in its shortest form", file)
+	case remote:
+		return nil
 	}
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		return fmt.Errorf("-o %s is a folder; give the file's name too", file)

@@ -55,6 +55,7 @@ func (a *app) plan(ctx context.Context, files []string, f planFlags) error {
 		return err
 	}
 	options.Logger = log.Logger
+	options.Tables.Open = opener(log.Logger)
 	defs, err := f.load(a, files, secrets(!f.offline))
 	if err != nil {
 		return err

@@ -67,6 +67,7 @@ func (a *app) run(ctx context.Context, files []string, f runFlags) error {
 		return err
 	}
 	options.Logger, options.Progress, options.Stdout = log.Logger, bar.update, a.stdout
+	options.Tables.Open = opener(log.Logger)
 	r := runs{a: a, bar: bar, options: options}
 	for _, def := range defs {
 		if ctx.Err() != nil {

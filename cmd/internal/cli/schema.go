@@ -95,6 +95,7 @@ func (a *app) schemaInfer(ctx context.Context, f inferFlags) error {
 		return err
 	}
 	options.Logger = log.Logger
+	options.Tables.Open = opener(log.Logger)
 	toFile := f.output != pipelines.StdoutPath && f.output != ""
 	if toFile && !f.force {
 		if _, err := os.Lstat(f.output); err == nil {
@@ -187,6 +188,7 @@ func (a *app) schemaShow(ctx context.Context, files []string, f showFlags) error
 		return err
 	}
 	options.Logger = log.Logger
+	options.Tables.Open = opener(log.Logger)
 	defs, err := f.load(a, files, withoutSecrets)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 
 	"github.com/formetl/formetl/load"
@@ -10,6 +11,7 @@ import (
 	"github.com/formetl/formetl/load/jsonout"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/load/parquetout"
+	"github.com/formetl/formetl/load/s3"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -17,13 +19,37 @@ import (
 func tables() pipelines.Tables {
 	return pipelines.Tables{
 		Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format()},
-		Open:    open,
+		Open:    opener(slog.New(slog.DiscardHandler)),
 	}
 }
 
-func open(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
-	if scheme, _, ok := strings.Cut(root, "://"); ok {
-		return nil, &pipelines.UnsupportedError{What: "the destination " + scheme + "://", Remedy: "write to a local path"}
+// schemes are what a path may begin with besides a local one's name.
+func schemes() []string { return []string{"s3"} }
+
+// opener opens a folder, or a prefix of a bucket. What a destination has to
+// say besides errors goes to log.
+func opener(log *slog.Logger) func(context.Context, string, pipelines.Output) (load.Destination, error) {
+	return func(ctx context.Context, root string, o pipelines.Output) (load.Destination, error) {
+		scheme, _, remote := strings.Cut(root, "://")
+		switch {
+		case !remote:
+			return local.New(root)
+		case scheme == "s3":
+			return s3.New(ctx, root, s3Options(o.S3, log))
+		}
+		return nil, &pipelines.UnsupportedError{What: "the destination " + scheme + "://", Remedy: "write to a local path or to s3://"}
 	}
-	return local.New(root)
+}
+
+// s3Options are a definition's settings as the destination takes them.
+func s3Options(o *pipelines.S3, log *slog.Logger) s3.Options {
+	if o == nil {
+		o = &pipelines.S3{}
+	}
+	return s3.Options{
+		Endpoint: o.Endpoint, Region: o.Region, PathStyle: o.PathStyle,
+		StorageClass: o.StorageClass, Tags: o.Tags, SSE: o.SSE, KMSKeyID: o.KMSKeyID,
+		ExpectedBucketOwner: o.ExpectedBucketOwner, PartSize: o.PartSize, PartsInFlight: o.PartsInFlight,
+		Logger: log,
+	}
 }

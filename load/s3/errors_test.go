@@ -1,0 +1,212 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/s3server"
+)
+
+// refusal checks an error's class and reason, that it says what is wanted,
+// and that it holds no secret.
+func refusal[Class error](t *testing.T, err error, reason Reason, wants ...string) {
+	t.Helper()
+	var class Class
+	var r *Refusal
+	if !errors.As(err, &class) || !errors.As(err, &r) || r.Reason != reason {
+		t.Fatalf("got %T %v, want %T with the reason %s", err, err, class, reason)
+	}
+	for _, want := range wants {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+	for _, secret := range []string{s3server.SecretKey, "wrong-secret", "Signature=", "AWS4-HMAC"} {
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("%q holds a secret", err)
+		}
+	}
+}
+
+// everyUse gives the error of each way in which a run first meets a bucket.
+func everyUse(t *testing.T, d *Destination) map[string]error {
+	t.Helper()
+	_, _, get := d.Get(t.Context(), "x")
+	_, lease := d.Acquire(t.Context(), "", load.Holder{})
+	u, err := d.Stage(t.Context(), "run1", "x.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = u.Abort() }()
+	_, _ = u.Write([]byte("content")) // told by Prepare
+	_, prepare := u.Prepare(t.Context())
+	return map[string]error{
+		"get": get, "put": d.Put(t.Context(), "x", nil, load.AnyVersion),
+		"delete": d.Delete(t.Context(), "x"), "lease": lease, "prepare": prepare,
+	}
+}
+
+func TestWrongSecret(t *testing.T) {
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret")
+	eachServer(t, func(t *testing.T, s server) {
+		for use, err := range everyUse(t, s.open(t, "x")) {
+			t.Run(use, func(t *testing.T) {
+				refusal[*load.IOError](t, err, Credentials, "does not fit the access key", "AWS_SECRET_ACCESS_KEY", "s3://"+testBucket+"/x/")
+			})
+		}
+	})
+}
+
+func TestUnknownKey(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "nobody")
+	eachServer(t, func(t *testing.T, s server) {
+		for use, err := range everyUse(t, s.open(t, "x")) {
+			t.Run(use, func(t *testing.T) { refusal[*load.IOError](t, err, Credentials, "does not know the access key") })
+		}
+	})
+}
+
+func TestMissingBucket(t *testing.T) {
+	eachServer(t, func(t *testing.T, s server) {
+		d, err := New(t.Context(), "s3://no-such-bucket/x", Options{Endpoint: s.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for use, err := range everyUse(t, d) {
+			t.Run(use, func(t *testing.T) {
+				refusal[*load.CreateError](t, err, NoBucket, "s3://no-such-bucket/x/", "no such bucket", "correct the bucket's name")
+			})
+		}
+	})
+}
+
+func TestWrongRegion(t *testing.T) {
+	eachServer(t, func(t *testing.T, s server) {
+		if strings.HasPrefix(s.name, "minio") {
+			return // it takes any region
+		}
+		d := s.open(t, "x", func(o *Options) { o.Region = "eu-central-9" })
+		for use, err := range everyUse(t, d) {
+			t.Run(use, func(t *testing.T) { refusal[*load.CreateError](t, err, WrongRegion, "another region", "set region") })
+		}
+	})
+}
+
+func TestNoCredentials(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	_, err := New(t.Context(), "s3://bucket/x", Options{})
+	refusal[*load.IOError](t, err, Credentials, "no S3 credentials", "AWS_ACCESS_KEY_ID")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := New(ctx, "s3://bucket/x", Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled context gives %v", err)
+	}
+}
+
+func TestNoRegion(t *testing.T) {
+	t.Setenv("AWS_REGION", "")
+	_, err := New(t.Context(), "s3://bucket/x", Options{})
+	refusal[*load.CreateError](t, err, WrongRegion, "no region is known", "AWS_REGION")
+	d, err := New(t.Context(), "s3://bucket/x", Options{Endpoint: "https://s3.example.com"})
+	if err != nil || d.client.Options().Region != defaultRegion {
+		t.Errorf("an endpoint without a region: %v", err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	_, server := newFake(t)
+	server.Close()
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	d, err := New(t.Context(), "s3://bucket/x", Options{Endpoint: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal[*load.TemporaryError](t, d.Delete(t.Context(), "x"), Unreachable, "cannot be reached", "connection refused")
+}
+
+func TestUnknownCertificate(t *testing.T) {
+	for _, s := range servers {
+		if s.CAFile == "" {
+			continue
+		}
+		t.Setenv("AWS_CA_BUNDLE", "")
+		t.Setenv("AWS_MAX_ATTEMPTS", "1")
+		refusal[*load.CreateError](t, s.open(t, "x").Delete(t.Context(), "x"), Unreachable, "AWS_CA_BUNDLE")
+	}
+}
+
+// What no real server here answers is played.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status int
+		code   string
+		header http.Header
+		check  func(t *testing.T, err error)
+	}{
+		{"denied", 403, "AccessDenied", nil, func(t *testing.T, err error) {
+			refusal[*load.IOError](t, err, Denied, "the store denies it", "(AccessDenied, HTTP 403)", "expected_bucket_owner", "s3:PutObject", "of account 111122223333")
+		}},
+		{"elsewhere", 301, "PermanentRedirect", http.Header{"X-Amz-Bucket-Region": {"eu-west-1"}}, func(t *testing.T, err error) {
+			refusal[*load.CreateError](t, err, WrongRegion, "set region: eu-west-1")
+		}},
+		{"signed for elsewhere", 400, "AuthorizationHeaderMalformed", nil, func(t *testing.T, err error) {
+			refusal[*load.CreateError](t, err, WrongRegion, "another region", "AWS_REGION")
+		}},
+		{"clock", 403, "RequestTimeTooSkewed", nil, func(t *testing.T, err error) {
+			refusal[*load.IOError](t, err, ClockSkew, "set the clock")
+		}},
+		{"expired", 400, "ExpiredToken", nil, func(t *testing.T, err error) {
+			refusal[*load.IOError](t, err, Credentials, "have expired", "AWS_SESSION_TOKEN")
+		}},
+		{"key of KMS", 400, "KMS.NotFoundException", nil, func(t *testing.T, err error) {
+			refusal[*load.IOError](t, err, Encryption, "kms_key_id")
+		}},
+		{"busy", 503, "SlowDown", nil, func(t *testing.T, err error) {
+			refusal[*load.TemporaryError](t, err, Busy, "try again later")
+		}},
+		{"failing", 502, "", nil, func(t *testing.T, err error) { refusal[*load.TemporaryError](t, err, Busy, "the store failed") }},
+		{"full", 507, "XMinioStorageFull", nil, func(t *testing.T, err error) { refusal[*load.IOError](t, err, Other, "full") }},
+		{"unknown", 400, "EntityTooLarge", nil, func(t *testing.T, err error) {
+			refusal[*load.IOError](t, err, Other, "EntityTooLarge", "as the test wants")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, d := fakeDestination(t, func(o *Options) { o.ExpectedBucketOwner = "111122223333" })
+			f.refuse = func(r *http.Request) (int, string, http.Header) {
+				if r.Header.Get("X-Amz-Expected-Bucket-Owner") != "111122223333" {
+					t.Errorf("%s does not name the owner", r.URL)
+				}
+				return c.status, c.code, c.header
+			}
+			for use, err := range everyUse(t, d) {
+				t.Run(use, func(t *testing.T) { c.check(t, err) })
+			}
+		})
+	}
+}
+
+// The SDK mends a clock that is wrong by what the store's answer says.
+func TestClockIsMended(t *testing.T) {
+	f, server := newFake(t)
+	f.now = f.now.Add(time.Hour)
+	f.refuse = func(*http.Request) (int, string, http.Header) {
+		if len(f.calls) > 1 {
+			return 0, "", nil
+		}
+		return 403, "RequestTimeTooSkewed", nil
+	}
+	d, err := New(t.Context(), "s3://bucket/x", Options{Endpoint: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Put(t.Context(), "x", nil, load.AnyVersion); err != nil || len(f.calls) != 2 {
+		t.Errorf("%d requests, %v", len(f.calls), err)
+	}
+}

@@ -1,0 +1,158 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// fake is a store that ignores conditions, as some do, and that refuses what
+// a test tells it to. Real servers do the rest; this one plays what they
+// cannot be made to do.
+type fake struct {
+	mu      sync.Mutex
+	objects map[string]fakeObject
+	uploads map[string]map[int][]byte
+	ids     map[string]string // of uploads
+	serial  int
+	now     time.Time
+	// refuse answers in the store's place if it gives a status.
+	refuse func(r *http.Request) (status int, code string, headers http.Header)
+	calls  []string
+}
+
+type fakeObject struct {
+	data    []byte
+	id      string
+	header  http.Header
+	changed time.Time
+}
+
+func newFake(t testing.TB) (*fake, *httptest.Server) {
+	t.Helper()
+	f := &fake{objects: map[string]fakeObject{}, uploads: map[string]map[int][]byte{}, ids: map[string]string{}, now: time.Now().UTC().Truncate(time.Second)}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	return f, server
+}
+
+// fakeDestination opens the fake store with one try for each request.
+func fakeDestination(t testing.TB, change func(*Options)) (*fake, *Destination) {
+	t.Helper()
+	f, server := newFake(t)
+	o := Options{Endpoint: server.URL}
+	if change != nil {
+		change(&o)
+	}
+	d, err := New(context.Background(), "s3://bucket/lake", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := d.client.Options()
+	once.Retryer = aws.NopRetryer{}
+	d.client = awss3.New(once)
+	return f, d
+}
+
+func etag(data []byte) string {
+	sum := md5.Sum(data)
+	return `"` + hex.EncodeToString(sum[:]) + `"`
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, r.Method+" "+r.URL.RequestURI())
+	data, _ := io.ReadAll(r.Body)
+	w.Header().Set("Date", f.now.Format(http.TimeFormat))
+	if f.refuse != nil {
+		if status, code, headers := f.refuse(r); status != 0 {
+			for k, v := range headers {
+				w.Header()[k] = v
+			}
+			answer(w, r, status, code)
+			return
+		}
+	}
+	if q := r.URL.Query(); q.Has("uploads") || q.Has("uploadId") {
+		f.multipart(w, r, data)
+		return
+	}
+	o, there := f.objects[r.URL.Path]
+	switch r.Method {
+	case http.MethodPut:
+		f.objects[r.URL.Path] = fakeObject{data, r.Header.Get("X-Amz-Meta-Formetl-Id"), r.Header, f.now}
+		w.Header().Set("ETag", etag(data))
+	case http.MethodDelete:
+		delete(f.objects, r.URL.Path)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		if !there {
+			answer(w, r, http.StatusNotFound, "NoSuchKey")
+			return
+		}
+		w.Header().Set("ETag", etag(o.data))
+		w.Header().Set("Last-Modified", o.changed.Format(http.TimeFormat))
+		w.Header().Set("X-Amz-Meta-Formetl-Id", o.id)
+		w.Header().Set("Content-Length", strconv.Itoa(len(o.data)))
+		if r.Method == http.MethodGet {
+			_, _ = w.Write(o.data)
+		}
+	}
+}
+
+func (f *fake) multipart(w http.ResponseWriter, r *http.Request, data []byte) {
+	q := r.URL.Query()
+	id := q.Get("uploadId")
+	parts, there := f.uploads[id]
+	if !there && !q.Has("uploads") {
+		answer(w, r, http.StatusNotFound, "NoSuchUpload")
+		return
+	}
+	switch {
+	case q.Has("uploads"):
+		f.serial++
+		id = "upload-" + strconv.Itoa(f.serial)
+		f.uploads[id], f.ids[id] = map[int][]byte{}, r.Header.Get("X-Amz-Meta-Formetl-Id")
+		fmt.Fprintf(w, "<InitiateMultipartUploadResult><UploadId>%s</UploadId></InitiateMultipartUploadResult>", id)
+	case r.Method == http.MethodPut:
+		n, _ := strconv.Atoi(q.Get("partNumber"))
+		parts[n] = data
+		w.Header().Set("ETag", etag(data))
+	case r.Method == http.MethodDelete:
+		delete(f.uploads, id)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		var whole bytes.Buffer
+		for n := 1; n <= len(parts); n++ {
+			whole.Write(parts[n])
+		}
+		f.objects[r.URL.Path] = fakeObject{whole.Bytes(), f.ids[id], r.Header, f.now}
+		delete(f.uploads, id)
+		fmt.Fprint(w, "<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>")
+	}
+}
+
+func answer(w http.ResponseWriter, r *http.Request, status int, code string) {
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_ = xml.NewEncoder(w).Encode(struct {
+			XMLName struct{} `xml:"Error"`
+			Code    string
+			Message string
+		}{Code: code, Message: "as the test wants"})
+	}
+}

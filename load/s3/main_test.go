@@ -1,0 +1,147 @@
+package s3
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/s3server"
+)
+
+const testBucket = "formetl-test"
+
+// server is a real server that the tests of a scheme share.
+type server struct {
+	name string
+	*s3server.Server
+}
+
+// servers are started by TestMain and read by the tests.
+var servers []server
+
+// TestMain starts the real servers: versitygw over HTTP and over TLS, and
+// with FORMETL_TEST_MINIO=1 MinIO over both. Where they cannot be got, the
+// tests fail; FORMETL_TEST_S3=off is for machines without a module proxy,
+// and leaves out every test that needs a server.
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "formetl-s3-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		err = prepareEnvironment(dir)
+	}
+	if err == nil && os.Getenv("FORMETL_TEST_S3") == "off" {
+		fmt.Fprintln(os.Stderr, "FORMETL_TEST_S3=off: NO TEST AGAINST A REAL S3 SERVER IS RUN")
+		return m.Run()
+	}
+	if err == nil {
+		defer func() {
+			for _, s := range servers {
+				s.Stop()
+			}
+		}()
+		err = startServers(dir)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%v\nthe S3 destination cannot be tested here; FORMETL_TEST_S3=off tests what needs no server\n", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// prepareEnvironment keeps the machine's own AWS configuration out.
+func prepareEnvironment(dir string) error {
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": s3server.AccessKey, "AWS_SECRET_ACCESS_KEY": s3server.SecretKey, "AWS_SESSION_TOKEN": "",
+		"AWS_CONFIG_FILE": filepath.Join(dir, "none"), "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(dir, "none"),
+		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CA_BUNDLE": filepath.Join(dir, "ca.pem"),
+		"AWS_REGION": "us-east-1", "AWS_PROFILE": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_S3": "", "AWS_MAX_ATTEMPTS": "",
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func startServers(dir string) error {
+	certificates, err := s3server.NewCertificates(dir)
+	if err != nil {
+		return err
+	}
+	kinds := []s3server.Kind{s3server.Versitygw()}
+	if os.Getenv("FORMETL_TEST_MINIO") != "" {
+		kinds = append(kinds, s3server.MinIO())
+	}
+	for _, k := range kinds {
+		for scheme, tls := range map[string]*s3server.Certificates{"http": nil, "tls": certificates} {
+			name := k.Name + "-" + scheme
+			data := filepath.Join(dir, name)
+			if err := os.Mkdir(data, 0o750); err != nil {
+				return err
+			}
+			s, err := s3server.Start(context.Background(), k, data, tls)
+			if err != nil {
+				return err
+			}
+			servers = append(servers, server{name, s})
+			if err := makeBucket(s.URL); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func makeBucket(url string) error {
+	d, err := New(context.Background(), "s3://"+testBucket, Options{Endpoint: url})
+	if err != nil {
+		return err
+	}
+	_, err = d.client.CreateBucket(context.Background(), &awss3.CreateBucketInput{Bucket: &d.bucket})
+	return err
+}
+
+// eachServer runs a test on every real server, side by side.
+func eachServer(t *testing.T, test func(t *testing.T, s server)) {
+	for _, s := range servers {
+		t.Run(s.name, func(t *testing.T) { test(t, s) })
+	}
+}
+
+// open gives the destination at a prefix of the server's bucket.
+func (s server) open(t testing.TB, prefix string, change ...func(*Options)) *Destination {
+	t.Helper()
+	o := Options{Endpoint: s.URL}
+	for _, c := range change {
+		c(&o)
+	}
+	d, err := New(context.Background(), "s3://"+testBucket+"/"+prefix, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func stage(t testing.TB, d load.Destination, name string, content []byte) load.Prepared {
+	t.Helper()
+	u, err := d.Stage(t.Context(), "run1", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = u.Abort() }()
+	if _, err := u.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	p, err := u.Prepare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

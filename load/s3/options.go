@@ -1,0 +1,106 @@
+package s3
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Limits of multipart uploads (Amazon S3 user guide, "multipart upload
+// limits"), and the defaults.
+const (
+	MinPartSize          = 5 << 20
+	MaxPartSize          = 5 << 30
+	MaxParts             = 10_000
+	DefaultPartSize      = 8 << 20
+	DefaultPartsInFlight = 4
+)
+
+// How objects are encrypted at rest, besides the bucket's own default.
+const (
+	SSES3  = "s3"  // with keys of S3
+	SSEKMS = "kms" // with a key of KMS
+)
+
+// Options are a destination's settings; the zero value is AWS with the SDK's
+// own configuration (environment, profile, web identity, instance role).
+type Options struct {
+	Endpoint            string            // URL of the server, "" for AWS or what the SDK's configuration names
+	Region              string            // "" for the SDK's; us-east-1 on an endpoint that has none
+	PathStyle           bool              // bucket in the path instead of the host name
+	StorageClass        string            // of data objects, such as STANDARD_IA
+	Tags                map[string]string // of data objects
+	SSE                 string            // "", SSES3 or SSEKMS
+	KMSKeyID            string            // with SSEKMS: key id or ARN, "" for the account's default key
+	ExpectedBucketOwner string            // account id of 12 digits: another owner's bucket is refused
+	PartSize            int64             // bytes of a part, 0 for DefaultPartSize
+	PartsInFlight       int               // parts of one upload in memory at once, 0 for DefaultPartsInFlight
+	Logger              *slog.Logger      // nil: nothing is logged
+}
+
+var ownerShape = regexp.MustCompile(`^\d{12}$`)
+
+// complete checks the options and fills in the defaults.
+func (o Options) complete() (Options, error) {
+	if o.PartSize == 0 {
+		o.PartSize = DefaultPartSize
+	}
+	if o.PartsInFlight == 0 {
+		o.PartsInFlight = DefaultPartsInFlight
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case o.PartSize < MinPartSize || o.PartSize > MaxPartSize:
+		return o, fmt.Errorf("part_size is %d bytes; S3 takes 5 MiB to 5 GiB", o.PartSize)
+	case o.PartsInFlight < 1 || o.PartsInFlight > MaxParts:
+		return o, fmt.Errorf("parts_in_flight is %d; give 1 to %d", o.PartsInFlight, MaxParts)
+	case o.SSE != "" && o.SSE != SSES3 && o.SSE != SSEKMS:
+		return o, fmt.Errorf("sse is %q; give s3 or kms", o.SSE)
+	case o.KMSKeyID != "" && o.SSE != SSEKMS:
+		return o, errors.New("kms_key_id is given without sse: kms")
+	case o.ExpectedBucketOwner != "" && !ownerShape.MatchString(o.ExpectedBucketOwner):
+		return o, errors.New("expected_bucket_owner is not an account id of 12 digits")
+	}
+	return o, nil
+}
+
+// tagging encodes the tags as S3 takes them in a header, nil without tags.
+func (o Options) tagging() *string {
+	if len(o.Tags) == 0 {
+		return nil
+	}
+	values := url.Values{}
+	for k, v := range o.Tags {
+		values.Set(k, v)
+	}
+	// A plus sign would be read as itself by stores that decode only %XX.
+	text := strings.ReplaceAll(values.Encode(), "+", "%20")
+	return &text
+}
+
+// parseRoot divides s3://bucket/prefix. The prefix is empty or ends with "/".
+func parseRoot(root string) (bucket, prefix string, err error) {
+	rest, ok := strings.CutPrefix(root, "s3://")
+	if !ok {
+		return "", "", errors.New("it does not begin with s3://")
+	}
+	bucket, prefix, _ = strings.Cut(rest, "/")
+	prefix = strings.TrimSuffix(prefix, "/")
+	if bucket == "" || strings.ContainsAny(bucket, "@:?#%\\ \t\r\n") {
+		return "", "", errors.New("it names no bucket, or one that cannot be")
+	}
+	if prefix == "" {
+		return bucket, "", nil
+	}
+	if err := load.CheckName(prefix); err != nil {
+		return "", "", err
+	}
+	return bucket, prefix + "/", nil
+}

@@ -1,0 +1,113 @@
+package s3
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/formetl/formetl/load"
+)
+
+func TestParseRoot(t *testing.T) {
+	for root, want := range map[string][2]string{
+		"s3://b": {"b", ""}, "s3://b/": {"b", ""}, "s3://b/lake": {"b", "lake/"}, "s3://b/lake/": {"b", "lake/"},
+		"s3://my.bucket-1/a/b c/ü/": {"my.bucket-1", "a/b c/ü/"},
+	} {
+		bucket, prefix, err := parseRoot(root)
+		if err != nil || bucket != want[0] || prefix != want[1] {
+			t.Errorf("%s: got %q, %q, %v", root, bucket, prefix, err)
+		}
+	}
+	for _, root := range []string{"", "b/lake", "gs://b/x", "s3:/b/x", "s3://", "s3:///x", "s3://b/../x", "s3://b//x", "s3://b/./x", "s3://key:secret@b/x", "s3://b?x", "s3://b/a\x00", "s3://a b/x"} {
+		_, err := New(t.Context(), root, Options{})
+		var create *load.CreateError
+		if !errors.As(err, &create) || !strings.Contains(err.Error(), "write s3://bucket/path") {
+			t.Errorf("%q gives %v", root, err)
+		}
+	}
+}
+
+func FuzzParseRoot(f *testing.F) {
+	for _, seed := range []string{"s3://b", "s3://b/lake/", "s3://b/../x", "s3:///x", "s3://b/a//b"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, root string) {
+		bucket, prefix, err := parseRoot(root)
+		if err != nil {
+			return
+		}
+		if bucket == "" || strings.Contains(bucket, "/") || prefix != "" && !strings.HasSuffix(prefix, "/") || strings.Contains("/"+prefix, "/../") {
+			t.Errorf("%q: %q, %q", root, bucket, prefix)
+		}
+	})
+}
+
+func TestBadOptions(t *testing.T) {
+	for want, o := range map[string]Options{
+		"part_size is 1 bytes": {PartSize: 1}, "part_size is 5368709121": {PartSize: MaxPartSize + 1}, "part_size is -1": {PartSize: -1},
+		"parts_in_flight is -1": {PartsInFlight: -1}, `sse is "aes"`: {SSE: "aes"},
+		"kms_key_id": {KMSKeyID: "k", SSE: SSES3}, "12 digits": {ExpectedBucketOwner: "acme"},
+	} {
+		_, err := New(t.Context(), "s3://b/x", o)
+		var create *load.CreateError
+		if !errors.As(err, &create) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v gives %v, want %q", o, err, want)
+		}
+	}
+}
+
+func TestTagging(t *testing.T) {
+	if (Options{}).tagging() != nil {
+		t.Error("no tags are some")
+	}
+	tags := map[string]string{"team": "forms", "cost centre": "a+b&c=d", "ü": ""}
+	text := *Options{Tags: tags}.tagging()
+	if strings.Contains(text, "+") {
+		t.Errorf("%s has a plus sign", text)
+	}
+	got, err := url.ParseQuery(text)
+	if err != nil || len(got) != len(tags) {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for k, v := range tags {
+		if got.Get(k) != v {
+			t.Errorf("%s: got %q, want %q", k, got.Get(k), v)
+		}
+	}
+}
+
+// Endpoints that are not AWS's are sent checksums only where they must be,
+// wherever the endpoint comes from.
+func TestCustomEndpoint(t *testing.T) {
+	for _, c := range []struct {
+		name, option, env string
+		custom, pathStyle bool
+	}{
+		{"AWS", "", "", false, false},
+		{"definition", "https://s3.example.com", "", true, false},
+		{"environment", "", "http://127.0.0.1:9000", true, true},
+		{"definition over environment", "https://s3.example.com", "http://127.0.0.1:9000", true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("AWS_ENDPOINT_URL_S3", c.env)
+			d, err := New(t.Context(), "s3://b/x", Options{Endpoint: c.option})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := d.client.Options()
+			want := c.option
+			if want == "" {
+				want = c.env
+			}
+			if d.custom != c.custom || aws.ToString(o.BaseEndpoint) != want || o.UsePathStyle != c.pathStyle {
+				t.Errorf("custom %v, endpoint %q, path style %v", d.custom, aws.ToString(o.BaseEndpoint), o.UsePathStyle)
+			}
+			if reduced := o.RequestChecksumCalculation == aws.RequestChecksumCalculationWhenRequired; reduced != c.custom {
+				t.Errorf("checksums when required: %v", reduced)
+			}
+		})
+	}
+}

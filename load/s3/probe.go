@@ -1,0 +1,111 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"path"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/formetl/formetl/load"
+)
+
+// probePrefix begins the names of the objects that a store is probed with.
+const probePrefix = "probe-"
+
+// conditions are those that a store honours rather than ignores.
+type conditions struct {
+	put      bool // If-None-Match and If-Match of PutObject
+	complete bool // If-None-Match of CompleteMultipartUpload
+}
+
+// conditions tells what the store honours. AWS honours all; another store is
+// probed, once: a header that it ignores would overwrite without a word.
+func (d *Destination) conditions(ctx context.Context) (conditions, error) {
+	d.probing.Lock()
+	defer d.probing.Unlock()
+	if d.honoured != nil {
+		return *d.honoured, nil
+	}
+	c := conditions{put: true, complete: true}
+	if d.custom {
+		var err error
+		if c, err = d.probe(ctx); err != nil {
+			return conditions{}, err
+		}
+	}
+	if !c.put || !c.complete {
+		d.options.Logger.Warn("the store does not honour conditional writes; the lease alone keeps two runs apart",
+			"destination", d.String(), "put", c.put, "complete", c.complete)
+	}
+	d.honoured = &c
+	return c, nil
+}
+
+// probe writes an object and then tries what a condition must refuse.
+func (d *Destination) probe(ctx context.Context) (c conditions, err error) {
+	name := path.Join(load.ControlFolder, probePrefix+rand.Text())
+	if _, err := d.client.PutObject(ctx, d.putInput(name, []byte("formetl"), rand.Text())); err != nil {
+		return c, d.fail(ctx, "write", name, err)
+	}
+	defer func() {
+		ctx, cancel := cleanup(ctx)
+		defer cancel()
+		err = errors.Join(err, d.remove(ctx, name))
+	}()
+	again := d.putInput(name, []byte("formetl"), rand.Text())
+	again.IfNoneMatch = aws.String("*")
+	_, err = d.client.PutObject(ctx, again)
+	fresh, err := d.refuses(ctx, name, err)
+	if err != nil {
+		return c, err
+	}
+	other := d.putInput(name, []byte("formetl"), rand.Text())
+	other.IfMatch = aws.String(`"00000000000000000000000000000000"`)
+	_, err = d.client.PutObject(ctx, other)
+	match, err := d.refuses(ctx, name, err)
+	if err != nil {
+		return c, err
+	}
+	c.put = fresh && match
+	c.complete, err = d.probeComplete(ctx, name)
+	return c, err
+}
+
+// probeComplete completes an upload of a name that is taken.
+func (d *Destination) probeComplete(ctx context.Context, name string) (bool, error) {
+	begun, err := d.client.CreateMultipartUpload(ctx, &awss3.CreateMultipartUploadInput{Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner()})
+	if err != nil {
+		return false, d.fail(ctx, "create", name, err)
+	}
+	id := aws.ToString(begun.UploadId)
+	part, err := d.client.UploadPart(ctx, &awss3.UploadPartInput{
+		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &id, PartNumber: aws.Int32(1), Body: bytes.NewReader([]byte("formetl")),
+	})
+	if err != nil {
+		return false, errors.Join(d.fail(ctx, "write", name, err), d.abort(ctx, name, id))
+	}
+	_, err = d.client.CompleteMultipartUpload(ctx, &awss3.CompleteMultipartUploadInput{
+		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &id, IfNoneMatch: aws.String("*"),
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: part.ETag}}},
+	})
+	refuses, err := d.refuses(ctx, name, err)
+	return refuses, errors.Join(err, d.abort(ctx, name, id))
+}
+
+// refuses reads the answer to a write whose condition does not hold. Stores
+// that know no conditions ignore them or say 501.
+func (d *Destination) refuses(ctx context.Context, name string, err error) (bool, error) {
+	switch {
+	case err == nil, status(err) == http.StatusNotImplemented, code(err) == "NotImplemented":
+		return false, nil
+	case unmet(err):
+		return true, nil
+	}
+	return false, d.fail(ctx, "write", name, err)
+}

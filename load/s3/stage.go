@@ -1,0 +1,267 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/formetl/formetl/load"
+)
+
+// idMetadata is the metadata under which an object carries its id.
+const idMetadata = "formetl-id"
+
+// firstBuffer is what a part's memory begins with: many uploads are small.
+const firstBuffer = 64 << 10
+
+// upload is a multipart upload being filled. It is used by one goroutine; its
+// parts are sent by others.
+type upload struct {
+	d      *Destination
+	ctx    context.Context //nolint:containedctx // Write has none; Stage's bounds the whole upload
+	cancel context.CancelCauseFunc
+	name   string
+	id     string // formetl-id
+	upload string // the store's id, "" before the first part
+	hash   hash.Hash
+	bytes  int64
+	part   []byte      // being filled
+	number int         // of parts sent
+	free   chan []byte // memory for parts; its capacity is the parts in flight
+	ended  bool
+
+	sending sync.WaitGroup
+	mu      sync.Mutex
+	parts   []stagedPart
+	err     error // the first failure of a part
+	cut     bool  // a part was cut off: the store may still be at it
+}
+
+// Stage begins an object. Nothing is sent before the first part is full.
+func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload, error) {
+	if err := load.CheckObjectName(name); err != nil {
+		return nil, err
+	}
+	if err := load.CheckRun(run); err != nil {
+		return nil, err
+	}
+	if err := d.checkContext(ctx, "stage", name); err != nil {
+		return nil, err
+	}
+	u := &upload{d: d, name: name, id: rand.Text(), hash: sha256.New(), free: make(chan []byte, d.options.PartsInFlight)}
+	for range cap(u.free) - 1 { // the first is being filled
+		u.free <- nil
+	}
+	u.ctx, u.cancel = context.WithCancelCause(ctx)
+	return u, nil
+}
+
+// Write appends to the object. It waits while all parts are in flight. An
+// error is sticky.
+func (u *upload) Write(p []byte) (int, error) {
+	if u.ended {
+		return 0, fmt.Errorf("cannot write to %s: the upload has ended", u.d.path(u.name))
+	}
+	written := 0
+	for written < len(p) {
+		if err := u.failure(); err != nil {
+			return written, err
+		}
+		n := u.fill(p[written:])
+		u.hash.Write(p[written : written+n])
+		u.bytes += int64(n)
+		written += n
+		if int64(len(u.part)) == u.d.options.PartSize {
+			if err := u.send(); err != nil {
+				return written, u.fail(err)
+			}
+		}
+	}
+	return written, u.failure()
+}
+
+// fill copies into the part and gives how much went in. The memory of an
+// upload's first part grows, later ones are made whole.
+func (u *upload) fill(p []byte) int {
+	size := int(u.d.options.PartSize)
+	n := min(len(p), size-len(u.part))
+	if need := len(u.part) + n; need > cap(u.part) {
+		room := size
+		if u.number == 0 {
+			room = min(size, max(firstBuffer, 2*cap(u.part), need))
+		}
+		grown := make([]byte, len(u.part), room)
+		copy(grown, u.part)
+		u.part = grown
+	}
+	u.part = append(u.part, p[:n]...)
+	return n
+}
+
+// send hands the filled part over and takes memory for the next one.
+func (u *upload) send() error {
+	if u.number >= u.d.maxParts {
+		return u.tooLarge()
+	}
+	if u.upload == "" {
+		if err := u.begin(); err != nil {
+			return err
+		}
+	}
+	u.number++
+	number, data := u.number, u.part
+	u.part = nil
+	u.mu.Lock()
+	u.parts = append(u.parts, stagedPart{})
+	u.mu.Unlock()
+	u.sending.Go(func() {
+		part, err := u.put(number, data)
+		u.mu.Lock()
+		u.parts[number-1] = part
+		u.cut = u.cut || err != nil
+		u.mu.Unlock()
+		if err != nil {
+			_ = u.fail(err) // Write and Prepare tell it
+		}
+		u.free <- data[:0]
+	})
+	select {
+	case u.part = <-u.free:
+		return nil
+	case <-u.ctx.Done():
+		return u.d.checkContext(u.ctx, "write", u.name)
+	}
+}
+
+// tooLarge is an object with more parts than an upload may have.
+func (u *upload) tooLarge() error {
+	size := u.d.options.PartSize
+	return &load.CreateError{
+		Op: "write", Path: u.d.path(u.name),
+		Hint: fmt.Sprintf("set part_size: %dMiB, or more, in the output's s3: settings", min(2*size, MaxPartSize)>>20),
+		Err:  fmt.Errorf("it is larger than %d parts of %d bytes, and S3 takes no more parts", u.d.maxParts, size),
+	}
+}
+
+// begin asks the store for a multipart upload.
+func (u *upload) begin() error {
+	d := u.d
+	in := &awss3.CreateMultipartUploadInput{
+		Bucket: &d.bucket, Key: d.key(u.name), ExpectedBucketOwner: d.owner(),
+		Metadata: map[string]string{idMetadata: u.id}, StorageClass: types.StorageClass(d.options.StorageClass), Tagging: d.options.tagging(),
+	}
+	in.ServerSideEncryption, in.SSEKMSKeyId = d.encryption()
+	in.ChecksumAlgorithm = d.checksum()
+	out, err := d.client.CreateMultipartUpload(u.ctx, in)
+	if err != nil {
+		return d.fail(u.ctx, "create", u.name, err)
+	}
+	if out.UploadId == nil || *out.UploadId == "" {
+		return &load.IOError{Op: "create", Path: d.path(u.name), Hint: "check that the endpoint is an S3 server", Err: errors.New("the store gave no upload id")}
+	}
+	u.upload = *out.UploadId
+	return nil
+}
+
+// put sends one part. The body can be read again for a retry.
+func (u *upload) put(number int, data []byte) (stagedPart, error) {
+	d := u.d
+	out, err := d.client.UploadPart(u.ctx, &awss3.UploadPartInput{
+		Bucket: &d.bucket, Key: d.key(u.name), ExpectedBucketOwner: d.owner(), UploadId: &u.upload,
+		PartNumber: aws.Int32(int32(number)), Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
+		ChecksumAlgorithm: d.checksum(),
+	})
+	if err != nil {
+		return stagedPart{}, d.fail(u.ctx, "write", u.name, err)
+	}
+	part := stagedPart{ETag: aws.ToString(out.ETag)}
+	if d.checksum() != "" {
+		part.CRC32 = aws.ToString(out.ChecksumCRC32)
+	}
+	return part, nil
+}
+
+// fail keeps the first failure and stops the other parts.
+func (u *upload) fail(err error) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.err == nil {
+		u.err = err
+		u.cancel(err)
+	}
+	return u.err
+}
+
+func (u *upload) failure() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.err
+}
+
+// Prepare sends the last part and waits for all of them.
+func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
+	if u.ended {
+		return load.Prepared{}, fmt.Errorf("cannot prepare %s: the upload has ended", u.d.path(u.name))
+	}
+	if err := u.d.checkContext(ctx, "prepare", u.name); err != nil {
+		return load.Prepared{}, err
+	}
+	stop := context.AfterFunc(ctx, func() { u.cancel(context.Cause(ctx)) })
+	err := u.finish()
+	if !stop() && err == nil {
+		err = u.d.checkContext(ctx, "prepare", u.name)
+	}
+	if err != nil {
+		_ = u.Abort() // the first error is the one to tell
+		return load.Prepared{}, err
+	}
+	s := staged{ID: u.id, Upload: u.upload, Parts: u.parts}
+	text, err := s.encode()
+	if err != nil {
+		_ = u.Abort() // the first error is the one to tell
+		return load.Prepared{}, fmt.Errorf("cannot prepare %s: %w", u.d.path(u.name), err)
+	}
+	u.ended = true
+	u.part, u.free = nil, nil
+	u.cancel(nil)
+	return load.Prepared{Name: u.name, Staged: text, Bytes: u.bytes, SHA256: hex.EncodeToString(u.hash.Sum(nil))}, nil
+}
+
+// finish sends what is left and waits until every part is there.
+func (u *upload) finish() error {
+	if len(u.part) > 0 && u.failure() == nil {
+		if err := u.send(); err != nil {
+			_ = u.fail(err) // told below
+		}
+	}
+	u.sending.Wait()
+	return u.failure()
+}
+
+// Abort drops the upload. After Prepare it does nothing.
+func (u *upload) Abort() error {
+	if u.ended {
+		return nil
+	}
+	u.ended = true
+	u.cancel(context.Canceled)
+	u.sending.Wait() // a part that arrives after the abort would stay
+	u.part, u.free = nil, nil
+	if u.upload == "" {
+		return nil
+	}
+	if !u.cut {
+		return u.d.abort(u.ctx, u.name, u.upload)
+	}
+	return u.d.abortCut(u.ctx, u.name, u.upload)
+}

@@ -1,0 +1,247 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/formetl/formetl/load"
+)
+
+// random gives bytes that no compression helps with.
+func random(n int) []byte {
+	source := rand.NewChaCha8([32]byte{1})
+	data := make([]byte, n)
+	_, _ = source.Read(data) // never fails
+	return data
+}
+
+// Lengths around the bounds of parts, with more parts than are in flight.
+func TestParts(t *testing.T) {
+	content := random(4*MinPartSize + 1)
+	eachServer(t, func(t *testing.T, s server) {
+		for _, inFlight := range []int{1, 3} {
+			d := s.open(t, "parts", func(o *Options) { o.PartSize, o.PartsInFlight = MinPartSize, inFlight })
+			for _, n := range []int{1, MinPartSize - 1, MinPartSize, MinPartSize + 1, 2 * MinPartSize, 4*MinPartSize + 1} {
+				p := stage(t, d, "x.bin", content[:n])
+				sum := sha256.Sum256(content[:n])
+				if p.Bytes != int64(n) || p.SHA256 != hex.EncodeToString(sum[:]) {
+					t.Fatalf("%d bytes: %+v", n, p)
+				}
+				st, err := decodeStaged(p.Staged)
+				if want := (n + MinPartSize - 1) / MinPartSize; err != nil || len(st.Parts) != want {
+					t.Errorf("%d bytes: %d parts, %v, want %d", n, len(st.Parts), err, want)
+				}
+				p.Replace = true
+				if err := d.Commit(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+				if got, _, err := d.Get(t.Context(), "x.bin"); err != nil || !bytes.Equal(got, content[:n]) {
+					t.Fatalf("%d bytes: read %d back, %v", n, len(got), err)
+				}
+			}
+			if left := names(t, d); len(left) != 1 {
+				t.Errorf("left %v", left)
+			}
+		}
+	})
+}
+
+// A large object streams through bounded memory: parts in flight times part
+// size, and what the SDK and the garbage need besides.
+func TestMemory(t *testing.T) {
+	const total = 200 << 20
+	for _, s := range servers {
+		if s.CAFile != "" {
+			continue // TLS copies through buffers of its own; once is enough
+		}
+		d := s.open(t, "memory", func(o *Options) { o.PartSize, o.PartsInFlight = MinPartSize, 3 })
+		u, err := d.Stage(t.Context(), "run1", "large.bin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunk := random(1 << 20)
+		runtime.GC() // what other tests left
+		var most uint64
+		for range total / len(chunk) {
+			if _, err := u.Write(chunk); err != nil {
+				t.Fatal(err)
+			}
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapAlloc)
+		}
+		p, err := u.Prepare(t.Context())
+		if err != nil || p.Bytes != total {
+			t.Fatalf("%d bytes, %v", p.Bytes, err)
+		}
+		if err := errors.Join(d.Abort(t.Context(), p)); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d MiB of heap at most", s.name, most>>20)
+		if most > 64<<20 {
+			t.Errorf("%s: %d MiB of heap for %d MiB in flight", s.name, most>>20, 3*MinPartSize>>20)
+		}
+		if left := names(t, d); len(left) != 0 {
+			t.Errorf("left %v", left)
+		}
+	}
+}
+
+func TestTooManyParts(t *testing.T) {
+	f, d := fakeDestination(t, func(o *Options) { o.PartSize = MinPartSize })
+	d.maxParts = 2
+	p := stage(t, d, "x.csv", make([]byte, 2*MinPartSize))
+	if err := d.Commit(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	u, err := d.Stage(t.Context(), "run1", "y.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = u.Write(make([]byte, 2*MinPartSize+1))
+	if err == nil {
+		_, err = u.Prepare(t.Context())
+	}
+	var create *load.CreateError
+	if !errors.As(err, &create) || !strings.Contains(err.Error(), "set part_size: 10MiB") || !strings.Contains(err.Error(), "2 parts") {
+		t.Errorf("got %v", err)
+	}
+	if err := u.Abort(); err != nil || len(f.uploads) != 0 {
+		t.Errorf("%d uploads are left, %v", len(f.uploads), err)
+	}
+}
+
+// A part that fails ends the upload: the error is told again, nothing stays.
+func TestPartFails(t *testing.T) {
+	f, d := fakeDestination(t, func(o *Options) { o.PartSize = MinPartSize })
+	f.refuse = func(r *http.Request) (int, string, http.Header) {
+		if r.URL.Query().Get("partNumber") == "2" {
+			return 403, "AccessDenied", nil
+		}
+		return 0, "", nil
+	}
+	u, err := d.Stage(t.Context(), "run1", "x.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if _, err = u.Write(make([]byte, MinPartSize)); err != nil {
+			break
+		}
+	}
+	refusal[*load.IOError](t, err, Denied, "cannot write s3://bucket/lake/x.csv")
+	if n, again := u.Write([]byte("x")); n != 0 || !errors.Is(again, err) {
+		t.Errorf("a write after it gives %d, %v", n, again)
+	}
+	if _, again := u.Prepare(t.Context()); !errors.Is(again, err) {
+		t.Errorf("prepare after it gives %v", again)
+	}
+	if err := u.Abort(); err != nil || len(f.uploads) != 0 {
+		t.Errorf("%d uploads are left, %v", len(f.uploads), err)
+	}
+}
+
+// A run that is stopped in the middle leaves nothing.
+func TestStopped(t *testing.T) {
+	eachServer(t, func(t *testing.T, s server) {
+		d := s.open(t, "stopped", func(o *Options) { o.PartSize = MinPartSize })
+		errStop := errors.New("stopped by the test")
+		for _, when := range []string{"between writes", "before prepare", "with prepare's own"} {
+			ctx, stop := context.WithCancelCause(t.Context())
+			u, err := d.Stage(ctx, "run1", "x.csv")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := u.Write(make([]byte, 2*MinPartSize+1)); err != nil {
+				t.Fatal(err)
+			}
+			prepare := ctx
+			if when == "with prepare's own" {
+				prepare, stop = context.WithCancelCause(t.Context())
+			}
+			stop(errStop)
+			if when == "between writes" {
+				// Parts in flight may still have room; a full one tells it.
+				_, err = u.Write(make([]byte, 5*MinPartSize))
+			}
+			if err == nil {
+				_, err = u.Prepare(prepare)
+			}
+			if !errors.Is(err, errStop) {
+				t.Errorf("%s: got %v", when, err)
+			}
+			if err := u.Abort(); err != nil {
+				t.Errorf("%s: abort gives %v", when, err)
+			}
+		}
+		if left := names(t, d); len(left) != 0 {
+			t.Errorf("left %v", left)
+		}
+	})
+}
+
+// Settings of data objects are sent with them, those of encryption with all.
+func TestObjectSettings(t *testing.T) {
+	f, d := fakeDestination(t, func(o *Options) {
+		o.StorageClass, o.Tags, o.SSE, o.KMSKeyID = "STANDARD_IA", map[string]string{"a b": "c"}, SSEKMS, "alias/forms"
+	})
+	seen := map[string]http.Header{}
+	f.refuse = func(r *http.Request) (int, string, http.Header) {
+		if r.Method == http.MethodPost && r.URL.Query().Has("uploads") || r.Method == http.MethodPut && !r.URL.Query().Has("uploadId") {
+			seen[strings.TrimPrefix(r.URL.Path, "/bucket/lake/")] = r.Header
+		}
+		return 0, "", nil
+	}
+	for name, content := range map[string]string{"full.csv": "x", "empty.csv": ""} {
+		if err := d.Commit(t.Context(), stage(t, d, name, []byte(content))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Put(t.Context(), "_SUCCESS", nil, load.AnyVersion); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string]bool{"full.csv": true, "empty.csv": true, "_SUCCESS": false} {
+		h := seen[name]
+		if (h.Get("X-Amz-Storage-Class") == "STANDARD_IA") != data || (h.Get("X-Amz-Tagging") == "a%20b=c") != data {
+			t.Errorf("%s: %v", name, h)
+		}
+		if h.Get("X-Amz-Server-Side-Encryption") != "aws:kms" || h.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id") != "alias/forms" {
+			t.Errorf("%s: %v", name, h)
+		}
+	}
+	d.options.SSE = SSES3
+	if sse, key := d.encryption(); sse != "AES256" || key != nil {
+		t.Errorf("got %v, %v", sse, key)
+	}
+}
+
+// Real servers take tags and a storage class.
+func TestObjectSettingsTaken(t *testing.T) {
+	eachServer(t, func(t *testing.T, s server) {
+		d := s.open(t, "settings", func(o *Options) {
+			o.StorageClass, o.Tags = "STANDARD", map[string]string{"team": "forms", "cost centre": "a+b"}
+		})
+		if err := d.Commit(t.Context(), stage(t, d, "x.csv", []byte("x"))); err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.client.GetObjectTagging(t.Context(), &awss3.GetObjectTaggingInput{Bucket: &d.bucket, Key: d.key("x.csv")})
+		if err != nil || len(got.TagSet) != 2 {
+			t.Fatalf("%v, %v", got, err)
+		}
+		for _, tag := range got.TagSet {
+			if d.options.Tags[*tag.Key] != *tag.Value {
+				t.Errorf("%s is %q", *tag.Key, *tag.Value)
+			}
+		}
+	})
+}

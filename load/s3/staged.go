@@ -1,0 +1,109 @@
+package s3
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// The two kinds of staged objects, and the version of their description.
+const (
+	uploadPrefix = "s3-upload-1:"
+	emptyPrefix  = "s3-empty-1:"
+)
+
+// staged is what Prepared.Staged tells: an upload with all its parts, or an
+// empty object that is nowhere yet.
+type staged struct {
+	ID     string       `json:"id"`               // formetl-id of the object's metadata
+	Upload string       `json:"upload,omitempty"` // the store's id, "" for an empty object
+	Parts  []stagedPart `json:"parts,omitempty"`  // in order, from number 1
+}
+
+// stagedPart is what Complete must tell of a part. Its JSON is a list, as an
+// upload may have 10,000 of them.
+type stagedPart struct {
+	ETag  string
+	CRC32 string // base64, "" where the store was sent none
+}
+
+// MarshalJSON writes ["etag"] or ["etag","crc32"].
+func (p stagedPart) MarshalJSON() ([]byte, error) {
+	if p.CRC32 == "" {
+		return json.Marshal([]string{p.ETag})
+	}
+	return json.Marshal([]string{p.ETag, p.CRC32})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (p *stagedPart) UnmarshalJSON(data []byte) error {
+	var list []string
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	switch len(list) {
+	case 2:
+		p.CRC32 = list[1]
+		fallthrough
+	case 1:
+		p.ETag = list[0]
+		return nil
+	}
+	return errors.New("a part is an ETag and perhaps a checksum")
+}
+
+func (s staged) encode() (string, error) {
+	if s.Upload == "" {
+		return emptyPrefix + s.ID, nil
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	return uploadPrefix + base64.RawURLEncoding.EncodeToString(data), nil
+}
+
+var errNotStaged = errors.New("it is not a staged object of an S3 destination")
+
+// decodeStaged reads what encode wrote; anything else is refused, as a
+// journal may come from anywhere.
+func decodeStaged(text string) (staged, error) {
+	if id, ok := strings.CutPrefix(text, emptyPrefix); ok {
+		if !isID(id) {
+			return staged{}, errNotStaged
+		}
+		return staged{ID: id}, nil
+	}
+	encoded, ok := strings.CutPrefix(text, uploadPrefix)
+	if !ok {
+		return staged{}, errNotStaged
+	}
+	data, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
+	if err != nil {
+		return staged{}, errNotStaged
+	}
+	var s staged
+	if err := json.Unmarshal(data, &s); err != nil {
+		return staged{}, errNotStaged
+	}
+	if !isID(s.ID) || s.Upload == "" || len(s.Parts) == 0 || len(s.Parts) > MaxParts {
+		return staged{}, errNotStaged
+	}
+	for _, p := range s.Parts {
+		if p.ETag == "" {
+			return staged{}, errNotStaged
+		}
+	}
+	return s, nil
+}
+
+// isID tells whether text is an id as rand.Text makes them: base32 letters.
+func isID(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < 'A' || c > 'Z') && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return text != "" && len(text) <= 64
+}

@@ -1,0 +1,94 @@
+package s3
+
+import (
+	"encoding/base64"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+)
+
+func stagedSamples() []staged {
+	many := staged{ID: "ABC234", Upload: "u/1+2=="}
+	for range MaxParts {
+		many.Parts = append(many.Parts, stagedPart{ETag: `"0123456789abcdef0123456789abcdef"`, CRC32: "AAAAAA=="})
+	}
+	return []staged{
+		{ID: "ABC234"},
+		{ID: "ABC234", Upload: "u", Parts: []stagedPart{{ETag: `"e"`}}},
+		{ID: "Z", Upload: "\x00ü", Parts: []stagedPart{{ETag: "a", CRC32: "b"}, {ETag: "c"}}},
+		many,
+	}
+}
+
+func TestStagedRoundTrip(t *testing.T) {
+	for _, want := range stagedSamples() {
+		text, err := want.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeStaged(text)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got %.100v, %v, want %.100v", got, err, want)
+		}
+	}
+}
+
+func encoded(json string) string {
+	return uploadPrefix + base64.RawURLEncoding.EncodeToString([]byte(json))
+}
+
+func badStaged() []string {
+	return []string{
+		"", "x", "../../etc/passwd", emptyPrefix, emptyPrefix + "a b", emptyPrefix + strings.Repeat("A", 65), uploadPrefix, uploadPrefix + "!",
+		encoded(""), encoded("{}"), encoded(`{"id":"A","upload":"u"}`), encoded(`{"id":"A","upload":"","parts":[["e"]]}`),
+		encoded(`{"id":"a","upload":"u","parts":[["e"]]}`), encoded(`{"id":"A","upload":"u","parts":[[""]]}`),
+		encoded(`{"id":"A","upload":"u","parts":[[]]}`), encoded(`{"id":"A","upload":"u","parts":[["a","b","c"]]}`),
+		encoded(`{"id":"A","upload":"u","parts":["e"]}`),
+		encoded(`{"id":"A","upload":"u","parts":[` + strings.Repeat(`["e"],`, MaxParts) + `["e"]]}`),
+	}
+}
+
+func TestStagedRefused(t *testing.T) {
+	d := &Destination{}
+	for _, text := range badStaged() {
+		if _, err := decodeStaged(text); !errors.Is(err, errNotStaged) {
+			t.Errorf("%.60q gives %v", text, err)
+		}
+		p := load.Prepared{Name: "x.csv", Staged: text}
+		if err := d.Commit(t.Context(), p); !errors.Is(err, errNotStaged) {
+			t.Errorf("commit of %.60q gives %v", text, err)
+		}
+		if err := d.Abort(t.Context(), p); !errors.Is(err, errNotStaged) {
+			t.Errorf("abort of %.60q gives %v", text, err)
+		}
+	}
+}
+
+func FuzzDecodeStaged(f *testing.F) {
+	for _, s := range badStaged() {
+		f.Add(s)
+	}
+	for _, s := range stagedSamples()[:3] {
+		text, err := s.encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := decodeStaged(text)
+		if err != nil {
+			return
+		}
+		again, err := s.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := decodeStaged(again); err != nil || !reflect.DeepEqual(got, s) {
+			t.Errorf("%q is read as %v, then %v, %v", text, s, got, err)
+		}
+	})
+}
