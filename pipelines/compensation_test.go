@@ -1,9 +1,11 @@
 package pipelines_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -61,5 +63,48 @@ func TestLossThatADeletionHides(t *testing.T) {
 				w.checkDataset("days", truth(form, nil))
 			}
 		})
+	}
+}
+
+// TestSustainedMovesAreNeverSilent: before every request one unfinished result
+// moves to the last day. The run may give up, loudly; what it writes is whole.
+func TestSustainedMovesAreNeverSilent(t *testing.T) {
+	for after := 1; after <= 8; after++ {
+		results := make([]formservice.Result, 0, 120)
+		for i := range int64(120) {
+			results = append(results, result(i+1, fmt.Sprintf("2026-01-%02d 10:00:00", i/30+1), "x"))
+		}
+		form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Label: "Answer"}}, results)
+		w := newWorld(t, form)
+		next := int64(1)
+		w.service.Before = func(r formservice.Request) {
+			if r.Number < after || next > 90 {
+				return
+			}
+			moved, _ := form.Get((next*37)%90 + 1) // of the first three days
+			moved.Metas = []formservice.Meta{{ID: "date_finish", Value: "2026-01-04 20:00:00"}}
+			if err := form.Update(moved); err != nil {
+				t.Error(err)
+			}
+			next++
+		}
+		def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+		def.Source.Requests.Concurrency = 1
+		def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-01-05")
+		def.Extract.Window = extract.Step{Days: 1}
+		_, err := pipelines.Run(t.Context(), def, options())
+		var loud *pipelines.VerifyError
+		switch {
+		case errors.As(err, &loud):
+			if _, err := os.Stat(w.path("form1.ndjson")); err == nil {
+				t.Error("a run that gave up wrote its file")
+			}
+		case err != nil:
+			t.Errorf("after %d: %v", after, err)
+		default:
+			if rows := readNDJSON(t, w.path("form1.ndjson")); len(rows) != 120 {
+				t.Errorf("after %d: %d rows of 120, and the run said nothing", after, len(rows))
+			}
+		}
 	}
 }

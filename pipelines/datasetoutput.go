@@ -94,18 +94,23 @@ func (o *datasetOutput) checkPartition(parts []load.Part) error {
 			want = load.DTValue(partition, last(key.To), key.To)
 		}
 		if key.DT != want {
-			return &DatasetChangedError{Path: o.path, What: "partition", Was: folder(key.DT), Is: folder(want)}
+			return &DatasetChangedError{Path: o.path, What: "partition", Was: partitionOf(key), Is: cmp.Or(partition, string(PartitionNone))}
 		}
 	}
 	return nil
 }
 
-// folder shows a partition's folder to people.
-func folder(dt string) string {
-	if dt == "" {
-		return "none"
+// partitionOf is the partition that a part's name speaks of.
+func partitionOf(key load.PartKey) string {
+	if key.DT == "" {
+		return string(PartitionNone)
 	}
-	return "dt=" + dt
+	for _, p := range []Partition{PartitionDay, PartitionMonth, PartitionYear} {
+		if !key.Undated && load.DTValue(string(p), last(key.To), key.To) == key.DT {
+			return string(p)
+		}
+	}
+	return "dt=" + key.DT
 }
 
 // widen extends a range to the whole parts that it touches; where the dataset

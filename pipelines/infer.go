@@ -177,9 +177,10 @@ func sampleOf(ctx context.Context, client *extract.Client, form string, q extrac
 	return append(pages, last), nil
 }
 
-// supported refuses what a definition may say and this version cannot do.
-func supported(def *Definition) error {
-	if def.Extract.Incremental {
+// Supported refuses what a definition may say and this version cannot do: an
+// *UnsupportedError.
+func (d *Definition) Supported() error {
+	if d.Extract.Incremental {
 		return &UnsupportedError{What: "mode: incremental", Remedy: "use mode: full with from and to; incremental runs come with a later version"}
 	}
 	return nil

@@ -256,8 +256,8 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 		what   string
 	}{
 		{"format", nil, func(d *pipelines.Definition) { d.Outputs[0].Format = "csv" }, "format of the dataset was ndjson and is csv"},
-		{"partition", nil, func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionMonth }, "partition of the dataset was dt=2026-01-02 and is dt=2026-01-01"},
-		{"no partition", nil, func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionNone }, "was dt=2026-01-01 and is none"},
+		{"partition", nil, func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionMonth }, "partition of the dataset was day and is month"},
+		{"no partition", nil, func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionNone }, "was day and is none"},
 		{"naming", nil, func(d *pipelines.Definition) { d.Labels = true }, "naming of columns of the dataset was id and is label"},
 		{"form", nil, func(d *pipelines.Definition) { d.Forms = []string{"form2"} }, "form of the dataset was form1 and is form2"},
 		{"declared", schema(), func(d *pipelines.Definition) { d.Schema = nil }, "was declared and is id"},

@@ -69,7 +69,7 @@ type Budget struct {
 func MakePlan(ctx context.Context, def *Definition, o Options, offline bool) (*PlanReport, error) {
 	o = o.withDefaults()
 	report := &PlanReport{Pipeline: def.Name, Definition: def.File, Offline: offline, Forms: []*FormPlan{}}
-	if err := supported(def); err != nil {
+	if err := def.Supported(); err != nil {
 		return report, err
 	}
 	forms, client, err := report.forms(ctx, def, o)

@@ -57,7 +57,7 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 	o = o.withDefaults()
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File}
 	defer func() { report.EndedAt = o.Now().UTC() }()
-	if err := supported(def); err != nil {
+	if err := def.Supported(); err != nil {
 		return report, err
 	}
 	client, err := newClient(def, o)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -89,7 +90,9 @@ func (f *formRun) setAside(ctx context.Context, t *target, err error) error {
 	defer f.mu.Unlock()
 	if t.err == nil {
 		t.err, t.report.Error = err, err.Error()
-		f.log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path), slog.String("error", err.Error()))
+		if !errors.Is(err, syscall.EPIPE) { // a reader of standard output that had enough is no news
+			f.log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path), slog.String("error", err.Error()))
+		}
 	}
 	failed := &OutputsError{}
 	for _, t := range f.targets {

@@ -63,13 +63,22 @@ func (v *verification) settle(ctx context.Context) error {
 			return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong)}
 		}
 		if len(again) == 0 && len(changed) > 0 {
-			return nil
+			return v.endUnsettled(changed)
 		}
 		if err := v.f.readChanged(ctx, again); err != nil {
 			return err
 		}
 	}
-	return nil
+	return v.endUnsettled(v.f.dated())
+}
+
+// endUnsettled ends a verification whose counts never agreed to the one: it
+// passes where the whole range is plausible.
+func (v *verification) endUnsettled(changed []*windowRun) error {
+	if v.plausible() {
+		return nil
+	}
+	return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(changed)}
 }
 
 // judge divides the windows that changed into those that are to be read again
@@ -90,6 +99,15 @@ func (v *verification) judge(changed []*windowRun, final bool) (again, wrong []*
 		}
 	}
 	return again, wrong
+}
+
+// plausible tells whether what was read of the whole range lies between its
+// counts before and after, give or take as many as those differ by: so many
+// results came or went. Where they agree, results only moved, and none may be
+// missing.
+func (v *verification) plausible() bool {
+	n, least, most := v.extracted(), min(v.before, v.after), max(v.before, v.after)
+	return least-(most-least) <= n && n <= most+(most-least)
 }
 
 // readChanged reads windows again that do not agree with their counts.

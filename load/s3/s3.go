@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/formetl/formetl/load"
 )
@@ -92,13 +94,25 @@ func New(ctx context.Context, root string, o Options) (*Destination, error) {
 	return d, nil
 }
 
+// sdkLogger takes the SDK's own messages, which it would write to standard
+// error as they are.
+func sdkLogger(log *slog.Logger) logging.Logger {
+	return logging.LoggerFunc(func(c logging.Classification, format string, v ...any) {
+		level := slog.LevelDebug
+		if c == logging.Warn {
+			level = slog.LevelWarn
+		}
+		log.Log(context.Background(), level, fmt.Sprintf(format, v...), slog.String("of", "the AWS SDK"))
+	})
+}
+
 // loadConfig reads the SDK's configuration: environment, then profile.
 func loadConfig(ctx context.Context, o Options) (aws.Config, error) {
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = idleConns
 		t.ResponseHeaderTimeout = headerTimeout
 	})
-	settings := []func(*config.LoadOptions) error{config.WithHTTPClient(client)}
+	settings := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithLogger(sdkLogger(o.Logger))}
 	if o.Region != "" {
 		settings = append(settings, config.WithRegion(o.Region))
 	}
