@@ -374,7 +374,7 @@ func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 		if !ok {
 			break
 		}
-		n, err := p.count(ctx, Window{To: middle})
+		n, err := p.count(ctx, Window{From: epoch, To: middle}) // undated results may match a lone upper bound
 		if err != nil {
 			return time.Time{}, err
 		}
