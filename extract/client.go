@@ -136,7 +136,7 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 		return nil, &ConfigError{"the base URL is not an http or https address; give it as https://host"}
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, &ConfigError{"the base URL holds a user, a query or a fragment; give only https://host, and the key by a reference"}
-	case u.Scheme == "http" && !allowHTTP && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !allowHTTP && !IsLoopback(u.Hostname()):
 		return nil, &ConfigError{fmt.Sprintf("the base URL sends the API key to %s over plain HTTP; use https, or set allow_http: true if the network is yours", u.Host)}
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
@@ -144,7 +144,9 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	return u, nil
 }
 
-func loopback(host string) bool {
+// IsLoopback tells whether a host is this machine: localhost, 127.0.0.0/8 or
+// ::1.
+func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
 	}

@@ -3,10 +3,11 @@ package pipelines
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/formetl/formetl/extract"
 )
 
 func (r *definitionReader) readSource(v value) {
@@ -46,21 +47,11 @@ func (r *definitionReader) readBaseURL(v value) {
 		v.fail(remedy, "the address ends with a fragment (#…)")
 	case strings.Contains(u.Path+"/", "/api/users/"):
 		v.fail(remedy+"; /api/users/… is added by formetl", "the address goes on into the interface's paths")
-	case u.Scheme == "http" && !IsLoopback(u.Hostname()) && !r.def.Source.AllowHTTP:
+	case u.Scheme == "http" && !extract.IsLoopback(u.Hostname()) && !r.def.Source.AllowHTTP:
 		v.fail("write https://, or allow plain HTTP with source.allow_http: true where the network is trusted", "plain HTTP would send the API key unprotected to a host that is not this machine")
 	default:
 		r.def.Source.BaseURL = strings.TrimRight(text, "/")
 	}
-}
-
-// IsLoopback tells whether a host is this machine: localhost, 127.0.0.0/8 or
-// ::1.
-func IsLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 func (r *definitionReader) readAccount(v value) {
