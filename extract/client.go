@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -61,6 +62,7 @@ type Client struct {
 	gate   *gate
 	bounds Bounds // of one answer
 	stats  counters
+	usual  atomic.Int64 // size of the last page of results
 }
 
 // NewClient checks the configuration and returns a client. It sends nothing.
@@ -204,7 +206,7 @@ func (c *Client) send(ctx context.Context, method, address string, into receiver
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		return a, &RedirectError{Status: res.StatusCode, To: c.redactedTarget(res)}
 	}
-	a.size, err = into.read(res.Body)
+	a.size, err = into.read(res.Body, res.ContentLength)
 	if _, ok := errors.AsType[*AnswerError](err); err != nil && !ok {
 		err = c.networkError(ctx, err)
 	}

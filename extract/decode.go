@@ -2,7 +2,6 @@ package extract
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"strconv"
 )
@@ -59,32 +58,21 @@ func DecodePage(body []byte, contentType string, bounds Bounds) (*Page, error) {
 // Decode. An error of r is returned as it is; a body beyond the bound is an
 // *AnswerError.
 func (p *Page) ReadBody(r io.Reader, bounds Bounds) error {
-	bounds = bounds.orDefaults()
+	return p.readBody(r, 0, bounds)
+}
+
+// readBody is ReadBody of a body that is said to have size bytes; 0 or less
+// where nobody says.
+func (p *Page) readBody(r io.Reader, size int64, bounds Bounds) error {
 	p.reset()
 	if cap(p.spare) > cap(p.text) { // the last answer was rewritten
 		p.text, p.spare = p.spare[:0], p.text
 	}
-	if cap(p.text) == 0 {
-		p.text = make([]byte, 0, 64<<10)
+	var err error
+	if p.text, err = readOver(p.text, r, size, bounds.orDefaults()); err != nil {
+		p.reset()
 	}
-	for {
-		if len(p.text) == cap(p.text) {
-			p.text = append(p.text, 0)[:len(p.text)]
-		}
-		n, err := r.Read(p.text[len(p.text):cap(p.text)])
-		p.text = p.text[:len(p.text)+n]
-		if int64(len(p.text)) > bounds.Bytes {
-			p.reset()
-			return tooLarge(bounds)
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			p.reset()
-			return err
-		}
-	}
+	return err
 }
 
 // Decode decodes the body that ReadBody read. contentType is the answer's

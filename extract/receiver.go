@@ -2,6 +2,7 @@ package extract
 
 import (
 	"io"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,9 +20,10 @@ type answer struct {
 
 // receiver takes in the body of an answer. A later attempt begins it anew.
 type receiver interface {
-	// read reads the body to its end and returns its size in bytes. Errors of
-	// the reader are returned as they are.
-	read(body io.Reader) (int, error)
+	// read reads the body to its end and returns its size in bytes. said is the
+	// size by its header, negative where there is none. Errors of the reader
+	// are returned as they are.
+	read(body io.Reader, said int64) (int, error)
 	// decode decodes what was read last: a *ServiceError for an error
 	// envelope, an *AnswerError for anything else that is not the answer.
 	decode(contentType string) error
@@ -31,10 +33,17 @@ type receiver interface {
 type pageReceiver struct {
 	page   *Page
 	bounds Bounds
+	usual  *atomic.Int64 // size of the last body, where nobody says this one's
 }
 
-func (p pageReceiver) read(body io.Reader) (int, error) {
-	err := p.page.ReadBody(body, p.bounds)
+func (p pageReceiver) read(body io.Reader, said int64) (int, error) {
+	if said < 0 {
+		said = p.usual.Load()
+	}
+	err := p.page.readBody(body, said, p.bounds)
+	if err == nil {
+		p.usual.Store(int64(len(p.page.text)))
+	}
 	return len(p.page.text), err
 }
 
@@ -54,7 +63,7 @@ func (c *Client) receive(use func(root *node) error) *treeReceiver {
 	return &treeReceiver{bounds: c.bounds, use: use}
 }
 
-func (t *treeReceiver) read(body io.Reader) (n int, err error) {
+func (t *treeReceiver) read(body io.Reader, _ int64) (n int, err error) {
 	// One byte more, so that decodeTree sees that it is too large.
 	t.body, err = io.ReadAll(io.LimitReader(body, t.bounds.Bytes+1))
 	return len(t.body), err

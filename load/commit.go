@@ -24,9 +24,10 @@ const (
 	StepClose     Step = "close"     // the record is removed
 )
 
-// Hook is called before each action of a commit. An error ends the commit
-// there, as a crash would: nothing is cleaned up. Journals and fault points
-// hang on it.
+// Hook is called before each action of a commit, by one goroutine; of a step
+// that occurs many times several actions may be under way. An error ends the
+// commit there, as a crash would: nothing is cleaned up. The check that the
+// lease is still held and the fault points of tests hang on it.
 type Hook func(Step) error
 
 // SmallObject is a small object that a commit writes beside the data. Nil
@@ -66,10 +67,14 @@ type DatasetCommit struct {
 	// Base is the version of the manifest that was read when the run started,
 	// NoVersion if there was none.
 	Base       string        `json:"base"`
-	New        []Prepared    `json:"new"`        // parts to be given their names
-	Superseded []string      `json:"superseded"` // paths of parts to be removed
+	New        []Prepared    `json:"new"`              // parts to be given their names
+	Unused     []Prepared    `json:"unused,omitempty"` // prepared and not needed after all: aborted
+	Superseded []string      `json:"superseded"`       // paths of parts to be removed
 	Objects    []SmallObject `json:"objects,omitempty"`
-	Hook       Hook          `json:"-"` // nil: none
+	// Journal is the token of the run's journal, which ends with the commit;
+	// "" if it has none.
+	Journal string `json:"journal,omitempty"`
+	Hook    Hook   `json:"-"` // nil: none
 }
 
 // Do makes the change visible, whole or not at all:
@@ -84,13 +89,14 @@ type DatasetCommit struct {
 //  5. The manifest is written by compare-and-swap: a reader of it changes
 //     over to the new run here, in one step. If the swap is lost, the run's
 //     own parts are removed and the error wraps ErrConflict.
-//  6. Superseded parts are removed, _SUCCESS is written, the record removed.
+//  6. Superseded parts are removed, _SUCCESS is written, the journal and the
+//     record removed.
 //
 // An error after step 2 that is no conflict leaves the record: the next run
 // finishes by Recover. Doing a commit twice is harmless.
 func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
 	r := &committing{
-		d: d, run: c.RunID, hook: c.Hook, prepared: c.New, objects: c.Objects,
+		d: d, run: c.RunID, hook: c.Hook, prepared: c.New, unused: c.Unused, objects: c.Objects, journal: c.Journal,
 		manifest: ManifestName, intent: intentPath(""), step: StepCheck,
 	}
 	data, err := c.Manifest.encodeFor(c.RunID, c.New, c.Superseded)
@@ -123,16 +129,29 @@ func (r *committing) publishDataset(ctx context.Context, c DatasetCommit, manife
 	if err != nil {
 		return err
 	}
-	for _, name := range c.Superseded {
-		if err := r.at(StepSupersede, func() error { return r.d.Delete(ctx, name) }); err != nil {
-			return err
-		}
+	remove := func(ctx context.Context, i int) error { return r.d.Delete(ctx, c.Superseded[i]) }
+	if err := r.each(ctx, StepSupersede, len(c.Superseded), remove); err != nil {
+		return err
 	}
 	mark := func() error { return r.d.Put(ctx, SuccessName, []byte(c.RunID+"\n"), AnyVersion) }
 	if err := r.at(StepMark, mark); err != nil {
 		return err
 	}
-	return r.at(StepClose, func() error { return r.d.Delete(ctx, r.intent) })
+	return r.at(StepClose, func() error { return r.close(ctx) })
+}
+
+// close ends the commit. The record goes last: whatever is still to be done
+// before that is done again by Recover.
+func (r *committing) close(ctx context.Context) error {
+	if err := AbortAll(ctx, r.d, r.unused...); err != nil {
+		return err
+	}
+	if r.journal != "" {
+		if err := CloseJournal(ctx, r.d, r.journal); err != nil {
+			return err
+		}
+	}
+	return r.d.Delete(ctx, r.intent)
 }
 
 // FileCommit is one run's replacement of a single file. It is a plain value
@@ -191,7 +210,7 @@ func (r *committing) publishFile(ctx context.Context, data []byte) error {
 	if err := r.at(StepManifest, write); err != nil {
 		return err
 	}
-	return r.at(StepClose, func() error { return r.d.Delete(ctx, r.intent) })
+	return r.at(StepClose, func() error { return r.close(ctx) })
 }
 
 // unmarkFile removes the manifest of the file's earlier state, not the one of

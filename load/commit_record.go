@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // IntentName begins the names of the control folder's files that record a
@@ -59,6 +62,11 @@ type Recovery struct {
 // for a dataset, a file's name for a single file. A run calls it when it
 // holds the lease and before it reads the manifest.
 func Recover(ctx context.Context, d Destination, scope string) (Recovery, error) {
+	return RecoverWith(ctx, d, scope, nil)
+}
+
+// RecoverWith is Recover with a hook for the commit's steps.
+func RecoverWith(ctx context.Context, d Destination, scope string, hook Hook) (Recovery, error) {
 	name := intentPath(scope)
 	i, err := readIntent(ctx, d, name)
 	if errors.Is(err, ErrNotExist) {
@@ -68,8 +76,10 @@ func Recover(ctx context.Context, d Destination, scope string) (Recovery, error)
 		return Recovery{}, err
 	}
 	if i.Dataset != nil {
+		i.Dataset.Hook = hook
 		err = i.Dataset.Do(ctx, d)
 	} else {
+		i.File.Hook = hook
 		err = i.File.Do(ctx, d)
 	}
 	var stopped *CommitError
@@ -105,12 +115,29 @@ type committing struct {
 	run      string
 	hook     Hook
 	prepared []Prepared
+	unused   []Prepared
 	objects  []SmallObject
+	journal  string // token, "" without one
 	manifest string // name of the manifest
 	intent   string // name of the record
 	previous []byte // manifest before a file's commit
 	step     Step
 	recorded bool
+}
+
+// each does the actions of a step that occurs many times, several at once: a
+// store answers each only after a while.
+func (r *committing) each(ctx context.Context, step Step, n int, action func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(sideBySide)
+	var stopped error
+	for i := 0; i < n && stopped == nil; i++ {
+		stopped = r.at(step, func() error {
+			group.Go(func() error { return action(ctx, i) })
+			return nil
+		})
+	}
+	return cmp.Or(stopped, group.Wait())
 }
 
 // at does one action of a step.
@@ -201,12 +228,8 @@ func (r *committing) putIntent(ctx context.Context, i intent) error {
 
 // publishParts gives the prepared objects their final names.
 func (r *committing) publishParts(ctx context.Context) error {
-	for _, p := range r.prepared {
-		if err := r.at(StepParts, func() error { return r.d.Commit(ctx, p) }); err != nil {
-			return err
-		}
-	}
-	return nil
+	commit := func(ctx context.Context, i int) error { return r.d.Commit(ctx, r.prepared[i]) }
+	return r.each(ctx, StepParts, len(r.prepared), commit)
 }
 
 // writeObjects writes the small objects, and removes those without data.
@@ -223,13 +246,13 @@ func (r *committing) writeObjects(ctx context.Context) error {
 	return nil
 }
 
-// drop removes the staged objects.
+// drop removes the staged objects, and the journal that lists them.
 func (r *committing) drop(ctx context.Context) error {
-	failures := make([]error, 0, len(r.prepared))
-	for _, p := range r.prepared {
-		failures = append(failures, r.d.Abort(ctx, p))
+	err := AbortAll(ctx, r.d, slices.Concat(r.prepared, r.unused)...)
+	if err == nil && r.journal != "" {
+		err = CloseJournal(ctx, r.d, r.journal)
 	}
-	return errors.Join(failures...)
+	return err
 }
 
 // rollBack takes a recorded commit back that cannot be done: everything that
@@ -300,7 +323,8 @@ func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 	return nil
 }
 
-// restore puts back what told readers that the destination is whole.
+// restore puts back what told readers that the destination is whole. The
+// first line of _SUCCESS is the run's id, as ever.
 func (r *committing) restore(ctx context.Context, current *Manifest) error {
 	if r.manifest != ManifestName {
 		if current != nil || r.previous == nil {
@@ -311,5 +335,8 @@ func (r *committing) restore(ctx context.Context, current *Manifest) error {
 	if current == nil {
 		return nil
 	}
-	return r.d.Put(ctx, SuccessName, []byte(current.RunID+"\n"), AnyVersion)
+	// The same bytes as before would hide from a reader that globbed meanwhile
+	// that some of what it read is gone.
+	mark := current.RunID + "\nwithout " + r.run + "\n"
+	return r.d.Put(ctx, SuccessName, []byte(mark), AnyVersion)
 }

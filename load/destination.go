@@ -28,6 +28,11 @@ type Stager interface {
 	// Abort removes a prepared object that is not to be committed. It is
 	// harmless after Commit and when called twice.
 	Abort(ctx context.Context, p Prepared) error
+	// Check tells whether a prepared object can still be committed: its bytes
+	// are staged, with the right length where that can be told, or it is
+	// committed already. Otherwise the error wraps ErrStagedGone; an error that
+	// does not wrap it says that nobody could tell.
+	Check(ctx context.Context, p Prepared) error
 }
 
 // Upload is an object being staged. Exactly one of Prepare and Abort ends it;
@@ -50,7 +55,7 @@ type Prepared struct {
 	Replace bool   `json:"replace,omitempty"` // single files: the final name may exist and is replaced in one step
 }
 
-// Store keeps small objects: the manifest, _SUCCESS, dead letters.
+// Store keeps small objects: the manifest, _SUCCESS, dead letters, the journal.
 type Store interface {
 	// Get reads an object and its version, an opaque token for Put.
 	// A missing object is ErrNotExist.
@@ -61,6 +66,11 @@ type Store interface {
 	Put(ctx context.Context, name string, data []byte, version string) error
 	// Delete removes an object; a missing one is no error.
 	Delete(ctx context.Context, name string) error
+	// List gives the names of the objects below folder, such as "a/b", sorted
+	// by bytes, as whole names relative to the destination. A missing folder is
+	// empty. The control folder is open to it; the temporary files of Put are
+	// not listed.
+	List(ctx context.Context, folder string) ([]string, error)
 }
 
 // Versions that Put understands besides those of Get.

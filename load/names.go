@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -51,9 +52,10 @@ func CheckObjectName(name string) error {
 	return nil
 }
 
-// CheckRun tells whether a run's id may name a folder: one element of ASCII
-// letters, digits, '-', '_' and '.', which begins with a letter or digit.
-// The error is a *NameError.
+// CheckRun tells whether a run's id may name a folder of the control folder:
+// one element of ASCII letters, digits, '-', '_' and '.', which begins with a
+// letter or digit and is no name that the control folder itself uses. The error
+// is a *NameError.
 func CheckRun(run string) error {
 	if run == "" {
 		return &NameError{Name: run, Problem: "a run needs an id"}
@@ -68,7 +70,15 @@ func CheckRun(run string) error {
 			return &NameError{Name: run, Problem: "a run's id holds ASCII letters, digits, '-', '_' and '.', and begins with a letter or digit"}
 		}
 	}
+	if run == "lock" || slices.ContainsFunc(reservedRuns(), func(start string) bool { return strings.HasPrefix(run, start) }) {
+		return &NameError{Name: run, Problem: "a run's id must not be a name that " + ControlFolder + " uses itself"}
+	}
 	return nil
+}
+
+// reservedRuns begin the names that destinations use in the control folder.
+func reservedRuns() []string {
+	return []string{IntentName, JournalName, "lease", "probe-", "put-", "staged"}
 }
 
 func nameProblem(name string) string {

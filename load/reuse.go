@@ -4,8 +4,8 @@ import "path"
 
 // PreparedPart is a part that a run made and staged.
 type PreparedPart struct {
-	Part     Part
-	Prepared Prepared
+	Part     Part     `json:"part"`
+	Prepared Prepared `json:"prepared"`
 }
 
 // Reuse is what comes of a run's parts and those that they replace.

@@ -1,11 +1,17 @@
 package pipelines
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
 )
 
 // partTarget is how many results a part takes in, where counts tell: windows
@@ -14,14 +20,16 @@ const partTarget = 1_000_000
 
 // datasetPart is one part of the run: the windows that share an object.
 type datasetPart struct {
+	number   int // in the run's list of parts, from 0
 	windows  []*windowRun
 	from, to time.Time
 	undated  bool
 
 	mu       sync.Mutex
-	reading  int                // the last reading of its windows that it was made of, 0 for none
-	prepared *load.PreparedPart // nil before, and where there are no rows
-	columns  []load.Column      // that it was prepared with
+	reading  int                 // the last reading of its windows that it was made of, 0 for none
+	prepared []load.PreparedPart // its objects: none before, and where there are no rows
+	columns  string              // digest of those that it was prepared with
+	recorded bool                // in the journal, as it is now
 }
 
 // String is the part's window, for its footer.
@@ -47,8 +55,7 @@ func (o *datasetOutput) divide(windows []*windowRun) {
 		}
 		same := at != nil && (unit == extract.UnitNone || unit.Start(last(at.to)).Equal(unit.Start(last(p.Window.To))))
 		if !same || rows+max(0, p.Count) > partTarget && rows > 0 {
-			at, rows = &datasetPart{from: p.Window.From}, 0
-			o.list = append(o.list, at)
+			at, rows = o.addPart(&datasetPart{from: p.Window.From}), 0
 		}
 		at.windows = append(at.windows, w)
 		at.to = p.Window.To
@@ -57,12 +64,178 @@ func (o *datasetOutput) divide(windows []*windowRun) {
 	}
 }
 
+// prepare encodes a part and makes it durable, not yet visible. What an
+// earlier reading had prepared is dropped.
+func (o *datasetOutput) prepare(ctx context.Context, p *datasetPart, columns []schemas.Column) error {
+	err := o.drop(ctx, stagedOf(p)...)
+	if err == nil {
+		p.prepared, p.recorded = nil, false
+		p.prepared, err = o.stageAll(ctx, p, columns)
+	}
+	if err == nil {
+		p.columns, err = columnsDigest(columns)
+	}
+	if err == nil {
+		err = o.record(ctx, p)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.path, err)
+	}
+	return nil
+}
+
+// stagedOf are the objects of a part as they are staged.
+func stagedOf(parts ...*datasetPart) []load.Prepared {
+	var staged []load.Prepared
+	for _, p := range parts {
+		for _, object := range p.prepared {
+			staged = append(staged, object.Prepared)
+		}
+	}
+	return staged
+}
+
+// stageAll stages a part as one object, or as several where one would grow
+// larger than the destination takes.
+func (o *datasetOutput) stageAll(ctx context.Context, p *datasetPart, columns []schemas.Column) ([]load.PreparedPart, error) {
+	s := &partStage{o: o, part: p, columns: columns}
+	if l, ok := o.dest.(load.Limiter); ok {
+		s.most = l.MaxObjectBytes() / 4 * 3 // encoders hold back a row group and write a footer
+	}
+	err := o.each(ctx, columns, p.windows, func(b arrow.RecordBatch) error { return s.write(ctx, b) })
+	if err == nil {
+		err = s.end(ctx)
+	}
+	if err != nil {
+		s.abort()
+		return nil, errors.Join(err, o.drop(ctx, stagedOf(&datasetPart{prepared: s.done})...))
+	}
+	return s.done, nil
+}
+
+// partStage stages the objects of a part one after the other.
+type partStage struct {
+	o       *datasetOutput
+	part    *datasetPart
+	columns []schemas.Column
+	most    int64 // bytes after which the next object begins, 0 for no limit
+	done    []load.PreparedPart
+
+	upload  load.Upload // nil between two objects
+	counted *countingWriter
+	object  encodedObject
+	name    string
+	rows    int64 // of the object
+	before  int64 // rows of the objects before it
+}
+
+func (s *partStage) write(ctx context.Context, b arrow.RecordBatch) error {
+	if b.NumRows() == 0 {
+		return nil
+	}
+	if s.upload != nil && s.most > 0 && s.counted.n >= s.most {
+		if err := s.end(ctx); err != nil {
+			return err
+		}
+	}
+	if s.upload == nil {
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
+	}
+	s.rows += b.NumRows()
+	return s.failed(s.object.Write(b))
+}
+
+func (s *partStage) begin(ctx context.Context) error {
+	s.name = s.o.nameOf(s.part, len(s.done))
+	upload, err := s.o.dest.Stage(ctx, s.o.f.runID, s.name)
+	if err != nil {
+		return err
+	}
+	s.upload, s.counted = upload, &countingWriter{w: upload}
+	s.object, err = s.o.object(s.counted, s.columns, s.part)
+	return s.failed(err)
+}
+
+// end prepares the object that is under way.
+func (s *partStage) end(ctx context.Context) error {
+	if s.upload == nil {
+		return nil
+	}
+	if err := s.object.Close(); err != nil {
+		return s.failed(err)
+	}
+	s.o.f.at(pointStaged)
+	prepared, err := s.upload.Prepare(ctx)
+	if err != nil {
+		return s.failed(err)
+	}
+	p := s.part
+	part := load.Part{
+		Path: s.name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
+		Rows: s.rows, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
+	}
+	part.MinID, part.MaxID = idsBetween(p.windows, s.before, s.before+s.rows)
+	s.done = append(s.done, load.PreparedPart{Part: part, Prepared: prepared})
+	s.before, s.rows, s.upload = s.before+s.rows, 0, nil
+	return nil
+}
+
+func (s *partStage) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.name, err)
+}
+
+func (s *partStage) abort() {
+	if s.upload != nil {
+		_ = s.upload.Abort() // the error that led here is the one to tell
+	}
+}
+
+// idsBetween are the smallest and the largest id of the rows from one number
+// up to another, in the order in which the windows are written.
+func idsBetween(windows []*windowRun, from, to int64) (lowest, highest int64) {
+	found, at := false, int64(0)
+	for _, w := range windows {
+		n := w.stats.Rows
+		lo, hi := max(from-at, 0), min(to-at, n)
+		if at += n; lo >= hi {
+			continue
+		}
+		least, most := w.rowIDs(lo, hi)
+		if !found || least < lowest {
+			lowest = least
+		}
+		found, highest = true, max(highest, most)
+	}
+	return lowest, highest
+}
+
+func (o *datasetOutput) nameOf(p *datasetPart, n int) string {
+	key := load.PartKey{Generation: o.generation, N: n, Extension: o.extension()}
+	partition := string(o.out.Partition)
+	if p.undated {
+		key.Undated, key.DT = true, load.UndatedDT(partition)
+		return load.PartName(key)
+	}
+	key.From, key.To = p.from, p.to
+	key.DT = load.DTValue(partition, last(p.to), p.to)
+	return load.PartName(key)
+}
+
 // last is the last second of a window that ends at to.
 func last(to time.Time) time.Time { return to.Add(-time.Second) }
 
 // addUndated adds the part of the results without a date.
 func (o *datasetOutput) addUndated(w *windowRun) {
-	p := &datasetPart{windows: []*windowRun{w}, undated: true}
+	o.parts[w] = o.addPart(&datasetPart{windows: []*windowRun{w}, undated: true})
+}
+
+func (o *datasetOutput) addPart(p *datasetPart) *datasetPart {
+	p.number = len(o.list)
 	o.list = append(o.list, p)
-	o.parts[w] = p
+	return p
 }

@@ -89,7 +89,7 @@ func readWindows(windows []*windowRun) []*windowRun {
 // undated come last: which they are depends on the others.
 func (f *formRun) readAgain(ctx context.Context, windows []*windowRun, why string) error {
 	var dated, undated []*windowRun
-	for _, w := range windows {
+	for _, w := range f.withMates(windows) {
 		f.log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.name()), slog.String("reason", why))
 		switch {
 		case w.undated:
@@ -164,7 +164,9 @@ func (f *formRun) collapse(ctx context.Context, round int) []*windowRun {
 
 // empty forgets what was read of a window.
 func (f *formRun) empty(w *windowRun) {
-	w.segment.remove()
+	if w.segment != nil {
+		w.segment.remove()
+	}
 	f.rejects -= w.stats.Rejected
 	f.reads++
 	w.readAt, w.ids = f.reads, roaring64.New()

@@ -38,33 +38,51 @@ func (e encoding) extension() string {
 	return e.format.Extension
 }
 
-// encode writes the windows, in their order, to w. span is what the file's
-// footer says of them.
-func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*windowRun, span fmt.Stringer) error {
+// encodedObject is an object being encoded: an encoder over a compressor
+// where the format is text.
+type encodedObject struct {
+	load.Encoder
+	compressed io.WriteCloser
+}
+
+// Close ends the object's bytes; what they go to stays open.
+func (o encodedObject) Close() error {
+	return errors.Join(o.Encoder.Close(), o.compressed.Close())
+}
+
+// object begins an object that is written to w. span is what its footer says
+// of its windows.
+func (e encoding) object(w io.Writer, columns []schemas.Column, span fmt.Stringer) (encodedObject, error) {
 	inner, outer := e.out.Compression, "none"
 	if e.format.Text {
 		inner, outer = "", e.out.Compression
 	}
 	compressed, err := load.Compress(w, outer)
 	if err != nil {
-		return err
+		return encodedObject{}, err
 	}
-	schema := schemas.ArrowSchema(columns)
 	metadata, err := e.metadata(columns, span.String())
 	if err != nil {
-		return err
+		return encodedObject{}, err
 	}
-	encoder, err := e.format.New(compressed, schema, load.EncodeOptions{
+	encoder, err := e.format.New(compressed, schemas.ArrowSchema(columns), load.EncodeOptions{
 		Zone: e.f.def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata,
 	})
-	if err != nil {
-		return err
-	}
-	for _, wr := range windows {
-		if wr.segment == nil {
+	return encodedObject{encoder, compressed}, err
+}
+
+// each gives the windows' batches from the spool, in their order and with all
+// columns. A batch is valid during the call.
+func (e encoding) each(ctx context.Context, columns []schemas.Column, windows []*windowRun, visit func(arrow.RecordBatch) error) error {
+	schema := schemas.ArrowSchema(columns)
+	for _, w := range windows {
+		switch {
+		case w.segment == nil && w.stats.Rows > 0:
+			return fmt.Errorf("the results of the window %s are not in the spool", w.name()) // a bug
+		case w.segment == nil:
 			continue
 		}
-		err := wr.segment.each(func(b arrow.RecordBatch) error {
+		err := w.segment.each(func(b arrow.RecordBatch) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -73,13 +91,25 @@ func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Col
 				return err
 			}
 			defer whole.Release()
-			return encoder.Write(whole)
+			return visit(whole)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return errors.Join(encoder.Close(), compressed.Close())
+	return nil
+}
+
+// encode writes the windows as one object to w.
+func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*windowRun, span fmt.Stringer) error {
+	object, err := e.object(w, columns, span)
+	if err != nil {
+		return err
+	}
+	if err := e.each(ctx, columns, windows, object.Write); err != nil {
+		return err
+	}
+	return object.Close()
 }
 
 // metadata is what a file's footer says of it: nothing of the run or the
@@ -105,9 +135,9 @@ func manifestColumns(columns []schemas.Column) []load.Column {
 	return list
 }
 
-// stage encodes the windows into a staged object.
+// stage encodes the windows into one staged object.
 func (e encoding) stage(ctx context.Context, d load.Stager, name string, columns []schemas.Column, windows []*windowRun, span fmt.Stringer) (load.Prepared, error) {
-	upload, err := d.Stage(ctx, e.f.o.RunID, name)
+	upload, err := d.Stage(ctx, e.f.runID, name)
 	if err != nil {
 		return load.Prepared{}, err
 	}
@@ -115,6 +145,7 @@ func (e encoding) stage(ctx context.Context, d load.Stager, name string, columns
 	if err := e.encode(ctx, upload, columns, windows, span); err != nil {
 		return load.Prepared{}, fmt.Errorf("%s: %w", name, err)
 	}
+	e.f.at(pointStaged)
 	return upload.Prepare(ctx)
 }
 
@@ -123,7 +154,7 @@ func (e encoding) stage(ctx context.Context, d load.Stager, name string, columns
 func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, own bool) load.Manifest {
 	f := e.f
 	m := load.Manifest{
-		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.o.RunID, CreatedAt: f.o.Now(),
+		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.runID, CreatedAt: f.o.Now(),
 		Range: wallRange(f.rng), Schema: manifestColumns(columns), Names: f.naming(), Source: f.source(),
 		Verified: f.verified(windows, own), Requests: f.requests(),
 	}

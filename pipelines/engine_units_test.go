@@ -101,7 +101,7 @@ func TestPlausibleWindow(t *testing.T) {
 
 func TestRowIDsLeaveRejectsOut(t *testing.T) {
 	w := &windowRun{ids: bitmap(3, 5, 9), rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, stats: transform.Stats{Rows: 1, Rejected: 2}}
-	if lo, hi := w.rowIDs(); lo != 5 || hi != 5 || w.ids.GetCardinality() != 3 {
+	if lo, hi := w.rowIDs(0, w.stats.Rows); lo != 5 || hi != 5 || w.ids.GetCardinality() != 3 {
 		t.Errorf("%d to %d, %d ids", lo, hi, w.ids.GetCardinality())
 	}
 	none := &windowRun{ids: bitmap(1), rejects: []transform.Reject{{ResultID: 1}}, stats: transform.Stats{Rejected: 1}}
@@ -224,7 +224,7 @@ func TestWidenToWholeParts(t *testing.T) {
 		{parts[1:], window("2026-02-10", "2026-05-12"), true, window("2026-01-01", "2026-05-12")},
 		{parts[1:3], window("", "2026-01-12"), true, window("", "2026-04-01")},
 	} {
-		o := &datasetOutput{encoding: encoding{f: &formRun{o: Options{Full: c.full}}}, manifest: &load.Manifest{Parts: c.parts}}
+		o := &datasetOutput{encoding: encoding{f: &formRun{full: c.full}}, manifest: &load.Manifest{Parts: c.parts}}
 		if got := o.widen(c.w); got != c.want {
 			t.Errorf("%s full %t: %s, want %s", c.w, c.full, got, c.want)
 		}

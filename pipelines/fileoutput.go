@@ -33,14 +33,14 @@ func (f *formRun) openFile(ctx context.Context, def Output, path string) (output
 		return nil, err
 	}
 	if err := o.lookBack(ctx); err != nil {
-		return nil, errors.Join(err, o.close(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, o.close(context.WithoutCancel(ctx), true))
 	}
 	return o, nil
 }
 
 // lookBack finishes what a dead run left and reads the manifest.
 func (o *fileOutput) lookBack(ctx context.Context) error {
-	if err := o.recover(ctx, o.f.log, o.name); err != nil {
+	if _, err := o.recover(ctx, o.f, o.name); err != nil {
 		return err
 	}
 	m, version, err := load.ReadManifest(ctx, o.dest, load.FileManifestName(o.name))
@@ -63,7 +63,7 @@ func splitPath(p string) (root, name string) {
 	return filepath.Dir(p), filepath.Base(p)
 }
 
-func (o *fileOutput) windowRead(context.Context, *windowRun) error { return nil }
+func (o *fileOutput) windowRead(context.Context, *windowRun) error { return o.held() }
 
 func (o *fileOutput) commit(ctx context.Context) (OutputReport, error) {
 	windows := o.f.ownWindows()
@@ -98,13 +98,14 @@ func (o *fileOutput) replace(ctx context.Context, prepared load.Prepared, column
 	ctx, cancel := lingering(ctx, commitGrace)
 	defer cancel()
 	err = load.FileCommit{
-		RunID: o.f.o.RunID, Manifest: m, Base: o.base, File: prepared,
+		RunID: o.f.runID, Manifest: m, Base: o.base, File: prepared,
 		Objects: []load.SmallObject{{Name: load.FileRejectsName(o.name), Data: letters}},
+		Hook:    o.hook(o.f),
 	}.Do(ctx, o.dest)
 	return OutputReport{Rows: part.Rows, Parts: 1, Bytes: part.Bytes}, err
 }
 
-func (o *fileOutput) close(ctx context.Context) error { return o.release(ctx) }
+func (o *fileOutput) close(ctx context.Context, _ bool) error { return o.release(ctx) }
 
 // ownWindows are the windows of the range that was asked for, without what a
 // dataset's whole parts widened it by.
@@ -130,7 +131,7 @@ func rowsOf(windows []*windowRun) (rows, lowest, highest int64) {
 		if w.stats.Rows == 0 {
 			continue
 		}
-		lo, hi := w.rowIDs()
+		lo, hi := w.rowIDs(0, w.stats.Rows)
 		if rows == 0 || lo < lowest {
 			lowest = lo
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,9 @@ type formRun struct {
 	log    *slog.Logger
 	report *FormReport
 	before extract.Requests // that the client had sent when this form began
+	runID  string           // under which it commits: the run's own, or that of the run it goes on with
+	full   bool             // everything is replaced
+	frozen *frozen          // what the run had decided that this one goes on with; nil where it begins anew
 
 	asked   extract.Window // the range as it was asked for: without an end where the clock gives it
 	own     extract.Window // the same with its end
@@ -56,6 +60,7 @@ func newFormRun(def *Definition, o Options, client *extract.Client, form string)
 	e := def.Extract
 	return &formRun{
 		def: def, o: o, client: client, form: form, before: client.Requests(), expected: extract.Unknown,
+		runID: o.RunID, full: o.Full,
 		reader: client.NewReader(form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}),
 		log:    o.Logger.With(slog.String("form", form)),
 		report: &FormReport{Form: form, Timezone: def.Source.Zone.String(), Outputs: []OutputReport{}},
@@ -68,8 +73,16 @@ func (f *formRun) filtered() bool {
 	return len(f.def.Extract.Search.Where) > 0 || f.def.Extract.View != ""
 }
 
-// run does the whole run. Whatever happens, leases are given back, and what
-// was staged and not committed, and the spool, are removed.
+// at tells whoever watches that the run has come to a point.
+func (f *formRun) at(point string) {
+	if f.o.At != nil {
+		f.o.At(point)
+	}
+}
+
+// run does the whole run. Whatever happens, leases are given back, the spool
+// is removed, and what was staged and not committed is removed or kept for
+// the next run.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
 	if f.own, err = rangeOf(f.def, f.o); err != nil {
@@ -81,13 +94,18 @@ func (f *formRun) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.spool.close()) }()
-	defer func() { err = errors.Join(err, f.closeTargets(context.WithoutCancel(ctx))) }()
+	defer func() {
+		err = errors.Join(err, f.closeTargets(ctx, err != nil && goesOn(err) && f.resumable()))
+	}()
 	steps := []func(context.Context) error{
-		f.openTargets, f.makePlan, f.settleSchema, f.readAll, f.readUndated, f.settleDuplicates, f.verify, f.commit,
+		f.openTargets, f.makePlan, f.settleSchema, f.takeOver, f.readAll, f.readUndated, f.settle, f.commit,
 	}
-	for _, step := range steps {
+	for i, step := range steps {
 		if err := step(ctx); err != nil {
 			return stopped(ctx, err)
+		}
+		if i == 0 && len(f.live()) == 0 {
+			return f.failures() // all else was committed by the run that is gone on with
 		}
 	}
 	return nil
@@ -121,9 +139,20 @@ func (f *formRun) endReport(err error) {
 	}
 }
 
-// makePlan divides the range into windows.
-func (f *formRun) makePlan(ctx context.Context) error {
-	plan, err := extract.NewPlan(ctx, f.planRange(), f.counter())
+// resumable tells whether the next run can go on with what is prepared.
+func (f *formRun) resumable() bool {
+	return !slices.ContainsFunc(f.def.Outputs, func(o Output) bool { return !o.Dataset() })
+}
+
+// makePlan divides the range into windows, or takes the plan of the run that
+// is gone on with.
+func (f *formRun) makePlan(ctx context.Context) (err error) {
+	var plan *extract.Plan
+	if f.frozen != nil {
+		plan, err = f.frozen.plan()
+	} else {
+		plan, err = extract.NewPlan(ctx, f.planRange(), f.counter())
+	}
 	if err != nil {
 		return err
 	}
@@ -136,6 +165,7 @@ func (f *formRun) makePlan(ctx context.Context) error {
 	f.log.LogAttrs(ctx, slog.LevelInfo, "planned",
 		slog.String("range", f.rng.String()), slog.Int("windows", len(plan.Windows)),
 		slog.Int64("results", plan.Total), slog.Int("count_requests", plan.Requests))
+	f.at(pointPlanned)
 	return nil
 }
 

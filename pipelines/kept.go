@@ -16,7 +16,7 @@ import (
 // columns count only where no dataset has any. An output that the definition
 // does not fit any more is set aside.
 func (f *formRun) settleKept(ctx context.Context) error {
-	if f.o.Full {
+	if f.full {
 		return nil
 	}
 	var sets, files []schemas.Column
@@ -107,8 +107,16 @@ func checkKept(path string, kept, columns []schemas.Column) error {
 }
 
 func columnsOf(m *load.Manifest) ([]schemas.Column, error) {
-	columns := make([]schemas.Column, 0, len(m.Schema))
-	for _, c := range m.Schema {
+	return inferredColumns(m.Schema)
+}
+
+// inferredColumns reads columns back that nobody declared.
+func inferredColumns(list []load.Column) ([]schemas.Column, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	columns := make([]schemas.Column, 0, len(list))
+	for _, c := range list {
 		t, err := schemas.ParseType(c.Type)
 		if err != nil {
 			return nil, err

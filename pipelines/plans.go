@@ -153,7 +153,7 @@ func namedForms(def *Definition, o Options) (forms, patterns []string) {
 
 // make plans one form as its run would: same range, same windows.
 func (p *FormPlan) make(ctx context.Context, def *Definition, o Options, client *extract.Client) error {
-	f := &formRun{def: def, o: o, client: client, form: p.Form}
+	f := &formRun{def: def, o: o, client: client, form: p.Form, full: o.Full}
 	var err error
 	if f.own, err = rangeOf(def, o); err != nil {
 		return err

@@ -21,22 +21,28 @@ type Report struct {
 
 // FormReport says what a run did with one form.
 type FormReport struct {
-	Form     string         `json:"form"`
-	Range    load.Range     `json:"range"`
-	Timezone string         `json:"timezone"`
-	Windows  int            `json:"windows"`
-	Rows     int64          `json:"rows"`
-	Rejected int64          `json:"rejected"`
-	Rejects  []FaultCount   `json:"rejects,omitempty"` // rejected results by column and reason
-	Nulled   []FaultCount   `json:"nulled,omitempty"`  // values that became null, by column and reason
-	Replaced int64          `json:"replaced_characters"`
-	Verified *load.Verified `json:"verified,omitempty"`
-	Reread   int            `json:"windows_read_again"`
-	Requests load.Requests  `json:"requests"`
-	Undated  int64          `json:"undated"` // rows without a date
-	Drift    []string       `json:"drift,omitempty"`
-	Outputs  []OutputReport `json:"outputs"`
-	Error    string         `json:"error,omitempty"`
+	Form     string     `json:"form"`
+	Range    load.Range `json:"range"`
+	Timezone string     `json:"timezone"`
+	// Continued is the id of a run that ended early and that this one went on
+	// with, in its range and under its id; Kept are the windows that were not
+	// read again. What the run's own range holds beyond follows as an entry of
+	// its own.
+	Continued string         `json:"continued,omitempty"`
+	Kept      int            `json:"windows_kept,omitempty"`
+	Windows   int            `json:"windows"`
+	Rows      int64          `json:"rows"`
+	Rejected  int64          `json:"rejected"`
+	Rejects   []FaultCount   `json:"rejects,omitempty"` // rejected results by column and reason
+	Nulled    []FaultCount   `json:"nulled,omitempty"`  // values that became null, by column and reason
+	Replaced  int64          `json:"replaced_characters"`
+	Verified  *load.Verified `json:"verified,omitempty"`
+	Reread    int            `json:"windows_read_again"`
+	Requests  load.Requests  `json:"requests"`
+	Undated   int64          `json:"undated"` // rows without a date
+	Drift     []string       `json:"drift,omitempty"`
+	Outputs   []OutputReport `json:"outputs"`
+	Error     string         `json:"error,omitempty"`
 }
 
 // FaultCount counts the values of a column that did not fit for one reason.

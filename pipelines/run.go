@@ -32,7 +32,21 @@ type Options struct {
 	Now      func() time.Time // nil is time.Now
 	Client   ClientOptions    // for tests and the demo
 	RunID    string           // "" makes one
+	// At is told when a run comes to a point: a step of a commit (load.Step) or
+	// one of planned, journal, staged, prepared, recorded, verified. Tests end
+	// the process there. nil: nobody is told; called from several goroutines.
+	At func(point string)
 }
+
+// The points of a run besides the steps of its commits.
+const (
+	pointPlanned  = "planned"  // the windows are known
+	pointJournal  = "journal"  // a dataset's journal is about to be opened
+	pointStaged   = "staged"   // an object is written, and not prepared
+	pointPrepared = "prepared" // a part is prepared, and not recorded
+	pointRecorded = "recorded" // a part is in the journal
+	pointVerified = "verified" // what was read agrees with the counts
+)
 
 // ClientOptions replaces parts of the client that a definition says nothing of.
 type ClientOptions struct {
@@ -71,13 +85,14 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 		return report, err
 	}
 	failed := &FormsError{Forms: len(forms)}
+	done := 0
 	for _, form := range forms {
 		if ctx.Err() != nil {
 			break
 		}
-		f := newFormRun(def, o, client, form)
-		err := f.run(ctx)
-		report.Forms = append(report.Forms, f.report)
+		done++
+		reports, err := runForm(ctx, def, o, client, form)
+		report.Forms = append(report.Forms, reports...)
 		if err != nil {
 			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, err))
 		}
@@ -85,10 +100,28 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 	switch {
 	case len(failed.Errors) > 0:
 		return report, failed
-	case len(report.Forms) < len(forms): // stopped between two forms
+	case done < len(forms): // stopped between two forms
 		return report, context.Cause(ctx)
 	}
 	return report, nil
+}
+
+// runForm runs one form. Where that went on with a run that had ended early,
+// what its own range holds beyond that one's is done after it.
+func runForm(ctx context.Context, def *Definition, o Options, client *extract.Client, form string) ([]*FormReport, error) {
+	f := newFormRun(def, o, client, form)
+	err := f.run(ctx)
+	reports := []*FormReport{f.report}
+	if err != nil || f.frozen == nil {
+		return reports, err
+	}
+	rest, err := f.remainder()
+	for i := 0; i < len(rest) && err == nil; i++ {
+		next := newFormRun(def, rest[i], client, form)
+		err = next.run(ctx)
+		reports = append(reports, next.report)
+	}
+	return reports, err
 }
 
 func (o Options) withDefaults() Options {

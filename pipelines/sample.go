@@ -21,7 +21,8 @@ const (
 )
 
 // settleSchema decides what columns the flatteners begin with: the
-// definition's; else those of the manifest that an earlier run left; else
+// definition's; else those of the run that is gone on with; else those of the
+// manifest that an earlier run left; else
 // what the headings and the first pages show.
 func (f *formRun) settleSchema(ctx context.Context) error {
 	switch {
@@ -32,6 +33,8 @@ func (f *formRun) settleSchema(ctx context.Context) error {
 		}
 		f.schema = &s
 		return nil
+	case f.frozen != nil:
+		return f.frozenSchema()
 	case len(f.kept) > 0:
 		f.schema = &schemas.Schema{Name: f.form, Columns: f.kept}
 		return nil

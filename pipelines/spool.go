@@ -43,7 +43,8 @@ func openSpool(state, run string) (*spool, error) {
 			sweepSpools(parent)
 			return s, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		// A folder that goes while it is made can be told as one that exists.
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}
@@ -76,27 +77,40 @@ func (s *spool) open(state, parent, run string) error {
 	return err
 }
 
-// sweepSpools removes the folders whose runs are gone: their lock is free. A
+// sweepSpools removes the folders whose runs are gone, and gives how many. A
 // run that finds its new folder removed makes another one.
-func sweepSpools(parent string) {
+func sweepSpools(parent string) (swept int) {
+	for _, folder := range spools(parent) {
+		empty := os.Remove(folder) == nil // its run died before the lock
+		if empty || isDeadSpool(folder, func() error { return os.RemoveAll(folder) }) {
+			swept++
+		}
+	}
+	return swept
+}
+
+// spools gives the runs' folders.
+func spools(parent string) (folders []string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return
+		return nil
 	}
 	for _, e := range entries {
-		if !e.IsDir() {
-			continue
+		if e.IsDir() {
+			folders = append(folders, filepath.Join(parent, e.Name()))
 		}
-		folder := filepath.Join(parent, e.Name())
-		if os.Remove(folder) == nil { // it was empty: its run died before the lock
-			continue
-		}
-		lock := flock.New(filepath.Join(folder, spoolLock), flock.SetFlag(os.O_RDWR))
-		if free, err := lock.TryLock(); err == nil && free || errors.Is(err, fs.ErrNotExist) {
-			_ = os.RemoveAll(folder)
-		}
-		_ = lock.Close()
 	}
+	return folders
+}
+
+// isDeadSpool tells whether a folder's run is gone, its lock free, and does
+// what is to be done then while nobody can lock it.
+func isDeadSpool(folder string, do func() error) bool {
+	lock := flock.New(filepath.Join(folder, spoolLock), flock.SetFlag(os.O_RDWR))
+	defer func() { _ = lock.Close() }() // it holds nothing
+	free, err := lock.TryLock()
+	dead := err == nil && free || errors.Is(err, fs.ErrNotExist)
+	return dead && do() == nil
 }
 
 // close removes the folder, and the folders above that it leaves empty; a

@@ -24,7 +24,7 @@ func (o *streamOutput) windowRead(context.Context, *windowRun) error { return ni
 
 func (o *streamOutput) commit(ctx context.Context) (OutputReport, error) {
 	windows := o.f.ownWindows()
-	counted := &countingWriter{w: o.f.o.Stdout}
+	counted := &countingWriter{w: stdoutWriter{o.f.o.Stdout}}
 	if err := o.encode(ctx, counted, o.f.columns(windows), windows, o.f.asked); err != nil {
 		return OutputReport{}, err
 	}
@@ -32,7 +32,7 @@ func (o *streamOutput) commit(ctx context.Context) (OutputReport, error) {
 	return OutputReport{Rows: rows, Parts: 1, Bytes: counted.n}, nil
 }
 
-func (o *streamOutput) close(context.Context) error { return nil }
+func (o *streamOutput) close(context.Context, bool) error { return nil }
 
 // StdoutError is a failure to write to standard output.
 type StdoutError struct{ Err error }
@@ -43,7 +43,19 @@ func (e *StdoutError) Error() string { return "cannot write to standard output: 
 // Unwrap returns the cause.
 func (e *StdoutError) Unwrap() error { return e.Err }
 
-// countingWriter counts what was written, and names the place of a failure.
+// stdoutWriter names the place of a failure.
+type stdoutWriter struct{ w io.Writer }
+
+// Write passes p on.
+func (s stdoutWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		err = &StdoutError{Err: err}
+	}
+	return n, err
+}
+
+// countingWriter counts what was written.
 type countingWriter struct {
 	w io.Writer
 	n int64
@@ -53,8 +65,5 @@ type countingWriter struct {
 func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
-	if err != nil {
-		err = &StdoutError{Err: err}
-	}
 	return n, err
 }

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/formetl/formetl/load"
 )
 
@@ -19,8 +21,9 @@ type output interface {
 	windowRead(ctx context.Context, w *windowRun) error
 	// commit makes the results visible once all windows are there.
 	commit(ctx context.Context) (OutputReport, error)
-	// close drops what was not committed and gives the lease back.
-	close(ctx context.Context) error
+	// close drops what was not committed, or keeps of it what the next run can
+	// use, and gives the lease back.
+	close(ctx context.Context, keep bool) error
 }
 
 // target is an output of the run and what became of it. Several outputs
@@ -29,8 +32,8 @@ type target struct {
 	def       Output
 	out       output // nil where it could not be opened
 	report    OutputReport
-	committed bool
-	err       error // its first failure; formRun.mu guards it
+	committed bool  // by this run, or by the one that it goes on with
+	err       error // its first failure; formRun.mu guards both
 }
 
 // openTargets opens every destination, takes its lease, looks at what earlier
@@ -49,9 +52,40 @@ func (f *formRun) openTargets(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := f.settleJournals(ctx); err != nil {
+		return err
+	}
+	if err := f.checkFits(ctx); err != nil {
+		return err
+	}
 	if err := f.settleKept(ctx); err != nil {
 		return err
 	}
+	if f.frozen == nil {
+		f.widen()
+	}
+	f.report.Range = wallRange(f.rng)
+	return nil
+}
+
+// checkFits sets outputs aside that hold what the definition no longer says.
+func (f *formRun) checkFits(ctx context.Context) error {
+	for _, t := range f.live() {
+		d, ok := t.out.(*datasetOutput)
+		if !ok {
+			continue
+		}
+		if err := d.fits(); err != nil {
+			if err := f.setAside(ctx, t, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// widen extends the range to whole parts.
+func (f *formRun) widen() {
 	f.rng = f.own
 	for widened := true; widened; {
 		widened = false
@@ -61,8 +95,6 @@ func (f *formRun) openTargets(ctx context.Context) error {
 			f.rng = w
 		}
 	}
-	f.report.Range = wallRange(f.rng)
-	return nil
 }
 
 func (f *formRun) open(ctx context.Context, t *target) (output, error) {
@@ -106,13 +138,13 @@ func (f *formRun) setAside(ctx context.Context, t *target, err error) error {
 	return nil
 }
 
-// live are the targets that have not failed.
+// live are the targets that have not failed and are still to be committed.
 func (f *formRun) live() []*target {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var live []*target
 	for _, t := range f.targets {
-		if t.err == nil {
+		if t.err == nil && !t.committed {
 			live = append(live, t)
 		}
 	}
@@ -163,9 +195,18 @@ func (f *formRun) commit(ctx context.Context) error {
 			continue
 		}
 		report.Path, report.Format = t.report.Path, t.report.Format
+		f.mu.Lock()
 		t.report, t.committed = report, true
+		f.mu.Unlock()
 	}
 	f.progress(0, true)
+	return f.failures()
+}
+
+// failures is an *OutputsError of the outputs that failed, nil if none did.
+func (f *formRun) failures() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	failed := &OutputsError{}
 	for _, t := range f.targets {
 		if t.err != nil {
@@ -178,13 +219,28 @@ func (f *formRun) commit(ctx context.Context) error {
 	return nil
 }
 
-func (f *formRun) closeTargets(ctx context.Context) error {
-	failures := make([]error, 0, len(f.targets))
-	for _, t := range f.targets {
-		if t.out != nil {
-			failures = append(failures, t.out.close(ctx))
+// closing bounds all that a run still does at its destinations when it was told
+// to stop. It has ten seconds in all, of which uploads that are broken off, or
+// a commit that had begun, may have taken some.
+const closing = 3 * time.Second
+
+// closeTargets closes the outputs side by side: a store that does not answer
+// keeps no other from being closed in time.
+func (f *formRun) closeTargets(ctx context.Context, keep bool) error {
+	ctx, cancel := lingering(ctx, closing)
+	defer cancel()
+	failures := make([]error, len(f.targets))
+	var group errgroup.Group
+	for i, t := range f.targets {
+		if t.out == nil {
+			continue
 		}
+		group.Go(func() error {
+			failures[i] = t.out.close(ctx, keep)
+			return nil
+		})
 	}
+	_ = group.Wait() // the failures are kept apart
 	return errors.Join(failures...)
 }
 
@@ -209,25 +265,25 @@ func (f *formRun) openPlace(ctx context.Context, def Output, path, root, scope s
 	}
 	host, _ := os.Hostname() // shown to people only
 	p.lease, err = leaser.Acquire(ctx, scope, load.Holder{
-		RunID: f.o.RunID, Pipeline: f.def.Name, Host: host, PID: os.Getpid(), Since: f.o.Now().UTC(),
+		RunID: f.runID, Pipeline: f.def.Name, Host: host, PID: os.Getpid(), Since: f.o.Now().UTC(),
 	})
 	return p, err
 }
 
 // recover finishes the commit that a dead run left recorded.
-func (p place) recover(ctx context.Context, log *slog.Logger, scope string) error {
-	r, err := load.Recover(ctx, p.dest, scope)
+func (p place) recover(ctx context.Context, f *formRun, scope string) (load.Recovery, error) {
+	r, err := load.RecoverWith(ctx, p.dest, scope, p.hook(f))
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.path, err)
+		return r, fmt.Errorf("%s: %w", p.path, err)
 	}
 	if r.RunID != "" {
 		what := "the commit of an earlier run was finished"
 		if !r.Finished {
 			what = "the commit of an earlier run could not be finished and was taken back; its results are read again"
 		}
-		log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", p.path), slog.String("earlier_run", r.RunID))
+		f.log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", p.path), slog.String("earlier_run", r.RunID))
 	}
-	return nil
+	return r, nil
 }
 
 // held fails if someone else has taken the lease over.
@@ -252,11 +308,18 @@ func (p place) release(ctx context.Context) error {
 
 // drop removes staged objects that are not to be committed.
 func (p place) drop(ctx context.Context, staged ...load.Prepared) error {
-	failures := make([]error, 0, len(staged))
-	for _, s := range staged {
-		failures = append(failures, p.dest.Abort(context.WithoutCancel(ctx), s))
+	ctx, cancel := lingering(ctx, closing)
+	defer cancel()
+	return load.AbortAll(ctx, p.dest, staged...)
+}
+
+// hook stops a commit that someone else may be finishing by now: what is
+// recorded is done by whoever holds the lease.
+func (p place) hook(f *formRun) load.Hook {
+	return func(step load.Step) error {
+		f.at(string(step))
+		return p.held()
 	}
-	return errors.Join(failures...)
 }
 
 // commitGrace is how long a commit that has begun may still take when the run

@@ -22,7 +22,7 @@ func (f *formRun) wantsUndated() bool {
 		return true
 	}
 	for _, d := range f.datasets() {
-		if f.o.Full && d.hasUndated() {
+		if f.full && d.hasUndated() {
 			return true
 		}
 	}

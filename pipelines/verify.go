@@ -35,6 +35,7 @@ func (f *formRun) verify(ctx context.Context) error {
 	}
 	f.ownCounted = v.own
 	f.report.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: true}
+	f.at(pointVerified)
 	return nil
 }
 

@@ -71,8 +71,9 @@ func (w *windowRun) plausible() bool {
 	return least-(most-least) <= n && n <= most+(most-least)
 }
 
-// rowIDs are the smallest and the largest id among the window's rows.
-func (w *windowRun) rowIDs() (lowest, highest int64) {
+// rowIDs are the smallest and the largest id among the window's rows from one
+// number up to another, of which there is at least one.
+func (w *windowRun) rowIDs(from, to int64) (lowest, highest int64) {
 	ids := w.ids
 	if len(w.rejects) > 0 {
 		ids = ids.Clone()
@@ -80,7 +81,10 @@ func (w *windowRun) rowIDs() (lowest, highest int64) {
 			ids.Remove(uint64(r.ResultID)) //nolint:gosec // ids are not negative
 		}
 	}
-	return int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
+	// Rows are written by ascending id, so the n-th row has the n-th id.
+	least, _ := ids.Select(uint64(from))  //nolint:gosec // counts are not negative
+	most, _ := ids.Select(uint64(to - 1)) //nolint:gosec // as above
+	return int64(least), int64(most)      //nolint:gosec // they were int64
 }
 
 // readWindow reads a window from its beginning, or on from its head, and puts
@@ -111,6 +115,7 @@ func (f *formRun) readWindow(ctx context.Context, w *windowRun) error {
 		w.segment.remove()
 	}
 	f.reads++
+	r.ids.RunOptimize()
 	stats := flattener.Stats()
 	f.rejects += stats.Rejected - w.stats.Rejected
 	w.segment, w.stats, w.ids, w.rejects, w.replaced = r.segment, stats, r.ids, r.rejects, r.replaced

@@ -10,7 +10,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/formetl/formetl/load"
 )
@@ -24,6 +26,7 @@ type place struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 	staged  map[string][]byte
+	begun   map[string]load.Leftover // uploads neither committed nor aborted, by id
 	leases  map[string]load.Holder
 	serial  int
 }
@@ -31,12 +34,13 @@ type place struct {
 var (
 	_ load.Destination = (*Memory)(nil)
 	_ load.Leaser      = (*Memory)(nil)
+	_ load.Sweeper     = (*Memory)(nil)
 )
 
 // NewMemory returns an empty destination in memory.
 func NewMemory() *Memory {
 	return &Memory{place: &place{
-		objects: map[string][]byte{}, staged: map[string][]byte{}, leases: map[string]load.Holder{},
+		objects: map[string][]byte{}, staged: map[string][]byte{}, begun: map[string]load.Leftover{}, leases: map[string]load.Holder{},
 	}}
 }
 
@@ -59,6 +63,7 @@ func (m *Memory) Staged() int {
 
 type memoryUpload struct {
 	place *place
+	id    string
 	name  string
 	data  bytes.Buffer
 	ended bool
@@ -69,7 +74,14 @@ func (m *Memory) Stage(ctx context.Context, run, name string) (load.Upload, erro
 	if err := errors.Join(load.CheckObjectName(name), load.CheckRun(run), ctx.Err()); err != nil {
 		return nil, err
 	}
-	return &memoryUpload{place: m.place, name: name}, nil
+	m.place.mu.Lock()
+	defer m.place.mu.Unlock()
+	m.place.serial++
+	id := "upload-" + strconv.Itoa(m.place.serial)
+	m.place.begun[id] = load.Leftover{
+		Kind: load.StagedFile, Run: run, Name: name, Path: "memory/" + id, Bytes: -1, Since: time.Now(), Ref: id,
+	}
+	return &memoryUpload{place: m.place, id: id, name: name}, nil
 }
 
 // Write appends to the object.
@@ -91,15 +103,20 @@ func (u *memoryUpload) Prepare(ctx context.Context) (load.Prepared, error) {
 	u.ended = true
 	u.place.mu.Lock()
 	defer u.place.mu.Unlock()
-	u.place.serial++
-	id := "upload-" + strconv.Itoa(u.place.serial)
-	u.place.staged[id] = u.data.Bytes()
-	return load.Prepared{Name: u.name, Staged: id, Bytes: int64(u.data.Len()), SHA256: digest(u.data.Bytes())}, nil
+	if l, there := u.place.begun[u.id]; there { // else it was swept away
+		l.Bytes = int64(u.data.Len())
+		u.place.begun[u.id] = l
+		u.place.staged[u.id] = u.data.Bytes()
+	}
+	return load.Prepared{Name: u.name, Staged: u.id, Bytes: int64(u.data.Len()), SHA256: digest(u.data.Bytes())}, nil
 }
 
 // Abort drops the object; after Prepare it does nothing.
 func (u *memoryUpload) Abort() error {
-	u.ended = true
+	if !u.ended {
+		u.ended = true
+		u.place.drop(u.id)
+	}
 	return nil
 }
 
@@ -123,15 +140,31 @@ func (m *Memory) Commit(ctx context.Context, p load.Prepared) error {
 		return fmt.Errorf("cannot commit %s: %w", p.Name, load.ErrStagedGone)
 	}
 	delete(m.place.staged, p.Staged)
+	delete(m.place.begun, p.Staged)
 	return nil
 }
 
 // Abort drops a prepared object.
 func (m *Memory) Abort(_ context.Context, p load.Prepared) error {
+	m.place.drop(p.Staged)
+	return nil
+}
+
+// Check tells whether a prepared object is there, or is visible.
+func (m *Memory) Check(ctx context.Context, p load.Prepared) error {
+	if err := errors.Join(load.CheckObjectName(p.Name), ctx.Err()); err != nil {
+		return err
+	}
 	m.place.mu.Lock()
 	defer m.place.mu.Unlock()
-	delete(m.place.staged, p.Staged)
-	return nil
+	data, there := m.place.staged[p.Staged]
+	if !there {
+		data, there = m.place.objects[p.Name]
+	}
+	if there && int64(len(data)) == p.Bytes && digest(data) == p.SHA256 {
+		return nil
+	}
+	return fmt.Errorf("%s cannot be committed: %w", p.Name, load.ErrStagedGone)
 }
 
 // Get reads an object; its version is the hash of its content.
@@ -175,6 +208,20 @@ func (m *Memory) Delete(ctx context.Context, name string) error {
 	defer m.place.mu.Unlock()
 	delete(m.place.objects, name)
 	return nil
+}
+
+// List gives the objects below a folder.
+func (m *Memory) List(ctx context.Context, folder string) ([]string, error) {
+	if err := errors.Join(load.CheckName(folder), ctx.Err()); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, name := range m.Names() {
+		if strings.HasPrefix(name, folder+"/") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 type memoryLease struct {

@@ -21,6 +21,7 @@ import (
 const (
 	holdEnv  = "FORMETL_TEST_HOLD"  // a child takes the lease of this folder and waits
 	countEnv = "FORMETL_TEST_COUNT" // a child counts up in this folder
+	stageEnv = "FORMETL_TEST_STAGE" // a child stages in this folder and waits
 )
 
 // TestMain is also the main function of the children that tests start.
@@ -28,6 +29,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(holdEnv) != "":
 		os.Exit(child(hold(os.Getenv(holdEnv))))
+	case os.Getenv(stageEnv) != "":
+		os.Exit(child(stageAndWait(os.Getenv(stageEnv))))
 	case os.Getenv(countEnv) != "":
 		os.Exit(child(count(os.Getenv(countEnv))))
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path"
 	"sync"
@@ -117,9 +118,9 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		return nil, err
 	}
 	name := path.Join(load.ControlFolder, leaseFile(scope))
-	held, err := d.hold(root, name, (*flock.Flock).TryLock)
+	held, err := d.hold(root, name, func(f *flock.Flock) (bool, error) { return tryLease(ctx, f) })
 	if err == nil && held == nil {
-		err = &load.HeldError{Path: d.path(scope), Holder: readHolder(root, name)}
+		err = &load.HeldError{Path: d.path(scope), Holder: readLease(root, name).Holder}
 	} else if err != nil {
 		err = fail("lock", d.path(name), err)
 	}
@@ -135,6 +136,57 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 	return l, nil
 }
 
+// tryLease takes a lease's lock unless another run holds it. A lock that is
+// shared is not a run's: somebody asks who holds it (leaseFree), or tries here
+// too, and lets go of it at once. So it is tried again. Who shares it for long
+// is none of ours, and keeps runs out as a run would.
+func tryLease(ctx context.Context, lock *flock.Flock) (bool, error) {
+	for range attempts {
+		ok, err := lock.TryLock()
+		if ok || err != nil {
+			return ok, err
+		}
+		shared, err := lock.TryRLock()
+		if err != nil || !shared {
+			return false, err
+		}
+		if err := lock.Unlock(); err != nil {
+			return false, err
+		}
+		pause := time.NewTimer(rand.N(lockRetry))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return false, context.Cause(ctx)
+		case <-pause.C:
+		}
+	}
+	return false, nil
+}
+
+// leaseFree tells whether no run holds a lease, by sharing its lock for a
+// moment. The file is not made, and stays.
+func (d *Destination) leaseFree(root *os.Root, name string) (bool, error) {
+	// Through os.Root first: it refuses a control folder that leads away.
+	f, err := root.Open(name)
+	if missing(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := f.Close(); err != nil {
+		return false, err
+	}
+	lock := flock.New(d.path(name), flock.SetFlag(os.O_RDONLY))
+	shared, err := lock.TryRLock()
+	err = errors.Join(err, lock.Close())
+	if missing(err) {
+		return true, nil // released meanwhile
+	}
+	return shared, err
+}
+
 // leaseFile names a scope's lease. A file's own name would end in a data
 // extension, so its hash stands for it; the scope is told inside.
 func leaseFile(scope string) string {
@@ -145,14 +197,14 @@ func leaseFile(scope string) string {
 	return leaseName + "-" + hex.EncodeToString(digest[:8])
 }
 
-// readHolder reads who holds a lease; what cannot be read is left empty.
-func readHolder(root *os.Root, name string) load.Holder {
+// readLease reads who holds a lease; what cannot be read is left empty.
+func readLease(root *os.Root, name string) leaseRecord {
 	var r leaseRecord
 	data, err := root.ReadFile(name)
 	if err != nil || json.Unmarshal(data, &r) != nil {
-		return load.Holder{}
+		return leaseRecord{}
 	}
-	return r.Holder
+	return r
 }
 
 // writeHolder writes into the locked file itself: a renamed one would not be

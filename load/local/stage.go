@@ -3,7 +3,6 @@ package local
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"io"
 	"os"
 	"path"
-	"strings"
+	"time"
 
 	"github.com/formetl/formetl/load"
 )
@@ -37,7 +36,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 	if err := load.CheckObjectName(name); err != nil {
 		return nil, err
 	}
-	if err := checkRun(run); err != nil {
+	if err := load.CheckRun(run); err != nil {
 		return nil, err
 	}
 	if err := checkContext(ctx, "stage", name); err != nil {
@@ -49,7 +48,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 	}
 	u := &upload{d: d, root: root, name: name, hash: sha256.New()}
 	dir := path.Join(load.ControlFolder, run)
-	u.staged = path.Join(dir, "staged-"+rand.Text())
+	u.staged = path.Join(dir, stagedName(name, time.Now()))
 	err = inFolder(root, dir, func() error {
 		var err error
 		u.file, err = root.OpenFile(u.staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
@@ -61,18 +60,6 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 	}
 	u.buffer = bufio.NewWriterSize(sink{u}, bufferSize)
 	return u, nil
-}
-
-// checkRun refuses ids that are not a folder's name and those that are the
-// control folder's own files.
-func checkRun(run string) error {
-	if err := load.CheckRun(run); err != nil {
-		return err
-	}
-	if run == lockName || strings.HasPrefix(run, leaseName) || strings.HasPrefix(run, putPrefix) || strings.HasPrefix(run, load.IntentName) {
-		return &load.NameError{Name: run, Problem: "a run's id must not be a name that " + load.ControlFolder + " uses itself"}
-	}
-	return nil
 }
 
 // sink counts and hashes what reaches the file.
@@ -186,8 +173,7 @@ func checkStaged(p load.Prepared) error {
 	if err := load.CheckName(p.Staged); err != nil {
 		return err
 	}
-	parts := strings.Split(p.Staged, "/")
-	if len(parts) != 3 || parts[0] != load.ControlFolder || checkRun(parts[1]) != nil {
+	if _, ok := stagedRun(p.Staged); !ok {
 		return &load.NameError{Name: p.Staged, Problem: "it is not a staged file of a local destination"}
 	}
 	return nil

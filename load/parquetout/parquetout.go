@@ -25,7 +25,6 @@ import (
 	"github.com/parquet-go/parquet-go/compress/gzip"
 	"github.com/parquet-go/parquet-go/compress/snappy"
 	"github.com/parquet-go/parquet-go/compress/uncompressed"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/rows"
@@ -39,7 +38,7 @@ const (
 	// others' parallel scans; the bytes (of values, before encoding) bound the
 	// memory that a part takes to write and to read.
 	groupRows  = 65_536
-	groupBytes = 64 << 20
+	groupBytes = 32 << 20
 	// pageBytes is what a page holds before compression, roughly.
 	pageBytes = 256 << 10
 	// dictionaryBytes is the size at which a column goes on without its
@@ -76,7 +75,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 func codecOf(name string) (compress.Codec, error) {
 	switch name {
 	case "", "zstd":
-		return &zstd.Codec{Level: zstd.SpeedFastest, Concurrency: 1}, nil
+		return newZstdCodec()
 	case "snappy":
 		return &snappy.Codec{}, nil
 	case "gzip":

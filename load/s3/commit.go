@@ -42,6 +42,14 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	if err := d.checkContext(ctx, "commit", p.Name); err != nil {
 		return err
 	}
+	if err := d.commit(ctx, p, s); err != nil {
+		return err
+	}
+	d.unmark(ctx, s)
+	return nil
+}
+
+func (d *Destination) commit(ctx context.Context, p load.Prepared, s staged) (err error) {
 	guarded := false
 	if !p.Replace {
 		c, err := d.conditions(ctx)
@@ -100,10 +108,13 @@ func (d *Destination) lookBefore(ctx context.Context, p load.Prepared, s staged)
 // upload, which is of no more use.
 func (d *Destination) taken(ctx context.Context, p load.Prepared, s staged) error {
 	err := d.committed(ctx, p, s)
-	if err != nil && !errors.Is(err, load.ErrConflict) {
+	switch {
+	case errors.Is(err, load.ErrConflict):
+		return errors.Join(err, d.Abort(ctx, p))
+	case err != nil || s.Upload == "":
 		return err
 	}
-	return errors.Join(err, d.Abort(ctx, p))
+	return d.abort(ctx, p.Name, s.Upload)
 }
 
 func (d *Destination) complete(ctx context.Context, p load.Prepared, s staged, guarded bool) error {
@@ -205,14 +216,22 @@ func (d *Destination) head(ctx context.Context, name string) (*awss3.HeadObjectO
 	return d.client.HeadObject(ctx, &awss3.HeadObjectInput{Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner()})
 }
 
-// Abort aborts the upload. One that is gone already is no error. It is done
-// for a cancelled context too: cleaning up is what follows a stopped run.
+// Abort aborts the upload, then removes its marker. What is gone already is no
+// error. It is done for a cancelled context too, for 5 s: cleaning up is what
+// follows a stopped run. A deadline is kept, so that a caller who aborts
+// hundreds can bound them all.
 func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil || s.Upload == "" {
 		return err
 	}
-	return d.abort(ctx, p.Name, s.Upload)
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	if err := d.abort(ctx, p.Name, s.Upload); err != nil {
+		return err
+	}
+	d.unmark(ctx, s)
+	return nil
 }
 
 func (d *Destination) abort(ctx context.Context, name, uploadID string) error {

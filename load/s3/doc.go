@@ -8,6 +8,12 @@
 // free (If-None-Match: *), except where a single file is replaced. An empty
 // object cannot be an upload and is put at commit.
 //
+// No store tells whose an unfinished upload is, and not every store lists them:
+// each has a marker, .formetl/<run>/staged-<id>, from before its first part
+// until it is committed or aborted. What dead runs left is found by the markers
+// and, where the store lists them, by the uploads that have none: those have no
+// run, and may be other programs'.
+//
 // Every upload carries a random id in its metadata (formetl-id), set when it
 // is begun, so a commit that is done again, or whose answer was lost, knows
 // its own object. An object of the same length with another id is read and
@@ -29,6 +35,9 @@
 // every 15 s and free for others 60 s after its last renewal. Its age is the
 // difference of two times that the store itself tells, so the clocks of hosts
 // need not agree.
+//
+// A request that stands still fails: after a minute in which the store takes
+// nothing of it, after three in which it does not answer.
 //
 // Memory is part size times parts in flight for each upload under way.
 package s3

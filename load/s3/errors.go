@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
@@ -175,7 +177,7 @@ func (d *Destination) explain(err error) (*Refusal, class, string) {
 
 func (d *Destination) denied(r *Refusal) (*Refusal, class, string) {
 	r.Reason, r.What = Denied, "the store denies it"
-	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload there, and s3:ListBucket on the bucket (README, section S3)"
+	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListMultipartUploadParts there, and s3:ListBucket, s3:ListBucketMultipartUploads on the bucket (README, section S3)"
 	if d.options.ExpectedBucketOwner != "" {
 		r.What += ", or the bucket is not of account " + d.options.ExpectedBucketOwner
 		hint = "check expected_bucket_owner and the bucket's name; " + hint
@@ -201,7 +203,7 @@ func unreachable(r *Refusal) (*Refusal, class, string) {
 		return r, cannotUse, "check the endpoint, the region and the bucket's name"
 	case errors.As(cause, &cert):
 		return r, cannotUse, "check the endpoint, or name its authority's certificates in AWS_CA_BUNDLE"
-	case errors.As(cause, &op), u != nil:
+	case errors.As(cause, &op), u != nil, errors.Is(cause, io.ErrUnexpectedEOF), errors.Is(cause, os.ErrDeadlineExceeded):
 		return r, temporary, "check the endpoint and the network, and try again later"
 	}
 	var canceled interface{ CanceledError() bool }

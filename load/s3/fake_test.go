@@ -2,6 +2,7 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
@@ -10,7 +11,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +31,7 @@ type fake struct {
 	objects map[string]fakeObject
 	uploads map[string]map[int][]byte
 	ids     map[string]string // of uploads
+	keys    map[string]string // of uploads
 	serial  int
 	now     time.Time
 	// refuse answers in the store's place if it gives a status.
@@ -43,7 +48,7 @@ type fakeObject struct {
 
 func newFake(t testing.TB) (*fake, *httptest.Server) {
 	t.Helper()
-	f := &fake{objects: map[string]fakeObject{}, uploads: map[string]map[int][]byte{}, ids: map[string]string{}, now: time.Now().UTC().Truncate(time.Second)}
+	f := &fake{objects: map[string]fakeObject{}, uploads: map[string]map[int][]byte{}, ids: map[string]string{}, keys: map[string]string{}, now: time.Now().UTC().Truncate(time.Second)}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	return f, server
@@ -87,7 +92,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if q := r.URL.Query(); q.Has("uploads") || q.Has("uploadId") {
+	if q := r.URL.Query(); r.Method == http.MethodGet && (q.Has("uploads") || q.Has("list-type")) {
+		f.list(w, q)
+		return
+	} else if q.Has("uploads") || q.Has("uploadId") {
 		f.multipart(w, r, data)
 		return
 	}
@@ -127,6 +135,7 @@ func (f *fake) multipart(w http.ResponseWriter, r *http.Request, data []byte) {
 		f.serial++
 		id = "upload-" + strconv.Itoa(f.serial)
 		f.uploads[id], f.ids[id] = map[int][]byte{}, r.Header.Get("X-Amz-Meta-Formetl-Id")
+		f.keys[id] = strings.TrimPrefix(r.URL.Path, "/bucket/")
 		fmt.Fprintf(w, "<InitiateMultipartUploadResult><UploadId>%s</UploadId></InitiateMultipartUploadResult>", id)
 	case r.Method == http.MethodPut:
 		n, _ := strconv.Atoi(q.Get("partNumber"))
@@ -135,6 +144,12 @@ func (f *fake) multipart(w http.ResponseWriter, r *http.Request, data []byte) {
 	case r.Method == http.MethodDelete:
 		delete(f.uploads, id)
 		w.WriteHeader(http.StatusNoContent)
+	case r.Method == http.MethodGet:
+		fmt.Fprint(w, "<ListPartsResult>")
+		for n, data := range parts {
+			fmt.Fprintf(w, "<Part><PartNumber>%d</PartNumber><Size>%d</Size></Part>", n, len(data))
+		}
+		fmt.Fprint(w, "</ListPartsResult>")
 	default:
 		var whole bytes.Buffer
 		for n := 1; n <= len(parts); n++ {
@@ -144,6 +159,44 @@ func (f *fake) multipart(w http.ResponseWriter, r *http.Request, data []byte) {
 		delete(f.uploads, id)
 		fmt.Fprint(w, "<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>")
 	}
+}
+
+// list answers two keys a page, after the last one of the page before.
+func (f *fake) list(w http.ResponseWriter, q url.Values) {
+	type entry struct{ key, id string }
+	var all []entry
+	after := entry{q.Get("continuation-token"), ""}
+	root := "ListBucketResult"
+	if q.Has("uploads") {
+		root, after = "ListMultipartUploadsResult", entry{q.Get("key-marker"), q.Get("upload-id-marker")}
+		for id := range f.uploads {
+			all = append(all, entry{f.keys[id], id})
+		}
+	} else {
+		for path := range f.objects {
+			all = append(all, entry{strings.TrimPrefix(path, "/bucket/"), ""})
+		}
+	}
+	order := func(a, b entry) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id)) }
+	all = slices.DeleteFunc(all, func(e entry) bool {
+		return !strings.HasPrefix(e.key, q.Get("prefix")) || order(e, after) <= 0
+	})
+	slices.SortFunc(all, order)
+	more := len(all) > 2
+	all = all[:min(2, len(all))]
+	fmt.Fprintf(w, "<%s><IsTruncated>%t</IsTruncated>", root, more)
+	for _, e := range all {
+		if q.Has("uploads") {
+			fmt.Fprintf(w, "<Upload><Key>%s</Key><UploadId>%s</UploadId><Initiated>%s</Initiated></Upload>", e.key, e.id, f.now.Format(time.RFC3339))
+		} else {
+			fmt.Fprintf(w, "<Contents><Key>%s</Key></Contents>", e.key)
+		}
+	}
+	if more {
+		last := all[len(all)-1]
+		fmt.Fprintf(w, "<NextContinuationToken>%s</NextContinuationToken><NextKeyMarker>%s</NextKeyMarker><NextUploadIdMarker>%s</NextUploadIdMarker>", last.key, last.key, last.id)
+	}
+	fmt.Fprintf(w, "</%s>", root)
 }
 
 func answer(w http.ResponseWriter, r *http.Request, status int, code string) {

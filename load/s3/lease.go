@@ -161,7 +161,7 @@ func (l *lease) take(ctx context.Context, where string) error {
 			version = load.NoVersion // released meanwhile
 		case err != nil:
 			return err
-		case l.free(held, age):
+		case l.times.free(held, age):
 			version = current
 		default:
 			return &load.HeldError{Path: where, Holder: held.Holder}
@@ -171,11 +171,11 @@ func (l *lease) take(ctx context.Context, where string) error {
 }
 
 // free tells whether a lease's holder lost it or is gone.
-func (l *lease) free(held leaseRecord, age time.Duration) bool {
+func (t leaseTimes) free(held leaseRecord, age time.Duration) bool {
 	if age < 0 && !held.Renewed.IsZero() {
 		age = time.Since(held.Renewed) // the hosts' clocks must do
 	}
-	return age > l.times.expire || held.Process.gone()
+	return age > t.expire || held.Process.gone()
 }
 
 // settle waits until another's write of the same moment must have arrived,

@@ -21,8 +21,11 @@ type server struct {
 	*s3server.Server
 }
 
-// servers are started by TestMain and read by the tests.
-var servers []server
+// servers and their certificates are made by TestMain and read by the tests.
+var (
+	servers      []server
+	certificates *s3server.Certificates
+)
 
 // TestMain starts the real servers: versitygw over HTTP and over TLS, and
 // with FORMETL_TEST_MINIO=1 MinIO over both. Where they cannot be got, the
@@ -36,20 +39,23 @@ func testMain(m *testing.M) int {
 		defer func() { _ = os.RemoveAll(dir) }()
 		err = prepareEnvironment(dir)
 	}
-	if err == nil && os.Getenv("FORMETL_TEST_S3") == "off" {
-		fmt.Fprintln(os.Stderr, "FORMETL_TEST_S3=off: NO TEST AGAINST A REAL S3 SERVER IS RUN")
-		return m.Run()
-	}
 	if err == nil {
-		defer func() {
-			for _, s := range servers {
-				s.Stop()
-			}
-		}()
-		err = startServers(dir)
+		certificates, err = s3server.NewCertificates(dir)
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%v\nthe S3 destination cannot be tested here; FORMETL_TEST_S3=off tests what needs no server\n", err)
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if s3server.Off() {
+		return m.Run()
+	}
+	defer func() {
+		for _, s := range servers {
+			s.Stop()
+		}
+	}()
+	if err := startServers(dir); err != nil {
+		fmt.Fprintln(os.Stderr, s3server.Needed(err))
 		return 1
 	}
 	return m.Run()
@@ -70,16 +76,15 @@ func prepareEnvironment(dir string) error {
 	return nil
 }
 
-func startServers(dir string) error {
-	certificates, err := s3server.NewCertificates(dir)
-	if err != nil {
-		return err
-	}
-	kinds := []s3server.Kind{s3server.Versitygw()}
+func kinds() []s3server.Kind {
 	if os.Getenv("FORMETL_TEST_MINIO") != "" {
-		kinds = append(kinds, s3server.MinIO())
+		return []s3server.Kind{s3server.Versitygw(), s3server.MinIO()}
 	}
-	for _, k := range kinds {
+	return []s3server.Kind{s3server.Versitygw()}
+}
+
+func startServers(dir string) error {
+	for _, k := range kinds() {
 		for scheme, tls := range map[string]*s3server.Certificates{"http": nil, "tls": certificates} {
 			name := k.Name + "-" + scheme
 			data := filepath.Join(dir, name)
@@ -112,6 +117,26 @@ func makeBucket(url string) error {
 func eachServer(t *testing.T, test func(t *testing.T, s server)) {
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) { test(t, s) })
+	}
+}
+
+// eachKind runs a test on a server of each kind that is the test's own.
+func eachKind(t *testing.T, test func(t *testing.T, s server)) {
+	if s3server.Off() {
+		return
+	}
+	for _, k := range kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			s, err := s3server.Start(t.Context(), k, t.TempDir(), nil)
+			if err != nil {
+				t.Fatal(s3server.Needed(err))
+			}
+			t.Cleanup(s.Stop)
+			if err := makeBucket(s.URL); err != nil {
+				t.Fatal(err)
+			}
+			test(t, server{k.Name, s})
+		})
 	}
 }
 

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"path"
+	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -17,6 +21,10 @@ import (
 
 // probePrefix begins the names of the objects that a store is probed with.
 const probePrefix = "probe-"
+
+func isProbe(name string) bool {
+	return path.Dir(name) == load.ControlFolder && strings.HasPrefix(path.Base(name), probePrefix)
+}
 
 // conditions are those that a store honours rather than ignores.
 type conditions struct {
@@ -50,7 +58,13 @@ func (d *Destination) conditions(ctx context.Context) (conditions, error) {
 // probe writes an object and then tries what a condition must refuse.
 func (d *Destination) probe(ctx context.Context) (c conditions, err error) {
 	name := path.Join(load.ControlFolder, probePrefix+rand.Text())
-	if _, err := d.client.PutObject(ctx, d.putInput(name, []byte("formetl"), rand.Text())); err != nil {
+	// The object tells whose it is, as a lease does, so that nobody sweeps it
+	// away while it is used.
+	content, err := json.Marshal(leaseRecord{Process: thisProcess(), Renewed: time.Now().UTC()})
+	if err != nil {
+		return c, fmt.Errorf("cannot encode the probe: %w", err)
+	}
+	if _, err := d.client.PutObject(ctx, d.putInput(name, content, rand.Text())); err != nil {
 		return c, d.fail(ctx, "write", name, err)
 	}
 	defer func() {
@@ -58,14 +72,14 @@ func (d *Destination) probe(ctx context.Context) (c conditions, err error) {
 		defer cancel()
 		err = errors.Join(err, d.remove(ctx, name))
 	}()
-	again := d.putInput(name, []byte("formetl"), rand.Text())
+	again := d.putInput(name, content, rand.Text())
 	again.IfNoneMatch = aws.String("*")
 	_, err = d.client.PutObject(ctx, again)
 	fresh, err := d.refuses(ctx, name, err)
 	if err != nil {
 		return c, err
 	}
-	other := d.putInput(name, []byte("formetl"), rand.Text())
+	other := d.putInput(name, content, rand.Text())
 	other.IfMatch = aws.String(`"00000000000000000000000000000000"`)
 	_, err = d.client.PutObject(ctx, other)
 	match, err := d.refuses(ctx, name, err)

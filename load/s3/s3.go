@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -31,8 +32,13 @@ const (
 	// before it answers. Completing a large upload takes minutes at worst.
 	headerTimeout = 3 * time.Minute
 	// cleanupTimeout bounds what is done after a run was stopped: it has 10 s.
-	cleanupTimeout = 5 * time.Second
-	idleConns      = 64
+	cleanupTimeout = 3 * time.Second
+	// stallTimeout is how long a connection may take nothing of what is sent,
+	// and readTimeout how long it may be silent in both directions: longer than
+	// a server may think.
+	stallTimeout = time.Minute
+	readTimeout  = headerTimeout + 30*time.Second
+	idleConns    = 64
 )
 
 // Destination is a prefix of a bucket. Its methods may be called side by
@@ -43,6 +49,7 @@ type Destination struct {
 	bucket   string
 	prefix   string // "" or ends with "/"
 	custom   bool   // not AWS
+	guard    stallGuard
 	maxParts int
 	leasing  leaseTimes
 
@@ -57,12 +64,17 @@ type Destination struct {
 var (
 	_ load.Destination = (*Destination)(nil)
 	_ load.Leaser      = (*Destination)(nil)
+	_ load.Limiter     = (*Destination)(nil)
 )
 
 // New returns the destination at root, s3://bucket or s3://bucket/prefix.
 // Credentials are looked up now, so that a machine without them is told at
 // once; the bucket is not asked for anything yet.
 func New(ctx context.Context, root string, o Options) (*Destination, error) {
+	return newDestination(ctx, root, o, stallGuard{write: stallTimeout, read: readTimeout})
+}
+
+func newDestination(ctx context.Context, root string, o Options, guard stallGuard) (*Destination, error) {
 	bucket, prefix, err := parseRoot(root)
 	if err != nil {
 		return nil, &load.CreateError{Op: "use", Path: root, Hint: "write s3://bucket/path", Err: err}
@@ -70,7 +82,7 @@ func New(ctx context.Context, root string, o Options) (*Destination, error) {
 	if o, err = o.complete(); err != nil {
 		return nil, &load.CreateError{Op: "use", Path: root, Hint: "correct the output's s3: settings", Err: err}
 	}
-	d := &Destination{options: o, bucket: bucket, prefix: prefix, maxParts: MaxParts, leasing: defaultLeaseTimes()}
+	d := &Destination{options: o, bucket: bucket, prefix: prefix, guard: guard, maxParts: MaxParts, leasing: defaultLeaseTimes()}
 	cfg, err := loadConfig(ctx, o)
 	if err != nil {
 		return nil, &load.CreateError{Op: "use", Path: root, Hint: "correct the AWS configuration (AWS_* variables, ~/.aws/config)", Err: err}
@@ -129,6 +141,10 @@ func (d *Destination) configure(o *awss3.Options) {
 	if d.options.Endpoint != "" {
 		o.BaseEndpoint = &d.options.Endpoint // the definition stands over AWS_ENDPOINT_URL_S3
 	}
+	if client, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
+		// Here and not in loadConfig: the SDK has put a dialer of its own since.
+		o.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.DialContext = d.guard.wrap(t.DialContext) })
+	}
 	o.DisableLogOutputChecksumValidationSkipped = true // it says so for every object without one
 	o.UsePathStyle = d.options.PathStyle
 	if d.custom = o.BaseEndpoint != nil; d.custom {
@@ -156,6 +172,12 @@ func loopback(endpoint string) bool {
 	}
 	ip := net.ParseIP(u.Hostname())
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// MaxObjectBytes is what an upload can hold, less a part: the caller stops
+// before it is full.
+func (d *Destination) MaxObjectBytes() int64 {
+	return int64(d.maxParts-1) * d.options.PartSize
 }
 
 // String returns the destination's address, for messages.
@@ -205,9 +227,16 @@ func (d *Destination) checkContext(ctx context.Context, op, name string) error {
 	return nil
 }
 
-// cleanup is a context for what follows a run that was stopped.
+// cleanup is a context for what follows a run that was stopped: under one that
+// was cancelled there are still 5 s. A deadline is kept, also one that has
+// passed: who sets it bounds all that he cleans up, not each piece.
 func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	until := time.Now().Add(cleanupTimeout)
+	deadline, bounded := ctx.Deadline()
+	if bounded && deadline.Before(until) && !errors.Is(ctx.Err(), context.Canceled) {
+		until = deadline
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), until)
 }
 
 // hostname is this machine's name, "" where it has none.

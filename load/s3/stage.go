@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -30,6 +31,7 @@ type upload struct {
 	d      *Destination
 	ctx    context.Context //nolint:containedctx // Write has none; Stage's bounds the whole upload
 	cancel context.CancelCauseFunc
+	run    string
 	name   string
 	id     string // formetl-id
 	upload string // the store's id, "" before the first part
@@ -58,7 +60,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 	if err := d.checkContext(ctx, "stage", name); err != nil {
 		return nil, err
 	}
-	u := &upload{d: d, name: name, id: rand.Text(), hash: sha256.New(), free: make(chan []byte, d.options.PartsInFlight)}
+	u := &upload{d: d, run: run, name: name, id: rand.Text(), hash: sha256.New(), free: make(chan []byte, d.options.PartsInFlight)}
 	for range cap(u.free) - 1 { // the first is being filled
 		u.free <- nil
 	}
@@ -153,7 +155,7 @@ func (u *upload) tooLarge() error {
 	}
 }
 
-// begin asks the store for a multipart upload.
+// begin asks the store for a multipart upload and marks it.
 func (u *upload) begin() error {
 	d := u.d
 	in := &awss3.CreateMultipartUploadInput{
@@ -170,7 +172,7 @@ func (u *upload) begin() error {
 		return &load.IOError{Op: "create", Path: d.path(u.name), Hint: "check that the endpoint is an S3 server", Err: errors.New("the store gave no upload id")}
 	}
 	u.upload = *out.UploadId
-	return nil
+	return d.mark(u.ctx, u.run, u.id, marker{Name: u.name, Upload: u.upload, Since: time.Now().UTC()})
 }
 
 // put sends one part. The body can be read again for a retry.
@@ -225,7 +227,7 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 		_ = u.Abort() // the first error is the one to tell
 		return load.Prepared{}, err
 	}
-	s := staged{ID: u.id, Upload: u.upload, Parts: u.parts}
+	s := u.staged()
 	text, err := s.encode()
 	if err != nil {
 		_ = u.Abort() // the first error is the one to tell
@@ -235,6 +237,14 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 	u.part, u.free = nil, nil
 	u.cancel(nil)
 	return load.Prepared{Name: u.name, Staged: text, Bytes: u.bytes, SHA256: hex.EncodeToString(u.hash.Sum(nil))}, nil
+}
+
+func (u *upload) staged() staged {
+	s := staged{ID: u.id, Upload: u.upload, Parts: u.parts}
+	if u.upload != "" {
+		s.Run = u.run
+	}
+	return s
 }
 
 // finish sends what is left and waits until every part is there.
@@ -260,8 +270,17 @@ func (u *upload) Abort() error {
 	if u.upload == "" {
 		return nil
 	}
-	if !u.cut {
-		return u.d.abort(u.ctx, u.name, u.upload)
+	// Whatever ended the upload's context, its end included, dropping it has
+	// time of its own.
+	ctx, cancel := cleanup(context.WithoutCancel(u.ctx))
+	defer cancel()
+	drop := u.d.abort
+	if u.cut {
+		drop = u.d.abortCut
 	}
-	return u.d.abortCut(u.ctx, u.name, u.upload)
+	if err := drop(ctx, u.name, u.upload); err != nil {
+		return err
+	}
+	u.d.unmark(ctx, u.staged())
+	return nil
 }

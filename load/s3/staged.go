@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/formetl/formetl/load"
 )
 
 // The two kinds of staged objects, and the version of their description.
@@ -17,6 +19,7 @@ const (
 // empty object that is nowhere yet.
 type staged struct {
 	ID     string       `json:"id"`               // formetl-id of the object's metadata
+	Run    string       `json:"run,omitempty"`    // whose marker it has, "" for none
 	Upload string       `json:"upload,omitempty"` // the store's id, "" for an empty object
 	Parts  []stagedPart `json:"parts,omitempty"`  // in order, from number 1
 }
@@ -85,6 +88,9 @@ func decodeStaged(text string) (staged, error) {
 	}
 	var s staged
 	if err := json.Unmarshal(data, &s); err != nil {
+		return staged{}, errNotStaged
+	}
+	if s.Run != "" && load.CheckRun(s.Run) != nil {
 		return staged{}, errNotStaged
 	}
 	if !isID(s.ID) || s.Upload == "" || len(s.Parts) == 0 || len(s.Parts) > MaxParts {

@@ -18,6 +18,7 @@ func stagedSamples() []staged {
 	return []staged{
 		{ID: "ABC234"},
 		{ID: "ABC234", Upload: "u", Parts: []stagedPart{{ETag: `"e"`}}},
+		{ID: "ABC234", Run: "run1.x", Upload: "u", Parts: []stagedPart{{ETag: `"e"`}}},
 		{ID: "Z", Upload: "\x00ü", Parts: []stagedPart{{ETag: "a", CRC32: "b"}, {ETag: "c"}}},
 		many,
 	}
@@ -46,7 +47,8 @@ func badStaged() []string {
 		encoded(""), encoded("{}"), encoded(`{"id":"A","upload":"u"}`), encoded(`{"id":"A","upload":"","parts":[["e"]]}`),
 		encoded(`{"id":"a","upload":"u","parts":[["e"]]}`), encoded(`{"id":"A","upload":"u","parts":[[""]]}`),
 		encoded(`{"id":"A","upload":"u","parts":[[]]}`), encoded(`{"id":"A","upload":"u","parts":[["a","b","c"]]}`),
-		encoded(`{"id":"A","upload":"u","parts":["e"]}`),
+		encoded(`{"id":"A","upload":"u","parts":["e"]}`), encoded(`{"id":"A","run":"../x","upload":"u","parts":[["e"]]}`),
+		encoded(`{"id":"A","run":"journal","upload":"u","parts":[["e"]]}`),
 		encoded(`{"id":"A","upload":"u","parts":[` + strings.Repeat(`["e"],`, MaxParts) + `["e"]]}`),
 	}
 }
@@ -63,6 +65,9 @@ func TestStagedRefused(t *testing.T) {
 		}
 		if err := d.Abort(t.Context(), p); !errors.Is(err, errNotStaged) {
 			t.Errorf("abort of %.60q gives %v", text, err)
+		}
+		if err := d.Check(t.Context(), p); !errors.Is(err, errNotStaged) {
+			t.Errorf("check of %.60q gives %v", text, err)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type stopError struct{ signal os.Signal }
 
 // Error names the signal.
 func (e *stopError) Error() string {
-	return "stopped by " + e.signal.String() + "; nothing half-written was left"
+	return "stopped by " + e.signal.String() + "; nothing half-written is visible"
 }
 
 // exitCode tells the exit code of a command's error. A definition that is

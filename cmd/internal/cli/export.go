@@ -67,7 +67,7 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	options := pipelines.Options{Tables: tables(), Client: clientOptions(), Stdout: a.stdout}
+	options := pipelines.Options{Tables: tables(), Client: clientOptions(), Stdout: a.stdout, At: faultPoint(a.lookup)}
 	if err := parseRange(f.from, f.to, &options); err != nil {
 		return err
 	}

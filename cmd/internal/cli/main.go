@@ -24,6 +24,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(
 	// What the standard library says on its own (net/http of a stray answer) is
 	// no record, and may hold an answer's bytes.
 	log.SetOutput(io.Discard)
+	collectSooner(lookup)
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, logFormat: formatIn(args)}
 	ctx, stop := withSignals(context.Background())
 	defer stop()
@@ -108,7 +109,7 @@ again; 77 the key was refused; 78 the definition is wrong; 130, 143 stopped.`,
 	p.StringVar(&a.logLevel, "log-level", "", "least level that is logged: debug, info, warn or error (default info for run, warn else)")
 	root.AddCommand(
 		a.runCommand(), a.exportCommand(), a.planCommand(), a.validateCommand(), a.schemaCommand(),
-		a.formsCommand(), a.statusCommand(), a.publishCommand(), a.countCommand(), a.copyCommand(), a.demoCommand(),
+		a.formsCommand(), a.statusCommand(), a.publishCommand(), a.countCommand(), a.copyCommand(), a.demoCommand(), a.cleanCommand(),
 	)
 	return root
 }

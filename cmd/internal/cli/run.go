@@ -68,6 +68,7 @@ func (a *app) run(ctx context.Context, files []string, f runFlags) error {
 	}
 	options.Logger, options.Progress, options.Stdout = log.Logger, bar.update, a.stdout
 	options.Tables.Open = opener(log.Logger)
+	options.At = faultPoint(a.lookup)
 	r := runs{a: a, bar: bar, options: options}
 	for _, def := range defs {
 		if ctx.Err() != nil {
@@ -130,12 +131,16 @@ func logRun(ctx context.Context, log *slog.Logger, r *pipelines.Report, err erro
 	if failed, ok := asForms(err); ok {
 		failures = failed.Errors // in the order of the forms that failed
 	}
-	bad := 0
+	bad, forms := 0, map[string]bool{}
 	for _, f := range r.Forms {
 		attrs := []slog.Attr{
 			slog.String("pipeline", r.Pipeline), slog.String("form", f.Form), slog.String("run_id", r.RunID),
 			slog.Int("windows", f.Windows), slog.Int64("rows", f.Rows), slog.Int64("rejected", f.Rejected),
 			slog.Int64("undated", f.Undated), slog.String("verified", verifiedWord(f)),
+		}
+		forms[f.Form] = true
+		if f.Continued != "" {
+			attrs = append(attrs, slog.String("continued", f.Continued), slog.Int("windows_kept", f.Kept))
 		}
 		for _, d := range f.Drift {
 			log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("form", f.Form), slog.String("what", d))
@@ -152,7 +157,7 @@ func logRun(ctx context.Context, log *slog.Logger, r *pipelines.Report, err erro
 		log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.Int("exit_code", code), slog.String("error", f.Error))...)
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "run done",
-		slog.String("pipeline", r.Pipeline), slog.String("run_id", r.RunID), slog.Int("forms", len(r.Forms)), slog.Int("failed", bad),
+		slog.String("pipeline", r.Pipeline), slog.String("run_id", r.RunID), slog.Int("forms", len(forms)), slog.Int("failed", bad),
 		slog.Int64("requests", r.Requests.Results+r.Requests.Count), slog.Int64("retries", r.Requests.Retries),
 		slog.Duration("took", r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)), slog.Int("exit_code", r.ExitCode))
 }

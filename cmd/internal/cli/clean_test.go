@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// cleanReports hold all that clean can tell.
+func cleanReports() *pipelines.CleanReport {
+	since := time.Date(2026, 2, 1, 10, 0, 0, 5, time.FixedZone("", 3600))
+	upload := load.Leftover{Kind: load.UnfinishedUpload, Run: "dead", Name: "part", Path: "s3://b/lake/part (upload 1)", Bytes: 8_400_000, Since: since}
+	return &pipelines.CleanReport{Pipeline: "nightly", Spools: 2, Outputs: []pipelines.CleanedOutput{
+		{Path: "s3://b/lake/", Cleaned: load.Cleaned{
+			Removed: []load.Leftover{upload}, Others: 3,
+			Kept:     []load.Kept{{Leftover: load.Leftover{Kind: load.Temporary, Path: "s3://b/lake/\x1btemp", Bytes: -1}, Why: "run live is alive"}},
+			Recovery: load.Recovery{RunID: "lost"}, Journal: &load.ClosedJournal{RunID: "dead", Parts: 1},
+		}},
+		{Path: "/out/a.csv", Cleaned: load.Cleaned{Recovery: load.Recovery{RunID: "done", Finished: true}}, Err: errors.New("denied")},
+	}}
+}
+
+func TestCleanTells(t *testing.T) {
+	for _, c := range []struct {
+		dryRun           bool
+		stdout, sentence string
+	}{
+		{
+			false,
+			`recorded commit    s3://b/lake/                 -       run lost  -                           taken back: it could not be finished
+unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-01T09:00:00Z  removed
+journal            s3://b/lake/                 1 part  run dead  -                           removed
+temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
+recorded commit    /out/a.csv                   -       run done  -                           finished
+`,
+			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 1 journal closed; 2 spools of dead runs removed; 1 leftover kept; 3 uploads of others left alone\n",
+		},
+		{
+			true,
+			`recorded commit    s3://b/lake/                 -       run lost  -                           would finish
+unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-01T09:00:00Z  would remove
+journal            s3://b/lake/                 1 part  run dead  -                           would remove
+temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
+recorded commit    /out/a.csv                   -       run done  -                           would finish
+`,
+			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 1 journal would be closed; 2 spools of dead runs would be removed; 1 leftover kept; 3 uploads of others left alone\n",
+		},
+	} {
+		var stdout, stderr bytes.Buffer
+		a := &app{stdout: &stdout, logs: newLogs(&stderr, formatText, levelWarn)}
+		if err := a.printTable(cleanRows(cleanReports(), c.dryRun)...); err != nil {
+			t.Fatal(err)
+		}
+		result := cleanJSON{DryRun: c.dryRun}
+		result.add(cleanReports())
+		a.tellCleaned(result)
+		if stdout.String() != c.stdout || stderr.String() != c.sentence {
+			t.Errorf("dry run %v: got\n%s%s\nwant\n%s%s", c.dryRun, &stdout, &stderr, c.stdout, c.sentence)
+		}
+	}
+}
+
+func TestCleanAsJSON(t *testing.T) {
+	var stdout bytes.Buffer
+	result := cleanJSON{Outputs: []cleanedJSON{}}
+	result.add(cleanReports())
+	if err := (&app{stdout: &stdout}).printJSON(result); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{
+  "dry_run": false,
+  "outputs": [
+    {
+      "pipeline": "nightly",
+      "path": "s3://b/lake/",
+      "removed": [
+        {
+          "kind": "unfinished upload",
+          "path": "s3://b/lake/part (upload 1)",
+          "name": "part",
+          "run_id": "dead",
+          "bytes": 8400000,
+          "since": "2026-02-01T09:00:00Z"
+        }
+      ],
+      "kept": [
+        {
+          "kind": "temporary file",
+          "path": "s3://b/lake/\u001btemp",
+          "bytes": null,
+          "since": null,
+          "why": "run live is alive"
+        }
+      ],
+      "others": 3,
+      "finished_commit": null,
+      "withdrawn_commit": "lost",
+      "journal": {
+        "run_id": "dead",
+        "parts": 1
+      }
+    },
+    {
+      "pipeline": "nightly",
+      "path": "/out/a.csv",
+      "removed": [],
+      "kept": [],
+      "others": 0,
+      "finished_commit": "done",
+      "journal": null,
+      "error": "denied"
+    }
+  ],
+  "spools": 2
+}
+`
+	if stdout.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &stdout, want)
+	}
+}

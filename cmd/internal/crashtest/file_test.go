@@ -1,0 +1,71 @@
+package crashtest
+
+import (
+	"testing"
+
+	"github.com/formetl/formetl/load"
+)
+
+// TestFileKilledAtEveryPoint kills runs that replace a single file: it is the
+// old one or the new one, whole, and a manifest beside it agrees with it.
+func TestFileKilledAtEveryPoint(t *testing.T) {
+	eachPlace(t, func(t *testing.T, k kind) {
+		for _, second := range []bool{false, true} {
+			t.Run(map[bool]string{false: "first", true: "second"}[second], func(t *testing.T) {
+				for _, c := range fileCrashes(second) {
+					t.Run(c.String(), func(t *testing.T) { c.testFile(t, newWorld(t, k, csvFile)) })
+				}
+			})
+		}
+	})
+}
+
+// fileCrashes are the points of a run with a single file, which is one part,
+// has no journal and no mark.
+func fileCrashes(second bool) []crash {
+	var all []crash
+	for _, p := range points() {
+		switch p.name {
+		case "journal", "prepared", "recorded", string(load.StepSupersede), string(load.StepMark):
+		default:
+			all = append(all, crash{p, 1, second})
+		}
+	}
+	return all
+}
+
+func (c crash) testFile(t *testing.T, w *world) {
+	t.Helper()
+	var before rows
+	if c.second {
+		w.run()
+		before = truth(w.form)
+		change(w.form, 1)
+	}
+	w.runInto(c.String())
+	w.crashedFile(c.file, before, truth(w.form))
+	w.run()
+	w.whole(truth(w.form))
+	w.clean()
+	w.whole(truth(w.form))
+}
+
+// crashedFile checks what the readers of a single file see after a crash.
+func (w *world) crashedFile(s sight, before, now rows) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	expected := before
+	if s == seesSwap || s == seesNew {
+		expected = now
+	}
+	r, err := w.asFile(ctx)
+	sees(w.t, "the reader of the file", r, err, expected)
+	if s == seesNoMark || s == seesSwap {
+		expected = nil
+	}
+	r, err = w.byManifest(ctx)
+	sees(w.t, "the reader of the manifest", r, err, expected)
+	if strays, err := w.strays(ctx); expected != nil && (err != nil || len(strays) > 0) {
+		w.t.Errorf("strays are visible: %v, %v", strays, err)
+	}
+}

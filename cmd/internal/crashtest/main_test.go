@@ -1,0 +1,65 @@
+package crashtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/formetl/formetl/load/loadtest/s3server"
+)
+
+// shared is what TestMain makes for all tests; they only read it.
+var shared struct {
+	program string           // formetl, with its fault points
+	buckets *s3server.Server // nil where FORMETL_TEST_S3=off
+	dir     string           // for servers of single tests
+}
+
+// TestMain builds formetl and starts versitygw. Where that server cannot be
+// got, the tests fail; FORMETL_TEST_S3=off is for machines without a module
+// proxy, and leaves out every test that needs it.
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "formetl-crash-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		shared.program, err = build(dir)
+	}
+	if err == nil && s3server.Off() {
+		return m.Run()
+	}
+	if err == nil {
+		if shared.buckets, err = startServer(filepath.Join(dir, "shared")); err != nil {
+			err = s3server.Needed(err)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer shared.buckets.Stop()
+	return m.Run()
+}
+
+// build builds the program as it is shipped, with fault points. It is a
+// process of its own, so the race detector of the tests is not for it.
+func build(dir string) (string, error) {
+	program := filepath.Join(dir, "formetl")
+	cmd := exec.Command("go", "build", "-tags", "formetl_faults", "-o", program, "../../formetl") //nolint:noctx // it ends by itself
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot build formetl: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// startServer starts versitygw over a folder, which it makes.
+func startServer(dir string) (*s3server.Server, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, err
+	}
+	return s3server.Start(context.Background(), s3server.Versitygw(), dir, nil)
+}

@@ -1,0 +1,149 @@
+package crashtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// history is what a dataset held after each run, in order, and will hold after
+// the one that is under way.
+type history struct {
+	mu     sync.Mutex
+	truths []rows
+}
+
+func (h *history) add(r rows) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.truths = append(h.truths, r)
+}
+
+// find gives the number of the run that left such rows, -1 for none.
+func (h *history) find(r rows) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := len(h.truths) - 1; i >= 0; i-- {
+		if h.truths[i].equal(r) {
+			return i
+		}
+	}
+	return -1
+}
+
+// poller reads a dataset again and again.
+type poller struct {
+	name     string
+	read     func(context.Context) (reading, error)
+	history  *history
+	complete chan int // the run that a complete reading saw, for who waits for it
+	// What follows is read when the poller has ended.
+	readings, changed int
+	err               error
+}
+
+// poll ends with ctx or with the first reading that no run explains. A reader
+// never goes back to an earlier run either.
+func (p *poller) poll(ctx context.Context) {
+	last := 0
+	for ctx.Err() == nil {
+		r, err := p.read(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, errNothing):
+			continue
+		case errors.Is(err, errChanged):
+			p.changed++
+			continue
+		case err != nil:
+			p.err = err
+			return
+		}
+		p.readings++
+		at := p.history.find(r.rows)
+		if at < last {
+			p.err = fmt.Errorf("run %s holds what no run left, or went back: it is that of run %d after run %d; %s",
+				r.run, at, last, r.rows.differs(p.history.truths[len(p.history.truths)-1]))
+			return
+		}
+		last = at
+		select {
+		case p.complete <- at:
+		default:
+		}
+	}
+}
+
+// sees waits until the poller has read what the last run left.
+func (p *poller) sees(ended <-chan struct{}, run int) error {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case at := <-p.complete:
+			if at == run {
+				return nil
+			}
+		case <-ended:
+			return errors.New("it has ended")
+		case <-timer.C:
+			return errors.New("it never sees the last run")
+		}
+	}
+}
+
+// crashesOnTheWay are where every second run is killed.
+func crashesOnTheWay() []string {
+	return []string{"parts:2", "supersede:3", "manifest", "mark", "unmark", "parts:5", "supersede:1", "close", "objects", "recorded:6"}
+}
+
+// TestReadersWhoPoll reads a dataset all the time, by the manifest and by a
+// glob between two readings of _SUCCESS, while runs go over it and some of
+// them are killed: each complete reading is that of one run.
+func TestReadersWhoPoll(t *testing.T) {
+	eachPlace(t, func(t *testing.T, k kind) {
+		w := newWorld(t, k, ndjsonDataset)
+		h := &history{}
+		pollers := []*poller{
+			{name: "the reader of the manifest", read: w.byManifest, history: h, complete: make(chan int)},
+			{name: "the reader that globs", read: w.byGlob, history: h, complete: make(chan int)},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(map[*poller]chan struct{}, len(pollers))
+		for _, p := range pollers {
+			ended[p] = make(chan struct{})
+			go func() {
+				defer close(ended[p])
+				p.poll(ctx)
+			}()
+		}
+		defer func() {
+			cancel()
+			for _, p := range pollers {
+				<-ended[p]
+				t.Logf("%s: %d complete readings, %d that met a change", p.name, p.readings, p.changed)
+				if p.err != nil {
+					t.Errorf("%s: %v", p.name, p.err)
+				}
+			}
+		}()
+		for round, fault := range crashesOnTheWay() {
+			h.add(truth(w.form))
+			if round > 0 {
+				w.runInto(fault)
+			}
+			w.run()
+			for _, p := range pollers {
+				if err := p.sees(ended[p], round); err != nil {
+					t.Fatalf("%s, after round %d: %v", p.name, round, err)
+				}
+			}
+			change(w.form, round)
+		}
+	})
+}

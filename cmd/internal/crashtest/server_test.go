@@ -1,0 +1,93 @@
+package crashtest
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/load/loadtest/s3server"
+)
+
+// ownServer gives a world an S3 server of its own, which may be killed.
+func ownServer(t *testing.T, w *world) *s3server.Server {
+	t.Helper()
+	server, err := startServer(filepath.Join(w.dir, "server"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	w.gate.lead(t, server.URL)
+	w.losing = newPrefix(t, server.URL, strings.TrimPrefix(w.address(), "s3://"+bucket+"/"))
+	return server
+}
+
+// TestServerKilled kills the S3 server with -9 at a request. It is there
+// again at once, and the run may not even notice; or it stays away, and the
+// run gives up in order. The next run makes the truth of it.
+func TestServerKilled(t *testing.T) {
+	if s3server.Off() {
+		return
+	}
+	for _, o := range []output{ndjsonDataset, csvFile} {
+		t.Run(o.format, func(t *testing.T) {
+			e := measure(t, kind{"s3", true}, o)
+			eachSeed(t, usualRounds/2+1, func(t *testing.T, random *rand.Rand) {
+				t.Parallel() // most of it is waiting
+				w := newWorld(t, kind{"s3", true}, o)
+				s := ownServer(t, w)
+				var states []rows
+				if random.IntN(2) == 1 {
+					w.run()
+					states = append(states, truth(w.form))
+					change(w.form, random.IntN(100))
+				}
+				states = append(states, truth(w.form))
+				back := random.IntN(2) == 1
+				n, after := 1+random.IntN(e.requests), random.IntN(2) == 1
+				code := w.withoutServer(s, n, after, back)
+				t.Logf("the server was killed at request %d, after it was done: %t, back at once: %t; the run ended with %d", n, after, back, code)
+				w.oneOf(states...)
+				w.run()
+				w.whole(truth(w.form))
+				w.clean()
+				w.whole(truth(w.form))
+			})
+		})
+	}
+}
+
+// withoutServer runs the pipeline and kills the server on the way.
+func (w *world) withoutServer(s *s3server.Server, n int, after, back bool) (code int) {
+	w.t.Helper()
+	if !back {
+		w.attempts = "2" // else it asks for a quarter of a minute
+		defer func() { w.attempts = "" }()
+	}
+	ctx, killed := w.t.Context(), false
+	restart := func() {
+		if err := s.Restart(ctx); err != nil {
+			w.t.Error(err)
+		}
+	}
+	p := w.pipeline("")
+	w.moment.arm(n, after, func() {
+		killed = true
+		s.Stop()
+		if back {
+			restart()
+		}
+	})
+	o := w.do(p)
+	w.moment.arm(0, false, nil)
+	if killed && !back {
+		restart()
+	}
+	switch {
+	case o.killed, o.code != 0 && o.code != 74 && o.code != 75:
+		w.t.Errorf("the run ended with %d:\n%s", o.code, o.stderr)
+	case o.code != 0 && back:
+		w.t.Errorf("the server was away for a moment and the run gave up with %d:\n%s", o.code, o.stderr)
+	}
+	return o.code
+}

@@ -1,0 +1,144 @@
+package crashtest
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/s3server"
+)
+
+const testKey = "crash-test-key"
+
+// concurrency is how many requests a definition allows at once.
+const concurrency = 4
+
+// world is a form service, a place to write to, and a pipeline from the one
+// to the other.
+type world struct {
+	losing
+	t        testing.TB
+	dir      string // of the definition and the state
+	service  *formservice.Server
+	url      string // of the service
+	form     *formservice.Form
+	moment   *moment
+	gate     *gate // before the S3 server, nil on disk
+	output   output
+	attempts string // AWS_MAX_ATTEMPTS, "" for the default
+}
+
+// output is what a pipeline writes.
+type output struct {
+	file      string // its name; "" for a dataset
+	format    string
+	extension string // of data
+	columns   string // of the definition, "" to have them inferred
+}
+
+// declared are the columns that readers of the tests know.
+const declared = `columns:
+  - {name: id, from: result_id, type: int64}
+  - {name: value, from: "item:1", type: string}
+  - {name: amount, from: "item:2", type: int64, on_error: reject}
+  - {name: finished, from: "meta:date_finish", type: timestamp}
+`
+
+var (
+	ndjsonDataset   = output{"", "ndjson", ".ndjson", declared}
+	inferredDataset = output{"", "ndjson", ".ndjson", ""}
+	parquetDataset  = output{"", "parquet", ".parquet", declared}
+	csvFile         = output{"form1.csv", "csv", ".csv", declared}
+)
+
+// kind is a kind of place.
+type kind struct {
+	name string
+	s3   bool
+}
+
+// eachPlace runs a test on disk and on S3.
+func eachPlace(t *testing.T, test func(t *testing.T, k kind)) {
+	kinds := []kind{{"disk", false}}
+	if !s3server.Off() {
+		kinds = append(kinds, kind{"s3", true})
+	}
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) { test(t, k) })
+	}
+}
+
+// newWorld starts a service over a new form and gives an empty place.
+func newWorld(t testing.TB, k kind, o output) *world {
+	t.Helper()
+	return newWorlds(t, k, o)[0]
+}
+
+// newWorlds is newWorld for a pipeline of several outputs, which have a place
+// each and everything else in common.
+func newWorlds(t testing.TB, k kind, outputs ...output) []*world {
+	t.Helper()
+	common := world{t: t, dir: t.TempDir(), moment: &moment{}, form: newForm()}
+	common.service = &formservice.Server{Key: testKey, Forms: []*formservice.Form{common.form}}
+	common.service.Before = func(formservice.Request) {
+		if here, _ := common.moment.count(); here {
+			common.moment.come()
+		}
+	}
+	service := httptest.NewServer(common.service)
+	t.Cleanup(service.Close)
+	common.url = service.URL
+	if k.s3 {
+		common.gate = newGate(t, common.moment, shared.buckets.URL)
+	}
+	worlds := make([]*world, 0, len(outputs))
+	for i, o := range outputs {
+		w := common
+		w.output = o
+		if k.s3 {
+			name := strings.ReplaceAll(t.Name(), "/", "-") + filepath.Base(w.dir)
+			w.losing = newPrefix(t, shared.buckets.URL, fmt.Sprintf("%s/%d/", name, i))
+		} else {
+			w.losing = disk{filepath.Join(w.dir, fmt.Sprint("out", i))}
+		}
+		worlds = append(worlds, &w)
+	}
+	define(outputs[0].columns, worlds...)
+	return worlds
+}
+
+const definition = `version: 1
+name: crash
+source: {base_url: %q, account: acme, timezone: UTC, requests: {concurrency: %d, retries: 3}}
+forms: [form1]
+state: state
+extract: {from: 2026-01-01, to: 2026-01-%02d, window: 1d}
+%sload:
+`
+
+// define writes the pipeline's definition.
+func define(columns string, worlds ...*world) {
+	w := worlds[0]
+	w.t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, definition, w.url, concurrency, lastDay+1, columns)
+	for _, w := range worlds {
+		fmt.Fprintf(&text, "  - path: %s\n    format: %s\n", w.address()+w.output.file, w.output.format)
+		if w.output.file == "" {
+			fmt.Fprintln(&text, "    partition: day")
+		}
+		if w.gate != nil {
+			fmt.Fprintf(&text, "    s3: {endpoint: %q, path_style: true}\n", w.gate.URL)
+		}
+	}
+	if err := os.WriteFile(w.definition(), []byte(text.String()), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// definition is the definition's file.
+func (w *world) definition() string { return filepath.Join(w.dir, "crash.yaml") }

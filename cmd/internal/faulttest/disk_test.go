@@ -1,0 +1,304 @@
+package faulttest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/load"
+)
+
+// diskForm is 20 days of 24 results of 9 kB: 216 kB a day, 4.3 MB in all.
+func diskForm() *bulk {
+	return &bulk{results: 480, values: 3, length: 3_000, from: day(2025, 1, 1), step: time.Hour}
+}
+
+const (
+	firstDays = "from: 2025-01-01, to: 2025-01-04, window: 1d"
+	allDays   = "from: 2025-01-01, to: 2025-01-21, window: 1d"
+)
+
+// nobodyID is the user and group that a run is given to be refused: root is
+// refused nothing.
+const nobodyID = 65534
+
+// mount mounts a file system of so many MB. It tells where it is not allowed
+// to.
+func mount(t *testing.T, dir string, megabytes int) bool {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // another user reads it too
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm,mode=0777", megabytes), "tmpfs", dir).CombinedOutput()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: NO FILE SYSTEM CAN BE MOUNTED HERE, SO THIS IS TESTED WITHOUT ONE WHERE IT CAN BE: %v %s\n", t.Name(), err, out)
+		return false
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("%s stays mounted: %v", dir, err)
+		}
+	})
+	return true
+}
+
+// remount changes a mounted file system.
+func remount(t *testing.T, dir, options string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), "mount", "-o", "remount,"+options, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// badDisk is a disk that fails a run after another run was committed.
+type badDisk struct {
+	name string
+	// place and state tell where the run writes, below dir.
+	place, state func(dir string) string
+	// spoil is called between the two runs, mend before the third. They tell
+	// what formetl is started by, "" for itself.
+	spoil func(t *testing.T, dir string) (before []string, possible bool)
+	mend  func(t *testing.T, dir string)
+	code  int
+	says  []string
+}
+
+func lakeOn(disk string) func(string) string {
+	return func(dir string) string { return filepath.Join(dir, disk, "lake") }
+}
+
+func stateOn(disk string) func(string) string {
+	return func(dir string) string { return filepath.Join(dir, disk, "state") }
+}
+
+func badDisks() []badDisk {
+	plain := func(*testing.T, string) {}
+	small := func(t *testing.T, dir string) ([]string, bool) {
+		remount(t, filepath.Join(dir, "mount"), "size=2m")
+		return nil, true
+	}
+	large := func(t *testing.T, dir string) { remount(t, filepath.Join(dir, "mount"), "size=64m") }
+	frozen := func(t *testing.T, dir string) ([]string, bool) {
+		remount(t, filepath.Join(dir, "mount"), "ro")
+		return nil, true
+	}
+	thawed := func(t *testing.T, dir string) { remount(t, filepath.Join(dir, "mount"), "rw") }
+	shut := func(folder func(string) string) func(*testing.T, string) ([]string, bool) {
+		return func(t *testing.T, dir string) ([]string, bool) {
+			chmodAll(t, folder(dir), 0o555)
+			return nil, true
+		}
+	}
+	opened := func(folder func(string) string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) { chmodAll(t, folder(dir), 0o777) }
+	}
+	limited := func(*testing.T, string) ([]string, bool) {
+		// Blocks are of 512 bytes or of 1 kB, as the shell likes.
+		return []string{"sh", "-c", `ulimit -f 100; exec "$@"`, "sh"}, true
+	}
+	disk2 := func(dir string) string { return filepath.Join(dir, "disk2") }
+	return []badDisk{
+		{"a full disk", lakeOn("mount"), stateOn("disk"), small, large, exitIO, []string{"no space left", "free some space", "lake"}},
+		{"a full state folder", lakeOn("disk"), stateOn("mount"), small, large, exitIO, []string{"no space left", "state", "--state"}},
+		{"a file system that is read-only", lakeOn("mount"), stateOn("disk"), frozen, thawed, exitCantCreate, []string{"mounted read-only", "lake"}},
+		{"a state on a file system that is read-only", lakeOn("disk"), stateOn("mount"), frozen, thawed, exitCantCreate, []string{"read-only", "state", "--state"}},
+		{"files that may not grow", lakeOn("disk"), stateOn("disk"), limited, plain, exitIO, []string{"file too large"}},
+		{"a folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(lakeOn("disk")), opened(lakeOn("disk")), exitCantCreate, []string{"permission denied", "let this user write there", "lake"}},
+		{"a state folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(disk2), opened(disk2), exitCantCreate, []string{"permission denied", "state", "--state"}},
+	}
+}
+
+func chmodAll(t *testing.T, root string, mode os.FileMode) {
+	t.Helper()
+	err := filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
+		if err != nil || !info.IsDir() {
+			return err
+		}
+		return os.Chmod(path, mode)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBadDisks commits three days, lets the disk fail while twenty are to be
+// written, and mends it. What was committed stays whole, nothing half-written
+// is visible, and the run after that writes the truth.
+func TestBadDisks(t *testing.T) {
+	form := diskForm()
+	url := form.serve(t)
+	before := job{service: url, extract: firstDays, part: "day"}.truth(t, form.ids()[:72])
+	after := job{service: url, extract: allDays, part: "day"}.truth(t, form.ids())
+	for _, c := range badDisks() {
+		t.Run(c.name, func(t *testing.T) {
+			dir := worldDir(t)
+			j := job{service: url, extract: firstDays, part: "day", state: c.state(dir)}
+			lake := folder{c.place(dir)}
+			mounted := strings.HasPrefix(c.place(dir), filepath.Join(dir, "mount")) || strings.HasPrefix(c.state(dir), filepath.Join(dir, "mount"))
+			if mounted && !mount(t, filepath.Join(dir, "mount"), 64) {
+				return // files that may not grow are the nearest to it
+			}
+			runAsNobody(t, dir, nil, "run", j.definition(t, dir, lake)).wantOK(t)
+			check(t, lake, before)
+			start, possible := c.spoil(t, dir)
+			if !possible {
+				return
+			}
+			j.extract = allDays
+			definition := j.definition(t, dir, lake)
+			r := runAsNobody(t, dir, start, "run", definition)
+			r.wantError(t, c.code, c.says...)
+			check(t, lake, before)
+			c.mend(t, dir)
+			runAsNobody(t, dir, nil, "run", definition).wantOK(t)
+			check(t, lake, after)
+			checkSwept(t, dir, nil, definition, lake)
+		})
+	}
+}
+
+// worldDir is a folder that every user may reach and write into, unlike
+// t.TempDir's.
+func worldDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(filepath.Dir(program), "world-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, d := range []string{dir, filepath.Join(dir, "disk"), filepath.Join(dir, "disk2")} {
+		if err := os.MkdirAll(d, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(d, 0o777); err != nil { //nolint:gosec // this is what it is for
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// runAsNobody runs formetl as a user to whom modes matter, started by a
+// command of its own where one is given.
+func runAsNobody(t testing.TB, dir string, start []string, args ...string) result {
+	t.Helper()
+	p := command(t, dir, nil, append(append(append([]string(nil), start...), program), args...)...)
+	if os.Geteuid() == 0 {
+		p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}
+	}
+	p.start(t)
+	return p.end(t)
+}
+
+// checkSwept cleans up after dead runs and holds that nothing is left of them
+// and all that is visible stays.
+func checkSwept(t testing.TB, dir string, env []string, definition string, p place) {
+	t.Helper()
+	seen := visible(p.objects(t))
+	if r := run(t, dir, env, "clean", definition); r.code != exitOK {
+		t.Errorf("clean ended with %d:\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	objects := p.objects(t)
+	for name := range objects {
+		if strings.HasPrefix(name, load.ControlFolder+"/") {
+			t.Errorf("%s is left after clean", name)
+		}
+	}
+	if left := p.uploads(t); len(left) > 0 {
+		t.Errorf("%d uploads are left after clean", len(left))
+	}
+	if now := visible(objects); strings.Join(now, " ") != strings.Join(seen, " ") {
+		t.Errorf("clean changed what is visible from %v to %v", seen, now)
+	}
+}
+
+// TestNoFolder holds that a folder that is missing and cannot be made is 73.
+func TestNoFolder(t *testing.T) {
+	form := diskForm()
+	url := form.serve(t)
+	for name, c := range map[string]struct {
+		root string
+		says []string
+	}{
+		"where nothing can be made":  {"/proc/nowhere/lake", []string{"/proc/nowhere", "check that the path is right and that what should be mounted there is"}},
+		"below a file":               {"file/lake", []string{"file", "a file lies where a folder should be"}},
+		"below a folder of another":  {"theirs/mount/lake", []string{"theirs", "permission denied", "let this user write there"}},
+		"a mount that is not folder": {"file", []string{"file", "a file lies where a folder should be"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := worldDir(t)
+			write(t, dir, "file", "not a folder")
+			theirs := filepath.Join(dir, "theirs")
+			if err := errors.Join(os.Mkdir(theirs, 0o750), os.Chmod(theirs, 0o555)); err != nil { //nolint:gosec // this is what it is for
+				t.Fatal(err)
+			}
+			lake := folder{c.root}
+			if !filepath.IsAbs(c.root) {
+				lake.root = filepath.Join(dir, c.root)
+			}
+			r := runAsNobody(t, dir, nil, "run", job{service: url, extract: firstDays}.definition(t, dir, lake))
+			r.wantError(t, exitCantCreate, c.says...)
+			if form.pages.Load() > 0 {
+				t.Error("the service was asked for results that could not be written")
+			}
+		})
+	}
+}
+
+// TestFullStdout exports to a device that is full.
+func TestFullStdout(t *testing.T) {
+	url := diskForm().serve(t)
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		t.Run(format, func(t *testing.T) {
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = full.Close() }() // nothing was written
+			dir := t.TempDir()
+			p := formetl(t, dir, nil, "export", "--base-url", url, "--account", "acme", "--form", "form1", "--timezone", "UTC", "--format", format)
+			p.Stdout = full
+			p.start(t)
+			p.end(t).wantError(t, exitIO, "no space left")
+		})
+	}
+}
+
+// TestFullDiskKeepsFile replaces a single file on a disk that has no room for
+// the new one: the old one stays whole, with its manifest.
+func TestFullDiskKeepsFile(t *testing.T) {
+	dir := t.TempDir()
+	disk := filepath.Join(dir, "mount")
+	if !mount(t, disk, 2) {
+		return
+	}
+	url := diskForm().serve(t)
+	export := func(file, to string) result {
+		return run(t, dir, nil, "export", "--base-url", url, "--account", "acme", "--form", "form1", "--timezone", "UTC",
+			"--from", "2025-01-01", "--to", to, "--state", filepath.Join(dir, "state"), "-o", filepath.Join(disk, file))
+	}
+	export("form1.csv", "2025-01-06").wantOK(t)
+	old := folder{disk}.objects(t)
+	export("form1.csv", "2025-01-21").wantError(t, exitIO, "no space left", "free some space")
+	for name, data := range (folder{disk}.objects(t)) {
+		if was, there := old[name]; !strings.HasPrefix(name, load.ControlFolder+"/") && (!there || string(was) != string(data)) {
+			t.Errorf("%s is not what it was", name)
+		}
+	}
+	remount(t, disk, "size=16m")
+	export("form1.csv", "2025-01-21").wantOK(t)
+	now := folder{disk}.objects(t)
+	m, err := load.DecodeManifest(now["form1.csv.manifest.json"])
+	if err != nil || m.Rows != 480 || m.Parts[0].Bytes != int64(len(now["form1.csv"])) || len(now) != 2 {
+		t.Errorf("%d rows, %d objects, %v", m.Rows, len(now), err)
+	}
+}

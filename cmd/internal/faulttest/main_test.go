@@ -1,0 +1,86 @@
+package faulttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	// The program is built by TestMain, which the cache of `go test` does not
+	// see: without this import a result would outlive a change of the program.
+	_ "github.com/formetl/formetl/cmd/internal/cli"
+	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/toxiproxy"
+)
+
+// What TestMain made; the tests read it.
+var (
+	program string           // formetl
+	server  *s3server.Server // nil where FORMETL_TEST_S3=off
+	network *toxiproxy.Proxy // likewise
+)
+
+// TestMain builds formetl as it is released, without the race detector, and
+// starts one S3 server, in which each test has a bucket of its own, and one
+// toxiproxy, in which each has a forward of its own.
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "formetl-faults-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		err = os.Chmod(dir, 0o755) //nolint:gosec // the program is run as another user too
+	}
+	if err == nil {
+		program = filepath.Join(dir, "formetl")
+		build := exec.CommandContext(context.Background(), "go", "build", "-o", program, "github.com/formetl/formetl/cmd/formetl")
+		build.Stdout, build.Stderr = os.Stderr, os.Stderr
+		err = build.Run()
+	}
+	if err == nil {
+		err = os.Chmod(program, 0o755) //nolint:gosec // as above
+	}
+	if err == nil && !s3server.Off() {
+		if server, err = startServer(dir); err == nil {
+			defer server.Stop()
+			network, err = toxiproxy.Start(context.Background())
+		}
+		if err == nil {
+			defer network.Stop()
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "formetl cannot be tested against faults here:", s3server.Needed(err))
+		return 1
+	}
+	return m.Run()
+}
+
+// startServer starts versitygw with a user besides its owner.
+func startServer(dir string) (*s3server.Server, error) {
+	data, iam := filepath.Join(dir, "s3"), filepath.Join(dir, "iam")
+	if err := errors.Join(os.Mkdir(data, 0o750), os.Mkdir(iam, 0o750)); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(iam, "users.json"), []byte(users()), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.Setenv("VGW_IAM_DIR", iam); err != nil {
+		return nil, err
+	}
+	return s3server.Start(context.Background(), s3server.Versitygw(), data, nil)
+}
+
+// needsServer tells whether a test that needs a real server can run, and says
+// so loudly where it cannot.
+func needsServer(t *testing.T) bool {
+	t.Helper()
+	if s3server.Off() {
+		fmt.Fprintf(os.Stderr, "FORMETL_TEST_S3=off: %s IS LEFT OUT\n", t.Name())
+		return false
+	}
+	return true
+}

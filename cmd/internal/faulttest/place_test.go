@@ -1,0 +1,136 @@
+package faulttest
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/formetl/formetl/load/loadtest/s3server"
+)
+
+// place is where a run writes to, looked at directly: past formetl and past
+// every fault.
+type place interface {
+	// path is what a definition calls it: a dataset's, ending with a slash.
+	path() string
+	// objects are all that lies there, under names relative to it.
+	objects(t testing.TB) map[string][]byte
+	// uploads are the ids of the uploads that are not completed.
+	uploads(t testing.TB) []string
+}
+
+// folder is a place on disk.
+type folder struct{ root string }
+
+func (f folder) path() string                { return f.root + "/" }
+func (f folder) uploads(testing.TB) []string { return nil }
+
+func (f folder) objects(t testing.TB) map[string][]byte {
+	t.Helper()
+	found := map[string][]byte{}
+	err := filepath.WalkDir(f.root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(f.root, path)
+		if err != nil {
+			return err
+		}
+		found[filepath.ToSlash(name)], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// bucket is a place in a bucket of the server, below a prefix.
+type bucket struct {
+	name   string
+	client *awss3.Client
+}
+
+const prefix = "lake/"
+
+// client speaks to a server as its owner.
+func client(url string) *awss3.Client {
+	return awss3.New(awss3.Options{
+		BaseEndpoint: &url, UsePathStyle: true, Region: "us-east-1",
+		Credentials: credentials.NewStaticCredentialsProvider(s3server.AccessKey, s3server.SecretKey, ""),
+	})
+}
+
+// newBucket makes a bucket for one test.
+func newBucket(t testing.TB, name string) bucket {
+	t.Helper()
+	b := bucket{name: name, client: client(server.URL)}
+	if _, err := b.client.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: aws.String(name)}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b bucket) path() string { return "s3://" + b.name + "/" + prefix }
+
+func (b bucket) objects(t testing.TB) map[string][]byte {
+	t.Helper()
+	ctx := context.Background()
+	found := map[string][]byte{}
+	pages := awss3.NewListObjectsV2Paginator(b.client, &awss3.ListObjectsV2Input{Bucket: &b.name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range page.Contents {
+			got, err := b.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &b.name, Key: o.Key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := io.ReadAll(got.Body)
+			_ = got.Body.Close() // read only
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, below := strings.CutPrefix(*o.Key, prefix)
+			if !below {
+				t.Errorf("%s lies outside of the output's prefix", *o.Key)
+			}
+			found[name] = data
+		}
+	}
+	return found
+}
+
+func (b bucket) uploads(t testing.TB) []string {
+	t.Helper()
+	return slices.Sorted(maps.Keys(b.begun(t)))
+}
+
+// begun are the keys of the uploads that are not completed, by their ids.
+func (b bucket) begun(t testing.TB) map[string]string {
+	t.Helper()
+	keys := map[string]string{}
+	pages := awss3.NewListMultipartUploadsPaginator(b.client, &awss3.ListMultipartUploadsInput{Bucket: &b.name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range page.Uploads {
+			keys[*u.UploadId] = *u.Key
+		}
+	}
+	return keys
+}

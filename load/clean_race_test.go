@@ -1,0 +1,296 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+)
+
+// watched is a destination that tells when it is asked, and gives answers of
+// its own besides.
+type watched struct {
+	load.Destination
+	asked        func()              // called after each answer on leftovers or holders
+	afterHolders func()              // called after each answer on holders
+	extra        []load.Leftover     // listed besides
+	unnamed      []load.ScopedHolder // holders besides
+	refuse       string              // the Ref of a leftover that cannot be removed
+	loses        bool                // the lease is lost with the first removal
+	lost         chan struct{}
+	losing       sync.Once
+
+	mu      sync.Mutex
+	removed []string // Refs of extra ones
+}
+
+var errDenied = errors.New("denied")
+
+func (d *watched) Leftovers(ctx context.Context) ([]load.Leftover, error) {
+	left, err := d.Destination.(load.Sweeper).Leftovers(ctx)
+	if d.asked != nil {
+		d.asked()
+	}
+	return append(left, d.extra...), err
+}
+
+func (d *watched) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
+	held, err := d.Destination.(load.Sweeper).Holders(ctx)
+	if d.asked != nil {
+		d.asked()
+	}
+	if d.afterHolders != nil {
+		d.afterHolders()
+	}
+	return append(held, d.unnamed...), err
+}
+
+func (d *watched) Remove(ctx context.Context, l load.Leftover) error {
+	switch {
+	case d.loses:
+		d.losing.Do(func() { close(d.lost) })
+		<-ctx.Done()
+		return context.Cause(ctx)
+	case l.Ref == d.refuse:
+		return errDenied
+	case strings.HasPrefix(l.Ref, "extra"):
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.removed = append(d.removed, l.Ref)
+		return nil
+	}
+	return d.Destination.(load.Sweeper).Remove(ctx, l)
+}
+
+func (d *watched) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
+	lease, err := d.Destination.(load.Leaser).Acquire(ctx, scope, h)
+	if err != nil || !d.loses {
+		return lease, err
+	}
+	d.lost = make(chan struct{})
+	return losing{lease, d.lost}, nil
+}
+
+type losing struct {
+	load.Lease
+	lost chan struct{}
+}
+
+func (l losing) Lost() <-chan struct{} { return l.lost }
+
+// second gives a function that does its work when it is called for the second
+// time: load.Clean's first question only tells whether there is anything at
+// all, so that is between leftovers and holders, in whatever order.
+func second(do func()) func() {
+	calls := 0
+	return func() {
+		if calls++; calls == 2 {
+			do()
+		}
+	}
+}
+
+func TestCleanAgainstRunsThatComeAndGo(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		setup func(t *testing.T, s shop) (between func(), check func())
+	}{
+		{"a run starts between", func(t *testing.T, s shop) (func(), func()) {
+			var p load.Prepared
+			return func() {
+				s.hold("other.csv", "started")
+				p = s.leave("started", "other.csv")
+			}, func() { s.must(s.d.Check(t.Context(), p)) }
+		}},
+		{"a run that had staged commits between", func(t *testing.T, s shop) (func(), func()) {
+			p, err := s.stageNamed("quick", "other.csv", "whole")
+			s.must(err)
+			lease, err := s.d.(load.Leaser).Acquire(t.Context(), "other.csv", load.Holder{RunID: "quick"})
+			s.must(err)
+			return func() {
+					s.must(s.d.Commit(t.Context(), p))
+					s.must(lease.Release(t.Context()))
+				}, func() {
+					if data, _, err := s.d.Get(t.Context(), "other.csv"); string(data) != "whole" {
+						t.Errorf("the file holds %q, %v", data, err)
+					}
+				}
+		}},
+		{"a run records its commit and dies between", func(t *testing.T, s shop) (func(), func()) {
+			lease, err := s.d.(load.Leaser).Acquire(t.Context(), "other.csv", load.Holder{RunID: "dying"})
+			s.must(err)
+			p, err := s.stageNamed("dying", "other.csv", "whole")
+			s.must(err)
+			m := manifest("dying")
+			m.Parts, m.Rows = []load.Part{{Path: "other.csv", Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}, 1
+			return func() {
+					hook, _ := killAt(2)
+					err := load.FileCommit{RunID: "dying", Manifest: m, Base: load.NoVersion, File: p, Hook: hook}.Do(t.Context(), s.d)
+					if !errors.Is(err, errKilled) {
+						t.Fatal(err)
+					}
+					s.must(lease.Release(t.Context()))
+				}, func() {
+					if r, err := load.Recover(t.Context(), s.d, "other.csv"); err != nil || !r.Finished {
+						t.Errorf("got %+v, %v", r, err)
+					}
+				}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			shops(t, func(t *testing.T, open func() shop) {
+				s := open()
+				s.leave("dead", "form1.csv")
+				between, check := c.setup(t, s)
+				d := &watched{Destination: s.d, asked: second(between)}
+				cleaned, err := load.Clean(t.Context(), d, "form1.csv", cleaner, load.CleanOptions{})
+				s.must(err)
+				if got := runsOf(cleaned.Removed); !strings.HasPrefix(got, "dead dead") && !strings.HasSuffix(got, "dead dead") {
+					t.Errorf("removed those of %q", got)
+				}
+				check()
+			})
+		})
+	}
+}
+
+// What names no run is removed only where it can be nobody else's.
+func TestCleanOfWhatNamesNoRun(t *testing.T) {
+	const part = "dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.csv"
+	extra := []load.Leftover{
+		{Kind: load.UnfinishedUpload, Name: part, Path: "a part", Ref: "extra-part"},
+		{Kind: load.UnfinishedUpload, Name: "sub/" + part, Path: "another dataset's", Ref: "extra-sub"},
+		{Kind: load.UnfinishedUpload, Name: "form1.csv", Path: "a file", Ref: "extra-file"},
+		{Kind: load.UnfinishedUpload, Name: "photos/1.jpg", Path: "somebody's", Ref: "extra-photo"},
+		{Kind: load.UnfinishedUpload, Path: "nameless", Ref: "extra-nameless"},
+		{Kind: load.Temporary, Path: "temporary", Ref: "extra-temporary"},
+	}
+	for _, c := range []struct {
+		name, scope, alive, removed string
+		kept, others                int
+	}{
+		{"a dataset alone", "", "", "extra-part extra-temporary", 0, 4},
+		{"a file alone", "form1.csv", "", "extra-file extra-temporary", 0, 4},
+		{"a file beside a live run", "form1.csv", "alive", "extra-file", 1, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := loadtest.NewMemory()
+			s := shop{t: t, d: m}
+			if c.alive != "" {
+				s.hold("other.csv", c.alive)
+			}
+			d := &watched{Destination: m, extra: extra}
+			cleaned, err := load.Clean(t.Context(), d, c.scope, cleaner, load.CleanOptions{})
+			s.must(err)
+			var told []string
+			for _, l := range cleaned.Removed {
+				told = append(told, l.Ref)
+			}
+			if strings.Join(told, " ") != c.removed || len(d.removed) != len(told) || len(cleaned.Kept) != c.kept || cleaned.Others != c.others {
+				t.Errorf("removed %v, told %v, kept %v, others %d", d.removed, told, cleaned.Kept, cleaned.Others)
+			}
+		})
+	}
+}
+
+// A recorded commit needs its uploads, also where no run can be told, or only
+// the run.
+func TestCleanLeavesUploadsOfARecordedCommit(t *testing.T) {
+	m := loadtest.NewMemory()
+	s := shop{t: t, d: m}
+	hook, _ := killAt(2)
+	if err := s.run("dead", days{1: "one"}, hook); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	name := "dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.csv"
+	d := &watched{Destination: m, extra: []load.Leftover{
+		{Kind: load.UnfinishedUpload, Name: name, Path: "an upload", Ref: "extra"},
+		{Kind: load.UnfinishedUpload, Run: "dead", Name: name, Path: "a marked upload", Ref: "extra"},
+	}}
+	told, err := load.Clean(t.Context(), d, "", cleaner, load.CleanOptions{DryRun: true})
+	s.must(err)
+	if len(told.Removed) > 0 || len(told.Kept) != 3 {
+		t.Errorf("got %+v", told)
+	}
+	for _, k := range told.Kept {
+		if !strings.Contains(k.Why, "the commit of run dead is recorded") {
+			t.Errorf("kept %+v", k)
+		}
+	}
+}
+
+// A lease that is held by nobody knows whom keeps everything.
+func TestCleanBesideAHolderWithoutAName(t *testing.T) {
+	m := loadtest.NewMemory()
+	s := shop{t: t, d: m}
+	s.leave("dead", "form1.csv")
+	d := &watched{Destination: m, unnamed: []load.ScopedHolder{{Scope: "other.csv"}}}
+	cleaned, err := load.Clean(t.Context(), d, "form1.csv", cleaner, load.CleanOptions{})
+	s.must(err)
+	if len(cleaned.Removed) > 0 || len(cleaned.Kept) != 2 {
+		t.Errorf("got %+v", cleaned)
+	}
+}
+
+func TestCleanGoesOnWhereOneCannotBeRemoved(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		_, parts := s.journal("dead")
+		d := &watched{Destination: s.d, refuse: parts[0].Prepared.Staged}
+		cleaned, err := load.Clean(t.Context(), d, "", cleaner, load.CleanOptions{})
+		if !errors.Is(err, errDenied) || len(cleaned.Removed) != 1 || cleaned.Journal != nil {
+			t.Errorf("got %+v, %v", cleaned, err)
+		}
+		if _, _, err := load.ReadJournal(t.Context(), s.d); err != nil {
+			t.Errorf("the journal: %v", err)
+		}
+		again := s.clean("")
+		if len(again.Removed) != 1 || again.Journal == nil {
+			t.Errorf("got %+v", again)
+		}
+		s.same("what is left", s.everything(), nil)
+	})
+}
+
+func TestCleanStopsWhenItsLeaseIsLost(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.journal("dead")
+		cleaned, err := load.Clean(t.Context(), &watched{Destination: s.d, loses: true}, "", cleaner, load.CleanOptions{})
+		var held *load.HeldError
+		if !errors.As(err, &held) || len(cleaned.Removed) > 0 {
+			t.Errorf("got %+v, %v; want a HeldError", cleaned, err)
+		}
+		if _, records, err := load.ReadJournal(t.Context(), s.d); err != nil || len(records) != 2 {
+			t.Errorf("the journal has %d records, %v", len(records), err)
+		}
+	})
+}
+
+func TestCleanThatIsStopped(t *testing.T) {
+	m := loadtest.NewMemory()
+	s := shop{t: t, d: m}
+	s.leave("dead", "form1.csv")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	d := &watched{Destination: m, afterHolders: func() { cancel(stopped) }}
+	cleaned, err := load.Clean(ctx, d, "form1.csv", cleaner, load.CleanOptions{})
+	if err == nil || len(cleaned.Removed) > 0 {
+		t.Errorf("got %+v, %v", cleaned, err)
+	}
+	if again := s.clean("form1.csv"); len(again.Removed) != 2 {
+		t.Errorf("the lease was given back, and then %+v was found", again)
+	}
+}
+
+func TestCleanOfADestinationThatCannotTell(t *testing.T) {
+	type plain struct{ load.Destination }
+	_, err := load.Clean(t.Context(), plain{loadtest.NewMemory()}, "form1.csv", cleaner, load.CleanOptions{})
+	if !errors.Is(err, load.ErrNoSweep) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,400 @@
+package load_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/local"
+)
+
+var cleaner = load.Holder{RunID: "cleaner", Pipeline: "feedback", Host: "here", PID: 1}
+
+// everything lists what lies at the place, staged objects included.
+func (s shop) everything() []string {
+	s.t.Helper()
+	left, err := s.d.(load.Sweeper).Leftovers(context.Background())
+	s.must(err)
+	var found []string
+	if m, ok := s.d.(*loadtest.Memory); ok {
+		found = m.Names()
+	} else {
+		found = s.names()
+	}
+	for _, l := range left {
+		found = append(found, "left by "+l.Run+": "+l.Path)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (s shop) clean(scope string) load.Cleaned {
+	s.t.Helper()
+	cleaned, err := load.Clean(s.t.Context(), s.d, scope, cleaner, load.CleanOptions{})
+	s.must(err)
+	return cleaned
+}
+
+// leave stages what a run that dies leaves: a prepared object and one that is
+// being written.
+func (s shop) leave(run, name string) load.Prepared {
+	s.t.Helper()
+	p, err := s.stageNamed(run, name, "left")
+	s.must(err)
+	_, err = s.d.Stage(s.t.Context(), run, name)
+	s.must(err)
+	return p
+}
+
+// hold takes a lease for a run that stays alive for the rest of the test.
+func (s shop) hold(scope, run string) {
+	s.t.Helper()
+	lease, err := s.d.(load.Leaser).Acquire(s.t.Context(), scope, load.Holder{RunID: run, Pipeline: "other"})
+	s.must(err)
+	s.t.Cleanup(func() { s.must(lease.Release(context.Background())) })
+}
+
+func (s shop) file(run, name, text string, hook load.Hook) error {
+	p, err := s.stageNamed(run, name, text)
+	s.must(err)
+	m := manifest(run)
+	m.Parts = []load.Part{{Path: name, Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}
+	m.Rows = 1
+	return load.FileCommit{RunID: run, Manifest: m, Base: load.NoVersion, File: p, Hook: hook}.Do(context.Background(), s.d)
+}
+
+func runsOf(left []load.Leftover) string {
+	runs := make([]string, 0, len(left))
+	for _, l := range left {
+		runs = append(runs, l.Run)
+	}
+	return strings.Join(runs, " ")
+}
+
+func (s shop) same(what string, got, want []string) {
+	s.t.Helper()
+	if !slices.Equal(got, want) {
+		s.t.Errorf("%s:\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestCleanRemovesWhatTheDeadLeft(t *testing.T) {
+	for _, scope := range []string{"", "form1.csv"} {
+		shops(t, func(t *testing.T, open func() shop) {
+			s := open()
+			s.must(s.run("base", days{1: "one", 2: "two"}, nil))
+			s.must(s.file("base2", "form1.csv", "file", nil))
+			before := s.everything()
+			s.leave("dead", "dt=2026-01-01/part-20260101T000000-20260102T000000-000002-0000.csv")
+			s.leave("older", "form1.csv")
+			cleaned := s.clean(scope)
+			if got := runsOf(cleaned.Removed); got != "dead dead older older" || len(cleaned.Kept) > 0 {
+				t.Errorf("removed those of %s, kept %v", got, cleaned.Kept)
+			}
+			s.same("what is left", s.everything(), before)
+			s.content(days{1: "one", 2: "two"})
+			again := s.clean(scope)
+			if len(again.Removed)+len(again.Kept)+again.Others > 0 || again.Journal != nil || again.Recovery != (load.Recovery{}) {
+				t.Errorf("cleaning again found %+v", again)
+			}
+			s.same("after cleaning twice", s.everything(), before)
+		})
+	}
+}
+
+// content checks the dataset's content where a file lies beside it.
+func (s shop) content(content days) {
+	s.t.Helper()
+	m, _, err := load.ReadManifest(s.t.Context(), s.d, load.ManifestName)
+	s.must(err)
+	for _, p := range m.Parts {
+		data, _, err := s.d.Get(s.t.Context(), p.Path)
+		s.must(err)
+		if string(data) != content[p.From.Day()] {
+			s.t.Errorf("%s holds %q", p.Path, data)
+		}
+	}
+}
+
+func TestCleanLeavesTheLiving(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.hold("other.csv", "alive")
+		p := s.leave("alive", "other.csv")
+		s.leave("dead", "form1.csv")
+		cleaned := s.clean("form1.csv")
+		if got := runsOf(cleaned.Removed); got != "dead dead" || len(cleaned.Kept) != 2 {
+			t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
+		}
+		for _, k := range cleaned.Kept {
+			if k.Run != "alive" || k.Why != "run alive is alive" {
+				t.Errorf("kept %+v", k)
+			}
+		}
+		s.must(s.d.Check(t.Context(), p))
+		s.must(s.d.Commit(t.Context(), p))
+	})
+}
+
+func TestCleanIsRefusedWhereARunIsAlive(t *testing.T) {
+	for _, o := range []load.CleanOptions{{}, {DryRun: true}} {
+		shops(t, func(t *testing.T, open func() shop) {
+			s := open()
+			s.leave("dead", "form1.csv")
+			s.hold("", "alive")
+			before := s.everything()
+			cleaned, err := load.Clean(t.Context(), s.d, "", cleaner, o)
+			var held *load.HeldError
+			if !errors.As(err, &held) || held.RunID != "alive" || len(cleaned.Removed) > 0 {
+				t.Errorf("got %+v, %v; want a HeldError that names the run", cleaned, err)
+			}
+			s.same("what is left", s.everything(), before)
+		})
+	}
+}
+
+// From the intent on a commit is finished, whatever step its run died at.
+func TestCleanFinishesARecordedCommit(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		recorded := 0
+		for n := 0; ; n++ {
+			s := open()
+			s.must(s.run("base", days{1: "one", 2: "two"}, nil))
+			hook, killed := killAt(n)
+			err := s.run("dead", days{2: "second", 3: "third"}, hook)
+			if *killed == "" {
+				break
+			}
+			var stopped *load.CommitError
+			if !errors.As(err, &stopped) {
+				t.Fatalf("killed at %s: %v", *killed, err)
+			}
+			told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
+			s.must(err)
+			cleaned := s.clean("")
+			if !stopped.Recorded {
+				s.holds("base", days{1: "one", 2: "two"})
+				continue
+			}
+			recorded++
+			if told.Recovery != (load.Recovery{RunID: "dead"}) || cleaned.Recovery != (load.Recovery{RunID: "dead", Finished: true}) {
+				t.Errorf("killed at %s: told %+v, did %+v", *killed, told.Recovery, cleaned.Recovery)
+			}
+			if len(told.Removed) > 0 {
+				t.Errorf("killed at %s: would remove %v, which the commit needs", *killed, told.Removed)
+			}
+			s.holds("dead", days{1: "one", 2: "second", 3: "third"})
+		}
+		if recorded < 6 {
+			t.Errorf("only %d kills after the intent", recorded)
+		}
+	})
+}
+
+func TestCleanLeavesARecordedCommitOfAnotherScope(t *testing.T) {
+	for _, scope := range []string{"", "form1.csv"} {
+		shops(t, func(t *testing.T, open func() shop) {
+			s := open()
+			hook, _ := killAt(2) // before the parts, after the intent
+			if err := s.file("dead", "other.csv", "whole", hook); !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+			s.leave("dead2", "form1.csv")
+			cleaned := s.clean(scope)
+			if got := runsOf(cleaned.Removed); got != "dead2 dead2" || len(cleaned.Kept) != 1 || cleaned.Recovery.RunID != "" {
+				t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
+			}
+			cleaned = s.clean("other.csv")
+			if cleaned.Recovery != (load.Recovery{RunID: "dead", Finished: true}) {
+				t.Errorf("got %+v", cleaned.Recovery)
+			}
+			data, _, err := s.d.Get(t.Context(), "other.csv")
+			if string(data) != "whole" {
+				t.Errorf("the file holds %q, %v", data, err)
+			}
+		})
+	}
+}
+
+// A run that goes on with another's commits under that one's id.
+func TestCleanLeavesWhatAnotherRunStagedForARecordedCommit(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		p, err := s.stageNamed("second", "other.csv", "whole")
+		s.must(err)
+		m := manifest("first")
+		m.Parts, m.Rows = []load.Part{{Path: "other.csv", Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}, 1
+		hook, _ := killAt(2)
+		err = load.FileCommit{RunID: "first", Manifest: m, Base: load.NoVersion, File: p, Hook: hook}.Do(t.Context(), s.d)
+		if !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		if cleaned := s.clean("form1.csv"); len(cleaned.Removed) > 0 || len(cleaned.Kept) != 1 {
+			t.Errorf("got %+v", cleaned)
+		}
+	})
+}
+
+// A recorded commit closes its run's journal itself.
+func TestCleanFinishesACommitWithItsJournal(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		j, parts := s.journal("dead")
+		m := manifest("dead")
+		c := load.DatasetCommit{RunID: "dead", Base: load.NoVersion, Journal: j.Token}
+		for _, p := range parts {
+			m.Parts, m.Rows, c.New = append(m.Parts, p.Part), m.Rows+p.Part.Rows, append(c.New, p.Prepared)
+		}
+		c.Manifest = m
+		c.Hook, _ = killAt(3)
+		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
+		s.must(err)
+		for _, cleaned := range []load.Cleaned{told, s.clean("")} {
+			if cleaned.Recovery.RunID != "dead" || cleaned.Journal != nil || len(cleaned.Removed) > 0 {
+				t.Errorf("got %+v", cleaned)
+			}
+		}
+		s.holds("dead", days{1: "text", 2: "text"})
+	})
+}
+
+// journal leaves the journal of a run that died with two parts.
+func (s shop) journal(run string) (*load.Journal, []load.PreparedPart) {
+	s.t.Helper()
+	j, err := load.OpenJournal(s.t.Context(), s.d, load.JournalHeader{RunID: run, Body: json.RawMessage("{}")})
+	s.must(err)
+	var parts []load.PreparedPart
+	for day := 1; day <= 2; day++ {
+		p, err := s.stage(run, 1, day, "text")
+		s.must(err)
+		s.must(j.Record(s.t.Context(), load.JournalRecord{Number: day, Parts: []load.PreparedPart{p}, Body: json.RawMessage("{}")}))
+		parts = append(parts, p)
+	}
+	return j, parts
+}
+
+func TestCleanClosesTheJournal(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("base", days{5: "five"}, nil))
+		before := s.everything()
+		s.journal("first") // whose header the second one's replaces
+		s.journal("dead")
+		told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
+		s.must(err)
+		cleaned := s.clean("")
+		for _, c := range []load.Cleaned{told, cleaned} {
+			if len(c.Removed) != 4 || c.Journal == nil || *c.Journal != (load.ClosedJournal{RunID: "dead", Parts: 2}) {
+				t.Errorf("got %+v", c)
+			}
+		}
+		s.same("what is left", s.everything(), before)
+		if _, _, err := load.ReadJournal(t.Context(), s.d); !errors.Is(err, load.ErrNotExist) {
+			t.Errorf("the journal is still there: %v", err)
+		}
+	})
+}
+
+func TestCleanRemovesAJournalThatCannotBeRead(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("base", days{5: "five"}, nil))
+		before := s.everything()
+		s.journal("dead")
+		s.must(s.d.Put(t.Context(), ".formetl/journal", []byte("{"), load.AnyVersion))
+		beside := s.clean("form1.csv")
+		if len(beside.Removed) > 0 || len(beside.Kept) != 2 || beside.Journal != nil {
+			t.Errorf("beside it: %+v", beside)
+		}
+		cleaned := s.clean("")
+		if cleaned.Journal == nil || cleaned.Journal.RunID != "" || len(cleaned.Removed) != 2 {
+			t.Errorf("got %+v", cleaned)
+		}
+		s.same("what is left", s.everything(), before)
+	})
+}
+
+// A file's clean leaves what the next run of the dataset beside it needs, also
+// when that run starts at the worst time: after the holders were read.
+func TestCleanOfAFileLeavesTheDatasetsJournal(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		_, parts := s.journal("stopped")
+		s.leave("dead", "form1.csv")
+		d := &watched{Destination: s.d, afterHolders: func() { s.hold("", "next") }}
+		cleaned, err := load.Clean(t.Context(), d, "form1.csv", cleaner, load.CleanOptions{})
+		s.must(err)
+		if got := runsOf(cleaned.Removed); got != "dead dead" || len(cleaned.Kept) != 2 || cleaned.Journal != nil {
+			t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
+		}
+		_, records, err := load.ReadJournal(t.Context(), s.d)
+		if err != nil || len(records) != 2 {
+			t.Errorf("the journal has %d records, %v", len(records), err)
+		}
+		for _, p := range parts {
+			s.must(s.d.Check(t.Context(), p.Prepared))
+		}
+	})
+}
+
+// The journal of a run that is still at another output stays.
+func TestCleanLeavesTheJournalOfALiveRun(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.journal("alive")
+		s.hold("form1.csv", "alive")
+		cleaned := s.clean("")
+		if len(cleaned.Removed) > 0 || len(cleaned.Kept) != 2 || cleaned.Journal != nil {
+			t.Errorf("got %+v", cleaned)
+		}
+		if _, records, err := load.ReadJournal(t.Context(), s.d); err != nil || len(records) != 2 {
+			t.Errorf("the journal has %d records, %v", len(records), err)
+		}
+	})
+}
+
+func TestCleanDryRunTouchesNothing(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("base", days{1: "one"}, nil))
+		s.leave("dead", "form1.csv")
+		s.journal("stopped")
+		s.hold("other.csv", "alive")
+		s.leave("alive", "other.csv")
+		before := s.everything()
+		told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
+		s.must(err)
+		s.same("after the dry run", s.everything(), before)
+		did := s.clean("")
+		if runsOf(told.Removed) != runsOf(did.Removed) || len(told.Kept) != len(did.Kept) {
+			t.Errorf("told %+v, did %+v", told, did)
+		}
+	})
+}
+
+func TestCleanWithoutAnything(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "out")
+	d, err := local.New(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []load.CleanOptions{{}, {DryRun: true}} {
+		cleaned, err := load.Clean(t.Context(), d, "", cleaner, o)
+		if err != nil || len(cleaned.Removed)+len(cleaned.Kept) > 0 {
+			t.Errorf("got %+v, %v", cleaned, err)
+		}
+	}
+	if _, err := os.Stat(root); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder was made: %v", err)
+	}
+}

@@ -1,0 +1,103 @@
+package testserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// patience is how long a server may take until it listens. It is no
+// measurement: a slow machine only takes longer to fail.
+const patience = time.Minute
+
+// Process is a server that runs.
+type Process struct {
+	life  io.Closer // of its shell's input
+	ended chan struct{}
+	err   error // with which it ended
+}
+
+// guarded is a shell that runs a server and kills it when its own input ends:
+// a test that panics, or is killed, leaves no server behind.
+const guarded = `exec 3<&0; "$@" & p=$!; (cat <&3; kill -9 $p) >/dev/null 2>&1 & wait $p`
+
+// Start runs a program that is to listen at address, and waits until it does.
+// environment is added to the test's own.
+func Start(ctx context.Context, address string, environment []string, program string, args ...string) (*Process, error) {
+	p := &Process{ended: make(chan struct{})}
+	var log strings.Builder
+	cmd := exec.Command("sh", append([]string{"-c", guarded, "sh", program}, args...)...) //nolint:noctx // it outlives the context of its start
+	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.Env = append(os.Environ(), environment...)
+	var err error
+	if p.life, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.ended)
+	}()
+	if err := p.wait(ctx, address); err != nil {
+		p.Kill()
+		return nil, fmt.Errorf("%s does not start: %w\n%s", program, err, log.String())
+	}
+	return p, nil
+}
+
+// Kill kills the process with SIGKILL, and only it, and waits for its end.
+// Killing twice is harmless.
+func (p *Process) Kill() {
+	_ = p.life.Close() // what it is for
+	<-p.ended
+}
+
+// wait asks for a connection until there is one.
+func (p *Process) wait(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	var dialer net.Dialer
+	for {
+		if c, err := dialer.DialContext(ctx, "tcp", address); err == nil {
+			return c.Close()
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("it has ended: %w", errors.Join(p.err, errors.New("see its log")))
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-again.C:
+		}
+	}
+}
+
+// The ports that servers get lie below those that systems give to outgoing
+// connections: a server that is killed finds its port free when it comes back,
+// and who calls it meanwhile does not reach himself.
+const firstPort, ports = 20_000, 12_000
+
+// FreeAddress gives a loopback address that nobody listens at.
+func FreeAddress(ctx context.Context) (string, error) {
+	var lc net.ListenConfig
+	var err error
+	for range 100 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(ports)))
+		var l net.Listener
+		if l, err = lc.Listen(ctx, "tcp", address); err == nil {
+			return address, l.Close()
+		}
+	}
+	return "", fmt.Errorf("no free port was found: %w", err)
+}

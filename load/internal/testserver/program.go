@@ -1,0 +1,61 @@
+// Package testserver gets server programs and runs them as processes that die
+// with the test. It is imported by packages of tests only.
+package testserver
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+)
+
+// Program is a program that `go install` makes.
+type Program struct {
+	Name    string
+	Module  string // of its main package
+	Version string
+}
+
+// Path gives the program's file, built where it is not there yet, into a
+// folder of the user's cache. It is renamed into its place, so that two tests
+// may build side by side.
+func (p Program) Path(ctx context.Context) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	home := filepath.Join(cache, "formetl-test")
+	final := filepath.Join(home, p.Name+"-"+url.PathEscape(p.Version))
+	name := path.Base(p.Module)
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	if _, err := os.Stat(filepath.Join(final, name)); err == nil {
+		return filepath.Join(final, name), nil
+	}
+	if err := os.MkdirAll(home, 0o750); err != nil {
+		return "", err
+	}
+	temp, err := os.MkdirTemp(home, "build-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	fmt.Fprintf(os.Stderr, "building %s@%s into %s, once\n", p.Module, p.Version, final)
+	install := exec.CommandContext(ctx, "go", "install", p.Module+"@"+p.Version)
+	install.Dir = temp // no module: the project's own does not matter
+	install.Env = append(os.Environ(), "GOBIN="+temp, "GOFLAGS=")
+	if out, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot get %s@%s: %w\n%s", p.Module, p.Version, err, out)
+	}
+	if err := os.Rename(temp, final); err != nil {
+		if _, there := os.Stat(filepath.Join(final, name)); there != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(final, name), nil
+}

@@ -1,0 +1,46 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Check tells whether the staged file is there with its length, or the final
+// one is there with its content.
+func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
+	if err := checkStaged(p); err != nil {
+		return err
+	}
+	if err := checkContext(ctx, "check", p.Name); err != nil {
+		return err
+	}
+	root, err := d.open(false)
+	if missing(err) {
+		return fmt.Errorf("%s cannot be committed: the folder %s is gone: %w", p.Name, d.root, load.ErrStagedGone)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	info, err := root.Lstat(p.Staged)
+	problem := "its staged file is gone"
+	switch {
+	case missing(err):
+	case err != nil:
+		return failRead("read", d.path(p.Staged), err)
+	case info.Mode().IsRegular() && info.Size() == p.Bytes:
+		return nil
+	default:
+		problem = fmt.Sprintf("its staged file has %d bytes instead of %d", info.Size(), p.Bytes)
+	}
+	err = d.committed(root, p)
+	if errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
+		// That another object has the name does not matter here, but that the
+		// staged one cannot get it any more.
+		return fmt.Errorf("%s cannot be committed: %s: %w", d.path(p.Name), problem, load.ErrStagedGone)
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+package local
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/formetl/formetl/load"
+)
+
+var _ load.Sweeper = (*Destination)(nil)
+
+// Leftovers gives the staged files of all runs and what is left of writes.
+func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
+	if err := checkContext(ctx, "list", load.ControlFolder); err != nil {
+		return nil, err
+	}
+	root, err := d.open(false)
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	var found []load.Leftover
+	err = fs.WalkDir(root.FS(), load.ControlFolder, func(name string, entry fs.DirEntry, err error) error {
+		if missing(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if strings.Count(name, "/") > 1 { // below a run's folder lies nothing of ours
+				return fs.SkipDir
+			}
+			return checkContext(ctx, "list", name)
+		}
+		run, staged := stagedRun(name)
+		if !staged && !isPut(name) {
+			return nil
+		}
+		info, err := entry.Info()
+		if missing(err) {
+			return nil // ended meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		l := load.Leftover{Kind: load.Temporary, Path: d.path(name), Bytes: info.Size(), Since: info.ModTime(), Ref: name}
+		if staged {
+			l.Kind, l.Run = load.StagedFile, run
+			final, since := stagedFor(path.Base(name))
+			if l.Name = final; !since.IsZero() {
+				l.Since = since
+			}
+		}
+		found = append(found, l)
+		return nil
+	})
+	if err != nil {
+		return nil, failRead("list", d.path(load.ControlFolder), err)
+	}
+	return found, nil
+}
+
+// Remove removes a staged file, or what is left of a write.
+func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
+	if err := load.CheckName(l.Ref); err != nil {
+		return err
+	}
+	_, staged := stagedRun(l.Ref)
+	if !staged && !isPut(l.Ref) {
+		return &load.NameError{Name: l.Ref, Problem: "it is no leftover of a local destination"}
+	}
+	if err := checkContext(ctx, "remove", l.Ref); err != nil {
+		return err
+	}
+	root, err := d.open(false)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	if !staged {
+		// Who writes holds the lock: a file that is there now is nobody's.
+		if _, err := root.Lstat(l.Ref); missing(err) {
+			return nil
+		}
+		unlock, err := d.lock(ctx, root)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	return d.removeStaged(root, l.Ref)
+}
+
+// Holders asks the locks themselves. Who is about to take a lease is not
+// disturbed: see tryLease.
+func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
+	if err := checkContext(ctx, "list", load.ControlFolder); err != nil {
+		return nil, err
+	}
+	root, err := d.open(false)
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	entries, err := fs.ReadDir(root.FS(), load.ControlFolder)
+	if err != nil && !missing(err) {
+		return nil, failRead("list", d.path(load.ControlFolder), err)
+	}
+	var held []load.ScopedHolder
+	for _, entry := range entries {
+		if base := entry.Name(); entry.IsDir() || base != leaseName && !strings.HasPrefix(base, leaseName+"-") {
+			continue
+		}
+		name := path.Join(load.ControlFolder, entry.Name())
+		free, err := d.leaseFree(root, name)
+		if err != nil {
+			return nil, failRead("ask for the lock of", d.path(name), err)
+		}
+		if !free {
+			r := readLease(root, name)
+			held = append(held, load.ScopedHolder{Scope: r.Scope, Holder: r.Holder})
+		}
+	}
+	return held, nil
+}

@@ -1,0 +1,252 @@
+package local
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/formetl/formetl/load"
+)
+
+func TestStagedName(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	for final, want := range map[string]string{
+		"x.csv": "x.csv",
+		"dt=2026-01-01/Größe und データ.parquet": "dt=2026-01-01/Größe und データ.parquet",
+		strings.Repeat("a", 100) + ".parquet": strings.Repeat("a", 100) + ".parquet",
+		strings.Repeat("a/", 200) + "x.csv":   "", // does not fit
+	} {
+		name := stagedName(final, now)
+		if len(name) > maxBase || strings.Contains(name, ".") || load.CheckName(name) != nil {
+			t.Errorf("the staged file of %.40s is called %s", final, name)
+		}
+		if name == stagedName(final, now) {
+			t.Errorf("%s is made twice", name)
+		}
+		got, since := stagedFor(name)
+		if got != want || !since.Equal(now.Truncate(time.Second)) {
+			t.Errorf("%s tells %q of %s, want %q", name, got, since, want)
+		}
+		if run, ok := stagedRun(path.Join(load.ControlFolder, "run1", name)); !ok || run != "run1" {
+			t.Errorf("%s is of %q, %v", name, run, ok)
+		}
+	}
+}
+
+// What others, or older versions, called their files.
+func TestStagedForOthers(t *testing.T) {
+	hostile := base64.RawURLEncoding.EncodeToString([]byte("../../etc/passwd"))
+	for name, seconds := range map[string]int64{
+		"staged-X": 0, "staged-": 0, "staged-X-nothex": 0, "staged-X-10": 16, "staged-X-10-": 16, "staged-X-10-%%%": 16, "staged-X-10-" + hostile: 16,
+	} {
+		final, since := stagedFor(name)
+		if final != "" || (seconds == 0) != since.IsZero() || seconds != 0 && since.Unix() != seconds {
+			t.Errorf("%s tells %q of %s", name, final, since)
+		}
+	}
+	for _, name := range []string{
+		"staged-X", "x/run1/staged-X", ".formetl/staged-X", ".formetl/lease/staged-X", ".formetl/staged/staged-X", ".formetl/run1/spool", ".formetl/run1/a/staged-X",
+	} {
+		if _, ok := stagedRun(name); ok {
+			t.Errorf("%s is taken for a run's staged file", name)
+		}
+	}
+}
+
+func FuzzStagedFor(f *testing.F) {
+	for _, seed := range []string{"staged-X-10-eA", stagedName("a/b.csv", time.Unix(1, 0)), "staged---", "x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, base string) {
+		if final, _ := stagedFor(base); final != "" && load.CheckObjectName(final) != nil {
+			t.Fatalf("%q tells %q", base, final)
+		}
+	})
+}
+
+// The control folder may be shared: with a state folder, with what people put
+// there. Only formetl's own leftovers are told and removed.
+func TestLeftoversAmongOthers(t *testing.T) {
+	d := &Destination{root: t.TempDir()}
+	ours := map[string]load.LeftoverKind{".formetl/put-X": load.Temporary, ".formetl/run1/staged-X": load.StagedFile}
+	others := []string{
+		".formetl/put-folder/x", ".formetl/spool/w1", ".formetl/run1/notes", ".formetl/run1/deeper/staged-X", ".formetl/lease", ".formetl/lease-0123",
+		".formetl/intent", ".formetl/journal", ".formetl/journal-X/000001", ".formetl/staged-X", "put-X", "run1/staged-X", "x.csv",
+	}
+	write := func(name string) {
+		t.Helper()
+		file := filepath.Join(d.root, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("data"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range others {
+		write(name)
+	}
+	for name := range ours {
+		write(name)
+	}
+	found, err := d.Leftovers(t.Context())
+	if err != nil || len(found) != len(ours) {
+		t.Fatalf("left over are %+v, %v", found, err)
+	}
+	for _, l := range found {
+		if ours[l.Ref] != l.Kind || l.Bytes != 4 || l.Path != filepath.Join(d.root, l.Ref) || time.Since(l.Since) > time.Hour {
+			t.Errorf("left over is %+v", l)
+		}
+		if err := d.Remove(t.Context(), l); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range others {
+		if err := d.Remove(t.Context(), load.Leftover{Kind: load.StagedFile, Ref: name}); err == nil {
+			t.Errorf("%s is removed", name)
+		}
+		if _, err := os.Stat(filepath.Join(d.root, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if held, err := d.Holders(t.Context()); err != nil || len(held) > 0 {
+		t.Errorf("files without a lock are held by %+v, %v", held, err)
+	}
+}
+
+// A file that is being put is not taken away from its writer: it has the lock.
+func TestRemoveWaitsForPut(t *testing.T) {
+	d := &Destination{root: t.TempDir()}
+	root, err := d.open(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	unlock, err := d.lock(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := filepath.Join(d.root, load.ControlFolder, "put-X")
+	if err := os.WriteFile(temp, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := load.Leftover{Ref: ".formetl/put-X"}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*lockRetry)
+	defer cancel()
+	if err := d.Remove(ctx, l); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while it is written: %v", err)
+	}
+	if _, err := os.Stat(temp); err != nil {
+		t.Error(err)
+	}
+	unlock()
+	if err := d.Remove(t.Context(), l); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(temp); !os.IsNotExist(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+// A lease whose lock somebody shares is not held; who shares it for long keeps
+// runs out all the same, and they are told.
+func TestLeaseIsShared(t *testing.T) {
+	d := &Destination{root: t.TempDir()}
+	if err := os.MkdirAll(filepath.Join(d.root, load.ControlFolder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(d.root, load.ControlFolder, leaseName)
+	other := flock.New(file)
+	if ok, err := other.TryRLock(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if held, err := d.Holders(t.Context()); err != nil || len(held) > 0 {
+		t.Errorf("held by %+v, %v", held, err)
+	}
+	var held *load.HeldError
+	if _, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"}); !errors.As(err, &held) {
+		t.Errorf("acquire gives %v", err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheckTellsWhatIsWrong(t *testing.T) {
+	d := &Destination{root: t.TempDir()}
+	u, err := d.Stage(t.Context(), "run1", "x.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Write([]byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := u.Prepare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	staged := filepath.Join(d.root, p.Staged)
+	if err := os.Truncate(staged, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Check(t.Context(), p); !errors.Is(err, load.ErrStagedGone) || !strings.Contains(err.Error(), "3 bytes instead of 7") {
+		t.Errorf("of a short file: %v", err)
+	}
+	if err := errors.Join(os.Remove(staged), os.Mkdir(staged, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Check(t.Context(), p); !errors.Is(err, load.ErrStagedGone) {
+		t.Errorf("of a folder: %v", err)
+	}
+	if err := os.RemoveAll(d.root); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Check(t.Context(), p); !errors.Is(err, load.ErrStagedGone) {
+		t.Errorf("without the root: %v", err)
+	}
+	// Nothing of this makes the folder.
+	names, err := d.List(t.Context(), "a")
+	left, leftErr := d.Leftovers(t.Context())
+	held, heldErr := d.Holders(t.Context())
+	if err := errors.Join(err, leftErr, heldErr, d.Remove(t.Context(), load.Leftover{Ref: p.Staged})); err != nil || len(names)+len(left)+len(held) > 0 {
+		t.Errorf("of nothing: %v, %v, %v, %v", names, left, held, err)
+	}
+	if _, err := os.Stat(d.root); !os.IsNotExist(err) {
+		t.Errorf("the folder is back: %v", err)
+	}
+}
+
+// A file that Put is writing is no object, a link to a folder is not followed.
+func TestListLeavesOut(t *testing.T) {
+	d := &Destination{root: t.TempDir()}
+	for _, name := range []string{".formetl/put-X", ".formetl/journal", ".formetl/put-folder/put-X", "a/put-X"} {
+		file := filepath.Join(d.root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink("..", filepath.Join(d.root, "a", "up")), os.Symlink("put-X", filepath.Join(d.root, "a", "link")),
+		os.Symlink("../../x", filepath.Join(d.root, "a", "out")), os.Symlink("gone", filepath.Join(d.root, "a", "broken"))); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string][]string{
+		load.ControlFolder: {".formetl/journal", ".formetl/put-folder/put-X"}, "a": {"a/link", "a/put-X"},
+	} {
+		if got, err := d.List(t.Context(), folder); err != nil || !slices.Equal(got, want) {
+			t.Errorf("below %s lie %q, %v, want %q", folder, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package s3
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/load"
+)
+
+// stagedPrefix begins the names of markers in a run's folder.
+const stagedPrefix = "staged-"
+
+// marker is a small object beside an upload that is under way. Uploads cannot
+// be found by listing alone: MinIO lists them for an exact key only and not
+// after a restart, and no store tells whose they are. It is put as soon as the
+// upload has an id and removed when the upload has ended.
+type marker struct {
+	Name   string    `json:"name"`   // the final name
+	Upload string    `json:"upload"` // the store's id
+	Since  time.Time `json:"since"`
+}
+
+func markerName(run, id string) string {
+	return path.Join(load.ControlFolder, run, stagedPrefix+id)
+}
+
+// markerRun tells whose marker a name is, if it is one.
+func markerRun(name string) (run string, ok bool) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 3 || parts[0] != load.ControlFolder || load.CheckRun(parts[1]) != nil {
+		return "", false
+	}
+	id, ok := strings.CutPrefix(parts[2], stagedPrefix)
+	return parts[1], ok && isID(id)
+}
+
+func (d *Destination) mark(ctx context.Context, run, id string, m marker) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("cannot encode the marker of %s: %w", d.path(m.Name), err)
+	}
+	_, err = d.put(ctx, markerName(run, id), append(data, '\n'), load.AnyVersion)
+	return err
+}
+
+// unmark removes the marker of an upload that has ended. One that stays is
+// no harm: clean finds it. So a failure is logged and fails nothing. Uploads of
+// older runs have no marker.
+func (d *Destination) unmark(ctx context.Context, s staged) {
+	if s.Upload == "" || s.Run == "" {
+		return
+	}
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	name := markerName(s.Run, s.ID)
+	if err := d.remove(ctx, name); err != nil {
+		d.options.Logger.Warn("the marker of an upload that has ended could not be removed; formetl clean removes it", "marker", d.path(name), "error", err)
+	}
+}

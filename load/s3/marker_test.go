@@ -1,0 +1,220 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/load"
+)
+
+// marked gives a fake store's destination, with what it logs.
+func marked(t *testing.T) (*fake, *Destination, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	f, d := fakeDestination(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	if _, err := d.conditions(t.Context()); err != nil { // so that its probe is over
+		t.Fatal(err)
+	}
+	f.calls = nil
+	return f, d, &log
+}
+
+// verbs gives what was asked of uploads and markers, in order.
+func (f *fake) verbs() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var verbs []string
+	for _, call := range f.calls {
+		method, uri, _ := strings.Cut(call, " ")
+		switch {
+		case strings.Contains(uri, "/"+stagedPrefix):
+			verbs = append(verbs, method+" marker")
+		case strings.Contains(uri, "uploads"):
+			verbs = append(verbs, "begin")
+		case strings.Contains(uri, "partNumber"):
+			verbs = append(verbs, "part")
+		case strings.Contains(uri, "uploadId") && method == http.MethodDelete:
+			verbs = append(verbs, "abort")
+		case strings.Contains(uri, "uploadId"):
+			verbs = append(verbs, "complete")
+		}
+	}
+	return verbs
+}
+
+func (f *fake) wantVerbs(t *testing.T, want ...string) {
+	t.Helper()
+	if got := f.verbs(); !slices.Equal(got, want) {
+		t.Errorf("the store was asked for %q, want %q", got, want)
+	}
+}
+
+// A marker is there from before an upload's first part until after its end.
+func TestMarkerSpansItsUpload(t *testing.T) {
+	t.Run("commit", func(t *testing.T) {
+		f, d, _ := marked(t)
+		p := stage(t, d, "x/part.csv", []byte("content"))
+		var m marker
+		for path, o := range f.objects {
+			if run, ok := markerRun(strings.TrimPrefix(path, "/bucket/lake/")); ok && run == "run1" {
+				if err := json.Unmarshal(o.data, &m); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if m.Name != "x/part.csv" || f.uploads[m.Upload] == nil || time.Since(m.Since) > time.Hour {
+			t.Errorf("the marker holds %+v", m)
+		}
+		if err := d.Commit(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		f.wantVerbs(t, "begin", "PUT marker", "part", "complete", "DELETE marker")
+	})
+	t.Run("abort", func(t *testing.T) {
+		f, d, _ := marked(t)
+		if err := d.Abort(t.Context(), stage(t, d, "x/part.csv", []byte("content"))); err != nil {
+			t.Fatal(err)
+		}
+		f.wantVerbs(t, "begin", "PUT marker", "part", "abort", "DELETE marker")
+	})
+	t.Run("empty", func(t *testing.T) {
+		f, d, _ := marked(t)
+		if err := d.Commit(t.Context(), stage(t, d, "x/part.csv", nil)); err != nil {
+			t.Fatal(err)
+		}
+		f.wantVerbs(t)
+	})
+	t.Run("of an older run", func(t *testing.T) {
+		f, d, _ := marked(t)
+		p := stage(t, d, "x/part.csv", []byte("content"))
+		s, err := decodeStaged(p.Staged)
+		if err != nil || s.Run != "run1" {
+			t.Fatal(s, err)
+		}
+		s.Run = ""
+		if p.Staged, err = s.encode(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Commit(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		f.wantVerbs(t, "begin", "PUT marker", "part", "complete")
+	})
+}
+
+// refuseMarkers makes the store refuse one way to use markers.
+func (f *fake) refuseMarkers(method string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refuse = func(r *http.Request) (int, string, http.Header) {
+		if r.Method == method && strings.Contains(r.URL.Path, "/"+stagedPrefix) {
+			return http.StatusForbidden, "AccessDenied", nil
+		}
+		return 0, "", nil
+	}
+}
+
+// An upload that cannot be marked would be lost sight of: it is not begun.
+func TestMarkerCannotBePut(t *testing.T) {
+	f, d, _ := marked(t)
+	f.refuseMarkers(http.MethodPut)
+	u, err := d.Stage(t.Context(), "run1", "x.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = u.Write([]byte("content")) // told by Prepare
+	_, err = u.Prepare(t.Context())
+	refusal[*load.IOError](t, err, Denied, stagedPrefix)
+	f.wantVerbs(t, "begin", "PUT marker", "abort", "DELETE marker")
+	if len(f.uploads) > 0 {
+		t.Error("the upload is still there")
+	}
+}
+
+// A marker that stays fails nothing; it is logged and can be removed later.
+func TestMarkerCannotBeRemoved(t *testing.T) {
+	f, d, log := marked(t)
+	committed, aborted := stage(t, d, "a.csv", []byte("content")), stage(t, d, "b.csv", []byte("content"))
+	f.refuseMarkers(http.MethodDelete)
+	if err := errors.Join(d.Commit(t.Context(), committed), d.Abort(t.Context(), aborted)); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(log.String(), "formetl clean removes it"); got != 2 {
+		t.Errorf("it is logged %d times: %s", got, log)
+	}
+	f.refuse = nil
+	left, err := d.Leftovers(t.Context())
+	if err != nil || len(left) != 2 || left[0].Bytes != 0 {
+		t.Fatalf("left over are %+v, %v", left, err)
+	}
+	for _, l := range left {
+		if err := d.Remove(t.Context(), l); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := d.Leftovers(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("left over are %+v, %v", left, err)
+	}
+	if string(f.objects["/bucket/lake/a.csv"].data) != "content" || len(f.objects) != 1 {
+		t.Errorf("%d objects are there", len(f.objects))
+	}
+}
+
+// A caller's deadline bounds all that it cleans up; a cancelled run still has
+// time for it.
+func TestCleanupTime(t *testing.T) {
+	now := time.Now()
+	deadline := func(parent context.Context, at time.Time) context.Context {
+		ctx, cancel := context.WithDeadline(parent, at)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	past := deadline(t.Context(), now.Add(-time.Second))
+	cancelled, cancel := context.WithCancel(deadline(t.Context(), now.Add(time.Second)))
+	cancel()
+	for name, test := range map[string]struct {
+		ctx  context.Context
+		want time.Time // zero for cleanupTimeout from now
+	}{
+		"none": {t.Context(), time.Time{}}, "cancelled": {cancelled, time.Time{}}, "late": {deadline(t.Context(), now.Add(time.Hour)), time.Time{}},
+		"soon": {deadline(t.Context(), now.Add(time.Second)), now.Add(time.Second)}, "past": {past, now.Add(-time.Second)},
+	} {
+		ctx, cancel := cleanup(test.ctx)
+		got, ok := ctx.Deadline()
+		fresh := !got.Before(now.Add(cleanupTimeout)) && !got.After(time.Now().Add(cleanupTimeout))
+		if !ok || test.want.IsZero() != fresh || !fresh && !got.Equal(test.want) {
+			t.Errorf("%s: until %s after %s", name, got, now)
+		}
+		cancel()
+	}
+	f, d, _ := marked(t)
+	p := stage(t, d, "x.csv", []byte("content"))
+	if err := d.Abort(past, p); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("abort after the deadline gives %v", err)
+	}
+	if err := d.Abort(cancelled, p); err != nil {
+		t.Error(err)
+	}
+	if len(f.uploads)+len(f.objects) > 0 {
+		t.Errorf("left are %v, %v", f.uploads, f.objects)
+	}
+}
+
+func TestMaxObjectBytes(t *testing.T) {
+	_, d := fakeDestination(t, nil)
+	if got := d.MaxObjectBytes(); got != 9_999*(8<<20) {
+		t.Errorf("got %d", got)
+	}
+	_, d = fakeDestination(t, func(o *Options) { o.PartSize = MaxPartSize })
+	if got := d.MaxObjectBytes(); got != 9_999*(5<<30) {
+		t.Errorf("got %d", got)
+	}
+}

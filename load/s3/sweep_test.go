@@ -1,0 +1,403 @@
+package s3
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/formetl/formetl/load"
+)
+
+// swept gives what is left over, each as "run name".
+func swept(t *testing.T, d *Destination) []string {
+	t.Helper()
+	left, err := d.Leftovers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, l := range left {
+		found = append(found, strings.TrimSpace(fmt.Sprintf("%s %s %s", l.Kind, l.Run, l.Name)))
+	}
+	slices.Sort(found)
+	return found
+}
+
+// sweepAll removes all that is left over.
+func sweepAll(t *testing.T, d *Destination) {
+	t.Helper()
+	left, err := d.Leftovers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range left {
+		if err := d.Remove(t.Context(), l); err != nil {
+			t.Error(err)
+		}
+	}
+	if found := swept(t, d); len(found) > 0 {
+		t.Errorf("still left over is %q", found)
+	}
+}
+
+// begin begins an upload without a marker, as a run does that is killed right
+// after, or another program.
+func begin(t *testing.T, d *Destination, name string) (id string) {
+	t.Helper()
+	out, err := d.client.CreateMultipartUpload(t.Context(), &awss3.CreateMultipartUploadInput{Bucket: &d.bucket, Key: d.key(name)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *out.UploadId
+}
+
+// An upload without a marker has no run; those of a destination below are
+// that one's.
+func TestUploadsWithoutMarkers(t *testing.T) {
+	eachServer(t, func(t *testing.T, s server) {
+		if strings.HasPrefix(s.name, "minio") {
+			t.Log("MinIO lists uploads for a whole key alone, so it has none to find")
+			return
+		}
+		d, below, neighbour := s.open(t, "sweep/a"), s.open(t, "sweep/a/b/c"), s.open(t, "sweep/ab")
+		begin(t, d, "x.csv")
+		begin(t, d, "dt=2026-01-01/y.csv")
+		begin(t, d, "b/z.csv")
+		begin(t, below, "theirs.csv")
+		begin(t, neighbour, "theirs.csv")
+		marked := stage(t, below, "dt=1/theirs.csv", []byte("content"))
+		want := []string{"unfinished upload  b/z.csv", "unfinished upload  dt=2026-01-01/y.csv", "unfinished upload  x.csv"}
+		if got := swept(t, d); !slices.Equal(got, want) {
+			t.Errorf("left over are %q, want %q", got, want)
+		}
+		sweepAll(t, d)
+		if got := swept(t, below); len(got) != 2 {
+			t.Errorf("below are left over %q", got)
+		}
+		if err := below.Commit(t.Context(), marked); err != nil {
+			t.Error(err)
+		}
+		sweepAll(t, below)
+		sweepAll(t, neighbour)
+	})
+}
+
+// The fake store gives two entries a page.
+func TestLeftoversInPages(t *testing.T) {
+	f, d, _ := marked(t)
+	for i := range 3 {
+		stage(t, d, fmt.Sprintf("marked-%d.csv", i), []byte("content"))
+		begin(t, d, fmt.Sprintf("unmarked-%d.csv", i))
+		begin(t, d, "unmarked-0.csv")
+	}
+	if found := swept(t, d); len(found) != 9 {
+		t.Errorf("left over are %q", found)
+	}
+	sweepAll(t, d)
+	if len(f.objects)+len(f.uploads) > 0 {
+		t.Errorf("%d objects, %d uploads", len(f.objects), len(f.uploads))
+	}
+}
+
+// A store need not list uploads: what is marked is found all the same.
+func TestUploadsCannotBeListed(t *testing.T) {
+	for code, status := range map[string]int{"AccessDenied": http.StatusForbidden, "NotImplemented": http.StatusNotImplemented, "MethodNotAllowed": http.StatusMethodNotAllowed} {
+		f, d, log := marked(t)
+		p := stage(t, d, "x.csv", []byte("content"))
+		f.refuse = func(r *http.Request) (int, string, http.Header) {
+			if r.Method == http.MethodGet && (r.URL.Query().Has("uploads") || r.URL.Query().Has("uploadId")) {
+				return status, code, nil
+			}
+			return 0, "", nil
+		}
+		left, err := d.Leftovers(t.Context())
+		if err != nil || len(left) != 1 || left[0].Bytes != -1 || left[0].Name != "x.csv" {
+			t.Fatalf("%s: left over are %+v, %v", code, left, err)
+		}
+		if !strings.Contains(log.String(), "does not list unfinished uploads") {
+			t.Errorf("%s: nothing is said: %s", code, log)
+		}
+		if err := d.Check(t.Context(), p); err == nil || errors.Is(err, load.ErrStagedGone) {
+			t.Errorf("%s: check gives %v", code, err)
+		}
+		if err := d.Remove(t.Context(), left[0]); err != nil || len(f.uploads)+len(f.objects) > 0 {
+			t.Errorf("%s: %d uploads, %d objects, %v", code, len(f.uploads), len(f.objects), err)
+		}
+	}
+}
+
+func TestSweepRefused(t *testing.T) {
+	f, d, _ := marked(t)
+	d.leasing.settle = 0
+	stage(t, d, "x.csv", []byte("content"))
+	if _, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := d.Leftovers(t.Context())
+	if err != nil || len(left) != 1 {
+		t.Fatal(left, err)
+	}
+	for part, use := range map[string]func() error{
+		"list-type": func() error { _, err := d.Leftovers(t.Context()); return err },
+		"/lease":    func() error { _, err := d.Holders(t.Context()); return err },
+		"uploadId":  func() error { return d.Remove(t.Context(), left[0]) },
+		"/staged":   func() error { return d.Remove(t.Context(), left[0]) },
+		"prefix":    func() error { _, err := d.List(t.Context(), "a"); return err },
+	} {
+		f.refuse = func(r *http.Request) (int, string, http.Header) {
+			if strings.Contains(r.URL.RequestURI(), part) {
+				return http.StatusForbidden, "SignatureDoesNotMatch", nil
+			}
+			return 0, "", nil
+		}
+		refusal[*load.IOError](t, use(), Credentials)
+	}
+}
+
+// Markers may hold anything; no more than they themselves can be lost.
+func TestMarkerCannotBeRead(t *testing.T) {
+	f, d, _ := marked(t)
+	for i, text := range []string{"", "{", `{"name":"../x","upload":"u"}`, `{"name":".formetl/intent","upload":"u"}`, `{"name":"x.csv"}`} {
+		if err := d.Put(t.Context(), markerName("run1", "A"+strings.Repeat("B", i)), []byte(text), load.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.calls = nil
+	if found := swept(t, d); len(found) != 5 || found[0] != "unfinished upload run1" {
+		t.Errorf("left over are %q", found)
+	}
+	sweepAll(t, d)
+	if slices.Contains(f.verbs(), "abort") {
+		t.Error("an upload is aborted that no marker tells")
+	}
+	if len(f.objects) > 0 {
+		t.Errorf("%d objects are left", len(f.objects))
+	}
+}
+
+// An upload comes back while a part of it still arrives.
+func TestRemoveUntilGone(t *testing.T) {
+	f, d, _ := marked(t)
+	stage(t, d, "x.csv", []byte("content"))
+	left, err := d.Leftovers(t.Context())
+	if err != nil || len(left) != 1 {
+		t.Fatal(left, err)
+	}
+	again := 2
+	f.refuse = func(r *http.Request) (int, string, http.Header) {
+		if r.Method == http.MethodDelete && r.URL.Query().Has("uploadId") && again > 0 {
+			again--
+			return http.StatusNoContent, "", nil
+		}
+		return 0, "", nil
+	}
+	f.calls = nil
+	if err := d.Remove(t.Context(), left[0]); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.uploads)+len(f.objects) > 0 {
+		t.Errorf("%d uploads, %d objects", len(f.uploads), len(f.objects))
+	}
+}
+
+func TestRefs(t *testing.T) {
+	d := &Destination{}
+	for _, text := range []string{
+		"", "{", "{}", "null", `{"object":"x.csv"}`, `{"object":"_manifest.json"}`, `{"object":".formetl/intent"}`, `{"object":".formetl/lease"}`,
+		`{"object":".formetl/journal-X/staged-A"}`, `{"object":".formetl/run1/staged-a"}`, `{"object":".formetl/run1/staged-A/x"}`,
+		`{"object":"a/.formetl/run1/staged-A"}`, `{"upload":"u"}`, `{"name":"x.csv"}`, `{"name":"../x.csv","upload":"u"}`,
+	} {
+		var name *load.NameError
+		if err := d.Remove(t.Context(), load.Leftover{Kind: load.UnfinishedUpload, Name: "x.csv", Ref: text}); !errors.As(err, &name) {
+			t.Errorf("%s gives %v", text, err)
+		}
+	}
+	for _, want := range []ref{
+		{Object: ".formetl/run1/staged-A"}, {Object: ".formetl/probe-A"}, {Name: "a/x.csv", Upload: "u"}, {Object: ".formetl/run1/staged-A", Name: "x", Upload: "ü\x00"},
+	} {
+		if got, err := decodeRef(want.encode()); err != nil || got != want {
+			t.Errorf("%+v becomes %+v, %v", want, got, err)
+		}
+	}
+}
+
+func FuzzDecodeRef(f *testing.F) {
+	f.Add(`{"object":".formetl/run1/staged-A","name":"x","upload":"u"}`)
+	f.Add(`{"object":"x"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := decodeRef(text)
+		if err == nil && r.Object != "" && (path.Dir(r.Object) == "." || !strings.HasPrefix(r.Object, load.ControlFolder+"/") || path.Clean(r.Object) != r.Object) {
+			t.Fatalf("%s would remove %s", text, r.Object)
+		}
+	})
+}
+
+// A probe that is under way is left alone, a dead one is not.
+func TestLeftoversOfProbes(t *testing.T) {
+	eachServer(t, func(t *testing.T, s server) {
+		d := s.open(t, "sweep/probes")
+		dead := thisProcess()
+		dead.Start = "0"
+		if thisProcess().Start == "" {
+			dead.PID = 1 << 30
+		}
+		for name, p := range map[string]process{".formetl/probe-LIVE": thisProcess(), ".formetl/probe-DEAD": dead} {
+			data, err := json.Marshal(leaseRecord{Process: p, Renewed: time.Now().UTC()})
+			if err == nil {
+				err = d.Put(t.Context(), name, data, load.AnyVersion)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin(t, d, name)
+		}
+		left, err := d.Leftovers(t.Context())
+		if err != nil || len(left) != 2 {
+			t.Fatalf("left over are %+v, %v", left, err)
+		}
+		for _, l := range left {
+			if l.Kind != load.Temporary || l.Run+l.Name != "" || !strings.Contains(l.Path, "probe-DEAD") {
+				t.Errorf("left over is %+v", l)
+			}
+		}
+		sweepAll(t, d)
+		if names, err := d.List(t.Context(), load.ControlFolder); err != nil || !slices.Equal(names, []string{".formetl/probe-LIVE"}) {
+			t.Errorf("the control folder holds %q, %v", names, err)
+		}
+	})
+}
+
+// A lease that Acquire would replace is held by nobody.
+func TestHoldersLeftOut(t *testing.T) {
+	f, d, _ := marked(t)
+	dead := thisProcess()
+	dead.Start = "0"
+	if thisProcess().Start == "" {
+		dead.PID = 1 << 30
+	}
+	records := map[string]leaseRecord{
+		".formetl/lease":       {Holder: load.Holder{RunID: "live"}, Process: thisProcess(), Renewed: time.Now()},
+		".formetl/lease-1":     {Scope: "a.csv", Holder: load.Holder{RunID: "elsewhere"}, Process: process{Host: "elsewhere", PID: 1}, Renewed: time.Now()},
+		".formetl/lease-2":     {Scope: "b.csv", Holder: load.Holder{RunID: "dead"}, Process: dead, Renewed: time.Now()},
+		".formetl/leases":      {Holder: load.Holder{RunID: "no lease"}, Renewed: time.Now()},
+		".formetl/lease-x/one": {Holder: load.Holder{RunID: "no lease"}, Renewed: time.Now()},
+	}
+	for name, r := range records {
+		if _, err := (leaseObject{d, name}).write(t.Context(), r, load.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holders := func(want ...string) {
+		t.Helper()
+		held, err := d.Holders(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, h := range held {
+			got = append(got, h.RunID+" "+h.Scope)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("held by %q, want %q", got, want)
+		}
+	}
+	holders("live ", "elsewhere a.csv")
+	f.mu.Lock()
+	f.now = f.now.Add(d.leasing.expire + 2*time.Second)
+	f.mu.Unlock()
+	holders()
+}
+
+// A store gives at most 1,000 names at once.
+func TestListMany(t *testing.T) {
+	eachServer(t, func(t *testing.T, s server) {
+		if s.CAFile != "" {
+			t.Log("pages are the same over TLS")
+			return
+		}
+		d := s.open(t, "many")
+		const n = 1003
+		work := make(chan string)
+		failures := make(chan error, n)
+		var group sync.WaitGroup
+		for range 16 {
+			group.Go(func() {
+				for name := range work {
+					failures <- d.Put(t.Context(), name, []byte("x"), load.AnyVersion)
+				}
+			})
+		}
+		want := make([]string, n)
+		for i := range want {
+			want[i] = fmt.Sprintf(".formetl/journal-X/%06d", i)
+			work <- want[i]
+		}
+		close(work)
+		group.Wait()
+		close(failures)
+		for err := range failures {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := d.List(t.Context(), ".formetl/journal-X"); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d names are listed, %v", len(got), err)
+		}
+	})
+}
+
+// What a server is killed in the middle of is found when it is back: by the
+// markers, as MinIO lists no uploads then.
+func TestLeftoversAfterServerIsKilled(t *testing.T) {
+	eachKind(t, func(t *testing.T, s server) {
+		d := s.open(t, "lake")
+		u, err := d.Stage(t.Context(), "run1", "x/open.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := u.Write(random(DefaultPartSize + 1)); err != nil {
+			t.Fatal(err)
+		}
+		kept, dropped := stage(t, d, "x/kept.csv", []byte("kept")), stage(t, d, "x/dropped.csv", []byte("dropped"))
+		u.(*upload).sending.Wait() // so that its first part is there
+		if err := s.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		after := s.open(t, "lake")
+		want := []string{"unfinished upload run1 x/dropped.csv", "unfinished upload run1 x/kept.csv", "unfinished upload run1 x/open.csv"}
+		if got := swept(t, after); !slices.Equal(got, want) {
+			t.Errorf("left over are %q, want %q", got, want)
+		}
+		for _, p := range []load.Prepared{kept, dropped} {
+			if err := after.Check(t.Context(), p); err != nil {
+				t.Errorf("check of %s: %v", p.Name, err)
+			}
+		}
+		if err := after.Commit(t.Context(), kept); err != nil {
+			t.Fatal(err)
+		}
+		sweepAll(t, after)
+		if err := after.Check(t.Context(), dropped); !errors.Is(err, load.ErrStagedGone) {
+			t.Errorf("check of what was removed gives %v", err)
+		}
+		if data, _, err := after.Get(t.Context(), "x/kept.csv"); err != nil || string(data) != "kept" {
+			t.Errorf("the committed one holds %q, %v", data, err)
+		}
+		if _, err := u.Prepare(context.Background()); err == nil {
+			t.Error("an upload that was removed can be prepared")
+		}
+		if all := names(t, after); !slices.Equal(all, []string{"x/kept.csv"}) {
+			t.Errorf("the bucket holds %q", all)
+		}
+	})
+}

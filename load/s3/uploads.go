@@ -1,0 +1,79 @@
+package s3
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// pending is an unfinished upload as the store lists it.
+type pending struct {
+	name  string // of the object, below the prefix
+	id    string
+	since time.Time
+}
+
+// uploads lists the unfinished uploads whose names begin with start. A store
+// that cannot, or does not allow it, has none that can be told: markers are
+// what is relied on.
+func (d *Destination) uploads(ctx context.Context, start string) ([]pending, error) {
+	var found []pending
+	pages := awss3.NewListMultipartUploadsPaginator(d.client, &awss3.ListMultipartUploadsInput{
+		Bucket: &d.bucket, Prefix: d.key(start), ExpectedBucketOwner: d.owner(),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if unlisted(err) {
+			d.options.Logger.Warn("the store does not list unfinished uploads; only those that formetl has marked are found",
+				"destination", d.String(), "error", d.fail(ctx, "list the uploads below", start, err))
+			return nil, nil
+		}
+		if err != nil {
+			return nil, d.fail(ctx, "list the uploads below", start, err)
+		}
+		for _, u := range page.Uploads {
+			name, ok := strings.CutPrefix(aws.ToString(u.Key), d.prefix)
+			if ok && strings.HasPrefix(name, start) { // MinIO lists more than was asked for
+				found = append(found, pending{name: name, id: aws.ToString(u.UploadId), since: aws.ToTime(u.Initiated)})
+			}
+		}
+	}
+	return found, nil
+}
+
+// unlisted tells that a store does not know a request, or does not permit it.
+func unlisted(err error) bool {
+	switch status(err) {
+	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return code(err) != "SignatureDoesNotMatch" && code(err) != "InvalidAccessKeyId"
+	}
+	return false
+}
+
+// uploadSize is the length of an upload's parts so far, -1 with an error where
+// that cannot be told.
+func (d *Destination) uploadSize(ctx context.Context, name, uploadID string) (int64, error) {
+	size := int64(0)
+	pages := awss3.NewListPartsPaginator(d.client, &awss3.ListPartsInput{
+		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &uploadID,
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return -1, err
+		}
+		for _, p := range page.Parts {
+			size += aws.ToInt64(p.Size)
+		}
+	}
+	return size, nil
+}
+
+// uploadPath is an upload's address, for messages.
+func (d *Destination) uploadPath(name, uploadID string) string {
+	return d.path(name) + " (upload " + uploadID + ")"
+}

@@ -1,0 +1,191 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/formetl/formetl/load"
+)
+
+// CleanReport is what Clean found and removed.
+type CleanReport struct {
+	Pipeline   string
+	Definition string
+	Outputs    []CleanedOutput
+	// Spools counts the folders of dead runs in the state folder that were
+	// removed, or in a dry run would be.
+	Spools int
+}
+
+// CleanedOutput is what lay at one output.
+type CleanedOutput struct {
+	Path string // as the run expands it
+	load.Cleaned
+	Err error // why it was not cleaned to the end
+}
+
+// NeedsForms tells whether Clean must ask the service which forms there are:
+// the definition has globs, and no form was chosen.
+func NeedsForms(def *Definition, o Options) bool { return def.ListsForms() && len(o.Forms) == 0 }
+
+// Clean removes what dead runs of any pipeline left at the definition's
+// outputs and in its state folder, and nothing else (see load.Clean); with
+// dryRun it only looks. An output that fails does not stop the others: the
+// error is a *FormsError of *OutputsError then, as in Run. Nothing is asked
+// of the service unless NeedsForms.
+func Clean(ctx context.Context, def *Definition, o Options, dryRun bool) (*CleanReport, error) {
+	o = o.withDefaults()
+	report := &CleanReport{Pipeline: def.Name, Definition: def.File}
+	forms, err := formsToClean(ctx, def, o)
+	if err != nil {
+		return report, err
+	}
+	c := &cleaner{def: def, o: o, dryRun: dryRun, report: report, seen: map[string]bool{}}
+	failed := &FormsError{Forms: len(forms)}
+	for _, form := range forms {
+		outputs := c.form(ctx, form)
+		if ctx.Err() != nil {
+			return report, context.Cause(ctx)
+		}
+		if len(outputs) > 0 {
+			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &OutputsError{Errors: outputs}))
+		}
+	}
+	report.tellOnce()
+	report.Spools = cleanSpools(def.State, dryRun)
+	if len(failed.Errors) > 0 {
+		return report, failed
+	}
+	return report, nil
+}
+
+// formsToClean are the forms whose paths are cleaned. A form that was chosen
+// need not exist any more.
+func formsToClean(ctx context.Context, def *Definition, o Options) ([]string, error) {
+	if NeedsForms(def, o) {
+		client, err := newClient(def, o)
+		if err != nil {
+			return nil, err
+		}
+		defer client.Close()
+		return formsOf(ctx, client, def, o)
+	}
+	forms, _ := namedForms(def, o)
+	if len(forms) == 0 {
+		return nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
+	}
+	return forms, nil
+}
+
+// cleaner cleans a definition's outputs.
+type cleaner struct {
+	def    *Definition
+	o      Options
+	dryRun bool
+	report *CleanReport
+	seen   map[string]bool // paths that were cleaned: forms may share them
+}
+
+// form cleans the outputs of a form and gives the errors of those that failed.
+func (c *cleaner) form(ctx context.Context, form string) []error {
+	var failures []error
+	for _, out := range c.def.Outputs {
+		if out.Path == StdoutPath || ctx.Err() != nil {
+			continue
+		}
+		cleaned := CleanedOutput{Path: out.Path}
+		cleaned.Path, cleaned.Err = c.expand(out, form)
+		if c.seen[cleaned.Path] {
+			continue
+		}
+		c.seen[cleaned.Path] = true
+		if cleaned.Err == nil {
+			cleaned.Cleaned, cleaned.Err = c.clean(ctx, out, cleaned.Path)
+		}
+		if cleaned.Err != nil {
+			failures = append(failures, cleaned.Err)
+		}
+		c.report.Outputs = append(c.report.Outputs, cleaned)
+	}
+	return failures
+}
+
+// expand gives the path that a run writes to; with an error the template.
+func (c *cleaner) expand(out Output, form string) (string, error) {
+	if strings.Contains(out.Path, "{run_id}") {
+		return out.Path, &UnsupportedError{
+			What: out.Path + ": cleaning a path that is another one for each run", Remedy: "write a path without {run_id}, or remove the folders of old runs by hand",
+		}
+	}
+	expanded, err := ExpandPath(out.Path, pathValues(c.def, form, c.o.RunID))
+	if err != nil {
+		return out.Path, err
+	}
+	return expanded, nil
+}
+
+func (c *cleaner) clean(ctx context.Context, out Output, expanded string) (load.Cleaned, error) {
+	root, scope := expanded, ""
+	if !out.Dataset() {
+		root, scope = splitPath(expanded)
+	}
+	dest, err := c.o.Tables.Open(ctx, root, out)
+	if err != nil {
+		return load.Cleaned{}, err
+	}
+	host, _ := os.Hostname() // shown to people only
+	cleaned, err := load.Clean(ctx, dest, scope, load.Holder{
+		RunID: c.o.RunID, Pipeline: c.def.Name, Host: host, PID: os.Getpid(), Since: c.o.Now().UTC(),
+	}, load.CleanOptions{DryRun: c.dryRun})
+	switch _, held := errors.AsType[*load.HeldError](err); {
+	case err == nil, held: // it names the path
+		return cleaned, err
+	case errors.Is(err, load.ErrNoSweep):
+		err = &UnsupportedError{What: "cleaning this destination", Remedy: "see its own tools"}
+	}
+	return cleaned, fmt.Errorf("%s: %w", expanded, err)
+}
+
+// tellOnce leaves each leftover at one output only: files in one folder share
+// what lies there. What one of them removed was not kept.
+func (r *CleanReport) tellOnce() {
+	told := map[string]bool{}
+	for i := range r.Outputs {
+		out := &r.Outputs[i]
+		out.Removed = slices.DeleteFunc(out.Removed, func(l load.Leftover) bool {
+			again := told[l.Path]
+			told[l.Path] = true
+			return again
+		})
+	}
+	for i := range r.Outputs {
+		out := &r.Outputs[i]
+		out.Kept = slices.DeleteFunc(out.Kept, func(k load.Kept) bool {
+			again := told[k.Path]
+			told[k.Path] = true
+			return again
+		})
+	}
+}
+
+// cleanSpools removes what dead runs spooled and tells how many folders it
+// were, in a dry run how many it would be.
+func cleanSpools(state string, dryRun bool) (n int) {
+	parent := filepath.Join(state, "spool")
+	if dryRun {
+		for _, folder := range spools(parent) {
+			if isDeadSpool(folder, func() error { return nil }) {
+				n++
+			}
+		}
+		return n
+	}
+	n = sweepSpools(parent)
+	_ = os.Remove(parent) // kept where it holds anything
+	return n
+}

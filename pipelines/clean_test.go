@@ -1,0 +1,269 @@
+package pipelines_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// leave stages what a run that died left at a folder.
+func (w *world) leave(root, run, name string) {
+	w.t.Helper()
+	d, err := local.New(w.path(root))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	u, err := d.Stage(w.t.Context(), run, name)
+	if err == nil {
+		_, err = u.Write([]byte("left"))
+	}
+	if err == nil {
+		_, err = u.Prepare(w.t.Context())
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// leaveSpool makes a spool whose run is gone.
+func (w *world) leaveSpool(name string) {
+	w.t.Helper()
+	folder := w.path("state/spool/" + name)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, file := range []string{"lock", "w0000001-0-0.spool"} {
+		if err := os.WriteFile(filepath.Join(folder, file), nil, 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// found lists what a report says: the output's base, and the runs of what was
+// removed there.
+func found(r *pipelines.CleanReport) string {
+	all := make([]string, 0, len(r.Outputs))
+	for _, out := range r.Outputs {
+		text := filepath.Base(out.Path) + ":"
+		for _, l := range out.Removed {
+			text += " " + l.Run
+		}
+		for _, k := range out.Kept {
+			text += " kept:" + k.Run
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "; ")
+}
+
+func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
+	w := newWorld(t, fourDays())
+	def := w.daily(append(fileAndDays(), pipelines.Output{Path: pipelines.StdoutPath, Format: "csv"}, pipelines.Output{Path: "second.csv", Format: "csv"})...)
+	def.Outputs[2].Path = pipelines.StdoutPath
+	w.run(def)
+	before := tree(t, w.dir)
+	w.leave("days", "dead1", "dt=2026-01-01/part-20260101T000000-20260102T000000-000002-0000.ndjson")
+	w.leave(".", "dead2", "form1.ndjson")
+	w.leave("elsewhere", "dead3", "x.csv")
+	w.leaveSpool("dead1-1")
+	w.service.Reset()
+
+	left := tree(t, w.dir)
+	told, err := pipelines.Clean(t.Context(), def, options(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, left, tree(t, w.dir))
+	did, err := pipelines.Clean(t.Context(), def, options(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What lies in a folder that two files share is told once.
+	want := "form1.ndjson: dead2; days: dead1; second.csv:"
+	for _, r := range []*pipelines.CleanReport{told, did} {
+		if found(r) != want || r.Spools != 1 {
+			t.Errorf("found %s and %d spools, want %s and 1", found(r), r.Spools, want)
+		}
+	}
+	after := tree(t, w.dir)
+	for name := range after {
+		if strings.HasPrefix(name, "elsewhere") {
+			delete(after, name) // no output of the definition
+		}
+	}
+	sameTree(t, before, after)
+	again, err := pipelines.Clean(t.Context(), def, options(), false)
+	if err != nil || found(again) != "form1.ndjson:; days:; second.csv:" || again.Spools != 0 {
+		t.Errorf("cleaning again found %s and %d spools, %v", found(again), again.Spools, err)
+	}
+	if counts := w.service.Counts(); len(counts) > 0 {
+		t.Errorf("the service was asked for %v", counts)
+	}
+}
+
+// A run that is alive keeps all that it has, wherever it is.
+func TestCleanDuringARun(t *testing.T) {
+	form := fourDays()
+	w := newWorld(t, form)
+	def := w.daily(fileAndDays()...)
+	w.leave("days", "dead", "dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.ndjson")
+	cleaned := 0
+	w.service.Before = func(r formservice.Request) {
+		if r.Transaction != formservice.TransactionResults {
+			return
+		}
+		cleaned++
+		for _, dryRun := range []bool{false, true} {
+			report, err := pipelines.Clean(t.Context(), def, options(), dryRun)
+			var failed *pipelines.OutputsError
+			var held *load.HeldError
+			if !errors.As(err, &failed) || len(failed.Errors) != 2 || !errors.As(err, &held) || held.Pipeline != "e2e" {
+				t.Errorf("got %v, want that both outputs are held", err)
+			}
+			if report.Spools != 0 || found(report) != "form1.ndjson:; days:" {
+				t.Errorf("found %s and %d spools", found(report), report.Spools)
+			}
+		}
+	}
+	if _, err := pipelines.Run(t.Context(), def, options()); err != nil {
+		t.Fatal(err)
+	}
+	if cleaned < 4 {
+		t.Errorf("cleaned %d times", cleaned)
+	}
+	w.service.Before = nil
+	w.checkFile("form1.ndjson", truth(form, inJanuary))
+	if report, err := pipelines.Clean(t.Context(), def, options(), false); err != nil || found(report) != "form1.ndjson:; days: dead" {
+		t.Errorf("found %s, %v", found(report), err)
+	}
+	w.checkTidy()
+	w.checkDataset("days", truth(form, inJanuary))
+}
+
+// A run that was stopped leaves what the next one goes on with; clean drops it.
+func TestCleanAfterAStoppedRun(t *testing.T) {
+	r := newResumed(t)
+	def := r.daily(days())
+	r.stopAt(def, "recorded", 2)
+	report, err := pipelines.Clean(t.Context(), def, r.o, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal := report.Outputs[0].Journal
+	if journal == nil || journal.Parts != 2 || len(report.Outputs[0].Removed) != 2 {
+		t.Errorf("found %s and the journal %+v", found(report), journal)
+	}
+	r.checkTidy()
+	if asked, report := r.asked(def); len(asked) != 4 || report.Forms[0].Continued != "" {
+		t.Errorf("the next run asked for %v and went on with %q", asked, report.Forms[0].Continued)
+	}
+	r.checkDataset("days", truth(r.form, inJanuary))
+}
+
+func TestCleanResolvesForms(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		forms, chosen []string
+		path          string
+		want          string
+		asked         int
+	}{
+		{name: "named", forms: []string{"form1", "form2"}, path: "{form}.csv", want: "form1.csv form2.csv"},
+		{name: "chosen", forms: []string{"form1", "form2"}, chosen: []string{"form2"}, path: "{form}.csv", want: "form2.csv"},
+		{name: "globs", forms: []string{"form*"}, path: "{form}.csv", want: "form1.csv form2.csv", asked: 1},
+		{name: "chosen of globs", forms: []string{"form*"}, chosen: []string{"form9"}, path: "{form}.csv", want: "form9.csv"},
+		{name: "one path for all", forms: []string{"form1", "form2"}, path: "{account}.csv", want: formservice.DefaultAccount + ".csv"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, formservice.NewForm("form1", nil, nil), formservice.NewForm("form2", nil, nil), formservice.NewForm("other", nil, nil))
+			def := w.definition(pipelines.Output{Path: c.path, Format: "csv"})
+			def.Forms = c.forms
+			o := options()
+			o.Forms = c.chosen
+			if asks := pipelines.NeedsForms(def, o); asks != (c.asked > 0) {
+				t.Errorf("NeedsForms gives %v", asks)
+			}
+			report, err := pipelines.Clean(t.Context(), def, o, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make([]string, 0, len(report.Outputs))
+			for _, out := range report.Outputs {
+				got = append(got, filepath.Base(out.Path))
+			}
+			if strings.Join(got, " ") != c.want || w.service.Counts()[formservice.TransactionForms] != c.asked {
+				t.Errorf("cleaned %v, want %s; the service was asked for %v", got, c.want, w.service.Counts())
+			}
+		})
+	}
+}
+
+// One output that cannot be cleaned does not stop the others.
+func TestCleanGoesOn(t *testing.T) {
+	w := newWorld(t)
+	def := w.definition(
+		pipelines.Output{Path: "runs/{run_id}.csv", Format: "csv"},
+		pipelines.Output{Path: "held/", Format: "csv"},
+		pipelines.Output{Path: "plain/", Format: "csv"},
+		pipelines.Output{Path: "nowhere/", Format: "csv"},
+		pipelines.Output{Path: "good/", Format: "csv"},
+	)
+	hold(t, w.path("held"), "")
+	w.leave("good", "dead", "part-min-max-000001-0000.csv")
+	refused := errors.New("refused")
+	o := options()
+	open := o.Tables.Open
+	o.Tables.Open = func(ctx context.Context, root string, out pipelines.Output) (load.Destination, error) {
+		d, err := open(ctx, root, out)
+		switch {
+		case strings.HasSuffix(root, "nowhere/"):
+			return nil, &load.CreateError{Op: "use", Path: root, Err: refused}
+		case strings.HasSuffix(root, "plain/"):
+			return struct{ load.Destination }{d}, err
+		}
+		return d, err
+	}
+	report, err := pipelines.Clean(t.Context(), def, o, false)
+	var outputs *pipelines.OutputsError
+	var held *load.HeldError
+	var unsupported *pipelines.UnsupportedError
+	if !errors.As(err, &outputs) || len(outputs.Errors) != 4 || !errors.As(err, &held) || !errors.As(err, &unsupported) || !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+	for _, part := range []string{"form form1: ", "{run_id}", "run another", "plain/: cleaning this destination is not supported"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %q: %v", part, err)
+		}
+	}
+	bad := slices.DeleteFunc(report.Outputs, func(out pipelines.CleanedOutput) bool { return out.Err == nil })
+	if len(bad) != 4 {
+		t.Errorf("outputs %+v", report.Outputs)
+	}
+	if _, err := os.Stat(w.path("good/.formetl")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the good one was not cleaned: %v", err)
+	}
+}
+
+func TestCleanThatIsStopped(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStop)
+	if _, err := pipelines.Clean(ctx, w.definition(fileAndDays()...), options(), false); !errors.Is(err, errStop) {
+		t.Errorf("got %v", err)
+	}
+	o := options()
+	o.Forms = []string{"form9"}
+	var none *pipelines.NoFormsError
+	if _, err := pipelines.Clean(t.Context(), w.definition(fileAndDays()...), o, false); !errors.As(err, &none) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,141 @@
+package pipelines
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+)
+
+// unify encodes the parts again that do not have all columns of the run: a
+// late column turned up in another part. So all parts of a run have one
+// schema, and a rerun, which knows the column from the beginning, gives the
+// same bytes.
+func (o *datasetOutput) unify(ctx context.Context, columns []schemas.Column) error {
+	want, err := columnsDigest(columns)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(o.f.def.Source.Requests.Concurrency)
+	for _, p := range o.list {
+		if len(p.prepared) == 0 || p.columns == want {
+			continue
+		}
+		group.Go(func() error { return o.prepare(ctx, p, columns) })
+	}
+	return group.Wait()
+}
+
+func (o *datasetOutput) commit(ctx context.Context) (OutputReport, error) {
+	report, err := o.publish(ctx)
+	if err == nil || mustStay(err) {
+		// The next run finishes what is recorded, and needs what is staged.
+		o.list, o.journal = nil, nil
+	}
+	if err != nil {
+		return report, fmt.Errorf("%s: %w", o.path, err)
+	}
+	return report, nil
+}
+
+func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
+	f := o.f
+	columns := f.columns(f.windows)
+	if err := o.unify(ctx, columns); err != nil {
+		return OutputReport{}, err
+	}
+	var fresh []load.PreparedPart
+	for _, p := range o.list {
+		fresh = append(fresh, p.prepared...)
+	}
+	old, kept := o.replaced()
+	reuse := load.ReuseParts(old, fresh)
+	m := o.wholeManifest(columns, kept, reuse.Parts)
+	commit := load.DatasetCommit{
+		RunID: f.runID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
+		Journal: o.token(), Hook: o.hook(f),
+	}
+	letters, err := deadLetters(f.windows)
+	if err != nil {
+		return OutputReport{}, err
+	}
+	if letters != nil {
+		commit.Objects = []load.SmallObject{{Name: load.RejectsName(f.runID), Data: letters}}
+	}
+	ctx, cancel := lingering(ctx, commitGrace)
+	defer cancel()
+	report := OutputReport{Rows: m.Rows, Parts: len(m.Parts)}
+	for _, p := range m.Parts {
+		report.Bytes += p.Bytes
+	}
+	return report, commit.Do(ctx, o.dest)
+}
+
+// wholeManifest is the whole dataset's: the columns of the parts that stay
+// stay too.
+func (o *datasetOutput) wholeManifest(columns []schemas.Column, kept, fresh []load.Part) load.Manifest {
+	m := o.newManifest(columns, o.f.windows, false)
+	m.Parts = slices.Concat(kept, fresh)
+	m.Watermark = o.watermark()
+	for _, p := range m.Parts {
+		m.Rows += p.Rows
+	}
+	if len(kept) == 0 {
+		return m
+	}
+	for _, c := range o.manifest.Schema {
+		if !slices.ContainsFunc(m.Schema, func(d load.Column) bool { return d.From == c.From }) {
+			m.Schema = append(m.Schema, c)
+		}
+	}
+	return m
+}
+
+// watermark is the time up to which the dataset holds results without a gap.
+// It never falls, rises only if the run began at or before it, and does not
+// run ahead of the clock: of a range that ends in the future the results are
+// still to come.
+func (o *datasetOutput) watermark() load.WallTime {
+	to, from := load.Wall(earlier(o.f.rng.To, o.f.settled)), load.Wall(o.f.rng.From)
+	if o.manifest == nil || o.manifest.Watermark.IsZero() || o.f.full {
+		return to
+	}
+	before := o.manifest.Watermark
+	if !from.IsZero() && from.After(before.Time) || to.Before(before.Time) {
+		return before
+	}
+	return to
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// replaced divides the old parts into those that this run's take the place of
+// and those that stay.
+func (o *datasetOutput) replaced() (old, kept []load.Part) {
+	if o.manifest == nil {
+		return nil, nil
+	}
+	if o.f.full {
+		return o.manifest.Parts, nil
+	}
+	hit, rest, _ := load.Intersecting(o.manifest.Parts, wallRange(o.f.rng))
+	for _, p := range rest {
+		if p.Undated && o.f.wantsUndated() {
+			hit = append(hit, p)
+		} else {
+			kept = append(kept, p)
+		}
+	}
+	return hit, kept
+}

@@ -1,0 +1,273 @@
+package pipelines
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// frozen is what a run decided before it read its first window, as its
+// journal keeps it: whoever goes on with the run decides nothing anew.
+type frozen struct {
+	Asked    load.Range     `json:"asked"` // as it was asked for: without an end where the clock gave it
+	Own      load.Range     `json:"own"`   // the same with its end
+	Range    load.Range     `json:"range"` // own, widened to whole parts
+	Settled  load.WallTime  `json:"settled"`
+	Full     bool           `json:"full,omitempty"`
+	Windows  []frozenWindow `json:"windows"`
+	Groups   []int64        `json:"groups"`
+	Total    int64          `json:"total"` // extract.Unknown where nothing was counted
+	Inferred []load.Column  `json:"inferred,omitempty"`
+	// Headings are those that the schema was inferred with, Labels all that
+	// were known when the journal was opened.
+	Headings []extract.Heading `json:"headings,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
+}
+
+// frozenWindow is a window of the plan.
+type frozenWindow struct {
+	load.Range
+	Count int64 `json:"count"`
+	Group int   `json:"group"`
+}
+
+// freeze gives what the journals of a run begin with.
+func (f *formRun) freeze() (json.RawMessage, error) {
+	z := frozen{
+		Asked: wallRange(f.asked), Own: wallRange(f.own), Range: wallRange(f.rng), Settled: load.Wall(f.settled),
+		Full: f.full, Groups: f.plan.Groups, Total: f.plan.Total,
+	}
+	for _, p := range f.plan.Windows {
+		z.Windows = append(z.Windows, frozenWindow{Range: wallRange(p.Window), Count: p.Count, Group: p.Group})
+	}
+	if f.def.Schema == nil {
+		z.Inferred, z.Headings = manifestColumns(f.schema.Columns), f.headings
+	}
+	f.mu.Lock()
+	z.Labels = f.labels
+	f.mu.Unlock()
+	return json.Marshal(z)
+}
+
+// plan gives the frozen plan, and fails where it is none.
+func (z *frozen) plan() (*extract.Plan, error) {
+	plan := &extract.Plan{Groups: z.Groups, Total: z.Total}
+	for i, w := range z.Windows {
+		if w.Group < 0 || w.Group >= len(z.Groups) || w.To.IsZero() || i > 0 && w.From != z.Windows[i-1].To {
+			return nil, fmt.Errorf("its window %d does not fit the others", i+1)
+		}
+		plan.Windows = append(plan.Windows, extract.Planned{Window: spanOf(w.Range), Count: w.Count, Group: w.Group})
+	}
+	if len(z.Windows) == 0 || z.Windows[0].From != z.Range.From || z.Windows[len(z.Windows)-1].To != z.Range.To {
+		return nil, errors.New("its windows are not those of its range")
+	}
+	return plan, nil
+}
+
+func spanOf(r load.Range) extract.Window { return extract.Window{From: r.From.Time, To: r.To.Time} }
+
+// windowRecord is what a journal keeps of a window that was read.
+type windowRecord struct {
+	load.Range
+	Reading  int                `json:"reading"` // its number in the run: equal in all outputs that hold the same reading
+	IDs      []byte             `json:"ids"`     // roaring bitmap of rows and rejects
+	Stats    statsRecord        `json:"stats"`
+	Rejects  []transform.Reject `json:"rejects,omitempty"`
+	Replaced int64              `json:"replaced,omitempty"` // forbidden characters
+}
+
+// partRecord is the body of a journal's record.
+type partRecord struct {
+	Windows []windowRecord `json:"windows"`
+	Columns string         `json:"columns"` // digest of the columns that the part has
+	Undated bool           `json:"undated,omitempty"`
+}
+
+// statsRecord is transform.Stats with keys that JSON knows.
+type statsRecord struct {
+	Rows     int64            `json:"rows"`
+	Rejected int64            `json:"rejected,omitempty"`
+	Rejects  []FaultCount     `json:"rejects,omitempty"`
+	Nulled   []FaultCount     `json:"nulled,omitempty"`
+	Joined   map[string]int64 `json:"joined,omitempty"`
+	Shifted  map[string]int64 `json:"shifted,omitempty"`
+	Ignored  map[string]int64 `json:"ignored,omitempty"` // by source
+	Added    []load.Column    `json:"added,omitempty"`
+}
+
+func recordStats(s transform.Stats) statsRecord {
+	r := statsRecord{
+		Rows: s.Rows, Rejected: s.Rejected, Rejects: faults(s.Rejects), Nulled: faults(s.Nulled),
+		Joined: s.Joined, Shifted: s.Shifted,
+	}
+	if len(s.Added) > 0 {
+		r.Added = manifestColumns(s.Added)
+	}
+	if len(s.Ignored) > 0 {
+		r.Ignored = make(map[string]int64, len(s.Ignored))
+		for from, n := range s.Ignored {
+			r.Ignored[from.String()] = n
+		}
+	}
+	return r
+}
+
+func (r statsRecord) stats() (transform.Stats, error) {
+	s := transform.Stats{
+		Rows: r.Rows, Rejected: r.Rejected, Rejects: faultMap(r.Rejects), Nulled: faultMap(r.Nulled),
+		Joined: r.Joined, Shifted: r.Shifted,
+	}
+	var err error
+	if s.Added, err = inferredColumns(r.Added); err != nil {
+		return s, err
+	}
+	if len(r.Ignored) > 0 {
+		s.Ignored = make(map[schemas.Source]int64, len(r.Ignored))
+	}
+	for text, n := range r.Ignored {
+		from, err := schemas.ParseSource(text)
+		if err != nil {
+			return s, err
+		}
+		s.Ignored[from] = n
+	}
+	return s, nil
+}
+
+func faultMap(list []FaultCount) map[transform.Fault]int64 {
+	if len(list) == 0 {
+		return nil
+	}
+	m := make(map[transform.Fault]int64, len(list))
+	for _, c := range list {
+		m[transform.Fault{Column: c.Column, Reason: c.Reason}] = c.Count
+	}
+	return m
+}
+
+// recordWindow describes what was read of a window.
+func recordWindow(w *windowRun) (windowRecord, error) {
+	w.ids.RunOptimize()
+	ids, err := w.ids.ToBytes()
+	if err != nil {
+		return windowRecord{}, err
+	}
+	return windowRecord{
+		Range: wallRange(w.planned.Window), Reading: w.readAt, IDs: ids,
+		Stats: recordStats(w.stats), Rejects: w.rejects, Replaced: w.replaced,
+	}, nil
+}
+
+// reading is what was read of a window, taken over from a journal.
+type reading struct {
+	number   int
+	ids      *roaring64.Bitmap
+	stats    transform.Stats
+	rejects  []transform.Reject
+	replaced int64
+}
+
+// reading reads a window's record and checks that it agrees with itself.
+func (r windowRecord) reading() (reading, error) {
+	out := reading{number: r.Reading, rejects: r.Rejects, replaced: r.Replaced}
+	var err error
+	if out.ids, err = readIDs(r.IDs); err != nil {
+		return out, err
+	}
+	if out.stats, err = r.Stats.stats(); err != nil {
+		return out, err
+	}
+	n := out.stats.Rows + out.stats.Rejected
+	if r.Reading <= 0 || n < 0 || uint64(n) != out.ids.GetCardinality() || int64(len(r.Rejects)) != out.stats.Rejected {
+		return out, fmt.Errorf("the record of the window %s does not agree with itself", spanOf(r.Range))
+	}
+	return out, nil
+}
+
+var errIDs = errors.New("the set of ids is damaged")
+
+// readIDs reads a set of ids. The library trusts the lengths that stand in its
+// format: it makes room for what the first of them says, and panics at some
+// that cannot be.
+func readIDs(data []byte) (ids *roaring64.Bitmap, err error) {
+	if len(data) < 8 || binary.LittleEndian.Uint64(data) > uint64(len(data)/8) {
+		return nil, errIDs
+	}
+	defer func() {
+		if recover() != nil {
+			err = errIDs
+		}
+	}()
+	ids = roaring64.New()
+	return ids, ids.UnmarshalBinary(data)
+}
+
+// fingerprint is equal for definitions that make equal parts of equal
+// results: a journal of another one is of no use. Settings of requests, the
+// check by counts, the range and the windows are not in it.
+func (o *datasetOutput) fingerprint() (string, error) {
+	def, e := o.f.def, o.f.def.Extract
+	data, err := json.Marshal(struct {
+		Version                                 int
+		Pipeline, Form                          string
+		BaseURL, Account, Timezone              string
+		View, Search, Names                     string
+		CustomLabels                            string
+		Schema                                  *schemas.Schema
+		Format, Compression, Partition, Profile string
+	}{
+		journalVersion, def.Name, o.f.form,
+		def.Source.BaseURL, def.Source.Account, def.Source.Zone.String(),
+		e.View, e.Search.String(), o.f.naming(), e.CustomLabels, def.Schema,
+		o.format.Name, o.out.Compression, string(o.out.Partition), o.out.Profile,
+	})
+	if err != nil {
+		return "", err
+	}
+	return digest(data), nil
+}
+
+// journalVersion is part of the fingerprint: a journal of another version's
+// program is not continued.
+const journalVersion = 1
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// columnsDigest is equal for equal columns.
+func columnsDigest(columns []schemas.Column) (string, error) {
+	data, err := json.Marshal(manifestColumns(columns))
+	return digest(data), err
+}
+
+// beyond is what a range holds besides another: nothing, or one or two ranges.
+// A zero bound is none.
+func beyond(w, done extract.Window) []extract.Window {
+	if !w.To.After(done.From) && !done.From.IsZero() || !w.From.IsZero() && !w.From.Before(done.To) {
+		return []extract.Window{w} // they do not meet
+	}
+	var rest []extract.Window
+	if !done.From.IsZero() && (w.From.IsZero() || w.From.Before(done.From)) {
+		rest = append(rest, extract.Window{From: w.From, To: done.From})
+	}
+	if w.To.After(done.To) {
+		rest = append(rest, extract.Window{From: done.To, To: w.To})
+	}
+	return rest
+}
+
+// age shows how long ago something was, for people.
+func age(now, then time.Time) time.Duration { return now.Sub(then).Round(time.Second) }
