@@ -33,7 +33,7 @@ type receiver interface {
 type pageReceiver struct {
 	page   *Page
 	bounds Bounds
-	usual  *atomic.Int64 // size of the last body, where nobody says this one's
+	usual  *atomic.Int64 // size of the last body, for one whose size nobody says
 }
 
 func (p pageReceiver) read(body io.Reader, said int64) (int, error) {

@@ -101,12 +101,16 @@ func readIntent(ctx context.Context, d Destination, name string) (intent, error)
 	}
 	var i intent
 	if err := json.Unmarshal(data, &i); err != nil {
-		return intent{}, fmt.Errorf("the record of a commit, %s, cannot be read: %w; remove it and run with --full", name, err)
+		return intent{}, unreadable(name, err)
 	}
 	if i.run() == "" {
-		return intent{}, fmt.Errorf("the record of a commit, %s, names no run; remove it and run with --full", name)
+		return intent{}, unreadable(name, errors.New("it names no run"))
 	}
 	return i, nil
+}
+
+func unreadable(name string, err error) error {
+	return &IOError{Op: "understand the record of a commit,", Path: name, Hint: "remove it and run with --full", Err: err}
 }
 
 // committing is a commit under way.

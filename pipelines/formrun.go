@@ -3,6 +3,7 @@ package pipelines
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -122,7 +123,7 @@ func stopped(ctx context.Context, err error) error {
 	if byStop := errors.Is(err, cause) || errors.Is(err, ctx.Err()); byStop && !mustStay(err) {
 		return cause
 	}
-	return errors.Join(cause, err)
+	return fmt.Errorf("%w; %w", cause, err)
 }
 
 // endReport fills in what the report says also of a run that failed.

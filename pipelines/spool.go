@@ -2,12 +2,14 @@ package pipelines
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -54,7 +56,10 @@ func openSpool(state, run string) (*spool, error) {
 // open makes and locks a folder. The error is fs.ErrNotExist where another run
 // removed what was just made.
 func (s *spool) open(state, parent, run string) error {
-	if err := errors.Join(os.MkdirAll(state, 0o750), os.MkdirAll(parent, 0o700)); err != nil {
+	if err := os.MkdirAll(state, 0o750); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return err
 	}
 	folder, err := os.MkdirTemp(parent, run+"-")
@@ -135,7 +140,11 @@ type SpoolError struct {
 
 // Error names the folder and what to do.
 func (e *SpoolError) Error() string {
-	return fmt.Sprintf("cannot spool results in %s: %v; free space, or choose another folder with --state", e.Folder, e.Err)
+	first := "free space"
+	if errors.Is(e.Err, fs.ErrPermission) || errors.Is(e.Err, syscall.EROFS) {
+		first = "let this user write there"
+	}
+	return fmt.Sprintf("cannot spool results in %s: %v; %s, or choose another folder with --state", e.Folder, e.Err, first)
 }
 
 // Unwrap returns the cause.
@@ -192,9 +201,9 @@ func (s *segment) close() error {
 	if s.writer == nil {
 		return nil
 	}
-	err := errors.Join(s.writer.Close(), s.buffer.Flush(), s.file.Close())
+	ended, flushed, closed := s.writer.Close(), s.buffer.Flush(), s.file.Close()
 	s.writer, s.file, s.buffer = nil, nil, nil
-	return s.fail(err)
+	return s.fail(cmp.Or(ended, flushed, closed)) // they tell of one cause
 }
 
 func (s *segment) fail(err error) error {

@@ -1,8 +1,8 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -153,7 +153,8 @@ func (r *windowReading) read(ctx context.Context, w *windowRun) error {
 	if err != nil {
 		return err
 	}
-	return r.failed(errors.Join(r.flattener.Flush(), r.segment.close()))
+	flushed, closed := r.flattener.Flush(), r.segment.close()
+	return r.failed(cmp.Or(flushed, closed)) // they tell of one cause
 }
 
 // failed names the window of an error. Those of the reader name it themselves.

@@ -97,7 +97,7 @@ func newSchema(schema *arrow.Schema, dictionary []bool) *parquet.Schema {
 func leaf(t arrow.DataType) parquet.Node {
 	switch t := t.(type) {
 	case *arrow.StringType:
-		return parquet.String()
+		return parquet.Leaf(textType{parquet.String().Type()})
 	case *arrow.Int64Type:
 		return parquet.Leaf(parquet.Int64Type)
 	case *arrow.Float64Type:

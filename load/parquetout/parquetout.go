@@ -36,7 +36,8 @@ const (
 	stepRows = 64
 	// A row group ends after either. 65,536 rows are the unit of DuckDB's and
 	// others' parallel scans; the bytes (of values, before encoding) bound the
-	// memory that a part takes to write and to read.
+	// memory that a part takes to write and to read. Ordinary rows meet the
+	// first; 64 MiB of long ones would be a third of what a run may hold.
 	groupRows  = 65_536
 	groupBytes = 32 << 20
 	// pageBytes is what a page holds before compression, roughly.
@@ -177,6 +178,7 @@ func (e *encoder) step(pieces []rows.Piece) error {
 			return fmt.Errorf("parquet: write column %q: %w", e.schema.Field(i).Name, err)
 		}
 		e.bytes += c.bytes
+		clear(c.scratch) // it would keep a batch that is released alive
 	}
 	for _, p := range pieces {
 		e.rows += p.To - p.From

@@ -109,10 +109,10 @@ func TestRowGroupsByBytes(t *testing.T) {
 	})
 	defer batch.Release()
 	f := footer(t, write(t, load.EncodeOptions{}, batch))
-	if len(f.RowGroups) != 3 || f.NumRows != 2500 {
+	if len(f.RowGroups) != 5 || f.NumRows != 2500 {
 		t.Fatalf("%d row groups of %d rows", len(f.RowGroups), f.NumRows)
 	}
-	if size := f.RowGroup(0).TotalByteSize(); size < 60<<20 || size > 72<<20 {
+	if size := f.RowGroup(0).TotalByteSize(); size < 30<<20 || size > 36<<20 {
 		t.Errorf("the first holds %d bytes", size)
 	}
 }

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/formetl/formetl/load"
 )
 
 // Check tells whether the upload is there, or its object is. An empty object
-// is nowhere before its commit, so nothing of it can be gone.
+// is nowhere before its commit, so nothing of it can be gone. Where the store
+// does not tell, or does not permit the question, the upload is taken to be
+// there: its commit finds out.
 func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil {
@@ -21,13 +20,17 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	if err := d.checkContext(ctx, "check", p.Name); err != nil || s.Upload == "" {
 		return err
 	}
-	_, err = d.client.ListParts(ctx, &awss3.ListPartsInput{
-		Bucket: &d.bucket, Key: d.key(p.Name), ExpectedBucketOwner: d.owner(), UploadId: &s.Upload, MaxParts: aws.Int32(1),
-	})
-	if err == nil || unlisted(err) {
-		return nil // where it may not be asked for it is taken for there: the commit tells
-	}
-	if !noUpload(err) {
+	err = d.ask(ctx, p.Name, s.Upload)
+	switch {
+	case err == nil:
+		return nil
+	case unlisted(err):
+		d.noParts.Do(func() {
+			d.options.Logger.Warn("the store does not tell whether uploads are still there; they are taken to be",
+				"destination", d.String(), "error", d.fail(ctx, "look for the upload of", p.Name, err))
+		})
+		return nil
+	case !noUpload(err):
 		return d.fail(ctx, "look for the upload of", p.Name, err)
 	}
 	err = d.committed(ctx, p, s)

@@ -217,7 +217,7 @@ func (d *Destination) head(ctx context.Context, name string) (*awss3.HeadObjectO
 }
 
 // Abort aborts the upload, then removes its marker. What is gone already is no
-// error. It is done for a cancelled context too, for 5 s: cleaning up is what
+// error. It is done for a cancelled context too, for 2 s: cleaning up is what
 // follows a stopped run. A deadline is kept, so that a caller who aborts
 // hundreds can bound them all.
 func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {

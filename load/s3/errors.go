@@ -167,6 +167,10 @@ func (d *Destination) explain(err error) (*Refusal, class, string) {
 		r.Reason, r.What = Busy, "the store failed"
 		return r, temporary, "try again later"
 	}
+	if r.Status < http.StatusMultipleChoices {
+		r.What = "what answers there does not speak S3"
+		return r, refused, "check the endpoint: it must be the store's own address"
+	}
 	r.What = "the store refused the request"
 	var api smithy.APIError
 	if errors.As(err, &api) && api.ErrorMessage() != "" {

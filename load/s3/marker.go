@@ -38,6 +38,16 @@ func markerRun(name string) (run string, ok bool) {
 	return parts[1], ok && isID(id)
 }
 
+// decodeMarker refuses what could not be an upload's: a marker may have been
+// written by anyone.
+func decodeMarker(data []byte) (marker, bool) {
+	var m marker
+	if json.Unmarshal(data, &m) != nil {
+		return marker{}, false
+	}
+	return m, m.Upload != "" && load.CheckObjectName(m.Name) == nil
+}
+
 func (d *Destination) mark(ctx context.Context, run, id string, m marker) error {
 	data, err := json.Marshal(m)
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	// before it answers. Completing a large upload takes minutes at worst.
 	headerTimeout = 3 * time.Minute
 	// cleanupTimeout bounds what is done after a run was stopped: it has 10 s.
-	cleanupTimeout = 3 * time.Second
+	cleanupTimeout = 2 * time.Second
 	// stallTimeout is how long a connection may take nothing of what is sent,
 	// and readTimeout how long it may be silent in both directions: longer than
 	// a server may think.
@@ -56,6 +56,9 @@ type Destination struct {
 	// ended holds the ids of uploads that this Destination completed or
 	// aborted: nobody else can still be at them.
 	ended sync.Map
+
+	// What a store does not tell is said once.
+	noParts, noUploads sync.Once
 
 	probing  sync.Mutex
 	honoured *conditions // nil before the probe
@@ -228,7 +231,7 @@ func (d *Destination) checkContext(ctx context.Context, op, name string) error {
 }
 
 // cleanup is a context for what follows a run that was stopped: under one that
-// was cancelled there are still 5 s. A deadline is kept, also one that has
+// was cancelled there are still 2 s. A deadline is kept, also one that has
 // passed: who sets it bounds all that he cleans up, not each piece.
 func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	until := time.Now().Add(cleanupTimeout)
@@ -237,6 +240,19 @@ func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 		until = deadline
 	}
 	return context.WithDeadline(context.WithoutCancel(ctx), until)
+}
+
+// outliving is a context that ends after ctx does, by the time that cleaning
+// up may take.
+func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	unwatch := context.AfterFunc(ctx, func() {
+		time.AfterFunc(cleanupTimeout, func() { cancel(context.Cause(ctx)) })
+	})
+	return longer, func() {
+		unwatch()
+		cancel(nil)
+	}
 }
 
 // hostname is this machine's name, "" where it has none.

@@ -155,16 +155,20 @@ func (u *upload) tooLarge() error {
 	}
 }
 
-// begin asks the store for a multipart upload and marks it.
+// begin asks the store for a multipart upload and marks it. A run that is
+// stopped meanwhile waits a while for the answer: an upload whose id nobody
+// knows can be aborted by nobody.
 func (u *upload) begin() error {
 	d := u.d
+	ctx, cancel := outliving(u.ctx)
+	defer cancel()
 	in := &awss3.CreateMultipartUploadInput{
 		Bucket: &d.bucket, Key: d.key(u.name), ExpectedBucketOwner: d.owner(),
 		Metadata: map[string]string{idMetadata: u.id}, StorageClass: types.StorageClass(d.options.StorageClass), Tagging: d.options.tagging(),
 	}
 	in.ServerSideEncryption, in.SSEKMSKeyId = d.encryption()
 	in.ChecksumAlgorithm = d.checksum()
-	out, err := d.client.CreateMultipartUpload(u.ctx, in)
+	out, err := d.client.CreateMultipartUpload(ctx, in)
 	if err != nil {
 		return d.fail(u.ctx, "create", u.name, err)
 	}
@@ -172,7 +176,10 @@ func (u *upload) begin() error {
 		return &load.IOError{Op: "create", Path: d.path(u.name), Hint: "check that the endpoint is an S3 server", Err: errors.New("the store gave no upload id")}
 	}
 	u.upload = *out.UploadId
-	return d.mark(u.ctx, u.run, u.id, marker{Name: u.name, Upload: u.upload, Since: time.Now().UTC()})
+	if err := d.checkContext(u.ctx, "create", u.name); err != nil {
+		return err // Abort ends the upload
+	}
+	return d.mark(ctx, u.run, u.id, marker{Name: u.name, Upload: u.upload, Since: time.Now().UTC()})
 }
 
 // put sends one part. The body can be read again for a retry.

@@ -106,19 +106,15 @@ func (s *sweep) marked(ctx context.Context, run, name string) error {
 		return err
 	}
 	l := load.Leftover{Kind: load.UnfinishedUpload, Run: run, Path: s.d.path(name), Bytes: -1}
-	var m marker
-	if json.Unmarshal(got.data, &m) != nil || m.Upload == "" || load.CheckObjectName(m.Name) != nil {
+	m, ok := decodeMarker(got.data)
+	if !ok {
 		s.add(l, ref{Object: name})
 		return nil
 	}
 	l.Name, l.Path, l.Since = m.Name, s.d.uploadPath(m.Name, m.Upload), m.Since
-	if l.Bytes, err = s.d.uploadSize(ctx, m.Name, m.Upload); noUpload(err) {
-		l.Bytes = 0
-	} else if ctx.Err() != nil {
-		return s.d.fail(ctx, "look for the upload of", m.Name, err)
-	}
+	l.Bytes, _ = s.d.uploadSize(ctx, m.Name, m.Upload)
 	s.add(l, ref{Object: name, Name: m.Name, Upload: m.Upload})
-	return nil
+	return s.d.checkContext(ctx, "look for the upload of", m.Name)
 }
 
 // unmarked adds an upload that the store lists. That a run begins it and dies
@@ -139,17 +135,13 @@ func (s *sweep) unmarked(ctx context.Context, u pending) error {
 			return err
 		}
 	}
-	size, err := s.d.uploadSize(ctx, u.name, u.id)
-	switch {
-	case noUpload(err):
-		return nil // ended meanwhile
-	case ctx.Err() != nil:
-		return s.d.fail(ctx, "look for the upload of", u.name, err)
+	size, gone := s.d.uploadSize(ctx, u.name, u.id)
+	if !gone { // else it ended meanwhile
+		s.add(load.Leftover{
+			Kind: load.UnfinishedUpload, Name: u.name, Path: s.d.uploadPath(u.name, u.id), Bytes: size, Since: u.since,
+		}, ref{Name: u.name, Upload: u.id})
 	}
-	s.add(load.Leftover{
-		Kind: load.UnfinishedUpload, Name: u.name, Path: s.d.uploadPath(u.name, u.id), Bytes: size, Since: u.since,
-	}, ref{Name: u.name, Upload: u.id})
-	return nil
+	return s.d.checkContext(ctx, "look for the upload of", u.name)
 }
 
 // destination tells whether a folder has a control folder of its own.
@@ -226,11 +218,12 @@ func (d *Destination) abortGone(ctx context.Context, name, uploadID string) erro
 		if err := d.sendAbort(ctx, name, uploadID); err != nil && !noUpload(err) {
 			return d.fail(ctx, "abort the upload of", name, err)
 		}
-		_, err := d.client.ListParts(ctx, &awss3.ListPartsInput{
-			Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &uploadID, MaxParts: aws.Int32(1),
-		})
+		err := d.ask(ctx, name, uploadID)
+		if noUpload(err) || unlisted(err) { // it said yes to the abort: that must do
+			break
+		}
 		if err != nil {
-			break // gone, or the store does not tell: it said yes to the abort
+			return d.fail(ctx, "abort the upload of", name, err)
 		}
 		timer := time.NewTimer(abortPause)
 		select {

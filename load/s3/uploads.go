@@ -28,8 +28,10 @@ func (d *Destination) uploads(ctx context.Context, start string) ([]pending, err
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if unlisted(err) {
-			d.options.Logger.Warn("the store does not list unfinished uploads; only those that formetl has marked are found",
-				"destination", d.String(), "error", d.fail(ctx, "list the uploads below", start, err))
+			d.noUploads.Do(func() {
+				d.options.Logger.Warn("the store does not list unfinished uploads; only those that formetl has marked are found",
+					"destination", d.String(), "error", d.fail(ctx, "list the uploads below", start, err))
+			})
 			return nil, nil
 		}
 		if err != nil {
@@ -45,7 +47,8 @@ func (d *Destination) uploads(ctx context.Context, start string) ([]pending, err
 	return found, nil
 }
 
-// unlisted tells that a store does not know a request, or does not permit it.
+// unlisted tells that a store does not know a request, or does not permit it,
+// while it knows who asks.
 func unlisted(err error) bool {
 	switch status(err) {
 	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented:
@@ -54,23 +57,33 @@ func unlisted(err error) bool {
 	return false
 }
 
-// uploadSize is the length of an upload's parts so far, -1 with an error where
-// that cannot be told.
-func (d *Destination) uploadSize(ctx context.Context, name, uploadID string) (int64, error) {
-	size := int64(0)
+// ask asks for an upload; its error is the SDK's.
+func (d *Destination) ask(ctx context.Context, name, uploadID string) error {
+	_, err := d.client.ListParts(ctx, &awss3.ListPartsInput{
+		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &uploadID, MaxParts: aws.Int32(1),
+	})
+	return err
+}
+
+// uploadSize is the length of an upload's parts so far: 0 for one that is
+// gone, -1 where that cannot be told.
+func (d *Destination) uploadSize(ctx context.Context, name, uploadID string) (size int64, gone bool) {
 	pages := awss3.NewListPartsPaginator(d.client, &awss3.ListPartsInput{
 		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &uploadID,
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
+		if noUpload(err) {
+			return 0, true
+		}
 		if err != nil {
-			return -1, err
+			return -1, false
 		}
 		for _, p := range page.Parts {
 			size += aws.ToInt64(p.Size)
 		}
 	}
-	return size, nil
+	return size, false
 }
 
 // uploadPath is an upload's address, for messages.

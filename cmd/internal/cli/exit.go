@@ -36,7 +36,7 @@ type stopError struct{ signal os.Signal }
 
 // Error names the signal.
 func (e *stopError) Error() string {
-	return "stopped by " + e.signal.String() + "; nothing half-written is visible"
+	return "stopped by " + e.signal.String()
 }
 
 // exitCode tells the exit code of a command's error. A definition that is
@@ -167,7 +167,7 @@ func outputCode(err error) int {
 		return exitTemporary
 	case *load.CreateError, *load.ManifestError:
 		return exitCantCreate
-	case *load.IOError, *pipelines.StdoutError:
+	case *load.IOError, *load.JournalError, *pipelines.StdoutError:
 		return exitIO
 	case *pipelines.SpoolError, *fs.PathError, *os.LinkError, *os.SyscallError:
 		if cannotBe(err) {
@@ -209,6 +209,8 @@ func hint(err error, code int, command string) string {
 	switch {
 	case code == exitTemporary && !is[*load.HeldError](err):
 		return "nothing was lost; run the same command again later"
+	case code == exitInterrupt || code == exitTerminated:
+		return "nothing was lost; run the same command again"
 	case code == exitUsage:
 		return "see " + command + " --help"
 	case code == exitBug:

@@ -42,7 +42,7 @@ func (w *world) mixed(r, then, now rows) {
 	for id, value := range r {
 		a, before := then[id]
 		b, after := now[id]
-		if !(before && value == a || after && value == b) {
+		if (!before || value != a) && (!after || value != b) {
 			w.t.Errorf("result %d is %q; it was %q, and is %q", id, value, a, b)
 		}
 	}

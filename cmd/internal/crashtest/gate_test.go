@@ -16,38 +16,55 @@ import (
 // moment is a request of a run, counted over the form service and the S3
 // server, at which something happens.
 type moment struct {
-	mu     sync.Mutex
-	seen   int
-	at     int    // 0: never
-	after  bool   // when the server has done it and before the run learns of it; only of S3 requests
-	act    func() // called once
-	passed chan struct{}
+	mu    sync.Mutex
+	seen  int
+	at    int           // 0: never
+	after bool          // when the server has done it and before the run learns of it; only of S3 requests
+	act   func()        // called once
+	over  chan struct{} // closed when that has returned, or will not be called; nil before the request
 }
 
-// arm begins to count anew. The channel is closed when the moment has come
-// and act has returned.
-func (m *moment) arm(at int, after bool, act func()) <-chan struct{} {
+// arm begins to count anew.
+func (m *moment) arm(at int, after bool, act func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.seen, m.at, m.after, m.act, m.passed = 0, at, after, act, make(chan struct{})
-	return m.passed
+	m.seen, m.at, m.after, m.act, m.over = 0, at, after, act, nil
 }
 
-// count counts a request and tells whether the moment is here.
-func (m *moment) count() (here, after bool) {
+// disarm ends it, waits until what happens has happened, and tells whether
+// the request has come.
+func (m *moment) disarm() (came bool) {
+	m.mu.Lock()
+	m.at = 0
+	over := m.over
+	m.mu.Unlock()
+	if over == nil {
+		return false
+	}
+	<-over
+	return true
+}
+
+// count counts a request and tells whether it is the one; then done must be
+// called when it is done with.
+func (m *moment) count() (here, after bool, done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen++
-	return m.seen == m.at, m.after
+	if m.seen != m.at {
+		return false, false, func() {}
+	}
+	over := make(chan struct{})
+	m.over = over
+	return true, m.after, func() { close(over) }
 }
 
-// come does what was to happen.
+// come does what is to happen.
 func (m *moment) come() {
 	m.mu.Lock()
-	act, passed := m.act, m.passed
+	act := m.act
 	m.mu.Unlock()
 	act()
-	close(passed)
 }
 
 // total is how many requests were counted since arm.
@@ -123,7 +140,8 @@ func (g *gate) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // the sender died in the middle
 	}
-	here, after := g.moment.count()
+	here, after, done := g.moment.count()
+	defer done()
 	if here && !after {
 		g.moment.come()
 		panic(http.ErrAbortHandler)

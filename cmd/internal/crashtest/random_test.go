@@ -24,13 +24,12 @@ const usualRounds = 10
 // seed.
 func eachSeed(t *testing.T, rounds int, test func(t *testing.T, random *rand.Rand)) {
 	t.Helper()
-	first, variable := uint64(1), ""
-	if v := os.Getenv(seedVariable); v != "" {
-		rounds, variable = 1, seedVariable
-		first = number(t, variable)
-	} else if v := os.Getenv(roundsVariable); v != "" {
-		variable = roundsVariable
-		rounds = int(number(t, variable)) //nolint:gosec // nobody waits for so many
+	first := uint64(1)
+	switch {
+	case os.Getenv(seedVariable) != "":
+		rounds, first = 1, number(t, seedVariable)
+	case os.Getenv(roundsVariable) != "":
+		rounds = int(number(t, roundsVariable)) //nolint:gosec // nobody waits for so many
 		first = rand.Uint64() >> 16
 	}
 	name := fnv.New64a()
@@ -117,7 +116,7 @@ func (w *world) shoot(a aim) (killed bool) {
 		p := w.pipeline("")
 		w.moment.arm(a.request, a.after, p.kill)
 		o = w.do(p)
-		w.moment.arm(0, false, nil)
+		w.moment.disarm()
 	default:
 		p := w.pipeline("")
 		timer := time.AfterFunc(a.pause, p.kill)

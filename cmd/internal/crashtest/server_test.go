@@ -64,7 +64,7 @@ func (w *world) withoutServer(s *s3server.Server, n int, after, back bool) (code
 		w.attempts = "2" // else it asks for a quarter of a minute
 		defer func() { w.attempts = "" }()
 	}
-	ctx, killed := w.t.Context(), false
+	ctx := w.t.Context()
 	restart := func() {
 		if err := s.Restart(ctx); err != nil {
 			w.t.Error(err)
@@ -72,15 +72,13 @@ func (w *world) withoutServer(s *s3server.Server, n int, after, back bool) (code
 	}
 	p := w.pipeline("")
 	w.moment.arm(n, after, func() {
-		killed = true
 		s.Stop()
 		if back {
 			restart()
 		}
 	})
 	o := w.do(p)
-	w.moment.arm(0, false, nil)
-	if killed && !back {
+	if came := w.moment.disarm(); came && !back {
 		restart()
 	}
 	switch {

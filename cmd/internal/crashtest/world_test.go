@@ -85,7 +85,9 @@ func newWorlds(t testing.TB, k kind, outputs ...output) []*world {
 	common := world{t: t, dir: t.TempDir(), moment: &moment{}, form: newForm()}
 	common.service = &formservice.Server{Key: testKey, Forms: []*formservice.Form{common.form}}
 	common.service.Before = func(formservice.Request) {
-		if here, _ := common.moment.count(); here {
+		here, _, done := common.moment.count()
+		defer done()
+		if here {
 			common.moment.come()
 		}
 	}

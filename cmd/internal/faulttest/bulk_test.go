@@ -38,7 +38,6 @@ const firstID = 1001
 
 func (b *bulk) id(i int) int64        { return int64(firstID + i) }
 func (b *bulk) date(i int) time.Time  { return b.from.Add(time.Duration(i) * b.step) }
-func (b *bulk) to() time.Time         { return b.date(b.results) }
 func (b *bulk) item(value int) string { return strconv.Itoa(value + 1) }
 func (b *bulk) rawLength() int        { return base64.StdEncoding.DecodedLen(b.length) }
 func (b *bulk) serve(t testing.TB) string {
@@ -104,8 +103,7 @@ func (b *bulk) selected(q url.Values) (first, end int, err error) {
 	bound("fs_min_id", index, raise)
 	bound("fs_max_id", index, func(n int) { lower(n + 1) })
 	bound("fs_min_date", b.firstAt, raise)
-	// A result is dated to the second, and the bound includes its own second.
-	bound("fs_max_date", func(text string) (int, error) { return b.after(text) }, lower)
+	bound("fs_max_date", b.after, lower) // it includes its own second
 	return first, max(first, end), err
 }
 

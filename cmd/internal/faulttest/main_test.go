@@ -84,3 +84,6 @@ func needsServer(t *testing.T) bool {
 	}
 	return true
 }
+
+// large tells whether tests that take minutes are run too.
+func large() bool { return os.Getenv("FORMETL_TEST_LARGE") != "" }

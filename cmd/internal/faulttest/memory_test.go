@@ -2,12 +2,10 @@ package faulttest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -15,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/formetl/formetl/load"
@@ -42,9 +39,9 @@ func TestMemory(t *testing.T) {
 		return
 	}
 	// A result is 9 kB of base64, and the fast zstd leaves all of it.
-	form := &bulk{results: 34000, values: 3, length: 3_000, from: day(2025, 1, 1), step: time.Minute}
+	form := &bulk{results: 34000, values: 3, length: 3_000, from: day(1, 1), step: time.Minute}
 	least := int64(300_000_000)
-	if os.Getenv("FORMETL_TEST_LARGE") != "" {
+	if large() {
 		form.results, least = 225_000, 2_000_000_000
 	}
 	dir := t.TempDir()
@@ -78,8 +75,9 @@ func TestMemory(t *testing.T) {
 	form.checkPart(t, b.file(t, m.Parts[0].Path))
 }
 
-func day(year int, month time.Month, d int) time.Time {
-	return time.Date(year, month, d, 0, 0, 0, 0, time.UTC)
+// day is the beginning of a day of the year that the tests' results are of.
+func day(month time.Month, d int) time.Time {
+	return time.Date(2025, month, d, 0, 0, 0, 0, time.UTC)
 }
 
 // watchResident reads the most memory that a process has been resident with,
@@ -110,43 +108,6 @@ func watchResident(pid int) func() int64 {
 		<-ended
 		return peak.Load()
 	}
-}
-
-// object reads one object.
-func (b bucket) object(t testing.TB, name string) []byte {
-	t.Helper()
-	key := prefix + name
-	got, err := b.client.GetObject(context.Background(), &awss3.GetObjectInput{Bucket: &b.name, Key: &key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = got.Body.Close() }() // read only
-	data, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-// file brings an object to a file of its own.
-func (b bucket) file(t testing.TB, name string) string {
-	t.Helper()
-	key := prefix + name
-	got, err := b.client.GetObject(context.Background(), &awss3.GetObjectInput{Bucket: &b.name, Key: &key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = got.Body.Close() }() // read only
-	path := filepath.Join(t.TempDir(), "part.parquet")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.Copy(f, got.Body)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // checkPart reads a part and compares each value with what was served.

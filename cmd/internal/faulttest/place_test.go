@@ -2,6 +2,7 @@ package faulttest
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -85,32 +86,72 @@ func (b bucket) path() string { return "s3://" + b.name + "/" + prefix }
 
 func (b bucket) objects(t testing.TB) map[string][]byte {
 	t.Helper()
-	ctx := context.Background()
 	found := map[string][]byte{}
+	for _, name := range b.names(t) {
+		found[name] = b.object(t, name)
+	}
+	return found
+}
+
+// names are those of the objects that lie there.
+func (b bucket) names(t testing.TB) []string {
+	t.Helper()
+	var names []string
 	pages := awss3.NewListObjectsV2Paginator(b.client, &awss3.ListObjectsV2Input{Bucket: &b.name})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := pages.NextPage(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range page.Contents {
-			got, err := b.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &b.name, Key: o.Key})
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, err := io.ReadAll(got.Body)
-			_ = got.Body.Close() // read only
-			if err != nil {
-				t.Fatal(err)
-			}
 			name, below := strings.CutPrefix(*o.Key, prefix)
 			if !below {
 				t.Errorf("%s lies outside of the output's prefix", *o.Key)
 			}
-			found[name] = data
+			names = append(names, name)
 		}
 	}
-	return found
+	return names
+}
+
+// open begins to read an object.
+func (b bucket) open(t testing.TB, name string) io.ReadCloser {
+	t.Helper()
+	key := prefix + name
+	got, err := b.client.GetObject(context.Background(), &awss3.GetObjectInput{Bucket: &b.name, Key: &key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Body
+}
+
+// object reads an object.
+func (b bucket) object(t testing.TB, name string) []byte {
+	t.Helper()
+	body := b.open(t, name)
+	defer func() { _ = body.Close() }() // read only
+	data, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// file brings an object to a file of its own.
+func (b bucket) file(t testing.TB, name string) string {
+	t.Helper()
+	body := b.open(t, name)
+	defer func() { _ = body.Close() }() // read only
+	path := filepath.Join(t.TempDir(), "object")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(f, body)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func (b bucket) uploads(t testing.TB) []string {

@@ -26,7 +26,12 @@ const (
 
 // patience is how long a process may take before a test gives up on it. It is
 // no measurement: a slow machine only takes longer to fail.
-const patience = 3 * time.Minute
+func patience() time.Duration {
+	if large() {
+		return 15 * time.Minute
+	}
+	return 3 * time.Minute
+}
 
 // apiKey opens the test services, and must never be seen.
 const apiKey = "faulttest-api-key-5b1f09"
@@ -56,7 +61,7 @@ func formetl(t testing.TB, dir string, env []string, args ...string) *process {
 // command prepares formetl, or what starts it.
 func command(t testing.TB, dir string, env []string, args ...string) *process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience())
 	t.Cleanup(cancel)
 	p := &process{Cmd: exec.CommandContext(ctx, args[0], args[1:]...), secrets: []string{apiKey, s3server.SecretKey}}
 	p.Dir, p.Stdout, p.Stderr = dir, &p.stdout, &p.stderr

@@ -23,7 +23,7 @@ const grace = 10 * time.Second
 // manyForm is 60 days of 48 results of 900 bytes. The first ten are a sample
 // for the schema, and read before anything is prepared.
 func manyForm() *bulk {
-	return &bulk{results: 60 * 48, values: 3, length: 300, from: day(2025, 1, 1), step: 30 * time.Minute}
+	return &bulk{results: 60 * 48, values: 3, length: 300, from: day(1, 1), step: 30 * time.Minute}
 }
 
 // manyJob writes a part for each day, one after the other.
@@ -98,7 +98,7 @@ func (p *process) wait(t testing.TB, reached <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-reached:
-	case <-time.After(patience):
+	case <-time.After(patience()):
 		t.Fatal("the run never came there")
 	}
 }
@@ -242,7 +242,7 @@ func (b bucket) waitForUpload(t testing.TB, parts int) {
 // waitFor looks at the bucket until something is there.
 func (b bucket) waitFor(t testing.TB, what string, there func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !there(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience()); !there(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s is not there", what)
 		}
@@ -274,10 +274,10 @@ func TestStopInCommit(t *testing.T) {
 	}
 	p := formetl(t, dir, nil, "run", definition)
 	p.start(t)
-	b.waitFor(t, "a part", func() bool { return len(visible(b.objects(t))) > 0 })
+	b.waitFor(t, "a part", func() bool { return len(visible(b.names(t))) > 0 })
 	p.terminate(t)
 	l.mend(t, slow)
-	t.Logf("%d objects are visible", len(visible(b.objects(t))))
+	t.Logf("%d objects are visible", len(visible(b.names(t))))
 	recovers(t, dir, definition, form, b, want, 0)
 }
 

@@ -82,7 +82,7 @@ func read(t testing.TB, p place) rows {
 	t.Helper()
 	objects := p.objects(t)
 	if _, there := objects[load.ManifestName]; !there {
-		t.Fatalf("there is no manifest among %v", slices.Sorted(maps.Keys(objects)))
+		t.Fatalf("there is no manifest among %v", names(objects))
 	}
 	m, err := load.DecodeManifest(objects[load.ManifestName])
 	if err != nil {
@@ -108,7 +108,7 @@ func read(t testing.TB, p place) rows {
 			t.Errorf("%s gives %d new results, the manifest has %d", part.Path, len(found)-before, part.Rows)
 		}
 	}
-	for _, name := range visible(objects) {
+	for _, name := range visible(names(objects)) {
 		if !known[name] {
 			t.Errorf("%s is left over", name)
 		}
@@ -117,16 +117,18 @@ func read(t testing.TB, p place) rows {
 }
 
 // visible are the names of what a reader may take for data or marks.
-func visible(objects map[string][]byte) []string {
-	var names []string
-	for name := range objects {
+func visible(names []string) []string {
+	var seen []string
+	for _, name := range names {
 		if !strings.HasPrefix(name, load.ControlFolder+"/") {
-			names = append(names, name)
+			seen = append(seen, name)
 		}
 	}
-	slices.Sort(names)
-	return names
+	return seen
 }
+
+// names are those of objects, in order.
+func names(objects map[string][]byte) []string { return slices.Sorted(maps.Keys(objects)) }
 
 func idOf(t testing.TB, line string) int64 {
 	t.Helper()
@@ -157,7 +159,7 @@ func check(t testing.TB, p place, want rows) {
 // checkNothingVisible holds that readers see nothing, not even a part.
 func checkNothingVisible(t testing.TB, p place) {
 	t.Helper()
-	if names := visible(p.objects(t)); len(names) > 0 {
+	if names := visible(names(p.objects(t))); len(names) > 0 {
 		t.Errorf("%v can be seen", names)
 	}
 }
