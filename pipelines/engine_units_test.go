@@ -245,8 +245,8 @@ func TestStoppedRunTellsWhy(t *testing.T) {
 	}{
 		{fmt.Errorf("window x: %w", stop), "stopped by a test"},
 		{fmt.Errorf("window x: %w", context.Canceled), "stopped by a test"},
-		{other, "stopped by a test\ndisk full"},
-		{recorded, "stopped by a test\n" + recorded.Error()},
+		{other, "stopped by a test; disk full"},
+		{recorded, "stopped by a test; " + recorded.Error()},
 	} {
 		if err := stopped(ctx, c.err); !errors.Is(err, stop) || err.Error() != c.want {
 			t.Errorf("%v: %q", c.err, err)

@@ -111,7 +111,7 @@ func (w *world) everyRowHas(text string) {
 // killed in its turn.
 func TestRangeGrewAfterACrash(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range []string{"planned:2", "recorded:7", "intent:2", "parts:9", "manifest:2", "close:2"} {
+		for _, fault := range []string{"planned:2", "recorded:7", "parts:9", "close:2"} {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.runInto("recorded:4", "--to", "2026-01-08")
@@ -132,9 +132,7 @@ func TestSeveralOutputsKilled(t *testing.T) {
 			"datasets": {ndjsonDataset, parquetDataset},
 			"mixed":    {ndjsonDataset, csvFile},
 		} {
-			for _, fault := range []string{
-				"recorded:11", string(load.StepClose), "unmark:2", "parts:7", "manifest:2",
-			} {
+			for _, fault := range []string{"recorded:11", string(load.StepClose), "unmark:2", "parts:7"} {
 				t.Run(name+"/"+fault, func(t *testing.T) {
 					worlds := newWorlds(t, k, outputs...)
 					worlds[0].run()

@@ -22,6 +22,13 @@ func (h *history) add(r rows) {
 	h.truths = append(h.truths, r)
 }
 
+// last is what the last run left, or will leave.
+func (h *history) last() rows {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.truths[len(h.truths)-1]
+}
+
 // find gives the number of the run that left such rows, -1 for none.
 func (h *history) find(r rows) int {
 	h.mu.Lock()
@@ -40,6 +47,7 @@ type poller struct {
 	read     func(context.Context) (reading, error)
 	history  *history
 	complete chan int // the run that a complete reading saw, for who waits for it
+	ended    chan struct{}
 	// What follows is read when the poller has ended.
 	readings, changed int
 	err               error
@@ -48,6 +56,7 @@ type poller struct {
 // poll ends with ctx or with the first reading that no run explains. A reader
 // never goes back to an earlier run either.
 func (p *poller) poll(ctx context.Context) {
+	defer close(p.ended)
 	last := 0
 	for ctx.Err() == nil {
 		r, err := p.read(ctx)
@@ -67,7 +76,7 @@ func (p *poller) poll(ctx context.Context) {
 		at := p.history.find(r.rows)
 		if at < last {
 			p.err = fmt.Errorf("run %s holds what no run left, or went back: it is that of run %d after run %d; %s",
-				r.run, at, last, r.rows.differs(p.history.truths[len(p.history.truths)-1]))
+				r.run, at, last, r.rows.differs(p.history.last()))
 			return
 		}
 		last = at
@@ -79,7 +88,7 @@ func (p *poller) poll(ctx context.Context) {
 }
 
 // sees waits until the poller has read what the last run left.
-func (p *poller) sees(ended <-chan struct{}, run int) error {
+func (p *poller) sees(run int) error {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
@@ -88,7 +97,7 @@ func (p *poller) sees(ended <-chan struct{}, run int) error {
 			if at == run {
 				return nil
 			}
-		case <-ended:
+		case <-p.ended:
 			return errors.New("it has ended")
 		case <-timer.C:
 			return errors.New("it never sees the last run")
@@ -109,23 +118,18 @@ func TestReadersWhoPoll(t *testing.T) {
 		w := newWorld(t, k, ndjsonDataset)
 		h := &history{}
 		pollers := []*poller{
-			{name: "the reader of the manifest", read: w.byManifest, history: h, complete: make(chan int)},
-			{name: "the reader that globs", read: w.byGlob, history: h, complete: make(chan int)},
+			{name: "the reader of the manifest", read: w.byManifest, history: h, complete: make(chan int), ended: make(chan struct{})},
+			{name: "the reader that globs", read: w.byGlob, history: h, complete: make(chan int), ended: make(chan struct{})},
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		ended := make(map[*poller]chan struct{}, len(pollers))
 		for _, p := range pollers {
-			ended[p] = make(chan struct{})
-			go func() {
-				defer close(ended[p])
-				p.poll(ctx)
-			}()
+			go p.poll(ctx)
 		}
 		defer func() {
 			cancel()
 			for _, p := range pollers {
-				<-ended[p]
+				<-p.ended
 				t.Logf("%s: %d complete readings, %d that met a change", p.name, p.readings, p.changed)
 				if p.err != nil {
 					t.Errorf("%s: %v", p.name, p.err)
@@ -139,7 +143,7 @@ func TestReadersWhoPoll(t *testing.T) {
 			}
 			w.run()
 			for _, p := range pollers {
-				if err := p.sees(ended[p], round); err != nil {
+				if err := p.sees(round); err != nil {
 					t.Fatalf("%s, after round %d: %v", p.name, round, err)
 				}
 			}

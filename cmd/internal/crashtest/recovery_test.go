@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -18,7 +17,7 @@ import (
 // there it dies at moments.
 func TestRecoveryKilledAgainAndAgain(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range []string{"recorded:6", "parts:3", "supersede:2"} {
+		for _, fault := range []string{"recorded:6", "parts:3"} {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.run()
@@ -40,11 +39,11 @@ func TestRecoveryKilledAgainAndAgain(t *testing.T) {
 // later aims the n-th kill of a row.
 func later(k kind, n int) aim {
 	if k.s3 {
-		return aim{request: 1 + 3*n, after: n%2 == 0}
+		return aim{request: 1 + 4*n, after: n%2 == 0}
 	}
 	pause := 2 * time.Millisecond
 	for range n {
-		pause += pause/10 + 200*time.Microsecond // a slow machine is not killed for ever
+		pause += pause/8 + 200*time.Microsecond // a slow machine is not killed for ever
 	}
 	return aim{pause: pause}
 }
@@ -113,15 +112,10 @@ func (w *world) lose() {
 // is finished, and nothing else is left of the dead run.
 func TestCleanAfterACrash(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		all := crashes(true)
-		random := rand.New(rand.NewPCG(1, 1))
-		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		seen := map[string]bool{}
-		for _, c := range all {
-			if seen[c.name] {
+		for _, c := range crashes(true) {
+			if !c.cleaned() {
 				continue
 			}
-			seen[c.name] = true
 			t.Run(c.String(), func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.run()
@@ -138,4 +132,14 @@ func TestCleanAfterACrash(t *testing.T) {
 			})
 		}
 	})
+}
+
+// cleaned chooses crashes that leave different things: the second of three
+// times that a point comes, where it comes often.
+func (c crash) cleaned() bool {
+	switch c.name {
+	case "planned", string(load.StepCheck), string(load.StepObjects), string(load.StepManifest), string(load.StepMark):
+		return false
+	}
+	return !c.often || c.k > 1 && c.k < occurrences(c.second)[c.name]
 }
