@@ -16,7 +16,7 @@ import (
 // Bounds of a batch where Options leaves them out.
 const (
 	DefaultBatchRows  = 8192
-	DefaultBatchBytes = 8 << 20
+	DefaultBatchBytes = 2 << 20
 
 	// Offsets inside an array are int32; the last row of a batch may add as
 	// much as a whole answer.

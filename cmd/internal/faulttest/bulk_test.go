@@ -30,8 +30,8 @@ type bulk struct {
 	from    time.Time
 	step    time.Duration
 
-	pages  atomic.Int64 // answers of results so far
-	before func(page int64)
+	pages atomic.Int64 // answers of results so far
+	hook  atomic.Pointer[func(page int64)]
 }
 
 const firstID = 1001
@@ -40,6 +40,10 @@ func (b *bulk) id(i int) int64        { return int64(firstID + i) }
 func (b *bulk) date(i int) time.Time  { return b.from.Add(time.Duration(i) * b.step) }
 func (b *bulk) item(value int) string { return strconv.Itoa(value + 1) }
 func (b *bulk) rawLength() int        { return base64.StdEncoding.DecodedLen(b.length) }
+
+// before sets what is called before each answer of results.
+func (b *bulk) before(do func(page int64)) { b.hook.Store(&do) }
+
 func (b *bulk) serve(t testing.TB) string {
 	t.Helper()
 	s := httptest.NewServer(b)
@@ -129,8 +133,9 @@ func (b *bulk) after(text string) (int, error) {
 
 // answer writes a page.
 func (b *bulk) answer(w http.ResponseWriter, q url.Values, first, end int) {
-	if page := b.pages.Add(1); b.before != nil {
-		b.before(page)
+	page := b.pages.Add(1)
+	if before := b.hook.Load(); before != nil {
+		(*before)(page)
 	}
 	limit := pageSize
 	if n, err := strconv.Atoi(q.Get("fs_limit")); err == nil {

@@ -65,6 +65,7 @@ type badDisk struct {
 	// what formetl is started by, nil for itself.
 	spoil func(t *testing.T, dir string) (start []string)
 	mend  func(t *testing.T, dir string)
+	part  string // partition
 	code  int
 	says  []string
 }
@@ -98,19 +99,22 @@ func badDisks() []badDisk {
 	opened := func(folder func(string) string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) { chmodAll(t, folder(dir), 0o777) }
 	}
-	limited := func(*testing.T, string) []string {
-		// Blocks are of 512 bytes or of 1 kB, as the shell likes.
-		return []string{"sh", "-c", `ulimit -f 100; exec "$@"`, "sh"}
+	// Blocks are of 512 bytes or of 1 kB, as the shell likes.
+	limited := func(blocks int) func(*testing.T, string) []string {
+		return func(*testing.T, string) []string {
+			return []string{"sh", "-c", fmt.Sprintf(`ulimit -f %d; exec "$@"`, blocks), "sh"}
+		}
 	}
 	disk2 := func(dir string) string { return filepath.Join(dir, "disk2") }
 	return []badDisk{
-		{"a full disk", lakeOn("mount"), stateOn("disk"), small, large, exitIO, []string{"no space left", "free some space", "lake"}},
-		{"a full state folder", lakeOn("disk"), stateOn("mount"), small, large, exitIO, []string{"no space left", "state", "--state"}},
-		{"a file system that is read-only", lakeOn("mount"), stateOn("disk"), frozen, thawed, exitCantCreate, []string{"mounted read-only", "lake"}},
-		{"a state on a file system that is read-only", lakeOn("disk"), stateOn("mount"), frozen, thawed, exitCantCreate, []string{"read-only", "state", "--state"}},
-		{"files that may not grow", lakeOn("disk"), stateOn("disk"), limited, plain, exitIO, []string{"file too large"}},
-		{"a folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(lakeOn("disk")), opened(lakeOn("disk")), exitCantCreate, []string{"permission denied", "let this user write there", "lake"}},
-		{"a state folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(disk2), opened(disk2), exitCantCreate, []string{"permission denied", "state", "--state"}},
+		{"a full disk", lakeOn("mount"), stateOn("disk"), small, large, "day", exitIO, []string{"no space left", "free some space", "lake"}},
+		{"a full state folder", lakeOn("disk"), stateOn("mount"), small, large, "day", exitIO, []string{"no space left", "state", "--state"}},
+		{"a file system that is read-only", lakeOn("mount"), stateOn("disk"), frozen, thawed, "day", exitCantCreate, []string{"mounted read-only", "lake"}},
+		{"a state on a file system that is read-only", lakeOn("disk"), stateOn("mount"), frozen, thawed, "day", exitCantCreate, []string{"read-only", "state", "--state"}},
+		{"a spool that may not grow", lakeOn("disk"), stateOn("disk"), limited(100), plain, "day", exitIO, []string{"file too large", "state", "--state"}},
+		{"a part that may not grow", lakeOn("disk"), stateOn("disk"), limited(2000), plain, "month", exitIO, []string{"file too large", "lake"}},
+		{"a folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(lakeOn("disk")), opened(lakeOn("disk")), "day", exitCantCreate, []string{"permission denied", "let this user write there", "lake"}},
+		{"a state folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(disk2), opened(disk2), "day", exitCantCreate, []string{"permission denied", "state", "--state"}},
 	}
 }
 
@@ -138,11 +142,11 @@ func TestBadDisks(t *testing.T) {
 	for _, c := range badDisks() {
 		t.Run(c.name, func(t *testing.T) {
 			dir := worldDir(t)
-			j := job{service: url, extract: firstDays, part: "day", state: c.state(dir)}
+			j := job{service: url, extract: firstDays, part: c.part, state: c.state(dir)}
 			lake := folder{c.place(dir)}
 			mounted := strings.HasPrefix(c.place(dir), filepath.Join(dir, "mount")) || strings.HasPrefix(c.state(dir), filepath.Join(dir, "mount"))
 			if mounted && !mount(t, filepath.Join(dir, "mount"), 64) {
-				return // files that may not grow are the nearest to it
+				return // what may not grow is the nearest to it
 			}
 			runAsNobody(t, dir, nil, "run", j.definition(t, dir, lake)).wantOK(t)
 			check(t, lake, before)

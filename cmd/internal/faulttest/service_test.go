@@ -35,14 +35,14 @@ func TestNetworkToService(t *testing.T) {
 			t.Parallel()
 			form := manyForm()
 			l := newLine(t, fmt.Sprintf("service-%d", i), form.serve(t))
-			form.before = func(page int64) {
+			form.before(func(page int64) {
 				if page == spoiledAt {
 					l.spoil(t, c.toxics...)
 					if c.off {
 						l.enable(t, false)
 					}
 				}
-			}
+			})
 			j := manyJob(l.url())
 			j.requests += ", timeout: 2s, retries: 1"
 			lake := folder{t.TempDir() + "/lake"}
@@ -56,7 +56,7 @@ func TestNetworkToService(t *testing.T) {
 			checkNothingVisible(t, lake)
 			l.mend(t, c.toxics...)
 			l.enable(t, true)
-			form.before = nil
+			form.hook.Store(nil)
 			recovers(t, dir, definition, form, lake, want, days-spoiledAt+3)
 		})
 	}

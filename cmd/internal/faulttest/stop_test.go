@@ -84,12 +84,12 @@ func (b *bulk) atPage(t testing.TB, page int64) (reached chan struct{}, release 
 	told := sync.OnceFunc(func() { close(reached) })
 	release = sync.OnceFunc(func() { close(held) })
 	t.Cleanup(release)
-	b.before = func(n int64) {
+	b.before(func(n int64) {
 		if n >= page {
 			told()
 			<-held
 		}
-	}
+	})
 	return reached, release
 }
 
@@ -267,11 +267,11 @@ func TestStopInCommit(t *testing.T) {
 	dir := t.TempDir()
 	definition := j.definition(t, dir, b)
 	slow := toxiproxy.Latency("slow", toxiproxy.Upstream, 100, 0)
-	form.before = func(page int64) {
+	form.before(func(page int64) {
 		if page == 60 {
 			l.spoil(t, slow)
 		}
-	}
+	})
 	p := formetl(t, dir, nil, "run", definition)
 	p.start(t)
 	b.waitFor(t, "a part", func() bool { return len(visible(b.names(t))) > 0 })
@@ -332,6 +332,6 @@ func TestStopOnDisk(t *testing.T) {
 		release()
 		checkNothingVisible(t, lake)
 	}
-	form.before = nil
+	form.hook.Store(nil)
 	recovers(t, dir, definition, form, lake, want, 60-3*15+3)
 }
