@@ -36,6 +36,28 @@ func TestRecoveryKilledAgainAndAgain(t *testing.T) {
 	})
 }
 
+// TestRecoveryKilledAtItsSteps kills one run after the other that finishes a
+// recorded commit, each a step further.
+func TestRecoveryKilledAtItsSteps(t *testing.T) {
+	eachPlace(t, func(t *testing.T, k kind) {
+		w := newWorld(t, k, ndjsonDataset)
+		w.run()
+		before := truth(w.form)
+		change(w.form, 1)
+		w.runInto("parts:3")
+		for _, step := range []string{
+			string(load.StepCheck), string(load.StepUnmark), "parts:2", string(load.StepObjects),
+			string(load.StepManifest), "supersede:2", string(load.StepMark), string(load.StepClose),
+		} {
+			w.runInto(step)
+			w.oneOf(before, truth(w.form))
+		}
+		w.run()
+		w.whole(truth(w.form))
+		w.clean()
+	})
+}
+
 // later aims the n-th kill of a row.
 func later(k kind, n int) aim {
 	if k.s3 {

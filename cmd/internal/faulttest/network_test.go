@@ -86,9 +86,8 @@ func networkFaults() []networkFault {
 	}
 	fine, maybe := []int{exitOK}, []int{exitOK, exitIO, exitTemporary}
 	failed := []int{exitIO, exitTemporary}
-	few := []string{"AWS_MAX_ATTEMPTS=3"}
 	// A connection that toxiproxy closes while it puts a toxic on is one attempt.
-	twice := []string{"AWS_MAX_ATTEMPTS=2"}
+	few := []string{"AWS_MAX_ATTEMPTS=2"}
 	list := func(toxics ...toxiproxy.Toxic) []toxiproxy.Toxic { return toxics }
 	return []networkFault{
 		{name: "latency", toxics: list(toxiproxy.Latency("a", up, 40, 20), toxiproxy.Latency("b", down, 40, 20)), code: fine},
@@ -106,9 +105,9 @@ func networkFaults() []networkFault {
 		{name: "off for a moment", off: true, page: 3, lift: 300 * time.Millisecond, code: fine, env: []string{"AWS_MAX_ATTEMPTS=12"}},
 		// Toxiproxy closes what a black hole held when it takes it off.
 		{name: "black hole for a moment", toxics: list(toxiproxy.BlackHole("a", up)), page: 3, lift: time.Second, code: fine},
-		{name: "black hole upwards", toxics: list(toxiproxy.BlackHole("a", up)), page: 2, code: failed, env: twice, long: true},
-		{name: "black hole downwards", toxics: list(toxiproxy.BlackHole("a", down)), page: 2, code: failed, env: twice, long: true},
-		{name: "black hole", toxics: list(toxiproxy.BlackHole("a", up), toxiproxy.BlackHole("b", down)), code: failed, env: twice, long: true},
+		{name: "black hole upwards", toxics: list(toxiproxy.BlackHole("a", up)), page: 2, code: failed, env: few, long: true},
+		{name: "black hole downwards", toxics: list(toxiproxy.BlackHole("a", down)), page: 2, code: failed, env: few, long: true},
+		{name: "black hole", toxics: list(toxiproxy.BlackHole("a", up), toxiproxy.BlackHole("b", down)), code: failed, env: few, long: true},
 	}
 }
 
