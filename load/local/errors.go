@@ -50,6 +50,8 @@ func cause(err error) (hint string, device bool) {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "free some space there and run again: nothing that was published is lost", true
+	case errors.Is(err, syscall.EFBIG):
+		return "raise the limit on the size of files (ulimit -f, or a quota), or write smaller parts", true
 	case errors.Is(err, syscall.EIO):
 		return "check the device, then run again: nothing that was published is lost", true
 	case errors.Is(err, syscall.EROFS):

@@ -132,7 +132,11 @@ func (d *Destination) complete(ctx context.Context, p load.Prepared, s staged, g
 	if guarded {
 		in.IfNoneMatch = aws.String("*")
 	}
-	_, err := d.client.CompleteMultipartUpload(ctx, in)
+	_, err := d.client.CompleteMultipartUpload(ctx, in, func(o *awss3.Options) {
+		if d.patient != nil {
+			o.HTTPClient = d.patient
+		}
+	})
 	return err
 }
 

@@ -28,16 +28,18 @@ const (
 	// attempts is how often the SDK sends one request, unless
 	// AWS_MAX_ATTEMPTS or the profile says otherwise.
 	attempts = 5
-	// headerTimeout is how long a server may think about a whole request
-	// before it answers. Completing a large upload takes minutes at worst.
-	headerTimeout = 3 * time.Minute
+	// answerTimeout is how long a server may think about a whole request before
+	// it answers, and completeTimeout how long it may take to complete a large
+	// upload, for which some stores copy its parts.
+	answerTimeout   = 45 * time.Second
+	completeTimeout = 3 * time.Minute
 	// cleanupTimeout bounds what is done after a run was stopped: it has 10 s.
 	cleanupTimeout = 2 * time.Second
 	// stallTimeout is how long a connection may take nothing of what is sent,
 	// and readTimeout how long it may be silent in both directions: longer than
 	// a server may think.
 	stallTimeout = time.Minute
-	readTimeout  = headerTimeout + 30*time.Second
+	readTimeout  = answerTimeout + 30*time.Second
 	idleConns    = 64
 )
 
@@ -50,6 +52,7 @@ type Destination struct {
 	prefix   string // "" or ends with "/"
 	custom   bool   // not AWS
 	guard    stallGuard
+	patient  awss3.HTTPClient // completes uploads; nil where the configuration has a client of its own
 	maxParts int
 	leasing  leaseTimes
 
@@ -125,7 +128,7 @@ func sdkLogger(log *slog.Logger) logging.Logger {
 func loadConfig(ctx context.Context, o Options) (aws.Config, error) {
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = idleConns
-		t.ResponseHeaderTimeout = headerTimeout
+		t.ResponseHeaderTimeout = answerTimeout
 	})
 	settings := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithLogger(sdkLogger(o.Logger))}
 	if o.Region != "" {
@@ -147,6 +150,10 @@ func (d *Destination) configure(o *awss3.Options) {
 	if client, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
 		// Here and not in loadConfig: the SDK has put a dialer of its own since.
 		o.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.DialContext = d.guard.wrap(t.DialContext) })
+		d.patient = client.WithTransportOptions(func(t *http.Transport) {
+			guard := stallGuard{write: d.guard.write, read: d.guard.read + completeTimeout - answerTimeout}
+			t.DialContext, t.ResponseHeaderTimeout = guard.wrap(t.DialContext), completeTimeout
+		})
 	}
 	o.DisableLogOutputChecksumValidationSkipped = true // it says so for every object without one
 	o.UsePathStyle = d.options.PathStyle

@@ -45,7 +45,7 @@ func TestMemory(t *testing.T) {
 		form.results, least = 225_000, 2_000_000_000
 	}
 	dir := t.TempDir()
-	b := newBucket(t, "memory")
+	b := newBucket(t)
 	definition := write(t, dir, "large.yaml", fmt.Sprintf(memoryDefinition, form.serve(t), b.path(), server.URL))
 	p := formetl(t, dir, nil, "run", definition)
 	p.start(t)

@@ -2,6 +2,7 @@ package faulttest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -73,10 +73,10 @@ func client(url string) *awss3.Client {
 }
 
 // newBucket makes a bucket for one test.
-func newBucket(t testing.TB, name string) bucket {
+func newBucket(t testing.TB) bucket {
 	t.Helper()
-	b := bucket{name: name, client: client(server.URL)}
-	if _, err := b.client.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: aws.String(name)}); err != nil {
+	b := bucket{name: "test-" + strings.ToLower(rand.Text()), client: client(server.URL)}
+	if _, err := b.client.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: &b.name}); err != nil {
 		t.Fatal(err)
 	}
 	return b

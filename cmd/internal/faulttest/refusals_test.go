@@ -48,6 +48,7 @@ func asReader() []string {
 
 const wrongSecret = "wrong-secret-77c1"
 
+// refusals are those of a store for what the credentials are or may do.
 func refusals() []refusal {
 	return []refusal{
 		{
@@ -74,6 +75,12 @@ func refusals() []refusal {
 			name: "data may not be written", env: asReader(), secrets: []string{readerSecret}, endpoint: controlOnly,
 			code: exitIO, says: []string{"part-", "the store denies it", "AccessDenied", "s3:PutObject"},
 		},
+	}
+}
+
+// wrongPlaces are stores that are not where, or not what, the definition says.
+func wrongPlaces() []refusal {
+	return []refusal{
 		{
 			name: "wrong region", settings: ", region: eu-central-9",
 			code: exitCantCreate, says: []string{"the bucket is in another region", "set region:", "AWS_REGION"},
@@ -131,10 +138,10 @@ func TestRefusals(t *testing.T) {
 		return
 	}
 	service := serve(t, smallForm())
-	for i, c := range refusals() {
+	for _, c := range append(refusals(), wrongPlaces()...) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := newBucket(t, fmt.Sprintf("refusal-%d", i))
+			b := newBucket(t)
 			name, endpoint := b.name, server.URL
 			if c.bucket != "" {
 				name = c.bucket

@@ -1,7 +1,6 @@
 package faulttest
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -18,7 +17,7 @@ func TestNetworkToService(t *testing.T) {
 	const spoiledAt, days = 41, 60
 	calm := manyForm()
 	want := manyJob(calm.serve(t)).truth(t, calm.ids())
-	for i, c := range []struct {
+	for _, c := range []struct {
 		name   string
 		toxics []toxiproxy.Toxic
 		off    bool
@@ -34,7 +33,7 @@ func TestNetworkToService(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			form := manyForm()
-			l := newLine(t, fmt.Sprintf("service-%d", i), form.serve(t))
+			l := newLine(t, form.serve(t))
 			form.before(func(page int64) {
 				if page == spoiledAt {
 					l.spoil(t, c.toxics...)

@@ -1,7 +1,6 @@
 package faulttest
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,12 +156,12 @@ func TestStopWithManyPrepared(t *testing.T) {
 	}
 	t.Run("s3", func(t *testing.T) {
 		t.Parallel()
-		stop(t, newBucket(t, "stop-many"), server.URL, nothing, nothing)
+		stop(t, newBucket(t), server.URL, nothing, nothing)
 	})
 	t.Run("s3 in a black hole", func(t *testing.T) {
 		t.Parallel()
-		b := newBucket(t, "stop-hole")
-		l := newLine(t, b.name, server.URL)
+		b := newBucket(t)
+		l := newLine(t, server.URL)
 		hole := []toxiproxy.Toxic{toxiproxy.BlackHole("a", toxiproxy.Upstream), toxiproxy.BlackHole("b", toxiproxy.Downstream)}
 		stop(t, b, l.url(), func() { l.spoil(t, hole...) }, func() { l.mend(t, hole...) })
 	})
@@ -178,7 +177,7 @@ func TestStopInUpload(t *testing.T) {
 	calm := wideForm()
 	want := wideJob(calm.serve(t)).truth(t, calm.ids())
 	hole := []toxiproxy.Toxic{toxiproxy.BlackHole("a", toxiproxy.Upstream), toxiproxy.BlackHole("b", toxiproxy.Downstream)}
-	for i, c := range []struct {
+	for _, c := range []struct {
 		name  string
 		parts int // that are there by then
 		hole  []toxiproxy.Toxic
@@ -192,14 +191,14 @@ func TestStopInUpload(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			form := wideForm()
-			b := newBucket(t, fmt.Sprintf("stop-upload-%d", i))
-			l := newLine(t, b.name, server.URL)
+			b := newBucket(t)
+			l := newLine(t, server.URL)
 			narrow := toxiproxy.Bandwidth("narrow", toxiproxy.Upstream, 2000)
 			l.spoil(t, narrow)
 			j := wideJob(form.serve(t))
 			j.endpoint, j.settings = l.url(), ", part_size: 5MiB, parts_in_flight: 1"
 			if c.two {
-				j.also = newBucket(t, b.name+"-also")
+				j.also = newBucket(t)
 			}
 			dir := t.TempDir()
 			definition := j.definition(t, dir, b)
@@ -260,8 +259,8 @@ func TestStopInCommit(t *testing.T) {
 	calm := manyForm()
 	want := manyJob(calm.serve(t)).truth(t, calm.ids())
 	form := manyForm()
-	b := newBucket(t, "stop-commit")
-	l := newLine(t, b.name, server.URL)
+	b := newBucket(t)
+	l := newLine(t, server.URL)
 	j := manyJob(form.serve(t))
 	j.endpoint = l.url()
 	dir := t.TempDir()
@@ -289,8 +288,8 @@ func TestStopExport(t *testing.T) {
 		return
 	}
 	form := wideForm()
-	b := newBucket(t, "stop-export")
-	l := newLine(t, b.name, server.URL)
+	b := newBucket(t)
+	l := newLine(t, server.URL)
 	narrow := toxiproxy.Bandwidth("narrow", toxiproxy.Upstream, 500)
 	l.spoil(t, narrow)
 	dir := t.TempDir()
