@@ -25,6 +25,7 @@ func TestFail(t *testing.T) {
 		want   string
 	}{
 		{wrap(syscall.ENOSPC), true, "free some space"},
+		{wrap(syscall.EFBIG), true, "ulimit -f"},
 		{wrap(syscall.EDQUOT), true, "free some space"},
 		{wrap(syscall.EIO), true, "check the device"},
 		{wrap(syscall.EFBIG), true, "file too large"},

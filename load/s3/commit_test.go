@@ -46,7 +46,7 @@ func (s server) losing(t *testing.T, prefix string, n int32, wants func(*http.Re
 	o := d.client.Options()
 	l := &lossy{HTTPClient: o.HTTPClient, wants: wants}
 	l.left.Store(n)
-	o.HTTPClient = l
+	o.HTTPClient, d.patient = l, l
 	o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, time.Millisecond)
 	d.client = awss3.New(o)
 	return d, l
