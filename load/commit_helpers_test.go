@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -240,15 +241,23 @@ type faulty struct {
 	load.Destination
 	n     int
 	after bool
+	mu    sync.Mutex // operations come side by side
 	hit   bool
 }
 
-func (f *faulty) do(op func() error) error {
+// due tells whether this operation is the one that fails.
+func (f *faulty) due() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.n--
-	if f.n != -1 {
+	f.hit = f.hit || f.n == -1
+	return f.n == -1
+}
+
+func (f *faulty) do(op func() error) error {
+	if !f.due() {
 		return op()
 	}
-	f.hit = true
 	if f.after {
 		if err := op(); err != nil {
 			return err
