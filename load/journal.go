@@ -205,7 +205,8 @@ func deleteNames(ctx context.Context, d Store, names []string) error {
 }
 
 // AbortAll aborts prepared objects side by side. Those that could not be
-// aborted do not stop the others; when the context ends no more are begun.
+// aborted do not stop the others; the error is the first one's. When the
+// context ends no more are begun.
 func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
 	failures := make([]error, len(prepared))
 	var group errgroup.Group
@@ -219,5 +220,14 @@ func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
 		})
 	}
 	_ = group.Wait() // the failures are kept apart
-	return errors.Join(failures...)
+	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
+	switch {
+	case len(failures) == 0:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(failures) > 1:
+		return fmt.Errorf("%w (and %d more)", failures[0], len(failures)-1)
+	}
+	return failures[0]
 }

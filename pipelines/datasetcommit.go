@@ -2,6 +2,7 @@ package pipelines
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -34,8 +35,9 @@ func (o *datasetOutput) unify(ctx context.Context, columns []schemas.Column) err
 
 func (o *datasetOutput) commit(ctx context.Context) (OutputReport, error) {
 	report, err := o.publish(ctx)
-	if err == nil || mustStay(err) {
-		// The next run finishes what is recorded, and needs what is staged.
+	if err == nil || mustStay(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
+		// What is recorded is finished by the next run, which needs what is
+		// staged; what cannot be done any more was dropped with its journal.
 		o.list, o.journal = nil, nil
 	}
 	if err != nil {
@@ -68,7 +70,7 @@ func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 	if letters != nil {
 		commit.Objects = []load.SmallObject{{Name: load.RejectsName(f.runID), Data: letters}}
 	}
-	ctx, cancel := lingering(ctx, commitGrace)
+	ctx, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
 	report := OutputReport{Rows: m.Rows, Parts: len(m.Parts)}
 	for _, p := range m.Parts {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
@@ -82,13 +83,13 @@ func (o *datasetOutput) openJournal(ctx context.Context) (*load.Journal, error) 
 	if err != nil {
 		return nil, err
 	}
-	print, err := o.fingerprint()
+	own, err := o.fingerprint()
 	if err != nil {
 		return nil, err
 	}
 	o.f.at(pointJournal)
 	o.journal, err = load.OpenJournal(ctx, o.dest, load.JournalHeader{
-		RunID: o.f.runID, OpenedAt: o.f.o.Now().UTC(), Base: o.base, Fingerprint: print, Body: body,
+		RunID: o.f.runID, OpenedAt: o.f.o.Now().UTC(), Base: o.base, Fingerprint: own, Body: body,
 	})
 	return o.journal, err
 }
@@ -156,6 +157,7 @@ func (o *datasetOutput) takeOver(ctx context.Context) (map[*datasetPart][]readin
 			return nil, err
 		}
 	}
+	o.records = nil // they hold the ids of all windows
 	return readings, nil
 }
 
@@ -226,7 +228,10 @@ func (o *datasetOutput) sweep(ctx context.Context, run string) {
 		kept[p.Name] = true
 	}
 	for _, l := range left {
-		if l.Run == run && l.Name != "" && !kept[l.Name] && err == nil {
+		if _, other := load.ParsePartName(l.Name); other != nil || l.Run != run || kept[l.Name] {
+			continue
+		}
+		if err == nil {
 			err = sweeper.Remove(ctx, l)
 		}
 	}
@@ -234,6 +239,30 @@ func (o *datasetOutput) sweep(ctx context.Context, run string) {
 		o.f.log.LogAttrs(ctx, slog.LevelWarn, "what an earlier run was staging could not be removed; `formetl clean` does it",
 			slog.String("path", o.path), slog.String("earlier_run", run), slog.String("error", err.Error()))
 	}
+}
+
+// recordedIDs are the ids of a commit whose journal these records are of, nil
+// where they are not all there: so many results were extracted.
+func recordedIDs(records []load.JournalRecord, extracted int64) *roaring64.Bitmap {
+	ids, n := roaring64.New(), int64(0)
+	for _, r := range records {
+		var body partRecord
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			return nil
+		}
+		for _, w := range body.Windows {
+			one, err := w.reading()
+			if err != nil {
+				return nil
+			}
+			ids.Or(one.ids)
+			n += one.stats.Rows + one.stats.Rejected
+		}
+	}
+	if n != extracted {
+		return nil
+	}
+	return ids
 }
 
 // readingsOf reads what a record knows of its part's windows.

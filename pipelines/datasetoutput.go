@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 )
@@ -26,6 +28,7 @@ type datasetOutput struct {
 	// finished tells that this run finished that one's commit: nothing of it is
 	// left to do here.
 	finished bool
+	ids      *roaring64.Bitmap // of what it holds then, nil where that is not known
 
 	journaling sync.Mutex
 	journal    *load.Journal // of this run, nil before its first part is prepared
@@ -62,10 +65,9 @@ func (o *datasetOutput) lookBack(ctx context.Context) error {
 	}
 	if o.left != nil && recovered.RunID == o.left.RunID {
 		// Its end was the journal's too; what stands in it is still of use.
-		if o.records = nil; !recovered.Finished {
-			o.left = nil
+		if o.finished = recovered.Finished; !o.finished {
+			o.left, o.records = nil, nil
 		}
-		o.finished = recovered.Finished
 	}
 	m, version, err := load.ReadManifest(ctx, o.dest, load.ManifestName)
 	switch {
@@ -74,6 +76,9 @@ func (o *datasetOutput) lookBack(ctx context.Context) error {
 		o.generation = load.NextGeneration(m.Parts)
 	case !errors.Is(err, load.ErrNotExist):
 		return fmt.Errorf("%s: %w", o.path, err)
+	}
+	if o.finished && o.manifest != nil {
+		o.ids, o.records = recordedIDs(o.records, o.manifest.Verified.Extracted), nil
 	}
 	return nil
 }

@@ -67,6 +67,9 @@ func (o *datasetOutput) divide(windows []*windowRun) {
 // prepare encodes a part and makes it durable, not yet visible. What an
 // earlier reading had prepared is dropped.
 func (o *datasetOutput) prepare(ctx context.Context, p *datasetPart, columns []schemas.Column) error {
+	if err := o.held(); err != nil {
+		return err // whoever has the lease now may have taken the part over
+	}
 	err := o.drop(ctx, stagedOf(p)...)
 	if err == nil {
 		p.prepared, p.recorded = nil, false

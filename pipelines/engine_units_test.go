@@ -169,7 +169,7 @@ func TestOwnWindowsOfAWidenedRange(t *testing.T) {
 	} {
 		f := &formRun{def: &Definition{}, own: c.own, rng: window("", "2026-02-01"), windows: windows}
 		if c.ask {
-			f.def.Extract.To = c.own.To
+			f.asked.To = c.own.To
 		}
 		if got := names(f.ownWindows()); got != c.want {
 			t.Errorf("%s asked %t: windows %s, want %s", c.own, c.ask, got, c.want)
@@ -257,7 +257,7 @@ func TestStoppedRunTellsWhy(t *testing.T) {
 func TestLingeringContextOutlivesItsParent(t *testing.T) {
 	stop := errors.New("stop")
 	parent, cancel := context.WithCancelCause(t.Context())
-	ctx, release := lingering(parent, time.Hour)
+	ctx, release := load.Lingering(parent, time.Hour)
 	cancel(stop)
 	if ctx.Err() != nil {
 		t.Error("it ended with its parent")
@@ -266,7 +266,7 @@ func TestLingeringContextOutlivesItsParent(t *testing.T) {
 	if ctx.Err() == nil {
 		t.Error("it goes on after its release")
 	}
-	ctx, release = lingering(parent, 0)
+	ctx, release = load.Lingering(parent, 0)
 	defer release()
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), stop) {

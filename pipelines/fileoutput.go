@@ -95,7 +95,7 @@ func (o *fileOutput) replace(ctx context.Context, prepared load.Prepared, column
 	if err := o.held(); err != nil {
 		return OutputReport{}, err
 	}
-	ctx, cancel := lingering(ctx, commitGrace)
+	ctx, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
 	err = load.FileCommit{
 		RunID: o.f.runID, Manifest: m, Base: o.base, File: prepared,

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
@@ -18,17 +19,18 @@ import (
 
 // formRun is the run of one form: plan, read, check, commit.
 type formRun struct {
-	def    *Definition
-	o      Options
-	client *extract.Client
-	reader *extract.Reader
-	form   string
-	log    *slog.Logger
-	report *FormReport
-	before extract.Requests // that the client had sent when this form began
-	runID  string           // under which it commits: the run's own, or that of the run it goes on with
-	full   bool             // everything is replaced
-	frozen *frozen          // what the run had decided that this one goes on with; nil where it begins anew
+	def     *Definition
+	o       Options
+	client  *extract.Client
+	reader  *extract.Reader
+	form    string
+	log     *slog.Logger
+	report  *FormReport
+	before  extract.Requests  // that the client had sent when this form began
+	runID   string            // under which it commits: the run's own, or that of the run it goes on with
+	full    bool              // everything is replaced
+	earlier *roaring64.Bitmap // ids of a run that this one follows on; nil where it stands alone
+	frozen  *frozen           // what the run had decided that this one goes on with; nil where it begins anew
 
 	asked   extract.Window // the range as it was asked for: without an end where the clock gives it
 	own     extract.Window // the same with its end
@@ -96,7 +98,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.spool.close()) }()
 	defer func() {
-		err = errors.Join(err, f.closeTargets(ctx, err != nil && goesOn(err) && f.resumable()))
+		err = f.closed(ctx, err, f.closeTargets(ctx, err != nil && keepsPrepared(err) && f.resumable()))
 	}()
 	steps := []func(context.Context) error{
 		f.openTargets, f.makePlan, f.settleSchema, f.takeOver, f.readAll, f.readUndated, f.settle, f.commit,
@@ -140,9 +142,21 @@ func (f *formRun) endReport(err error) {
 	}
 }
 
+// closed is the error of a run whose outputs were closed. What went wrong there
+// is told in the log where the run had failed anyway.
+func (f *formRun) closed(ctx context.Context, err, closing error) error {
+	if err == nil {
+		return closing
+	}
+	if closing != nil {
+		f.log.LogAttrs(ctx, slog.LevelWarn, "not everything could be tidied up; the next run or `formetl clean` does it", slog.String("error", closing.Error()))
+	}
+	return err
+}
+
 // resumable tells whether the next run can go on with what is prepared.
 func (f *formRun) resumable() bool {
-	return !slices.ContainsFunc(f.def.Outputs, func(o Output) bool { return !o.Dataset() })
+	return f.frozen != nil || !slices.ContainsFunc(f.def.Outputs, func(o Output) bool { return !o.Dataset() })
 }
 
 // makePlan divides the range into windows, or takes the plan of the run that
@@ -160,7 +174,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 	f.plan = plan
 	if !f.filtered() {
 		f.expected = plan.Total
-		f.reader.Trust(f.def.Extract.Verify)
+		f.reader.Trust(f.verifies())
 	}
 	f.windows = f.divide(plan)
 	f.log.LogAttrs(ctx, slog.LevelInfo, "planned",

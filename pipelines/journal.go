@@ -20,11 +20,17 @@ import (
 // frozen is what a run decided before it read its first window, as its
 // journal keeps it: whoever goes on with the run decides nothing anew.
 type frozen struct {
-	Asked    load.Range     `json:"asked"` // as it was asked for: without an end where the clock gave it
-	Own      load.Range     `json:"own"`   // the same with its end
-	Range    load.Range     `json:"range"` // own, widened to whole parts
-	Settled  load.WallTime  `json:"settled"`
-	Full     bool           `json:"full,omitempty"`
+	Asked   load.Range    `json:"asked"` // as it was asked for: without an end where the clock gave it
+	Own     load.Range    `json:"own"`   // the same with its end
+	Range   load.Range    `json:"range"` // own, widened to whole parts
+	Settled load.WallTime `json:"settled"`
+	Full    bool          `json:"full,omitempty"`
+	// Trusted tells that windows were read in the trust that the counts will
+	// vouch for them: whoever goes on has to count.
+	Trusted bool `json:"trusted,omitempty"`
+	// Earlier are the ids that the dataset holds besides, of a run that this one
+	// follows on.
+	Earlier  []byte         `json:"earlier,omitempty"`
 	Windows  []frozenWindow `json:"windows"`
 	Groups   []int64        `json:"groups"`
 	Total    int64          `json:"total"` // extract.Unknown where nothing was counted
@@ -46,7 +52,13 @@ type frozenWindow struct {
 func (f *formRun) freeze() (json.RawMessage, error) {
 	z := frozen{
 		Asked: wallRange(f.asked), Own: wallRange(f.own), Range: wallRange(f.rng), Settled: load.Wall(f.settled),
-		Full: f.full, Groups: f.plan.Groups, Total: f.plan.Total,
+		Full: f.full, Trusted: f.verifies(), Groups: f.plan.Groups, Total: f.plan.Total,
+	}
+	if f.earlier != nil {
+		var err error
+		if z.Earlier, err = f.earlier.ToBytes(); err != nil {
+			return nil, err
+		}
 	}
 	for _, p := range f.plan.Windows {
 		z.Windows = append(z.Windows, frozenWindow{Range: wallRange(p.Window), Count: p.Count, Group: p.Group})
@@ -80,7 +92,8 @@ func spanOf(r load.Range) extract.Window { return extract.Window{From: r.From.Ti
 // windowRecord is what a journal keeps of a window that was read.
 type windowRecord struct {
 	load.Range
-	Reading  int                `json:"reading"` // its number in the run: equal in all outputs that hold the same reading
+	Attempt  string             `json:"attempt"` // id of the process's own run, and
+	Reading  int                `json:"reading"` // number of the reading in it: both are equal where outputs hold the same
 	IDs      []byte             `json:"ids"`     // roaring bitmap of rows and rejects
 	Stats    statsRecord        `json:"stats"`
 	Rejects  []transform.Reject `json:"rejects,omitempty"`
@@ -158,19 +171,19 @@ func faultMap(list []FaultCount) map[transform.Fault]int64 {
 
 // recordWindow describes what was read of a window.
 func recordWindow(w *windowRun) (windowRecord, error) {
-	w.ids.RunOptimize()
 	ids, err := w.ids.ToBytes()
 	if err != nil {
 		return windowRecord{}, err
 	}
 	return windowRecord{
-		Range: wallRange(w.planned.Window), Reading: w.readAt, IDs: ids,
+		Range: wallRange(w.planned.Window), Attempt: w.attempt, Reading: w.readAt, IDs: ids,
 		Stats: recordStats(w.stats), Rejects: w.rejects, Replaced: w.replaced,
 	}, nil
 }
 
 // reading is what was read of a window, taken over from a journal.
 type reading struct {
+	attempt  string
 	number   int
 	ids      *roaring64.Bitmap
 	stats    transform.Stats
@@ -180,7 +193,7 @@ type reading struct {
 
 // reading reads a window's record and checks that it agrees with itself.
 func (r windowRecord) reading() (reading, error) {
-	out := reading{number: r.Reading, rejects: r.Rejects, replaced: r.Replaced}
+	out := reading{attempt: r.Attempt, number: r.Reading, rejects: r.Rejects, replaced: r.Replaced}
 	var err error
 	if out.ids, err = readIDs(r.IDs); err != nil {
 		return out, err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
@@ -199,12 +200,12 @@ func TestCommitThatStopsAtEveryAction(t *testing.T) {
 		if err := form.Finish(2, at(t, "2026-01-03 23:00:00")); err != nil {
 			t.Fatal(err)
 		}
-		actions := 0
+		var actions atomic.Int64
 		_, err := pipelines.Run(t.Context(), def(), watching(func(_, op, _ string) error {
 			if op == "stage" {
 				return nil
 			}
-			if actions++; actions >= stop {
+			if actions.Add(1) >= int64(stop) {
 				return errors.New("the power went out")
 			}
 			return nil

@@ -158,6 +158,7 @@ func (p *FormPlan) make(ctx context.Context, def *Definition, o Options, client 
 	if f.own, err = rangeOf(def, o); err != nil {
 		return err
 	}
+	f.asked = askedOf(def, o)
 	if f.rng, err = f.widened(ctx); err != nil {
 		return err
 	}

@@ -35,12 +35,20 @@ func (f *formRun) settleJournals(ctx context.Context) error {
 		return nil
 	}
 	for _, t := range f.live() {
-		if d, ok := t.out.(*datasetOutput); ok {
-			if err := d.discard(ctx, err.Error()); err != nil {
-				if err := f.setAside(ctx, t, err); err != nil {
-					return err
-				}
-			}
+		d, ok := t.out.(*datasetOutput)
+		if !ok {
+			continue
+		}
+		// What is of another definition is not this one's to discard.
+		failed := d.fits()
+		if failed == nil {
+			failed = d.discard(ctx, err.Error())
+		}
+		if failed == nil {
+			continue
+		}
+		if err := f.setAside(ctx, t, failed); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -57,13 +65,13 @@ func (f *formRun) thaw(left []*datasetOutput) (*frozen, error) {
 	}
 	j := left[0].left
 	for _, d := range left {
-		print, err := d.fingerprint()
+		own, err := d.fingerprint()
 		switch {
 		case err != nil:
 			return nil, err
 		case d.left.RunID != j.RunID:
 			return nil, fmt.Errorf("the outputs are at different runs, %s and %s", j.RunID, d.left.RunID)
-		case d.left.Fingerprint != print:
+		case d.left.Fingerprint != own:
 			return nil, errors.New("the definition has changed since")
 		case !d.finished && d.left.Base != d.base:
 			return nil, errors.New("the dataset has changed since")
@@ -77,6 +85,13 @@ func (f *formRun) thaw(left []*datasetOutput) (*frozen, error) {
 	z := &frozen{}
 	if err := json.Unmarshal(j.Body, z); err != nil {
 		return nil, err
+	}
+	if len(z.Earlier) > 0 {
+		ids, err := readIDs(z.Earlier)
+		if err != nil {
+			return nil, err
+		}
+		f.earlier = ids
 	}
 	_, err := z.plan()
 	return z, err
@@ -133,6 +148,7 @@ func (f *formRun) takeOver(ctx context.Context) error {
 	if f.frozen == nil {
 		return nil
 	}
+	var targets []*target
 	var sets []*datasetOutput
 	var taken []map[*datasetPart][]reading
 	for _, t := range f.live() {
@@ -142,7 +158,7 @@ func (f *formRun) takeOver(ctx context.Context) error {
 		}
 		readings, err := d.takeOver(ctx)
 		if err == nil {
-			sets, taken = append(sets, d), append(taken, readings)
+			targets, sets, taken = append(targets, t), append(sets, d), append(taken, readings)
 			continue
 		}
 		if err := f.setAside(ctx, t, fmt.Errorf("%s: %w", d.path, err)); err != nil {
@@ -156,7 +172,10 @@ func (f *formRun) takeOver(ctx context.Context) error {
 				continue
 			}
 			if err := d.giveUp(ctx, p); err != nil {
-				return err
+				if err := f.setAside(ctx, targets[i], fmt.Errorf("%s: %w", d.path, err)); err != nil {
+					return err
+				}
+				break
 			}
 		}
 		d.sweep(ctx, f.runID)
@@ -185,7 +204,7 @@ func commonReadings(sets []*datasetOutput, taken []map[*datasetPart][]reading) m
 	for i := range sets {
 		for p, list := range taken[i] {
 			for k, w := range p.windows {
-				if r, ok := common[w]; !ok || r.number == list[k].number {
+				if r, ok := common[w]; !ok || r.number == list[k].number && r.attempt == list[k].attempt {
 					common[w] = list[k]
 					votes[w]++
 				}
@@ -247,7 +266,7 @@ func allIn(windows []*windowRun, common map[*windowRun]reading) bool {
 // prepared parts and not in the spool.
 func (w *windowRun) take(r reading) {
 	w.ids, w.stats, w.rejects, w.replaced = r.ids, r.stats, r.rejects, r.replaced
-	w.done, w.readAt = true, r.number
+	w.done, w.readAt, w.attempt = true, r.number, r.attempt
 }
 
 // spooled tells whether the window's rows are in the spool, or it has none.
@@ -326,17 +345,38 @@ func (f *formRun) settle(ctx context.Context) error {
 		if err := f.verify(ctx); err != nil {
 			return err
 		}
-		if lacking, err = f.outdated(); err != nil || len(lacking) == 0 {
+		if lacking, err = f.outdated(); err != nil {
 			return err
+		}
+		if len(lacking) == 0 {
+			return f.checkEarlier()
 		}
 	}
 }
 
-// goesOn tells whether another run can go on after an error: nothing is wrong
-// with what was read so far. Where the data were at fault it would meet the
+// errMovedOn tells that a result of the run that this one follows on was found
+// again: it got a later date meanwhile, and its old part holds it still.
+var errMovedOn = errors.New("results moved on from the range of the run before")
+
+// checkEarlier fails with errMovedOn where the dataset would hold a result
+// twice.
+func (f *formRun) checkEarlier() error {
+	if f.earlier == nil {
+		return nil
+	}
+	for _, w := range readWindows(f.windows) {
+		if f.earlier.Intersects(w.ids) {
+			return errMovedOn
+		}
+	}
+	return nil
+}
+
+// keepsPrepared tells whether another run can go on after an error: nothing is
+// wrong with what was read so far. Where the data were at fault it would meet the
 // same again.
-func goesOn(err error) bool {
-	return !isError[*RejectsError](err) && !isError[*VerifyError](err) && !isError[*DuplicateError](err) &&
+func keepsPrepared(err error) bool {
+	return !errors.Is(err, errMovedOn) && !isError[*RejectsError](err) && !isError[*VerifyError](err) && !isError[*DuplicateError](err) &&
 		!isError[*transform.ValueError](err) && !isError[*transform.UnknownFieldError](err)
 }
 
@@ -345,23 +385,54 @@ func isError[E error](err error) bool {
 	return ok
 }
 
-// remainder are the options of the runs that are left to do after this one,
-// which went on with another's range: its own range less that one.
-func (f *formRun) remainder() ([]Options, error) {
-	o := f.o
-	o.RunID = NewRunID(o.Now()) // this run's id names what was just committed
+// remainder are the runs that are left to do after this one, which went on
+// with another's range: its own range less that one. Their windows may hold
+// results that were read in that range and have a later date by now; so what
+// this run committed is told to them, and where that is not known, because
+// counts cannot vouch for it either, they read the whole range.
+func (f *formRun) remainder() ([]*formRun, error) {
 	own, err := rangeOf(f.def, f.o)
 	if err != nil {
 		return nil, err
 	}
-	everything := extract.Window{}
-	if askedOf(f.def, f.o) == everything && f.asked != everything {
-		return []Options{o}, nil // results without a date belong to it too
+	ids := f.committedIDs()
+	if askedOf(f.def, f.o) == (extract.Window{}) && f.asked != (extract.Window{}) {
+		ids = nil // results without a date belong to it too
 	}
-	var rest []Options
+	if ids == nil || !f.verifies() {
+		return []*formRun{f.whole()}, nil
+	}
+	var rest []*formRun
 	for _, w := range beyond(own, f.own) {
-		o.From, o.To = w.From, w.To
-		rest = append(rest, o)
+		next := f.whole()
+		next.o.From, next.o.To, next.earlier = w.From, w.To, ids
+		rest = append(rest, next)
 	}
 	return rest, nil
+}
+
+// whole is a run of the form's own range from the beginning. It has an id of
+// its own: this run's names what was just committed.
+func (f *formRun) whole() *formRun {
+	o := f.o
+	o.RunID = NewRunID(o.Now())
+	return newFormRun(f.def, o, f.client, f.form)
+}
+
+// committedIDs are the ids of all results of the range that this run
+// committed, or finished to commit; nil where they are not known.
+func (f *formRun) committedIDs() *roaring64.Bitmap {
+	ids := roaring64.New()
+	for _, w := range readWindows(f.windows) {
+		ids.Or(w.ids)
+	}
+	if len(f.windows) > 0 {
+		return ids
+	}
+	for _, t := range f.targets { // every output was committed by the earlier run
+		if d, ok := t.out.(*datasetOutput); ok && d.finished && d.ids != nil {
+			return d.ids
+		}
+	}
+	return nil
 }

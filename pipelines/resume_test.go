@@ -85,11 +85,11 @@ func (r *resumed) asked(def *pipelines.Definition) ([]string, *pipelines.Report)
 	return slices.Compact(days), report
 }
 
-// staged counts what lies in a dataset's control folder besides its journal.
-func (r *resumed) staged(name string) int {
+// staged counts the staged objects of the dataset "days".
+func (r *resumed) staged() int {
 	r.t.Helper()
 	found := 0
-	err := filepath.WalkDir(filepath.Join(r.path(name), load.ControlFolder), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(r.path("days"), load.ControlFolder), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -109,7 +109,7 @@ func (r *resumed) staged(name string) int {
 func TestGoOn(t *testing.T) {
 	r := newResumed(t)
 	r.stopAt(r.daily(days()), "recorded", 2)
-	if n := r.staged("days"); n != 2 {
+	if n := r.staged(); n != 2 {
 		t.Errorf("%d parts are staged", n)
 	}
 	asked, report := r.asked(r.daily(days()))
@@ -224,7 +224,7 @@ func TestDiscard(t *testing.T) {
 			if name == "another format" {
 				return // its parts are not read here
 			}
-			if n := r.staged("days"); n != 0 && !strings.HasPrefix(name, "a broken") {
+			if n := r.staged(); n != 0 && !strings.HasPrefix(name, "a broken") {
 				t.Errorf("%d parts are still staged", n)
 			}
 			if err := os.RemoveAll(filepath.Join(r.path("days"), load.ControlFolder)); err != nil { // as clean does
@@ -386,7 +386,7 @@ func TestLostLease(t *testing.T) {
 			if e := new(load.HeldError); !errors.As(err, &e) {
 				t.Fatalf("error %v", err)
 			}
-			if n := r.staged("days"); n == 0 {
+			if n := r.staged(); n == 0 {
 				t.Error("nothing is staged any more")
 			}
 			r.asked(r.daily(days()))

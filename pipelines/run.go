@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -112,14 +113,24 @@ func runForm(ctx context.Context, def *Definition, o Options, client *extract.Cl
 	f := newFormRun(def, o, client, form)
 	err := f.run(ctx)
 	reports := []*FormReport{f.report}
-	if err != nil || f.frozen == nil {
+	switch {
+	case errors.Is(err, errMovedOn): // it went on with a run that followed on another
+		again := f.whole()
+		err = again.run(ctx)
+		return []*FormReport{again.report}, err
+	case err != nil || f.frozen == nil:
 		return reports, err
 	}
 	rest, err := f.remainder()
 	for i := 0; i < len(rest) && err == nil; i++ {
-		next := newFormRun(def, rest[i], client, form)
-		err = next.run(ctx)
-		reports = append(reports, next.report)
+		err = rest[i].run(ctx)
+		reports = append(reports, rest[i].report)
+		if errors.Is(err, errMovedOn) {
+			o.Logger.LogAttrs(ctx, slog.LevelInfo, "the whole range is read again", slog.String("form", form), slog.String("reason", err.Error()))
+			again := f.whole()
+			err = again.run(ctx)
+			return append(reports[:len(reports)-1], again.report), err
+		}
 	}
 	return reports, err
 }

@@ -22,8 +22,8 @@ const (
 
 // settleSchema decides what columns the flatteners begin with: the
 // definition's; else those of the run that is gone on with; else those of the
-// manifest that an earlier run left; else
-// what the headings and the first pages show.
+// manifest that an earlier run left; else what the headings and the first pages
+// show.
 func (f *formRun) settleSchema(ctx context.Context) error {
 	switch {
 	case f.def.Schema != nil:

@@ -227,7 +227,7 @@ const closing = 3 * time.Second
 // closeTargets closes the outputs side by side: a store that does not answer
 // keeps no other from being closed in time.
 func (f *formRun) closeTargets(ctx context.Context, keep bool) error {
-	ctx, cancel := lingering(ctx, closing)
+	ctx, cancel := load.Lingering(ctx, closing)
 	defer cancel()
 	failures := make([]error, len(f.targets))
 	var group errgroup.Group
@@ -308,7 +308,7 @@ func (p place) release(ctx context.Context) error {
 
 // drop removes staged objects that are not to be committed.
 func (p place) drop(ctx context.Context, staged ...load.Prepared) error {
-	ctx, cancel := lingering(ctx, closing)
+	ctx, cancel := load.Lingering(ctx, closing)
 	defer cancel()
 	return load.AbortAll(ctx, p.dest, staged...)
 }
@@ -326,18 +326,6 @@ func (p place) hook(f *formRun) load.Hook {
 // is told to stop: a recorded commit is finished by the next run, but one that
 // is done now needs none.
 const commitGrace = 1500 * time.Millisecond
-
-// lingering is a context that ends with ctx, but the grace later.
-func lingering(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	unwatch := context.AfterFunc(ctx, func() {
-		time.AfterFunc(grace, func() { cancel(context.Cause(ctx)) })
-	})
-	return longer, func() {
-		unwatch()
-		cancel(nil)
-	}
-}
 
 // mustStay tells whether a failed commit needs its staged objects: it is
 // recorded, and the next run finishes it.

@@ -11,9 +11,7 @@ import (
 
 // everything tells whether no range was asked for: then results without a
 // date belong to the answer too.
-func (f *formRun) everything() bool {
-	return askedOf(f.def, f.o) == extract.Window{}
-}
+func (f *formRun) everything() bool { return f.asked == extract.Window{} }
 
 // wantsUndated tells whether results without a date are read: they belong to
 // the answer, or a dataset that is replaced whole holds some.

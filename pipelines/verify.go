@@ -18,10 +18,10 @@ import (
 // when what was read of it lies between its counts before and after.
 func (f *formRun) verify(ctx context.Context) error {
 	switch {
-	case !f.def.Extract.Verify:
-		return f.unverified("not asked for")
 	case f.filtered():
 		return f.unverified("not applicable: counts know neither searches nor views")
+	case !f.verifies():
+		return f.unverified("not asked for")
 	}
 	v := &verification{f: f, before: f.plan.Total, last: f.plan.Total, own: extract.Unknown}
 	if err := v.settle(ctx); err != nil {
@@ -37,6 +37,12 @@ func (f *formRun) verify(ctx context.Context) error {
 	f.report.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: true}
 	f.at(pointVerified)
 	return nil
+}
+
+// verifies tells whether counts are to vouch for what is read: it was asked for
+// now, or by the run that is gone on with, which read in that trust.
+func (f *formRun) verifies() bool {
+	return !f.filtered() && (f.def.Extract.Verify || f.frozen != nil && f.frozen.Trusted)
 }
 
 func (f *formRun) unverified(why string) error {
@@ -156,6 +162,9 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 	n, err := v.f.counter()(ctx, v.f.rng)
 	if err != nil {
 		return false, err
+	}
+	if v.before == extract.Unknown { // the run that is gone on with did not count
+		v.before, v.last = n, n
 	}
 	v.thorough = n != v.last
 	v.after, v.last, v.own = n, n, extract.Unknown

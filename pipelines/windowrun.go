@@ -25,11 +25,12 @@ type windowRun struct {
 	disagreed int // times that the verification found it at odds with its count
 
 	// The first window's beginning is read before the schema is known.
-	head   []*extract.Page
-	pages  *extract.WindowReader
-	done   bool // read, or known to be empty
-	readAt int  // the number of its last reading in the run, 0 for none
-	tries  int
+	head    []*extract.Page
+	pages   *extract.WindowReader
+	done    bool   // read, or known to be empty
+	readAt  int    // the number of its last reading in the run, 0 for none
+	attempt string // which run's number it is: of this one, or of one that it goes on with
+	tries   int
 
 	segment  *segment
 	stats    transform.Stats
@@ -119,7 +120,7 @@ func (f *formRun) readWindow(ctx context.Context, w *windowRun) error {
 	stats := flattener.Stats()
 	f.rejects += stats.Rejected - w.stats.Rejected
 	w.segment, w.stats, w.ids, w.rejects, w.replaced = r.segment, stats, r.ids, r.rejects, r.replaced
-	w.done, w.readAt = true, f.reads
+	w.done, w.readAt, w.attempt = true, f.reads, f.o.RunID
 	return nil
 }
 

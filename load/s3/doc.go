@@ -37,7 +37,8 @@
 // need not agree.
 //
 // A request that stands still fails: after a minute in which the store takes
-// nothing of it, after three in which it does not answer.
+// nothing of it, after 45 s in which it does not answer, or three minutes where it completes
+// an upload.
 //
 // Memory is part size times parts in flight for each upload under way.
 package s3

@@ -249,19 +249,6 @@ func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(context.WithoutCancel(ctx), until)
 }
 
-// outliving is a context that ends after ctx does, by the time that cleaning
-// up may take.
-func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	unwatch := context.AfterFunc(ctx, func() {
-		time.AfterFunc(cleanupTimeout, func() { cancel(context.Cause(ctx)) })
-	})
-	return longer, func() {
-		unwatch()
-		cancel(nil)
-	}
-}
-
 // hostname is this machine's name, "" where it has none.
 func hostname() string {
 	name, err := os.Hostname()

@@ -160,7 +160,7 @@ func (u *upload) tooLarge() error {
 // knows can be aborted by nobody.
 func (u *upload) begin() error {
 	d := u.d
-	ctx, cancel := outliving(u.ctx)
+	ctx, cancel := load.Lingering(u.ctx, cleanupTimeout)
 	defer cancel()
 	in := &awss3.CreateMultipartUploadInput{
 		Bucket: &d.bucket, Key: d.key(u.name), ExpectedBucketOwner: d.owner(),
