@@ -114,6 +114,9 @@ func (r *committing) publishDataset(ctx context.Context, c DatasetCommit, manife
 		return err
 	}
 	if err := r.publishParts(ctx); err != nil {
+		if errors.Is(err, ErrConflict) { // what lies there stays there: trying again is no help
+			err = &CreateError{Op: "commit", Path: "the parts", Hint: "no manifest lists it: move it away, and run again", Err: err}
+		}
 		if errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone) {
 			return r.rollBack(ctx, err)
 		}

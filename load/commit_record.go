@@ -183,7 +183,33 @@ func (r *committing) record(ctx context.Context, i intent, base string, data []b
 		err = errors.Join(err, r.drop(ctx))
 	}
 	r.recorded = r.recorded || resumed
+	if err == nil && resumed {
+		err = r.checkPrepared(ctx, data)
+	}
 	return r.failed(err)
+}
+
+// checkPrepared takes a commit back that an earlier process recorded and of
+// which something is gone or damaged by now. Once its manifest is written it
+// is decided, and only its end is left to do.
+func (r *committing) checkPrepared(ctx context.Context, data []byte) error {
+	now, _, err := r.d.Get(ctx, r.manifest)
+	if err == nil && slices.Equal(now, data) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, ErrNotExist) {
+		return err
+	}
+	group, checking := errgroup.WithContext(ctx)
+	group.SetLimit(sideBySide)
+	for _, p := range r.prepared {
+		group.Go(func() error { return r.d.Check(checking, p) })
+	}
+	err = group.Wait()
+	if errors.Is(err, ErrStagedGone) {
+		return r.rollBack(ctx, err)
+	}
+	return err
 }
 
 // resume tells whether this run's commit is recorded already.

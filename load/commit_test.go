@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/local"
 )
 
 func TestDatasetCommit(t *testing.T) {
@@ -407,4 +410,62 @@ func TestCommitErrorSaysWhatIsNext(t *testing.T) {
 			t.Errorf("got %q, want %q", err, want)
 		}
 	}
+}
+
+// A staged file was damaged after the commit was recorded: the commit is taken
+// back and its results are read again.
+func TestRecoverDamagedParts(t *testing.T) {
+	for name, damage := range map[string]func(file string) error{
+		"cut off": func(file string) error { return os.Truncate(file, 0) },
+		"changed": func(file string) error { return os.WriteFile(file, []byte("?"), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			d, err := local.New(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := shop{t: t, d: d, names: func() []string { return tree(t, root) }}
+			s.must(s.run("run1", days{1: "a"}, nil))
+			c, _, err := s.change("run2", days{1: "x", 2: "y"})
+			s.must(err)
+			c.Hook, _ = killAt(3) // the commit is recorded, and nothing visible
+			if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+			s.must(damage(filepath.Join(root, filepath.FromSlash(c.New[1].Staged))))
+			r, err := load.Recover(t.Context(), s.d, "")
+			s.must(err)
+			if r != (load.Recovery{RunID: "run2"}) {
+				t.Errorf("recovery is %+v", r)
+			}
+			s.holds("run1", days{1: "a"})
+		})
+	}
+}
+
+// A part that is damaged after the manifest was written is no reason to take
+// back what readers see.
+func TestRecoverDecidedCommit(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("run1", days{1: "a"}, nil))
+		c, _, err := s.change("run2", days{1: "x", 2: "y"})
+		s.must(err)
+		c.Hook = func(step load.Step) error {
+			if step == load.StepSupersede {
+				return errKilled
+			}
+			return nil
+		}
+		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		r, err := load.Recover(t.Context(), s.d, "")
+		s.must(err)
+		if !r.Finished {
+			t.Errorf("recovery is %+v", r)
+		}
+		s.holds("run2", days{1: "x", 2: "y"})
+	})
 }

@@ -58,6 +58,12 @@ func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 	}
 	old, kept := o.replaced()
 	reuse := load.ReuseParts(old, fresh)
+	if f.full { // the way out where an old object is not what its manifest says
+		reuse = load.ReuseParts(nil, fresh)
+		for _, p := range old {
+			reuse.Superseded = append(reuse.Superseded, p.Path)
+		}
+	}
 	m := o.wholeManifest(columns, kept, reuse.Parts)
 	commit := load.DatasetCommit{
 		RunID: f.runID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,

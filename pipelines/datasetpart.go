@@ -2,8 +2,8 @@ package pipelines
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -111,7 +111,11 @@ func (o *datasetOutput) stageAll(ctx context.Context, p *datasetPart, columns []
 	}
 	if err != nil {
 		s.abort()
-		return nil, errors.Join(err, o.drop(ctx, stagedOf(&datasetPart{prepared: s.done})...))
+		if left := o.drop(ctx, stagedOf(&datasetPart{prepared: s.done})...); left != nil {
+			o.f.log.LogAttrs(ctx, slog.LevelWarn, "what was staged could not be removed; `formetl clean` does it",
+				slog.String("path", o.path), slog.String("error", left.Error()))
+		}
+		return nil, err
 	}
 	return s.done, nil
 }

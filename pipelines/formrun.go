@@ -29,6 +29,7 @@ type formRun struct {
 	before  extract.Requests  // that the client had sent when this form began
 	runID   string            // under which it commits: the run's own, or that of the run it goes on with
 	full    bool              // everything is replaced
+	ahead   bool              // an output was committed by the run that this one goes on with
 	earlier *roaring64.Bitmap // ids of a run that this one follows on; nil where it stands alone
 	frozen  *frozen           // what the run had decided that this one goes on with; nil where it begins anew
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -110,6 +111,7 @@ func (f *formRun) goOn(ctx context.Context, left []*datasetOutput, z *frozen) {
 		case !ok:
 		case d.left == nil || d.finished: // committed by that run
 			f.reportCommitted(t, d.manifest)
+			f.ahead = true
 		default:
 			d.journal = d.left
 		}
@@ -398,6 +400,9 @@ func (f *formRun) remainder() ([]*formRun, error) {
 	ids := f.committedIDs()
 	if askedOf(f.def, f.o) == (extract.Window{}) && f.asked != (extract.Window{}) {
 		ids = nil // results without a date belong to it too
+	}
+	if f.ahead && slices.ContainsFunc(f.windows, func(w *windowRun) bool { return w.attempt == f.o.RunID }) {
+		ids = nil // an output that was committed before lacks what was read since
 	}
 	if ids == nil || !f.verifies() {
 		return []*formRun{f.whole()}, nil

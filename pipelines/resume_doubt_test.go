@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -244,4 +246,79 @@ func TestOutputsDividedOtherwise(t *testing.T) {
 		r.asked(def)
 	}
 	r.checkDataset("months", truth(r.form, inJanuary))
+}
+
+// TestChangedBetweenTwoCommits: one output was committed, the form changed,
+// and the other one goes on: in the end both hold what there is.
+func TestChangedBetweenTwoCommits(t *testing.T) {
+	for _, second := range []pipelines.Output{months(), {Path: "copy/", Format: "ndjson", Partition: pipelines.PartitionDay}} {
+		r := newResumed(t)
+		def := func() *pipelines.Definition { return r.daily(days(), second) }
+		r.stopAt(def(), "close", 1)
+		if _, err := r.form.Insert(result(100, "2026-01-02 15:00:00", "new")); err != nil {
+			t.Fatal(err)
+		}
+		r.asked(def())
+		for _, name := range []string{"days", strings.TrimSuffix(second.Path, "/")} {
+			r.checkDataset(name, truth(r.form, inJanuary))
+		}
+	}
+}
+
+// damaged changes the files below a folder whose names hold a text, keeping
+// their length.
+func (r *resumed) damaged(text string) {
+	r.t.Helper()
+	for _, file := range files(r.t, r.path("days")) {
+		if !strings.Contains(file, text) {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err == nil {
+			data[len(data)/2] ^= 1
+			err = os.WriteFile(file, data, 0o600)
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// TestGoOnWithDamage: what is staged is compared by its checksum before it is
+// taken over.
+func TestGoOnWithDamage(t *testing.T) {
+	r := newResumed(t)
+	r.stopAt(r.daily(days()), "recorded", 2)
+	r.damaged("staged-")
+	_, report := r.asked(r.daily(days()))
+	if report.Forms[0].Kept != 0 {
+		t.Errorf("%d windows were kept", report.Forms[0].Kept)
+	}
+	r.checkDataset("days", truth(r.form, inJanuary))
+}
+
+// TestFullMendsDamage: a part that is not what its manifest says is made anew.
+func TestFullMendsDamage(t *testing.T) {
+	r := newResumed(t)
+	r.asked(r.daily(days()))
+	r.damaged("part-")
+	r.o.Full = true
+	r.asked(r.daily(days()))
+	r.checkDataset("days", truth(r.form, inJanuary))
+}
+
+// TestNameTaken: a file that nobody lists lies in a part's place. That is told
+// once and for all, not as something that passes.
+func TestNameTaken(t *testing.T) {
+	r := newResumed(t)
+	r.asked(r.daily(days()))
+	if err := os.Remove(filepath.Join(r.path("days"), load.ManifestName)); err != nil {
+		t.Fatal(err)
+	}
+	r.damaged("part-")
+	_, err := pipelines.Run(t.Context(), r.daily(days()), r.o)
+	if e := new(load.CreateError); !errors.As(err, &e) || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("error %v", err)
+	}
+	r.checkTidy()
 }

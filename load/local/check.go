@@ -8,8 +8,8 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Check tells whether the staged file is there with its length, or the final
-// one is there with its content.
+// Check tells whether the staged file is there with its content, or the final
+// one is.
 func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
@@ -31,10 +31,17 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	case missing(err):
 	case err != nil:
 		return failRead("read", d.path(p.Staged), err)
-	case info.Mode().IsRegular() && info.Size() == p.Bytes:
-		return nil
-	default:
+	case !info.Mode().IsRegular() || info.Size() != p.Bytes:
 		problem = fmt.Sprintf("its staged file has %d bytes instead of %d", info.Size(), p.Bytes)
+	default:
+		_, digest, err := sum(root, p.Staged)
+		if err == nil && digest == p.SHA256 {
+			return nil
+		}
+		if err != nil && !missing(err) {
+			return failRead("read", d.path(p.Staged), err)
+		}
+		problem = "its staged file has other content than was written"
 	}
 	err = d.committed(root, p)
 	if errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {

@@ -126,13 +126,20 @@ func knownFailures() []known {
 	}
 }
 
+// errLate is a request whose time was over. It is context.DeadlineExceeded,
+// told in the words of who waited.
+var errLate = fmt.Errorf("the store did not answer in time: %w", context.DeadlineExceeded)
+
 // fail gives an SDK's error its class, its words and its remedy. op and name
 // say what was tried on what.
 func (d *Destination) fail(ctx context.Context, op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded): // of what is tidied up, or of a lease
+		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: "try again later", Err: errLate}
+	case ctx.Err() != nil:
 		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
 	}
 	r, c, hint := d.explain(err)

@@ -159,7 +159,7 @@ func serviceCode(err error) int {
 }
 
 func outputCode(err error) int {
-	if err == load.ErrConflict || err == load.ErrStagedGone { //nolint:errorlint // one node of the tree
+	if err == load.ErrConflict || err == load.ErrStagedGone || err == context.DeadlineExceeded { //nolint:errorlint // one node of the tree
 		return exitTemporary
 	}
 	switch err.(type) { //nolint:errorlint // one node of the tree
