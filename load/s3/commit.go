@@ -74,7 +74,7 @@ func (d *Destination) commit(ctx context.Context, p load.Prepared, s staged) (er
 	switch {
 	case err == nil:
 		d.ended.Store(s.Upload, true)
-		return d.committed(ctx, p, s)
+		return d.shown(ctx, p, s)
 	case stagedIsGone(err):
 		if gone := d.completedElsewhere(ctx, p, s); gone != nil {
 			return fmt.Errorf("%w (the store says %s)", gone, code(err))
@@ -107,7 +107,7 @@ func (d *Destination) lookBefore(ctx context.Context, p load.Prepared, s staged)
 // taken ends a commit whose name is taken. A refused Complete leaves its
 // upload, which is of no more use.
 func (d *Destination) taken(ctx context.Context, p load.Prepared, s staged) error {
-	err := d.committed(ctx, p, s)
+	err := d.shown(ctx, p, s)
 	switch {
 	case errors.Is(err, load.ErrConflict):
 		return errors.Join(err, d.Abort(ctx, p))
@@ -181,10 +181,16 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) 
 // may just be completing it, and a store may take the upload away before it
 // shows the object: a missing object is looked for again for a while.
 func (d *Destination) completedElsewhere(ctx context.Context, p load.Prepared, s staged) error {
-	err := d.committed(ctx, p, s)
 	if _, ended := d.ended.Load(s.Upload); ended {
-		return err
+		return d.committed(ctx, p, s)
 	}
+	return d.shown(ctx, p, s)
+}
+
+// shown is committed for an object that the store says is there, or may be
+// about to show.
+func (d *Destination) shown(ctx context.Context, p load.Prepared, s staged) error {
+	err := d.committed(ctx, p, s)
 	for pause := firstLook; pause <= lastLook && errors.Is(err, load.ErrStagedGone); pause *= 2 {
 		timer := time.NewTimer(pause)
 		select {
