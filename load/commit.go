@@ -268,8 +268,11 @@ func putOnce(ctx context.Context, s Store, name string, data []byte, version str
 		return err
 	}
 	now, _, getErr := s.Get(ctx, name)
-	if getErr == nil && slices.Equal(now, data) {
+	switch {
+	case getErr == nil && slices.Equal(now, data):
 		return nil
+	case getErr != nil && !errors.Is(getErr, ErrNotExist):
+		return getErr // whose it is cannot be told: the record stays, and the next run finds out
 	}
 	return err
 }

@@ -416,6 +416,18 @@ func (f *formRun) remainder() ([]*formRun, error) {
 	return rest, nil
 }
 
+// follow tells a run what the one before it committed, besides what that one
+// was told; false where that is not known.
+func (f *formRun) follow(before *formRun) bool {
+	ids := before.committedIDs()
+	if ids == nil {
+		return false
+	}
+	ids.Or(before.earlier)
+	f.earlier = ids
+	return true
+}
+
 // whole is a run of the form's own range from the beginning. It has an id of
 // its own: this run's names what was just committed.
 func (f *formRun) whole() *formRun {

@@ -123,6 +123,9 @@ func runForm(ctx context.Context, def *Definition, o Options, client *extract.Cl
 	}
 	rest, err := f.remainder()
 	for i := 0; i < len(rest) && err == nil; i++ {
+		if i > 0 && !rest[i].follow(rest[i-1]) {
+			rest = append(rest[:i], f.whole())
+		}
 		err = rest[i].run(ctx)
 		reports = append(reports, rest[i].report)
 		if errors.Is(err, errMovedOn) {

@@ -1,0 +1,226 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+)
+
+// unreliable is a destination of which one call fails, whatever it is: the
+// n-th, counted from 0.
+type unreliable struct {
+	*loadtest.Memory
+	faulty
+}
+
+func newUnreliable(m *loadtest.Memory, n int) *unreliable {
+	return &unreliable{Memory: m, faulty: faulty{Destination: m, n: n}}
+}
+
+func (u *unreliable) Stage(ctx context.Context, run, name string) (load.Upload, error) {
+	return u.Memory.Stage(ctx, run, name)
+}
+
+func (u *unreliable) Commit(ctx context.Context, p load.Prepared) error {
+	return u.faulty.Commit(ctx, p)
+}
+
+func (u *unreliable) Abort(ctx context.Context, p load.Prepared) error {
+	return u.faulty.Abort(ctx, p)
+}
+
+func (u *unreliable) Put(ctx context.Context, name string, data []byte, version string) error {
+	return u.faulty.Put(ctx, name, data, version)
+}
+
+func (u *unreliable) Delete(ctx context.Context, name string) error {
+	return u.faulty.Delete(ctx, name)
+}
+
+func (u *unreliable) Check(ctx context.Context, p load.Prepared) error {
+	return u.do(func() error { return u.Memory.Check(ctx, p) })
+}
+
+func (u *unreliable) Get(ctx context.Context, name string) (data []byte, version string, err error) {
+	err = u.do(func() error {
+		data, version, err = u.Memory.Get(ctx, name)
+		return err
+	})
+	return data, version, err
+}
+
+func (u *unreliable) List(ctx context.Context, folder string) (names []string, err error) {
+	err = u.do(func() error {
+		names, err = u.Memory.List(ctx, folder)
+		return err
+	})
+	return names, err
+}
+
+func (u *unreliable) Leftovers(ctx context.Context) (left []load.Leftover, err error) {
+	err = u.do(func() error {
+		left, err = u.Memory.Leftovers(ctx)
+		return err
+	})
+	return left, err
+}
+
+func (u *unreliable) Holders(ctx context.Context) (held []load.ScopedHolder, err error) {
+	err = u.do(func() error {
+		held, err = u.Memory.Holders(ctx)
+		return err
+	})
+	return held, err
+}
+
+func (u *unreliable) Remove(ctx context.Context, l load.Leftover) error {
+	return u.do(func() error { return u.Memory.Remove(ctx, l) })
+}
+
+// TestRecoverWhereReadingFails: a commit that is recorded is finished or taken
+// back, though each call in turn fails, reading ones too: an answer that does
+// not come is not taken for the answer that something is gone.
+func TestRecoverWhereReadingFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		step int
+		gone bool
+		want load.Recovery
+		run  string
+		days days
+	}{
+		"nothing is visible":        {3, false, load.Recovery{RunID: "run2", Finished: true}, "run2", days{1: "x", 2: "y"}},
+		"a part is visible":         {4, false, load.Recovery{RunID: "run2", Finished: true}, "run2", days{1: "x", 2: "y"}},
+		"the manifest is written":   {7, false, load.Recovery{RunID: "run2", Finished: true}, "run2", days{1: "x", 2: "y"}},
+		"a staged part is gone":     {3, true, load.Recovery{RunID: "run2"}, "run1", days{1: "a"}},
+		"it is, and one is visible": {4, true, load.Recovery{RunID: "run2"}, "run1", days{1: "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n, hit := 0, true; hit; n++ {
+				m := loadtest.NewMemory()
+				s := shop{t: t, d: m, names: m.Names}
+				s.must(s.run("run1", days{1: "a"}, nil))
+				commit, _, err := s.change("run2", days{1: "x", 2: "y"})
+				s.must(err)
+				commit.Journal = journal(t, m, "run2", 0, 1).Token
+				commit.Hook, _ = killAt(c.step)
+				if err := commit.Do(t.Context(), m); !errors.Is(err, errKilled) {
+					t.Fatal(err)
+				}
+				if c.gone {
+					s.must(m.Abort(t.Context(), commit.New[1]))
+				}
+				u := newUnreliable(m, n)
+				first, err := load.Recover(t.Context(), u, "")
+				// A part that is gone is reason enough, whatever the calls beside it say.
+				if hit = u.hit; hit && err == nil && (!c.gone || first != c.want) {
+					t.Errorf("call %d failed, and the recovery is %+v", n, first)
+				}
+				if !hit && (err != nil || first != c.want) {
+					t.Errorf("%+v, %v", first, err)
+				}
+				again, err := load.Recover(t.Context(), m, "")
+				if err != nil || again.RunID != "" && again != c.want {
+					t.Errorf("after call %d failed: %+v, %v", n, again, err)
+				}
+				s.holds(c.run, c.days)
+			}
+		})
+	}
+}
+
+// TestCleanWhereCallsFail: each call in turn fails. That is an error, what is
+// committed stays whole, and cleaning again leaves nothing else.
+func TestCleanWhereCallsFail(t *testing.T) {
+	for name, leave := range map[string]func(s shop){
+		"a journal": func(s shop) { s.journal("dead") },
+		"a broken journal": func(s shop) {
+			s.journal("dead")
+			s.must(s.d.Put(s.t.Context(), ".formetl/journal", []byte("{"), load.AnyVersion))
+		},
+		"a recorded commit": func(s shop) {
+			hook, _ := killAt(3)
+			if err := s.run("dead", days{1: "x"}, hook); !errors.Is(err, errKilled) {
+				s.t.Fatal(err)
+			}
+		},
+		"another's recorded commit": func(s shop) {
+			hook, _ := killAt(3)
+			if err := s.file("dead", "f.csv", "text", hook); !errors.Is(err, errKilled) {
+				s.t.Fatal(err)
+			}
+		},
+	} {
+		for _, dry := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				for n, hit := 0, true; hit; n++ {
+					m := loadtest.NewMemory()
+					s := shop{t: t, d: m, names: m.Names}
+					s.must(s.run("base", days{1: "a"}, nil))
+					leave(s)
+					s.leave("other", "left.csv")
+					before := s.everything()
+					u := newUnreliable(m, n)
+					_, err := load.Clean(t.Context(), u, "", cleaner, load.CleanOptions{DryRun: dry})
+					if hit = u.hit; hit != (err != nil) {
+						t.Errorf("call %d failed: %t, and the error is %v", n, hit, err)
+					}
+					if dry {
+						s.same("what lies there", s.everything(), before)
+					}
+					s.clean("")
+					s.clean("f.csv")
+					left, err := m.Leftovers(t.Context())
+					s.must(err)
+					if control, err := m.List(t.Context(), load.ControlFolder); err != nil || len(left)+len(control) > 0 {
+						t.Errorf("call %d failed, and left are %v, %v, %v", n, left, control, err)
+					}
+					s.must(s.whole(name == "a recorded commit"))
+				}
+			})
+		}
+	}
+}
+
+// whole tells whether the dataset holds the dead run's results or the ones
+// before.
+func (s shop) whole(finished bool) error {
+	m, _, err := load.ReadManifest(s.t.Context(), s.d, load.ManifestName)
+	if err != nil {
+		return err
+	}
+	if finished != (m.RunID == "dead") {
+		return errors.New("the dataset is of run " + m.RunID)
+	}
+	_, _, err = s.d.Get(s.t.Context(), m.Parts[0].Path)
+	return err
+}
+
+// TestJournalWhereCallsFail: a call that fails is told as it is, not as a
+// journal that is broken, which would be removed; and ending it again does it.
+func TestJournalWhereCallsFail(t *testing.T) {
+	for name, use := range map[string]func(d load.Store, token string) error{
+		"reading": func(d load.Store, _ string) error {
+			_, _, err := load.ReadJournal(t.Context(), d)
+			return err
+		},
+		"closing":  func(d load.Store, token string) error { return load.CloseJournal(t.Context(), d, token) },
+		"removing": func(d load.Store, _ string) error { return load.RemoveJournal(t.Context(), d) },
+	} {
+		for n, hit := 0, true; hit; n++ {
+			m := loadtest.NewMemory()
+			j := journal(t, m, "run1", 0, 1, 2)
+			u := newUnreliable(m, n)
+			err := use(u, j.Token)
+			if e := new(load.JournalError); u.hit != errors.Is(err, errKilled) || errors.As(err, &e) {
+				t.Errorf("%s: call %d failed: %v", name, n, err)
+			}
+			if err := j.Close(t.Context()); err != nil || len(m.Names()) > 0 {
+				t.Errorf("%s: call %d failed; closed again: %v, %v are left", name, n, err, m.Names())
+			}
+			hit = u.hit
+		}
+	}
+}
