@@ -180,13 +180,7 @@ func (c *cleaning) closeJournal(ctx context.Context, f *finds) error {
 		return nil
 	}
 	if f.journal != nil {
-		var prepared []Prepared
-		for _, r := range f.records {
-			for _, p := range r.Parts {
-				prepared = append(prepared, p.Prepared)
-			}
-		}
-		if err := AbortAll(ctx, c.d, prepared...); err != nil {
+		if err := AbortAll(ctx, c.d, PreparedOf(f.records...)...); err != nil {
 			return err
 		}
 		if err := f.journal.Close(ctx); err != nil {

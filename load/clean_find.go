@@ -86,11 +86,7 @@ func (f *finds) closable(scope string) *ClosedJournal {
 	case f.journal == nil || f.continued:
 		return nil
 	}
-	closed := &ClosedJournal{RunID: f.journal.RunID}
-	for _, r := range f.records {
-		closed.Parts += len(r.Parts)
-	}
-	return closed
+	return &ClosedJournal{RunID: f.journal.RunID, Parts: len(PreparedOf(f.records...))}
 }
 
 // sort tells the dead from the rest.

@@ -50,6 +50,17 @@ type JournalRecord struct {
 	Body json.RawMessage `json:"body"`
 }
 
+// PreparedOf are the objects that records list.
+func PreparedOf(records ...JournalRecord) []Prepared {
+	var prepared []Prepared
+	for _, r := range records {
+		for _, p := range r.Parts {
+			prepared = append(prepared, p.Prepared)
+		}
+	}
+	return prepared
+}
+
 // Journal is the record of a dataset's run that is under way. What it lists
 // is prepared at the destination: a crash does not cost it again. A journal
 // belongs to who holds the destination's lease.

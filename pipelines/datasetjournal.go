@@ -42,7 +42,7 @@ func (o *datasetOutput) discard(ctx context.Context, why string) error {
 	}
 	o.f.log.LogAttrs(ctx, slog.LevelWarn, "what an earlier run had prepared is discarded",
 		slog.String("path", o.path), slog.String("earlier_run", o.left.RunID), slog.Int("parts", len(o.records)), slog.String("reason", why))
-	err := o.drop(ctx, recordedObjects(o.records)...)
+	err := o.drop(ctx, load.PreparedOf(o.records...)...)
 	if err == nil {
 		o.sweep(ctx, o.left.RunID)
 		err = o.left.Close(ctx)
@@ -52,16 +52,6 @@ func (o *datasetOutput) discard(ctx context.Context, why string) error {
 		return fmt.Errorf("%s: %w", o.path, err)
 	}
 	return nil
-}
-
-func recordedObjects(records []load.JournalRecord) []load.Prepared {
-	var staged []load.Prepared
-	for _, r := range records {
-		for _, p := range r.Parts {
-			staged = append(staged, p.Prepared)
-		}
-	}
-	return staged
 }
 
 // token names the run's journal, "" where it has none.
@@ -193,7 +183,7 @@ const sideBySide = 8
 
 // forget drops what a record lists, and then the record.
 func (o *datasetOutput) forget(ctx context.Context, r load.JournalRecord) error {
-	if err := o.drop(ctx, recordedObjects([]load.JournalRecord{r})...); err != nil {
+	if err := o.drop(ctx, load.PreparedOf(r)...); err != nil {
 		return err
 	}
 	return o.left.Forget(ctx, r.Number)

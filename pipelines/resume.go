@@ -331,11 +331,11 @@ func unique(windows []*windowRun) []*windowRun {
 // settle brings what was read to agree with itself, with the service's counts
 // and with the columns of all parts.
 func (f *formRun) settle(ctx context.Context) error {
+	lacking, err := f.outdated()
+	if err != nil {
+		return err
+	}
 	for {
-		lacking, err := f.outdated()
-		if err != nil {
-			return err
-		}
 		if len(lacking) > 0 {
 			if err := f.readAgain(ctx, lacking, "a column turned up that its part does not have"); err != nil {
 				return err

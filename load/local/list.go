@@ -20,11 +20,8 @@ func (d *Destination) List(ctx context.Context, folder string) ([]string, error)
 	if err := checkContext(ctx, "list", folder); err != nil {
 		return nil, err
 	}
-	root, err := d.open(false)
-	if missing(err) {
-		return nil, nil
-	}
-	if err != nil {
+	root, err := d.openThere()
+	if root == nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose

@@ -74,6 +74,16 @@ func (d *Destination) open(create bool) (*os.Root, error) {
 	return root, nil
 }
 
+// openThere is open for what has nothing to do where there is no folder: it
+// gives nil then, without an error.
+func (d *Destination) openThere() (*os.Root, error) {
+	root, err := d.open(false)
+	if missing(err) {
+		return nil, nil
+	}
+	return root, err
+}
+
 // makeRoot makes a folder and its parents and syncs each parent that got one.
 func makeRoot(dir string) error {
 	info, err := os.Stat(dir)

@@ -144,11 +144,8 @@ func (d *Destination) Abort(_ context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
 	}
-	root, err := d.open(false)
-	if missing(err) {
-		return nil
-	}
-	if err != nil {
+	root, err := d.openThere()
+	if root == nil {
 		return err
 	}
 	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose

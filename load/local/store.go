@@ -109,11 +109,8 @@ func (d *Destination) Delete(ctx context.Context, name string) error {
 	if err := checkContext(ctx, "remove", name); err != nil {
 		return err
 	}
-	root, err := d.open(false)
-	if missing(err) {
-		return nil
-	}
-	if err != nil {
+	root, err := d.openThere()
+	if root == nil {
 		return err
 	}
 	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose

@@ -16,11 +16,8 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	if err := checkContext(ctx, "list", load.ControlFolder); err != nil {
 		return nil, err
 	}
-	root, err := d.open(false)
-	if missing(err) {
-		return nil, nil
-	}
-	if err != nil {
+	root, err := d.openThere()
+	if root == nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
@@ -78,11 +75,8 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 	if err := checkContext(ctx, "remove", l.Ref); err != nil {
 		return err
 	}
-	root, err := d.open(false)
-	if missing(err) {
-		return nil
-	}
-	if err != nil {
+	root, err := d.openThere()
+	if root == nil {
 		return err
 	}
 	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
@@ -106,11 +100,8 @@ func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) 
 	if err := checkContext(ctx, "list", load.ControlFolder); err != nil {
 		return nil, err
 	}
-	root, err := d.open(false)
-	if missing(err) {
-		return nil, nil
-	}
-	if err != nil {
+	root, err := d.openThere()
+	if root == nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose

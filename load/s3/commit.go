@@ -192,12 +192,8 @@ func (d *Destination) completedElsewhere(ctx context.Context, p load.Prepared, s
 func (d *Destination) shown(ctx context.Context, p load.Prepared, s staged) error {
 	err := d.committed(ctx, p, s)
 	for pause := firstLook; pause <= lastLook && errors.Is(err, load.ErrStagedGone); pause *= 2 {
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !wait(ctx, pause) {
 			return d.checkContext(ctx, "commit", p.Name)
-		case <-timer.C:
 		}
 		err = d.committed(ctx, p, s)
 	}
@@ -272,18 +268,26 @@ func (d *Destination) abortCut(ctx context.Context, name, uploadID string) error
 		if err = d.sendAbort(ctx, name, uploadID); err != nil {
 			break
 		}
-		timer := time.NewTimer(abortPause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !wait(ctx, abortPause) {
 			return nil // the last answer was yes
-		case <-timer.C:
 		}
 	}
 	if noUpload(err) {
 		return nil
 	}
 	return d.fail(ctx, "abort the upload of", name, err)
+}
+
+// wait lets a time pass, and tells whether the context is still good then.
+func wait(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }
 
 // checkStaged refuses a prepared object that this package cannot have made.

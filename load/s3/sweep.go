@@ -6,7 +6,6 @@ import (
 	"errors"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -225,12 +224,8 @@ func (d *Destination) abortGone(ctx context.Context, name, uploadID string) erro
 		if err != nil {
 			return d.fail(ctx, "abort the upload of", name, err)
 		}
-		timer := time.NewTimer(abortPause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !wait(ctx, abortPause) {
 			return d.checkContext(ctx, "abort the upload of", name)
-		case <-timer.C:
 		}
 	}
 	d.ended.Store(uploadID, true)
