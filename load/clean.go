@@ -67,7 +67,11 @@ type ClosedJournal struct {
 //  5. What is left over then and names its run is removed. What names none is
 //     removed where it can only be of the scope whose lease is held: an upload
 //     by its name, a temporary file where nobody else holds any lease here.
-//  6. A dataset's journal is closed, and the parts that it lists are aborted
+//  6. So are id sets of the dataset that is cleaned which neither its manifest
+//     nor a recorded commit needs. They are written by who holds its lease, and
+//     only then is a commit recorded that needs them: listed with the leftovers,
+//     they were all left by runs that are dead by now or have committed.
+//  7. A dataset's journal is closed, and the parts that it lists are aborted
 //     also where they were in no listing.
 //
 // A lease that is lost meanwhile stops it: the run that has it may go on with
@@ -119,7 +123,15 @@ func (c *cleaning) nothing(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	holders, err := c.sweeper.Holders(ctx)
-	return len(holders) == 0, err
+	if err != nil || len(holders) > 0 {
+		return false, err
+	}
+	sets, err := c.idSets(ctx)
+	if err != nil {
+		return false, err
+	}
+	orphans, err := c.orphans(ctx, &finds{}, sets)
+	return len(orphans) == 0, err
 }
 
 // whileHeld is a context that ends when the lease is lost, with a *HeldError
@@ -218,7 +230,11 @@ func (c *cleaning) removeOne(ctx context.Context, l Leftover) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := c.sweeper.Remove(ctx, l); err != nil {
+	remove := c.sweeper.Remove
+	if l.Kind == OrphanedIDs { // an object like any other: no destination knows of it
+		remove = func(ctx context.Context, l Leftover) error { return c.d.Delete(ctx, l.Ref) }
+	}
+	if err := remove(ctx, l); err != nil {
 		return fmt.Errorf("cannot remove the %s %s: %w", l.Kind, l.Path, err)
 	}
 	return nil

@@ -35,6 +35,10 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	if err != nil {
 		return nil, err
 	}
+	sets, err := c.idSets(ctx)
+	if err != nil {
+		return nil, err
+	}
 	f := &finds{live: map[string]bool{}}
 	holders, err := c.sweeper.Holders(ctx)
 	if err != nil {
@@ -59,7 +63,9 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	for _, l := range left {
 		f.sort(l, c.scope)
 	}
-	return f, nil
+	orphans, err := c.orphans(ctx, f, sets)
+	f.dead = append(f.dead, orphans...)
+	return f, err
 }
 
 // findJournal reads the dataset's journal where that is cleaned, else only

@@ -202,7 +202,7 @@ func TestCleanOfWhatNamesNoRun(t *testing.T) {
 func TestCleanLeavesUploadsOfARecordedCommit(t *testing.T) {
 	m := loadtest.NewMemory()
 	s := shop{t: t, d: m}
-	hook, _ := killAt(2)
+	hook := killBefore(load.StepUnmark, 1)
 	if err := s.run("dead", days{1: "one"}, hook); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}

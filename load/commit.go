@@ -14,12 +14,13 @@ type Step string
 // at the destination: whatever happens, Recover finishes it.
 const (
 	StepCheck     Step = "check"     // the base is still the current manifest
+	StepIDs       Step = "ids"       // id sets of new parts are written; once for each
 	StepIntent    Step = "intent"    // the commit is recorded
 	StepUnmark    Step = "unmark"    // _SUCCESS, or a file's manifest, is removed
 	StepParts     Step = "parts"     // parts get their final names; once for each
 	StepObjects   Step = "objects"   // dead letters are written; once for each
 	StepManifest  Step = "manifest"  // the manifest is written
-	StepSupersede Step = "supersede" // superseded parts are removed; once for each
+	StepSupersede Step = "supersede" // superseded parts and id sets are removed; once for each
 	StepMark      Step = "mark"      // _SUCCESS is written
 	StepClose     Step = "close"     // the record is removed
 )
@@ -71,6 +72,13 @@ type DatasetCommit struct {
 	Unused     []Prepared    `json:"unused,omitempty"` // prepared and not needed after all: aborted
 	Superseded []string      `json:"superseded"`       // paths of parts to be removed
 	Objects    []SmallObject `json:"objects,omitempty"`
+	// IDs are the id sets of new parts, by their IDsName. They are written
+	// before the commit is recorded, and not in its record, which must stay
+	// small: nobody reads one before the manifest lists its part.
+	IDs []SmallObject `json:"-"`
+	// SupersededIDs are the names of id sets that are removed with the
+	// superseded parts. One that a listed part has stays.
+	SupersededIDs []string `json:"superseded_ids,omitempty"`
 	// Journal is the token of the run's journal, which ends with the commit;
 	// "" if it has none.
 	Journal string `json:"journal,omitempty"`
@@ -81,25 +89,29 @@ type DatasetCommit struct {
 //
 //  1. The manifest must still be the one of Base, or the error wraps
 //     ErrConflict, the run's staged parts are dropped and nothing was touched.
-//  2. The commit is recorded in the control folder. Another run's record
-//     found there is ErrConflict too: that run is at it, or died and waits for
-//     Recover.
+//  2. The id sets of new parts are written, and then the commit is recorded in
+//     the control folder. Another run's record found there is ErrConflict too:
+//     that run is at it, or died and waits for Recover. What this one wrote is
+//     removed again then.
 //  3. _SUCCESS is removed. A reader that globs knows from here on.
 //  4. Parts get their final names, which no part had before.
 //  5. The manifest is written by compare-and-swap: a reader of it changes
 //     over to the new run here, in one step. If the swap is lost, the run's
-//     own parts are removed and the error wraps ErrConflict.
-//  6. Superseded parts are removed, _SUCCESS is written, the journal and the
-//     record removed.
+//     own parts and their id sets are removed and the error wraps ErrConflict.
+//  6. Superseded parts and id sets are removed, _SUCCESS is written, the
+//     journal and the record removed.
 //
 // An error after step 2 that is no conflict leaves the record: the next run
 // finishes by Recover. Doing a commit twice is harmless.
 func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
 	r := &committing{
-		d: d, run: c.RunID, hook: c.Hook, prepared: c.New, unused: c.Unused, objects: c.Objects, journal: c.Journal,
+		d: d, run: c.RunID, hook: c.Hook, prepared: c.New, unused: c.Unused, objects: c.Objects, ids: c.IDs, journal: c.Journal,
 		manifest: ManifestName, intent: intentPath(""), step: StepCheck,
 	}
 	data, err := c.Manifest.encodeFor(c.RunID, c.New, c.Superseded)
+	if err == nil {
+		err = c.checkIDs()
+	}
 	if err != nil {
 		return r.failed(err)
 	}
@@ -132,8 +144,9 @@ func (r *committing) publishDataset(ctx context.Context, c DatasetCommit, manife
 	if err != nil {
 		return err
 	}
-	remove := func(ctx context.Context, i int) error { return r.d.Delete(ctx, c.Superseded[i]) }
-	if err := r.each(ctx, StepSupersede, len(c.Superseded), remove); err != nil {
+	needless := c.needless()
+	remove := func(ctx context.Context, i int) error { return r.d.Delete(ctx, needless[i]) }
+	if err := r.each(ctx, StepSupersede, len(needless), remove); err != nil {
 		return err
 	}
 	mark := func() error { return r.d.Put(ctx, SuccessName, []byte(c.RunID+"\n"), AnyVersion) }

@@ -154,7 +154,25 @@ func (s shop) change(run string, content days) (load.DatasetCommit, []load.Prepa
 	return load.DatasetCommit{
 		RunID: run, Manifest: m, Base: version, New: reuse.New, Superseded: reuse.Superseded,
 		Objects: []load.SmallObject{{Name: load.RejectsName(run), Data: []byte("{}\n")}},
+		IDs:     idSets(reuse.New...), SupersededIDs: idsNames(replaced),
 	}, reuse.Duplicates, nil
+}
+
+// idSets are sets for parts: their content is what tells them apart here.
+func idSets(prepared ...load.Prepared) []load.SmallObject {
+	sets := make([]load.SmallObject, 0, len(prepared))
+	for _, p := range prepared {
+		sets = append(sets, load.SmallObject{Name: load.IDsName(p.SHA256), Data: []byte("ids of " + p.SHA256)})
+	}
+	return sets
+}
+
+func idsNames(parts []load.Part) []string {
+	names := make([]string, 0, len(parts))
+	for _, p := range parts {
+		names = append(names, load.IDsName(p.SHA256))
+	}
+	return names
 }
 
 func manifest(run string) load.Manifest {
@@ -208,7 +226,11 @@ func (s shop) holds(run string, content days) {
 			s.t.Errorf("%s does not hold what the manifest says", p.Path)
 		}
 		got[p.From.Day()] = string(data)
-		want[p.Path] = true
+		set, _, err := s.d.Get(s.t.Context(), load.IDsName(p.SHA256))
+		if err != nil || string(set) != "ids of "+p.SHA256 {
+			s.t.Errorf("the id set of %s holds %q, %v", p.Path, set, err)
+		}
+		want[p.Path], want[load.IDsName(p.SHA256)] = true, true
 	}
 	if !maps.Equal(got, content) {
 		s.t.Errorf("the dataset holds %v, want %v", got, content)
@@ -233,6 +255,19 @@ func killAt(n int) (hook load.Hook, killed *load.Step) {
 		}
 		return nil
 	}, killed
+}
+
+// killBefore gives a hook that kills before the n-th action of a step, counted
+// from 1.
+func killBefore(step load.Step, n int) load.Hook {
+	return func(s load.Step) error {
+		if s == step {
+			if n--; n == 0 {
+				return errKilled
+			}
+		}
+		return nil
+	}
 }
 
 // faulty is a destination whose n-th changing operation fails, either before

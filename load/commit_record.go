@@ -94,8 +94,8 @@ func RecoverWith(ctx context.Context, d Destination, scope string, hook Hook) (R
 
 // readIntent reads a record. One that cannot be read is an error with a way
 // out, as nobody but a person can tell what it was.
-func readIntent(ctx context.Context, d Destination, name string) (intent, error) {
-	data, _, err := d.Get(ctx, name)
+func readIntent(ctx context.Context, s Store, name string) (intent, error) {
+	data, _, err := s.Get(ctx, name)
 	if err != nil {
 		return intent{}, err
 	}
@@ -121,11 +121,13 @@ type committing struct {
 	prepared []Prepared
 	unused   []Prepared
 	objects  []SmallObject
+	ids      []SmallObject
 	journal  string // token, "" without one
 	manifest string // name of the manifest
 	intent   string // name of the record
 	previous []byte // manifest before a file's commit
 	step     Step
+	hooked   bool // the hook ended the commit, as a crash would
 	recorded bool
 }
 
@@ -149,6 +151,7 @@ func (r *committing) at(step Step, action func() error) error {
 	r.step = step
 	if r.hook != nil {
 		if err := r.hook(step); err != nil {
+			r.hooked = true
 			return err
 		}
 	}
@@ -176,8 +179,11 @@ func (r *committing) record(ctx context.Context, i intent, base string, data []b
 		return err
 	})
 	if err == nil && !resumed {
+		err = r.writeIDs(ctx)
+	}
+	if err == nil && !resumed {
 		i.Previous = r.previous
-		err = r.at(StepIntent, func() error { return r.putIntent(ctx, i) })
+		err = r.putIntent(ctx, i)
 	}
 	if errors.Is(err, ErrConflict) {
 		err = errors.Join(err, r.drop(ctx))
@@ -244,16 +250,21 @@ func (r *committing) checkBase(ctx context.Context, base string, data []byte) ([
 	return now, nil
 }
 
+// putIntent records the commit. Where another record is in its place, its id
+// sets are removed again. After any other error it may be recorded in spite of
+// it, so they stay for whoever finds out.
 func (r *committing) putIntent(ctx context.Context, i intent) error {
 	data, err := json.Marshal(i)
 	if err != nil {
 		return fmt.Errorf("cannot encode the record of the commit: %w", err)
 	}
-	if err := r.d.Put(ctx, r.intent, append(data, '\n'), NoVersion); err != nil {
-		return err
+	put := func() error { return r.d.Put(ctx, r.intent, append(data, '\n'), NoVersion) }
+	err = r.at(StepIntent, put)
+	if errors.Is(err, ErrConflict) {
+		r.withdrawIDs(ctx)
 	}
-	r.recorded = true
-	return nil
+	r.recorded = err == nil
+	return err
 }
 
 // publishParts gives the prepared objects their final names.
@@ -318,7 +329,7 @@ func (r *committing) rollBack(ctx context.Context, cause error) error {
 // removeOwn removes the objects that this commit made visible. With the
 // staged objects gone, Commit succeeds just where the final name holds what
 // was prepared: so nobody else's object is taken for its own. One that the
-// current manifest lists stays, whoever made it.
+// current manifest lists stays, whoever made it, and so does its id set.
 func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 	kept := map[string]bool{}
 	if current != nil {
@@ -338,6 +349,11 @@ func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 		if err != nil {
 			return err
 		}
+	}
+	used := map[string]bool{}
+	current.idsOf(used)
+	if err := r.removeIDs(ctx, used); err != nil {
+		return err
 	}
 	if current != nil && current.RunID == r.run {
 		return nil

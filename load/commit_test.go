@@ -22,8 +22,12 @@ func TestDatasetCommit(t *testing.T) {
 		s.holds("run1", days{1: "a", 2: "bb"})
 		s.must(s.run("run2", days{2: "new", 3: "ccc"}, nil))
 		s.holds("run2", days{1: "a", 2: "new", 3: "ccc"})
+		m, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+		s.must(err)
+		sets := idsNames(m.Parts)
+		slices.Sort(sets)
 		want := []string{
-			"_SUCCESS", "_manifest.json", "_rejects/run1.jsonl", "_rejects/run2.jsonl",
+			"_SUCCESS", sets[0], sets[1], sets[2], "_manifest.json", "_rejects/run1.jsonl", "_rejects/run2.jsonl",
 			"dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.csv",
 			"dt=2026-01-02/part-20260102T000000-20260103T000000-000002-0000.csv",
 			"dt=2026-01-03/part-20260103T000000-20260104T000000-000002-0000.csv",
@@ -61,8 +65,9 @@ func TestDatasetCommitSteps(t *testing.T) {
 			return nil
 		}))
 		want := []load.Step{
-			load.StepCheck, load.StepIntent, load.StepUnmark, load.StepParts, load.StepParts,
-			load.StepObjects, load.StepManifest, load.StepSupersede, load.StepSupersede, load.StepMark, load.StepClose,
+			load.StepCheck, load.StepIDs, load.StepIDs, load.StepIntent, load.StepUnmark, load.StepParts, load.StepParts,
+			load.StepObjects, load.StepManifest, load.StepSupersede, load.StepSupersede, load.StepSupersede, load.StepSupersede,
+			load.StepMark, load.StepClose,
 		}
 		if !slices.Equal(steps, want) {
 			t.Errorf("got %v, want %v", steps, want)
@@ -86,7 +91,7 @@ func TestDatasetKilledAtEveryStep(t *testing.T) {
 			if !errors.As(err, &stopped) || stopped.Step != *killed || !errors.Is(err, errKilled) {
 				t.Fatalf("killed at %s: %v", *killed, err)
 			}
-			recorded := *killed != load.StepCheck && *killed != load.StepIntent
+			recorded := *killed != load.StepCheck && *killed != load.StepIDs && *killed != load.StepIntent
 			if stopped.Recorded != recorded {
 				t.Errorf("killed at %s: recorded is %v", *killed, stopped.Recorded)
 			}
@@ -166,6 +171,11 @@ func (s shop) faults(n, m int, after bool) (first, second bool) {
 	for _, p := range c.New {
 		s.must(s.d.Abort(ctx, p)) // what a run does that was not recorded
 	}
+	for _, l := range s.clean("").Removed {
+		if l.Kind != load.OrphanedIDs {
+			s.t.Errorf("operations %d and %d fail (after: %v): left is %+v", n, m, after, l)
+		}
+	}
 	s.must(s.run("run3", days{2: "truth", 3: "y", 4: "z"}, nil))
 	s.holds("run3", days{1: "a", 2: "truth", 3: "y", 4: "z"})
 	return true, recovery.hit
@@ -180,7 +190,7 @@ func TestRollBackFaults(t *testing.T) {
 				s.must(s.run("run1", days{1: "a"}, nil))
 				c, _, err := s.change("run2", days{1: "x", 2: "y", 3: "z"})
 				s.must(err)
-				c.Hook, _ = killAt(5) // two parts have their names
+				c.Hook = killBefore(load.StepParts, 3) // two parts have their names
 				if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 					t.Fatal(err)
 				}
@@ -309,7 +319,7 @@ func TestDatasetNameTaken(t *testing.T) {
 func TestDatasetForeignRecord(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()
-		hook, _ := killAt(4)
+		hook := killBefore(load.StepParts, 2)
 		if err := s.run("run1", days{1: "a", 2: "b"}, hook); !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}
@@ -328,7 +338,7 @@ func TestRecoverWithoutStagedParts(t *testing.T) {
 		s.must(s.run("run1", days{1: "a"}, nil))
 		c, _, err := s.change("run2", days{1: "x", 2: "y", 3: "z"})
 		s.must(err)
-		c.Hook, _ = killAt(4) // one part has its name
+		c.Hook = killBefore(load.StepParts, 2) // one part has its name
 		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}
@@ -378,6 +388,12 @@ func TestCommitChecksItself(t *testing.T) {
 		{"another length", func(c *load.DatasetCommit) { c.New[0].Bytes++ }, "does not list"},
 		{"removes what it lists", func(c *load.DatasetCommit) { c.Superseded = []string{c.New[0].Name} }, "which the commit removes"},
 		{"removes outside", func(c *load.DatasetCommit) { c.Superseded = []string{"../x"} }, "could leave the destination"},
+		{"an id set of no part", func(c *load.DatasetCommit) { c.IDs[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part whose id set"},
+		{"an id set of a name of its own", func(c *load.DatasetCommit) { c.IDs[0].Name = "_ids/1.roaring" }, "lists no part whose id set"},
+		{"an id set without content", func(c *load.DatasetCommit) { c.IDs[0].Data = nil }, "is empty"},
+		{"removes as an id set what is none", func(c *load.DatasetCommit) { c.SupersededIDs = []string{load.ManifestName} }, "it is no id set"},
+		{"removes a part as an id set", func(c *load.DatasetCommit) { c.SupersededIDs = []string{c.New[0].Name} }, "it is no id set"},
+		{"removes an id set outside", func(c *load.DatasetCommit) { c.SupersededIDs = []string{"_ids/../x.roaring"} }, "it is no id set"},
 		{"rows do not add up", func(c *load.DatasetCommit) { c.Manifest.Rows++ }, "rows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -429,7 +445,7 @@ func TestRecoverDamagedParts(t *testing.T) {
 			s.must(s.run("run1", days{1: "a"}, nil))
 			c, _, err := s.change("run2", days{1: "x", 2: "y"})
 			s.must(err)
-			c.Hook, _ = killAt(3) // the commit is recorded, and nothing visible
+			c.Hook = killBefore(load.StepParts, 1) // the commit is recorded, and nothing visible
 			if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 				t.Fatal(err)
 			}
@@ -452,12 +468,7 @@ func TestRecoverDecidedCommit(t *testing.T) {
 		s.must(s.run("run1", days{1: "a"}, nil))
 		c, _, err := s.change("run2", days{1: "x", 2: "y"})
 		s.must(err)
-		c.Hook = func(step load.Step) error {
-			if step == load.StepSupersede {
-				return errKilled
-			}
-			return nil
-		}
+		c.Hook = killBefore(load.StepSupersede, 1)
 		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}

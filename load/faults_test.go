@@ -85,17 +85,18 @@ func (u *unreliable) Remove(ctx context.Context, l load.Leftover) error {
 // not come is not taken for the answer that something is gone.
 func TestRecoverWhereReadingFails(t *testing.T) {
 	for name, c := range map[string]struct {
-		step int
+		step load.Step
+		n    int // of the step
 		gone bool
 		want load.Recovery
 		run  string
 		days days
 	}{
-		"nothing is visible":        {3, false, load.Recovery{RunID: "run2", Finished: true}, "run2", days{1: "x", 2: "y"}},
-		"a part is visible":         {4, false, load.Recovery{RunID: "run2", Finished: true}, "run2", days{1: "x", 2: "y"}},
-		"the manifest is written":   {7, false, load.Recovery{RunID: "run2", Finished: true}, "run2", days{1: "x", 2: "y"}},
-		"a staged part is gone":     {3, true, load.Recovery{RunID: "run2"}, "run1", days{1: "a"}},
-		"it is, and one is visible": {4, true, load.Recovery{RunID: "run2"}, "run1", days{1: "a"}},
+		"nothing is visible":        {load.StepParts, 1, false, load.Recovery{RunID: "run2", Finished: true}, "run2", days{1: "x", 2: "y"}},
+		"a part is visible":         {load.StepParts, 2, false, load.Recovery{RunID: "run2", Finished: true}, "run2", days{1: "x", 2: "y"}},
+		"the manifest is written":   {load.StepSupersede, 1, false, load.Recovery{RunID: "run2", Finished: true}, "run2", days{1: "x", 2: "y"}},
+		"a staged part is gone":     {load.StepParts, 1, true, load.Recovery{RunID: "run2"}, "run1", days{1: "a"}},
+		"it is, and one is visible": {load.StepParts, 2, true, load.Recovery{RunID: "run2"}, "run1", days{1: "a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for n, hit := 0, true; hit; n++ {
@@ -105,7 +106,7 @@ func TestRecoverWhereReadingFails(t *testing.T) {
 				commit, _, err := s.change("run2", days{1: "x", 2: "y"})
 				s.must(err)
 				commit.Journal = journal(t, m, "run2", 0, 1).Token
-				commit.Hook, _ = killAt(c.step)
+				commit.Hook = killBefore(c.step, c.n)
 				if err := commit.Do(t.Context(), m); !errors.Is(err, errKilled) {
 					t.Fatal(err)
 				}
@@ -141,7 +142,7 @@ func TestCleanWhereCallsFail(t *testing.T) {
 			s.must(s.d.Put(s.t.Context(), ".formetl/journal", []byte("{"), load.AnyVersion))
 		},
 		"a recorded commit": func(s shop) {
-			hook, _ := killAt(3)
+			hook := killBefore(load.StepParts, 1)
 			if err := s.run("dead", days{1: "x"}, hook); !errors.Is(err, errKilled) {
 				s.t.Fatal(err)
 			}

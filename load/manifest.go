@@ -38,7 +38,8 @@ type Manifest struct {
 	CreatedAt time.Time `json:"created_at"`
 	Range     Range     `json:"range"` // what the run read
 	// Watermark is the time up to which results were read, without a gap;
-	// null where no run goes on from it, as with a single file.
+	// null where no run goes on from it, as with a single file, or where it was
+	// reset.
 	Watermark WallTime `json:"watermark"`
 	// Names is how columns without a declared name were named, id or label; ""
 	// where all were declared.

@@ -30,9 +30,13 @@ const (
 	StagedFile       LeftoverKind = "staged file"
 	UnfinishedUpload LeftoverKind = "unfinished upload"
 	Temporary        LeftoverKind = "temporary file"
+	// OrphanedIDs is an id set that no part of the dataset has. Clean finds and
+	// removes it; a Sweeper does not know of it.
+	OrphanedIDs LeftoverKind = "id set"
 )
 
-// Leftover is something that a run staged and neither committed nor aborted.
+// Leftover is something that a run staged, or wrote beside the data, and
+// neither committed nor aborted.
 type Leftover struct {
 	Kind  LeftoverKind
 	Run   string    // id of the run that made it, "" where that cannot be told

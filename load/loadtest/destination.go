@@ -23,7 +23,7 @@ type Place struct {
 // Destination checks that a destination does what load.Destination and, where
 // it has leases, or can be swept, load.Leaser and load.Sweeper promise. open gives a new empty place each time.
 func Destination(t *testing.T, open func(t *testing.T) Place) {
-	for _, c := range slices.Concat(stageCases(), storeCases(), listCases(), raceCases(), sweepCases()) {
+	for _, c := range slices.Concat(stageCases(), storeCases(), listCases(), raceCases(), sweepCases(), idsCases()) {
 		t.Run(c.name, func(t *testing.T) {
 			p := open(t)
 			c.run(&bench{T: t, place: p, d: p.Open()})

@@ -1,0 +1,210 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+)
+
+// sets are the id sets that lie at the place.
+func (s shop) sets() []string {
+	s.t.Helper()
+	names, err := s.d.List(context.Background(), "_ids")
+	s.must(err)
+	return names
+}
+
+// setsOf are those that a run's dataset has.
+func (s shop) setsOf(run string) []string {
+	s.t.Helper()
+	m, _, err := load.ReadManifest(context.Background(), s.d, load.ManifestName)
+	s.must(err)
+	if m.RunID != run {
+		s.t.Fatalf("the manifest is of run %s, want %s", m.RunID, run)
+	}
+	names := idsNames(m.Parts)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Each operation of a commit fails, with or without its effect. Where nothing
+// was recorded no set is left; where that cannot be told they stay, and Clean
+// removes those that turn out to be nobody's.
+func TestIDsWhereOperationsFail(t *testing.T) {
+	before, after := days{1: "a", 2: "equal"}, days{1: "x", 2: "y", 3: "equal"}
+	failed := map[load.Step]int{}
+	for _, effect := range []bool{false, true} {
+		for n, hit := 0, true; hit; n++ {
+			m := loadtest.NewMemory()
+			s := shop{t: t, d: m, names: m.Names}
+			s.must(s.run("run1", before, nil))
+			c, _, err := s.change("run2", after)
+			s.must(err)
+			d := &faulty{Destination: m, n: n, after: effect}
+			err = c.Do(t.Context(), d)
+			hit = d.hit
+			var stopped *load.CommitError
+			if errors.As(err, &stopped) {
+				failed[stopped.Step]++
+			}
+			if stopped != nil && stopped.Step == load.StepIDs {
+				s.same("sets after one failed", s.sets(), s.setsOf("run1"))
+			}
+			r, err := load.Recover(t.Context(), m, "")
+			s.must(err)
+			// The last operation removes the record: then all was done.
+			if r.Finished || stopped == nil || stopped.Step == load.StepClose {
+				s.holds("run2", after)
+				continue
+			}
+			s.clean("")
+			s.holds("run1", before)
+		}
+	}
+	if failed[load.StepIDs] != 6 || failed[load.StepIntent] != 2 || failed[load.StepSupersede] == 0 {
+		t.Errorf("failed at %v", failed)
+	}
+}
+
+// A run is killed after each number of sets and dies: they are what clean
+// tells and removes.
+func TestCleanRemovesOrphanedIDs(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		for n, want := range []int{0, 1, 2} {
+			s := open()
+			s.must(s.run("run1", days{1: "a", 2: "equal"}, nil))
+			c, _, err := s.change("dead", days{1: "x", 3: "equal", 4: "y"})
+			s.must(err)
+			c.Hook = killBefore(load.StepIDs, n+1)
+			if n == 2 {
+				c.Hook = killBefore(load.StepIntent, 1)
+			}
+			if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+			for _, p := range c.New {
+				s.must(s.d.Abort(t.Context(), p))
+			}
+			// What is no id set is somebody's.
+			for _, name := range []string{"_ids/notes.roaring", "_ids/" + strings.Repeat("A", 64) + ".roaring", "_ids/old/" + strings.Repeat("0", 64) + ".roaring"} {
+				s.must(s.d.Put(t.Context(), name, []byte("x"), load.NoVersion))
+			}
+			if beside := s.clean("form1.csv"); len(beside.Removed) > 0 {
+				t.Errorf("beside it: %+v", beside)
+			}
+			told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
+			s.must(err)
+			cleaned := s.clean("")
+			if len(cleaned.Removed) != want || !slices.Equal(told.Removed, cleaned.Removed) {
+				t.Errorf("told %+v, removed %+v, want %d", told.Removed, cleaned.Removed, want)
+			}
+			for _, l := range cleaned.Removed {
+				if l.Kind != load.OrphanedIDs || !strings.HasSuffix(l.Path, "/"+l.Ref) || l.Bytes != -1 || l.Run != "" {
+					t.Errorf("removed %+v", l)
+				}
+			}
+			if sets := s.sets(); len(sets) != 2+3 {
+				t.Errorf("left are %v", sets)
+			}
+			s.content(days{1: "a", 2: "equal"})
+			if again := s.clean(""); len(again.Removed) > 0 {
+				t.Errorf("cleaning again removed %+v", again.Removed)
+			}
+		}
+	})
+}
+
+// A run that writes its sets is alive: nobody who looks takes them for
+// leftovers. The sets of a manifest that cannot be read are nobody's to judge.
+func TestOrphanedIDsThatMayBeNeeded(t *testing.T) {
+	orphan := func(s shop) {
+		s.must(s.d.Put(s.t.Context(), load.IDsName(strings.Repeat("0", 64)), []byte("x"), load.AnyVersion))
+	}
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		orphan(s)
+		s.hold("", "alive")
+		found, err := load.Look(t.Context(), s.d, "")
+		s.must(err)
+		if len(found.Leftovers) > 0 || found.Holder == nil {
+			t.Errorf("found %+v beside a run that is alive", found)
+		}
+	})
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("run1", days{1: "a"}, nil))
+		orphan(s)
+		s.leave("dead", "form1.csv")
+		s.must(s.d.Put(t.Context(), load.ManifestName, []byte("{"), load.AnyVersion))
+		if cleaned := s.clean(""); runsOf(cleaned.Removed) != "dead dead" {
+			t.Errorf("removed %+v", cleaned.Removed)
+		}
+		s.must(s.d.Delete(t.Context(), load.ManifestName))
+		if cleaned := s.clean(""); len(cleaned.Removed) != 2 {
+			t.Errorf("without a manifest: removed %+v", cleaned.Removed)
+		}
+	})
+}
+
+// leaseless is a destination whose leases nobody can take.
+type leaseless struct{ *loadtest.Memory }
+
+func (leaseless) Acquire(context.Context, string, load.Holder) (load.Lease, error) {
+	return nil, errDenied
+}
+
+// A dataset whose parts have their sets has nothing to clean, so that no lease
+// is taken, as one may not write there.
+func TestCleanTakesNoLeaseForSetsInUse(t *testing.T) {
+	m := loadtest.NewMemory()
+	s := shop{t: t, d: m, names: m.Names}
+	s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
+	cleaned, err := load.Clean(t.Context(), leaseless{m}, "", cleaner, load.CleanOptions{})
+	if err != nil || len(cleaned.Removed) > 0 {
+		t.Errorf("%+v, %v", cleaned, err)
+	}
+	s.must(m.Delete(t.Context(), load.ManifestName))
+	if _, err := load.Clean(t.Context(), leaseless{m}, "", cleaner, load.CleanOptions{}); !errors.Is(err, errDenied) {
+		t.Errorf("with orphans: %v", err)
+	}
+}
+
+// The record of a commit stays small, and another process finishes it.
+func TestRecordHoldsNoIDs(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		s.must(s.run("run1", days{1: "a"}, nil))
+		hook := killBefore(load.StepUnmark, 1)
+		if err := s.run("run2", days{1: "x"}, hook); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		record, _, err := s.d.Get(t.Context(), load.ControlFolder+"/"+load.IntentName)
+		s.must(err)
+		if strings.Contains(string(record), "ids of") || !strings.Contains(string(record), `"superseded_ids":["_ids/`) {
+			t.Errorf("the record is %s", record)
+		}
+		_, err = load.Recover(t.Context(), s.d, "")
+		s.must(err)
+		s.holds("run2", days{1: "x"})
+	})
+}
+
+// Id sets are as private as the data.
+func TestIDsPermissions(t *testing.T) {
+	s, root := localShop(t)
+	s.must(s.run("run1", days{1: "a"}, nil))
+	for _, name := range append(s.setsOf("run1"), "_ids") {
+		info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
+		s.must(err)
+		if open := info.Mode().Perm() &^ 0o750; open != 0 || !info.IsDir() && info.Mode().Perm()&0o111 != 0 {
+			t.Errorf("%s has the mode %v", name, info.Mode())
+		}
+	}
+}

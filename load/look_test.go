@@ -1,0 +1,114 @@
+package load_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+)
+
+func (s shop) look(scope string) load.Found {
+	s.t.Helper()
+	before := s.everything()
+	found, err := load.Look(s.t.Context(), s.d, scope)
+	s.must(err)
+	s.same("after a look", s.everything(), before)
+	return found
+}
+
+func TestLookFindsNothing(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		for _, scope := range []string{"", "form1.csv"} {
+			if found := s.look(scope); !found.Nothing() {
+				t.Errorf("at a new place found %+v", found)
+			}
+		}
+		s.must(s.run("base", days{1: "one"}, nil))
+		s.must(s.file("base2", "form1.csv", "file", nil))
+		for _, scope := range []string{"", "form1.csv"} {
+			if found := s.look(scope); !found.Nothing() {
+				t.Errorf("at what is committed found %+v", found)
+			}
+		}
+	})
+}
+
+// TestLook tells what the dead left from what the next run goes on with, and
+// who is at it.
+func TestLook(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		const part = "dt=2026-01-01/part-20260101T000000-20260102T000000-000002-0000.csv"
+		p := s.leave("early", part)
+		s.leave("dead", part)
+		j, err := load.OpenJournal(t.Context(), s.d, load.JournalHeader{RunID: "early"})
+		s.must(err)
+		s.must(j.Record(t.Context(), load.JournalRecord{Number: 3, Parts: []load.PreparedPart{{Prepared: p, Part: load.Part{Path: part}}}}))
+
+		found := s.look("")
+		if found.Journal == nil || found.Journal.RunID != "early" || found.Records != 1 || found.Holder != nil || found.Pending != "" || found.Nothing() {
+			t.Errorf("found %+v", found)
+		}
+		if got := runsOf(found.Leftovers); got != "dead dead" {
+			t.Errorf("leftovers of %s", got)
+		}
+		if found := s.look("form1.csv"); found.Journal != nil || found.Records != 0 || found.Broken {
+			t.Errorf("at a file found %+v", found)
+		}
+
+		s.hold("form1.csv", "alive")
+		if found := s.look(""); found.Holder != nil {
+			t.Errorf("the lease of a file is told of the dataset: %+v", found.Holder)
+		}
+		if found := s.look("form1.csv"); found.Holder == nil || found.Holder.RunID != "alive" || found.Holder.Pipeline != "other" {
+			t.Errorf("held by %+v", found.Holder)
+		}
+
+		s.must(s.d.Put(t.Context(), load.ControlFolder+"/"+load.JournalName, []byte("{"), load.AnyVersion))
+		if found := s.look(""); !found.Broken || found.Journal != nil || found.Nothing() {
+			t.Errorf("with a broken journal found %+v", found)
+		}
+		if found := s.look("form1.csv"); found.Broken {
+			t.Error("the broken journal of the dataset is told of a file")
+		}
+	})
+}
+
+func TestLookFindsARecordedCommit(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		stop := func(step load.Step) error {
+			if step == load.StepManifest {
+				return errKilled
+			}
+			return nil
+		}
+		for scope, err := range map[string]error{"": s.run("first", days{1: "one"}, stop), "form1.csv": s.file("second", "form1.csv", "file", stop)} {
+			if !errors.Is(err, errKilled) {
+				t.Fatalf("%q: %v", scope, err)
+			}
+		}
+		for scope, run := range map[string]string{"": "first", "form1.csv": "second"} {
+			found := s.look(scope)
+			if found.Pending != run || slices.ContainsFunc(found.Leftovers, func(l load.Leftover) bool { return l.Run == run }) {
+				t.Errorf("%q: found %+v", scope, found)
+			}
+		}
+	})
+}
+
+func TestLookThatCannot(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		if _, err := load.Look(t.Context(), struct{ load.Destination }{s.d}, ""); !errors.Is(err, load.ErrNoSweep) {
+			t.Errorf("got %v", err)
+		}
+		s.must(s.d.Put(t.Context(), load.ControlFolder+"/"+load.IntentName, []byte("{"), load.AnyVersion))
+		var broken *load.IOError
+		if _, err := load.Look(t.Context(), s.d, ""); !errors.As(err, &broken) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

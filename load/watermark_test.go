@@ -1,0 +1,88 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+)
+
+// overtaken is a store whose manifest someone else writes after each reading.
+type overtaken struct {
+	*loadtest.Memory
+	write func()
+}
+
+func (o overtaken) Get(ctx context.Context, name string) ([]byte, string, error) {
+	data, version, err := o.Memory.Get(ctx, name)
+	if name == load.ManifestName {
+		o.write()
+	}
+	return data, version, err
+}
+
+// A watermark is not set over what someone else wrote meanwhile.
+func TestResetWatermarkIsOvertaken(t *testing.T) {
+	m := loadtest.NewMemory()
+	s := shop{t: t, d: m, names: m.Names}
+	s.marked("run1", "2026-03-01 00:00:00")
+	d := overtaken{m, func() { s.marked("run2", "2026-04-01 00:00:00") }}
+	before, err := load.ResetWatermark(t.Context(), d, load.WallTime{})
+	if !errors.Is(err, load.ErrConflict) || before != wall("2026-03-01 00:00:00") {
+		t.Errorf("got %v, %v", before, err)
+	}
+	now, _, err := load.ReadManifest(t.Context(), m, load.ManifestName)
+	if err != nil || now.RunID != "run2" || now.Watermark != wall("2026-04-01 00:00:00") {
+		t.Errorf("the manifest is %+v, %v", now, err)
+	}
+}
+
+// marked writes the manifest of a run with a watermark.
+func (s shop) marked(run, watermark string) {
+	s.t.Helper()
+	m := manifest(run)
+	if watermark != "" {
+		m.Watermark = wall(watermark)
+	}
+	data, err := m.Encode()
+	s.must(err)
+	s.must(s.d.Put(s.t.Context(), load.ManifestName, data, load.AnyVersion))
+}
+
+func TestResetWatermarkErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		watermark string
+		object    string // overwritten
+		want      string
+	}{
+		"a later time": {
+			watermark: "2026-01-02 00:00:00",
+			want: "the watermark of the dataset cannot be set to 2026-01-03 00:00:00: results were read up to 2026-01-02 00:00:00, " +
+				"and those in between would be missing; give an earlier time, or none",
+		},
+		"none before":        {want: "cannot be set to 2026-01-03 00:00:00: it has none,"},
+		"a damaged manifest": {object: load.ManifestName, want: "_manifest.json is not a manifest of formetl"},
+		"a damaged record":   {object: load.ControlFolder + "/" + load.IntentName, want: "remove it and run with --full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := loadtest.NewMemory()
+			s := shop{t: t, d: m, names: m.Names}
+			s.marked("run1", c.watermark)
+			if c.object != "" {
+				s.must(m.Put(t.Context(), c.object, []byte("{"), load.AnyVersion))
+			}
+			_, before, err := m.Get(t.Context(), load.ManifestName)
+			s.must(err)
+			_, err = load.ResetWatermark(t.Context(), m, wall("2026-01-03 00:00:00"))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if _, after, err := m.Get(t.Context(), load.ManifestName); err != nil || after != before {
+				t.Errorf("the manifest was written: %v", err)
+			}
+		})
+	}
+}
