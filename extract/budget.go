@@ -10,8 +10,13 @@ import (
 // used-up minute makes requests wait; a used-up day ends them with a
 // *BudgetError, since nobody waits for hours. Requests are booked before they
 // are sent, in a ledger where processes share the budget.
+//
+// Processes can only share the machine's clock, which may be wrong and jump.
+// Set back, it makes what was booked count for longer than its time, never
+// shorter. Set forward, it gives back as much of the budget as it jumped over.
 type RollingBudget struct {
 	mu          sync.Mutex
+	now         func() time.Time
 	ledger      Ledger // nil: memory only
 	minute, day spent
 }
@@ -27,22 +32,36 @@ type Ledger interface {
 // the process's own.
 func NewRollingBudget(perMinute, perDay int, ledger Ledger) *RollingBudget {
 	return &RollingBudget{
+		now:    time.Now,
 		ledger: ledger,
 		minute: spent{limit: perMinute, per: time.Minute},
 		day:    spent{limit: perDay, per: 24 * time.Hour},
 	}
 }
 
+// WithClock takes the time from now instead of time.Now, and returns b. It is
+// called before the first Reserve.
+func (b *RollingBudget) WithClock(now func() time.Time) *RollingBudget {
+	b.now = now
+	return b
+}
+
 // Reserve books a request, waiting for the minute's budget where it has to.
 func (b *RollingBudget) Reserve(ctx context.Context) error {
+	var waited time.Time // what the clock says at least, having waited
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		wait, err := b.reserve(ctx, time.Now())
+		now := b.now()
+		if now.Before(waited) { // it was set back or stands still: nobody waits for ever
+			now = waited
+		}
+		wait, err := b.reserve(ctx, now)
 		if err != nil || wait <= 0 {
 			return err
 		}
+		waited = now.Add(wait)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -58,14 +77,12 @@ func (b *RollingBudget) reserve(ctx context.Context, now time.Time) (wait time.D
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ledger == nil || b.minute.limit <= 0 && b.day.limit <= 0 {
+		countFromNow(b.day.times, now)
+		countFromNow(b.minute.times, now)
 		return b.tryReserve(now)
 	}
 	kept := b.ledger.Update(ctx, func(booked []time.Time) []time.Time {
-		for i, t := range booked {
-			if t.After(now) { // the clock was set back: what is booked counts from now
-				booked[i] = now
-			}
-		}
+		countFromNow(booked, now)
 		b.day.times, b.minute.times = booked, booked[max(0, len(booked)-max(1, b.minute.limit)):]
 		wait, err = b.tryReserve(now)
 		if b.day.limit > 0 {
@@ -77,6 +94,16 @@ func (b *RollingBudget) reserve(ctx context.Context, now time.Time) (wait time.D
 		return 0, kept
 	}
 	return wait, err
+}
+
+// countFromNow moves bookings of the future to now: the clock was set back.
+// Nobody waits longer for them than their budget's own time.
+func countFromNow(booked []time.Time, now time.Time) {
+	for i, t := range booked {
+		if t.After(now) {
+			booked[i] = now
+		}
+	}
 }
 
 func (b *RollingBudget) tryReserve(now time.Time) (time.Duration, error) {

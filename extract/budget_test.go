@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,4 +122,127 @@ func TestBudgetIsCancelled(t *testing.T) {
 			t.Errorf("a cancelled request was booked: %v", err)
 		}
 	})
+}
+
+// clock is a wall clock that somebody sets.
+type clock struct{ off atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.off.Load())).Round(0) } // without a monotonic part
+
+func (c *clock) jump(by time.Duration) { c.off.Add(int64(by)) }
+
+// memoryLedger is a ledger of one process, as a file would keep it.
+type memoryLedger struct {
+	mu     sync.Mutex
+	booked []time.Time
+}
+
+func (l *memoryLedger) Update(_ context.Context, change func([]time.Time) []time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.booked = append([]time.Time(nil), change(append([]time.Time(nil), l.booked...))...)
+	return nil
+}
+
+// eachLedger runs a test with a ledger and without.
+func eachLedger(t *testing.T, f func(t *testing.T, ledger Ledger)) {
+	t.Helper()
+	for name, ledger := range map[string]func() Ledger{"memory": func() Ledger { return nil }, "ledger": func() Ledger { return &memoryLedger{} }} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { f(t, ledger()) }) })
+	}
+}
+
+// TestBudgetBearsAJumpingClock: a jump while the minute is used up costs no
+// more than a minute more, and a clock that stands still blocks nobody.
+func TestBudgetBearsAJumpingClock(t *testing.T) {
+	for _, by := range []time.Duration{-72 * time.Hour, -3 * time.Hour, -10 * time.Minute, -time.Second, time.Second, 10 * time.Minute, 3 * time.Hour, 72 * time.Hour} {
+		for _, waiting := range []bool{false, true} {
+			eachLedger(t, func(t *testing.T, ledger Ledger) {
+				c := &clock{}
+				b := NewRollingBudget(2, 10, ledger).WithClock(c.now)
+				for range 2 {
+					if err := b.Reserve(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				start := time.Now()
+				if waiting {
+					time.AfterFunc(30*time.Second, func() { c.jump(by) })
+				} else {
+					c.jump(by)
+				}
+				for i := range 4 {
+					if err := b.Reserve(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if waited, most := time.Since(start), time.Duration(i/2+2)*time.Minute; waited > most {
+						t.Errorf("by %s, request %d went after %s, want at most %s", by, i, waited, most)
+					}
+				}
+			})
+		}
+	}
+	eachLedger(t, func(t *testing.T, ledger Ledger) {
+		still := time.Now()
+		b := NewRollingBudget(2, 10, ledger).WithClock(func() time.Time { return still })
+		start := time.Now()
+		for i := range 6 {
+			if err := b.Reserve(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if waited, most := time.Since(start), time.Duration(i)*time.Minute; waited > most {
+				t.Errorf("by a clock that stands still request %d went after %s, want at most %s", i, waited, most)
+			}
+		}
+	})
+}
+
+// TestBudgetOfADayBearsAJumpingClock: set back, it never gives more than the
+// budget in real 24 hours and comes back within as long of the jump; set
+// forward, it gives back early no more than it jumped over.
+func TestBudgetOfADayBearsAJumpingClock(t *testing.T) {
+	const limit = 5
+	for _, by := range []time.Duration{-1000 * time.Hour, -30 * time.Hour, -5 * time.Hour, -time.Minute, time.Minute, 5 * time.Hour} {
+		eachLedger(t, func(t *testing.T, ledger Ledger) {
+			c := &clock{}
+			b := NewRollingBudget(0, limit, ledger).WithClock(c.now)
+			var times []time.Time
+			jumped := time.Now().Add(7 * time.Hour)
+			time.AfterFunc(time.Until(jumped), func() { c.jump(by) })
+			for range 24 * 4 { // four days, every hour
+				err := b.Reserve(t.Context())
+				e, used := errors.AsType[*BudgetError](err)
+				switch {
+				case err == nil:
+					times = append(times, time.Now())
+				case !used:
+					t.Fatal(err)
+				case e.Until.Sub(c.now()) > 24*time.Hour || !e.Until.After(c.now()):
+					t.Errorf("by %s: to come back at %s, it is %s", by, e.Until, c.now())
+				}
+				time.Sleep(time.Hour) // virtual
+			}
+			for i := limit; i < len(times); i++ {
+				if between := times[i].Sub(times[i-limit]); between < 24*time.Hour-max(0, by) {
+					t.Errorf("by %s: %d requests within %s", by, limit+1, between)
+				}
+			}
+			if n := len(times); n < 3*limit {
+				t.Errorf("by %s: %d requests in four days", by, n)
+			}
+		})
+	}
+}
+
+func TestBudgetErrorSaysWhen(t *testing.T) {
+	until := time.Date(2026, 3, 1, 12, 30, 7, 1, time.FixedZone("", -6*3600))
+	for per, want := range map[time.Duration]string{
+		24 * time.Hour: "the budget of 50 requests per 24 hours is used up; the next one may be sent at 2026-03-01T12:30:08-06:00",
+		time.Minute:    "the budget of 50 requests per minute is used up; the next one may be sent at 2026-03-01T12:30:08-06:00",
+		time.Hour:      "the budget of 50 requests per 1h0m0s is used up; the next one may be sent at 2026-03-01T12:30:08-06:00",
+	} {
+		if got := (&BudgetError{Limit: 50, Per: per, Until: until}).Error(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
 }

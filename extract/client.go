@@ -36,8 +36,13 @@ type Config struct {
 	Budget      Budget        // asked before every attempt; nil spends freely
 
 	// BackoffMin is the mean pause after the first attempt; it doubles up to
-	// BackoffMax. 0 is 500 ms and 30 s.
+	// BackoffMax. Each pause is drawn between none and twice the mean. 0 is
+	// 500 ms and 30 s.
 	BackoffMin, BackoffMax time.Duration
+	// Patience is the most time that one request may take with all its attempts
+	// and the pauses between them, and how long an outage is waited for. 0 is
+	// two minutes.
+	Patience time.Duration
 
 	Logger    *slog.Logger      // nil discards
 	Transport http.RoundTripper // nil is a keep-alive transport of the client's own
@@ -53,16 +58,18 @@ type Budget interface {
 
 // Client sends the six transactions of the service for one account
 // (specification, section 4). It retries what may succeed later, keeps within
-// its concurrency and budget, and never lets the API key into an error or a
-// log. It is safe for concurrent use.
+// its concurrency and budget, waits out an outage, and never lets the API key
+// into an error or a log. It is safe for concurrent use.
 type Client struct {
-	cfg    Config
-	base   *url.URL
-	log    *slog.Logger
-	gate   *gate
-	bounds Bounds // of one answer
-	stats  counters
-	usual  atomic.Int64 // size of the last page of results
+	cfg     Config
+	base    *url.URL
+	log     *slog.Logger
+	gate    *gate
+	circuit *circuit
+	bounds  Bounds // of one answer
+	stats   *counters
+	usual   *atomic.Int64 // size of the last page of results
+	forked  bool
 }
 
 // NewClient checks the configuration and returns a client. It sends nothing.
@@ -99,12 +106,25 @@ func NewClient(cfg Config) (*Client, error) {
 		cfg.Transport = newTransport(cfg.Concurrency)
 	}
 	return &Client{
-		cfg:    cfg,
-		base:   base,
-		log:    cfg.Logger,
-		gate:   newGate(cfg.Concurrency),
-		bounds: Bounds{Bytes: maxAnswer},
+		cfg:     cfg,
+		base:    base,
+		log:     cfg.Logger,
+		gate:    newGate(cfg.Concurrency),
+		circuit: newCircuit(cfg),
+		bounds:  Bounds{Bytes: maxAnswer},
+		stats:   &counters{},
+		usual:   &atomic.Int64{},
 	}, nil
+}
+
+// Fork returns a client that shares everything with c but its numbers:
+// Requests and Outcomes of the fork tell what went through it and its own
+// forks, those of c hold that too. So forms that are read side by side each
+// know what they cost. A fork need not be closed.
+func (c *Client) Fork() *Client {
+	fork := *c
+	fork.stats, fork.forked = &counters{above: c.stats}, true
+	return &fork
 }
 
 func newTransport(concurrency int) *http.Transport {
@@ -119,8 +139,11 @@ func newTransport(concurrency int) *http.Transport {
 	}
 }
 
-// Close drops the idle connections.
+// Close drops the idle connections. On a fork it does nothing: others use them.
 func (c *Client) Close() {
+	if c.forked {
+		return
+	}
 	if t, ok := c.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}

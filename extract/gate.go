@@ -21,15 +21,6 @@ type gate struct {
 	waiting []chan int
 }
 
-// outcome is what an attempt tells about the service's room.
-type outcome uint8
-
-const (
-	outcomeNone outcome = iota // nothing: it was cancelled, or the network failed
-	outcomeGood
-	outcomeBusy
-)
-
 const nearMet = 8 // how many times slower the bound rises there
 
 func newGate(most int) *gate {
@@ -74,18 +65,19 @@ func (g *gate) giveUp(turn chan int) {
 	g.wake()
 }
 
-// leave gives the place back.
-func (g *gate) leave(falls int, o outcome) {
+// leave gives the place back. Of the outcomes OutcomeOK and OutcomeBusy tell
+// about the service's room; "" is an attempt that was not made.
+func (g *gate) leave(falls int, outcome string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case o == outcomeGood:
+	case outcome == OutcomeOK:
 		step := 1 / g.limit
 		if g.limit+1 > g.met {
 			step /= nearMet
 		}
 		g.limit = min(float64(g.most), g.limit+step)
-	case o == outcomeBusy && falls == g.falls:
+	case outcome == OutcomeBusy && falls == g.falls:
 		g.met = min(g.limit, float64(g.running))
 		g.limit = max(1, g.met/2)
 		g.falls++

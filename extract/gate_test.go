@@ -21,7 +21,7 @@ func TestGateBound(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 2000 {
 			arrives, takes := time.Duration(random.IntN(1000))*time.Millisecond, time.Duration(random.IntN(20))*time.Millisecond
-			patience, o := time.Duration(random.IntN(3000))*time.Millisecond, outcome(random.IntN(3))
+			patience, o := time.Duration(random.IntN(3000))*time.Millisecond, []string{OutcomeFailed, OutcomeOK, OutcomeBusy}[random.IntN(3)]
 			group.Go(func() {
 				time.Sleep(arrives) // virtual
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -30,12 +30,7 @@ func TestGateBound(t *testing.T) {
 				if err != nil {
 					return
 				}
-				for now := running.Add(1); ; {
-					was := peak.Load()
-					if now <= was || peak.CompareAndSwap(was, now) {
-						break
-					}
-				}
+				raise(&peak, running.Add(1))
 				time.Sleep(takes)
 				running.Add(-1)
 				g.leave(falls, o)
@@ -55,7 +50,7 @@ func TestGateBound(t *testing.T) {
 }
 
 // together lets n requests be under way at once and end with o.
-func together(t *testing.T, g *gate, n int, o outcome) {
+func together(t *testing.T, g *gate, n int, o string) {
 	t.Helper()
 	falls := make([]int, n)
 	for i := range falls {
@@ -71,16 +66,16 @@ func together(t *testing.T, g *gate, n int, o outcome) {
 
 func TestGateFallsAndRecovers(t *testing.T) {
 	g := newGate(8)
-	together(t, g, 8, outcomeBusy)
+	together(t, g, 8, OutcomeBusy)
 	if g.limit != 4 {
 		t.Fatalf("one round of busy answers lowers the bound to %v, want 4", g.limit)
 	}
-	together(t, g, 4, outcomeNone)
+	together(t, g, 4, OutcomeFailed)
 	if g.limit != 4 {
 		t.Errorf("failures of the network move the bound to %v", g.limit)
 	}
-	together(t, g, 1, outcomeBusy)
-	together(t, g, 1, outcomeBusy)
+	together(t, g, 1, OutcomeBusy)
+	together(t, g, 1, OutcomeBusy)
 	if g.limit != 1 {
 		t.Errorf("the bound is %v, want 1: it never falls lower", g.limit)
 	}
@@ -89,7 +84,7 @@ func TestGateFallsAndRecovers(t *testing.T) {
 		if good > 1000 {
 			t.Fatalf("the bound stays at %v", g.limit)
 		}
-		together(t, g, 1, outcomeGood)
+		together(t, g, 1, OutcomeOK)
 	}
 	if good < 100 {
 		t.Errorf("it recovers after %d good answers, though it was busy at one at once", good)
@@ -110,10 +105,10 @@ func TestGateFindsTheRoom(t *testing.T) {
 		}
 		for i, f := range falls {
 			if i < room {
-				g.leave(f, outcomeGood)
+				g.leave(f, OutcomeOK)
 				done++
 			} else {
-				g.leave(f, outcomeBusy)
+				g.leave(f, OutcomeBusy)
 				busy++
 			}
 		}
@@ -134,11 +129,11 @@ func TestGateIsFair(t *testing.T) {
 			go func() {
 				falls, _ := g.enter(t.Context())
 				order = append(order, i)
-				g.leave(falls, outcomeGood)
+				g.leave(falls, OutcomeOK)
 			}()
 			synctest.Wait()
 		}
-		g.leave(first, outcomeGood)
+		g.leave(first, OutcomeOK)
 		synctest.Wait()
 		for i, v := range order {
 			if i != v {
@@ -155,14 +150,14 @@ func TestGateGivesUpAfterItsTurn(t *testing.T) {
 	falls, _ := g.enter(t.Context())
 	turn, next := make(chan int, 1), make(chan int, 1)
 	g.waiting = append(g.waiting, turn, next)
-	g.leave(falls, outcomeGood) // turn has the place now
+	g.leave(falls, OutcomeOK) // turn has the place now
 	g.giveUp(turn)
 	select {
 	case <-next:
 	default:
 		t.Error("the place was not passed on")
 	}
-	g.leave(0, outcomeGood)
+	g.leave(0, OutcomeOK)
 	if g.running != 0 {
 		t.Errorf("%d running", g.running)
 	}

@@ -94,6 +94,9 @@ func (c *Client) roundTrip(ctx context.Context, r call, into receiver) error {
 	err = c.retry(ctx, e, func() error {
 		return c.attempt(ctx, r, e, address, into)
 	}, func(pause time.Duration) {
+		if c.circuit.isOpen() {
+			return // that was told, and is nothing of this request
+		}
 		c.log.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
 			slog.String("transaction", r.transaction), slog.String("form", r.form),
 			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), slog.String("error", c.cfg.Key.Redact(e.last.Error())))
@@ -113,39 +116,58 @@ func (c *Client) attempt(ctx context.Context, r call, e *effort, address string,
 	if err != nil {
 		return err
 	}
-	o := outcomeNone
-	defer func() { c.gate.leave(falls, o) }()
-	if c.cfg.Budget != nil {
-		if err := c.cfg.Budget.Reserve(ctx); err != nil {
-			return err
-		}
+	outcome := ""
+	defer func() { c.gate.leave(falls, outcome) }()
+	probe, err := c.admit(ctx)
+	if err != nil {
+		return err
 	}
-	c.stats.add(r.transaction, e.attempts)
+	defer func() { c.circuit.leave(ctx, probe, e, outcome) }()
+	e.attempts++
+	c.stats.sent(r.transaction, e.attempts)
 	limited, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	start := time.Now()
+	start, bytes := time.Now(), 0
 	a, err := c.send(limited, r.method, address, into)
 	if err == nil {
-		c.stats.bytes.Add(int64(a.size))
+		bytes = a.size
 		err = c.interpret(a, into.decode(a.contentType))
 	}
 	took := time.Since(start)
 	e.spent += took
-	switch {
-	case err == nil:
-		o = outcomeGood
-	case ctx.Err() != nil:
-		err = context.Cause(ctx)
-	case isBusy(err):
-		o = outcomeBusy
+	if err != nil && ctx.Err() != nil {
+		err, outcome = context.Cause(ctx), OutcomeCancelled
+	} else {
+		outcome = outcomeOf(err, a.status)
 	}
+	e.last = err
+	c.stats.came(outcome, bytes)
 	if c.log.Enabled(ctx, slog.LevelDebug) {
 		c.log.LogAttrs(ctx, slog.LevelDebug, "request",
 			slog.String("transaction", r.transaction), slog.String("form", r.form), slog.String("parameters", c.cfg.Key.Redact(r.detail())),
 			slog.Int("attempt", e.attempts), slog.Int("status", a.status), slog.Int("bytes", a.size),
-			slog.Duration("took", took.Round(time.Microsecond)), slog.Bool("ok", err == nil))
+			slog.Duration("duration", took.Round(time.Microsecond)), slog.Bool("ok", err == nil), slog.String("outcome", outcome))
 	}
 	return err
+}
+
+// admit waits until circuit and budget let a request go that has its place.
+func (c *Client) admit(ctx context.Context) (probe bool, err error) {
+	for {
+		probe, err := c.circuit.enter(ctx)
+		if err != nil || c.cfg.Budget == nil {
+			return probe, err
+		}
+		if err := c.cfg.Budget.Reserve(ctx); err != nil {
+			c.circuit.giveUp(probe)
+			return false, err
+		}
+		if probe || !c.circuit.isOpen() {
+			return probe, nil
+		}
+		// It opened meanwhile. Sent later, the request would not be in the
+		// minute that it was booked in, so the booking is given up.
+	}
 }
 
 // interpret lets the envelope decide first, then the HTTP status. err is what

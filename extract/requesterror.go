@@ -103,13 +103,45 @@ type BudgetError struct {
 	Until time.Time     // when the next request may be sent
 }
 
+// ComeBack is Until for people, with its zone: the first full second that is
+// not too early.
+func (e *BudgetError) ComeBack() string {
+	return e.Until.Add(time.Second - time.Nanosecond).Truncate(time.Second).Format(time.RFC3339)
+}
+
 // Error says which budget is used up and when to come back.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("the budget of %d requests per %s is used up; the next one may be sent at %s", e.Limit, e.Per, e.Until.Format(time.RFC3339))
+	per := e.Per.String()
+	switch e.Per {
+	case time.Minute:
+		per = "minute"
+	case 24 * time.Hour:
+		per = "24 hours"
+	}
+	return fmt.Sprintf("the budget of %d requests per %s is used up; the next one may be sent at %s", e.Limit, per, e.ComeBack())
 }
 
 // Temporary is true: the budget refills.
 func (e *BudgetError) Temporary() bool { return true }
+
+// OutageError says that the service was not there, for any request, longer
+// than is waited for. It ends all requests that wait.
+type OutageError struct {
+	Since    time.Time // when the first of the attempts failed
+	Attempts int       // that failed in a row, of all requests
+	Last     error     // of the last attempt
+}
+
+// Error says what is wrong since when, how often it was tried, and what to do.
+func (e *OutageError) Error() string {
+	return fmt.Sprintf("the service is not there since %s: %d attempts failed in a row, the last with: %v; run again later: what was read is kept", e.Since.Format(time.RFC3339), e.Attempts, e.Last)
+}
+
+// Unwrap returns the last attempt's error.
+func (e *OutageError) Unwrap() error { return e.Last }
+
+// Temporary is true: outages end.
+func (e *OutageError) Temporary() bool { return true }
 
 // Temporary tells whether err says of itself that trying again may help.
 func Temporary(err error) bool {

@@ -41,7 +41,7 @@ func (c *Client) Results(ctx context.Context, form string, q ResultsQuery) (*Pag
 	page := NewPage()
 	err := c.roundTrip(ctx, call{
 		method: http.MethodGet, transaction: getResults, form: form, path: "results", parameters: q.parameters(),
-	}, pageReceiver{page, c.bounds, &c.usual})
+	}, pageReceiver{page, c.bounds, c.usual})
 	if err != nil {
 		page.Release()
 		return nil, err

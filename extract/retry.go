@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// patience is the most time that one request may take with all its
-	// attempts and the pauses between them. Waiting for a place or for the
-	// budget is not the request's fault and does not count.
+	// patience is, where Config does not say, the most time that one request may
+	// take with all its attempts and the pauses between them. Waiting for a
+	// place, for the budget or for a service that is not there for anybody is not
+	// the request's fault and does not count. It is also how long such an outage
+	// is waited for.
 	patience = 2 * time.Minute
 	// doubtfulTries bounds the attempts after answers that are most likely
 	// final (error 0, an answer that is not XML) but may be a passing fault:
@@ -22,8 +24,8 @@ const (
 
 // effort is what one request has taken so far.
 type effort struct {
-	repeatable bool // asking twice does no harm
-	attempts   int
+	repeatable bool          // asking twice does no harm
+	attempts   int           // sent
 	doubtful   int           // attempts that hardly get better
 	spent      time.Duration // in attempts and pauses
 	last       error
@@ -33,7 +35,6 @@ type effort struct {
 // or the patience are used up; the error is the last attempt's, or ctx's.
 func (c *Client) retry(ctx context.Context, e *effort, attempt func() error, again func(pause time.Duration)) error {
 	once := func() (struct{}, error) {
-		e.attempts++
 		e.last = attempt()
 		if e.last == nil || e.mayHelp() {
 			return struct{}{}, e.last
@@ -41,8 +42,8 @@ func (c *Client) retry(ctx context.Context, e *effort, attempt func() error, aga
 		return struct{}{}, backoff.Permanent(e.last)
 	}
 	_, err := backoff.Retry(ctx, once,
-		backoff.WithBackOff(&patient{effort: e, ExponentialBackOff: backoff.ExponentialBackOff{
-			InitialInterval: c.cfg.BackoffMin, MaxInterval: c.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 0.5,
+		backoff.WithBackOff(&patient{effort: e, circuit: c.circuit, ExponentialBackOff: backoff.ExponentialBackOff{
+			InitialInterval: c.cfg.BackoffMin, MaxInterval: c.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 1, // full jitter: none to twice the interval
 		}}),
 		backoff.WithMaxTries(uint(c.cfg.Retries)+1), //nolint:gosec // never negative, see NewClient
 		backoff.WithMaxElapsedTime(0),               // patient sees to it
@@ -54,6 +55,9 @@ func (c *Client) retry(ctx context.Context, e *effort, attempt func() error, aga
 func (e *effort) mayHelp() bool {
 	if _, ok := errors.AsType[*BudgetError](e.last); ok {
 		return false // it refills in hours: the run stops and comes back
+	}
+	if _, ok := errors.AsType[*OutageError](e.last); ok {
+		return false // all requests have waited for the service together
 	}
 	if !e.repeatable {
 		// What a lost answer's request did is unknown: a second copy would be
@@ -70,13 +74,18 @@ func (e *effort) mayHelp() bool {
 // patient gives pauses as long as the request's patience lasts.
 type patient struct {
 	backoff.ExponentialBackOff
-	effort *effort
+	effort  *effort
+	circuit *circuit
 }
 
 // NextBackOff returns the next pause, at least what Retry-After asked for.
+// While the circuit is open its pauses take the place of the request's own.
 func (p *patient) NextBackOff() time.Duration {
+	if p.circuit.isOpen() {
+		return 0
+	}
 	pause := max(p.ExponentialBackOff.NextBackOff(), retryAfter(p.effort.last))
-	if p.effort.spent+pause > patience {
+	if p.effort.spent+pause > p.circuit.patience {
 		return backoff.Stop
 	}
 	p.effort.spent += pause

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -163,4 +164,36 @@ func TestConcurrentUse(t *testing.T) {
 		}
 	}
 	<-done
+}
+
+// TestSetForms has forms come and go while requests are answered.
+func TestSetForms(t *testing.T) {
+	a, b := NewForm("a", nil, []Result{{ID: 1}}), NewForm("b", nil, nil)
+	s := startService(t, &Server{Forms: []*Form{a}})
+	for _, c := range []struct {
+		forms  []*Form
+		listed []string
+	}{
+		{[]*Form{a}, []string{"a"}},
+		{[]*Form{b, a}, []string{"b", "a"}},
+		{[]*Form{b}, []string{"b"}},
+		{nil, nil},
+		{[]*Form{a}, []string{"a"}},
+	} {
+		s.SetForms(c.forms...)
+		var listed []string
+		for _, form := range s.send(t, "GET", "/api/users/acme/forms", "").root(t).one(t, "forms").all("form") {
+			listed = append(listed, form.one(t, "directory").Text)
+		}
+		if !slices.Equal(listed, c.listed) {
+			t.Errorf("the forms are %v, and should be %v", listed, c.listed)
+		}
+		code := s.send(t, "GET", "/api/users/acme/forms/a/results", "").root(t).code(t)
+		if there := slices.Contains(c.listed, "a"); there != (code == -1) {
+			t.Errorf("with the forms %v, the results of a answer %d", c.listed, code)
+		}
+	}
+	if a.Len() != 1 {
+		t.Errorf("a form that came back has %d results", a.Len())
+	}
 }

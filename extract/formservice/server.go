@@ -83,6 +83,15 @@ func (s *Server) Form(directory string) *Form {
 	return nil
 }
 
+// SetForms changes the forms that there are, for the requests to come. Those
+// that stay keep their results.
+func (s *Server) SetForms(forms ...*Form) {
+	s.prepare()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forms = slices.Clone(forms)
+}
+
 func (s *Server) now() time.Time {
 	if s.Now != nil {
 		return s.Now()
