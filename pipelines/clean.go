@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -57,7 +56,9 @@ func Clean(ctx context.Context, def *Definition, o Options, dryRun bool) (*Clean
 		}
 	}
 	report.tellOnce()
-	report.Spools = cleanSpools(def.State, dryRun)
+	if report.Spools, err = cleanSpools(def, forms, dryRun); err != nil {
+		failed.Errors = append(failed.Errors, err)
+	}
 	if len(failed.Errors) > 0 {
 		return report, failed
 	}
@@ -173,19 +174,22 @@ func (r *CleanReport) tellOnce() {
 	}
 }
 
-// cleanSpools removes what dead runs spooled and tells how many folders it
-// were, in a dry run how many it would be.
-func cleanSpools(state string, dryRun bool) (n int) {
-	parent := filepath.Join(state, "spool")
-	if dryRun {
-		for _, folder := range spools(parent) {
-			if isDeadSpool(folder, func() error { return nil }) {
-				n++
-			}
-		}
-		return n
+// cleanSpools removes what dead runs of the definition spooled, as it does with
+// their journals, and what any dead run spooled that nobody can go on with. It
+// tells how many folders it were, in a dry run how many it would be.
+func cleanSpools(def *Definition, forms []string, dryRun bool) (swept int, err error) {
+	parent := spoolsIn(def.State)
+	if !dryRun {
+		discarded, err := discardSpools(def, forms)
+		swept = len(discarded) + sweepSpools(parent)
+		_ = os.Remove(parent) // kept where it holds anything
+		return swept, err
 	}
-	n = sweepSpools(parent)
-	_ = os.Remove(parent) // kept where it holds anything
-	return n
+	swept = len(ofForms(leftSpools(def), forms))
+	for _, folder := range spools(parent) {
+		if isUselessSpool(folder, func() error { return nil }) {
+			swept++
+		}
+	}
+	return swept, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -67,7 +66,11 @@ func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 	m := o.wholeManifest(columns, kept, reuse.Parts)
 	commit := load.DatasetCommit{
 		RunID: f.runID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
-		Journal: o.token(), Hook: o.hook(f),
+		SupersededIDs: supersededSets(old, m.Parts), Journal: o.token(), Hook: o.hook(f),
+	}
+	var err error
+	if commit.IDs, err = o.idSets(reuse); err != nil {
+		return OutputReport{}, err
 	}
 	letters, err := deadLetters(f.windows)
 	if err != nil {
@@ -78,7 +81,7 @@ func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 	}
 	ctx, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
-	report := OutputReport{Rows: m.Rows, Parts: len(m.Parts)}
+	report := OutputReport{Rows: m.Rows, Parts: len(m.Parts), Watermark: m.Watermark}
 	for _, p := range m.Parts {
 		report.Bytes += p.Bytes
 	}
@@ -105,29 +108,6 @@ func (o *datasetOutput) wholeManifest(columns []schemas.Column, kept, fresh []lo
 	return m
 }
 
-// watermark is the time up to which the dataset holds results without a gap.
-// It never falls, rises only if the run began at or before it, and does not
-// run ahead of the clock: of a range that ends in the future the results are
-// still to come.
-func (o *datasetOutput) watermark() load.WallTime {
-	to, from := load.Wall(earlier(o.f.rng.To, o.f.settled)), load.Wall(o.f.rng.From)
-	if o.manifest == nil || o.manifest.Watermark.IsZero() || o.f.full {
-		return to
-	}
-	before := o.manifest.Watermark
-	if !from.IsZero() && from.After(before.Time) || to.Before(before.Time) {
-		return before
-	}
-	return to
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // replaced divides the old parts into those that this run's take the place of
 // and those that stay.
 func (o *datasetOutput) replaced() (old, kept []load.Part) {
@@ -138,6 +118,11 @@ func (o *datasetOutput) replaced() (old, kept []load.Part) {
 		return o.manifest.Parts, nil
 	}
 	hit, rest, _ := load.Intersecting(o.manifest.Parts, wallRange(o.f.rng))
+	for _, r := range o.f.older {
+		var again []load.Part
+		again, rest, _ = load.Intersecting(rest, wallRange(r.window))
+		hit = append(hit, again...)
+	}
 	for _, p := range rest {
 		if p.Undated && o.f.wantsUndated() {
 			hit = append(hit, p)
@@ -146,4 +131,50 @@ func (o *datasetOutput) replaced() (old, kept []load.Part) {
 		}
 	}
 	return hit, kept
+}
+
+// idSets are the sets of the ids of new parts, as objects beside the data, and
+// of parts that came out as they were but lack theirs.
+func (o *datasetOutput) idSets(reuse load.Reuse) ([]load.SmallObject, error) {
+	wanted := make(map[string]bool, len(reuse.New))
+	for _, p := range reuse.New {
+		wanted[p.Name] = true
+	}
+	for _, p := range reuse.Duplicates {
+		wanted[p.Name] = o.lacking[p.SHA256]
+	}
+	var sets []load.SmallObject
+	for _, p := range o.list {
+		var before int64
+		for _, object := range p.prepared {
+			rows := object.Part.Rows
+			if wanted[object.Part.Path] {
+				ids := idsBetween(p.windows, before, before+rows)
+				ids.RunOptimize()
+				data, err := ids.ToBytes()
+				if err != nil {
+					return nil, err
+				}
+				sets = append(sets, load.SmallObject{Name: load.IDsName(object.Part.SHA256), Data: data})
+			}
+			before += rows
+		}
+	}
+	return sets, nil
+}
+
+// supersededSets are the names of the sets that no part of a manifest needs
+// any more.
+func supersededSets(old []load.Part, now []load.Part) []string {
+	needed := make(map[string]bool, len(now))
+	for _, p := range now {
+		needed[p.SHA256] = true
+	}
+	var names []string
+	for _, p := range old {
+		if !needed[p.SHA256] {
+			names = append(names, load.IDsName(p.SHA256))
+		}
+	}
+	return names
 }

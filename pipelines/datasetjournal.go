@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
@@ -231,30 +230,6 @@ func (o *datasetOutput) sweep(ctx context.Context, run string) {
 	}
 }
 
-// recordedIDs are the ids of a commit whose journal these records are of, nil
-// where they are not all there: so many results were extracted.
-func recordedIDs(records []load.JournalRecord, extracted int64) *roaring64.Bitmap {
-	ids, n := roaring64.New(), int64(0)
-	for _, r := range records {
-		var body partRecord
-		if err := json.Unmarshal(r.Body, &body); err != nil {
-			return nil
-		}
-		for _, w := range body.Windows {
-			one, err := w.reading()
-			if err != nil {
-				return nil
-			}
-			ids.Or(one.ids)
-			n += one.stats.Rows + one.stats.Rejected
-		}
-	}
-	if n != extracted {
-		return nil
-	}
-	return ids
-}
-
 // readingsOf reads what a record knows of its part's windows.
 func readingsOf(r load.JournalRecord, p *datasetPart) (list []reading, columns string, err error) {
 	var body partRecord
@@ -297,7 +272,7 @@ func (o *datasetOutput) close(ctx context.Context, keep bool) error {
 	if keep {
 		dropped = slices.DeleteFunc(dropped, func(p *datasetPart) bool { return p.recorded })
 		o.f.log.LogAttrs(ctx, slog.LevelInfo, "what is prepared is kept; the next run goes on from there",
-			slog.String("path", o.path), slog.Int("parts", len(o.list)-len(dropped)), slog.Int("of", len(o.list)))
+			slog.String("path", o.path), slog.Int("parts", len(o.list)-len(dropped)), slog.Int("parts_total", len(o.list)))
 	}
 	err := load.AbortAll(ctx, o.dest, stagedOf(dropped...)...)
 	if o.journal != nil && !keep && err == nil {

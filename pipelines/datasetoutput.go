@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 )
@@ -28,14 +26,14 @@ type datasetOutput struct {
 	// finished tells that this run finished that one's commit: nothing of it is
 	// left to do here.
 	finished bool
-	ids      *roaring64.Bitmap // of what it holds then, nil where that is not known
 
 	journaling sync.Mutex
 	journal    *load.Journal // of this run, nil before its first part is prepared
 
 	// Written while no window is read.
-	parts map[*windowRun]*datasetPart
-	list  []*datasetPart // in order
+	lacking map[string]bool // parts whose set of ids is damaged or missing, by sha256
+	parts   map[*windowRun]*datasetPart
+	list    []*datasetPart // in order
 }
 
 func (f *formRun) openDataset(ctx context.Context, def Output, path string) (output, error) {
@@ -43,7 +41,7 @@ func (f *formRun) openDataset(ctx context.Context, def Output, path string) (out
 	if err != nil {
 		return nil, err
 	}
-	o := &datasetOutput{encoding: e, generation: 1, parts: map[*windowRun]*datasetPart{}}
+	o := &datasetOutput{encoding: e, generation: 1, lacking: map[string]bool{}, parts: map[*windowRun]*datasetPart{}}
 	if o.place, err = f.openPlace(ctx, def, path, path, ""); err != nil {
 		return nil, err
 	}
@@ -77,8 +75,8 @@ func (o *datasetOutput) lookBack(ctx context.Context) error {
 	case !errors.Is(err, load.ErrNotExist):
 		return fmt.Errorf("%s: %w", o.path, err)
 	}
-	if o.finished && o.manifest != nil {
-		o.ids, o.records = recordedIDs(o.records, o.manifest.Verified.Extracted), nil
+	if o.finished {
+		o.records = nil
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract"
@@ -17,6 +18,10 @@ import (
 // partTarget is how many results a part takes in, where counts tell: windows
 // that follow each other share a part up to here.
 const partTarget = 1_000_000
+
+// incrementalPartTarget is the same where runs go on from a watermark: a result
+// that moves costs its old part's requests, two hundred by this.
+const incrementalPartTarget = 20_000
 
 // datasetPart is one part of the run: the windows that share an object.
 type datasetPart struct {
@@ -45,6 +50,10 @@ func (p *datasetPart) String() string {
 // in no part; if it must be read after all it is planned anew.
 func (o *datasetOutput) divide(windows []*windowRun) {
 	unit := o.out.Partition.unit()
+	most := int64(partTarget)
+	if o.f.def.Extract.Incremental {
+		most = incrementalPartTarget
+	}
 	var at *datasetPart
 	var rows int64
 	for _, w := range windows {
@@ -54,7 +63,7 @@ func (o *datasetOutput) divide(windows []*windowRun) {
 			continue
 		}
 		same := at != nil && (unit == extract.UnitNone || unit.Start(last(at.to)).Equal(unit.Start(last(p.Window.To))))
-		if !same || rows+max(0, p.Count) > partTarget && rows > 0 {
+		if !same || p.Window.From.Equal(o.f.cut) || rows+max(0, p.Count) > most && rows > 0 {
 			at, rows = o.addPart(&datasetPart{from: p.Window.From}), 0
 		}
 		at.windows = append(at.windows, w)
@@ -183,7 +192,8 @@ func (s *partStage) end(ctx context.Context) error {
 		Path: s.name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
 		Rows: s.rows, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
 	}
-	part.MinID, part.MaxID = idsBetween(p.windows, s.before, s.before+s.rows)
+	ids := idsBetween(p.windows, s.before, s.before+s.rows)
+	part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
 	s.done = append(s.done, load.PreparedPart{Part: part, Prepared: prepared})
 	s.before, s.rows, s.upload = s.before+s.rows, 0, nil
 	return nil
@@ -202,23 +212,18 @@ func (s *partStage) abort() {
 	}
 }
 
-// idsBetween are the smallest and the largest id of the rows from one number
-// up to another, in the order in which the windows are written.
-func idsBetween(windows []*windowRun, from, to int64) (lowest, highest int64) {
-	found, at := false, int64(0)
+// idsBetween are the ids of the rows from one number up to another, in the
+// order in which the windows are written.
+func idsBetween(windows []*windowRun, from, to int64) *roaring64.Bitmap {
+	ids, at := roaring64.New(), int64(0)
 	for _, w := range windows {
 		n := w.stats.Rows
 		lo, hi := max(from-at, 0), min(to-at, n)
-		if at += n; lo >= hi {
-			continue
+		if at += n; lo < hi {
+			ids.Or(w.rowIDs(lo, hi))
 		}
-		least, most := w.rowIDs(lo, hi)
-		if !found || least < lowest {
-			lowest = least
-		}
-		found, highest = true, max(highest, most)
 	}
-	return lowest, highest
+	return ids
 }
 
 func (o *datasetOutput) nameOf(p *datasetPart, n int) string {

@@ -1,6 +1,7 @@
 package pipelines
 
 import (
+	"slices"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -88,6 +89,11 @@ type S3 struct {
 	ExpectedBucketOwner string            // account id of 12 digits, "" for any
 	PartSize            int64             // bytes, 0 for the destination's default
 	PartsInFlight       int               // of one upload, 0 for the destination's default
+}
+
+// hasFiles tells whether an output is no dataset.
+func (d *Definition) hasFiles() bool {
+	return slices.ContainsFunc(d.Outputs, func(o Output) bool { return !o.Dataset() })
 }
 
 // Dataset tells whether the output is a dataset of parts rather than one file.

@@ -52,6 +52,9 @@ func (f *formRun) settleDuplicates(ctx context.Context) error {
 // tellAll tells the outputs about windows that changed.
 func (f *formRun) tellAll(ctx context.Context, windows []*windowRun) error {
 	for _, w := range windows {
+		if err := f.note(w); err != nil {
+			return err
+		}
 		if err := f.tellTargets(ctx, w); err != nil {
 			return err
 		}
@@ -127,6 +130,9 @@ func (f *formRun) planAgain(ctx context.Context, w *windowRun) ([]*windowRun, er
 		return nil, err
 	}
 	fresh := f.divide(plan)
+	for _, n := range fresh {
+		n.older = w.older
+	}
 	at := slices.Index(f.windows, w)
 	f.windows = slices.Replace(f.windows, at, at+1, fresh...)
 	return slices.DeleteFunc(slices.Clone(fresh), func(w *windowRun) bool { return w.done }), nil
@@ -169,7 +175,7 @@ func (f *formRun) empty(w *windowRun) {
 	}
 	f.rejects -= w.stats.Rejected
 	f.reads++
-	w.readAt, w.ids = f.reads, roaring64.New()
+	w.segment, w.readAt, w.ids, w.attempt = nil, f.reads, roaring64.New(), f.o.RunID
 	w.stats, w.rejects, w.replaced = transform.Stats{}, nil, 0
 }
 

@@ -290,7 +290,7 @@ func (w *world) checkDataset(name string, want []formservice.Result) *load.Manif
 		rows, onDisk[file] = append(rows, part...), true
 	}
 	for _, file := range files(w.t, w.path(name)) {
-		if base := filepath.Base(file); !strings.HasPrefix(base, "_") && !onDisk[file] {
+		if hidden := strings.Contains(strings.TrimPrefix(file, w.path(name)), "/_"); !hidden && !onDisk[file] {
 			w.t.Errorf("%s is not in the manifest", file)
 		}
 	}

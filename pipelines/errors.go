@@ -19,11 +19,59 @@ func (e *FormsError) Error() string {
 	if e.Forms == 1 {
 		return e.Errors[0].Error()
 	}
-	return fmt.Sprintf("%d of %d forms failed:\n%v", len(e.Errors), e.Forms, errors.Join(e.Errors...))
+	var failed []error
+	var notRun []string
+	for _, err := range e.Errors {
+		if form, ok := notBegun(err); ok {
+			notRun = append(notRun, form)
+			continue
+		}
+		failed = append(failed, err)
+	}
+	s := fmt.Sprintf("%d of %d forms failed", len(failed), e.Forms)
+	if len(notRun) > 0 {
+		s += fmt.Sprintf(", and %d were not run because each would fail of the same cause (%s)", len(notRun), few(notRun))
+	}
+	return s + ":\n" + errors.Join(failed...).Error()
+}
+
+// notBegun tells whether an error is that of one form that was not begun, as
+// opposed to that of a run which holds such a form.
+func notBegun(err error) (form string, ok bool) {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if n, is := err.(*NotRunError); is { //nolint:errorlint // the chain is walked by hand
+			return n.Form, true
+		}
+	}
+	return "", false
+}
+
+// few lists the first of many names.
+func few(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // Unwrap returns the forms' errors.
 func (e *FormsError) Unwrap() []error { return e.Errors }
+
+// NotRunError is a form that was not begun: another one met an error that
+// concerns every form.
+type NotRunError struct {
+	Form string
+	Err  error // what the other one met
+}
+
+// Error gives the reason.
+func (e *NotRunError) Error() string {
+	return fmt.Sprintf("not run, because it would fail as another form did: %v", e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *NotRunError) Unwrap() error { return e.Err }
 
 // OutputsError is a form some of whose outputs failed; the others were committed.
 type OutputsError struct{ Errors []error }

@@ -110,7 +110,7 @@ func (o *fileOutput) close(ctx context.Context, _ bool) error { return o.release
 // ownWindows are the windows of the range that was asked for, without what a
 // dataset's whole parts widened it by.
 func (f *formRun) ownWindows() []*windowRun {
-	if f.own == f.rng && (f.everything() || f.undatedWindow() == nil) {
+	if f.own == f.rng && len(f.older) == 0 && (f.everything() || f.undatedWindow() == nil) {
 		return f.windows
 	}
 	var own []*windowRun
@@ -118,7 +118,7 @@ func (f *formRun) ownWindows() []*windowRun {
 		p := w.planned.Window
 		before := !f.own.From.IsZero() && (p.From.IsZero() || p.From.Before(f.own.From))
 		after := p.To.IsZero() || p.To.After(f.own.To)
-		if w.undated && f.everything() || !w.undated && !before && !after {
+		if w.undated && f.everything() || !w.undated && w.older == nil && !before && !after {
 			own = append(own, w)
 		}
 	}
@@ -131,7 +131,8 @@ func rowsOf(windows []*windowRun) (rows, lowest, highest int64) {
 		if w.stats.Rows == 0 {
 			continue
 		}
-		lo, hi := w.rowIDs(0, w.stats.Rows)
+		ids := w.rowIDs(0, w.stats.Rows)
+		lo, hi := int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
 		if rows == 0 || lo < lowest {
 			lowest = lo
 		}

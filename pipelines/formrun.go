@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -21,25 +22,30 @@ import (
 type formRun struct {
 	def     *Definition
 	o       Options
-	client  *extract.Client
+	client  *extract.Client // of this run alone: it counts what the run costs
 	reader  *extract.Reader
 	form    string
 	log     *slog.Logger
 	report  *FormReport
-	before  extract.Requests  // that the client had sent when this form began
-	runID   string            // under which it commits: the run's own, or that of the run it goes on with
-	full    bool              // everything is replaced
-	ahead   bool              // an output was committed by the run that this one goes on with
-	earlier *roaring64.Bitmap // ids of a run that this one follows on; nil where it stands alone
-	frozen  *frozen           // what the run had decided that this one goes on with; nil where it begins anew
+	runID   string          // under which it commits: the run's own, or that of the run it goes on with
+	full    bool            // everything is replaced
+	frozen  *frozen         // what the run had decided that this one goes on with; nil where it begins anew
+	ahead   bool            // an output was committed by the run that this one goes on with
+	covered *extract.Window // what the runs before it committed that this one follows on; nil where it stands alone
+	given   *extract.Window // the range, where this run follows on another; nil for the definition's
+	hold    time.Time       // what this run follows on was complete up to there; zero where it follows on none
 
 	asked   extract.Window // the range as it was asked for: without an end where the clock gives it
 	own     extract.Window // the same with its end
 	rng     extract.Window // own, widened to the whole parts of datasets
 	settled time.Time      // wall clock up to which results were complete when the run began
+	cut     time.Time      // where the next incremental run begins; zero where that is not known
 	targets []*target
 	kept    []schemas.Column // of the manifests that earlier runs left
 	spool   *spool
+	left    *leftSpool  // that of a run that ended early; nil where there is none to go on with
+	spooled *frozen     // what that run had decided, where no journal says it
+	noted   atomic.Bool // a window is recorded in the spool
 	plan    *extract.Plan
 
 	schema   *schemas.Schema   // what flatteners begin with
@@ -58,16 +64,21 @@ type formRun struct {
 	labels   map[string]string // headings by id, as the service gives them now
 
 	ownCounted int64 // what the service counts in own, where rng is wider
+
+	older        []*olderRange     // read again because a result of them moved
+	compared     *roaring64.Bitmap // ids that were looked for in older parts
+	undatedMoved bool              // a result that was undated has a date now
 }
 
 func newFormRun(def *Definition, o Options, client *extract.Client, form string) *formRun {
 	e := def.Extract
+	client = client.Fork()
 	return &formRun{
-		def: def, o: o, client: client, form: form, before: client.Requests(), expected: extract.Unknown,
-		runID: o.RunID, full: o.Full,
+		def: def, o: o, client: client, form: form, expected: extract.Unknown,
+		runID: o.RunID, full: o.Full, compared: roaring64.New(),
 		reader: client.NewReader(form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}),
 		log:    o.Logger.With(slog.String("form", form)),
-		report: &FormReport{Form: form, Timezone: def.Source.Zone.String(), Outputs: []OutputReport{}},
+		report: &FormReport{Form: form, StartedAt: o.Now().UTC(), Timezone: def.Source.Zone.String(), Outputs: []OutputReport{}},
 	}
 }
 
@@ -84,25 +95,26 @@ func (f *formRun) at(point string) {
 	}
 }
 
-// run does the whole run. Whatever happens, leases are given back, the spool
-// is removed, and what was staged and not committed is removed or kept for
-// the next run.
+// run does the whole run. Whatever happens, leases are given back, and what was
+// spooled or staged and not committed is removed or kept for the next run.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
-	if f.own, err = rangeOf(f.def, f.o); err != nil {
+	if err = f.settleRange(); err != nil {
 		return err
 	}
-	f.asked = askedOf(f.def, f.o)
 	f.settled = wallNow(f.o.Now(), f.def.Source.Zone).Add(-f.def.Extract.Settle)
-	if f.spool, err = openSpool(f.def.State, f.o.RunID); err != nil {
+	if !f.hold.IsZero() {
+		f.settled = earlier(f.settled, f.hold)
+	}
+	if err = f.findLeft(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.spool.close()) }()
+	defer func() { err = errors.Join(err, f.closeSpool(ctx, err)) }()
 	defer func() {
-		err = f.closed(ctx, err, f.closeTargets(ctx, err != nil && keepsPrepared(err) && f.resumable()))
+		err = f.closed(ctx, err, f.closeTargets(ctx, f.keeps(err) && f.resumable()))
 	}()
 	steps := []func(context.Context) error{
-		f.openTargets, f.makePlan, f.settleSchema, f.takeOver, f.readAll, f.readUndated, f.settle, f.commit,
+		f.openTargets, f.makePlan, f.settleSchema, f.beginSpool, f.takeOver, f.readAll, f.readUndated, f.settle, f.commit,
 	}
 	for i, step := range steps {
 		if err := step(ctx); err != nil {
@@ -113,6 +125,17 @@ func (f *formRun) run(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// settleRange finds the range as it is asked for, before any watermark.
+func (f *formRun) settleRange() (err error) {
+	if f.given != nil {
+		f.own, f.asked = *f.given, *f.given
+		return nil
+	}
+	f.own, err = rangeOf(f.def, f.o)
+	f.asked = askedOf(f.def, f.o)
+	return err
 }
 
 // stopped is the error of a run that ended early. Where the run was told to
@@ -131,6 +154,7 @@ func stopped(ctx context.Context, err error) error {
 
 // endReport fills in what the report says also of a run that failed.
 func (f *formRun) endReport(err error) {
+	f.report.EndedAt = f.o.Now().UTC()
 	f.report.Requests = f.requests()
 	f.report.Windows = len(f.windows)
 	for _, t := range f.targets {
@@ -139,7 +163,7 @@ func (f *formRun) endReport(err error) {
 		}
 	}
 	if err != nil {
-		f.report.Error = err.Error()
+		f.report.Error, f.report.Err = err.Error(), err
 	}
 }
 
@@ -155,18 +179,32 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 	return err
 }
 
+// keeps tells whether what was done so far is of use to the next run. Where an
+// output failed that others did not wait for it is not: they would get no more
+// than that as long as it fails.
+func (f *formRun) keeps(err error) bool {
+	if err == nil || !keepsPrepared(err) || errors.Is(err, load.ErrConflict) {
+		return false
+	}
+	committed := slices.ContainsFunc(f.targets, func(t *target) bool { return t.committed })
+	return !isError[*OutputsError](err) || !committed
+}
+
 // resumable tells whether the next run can go on with what is prepared.
 func (f *formRun) resumable() bool {
-	return f.frozen != nil || !slices.ContainsFunc(f.def.Outputs, func(o Output) bool { return !o.Dataset() })
+	return f.frozen != nil || !f.def.hasFiles()
 }
 
 // makePlan divides the range into windows, or takes the plan of the run that
 // is gone on with.
 func (f *formRun) makePlan(ctx context.Context) (err error) {
 	var plan *extract.Plan
-	if f.frozen != nil {
+	switch {
+	case f.frozen != nil:
 		plan, err = f.frozen.plan()
-	} else {
+	case f.spooled != nil:
+		plan, err = f.planOnwards(ctx, f.spooled)
+	default:
 		plan, err = extract.NewPlan(ctx, f.planRange(), f.counter())
 	}
 	if err != nil {
@@ -222,6 +260,7 @@ func (f *formRun) planRange() extract.Range {
 	if f.own != f.rng {
 		r.Cuts = append(r.Cuts, f.own.From, f.own.To)
 	}
+	r.Cuts = append(r.Cuts, f.cut)
 	// Without verification fixed windows of a bounded range need no count.
 	r.Uncounted = !f.def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
 	return r
@@ -255,11 +294,17 @@ func (f *formRun) counter() extract.Counter {
 
 // readAll reads every window that may hold results, side by side.
 func (f *formRun) readAll(ctx context.Context) error {
-	var todo []*windowRun
+	var todo, taken []*windowRun
 	for _, w := range f.windows {
-		if !w.done {
+		switch {
+		case !w.done:
 			todo = append(todo, w)
+		case w.readAt > 0:
+			taken = append(taken, w)
 		}
+	}
+	if err := f.prepareTaken(ctx, taken); err != nil {
+		return err
 	}
 	if err := f.readEach(ctx, todo); err != nil {
 		return err
@@ -271,14 +316,30 @@ func (f *formRun) readAll(ctx context.Context) error {
 	return nil
 }
 
-// readEach reads windows side by side, no more at once than requests may be
-// under way.
-func (f *formRun) readEach(ctx context.Context, todo []*windowRun) error {
+// prepareTaken tells the outputs of windows that were taken over, side by side:
+// parts are made of what lies in the spool.
+func (f *formRun) prepareTaken(ctx context.Context, taken []*windowRun) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(f.def.Source.Requests.Concurrency)
+	for _, w := range taken {
+		group.Go(func() error { return f.tellTargets(ctx, w) })
+	}
+	return group.Wait()
+}
+
+// readEach reads windows side by side, no more at once over all forms of the
+// run than requests may be under way.
+func (f *formRun) readEach(ctx context.Context, todo []*windowRun) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(cap(f.o.places))
 	for _, w := range todo {
 		group.Go(func() error {
-			err := f.readWindow(ctx, w)
+			giveBack, err := f.o.places.take(ctx)
+			if err != nil {
+				return err
+			}
+			defer giveBack()
+			err = f.readWindow(ctx, w)
 			if disorder := (*extract.OrderError)(nil); errors.As(err, &disorder) {
 				err = f.readWindow(ctx, w) // the reader pages otherwise from here on
 			}
@@ -295,12 +356,7 @@ func (f *formRun) readEach(ctx context.Context, todo []*windowRun) error {
 }
 
 // requests are those that this form has cost so far.
-func (f *formRun) requests() load.Requests {
-	now := f.client.Requests()
-	return load.Requests{
-		Results: now.Results - f.before.Results, Count: now.Count - f.before.Count, Retries: now.Retries - f.before.Retries,
-	}
-}
+func (f *formRun) requests() load.Requests { return requestsOf(f.client.Requests()) }
 
 // drift notes a change of the form or the service for the report.
 func (f *formRun) drift(what string) {

@@ -177,15 +177,6 @@ func sampleOf(ctx context.Context, client *extract.Client, form string, q extrac
 	return append(pages, last), nil
 }
 
-// Supported refuses what a definition may say and this version cannot do: an
-// *UnsupportedError.
-func (d *Definition) Supported() error {
-	if d.Extract.Incremental {
-		return &UnsupportedError{What: "mode: incremental", Remedy: "use mode: full with from and to; incremental runs come with a later version"}
-	}
-	return nil
-}
-
 // NewClient makes a client for the six transactions of the source's account.
 // state is the folder that its budgets are kept in, as in a definition.
 func NewClient(s Source, state string, o Options) (*extract.Client, error) {

@@ -28,9 +28,8 @@ type frozen struct {
 	// Trusted tells that windows were read in the trust that the counts will
 	// vouch for them: whoever goes on has to count.
 	Trusted bool `json:"trusted,omitempty"`
-	// Earlier are the ids that the dataset holds besides, of a run that this one
-	// follows on.
-	Earlier  []byte         `json:"earlier,omitempty"`
+	// Covered is what the runs that this one follows on had committed.
+	Covered  *load.Range    `json:"covered,omitempty"`
 	Windows  []frozenWindow `json:"windows"`
 	Groups   []int64        `json:"groups"`
 	Total    int64          `json:"total"` // extract.Unknown where nothing was counted
@@ -54,11 +53,9 @@ func (f *formRun) freeze() (json.RawMessage, error) {
 		Asked: wallRange(f.asked), Own: wallRange(f.own), Range: wallRange(f.rng), Settled: load.Wall(f.settled),
 		Full: f.full, Trusted: f.verifies(), Groups: f.plan.Groups, Total: f.plan.Total,
 	}
-	if f.earlier != nil {
-		var err error
-		if z.Earlier, err = f.earlier.ToBytes(); err != nil {
-			return nil, err
-		}
+	if f.covered != nil {
+		covered := wallRange(*f.covered)
+		z.Covered = &covered
 	}
 	for _, p := range f.plan.Windows {
 		z.Windows = append(z.Windows, frozenWindow{Range: wallRange(p.Window), Count: p.Count, Group: p.Group})
@@ -191,6 +188,11 @@ type reading struct {
 	replaced int64
 }
 
+// same tells whether two are one reading.
+func (r reading) same(other reading) bool {
+	return r.attempt == other.attempt && r.number == other.number
+}
+
 // reading reads a window's record and checks that it agrees with itself.
 func (r windowRecord) reading() (reading, error) {
 	out := reading{attempt: r.Attempt, number: r.Reading, rejects: r.Rejects, replaced: r.Replaced}
@@ -253,7 +255,7 @@ func (o *datasetOutput) fingerprint() (string, error) {
 
 // journalVersion is part of the fingerprint: a journal of another version's
 // program is not continued.
-const journalVersion = 1
+const journalVersion = 2
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
@@ -280,6 +282,17 @@ func beyond(w, done extract.Window) []extract.Window {
 		rest = append(rest, extract.Window{From: done.To, To: w.To})
 	}
 	return rest
+}
+
+// joined is the span of two that meet or follow each other.
+func joined(a, b extract.Window) extract.Window {
+	if b.From.IsZero() || !a.From.IsZero() && b.From.Before(a.From) {
+		a.From = b.From
+	}
+	if b.To.After(a.To) {
+		a.To = b.To
+	}
+	return a
 }
 
 // age shows how long ago something was, for people.

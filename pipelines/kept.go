@@ -129,3 +129,14 @@ func inferredColumns(list []load.Column) ([]schemas.Column, error) {
 	}
 	return columns, nil
 }
+
+// manifestOf is what an output's last run left, and its version.
+func manifestOf(out output) (*load.Manifest, string) {
+	switch o := out.(type) {
+	case *datasetOutput:
+		return o.manifest, o.base
+	case *fileOutput:
+		return o.manifest, o.base
+	}
+	return nil, load.NoVersion
+}

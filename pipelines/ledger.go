@@ -18,15 +18,20 @@ import (
 )
 
 // sharedBudget is the budget of a definition's account, shared by all runs against
-// it that have the same state folder; nil where the definition sets none.
-func sharedBudget(def *Definition) extract.Budget {
+// it that have the same state folder; nil where the definition sets none. now
+// is the clock of the bookings.
+func sharedBudget(def *Definition, now func() time.Time) extract.Budget {
 	r := def.Source.Requests
 	if r.PerMinute <= 0 && r.PerDay <= 0 {
 		return nil
 	}
+	return extract.NewRollingBudget(r.PerMinute, r.PerDay, ledgerOf(def)).WithClock(now)
+}
+
+// ledgerOf is the ledger of a definition's account.
+func ledgerOf(def *Definition) *ledger {
 	account := sha256.Sum256([]byte(strings.TrimRight(def.Source.BaseURL, "/") + "\n" + def.Source.Account))
-	name := "requests-" + hex.EncodeToString(account[:8])
-	return extract.NewRollingBudget(r.PerMinute, r.PerDay, &ledger{folder: def.State, name: name})
+	return &ledger{folder: def.State, name: "requests-" + hex.EncodeToString(account[:8])}
 }
 
 // ledger is a file in the state folder that remembers when requests were

@@ -29,7 +29,7 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 		booked, refused := 0, 0
 		var runs sync.WaitGroup
 		for range 4 {
-			budget := sharedBudget(budgeted(state, 0, 10))
+			budget := sharedBudget(budgeted(state, 0, 10), time.Now)
 			runs.Go(func() {
 				for range 5 {
 					err := budget.Reserve(t.Context())
@@ -52,11 +52,11 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 			t.Errorf("%d booked and %d refused of 20, want 10 and 10", booked, refused)
 		}
 		time.Sleep(23 * time.Hour) // virtual
-		if err := sharedBudget(budgeted(state, 0, 10)).Reserve(t.Context()); err == nil {
+		if err := sharedBudget(budgeted(state, 0, 10), time.Now).Reserve(t.Context()); err == nil {
 			t.Error("the day's budget came back within the day")
 		}
 		time.Sleep(time.Hour + time.Second)
-		if err := sharedBudget(budgeted(state, 0, 10)).Reserve(t.Context()); err != nil {
+		if err := sharedBudget(budgeted(state, 0, 10), time.Now).Reserve(t.Context()); err != nil {
 			t.Errorf("a day later: %v", err)
 		}
 	})
@@ -67,7 +67,7 @@ func TestBudgetOfAMinuteWaitsForOtherRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		for i := range 7 {
-			if err := sharedBudget(budgeted(state, 3, 100)).Reserve(t.Context()); err != nil {
+			if err := sharedBudget(budgeted(state, 3, 100), time.Now).Reserve(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if at, want := time.Since(start).Round(time.Second), time.Duration(i/3)*time.Minute; at != want {
@@ -88,7 +88,7 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		if err := sharedBudget(def).Reserve(t.Context()); err != nil {
+		if err := sharedBudget(def, time.Now).Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(start); waited > time.Minute+time.Second {
@@ -98,10 +98,10 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{not json"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := sharedBudget(def).Reserve(t.Context()); err != nil {
+	if err := sharedBudget(def, time.Now).Reserve(t.Context()); err != nil {
 		t.Errorf("with a damaged file: %v", err)
 	}
-	if sharedBudget(budgeted(state, 0, 0)) != nil {
+	if sharedBudget(budgeted(state, 0, 0), time.Now) != nil {
 		t.Error("a definition without budgets has one")
 	}
 }
@@ -111,7 +111,7 @@ func budgetFile(t *testing.T, def *Definition) string {
 	t.Helper()
 	probe := *def
 	probe.State = t.TempDir()
-	if err := sharedBudget(&probe).Reserve(t.Context()); err != nil {
+	if err := sharedBudget(&probe, time.Now).Reserve(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	names, err := filepath.Glob(filepath.Join(probe.State, "*.json"))

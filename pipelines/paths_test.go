@@ -103,6 +103,9 @@ func TestServiceFailsForGoodAtEveryRequest(t *testing.T) {
 		if !errors.As(err, &a) {
 			t.Errorf("from request %d: %v", n, err)
 		}
+		if err := os.RemoveAll(def().State); err != nil { // each failure is that of a whole run
+			t.Fatal(err)
+		}
 		m.checkClean(t)
 		for root, place := range m.places {
 			if !slices.Equal(names[root], place.Names()) {

@@ -36,7 +36,9 @@ type FormPlan struct {
 	AtMost   bool            `json:"at_most"`
 	Requests PlannedRequests `json:"requests"`
 	Budget   Budget          `json:"budget"`
-	Error    string          `json:"error,omitempty"`
+	// Unfinished is a run that ended early and that this one goes on with.
+	Unfinished *Unfinished `json:"unfinished,omitempty"`
+	Error      string      `json:"error,omitempty"`
 }
 
 // PlannedWindow is one window of a form's plan.
@@ -69,9 +71,6 @@ type Budget struct {
 func MakePlan(ctx context.Context, def *Definition, o Options, offline bool) (*PlanReport, error) {
 	o = o.withDefaults()
 	report := &PlanReport{Pipeline: def.Name, Definition: def.File, Offline: offline, Forms: []*FormPlan{}}
-	if err := def.Supported(); err != nil {
-		return report, err
-	}
 	forms, client, err := report.forms(ctx, def, o)
 	if err != nil {
 		return report, err
@@ -154,15 +153,21 @@ func namedForms(def *Definition, o Options) (forms, patterns []string) {
 // make plans one form as its run would: same range, same windows.
 func (p *FormPlan) make(ctx context.Context, def *Definition, o Options, client *extract.Client) error {
 	f := &formRun{def: def, o: o, client: client, form: p.Form, full: o.Full}
-	var err error
-	if f.own, err = rangeOf(def, o); err != nil {
+	if err := f.settleRange(); err != nil {
 		return err
 	}
-	f.asked = askedOf(def, o)
-	if f.rng, err = f.widened(ctx); err != nil {
+	f.settled = wallNow(o.Now(), def.Source.Zone).Add(-def.Extract.Settle)
+	if err := f.lookUp(ctx); err != nil {
 		return err
 	}
+	f.sinceWatermark()
+	f.rng = f.widened(f.own)
+	f.settleCut()
 	p.Range, p.AtMost = wallRange(f.rng), f.filtered()
+	var err error
+	if p.Unfinished, err = f.unfinished(ctx); err != nil {
+		return err
+	}
 	r := f.planRange()
 	if client == nil {
 		if r.Step.Auto() || r.Window.From.IsZero() {
@@ -206,30 +211,21 @@ func (f *formRun) laterCounts() int {
 	return n
 }
 
-// widened extends the range to the whole parts of datasets that it touches,
-// as a run does, but only reads.
-func (f *formRun) widened(ctx context.Context) (extract.Window, error) {
-	w := f.own
-	var sets []*datasetOutput
+// lookUp reads the manifests of datasets, as a run does, and nothing else.
+func (f *formRun) lookUp(ctx context.Context) error {
 	for _, out := range f.def.Outputs {
+		t := &target{def: out}
+		f.targets = append(f.targets, t)
 		if !out.Dataset() {
 			continue
 		}
 		m, err := f.readManifest(ctx, out)
 		if err != nil {
-			return w, err
+			return err
 		}
-		sets = append(sets, &datasetOutput{encoding: encoding{f: f}, manifest: m})
+		t.out = &datasetOutput{encoding: encoding{f: f}, manifest: m}
 	}
-	for changed := true; changed; {
-		changed = false
-		for _, d := range sets {
-			next := d.widen(w)
-			changed = changed || next != w
-			w = next
-		}
-	}
-	return w, nil
+	return nil
 }
 
 // readManifest reads the manifest that an earlier run left at an output, nil

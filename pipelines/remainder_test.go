@@ -60,8 +60,8 @@ func TestRemainderIsStoppedAndMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked, report := r.asked(r.openEnded())
-	if len(report.Forms) != 1 || report.Forms[0].Continued != "" || asked[0] != "2026-01-01" {
-		t.Errorf("asked for %v, reports %+v", asked, report.Forms)
+	if f := report.Forms[0]; f.Continued == "" || f.Older != 1 || !slices.Equal(asked, []string{"2026-01-01", "2026-02-17", "2026-02-18"}) {
+		t.Errorf("asked for %v, report %+v", asked, f)
 	}
 	r.checkDataset("days", truth(r.form, dated))
 }
@@ -226,7 +226,7 @@ func TestFormsSideBySide(t *testing.T) {
 	}
 	w.checkDataset("form2", truth(second, inJanuary))
 	again, err := pipelines.Run(t.Context(), def(), options())
-	if err != nil || again.Forms[0].Kept != 2 || again.Forms[1].Continued != "" {
+	if err != nil || again.Forms[0].Kept < 2 || again.Forms[1].Continued != "" {
 		t.Fatalf("%v; reports %+v, %+v", err, again.Forms[0], again.Forms[1])
 	}
 	w.checkTidy()

@@ -16,14 +16,19 @@ type Report struct {
 	ExitCode   int           `json:"exit_code"`
 	Error      string        `json:"error,omitempty"`
 	Requests   load.Requests `json:"requests"`
-	Forms      []*FormReport `json:"forms"`
+	// RequestOutcomes counts the attempts of all requests by what became of
+	// them (extract.Client.Outcomes).
+	RequestOutcomes map[string]int64 `json:"request_outcomes,omitempty"`
+	Forms           []*FormReport    `json:"forms"`
 }
 
 // FormReport says what a run did with one form.
 type FormReport struct {
-	Form     string     `json:"form"`
-	Range    load.Range `json:"range"`
-	Timezone string     `json:"timezone"`
+	Form      string     `json:"form"`
+	StartedAt time.Time  `json:"started_at"`
+	EndedAt   time.Time  `json:"ended_at"`
+	Range     load.Range `json:"range"`
+	Timezone  string     `json:"timezone"`
 	// Continued is the id of a run that ended early and that this one went on
 	// with, in its range and under its id; Kept are the windows that were not
 	// read again. What the run's own range holds beyond follows as an entry of
@@ -38,11 +43,14 @@ type FormReport struct {
 	Replaced  int64          `json:"replaced_characters"`
 	Verified  *load.Verified `json:"verified,omitempty"`
 	Reread    int            `json:"windows_read_again"`
+	Older     int            `json:"older_windows"` // of parts outside the range, read again because a result moved
 	Requests  load.Requests  `json:"requests"`
 	Undated   int64          `json:"undated"` // rows without a date
 	Drift     []string       `json:"drift,omitempty"`
 	Outputs   []OutputReport `json:"outputs"`
+	ExitCode  int            `json:"exit_code"` // the class of Err, filled in by the command
 	Error     string         `json:"error,omitempty"`
+	Err       error          `json:"-"` // what Error is the text of
 }
 
 // FaultCount counts the values of a column that did not fit for one reason.
@@ -59,5 +67,8 @@ type OutputReport struct {
 	Rows   int64  `json:"rows"`
 	Parts  int    `json:"parts"` // data objects; of a dataset those of the whole dataset
 	Bytes  int64  `json:"bytes"` // of the data objects
-	Error  string `json:"error,omitempty"`
+	// Watermark is up to where a dataset's results are complete, none where no
+	// run goes on from it.
+	Watermark load.WallTime `json:"watermark,omitzero"`
+	Error     string        `json:"error,omitempty"`
 }

@@ -90,6 +90,13 @@ func TestRequestsOfEachForm(t *testing.T) {
 		}
 		sum += f.Requests.Results + f.Requests.Count + f.Requests.Retries
 	}
+	outcomes := int64(0)
+	for _, n := range report.RequestOutcomes {
+		outcomes += n
+	}
+	if outcomes != int64(len(w.service.Log())) || report.RequestOutcomes["busy"] != 3 {
+		t.Errorf("outcomes %v of %d requests", report.RequestOutcomes, len(w.service.Log()))
+	}
 	all := report.Requests.Results + report.Requests.Count + report.Requests.Retries
 	if report.Requests.Retries != 3 || sum+3 != all || all+1 != int64(len(w.service.Log())) { // Get Forms was tried again
 		t.Errorf("forms %d, run %+v, service %d", sum, report.Requests, len(w.service.Log()))
@@ -104,7 +111,6 @@ func TestRunsThatCannotBegin(t *testing.T) {
 	}{
 		"no such form":   {func(_ *pipelines.Definition, o *pipelines.Options) { o.Forms = []string{"other"} }, "no form matches form1 and --form other"},
 		"empty range":    {func(d *pipelines.Definition, _ *pipelines.Options) { d.Extract.To = d.Extract.From }, "holds no time"},
-		"incremental":    {func(d *pipelines.Definition, _ *pipelines.Options) { d.Extract.Incremental = true }, "mode: incremental is not supported"},
 		"unknown format": {func(d *pipelines.Definition, _ *pipelines.Options) { d.Outputs[0].Format = "xls" }, `the format "xls" is not supported`},
 		"form in a path": {func(d *pipelines.Definition, _ *pipelines.Options) {
 			d.Forms = []string{"../up"}

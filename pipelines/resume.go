@@ -62,7 +62,7 @@ func (f *formRun) thaw(left []*datasetOutput) (*frozen, error) {
 		return nil, errors.New("--full begins anew")
 	}
 	if f.hasFiles() {
-		return nil, errors.New("the definition has single files too, which hold one range whole")
+		return nil, errors.New("the definition has single files too, which are made of what lies in the spool")
 	}
 	j := left[0].left
 	for _, d := range left {
@@ -87,13 +87,6 @@ func (f *formRun) thaw(left []*datasetOutput) (*frozen, error) {
 	if err := json.Unmarshal(j.Body, z); err != nil {
 		return nil, err
 	}
-	if len(z.Earlier) > 0 {
-		ids, err := readIDs(z.Earlier)
-		if err != nil {
-			return nil, err
-		}
-		f.earlier = ids
-	}
 	_, err := z.plan()
 	return z, err
 }
@@ -105,6 +98,10 @@ func (f *formRun) goOn(ctx context.Context, left []*datasetOutput, z *frozen) {
 	f.report.Continued = j.RunID
 	f.asked, f.own, f.rng, f.settled = spanOf(z.Asked), spanOf(z.Own), spanOf(z.Range), z.Settled.Time
 	f.labels = z.Labels
+	if z.Covered != nil {
+		covered := spanOf(*z.Covered)
+		f.covered = &covered
+	}
 	for _, t := range f.live() {
 		d, ok := t.out.(*datasetOutput)
 		switch {
@@ -135,27 +132,32 @@ func (f *formRun) reportCommitted(t *target, m *load.Manifest) {
 
 // frozenSchema is the schema that the run which is gone on with had inferred.
 func (f *formRun) frozenSchema() error {
-	columns, err := inferredColumns(f.frozen.Inferred)
+	z := f.decided()
+	columns, err := inferredColumns(z.Inferred)
 	if err != nil {
 		return err
 	}
-	f.schema, f.headings = &schemas.Schema{Name: f.form, Columns: columns}, f.frozen.Headings
+	f.schema, f.headings = &schemas.Schema{Name: f.form, Columns: columns}, z.Headings
 	return nil
 }
 
-// takeOver takes the windows over that the journals list. A window counts as
-// read where every output holds it, from the same reading, in a part all of
-// whose windows are so.
+// takeOver takes the windows over that the spool holds or the journals list. A
+// window that is not in the spool counts as read where every output holds it,
+// from the same reading, in a part all of whose windows are so.
 func (f *formRun) takeOver(ctx context.Context) error {
-	if f.frozen == nil {
+	if f.decided() == nil {
 		return nil
+	}
+	spooled, err := f.spooledWindows()
+	if err != nil {
+		return err
 	}
 	var targets []*target
 	var sets []*datasetOutput
 	var taken []map[*datasetPart][]reading
 	for _, t := range f.live() {
 		d, ok := t.out.(*datasetOutput)
-		if !ok {
+		if !ok || f.frozen == nil {
 			continue
 		}
 		readings, err := d.takeOver(ctx)
@@ -167,10 +169,13 @@ func (f *formRun) takeOver(ctx context.Context) error {
 			return err
 		}
 	}
-	common := commonReadings(sets, taken)
+	c := common{sets: sets, taken: taken}
+	if err := f.choose(&c, spooled); err != nil {
+		return err
+	}
 	for i, d := range sets {
 		for p := range taken[i] {
-			if allIn(p.windows, common) {
+			if c.prepared(i, p) {
 				continue
 			}
 			if err := d.giveUp(ctx, p); err != nil {
@@ -183,8 +188,11 @@ func (f *formRun) takeOver(ctx context.Context) error {
 		d.sweep(ctx, f.runID)
 	}
 	rows := int64(0)
-	for w, r := range common {
+	for w, r := range c.chosen {
 		w.take(r)
+		if s, ok := c.spooled[w]; ok {
+			w.segment, w.index = s.segment, s.index
+		}
 		f.reads, f.rejects, rows = max(f.reads, r.number), f.rejects+r.stats.Rejected, rows+w.extracted()
 	}
 	for _, d := range sets {
@@ -194,74 +202,118 @@ func (f *formRun) takeOver(ctx context.Context) error {
 			}
 		}
 	}
-	f.report.Kept = len(common)
+	f.report.Kept = len(c.chosen)
 	f.progress(rows, false)
 	return nil
 }
 
-// commonReadings are the windows that can be taken over, with their readings.
-func commonReadings(sets []*datasetOutput, taken []map[*datasetPart][]reading) map[*windowRun]reading {
-	common := map[*windowRun]reading{}
+// common are the readings of windows that can be taken over.
+type common struct {
+	sets    []*datasetOutput
+	taken   []map[*datasetPart][]reading // of the parts in the journal of each set
+	chosen  map[*windowRun]reading
+	spooled map[*windowRun]spooledWindow // those whose rows are in the spool
+}
+
+// choose finds the windows that can be taken over. What the spool holds of
+// others is removed.
+func (f *formRun) choose(c *common, spooled map[*windowRun]spooledWindow) error {
+	c.chosen, c.spooled = c.agreed(), map[*windowRun]spooledWindow{}
+	for w, s := range spooled {
+		r, err := s.reading()
+		if there, ok := c.chosen[w]; err != nil || ok && newer(there, r) {
+			if err := f.dropSpooled(s); err != nil {
+				return err
+			}
+			continue
+		}
+		c.chosen[w], c.spooled[w] = r, s
+	}
+	dropDoubles(c.chosen)
+	c.dropHalves()
+	for w, s := range c.spooled {
+		if _, ok := c.chosen[w]; ok {
+			continue
+		}
+		delete(c.spooled, w)
+		if err := f.dropSpooled(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agreed are the readings that the journals of all sets agree on.
+func (c *common) agreed() map[*windowRun]reading {
+	chosen := map[*windowRun]reading{}
 	votes := map[*windowRun]int{}
-	for i := range sets {
-		for p, list := range taken[i] {
+	for i := range c.sets {
+		for p, list := range c.taken[i] {
 			for k, w := range p.windows {
-				if r, ok := common[w]; !ok || r.number == list[k].number && r.attempt == list[k].attempt {
-					common[w] = list[k]
+				if r, ok := chosen[w]; !ok || r.same(list[k]) {
+					chosen[w] = list[k]
 					votes[w]++
 				}
 			}
 		}
 	}
-	for w := range common {
-		if votes[w] < len(sets) {
-			delete(common, w)
+	for w := range chosen {
+		if votes[w] < len(c.sets) {
+			delete(chosen, w)
 		}
 	}
-	dropDoubles(common)
-	for removed := true; removed; { // a part is taken over whole, in every output
+	return chosen
+}
+
+// prepared tells whether a part of a set stays as it was prepared.
+func (c *common) prepared(set int, p *datasetPart) bool {
+	list, ok := c.taken[set][p]
+	for k := 0; ok && k < len(list); k++ {
+		var r reading
+		r, ok = c.chosen[p.windows[k]]
+		ok = ok && r.same(list[k])
+	}
+	return ok
+}
+
+// dropHalves leaves out windows that are not in the spool and whose part has
+// to be encoded again: it is taken over whole, in every output.
+func (c *common) dropHalves() {
+	for removed := true; removed; {
 		removed = false
-		for _, d := range sets {
+		for i, d := range c.sets {
 			for _, p := range d.list {
-				if allIn(p.windows, common) {
+				if c.prepared(i, p) {
 					continue
 				}
 				for _, w := range p.windows {
-					_, there := common[w]
-					removed = removed || there
-					delete(common, w)
+					_, there := c.chosen[w]
+					if _, ok := c.spooled[w]; there && !ok {
+						removed = true
+						delete(c.chosen, w)
+					}
 				}
 			}
 		}
 	}
-	return common
 }
 
 // dropDoubles leaves out readings that share ids with others: which of two
 // windows holds a result now, only another reading can tell.
-func dropDoubles(common map[*windowRun]reading) {
+func dropDoubles(chosen map[*windowRun]reading) {
 	seen, twice := roaring64.New(), roaring64.New()
-	for _, r := range common {
+	for _, r := range chosen {
 		twice.Or(roaring64.And(seen, r.ids))
 		seen.Or(r.ids)
 	}
 	if twice.IsEmpty() {
 		return
 	}
-	for w, r := range common {
+	for w, r := range chosen {
 		if r.ids.Intersects(twice) {
-			delete(common, w)
+			delete(chosen, w)
 		}
 	}
-}
-
-func allIn(windows []*windowRun, common map[*windowRun]reading) bool {
-	for _, w := range windows {
-		if _, ok := common[w]; !ok {
-			return false
-		}
-	}
-	return true
 }
 
 // take notes what an earlier run read of the window. Its results are in
@@ -344,41 +396,26 @@ func (f *formRun) settle(ctx context.Context) error {
 		if err := f.settleDuplicates(ctx); err != nil {
 			return err
 		}
+		if err := f.readOlder(ctx); err != nil {
+			return err
+		}
 		if err := f.verify(ctx); err != nil {
 			return err
 		}
 		if lacking, err = f.outdated(); err != nil {
 			return err
 		}
-		if len(lacking) == 0 {
-			return f.checkEarlier()
+		if len(lacking) == 0 && f.freshIDs().IsEmpty() {
+			return nil
 		}
 	}
-}
-
-// errMovedOn tells that a result of the run that this one follows on was found
-// again: it got a later date meanwhile, and its old part holds it still.
-var errMovedOn = errors.New("results moved on from the range of the run before")
-
-// checkEarlier fails with errMovedOn where the dataset would hold a result
-// twice.
-func (f *formRun) checkEarlier() error {
-	if f.earlier == nil {
-		return nil
-	}
-	for _, w := range readWindows(f.windows) {
-		if f.earlier.Intersects(w.ids) {
-			return errMovedOn
-		}
-	}
-	return nil
 }
 
 // keepsPrepared tells whether another run can go on after an error: nothing is
 // wrong with what was read so far. Where the data were at fault it would meet the
 // same again.
 func keepsPrepared(err error) bool {
-	return !errors.Is(err, errMovedOn) && !isError[*RejectsError](err) && !isError[*VerifyError](err) && !isError[*DuplicateError](err) &&
+	return !isError[*RejectsError](err) && !isError[*VerifyError](err) && !isError[*DuplicateError](err) &&
 		!isError[*transform.ValueError](err) && !isError[*transform.UnknownFieldError](err)
 }
 
@@ -388,68 +425,47 @@ func isError[E error](err error) bool {
 }
 
 // remainder are the runs that are left to do after this one, which went on
-// with another's range: its own range less that one. Their windows may hold
-// results that were read in that range and have a later date by now; so what
-// this run committed is told to them, and where that is not known, because
-// counts cannot vouch for it either, they read the whole range.
+// with another's range: what the definition's own range holds beyond that one.
+// They look for results that moved on meanwhile as every run does, see older.go.
 func (f *formRun) remainder() ([]*formRun, error) {
 	own, err := rangeOf(f.def, f.o)
 	if err != nil {
 		return nil, err
 	}
-	ids := f.committedIDs()
-	if askedOf(f.def, f.o) == (extract.Window{}) && f.asked != (extract.Window{}) {
-		ids = nil // results without a date belong to it too
+	if askedOf(f.def, f.o) == (extract.Window{}) && f.asked != (extract.Window{}) && !f.def.Extract.Incremental {
+		return []*formRun{f.follow(nil)}, nil // results without a date belong to it too
+	}
+	if f.def.Extract.Incremental && f.o.From.IsZero() {
+		own.From = f.own.From // what is before the watermark was that run's to read
 	}
 	if f.ahead && slices.ContainsFunc(f.windows, func(w *windowRun) bool { return w.attempt == f.o.RunID }) {
-		ids = nil // an output that was committed before lacks what was read since
-	}
-	if ids == nil || !f.verifies() {
-		return []*formRun{f.whole()}, nil
+		return []*formRun{f.follow(&own)}, nil // an output that was committed before lacks what was read since
 	}
 	var rest []*formRun
-	for _, w := range beyond(own, f.own) {
-		next := f.whole()
-		next.o.From, next.o.To, next.earlier = w.From, w.To, ids
-		rest = append(rest, next)
+	for _, w := range beyond(own, f.done()) {
+		rest = append(rest, f.follow(&w))
 	}
 	return rest, nil
 }
 
-// follow tells a run what the one before it committed, besides what that one
-// was told; false where that is not known.
-func (f *formRun) follow(before *formRun) bool {
-	ids := before.committedIDs()
-	if ids == nil {
-		return false
+// done is what this run committed, and those that it follows on.
+func (f *formRun) done() extract.Window {
+	if f.covered == nil {
+		return f.own
 	}
-	ids.Or(before.earlier)
-	f.earlier = ids
-	return true
+	return joined(*f.covered, f.own)
 }
 
-// whole is a run of the form's own range from the beginning. It has an id of
-// its own: this run's names what was just committed.
-func (f *formRun) whole() *formRun {
+// follow is a run that follows on this one, of a given range or of the whole
+// one. It has an id of its own: this run's names what was just committed.
+func (f *formRun) follow(given *extract.Window) *formRun {
 	o := f.o
 	o.RunID = NewRunID(o.Now())
-	return newFormRun(f.def, o, f.client, f.form)
-}
-
-// committedIDs are the ids of all results of the range that this run
-// committed, or finished to commit; nil where they are not known.
-func (f *formRun) committedIDs() *roaring64.Bitmap {
-	ids := roaring64.New()
-	for _, w := range readWindows(f.windows) {
-		ids.Or(w.ids)
+	next := newFormRun(f.def, o, f.client, f.form)
+	done := f.done()
+	next.given, next.covered = given, &done
+	if f.def.Extract.Incremental {
+		next.hold = f.settled
 	}
-	if len(f.windows) > 0 {
-		return ids
-	}
-	for _, t := range f.targets { // every output was committed by the earlier run
-		if d, ok := t.out.(*datasetOutput); ok && d.finished && d.ids != nil {
-			return d.ids
-		}
-	}
-	return nil
+	return next
 }

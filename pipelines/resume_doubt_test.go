@@ -320,5 +320,6 @@ func TestNameTaken(t *testing.T) {
 	if e := new(load.CreateError); !errors.As(err, &e) || !strings.Contains(err.Error(), "move it away") {
 		t.Errorf("error %v", err)
 	}
+	r.leaveHost()
 	r.checkTidy()
 }

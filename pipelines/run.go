@@ -4,12 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -30,19 +27,22 @@ type Options struct {
 	Logger   *slog.Logger     // nil discards
 	Progress func(Progress)   // nil: nobody watches; called from several goroutines
 	Stdout   io.Writer        // where the output "-" goes; nil discards
-	Now      func() time.Time // nil is time.Now
+	Now      func() time.Time // nil is time.Now; called from several goroutines
 	Client   ClientOptions    // for tests and the demo
 	RunID    string           // "" makes one
 	// At is told when a run comes to a point: a step of a commit (load.Step) or
-	// one of planned, journal, staged, prepared, recorded, verified. Tests end
+	// one of planned, journal, read, staged, prepared, recorded, verified. Tests end
 	// the process there. nil: nobody is told; called from several goroutines.
 	At func(point string)
+
+	places places // of the run's windows, set by Run
 }
 
 // The points of a run besides the steps of its commits.
 const (
 	pointPlanned  = "planned"  // the windows are known
 	pointJournal  = "journal"  // a dataset's journal is about to be opened
+	pointRead     = "read"     // a window is read, and its record in the spool
 	pointStaged   = "staged"   // an object is written, and not prepared
 	pointPrepared = "prepared" // a part is prepared, and not recorded
 	pointRecorded = "recorded" // a part is in the journal
@@ -53,6 +53,7 @@ const (
 type ClientOptions struct {
 	Transport              http.RoundTripper
 	BackoffMin, BackoffMax time.Duration
+	Patience               time.Duration
 	UserAgent              string
 }
 
@@ -62,49 +63,35 @@ type Progress struct {
 	Rows     int64 // results read so far
 	Expected int64 // results counted, or extract.Unknown
 	Requests int64
-	Done     bool
+	Done     bool // written
+	Failed   bool // nothing more comes of it; the numbers are not given
 }
 
-// Run runs a definition, form after form. A form that fails does not stop the
-// others. The report tells what was done, also when the error is not nil; the
-// error is a *FormsError where a form failed.
+// Run runs a definition, its forms side by side. A form that fails does not
+// stop the others, unless each would fail of the same cause: then no further
+// one is begun. The report tells what was done, also when the error is not nil,
+// its forms in the order of the definition and of Get Forms; the error is a
+// *FormsError where a form failed.
 func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 	o = o.withDefaults()
+	o.places = newPlaces(def.Source.Requests.Concurrency)
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File}
 	defer func() { report.EndedAt = o.Now().UTC() }()
-	if err := def.Supported(); err != nil {
-		return report, err
-	}
 	client, err := newClient(def, o)
 	if err != nil {
 		return report, err
 	}
 	defer client.Close()
-	defer func() { report.Requests = requestsOf(client.Requests()) }()
+	defer func() {
+		report.Requests, report.RequestOutcomes = requestsOf(client.Requests()), client.Outcomes()
+	}()
 	forms, err := formsOf(ctx, client, def, o)
 	if err != nil {
 		return report, err
 	}
-	failed := &FormsError{Forms: len(forms)}
-	done := 0
-	for _, form := range forms {
-		if ctx.Err() != nil {
-			break
-		}
-		done++
-		reports, err := runForm(ctx, def, o, client, form)
-		report.Forms = append(report.Forms, reports...)
-		if err != nil {
-			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, err))
-		}
-	}
-	switch {
-	case len(failed.Errors) > 0:
-		return report, failed
-	case done < len(forms): // stopped between two forms
-		return report, context.Cause(ctx)
-	}
-	return report, nil
+	runs := &formRuns{def: def, o: o, client: client, forms: forms, clash: collisions(def, forms, o.RunID, foldsCase())}
+	runs.run(ctx)
+	return report, runs.result(ctx, report)
 }
 
 // runForm runs one form. Where that went on with a run that had ended early,
@@ -113,27 +100,16 @@ func runForm(ctx context.Context, def *Definition, o Options, client *extract.Cl
 	f := newFormRun(def, o, client, form)
 	err := f.run(ctx)
 	reports := []*FormReport{f.report}
-	switch {
-	case errors.Is(err, errMovedOn): // it went on with a run that followed on another
-		again := f.whole()
-		err = again.run(ctx)
-		return []*FormReport{again.report}, err
-	case err != nil || f.frozen == nil:
+	if err != nil || f.frozen == nil {
 		return reports, err
 	}
 	rest, err := f.remainder()
+	if err != nil {
+		f.report.Error, f.report.Err = err.Error(), err
+	}
 	for i := 0; i < len(rest) && err == nil; i++ {
-		if i > 0 && !rest[i].follow(rest[i-1]) {
-			rest = append(rest[:i], f.whole())
-		}
 		err = rest[i].run(ctx)
 		reports = append(reports, rest[i].report)
-		if errors.Is(err, errMovedOn) {
-			o.Logger.LogAttrs(ctx, slog.LevelInfo, "the whole range is read again", slog.String("form", form), slog.String("reason", err.Error()))
-			again := f.whole()
-			err = again.run(ctx)
-			return append(reports[:len(reports)-1], again.report), err
-		}
 	}
 	return reports, err
 }
@@ -170,66 +146,10 @@ func newClient(def *Definition, o Options) (*extract.Client, error) {
 	return extract.NewClient(extract.Config{
 		BaseURL: s.BaseURL, Account: s.Account, Key: s.Key, AllowHTTP: s.AllowHTTP,
 		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
-		Budget:     sharedBudget(def),
-		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax,
+		Budget:     sharedBudget(def, o.Now),
+		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: o.Client.Patience,
 		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
 	})
-}
-
-// formsOf resolves the definition's forms: names as they are, globs by Get Forms.
-func formsOf(ctx context.Context, client *extract.Client, def *Definition, o Options) ([]string, error) {
-	names := def.Forms
-	if def.ListsForms() {
-		listed, err := client.Forms(ctx)
-		if err != nil {
-			return nil, err
-		}
-		names = nil
-		for _, f := range listed {
-			names = append(names, f.Directory)
-		}
-		for _, f := range def.Forms {
-			if !IsGlob(f) {
-				names = append(names, f)
-			}
-		}
-	}
-	chosen := map[string]bool{}
-	for _, f := range o.Forms {
-		chosen[f] = true
-	}
-	var forms []string
-	seen := map[string]bool{}
-	for _, f := range names {
-		if seen[f] || !def.WantsForm(f) || len(chosen) > 0 && !chosen[f] {
-			continue
-		}
-		seen[f] = true
-		forms = append(forms, f)
-	}
-	if len(forms) == 0 {
-		return nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
-	}
-	for _, f := range forms {
-		// A form that is named and cannot be a path is an error before any work;
-		// one that the service listed fails by itself.
-		if slices.Contains(def.Forms, f) {
-			if err := checkPaths(def, f, o.RunID); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return forms, nil
-}
-
-// checkPaths tells whether the outputs' paths can be made for a form.
-func checkPaths(def *Definition, form, runID string) error {
-	for _, out := range def.Outputs {
-		if _, err := ExpandPath(out.Path, pathValues(def, form, runID)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func pathValues(def *Definition, form, runID string) PathValues {

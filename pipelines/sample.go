@@ -33,7 +33,7 @@ func (f *formRun) settleSchema(ctx context.Context) error {
 		}
 		f.schema = &s
 		return nil
-	case f.frozen != nil:
+	case f.decided() != nil:
 		return f.frozenSchema()
 	case len(f.kept) > 0:
 		f.schema = &schemas.Schema{Name: f.form, Columns: f.kept}
@@ -111,10 +111,15 @@ const pageGuess = 50
 // readHeads reads the first pages of each window and leaves the rest to its worker.
 func (f *formRun) readHeads(ctx context.Context, windows []*windowRun) ([]*extract.Page, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(f.def.Source.Requests.Concurrency)
+	group.SetLimit(cap(f.o.places))
 	most := max(1, samplePages/len(windows))
 	for _, w := range windows {
 		group.Go(func() error {
+			giveBack, err := f.o.places.take(ctx)
+			if err != nil {
+				return err
+			}
+			defer giveBack()
 			w.pages = f.reader.Window(w.planned.Window, extract.IDRange{}, f.usable(w.planned.Count))
 			for len(w.head) < most {
 				p, err := w.pages.Next(ctx)

@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -17,24 +19,35 @@ import (
 )
 
 // spool is a run's folder in the state folder: the results of its windows as
-// Arrow IPC streams, until every output is committed. It holds personal data
-// and is readable by its owner alone.
+// Arrow IPC streams, until every output is committed, and an index of them
+// that another run can go on from (spoolindex.go). It holds personal data and
+// is readable by its owner alone.
 type spool struct {
 	folder string
 	lock   *flock.Flock
 	made   bool // the state folder was made with it
+	begun  bool // the index has a header
+	taken  int  // attempts that runs before this one made, whose names may be in use
 }
 
 const (
 	spoolLock = "lock"
+	// spoolAge is how long a spool that can be gone on with is kept after its
+	// last change: longer than an outage or a weekend, and no longer, because it
+	// holds personal data that nobody looks after once the pipeline is gone.
+	spoolAge = 7 * 24 * time.Hour
 	// spoolTries bounds how often a folder is made because another run, which
 	// ends or sweeps, removed it before it was locked.
 	spoolTries = 100
 )
 
-// openSpool makes a folder for one form of a run and removes those of dead runs.
+// spoolsIn is the folder of a state folder's spools.
+func spoolsIn(state string) string { return filepath.Join(state, "spool") }
+
+// openSpool makes a folder for one form of a run and removes those of dead
+// runs that nobody can go on with.
 func openSpool(state, run string) (*spool, error) {
-	parent := filepath.Join(state, "spool")
+	parent := spoolsIn(state)
 	s := &spool{}
 	if _, err := os.Stat(state); errors.Is(err, fs.ErrNotExist) {
 		s.made = true
@@ -83,15 +96,46 @@ func (s *spool) open(state, parent, run string) error {
 }
 
 // sweepSpools removes the folders whose runs are gone, and gives how many. A
-// run that finds its new folder removed makes another one.
+// run that finds its new folder removed makes another one. Folders that can be
+// gone on with stay for a while.
 func sweepSpools(parent string) (swept int) {
 	for _, folder := range spools(parent) {
 		empty := os.Remove(folder) == nil // its run died before the lock
-		if empty || isDeadSpool(folder, func() error { return os.RemoveAll(folder) }) {
+		if empty || isUselessSpool(folder, func() error { return removeSpool(folder) }) {
 			swept++
 		}
 	}
 	return swept
+}
+
+// errLasting tells that a spool can be gone on with.
+var errLasting = errors.New("the spool can be gone on with")
+
+// isUselessSpool tells whether a folder's run is gone and no other can go on
+// with it, and does what is to be done then while nobody can lock it. What
+// lasts is not locked for it: whoever looks for it must not find it held.
+func isUselessSpool(folder string, do func() error) bool {
+	return !isLasting(folder) && isDeadSpool(folder, func() error {
+		if isLasting(folder) { // since now
+			return errLasting
+		}
+		return do()
+	})
+}
+
+// isLasting tells whether a spool has a header and is young enough to be kept.
+// One that was changed in the future was so by another clock: then it is kept
+// no longer either.
+func isLasting(folder string) bool {
+	changed, err := spoolChanged(folder)
+	return err == nil && time.Since(changed).Abs() <= spoolAge
+}
+
+// removeSpool deletes a folder, its header first: who is killed meanwhile
+// leaves nothing to go on with.
+func removeSpool(folder string) error {
+	_ = os.Remove(filepath.Join(folder, spoolHeaderName)) // what is left tells why
+	return os.RemoveAll(folder)
 }
 
 // spools gives the runs' folders.
@@ -119,17 +163,29 @@ func isDeadSpool(folder string, do func() error) bool {
 }
 
 // close removes the folder, and the folders above that it leaves empty; a
-// state folder that was there before stays.
-func (s *spool) close() error {
-	err := errors.Join(os.RemoveAll(s.folder), s.lock.Close())
+// state folder that was there before stays. With keep a folder whose index has
+// a header stays too, for another run to go on with. One that could not be
+// opened is nil, and has nothing to close.
+func (s *spool) close(keep bool) error {
+	if s == nil {
+		return nil
+	}
+	if keep && s.begun {
+		return s.fail(s.lock.Close())
+	}
+	err := errors.Join(removeSpool(s.folder), s.lock.Close())
 	parent := filepath.Dir(s.folder)
 	if os.Remove(parent) == nil && s.made {
 		_ = os.Remove(filepath.Dir(parent)) // kept where it holds anything
 	}
-	if err != nil {
-		return &SpoolError{Folder: s.folder, Err: err}
+	return s.fail(err)
+}
+
+func (s *spool) fail(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return &SpoolError{Folder: s.folder, Err: err}
 }
 
 // SpoolError is a failure of the state folder.
@@ -155,7 +211,7 @@ func (e *SpoolError) Unwrap() error { return e.Err }
 type segment struct {
 	spool *spool
 	name  string
-	files []string
+	files []segmentFile
 
 	schema *arrow.Schema
 	file   *os.File
@@ -163,9 +219,29 @@ type segment struct {
 	writer *ipc.Writer
 }
 
-// segment begins a window's segment. Nothing is created before the first batch.
+// segmentFile is one of a segment's files. Size and checksum are those of what
+// was written: a file that a power cut tore has others.
+type segmentFile struct {
+	Name string `json:"name"` // in the spool's folder
+	Size int64  `json:"size"`
+	CRC  uint32 `json:"crc32c"`
+}
+
+// castagnoli is the table of CRC-32C, which processors compute.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Write notes what is written to the file.
+func (f *segmentFile) Write(p []byte) (int, error) {
+	f.Size += int64(len(p))
+	f.CRC = crc32.Update(f.CRC, castagnoli, p)
+	return len(p), nil
+}
+
+// segment begins a segment of a window, named by the attempt to read it. No
+// two are named the same, also where an earlier run numbered windows and
+// attempts alike. Nothing is created before the first batch.
 func (s *spool) segment(window, attempt int) *segment {
-	return &segment{spool: s, name: fmt.Sprintf("w%07d-%d", window, attempt)}
+	return &segment{spool: s, name: fmt.Sprintf("w%07d-%d", window, s.taken+attempt)}
 }
 
 // write appends a batch.
@@ -185,13 +261,14 @@ func (s *segment) next(schema *arrow.Schema) error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	path := filepath.Join(s.spool.folder, fmt.Sprintf("%s-%d.spool", s.name, len(s.files)))
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	name := fmt.Sprintf("%s-%d%s", s.name, len(s.files), segmentExtension)
+	file, err := os.OpenFile(s.path(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return s.fail(err)
 	}
-	s.files = append(s.files, path)
-	s.file, s.schema, s.buffer = file, schema, bufio.NewWriterSize(file, 64<<10)
+	s.files = append(s.files, segmentFile{Name: name})
+	noting := io.MultiWriter(file, &s.files[len(s.files)-1]) // which stays where it is until the next file
+	s.file, s.schema, s.buffer = file, schema, bufio.NewWriterSize(noting, 64<<10)
 	s.writer = ipc.NewWriter(s.buffer, ipc.WithSchema(schema))
 	return nil
 }
@@ -206,26 +283,23 @@ func (s *segment) close() error {
 	return s.fail(cmp.Or(ended, flushed, closed)) // they tell of one cause
 }
 
-func (s *segment) fail(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &SpoolError{Folder: s.spool.folder, Err: err}
-}
+func (s *segment) fail(err error) error { return s.spool.fail(err) }
+
+func (s *segment) path(name string) string { return filepath.Join(s.spool.folder, name) }
 
 // remove deletes the segment's files.
 func (s *segment) remove() {
 	_ = s.close()
 	for _, f := range s.files {
-		_ = os.Remove(f)
+		_ = os.Remove(s.path(f.Name))
 	}
 	s.files = nil
 }
 
 // each gives the segment's batches in order. A batch is valid during the call.
 func (s *segment) each(visit func(arrow.RecordBatch) error) error {
-	for _, path := range s.files {
-		if err := eachBatch(path, visit); err != nil {
+	for _, f := range s.files {
+		if err := eachBatch(s.path(f.Name), visit); err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,7 @@ func TestSpoolSweepsWhatDeadRunsLeft(t *testing.T) {
 		t.Errorf("mode %v (%v)", info.Mode(), err)
 	}
 	for _, s := range []*spool{live, next} {
-		if err := s.close(); err != nil {
+		if err := s.close(false); err != nil {
 			t.Error(err)
 		}
 		if exists(s.folder) {
@@ -67,7 +67,7 @@ func TestSpoolRemovesWhatItMade(t *testing.T) {
 	old := t.TempDir()
 	fresh := filepath.Join(old, "a", "state")
 	for _, state := range []string{old, fresh} {
-		if err := mustOpen(t, state).close(); err != nil {
+		if err := mustOpen(t, state).close(false); err != nil {
 			t.Error(err)
 		}
 	}
@@ -81,7 +81,10 @@ func TestSpoolThatCannotBeMade(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := openSpool(file, "run")
+	s, err := openSpool(file, "run")
+	if err := s.close(true); err != nil {
+		t.Errorf("closing what was not opened: %v", err)
+	}
 	var e *SpoolError
 	if !errors.As(err, &e) || e.Folder != filepath.Join(file, "spool") {
 		t.Errorf("error %v", err)
@@ -108,7 +111,7 @@ func TestSpoolsOfManyRuns(t *testing.T) {
 				if !exists(file) {
 					t.Error("a live folder was swept")
 				}
-				if err := s.close(); err != nil {
+				if err := s.close(false); err != nil {
 					t.Error(err)
 				}
 			}
@@ -139,7 +142,7 @@ func batch(t *testing.T, names []string, rows int) arrow.RecordBatch {
 // TestSegmentKeepsBatchesOfSeveralSchemas in their order, in a file for each.
 func TestSegmentKeepsBatchesOfSeveralSchemas(t *testing.T) {
 	s := mustOpen(t, t.TempDir())
-	defer func() { _ = s.close() }()
+	defer func() { _ = s.close(false) }()
 	seg := s.segment(1, 0)
 	for _, b := range []arrow.RecordBatch{
 		batch(t, []string{"a"}, 3), batch(t, []string{"a"}, 0), batch(t, []string{"a"}, 2), batch(t, []string{"a", "b"}, 4),
@@ -172,7 +175,7 @@ func TestSegmentKeepsBatchesOfSeveralSchemas(t *testing.T) {
 	if len(seg.files) != 2 {
 		t.Errorf("%d files", len(seg.files))
 	}
-	first := seg.files[0]
+	first := seg.path(seg.files[0].Name)
 	if err := os.Truncate(first, 100); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +200,7 @@ func TestSegmentKeepsBatchesOfSeveralSchemas(t *testing.T) {
 func TestSegmentThatCannotBeWritten(t *testing.T) {
 	s := mustOpen(t, t.TempDir())
 	seg := s.segment(1, 0)
-	if err := s.close(); err != nil {
+	if err := s.close(false); err != nil {
 		t.Fatal(err)
 	}
 	b := batch(t, []string{"a"}, 1)

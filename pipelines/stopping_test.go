@@ -18,7 +18,7 @@ import (
 var errStop = errors.New("stopped by the test")
 
 // TestStopAtEveryRequest stops a run at each of its requests: nothing of it is
-// left and what was there before is untouched.
+// left but its spool, and what was there before is untouched.
 func TestStopAtEveryRequest(t *testing.T) {
 	form := fourDays()
 	w := newWorld(t, form)
@@ -72,6 +72,7 @@ func TestStopAtEveryRequest(t *testing.T) {
 		if len(report.Forms) != 1 || report.Forms[0].Error == "" {
 			t.Errorf("stop %d: report %+v", n, report)
 		}
+		w.leaveHost() // each stop is that of a whole run
 		sameTree(t, before, tree(t, w.dir))
 		w.checkTidy()
 		if t.Failed() {
@@ -106,6 +107,7 @@ func TestStopDuringACommitFinishesIt(t *testing.T) {
 	if _, err := os.Stat(w.path("last.csv")); err == nil {
 		t.Error("the next output was written all the same")
 	}
+	w.leaveHost()
 	w.checkTidy()
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 )
 
@@ -62,8 +63,13 @@ func (f *formRun) openTargets(ctx context.Context) error {
 		return err
 	}
 	if f.frozen == nil {
-		f.widen()
+		f.sinceWatermark()
+		f.rng = f.widened(f.own)
 	}
+	if err := f.settleSpool(ctx); err != nil {
+		return err
+	}
+	f.settleCut()
 	f.report.Range = wallRange(f.rng)
 	return nil
 }
@@ -84,17 +90,17 @@ func (f *formRun) checkFits(ctx context.Context) error {
 	return nil
 }
 
-// widen extends the range to whole parts.
-func (f *formRun) widen() {
-	f.rng = f.own
-	for widened := true; widened; {
-		widened = false
+// widened is a span extended to the whole parts that it touches.
+func (f *formRun) widened(w extract.Window) extract.Window {
+	for changed := true; changed; {
+		changed = false
 		for _, d := range f.datasets() {
-			w := d.widen(f.rng)
-			widened = widened || w != f.rng
-			f.rng = w
+			next := d.widen(w)
+			changed = changed || next != w
+			w = next
 		}
 	}
+	return w
 }
 
 func (f *formRun) open(ctx context.Context, t *target) (output, error) {

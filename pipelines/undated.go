@@ -16,7 +16,7 @@ func (f *formRun) everything() bool { return f.asked == extract.Window{} }
 // wantsUndated tells whether results without a date are read: they belong to
 // the answer, or a dataset that is replaced whole holds some.
 func (f *formRun) wantsUndated() bool {
-	if f.everything() {
+	if f.everything() || f.undatedMoved {
 		return true
 	}
 	for _, d := range f.datasets() {
@@ -45,9 +45,13 @@ func (f *formRun) readUndated(ctx context.Context) error {
 	if f.expected != extract.Unknown {
 		f.expected += n
 	}
-	w := f.newWindow(windowRun{
-		planned: extract.Planned{Count: extract.Unknown}, undated: true, ranges: ranges, counts: []int64{n},
-	})
+	return f.addUndated(ctx, windowRun{ranges: ranges, counts: []int64{n}})
+}
+
+// addUndated reads results without a date as the run's last window.
+func (f *formRun) addUndated(ctx context.Context, of windowRun) error {
+	of.planned, of.undated = extract.Planned{Count: extract.Unknown}, true
+	w := f.newWindow(of)
 	f.windows = append(f.windows, w)
 	for _, d := range f.datasets() {
 		d.addUndated(w)
@@ -78,6 +82,9 @@ func (f *formRun) datedIDs(ctx context.Context, undated *windowRun) (func(id int
 		}
 	}
 	f.mu.Unlock()
+	if only := undated.only; only != nil {
+		return func(id int64) bool { return known(id) || !only.Contains(uint64(id)) }, nil //nolint:gosec // as above
+	}
 	mixed := undated.tries > 1
 	for _, r := range undated.ranges {
 		mixed = mixed || r.Mixed
@@ -85,11 +92,39 @@ func (f *formRun) datedIDs(ctx context.Context, undated *windowRun) (func(id int
 	if !mixed {
 		return known, nil
 	}
-	err := f.reader.Each(ctx, extract.Window{From: f.rng.To}, extract.IDRange{}, func(p *extract.Page) error {
-		for i := range p.Len() {
-			dated.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
+	if !f.rng.From.IsZero() {
+		if err := f.addOlder(ctx, dated, undated.ranges); err != nil {
+			return nil, err
 		}
+	}
+	err := f.reader.Each(ctx, extract.Window{From: f.rng.To}, extract.IDRange{}, func(p *extract.Page) error {
+		addIDs(dated, p)
 		return nil
 	})
 	return known, err
+}
+
+// addOlder adds the dated results of ranges of ids that lie before the run's
+// range. The parts that stay know them; else the service is asked.
+func (f *formRun) addOlder(ctx context.Context, dated *roaring64.Bitmap, ranges []extract.UndatedRange) error {
+	if ids, ok := f.olderIDs(ctx); ok {
+		dated.Or(ids)
+		return nil
+	}
+	for _, r := range ranges {
+		err := f.reader.Each(ctx, extract.Window{From: epoch, To: f.rng.From}, r.IDs, func(p *extract.Page) error {
+			addIDs(dated, p)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addIDs(set *roaring64.Bitmap, p *extract.Page) {
+	for i := range p.Len() {
+		set.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
+	}
 }

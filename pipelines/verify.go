@@ -34,6 +34,9 @@ func (f *formRun) verify(ctx context.Context) error {
 		return err
 	}
 	f.ownCounted = v.own
+	if err := f.verifyOlder(ctx); err != nil {
+		return err
+	}
 	f.report.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: true}
 	f.at(pointVerified)
 	return nil
@@ -42,7 +45,8 @@ func (f *formRun) verify(ctx context.Context) error {
 // verifies tells whether counts are to vouch for what is read: it was asked for
 // now, or by the run that is gone on with, which read in that trust.
 func (f *formRun) verifies() bool {
-	return !f.filtered() && (f.def.Extract.Verify || f.frozen != nil && f.frozen.Trusted)
+	z := f.decided()
+	return !f.filtered() && (f.def.Extract.Verify || z != nil && z.Trusted)
 }
 
 func (f *formRun) unverified(why string) error {
@@ -138,12 +142,10 @@ type verification struct {
 	own      int64 // count over the range that was asked for, extract.Unknown where it was not asked
 }
 
-// dated are the windows of time; counts over a range leave undated results out.
+// dated are the windows of the run's range; counts over it leave undated results
+// out.
 func (f *formRun) dated() []*windowRun {
-	if f.undatedWindow() != nil {
-		return f.windows[:len(f.windows)-1]
-	}
-	return f.windows
+	return slices.DeleteFunc(slices.Clone(f.windows), func(w *windowRun) bool { return w.undated || w.older != nil })
 }
 
 func extractedOf(ws []*windowRun) int64 {
@@ -317,7 +319,7 @@ func (v *verification) countEach(ctx context.Context, ws []*windowRun) ([]*windo
 func (v *verification) undated(ctx context.Context) error {
 	f := v.f
 	w := f.undatedWindow()
-	if w == nil || w.extracted() == w.counts[0] {
+	if w == nil || w.only != nil || w.extracted() == w.counts[0] {
 		return nil
 	}
 	for round := 0; ; round++ {
@@ -378,11 +380,22 @@ func (f *formRun) verified(windows []*windowRun, own bool) load.Verified {
 	if own && f.own != f.rng {
 		v.Counted = f.ownCounted
 	}
+	if !own {
+		v.Counted += f.olderCounted()
+	}
 	if n := len(windows); n > 0 && windows[n-1].undated {
-		counts := windows[n-1].counts
-		v.Counted += counts[len(counts)-1]
+		v.Counted += windows[n-1].vouched()
 	}
 	return v
+}
+
+// vouched is how many results the service counts without a date; those that
+// were asked for by their ids are not counted.
+func (w *windowRun) vouched() int64 {
+	if w.only != nil {
+		return w.extracted()
+	}
+	return w.counts[len(w.counts)-1]
 }
 
 func spans(ws []*windowRun) []extract.Window {

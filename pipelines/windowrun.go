@@ -15,8 +15,10 @@ import (
 // windowRun is one window of a run and what was read of it.
 type windowRun struct {
 	planned extract.Planned
-	undated bool // it stands for the results without a date, which lie in ranges
+	older   *olderRange // that it belongs to; nil for the run's own range
+	undated bool        // it stands for the results without a date, which lie in ranges
 	ranges  []extract.UndatedRange
+	only    *roaring64.Bitmap // undated: the results that it may hold; nil for any
 	index   int
 	// counts are the service's counts of the window so far: the planner's, if
 	// it made one, and those of the verification.
@@ -64,28 +66,33 @@ func (w *windowRun) counted(n int64) { w.counts = append(w.counts, n) }
 // Where those differ, results come and go while they are read, and one that
 // went is in neither count: so the counts may be missed by as many as they
 // differ by. Where they agree there is no such excuse.
-func (w *windowRun) plausible() bool {
-	if len(w.counts) == 0 {
+func (w *windowRun) plausible() bool { return plausible(w.counts, w.extracted()) }
+
+func plausible(counts []int64, n int64) bool {
+	if len(counts) == 0 {
 		return false
 	}
-	n, least, most := w.extracted(), slices.Min(w.counts), slices.Max(w.counts)
+	least, most := slices.Min(counts), slices.Max(counts)
 	return least-(most-least) <= n && n <= most+(most-least)
 }
 
-// rowIDs are the smallest and the largest id among the window's rows from one
-// number up to another, of which there is at least one.
-func (w *windowRun) rowIDs(from, to int64) (lowest, highest int64) {
-	ids := w.ids
-	if len(w.rejects) > 0 {
-		ids = ids.Clone()
-		for _, r := range w.rejects {
-			ids.Remove(uint64(r.ResultID)) //nolint:gosec // ids are not negative
-		}
+// rowIDs are the ids of the window's rows from one number up to another, of
+// which there is at least one.
+func (w *windowRun) rowIDs(from, to int64) *roaring64.Bitmap {
+	ids := w.ids.Clone()
+	for _, r := range w.rejects {
+		ids.Remove(uint64(r.ResultID)) //nolint:gosec // ids are not negative
+	}
+	if from == 0 && to == w.stats.Rows {
+		return ids
 	}
 	// Rows are written by ascending id, so the n-th row has the n-th id.
 	least, _ := ids.Select(uint64(from))  //nolint:gosec // counts are not negative
 	most, _ := ids.Select(uint64(to - 1)) //nolint:gosec // as above
-	return int64(least), int64(most)      //nolint:gosec // they were int64
+	between := roaring64.New()
+	between.AddRange(least, most+1)
+	between.And(ids)
+	return between
 }
 
 // readWindow reads a window from its beginning, or on from its head, and puts
@@ -110,18 +117,25 @@ func (f *formRun) readWindow(ctx context.Context, w *windowRun) error {
 		r.segment.remove()
 		return err
 	}
+	r.ids.RunOptimize()
+	before := w.segment
+	f.take(w, r)
+	err = f.note(w)
+	if before != nil {
+		before.remove()
+	}
+	return err
+}
+
+// take makes a reading that of its window.
+func (f *formRun) take(w *windowRun, r *windowReading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if w.segment != nil {
-		w.segment.remove()
-	}
 	f.reads++
-	r.ids.RunOptimize()
-	stats := flattener.Stats()
+	stats := r.flattener.Stats()
 	f.rejects += stats.Rejected - w.stats.Rejected
 	w.segment, w.stats, w.ids, w.rejects, w.replaced = r.segment, stats, r.ids, r.rejects, r.replaced
 	w.done, w.readAt, w.attempt = true, f.reads, f.o.RunID
-	return nil
 }
 
 // windowReading is one reading of a window.

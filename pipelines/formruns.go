@@ -1,0 +1,177 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/extract"
+)
+
+// formRuns runs the forms of a definition side by side. As many are open at
+// once as requests may be under way: each has at least one to send. What they
+// read side by side is bounded by the places that they share.
+type formRuns struct {
+	def    *Definition
+	o      Options
+	client *extract.Client
+	forms  []string
+	clash  map[string]*CollisionError // forms that would write over each other
+	ends   []formEnd                  // in the order of forms
+
+	mu       sync.Mutex
+	hopeless error // what no further form would fare better with
+	panicked string
+}
+
+// formEnd is what became of a form; the zero value is one that was not begun
+// because the run was told to stop.
+type formEnd struct {
+	reports []*FormReport
+	err     error
+}
+
+// run runs all forms that it may. A bug that shows in one of them is passed on
+// to the goroutine that called.
+func (r *formRuns) run(ctx context.Context) {
+	r.ends = make([]formEnd, len(r.forms))
+	defer r.tidyState()()
+	var group errgroup.Group
+	group.SetLimit(cap(r.o.places))
+	for i := range r.forms {
+		group.Go(func() error {
+			r.one(ctx, i)
+			return nil // it stops no other form
+		})
+	}
+	_ = group.Wait() // the failures are kept apart
+	if r.panicked != "" {
+		panic(r.panicked)
+	}
+}
+
+func (r *formRuns) one(ctx context.Context, i int) {
+	form, end := r.forms[i], &r.ends[i]
+	defer func() {
+		if p := recover(); p != nil {
+			r.giveUp(nil, fmt.Sprintf("form %s: %v\n%s", form, p, debug.Stack()))
+		}
+	}()
+	cause, broken := r.over()
+	switch {
+	case ctx.Err() != nil || broken:
+		return
+	case cause != nil:
+		end.notBegun(r, form, &NotRunError{Form: form, Err: cause})
+	case r.clash[form] != nil:
+		end.notBegun(r, form, r.clash[form])
+	default:
+		var err error
+		if end.reports, err = runForm(ctx, r.def, r.o, r.client, form); err != nil {
+			end.err = formFailed(form, err)
+			r.failed(ctx, form, err)
+		}
+	}
+}
+
+// notBegun fills in the end of a form of which nothing was asked or written.
+func (e *formEnd) notBegun(r *formRuns, form string, err error) {
+	now := r.o.Now().UTC()
+	e.err = formFailed(form, err)
+	e.reports = []*FormReport{{
+		Form: form, StartedAt: now, EndedAt: now, Timezone: r.def.Source.Zone.String(),
+		Outputs: []OutputReport{}, Error: err.Error(), Err: err,
+	}}
+}
+
+func formFailed(form string, err error) error { return fmt.Errorf("form %s: %w", form, err) }
+
+// failed tells who watches that a form failed, and begins no further one where
+// none would fare better.
+func (r *formRuns) failed(ctx context.Context, form string, err error) {
+	r.o.Progress(Progress{Form: form, Failed: true})
+	if !hopeless(err) || ctx.Err() != nil {
+		return
+	}
+	if r.giveUp(err, "") {
+		r.o.Logger.LogAttrs(ctx, slog.LevelError, "no further form is begun: this concerns every form",
+			slog.String("form", form), slog.String("error", err.Error()))
+	}
+}
+
+// giveUp lets no further form begin. It tells whether it is the first reason.
+func (r *formRuns) giveUp(err error, panicked string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := r.hopeless == nil && r.panicked == ""
+	if r.hopeless == nil {
+		r.hopeless = err
+	}
+	if r.panicked == "" {
+		r.panicked = panicked
+	}
+	return first
+}
+
+// over tells why no further form is to begin.
+func (r *formRuns) over() (cause error, broken bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hopeless, r.panicked != ""
+}
+
+// hopeless tells whether an error is about the account or the service, so that
+// every further form would meet it, and spend requests on it: a key that is
+// refused, an account that is not there, a server that cannot be trusted, a
+// service that was waited for in vain. A budget that is used up is none: it
+// refuses each form before a request, and what only needs its commit is still
+// done.
+func hopeless(err error) bool {
+	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
+		return s.Code == extract.CodeInvalidKey || s.Code == extract.CodeInvalidUser
+	}
+	if _, ok := errors.AsType[*extract.OutageError](err); ok {
+		return true
+	}
+	n, ok := errors.AsType[*extract.NetworkError](err)
+	return ok && n.Final
+}
+
+// result puts the forms' ends into the report, in their order, and gives the
+// run's error.
+func (r *formRuns) result(ctx context.Context, report *Report) error {
+	failed := &FormsError{Forms: len(r.forms)}
+	begun := 0
+	for _, end := range r.ends {
+		report.Forms = append(report.Forms, end.reports...)
+		if end.err != nil {
+			failed.Errors = append(failed.Errors, end.err)
+		}
+		if len(end.reports) > 0 {
+			begun++
+		}
+	}
+	switch {
+	case len(failed.Errors) > 0:
+		return failed
+	case begun < len(r.forms): // stopped between two forms
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// tidyState removes the state folder once no form needs it, where it was not
+// there before and holds nothing.
+func (r *formRuns) tidyState() func() {
+	if _, err := os.Stat(r.def.State); !errors.Is(err, fs.ErrNotExist) {
+		return func() {}
+	}
+	return func() { _ = os.Remove(r.def.State) } // kept where it holds anything
+}

@@ -1,0 +1,168 @@
+package pipelines
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+)
+
+// formsOf resolves the definition's forms: names as they are, globs by Get
+// Forms. A form that appears there is run from its beginning; one that is gone
+// is asked nothing of, and what was written of it stays.
+func formsOf(ctx context.Context, client *extract.Client, def *Definition, o Options) ([]string, error) {
+	names := def.Forms
+	if def.ListsForms() {
+		listed, err := client.Forms(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names = nil
+		for _, f := range listed {
+			names = append(names, f.Directory)
+		}
+		for _, f := range def.Forms {
+			if !IsGlob(f) {
+				names = append(names, f)
+			}
+		}
+	}
+	chosen := map[string]bool{}
+	for _, f := range o.Forms {
+		chosen[f] = true
+	}
+	var forms []string
+	seen := map[string]bool{}
+	for _, f := range names {
+		if seen[f] || !def.WantsForm(f) || len(chosen) > 0 && !chosen[f] {
+			continue
+		}
+		seen[f] = true
+		forms = append(forms, f)
+	}
+	if len(forms) == 0 {
+		return nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
+	}
+	for _, f := range forms {
+		// A form that is named and cannot be a path is an error before any work;
+		// one that the service listed fails by itself.
+		if slices.Contains(def.Forms, f) {
+			if err := checkPaths(def, f, o.RunID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return forms, nil
+}
+
+// checkPaths tells whether the outputs' paths can be made for a form.
+func checkPaths(def *Definition, form, runID string) error {
+	for _, out := range def.Outputs {
+		if _, err := ExpandPath(out.Path, pathValues(def, form, runID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CollisionError is a form that would be written over another one's files, or
+// into another one's dataset: names come from the service, and several may lead
+// to one place.
+type CollisionError struct {
+	Form, Path      string
+	Other, OtherOne string // the other form, which may be the same one, and its path
+}
+
+// Error names both and the way out.
+func (e *CollisionError) Error() string {
+	what := fmt.Sprintf("%s of form %s would be written over or into %s of form %s", e.Path, show(e.Form), e.OtherOne, show(e.Other))
+	if e.Path == e.OtherOne {
+		what = fmt.Sprintf("forms %s and %s would both be written to %s", show(e.Form), show(e.Other), e.Path)
+	}
+	return what + "; exclude one of them, or write paths that keep them apart"
+}
+
+// foldsCase tells whether the file systems of this machine take names that
+// differ in case alone for one.
+func foldsCase() bool { return runtime.GOOS == "darwin" || runtime.GOOS == "windows" }
+
+// claim is a place that an output of a form takes.
+type claim struct {
+	form, path string
+	folder     bool // with all that lies below
+}
+
+// collisions finds the forms whose outputs would be written over or into each
+// other. What the definition alone tells is an error when it is read; this is
+// about the names that Get Forms gave.
+func collisions(def *Definition, forms []string, runID string, fold bool) map[string]*CollisionError {
+	clash := map[string]*CollisionError{}
+	taken := map[string]claim{}
+	meet := func(c, other claim) {
+		for _, e := range []*CollisionError{{c.form, c.path, other.form, other.path}, {other.form, other.path, c.form, c.path}} {
+			if clash[e.Form] == nil {
+				clash[e.Form] = e
+			}
+		}
+	}
+	all := claims(def, forms, runID)
+	for _, c := range all {
+		key := c.key(fold)
+		if other, ok := taken[key]; ok {
+			meet(c, other)
+			continue
+		}
+		taken[key] = c
+	}
+	for _, c := range all {
+		key := c.key(fold)
+		for above := path.Dir(key); len(above) > 1; above = path.Dir(above) {
+			if other, ok := taken[above]; ok && other.folder {
+				meet(c, other)
+			}
+		}
+	}
+	return clash
+}
+
+// claims are the places that outputs have for each form: datasets, files and
+// what lies beside a file. Forms whose names cannot be a path fail by themselves.
+func claims(def *Definition, forms []string, runID string) (all []claim) {
+	for _, form := range forms {
+		for _, out := range def.Outputs {
+			if !strings.Contains(out.Path, "{form}") {
+				continue // not with several forms, see checkOutputs
+			}
+			expanded, err := ExpandPath(out.Path, pathValues(def, form, runID))
+			if err != nil {
+				continue
+			}
+			names := []string{expanded}
+			if !out.Dataset() {
+				names = append(names, load.FileManifestName(expanded), load.FileRejectsName(expanded))
+			}
+			for _, name := range names {
+				all = append(all, claim{form: form, path: name, folder: out.Dataset()})
+			}
+		}
+	}
+	return all
+}
+
+// key is equal for paths that lead to one place.
+func (c claim) key(fold bool) string {
+	key := strings.TrimSuffix(c.path, "/")
+	if strings.Contains(key, "://") {
+		return key // object stores know no folders: a name is as it is written
+	}
+	if key = path.Clean(filepath.ToSlash(key)); fold {
+		key = strings.ToLower(key)
+	}
+	return key
+}

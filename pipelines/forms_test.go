@@ -1,0 +1,368 @@
+package pipelines_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// formOf is a form with so many results, ten a day from the first of January
+// on, whose answers name the form.
+func formOf(directory string, results int) *formservice.Form {
+	rs := make([]formservice.Result, results)
+	for i := range rs {
+		rs[i] = result(int64(i+1), fmt.Sprintf("2026-01-%02d 09:%02d:00", 1+i/10%28, i%10), directory)
+	}
+	return formservice.NewForm(directory, []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, rs)
+}
+
+// several takes every form to a file and a dataset of its own.
+func (w *world) several() *pipelines.Definition {
+	def := w.definition(
+		pipelines.Output{Path: "files/{form}.ndjson", Format: "ndjson"},
+		pipelines.Output{Path: "lake/{form}/", Format: "ndjson", Partition: pipelines.PartitionMonth})
+	def.Forms = []string{"*"}
+	return def
+}
+
+// checkForm compares both outputs of a form with the truth.
+func (w *world) checkForm(f *formservice.Form) {
+	w.t.Helper()
+	w.checkFile("files/"+f.Directory+".ndjson", truth(f, nil))
+	w.checkDataset("lake/"+f.Directory, truth(f, nil))
+}
+
+func formsIn(r *pipelines.Report) string {
+	names := make([]string, 0, len(r.Forms))
+	for _, f := range r.Forms {
+		names = append(names, f.Form)
+	}
+	return strings.Join(names, " ")
+}
+
+// meeting makes so many requests wait for each other: they must be under way
+// at once.
+type meeting struct {
+	t     testing.TB
+	of    int
+	mu    sync.Mutex
+	there int
+	all   chan struct{}
+}
+
+func meet(t testing.TB, of int) *meeting {
+	return &meeting{t: t, of: of, all: make(chan struct{})}
+}
+
+// longest is how long a request waits at most for what must come.
+const longest = 10 * time.Second
+
+// come waits until all are there. Those that come later pass.
+func (m *meeting) come() {
+	m.mu.Lock()
+	m.there++
+	if m.there == m.of {
+		close(m.all)
+	}
+	m.mu.Unlock()
+	select {
+	case <-m.all:
+	case <-time.After(longest):
+		m.t.Errorf("%d requests were not under way at once", m.of)
+	}
+}
+
+// TestTheWholeConcurrencyIsUsed by one large form and by many small ones, and
+// no more than that.
+func TestTheWholeConcurrencyIsUsed(t *testing.T) {
+	small := make([]*formservice.Form, 12)
+	for i := range small {
+		small[i] = formOf(fmt.Sprintf("small%02d", i), 5)
+	}
+	for _, c := range []struct {
+		name  string
+		forms []*formservice.Form
+		step  extract.Step
+	}{
+		{"one large form", []*formservice.Form{formOf("large", 300)}, extract.Step{Days: 7}},
+		{"many small forms, of one window each", small, extract.Step{}},
+		{"both", append([]*formservice.Form{formOf("large", 300)}, small...), extract.Step{Days: 7}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, c.forms...)
+			m := meet(t, 4)
+			w.service.Before = func(r formservice.Request) {
+				if r.Transaction == formservice.TransactionResults {
+					m.come()
+				}
+			}
+			def := w.several()
+			def.Extract.Window = c.step
+			w.run(def)
+			if peak := w.service.Peak(); peak != 4 {
+				t.Errorf("%d requests were under way at once, want 4", peak)
+			}
+			for _, f := range c.forms {
+				w.checkForm(f)
+			}
+		})
+	}
+}
+
+// TestOneAfterTheOther is what a concurrency of one means for forms.
+func TestOneAfterTheOther(t *testing.T) {
+	w := newWorld(t, formOf("a", 20), formOf("b", 20), formOf("c", 20))
+	def := w.several()
+	def.Source.Requests.Concurrency = 1
+	w.run(def)
+	log := w.service.Log()
+	order := make([]string, 0, len(log))
+	for _, r := range log {
+		order = append(order, r.Form)
+	}
+	if got := strings.Join(slices.Compact(order), " "); got != " a b c" {
+		t.Errorf("asked for %s", got)
+	}
+}
+
+// TestWindowsInFlightOfAllForms are as many as requests may be under way,
+// whatever the number of forms: memory is bounded by them.
+func TestWindowsInFlightOfAllForms(t *testing.T) {
+	const most = 3
+	forms := make([]*formservice.Form, 0, 4)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		f := formOf(name, 0)
+		for i := range 600 { // four days, two pages each
+			if _, err := f.Insert(result(int64(i+1), fmt.Sprintf("2026-01-%02d 09:00:00", 1+i/150), name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		forms = append(forms, f)
+	}
+	w := newWorld(t, forms...)
+	w.service.SetFaults(formservice.Faults{Latency: 2 * time.Millisecond})
+	var mu sync.Mutex
+	begun, peak := map[string]bool{}, 0
+	w.service.Before = func(r formservice.Request) {
+		if r.Transaction != formservice.TransactionResults {
+			return
+		}
+		_, day, _ := strings.Cut(r.Query, "fs_min_date=")
+		window := r.Form + " " + day[:len("2026-01-01")]
+		mu.Lock()
+		defer mu.Unlock()
+		if begun[window] { // the second page is the last one
+			delete(begun, window)
+			return
+		}
+		begun[window] = true
+		peak = max(peak, len(begun))
+	}
+	def := w.several()
+	def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-01-05")
+	def.Extract.Window = extract.Step{Days: 1}
+	def.Source.Requests.Concurrency = most
+	def.Schema = declared(t, schemas.UnknownAdd, schemas.OnErrorReject, "string") // no sample is read
+	def.Schema.Columns = def.Schema.Columns[:1]
+	def.Schema.Columns[0].Name = "result_id"
+	w.run(def)
+	if peak > most || peak < 2 || w.service.Peak() > most {
+		t.Errorf("%d windows and %d requests at once, want at most %d", peak, w.service.Peak(), most)
+	}
+	for _, f := range forms {
+		w.checkForm(f)
+	}
+}
+
+// TestManyForms side by side, from a service that is busy at times: each is
+// right, in its place in the report, with the requests that it cost.
+func TestManyForms(t *testing.T) {
+	forms := make([]*formservice.Form, 200)
+	for i := range forms {
+		forms[i] = formOf(fmt.Sprintf("form%03d", 199-i), i%4)
+	}
+	w := newWorld(t, forms...)
+	w.service.SetFaults(formservice.Faults{Busy: 0.1, Seed: 3})
+	def := w.definition(pipelines.Output{Path: "{form}.ndjson", Format: "ndjson"})
+	def.Forms, def.Source.Requests.Concurrency = []string{"form*"}, 8
+	report := w.run(def)
+	if len(report.Forms) != len(forms) {
+		t.Fatalf("%d forms in the report", len(report.Forms))
+	}
+	asked := map[string]int64{}
+	for _, r := range w.service.Log() {
+		asked[r.Form]++
+	}
+	sum := asked[""] // Get Forms
+	for i, f := range report.Forms {
+		n := f.Requests.Results + f.Requests.Count + f.Requests.Retries
+		if f.Form != forms[i].Directory || n != asked[f.Form] || f.Rows != int64(forms[i].Len()) {
+			t.Errorf("entry %d: %s, %d rows, %+v, and the service was asked %d times", i, f.Form, f.Rows, f.Requests, asked[f.Form])
+		}
+		sum += n
+		w.checkFile(f.Form+".ndjson", truth(forms[i], nil))
+	}
+	if all := int64(len(w.service.Log())); sum != all || report.Requests.Results+report.Requests.Count+report.Requests.Retries < all-asked[""] {
+		t.Errorf("forms %d, run %+v, service %d", sum, report.Requests, all)
+	}
+	if _, err := os.Stat(w.path("state")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the state folder stayed, though it holds nothing: %v", err)
+	}
+	if peak := w.service.Peak(); peak > 8 {
+		t.Errorf("%d requests at once", peak)
+	}
+}
+
+// TestFailuresAreInTheOrderOfTheForms whichever failed first, and the others
+// are written.
+func TestFailuresAreInTheOrderOfTheForms(t *testing.T) {
+	a, b := formOf("a", 20), formOf("b", 20)
+	w := newWorld(t, a, b)
+	bad := make(chan struct{})
+	var once sync.Once
+	w.service.Before = func(r formservice.Request) {
+		switch r.Form {
+		case "last":
+			once.Do(func() { close(bad) })
+		case "first": // fails after the one that comes last
+			select {
+			case <-bad:
+			case <-time.After(longest):
+				t.Error("the last form does not begin before the first one ended")
+			}
+		}
+	}
+	def := w.several()
+	def.Forms = []string{"first", "a", "b", "last"}
+	report, err := pipelines.Run(t.Context(), def, options())
+	failed, ok := errors.AsType[*pipelines.FormsError](err)
+	if !ok || failed.Forms != 4 || len(failed.Errors) != 2 || !strings.HasPrefix(failed.Errors[0].Error(), "form first: ") || !strings.HasPrefix(failed.Errors[1].Error(), "form last: ") {
+		t.Fatalf("error %v", err)
+	}
+	for _, err := range failed.Errors {
+		if s, ok := errors.AsType[*extract.ServiceError](err); !ok || s.Code != extract.CodeInvalidForm {
+			t.Errorf("error %v", err)
+		}
+	}
+	if formsIn(report) != "first a b last" {
+		t.Errorf("report of %s", formsIn(report))
+	}
+	w.checkForm(a)
+	w.checkForm(b)
+	w.checkTidy()
+}
+
+// TestWhatConcernsEveryFormIsAskedOnce: with a refused key or a wrong account
+// no further form is begun, and each is in the report.
+func TestWhatConcernsEveryFormIsAskedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*pipelines.Definition)
+		code   int
+	}{
+		"refused key":   {func(d *pipelines.Definition) { d.Source.Key = extract.NewSecret("another") }, extract.CodeInvalidKey},
+		"wrong account": {func(d *pipelines.Definition) { d.Source.Account = "another" }, extract.CodeInvalidUser},
+	} {
+		for _, concurrency := range []int{1, 4} {
+			t.Run(fmt.Sprintf("%s, %d at once", name, concurrency), func(t *testing.T) {
+				w := newWorld(t)
+				def := w.several()
+				def.Forms = nil
+				for i := range 50 {
+					def.Forms = append(def.Forms, fmt.Sprintf("form%02d", i))
+				}
+				def.Source.Requests.Concurrency = concurrency
+				c.change(def)
+				report, err := pipelines.Run(t.Context(), def, options())
+				failed, ok := errors.AsType[*pipelines.FormsError](err)
+				if !ok || len(failed.Errors) != 50 || len(report.Forms) != 50 {
+					t.Fatalf("%d entries, error %v", len(report.Forms), err)
+				}
+				notRun := 0
+				for i, f := range report.Forms {
+					if s, ok := errors.AsType[*extract.ServiceError](failed.Errors[i]); !ok || s.Code != c.code {
+						t.Errorf("%s: %v", f.Form, failed.Errors[i])
+					}
+					if _, ok := errors.AsType[*pipelines.NotRunError](f.Err); ok {
+						notRun++
+					}
+				}
+				if n := len(w.service.Log()); n > concurrency || n+notRun != 50 {
+					t.Errorf("%d requests, %d forms not run", n, notRun)
+				}
+				if text := err.Error(); !strings.Contains(text, fmt.Sprintf("and %d were not run", notRun)) || strings.Count(text, "\n") > concurrency {
+					t.Errorf("error %s", text)
+				}
+				w.checkTidy()
+			})
+		}
+	}
+}
+
+// TestUsedUpBudgetOfSeveralForms fails each form that still has to ask,
+// without a request.
+func TestUsedUpBudgetOfSeveralForms(t *testing.T) {
+	w := newWorld(t, formOf("a", 5), formOf("b", 5), formOf("c", 5), formOf("d", 5))
+	def := w.several()
+	def.Source.Requests.Concurrency, def.Source.Requests.PerDay = 2, 7
+	report, err := pipelines.Run(t.Context(), def, options())
+	if b, ok := errors.AsType[*extract.BudgetError](err); !ok || b.Limit != 7 {
+		t.Fatalf("error %v", err)
+	}
+	if n := len(w.service.Log()); n != 7 || formsIn(report) != "a b c d" {
+		t.Errorf("%d requests, report of %s", n, formsIn(report))
+	}
+	if f := report.Forms[3]; f.Requests.Results+f.Requests.Count != 0 || f.Err == nil {
+		t.Errorf("the last form: %+v", f)
+	}
+}
+
+// TestStopSeveralForms stops those under way and begins no other; what was
+// committed stays.
+func TestStopSeveralForms(t *testing.T) {
+	forms := make([]*formservice.Form, 12)
+	for i := range forms {
+		forms[i] = formOf(fmt.Sprintf("form%02d", i), 5)
+	}
+	w := newWorld(t, forms...)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	w.service.Before = func(r formservice.Request) {
+		if r.Form == "form06" {
+			cancel(errStop)
+		}
+	}
+	def := w.several()
+	def.Source.Requests.Concurrency = 3
+	report, err := pipelines.Run(ctx, def, options())
+	if !errors.Is(err, errStop) {
+		t.Fatalf("error %v", err)
+	}
+	if n := len(report.Forms); n < 7 || n > 9 {
+		t.Errorf("report of %s", formsIn(report))
+	}
+	written := 0
+	for i, f := range report.Forms {
+		switch {
+		case f.Err == nil:
+			w.checkForm(forms[i])
+			written++
+		case !errors.Is(f.Err, errStop):
+			t.Errorf("%s: %v", f.Form, f.Err)
+		}
+	}
+	if written < 4 || written > 6 {
+		t.Errorf("%d forms were written", written)
+	}
+}

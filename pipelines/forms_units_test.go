@@ -1,0 +1,106 @@
+package pipelines
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract"
+)
+
+// TestCollisions finds names that lead to one place, or into another form's
+// dataset, and no others.
+func TestCollisions(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		paths []string
+		forms []string
+		fold  bool
+		want  []string
+	}{
+		{name: "none", paths: []string{"out/{form}.csv", "lake/{form}/"}, forms: []string{"a", "b", "A"}},
+		{name: "one name", paths: []string{"out/{form}.csv", "out/x{form}.csv"}, forms: []string{"a", "b", "xa"}, want: []string{"a", "xa"}},
+		{name: "two outputs of one form", paths: []string{"out/{form}-{account}/", "out/{form}-acme/"}, forms: []string{"a"}, want: []string{"a"}},
+		{name: "a companion", paths: []string{"out/{form}.csv", "out/{form}.json"}, forms: []string{"a", "a.csv.manifest", "b"}, want: []string{"a", "a.csv.manifest"}},
+		{name: "in a dataset", paths: []string{"lake/{form}/", "lake/other/{form}.csv"}, forms: []string{"a", "other", "b"}, want: []string{"a", "b", "other"}},
+		{name: "beside a dataset", paths: []string{"lake/{form}/", "lake/{form}.csv"}, forms: []string{"a", "ab"}},
+		{name: "case", paths: []string{"out/{form}.csv"}, forms: []string{"a", "b", "A"}, fold: true, want: []string{"A", "a"}},
+		{name: "case in a bucket", paths: []string{"s3://bucket/{form}.csv"}, forms: []string{"a", "A"}, fold: true},
+		{name: "bucket", paths: []string{"s3://bucket/{form}/", "s3://bucket/x{form}/"}, forms: []string{"a", "xa"}, want: []string{"a", "xa"}},
+		{name: "no name for a path", paths: []string{"out/{form}.csv", "out/x{form}.csv"}, forms: []string{"a/b", "..", "c"}},
+		{name: "without {form}", paths: []string{"-"}, forms: []string{"a", "b"}}, // checkOutputs refuses it
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			def := &Definition{Name: "p", Source: Source{Account: "acme"}}
+			for _, p := range c.paths {
+				def.Outputs = append(def.Outputs, Output{Path: p})
+			}
+			clash := collisions(def, c.forms, "run", c.fold)
+			for form, err := range clash {
+				if err.Form != form || !strings.Contains(err.Error(), "exclude one of them") {
+					t.Errorf("%s: %v", form, err)
+				}
+			}
+			if got := slices.Sorted(maps.Keys(clash)); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestHopeless tells what every form would meet from what one form met.
+func TestHopeless(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{&extract.ServiceError{Code: extract.CodeInvalidKey}, true},
+		{&extract.ServiceError{Code: extract.CodeInvalidUser}, true},
+		{&extract.NetworkError{Final: true}, true},
+		{&extract.OutageError{Last: errors.New("x")}, true},
+		{&OutputsError{Errors: []error{errors.New("x"), &extract.ServiceError{Code: extract.CodeInvalidKey}}}, true},
+		{&extract.ServiceError{Code: extract.CodeInvalidForm}, false},
+		{&extract.ServiceError{Code: extract.CodeInvalidURL}, false}, // a form's name may make it one
+		{&extract.ServiceError{Code: extract.CodeUnexpected}, false},
+		{&extract.ServiceError{Code: extract.CodeBusy}, false},
+		{&extract.NetworkError{}, false},
+		{&extract.BudgetError{}, false},
+		{&VerifyError{}, false},
+		{errors.New("x"), false},
+	} {
+		if got := hopeless(fmt.Errorf("window x: %w", c.err)); got != c.want {
+			t.Errorf("%T %v: %v", c.err, c.err, got)
+		}
+	}
+}
+
+// TestFormsErrorTellsTheForms that failed one by one, and those that were not
+// run in few words.
+func TestFormsErrorTellsTheForms(t *testing.T) {
+	refused := errors.New("the key was refused")
+	failed := formFailed("f0", refused)
+	notRun := func(n int) []error {
+		errs := append(make([]error, 0, n+1), failed)
+		for i := range n {
+			errs = append(errs, formFailed(fmt.Sprintf("f%d", i+1), &NotRunError{Form: fmt.Sprintf("f%d", i+1), Err: refused}))
+		}
+		return errs
+	}
+	for _, c := range []struct {
+		err  *FormsError
+		want string
+	}{
+		{&FormsError{Forms: 1, Errors: []error{failed}}, "form f0: the key was refused"},
+		{&FormsError{Forms: 3, Errors: []error{failed}}, "1 of 3 forms failed:\nform f0: the key was refused"},
+		{&FormsError{Forms: 3, Errors: notRun(2)}, "1 of 3 forms failed, and 2 were not run because each would fail of the same cause (f1, f2):\nform f0: the key was refused"},
+		{&FormsError{Forms: 500, Errors: notRun(499)}, "1 of 500 forms failed, and 499 were not run because each would fail of the same cause (f1, f2, f3, f4, f5 and 494 more):\nform f0: the key was refused"},
+		{&FormsError{Forms: 2, Errors: []error{fmt.Errorf("a: %w", &FormsError{Forms: 2, Errors: notRun(1)})}}, "1 of 2 forms failed:\na: 1 of 2 forms failed, and 1 were not run because each would fail of the same cause (f1):\nform f0: the key was refused"},
+	} {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("got\n%s\nwant\n%s", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,499 @@
+package pipelines_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// living is a form that goes on while runs follow each other.
+type living struct {
+	*world
+	form *formservice.Form
+	o    pipelines.Options
+	outs []pipelines.Output
+	edit func(*pipelines.Definition)
+}
+
+// newLiving is a form with a result every eight hours from January 1st to the
+// 20th, and one without a date.
+func newLiving(t *testing.T, outs ...pipelines.Output) *living {
+	t.Helper()
+	var results []formservice.Result
+	id := int64(0)
+	for day := 1; day <= 20; day++ {
+		for hour := 1; hour < 24; hour += 8 {
+			id++
+			results = append(results, result(id, fmt.Sprintf("2026-01-%02d %02d:30:00", day, hour), fmt.Sprint("r", id)))
+		}
+	}
+	results = append(results, result(500, "", "unfinished"))
+	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
+	if len(outs) == 0 {
+		outs = []pipelines.Output{days()}
+	}
+	l := &living{world: newWorld(t, form), form: form, o: options(), outs: outs, edit: func(*pipelines.Definition) {}}
+	l.now("2026-01-21 00:00:30")
+	return l
+}
+
+func (l *living) now(wall string) { l.o.Now = zoned(l.t, l.world, wall) }
+
+func (l *living) definition() *pipelines.Definition {
+	def := l.world.definition(slices.Clone(l.outs)...)
+	def.Extract.Incremental, def.Extract.Lookback = true, 72*time.Hour
+	l.edit(def)
+	return def
+}
+
+func (l *living) insert(id int64, finished, answer string) {
+	l.t.Helper()
+	if _, err := l.form.Insert(result(id, finished, answer)); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *living) finish(id int64, wall string) {
+	l.t.Helper()
+	if err := l.form.Finish(id, at(l.t, wall)); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *living) update(id int64, finished, answer string) {
+	l.t.Helper()
+	if err := l.form.Update(result(id, finished, answer)); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// go_ runs, and gives the form's report and the days that were asked for.
+func (l *living) goOn() (*pipelines.FormReport, []string) {
+	l.t.Helper()
+	r := &resumed{world: l.world, o: l.o, form: l.form}
+	asked, report := r.asked(l.definition())
+	return report.Forms[len(report.Forms)-1], asked
+}
+
+// check compares every dataset with the truth, and its watermark.
+func (l *living) check(watermark string, keep func(formservice.Result) bool) {
+	l.t.Helper()
+	for _, o := range l.outs {
+		m := l.checkDataset(strings.TrimSuffix(o.Path, "/"), truth(l.form, keep))
+		if m.Watermark.String() != watermark {
+			l.t.Errorf("%s: the watermark is %s, want %s", o.Path, m.Watermark, watermark)
+		}
+		l.checkSets(strings.TrimSuffix(o.Path, "/"), m)
+	}
+}
+
+// checkSets fails if a part has no set of ids, or a set no part.
+func (l *living) checkSets(name string, m *load.Manifest) {
+	l.t.Helper()
+	var want []string
+	for _, p := range m.Parts {
+		want = append(want, filepath.Join(l.path(name), filepath.FromSlash(load.IDsName(p.SHA256))))
+	}
+	found, err := filepath.Glob(filepath.Join(l.path(name), "_ids", "*"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	slices.Sort(want)
+	if !slices.Equal(found, want) {
+		l.t.Errorf("%s: %d sets of ids, want %d", name, len(found), len(want))
+	}
+}
+
+func TestIncrementalGoesOnFromTheWatermark(t *testing.T) {
+	for _, partition := range []pipelines.Partition{pipelines.PartitionDay, pipelines.PartitionMonth, pipelines.PartitionYear, pipelines.PartitionNone} {
+		t.Run(string(partition), func(t *testing.T) {
+			out := days()
+			out.Partition = partition
+			l := newLiving(t, out)
+			l.goOn()
+			l.check("2026-01-20 23:59:30", nil)
+			for hour := range 28 {
+				now := at(t, "2026-01-21 01:10:00").Add(time.Duration(hour) * time.Hour)
+				if hour%3 == 0 {
+					l.insert(1000+int64(hour), now.Add(-20*time.Minute).Format(formservice.WallTime), "new")
+				}
+				l.now(now.Format(formservice.WallTime))
+				f, asked := l.goOn()
+				l.check(now.Add(-time.Minute).Format(formservice.WallTime), nil)
+				from := now.Add(-time.Minute).Add(-time.Hour).AddDate(0, 0, -3).Format(time.DateOnly)
+				if hour == 0 {
+					from = "2026-01-17"
+				}
+				if asked[0] != from || f.Older != 0 || f.Reread != 0 {
+					t.Fatalf("at %s: asked for %v from %s on, %d and %d windows again", now, asked, from, f.Older, f.Reread)
+				}
+				if r := f.Requests; r.Count != 2 || r.Results > 5 || r.Retries != 0 {
+					t.Fatalf("at %s: requests %+v", now, r)
+				}
+			}
+		})
+	}
+}
+
+// TestIncrementalPicksUpWhatChanged within the lookback, and what moved into
+// it from anywhere.
+func TestIncrementalPicksUpWhatChanged(t *testing.T) {
+	weeks := pipelines.Output{Path: "whole/", Format: "csv"}
+	for name, outs := range map[string][]pipelines.Output{"one": {days()}, "two": {days(), months()}, "files of another format": {days(), weeks}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLiving(t, outs...)
+			if name != "one" {
+				l.outs = outs[:1:1]
+				defer func() { l.outs = outs }()
+				l.edit = func(d *pipelines.Definition) {
+					d.Outputs = l.world.definition(slices.Clone(outs)...).Outputs
+				}
+			}
+			l.goOn()
+			l.now("2026-01-21 12:00:00")
+			l.update(55, "2026-01-19 01:30:00", "edited")
+			l.form.Delete(58)
+			l.insert(600, "2026-01-20 22:00:00", "late for the last run")
+			l.finish(60, "2026-01-21 11:00:00") // from within the lookback
+			l.finish(4, "2026-01-21 11:10:00")  // from January 2nd
+			l.finish(500, "2026-01-21 11:20:00")
+			f, asked := l.goOn()
+			l.check("2026-01-21 11:59:00", nil)
+			if f.Older == 0 || asked[0] > "2026-01-02" {
+				t.Errorf("asked for %v, report %+v", asked, f)
+			}
+			if v := f.Verified; !v.Match || v.Reason != "" {
+				t.Errorf("verified %+v", v)
+			}
+			l.now("2026-01-21 13:00:00")
+			if f, asked := l.goOn(); f.Older != 0 || asked[0] != "2026-01-18" {
+				t.Errorf("asked for %v, report %+v", asked, f)
+			}
+			l.check("2026-01-21 12:59:00", nil)
+		})
+	}
+}
+
+// TestIncrementalLeavesTheRest: what changes before the lookback and moves
+// nowhere is for a backfill or --full.
+func TestIncrementalLeavesTheRest(t *testing.T) {
+	l := newLiving(t)
+	l.goOn()
+	l.update(5, "2026-01-02 09:30:00", "edited")
+	l.form.Delete(8)
+	l.insert(700, "", "unfinished too")
+	l.now("2026-01-21 12:00:00")
+	_, asked := l.goOn()
+	m := readManifest(t, l.path("days/_manifest.json"))
+	if m.Rows != 61 || asked[0] != "2026-01-17" {
+		t.Errorf("%d rows, asked for %v", m.Rows, asked)
+	}
+	l.o.From, l.o.To = at(t, "2026-01-02"), at(t, "2026-01-04")
+	if f, asked := l.goOn(); !slices.Equal(asked, []string{"2026-01-02", "2026-01-03"}) || f.Rows != 5 {
+		t.Errorf("a backfill asked for %v, report %+v", asked, f)
+	}
+	l.check("2026-01-21 11:59:00", func(r formservice.Result) bool { return r.ID != 700 })
+	l.o.From, l.o.To, l.o.Full = time.Time{}, time.Time{}, true
+	l.goOn()
+	l.check("2026-01-21 11:59:00", nil)
+}
+
+// TestBackfillMakesNoWatermark where what lies before it was not read.
+func TestBackfillMakesNoWatermark(t *testing.T) {
+	l := newLiving(t)
+	l.o.From, l.o.To = at(t, "2026-01-10"), at(t, "2026-01-12")
+	l.goOn()
+	l.check("..", func(r formservice.Result) bool { return date(r) >= "2026-01-10" && date(r) < "2026-01-12" })
+	l.o.From, l.o.To = time.Time{}, time.Time{}
+	l.goOn()
+	l.check("2026-01-20 23:59:30", nil)
+	l.o.From, l.o.To = at(t, "2026-01-22"), at(t, "2026-01-24") // ahead of it
+	l.now("2026-01-23 12:00:00")
+	l.insert(800, "2026-01-22 12:00:00", "in the range")
+	l.insert(801, "2026-01-21 12:00:00", "in the gap")
+	l.goOn()
+	l.check("2026-01-20 23:59:30", func(r formservice.Result) bool { return r.ID != 801 })
+	l.o.From, l.o.To = time.Time{}, time.Time{}
+	l.goOn()
+	l.check("2026-01-23 11:59:00", nil)
+}
+
+// TestFromBoundsAnIncrementalRun below.
+func TestFromBoundsAnIncrementalRun(t *testing.T) {
+	l := newLiving(t)
+	l.edit = func(d *pipelines.Definition) { d.Extract.From = at(t, "2026-01-19") }
+	since := func(r formservice.Result) bool { return date(r) >= "2026-01-19" }
+	l.goOn()
+	l.check("2026-01-20 23:59:30", since)
+	l.now("2026-01-21 08:00:00")
+	if _, asked := l.goOn(); asked[0] != "2026-01-19" {
+		t.Errorf("asked for %v", asked)
+	}
+	l.check("2026-01-21 07:59:00", since)
+	// An earlier `from` does not reset the watermark.
+	l.edit = func(*pipelines.Definition) {}
+	l.now("2026-01-30 08:00:00")
+	if _, asked := l.goOn(); asked[0] != "2026-01-18" {
+		t.Errorf("asked for %v", asked)
+	}
+	l.check("2026-01-30 07:59:00", func(r formservice.Result) bool { return date(r) >= "2026-01-18" })
+}
+
+// TestLeastWatermark: an output that failed, or is new, decides where all begin.
+func TestLeastWatermark(t *testing.T) {
+	l := newLiving(t)
+	l.goOn()
+	l.now("2026-01-30 12:00:00")
+	l.outs = []pipelines.Output{days(), months()}
+	if _, asked := l.goOn(); asked[0] != "2026-01-01" && asked[0] != "2026-01-02" {
+		t.Errorf("asked for %v", asked)
+	}
+	l.check("2026-01-30 11:59:00", nil)
+	l.insert(900, "2026-02-01 09:00:00", "seen by one")
+	l.now("2026-02-08 12:00:00")
+	l.outs = l.outs[:1]
+	l.goOn()
+	l.outs = []pipelines.Output{days(), months()}
+	l.now("2026-02-08 13:00:00")
+	if f, _ := l.goOn(); f.Range.From.String() != "2026-01-27 00:00:00" {
+		t.Errorf("the range is %v", f.Range)
+	}
+	l.check("2026-02-08 12:59:00", nil)
+}
+
+// TestPartsWithoutTheirIDs are read again where they may hold a moved result.
+func TestPartsWithoutTheirIDs(t *testing.T) {
+	for name, damage := range map[string]func(file string) error{
+		"gone":    os.Remove,
+		"damaged": func(file string) error { return os.WriteFile(file, []byte("garbage, and more of it"), 0o600) },
+		"empty":   func(file string) error { return os.WriteFile(file, nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLiving(t)
+			l.goOn()
+			m := readManifest(t, l.path("days/_manifest.json"))
+			for _, p := range m.Parts {
+				if err := damage(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.SHA256)))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.finish(4, "2026-01-21 11:10:00")
+			l.now("2026-01-21 12:00:00")
+			if f, _ := l.goOn(); f.Older != 1 {
+				t.Errorf("%d older windows", f.Older)
+			}
+			l.checkDataset("days", truth(l.form, nil))
+			// A part that is read again for nothing gets its set all the same.
+			l.form.Delete(8)
+			l.o.From, l.o.To = at(t, "2026-01-03"), at(t, "2026-01-04")
+			l.goOn()
+			l.o.From, l.o.To = time.Time{}, time.Time{}
+			for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
+				if strings.HasPrefix(p.Path, "dt=2026-01-03") {
+					if err := damage(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.SHA256)))); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			l.insert(8, "2026-01-21 13:05:00", "between the ids of the part")
+			for i, now := range []string{"2026-01-21 13:30:00", "2026-01-21 14:30:00"} {
+				l.now(now)
+				if f, _ := l.goOn(); f.Older != 1-i {
+					t.Errorf("%d older windows at %s", f.Older, now)
+				}
+			}
+		})
+	}
+}
+
+// TestMovedWhileRead: results move into the range while it is read, and the
+// older parts that are read again for it show that others moved too.
+func TestMovedWhileRead(t *testing.T) {
+	l := newLiving(t)
+	l.goOn()
+	l.update(10, "2026-01-10 12:00:00", "moved between older parts")
+	l.service.Before = once(reads("2026-01-19"), func() {
+		l.finish(28, "2026-01-21 03:00:00") // from January 10th, where result 10 is now
+		l.finish(53, "2026-01-21 03:10:00") // from within the range, which was read
+	})
+	l.edit = func(d *pipelines.Definition) { d.Source.Requests.Concurrency = 1 }
+	l.now("2026-01-21 12:00:00")
+	f, asked := l.goOn()
+	l.check("2026-01-21 11:59:00", nil)
+	if f.Older != 2 || !slices.Contains(asked, "2026-01-04") || !slices.Contains(asked, "2026-01-10") {
+		t.Errorf("asked for %v, report %+v", asked, f)
+	}
+}
+
+// TestOlderPartIsEmptied: all that a part held has moved on.
+func TestOlderPartIsEmptied(t *testing.T) {
+	l := newLiving(t)
+	l.goOn()
+	for id := int64(4); id <= 6; id++ {
+		l.finish(id, fmt.Sprintf("2026-01-21 0%d:00:00", id))
+	}
+	l.now("2026-01-21 12:00:00")
+	l.goOn()
+	l.check("2026-01-21 11:59:00", nil)
+	for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
+		if strings.HasPrefix(p.Path, "dt=2026-01-02") {
+			t.Errorf("%s is still there", p.Path)
+		}
+	}
+}
+
+// TestIncrementalSearch: counts know nothing of searches, moved results are
+// found all the same.
+func TestIncrementalSearch(t *testing.T) {
+	l := newLiving(t)
+	l.edit = func(d *pipelines.Definition) {
+		d.Extract.Search.Where = []extract.Criterion{{Column: "1", Operator: extract.OpBegins, Term: "r"}}
+	}
+	found := func(r formservice.Result) bool {
+		v, _ := r.Values("1")
+		return len(v) == 1 && strings.HasPrefix(v[0], "r")
+	}
+	l.goOn()
+	l.update(4, "2026-01-21 03:00:00", "r4 again")
+	l.now("2026-01-21 12:00:00")
+	f, _ := l.goOn()
+	l.check("2026-01-21 11:59:00", found)
+	if f.Verified.Reason == "" || f.Older == 0 {
+		t.Errorf("report %+v", f)
+	}
+}
+
+// TestClockThatJumps: nothing is lost, whatever the machine takes the time for.
+func TestClockThatJumps(t *testing.T) {
+	for _, lookback := range []time.Duration{0, 72 * time.Hour} {
+		t.Run(lookback.String(), func(t *testing.T) {
+			l := newLiving(t)
+			l.edit = func(d *pipelines.Definition) { d.Extract.Lookback = lookback }
+			l.now("2026-01-21 00:01:10")
+			l.goOn()
+			l.check("2026-01-21 00:00:10", nil)
+			l.now("2026-01-20 23:50:00") // set back
+			l.goOn()
+			l.check("2026-01-21 00:00:10", nil)
+			l.insert(600, "2026-01-21 00:00:05", "came meanwhile")
+			l.now("2026-01-21 00:20:00")
+			l.goOn()
+			l.check("2026-01-21 00:19:00", nil)
+			l.now("2026-01-19 12:00:00") // far back
+			l.goOn()
+			l.check("2026-01-21 00:19:00", nil)
+			l.now("2026-01-22 00:10:00") // ahead by a quarter of an hour
+			l.goOn()
+			l.insert(601, "2026-01-21 23:57:00", "came when the clock was past midnight")
+			l.now("2026-01-22 01:00:00")
+			l.goOn()
+			l.check("2026-01-22 00:59:00", nil)
+		})
+	}
+}
+
+// TestIncrementalEmptyForm: the watermark rises where there is nothing to read.
+func TestIncrementalEmptyForm(t *testing.T) {
+	l := newLiving(t)
+	for _, r := range truth(l.form, nil) {
+		l.form.Delete(r.ID)
+	}
+	l.goOn()
+	l.check("2026-01-20 23:59:30", nil)
+	l.now("2026-01-25 12:00:00")
+	f, _ := l.goOn()
+	l.check("2026-01-25 11:59:00", nil)
+	if f.Requests.Count > 2 {
+		t.Errorf("requests %+v", f.Requests)
+	}
+	l.insert(1, "2026-01-25 12:30:00", "first")
+	l.now("2026-01-25 13:00:00")
+	l.goOn()
+	l.check("2026-01-25 12:59:00", nil)
+}
+
+// TestIncrementalRunIsContinued: the run that goes on with one that was stopped
+// days ago reads what lies beyond, finds what moved, and leaves the watermark
+// where edits since are still met.
+func TestIncrementalRunIsContinued(t *testing.T) {
+	l := newLiving(t)
+	l.goOn()
+	l.edit = func(d *pipelines.Definition) { d.Source.Requests.Concurrency = 1 }
+	l.now("2026-01-21 12:00:00")
+	l.insert(600, "2026-01-21 11:00:00", "new")
+	r := &resumed{world: l.world, o: l.o, form: l.form}
+	r.stopAt(l.definition(), "recorded", 3)
+	l.now("2026-01-27 12:00:00")
+	l.insert(601, "2026-01-26 11:00:00", "beyond")
+	l.finish(52, "2026-01-26 12:00:00")                    // from a part that was kept
+	l.update(53, "2026-01-18 09:30:00", "edited too late") // in the next run's range
+	f, asked := l.goOn()
+	if slices.Contains(asked, "2026-01-17") || !slices.Contains(asked, "2026-01-26") {
+		t.Errorf("asked for %v, report %+v", asked, f)
+	}
+	l.now("2026-01-27 13:00:00")
+	l.goOn()
+	l.check("2026-01-27 12:59:00", nil)
+}
+
+// TestUndatedAreAskedForByTheirIDs: one of many results without a date gets
+// one. The others are read by their ids, and none is looked for.
+func TestUndatedAreAskedForByTheirIDs(t *testing.T) {
+	for name, lose := range map[string]bool{"known": false, "unknown": true} {
+		t.Run(name, func(t *testing.T) {
+			l := newLiving(t, days(), months())
+			for id := int64(1000); id < 1300; id++ { // three times a hundred ids that follow each other
+				l.insert(id, "", "unfinished")
+			}
+			l.goOn()
+			l.now("2026-01-21 12:00:00")
+			l.finish(1100, "2026-01-21 11:00:00")
+			l.form.Delete(1200)
+			if lose {
+				if err := os.RemoveAll(l.path("days/_ids")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f, _ := l.goOn()
+			if lose {
+				l.checkDataset("days", truth(l.form, nil))
+			} else {
+				l.check("2026-01-21 11:59:00", nil)
+			}
+			if r := f.Requests; !lose && (r.Count != 2 || r.Results > 9) {
+				t.Errorf("requests %+v", r)
+			}
+			if f.Undated != 299 {
+				t.Errorf("%d undated", f.Undated)
+			}
+		})
+	}
+}
+
+// TestUndatedGetsItsDateWhileTheOthersAreRead for one that got it before.
+func TestUndatedGetsItsDateWhileTheOthersAreRead(t *testing.T) {
+	l := newLiving(t)
+	for id := int64(1000); id < 1100; id++ {
+		l.insert(id, "", "unfinished")
+	}
+	l.goOn()
+	l.now("2026-01-21 12:00:00")
+	l.finish(1001, "2026-01-21 11:00:00")
+	l.service.Before = once(func(r formservice.Request) bool {
+		return strings.Contains(r.Query, "fs_min_id=1000") && !strings.Contains(r.Query, "_date=")
+	}, func() {
+		l.finish(1002, "2026-01-21 11:10:00")
+		l.finish(1003, "2026-01-20 11:10:00")
+	})
+	l.goOn()
+	l.check("2026-01-21 11:59:00", nil)
+}

@@ -1,0 +1,353 @@
+package pipelines_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// spooledRun is a run whose windows are read one after the other from their
+// beginning: a schema that was to be inferred would have begun them all.
+type spooledRun struct{ *resumed }
+
+func newSpooled(t *testing.T) *spooledRun {
+	r := newResumed(t)
+	r.spool = true
+	return &spooledRun{r}
+}
+
+func (r *spooledRun) daily(outs ...pipelines.Output) *pipelines.Definition {
+	d := r.resumed.daily(outs...)
+	d.Schema = &schemas.Schema{Name: "form1", Unknown: schemas.UnknownAdd, Columns: []schemas.Column{
+		{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
+	}}
+	return d
+}
+
+func file() pipelines.Output { return pipelines.Output{Path: "form1.ndjson", Format: "ndjson"} }
+
+func wholeDataset() pipelines.Output { return pipelines.Output{Path: "whole/", Format: "ndjson"} }
+
+// checkAll compares every output with the truth.
+func (r *spooledRun) checkAll(outs []pipelines.Output, keep func(formservice.Result) bool) {
+	r.t.Helper()
+	for _, o := range outs {
+		if o.Dataset() {
+			r.checkDataset(strings.TrimSuffix(o.Path, "/"), truth(r.form, keep))
+		} else {
+			r.checkFile(o.Path, truth(r.form, keep))
+		}
+	}
+}
+
+// shapes are outputs of which none has a journal with a part for each window.
+func shapes() map[string][]pipelines.Output {
+	return map[string][]pipelines.Output{
+		"a file": {file()}, "a file and a dataset": {file(), days()}, "one part": {wholeDataset()},
+		"divided otherwise": {days(), wholeDataset()}, "two files": {file(), {Path: "other.ndjson", Format: "ndjson"}},
+	}
+}
+
+// TestGoOnFromTheSpool: what was read of a run that was stopped is not asked
+// for again, whatever it is to become.
+func TestGoOnFromTheSpool(t *testing.T) {
+	for name, outs := range shapes() {
+		for stop := 1; stop <= 4; stop++ {
+			t.Run(fmt.Sprint(name, stop), func(t *testing.T) {
+				r := newSpooled(t)
+				def := func() *pipelines.Definition { return r.daily(slices.Clone(outs)...) }
+				r.stopAt(def(), "read", stop)
+				asked, report := r.asked(def())
+				want := []string{"2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"}[stop:]
+				if f := report.Forms[0]; !slices.Equal(asked, want) || f.Continued == "" || f.Kept != stop || f.Rows != 8 || !f.Verified.Match {
+					t.Errorf("asked for %v, report %+v", asked, f)
+				}
+				r.checkAll(outs, inJanuary)
+				r.noSpool()
+			})
+		}
+	}
+}
+
+// noSpool fails if anything spooled is left.
+func (r *spooledRun) noSpool() {
+	r.t.Helper()
+	if left, err := os.ReadDir(r.path("state/spool")); len(left) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.t.Errorf("the spool holds %v, %v", left, err)
+	}
+}
+
+// TestGoOnFromTheSpoolBeyond: a single file holds its own run's range, to
+// which what was spooled counts.
+func TestGoOnFromTheSpoolBeyond(t *testing.T) {
+	for name, outs := range shapes() {
+		t.Run(name, func(t *testing.T) {
+			r := newSpooled(t)
+			def := func() *pipelines.Definition {
+				d := r.daily(slices.Clone(outs)...)
+				d.Extract.From, d.Extract.To = at(t, "2026-02-01"), time.Time{}
+				return d
+			}
+			r.stopAt(def(), "read", 12)
+			if _, err := r.form.Insert(result(100, "2026-02-17 09:00:00", "late")); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.form.Finish(10, at(t, "2026-02-16 10:00:00")); err != nil { // it was read on the 10th
+				t.Fatal(err)
+			}
+			r.o.Now = zoned(t, r.world, "2026-02-18 12:00:00")
+			asked, report := r.asked(def())
+			for _, day := range asked {
+				if day < "2026-02-13" && day != "2026-02-10" {
+					t.Errorf("asked again for %s", day)
+				}
+			}
+			if f := report.Forms[len(report.Forms)-1]; f.Range.To.String() != "2026-02-18 11:59:00" {
+				t.Errorf("the range is %v", f.Range)
+			}
+			r.checkAll(outs, func(x formservice.Result) bool { return date(x) >= "2026-02" })
+			r.noSpool()
+		})
+	}
+}
+
+// TestGoOnFromTheSpoolAgainAndAgain: each run adds what it had time for.
+func TestGoOnFromTheSpoolAgainAndAgain(t *testing.T) {
+	for name, outs := range shapes() {
+		t.Run(name, func(t *testing.T) {
+			r := newSpooled(t)
+			def := func() *pipelines.Definition { return r.daily(slices.Clone(outs)...) }
+			r.service.Reset()
+			for range 3 {
+				r.stopAt(def(), "read", 1)
+			}
+			n := 0
+			for _, q := range r.service.Log() {
+				if q.Transaction == formservice.TransactionResults {
+					n++
+				}
+			}
+			asked, report := r.asked(def())
+			if len(asked) != 1 || n > 5 || report.Forms[0].Kept != 3 {
+				t.Errorf("asked for %v after %d requests, report %+v", asked, n, report.Forms[0])
+			}
+			r.checkAll(outs, inJanuary)
+		})
+	}
+}
+
+// TestSpoolIsDiscarded where its windows are not those that are wanted.
+func TestSpoolIsDiscarded(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*spooledRun, *pipelines.Definition)
+		kept   int
+	}{
+		"nothing": {func(*spooledRun, *pipelines.Definition) {}, 2},
+		"another format": {func(r *spooledRun, d *pipelines.Definition) {
+			d.Outputs[0].Path, d.Outputs[0].Format = r.path("out.csv"), "csv"
+		}, 2},
+		"more retries":    {func(_ *spooledRun, d *pipelines.Definition) { d.Source.Requests.Retries++ }, 2},
+		"larger windows":  {func(_ *spooledRun, d *pipelines.Definition) { d.Extract.Window, _ = pipelines.ParseWindow("2d") }, 2},
+		"a shorter range": {func(_ *spooledRun, d *pipelines.Definition) { d.Extract.From = at(t, "2026-01-02") }, 1},
+		"another end":     {func(_ *spooledRun, d *pipelines.Definition) { d.Extract.To = at(t, "2026-01-02 12:00:00") }, 1},
+		"--full":          {func(r *spooledRun, _ *pipelines.Definition) { r.o.Full = true }, 0},
+		"a search": {func(_ *spooledRun, d *pipelines.Definition) {
+			d.Extract.Search.Where = []extract.Criterion{{Column: "1", Operator: extract.OpNotEmpty}}
+		}, 0},
+		"no schema":   {func(_ *spooledRun, d *pipelines.Definition) { d.Schema = nil }, 0},
+		"a partition": {func(r *spooledRun, d *pipelines.Definition) { d.Outputs = r.definition(file(), months()).Outputs }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newSpooled(t)
+			r.stopAt(r.daily(file()), "read", 2)
+			def := r.daily(file())
+			c.change(r, def)
+			_, report := r.asked(def)
+			if f := report.Forms[0]; f.Kept != c.kept || (f.Continued != "") != (c.kept > 0) {
+				t.Errorf("kept %d, want %d, report %+v", f.Kept, c.kept, f)
+			}
+			from, to := def.Extract.From.Format(formservice.WallTime), def.Extract.To.Format(formservice.WallTime)
+			if def.Outputs[0].Format == "ndjson" {
+				r.checkFile("form1.ndjson", truth(r.form, func(x formservice.Result) bool { return date(x) >= from && date(x) < to }))
+			}
+		})
+	}
+}
+
+// TestSpoolOfAnotherState: the file was replaced meanwhile, so what was spooled
+// before that may be older than what it holds.
+func TestSpoolOfAnotherState(t *testing.T) {
+	r := newSpooled(t)
+	r.stopAt(r.daily(file()), "read", 2)
+	spool, aside := r.path("state/spool"), filepath.Join(t.TempDir(), "spool")
+	if err := os.Rename(spool, aside); err != nil {
+		t.Fatal(err)
+	}
+	r.asked(r.daily(file()))
+	if err := errors.Join(os.RemoveAll(spool), os.MkdirAll(r.path("state"), 0o750), os.Rename(aside, spool)); err != nil {
+		t.Fatal(err)
+	}
+	if asked, report := r.asked(r.daily(file())); len(asked) != 4 || report.Forms[0].Kept != 0 {
+		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+	}
+	r.noSpool()
+}
+
+// TestDamagedSpool costs what is damaged, and no run.
+func TestDamagedSpool(t *testing.T) {
+	for name, c := range map[string]struct {
+		pattern string
+		change  func([]byte) []byte
+		asked   int
+	}{
+		"a segment cut off":  {"*.spool", func(b []byte) []byte { return b[:len(b)/2] }, 4},
+		"a segment's bit":    {"*.spool", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, 4},
+		"an empty record":    {"index/*", func([]byte) []byte { return nil }, 4},
+		"a record cut off":   {"index/*", func(b []byte) []byte { return b[:len(b)-9] }, 4},
+		"a header cut off":   {"header.json", func(b []byte) []byte { return b[:len(b)-9] }, 4},
+		"a foreign file":     {"lock", func(b []byte) []byte { return append(b, "x"...) }, 1},
+		"the body is broken": {"header.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"windows":[`, `"windows":[{},`, 1)) }, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newSpooled(t)
+			r.stopAt(r.daily(file()), "read", 3)
+			found, err := filepath.Glob(filepath.Join(r.path("state/spool"), "*", c.pattern))
+			if err != nil || len(found) == 0 {
+				t.Fatal(found, err)
+			}
+			for _, f := range found {
+				data, err := os.ReadFile(f)
+				if err == nil {
+					err = os.WriteFile(f, c.change(data), 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if asked, _ := r.asked(r.daily(file())); len(asked) != c.asked {
+				t.Errorf("asked for %v", asked)
+			}
+			r.checkAll([]pipelines.Output{file()}, inJanuary)
+			r.noSpool()
+		})
+	}
+}
+
+// TestSpoolAndChanges: the form changed between two attempts, also by a column
+// that nobody knew.
+func TestSpoolAndChanges(t *testing.T) {
+	for name, change := range map[string]func(*spooledRun){
+		"moved to a later day":         func(r *spooledRun) { _ = r.form.Finish(1, at(t, "2026-01-04 15:00:00")) },
+		"moved to a day that was read": func(r *spooledRun) { _ = r.form.Finish(4, at(t, "2026-01-01 15:00:00")) },
+		"deleted":                      func(r *spooledRun) { r.form.Delete(2) },
+		"inserted":                     func(r *spooledRun) { _, _ = r.form.Insert(result(99, "2026-01-01 11:00:00", "new")) },
+		"a late column": func(r *spooledRun) {
+			x := result(98, "2026-01-04 11:00:00", "new")
+			x.Items = append(x.Items, formservice.Answer{ID: "77", Type: "text", Index: 2, Values: []string{"v"}})
+			_, _ = r.form.Insert(x)
+		},
+	} {
+		for shape, outs := range shapes() {
+			t.Run(name+", "+shape, func(t *testing.T) {
+				r := newSpooled(t)
+				def := func() *pipelines.Definition { return r.daily(slices.Clone(outs)...) }
+				r.stopAt(def(), "read", 2)
+				change(r)
+				_, report := r.asked(def())
+				if f := report.Forms[0]; !f.Verified.Match {
+					t.Errorf("report %+v", f)
+				}
+				r.checkAll(outs, inJanuary)
+			})
+		}
+	}
+}
+
+// TestSpoolOfAFailure: errors that the next run may not meet keep what was
+// read, those of the data do not.
+func TestSpoolOfAFailure(t *testing.T) {
+	r := newSpooled(t)
+	def := r.daily(file())
+	def.Source.Requests.PerDay = 4 // a count and three windows
+	_, err := pipelines.Run(t.Context(), def, r.o)
+	if e := (*extract.BudgetError)(nil); !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	if asked, report := r.asked(r.daily(file())); !slices.Equal(asked, []string{"2026-01-04"}) || report.Forms[0].Kept != 3 {
+		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+	}
+
+	r = newSpooled(t)
+	r.service.Before = func(q formservice.Request) { // a result that never stays in one window
+		for _, day := range []string{"2026-01-01", "2026-01-02"} {
+			if reads(day)(q) {
+				_ = r.form.Finish(1, at(t, day+" 15:00:00"))
+			}
+		}
+	}
+	if _, err := pipelines.Run(t.Context(), r.daily(file()), r.o); err == nil {
+		t.Fatal("the run ended well")
+	}
+	r.noSpool()
+}
+
+// TestCleanDropsTheSpool of its definition, and the next run begins anew.
+func TestCleanDropsTheSpool(t *testing.T) {
+	r := newSpooled(t)
+	r.stopAt(r.daily(file()), "read", 2)
+	other := r.daily(pipelines.Output{Path: "other.ndjson", Format: "ndjson"})
+	other.Name = "other"
+	r.stopAt(other, "read", 1)
+	for _, dry := range []bool{true, false} {
+		if report, err := pipelines.Clean(t.Context(), r.daily(file()), r.o, dry); err != nil || report.Spools != 1 {
+			t.Errorf("%+v, %v", report, err)
+		}
+	}
+	if report, err := pipelines.Clean(t.Context(), r.daily(file()), r.o, false); err != nil || report.Spools != 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if asked, report := r.askedUntidy(r.daily(file())); len(asked) != 4 || report.Forms[0].Kept != 0 {
+		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+	}
+	other = r.daily(pipelines.Output{Path: "other.ndjson", Format: "ndjson"})
+	other.Name = "other"
+	if asked, report := r.asked(other); len(asked) != 3 || report.Forms[0].Kept != 1 {
+		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+	}
+}
+
+// TestPlanTellsOfAnUnfinishedRun without asking for anything.
+func TestPlanTellsOfAnUnfinishedRun(t *testing.T) {
+	for name, outs := range shapes() {
+		r := newSpooled(t)
+		r.stopAt(r.daily(slices.Clone(outs)...), "read", 2)
+		report, err := pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u := report.Forms[0].Unfinished; u == nil || u.Windows != 2 || u.RunID == "" || u.Parts > 1 {
+			t.Errorf("%s: %+v", name, u)
+		}
+		r.asked(r.daily(slices.Clone(outs)...))
+		if report, err = pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o, true); err != nil || report.Forms[0].Unfinished != nil {
+			t.Errorf("%s: %+v, %v", name, report.Forms[0].Unfinished, err)
+		}
+	}
+	r := newResumed(t)
+	r.stopAt(r.daily(days()), "recorded", 2)
+	report, err := pipelines.MakePlan(t.Context(), r.daily(days()), r.o, true)
+	if u := report.Forms[0].Unfinished; err != nil || u == nil || u.Parts != 2 || u.Windows != 0 {
+		t.Errorf("%+v, %v", u, err)
+	}
+}

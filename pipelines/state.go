@@ -1,0 +1,205 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/load"
+)
+
+// StateReport is what runs of a definition left for the next one.
+type StateReport struct {
+	Pipeline   string
+	Definition string
+	Zone       *time.Location // of watermarks
+	Now        time.Time      // when it was looked
+	// Incremental tells that runs go on from the watermarks.
+	Incremental bool
+	Forms       []*FormState
+	// Patterns are the definition's globs. Their forms are those of which
+	// something lies at the outputs: the service is not asked.
+	Patterns []string
+	// Unlisted are the paths at which forms cannot be looked for.
+	Unlisted []string
+	Budget   BudgetState
+	Spools   []SpoolState
+}
+
+// FormState is what is known of one form.
+type FormState struct {
+	Form    string
+	Outputs []*OutputState
+	// Next is where the range of the next incremental run begins; zero is the
+	// first result. nil where runs are not incremental, or an output's state is
+	// not known.
+	Next *load.WallTime
+}
+
+// OutputState is what lies at one output.
+type OutputState struct {
+	Path    string // as the run expands it
+	Dataset bool
+	// PerRun tells that the path is another one for each run: nothing there is
+	// of use to the next.
+	PerRun   bool
+	Manifest *load.Manifest // of the last commit; nil if there was none
+	load.Found
+	// Outdated tells that the journal began from another manifest: nobody goes
+	// on with it.
+	Outdated bool
+	Err      error // why the state is not known
+}
+
+// Watermark is the dataset's, zero where it has none.
+func (o *OutputState) Watermark() load.WallTime {
+	if o.Manifest == nil {
+		return load.WallTime{}
+	}
+	return o.Manifest.Watermark
+}
+
+// EndedEarly is the journal of a run that ended early; nil if there is none, or
+// its run is alive, or its commit is recorded and only to be finished.
+func (o *OutputState) EndedEarly() *load.Journal {
+	if o.Holder != nil || o.Journal != nil && o.Journal.RunID == o.Pending {
+		return nil
+	}
+	return o.Journal
+}
+
+// State tells what runs of a definition left for the next one: watermarks,
+// what is under way or ended early, and the budget. It sends nothing to the
+// service, needs no API key, takes no lease and changes nothing. Forms that
+// globs stand for are those of which something lies at the outputs. An output
+// that fails does not stop the others: the error is a *FormsError of
+// *OutputsError then, as in Run.
+func State(ctx context.Context, def *Definition, o Options) (*StateReport, error) {
+	o = o.withDefaults()
+	report := &StateReport{
+		Pipeline: def.Name, Definition: def.File, Zone: def.Source.Zone, Now: o.Now(), Incremental: def.Extract.Incremental,
+	}
+	forms, err := report.forms(ctx, def, o)
+	if err != nil {
+		return report, err
+	}
+	looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
+	failed := &FormsError{Forms: len(forms)}
+	for _, form := range forms {
+		f, failures := looker.form(ctx, form)
+		if ctx.Err() != nil {
+			return report, context.Cause(ctx)
+		}
+		report.Forms = append(report.Forms, f)
+		if len(failures) > 0 {
+			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &OutputsError{Errors: failures}))
+		}
+	}
+	report.Spools = ofForms(leftSpools(def), forms)
+	if report.Budget, err = budgetState(def, report.Now); err != nil {
+		failed.Errors = append(failed.Errors, err)
+	}
+	if len(failed.Errors) > 0 {
+		return report, failed
+	}
+	return report, nil
+}
+
+// stateLooker looks at a definition's outputs.
+type stateLooker struct {
+	def  *Definition
+	o    Options
+	told map[string]bool // leftovers: files in one folder share what lies there
+}
+
+// form looks at the outputs of a form and gives the errors of those that failed.
+func (s *stateLooker) form(ctx context.Context, form string) (*FormState, []error) {
+	f := &FormState{Form: form}
+	var failures []error
+	for _, out := range s.def.Outputs {
+		if out.Path == StdoutPath || ctx.Err() != nil {
+			continue
+		}
+		at := &OutputState{Path: out.Path, Dataset: out.Dataset(), PerRun: strings.Contains(out.Path, "{run_id}")}
+		f.Outputs = append(f.Outputs, at)
+		if at.PerRun {
+			continue
+		}
+		if at.Err = s.output(ctx, at, out, form); at.Err != nil {
+			failures = append(failures, at.Err)
+		}
+	}
+	if len(failures) == 0 {
+		f.Next = nextBeginning(s.def, s.o, f.Outputs)
+	}
+	return f, failures
+}
+
+// output looks at one output.
+func (s *stateLooker) output(ctx context.Context, at *OutputState, out Output, form string) error {
+	expanded, err := ExpandPath(out.Path, pathValues(s.def, form, s.o.RunID))
+	if err != nil {
+		return err
+	}
+	at.Path = expanded
+	root, scope, manifest := expanded, "", load.ManifestName
+	if !at.Dataset {
+		root, scope = splitPath(expanded)
+		manifest = load.FileManifestName(scope)
+	}
+	dest, err := s.o.Tables.Open(ctx, root, out)
+	if err != nil {
+		return err
+	}
+	// Looked first: of a run that commits meanwhile the end is seen.
+	at.Found, err = load.Look(ctx, dest, scope)
+	if err != nil && !errors.Is(err, load.ErrNoSweep) {
+		return fmt.Errorf("%s: %w", expanded, err)
+	}
+	at.Leftovers = s.once(at.Leftovers)
+	var version string
+	at.Manifest, version, err = load.ReadManifest(ctx, dest, manifest)
+	if err != nil && !errors.Is(err, load.ErrNotExist) {
+		return fmt.Errorf("%s: %w", expanded, err)
+	}
+	at.Outdated = at.Journal != nil && at.Journal.Base != version
+	return nil
+}
+
+// once leaves out what was told of another output.
+func (s *stateLooker) once(left []load.Leftover) []load.Leftover {
+	var fresh []load.Leftover
+	for _, l := range left {
+		if !s.told[l.Path] {
+			s.told[l.Path] = true
+			fresh = append(fresh, l)
+		}
+	}
+	return fresh
+}
+
+// nextBeginning is where the range of the next incremental run begins, if it
+// does not go on with one that ended early.
+func nextBeginning(def *Definition, o Options, outputs []*OutputState) *load.WallTime {
+	if !def.Extract.Incremental {
+		return nil
+	}
+	own, err := rangeOf(def, o)
+	if err != nil {
+		return nil
+	}
+	var manifests []*load.Manifest
+	for _, at := range outputs {
+		if at.Dataset {
+			manifests = append(manifests, at.Manifest)
+		}
+	}
+	from := own.From
+	if w := leastWatermark(manifests); !w.IsZero() {
+		from = sinceOf(def.Extract, w, own.To)
+	}
+	next := load.Wall(from)
+	return &next
+}

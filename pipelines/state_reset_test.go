@@ -1,0 +1,249 @@
+package pipelines_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// reset resets, and fails the test where that asks the service for anything or
+// touches data.
+func (w *world) reset(def *pipelines.Definition, o pipelines.Options, to time.Time) (*pipelines.ResetReport, error) {
+	w.t.Helper()
+	w.service.Reset()
+	before := w.committed()
+	report, err := pipelines.ResetState(w.t.Context(), def, o, to)
+	sameTree(w.t, before, w.committed())
+	if counts := w.service.Counts(); len(counts) > 0 {
+		w.t.Errorf("the service was asked for %v", counts)
+	}
+	return report, err
+}
+
+// committed are the data in the world's folder, without manifests, and without
+// what is staged.
+func (w *world) committed() map[string]string {
+	w.t.Helper()
+	all := dataOnly(tree(w.t, w.dir))
+	for name := range all {
+		if slices.Contains(filepathParts(name), load.ControlFolder) || filepathParts(name)[0] == "state" {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+func filepathParts(name string) []string {
+	var parts []string
+	for dir := name; dir != "." && dir != string(filepath.Separator); dir = filepath.Dir(dir) {
+		parts = append([]string{filepath.Base(dir)}, parts...)
+	}
+	return parts
+}
+
+func TestResetLetsTheNextRunBeginAnew(t *testing.T) {
+	again := days()
+	again.Path = "again/"
+	l := newLiving(t, days(), again)
+	l.goOn()
+	l.now("2026-01-21 12:00:00")
+	for _, c := range []struct{ to, watermark, began string }{
+		{"", "..", ".."},
+		{"2026-01-10 15:00:00", "2026-01-10 15:00:00", "2026-01-07 00:00:00"}, // less the lookback
+	} {
+		var to time.Time
+		if c.to != "" {
+			to = at(t, c.to)
+		}
+		report, err := l.reset(l.definition(), l.o, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, out := range report.Outputs {
+			if out.Form != "form1" || out.Before.IsZero() || out.After.String() != c.watermark || out.Nothing() || out.Discarded != nil {
+				t.Errorf("%+v", out)
+			}
+		}
+		if len(report.Outputs) != 2 {
+			t.Errorf("%d outputs", len(report.Outputs))
+		}
+		for _, at := range l.mustState(l.definition(), l.o).Forms[0].Outputs {
+			if at.Watermark().String() != c.watermark || at.Manifest.Rows == 0 {
+				t.Errorf("%s: %s, %d rows", at.Path, at.Watermark(), at.Manifest.Rows)
+			}
+		}
+		l.checkTidy()
+		// Resetting again finds nothing.
+		report, err = l.reset(l.definition(), l.o, to)
+		if err != nil || slices.ContainsFunc(report.Outputs, func(o *pipelines.ResetOutput) bool { return !o.Nothing() }) {
+			t.Errorf("again: %+v, %v", report.Outputs[0], err)
+		}
+		f, _ := l.goOn()
+		if f.Range.From.String() != c.began {
+			t.Errorf("reset to %s: the next run began at %s, want %s", c.watermark, f.Range.From, c.began)
+		}
+		l.check("2026-01-21 11:59:00", nil)
+	}
+}
+
+// TestResetDropsWhatARunLeft that ended early: the next one asks for all again.
+func TestResetDropsWhatARunLeft(t *testing.T) {
+	r := newResumed(t)
+	r.stopAt(r.daily(days()), "recorded", 2)
+	report, err := r.reset(r.daily(days()), r.o, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := report.Outputs[0].Discarded; j == nil || j.Parts != 2 || j.RunID == "" {
+		t.Errorf("discarded %+v", j)
+	}
+	r.checkTidy()
+	if asked, report := r.asked(r.daily(days())); len(asked) != 4 || report.Forms[0].Continued != "" {
+		t.Errorf("the next run asked for %v and went on with %q", asked, report.Forms[0].Continued)
+	}
+	r.checkDataset("days", truth(r.form, inJanuary))
+
+	r.stopAt(r.daily(days()), "recorded", 2)
+	r.damage("journal", "{")
+	if report, err = r.reset(r.daily(days()), r.o, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if j := report.Outputs[0].Discarded; j == nil || j.RunID != "" {
+		t.Errorf("of a broken journal discarded %+v", j)
+	}
+	if at := r.mustState(r.daily(days()), r.o).Forms[0].Outputs[0]; at.Broken || !at.Watermark().IsZero() {
+		t.Errorf("left %+v", at)
+	}
+}
+
+// TestResetFinishesACommit that is recorded before it sets the watermark.
+func TestResetFinishesACommit(t *testing.T) {
+	r := newResumed(t)
+	r.recorded(r.daily(days()))
+	report, err := pipelines.ResetState(t.Context(), r.daily(days()), r.o, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := report.Outputs[0]
+	if !out.Recovery.Finished || out.Recovery.RunID == "" || out.Before.String() != "2026-01-05 00:00:00" || !out.After.IsZero() || out.Discarded != nil {
+		t.Errorf("%+v", out)
+	}
+	r.checkTidy()
+	m := r.checkDataset("days", truth(r.form, inJanuary))
+	if !m.Watermark.IsZero() || m.RunID != out.Recovery.RunID {
+		t.Errorf("watermark %s of run %s", m.Watermark, m.RunID)
+	}
+}
+
+// TestResetGoesOn: what cannot be reset stays as it is, and the rest is reset.
+func TestResetGoesOn(t *testing.T) {
+	form1, form2 := fourDays(), fourDays()
+	form2.Directory = "form2"
+	w := newWorld(t, form1, form2)
+	definition := func() *pipelines.Definition {
+		def := w.daily(pipelines.Output{Path: "{form}/", Format: "ndjson"}, pipelines.Output{Path: "all/{form}/", Format: "csv"}, pipelines.Output{Path: "{form}.csv", Format: "csv"})
+		def.Forms = []string{"form1", "form2"}
+		return def
+	}
+	w.run(definition())
+	broken := filepath.Join(w.path("all/form2"), load.ManifestName)
+	if err := os.WriteFile(broken, []byte(`{"format": "nd`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hold(t, w.path("form1"), "")
+	changed := definition()
+	changed.Outputs[1].Format = "ndjson"
+	before := readManifest(t, filepath.Join(w.path("form1"), load.ManifestName))
+	report, err := w.reset(changed, options(), time.Time{})
+	var held *load.HeldError
+	var damaged *load.ManifestError
+	var other *pipelines.DatasetChangedError
+	if !errors.As(err, &held) || !errors.As(err, &damaged) || !errors.As(err, &other) || held.RunID != "another" {
+		t.Errorf("got %v", err)
+	}
+	var failed []string
+	for _, out := range report.Outputs {
+		if out.Err != nil {
+			failed = append(failed, out.Path)
+		}
+	}
+	if want := []string{w.path("form1") + "/", w.path("all/form1") + "/", w.path("all/form2") + "/"}; !slices.Equal(failed, want) || len(report.Outputs) != 4 {
+		t.Errorf("failed %v, want %v", failed, want)
+	}
+	if m := readManifest(t, filepath.Join(w.path("form1"), load.ManifestName)); m.Watermark != before.Watermark {
+		t.Errorf("what is held was reset to %s", m.Watermark)
+	}
+	if m := readManifest(t, filepath.Join(w.path("form2"), load.ManifestName)); !m.Watermark.IsZero() {
+		t.Errorf("form2 was not reset: %s", m.Watermark)
+	}
+}
+
+// TestResetForwards is refused, and nothing is dropped then.
+func TestResetForwards(t *testing.T) {
+	r := newResumed(t)
+	if _, err := pipelines.Run(t.Context(), r.daily(days()), r.o); err != nil {
+		t.Fatal(err)
+	}
+	r.form.Delete(1)
+	r.stopAt(r.daily(days()), "recorded", 1)
+	before := tree(t, r.dir)
+	_, err := r.reset(r.daily(days()), r.o, at(t, "2026-01-05").Add(time.Second))
+	var later *load.WatermarkError
+	if !errors.As(err, &later) || later.Watermark.String() != "2026-01-05 00:00:00" {
+		t.Errorf("got %v", err)
+	}
+	sameTree(t, before, tree(t, r.dir))
+}
+
+// TestResetOfNothing makes nothing.
+func TestResetOfNothing(t *testing.T) {
+	w := newWorld(t)
+	def := w.definition(pipelines.Output{Path: "{form}/", Format: "csv"}, pipelines.Output{Path: "runs/{run_id}/", Format: "csv"})
+	for _, forms := range [][]string{{"form1"}, {"form*"}} {
+		def.Forms = forms
+		report, err := w.reset(def, options(), at(t, "2026-01-01"))
+		if err != nil || slices.ContainsFunc(report.Outputs, func(o *pipelines.ResetOutput) bool { return !o.Nothing() }) {
+			t.Errorf("%v: %+v, %v", forms, report.Outputs, err)
+		}
+	}
+	if entries, err := os.ReadDir(w.dir); err != nil || len(entries) > 0 {
+		t.Errorf("it made %v, %v", entries, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStop)
+	def.Forms = []string{"form1"}
+	if _, err := pipelines.ResetState(ctx, def, options(), time.Time{}); !errors.Is(err, errStop) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestResetDuringARun leaves the run alone.
+func TestResetDuringARun(t *testing.T) {
+	r := newResumed(t)
+	resets := 0
+	r.service.Before = func(q formservice.Request) {
+		if q.Transaction != formservice.TransactionResults {
+			return
+		}
+		resets++
+		var held *load.HeldError
+		if report, err := pipelines.ResetState(t.Context(), r.daily(days()), r.o, time.Time{}); !errors.As(err, &held) || len(report.Spools) > 0 {
+			t.Errorf("got %v, spools %v", err, report.Spools)
+		}
+	}
+	if _, err := pipelines.Run(t.Context(), r.daily(days()), r.o); err != nil {
+		t.Fatal(err)
+	}
+	if resets < 4 {
+		t.Errorf("reset %d times", resets)
+	}
+	r.checkDataset("days", truth(r.form, inJanuary))
+}
