@@ -132,7 +132,7 @@ func TestReadmeNamesRealCommands(t *testing.T) {
 	for _, row := range rows {
 		first := strings.Fields(strings.NewReplacer("`", "", ",", "").Replace(row[1]))
 		parent := []string{}
-		if first[0] == "schema" {
+		if first[0] == "schema" || first[0] == "state" {
 			parent, first = first[:1], first[1:]
 		}
 		for _, name := range first {

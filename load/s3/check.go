@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/formetl/formetl/load"
 )
@@ -26,8 +27,8 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 		return nil
 	case unlisted(err):
 		d.noParts.Do(func() {
-			d.options.Logger.Warn("the store does not tell whether uploads are still there; they are taken to be",
-				"destination", d.String(), "error", d.fail(ctx, "look for the upload of", p.Name, err))
+			d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not tell whether uploads are still there; they are taken to be",
+				slog.String("path", d.String()), slog.String("error", d.fail(ctx, "look for the upload of", p.Name, err).Error()))
 		})
 		return nil
 	case !noUpload(err):

@@ -275,7 +275,7 @@ func (l *lease) Release(ctx context.Context) error {
 			err = l.store.remove(ctx)
 		}
 		if err != nil && !errors.Is(err, load.ErrNotExist) {
-			l.log.Warn("the lease could not be given back; it expires a minute after its last renewal", "error", err)
+			l.log.LogAttrs(ctx, slog.LevelWarn, "the lease could not be given back; it expires a minute after its last renewal", slog.String("error", err.Error()))
 		}
 	})
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"path"
 	"strings"
 	"time"
@@ -68,6 +69,7 @@ func (d *Destination) unmark(ctx context.Context, s staged) {
 	defer cancel()
 	name := markerName(s.Run, s.ID)
 	if err := d.remove(ctx, name); err != nil {
-		d.options.Logger.Warn("the marker of an upload that has ended could not be removed; formetl clean removes it", "marker", d.path(name), "error", err)
+		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of an upload that has ended could not be removed; formetl clean removes it",
+			slog.String("path", d.path(name)), slog.String("error", err.Error()))
 	}
 }

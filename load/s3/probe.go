@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"path"
 	"strings"
@@ -48,8 +49,8 @@ func (d *Destination) conditions(ctx context.Context) (conditions, error) {
 		}
 	}
 	if !c.put || !c.complete {
-		d.options.Logger.Warn("the store does not honour conditional writes; the lease alone keeps two runs apart",
-			"destination", d.String(), "put", c.put, "complete", c.complete)
+		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not honour conditional writes; the lease alone keeps two runs apart",
+			slog.String("path", d.String()), slog.Bool("conditional_put", c.put), slog.Bool("conditional_complete", c.complete))
 	}
 	d.honoured = &c
 	return c, nil

@@ -120,7 +120,7 @@ func sdkLogger(log *slog.Logger) logging.Logger {
 		if c == logging.Warn {
 			level = slog.LevelWarn
 		}
-		log.Log(context.Background(), level, fmt.Sprintf(format, v...), slog.String("of", "the AWS SDK"))
+		log.Log(context.Background(), level, fmt.Sprintf(format, v...), slog.String("component", "aws-sdk"))
 	})
 }
 

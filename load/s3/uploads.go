@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -29,8 +30,8 @@ func (d *Destination) uploads(ctx context.Context, start string) ([]pending, err
 		page, err := pages.NextPage(ctx)
 		if unlisted(err) {
 			d.noUploads.Do(func() {
-				d.options.Logger.Warn("the store does not list unfinished uploads; only those that formetl has marked are found",
-					"destination", d.String(), "error", d.fail(ctx, "list the uploads below", start, err))
+				d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not list unfinished uploads; only those that formetl has marked are found",
+					slog.String("path", d.String()), slog.String("error", d.fail(ctx, "list the uploads below", start, err).Error()))
 			})
 			return nil, nil
 		}

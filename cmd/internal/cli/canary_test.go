@@ -74,7 +74,7 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 	with := func(args ...string) []string { return append(args, service...) }
 	literal := write(t, w.inputs, "literal.yaml", fmt.Sprintf("version: 1\nname: x\nsource: {base_url: %q, account: acme, api_key: '%s', timezone: UTC}\nforms: [form1]\nload: [{path: a.csv}]\n", w.url+"/?fs_api_key="+canary, canary))
 	return []canaryRun{
-		{"run", 0, "", []string{"run", good, "--report", filepath.Join(w.root, "report.json")}},
+		{"run", 0, "", []string{"run", good, "--report", filepath.Join(w.root, "report.json"), "--metrics", filepath.Join(w.root, "metrics.prom")}},
 		{"run with a key file", 0, "", []string{"run", good, "--api-key-file", filepath.Join(w.inputs, "key"), "--progress", "on"}},
 		{"dry run", 0, "", []string{"run", good, "--dry-run"}},
 		{"plan", 0, "", []string{"plan", good}},
@@ -128,7 +128,7 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 		{"per-minute=3", exitTemporary},
 	} {
 		runs = append(runs,
-			canaryRun{"run with " + f.faults, f.code, f.faults, []string{"run", good, "--full", "--report", filepath.Join(w.root, "report-of-a-failure.json")}},
+			canaryRun{"run with " + f.faults, f.code, f.faults, []string{"run", good, "--full", "--report", filepath.Join(w.root, "report-of-a-failure.json"), "--metrics", filepath.Join(w.root, "metrics.prom")}},
 			canaryRun{"plan with " + f.faults, f.code, f.faults, []string{"plan", good}},
 		)
 	}
@@ -158,7 +158,7 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 	} {
 		name := strings.NewReplacer("/", "_", ":", "_", ".", "_").Replace(place.url)
 		runs = append(runs,
-			canaryRun{"run at " + place.url, place.code, "", []string{"run", w.definition(t, name, place.url, ""), "--report", filepath.Join(w.root, name+".json")}},
+			canaryRun{"run at " + place.url, place.code, "", []string{"run", w.definition(t, name, place.url, ""), "--report", filepath.Join(w.root, name+".json"), "--metrics", filepath.Join(w.root, name+".prom")}},
 			canaryRun{"copy at " + place.url, place.code, "", append([]string{"copy", "--yes", "--form", "form1"}, serviceArgs(place.url)...)},
 		)
 	}

@@ -13,16 +13,25 @@ import (
 
 // confirm asks a yes-or-no question where somebody can answer it. Nobody can
 // where standard input is not a terminal, or where logs are JSON: that is
-// wrong usage, not a yes.
-func (a *app) confirm(ctx context.Context, question string) (bool, error) {
-	if !isTerminal(a.stdin) || a.logFormat == formatJSON {
-		return false, &usageError{errors.New("nobody is there to ask: give --yes to do it without asking; nothing was sent")}
+// wrong usage, not a yes. otherwise says what a no means, such as "nothing was
+// sent".
+func (a *app) confirm(ctx context.Context, question, otherwise string) (bool, error) {
+	if err := a.somebodyThere(otherwise); err != nil {
+		return false, err
 	}
-	return a.ask(ctx, question)
+	return a.ask(ctx, question, otherwise)
+}
+
+// somebodyThere fails where nobody can answer a question.
+func (a *app) somebodyThere(otherwise string) error {
+	if !isTerminal(a.stdin) || a.logFormat == formatJSON {
+		return &usageError{errors.New("nobody is there to ask: give --yes to do it without asking; " + otherwise)}
+	}
+	return nil
 }
 
 // ask reads the answer. Anything but y or yes is a no.
-func (a *app) ask(ctx context.Context, question string) (bool, error) {
+func (a *app) ask(ctx context.Context, question, otherwise string) (bool, error) {
 	fmt.Fprint(a.stderr, question)
 	answer := make(chan string, 1)
 	go func() {
@@ -42,7 +51,7 @@ func (a *app) ask(ctx context.Context, question string) (bool, error) {
 			return true, nil
 		}
 	}
-	fmt.Fprintln(a.stderr, "Nothing was sent.")
+	fmt.Fprintln(a.stderr, strings.ToUpper(otherwise[:1])+otherwise[1:]+".")
 	return false, nil
 }
 

@@ -117,7 +117,7 @@ func ownCode(err error) int {
 
 func definitionCode(err error) int {
 	switch err.(type) { //nolint:errorlint // one node of the tree
-	case *pipelines.DefinitionError, *pipelines.PathError, *pipelines.RangeError, *pipelines.UnsupportedError,
+	case *pipelines.DefinitionError, *pipelines.PathError, *pipelines.CollisionError, *pipelines.RangeError, *pipelines.UnsupportedError,
 		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError:
 		return exitConfig
 	case *pipelines.NoFormsError:
@@ -145,7 +145,7 @@ func serviceCode(err error) int {
 		return exitUnavailable
 	case *extract.RedirectError: // the base URL is not the service's, as with error 1
 		return exitConfig
-	case *extract.BudgetError:
+	case *extract.BudgetError, *extract.OutageError:
 		return exitTemporary
 	case *extract.AnswerError:
 		return exitData
@@ -163,6 +163,8 @@ func outputCode(err error) int {
 		return exitTemporary
 	}
 	switch err.(type) { //nolint:errorlint // one node of the tree
+	case *load.WatermarkError: // only --watermark gives one
+		return exitUsage
 	case *load.HeldError, *load.TemporaryError:
 		return exitTemporary
 	case *load.CreateError, *load.ManifestError:
@@ -205,6 +207,9 @@ func hint(err error, code int, command string) string {
 		case extract.CodeInvalidForm:
 			return "check the form's directory; `formetl forms` lists the forms"
 		}
+	}
+	if b, ok := errors.AsType[*extract.BudgetError](err); ok && code == exitTemporary {
+		return "nothing was lost; run the same command again after " + b.ComeBack()
 	}
 	switch {
 	case code == exitTemporary && !is[*load.HeldError](err):

@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
@@ -25,6 +26,7 @@ func TestExitCode(t *testing.T) {
 	}{
 		{exitOK, nil},
 		{exitUsage, &usageError{errors.New("x")}},
+		{exitUsage, fmt.Errorf("/lake/: %w", &load.WatermarkError{})},
 		{exitUsage, &usageError{&pipelines.DefinitionError{}}}, // the outermost class decides
 		{exitData, &extract.AnswerError{}},
 		{exitData, &pipelines.RejectsError{}},
@@ -57,12 +59,15 @@ func TestExitCode(t *testing.T) {
 		{exitTemporary, &extract.StatusError{Status: 502}},
 		{exitTemporary, &extract.NetworkError{}},
 		{exitTemporary, &extract.BudgetError{}},
+		{exitTemporary, &extract.RequestError{Err: &extract.OutageError{Last: &extract.StatusError{Status: 502}}}},
+		{exitTemporary, &extract.OutageError{Last: errors.New("nobody knows")}},
 		{exitTemporary, &load.HeldError{}},
 		{exitTemporary, fmt.Errorf("x: %w", load.ErrConflict)},
 		{exitTemporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
 		{exitNoPermit, &extract.RequestError{Err: service(extract.CodeInvalidKey, 401)}},
 		{exitConfig, &pipelines.DefinitionError{Err: fs.ErrNotExist}}, // a missing definition too
 		{exitConfig, &pipelines.PathError{}},
+		{exitConfig, &pipelines.CollisionError{}},
 		{exitConfig, &pipelines.RangeError{}},
 		{exitConfig, &pipelines.UnsupportedError{}},
 		{exitConfig, &pipelines.SchemaChangedError{}},
@@ -107,6 +112,14 @@ func TestExitCodeOfSeveral(t *testing.T) {
 			}
 		}
 	}
+	refused := &extract.RequestError{Err: service(extract.CodeInvalidKey, 401)}
+	notRun := &pipelines.FormsError{Forms: 3, Errors: []error{
+		fmt.Errorf("form a: %w", &load.HeldError{}), fmt.Errorf("form b: %w", refused),
+		fmt.Errorf("form c: %w", &pipelines.NotRunError{Form: "c", Err: refused}),
+	}}
+	if got := exitCode(notRun); got != exitNoPermit {
+		t.Errorf("forms that were not run give %d", got)
+	}
 	stopped := errors.Join(errors.New("x"), &stopError{syscall.SIGTERM})
 	if got := exitCode(stopped); got != exitTerminated {
 		t.Errorf("a stop among others is %d", got)
@@ -148,6 +161,11 @@ func TestHint(t *testing.T) {
 		{service(extract.CodeInvalidUser, 404), "check the account: it is the first part of the form's own address"},
 		{service(extract.CodeInvalidForm, 404), "check the form's directory; `formetl forms` lists the forms"},
 		{service(extract.CodeBusy, 503), "nothing was lost; run the same command again later"},
+		{&extract.OutageError{Last: &extract.NetworkError{}}, "nothing was lost; run the same command again later"},
+		{
+			&extract.RequestError{Err: &extract.BudgetError{Until: time.Date(2026, 2, 3, 4, 5, 6, 1, time.FixedZone("", 3600))}},
+			"nothing was lost; run the same command again after 2026-02-03T04:05:07+01:00",
+		},
 		{&load.HeldError{}, ""},
 		{&usageError{errors.New("x")}, "see formetl run --help"},
 		{errors.New("x"), "this is a bug in formetl; please report it with the command and this message"},

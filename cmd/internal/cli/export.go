@@ -67,7 +67,10 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	options := pipelines.Options{Tables: tables(), Client: clientOptions(), Stdout: a.stdout, At: faultPoint(a.lookup)}
+	options := pipelines.Options{Tables: tables(), Client: clientOptions(), Stdout: a.stdout}
+	if err := testHooks(a.lookup, &options); err != nil {
+		return err
+	}
 	if err := parseRange(f.from, f.to, &options); err != nil {
 		return err
 	}
@@ -80,16 +83,14 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := checkReport(f.report); err != nil {
+	if err := reportPlace(f.report).check(); err != nil {
 		return err
 	}
 	options.Logger, options.Progress = log.Logger, bar.update
 	options.Tables.Open = opener(log.Logger)
 	report, err := pipelines.Run(ctx, def, options)
 	bar.finish()
-	if err != nil {
-		report.ExitCode, report.Error = exitCode(err), err.Error()
-	}
+	judgeReport(report, err)
 	if werr := writeReports(f.report, []*pipelines.Report{report}); werr != nil {
 		err = errors.Join(err, werr)
 	}

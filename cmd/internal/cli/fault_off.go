@@ -2,5 +2,7 @@
 
 package cli
 
-// faultPoint is nothing in a program that is built to be used.
-func faultPoint(func(string) (string, bool)) func(string) { return nil }
+import "github.com/formetl/formetl/pipelines"
+
+// testHooks are none in a program that is built to be used.
+func testHooks(func(string) (string, bool), *pipelines.Options) error { return nil }

@@ -3,17 +3,31 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
+
+	"github.com/formetl/formetl/pipelines"
 )
+
+// testHooks sets what tests of the real program decide on: where it dies, what
+// time it takes it to be, and how long it waits before it asks again. They are
+// compiled in by the tag formetl_faults.
+func testHooks(lookup func(string) (string, bool), o *pipelines.Options) (err error) {
+	o.At = faultPoint(lookup)
+	if o.Now, err = testClock(lookup); err != nil {
+		return err
+	}
+	return testBackoff(lookup, &o.Client)
+}
 
 // faultPoint kills the process, as nothing can be caught, when a run comes to
 // the point that FORMETL_FAULT names: "parts", or "parts:3" for the third time
-// that it comes there. It is compiled in by the tag formetl_faults, for the
-// crash tests.
+// that it comes there.
 func faultPoint(lookup func(string) (string, bool)) func(string) {
 	text, ok := lookup("FORMETL_FAULT")
 	if !ok {
@@ -36,4 +50,41 @@ func faultPoint(lookup func(string) (string, bool)) func(string) {
 			select {} // the signal may come a moment later
 		}
 	}
+}
+
+// testClock is the clock of a process that began at the instant that
+// FORMETL_NOW gives, in RFC 3339 or as Unix nanoseconds; nil without it.
+func testClock(lookup func(string) (string, bool)) (func() time.Time, error) {
+	text, ok := lookup("FORMETL_NOW")
+	if !ok {
+		return nil, nil
+	}
+	began := time.Now()
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if ns, number := strconv.ParseInt(text, 10, 64); number == nil {
+		at, err = time.Unix(0, ns), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("FORMETL_NOW: %w; give an instant like 2026-01-31T12:00:00Z, or Unix nanoseconds", err)
+	}
+	return func() time.Time { return at.Add(time.Since(began)) }, nil
+}
+
+// testBackoff takes the least and the longest pause between two attempts, and
+// how long a service is waited for, from FORMETL_BACKOFF, as in "1ms,5ms,1s".
+func testBackoff(lookup func(string) (string, bool), o *pipelines.ClientOptions) (err error) {
+	text, ok := lookup("FORMETL_BACKOFF")
+	if !ok {
+		return nil
+	}
+	for i, d := range strings.Split(text, ",") {
+		into := []*time.Duration{&o.BackoffMin, &o.BackoffMax, &o.Patience}
+		if i == len(into) {
+			break
+		}
+		if *into[i], err = time.ParseDuration(d); err != nil {
+			return fmt.Errorf("FORMETL_BACKOFF: %w; give the least and the longest pause, and the patience, as in 1ms,5ms,1s", err)
+		}
+	}
+	return nil
 }

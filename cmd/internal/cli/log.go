@@ -30,11 +30,21 @@ type logs struct {
 }
 
 func newLogs(out io.Writer, format string, level slog.Level) *logs {
-	options := &slog.HandlerOptions{Level: level}
 	if format == formatJSON {
-		return &logs{Logger: slog.New(slog.NewJSONHandler(out, options)), out: out, json: true}
+		return &logs{Logger: slog.New(jsonHandler(out, level)), out: out, json: true}
 	}
-	return &logs{Logger: slog.New(slog.NewTextHandler(out, options)), out: out}
+	return &logs{Logger: slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})), out: out}
+}
+
+// jsonHandler writes one object a line. Programs read it: a length of time is
+// a number of seconds.
+func jsonHandler(out io.Writer, level slog.Level) slog.Handler {
+	return slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration {
+			return slog.Float64(a.Key, a.Value.Duration().Seconds())
+		}
+		return a
+	}})
 }
 
 // tell says something to people: a line of its own, or a record. A record is
@@ -44,7 +54,7 @@ func (l *logs) tell(level slog.Level, text string, attrs ...slog.Attr) {
 		fmt.Fprintln(l.out, text)
 		return
 	}
-	slog.New(slog.NewJSONHandler(l.out, &slog.HandlerOptions{Level: slog.LevelDebug})).LogAttrs(context.Background(), level, text, attrs...)
+	slog.New(jsonHandler(l.out, slog.LevelDebug)).LogAttrs(context.Background(), level, text, attrs...)
 }
 
 // begin marks that flags and arguments were right, and returns the logger.

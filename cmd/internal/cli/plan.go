@@ -115,12 +115,16 @@ func planRows(p *pipelines.FormPlan) [][]string {
 	if p.AtMost && p.Results != nil {
 		results = "at most " + results + " (counts know neither searches nor views)"
 	}
-	return append([][]string{
+	rows := [][]string{
 		{"range", rangeText(p.Range) + ", " + p.Timezone},
 		{"windows", windows},
 		{"results", results},
 		{"requests", requestsText(p.Requests)},
-	}, budgetRows(p.Budget)...)
+	}
+	if u := p.Unfinished; u != nil {
+		rows = append(rows, []string{"less", fmt.Sprintf("what the run %s had read when it ended early: %d windows in the spool, %d parts prepared", u.RunID, u.Windows, u.Parts)})
+	}
+	return append(rows, budgetRows(p.Budget)...)
 }
 
 func rangeText(r load.Range) string {

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,6 +44,10 @@ func TestProgressEnds(t *testing.T) {
 		"unknown total":   {{Form: "f", Rows: 3, Expected: extract.Unknown}},
 		"more than hoped": {{Form: "f", Rows: 30, Expected: 10}},
 		"two forms":       {{Form: "f", Rows: 3, Expected: 9}, {Form: "g", Rows: 1, Expected: 1}},
+		"side by side":    {{Form: "f", Rows: 3, Expected: 9}, {Form: "g", Rows: 1, Expected: 2}, {Form: "f", Rows: 9, Expected: 9, Done: true}, {Form: "g", Rows: 2, Expected: 2, Done: true}},
+		"more than shown": manyForms(3 * mostBars),
+		"failed":          {{Form: "f", Rows: 3, Expected: 9}, {Form: "f", Failed: true}, {Form: "g", Failed: true}},
+		"goes on":         {{Form: "f", Rows: 3, Expected: 3, Done: true}, {Form: "f", Rows: 1, Expected: 2}},
 		"none":            {{Form: "f", Rows: 0, Expected: 0, Done: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,6 +74,51 @@ func TestProgressEnds(t *testing.T) {
 				t.Errorf("drawn %q", out.drawn())
 			}
 		})
+	}
+}
+
+// manyForms begins so many forms before the first of them is done.
+func manyForms(n int) (updates []pipelines.Progress) {
+	for _, done := range []bool{false, true} {
+		for i := range n {
+			updates = append(updates, pipelines.Progress{Form: fmt.Sprintf("f%02d", i), Rows: 5, Expected: 9, Done: done})
+		}
+	}
+	return updates
+}
+
+// TestProgressOfSeveralForms: a few bars at once, one of them for each form
+// that is under way; those that end make room.
+func TestProgressOfSeveralForms(t *testing.T) {
+	var out terminal
+	p, err := (&app{stderr: &out, logFormat: formatText}).newProgress(progressOn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := func(want ...string) {
+		t.Helper()
+		if got := slices.Sorted(maps.Keys(p.bars)); !slices.Equal(got, want) {
+			t.Errorf("bars of %q, want %q", got, want)
+		}
+	}
+	first := manyForms(mostBars + 2)[:mostBars+2]
+	for _, u := range first {
+		p.update(u)
+	}
+	shown("f00", "f01", "f02", "f03", "f04", "f05")
+	p.update(pipelines.Progress{Form: "f01", Rows: 9, Expected: 9, Done: true})
+	p.update(pipelines.Progress{Form: "f03", Failed: true})
+	p.update(pipelines.Progress{Form: "f06", Rows: 6, Expected: 9})
+	shown("f00", "f02", "f04", "f05", "f06")
+	for _, form := range []string{"f00", "f02", "f04", "f05", "f06"} {
+		p.update(pipelines.Progress{Form: form, Rows: 9, Expected: 9, Done: true})
+	}
+	shown("f06") // the last one stays
+	p.update(pipelines.Progress{Form: "f07", Rows: 1, Expected: 9})
+	shown("f07")
+	p.finish()
+	if !strings.Contains(out.drawn(), "f07") {
+		t.Errorf("drawn %q", out.drawn())
 	}
 }
 

@@ -12,27 +12,38 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// checkReport makes sure that a report can be written, before any work is
-// done whose report would be lost.
-func checkReport(file string) error {
-	if file == "" {
+// sideFile is a file that a command writes besides its outputs.
+type sideFile struct{ what, flag, path string }
+
+func reportPlace(path string) sideFile { return sideFile{"report", "--report", path} }
+
+func metricsPlace(path string) sideFile { return sideFile{"metrics", "--metrics", path} }
+
+// check makes sure that the file can be written, before any work is done that
+// it would not tell of.
+func (s sideFile) check() error {
+	if s.path == "" {
 		return nil
 	}
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return reportError(file, errors.New("it is a folder"))
+	if info, err := os.Stat(s.path); err == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return s.wrong(errors.New("it is a folder"))
+		}
+		return s.wrong(errors.New("it is no ordinary file, and would be replaced by one"))
 	}
-	probe, err := os.CreateTemp(filepath.Dir(file), ".formetl-report-*")
+	probe, err := os.CreateTemp(filepath.Dir(s.path), ".formetl-"+s.what+"-*")
 	if err != nil {
-		return reportError(file, err)
+		return s.wrong(err)
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-func reportError(file string, err error) error {
+// wrong is the error of a file that cannot be written.
+func (s sideFile) wrong(err error) error {
 	if p := new(os.PathError); errors.As(err, &p) {
 		err = p.Err // the path of the probe would only confuse
 	}
-	return &load.CreateError{Op: "write the report", Path: file, Hint: "give --report a file in a folder that is there and can be written to", Err: err}
+	return &load.CreateError{Op: "write the " + s.what, Path: s.path, Hint: "give " + s.flag + " a file in a folder that is there and can be written to", Err: err}
 }
 
 // writeReports writes the report, or a list of them for several definitions.
@@ -49,11 +60,17 @@ func writeReports(file string, reports []*pipelines.Report) error {
 		return err
 	}
 	if err := renameio.WriteFile(file, append(data, '\n'), 0o640); err != nil {
-		return reportError(file, err)
+		return reportPlace(file).wrong(err)
 	}
 	return nil
 }
 
-func asForms(err error) (*pipelines.FormsError, bool) {
-	return errors.AsType[*pipelines.FormsError](err)
+// judgeReport fills in what the exit code of a run and of each form is.
+func judgeReport(r *pipelines.Report, err error) {
+	if err != nil {
+		r.ExitCode, r.Error = exitCode(err), err.Error()
+	}
+	for _, f := range r.Forms {
+		f.ExitCode = exitCode(f.Err)
+	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -13,8 +14,8 @@ import (
 
 type runFlags struct {
 	definitionFlags
-	report, progress string
-	full, dryRun     bool
+	report, metrics, progress string
+	full, dryRun              bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -28,6 +29,7 @@ that fails does not stop the others.`,
 		Example: `  formetl run feedback.yaml
   formetl run feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl run a.yaml b.yaml --log-format json --report report.json
+  formetl run feedback.yaml --metrics /var/lib/prometheus/node-exporter/feedback.prom
   formetl run feedback.yaml --dry-run`,
 		Args: definitions,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, f) },
@@ -37,6 +39,7 @@ that fails does not stop the others.`,
 	flags.BoolVar(&f.full, "full", false, "ignore what earlier runs left: watermark, schema, unfinished work")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing: the same as formetl plan")
 	flags.StringVar(&f.report, "report", "", "write a report of the run to this file, as JSON")
+	flags.StringVar(&f.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom), for node_exporter's textfile collector")
 	flags.StringVar(&f.progress, "progress", progressAuto, progressUsage)
 	return cmd
 }
@@ -63,12 +66,15 @@ func (a *app) run(ctx context.Context, files []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := checkReport(f.report); err != nil {
+	for _, side := range []sideFile{reportPlace(f.report), metricsPlace(f.metrics)} {
+		if err := side.check(); err != nil {
+			return err
+		}
+	}
+	options.Progress, options.Stdout = bar.update, a.stdout
+	if err := testHooks(a.lookup, &options); err != nil {
 		return err
 	}
-	options.Logger, options.Progress, options.Stdout = log.Logger, bar.update, a.stdout
-	options.Tables.Open = opener(log.Logger)
-	options.At = faultPoint(a.lookup)
 	r := runs{a: a, bar: bar, options: options}
 	for _, def := range defs {
 		if ctx.Err() != nil {
@@ -76,7 +82,7 @@ func (a *app) run(ctx context.Context, files []string, f runFlags) error {
 		}
 		r.one(ctx, def, len(defs) > 1)
 	}
-	if err := writeReports(f.report, r.reports); err != nil {
+	if err := errors.Join(writeReports(f.report, r.reports), writeMetrics(ctx, f.metrics, r.reports, log.Logger)); err != nil {
 		r.failures = append(r.failures, err)
 	}
 	switch len(r.failures) {
@@ -99,18 +105,31 @@ type runs struct {
 
 // one runs a definition. Its name goes into the error where there are others.
 func (r *runs) one(ctx context.Context, def *pipelines.Definition, others bool) {
-	r.options.RunID = pipelines.NewRunID(time.Now())
-	report, err := pipelines.Run(ctx, def, r.options)
+	now := time.Now
+	if r.options.Now != nil {
+		now = r.options.Now
+	}
+	options := r.options
+	options.RunID = pipelines.NewRunID(now())
+	log := r.a.logs.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
+	options.Logger, options.Tables.Open = log, opener(log)
+	report, err := pipelines.Run(ctx, def, options)
 	r.bar.finish()
 	r.reports = append(r.reports, report)
+	judgeReport(report, err)
 	if err != nil {
-		report.ExitCode, report.Error = exitCode(err), err.Error()
+		failure := err
 		if others {
-			err = fmt.Errorf("%s: %w", def.Name, err)
+			failure = fmt.Errorf("%s: %w", def.Name, err)
 		}
-		r.failures = append(r.failures, err)
+		r.failures = append(r.failures, failure)
 	}
-	logRun(ctx, r.a.logs.Logger, report, err)
+	for _, f := range report.Forms {
+		logForm(ctx, log.With(slog.String("form", f.Form)), f)
+	}
+	if !r.bar.on || log.Enabled(ctx, levelInfo) {
+		logSummary(ctx, log, report, err)
+	}
 	if r.bar.on { // a person watches, and the log keeps out of the bar's way
 		r.a.summary(report, false)
 	}
@@ -122,52 +141,4 @@ func runLevel(bar *progress) slog.Level {
 		return levelWarn
 	}
 	return levelInfo
-}
-
-// logRun writes one summary record a form and one for the run, with keys that
-// do not change.
-func logRun(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
-	var failures []error
-	if failed, ok := asForms(err); ok {
-		failures = failed.Errors // in the order of the forms that failed
-	}
-	bad, forms := 0, map[string]bool{}
-	for _, f := range r.Forms {
-		attrs := []slog.Attr{
-			slog.String("pipeline", r.Pipeline), slog.String("form", f.Form), slog.String("run_id", r.RunID),
-			slog.Int("windows", f.Windows), slog.Int64("rows", f.Rows), slog.Int64("rejected", f.Rejected),
-			slog.Int64("undated", f.Undated), slog.String("verified", verifiedWord(f)),
-		}
-		forms[f.Form] = true
-		if f.Continued != "" {
-			attrs = append(attrs, slog.String("continued", f.Continued), slog.Int("windows_kept", f.Kept))
-		}
-		for _, d := range f.Drift {
-			log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("form", f.Form), slog.String("what", d))
-		}
-		if f.Error == "" {
-			log.LogAttrs(ctx, slog.LevelInfo, "form done", append(attrs, slog.Int("exit_code", exitOK))...)
-			continue
-		}
-		code := exitBug
-		if bad < len(failures) {
-			code = exitCode(failures[bad])
-		}
-		bad++
-		log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.Int("exit_code", code), slog.String("error", f.Error))...)
-	}
-	log.LogAttrs(ctx, slog.LevelInfo, "run done",
-		slog.String("pipeline", r.Pipeline), slog.String("run_id", r.RunID), slog.Int("forms", len(forms)), slog.Int("failed", bad),
-		slog.Int64("requests", r.Requests.Results+r.Requests.Count), slog.Int64("retries", r.Requests.Retries),
-		slog.Duration("took", r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)), slog.Int("exit_code", r.ExitCode))
-}
-
-func verifiedWord(f *pipelines.FormReport) string {
-	switch {
-	case f.Verified == nil:
-		return "no"
-	case f.Verified.Match:
-		return "yes"
-	}
-	return f.Verified.Reason
 }

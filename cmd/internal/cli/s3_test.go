@@ -82,6 +82,13 @@ func (s store) objects(t *testing.T) map[string][]byte {
 // it wrote to standard error.
 func (s store) formetl(t *testing.T, dir, secret string, args ...string) (code int, stderr string) {
 	t.Helper()
+	code, _, stderr = s.output(t, dir, secret, args...)
+	return code, stderr
+}
+
+// output is formetl, with what it wrote to standard output too.
+func (s store) output(t *testing.T, dir, secret string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	p := command(t, dir, testKey, args...)
 	p.Env = append(p.Env, "AWS_ACCESS_KEY_ID="+s3server.AccessKey, "AWS_SECRET_ACCESS_KEY="+secret, "AWS_SESSION_TOKEN=",
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_REGION=", "AWS_PROFILE=", "AWS_CONFIG_FILE="+filepath.Join(dir, "none"),
@@ -92,7 +99,7 @@ func (s store) formetl(t *testing.T, dir, secret string, args ...string) (code i
 			t.Errorf("%v shows a secret: %s", args, p.stderr.String())
 		}
 	}
-	return code, p.stderr.String()
+	return code, p.stdout.String(), p.stderr.String()
 }
 
 func TestExportToS3(t *testing.T) {
@@ -192,7 +199,7 @@ load:
 	rows := int64(0)
 	for _, p := range m.Parts {
 		name := "lake/form1/" + p.Path
-		listed[name] = true
+		listed[name], listed["lake/form1/"+load.IDsName(p.SHA256)] = true, true
 		file, err := parquet.OpenFile(bytes.NewReader(objects[name]), int64(len(objects[name])))
 		if err != nil {
 			t.Fatal(err)

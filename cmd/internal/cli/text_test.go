@@ -89,7 +89,7 @@ func TestAsk(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, "YES \n": true, "n\n": false, "\n": false, "yes": false, "": false, "yesterday\n": false} {
 		var told bytes.Buffer
 		a := &app{stdin: strings.NewReader(answer), stderr: &told}
-		got, err := a.ask(t.Context(), "Copy? ")
+		got, err := a.ask(t.Context(), "Copy? ", "nothing was sent")
 		if got != want || err != nil {
 			t.Errorf("%q: %v, %v", answer, got, err)
 		}
@@ -103,7 +103,7 @@ func TestAsk(t *testing.T) {
 	never, end := io.Pipe()
 	defer func() { _ = end.Close() }()
 	a := &app{stdin: never, stderr: io.Discard}
-	if _, err := a.ask(ctx, "Copy? "); exitCode(err) != exitInterrupt {
+	if _, err := a.ask(ctx, "Copy? ", "nothing was sent"); exitCode(err) != exitInterrupt {
 		t.Errorf("interrupted: %v", err)
 	}
 }

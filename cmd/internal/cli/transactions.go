@@ -232,7 +232,7 @@ only command that changes anything at the service, so it asks first, or takes
 			return err
 		}
 		if !yes {
-			agreed, err := a.confirm(cmd.Context(), copyQuestion(f.form, to))
+			agreed, err := a.confirm(cmd.Context(), copyQuestion(f.form, to), "nothing was sent")
 			if err != nil || !agreed {
 				return err
 			}

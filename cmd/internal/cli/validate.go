@@ -31,11 +31,6 @@ func (a *app) validate(files []string) error {
 	var failures []error
 	for _, file := range files {
 		defs, err := new(definitionFlags).load(a, []string{file}, withoutSecrets)
-		if err == nil {
-			if err = defs[0].Supported(); err != nil {
-				err = fmt.Errorf("%s: extract: %w", file, err)
-			}
-		}
 		if err != nil {
 			failures = append(failures, err)
 			continue

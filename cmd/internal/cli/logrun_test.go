@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// logLine reads a line of a JSON log: an object, and its keys in order, none
+// of them twice.
+func logLine(line string) (values map[string]any, keys []string, err error) {
+	dec := json.NewDecoder(strings.NewReader(line))
+	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
+		return nil, nil, fmt.Errorf("no JSON object (%w): %q", err, line)
+	}
+	values = map[string]any{}
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return nil, nil, err
+		}
+		key, _ := token.(string)
+		if slices.Contains(keys, key) {
+			return nil, nil, fmt.Errorf("%s is there twice: %s", key, line)
+		}
+		var value any
+		if err := dec.Decode(&value); err != nil {
+			return nil, nil, err
+		}
+		keys, values[key] = append(keys, key), value
+	}
+	return values, keys, nil
+}
+
+// pipelineFile writes a definition of a service.
+func pipelineFile(t *testing.T, dir, name, url, requests, rest string) string {
+	t.Helper()
+	return write(t, dir, name+".yaml", fmt.Sprintf(`version: 1
+name: %s
+source: {base_url: %s, account: acme, timezone: America/Chicago, requests: {retries: 2, %s}}
+%s
+`, name, url, requests, rest))
+}
+
+const twoForms = `forms: [form1, orders]
+extract: {to: 2026-03-01}
+load: [{path: "out/{form}.csv"}, {path: "lake/{form}/", format: parquet, partition: month}]`
+
+// TestLogOfRuns reads the log of a run as programs do: two definitions, one of
+// which fails in one form, against a service that is busy at first.
+func TestLogOfRuns(t *testing.T) {
+	dir := t.TempDir()
+	service, server := newService(testKey, smallForm(), largeForm("orders", 450))
+	defer server.Close()
+	service.SetFaults(formservice.Faults{BusyFirst: 2})
+	good := pipelineFile(t, dir, "good", server.URL, "", twoForms)
+	bad := pipelineFile(t, dir, "bad", server.URL, "", "forms: [form1, gone]\nload: [{path: 'bad/{form}.csv'}]")
+	p := command(t, dir, testKey, "run", good, bad, "--log-format", "json", "--log-level", "debug")
+	if code := p.code(t, p.Run()); code != exitNoInput {
+		t.Fatalf("exit code %d: %s", code, p.stderr.String())
+	}
+	known := readmeTable(t, "Logs")
+	last := map[string]map[string]any{} // by pipeline
+	summaries, lines := 0, strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
+	for i, line := range lines {
+		values, keys, err := logLine(line)
+		if err != nil || !slices.Equal(keys[:3], []string{"time", "level", "msg"}) {
+			t.Fatalf("%v: %s", err, line)
+		}
+		for _, key := range keys {
+			if !slices.Contains(known, key) {
+				t.Errorf("the README knows no key %s: %s", key, line)
+			}
+		}
+		if i == len(lines)-1 { // the command's
+			if values["msg"] != "failed" || values["exit_code"] != 66.0 {
+				t.Errorf("the last line is %s", line)
+			}
+			break
+		}
+		pipeline, _ := values["pipeline"].(string)
+		if id, _ := values["run_id"].(string); pipeline == "" || id == "" || last[pipeline] != nil && last[pipeline]["run_id"] != id {
+			t.Errorf("no pipeline or run: %s", line)
+		}
+		if msg, _ := values["msg"].(string); msg == "run finished" || msg == "run failed" {
+			summaries++
+		}
+		last[pipeline] = values
+	}
+	if summaries != 2 {
+		t.Errorf("%d summaries for two definitions", summaries)
+	}
+	wantSummary(t, last["good"], map[string]any{
+		"level": "INFO", "msg": "run finished", "exit_code": 0.0, "rows": 447.0, "rejected": 0.0, "forms": 2.0, "forms_failed": 0.0,
+		"watermark": last["good"]["watermark"],
+	})
+	wantSummary(t, last["bad"], map[string]any{
+		"level": "ERROR", "msg": "run failed", "exit_code": 66.0, "rows": 4.0, "rejected": 0.0, "forms": 2.0, "forms_failed": 1.0,
+		"error": last["bad"]["error"],
+	})
+	if r, _ := last["good"]["retries"].(float64); r < 2 {
+		t.Errorf("%v retries", r)
+	}
+	if strings.Contains(p.stderr.String(), testKey) {
+		t.Error("the key is in the log")
+	}
+}
+
+// wantSummary compares a summary: these values, and for the other keys that
+// every summary has any number.
+func wantSummary(t *testing.T, got, want map[string]any) {
+	t.Helper()
+	for _, key := range []string{"requests", "retries", "bytes", "duration"} {
+		if n, ok := got[key].(float64); !ok || n < 0 {
+			t.Errorf("%s is %v", key, got[key])
+		}
+		want[key] = got[key]
+	}
+	for _, key := range []string{"time", "pipeline", "run_id"} {
+		want[key] = got[key]
+	}
+	for key := range got {
+		if _, known := want[key]; !known {
+			t.Errorf("the summary has the key %s too: %v", key, got)
+		}
+	}
+	for key, value := range want {
+		if v, there := got[key]; !there || v != value {
+			t.Errorf("%s is %v, want %v", key, v, value)
+		}
+	}
+}
+
+// TestUnattendedRun holds that without a terminal standard error has lines of
+// the log and nothing else, and standard output nothing.
+func TestUnattendedRun(t *testing.T) {
+	dir := t.TempDir()
+	_, server := newService(testKey, smallForm(), largeForm("orders", 450))
+	defer server.Close()
+	p := command(t, dir, testKey, "run", pipelineFile(t, dir, "good", server.URL, "", twoForms))
+	if code := p.code(t, p.Run()); code != 0 || p.stdout.Len() > 0 {
+		t.Fatalf("exit code %d, output %q: %s", code, p.stdout.String(), p.stderr.String())
+	}
+	lines := strings.Split(strings.TrimSuffix(p.stderr.String(), "\n"), "\n")
+	for _, line := range lines {
+		if !regexp.MustCompile(`^time=\S+ level=(INFO|WARN) msg=.* pipeline=good run_id=\S+`).MatchString(line) {
+			t.Errorf("no line of a log: %q", line)
+		}
+	}
+	if last := lines[len(lines)-1]; !regexp.MustCompile(`msg="run finished" .* exit_code=0 rows=447 .* duration=[0-9.]+m?s forms=2 forms_failed=0`).MatchString(last) {
+		t.Errorf("the last line is %q", last)
+	}
+}
+
+// TestComeBackAt holds that the summary of a run whose budget of the day is
+// used up says when the next request may be sent, and never a moment earlier.
+func TestComeBackAt(t *testing.T) {
+	dir := t.TempDir()
+	_, server := newService(testKey, largeForm("orders", 450))
+	defer server.Close()
+	began := time.Now()
+	p := command(t, dir, testKey, "run", "--log-format", "json", "--report", "report.json",
+		pipelineFile(t, dir, "poor", server.URL, "per_day: 3", "forms: [orders]\nload: [{path: 'out/{form}.csv'}]"))
+	if code := p.code(t, p.Run()); code != exitTemporary {
+		t.Fatalf("exit code %d: %s", code, p.stderr.String())
+	}
+	for line := range strings.Lines(p.stderr.String()) {
+		values, _, err := logLine(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if values["msg"] != "run failed" {
+			continue
+		}
+		text, _ := values["come_back_at"].(string)
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil || at.Before(began.Add(24*time.Hour)) || at.After(time.Now().Add(24*time.Hour+time.Second)) || at.Location() != time.UTC {
+			t.Errorf("%v: come back at %q, began at %s", err, text, began)
+		}
+		report, err := os.ReadFile(filepath.Join(dir, "report.json"))
+		if err != nil || strings.Count(string(report), `"exit_code": 75`) != 2 || !strings.Contains(string(report), `"request_outcomes": {`) {
+			t.Errorf("%v: report %s", err, report)
+		}
+		return
+	}
+	t.Errorf("no summary: %s", p.stderr.String())
+}
+
+// TestMetricsOfRuns lets the real command write metrics: after a run that was
+// done, one that failed, one of a single form, over a broken file, and for
+// several definitions.
+func TestMetricsOfRuns(t *testing.T) {
+	dir := t.TempDir()
+	_, server := newService(testKey, smallForm(), largeForm("orders", 450))
+	defer server.Close()
+	good := pipelineFile(t, dir, "good", server.URL, "", twoForms)
+	other := pipelineFile(t, dir, "other", server.URL, "", "forms: [orders]\nload: [{path: 'other/{form}.csv'}]")
+	file := filepath.Join(dir, "formetl.prom")
+	run := func(code int, key string, args ...string) (metrics, string) {
+		t.Helper()
+		p := command(t, dir, key, append([]string{"run", "--metrics", file}, args...)...)
+		if got := p.code(t, p.Run()); got != code {
+			t.Fatalf("exit code %d: %s", got, p.stderr.String())
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkMetrics(t, data)
+		if strings.Contains(string(data), key) {
+			t.Error("the key is in the metrics")
+		}
+		m, err := readMetrics(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m, p.stderr.String()
+	}
+	value := func(m metrics, want float64, name string, labels ...string) {
+		t.Helper()
+		if v, ok := m.get(name, labels...); !ok || v != want {
+			t.Errorf("%s of %v is %v (%v), want %v", name, labels, v, ok, want)
+		}
+	}
+	first, _ := run(0, testKey, good)
+	value(first, 4, "formetl_rows", "good", "form1")
+	value(first, 443, "formetl_output_rows", "good", "orders", filepath.Join(dir, "lake", "orders")+"/")
+	value(first, 0, "formetl_pipeline_exit_code", "good")
+	value(first, 1, runSuccess, "good", "form1")
+	success, _ := first.get(lastSuccess, "good", "orders")
+	if age := time.Since(time.UnixMilli(int64(success * 1000))); age < 0 || age > patience {
+		t.Errorf("the last success was %s ago", age)
+	}
+	mark := filepath.Join(dir, "lake", "form1") + "/"
+	value(first, time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC).Sub(time.Unix(0, 0)).Seconds(), watermark, "good", "form1", mark)
+
+	refused, _ := run(exitNoPermit, "another-key", good)
+	value(refused, success, lastSuccess, "good", "orders")
+	value(refused, 0, runSuccess, "good", "form1")
+	value(refused, exitNoPermit, "formetl_pipeline_exit_code", "good")
+	value(refused, first[watermark][series("good", "form1", mark)], watermark, "good", "form1", mark)
+
+	single, _ := run(0, testKey, good, other, "--form", "orders")
+	value(single, 1, runSuccess, "other", "orders")
+	value(single, first[lastSuccess][series("good", "form1")], lastSuccess, "good", "form1")
+	if v, _ := single.get(lastSuccess, "good", "orders"); v <= success {
+		t.Errorf("the last success of the form that ran is still %v", v)
+	}
+
+	write(t, dir, "formetl.prom", "formetl_rows{")
+	_, text := run(0, testKey, other)
+	if !strings.Contains(text, "cannot be read and is replaced") {
+		t.Errorf("no warning: %s", text)
+	}
+}

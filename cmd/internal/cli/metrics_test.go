@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// checkMetrics lets Prometheus' own tool judge a file: it may neither refuse it
+// nor warn of anything.
+func checkMetrics(t *testing.T, data []byte) {
+	t.Helper()
+	tool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Fatal("promtool is not installed, which judges metrics; install Debian's package prometheus: apt-get install -y prometheus")
+	}
+	cmd := exec.CommandContext(t.Context(), tool, "check", "metrics")
+	cmd.Stdin = bytes.NewReader(data)
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool: %v\n%s\nof\n%s", err, out, data)
+	}
+}
+
+// text is the file of metrics.
+func (m metrics) text(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	for _, f := range m.gauges() {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+const atNoon = 1772366400 // 2026-03-01 12:00:00 UTC
+
+// noon is a run that ended so many seconds after the noon above and took ten.
+func noon(after int, forms ...*pipelines.FormReport) *pipelines.Report {
+	end := time.Unix(int64(atNoon+after), 0)
+	for _, f := range forms {
+		f.StartedAt, f.EndedAt = end.Add(-10*time.Second), end
+	}
+	return &pipelines.Report{
+		Pipeline: "p", RunID: "20260301T120000Z-00000000", StartedAt: end.Add(-10 * time.Second), EndedAt: end,
+		RequestOutcomes: map[string]int64{"ok": 7, "busy": 1}, Forms: forms,
+	}
+}
+
+func formOf(name, failure string, marks ...string) *pipelines.FormReport {
+	f := &pipelines.FormReport{
+		Form: name, Timezone: "America/Chicago", Windows: 4, Rows: 5, Rejected: 2, Reread: 1, Older: 3, Error: failure,
+		Nulled: []pipelines.FaultCount{{Count: 2}, {Count: 4}},
+	}
+	for i, mark := range marks {
+		at, _ := pipelines.ParseWallTime(mark)
+		f.Outputs = append(f.Outputs, pipelines.OutputReport{
+			Path: "/lake/20260301T120000Z-0123abcd/" + string(rune('a'+i)) + "/", Rows: 50, Bytes: 1234, Watermark: load.Wall(at),
+		})
+	}
+	return f
+}
+
+// TestMetricsFile shows the whole file of a run with a form that was done and
+// one that failed.
+func TestMetricsFile(t *testing.T) {
+	failed := noon(0, formOf("good", "", "2026-03-01 05:59:00"), formOf("bad", "no such form"))
+	failed.ExitCode = 66
+	m := newMetrics([]*pipelines.Report{failed}, nil)
+	got := string(m.text(t))
+	checkMetrics(t, []byte(got))
+	want, err := os.ReadFile("testdata/metrics.prom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		want = []byte(strings.ReplaceAll(got, version(), "VERSION"))
+		if err := os.WriteFile("testdata/metrics.prom", want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := strings.ReplaceAll(string(want), "VERSION", version()); got != text {
+		t.Errorf("got\n%swant\n%s", got, text)
+	}
+}
+
+// TestMetricsAcrossRuns holds what is kept of an earlier file and what is not.
+func TestMetricsAcrossRuns(t *testing.T) {
+	const mark = "2026-03-01 05:00:00" // 11:00 UTC
+	outputA, outputB := "/lake/{run_id}/a/", "/lake/{run_id}/b/"
+	first := []*pipelines.Report{noon(0, formOf("f", "", mark, mark), formOf("g", ""))}
+	for _, c := range []struct {
+		name string
+		then []*pipelines.Report
+		want map[string]map[string]float64 // by family and label values
+	}{
+		{"a run that fails keeps success and watermark", []*pipelines.Report{noon(60, formOf("f", "busy"))}, metrics{
+			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
+			runSuccess:  {series("p", "f"): 0},
+			lastRun:     {series("p", "f"): atNoon + 60},
+			watermark:   {series("p", "f", outputA): atNoon - 3600, series("p", "f", outputB): atNoon - 3600},
+		}},
+		{"one of two outputs committed", []*pipelines.Report{noon(60, formOf("f", "b failed", "2026-03-01 05:30:00"))}, metrics{
+			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
+			watermark:   {series("p", "f", outputA): atNoon - 1800, series("p", "f", outputB): atNoon - 3600},
+		}},
+		{"an output that is no longer one goes with a success", []*pipelines.Report{noon(60, formOf("f", "", "2026-03-01 06:00:00"))}, metrics{
+			lastSuccess: {series("p", "f"): atNoon + 60, series("p", "g"): atNoon},
+			watermark:   {series("p", "f", outputA): atNoon},
+		}},
+		{"a run of another form alone", []*pipelines.Report{noon(60, formOf("g", ""))}, metrics{
+			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon + 60},
+			runSuccess:  {series("p", "g"): 1},
+			watermark:   {series("p", "f", outputA): atNoon - 3600, series("p", "f", outputB): atNoon - 3600},
+		}},
+		{"no form was begun", []*pipelines.Report{noon(60)}, metrics{
+			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
+			runSuccess:  nil,
+		}},
+		{"a run that went on with another counts together", []*pipelines.Report{noon(60, formOf("f", "", mark), formOf("f", "", "2026-03-01 06:00:00"))}, metrics{
+			"formetl_rows": {series("p", "f"): 10}, "formetl_run_duration_seconds": {series("p", "f"): 20},
+			"formetl_output_rows": {series("p", "f", outputA): 50},
+			watermark:             {series("p", "f", outputA): atNoon},
+			runSuccess:            {series("p", "f"): 1},
+		}},
+		{"and fails where one of its parts does", []*pipelines.Report{noon(60, formOf("f", "no"), formOf("f", ""))}, metrics{
+			runSuccess: {series("p", "f"): 0}, lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
+		}},
+		{"two definitions of one name", []*pipelines.Report{noon(60, formOf("f", "")), noon(90, formOf("g", ""))}, metrics{
+			"formetl_requests": {series("p", "busy"): 2, series("p", "ok"): 14},
+			"formetl_pipeline_last_run_timestamp_seconds": {series("p"): atNoon + 90},
+			lastSuccess: {series("p", "f"): atNoon + 60, series("p", "g"): atNoon + 90},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "m.prom")
+			for _, reports := range [][]*pipelines.Report{first, c.then} {
+				if err := writeMetrics(t.Context(), file, reports, slog.New(slog.DiscardHandler)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := readMetrics(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, want := range c.want {
+				if !reflect.DeepEqual(got[name], want) {
+					t.Errorf("%s: got %v, want %v", name, got[name], want)
+				}
+			}
+		})
+	}
+}
+
+// TestMetricsLabels holds that what people and services call things comes back
+// as it was, and makes no file that Prometheus refuses.
+func TestMetricsLabels(t *testing.T) {
+	m := metrics{}
+	for i, name := range []string{`quote " and \ backslash`, "two\nlines", "山 é", "", "a{b=\"c\"} 1", "# HELP x", "tab\t\r\x1b[31m", "\\n"} {
+		m.set("formetl_rows", float64(i), "p", name)
+	}
+	m.set("formetl_rows", 99, "p", "bad \xff byte\x00")
+	file := write(t, t.TempDir(), "m.prom", string(m.text(t)))
+	checkMetrics(t, m.text(t))
+	got, err := readMetrics(file)
+	if err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("%v; got %v, want %v", err, got, m)
+	}
+	if v, _ := got.get("formetl_rows", "p", "bad \uFFFD byte\uFFFD"); v != 99 {
+		t.Errorf("bytes that are no text: %v", got)
+	}
+}
+
+// TestEarlierMetrics holds that a file that is broken, or not ours, costs its
+// values and a warning, and never the run.
+func TestEarlierMetrics(t *testing.T) {
+	for name, c := range map[string]struct {
+		text   string
+		warned bool
+		kept   float64
+	}{
+		"none":           {"", false, 0},
+		"ours":           {lastSuccess + "{pipeline=\"p\",form=\"f\"} 1.5e9\n", false, 0}, // untyped
+		"ours, typed":    {"# TYPE " + lastSuccess + " gauge\n" + lastSuccess + "{form=\"f\",pipeline=\"p\"} 1.5e9\n", false, 1.5e9},
+		"cut off":        {"# TYPE " + lastSuccess + " gauge\n" + lastSuccess + "{pipeline=\"p\",form=\"f", true, 0},
+		"not text":       {"\xff\xfe\x00", true, 0},
+		"another's":      {"# TYPE up gauge\nup 1\n", false, 0},
+		"other labels":   {"# TYPE " + lastSuccess + " gauge\n" + lastSuccess + "{pipeline=\"p\",job=\"f\"} 1.5e9\n", false, 0},
+		"no number":      {"# TYPE " + lastSuccess + " gauge\n" + lastSuccess + "{pipeline=\"p\",form=\"f\"} NaN\n", false, 0},
+		"too few labels": {"# TYPE " + lastSuccess + " gauge\n" + lastSuccess + "{pipeline=\"p\"} 1.5e9\n", false, 0},
+		"two lines":      {"# TYPE " + lastSuccess + " gauge\n# TYPE " + lastSuccess + " gauge\n", true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := write(t, t.TempDir(), "m.prom", c.text)
+			var log bytes.Buffer
+			err := writeMetrics(t.Context(), file, []*pipelines.Report{noon(0, formOf("f", "busy"))}, newLogs(&log, formatJSON, levelInfo).Logger)
+			if err != nil || strings.Contains(log.String(), "is replaced") != c.warned || strings.Contains(log.String(), `"level":"WARN"`) != c.warned {
+				t.Errorf("%v; log %s", err, log.String())
+			}
+			got, err := readMetrics(file)
+			if v, _ := got.get(lastSuccess, "p", "f"); err != nil || v != c.kept {
+				t.Errorf("%v; kept %v, want %v", err, v, c.kept)
+			}
+		})
+	}
+}
+
+// TestMetricsMode holds that node_exporter can read the file whatever the
+// umask of the job is, and that a mode that somebody chose stays.
+func TestMetricsMode(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "m.prom")
+	defer syscall.Umask(syscall.Umask(0o077)) // the test runs alone
+	for _, want := range []os.FileMode{0o644, 0o604} {
+		if want != metricsMode {
+			if err := os.Chmod(file, want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := writeMetrics(t.Context(), file, nil, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode() != want {
+			t.Errorf("%v: mode %v, want %v", err, info.Mode(), want)
+		}
+	}
+}
+
+func TestFirstInstant(t *testing.T) {
+	for _, c := range []struct{ zone, wall, want string }{
+		{"America/Chicago", "2026-07-01 12:00:00", "2026-07-01T17:00:00Z"},
+		{"America/Chicago", "2026-11-01 01:30:00", "2026-11-01T06:30:00Z"}, // twice
+		{"Europe/Berlin", "2026-10-25 02:30:00", "2026-10-25T00:30:00Z"},   // twice
+		{"Europe/Berlin", "2026-10-25 03:00:00", "2026-10-25T02:00:00Z"},
+		{"Australia/Lord_Howe", "2026-04-05 01:45:00", "2026-04-04T14:45:00Z"}, // twice, half an hour apart
+		{"UTC", "2026-10-25 02:30:00", "2026-10-25T02:30:00Z"},
+	} {
+		zone, err := time.LoadLocation(c.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wall, _ := pipelines.ParseWallTime(c.wall)
+		if got := firstInstant(load.Wall(wall), zone).UTC().Format(time.RFC3339); got != c.want {
+			t.Errorf("%s in %s: %s, want %s", c.wall, c.zone, got, c.want)
+		}
+	}
+}

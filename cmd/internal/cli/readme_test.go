@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// readmeTable returns the names in the first column of the table that follows
+// a heading of the README; with a mark, those that are followed by it.
+func readmeTable(t *testing.T, heading string, mark ...string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(moduleRoot, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(data), "\n### "+heading+"\n")
+	if !ok {
+		t.Fatalf("the README has no %q", heading)
+	}
+	text, _, _ = strings.Cut(text, "\n#")
+	var names []string
+	for line := range strings.Lines(text) {
+		if first, _, ok := strings.Cut(strings.TrimPrefix(line, "|"), "|"); ok && strings.HasPrefix(line, "|") {
+			for _, name := range regexp.MustCompile("`[^`]+`"+strings.Join(mark, "")).FindAllString(first, -1) {
+				names = append(names, strings.Trim(name, "`"+strings.Join(mark, "")))
+			}
+		}
+	}
+	return names
+}
+
+// sameNames tells what one of two lists has and the other lacks.
+func sameNames(t *testing.T, what string, documented, actual []string) {
+	t.Helper()
+	for _, name := range actual {
+		if !slices.Contains(documented, name) {
+			t.Errorf("%s %s is not in the README's table", what, name)
+		}
+	}
+	seen := map[string]bool{}
+	for _, name := range documented {
+		if !slices.Contains(actual, name) || seen[name] {
+			t.Errorf("the README's table has the %s %s, which is not there, or twice", what, name)
+		}
+		seen[name] = true
+	}
+}
+
+// keysOf are the keys of a struct as JSON, those of structs and lists in it
+// with the way to them.
+func keysOf(t reflect.Type, way string) []string {
+	var keys []string
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
+		in, to := field.Type, way+name
+		if in.Kind() == reflect.Slice && in.Elem().Kind() != reflect.String {
+			in, to = in.Elem(), to+"[]"
+		}
+		if in.Kind() == reflect.Pointer {
+			in = in.Elem()
+		}
+		if in.Kind() == reflect.Struct && !in.Implements(reflect.TypeFor[json.Marshaler]()) {
+			keys = append(keys, keysOf(in, to+".")...)
+			continue
+		}
+		keys = append(keys, to)
+	}
+	return keys
+}
+
+// TestReportKeysAreDocumented holds the report to the README: what reads
+// reports is written against it, so keys come, and none goes or is renamed.
+func TestReportKeysAreDocumented(t *testing.T) {
+	sameNames(t, "key", readmeTable(t, "The run report"), keysOf(reflect.TypeFor[pipelines.Report](), ""))
+}
+
+// TestReportLeavesOut holds that the README marks with ° what is left out of a
+// report in which nothing happened, and nothing else.
+func TestReportLeavesOut(t *testing.T) {
+	quiet := &pipelines.Report{Forms: []*pipelines.FormReport{{Outputs: []pipelines.OutputReport{{}}}}}
+	full := &pipelines.Report{
+		Definition: "d.yaml", Error: "e", RequestOutcomes: map[string]int64{"ok": 1},
+		Forms: []*pipelines.FormReport{{
+			Continued: "r", Kept: 1, Error: "e", Drift: []string{"d"},
+			Rejects: []pipelines.FaultCount{{}}, Nulled: []pipelines.FaultCount{{}}, Verified: &load.Verified{Reason: "r"},
+			Outputs: []pipelines.OutputReport{{Watermark: load.Wall(time.Now()), Error: "e"}},
+		}},
+	}
+	there := jsonKeys(t, quiet)
+	var optional []string
+	for key := range jsonKeys(t, full) {
+		if !there[key] {
+			optional = append(optional, key)
+		}
+	}
+	sameNames(t, "optional key", readmeTable(t, "The run report", "°"), optional)
+	if all := jsonKeys(t, full); len(all) != len(keysOf(reflect.TypeFor[pipelines.Report](), "")) {
+		t.Errorf("the full report of this test has %d keys", len(all))
+	}
+}
+
+// jsonKeys are the ways to all leaves of a value as JSON.
+func jsonKeys(t *testing.T, v any) map[string]bool {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree any
+	if err := json.Unmarshal(data, &tree); err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]bool{}
+	var walk func(way string, v any)
+	walk = func(way string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if way == "request_outcomes" {
+				break
+			}
+			for k, sub := range v {
+				walk(strings.TrimPrefix(way+"."+k, "."), sub)
+			}
+			return
+		case []any:
+			if len(v) > 0 && reflect.TypeOf(v[0]).Kind() == reflect.Map {
+				walk(way+"[]", v[0])
+				return
+			}
+		}
+		keys[way] = true
+	}
+	walk("", tree)
+	return keys
+}
+
+// TestMetricsAreDocumented holds the metrics to the README's table.
+func TestMetricsAreDocumented(t *testing.T) {
+	names := make([]string, len(families()))
+	for i, f := range families() {
+		names[i] = f.name
+	}
+	sameNames(t, "metric", readmeTable(t, "Metrics"), names)
+}

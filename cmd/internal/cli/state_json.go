@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// stateJSON is what state show --json prints. What does not apply is null.
+type stateJSON struct {
+	Pipeline   string          `json:"pipeline"`
+	Definition string          `json:"definition"`
+	Mode       string          `json:"mode"`
+	Timezone   string          `json:"timezone"` // of watermarks and ranges
+	Forms      []formStateJSON `json:"forms"`
+	Patterns   []string        `json:"patterns"` // globs whose forms are those that something lies of
+	Unlisted   []string        `json:"unlisted"` // paths where forms cannot be looked for
+	Budget     budgetStateJSON `json:"budget"`
+	Spools     []spoolJSON     `json:"spools"`
+}
+
+type formStateJSON struct {
+	Form    string            `json:"form"`
+	Next    *nextJSON         `json:"next"` // null where runs are not incremental, or an output is unknown
+	Outputs []outputStateJSON `json:"outputs"`
+}
+
+type nextJSON struct {
+	From load.WallTime `json:"from"` // null: the first result
+}
+
+type outputStateJSON struct {
+	Path         string         `json:"path"`
+	Dataset      bool           `json:"dataset"`
+	PerRun       bool           `json:"per_run"` // another path for each run
+	Watermark    load.WallTime  `json:"watermark"`
+	WatermarkAge *int64         `json:"watermark_age_seconds"`
+	RunID        *string        `json:"run_id"` // of the last commit
+	CreatedAt    *time.Time     `json:"created_at"`
+	Range        *load.Range    `json:"range"`
+	Rows         *int64         `json:"rows"`
+	Parts        *int           `json:"parts"`
+	UnderWay     *underWayJSON  `json:"under_way"`
+	EndedEarly   *endedJSON     `json:"ended_early"`
+	Recorded     *string        `json:"recorded_commit"` // the run whose commit the next one finishes
+	Leftovers    []leftoverJSON `json:"leftovers"`
+	Error        string         `json:"error,omitempty"`
+}
+
+type underWayJSON struct {
+	RunID    string     `json:"run_id"` // "" where the lease cannot be read
+	Pipeline string     `json:"pipeline"`
+	Host     string     `json:"host"`
+	PID      int        `json:"pid"`
+	Since    *time.Time `json:"since"`
+	Parts    int        `json:"parts"` // prepared so far
+}
+
+type endedJSON struct {
+	RunID    string     `json:"run_id"` // "" where the journal cannot be read
+	OpenedAt *time.Time `json:"opened_at"`
+	Parts    int        `json:"parts"`    // prepared
+	Outdated bool       `json:"outdated"` // nobody goes on with it
+}
+
+type budgetStateJSON struct {
+	PerMinute    int       `json:"per_minute"` // 0: no budget
+	BookedMinute *int      `json:"booked_minute"`
+	PerDay       int       `json:"per_day"` // 0: no budget
+	BookedDay    *int      `json:"booked_day"`
+	Next         time.Time `json:"next_request"` // not before
+}
+
+type spoolJSON struct {
+	Form     string    `json:"form"`
+	RunID    string    `json:"run_id"`
+	OpenedAt time.Time `json:"opened_at"`
+	Windows  int       `json:"windows"`
+	Rows     int64     `json:"rows"`
+	Bytes    int64     `json:"bytes"`
+}
+
+// stateOf turns a report into what is printed.
+func stateOf(r *pipelines.StateReport) stateJSON {
+	s := stateJSON{
+		Pipeline: r.Pipeline, Definition: r.Definition, Mode: modeOf(r), Timezone: r.Zone.String(),
+		Forms: []formStateJSON{}, Patterns: append([]string{}, r.Patterns...), Unlisted: append([]string{}, r.Unlisted...),
+		Budget: budgetStateJSON{PerMinute: r.Budget.PerMinute, PerDay: r.Budget.PerDay, Next: whole(r.Budget.Next)},
+		Spools: []spoolJSON{},
+	}
+	if r.Budget.PerMinute > 0 {
+		s.Budget.BookedMinute = &r.Budget.Minute
+	}
+	if r.Budget.PerDay > 0 {
+		s.Budget.BookedDay = &r.Budget.Day
+	}
+	for _, f := range r.Forms {
+		form := formStateJSON{Form: f.Form, Outputs: []outputStateJSON{}}
+		if f.Next != nil {
+			form.Next = &nextJSON{From: *f.Next}
+		}
+		for _, out := range f.Outputs {
+			form.Outputs = append(form.Outputs, outputOf(r, out))
+		}
+		s.Forms = append(s.Forms, form)
+	}
+	for _, spool := range r.Spools {
+		s.Spools = append(s.Spools, spoolJSON{
+			Form: spool.Form, RunID: spool.RunID, OpenedAt: whole(spool.OpenedAt), Windows: spool.Windows, Rows: spool.Rows, Bytes: spool.Bytes,
+		})
+	}
+	return s
+}
+
+func outputOf(r *pipelines.StateReport, out *pipelines.OutputState) outputStateJSON {
+	j := outputStateJSON{
+		Path: out.Path, Dataset: out.Dataset, PerRun: out.PerRun, Watermark: out.Watermark(), Leftovers: []leftoverJSON{},
+	}
+	if out.Err != nil {
+		j.Error = out.Err.Error()
+	}
+	if w := out.Watermark(); !w.IsZero() {
+		age := int64(r.Now.Sub(firstInstant(w, r.Zone)) / time.Second)
+		j.WatermarkAge = &age
+	}
+	if m := out.Manifest; m != nil {
+		parts := len(m.Parts)
+		j.RunID, j.CreatedAt, j.Range, j.Rows, j.Parts = &m.RunID, &m.CreatedAt, &m.Range, &m.Rows, &parts
+	}
+	if h := out.Holder; h != nil {
+		j.UnderWay = &underWayJSON{RunID: h.RunID, Pipeline: h.Pipeline, Host: h.Host, PID: h.PID, Parts: out.Records}
+		if !h.Since.IsZero() {
+			since := whole(h.Since)
+			j.UnderWay.Since = &since
+		}
+	}
+	if ended := out.EndedEarly(); ended != nil {
+		opened := whole(ended.OpenedAt)
+		j.EndedEarly = &endedJSON{RunID: ended.RunID, OpenedAt: &opened, Parts: out.Records, Outdated: out.Outdated}
+	} else if out.Broken && out.Holder == nil {
+		j.EndedEarly = &endedJSON{Outdated: true}
+	}
+	if out.Pending != "" {
+		j.Recorded = &out.Pending
+	}
+	for _, l := range out.Leftovers {
+		j.Leftovers = append(j.Leftovers, leftoverOf(l, ""))
+	}
+	return j
+}
+
+// whole is a time in UTC at whole seconds.
+func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }

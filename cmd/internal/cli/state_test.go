@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/pipelines"
+)
+
+func wallAt(s string) load.WallTime {
+	t, err := time.Parse(time.DateTime, s)
+	if err != nil {
+		panic(err)
+	}
+	return load.Wall(t)
+}
+
+// stateReport holds all that a state can tell.
+func stateReport(t *testing.T) *pipelines.StateReport {
+	t.Helper()
+	zone, err := time.LoadLocation("America/Chicago")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 3, 10, 18, 0, 0, 5, time.UTC)
+	committed := func(watermark load.WallTime) *load.Manifest {
+		return &load.Manifest{
+			RunID: "run1", CreatedAt: now.Add(-90 * time.Minute).Truncate(time.Second), Watermark: watermark, Rows: 12345,
+			Range: load.Range{To: wallAt("2026-03-10 11:30:00")}, Parts: make([]load.Part, 31),
+		}
+	}
+	journal := &load.Journal{JournalHeader: load.JournalHeader{RunID: "run2", OpenedAt: now.Add(-3 * time.Minute)}}
+	dead := load.Leftover{Kind: load.StagedFile, Run: "dead", Name: "x", Path: "/lake/form1/.formetl/dead/x", Bytes: 13}
+	next := wallAt("2026-03-07 00:00:00")
+	return &pipelines.StateReport{
+		Pipeline: "nightly", Definition: "nightly.yaml", Zone: zone, Now: now, Incremental: true,
+		Patterns: []string{"form*"}, Unlisted: []string{"s3://b/{form}/"},
+		Forms: []*pipelines.FormState{
+			{Form: "form1", Next: &next, Outputs: []*pipelines.OutputState{
+				// Spring forward lies between the watermark and now.
+				{Path: "/lake/form1/", Dataset: true, Manifest: committed(wallAt("2026-03-07 12:00:00")), Found: load.Found{Journal: journal, Records: 2, Leftovers: []load.Leftover{dead}}},
+				{Path: "s3://b/form1/", Dataset: true, Found: load.Found{
+					Holder: &load.Holder{RunID: "run3", Pipeline: "nightly", Host: "here", PID: 7, Since: now.Add(-5 * time.Second)}, Journal: journal, Records: 1,
+				}},
+			}},
+			{Form: "form2\x1b", Outputs: []*pipelines.OutputState{
+				{Path: "/out/form2.csv", Manifest: committed(load.WallTime{}), Found: load.Found{Pending: "run4"}},
+				{Path: "/lake/form2/", Dataset: true, Found: load.Found{Broken: true}},
+				{Path: "/old/form2/", Dataset: true, Outdated: true, Found: load.Found{Journal: journal}},
+				{Path: "/more/form2/", Dataset: true, Found: load.Found{Broken: true, Holder: &load.Holder{}}},
+				{Path: "/lake/{run_id}/", Dataset: true, PerRun: true},
+				{Path: "/bad/", Dataset: true, Err: errors.New("denied")},
+			}},
+		},
+		Budget: pipelines.BudgetState{PerMinute: 60, Minute: 1, PerDay: 5000, Day: 5000, Next: now.Add(5 * time.Hour)},
+		Spools: []pipelines.SpoolState{{RunID: "run5", Form: "form2", OpenedAt: now.Add(-time.Hour), Windows: 4, Rows: 1200, Bytes: 34_000}},
+	}
+}
+
+func TestStateTells(t *testing.T) {
+	const want = `pipeline nightly, mode incremental, times in America/Chicago
+
+form form1
+  the next run begins at 2026-03-07 00:00:00
+  /lake/form1/
+    watermark    2026-03-07 12:00:00, 3 days ago
+    last run     run1, 2026-03-10T16:30:00Z (90 minutes ago)
+    range        the first result to 2026-03-10 11:30:00 (exclusive)
+    rows         12,345 in 31 parts
+    ended early  run run2, begun 2026-03-10T17:57:00Z (3 minutes ago), 2 parts prepared; the next run goes on with it
+    leftovers    1 of dead runs; formetl clean removes them
+  s3://b/form1/
+    watermark  none
+    last run   none
+    under way  run run3 of pipeline nightly, process 7 on here, since 2026-03-10T17:59:55Z (5 seconds ago); 1 part prepared
+
+form form2
+  /out/form2.csv
+    last run  run1, 2026-03-10T16:30:00Z (90 minutes ago)
+    range     the first result to 2026-03-10 11:30:00 (exclusive)
+    rows      12,345
+    commit    of run run4 is recorded; the next run finishes it
+  /lake/form2/
+    watermark    none
+    last run     none
+    ended early  a run whose journal cannot be read; the next run begins anew
+  /old/form2/
+    watermark    none
+    last run     none
+    ended early  run run2, begun 2026-03-10T17:57:00Z (3 minutes ago), 0 parts prepared; the dataset has changed since, so the next run begins anew
+  /more/form2/
+    watermark  none
+    last run   none
+    under way  a run is under way
+  /lake/{run_id}/
+    unknown  another path for each run: no run goes on from it
+  /bad/
+    unknown  see the error
+
+forms cannot be looked for at s3://b/{form}/: name them with --form
+
+budget
+  minute  1 of 60 requests booked in the last minute
+  day     5,000 of 5,000 requests booked in the last 24 hours
+  next    a request may be sent at 2026-03-10T23:00:00Z (5 hours from now)
+
+read by runs that ended early, and kept for single files
+  form form2  run run5  4 windows  1,200 results  34.0 kB
+`
+	var out bytes.Buffer
+	writeState(&out, stateReport(t))
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &out, want)
+	}
+	out.Reset()
+	writeState(&out, &pipelines.StateReport{Pipeline: "new", Zone: time.UTC, Patterns: []string{"*"}})
+	if want := "pipeline new, mode full, times in UTC\n\nno form has anything at the outputs yet\n"; out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &out, want)
+	}
+}
+
+func TestStateAsJSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := (&app{stdout: &out}).printJSON(stateOf(stateReport(t))); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("testdata", "state.json")
+	if *update {
+		write(t, ".", file, out.String())
+	}
+	if want, err := os.ReadFile(file); err != nil || !bytes.Equal(want, out.Bytes()) {
+		t.Errorf("%v, got\n%s\nwant\n%s", err, &out, want)
+	}
+	// What there is nothing of is an empty list or null, and never left out.
+	out.Reset()
+	empty := &pipelines.StateReport{Pipeline: "new", Zone: time.UTC, Forms: []*pipelines.FormState{{Form: "f", Outputs: []*pipelines.OutputState{{Path: "/x/"}}}}}
+	if err := (&app{stdout: &out}).printJSON(stateOf(empty)); err != nil {
+		t.Fatal(err)
+	}
+	var full, least map[string]any
+	data, err := json.Marshal(stateOf(stateReport(t)))
+	if err == nil {
+		err = errors.Join(json.Unmarshal(data, &full), json.Unmarshal(out.Bytes(), &least))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameKeys(t, "", full, least)
+	firstOutput := func(m map[string]any) map[string]any {
+		return m["forms"].([]any)[0].(map[string]any)["outputs"].([]any)[0].(map[string]any)
+	}
+	sameKeys(t, "outputs: ", firstOutput(full), firstOutput(least))
+}
+
+func sameKeys(t *testing.T, where string, a, b map[string]any) {
+	t.Helper()
+	for key := range a {
+		if _, ok := b[key]; !ok {
+			t.Errorf("%s%s is left out", where, key)
+		}
+	}
+}
+
+func TestLasting(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 seconds ago", time.Second: "1 second ago", 59 * time.Second: "59 seconds ago", time.Minute: "1 minute ago", 119 * time.Minute: "119 minutes ago",
+		2 * time.Hour: "2 hours ago", 47*time.Hour + 59*time.Minute: "47 hours ago", 48 * time.Hour: "2 days ago", -time.Minute: "1 minute from now",
+	} {
+		if got := ago(d); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestResetAsks(t *testing.T) {
+	s := stateReport(t)
+	for _, c := range []struct {
+		name   string
+		change func()
+		to     load.WallTime
+		want   string
+	}{
+		{"all", func() {}, load.WallTime{}, "Set the watermark of 1 dataset of pipeline nightly back to the beginning? What runs that ended early had read is dropped. No data is removed. [y/N] "},
+		{"to a time", func() { s.Spools = nil }, wallAt("2026-01-01 00:00:00"), "Set the watermark of 1 dataset of pipeline nightly back to 2026-01-01 00:00:00? What runs that ended early had read is dropped. No data is removed. [y/N] "},
+		{"where it is", func() { s.Forms[1].Outputs = nil }, wallAt("2026-03-07 12:00:00"), "Reset pipeline nightly? What runs that ended early had read is dropped. No data is removed. [y/N] "},
+		{"nothing", func() { s.Forms = s.Forms[1:] }, load.WallTime{}, ""},
+	} {
+		c.change()
+		if got := resetQuestion(s, c.to); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestResetTells(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	a := &app{stdout: &stdout, logs: newLogs(&stderr, formatText, levelWarn)}
+	r := &pipelines.ResetReport{
+		Outputs: []*pipelines.ResetOutput{
+			{Path: "/a/", Before: wallAt("2026-03-07 12:00:00"), Recovery: load.Recovery{RunID: "run1", Finished: true}},
+			{Path: "/b/", Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-01-01 00:00:00"), Discarded: &load.ClosedJournal{RunID: "run2", Parts: 3}},
+			{Path: "/c/", Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-03-07 12:00:00")},
+		},
+		Spools: []pipelines.SpoolState{{RunID: "run3", Form: "form1", Windows: 1}},
+	}
+	if err := a.printTable(resetRows(r)...); err != nil {
+		t.Fatal(err)
+	}
+	a.tellReset(r)
+	const want = `recorded commit  /a/         run run1                 finished
+watermark        /a/         was 2026-03-07 12:00:00  now none
+journal          /b/         run run2                 3 parts dropped
+watermark        /b/         was 2026-03-07 12:00:00  now 2026-01-01 00:00:00
+spool            form form1  run run3                 1 window dropped
+`
+	if stdout.String() != want || stderr.String() != "1 commit finished; 2 watermarks set back; 1 journal dropped; 1 spool dropped\n" {
+		t.Errorf("got\n%s%s", &stdout, &stderr)
+	}
+}
+
+// TestStateOnS3 finds the forms of a glob by listing, and resets them.
+func TestStateOnS3(t *testing.T) {
+	s, there := startStore(t)
+	if !there {
+		return
+	}
+	_, service := newService(testKey, smallForm())
+	t.Cleanup(service.Close)
+	dir := t.TempDir()
+	write(t, dir, "p.yaml", strings.NewReplacer("URL", service.URL, "STORE", s.URL).Replace(`version: 1
+name: nightly
+source: {base_url: "URL", account: acme, timezone: UTC}
+forms: ["form*"]
+extract: {to: 2026-03-01}
+load:
+  - path: s3://forms/lake/{form}/
+    format: csv
+    s3: {endpoint: "STORE", path_style: true, region: us-east-1}
+`))
+	show := func() (state stateJSON) {
+		t.Helper()
+		before := s.objects(t)
+		code, stdout, stderr := s.output(t, dir, s3server.SecretKey, "state", "show", "p.yaml", "--json")
+		if err := json.Unmarshal([]byte(stdout), &state); code != 0 || err != nil {
+			t.Fatalf("%d, %v: %s%s", code, err, stdout, stderr)
+		}
+		if after := s.objects(t); len(after) != len(before) {
+			t.Errorf("showing left %d objects of %d", len(after), len(before))
+		}
+		return state
+	}
+	if state := show(); len(state.Forms) > 0 {
+		t.Errorf("before the first run: %+v", state)
+	}
+	if code, stderr := s.formetl(t, dir, s3server.SecretKey, "run", "p.yaml"); code != 0 {
+		t.Fatalf("%d: %s", code, stderr)
+	}
+	state := show()
+	if len(state.Forms) != 1 || state.Forms[0].Form != "form1" || state.Forms[0].Outputs[0].Watermark != wallAt("2026-03-01 00:00:00") {
+		t.Errorf("after a run: %+v", state)
+	}
+	if code, stderr := s.formetl(t, dir, s3server.SecretKey, "state", "reset", "p.yaml", "--yes"); code != 0 || stderr != "1 watermark set back\n" {
+		t.Errorf("%d: %s", code, stderr)
+	}
+	if out := show().Forms[0].Outputs[0]; !out.Watermark.IsZero() || *out.Rows != *state.Forms[0].Outputs[0].Rows || out.UnderWay != nil {
+		t.Errorf("after the reset: %+v", out)
+	}
+}
