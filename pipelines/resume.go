@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
@@ -152,9 +150,22 @@ func (f *formRun) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var targets []*target
-	var sets []*datasetOutput
-	var taken []map[*datasetPart][]reading
+	c := &common{}
+	if err := f.readRecords(ctx, c); err != nil {
+		return err
+	}
+	if err := f.choose(c, spooled); err != nil {
+		return err
+	}
+	if err := f.giveUpParts(ctx, c); err != nil {
+		return err
+	}
+	f.takeChosen(c)
+	return nil
+}
+
+// readRecords reads the journals that this run goes on with.
+func (f *formRun) readRecords(ctx context.Context, c *common) error {
 	for _, t := range f.live() {
 		d, ok := t.out.(*datasetOutput)
 		if !ok || f.frozen == nil {
@@ -162,24 +173,26 @@ func (f *formRun) takeOver(ctx context.Context) error {
 		}
 		readings, err := d.takeOver(ctx)
 		if err == nil {
-			targets, sets, taken = append(targets, t), append(sets, d), append(taken, readings)
+			c.targets, c.sets, c.taken = append(c.targets, t), append(c.sets, d), append(c.taken, readings)
 			continue
 		}
 		if err := f.setAside(ctx, t, fmt.Errorf("%s: %w", d.path, err)); err != nil {
 			return err
 		}
 	}
-	c := common{sets: sets, taken: taken}
-	if err := f.choose(&c, spooled); err != nil {
-		return err
-	}
-	for i, d := range sets {
-		for p := range taken[i] {
+	return nil
+}
+
+// giveUpParts drops the parts of the journals that do not stay as they were
+// prepared.
+func (f *formRun) giveUpParts(ctx context.Context, c *common) error {
+	for i, d := range c.sets {
+		for p := range c.taken[i] {
 			if c.prepared(i, p) {
 				continue
 			}
 			if err := d.giveUp(ctx, p); err != nil {
-				if err := f.setAside(ctx, targets[i], fmt.Errorf("%s: %w", d.path, err)); err != nil {
+				if err := f.setAside(ctx, c.targets[i], fmt.Errorf("%s: %w", d.path, err)); err != nil {
 					return err
 				}
 				break
@@ -187,6 +200,11 @@ func (f *formRun) takeOver(ctx context.Context) error {
 		}
 		d.sweep(ctx, f.runID)
 	}
+	return nil
+}
+
+// takeChosen makes the chosen readings those of their windows.
+func (f *formRun) takeChosen(c *common) {
 	rows := int64(0)
 	for w, r := range c.chosen {
 		w.take(r)
@@ -195,7 +213,7 @@ func (f *formRun) takeOver(ctx context.Context) error {
 		}
 		f.reads, f.rejects, rows = max(f.reads, r.number), f.rejects+r.stats.Rejected, rows+w.extracted()
 	}
-	for _, d := range sets {
+	for _, d := range c.sets {
 		for _, p := range d.list {
 			if p.recorded {
 				p.reading, _ = f.latest(p.windows)
@@ -204,116 +222,6 @@ func (f *formRun) takeOver(ctx context.Context) error {
 	}
 	f.report.Kept = len(c.chosen)
 	f.progress(rows, false)
-	return nil
-}
-
-// common are the readings of windows that can be taken over.
-type common struct {
-	sets    []*datasetOutput
-	taken   []map[*datasetPart][]reading // of the parts in the journal of each set
-	chosen  map[*windowRun]reading
-	spooled map[*windowRun]spooledWindow // those whose rows are in the spool
-}
-
-// choose finds the windows that can be taken over. What the spool holds of
-// others is removed.
-func (f *formRun) choose(c *common, spooled map[*windowRun]spooledWindow) error {
-	c.chosen, c.spooled = c.agreed(), map[*windowRun]spooledWindow{}
-	for w, s := range spooled {
-		r, err := s.reading()
-		if there, ok := c.chosen[w]; err != nil || ok && newer(there, r) {
-			if err := f.dropSpooled(s); err != nil {
-				return err
-			}
-			continue
-		}
-		c.chosen[w], c.spooled[w] = r, s
-	}
-	dropDoubles(c.chosen)
-	c.dropHalves()
-	for w, s := range c.spooled {
-		if _, ok := c.chosen[w]; ok {
-			continue
-		}
-		delete(c.spooled, w)
-		if err := f.dropSpooled(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// agreed are the readings that the journals of all sets agree on.
-func (c *common) agreed() map[*windowRun]reading {
-	chosen := map[*windowRun]reading{}
-	votes := map[*windowRun]int{}
-	for i := range c.sets {
-		for p, list := range c.taken[i] {
-			for k, w := range p.windows {
-				if r, ok := chosen[w]; !ok || r.same(list[k]) {
-					chosen[w] = list[k]
-					votes[w]++
-				}
-			}
-		}
-	}
-	for w := range chosen {
-		if votes[w] < len(c.sets) {
-			delete(chosen, w)
-		}
-	}
-	return chosen
-}
-
-// prepared tells whether a part of a set stays as it was prepared.
-func (c *common) prepared(set int, p *datasetPart) bool {
-	list, ok := c.taken[set][p]
-	for k := 0; ok && k < len(list); k++ {
-		var r reading
-		r, ok = c.chosen[p.windows[k]]
-		ok = ok && r.same(list[k])
-	}
-	return ok
-}
-
-// dropHalves leaves out windows that are not in the spool and whose part has
-// to be encoded again: it is taken over whole, in every output.
-func (c *common) dropHalves() {
-	for removed := true; removed; {
-		removed = false
-		for i, d := range c.sets {
-			for _, p := range d.list {
-				if c.prepared(i, p) {
-					continue
-				}
-				for _, w := range p.windows {
-					_, there := c.chosen[w]
-					if _, ok := c.spooled[w]; there && !ok {
-						removed = true
-						delete(c.chosen, w)
-					}
-				}
-			}
-		}
-	}
-}
-
-// dropDoubles leaves out readings that share ids with others: which of two
-// windows holds a result now, only another reading can tell.
-func dropDoubles(chosen map[*windowRun]reading) {
-	seen, twice := roaring64.New(), roaring64.New()
-	for _, r := range chosen {
-		twice.Or(roaring64.And(seen, r.ids))
-		seen.Or(r.ids)
-	}
-	if twice.IsEmpty() {
-		return
-	}
-	for w, r := range chosen {
-		if r.ids.Intersects(twice) {
-			delete(chosen, w)
-		}
-	}
 }
 
 // take notes what an earlier run read of the window. Its results are in
