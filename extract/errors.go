@@ -80,6 +80,8 @@ func codeMeaning(code int) string {
 type AnswerError struct {
 	Offset  int    // byte offset in the answer, -1 where no place can be named
 	Problem string // what is wrong, without the answer's text
+
+	cut bool // it ends too early: most likely on its way
 }
 
 // Error names the problem and its place.

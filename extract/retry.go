@@ -64,6 +64,9 @@ func (e *effort) mayHelp() bool {
 		// worse than an error.
 		return isRefusal(e.last)
 	}
+	if a, ok := errors.AsType[*AnswerError](e.last); ok && a.cut {
+		return true // as often as a network that failed, and final only then
+	}
 	if isDoubtful(e.last) {
 		e.doubtful++
 		return e.doubtful < doubtfulTries

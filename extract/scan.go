@@ -101,7 +101,7 @@ func (s *scanner) next() (event, error) {
 }
 
 func (s *scanner) truncated() error {
-	return s.fail(len(s.buf), "it is truncated: it ends before its root element does")
+	return &AnswerError{Offset: len(s.buf), Problem: "it is truncated: it ends before its root element does", cut: true}
 }
 
 // child reads on to the next child element of the innermost open element and

@@ -1,0 +1,17 @@
+// Package yeartest lives through a year with the real formetl. It holds tests
+// only.
+//
+// The binary is built with the tag formetl_faults and told what time it is:
+// it runs every virtual hour, as a process of its own, against a form service
+// whose results the test adds, finishes late, edits and deletes meanwhile, and
+// while it runs. The service has outages and busy storms, the budget runs out,
+// the machine's clock is wrong now and then, and the process is killed. After
+// every run the test reads the datasets with its own eyes and compares them
+// with what it knows of every state that every result ever had; it counts what
+// the service was asked, too.
+//
+// It is a world for each week around a change of the clocks by default.
+// FORMETL_YEAR_WEEKS=52 is one world of a year, FORMETL_YEAR_SEED another
+// course of events; every failure names both. Requests that are under way side
+// by side may come in another order when they are replayed.
+package yeartest
