@@ -13,6 +13,7 @@ import (
 const (
 	seedVariable  = "FORMETL_YEAR_SEED"  // decides on everything that happens
 	weeksVariable = "FORMETL_YEAR_WEEKS" // so long, as one world
+	raceVariable  = "FORMETL_YEAR_RACE"  // set: formetl itself runs under the race detector, which ends it with 66
 )
 
 // program is formetl with its test hooks. TestMain builds it.
@@ -35,10 +36,14 @@ func testMain(m *testing.M) int {
 }
 
 // build builds the program as it is shipped, with its test hooks. It is a
-// process of its own, so the race detector of the tests is not for it.
+// process of its own, so the race detector of the tests does not reach it.
 func build(dir string) (string, error) {
 	file := filepath.Join(dir, "formetl")
-	cmd := exec.Command("go", "build", "-tags", "formetl_faults", "-o", file, "../../formetl") //nolint:noctx // it ends by itself
+	args := []string{"build", "-tags", "formetl_faults", "-o", file}
+	if os.Getenv(raceVariable) != "" {
+		args = append(args, "-race")
+	}
+	cmd := exec.Command("go", append(args, "../../formetl")...) //nolint:noctx,gosec // it ends by itself; the arguments are ours
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build formetl: %w\n%s", err, out)
 	}
