@@ -99,7 +99,7 @@ func (l *living) check(watermark string, keep func(formservice.Result) bool) {
 // checkSets fails if a part has no set of ids, or a set no part.
 func (l *living) checkSets(name string, m *load.Manifest) {
 	l.t.Helper()
-	var want []string
+	want := make([]string, 0, len(m.Parts))
 	for _, p := range m.Parts {
 		want = append(want, filepath.Join(l.path(name), filepath.FromSlash(load.IDsName(p.SHA256))))
 	}

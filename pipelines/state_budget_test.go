@@ -15,8 +15,9 @@ func TestBudgetState(t *testing.T) {
 	now := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
 	// Booked a day and a second, 23 hours, an hour, 50 and 10 seconds ago; and
 	// in a minute, by a clock that was set back.
-	var booked []int64
-	for _, ago := range []time.Duration{24*time.Hour + time.Second, 23 * time.Hour, time.Hour, 50 * time.Second, 10 * time.Second, -time.Minute} {
+	agos := []time.Duration{24*time.Hour + time.Second, 23 * time.Hour, time.Hour, 50 * time.Second, 10 * time.Second, -time.Minute}
+	booked := make([]int64, 0, len(agos))
+	for _, ago := range agos {
 		booked = append(booked, now.Add(-ago).UnixMilli())
 	}
 	for _, c := range []struct {

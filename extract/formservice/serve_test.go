@@ -181,8 +181,9 @@ func TestSetForms(t *testing.T) {
 		{[]*Form{a}, []string{"a"}},
 	} {
 		s.SetForms(c.forms...)
-		var listed []string
-		for _, form := range s.send(t, "GET", "/api/users/acme/forms", "").root(t).one(t, "forms").all("form") {
+		forms := s.send(t, "GET", "/api/users/acme/forms", "").root(t).one(t, "forms").all("form")
+		listed := make([]string, 0, len(forms))
+		for _, form := range forms {
 			listed = append(listed, form.one(t, "directory").Text)
 		}
 		if !slices.Equal(listed, c.listed) {

@@ -34,11 +34,13 @@ func points() []point {
 	return []point{
 		{name: "planned"},
 		{name: "journal"},
+		{name: "read", often: true},
 		{name: "staged", often: true},
 		{name: "prepared", often: true},
 		{name: "recorded", often: true},
 		{name: "verified"},
 		{name: string(load.StepCheck)},
+		{name: string(load.StepIDs), often: true},
 		{name: string(load.StepIntent)},
 		{name: string(load.StepUnmark), recorded: true},
 		{name: string(load.StepParts), sight: seesNoMark, file: seesNoMark, often: true, recorded: true},
@@ -54,7 +56,7 @@ func points() []point {
 // dataset holds what the form held before.
 func census(before, now map[int]rows) map[string]int {
 	// Windows without results have a record too, and nothing that is staged.
-	n := map[string]int{"prepared": lastDay, "recorded": lastDay}
+	n := map[string]int{"read": lastDay, "prepared": lastDay, "recorded": lastDay}
 	for day := 1; day <= lastDay; day++ {
 		old, fresh := before[day], now[day]
 		if len(fresh) > 0 {
@@ -64,10 +66,11 @@ func census(before, now map[int]rows) map[string]int {
 			continue
 		}
 		if len(fresh) > 0 {
+			n[string(load.StepIDs)]++
 			n[string(load.StepParts)]++
 		}
 		if len(old) > 0 {
-			n[string(load.StepSupersede)]++
+			n[string(load.StepSupersede)] += 2 // with its id set
 		}
 	}
 	return n

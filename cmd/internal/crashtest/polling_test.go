@@ -105,6 +105,30 @@ func (p *poller) sees(run int) error {
 	}
 }
 
+// polling starts readers of a world's dataset; what they met is told at the end.
+func polling(t *testing.T, w *world, past *history) []*poller {
+	t.Helper()
+	pollers := []*poller{
+		{name: "the reader of the manifest", read: w.byManifest, history: past, complete: make(chan int), ended: make(chan struct{})},
+		{name: "the reader that globs", read: w.byGlob, history: past, complete: make(chan int), ended: make(chan struct{})},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, p := range pollers {
+		go p.poll(ctx)
+	}
+	t.Cleanup(func() {
+		cancel()
+		for _, p := range pollers {
+			<-p.ended
+			t.Logf("%s: %d complete readings, %d that met a change", p.name, p.readings, p.changed)
+			if p.err != nil {
+				t.Errorf("%s: %v", p.name, p.err)
+			}
+		}
+	})
+	return pollers
+}
+
 // crashesOnTheWay are where every second run is killed.
 func crashesOnTheWay() []string {
 	return []string{"parts:2", "supersede:3", "manifest", "mark", "unmark", "parts:5", "supersede:1", "close", "objects", "recorded:6"}
@@ -117,25 +141,7 @@ func TestReadersWhoPoll(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
 		w := newWorld(t, k, ndjsonDataset)
 		h := &history{}
-		pollers := []*poller{
-			{name: "the reader of the manifest", read: w.byManifest, history: h, complete: make(chan int), ended: make(chan struct{})},
-			{name: "the reader that globs", read: w.byGlob, history: h, complete: make(chan int), ended: make(chan struct{})},
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		for _, p := range pollers {
-			go p.poll(ctx)
-		}
-		defer func() {
-			cancel()
-			for _, p := range pollers {
-				<-p.ended
-				t.Logf("%s: %d complete readings, %d that met a change", p.name, p.readings, p.changed)
-				if p.err != nil {
-					t.Errorf("%s: %v", p.name, p.err)
-				}
-			}
-		}()
+		pollers := polling(t, w, h)
 		for round, fault := range crashesOnTheWay() {
 			h.add(truth(w.form))
 			if round > 0 {

@@ -45,6 +45,7 @@ func (w *world) command(fault string, args ...string) *process {
 	if w.attempts != "" {
 		p.Env = append(p.Env, "AWS_MAX_ATTEMPTS="+w.attempts)
 	}
+	p.Env = append(p.Env, w.env...)
 	if fault != "" {
 		p.Env = append(p.Env, "FORMETL_FAULT="+fault)
 	}
@@ -97,11 +98,14 @@ func (p *process) kill() {
 	_ = p.Process.Kill() // or it has ended by itself
 }
 
-// run runs the pipeline, which must end well.
+// run runs the pipeline, which must end well and leave no spool.
 func (w *world) run(flags ...string) {
 	w.t.Helper()
 	if o := w.do(w.pipeline("", flags...)); o.killed || o.code != 0 {
 		w.t.Fatalf("the run ended with %d:\n%s", o.code, o.stderr)
+	}
+	if left := w.spools(); len(left) > 0 {
+		w.t.Errorf("after a run that ended well there is left %v", left)
 	}
 }
 

@@ -224,8 +224,39 @@ func (w *world) strays(ctx context.Context) ([]string, error) {
 	}
 	names, err := w.names(ctx)
 	return slices.DeleteFunc(names, func(name string) bool {
-		return known[name] || strings.HasPrefix(name, ".") || w.output.file == "" && strings.HasPrefix(name, "_rejects/")
+		beside := strings.HasPrefix(name, "_rejects/") || strings.HasPrefix(name, "_ids/")
+		return known[name] || strings.HasPrefix(name, ".") || w.output.file == "" && beside
 	}), err
+}
+
+// idSets gives those that no part of the dataset has, and the parts that have
+// none.
+func (w *world) idSets(ctx context.Context) (orphans, missing []string, err error) {
+	names, err := w.names(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	sets := slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "_ids/") })
+	data, err := w.get(ctx, w.manifest())
+	if w.output.file != "" || errors.Is(err, fs.ErrNotExist) {
+		return sets, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := load.DecodeManifest(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	needed := map[string]bool{}
+	for _, p := range m.Parts {
+		needed[load.IDsName(p.SHA256)] = true
+		if !slices.Contains(sets, load.IDsName(p.SHA256)) {
+			missing = append(missing, p.Path)
+		}
+	}
+	orphans = slices.DeleteFunc(sets, func(name string) bool { return needed[name] })
+	return orphans, missing, nil
 }
 
 // leftovers are what lies in the control folder, and unfinished uploads.

@@ -30,6 +30,8 @@ type world struct {
 	gate     *gate // before the S3 server, nil on disk
 	output   output
 	attempts string // AWS_MAX_ATTEMPTS, "" for the default
+	extract  string // what the definition says of it
+	env      []string
 }
 
 // output is what a pipeline writes.
@@ -38,6 +40,7 @@ type output struct {
 	format    string
 	extension string // of data
 	columns   string // of the definition, "" to have them inferred
+	partition string // of a dataset
 }
 
 // declared are the columns that readers of the tests know.
@@ -49,10 +52,11 @@ const declared = `columns:
 `
 
 var (
-	ndjsonDataset   = output{"", "ndjson", ".ndjson", declared}
-	inferredDataset = output{"", "ndjson", ".ndjson", ""}
-	parquetDataset  = output{"", "parquet", ".parquet", declared}
-	csvFile         = output{"form1.csv", "csv", ".csv", declared}
+	ndjsonDataset   = output{"", "ndjson", ".ndjson", declared, "day"}
+	inferredDataset = output{"", "ndjson", ".ndjson", "", "day"}
+	parquetDataset  = output{"", "parquet", ".parquet", declared, "day"}
+	csvFile         = output{"form1.csv", "csv", ".csv", declared, ""}
+	wholeDataset    = output{"", "ndjson", ".ndjson", declared, "none"}
 )
 
 // kind is a kind of place.
@@ -82,7 +86,13 @@ func newWorld(t testing.TB, k kind, o output) *world {
 // each and everything else in common.
 func newWorlds(t testing.TB, k kind, outputs ...output) []*world {
 	t.Helper()
-	common := world{t: t, dir: t.TempDir(), moment: &moment{}, form: newForm()}
+	return newWorldsOf(t, k, newForm(), fmt.Sprintf("from: 2026-01-01, to: 2026-01-%02d, window: 1d", lastDay+1), outputs...)
+}
+
+// newWorldsOf is newWorlds over a given form.
+func newWorldsOf(t testing.TB, k kind, form *formservice.Form, extract string, outputs ...output) []*world {
+	t.Helper()
+	common := world{t: t, dir: t.TempDir(), moment: &moment{}, form: form, extract: extract}
 	common.service = &formservice.Server{Key: testKey, Forms: []*formservice.Form{common.form}}
 	common.service.Before = func(formservice.Request) {
 		here, _, done := common.moment.count()
@@ -102,7 +112,7 @@ func newWorlds(t testing.TB, k kind, outputs ...output) []*world {
 		w := common
 		w.output = o
 		if k.s3 {
-			name := strings.ReplaceAll(t.Name(), "/", "-") + filepath.Base(w.dir)
+			name := strings.ReplaceAll(t.Name(), "/", "-") + filepath.Base(filepath.Dir(w.dir)) // of this run of the test
 			w.losing = newPrefix(t, shared.buckets.URL, fmt.Sprintf("%s/%d/", name, i))
 		} else {
 			w.losing = disk{filepath.Join(w.dir, fmt.Sprint("out", i))}
@@ -118,7 +128,7 @@ name: crash
 source: {base_url: %q, account: acme, timezone: UTC, requests: {concurrency: %d, retries: 3}}
 forms: [form1]
 state: state
-extract: {from: 2026-01-01, to: 2026-01-%02d, window: 1d}
+extract: {%s}
 %sload:
 `
 
@@ -127,11 +137,11 @@ func define(columns string, worlds ...*world) {
 	w := worlds[0]
 	w.t.Helper()
 	var text strings.Builder
-	fmt.Fprintf(&text, definition, w.url, concurrency, lastDay+1, columns)
+	fmt.Fprintf(&text, definition, w.url, concurrency, w.extract, columns)
 	for _, w := range worlds {
 		fmt.Fprintf(&text, "  - path: %s\n    format: %s\n", w.address()+w.output.file, w.output.format)
 		if w.output.file == "" {
-			fmt.Fprintln(&text, "    partition: day")
+			fmt.Fprintln(&text, "    partition:", w.output.partition)
 		}
 		if w.gate != nil {
 			fmt.Fprintf(&text, "    s3: {endpoint: %q, path_style: true}\n", w.gate.URL)

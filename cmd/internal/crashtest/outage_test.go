@@ -1,0 +1,176 @@
+package crashtest
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// A long form has so many windows of so many pages, as the issue has it.
+const (
+	longDays   = 60
+	longPages  = 10
+	longTwice  = 15 // percent of the requests that may be asked twice
+	longRange  = "from: 2026-01-01, to: 2026-03-02, window: 1d"
+	fastPauses = "FORMETL_BACKOFF=1ms,5ms"
+)
+
+// newLongForm gives each of its days as many results as fill its pages.
+func newLongForm() *formservice.Form {
+	results := make([]formservice.Result, 0, longDays*longPages*100)
+	for day := range longDays {
+		for i := range 100 * longPages {
+			id := int64(len(results) + 1)
+			at := time.Date(2026, 1, 1+day, 0, 0, i, 0, time.UTC)
+			results = append(results, formservice.Result{
+				ID:    id,
+				Metas: []formservice.Meta{{ID: "date_finish", Value: at.Format(formservice.WallTime)}},
+				Items: []formservice.Answer{{ID: "1", Values: []string{fmt.Sprint("v", id)}}, {ID: "2", Values: []string{"1"}}},
+			})
+		}
+	}
+	form := formservice.NewForm("form1", []formservice.Item{
+		{ID: "1", Type: "text", Index: 1, Label: "Value"},
+		{ID: "2", Type: "text", Index: 2, Label: "Amount"},
+	}, results)
+	form.Metas = []string{"date_finish"}
+	return form
+}
+
+// newLongWorlds is newWorlds over a long form, with trouble that may come to
+// the service.
+func newLongWorlds(t testing.TB, k kind, form *formservice.Form, outputs ...output) ([]*world, *trouble) {
+	t.Helper()
+	worlds, d := newWorldsOf(t, k, form, longRange, outputs...), &trouble{}
+	worlds[0].service.Decide = d.decide
+	worlds[0].env = []string{fastPauses}
+	return worlds, d
+}
+
+// trouble happens to a service when it has answered so many requests for
+// results.
+type trouble struct {
+	mu   sync.Mutex
+	left int
+	act  func()            // called once, at the request after those
+	then formservice.Fault // of that request and all later ones
+}
+
+// come arms the trouble. Without anything to do and any fault there is none.
+func (d *trouble) come(after int, act func(), then formservice.Fault) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left, d.act, d.then = after, act, then
+}
+
+func (d *trouble) over() { d.come(0, nil, formservice.NoFault) }
+
+func (d *trouble) decide(r formservice.Request) formservice.Fault {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.left > 0 {
+		if r.Transaction == formservice.TransactionResults {
+			d.left--
+		}
+		return formservice.NoFault
+	}
+	if d.act != nil {
+		d.act()
+		d.act = nil
+	}
+	return d.then
+}
+
+// bill is what requests a service has answered.
+type bill struct{ answered, twice int }
+
+// paid counts the requests that were answered with results or counts, and
+// those of them that had been answered so before.
+func (w *world) paid() (b bill) {
+	w.t.Helper()
+	seen := map[string]bool{}
+	for _, r := range w.service.Log() {
+		if r.Status != 200 || r.Code != -1 || r.Fault != formservice.NoFault {
+			continue
+		}
+		query := r.Transaction + "?" + r.Query
+		if b.answered++; seen[query] {
+			b.twice++
+		}
+		seen[query] = true
+	}
+	return b
+}
+
+func (b bill) String() string {
+	return fmt.Sprintf("%d of %d requests were asked twice, %.1f %%", b.twice, b.answered, 100*float64(b.twice)/float64(b.answered))
+}
+
+// killedAfter runs the pipeline and kills it at a request for results.
+func (w *world) killedAfter(d *trouble, requests int) {
+	w.t.Helper()
+	w.signalledAfter(d, requests, syscall.SIGKILL)
+}
+
+// signalledAfter runs the pipeline and sends it a signal at a request.
+func (w *world) signalledAfter(d *trouble, requests int, s syscall.Signal) outcome {
+	w.t.Helper()
+	p := w.pipeline("")
+	d.come(requests, func() {
+		<-p.began
+		_ = p.Process.Signal(s) // or it has ended, which is told below
+	}, formservice.NoFault)
+	o := w.do(p)
+	d.over()
+	if o.killed != (s == syscall.SIGKILL) || o.code == 0 {
+		w.t.Fatalf("the run ended with %d after %v:\n%s", o.code, s, o.stderr)
+	}
+	return o
+}
+
+// TestTwoKillsAndAnOutage holds what the issue asks for: two kills with -9 and
+// an outage of exit 75 in between, each after about a third of the requests or
+// of what was left of them, then a clean run, cost little that was paid before.
+func TestTwoKillsAndAnOutage(t *testing.T) {
+	form := newLongForm()
+	want := truth(form)
+	test := func(t *testing.T, k kind, outputs ...output) {
+		worlds, d := newLongWorlds(t, k, form, outputs...)
+		w := worlds[0]
+		const third = longDays * longPages / 3
+		w.killedAfter(d, third+5)
+		began := time.Now()
+		d.come(third-20, nil, formservice.FaultHTML)
+		if o := w.do(w.pipeline("")); o.code != 75 {
+			t.Errorf("the run ended with %d in an outage:\n%s", o.code, o.stderr)
+		}
+		t.Logf("the run with the outage took %s", time.Since(began).Round(time.Millisecond))
+		w.killedAfter(d, third/2)
+		w.run()
+		b := w.paid()
+		t.Log(b)
+		if 100*b.twice > longTwice*b.answered {
+			t.Errorf("%s, and no more than %d %% may be", b, longTwice)
+		}
+		for _, w := range worlds {
+			if w.output.columns != "" { // readers know the names of those only
+				w.whole(want)
+			}
+			w.clean()
+		}
+	}
+	eachPlace(t, func(t *testing.T, k kind) {
+		t.Run("by day", func(t *testing.T) { test(t, k, ndjsonDataset) })
+		if k.s3 {
+			return
+		}
+		t.Run("inferred", func(t *testing.T) { test(t, k, inferredDataset) })
+		t.Run("one part", func(t *testing.T) { test(t, k, wholeDataset) })
+		t.Run("a file", func(t *testing.T) { test(t, k, csvFile) })
+		t.Run("a file and a dataset", func(t *testing.T) { test(t, k, csvFile, ndjsonDataset) })
+	})
+}

@@ -1,0 +1,141 @@
+package crashtest
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+)
+
+// What is read of outputs that have no part for each window is gone on with
+// from the spool alone.
+
+// pointsInARow are where one run after the other is killed, each of which goes
+// on with what the one before had spooled, a step further.
+func pointsInARow(o output) []string {
+	// Up to three more windows have a record than the kill was told to wait for.
+	points := []string{"planned", "read:1", "planned", "read:2", "read:1", "read:2", "staged"}
+	if o.file == "" {
+		points = append(points, "journal", "prepared", "recorded")
+	}
+	points = append(points, "verified", "planned", string(load.StepCheck))
+	if o.file == "" {
+		points = append(points, string(load.StepIDs))
+	}
+	return append(points, string(load.StepIntent), string(load.StepUnmark), string(load.StepParts), string(load.StepManifest), string(load.StepClose))
+}
+
+// TestSpoolKilledAgainAndAgain kills run after run, in the resuming ones too:
+// no window is asked for again that has a record in the spool.
+func TestSpoolKilledAgainAndAgain(t *testing.T) {
+	eachPlace(t, func(t *testing.T, k kind) {
+		for name, outputs := range map[string][]output{
+			"a file": {csvFile}, "one part": {wholeDataset}, "a file and a dataset": {csvFile, ndjsonDataset},
+		} {
+			t.Run(name, func(t *testing.T) {
+				worlds := newWorlds(t, k, outputs...)
+				w := worlds[0]
+				if !k.s3 { // there what was there before is not replaced, to save time
+					w.run()
+					change(w.form, 1)
+				}
+				w.inARow(pointsInARow(w.output))
+				for _, w := range worlds {
+					w.whole(truth(w.form))
+					w.clean()
+				}
+			})
+		}
+	})
+}
+
+// inARow kills runs at the faults and ends with one that is not killed.
+func (w *world) inARow(faults []string) {
+	w.t.Helper()
+	recorded := map[string]bool{}
+	for _, fault := range append(faults, "") {
+		w.service.Reset()
+		if fault != "" {
+			w.runInto(fault)
+		} else {
+			w.run()
+		}
+		for window := range w.asked() {
+			if recorded[window] {
+				w.t.Errorf("the run that is killed at %q asks again for the window of %s", fault, window)
+			}
+		}
+		for window := range w.kept() {
+			recorded[window] = true
+		}
+	}
+	if len(recorded) != lastDay {
+		w.t.Errorf("%d windows were in the spool at some time, want %d", len(recorded), lastDay)
+	}
+}
+
+// TestSignalKeepsTheSpool stops a run with a single file by SIGTERM: it ends in
+// order, and the next one asks for the rest only.
+func TestSignalKeepsTheSpool(t *testing.T) {
+	w, d := newLongWorlds(t, kind{"disk", false}, newLongForm(), csvFile)
+	const pages = longDays * longPages / 2
+	if o := w[0].signalledAfter(d, pages, syscall.SIGTERM); o.code != 143 {
+		t.Errorf("the run ended with %d:\n%s", o.code, o.stderr)
+	}
+	w[0].goesOn(pages)
+	w[0].clean()
+}
+
+// TestKillKeepsTheSpool is what a kill leaves to a definition that is changed
+// where it does not matter, and to one that is changed where it does.
+func TestKillKeepsTheSpool(t *testing.T) {
+	const pages = longDays * longPages / 2
+	ndjsonFile := output{"form1.ndjson", "ndjson", ".ndjson", declared, ""}
+	form := newLongForm()
+	t.Run("another format", func(t *testing.T) {
+		w, d := newLongWorlds(t, kind{"disk", false}, form, csvFile)
+		w[0].killedAfter(d, pages)
+		w[0].output = ndjsonFile
+		define(declared, w...)
+		w[0].goesOn(pages)
+	})
+	t.Run("another column", func(t *testing.T) {
+		w, d := newLongWorlds(t, kind{"disk", false}, form, ndjsonFile)
+		w[0].killedAfter(d, pages)
+		if len(w[0].kept()) == 0 {
+			t.Error("nothing is in the spool")
+		}
+		define(declared+"  - {name: again, from: \"item:3\", type: string}\n", w...)
+		w[0].service.Reset()
+		w[0].run()
+		if n := len(w[0].asked()); n != longDays {
+			t.Errorf("the run asks for %d windows of %d", n, longDays)
+		}
+		w[0].everyRowHas(`"again":`)
+		w[0].whole(truth(form))
+		w[0].clean()
+	})
+}
+
+// goesOn runs the pipeline that was ended early at a page, and checks that it
+// asks for the windows that the spool does not hold, and only those.
+func (w *world) goesOn(pages int) {
+	w.t.Helper()
+	kept := w.kept()
+	// A window is one page more: a full one does not tell that it is the last.
+	if least := pages/(longPages+1) - concurrency; len(kept) < least {
+		w.t.Errorf("%d windows are in the spool, want %d at least", len(kept), least)
+	}
+	w.service.Reset()
+	w.run()
+	asked := w.asked()
+	for window := range asked {
+		if kept[window] {
+			w.t.Errorf("the window of %s is asked for again", window)
+		}
+	}
+	if len(asked)+len(kept) != longDays {
+		w.t.Errorf("the run asks for %d windows, and %d of %d were in the spool", len(asked), len(kept), longDays)
+	}
+	w.whole(truth(w.form))
+}
