@@ -2,6 +2,7 @@ package extract
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -24,9 +25,15 @@ type RollingBudget struct {
 // Ledger keeps when requests were booked, for all who share a budget.
 type Ledger interface {
 	// Update gives change the booked times, oldest first, and keeps what it
-	// returns. Nobody else reads or writes the ledger meanwhile.
+	// returns, those of the last 24 hours, or what of them somebody still needs.
+	// Nobody else reads or writes the ledger meanwhile.
 	Update(ctx context.Context, change func(booked []time.Time) []time.Time) error
 }
+
+// BudgetMinute is how long a booking counts for the budget per minute. Requests
+// reach the service some time after they were booked, one sooner than another,
+// and it counts by its own clock: a second lies between.
+const BudgetMinute = time.Minute + time.Second
 
 // NewRollingBudget returns a budget; 0 is no limit. With a nil ledger it is
 // the process's own.
@@ -34,7 +41,7 @@ func NewRollingBudget(perMinute, perDay int, ledger Ledger) *RollingBudget {
 	return &RollingBudget{
 		now:    time.Now,
 		ledger: ledger,
-		minute: spent{limit: perMinute, per: time.Minute},
+		minute: spent{limit: perMinute, per: BudgetMinute},
 		day:    spent{limit: perDay, per: 24 * time.Hour},
 	}
 }
@@ -83,12 +90,16 @@ func (b *RollingBudget) reserve(ctx context.Context, now time.Time) (wait time.D
 	}
 	kept := b.ledger.Update(ctx, func(booked []time.Time) []time.Time {
 		countFromNow(booked, now)
-		b.day.times, b.minute.times = booked, booked[max(0, len(booked)-max(1, b.minute.limit)):]
-		wait, err = b.tryReserve(now)
-		if b.day.limit > 0 {
-			return b.day.times
+		for len(booked) > 0 && !booked[0].Add(b.day.per).After(now) {
+			booked = booked[1:]
 		}
-		return b.minute.times
+		// What tryReserve books stays apart: the ledger keeps what others need too.
+		b.day.times = slices.Clone(booked)
+		b.minute.times = slices.Clone(booked[max(0, len(booked)-max(1, b.minute.limit)):])
+		if wait, err = b.tryReserve(now); err == nil && wait <= 0 {
+			booked = append(booked, now)
+		}
+		return booked
 	})
 	if kept != nil {
 		return 0, kept
@@ -108,7 +119,7 @@ func countFromNow(booked []time.Time, now time.Time) {
 
 func (b *RollingBudget) tryReserve(now time.Time) (time.Duration, error) {
 	if until := b.day.freeAt(now); until.After(now) {
-		return 0, &BudgetError{Limit: b.day.limit, Per: b.day.per, Until: until}
+		return 0, &BudgetError{Limit: b.day.limit, Per: 24 * time.Hour, Until: until}
 	}
 	if until := b.minute.freeAt(now); until.After(now) {
 		return until.Sub(now), nil

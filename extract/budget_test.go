@@ -33,7 +33,7 @@ func TestBudgetMinute(t *testing.T) {
 		}
 		group.Wait()
 		for i, at := range times {
-			if want := time.Duration(i/limit) * time.Minute; at != want {
+			if want := time.Duration(i/limit) * BudgetMinute; at != want {
 				t.Errorf("request %d went at %s, want %s", i, at, want)
 			}
 		}
@@ -57,9 +57,9 @@ func TestBudgetRolls(t *testing.T) {
 		reserve(0)
 		time.Sleep(50 * time.Second) // virtual
 		reserve(50 * time.Second)
-		reserve(60 * time.Second)
-		reserve(110 * time.Second)
-		reserve(120 * time.Second)
+		reserve(61 * time.Second)
+		reserve(111 * time.Second)
+		reserve(122 * time.Second)
 	})
 }
 
@@ -175,7 +175,7 @@ func TestBudgetBearsAJumpingClock(t *testing.T) {
 					if err := b.Reserve(t.Context()); err != nil {
 						t.Fatal(err)
 					}
-					if waited, most := time.Since(start), time.Duration(i/2+2)*time.Minute; waited > most {
+					if waited, most := time.Since(start), time.Duration(i/2+2)*BudgetMinute; waited > most {
 						t.Errorf("by %s, request %d went after %s, want at most %s", by, i, waited, most)
 					}
 				}
@@ -190,7 +190,7 @@ func TestBudgetBearsAJumpingClock(t *testing.T) {
 			if err := b.Reserve(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if waited, most := time.Since(start), time.Duration(i)*time.Minute; waited > most {
+			if waited, most := time.Since(start), time.Duration(i)*BudgetMinute; waited > most {
 				t.Errorf("by a clock that stands still request %d went after %s, want at most %s", i, waited, most)
 			}
 		}

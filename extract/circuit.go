@@ -25,8 +25,9 @@ const opensAfter = 5
 // does not come within patience, all who wait fail with an *OutageError, and
 // who comes later fails at once unless it is time for the next probe.
 //
-// The streak must be of several requests: one that fails alone, again and
-// again, may ask for what the service cannot give, and has its own retries.
+// The streak must be of several requests, and where several forms are read of
+// several forms: one that fails alone, again and again, may ask for what the
+// service cannot give, and has its own retries.
 //
 // The common libraries for circuits fail fast while theirs is open; a run has
 // nothing better to do than to wait, so this one lets its callers wait.
@@ -43,6 +44,7 @@ type circuit struct {
 	since   time.Time // the first failure of the streak
 	first   *effort   // whose it was
 	several bool      // others failed too
+	forms   int       // that are read; 0 is one
 	last    error
 	open    bool
 	probing bool
@@ -105,6 +107,14 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 	return false, wait, c.changed, nil
 }
 
+// Reads tells how many forms are read by the client and its forks. Where there
+// are several, one that fails alone is not taken for an outage.
+func (c *Client) Reads(forms int) {
+	c.circuit.mu.Lock()
+	defer c.circuit.mu.Unlock()
+	c.circuit.forms = forms
+}
+
 func (c *circuit) isOpen() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +151,7 @@ func (c *circuit) note(probe bool, e *effort, outcome string, now time.Time) (re
 		if c.streak++; c.streak == 1 {
 			c.since, c.first, c.several = now, e, false
 		}
-		c.several = c.several || e != c.first
+		c.several = c.several || e != c.first && (c.forms <= 1 || e.form != c.first.form)
 		c.last = e.last
 	}
 	if probe {

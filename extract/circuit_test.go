@@ -557,3 +557,28 @@ func TestFlapping(t *testing.T) {
 		})
 	}
 }
+
+// TestOneSickFormIsNoOutage: where several forms are read, the failures of one
+// of them open nothing, those of two do.
+func TestOneSickFormIsNoOutage(t *testing.T) {
+	for _, c := range []struct {
+		forms int
+		sick  []string
+		open  bool
+	}{
+		{0, []string{"a"}, true}, {1, []string{"a"}, true}, {2, []string{"a"}, false}, {2, []string{"a", "b"}, true}, {500, []string{"a", "", "a"}, true},
+	} {
+		client, err := NewClient(Config{BaseURL: "https://fs.example.com", Account: "acme", Key: NewSecret("k"), BackoffMin: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client.Reads(c.forms)
+		for i := range 4 * opensAfter {
+			e := &effort{form: c.sick[i%len(c.sick)], last: &NetworkError{Problem: "refused"}}
+			client.circuit.note(false, e, OutcomeFailed, time.Now())
+		}
+		if client.circuit.isOpen() != c.open {
+			t.Errorf("%d forms, sick %q: open is %t", c.forms, c.sick, !c.open)
+		}
+	}
+}

@@ -106,6 +106,9 @@ func (w *WindowReader) Next(ctx context.Context) (*Page, error) {
 	return page, nil
 }
 
+// Ended tells whether all pages were given: Next asks for nothing any more.
+func (w *WindowReader) Ended() bool { return w.finished && len(w.ready) == 0 }
+
 // Close releases what was not given.
 func (w *WindowReader) Close() {
 	w.finished = true

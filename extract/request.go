@@ -90,7 +90,7 @@ func (c *Client) roundTrip(ctx context.Context, r call, into receiver) error {
 	if err != nil {
 		return err
 	}
-	e := &effort{repeatable: r.method != http.MethodPost}
+	e := &effort{form: r.form, repeatable: r.method != http.MethodPost}
 	err = c.retry(ctx, e, func() error {
 		return c.attempt(ctx, r, e, address, into)
 	}, func(pause time.Duration) {

@@ -24,6 +24,7 @@ const (
 
 // effort is what one request has taken so far.
 type effort struct {
+	form       string
 	repeatable bool          // asking twice does no harm
 	attempts   int           // sent
 	doubtful   int           // attempts that hardly get better

@@ -105,7 +105,7 @@ type DatasetCommit struct {
 // finishes by Recover. Doing a commit twice is harmless.
 func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
 	r := &committing{
-		d: d, run: c.RunID, hook: c.Hook, prepared: c.New, unused: c.Unused, objects: c.Objects, ids: c.IDs, journal: c.Journal,
+		d: d, run: c.RunID, hook: c.Hook, prepared: c.New, unused: c.Unused, objects: c.Objects, ids: c.IDs, ownIDs: c.ownIDs(), journal: c.Journal,
 		manifest: ManifestName, intent: intentPath(""), step: StepCheck,
 	}
 	data, err := c.Manifest.encodeFor(c.RunID, c.New, c.Superseded)

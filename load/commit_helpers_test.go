@@ -102,7 +102,7 @@ func (s shop) stage(run string, generation, day int, text string) (load.Prepared
 	p, err := s.stageNamed(run, name, text)
 	return load.PreparedPart{Prepared: p, Part: load.Part{
 		Path: name, From: load.Wall(from), To: load.Wall(to), Rows: int64(len(text)), MinID: 1, MaxID: int64(len(text)),
-		Bytes: p.Bytes, SHA256: p.SHA256,
+		Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.SHA256,
 	}}, err
 }
 

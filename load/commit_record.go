@@ -122,10 +122,11 @@ type committing struct {
 	unused   []Prepared
 	objects  []SmallObject
 	ids      []SmallObject
-	journal  string // token, "" without one
-	manifest string // name of the manifest
-	intent   string // name of the record
-	previous []byte // manifest before a file's commit
+	ownIDs   []string // names of the sets of new parts
+	journal  string   // token, "" without one
+	manifest string   // name of the manifest
+	intent   string   // name of the record
+	previous []byte   // manifest before a file's commit
 	step     Step
 	hooked   bool // the hook ended the commit, as a crash would
 	recorded bool

@@ -9,16 +9,15 @@ import (
 
 // Id sets lie beside a dataset's manifest: the ids of the results of each
 // part, for runs to come that look for results which moved to another window.
-// They are no data. A set is named by the checksum of its part's content, not
-// by the part: equal parts have equal ids and share one set, so a name never
-// means two things, whoever wrote it.
+// They are no data. A set is named by its own checksum, which the manifest says
+// of each part: equal sets are one, so a name never means two things, whoever
+// wrote it.
 const (
 	idsFolder    = "_ids"
 	idsExtension = ".roaring"
 )
 
-// IDsName is where the id set lies of the part whose content has this
-// checksum, in hex.
+// IDsName is where the id set lies that has this SHA-256, in hex.
 func IDsName(sha256 string) string { return idsFolder + "/" + sha256 + idsExtension }
 
 // isIDsName tells whether a name is one that IDsName gives.
@@ -35,8 +34,25 @@ func (m *Manifest) idsOf(names map[string]bool) {
 		return
 	}
 	for _, p := range m.Parts {
-		names[IDsName(p.SHA256)] = true
+		if p.IDs != "" {
+			names[IDsName(p.IDs)] = true
+		}
 	}
+}
+
+// ownIDs are the names of the sets of the commit's new parts.
+func (c DatasetCommit) ownIDs() []string {
+	fresh := make(map[string]bool, len(c.New))
+	for _, p := range c.New {
+		fresh[p.Name] = true
+	}
+	var names []string
+	for _, p := range c.Manifest.Parts {
+		if fresh[p.Path] && p.IDs != "" {
+			names = append(names, IDsName(p.IDs))
+		}
+	}
+	return names
 }
 
 // checkIDs tells whether the commit's id sets are those of its manifest, and
@@ -139,8 +155,8 @@ func (r *committing) removeIDs(ctx context.Context, used map[string]bool) error 
 		return nil
 	}
 	own := map[string]bool{}
-	for _, p := range r.prepared {
-		own[IDsName(p.SHA256)] = true
+	for _, name := range r.ownIDs {
+		own[name] = true
 	}
 	for _, o := range r.ids {
 		own[o.Name] = true

@@ -31,10 +31,13 @@ func FileRejectsName(file string) string { return file + ".rejects.jsonl" }
 // Manifest says what a run left to be read, and what is known about it. Its
 // keys are those of contract.md, in that order.
 type Manifest struct {
-	Format    string    `json:"format"`
-	Pipeline  string    `json:"pipeline"`
-	Form      string    `json:"form"`
-	RunID     string    `json:"run_id"`
+	Format   string `json:"format"`
+	Pipeline string `json:"pipeline"`
+	Form     string `json:"form"`
+	RunID    string `json:"run_id"`
+	// Attempt is the id of the process's own run, where it committed under the
+	// id of one that ended early.
+	Attempt   string    `json:"attempt,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	Range     Range     `json:"range"` // what the run read
 	// Watermark is the time up to which results were read, without a gap;
@@ -87,6 +90,9 @@ type Part struct {
 	MaxID  int64    `json:"max_id"`
 	Bytes  int64    `json:"bytes"`
 	SHA256 string   `json:"sha256"` // hex
+	// IDs names the set of the part's ids, which lies beside the data: the hex
+	// SHA-256 of the set. "" where there is none. See IDsName.
+	IDs string `json:"ids,omitempty"`
 	// Undated marks the part of results without a date, whose From and To are
 	// null for that reason.
 	Undated bool `json:"undated,omitempty"`
@@ -138,12 +144,13 @@ type partJSON struct {
 	MaxID   *int64   `json:"max_id"`
 	Bytes   int64    `json:"bytes"`
 	SHA256  string   `json:"sha256"`
+	IDs     string   `json:"ids,omitempty"`
 	Undated bool     `json:"undated,omitempty"`
 }
 
 // MarshalJSON writes the ids of a part without rows as null.
 func (p Part) MarshalJSON() ([]byte, error) {
-	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Bytes: p.Bytes, SHA256: p.SHA256, Undated: p.Undated}
+	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Undated: p.Undated}
 	if p.Rows > 0 {
 		j.MinID, j.MaxID = &p.MinID, &p.MaxID
 	}
@@ -156,7 +163,7 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Bytes: j.Bytes, SHA256: j.SHA256, Undated: j.Undated}
+	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Undated: j.Undated}
 	if j.Rows > 0 {
 		if j.MinID == nil || j.MaxID == nil {
 			return fmt.Errorf("the part %q has rows and no ids", j.Path)
@@ -291,6 +298,8 @@ func (p *Part) problem() string {
 		return "has ids in disorder"
 	case !isSHA256(p.SHA256):
 		return "has no sha256"
+	case p.IDs != "" && !isSHA256(p.IDs):
+		return "has ids without a sha256"
 	case !p.From.IsZero() && !p.To.IsZero() && !p.From.Before(p.To.Time):
 		return "ends before it begins"
 	case p.Undated && (!p.From.IsZero() || !p.To.IsZero()):

@@ -23,14 +23,14 @@ type partIdentity struct {
 	bounded           [2]bool
 	undated           bool
 	rows, bytes       int64
-	sha256            string
+	sha256, ids       string
 }
 
 func identityOf(p Part) partIdentity {
 	return partIdentity{
 		folder: path.Dir(p.Path), extension: path.Ext(p.Path),
 		from: p.From.Unix(), to: p.To.Unix(), bounded: [2]bool{p.From.IsZero(), p.To.IsZero()}, undated: p.Undated,
-		rows: p.Rows, bytes: p.Bytes, sha256: p.SHA256,
+		rows: p.Rows, bytes: p.Bytes, sha256: p.SHA256, ids: p.IDs,
 	}
 }
 

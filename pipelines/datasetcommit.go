@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
@@ -27,7 +28,14 @@ func (o *datasetOutput) unify(ctx context.Context, columns []schemas.Column) err
 		if len(p.prepared) == 0 || p.columns == want {
 			continue
 		}
-		group.Go(func() error { return o.prepare(ctx, p, columns) })
+		group.Go(func() error {
+			giveBack, err := o.f.o.places.take(ctx)
+			if err != nil {
+				return err
+			}
+			defer giveBack()
+			return o.prepare(ctx, p, columns)
+		})
 	}
 	return group.Wait()
 }
@@ -141,7 +149,7 @@ func (o *datasetOutput) idSets(reuse load.Reuse) ([]load.SmallObject, error) {
 		wanted[p.Name] = true
 	}
 	for _, p := range reuse.Duplicates {
-		wanted[p.Name] = o.lacking[p.SHA256]
+		wanted[p.Name] = o.lacks
 	}
 	var sets []load.SmallObject
 	for _, p := range o.list {
@@ -149,13 +157,11 @@ func (o *datasetOutput) idSets(reuse load.Reuse) ([]load.SmallObject, error) {
 		for _, object := range p.prepared {
 			rows := object.Part.Rows
 			if wanted[object.Part.Path] {
-				ids := idsBetween(p.windows, before, before+rows)
-				ids.RunOptimize()
-				data, err := ids.ToBytes()
+				data, name, err := idSet(idsBetween(p.windows, before, before+rows))
 				if err != nil {
 					return nil, err
 				}
-				sets = append(sets, load.SmallObject{Name: load.IDsName(object.Part.SHA256), Data: data})
+				sets = append(sets, load.SmallObject{Name: load.IDsName(name), Data: data})
 			}
 			before += rows
 		}
@@ -168,13 +174,24 @@ func (o *datasetOutput) idSets(reuse load.Reuse) ([]load.SmallObject, error) {
 func supersededSets(old []load.Part, now []load.Part) []string {
 	needed := make(map[string]bool, len(now))
 	for _, p := range now {
-		needed[p.SHA256] = true
+		needed[p.IDs] = true
 	}
 	var names []string
 	for _, p := range old {
-		if !needed[p.SHA256] {
-			names = append(names, load.IDsName(p.SHA256))
+		if p.IDs != "" && !needed[p.IDs] {
+			names = append(names, load.IDsName(p.IDs))
 		}
 	}
 	return names
+}
+
+// idSet is a set of ids as it is kept, and its checksum: equal sets are equal
+// bytes, however they came about.
+func idSet(ids *roaring64.Bitmap) (data []byte, name string, err error) {
+	same := roaring64.BitmapOf(ids.ToArray()...)
+	same.RunOptimize()
+	if data, err = same.ToBytes(); err != nil {
+		return nil, "", err
+	}
+	return data, digest(data), nil
 }

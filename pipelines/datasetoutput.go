@@ -31,9 +31,9 @@ type datasetOutput struct {
 	journal    *load.Journal // of this run, nil before its first part is prepared
 
 	// Written while no window is read.
-	lacking map[string]bool // parts whose set of ids is damaged or missing, by sha256
-	parts   map[*windowRun]*datasetPart
-	list    []*datasetPart // in order
+	lacks bool // the set of ids of a part is damaged or missing
+	parts map[*windowRun]*datasetPart
+	list  []*datasetPart // in order
 }
 
 func (f *formRun) openDataset(ctx context.Context, def Output, path string) (output, error) {
@@ -41,7 +41,7 @@ func (f *formRun) openDataset(ctx context.Context, def Output, path string) (out
 	if err != nil {
 		return nil, err
 	}
-	o := &datasetOutput{encoding: e, generation: 1, lacking: map[string]bool{}, parts: map[*windowRun]*datasetPart{}}
+	o := &datasetOutput{encoding: e, generation: 1, parts: map[*windowRun]*datasetPart{}}
 	if o.place, err = f.openPlace(ctx, def, path, path, ""); err != nil {
 		return nil, err
 	}
@@ -81,10 +81,19 @@ func (o *datasetOutput) lookBack(ctx context.Context) error {
 	return nil
 }
 
-// fits tells whether the definition is still that of the dataset.
+// fits tells whether the definition is still that of the dataset, or replaces
+// it.
 func (o *datasetOutput) fits() error {
+	if o.f.full {
+		return nil
+	}
+	return o.changed()
+}
+
+// changed tells whether the dataset holds what the definition no longer says.
+func (o *datasetOutput) changed() error {
 	m := o.manifest
-	if m == nil || o.f.full {
+	if m == nil {
 		return nil
 	}
 	was, is := m.Source, o.f.source()

@@ -188,11 +188,14 @@ func (s *partStage) end(ctx context.Context) error {
 		return s.failed(err)
 	}
 	p := s.part
+	ids := idsBetween(p.windows, s.before, s.before+s.rows)
 	part := load.Part{
 		Path: s.name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
 		Rows: s.rows, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
 	}
-	ids := idsBetween(p.windows, s.before, s.before+s.rows)
+	if _, part.IDs, err = idSet(ids); err != nil {
+		return s.failed(err)
+	}
 	part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
 	s.done = append(s.done, load.PreparedPart{Part: part, Prepared: prepared})
 	s.before, s.rows, s.upload = s.before+s.rows, 0, nil

@@ -123,9 +123,7 @@ func (f *formRun) readAgain(ctx context.Context, windows []*windowRun, why strin
 // planAgain divides a window that turned out not to be empty, and puts the
 // new windows in its place. It returns those that may hold results.
 func (f *formRun) planAgain(ctx context.Context, w *windowRun) ([]*windowRun, error) {
-	r := f.planRange()
-	r.Window = w.planned.Window
-	plan, err := extract.NewPlan(ctx, r, f.counter())
+	plan, err := extract.NewPlan(ctx, f.planRange(w.planned.Window), f.counter())
 	if err != nil {
 		return nil, err
 	}

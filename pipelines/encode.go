@@ -161,6 +161,9 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, ow
 	if own {
 		m.Range = wallRange(f.own)
 	}
+	if f.runID != f.o.RunID {
+		m.Attempt = f.o.RunID
+	}
 	for _, w := range windows {
 		m.Rejected += w.stats.Rejected
 	}

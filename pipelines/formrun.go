@@ -114,7 +114,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 		err = f.closed(ctx, err, f.closeTargets(ctx, f.keeps(err) && f.resumable()))
 	}()
 	steps := []func(context.Context) error{
-		f.openTargets, f.makePlan, f.settleSchema, f.beginSpool, f.takeOver, f.readAll, f.readUndated, f.settle, f.commit,
+		f.openTargets, f.makePlan, f.keepPlan, f.settleSchema, f.beginSpool, f.takeOver, f.readAll, f.readUndated, f.settle, f.commit,
 	}
 	for i, step := range steps {
 		if err := step(ctx); err != nil {
@@ -205,7 +205,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 	case f.spooled != nil:
 		plan, err = f.planOnwards(ctx, f.spooled)
 	default:
-		plan, err = extract.NewPlan(ctx, f.planRange(), f.counter())
+		plan, err = extract.NewPlan(ctx, f.planRange(f.rng), f.counter())
 	}
 	if err != nil {
 		return err
@@ -252,11 +252,9 @@ func (f *formRun) newWindow(w windowRun) *windowRun {
 	return &w
 }
 
-func (f *formRun) planRange() extract.Range {
-	r := extract.Range{Window: f.rng, Step: f.def.Extract.Window}
-	for _, out := range f.def.Outputs {
-		r.Partition = finest(r.Partition, out.Partition.unit())
-	}
+// planRange is how a span of time is to be divided.
+func (f *formRun) planRange(span extract.Window) extract.Range {
+	r := extract.Range{Window: span, Step: f.def.Extract.Window, Partition: f.def.partition()}
 	if f.own != f.rng {
 		r.Cuts = append(r.Cuts, f.own.From, f.own.To)
 	}
@@ -264,6 +262,15 @@ func (f *formRun) planRange() extract.Range {
 	// Without verification fixed windows of a bounded range need no count.
 	r.Uncounted = !f.def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
 	return r
+}
+
+// partition is the finest unit that an output is divided by.
+func (d *Definition) partition() extract.Unit {
+	unit := extract.UnitNone
+	for _, out := range d.Outputs {
+		unit = finest(unit, out.Partition.unit())
+	}
+	return unit
 }
 
 // finest is the smaller unit: its boundaries are those of the larger one too.
@@ -322,7 +329,14 @@ func (f *formRun) prepareTaken(ctx context.Context, taken []*windowRun) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(f.def.Source.Requests.Concurrency)
 	for _, w := range taken {
-		group.Go(func() error { return f.tellTargets(ctx, w) })
+		group.Go(func() error {
+			giveBack, err := f.o.places.take(ctx)
+			if err != nil {
+				return err
+			}
+			defer giveBack()
+			return f.tellTargets(ctx, w)
+		})
 	}
 	return group.Wait()
 }

@@ -95,7 +95,7 @@ func (o *datasetOutput) watermark() load.WallTime {
 	f := o.f
 	from, to := f.rng.From, load.Wall(f.reached())
 	before := load.WallTime{}
-	if o.manifest != nil && !f.full {
+	if o.manifest != nil && (!f.full || o.changed() == nil) {
 		before = o.manifest.Watermark
 	}
 	switch {

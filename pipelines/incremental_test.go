@@ -101,7 +101,7 @@ func (l *living) checkSets(name string, m *load.Manifest) {
 	l.t.Helper()
 	want := make([]string, 0, len(m.Parts))
 	for _, p := range m.Parts {
-		want = append(want, filepath.Join(l.path(name), filepath.FromSlash(load.IDsName(p.SHA256))))
+		want = append(want, filepath.Join(l.path(name), filepath.FromSlash(load.IDsName(p.IDs))))
 	}
 	found, err := filepath.Glob(filepath.Join(l.path(name), "_ids", "*"))
 	if err != nil {
@@ -282,7 +282,7 @@ func TestPartsWithoutTheirIDs(t *testing.T) {
 			l.goOn()
 			m := readManifest(t, l.path("days/_manifest.json"))
 			for _, p := range m.Parts {
-				if err := damage(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.SHA256)))); err != nil {
+				if err := damage(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.IDs)))); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -299,7 +299,7 @@ func TestPartsWithoutTheirIDs(t *testing.T) {
 			l.o.From, l.o.To = time.Time{}, time.Time{}
 			for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
 				if strings.HasPrefix(p.Path, "dt=2026-01-03") {
-					if err := damage(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.SHA256)))); err != nil {
+					if err := damage(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.IDs)))); err != nil {
 						t.Fatal(err)
 					}
 				}

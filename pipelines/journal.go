@@ -60,7 +60,7 @@ func (f *formRun) freeze() (json.RawMessage, error) {
 	for _, p := range f.plan.Windows {
 		z.Windows = append(z.Windows, frozenWindow{Range: wallRange(p.Window), Count: p.Count, Group: p.Group})
 	}
-	if f.def.Schema == nil {
+	if f.def.Schema == nil && f.schema != nil {
 		z.Inferred, z.Headings = manifestColumns(f.schema.Columns), f.headings
 	}
 	f.mu.Lock()

@@ -70,7 +70,7 @@ func TestBudgetOfAMinuteWaitsForOtherRuns(t *testing.T) {
 			if err := sharedBudget(budgeted(state, 3, 100), time.Now).Reserve(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if at, want := time.Since(start).Round(time.Second), time.Duration(i/3)*time.Minute; at != want {
+			if at, want := time.Since(start).Round(time.Second), time.Duration(i/3)*extract.BudgetMinute; at != want {
 				t.Errorf("request %d went at %s, want %s", i, at, want)
 			}
 		}

@@ -114,7 +114,7 @@ func (o *datasetOutput) holding(ctx context.Context, ids *roaring64.Bitmap) ([]l
 			hits = append(hits, p)
 		}
 		if lacks[i] {
-			o.lacking[p.SHA256] = true
+			o.lacks = true
 		}
 	}
 	return hits, nil
@@ -130,12 +130,18 @@ func meets(ids *roaring64.Bitmap, p load.Part) bool {
 // idsOf reads the set of a part's ids. The error wraps errIDs where there is
 // none, or none that can be of that part.
 func (o *datasetOutput) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, error) {
-	data, _, err := o.dest.Get(ctx, load.IDsName(p.SHA256))
+	if p.IDs == "" {
+		return nil, fmt.Errorf("%w: there is none", errIDs)
+	}
+	data, _, err := o.dest.Get(ctx, load.IDsName(p.IDs))
 	if errors.Is(err, load.ErrNotExist) {
 		return nil, fmt.Errorf("%w: there is none", errIDs)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if digest(data) != p.IDs {
+		return nil, errIDs
 	}
 	ids, err := readIDs(data)
 	if err != nil {
@@ -193,9 +199,7 @@ func (f *formRun) olderRangeOf(p load.Part) *olderRange {
 // planOlder divides an older range into windows, puts them among those of the
 // run, and gives those that may hold results.
 func (f *formRun) planOlder(ctx context.Context, r *olderRange) ([]*windowRun, error) {
-	pr := f.planRange()
-	pr.Window = r.window
-	plan, err := extract.NewPlan(ctx, pr, f.counter())
+	plan, err := extract.NewPlan(ctx, f.planRange(r.window), f.counter())
 	if err != nil {
 		return nil, err
 	}
@@ -265,27 +269,6 @@ func (f *formRun) olderCounted() (n int64) {
 		n += r.counts[len(r.counts)-1]
 	}
 	return n
-}
-
-// olderIDs are the ids of dated results that parts hold which stay: those that
-// no window of this run gives. False where they are not all known.
-func (f *formRun) olderIDs(ctx context.Context) (*roaring64.Bitmap, bool) {
-	ids := roaring64.New()
-	for _, d := range f.datasets() {
-		_, kept := d.replaced()
-		for _, p := range kept {
-			if p.Undated {
-				continue
-			}
-			set, err := d.idsOf(ctx, p)
-			if err != nil {
-				return nil, false
-			}
-			ids.Or(set)
-		}
-		return ids, true // every dataset holds the same results
-	}
-	return ids, false
 }
 
 // epoch is before the date of any result, see extract.Client.CountUndated.

@@ -168,7 +168,7 @@ func (p *FormPlan) make(ctx context.Context, def *Definition, o Options, client 
 	if p.Unfinished, err = f.unfinished(ctx); err != nil {
 		return err
 	}
-	r := f.planRange()
+	r := f.planRange(f.rng)
 	if client == nil {
 		if r.Step.Auto() || r.Window.From.IsZero() {
 			return nil // only counts tell

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
@@ -340,13 +341,14 @@ func (f *formRun) remainder() ([]*formRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	if askedOf(f.def, f.o) == (extract.Window{}) && f.asked != (extract.Window{}) && !f.def.Extract.Incremental {
+	since := f.watermarkBefore()
+	if askedOf(f.def, f.o) == (extract.Window{}) && f.asked != (extract.Window{}) && since.IsZero() {
 		return []*formRun{f.follow(nil)}, nil // results without a date belong to it too
 	}
-	if f.def.Extract.Incremental && f.o.From.IsZero() {
-		own.From = f.own.From // what is before the watermark was that run's to read
+	if !since.IsZero() && f.o.From.IsZero() {
+		own.From = sinceOf(f.def.Extract, since, own.To)
 	}
-	if f.ahead && slices.ContainsFunc(f.windows, func(w *windowRun) bool { return w.attempt == f.o.RunID }) {
+	if f.ahead && slices.ContainsFunc(f.windows, func(w *windowRun) bool { return !w.undated && w.attempt == f.o.RunID }) {
 		return []*formRun{f.follow(&own)}, nil // an output that was committed before lacks what was read since
 	}
 	var rest []*formRun
@@ -358,10 +360,26 @@ func (f *formRun) remainder() ([]*formRun, error) {
 
 // done is what this run committed, and those that it follows on.
 func (f *formRun) done() extract.Window {
-	if f.covered == nil {
+	c := f.covered
+	if c == nil || !c.From.IsZero() && f.own.To.Before(c.From) || !f.own.From.IsZero() && c.To.Before(f.own.From) {
 		return f.own
 	}
-	return joined(*f.covered, f.own)
+	return joined(*c, f.own)
+}
+
+// watermarkBefore is the least watermark of the datasets when this run began,
+// zero where runs do not go on from it.
+func (f *formRun) watermarkBefore() time.Time {
+	if !f.def.Extract.Incremental {
+		return time.Time{}
+	}
+	var manifests []*load.Manifest
+	for _, t := range f.targets {
+		if d, ok := t.out.(*datasetOutput); ok {
+			manifests = append(manifests, d.manifest)
+		}
+	}
+	return leastWatermark(manifests)
 }
 
 // follow is a run that follows on this one, of a given range or of the whole
@@ -371,9 +389,6 @@ func (f *formRun) follow(given *extract.Window) *formRun {
 	o.RunID = NewRunID(o.Now())
 	next := newFormRun(f.def, o, f.client, f.form)
 	done := f.done()
-	next.given, next.covered = given, &done
-	if f.def.Extract.Incremental {
-		next.hold = f.settled
-	}
+	next.given, next.covered, next.hold = given, &done, f.settled
 	return next
 }

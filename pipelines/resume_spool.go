@@ -83,7 +83,7 @@ func (f *formRun) thawSpool(left *leftSpool) (*frozen, error) {
 		return nil, fmt.Errorf("the destinations hold what another run left, %s", f.runID)
 	}
 	for path, base := range f.bases() {
-		if base.version != left.header.Bases[path] && base.run != left.header.RunID {
+		if base.version != left.header.Bases[path] && base.attempt != left.header.Attempt {
 			return nil, fmt.Errorf("%s has changed since", path)
 		}
 	}
@@ -106,9 +106,7 @@ func (f *formRun) takeDecisions(ctx context.Context, z *frozen) {
 	}
 	f.spooled, f.labels = z, z.Labels
 	f.report.Continued = f.left.header.RunID
-	if f.def.Extract.Incremental {
-		f.settled = earlier(f.settled, z.Settled.Time)
-	}
+	f.settled = earlier(f.settled, z.Settled.Time)
 	f.log.LogAttrs(ctx, slog.LevelInfo, "going on with what an earlier run had spooled",
 		slog.String("earlier_run", f.left.header.RunID), slog.Int("windows", len(f.left.records)),
 		slog.Duration("opened_ago", age(f.o.Now(), f.left.header.OpenedAt)))
@@ -123,8 +121,9 @@ func (f *formRun) decided() *frozen {
 	return f.spooled
 }
 
-// base is what an output held when a run began.
-type base struct{ version, run string }
+// base is what an output held when a run began: its manifest's version, and the
+// process's own run that wrote it.
+type base struct{ version, attempt string }
 
 // bases are those of the live outputs by their paths.
 func (f *formRun) bases() map[string]base {
@@ -133,7 +132,7 @@ func (f *formRun) bases() map[string]base {
 		var b base
 		m, version := manifestOf(t.out)
 		if b.version = version; m != nil {
-			b.run = m.RunID
+			b.attempt = cmp.Or(m.Attempt, m.RunID)
 		}
 		bases[t.report.Path] = b
 	}
@@ -152,13 +151,26 @@ func (f *formRun) extraction() (string, error) {
 		Schema                   *schemas.Schema
 	}{
 		journalVersion, f.def.Source.BaseURL, f.def.Source.Account, f.def.Source.Zone.String(),
-		e.View, e.Search.String(), f.naming(), e.CustomLabels, fmt.Sprint(f.planRange().Partition), f.def.Schema,
+		e.View, e.Search.String(), f.naming(), e.CustomLabels, fmt.Sprint(f.def.partition()), f.def.Schema,
 	})
 	if err != nil {
 		return "", err
 	}
 	return digest(data), nil
 }
+
+// keepPlan makes the spool one that can be gone on with before any window is
+// read, where the plan has cost more than to count once.
+func (f *formRun) keepPlan(ctx context.Context) error {
+	if f.decided() != nil || f.plan.Requests < costlyPlan {
+		return nil
+	}
+	f.noted.Store(true)
+	return f.beginSpool(ctx)
+}
+
+// costlyPlan is how many requests a plan must have cost to be kept by itself.
+const costlyPlan = 4
 
 // beginSpool makes the spool one that can be gone on with.
 func (f *formRun) beginSpool(ctx context.Context) error {
@@ -171,7 +183,7 @@ func (f *formRun) beginSpool(ctx context.Context) error {
 		return err
 	}
 	h := spoolHeader{
-		RunID: f.runID, OpenedAt: f.o.Now().UTC(), Pipeline: f.def.Name, Form: f.form, Definition: f.def.File,
+		RunID: f.runID, Attempt: f.o.RunID, OpenedAt: f.o.Now().UTC(), Pipeline: f.def.Name, Form: f.form, Definition: f.def.File,
 		Fingerprint: fingerprint, Bases: map[string]string{}, Body: body,
 	}
 	if f.left != nil {
@@ -229,7 +241,7 @@ func (f *formRun) planOnwards(ctx context.Context, z *frozen) (*extract.Plan, er
 	if err != nil {
 		return nil, err
 	}
-	plan := &extract.Plan{Range: f.planRange(), Groups: slices.Clone(old.Groups), Total: old.Total}
+	plan := &extract.Plan{Range: f.planRange(f.rng), Groups: slices.Clone(old.Groups), Total: old.Total}
 	for _, p := range old.Windows {
 		if f.takes(p.Window) {
 			plan.Windows = append(plan.Windows, p)
@@ -238,9 +250,7 @@ func (f *formRun) planOnwards(ctx context.Context, z *frozen) (*extract.Plan, er
 		}
 	}
 	for _, gap := range gaps(f.rng, plan.Windows) {
-		r := f.planRange()
-		r.Window = gap
-		more, err := extract.NewPlan(ctx, r, f.counter())
+		more, err := extract.NewPlan(ctx, f.planRange(gap), f.counter())
 		if err != nil {
 			return nil, err
 		}

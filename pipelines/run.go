@@ -89,6 +89,7 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 	if err != nil {
 		return report, err
 	}
+	client.Reads(len(forms))
 	runs := &formRuns{def: def, o: o, client: client, forms: forms, clash: collisions(def, forms, o.RunID, foldsCase())}
 	runs.run(ctx)
 	return report, runs.result(ctx, report)

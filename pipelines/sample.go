@@ -2,6 +2,7 @@ package pipelines
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -33,7 +34,7 @@ func (f *formRun) settleSchema(ctx context.Context) error {
 		}
 		f.schema = &s
 		return nil
-	case f.decided() != nil:
+	case f.decided() != nil && len(f.decided().Inferred) > 0:
 		return f.frozenSchema()
 	case len(f.kept) > 0:
 		f.schema = &schemas.Schema{Name: f.form, Columns: f.kept}
@@ -41,8 +42,16 @@ func (f *formRun) settleSchema(ctx context.Context) error {
 	}
 	pages, err := f.samplePages(ctx)
 	if err != nil {
-		return err
+		return errors.Join(err, f.salvage(ctx, pages, err))
 	}
+	f.infer(pages)
+	if len(pages) == 1 && pages[0].Len() == 0 {
+		pages[0].Release()
+	}
+	return nil
+}
+
+func (f *formRun) infer(pages []*extract.Page) {
 	f.schema = transform.Infer(f.form, pages, f.def.Labels)
 	for _, p := range pages { // the first that has them: all say the same
 		if len(p.Headings) > 0 {
@@ -50,8 +59,34 @@ func (f *formRun) settleSchema(ctx context.Context) error {
 			break
 		}
 	}
-	if len(pages) == 1 && pages[0].Len() == 0 {
-		pages[0].Release()
+}
+
+// salvageResults is how many results are a sample where the run ends before it
+// has a whole one: better a schema of fewer than to ask for them again.
+const salvageResults = 100
+
+// salvage keeps the windows that were read whole before the sample was
+// complete, for the run that goes on from there.
+func (f *formRun) salvage(ctx context.Context, pages []*extract.Page, cause error) error {
+	results := 0
+	for _, p := range pages {
+		results += p.Len()
+	}
+	if !keepsPrepared(cause) || results < salvageResults {
+		return nil
+	}
+	f.infer(pages)
+	ctx = context.WithoutCancel(ctx) // nothing is asked for
+	if err := f.beginSpool(ctx); err != nil {
+		return err
+	}
+	for _, w := range f.windows {
+		if len(w.head) == 0 || !w.pages.Ended() {
+			continue
+		}
+		if err := f.readWindow(ctx, w); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -131,12 +166,10 @@ func (f *formRun) readHeads(ctx context.Context, windows []*windowRun) ([]*extra
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
+	err := group.Wait()
 	var pages []*extract.Page
 	for _, w := range windows {
 		pages = append(pages, w.head...)
 	}
-	return pages, nil
+	return pages, err
 }

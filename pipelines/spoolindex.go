@@ -33,7 +33,8 @@ const (
 // spoolHeader is what a spool that can be gone on with begins with.
 type spoolHeader struct {
 	Version     int               `json:"version"`
-	RunID       string            `json:"run_id"` // of the run whose frozen decisions Body holds
+	RunID       string            `json:"run_id"`  // of the run whose frozen decisions Body holds
+	Attempt     string            `json:"attempt"` // the process's own run that wrote it last
 	OpenedAt    time.Time         `json:"opened_at"`
 	Pipeline    string            `json:"pipeline"`
 	Form        string            `json:"form"`

@@ -3,6 +3,8 @@ package pipelines
 import (
 	"slices"
 	"time"
+
+	"github.com/formetl/formetl/extract"
 )
 
 // BudgetState is what is booked of the budgets that a definition shares with
@@ -31,7 +33,7 @@ func budgetState(def *Definition, now time.Time) (BudgetState, error) {
 			booked[i] = now
 		}
 	}
-	b.Minute = b.spend(booked, b.PerMinute, time.Minute, now)
+	b.Minute = b.spend(booked, b.PerMinute, extract.BudgetMinute, now)
 	b.Day = b.spend(booked, b.PerDay, 24*time.Hour, now)
 	return b, nil
 }

@@ -28,8 +28,8 @@ func TestBudgetState(t *testing.T) {
 	}{
 		{"no budget", 0, 0, 0, 0, 0},
 		{"room", 10, 100, 3, 5, 0},
-		{"the minute is used up", 3, 0, 3, 0, 10 * time.Second},
-		{"more than the minute's", 2, 0, 3, 0, 50 * time.Second},
+		{"the minute is used up", 3, 0, 3, 0, 11 * time.Second},
+		{"more than the minute's", 2, 0, 3, 0, 51 * time.Second},
 		{"the day is used up", 0, 5, 0, 5, time.Hour},
 		{"both are", 3, 4, 3, 5, 23 * time.Hour},
 		{"one is left", 4, 6, 3, 5, 0},
@@ -37,7 +37,7 @@ func TestBudgetState(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			def := budgeted(t.TempDir(), c.perMinute, c.perDay)
 			l := ledgerOf(def)
-			data, err := json.Marshal(booked)
+			data, err := json.Marshal(ledgerFile{DayUntil: now.Add(time.Hour).UnixMilli(), Booked: booked})
 			if err == nil {
 				err = os.WriteFile(l.path(), data, 0o600)
 			}

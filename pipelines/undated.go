@@ -105,12 +105,8 @@ func (f *formRun) datedIDs(ctx context.Context, undated *windowRun) (func(id int
 }
 
 // addOlder adds the dated results of ranges of ids that lie before the run's
-// range. The parts that stay know them; else the service is asked.
+// range. Parts that stay do not tell: one that came late is in none.
 func (f *formRun) addOlder(ctx context.Context, dated *roaring64.Bitmap, ranges []extract.UndatedRange) error {
-	if ids, ok := f.olderIDs(ctx); ok {
-		dated.Or(ids)
-		return nil
-	}
 	for _, r := range ranges {
 		err := f.reader.Each(ctx, extract.Window{From: epoch, To: f.rng.From}, r.IDs, func(p *extract.Page) error {
 			addIDs(dated, p)

@@ -51,7 +51,7 @@ func (b *bench) replace(run string, content days) load.DatasetCommit {
 			DT: load.DTValue("day", from, to), From: from, To: to, Generation: load.NextGeneration(old), Extension: ".csv",
 		}), content[day])
 		fresh = append(fresh, load.PreparedPart{Prepared: p, Part: load.Part{
-			Path: p.Name, From: load.Wall(from), To: load.Wall(to), Rows: 1, MinID: int64(day), MaxID: int64(day), Bytes: p.Bytes, SHA256: p.SHA256,
+			Path: p.Name, From: load.Wall(from), To: load.Wall(to), Rows: 1, MinID: int64(day), MaxID: int64(day), Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.SHA256,
 		}})
 	}
 	reuse := load.ReuseParts(old, fresh)

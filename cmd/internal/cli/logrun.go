@@ -43,6 +43,7 @@ func logForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 // summaryOf is a run in one line, with keys that do not change.
 func summaryOf(r *pipelines.Report, err error) []slog.Attr {
 	var rows, rejected, bytes int64
+	sizes := map[string]int64{} // by output: a run that went on with another reports it twice
 	forms, failed := map[string]bool{}, map[string]bool{}
 	var least load.WallTime
 	for _, f := range r.Forms {
@@ -52,7 +53,8 @@ func summaryOf(r *pipelines.Report, err error) []slog.Attr {
 			failed[f.Form] = true
 		}
 		for _, out := range f.Outputs {
-			bytes += out.Bytes
+			bytes += out.Bytes - sizes[out.Path]
+			sizes[out.Path] = out.Bytes
 			if w := out.Watermark; !w.IsZero() && (least.IsZero() || w.Before(least.Time)) {
 				least = w
 			}

@@ -199,7 +199,7 @@ load:
 	rows := int64(0)
 	for _, p := range m.Parts {
 		name := "lake/form1/" + p.Path
-		listed[name], listed["lake/form1/"+load.IDsName(p.SHA256)] = true, true
+		listed[name], listed["lake/form1/"+load.IDsName(p.IDs)] = true, true
 		file, err := parquet.OpenFile(bytes.NewReader(objects[name]), int64(len(objects[name])))
 		if err != nil {
 			t.Fatal(err)

@@ -250,8 +250,8 @@ func (w *world) idSets(ctx context.Context) (orphans, missing []string, err erro
 	}
 	needed := map[string]bool{}
 	for _, p := range m.Parts {
-		needed[load.IDsName(p.SHA256)] = true
-		if !slices.Contains(sets, load.IDsName(p.SHA256)) {
+		needed[load.IDsName(p.IDs)] = true
+		if !slices.Contains(sets, load.IDsName(p.IDs)) {
 			missing = append(missing, p.Path)
 		}
 	}

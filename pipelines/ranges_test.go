@@ -1,0 +1,331 @@
+package pipelines_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// TestKilledBackfill: the next incremental run finishes it, and then has its
+// own range to read, no more and no less.
+func TestKilledBackfill(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to string
+		first    bool // there is no watermark yet
+		most     int  // days that the next run may ask for
+	}{
+		"of old days":            {"2026-01-02", "2026-01-04", false, 7},
+		"within the lookback":    {"2026-01-21 10:00:00", "2026-01-21 11:00:00", false, 7},
+		"before there were runs": {"2026-01-10", "2026-01-12", true, 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLiving(t)
+			if !c.first {
+				l.goOn()
+			}
+			l.now("2026-01-21 12:00:00")
+			l.insert(100, "2026-01-21 05:00:00", "before the backfill")
+			l.insert(101, "2026-01-21 10:30:00", "in the backfill")
+			r := &resumed{world: l.world, o: l.o, form: l.form}
+			r.o.From, r.o.To = at(t, c.from), at(t, c.to)
+			r.stopAt(l.definition(), "recorded", 1)
+			l.now("2026-01-21 13:00:00")
+			if _, asked := l.goOn(); len(asked) > c.most {
+				t.Errorf("asked for %v", asked)
+			}
+			l.checkDataset("days", truth(l.form, nil))
+		})
+	}
+}
+
+// TestRangesThatDoNotMeet are not taken for one that holds what is between.
+func TestRangesThatDoNotMeet(t *testing.T) {
+	r := newResumed(t)
+	def := func(from, to string) *pipelines.Definition {
+		d := r.daily(days())
+		d.Extract.From, d.Extract.To = at(t, from), at(t, to)
+		return d
+	}
+	r.stopAt(def("2026-01-01", "2026-01-02"), "recorded", 1)
+	r.stopAt(def("2026-01-04", "2026-01-05"), "recorded", 1) // it ended the first one's, and was stopped in its own
+	r.asked(def("2026-01-01", "2026-01-05"))
+	r.checkDataset("days", truth(r.form, inJanuary))
+}
+
+// editedIn tells whether the dataset's file of a day holds a text.
+func (r *resumed) editedIn(day, text string) bool {
+	r.t.Helper()
+	for name, content := range tree(r.t, r.path("days")) {
+		if strings.HasPrefix(name, "dt="+day) && strings.Contains(content, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestSpoolOlderThanTheDataset: another process went on with the journal and
+// committed newer rows, under the same run's id. What the spool holds is not
+// written over them.
+func TestSpoolOlderThanTheDataset(t *testing.T) {
+	t.Run("another host", func(t *testing.T) {
+		r := newSpooled(t)
+		def := func(state string) *pipelines.Definition {
+			d := r.daily(days())
+			d.State = r.path(state)
+			return d
+		}
+		r.stopAt(def("state"), "read", 2)
+		if err := r.form.Update(result(2, "2026-01-02 11:11:11", "edited")); err != nil {
+			t.Fatal(err)
+		}
+		r.askedUntidy(def("elsewhere"))
+		_, report := r.askedUntidy(def("state"))
+		if report.Forms[0].Kept != 0 || !r.editedIn("2026-01-02", "2026-01-02T11:11:11") {
+			t.Errorf("report %+v", report.Forms[0])
+		}
+	})
+	t.Run("at the same time", func(t *testing.T) {
+		r := newSpooled(t)
+		def := func() *pipelines.Definition { return r.daily(days()) }
+		r.stopAt(def(), "read", 2)
+		if err := r.form.Update(result(2, "2026-01-02 11:11:11", "edited")); err != nil {
+			t.Fatal(err)
+		}
+		o := r.o
+		var once sync.Once
+		o.Tables.Open = func(ctx context.Context, root string, out pipelines.Output) (load.Destination, error) {
+			once.Do(func() { // this one has the spool, and another the destination
+				if _, err := pipelines.Run(t.Context(), def(), r.o); err != nil {
+					t.Error(err)
+				}
+			})
+			return r.o.Tables.Open(ctx, root, out)
+		}
+		if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
+			t.Fatal(err)
+		}
+		if !r.editedIn("2026-01-02", "2026-01-02T11:11:11") {
+			t.Error("what a dead run had read was written over newer rows")
+		}
+	})
+}
+
+// TestOlderPartWithoutABeginning is counted, where windows of a range that has
+// one need no count.
+func TestOlderPartWithoutABeginning(t *testing.T) {
+	for _, p := range []pipelines.Partition{pipelines.PartitionDay, pipelines.PartitionMonth, pipelines.PartitionNone} {
+		out := days()
+		out.Partition = p
+		l := newLiving(t, out)
+		l.edit = func(d *pipelines.Definition) { d.Extract.Verify, d.Extract.Window = false, extract.Step{Days: 1} }
+		l.goOn()
+		l.finish(1, "2026-01-21 11:00:00")
+		l.now("2026-01-21 12:00:00")
+		l.goOn()
+		l.checkDataset("days", truth(l.form, nil))
+	}
+}
+
+// TestEqualRowsOfOtherResults: a part that comes out with the same bytes and
+// holds other results has other ids.
+func TestEqualRowsOfOtherResults(t *testing.T) {
+	l := newLiving(t)
+	l.edit = func(d *pipelines.Definition) {
+		d.Schema = &schemas.Schema{Name: "form1", Unknown: schemas.UnknownIgnore, Columns: []schemas.Column{
+			{Name: "answer", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.String}},
+		}}
+	}
+	for _, r := range truth(l.form, nil) {
+		l.form.Delete(r.ID)
+	}
+	l.insert(55, "2026-01-19 01:30:00", "yes")
+	l.goOn()
+	l.form.Delete(55)
+	l.insert(300, "2026-01-19 01:40:00", "yes")
+	l.now("2026-01-21 01:00:30")
+	l.goOn()
+	l.now("2026-02-20 02:00:00")
+	l.goOn() // the lookback leaves January behind
+	l.finish(300, "2026-03-01 01:00:00")
+	l.now("2026-03-01 02:00:00")
+	l.goOn()
+	m := readManifest(t, l.path("days/_manifest.json"))
+	if m.Rows != 1 {
+		t.Errorf("the form has 1 result, the dataset %d rows", m.Rows)
+	}
+	l.checkSets("days", m)
+}
+
+// TestUndatedPartWithoutItsIDs: a result that came late is in no part, and is
+// not taken for one without a date.
+func TestUndatedPartWithoutItsIDs(t *testing.T) {
+	l := newLiving(t)
+	l.insert(501, "", "another")
+	l.goOn()
+	l.insert(600, "2026-01-05 12:00:00", "came late, beyond the lookback")
+	for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
+		if !p.Undated {
+			continue
+		}
+		if err := os.Remove(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.IDs)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.finish(500, "2026-01-21 11:00:00")
+	l.now("2026-01-21 12:00:00")
+	l.goOn()
+	l.check("2026-01-21 11:59:00", func(r formservice.Result) bool { return r.ID != 600 })
+}
+
+// TestFullKeepsTheWatermark where its range begins after the definition's.
+func TestFullKeepsTheWatermark(t *testing.T) {
+	l := newLiving(t)
+	l.edit = func(d *pipelines.Definition) { d.Extract.From = at(t, "2025-11-17") }
+	l.goOn()
+	l.o.Full, l.o.From = true, at(t, "2026-01-10")
+	l.now("2026-01-21 12:00:00")
+	l.goOn()
+	l.check("2026-01-21 11:59:00", func(r formservice.Result) bool { return r.ID != 500 })
+	l.o.To = at(t, "2026-01-12")
+	l.goOn()
+	l.check("2026-01-21 11:59:00", func(r formservice.Result) bool { return r.ID != 500 })
+}
+
+// TestContinuedFullRunHoldsTheWatermark: whoever goes on from it incrementally
+// meets what was edited since.
+func TestContinuedFullRunHoldsTheWatermark(t *testing.T) {
+	l := newLiving(t)
+	l.edit = func(d *pipelines.Definition) { d.Extract.Incremental = false }
+	r := &resumed{world: l.world, o: l.o, form: l.form}
+	r.stopAt(l.definition(), "verified", 1)
+	l.update(58, "2026-01-20 01:30:00", "edited while nobody ran")
+	l.now("2026-01-30 00:00:00")
+	l.goOn()
+	l.edit = func(*pipelines.Definition) {}
+	l.goOn()
+	l.check("2026-01-29 23:59:00", nil)
+}
+
+// TestDayBudgetBesideAMinuteBudget: a run without a budget per day forgets
+// nothing of what another one needs.
+func TestDayBudgetBesideAMinuteBudget(t *testing.T) {
+	l := newLiving(t)
+	now := time.Date(2026, 1, 21, 12, 0, 0, 0, time.UTC)
+	l.o.Now = func() time.Time { return now }
+	daily := func(d *pipelines.Definition) { d.Source.Requests.PerDay = 30 }
+	l.edit = daily
+	if _, err := pipelines.Run(t.Context(), l.definition(), l.o); !errors.As(err, new(*extract.BudgetError)) {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	l.edit = func(d *pipelines.Definition) {
+		d.Name, d.Source.Requests.PerMinute, d.Extract.Incremental = "other", 1000, false
+		d.Extract.From, d.Extract.To = at(t, "2026-01-05"), at(t, "2026-01-06")
+		d.Outputs[0].Path = l.path("other") + "/"
+	}
+	if _, err := pipelines.Run(t.Context(), l.definition(), l.o); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	l.edit = daily
+	before := len(l.service.Log())
+	_, err := pipelines.Run(t.Context(), l.definition(), l.o)
+	if n := len(l.service.Log()) - before; !errors.As(err, new(*extract.BudgetError)) || n != 0 {
+		t.Errorf("%v; %d more requests", err, n)
+	}
+}
+
+// TestEncodingFromTheSpoolTakesPlaces: no more parts are encoded at once, over
+// all forms, than windows may be in flight.
+func TestEncodingFromTheSpoolTakesPlaces(t *testing.T) {
+	names := []string{"form1", "form2", "form3", "form4"}
+	forms := make([]*formservice.Form, len(names))
+	for i, name := range names {
+		forms[i] = fourDays()
+		forms[i].Directory = name
+	}
+	r := &resumed{world: newWorld(t, forms...), o: options(), spool: true}
+	def := func() *pipelines.Definition {
+		d := r.daily(pipelines.Output{Path: "{form}/", Format: "ndjson", Partition: pipelines.PartitionDay}, pipelines.Output{Path: "{form}.ndjson", Format: "ndjson"})
+		d.Forms, d.Source.Requests.Concurrency = names, 2
+		return d
+	}
+	r.stopAt(def(), "verified", 2)
+	var now, most, all atomic.Int64
+	o := watching(func(_, op, name string) error {
+		if op != "stage" || !strings.HasPrefix(name, "dt=") {
+			return nil
+		}
+		n := now.Add(1)
+		defer now.Add(-1)
+		all.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		return nil
+	})
+	if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
+		t.Fatal(err)
+	}
+	if most.Load() > 2 || all.Load() != 16 {
+		t.Errorf("%d of %d parts were staged at once", most.Load(), all.Load())
+	}
+}
+
+// TestSmallBudgetEnds: a run that spends the day's budget before it has a whole
+// sample for its schema, or a whole plan's worth, keeps what it has, so that
+// the runs of so many days end.
+func TestSmallBudgetEnds(t *testing.T) {
+	for _, outs := range [][]pipelines.Output{{days()}, {{Path: "form1.ndjson", Format: "ndjson"}}} {
+		l := newLiving(t, outs...)
+		for id := int64(1000); id < 1600; id++ { // thirty results a day
+			l.insert(id, at(t, "2026-01-01 05:00:00").AddDate(0, 0, int(id)%20).Format(formservice.WallTime), "x")
+		}
+		l.edit = func(d *pipelines.Definition) {
+			d.Extract.Incremental, d.Extract.To, d.Source.Requests.PerDay = false, at(t, "2026-01-21"), 12
+		}
+		now := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
+		l.o.Now = func() time.Time { return now }
+		day, requests := 1, 0
+		for ; day < 20; day++ {
+			l.service.Reset()
+			_, err := pipelines.Run(t.Context(), l.definition(), l.o)
+			requests += len(l.service.Log())
+			if err == nil {
+				break
+			}
+			if !errors.As(err, new(*extract.BudgetError)) {
+				t.Fatal(err)
+			}
+			now = now.Add(24*time.Hour + time.Second)
+		}
+		if day > 6 || requests > 45 {
+			t.Errorf("%s: %d requests in %d days", outs[0].Path, requests, day)
+		}
+	}
+}
+
+// TestKilledBetweenTwoCommits: the output that was committed lacks nothing but
+// for the results without a date, which every continued run reads again.
+func TestKilledBetweenTwoCommits(t *testing.T) {
+	l := newLiving(t, days(), months())
+	r := &resumed{world: l.world, o: l.o, form: l.form, spool: true}
+	r.stopAt(l.definition(), "close", 1)
+	_, asked := l.goOn()
+	if len(asked) > 3 {
+		t.Errorf("asked for %v", asked)
+	}
+	l.goOn()
+	l.check("2026-01-20 23:59:30", nil)
+}
