@@ -118,7 +118,8 @@ func TestDeletedUnderThePages(t *testing.T) {
 	eachMode(t, formservice.Faults{}, func(t *testing.T, l *living) {
 		d := &deleting{form: l.form}
 		l.service.Before = d.before
-		if f, _ := l.goOn(); f.Verified == nil || !f.Verified.Match {
+		// The last count may miss one that went after it was read.
+		if f, _ := l.goOn(); f.Verified == nil || f.Verified.Reason != "" {
 			t.Errorf("verified %+v", f.Verified)
 		}
 		d.stop()

@@ -211,7 +211,8 @@ func (f *formRun) laterCounts() int {
 	return n
 }
 
-// lookUp reads the manifests of datasets, as a run does, and nothing else.
+// lookUp reads the manifests of datasets, as a run does, and nothing else. It
+// refuses what the run would refuse: a definition that no longer fits them.
 func (f *formRun) lookUp(ctx context.Context) error {
 	for _, out := range f.def.Outputs {
 		t := &target{def: out}
@@ -219,13 +220,36 @@ func (f *formRun) lookUp(ctx context.Context) error {
 		if !out.Dataset() {
 			continue
 		}
-		m, err := f.readManifest(ctx, out)
+		d, err := f.datasetAt(ctx, out)
 		if err != nil {
 			return err
 		}
-		t.out = &datasetOutput{encoding: encoding{f: f}, manifest: m}
+		t.out = d
+		if err := d.fits(); err != nil {
+			return err
+		}
+		if f.full {
+			continue
+		}
+		if _, err := f.keptBy(d, nil); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// datasetAt is a dataset as an earlier run left it, to look at only.
+func (f *formRun) datasetAt(ctx context.Context, out Output) (*datasetOutput, error) {
+	e, err := f.encodingOf(out)
+	if err != nil {
+		return nil, err
+	}
+	m, err := f.readManifest(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	path, err := ExpandPath(out.Path, pathValues(f.def, f.form, f.o.RunID))
+	return &datasetOutput{encoding: e, place: place{path: path}, manifest: m}, err
 }
 
 // readManifest reads the manifest that an earlier run left at an output, nil

@@ -329,3 +329,31 @@ func TestKilledBetweenTwoCommits(t *testing.T) {
 	l.goOn()
 	l.check("2026-01-20 23:59:30", nil)
 }
+
+// TestPlanRefusesWhatTheRunWould without any request.
+func TestPlanRefusesWhatTheRunWould(t *testing.T) {
+	l := newLiving(t)
+	l.goOn()
+	for name, c := range map[string]struct {
+		change func(*pipelines.Definition)
+		is     any
+	}{
+		"partition": {func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionMonth }, new(*pipelines.DatasetChangedError)},
+		"zone":      {func(d *pipelines.Definition) { d.Source.Zone = time.UTC }, new(*pipelines.DatasetChangedError)},
+		"a type": {func(d *pipelines.Definition) {
+			d.Schema = &schemas.Schema{Name: "form1", Columns: []schemas.Column{
+				{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.String}},
+			}}
+		}, new(*pipelines.SchemaChangedError)},
+	} {
+		l.edit, l.o.Full = c.change, false
+		l.service.Reset()
+		if _, err := pipelines.MakePlan(t.Context(), l.definition(), l.o, false); !errors.As(err, c.is) || len(l.service.Log()) > 0 {
+			t.Errorf("%s: %v after %d requests", name, err, len(l.service.Log()))
+		}
+		l.o.Full = true
+		if _, err := pipelines.MakePlan(t.Context(), l.definition(), l.o, false); err != nil {
+			t.Errorf("%s with --full: %v", name, err)
+		}
+	}
+}

@@ -24,20 +24,26 @@ func (f *formRun) verify(ctx context.Context) error {
 		return f.unverified("not asked for")
 	}
 	v := &verification{f: f, before: f.plan.Total, last: f.plan.Total, own: extract.Unknown}
-	if err := v.settle(ctx); err != nil {
-		return err
-	}
-	if err := v.undated(ctx); err != nil {
-		return err
+	for round := 0; ; round++ {
+		if err := v.settle(ctx); err != nil {
+			return err
+		}
+		if err := v.undated(ctx); err != nil {
+			return err
+		}
+		read := f.reads
+		if err := f.verifyOlder(ctx); err != nil {
+			return err
+		}
+		if f.reads == read || round == rereads {
+			break // or what was read for them is to agree too
+		}
 	}
 	if err := v.countOwn(ctx); err != nil {
 		return err
 	}
 	f.ownCounted = v.own
-	if err := f.verifyOlder(ctx); err != nil {
-		return err
-	}
-	f.report.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: true}
+	f.report.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: v.after == v.extracted()}
 	f.at(pointVerified)
 	return nil
 }
@@ -386,6 +392,7 @@ func (f *formRun) verified(windows []*windowRun, own bool) load.Verified {
 	if n := len(windows); n > 0 && windows[n-1].undated {
 		v.Counted += windows[n-1].vouched()
 	}
+	v.Match = v.Counted == v.Extracted
 	return v
 }
 

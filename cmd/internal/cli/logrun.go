@@ -94,6 +94,8 @@ func verifiedWord(f *pipelines.FormReport) string {
 		return "no"
 	case f.Verified.Match:
 		return "yes"
+	case f.Verified.Reason == "":
+		return "between counts"
 	}
 	return f.Verified.Reason
 }

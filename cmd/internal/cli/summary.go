@@ -55,6 +55,9 @@ func verifiedSentence(f *pipelines.FormReport) string {
 		return fmt.Sprintf("verified: the service counts %s with a date, and %s without one", thousands(f.Verified.Counted), thousands(f.Undated))
 	case f.Verified.Match:
 		return "verified: the service counts " + thousands(f.Verified.Counted)
+	case f.Verified.Reason == "":
+		return fmt.Sprintf("verified: %s lies between the service's counts before and after, as results came and went; the last is %s",
+			thousands(f.Verified.Extracted), thousands(f.Verified.Counted))
 	}
 	return "not verified: " + f.Verified.Reason
 }
