@@ -94,7 +94,7 @@ func read(t testing.TB, p place) rows {
 	found := rows{}
 	known := map[string]bool{load.ManifestName: true, load.SuccessName: true}
 	for _, part := range m.Parts {
-		known[part.Path] = true
+		known[part.Path], known[load.IDsName(part.IDs)] = true, true
 		data := objects[part.Path]
 		digest := sha256.Sum256(data)
 		if hex.EncodeToString(digest[:]) != part.SHA256 || int64(len(data)) != part.Bytes {
