@@ -29,12 +29,7 @@ func (o *datasetOutput) unify(ctx context.Context, columns []schemas.Column) err
 			continue
 		}
 		group.Go(func() error {
-			giveBack, err := o.f.o.places.take(ctx)
-			if err != nil {
-				return err
-			}
-			defer giveBack()
-			return o.prepare(ctx, p, columns)
+			return o.f.o.places.hold(ctx, func() error { return o.prepare(ctx, p, columns) })
 		})
 	}
 	return group.Wait()

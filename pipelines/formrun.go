@@ -183,7 +183,7 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 // output failed that others did not wait for it is not: they would get no more
 // than that as long as it fails.
 func (f *formRun) keeps(err error) bool {
-	if err == nil || !keepsPrepared(err) || errors.Is(err, load.ErrConflict) {
+	if err == nil || !keepsPrepared(err) {
 		return false
 	}
 	committed := slices.ContainsFunc(f.targets, func(t *target) bool { return t.committed })
@@ -310,7 +310,8 @@ func (f *formRun) readAll(ctx context.Context) error {
 			taken = append(taken, w)
 		}
 	}
-	if err := f.prepareTaken(ctx, taken); err != nil {
+	// Of windows that were taken over parts are made of what lies in the spool.
+	if err := f.eachWindow(ctx, taken, f.tellTargets); err != nil {
 		return err
 	}
 	if err := f.readEach(ctx, todo); err != nil {
@@ -323,47 +324,31 @@ func (f *formRun) readAll(ctx context.Context) error {
 	return nil
 }
 
-// prepareTaken tells the outputs of windows that were taken over, side by side:
-// parts are made of what lies in the spool.
-func (f *formRun) prepareTaken(ctx context.Context, taken []*windowRun) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(f.def.Source.Requests.Concurrency)
-	for _, w := range taken {
-		group.Go(func() error {
-			giveBack, err := f.o.places.take(ctx)
-			if err != nil {
-				return err
-			}
-			defer giveBack()
-			return f.tellTargets(ctx, w)
-		})
-	}
-	return group.Wait()
+// readEach reads windows side by side and tells the outputs of them.
+func (f *formRun) readEach(ctx context.Context, todo []*windowRun) error {
+	return f.eachWindow(ctx, todo, func(ctx context.Context, w *windowRun) error {
+		err := f.readWindow(ctx, w)
+		if disorder := (*extract.OrderError)(nil); errors.As(err, &disorder) {
+			err = f.readWindow(ctx, w) // the reader pages otherwise from here on
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.checkRejects(); err != nil {
+			return err
+		}
+		return f.tellTargets(ctx, w)
+	})
 }
 
-// readEach reads windows side by side, no more at once over all forms of the
-// run than requests may be under way.
-func (f *formRun) readEach(ctx context.Context, todo []*windowRun) error {
+// eachWindow does something with windows side by side, with no more of them at
+// once over all forms of the run than requests may be under way.
+func (f *formRun) eachWindow(ctx context.Context, windows []*windowRun, do func(ctx context.Context, w *windowRun) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(cap(f.o.places))
-	for _, w := range todo {
+	for _, w := range windows {
 		group.Go(func() error {
-			giveBack, err := f.o.places.take(ctx)
-			if err != nil {
-				return err
-			}
-			defer giveBack()
-			err = f.readWindow(ctx, w)
-			if disorder := (*extract.OrderError)(nil); errors.As(err, &disorder) {
-				err = f.readWindow(ctx, w) // the reader pages otherwise from here on
-			}
-			if err != nil {
-				return err
-			}
-			if err := f.checkRejects(); err != nil {
-				return err
-			}
-			return f.tellTargets(ctx, w)
+			return f.o.places.hold(ctx, func() error { return do(ctx, w) })
 		})
 	}
 	return group.Wait()

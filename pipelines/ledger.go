@@ -134,11 +134,7 @@ func (l *ledger) write(file ledgerFile) error {
 	if err != nil {
 		return err
 	}
-	next := l.path() + ".new"
-	if err := os.WriteFile(next, data, 0o640); err != nil {
-		return err
-	}
-	return os.Rename(next, l.path())
+	return replaceFile(l.path(), data, 0o640)
 }
 
 func (l *ledger) fail(err error) error {

@@ -9,12 +9,13 @@ type places chan struct{}
 
 func newPlaces(n int) places { return make(places, max(1, n)) }
 
-// take waits for a place and returns what gives it back.
-func (p places) take(ctx context.Context) (giveBack func(), err error) {
+// hold waits for a place and does something in it.
+func (p places) hold(ctx context.Context, do func() error) error {
 	select {
 	case p <- struct{}{}:
-		return func() { <-p }, nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
+	defer func() { <-p }()
+	return do()
 }

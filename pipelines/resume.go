@@ -322,9 +322,9 @@ func (f *formRun) settle(ctx context.Context) error {
 
 // keepsPrepared tells whether another run can go on after an error: nothing is
 // wrong with what was read so far. Where the data were at fault it would meet the
-// same again.
+// same again, and where another run committed it is out of date.
 func keepsPrepared(err error) bool {
-	return !isError[*RejectsError](err) && !isError[*VerifyError](err) && !isError[*DuplicateError](err) &&
+	return !errors.Is(err, load.ErrConflict) && !isError[*RejectsError](err) && !isError[*VerifyError](err) && !isError[*DuplicateError](err) &&
 		!isError[*transform.ValueError](err) && !isError[*transform.UnknownFieldError](err)
 }
 

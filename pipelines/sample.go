@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -145,28 +143,18 @@ const pageGuess = 50
 
 // readHeads reads the first pages of each window and leaves the rest to its worker.
 func (f *formRun) readHeads(ctx context.Context, windows []*windowRun) ([]*extract.Page, error) {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(cap(f.o.places))
 	most := max(1, samplePages/len(windows))
-	for _, w := range windows {
-		group.Go(func() error {
-			giveBack, err := f.o.places.take(ctx)
-			if err != nil {
+	err := f.eachWindow(ctx, windows, func(ctx context.Context, w *windowRun) error {
+		w.pages = f.reader.Window(w.planned.Window, extract.IDRange{}, f.usable(w.planned.Count))
+		for len(w.head) < most {
+			p, err := w.pages.Next(ctx)
+			if err != nil || p == nil {
 				return err
 			}
-			defer giveBack()
-			w.pages = f.reader.Window(w.planned.Window, extract.IDRange{}, f.usable(w.planned.Count))
-			for len(w.head) < most {
-				p, err := w.pages.Next(ctx)
-				if err != nil || p == nil {
-					return err
-				}
-				w.head = append(w.head, p)
-			}
-			return nil
-		})
-	}
-	err := group.Wait()
+			w.head = append(w.head, p)
+		}
+		return nil
+	})
 	var pages []*extract.Page
 	for _, w := range windows {
 		pages = append(pages, w.head...)

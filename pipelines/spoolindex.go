@@ -85,7 +85,7 @@ func (s *spool) begin(h spoolHeader) error {
 	if err := s.makeIndex(); err != nil {
 		return s.fail(err)
 	}
-	if err := replaceFile(s.headerPath(), data); err != nil {
+	if err := replaceFile(s.headerPath(), data, 0o600); err != nil {
 		return s.fail(err)
 	}
 	s.begun = true
@@ -204,7 +204,7 @@ func (s *spool) record(w windowRecord, seg *segment, index int) error {
 	if err != nil {
 		return s.fail(err)
 	}
-	if err := replaceFile(s.recordPath(index), data); err != nil {
+	if err := replaceFile(s.recordPath(index), data, 0o600); err != nil {
 		return s.fail(err)
 	}
 	s.touch()
@@ -220,10 +220,10 @@ func (s *spool) forget(index int) error {
 	return s.fail(err)
 }
 
-// replaceFile writes a file in one step.
-func replaceFile(path string, data []byte) error {
+// replaceFile writes a file of the state folder in one step.
+func replaceFile(path string, data []byte, mode os.FileMode) error {
 	next := path + ".new"
-	if err := os.WriteFile(next, data, 0o600); err != nil {
+	if err := os.WriteFile(next, data, mode); err != nil {
 		return err
 	}
 	return os.Rename(next, path)
