@@ -78,6 +78,17 @@ type Column struct {
 	Type  string `json:"type"`  // as in a schema file
 	From  string `json:"from"`  // result_id, meta:ID or item:ID
 	Label string `json:"label"` // the heading, "" where none is known
+	// PII is the column's rule for personal data, "" for none; of hmac with the
+	// id of its key: hmac(1f2e3d4c).
+	PII string `json:"pii,omitempty"`
+	// Choices are those that CSV has columns for (list_as: columns), in order.
+	Choices []string `json:"choices,omitempty"`
+	// What follows is about the form, not the data, and stands in the manifest
+	// alone: an item's type and place on the form, and earlier labels, the
+	// latest first.
+	ItemType     string   `json:"item_type,omitempty"`
+	Index        int      `json:"index,omitempty"`
+	LabelsBefore []string `json:"labels_before,omitempty"`
 }
 
 // Part is a data object of a dataset, or the single file itself.

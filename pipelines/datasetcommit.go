@@ -94,7 +94,7 @@ func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 // wholeManifest is the whole dataset's: the columns of the parts that stay
 // stay too.
 func (o *datasetOutput) wholeManifest(columns []schemas.Column, kept, fresh []load.Part) load.Manifest {
-	m := o.newManifest(columns, o.f.windows, false)
+	m := o.newManifest(columns, o.f.windows, o.manifest, false)
 	m.Parts = slices.Concat(kept, fresh)
 	m.Watermark = o.watermark()
 	for _, p := range m.Parts {

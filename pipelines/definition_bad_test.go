@@ -165,7 +165,7 @@ func badSchema() []badDefinition {
 		col("names repeat", "{name: id, from: 'item:1', type: string}", "columns[1].name", `"id" is taken`, "names must differ"),
 		col("sources repeat", "{name: a, from: result_id, type: int64}", "columns[1].from", "already fills", "fills one column"),
 		col("type missing", "{name: a, from: 'item:1'}", "columns[1].type", "required and missing", "add type:"),
-		col("pii", "{name: a, from: 'item:1', type: string, pii: hmac}", "columns[1].pii", "cannot yet protect", "remove the key"),
+		col("pii", "{name: a, from: 'item:1', type: string, pii: hash}", "columns[1].pii", `rule "hash" is not known`, "write drop, redact"),
 		col("on_error", "{name: a, from: 'item:1', type: string, on_error: ignore}", "columns[1].on_error", "not one of reject, fail, set_null", "write one of"),
 		col("label is a list", "{name: a, from: 'item:1', type: string, label: [x]}", "columns[1].label", "text is expected", "in quotes"),
 		col("column misspelt", "{name: a, form: 'item:1', from: 'item:1', type: string}", "columns[1].form", "not known", "did you mean from?"),

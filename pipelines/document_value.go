@@ -105,6 +105,14 @@ func (v value) text() (string, bool) {
 	return "", false
 }
 
+// word is text, where true and false count as the words that they are.
+func (v value) word() (string, bool) {
+	if b, isBool := v.node.(*ast.BoolNode); isBool {
+		return b.GetToken().Value, true
+	}
+	return v.text()
+}
+
 // integer reads a whole number between least and most.
 func (v value) integer(least, most int) (int, bool) {
 	remedy := fmt.Sprintf("write a whole number from %d to %d", least, most)

@@ -149,13 +149,13 @@ func (e encoding) stage(ctx context.Context, d load.Stager, name string, columns
 	return upload.Prepare(ctx)
 }
 
-// newManifest fills in what every output's manifest says. own tells that it is
-// about the range that was asked for, not the one widened to whole parts.
-func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, own bool) load.Manifest {
+// newManifest fills in what every output's manifest says. before is that of the
+// run before, nil where there was none; own tells that it is about the range that was asked for, not the one widened to whole parts.
+func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, before *load.Manifest, own bool) load.Manifest {
 	f := e.f
 	m := load.Manifest{
 		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.runID, CreatedAt: f.o.Now(),
-		Range: wallRange(f.rng), Schema: manifestColumns(columns), Names: f.naming(), Source: f.source(),
+		Range: wallRange(f.rng), Schema: f.describe(columns, before), Names: f.naming(), Source: f.source(),
 		Verified: f.verified(windows, own), Requests: f.requests(),
 	}
 	if own {

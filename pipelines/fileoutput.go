@@ -88,7 +88,7 @@ func (o *fileOutput) replace(ctx context.Context, prepared load.Prepared, column
 	if err != nil {
 		return OutputReport{}, err
 	}
-	m := o.newManifest(columns, windows, true)
+	m := o.newManifest(columns, windows, o.manifest, true)
 	part := load.Part{Path: o.name, From: m.Range.From, To: m.Range.To, Bytes: prepared.Bytes, SHA256: prepared.SHA256}
 	part.Rows, part.MinID, part.MaxID = rowsOf(windows)
 	m.Rows, m.Parts = part.Rows, []load.Part{part}

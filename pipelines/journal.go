@@ -114,6 +114,17 @@ type statsRecord struct {
 	Shifted  map[string]int64 `json:"shifted,omitempty"`
 	Ignored  map[string]int64 `json:"ignored,omitempty"` // by source
 	Added    []load.Column    `json:"added,omitempty"`
+	// Seen is by source.
+	Seen map[string]seenRecord `json:"seen,omitempty"`
+}
+
+// seenRecord is transform.Seen with keys that JSON knows.
+type seenRecord struct {
+	Filled   int64            `json:"filled,omitempty"`
+	ItemType string           `json:"item_type,omitempty"`
+	Index    int              `json:"index,omitempty"`
+	Choices  map[string]int64 `json:"choices,omitempty"`
+	Many     bool             `json:"many,omitempty"`
 }
 
 func recordStats(s transform.Stats) statsRecord {
@@ -123,6 +134,12 @@ func recordStats(s transform.Stats) statsRecord {
 	}
 	if len(s.Added) > 0 {
 		r.Added = manifestColumns(s.Added)
+	}
+	if len(s.Seen) > 0 {
+		r.Seen = make(map[string]seenRecord, len(s.Seen))
+		for from, seen := range s.Seen {
+			r.Seen[from.String()] = seenRecord(seen)
+		}
 	}
 	if len(s.Ignored) > 0 {
 		r.Ignored = make(map[string]int64, len(s.Ignored))
@@ -151,6 +168,16 @@ func (r statsRecord) stats() (transform.Stats, error) {
 			return s, err
 		}
 		s.Ignored[from] = n
+	}
+	if len(r.Seen) > 0 {
+		s.Seen = make(map[schemas.Source]transform.Seen, len(r.Seen))
+	}
+	for text, seen := range r.Seen {
+		from, err := schemas.ParseSource(text)
+		if err != nil {
+			return s, err
+		}
+		s.Seen[from] = transform.Seen(seen)
 	}
 	return s, nil
 }
@@ -255,7 +282,7 @@ func (o *datasetOutput) fingerprint() (string, error) {
 
 // journalVersion is part of the fingerprint: a journal of another version's
 // program is not continued.
-const journalVersion = 2
+const journalVersion = 3
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)

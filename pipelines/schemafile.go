@@ -84,6 +84,7 @@ func (r *schemaReader) fields() []field {
 		{"empty", false, keep(func(v value) bool {
 			return readWord(v, &s.Empty, schemas.EmptyKeep, schemas.EmptyAsNull)
 		})},
+		{"hmac_key", false, keep(r.readHMACKey)},
 		{"columns", false, keep(r.readColumns)},
 	}
 }
@@ -115,48 +116,6 @@ func (r *schemaReader) readColumns(v value) bool {
 		r.readColumn(e)
 	}
 	return len(entries) > 0
-}
-
-func (r *schemaReader) readColumn(v value) {
-	c := schemas.Column{OnError: schemas.OnErrorReject}
-	check := func(read func(value) bool) func(value) {
-		return func(v value) {
-			if !read(v) {
-				r.bad[v.path] = true
-			}
-		}
-	}
-	values := v.section(
-		field{"name", true, check(func(v value) bool { return readText(v, &c.Name) })},
-		field{"from", true, check(func(v value) bool {
-			return parseInto(v, &c.From, schemas.ParseSource, "write result_id, meta:ID or item:ID")
-		})},
-		field{"type", true, check(func(v value) bool {
-			return parseInto(v, &c.Type, schemas.ParseType, "write a type such as string, int64, decimal(12,2) or list<string>")
-		})},
-		field{"on_error", false, check(func(v value) bool {
-			return readWord(v, &c.OnError, schemas.OnErrorReject, schemas.OnErrorFail, schemas.OnErrorSetNull)
-		})},
-		field{"label", false, check(func(v value) bool {
-			label, ok := v.scalar() // a heading may be empty
-			if !ok {
-				v.fail("write the column's heading, in quotes", "text is expected, not %s", v.kind())
-			}
-			c.Label = label
-			return ok
-		})},
-		field{"pii", false, func(v value) {
-			v.fail("remove the key, or leave the column out; a later version will know it", "this version cannot yet protect personal data, and a rule that is ignored would be worse than none")
-		}},
-	)
-	for _, required := range []string{"name", "from", "type"} {
-		if _, given := values[required]; !given {
-			r.bad[join(v.path, required)] = true // reported as missing
-		}
-	}
-	r.schema.Columns = append(r.schema.Columns, c)
-	r.columns = append(r.columns, values)
-	r.entries = append(r.entries, v)
 }
 
 func parseInto[T any](v value, target *T, parse func(string) (T, error), remedy string) bool {

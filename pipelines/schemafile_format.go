@@ -27,23 +27,60 @@ func FormatSchema(s *schemas.Schema) ([]byte, error) {
 	w.line("unknown: " + string(or(s.Unknown, schemas.UnknownAdd)))
 	w.line(fmt.Sprintf("max_rejects: %d", s.MaxRejects))
 	w.line("empty: " + string(or(s.Empty, schemas.EmptyKeep)))
+	if s.HMACReference != "" {
+		w.line("hmac_key: " + w.scalar(s.HMACReference))
+	}
 	if len(s.Columns) > 0 {
 		w.line("columns:")
 	}
 	for _, c := range s.Columns {
-		row := "  - {name: " + w.scalar(c.Name) + ", from: " + w.scalar(c.From.String()) + ", type: " + w.scalar(c.Type.String())
-		if c.OnError != "" && c.OnError != schemas.OnErrorReject {
-			row += ", on_error: " + string(c.OnError)
-		}
-		if c.Label != "" {
-			row += ", label: " + w.scalar(c.Label)
-		}
-		w.line(row + "}")
+		w.line("  - {" + strings.Join(w.column(c), ", ") + "}")
 	}
 	if w.err != nil {
 		return nil, fmt.Errorf("write schema %q: %w", s.Name, w.err)
 	}
 	return w.buf.Bytes(), nil
+}
+
+// column gives the keys of a column that say more than the default.
+func (w *schemaWriter) column(c schemas.Column) []string {
+	keys := []string{"name: " + w.scalar(c.Name), "from: " + w.scalar(c.From.String()), "type: " + w.scalar(c.Type.String())}
+	add := func(given bool, key, text string) {
+		if given {
+			keys = append(keys, key+": "+text)
+		}
+	}
+	r := c.Reading
+	add(len(r.Formats) == 1, "format", w.text(r.Formats))
+	add(len(r.Formats) > 1, "format", w.list(r.Formats))
+	add(len(r.True) > 0, "true_values", w.list(r.True))
+	add(len(r.False) > 0, "false_values", w.list(r.False))
+	add(r.Decimal != "", "decimal_separator", w.scalar(r.Decimal))
+	add(r.Group != "", "group_separator", w.scalar(r.Group))
+	add(c.Required, "nullable", "false")
+	add(c.OnError != "" && c.OnError != schemas.OnErrorReject, "on_error", string(c.OnError))
+	add(c.PII.Kind != schemas.PIINone, "pii", c.PII.String())
+	add(c.ListAs != "", "list_as", string(c.ListAs))
+	add(len(c.Choices) > 0, "choices", w.list(c.Choices))
+	add(c.Explode, "explode", "true")
+	add(c.Label != "", "label", w.scalar(c.Label))
+	return keys
+}
+
+// text is the first of several texts.
+func (w *schemaWriter) text(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return w.scalar(texts[0])
+}
+
+func (w *schemaWriter) list(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = w.scalar(t)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
 func or[T ~string](word, otherwise T) T {

@@ -108,7 +108,7 @@ func TestBadSchemas(t *testing.T) {
 			},
 		},
 		"result id as a date": {"version: 1\ncolumns: [{name: a, from: result_id, type: date}]\n", []string{"s.yaml:2:44: columns[0].type: the result id is an integer"}},
-		"pii":                 {"version: 1\ncolumns: [{name: a, from: result_id, type: int64, pii: drop}]\n", []string{"columns[0].pii: this version cannot yet protect personal data"}},
+		"pii":                 {"version: 1\ncolumns: [{name: a, from: result_id, type: int64, pii: drop}]\n", []string{"columns[0].pii: the result id tells results apart"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseSchema("s.yaml", []byte(c.text))

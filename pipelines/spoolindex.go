@@ -27,7 +27,7 @@ const (
 	segmentExtension = ".spool"
 	recordExtension  = ".json"
 	// spoolVersion is that of the index. Another one's is not read.
-	spoolVersion = 1
+	spoolVersion = 2
 )
 
 // spoolHeader is what a spool that can be gone on with begins with.

@@ -288,11 +288,11 @@ func TestIndexThatCannotBeRead(t *testing.T) {
 		"torn":                         {[]byte(`{"version":1,`), "unexpected end"},
 		"empty":                        {nil, "unexpected end"},
 		"no object":                    {[]byte(`[]`), "cannot unmarshal"},
-		"another version":              {with(func(h *spoolHeader) { h.Version = 2 }), "its version is 2"},
+		"another version":              {with(func(h *spoolHeader) { h.Version = spoolVersion + 1 }), "its version is 3"},
 		"no version":                   {[]byte(`{}`), "its version is 0"},
 		"a path for a run":             {with(func(h *spoolHeader) { h.RunID = "../x" }), "names no run"},
 		"no fingerprint":               {with(func(h *spoolHeader) { h.Fingerprint = "" }), "not whole"},
-		"another version of another's": {with(func(h *spoolHeader) { h.Version, h.Pipeline = 2, "weekly" }), ""},
+		"another version of another's": {with(func(h *spoolHeader) { h.Version, h.Pipeline = spoolVersion+1, "weekly" }), ""},
 		"another form":                 {with(func(h *spoolHeader) { h.Form = "leads" }), ""},
 		"another definition":           {with(func(h *spoolHeader) { h.Definition = "/etc/other.yaml" }), ""},
 	} {

@@ -35,6 +35,16 @@ const (
 	EmptyAsNull Empty = "as_null" // null everywhere
 )
 
+// ListAs says how CSV shows a list.
+type ListAs string
+
+// The ways to show a list in CSV.
+const (
+	ListJoined  ListAs = "joined"  // one field, elements joined by | (the default)
+	ListJSON    ListAs = "json"    // one field, a JSON array
+	ListColumns ListAs = "columns" // a boolean column for each choice
+)
+
 // Column is one column of a schema.
 type Column struct {
 	Name    string
@@ -45,7 +55,20 @@ type Column struct {
 	// Inferred marks a column that nobody declared: its values never reject,
 	// and several values for a string are joined as in CSV.
 	Inferred bool
+
+	Reading  Reading // how values are read, beyond the type
+	Required bool    // a value that is missing or null does not fit (nullable: false)
+	PII      PII     // what is done to personal data
+	ListAs   ListAs  // "" is ListJoined
+	// Choices are the values that a list of ListColumns has columns for, in
+	// order; others that are met follow.
+	Choices []string `json:",omitempty"`
+	// Explode asks for a child output with a row for each element of the list.
+	Explode bool
 }
+
+// Written tells whether the column is in the outputs.
+func (c Column) Written() bool { return c.PII.Kind != PIIDrop }
 
 // Schema is the contract of a data set. Columns keep their order.
 type Schema struct {
@@ -54,6 +77,27 @@ type Schema struct {
 	MaxRejects int     // more rejected results fail the run
 	Empty      Empty   // "" is EmptyKeep
 	Columns    []Column
+	// HMACReference is where the key of PIIHMAC comes from, as schema files
+	// spell it: ${env:NAME} or ${file:PATH}; "" for the default.
+	HMACReference string
+	HMACKey       HMACKey // what the reference gave; zero where no column needs it
+}
+
+// Written are the columns that are in the outputs: all but those whose pii
+// rule is drop.
+func (s *Schema) Written() []Column {
+	written := make([]Column, 0, len(s.Columns))
+	for _, c := range s.Columns {
+		if c.Written() {
+			written = append(written, c)
+		}
+	}
+	return written
+}
+
+// Needs tells whether a column has the rule.
+func (s *Schema) Needs(kind PIIKind) bool {
+	return slices.ContainsFunc(s.Columns, func(c Column) bool { return c.PII.Kind == kind })
 }
 
 // DefaultMaxRejects is used where a schema file does not say max_rejects.

@@ -38,7 +38,7 @@ func (e *InvalidError) Error() string {
 // that is wrong with it, or nil. Names that differ only in case are refused,
 // because DuckDB and most warehouses take them for one.
 func (s *Schema) Validate() error {
-	v := validator{names: map[string]int{}, sources: map[Source]int{}}
+	v := validator{names: map[string]int{}, sources: map[Source]int{}, hasID: s.Find(Source{Kind: FromResultID}) >= 0}
 	v.schema(s)
 	for i, c := range s.Columns {
 		v.column(i, c, s.Columns)
@@ -52,6 +52,7 @@ func (s *Schema) Validate() error {
 type validator struct {
 	names    map[string]int // lower-case name to the first column that has it
 	sources  map[Source]int
+	hasID    bool // a column holds the result's id
 	problems []Problem
 }
 
@@ -89,6 +90,7 @@ func (v *validator) column(i int, c Column, all []Column) {
 		v.add(i, "type", "the result id is an integer: its column is int64 or string, not %s", c.Type)
 	}
 	v.oneOf(i, "on_error", string(c.OnError), string(OnErrorFail), string(OnErrorReject), string(OnErrorSetNull))
+	v.rules(i, c)
 }
 
 func (v *validator) source(i int, c Column, all []Column) {

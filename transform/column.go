@@ -42,7 +42,8 @@ type column struct {
 	dates     *array.Date32Builder
 	times     *array.TimestampBuilder
 	decimals  *array.Decimal128Builder
-	lastBytes int // text bytes of the last batch, to reserve for the next
+	seen      *Seen // nil where nothing was seen of it
+	lastBytes int   // text bytes of the last batch, to reserve for the next
 }
 
 func newColumn(c schemas.Column, mem memory.Allocator) *column {

@@ -154,6 +154,7 @@ func (f *Flattener) appendPage() error {
 	if err := f.match(); err != nil {
 		return err
 	}
+	f.attributes()
 	for i := range f.page.Len() {
 		written, err := f.appendResult(i)
 		if err != nil {
@@ -310,6 +311,7 @@ func (f *Flattener) flush() error {
 	for i, c := range f.columns {
 		arrays[i] = c.finish()
 	}
+	f.see(arrays)
 	batch := array.NewRecordBatch(f.schema, arrays, int64(f.rows))
 	for _, a := range arrays {
 		a.Release() // the batch holds them
@@ -331,6 +333,11 @@ func (f *Flattener) Schema() *arrow.Schema { return f.schema }
 // Stats returns the counts so far; the caller may change them.
 func (f *Flattener) Stats() Stats {
 	s := f.stats.clone()
+	for _, c := range f.columns {
+		if c.seen != nil {
+			s.Add(Stats{Seen: map[schemas.Source]Seen{c.From: *c.seen}})
+		}
+	}
 	for _, g := range f.ignored {
 		if g.n > 0 {
 			s.Ignored = sum(s.Ignored, map[schemas.Source]int64{g.from: g.n})

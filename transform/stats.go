@@ -29,9 +29,12 @@ type Stats struct {
 	Ignored map[schemas.Source]int64
 	// Added lists the columns that "unknown: add" appended, in order.
 	Added []schemas.Column
+	// Seen is what the rows of each column hold, by source.
+	Seen map[schemas.Source]Seen
 }
 
-// Add counts o into s: the sums, and the union of the added columns by source.
+// Add counts o, which is of later results, into s: the sums, and the union of
+// the added columns by source.
 func (s *Stats) Add(o Stats) {
 	s.Rows += o.Rows
 	s.Rejected += o.Rejected
@@ -41,6 +44,14 @@ func (s *Stats) Add(o Stats) {
 	s.Shifted = sum(s.Shifted, o.Shifted)
 	s.Ignored = sum(s.Ignored, o.Ignored)
 	s.Added = schemas.Merge(s.Added, o.Added)
+	if s.Seen == nil && len(o.Seen) > 0 {
+		s.Seen = make(map[schemas.Source]Seen, len(o.Seen))
+	}
+	for from, seen := range o.Seen {
+		sum := s.Seen[from]
+		sum.add(seen)
+		s.Seen[from] = sum
+	}
 }
 
 func (s Stats) clone() Stats {

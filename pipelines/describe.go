@@ -1,0 +1,55 @@
+package pipelines
+
+import (
+	"slices"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+)
+
+// mostLabels is how many earlier labels of a column are remembered.
+const mostLabels = 20
+
+// describe tells of the columns what is known of them on the form by now, and
+// what the manifest of the run before, nil where there was none, remembers.
+func (f *formRun) describe(columns []schemas.Column, before *load.Manifest) []load.Column {
+	list := manifestColumns(columns)
+	seen := f.stats().Seen
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, c := range columns {
+		d := &list[i]
+		if before != nil {
+			remember(d, before.Schema)
+		}
+		if s, ok := seen[c.From]; ok {
+			d.ItemType, d.Index = s.ItemType, s.Index
+		}
+		if label := f.labels[c.From.ID]; label != "" && label != d.Label {
+			relabel(d, label)
+		}
+	}
+	return list
+}
+
+// remember takes over what was known of a column.
+func remember(d *load.Column, before []load.Column) {
+	at := slices.IndexFunc(before, func(c load.Column) bool { return c.From == d.From })
+	if at < 0 {
+		return
+	}
+	was := before[at]
+	d.ItemType, d.Index, d.LabelsBefore = was.ItemType, was.Index, slices.Clone(was.LabelsBefore)
+	if was.Label != "" {
+		d.Label = was.Label
+	}
+}
+
+// relabel gives a column its label of now.
+func relabel(d *load.Column, label string) {
+	if d.Label != "" {
+		d.LabelsBefore = slices.Insert(d.LabelsBefore, 0, d.Label)
+		d.LabelsBefore = d.LabelsBefore[:min(len(d.LabelsBefore), mostLabels)]
+	}
+	d.Label = label
+}

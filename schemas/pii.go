@@ -1,0 +1,68 @@
+package schemas
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// PIIKind is what is done to the values of a column that holds personal data.
+type PIIKind uint8
+
+// The kinds of protection. All are applied before anything is written.
+const (
+	PIINone     PIIKind = iota
+	PIIDrop             // the column is left out
+	PIIRedact           // every value becomes Redacted
+	PIIHMAC             // every value becomes its keyed hash: equal values stay equal
+	PIITruncate         // every value keeps its first characters
+)
+
+// Redacted is what PIIRedact leaves of a value.
+const Redacted = "[redacted]"
+
+// PII is a column's rule for personal data. The zero value is none.
+type PII struct {
+	Kind PIIKind
+	Keep int // of PIITruncate: characters, 0 or more
+}
+
+// String spells the rule as ParsePII reads it; "" for none.
+func (p PII) String() string {
+	switch p.Kind {
+	case PIIDrop:
+		return "drop"
+	case PIIRedact:
+		return "redact"
+	case PIIHMAC:
+		return "hmac"
+	case PIITruncate:
+		return "truncate(" + strconv.Itoa(p.Keep) + ")"
+	}
+	return ""
+}
+
+// MarshalText is String, for fingerprints.
+func (p PII) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+const knownPII = "drop, redact, hmac or truncate(n)"
+
+// ParsePII reads a rule as schema files spell it.
+func ParsePII(text string) (PII, error) {
+	switch strings.TrimSpace(text) {
+	case "drop":
+		return PII{Kind: PIIDrop}, nil
+	case "redact":
+		return PII{Kind: PIIRedact}, nil
+	case "hmac":
+		return PII{Kind: PIIHMAC}, nil
+	}
+	if inner, ok := between(strings.TrimSpace(text), "truncate", '(', ')'); ok {
+		n, err := strconv.ParseUint(strings.TrimSpace(inner), 10, 16)
+		if err != nil {
+			return PII{}, fmt.Errorf("rule %q: truncate keeps a number of characters, for example truncate(3)", text)
+		}
+		return PII{Kind: PIITruncate, Keep: int(n)}, nil
+	}
+	return PII{}, fmt.Errorf("rule %q is not known: a column's pii is %s", text, knownPII)
+}

@@ -1,0 +1,133 @@
+package schemas
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// elem is the type of a column's values: a list's are its elements.
+func (t Type) elem() Type {
+	if t.Kind == List && t.Elem != nil {
+		return *t.Elem
+	}
+	return t
+}
+
+// rules checks what a column says beyond its name, source and type.
+func (v *validator) rules(i int, c Column) {
+	v.reading(i, c)
+	if c.Required && c.OnError == OnErrorSetNull {
+		v.add(i, "nullable", "nullable: false and on_error: set_null exclude each other; remove one of them")
+	}
+	v.pii(i, c)
+	v.lists(i, c)
+}
+
+// reading checks how values are read.
+func (v *validator) reading(i int, c Column) {
+	kind, r := c.Type.elem().Kind, c.Reading
+	number := kind == Int64 || kind == Float64 || kind == Decimal
+	if len(r.Formats) > 0 && kind != Date && kind != Timestamp {
+		v.add(i, "format", "a format is for a date or a timestamp, not for %s", c.Type)
+	}
+	if (len(r.True) > 0 || len(r.False) > 0) && kind != Bool {
+		v.add(i, "true_values", "words for true and false are for a bool, not for %s", c.Type)
+	} else {
+		v.words(i, r)
+	}
+	if r.Decimal != "" && kind != Float64 && kind != Decimal {
+		v.add(i, "decimal_separator", "a decimal separator is for float64 and decimal, not for %s", c.Type)
+	}
+	if r.Group != "" && !number {
+		v.add(i, "group_separator", "a group separator is for int64, float64 and decimal, not for %s", c.Type)
+	}
+	if c.From.Kind == FromResultID && (r.Group != "" || len(r.Formats) > 0) {
+		v.add(i, "from", "the result id is read as it stands")
+	}
+	v.separator(i, "decimal_separator", r.Decimal)
+	v.separator(i, "group_separator", r.Group)
+	decimal := r.Decimal
+	if decimal == "" {
+		decimal = "."
+	}
+	if r.Group == decimal {
+		v.add(i, "group_separator", "%q cannot be both the decimal and the group separator", r.Group)
+	}
+}
+
+// words checks the words of a bool.
+func (v *validator) words(i int, r Reading) {
+	if (len(r.True) > 0) != (len(r.False) > 0) {
+		v.add(i, "true_values", "true_values and false_values go together: a value must be one or the other")
+		return
+	}
+	seen := map[string]bool{}
+	for _, w := range append(append([]string(nil), r.True...), r.False...) {
+		folded := strings.ToLower(strings.TrimSpace(w))
+		switch {
+		case folded == "":
+			v.add(i, "true_values", "an empty word is no value; an empty answer is null")
+		case seen[folded]:
+			v.add(i, "true_values", "the word %q stands there twice (letter case aside)", w)
+		}
+		seen[folded] = true
+	}
+}
+
+// separator checks a sign between digits.
+func (v *validator) separator(i int, key, sign string) {
+	if sign == "" {
+		return
+	}
+	r, size := utf8.DecodeRuneInString(sign)
+	if size != len(sign) || r >= '0' && r <= '9' || strings.ContainsAny(sign, "+-eE") {
+		v.add(i, key, "%q is no separator: write one character that is no digit, sign or e", sign)
+	}
+}
+
+// pii checks the rule for personal data.
+func (v *validator) pii(i int, c Column) {
+	kind := c.PII.Kind
+	switch {
+	case kind == PIINone:
+	case c.From.Kind == FromResultID:
+		v.add(i, "pii", "the result id tells results apart and cannot be hidden")
+	case kind != PIIDrop && c.Type.elem().Kind != String:
+		v.add(i, "pii", "%s makes text of a value: the column's type must be string or list<string>, not %s; drop fits any type", c.PII, c.Type)
+	}
+}
+
+// lists checks how a list is shown.
+func (v *validator) lists(i int, c Column) {
+	v.oneOf(i, "list_as", string(c.ListAs), string(ListJoined), string(ListJSON), string(ListColumns))
+	list := c.Type.Kind == List
+	switch {
+	case c.ListAs != "" && !list:
+		v.add(i, "list_as", "list_as is for lists, and the type is %s", c.Type)
+	case c.ListAs == ListColumns && c.Type.elem().Kind != String:
+		v.add(i, "list_as", "columns is for list<string>, and the type is %s", c.Type)
+	case c.ListAs == ListColumns && c.PII.Kind != PIINone:
+		v.add(i, "list_as", "columns would show in their names what pii: %s hides", c.PII)
+	}
+	if len(c.Choices) > 0 && c.ListAs != ListColumns {
+		v.add(i, "choices", "choices are for list_as: columns")
+	}
+	seen := map[string]bool{}
+	for _, choice := range c.Choices {
+		if seen[choice] {
+			v.add(i, "choices", "the choice %q stands there twice", choice)
+		}
+		seen[choice] = true
+	}
+	if !c.Explode {
+		return
+	}
+	switch {
+	case !list:
+		v.add(i, "explode", "explode is for lists, and the type is %s", c.Type)
+	case !c.Written():
+		v.add(i, "explode", "a column that is dropped has no child output")
+	case !v.hasID:
+		v.add(i, "explode", "the rows of a child output are found by the result's id: add a column from result_id")
+	}
+}
