@@ -18,6 +18,11 @@ type Encoder interface {
 	Close() error
 }
 
+// Warner is the optional ability of an encoder to tell what was written as it
+// is and will not be shown whole by the programs that the format is for. It is
+// asked after Close; a warning names columns and counts, never a value.
+type Warner interface{ Warnings() []string }
+
 // EncodeOptions is what an encoder may be told beyond the schema.
 type EncodeOptions struct {
 	// Zone gives text formats the offset of timestamps; nil is UTC.
@@ -29,6 +34,10 @@ type EncodeOptions struct {
 	Compression string
 	// Metadata is written into the footers of formats that have one, in order.
 	Metadata []KeyValue
+	// TempDir is where a format that cannot be written in one go keeps what
+	// does not fit into memory; "" is the system's folder. What is there holds
+	// results: it is for the owner alone, and goes with the encoder.
+	TempDir string
 }
 
 // KeyValue is one entry of a file's metadata.
@@ -36,7 +45,7 @@ type KeyValue struct{ Key, Value string }
 
 // Format is a file format: a row of the table that the program is built with.
 type Format struct {
-	Name      string // as in a definition: csv, ndjson, json, parquet, arrow
+	Name      string // as in a definition: csv, ndjson, json, parquet, arrow, xlsx
 	Extension string // with the dot: ".csv"
 	// Text formats may be compressed from outside (.gz, .zst).
 	Text bool

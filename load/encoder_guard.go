@@ -17,7 +17,8 @@ var ErrClosed = errors.New("the encoder is closed")
 // Close writes nothing: half a file is never ended as if it were whole.
 //
 // If enc has a Discard method, Guard calls it once, at the first error, so
-// that buffered batches are released without a Close.
+// that buffered batches are released without a Close. Warnings of a Warner are
+// passed on.
 func Guard(schema *arrow.Schema, enc Encoder) Encoder {
 	return &guard{schema: schema, enc: enc}
 }
@@ -62,6 +63,22 @@ func (g *guard) Close() error {
 	g.closed = true
 	if err := g.enc.Close(); err != nil {
 		return g.fail(err)
+	}
+	return nil
+}
+
+// Discard gives the file up, where it was not closed: what the encoder keeps
+// is released, and later calls return an error.
+func (g *guard) Discard() {
+	if g.err == nil && !g.closed {
+		_ = g.fail(ErrClosed)
+	}
+}
+
+// Warnings are those of the encoder, if it is a Warner.
+func (g *guard) Warnings() []string {
+	if w, ok := g.enc.(Warner); ok {
+		return w.Warnings()
 	}
 	return nil
 }

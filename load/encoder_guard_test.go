@@ -137,3 +137,41 @@ func TestCheckSchema(t *testing.T) {
 		t.Errorf("one name twice: %v", err)
 	}
 }
+
+// warner is an encoder with something to say.
+type warner struct{ fakeEncoder }
+
+func (*warner) Warnings() []string { return []string{"w"} }
+
+func TestGuardPassesWarningsOn(t *testing.T) {
+	schema := column("a", arrow.PrimitiveTypes.Int64, true)
+	if got := load.Guard(schema, &warner{}).(load.Warner).Warnings(); len(got) != 1 || got[0] != "w" {
+		t.Errorf("the warnings are %q", got)
+	}
+	if got := load.Guard(schema, &fakeEncoder{}).(load.Warner).Warnings(); got != nil {
+		t.Errorf("an encoder without warnings has %q", got)
+	}
+}
+
+func TestGuardDiscardsOnce(t *testing.T) {
+	schema := column("a", arrow.PrimitiveTypes.Int64, true)
+	discard := func(e load.Encoder) { e.(interface{ Discard() }).Discard() }
+	enc := &fakeEncoder{}
+	g := load.Guard(schema, enc)
+	discard(g)
+	discard(g)
+	if err := g.Write(oneRow(t, schema)); !errors.Is(err, load.ErrClosed) {
+		t.Errorf("Write after Discard gives %v", err)
+	}
+	if err := g.Close(); err == nil || enc.discards != 1 || enc.writes+enc.closes != 0 {
+		t.Errorf("%v after %d discards, %d writes, %d closes", err, enc.discards, enc.writes, enc.closes)
+	}
+	whole := &fakeEncoder{}
+	g = load.Guard(schema, whole)
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if discard(g); whole.discards != 0 {
+		t.Error("a file that is whole was discarded")
+	}
+}

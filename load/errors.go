@@ -73,3 +73,22 @@ func (e *TemporaryError) Error() string { return sentence(e.Op, e.Path, e.Hint, 
 
 // Unwrap gives the cause.
 func (e *TemporaryError) Unwrap() error { return e.Err }
+
+// CellError is a value that a format cannot hold: writing it would change it
+// (exit 65).
+type CellError struct {
+	Format  string
+	Column  string // "" where it is about the whole file
+	Row     int64  // of the results, from 1
+	Problem string // without the value
+	Hint    string // what to do
+}
+
+// Error says where the value stands, why the format cannot hold it, and what to do.
+func (e *CellError) Error() string {
+	place := e.Format
+	if e.Column != "" {
+		place = fmt.Sprintf("%s: column %q, row %d", e.Format, e.Column, e.Row)
+	}
+	return fmt.Sprintf("%s: %s; %s", place, e.Problem, e.Hint)
+}

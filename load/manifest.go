@@ -22,8 +22,11 @@ const (
 // FileManifestName is where the manifest of a single file lies.
 func FileManifestName(file string) string { return file + ".manifest.json" }
 
+// RejectsFolder is the folder of the dead letters of a dataset.
+const RejectsFolder = "_rejects"
+
 // RejectsName is where a run's dead letters lie in a dataset.
-func RejectsName(run string) string { return "_rejects/" + run + ".jsonl" }
+func RejectsName(run string) string { return RejectsFolder + "/" + run + ".jsonl" }
 
 // FileRejectsName is where the dead letters of a single file lie.
 func FileRejectsName(file string) string { return file + ".rejects.jsonl" }
@@ -89,6 +92,9 @@ type Column struct {
 	ItemType     string   `json:"item_type,omitempty"`
 	Index        int      `json:"index,omitempty"`
 	LabelsBefore []string `json:"labels_before,omitempty"`
+	// Gone marks an item that the form's headings listed once and do not list
+	// any more.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // Part is a data object of a dataset, or the single file itself.
@@ -194,7 +200,7 @@ func (m Manifest) Encode() ([]byte, error) {
 	// Bytes must not depend on how often the manifest went through JSON.
 	m.Pipeline, m.Form, m.Verified.Reason = valid(m.Pipeline), valid(m.Form), valid(m.Verified.Reason)
 	for i, c := range m.Schema {
-		m.Schema[i] = Column{Name: valid(c.Name), Type: valid(c.Type), From: valid(c.From), Label: valid(c.Label)}
+		m.Schema[i] = c.valid()
 	}
 	m.CreatedAt = m.CreatedAt.UTC().Truncate(time.Second)
 	var b bytes.Buffer
@@ -208,6 +214,22 @@ func (m Manifest) Encode() ([]byte, error) {
 }
 
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// valid is the column with texts that JSON leaves as they are.
+func (c Column) valid() Column {
+	c.Name, c.Type, c.From, c.Label = valid(c.Name), valid(c.Type), valid(c.From), valid(c.Label)
+	c.PII, c.ItemType = valid(c.PII), valid(c.ItemType)
+	c.Choices, c.LabelsBefore = validAll(c.Choices), validAll(c.LabelsBefore)
+	return c
+}
+
+func validAll(list []string) []string {
+	list = slices.Clone(list)
+	for i, s := range list {
+		list[i] = valid(s)
+	}
+	return list
+}
 
 // SortParts orders parts as they are to be read: by window, parts of one
 // window by path, results without a date last.

@@ -14,6 +14,11 @@
 //     of values that CSV does not keep apart (the other formats do). formetl
 //     itself makes an empty list of an empty answer, so the pair does not
 //     arise from it.
+//   - Where a field's metadata say formetl.list_as json, its list is a JSON
+//     array in one field, with values as in NDJSON; where they say columns,
+//     there is a column for each of formetl.choices in its place: true where
+//     the list holds the choice, false where it does not, empty for a null
+//     list.
 //   - A timestamp is RFC 3339 with the account's offset, with microseconds
 //     only where they are not zero; a date is YYYY-MM-DD; a decimal has exactly
 //     the digits of its scale; a float is the shortest that reads back equal.
@@ -39,10 +44,35 @@
 // (lines of more than 2 MB need max_line_size; a file of one column is read
 // without allow_quoted_nulls). Both calls stand in load/loadtest's tests.
 //
-// Profile excel begins with a byte order mark, ends lines with CR LF, and
-// puts a ' before the text of a string (or list of strings, or heading) that
-// begins with = + - @ TAB or CR, which a spreadsheet would run as a formula.
-// Typed columns are left alone: -1 in an int64 column stays a number.
+// Profile excel is for people who open the file in a spreadsheet:
+//
+//   - It begins with a byte order mark and ends lines with CR LF.
+//   - A timestamp is the account's wall clock without an offset,
+//     2026-01-02 03:04:05, with .123 or .123456 only where that is not zero.
+//   - In front of the text of a string, a joined list of strings or a heading
+//     stands a ' where a spreadsheet would run the text as a formula or show
+//     another one in its place.
+//   - Warnings tell of more rows, longer texts and more columns than a
+//     spreadsheet shows.
+//
+// The ' stands in front of
+//
+//   - what begins with = + - @ TAB CR or LF, or with the full-width form of
+//     one of the first four, or with one of these after blanks;
+//   - numbers that are not plain: 00123, +4930123, 1e5, 1,5, .5, 5%, (5), more
+//     than 15 digits, or with blanks around them;
+//   - parts of dates, fractions and days that are not written year first: 1-2,
+//     3/4, 1.2., 1.2.2026, 2026-05, 12/31/2025, mar 5, SEPT2 (in English), 1:2;
+//   - true and false, unless in capitals.
+//
+// It does not stand in front of plain numbers (-5, 3.14, 19.90: no leading zero
+// or plus, digits on both sides of a point, at most 15 of them; the spreadsheet
+// keeps their value, if not the zeros at their end), of dates with the year
+// first and times of day (2026-01-02, 2026-01-02 03:04, 9:30, 12:30:15), nor in
+// typed columns: -1 in an int64 column stays a number. A number that does not
+// fit into 15 digits in an int64 or decimal column is one that a spreadsheet
+// rounds; write .xlsx, or make the column a string. CR LF within a text is
+// written as it is, and most spreadsheets make LF of it.
 package csvout
 
 import (
@@ -80,10 +110,22 @@ func Format() load.Format {
 // New returns an encoder that writes the schema's columns to w as CSV. It
 // writes nothing itself: the header goes out with the first Write or Close.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
+	e, err := newEncoder(w, schema, o)
+	if err != nil {
+		return nil, err
+	}
+	return load.Guard(schema, e), nil
+}
+
+func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encoder, error) {
 	if err := load.CheckSchema(schema); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	e := &encoder{w: w, zone: o.Zone, eol: "\n", single: schema.NumFields() == 1}
+	shapes, headings, err := shapesOf(schema)
+	if err != nil {
+		return nil, err
+	}
+	e := &encoder{w: w, zone: o.Zone, eol: "\n", shapes: shapes, single: len(headings) == 1}
 	if e.zone == nil {
 		e.zone = time.UTC
 	}
@@ -95,14 +137,15 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	default:
 		return nil, fmt.Errorf("csv: there is no profile %q: use %s or %s", o.Profile, Strict, Excel)
 	}
-	for i, f := range schema.Fields() {
+	for i, h := range headings {
 		if i > 0 {
 			e.out = append(e.out, ',')
 		}
-		e.out = appendText(e.out, f.Name, e.excel)
+		e.out = appendText(e.out, h, e.excel)
 	}
 	e.out = append(e.out, e.eol...)
-	return load.Guard(schema, e), nil
+	e.limits = newLimits(e.excel, len(shapes), len(headings))
+	return e, nil
 }
 
 type encoder struct {
@@ -110,29 +153,29 @@ type encoder struct {
 	zone    *time.Location
 	eol     string
 	excel   bool
-	single  bool // one column: a null must not be a blank line
+	shapes  []shape // of the schema's fields
+	single  bool    // one column: a null must not be a blank line
 	out     []byte
 	scratch []byte // a list's text before it is quoted
+	limits  limits
 }
 
 // appender appends the field of one row that is not null.
 type appender func(dst []byte, row int) []byte
 
 type column struct {
+	field  int // of the schema
 	arr    arrow.Array
 	nulls  bool
+	null   string // what stands for a null
 	append appender
 }
 
 // Write is that of load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
-	columns := make([]column, batch.NumCols())
-	for i, arr := range batch.Columns() {
-		columns[i] = column{arr: arr, nulls: arr.NullN() > 0, append: e.field(arr)}
-	}
-	null := ""
-	if e.single {
-		null = `""`
+	columns, err := e.columns(batch)
+	if err != nil {
+		return err
 	}
 	for row := range int(batch.NumRows()) {
 		for i := range columns {
@@ -141,11 +184,14 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 			}
 			c := &columns[i]
 			if c.nulls && c.arr.IsNull(row) {
-				e.out = append(e.out, null...)
+				e.out = append(e.out, c.null...)
 				continue
 			}
+			start := len(e.out)
 			e.out = c.append(e.out, row)
+			e.limits.cell(c.field, e.out[start:])
 		}
+		e.limits.rows++
 		e.out = append(e.out, e.eol...)
 		if len(e.out) >= flushAt {
 			if err := e.flush(); err != nil {
@@ -195,9 +241,10 @@ func (e *encoder) plain(arr arrow.Array) appender {
 	case *array.Date32:
 		return func(dst []byte, row int) []byte { return cells.AppendDate(dst, int32(a.Value(row))) }
 	case *array.Timestamp:
-		return func(dst []byte, row int) []byte {
-			return cells.AppendTimestamp(dst, int64(a.Value(row)), e.zone)
+		if e.excel {
+			return func(dst []byte, row int) []byte { return cells.AppendLocal(dst, int64(a.Value(row)), e.zone) }
 		}
+		return func(dst []byte, row int) []byte { return cells.AppendTimestamp(dst, int64(a.Value(row)), e.zone) }
 	case *array.Decimal128:
 		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
 		return func(dst []byte, row int) []byte { return cells.AppendDecimal(dst, a.Value(row), scale) }
@@ -252,11 +299,8 @@ type text interface{ ~string | ~[]byte }
 // appendText appends the text of a string or a list of strings, guarded in
 // profile excel.
 func appendText[T text](dst []byte, s T, excel bool) []byte {
-	if excel && len(s) > 0 {
-		switch s[0] {
-		case '=', '+', '-', '@', '\t', '\r':
-			return appendField(dst, s, "'")
-		}
+	if excel && guarded(s) {
+		return appendField(dst, s, "'")
 	}
 	return appendField(dst, s, "")
 }

@@ -20,7 +20,6 @@ import (
 	"math"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -83,7 +82,7 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, name st
 		if i == 0 {
 			key[0] = '{'
 		}
-		e.keys[i] = append(appendString(key, f.Name), ':')
+		e.keys[i] = append(cells.AppendJSON(key, f.Name), ':')
 	}
 	return e, nil
 }
@@ -166,7 +165,7 @@ func (e *encoder) flush() error {
 func (e *encoder) value(arr arrow.Array) appender {
 	switch a := arr.(type) {
 	case *array.String:
-		return func(dst []byte, row int) []byte { return appendString(dst, a.Value(row)) }
+		return func(dst []byte, row int) []byte { return cells.AppendJSON(dst, a.Value(row)) }
 	case *array.Int64:
 		return func(dst []byte, row int) []byte { return strconv.AppendInt(dst, a.Value(row), 10) }
 	case *array.Float64:
@@ -218,65 +217,4 @@ func appendFloat(dst []byte, f float64) []byte {
 		return append(dst, "null"...)
 	}
 	return cells.AppendFloat(dst, f)
-}
-
-// appendString appends s as a JSON string.
-func appendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for {
-		i := cells.IndexJSON(s)
-		if i < 0 {
-			break
-		}
-		dst = append(dst, s[:i]...)
-		var n int
-		dst, n = appendSpecial(dst, s[i:])
-		s = s[i+n:]
-	}
-	return append(append(dst, s...), '"')
-}
-
-// appendSpecial appends what stands for the start of s, a character that
-// IndexJSON found or the run of characters outside ASCII that begins there,
-// and returns how many bytes of s that was.
-func appendSpecial(dst []byte, s string) ([]byte, int) {
-	const hex = "0123456789abcdef"
-	switch c := s[0]; {
-	case c >= utf8.RuneSelf:
-		return appendRunes(dst, s)
-	case c == '"' || c == '\\':
-		return append(dst, '\\', c), 1
-	case c == '\n':
-		return append(dst, '\\', 'n'), 1
-	case c == '\r':
-		return append(dst, '\\', 'r'), 1
-	case c == '\t':
-		return append(dst, '\\', 't'), 1
-	default:
-		return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15]), 1
-	}
-}
-
-// appendRunes appends the run of characters outside ASCII that begins s, so
-// that text in other scripts does not start a scan at every letter.
-func appendRunes(dst []byte, s string) ([]byte, int) {
-	start, i := 0, 0
-	for i < len(s) && s[i] >= utf8.RuneSelf {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		var instead string
-		switch {
-		case r == utf8.RuneError && n == 1:
-			instead = "\uFFFD"
-		case r == '\u2028':
-			instead = `\u2028`
-		case r == '\u2029':
-			instead = `\u2029`
-		}
-		if instead != "" {
-			dst = append(append(dst, s[start:i]...), instead...)
-			start = i + n
-		}
-		i += n
-	}
-	return append(dst, s[start:i]...), i
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,12 +20,31 @@ import (
 // format that owes nothing to the encoder.
 func Encoder(t *testing.T, format load.Format, read Read) {
 	t.Helper()
+	EncoderWithin(t, format, read, Limits{})
+}
+
+// Limits are what a format cannot hold, or does otherwise, and its package
+// says so; the zero value is none.
+type Limits struct {
+	// MaxText is how many bytes of text a value may have at most.
+	MaxText int
+	// XMLText: no text has characters that XML forbids.
+	XMLText bool
+	// WallClock: timestamps have no offset; the cases are in UTC.
+	WallClock bool
+	// AtClose: nothing is written before Close.
+	AtClose bool
+}
+
+// EncoderWithin runs the cases for a format with limits.
+func EncoderWithin(t *testing.T, format load.Format, read Read, limits Limits) {
+	t.Helper()
 	cases := append(encoderValueCases(), encoderProtocolCases()...)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 			defer mem.AssertSize(t, 0)
-			c.run(encoderTest{T: t, format: format, read: read, mem: mem})
+			c.run(encoderTest{T: t, format: format, read: read, limits: limits, mem: mem})
 		})
 	}
 }
@@ -38,25 +59,46 @@ type encoderTest struct {
 	*testing.T
 	format load.Format
 	read   Read
+	limits Limits
 	mem    memory.Allocator
+}
+
+// random is Random within the format's limits.
+func (t encoderTest) random(schema *arrow.Schema, rows int, seed uint64) arrow.RecordBatch {
+	return randomOf(t.mem, schema, rows, seed, t.hostile())
+}
+
+// hostile is HostileStrings within the format's limits.
+func (t encoderTest) hostile() []string {
+	all := HostileStrings()
+	if t.limits.XMLText {
+		all = slices.DeleteFunc(all, func(s string) bool {
+			return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' })
+		})
+	}
+	return all
 }
 
 // open returns an encoder that writes to w.
 func (t encoderTest) open(w io.Writer, schema *arrow.Schema) load.Encoder {
 	t.Helper()
-	e, err := t.format.New(w, schema, encodeOptions())
+	e, err := t.format.New(w, schema, t.options())
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
 	return e
 }
 
-// encodeOptions are the options of all cases: a zone with daylight saving.
-func encodeOptions() load.EncodeOptions {
-	return load.EncodeOptions{
+// options are those of all cases: a zone with daylight saving.
+func (t encoderTest) options() load.EncodeOptions {
+	o := load.EncodeOptions{
 		Zone:     Chicago(),
 		Metadata: []load.KeyValue{{Key: "formetl.form", Value: "form1"}, {Key: "formetl.a", Value: "b"}},
 	}
+	if t.limits.WallClock {
+		o.Zone = time.UTC
+	}
+	return o
 }
 
 // Chicago is a zone whose offset changes in March and November.

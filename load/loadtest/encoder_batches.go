@@ -99,19 +99,22 @@ func Build(mem memory.Allocator, schema *arrow.Schema, rows int, fill func(b arr
 // Random returns a batch of random values, one in ten null; the same seed
 // gives the same batch.
 func Random(mem memory.Allocator, schema *arrow.Schema, rows int, seed uint64) arrow.RecordBatch {
-	r := rand.New(rand.NewPCG(seed, 1))
-	return Build(mem, schema, rows, func(b array.Builder, _, _ int) { appendRandom(b, r) })
+	return randomOf(mem, schema, rows, seed, HostileStrings())
 }
 
-func appendRandom(b array.Builder, r *rand.Rand) {
+func randomOf(mem memory.Allocator, schema *arrow.Schema, rows int, seed uint64, texts []string) arrow.RecordBatch {
+	r := rand.New(rand.NewPCG(seed, 1))
+	return Build(mem, schema, rows, func(b array.Builder, _, _ int) { appendRandom(b, r, texts) })
+}
+
+func appendRandom(b array.Builder, r *rand.Rand, texts []string) {
 	if r.IntN(10) == 0 {
 		b.AppendNull()
 		return
 	}
 	switch b := b.(type) {
 	case *array.StringBuilder:
-		hostile := HostileStrings()
-		b.Append(hostile[r.IntN(len(hostile))])
+		b.Append(texts[r.IntN(len(texts))])
 	case *array.Int64Builder:
 		b.Append(int64(r.Uint64()))
 	case *array.Float64Builder:
@@ -134,7 +137,7 @@ func appendRandom(b array.Builder, r *rand.Rand) {
 		// that CSV does not keep apart; it has its own tests.
 		n := 2 * r.IntN(3)
 		for range n {
-			appendRandom(b.ValueBuilder(), r)
+			appendRandom(b.ValueBuilder(), r, texts)
 		}
 	}
 }

@@ -63,30 +63,34 @@ func divide(batch arrow.RecordBatch, size int) []arrow.RecordBatch {
 }
 
 func caseTwice(t encoderTest) {
-	first := t.encode(AllTypes(), Random(t.mem, AllTypes(), 2000, 6))
-	second := t.encode(AllTypes(), Random(t.mem, AllTypes(), 2000, 6))
+	first := t.encode(AllTypes(), t.random(AllTypes(), 2000, 6))
+	second := t.encode(AllTypes(), t.random(AllTypes(), 2000, 6))
 	if !bytes.Equal(first, second) {
 		t.Errorf("the same rows gave %d bytes and other %d bytes", len(first), len(second))
 	}
 }
 
 func caseSlices(t encoderTest) {
-	whole := Random(t.mem, AllTypes(), 500, 8)
+	whole := t.random(AllTypes(), 500, 8)
 	defer whole.Release()
 	t.roundTrip(whole.NewSlice(123, 457))
 }
 
 func caseEmptyBatches(t encoderTest) {
-	batch := Random(t.mem, AllTypes(), 10, 9)
+	batch := t.random(AllTypes(), 10, 9)
 	want := Text(batch)
 	schema := batch.Schema()
-	none := func() arrow.RecordBatch { return Random(t.mem, schema, 0, 1) }
+	none := func() arrow.RecordBatch { return t.random(schema, 0, 1) }
 	t.compare(t.encode(schema, none(), none(), batch, none()), schema, want)
 }
 
 // fillUp writes until the encoder fails, and returns the error.
-func fillUp(e load.Encoder, batch arrow.RecordBatch) error {
-	for range 100 {
+func (t encoderTest) fillUp(e load.Encoder, batch arrow.RecordBatch) error {
+	most := 100
+	if t.limits.AtClose {
+		most = 1
+	}
+	for range most {
 		if err := e.Write(batch); err != nil {
 			return err
 		}
@@ -99,7 +103,7 @@ func caseStickyError(t encoderTest) {
 	defer batch.Release()
 	w := &failingWriter{room: 100_000}
 	e := t.open(w, batch.Schema())
-	err := fillUp(e, batch)
+	err := t.fillUp(e, batch)
 	if !errors.Is(err, errFull) {
 		t.Fatalf("the error is %v, not the writer's", err)
 	}
@@ -115,7 +119,7 @@ func caseStickyError(t encoderTest) {
 }
 
 func caseErrorAnywhere(t encoderTest) {
-	batch := Random(t.mem, AllTypes(), 30, 11)
+	batch := t.random(AllTypes(), 30, 11)
 	defer batch.Release()
 	batch.Retain()
 	size := len(t.encode(batch.Schema(), batch))
@@ -132,7 +136,7 @@ func caseErrorAnywhere(t encoderTest) {
 }
 
 func caseCloseTwice(t encoderTest) {
-	batch := Random(t.mem, AllTypes(), 3, 12)
+	batch := t.random(AllTypes(), 3, 12)
 	defer batch.Release()
 	var out bytes.Buffer
 	e := t.open(&out, batch.Schema())
@@ -149,7 +153,7 @@ func caseCloseTwice(t encoderTest) {
 }
 
 func caseWriteAfterClose(t encoderTest) {
-	batch := Random(t.mem, AllTypes(), 3, 13)
+	batch := t.random(AllTypes(), 3, 13)
 	defer batch.Release()
 	e := t.open(&bytes.Buffer{}, batch.Schema())
 	if err := e.Close(); err != nil {
@@ -161,7 +165,7 @@ func caseWriteAfterClose(t encoderTest) {
 }
 
 func caseWriterStaysOpen(t encoderTest) {
-	batch := Random(t.mem, AllTypes(), 3, 14)
+	batch := t.random(AllTypes(), 3, 14)
 	defer batch.Release()
 	w := &closeWatcher{}
 	e := t.open(w, batch.Schema())
@@ -174,7 +178,7 @@ func caseWriterStaysOpen(t encoderTest) {
 }
 
 func caseOtherSchema(t encoderTest) {
-	batch := Random(t.mem, Columns("b", arrow.PrimitiveTypes.Int64), 3, 15)
+	batch := t.random(Columns("b", arrow.PrimitiveTypes.Int64), 3, 15)
 	defer batch.Release()
 	e := t.open(&bytes.Buffer{}, Columns("a", arrow.PrimitiveTypes.Int64))
 	if err := e.Write(batch); err == nil || !strings.Contains(err.Error(), `"b"`) {
@@ -232,7 +236,7 @@ func caseRefused(t encoderTest) {
 }
 
 func caseNoOptions(t encoderTest) {
-	batch := Random(t.mem, AllTypes(), 50, 16)
+	batch := t.random(AllTypes(), 50, 16)
 	defer batch.Release()
 	var out bytes.Buffer
 	e, err := t.format.New(&out, batch.Schema(), load.EncodeOptions{})

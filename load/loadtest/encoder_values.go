@@ -14,9 +14,9 @@ import (
 func encoderValueCases() []encoderCase {
 	return []encoderCase{
 		{"no rows", caseNoRows},
-		{"one row", func(t encoderTest) { t.roundTrip(Random(t.mem, AllTypes(), 1, 7)) }},
+		{"one row", func(t encoderTest) { t.roundTrip(t.random(AllTypes(), 1, 7)) }},
 		{"all null", caseAllNull},
-		{"all types", func(t encoderTest) { t.roundTrip(Random(t.mem, AllTypes(), 300, 1)) }},
+		{"all types", func(t encoderTest) { t.roundTrip(t.random(AllTypes(), 300, 1)) }},
 		{"hostile strings", caseHostileStrings},
 		{"lists", caseLists},
 		{"names", caseNames},
@@ -41,7 +41,7 @@ func caseAllNull(t encoderTest) {
 }
 
 func caseHostileStrings(t encoderTest) {
-	text := HostileStrings()
+	text := t.hostile()
 	schema := Columns("id", arrow.PrimitiveTypes.Int64, "first", arrow.BinaryTypes.String,
 		"list", ListOf(arrow.BinaryTypes.String), "last", arrow.BinaryTypes.String)
 	t.roundTrip(Build(t.mem, schema, len(text), func(b array.Builder, _, row int) {
@@ -112,7 +112,7 @@ func caseNames(t encoderTest) {
 		}
 		fields = append(fields, arrow.Field{Name: name, Type: kind, Nullable: true})
 	}
-	t.roundTrip(Random(t.mem, arrow.NewSchema(fields, nil), 20, 3))
+	t.roundTrip(t.random(arrow.NewSchema(fields, nil), 20, 3))
 }
 
 func caseWide(t encoderTest) {
@@ -121,12 +121,15 @@ func caseWide(t encoderTest) {
 	for i := range 300 {
 		fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", 300-i), Type: kinds[i%len(kinds)], Nullable: true})
 	}
-	t.roundTrip(Random(t.mem, arrow.NewSchema(fields, nil), 50, 4))
+	t.roundTrip(t.random(arrow.NewSchema(fields, nil), 50, 4))
 }
 
 func caseLongStrings(t encoderTest) {
 	schema := Columns("id", arrow.PrimitiveTypes.Int64, "text", arrow.BinaryTypes.String)
 	long := strings.Repeat("0123456789abcde\n", 1<<16)
+	if most := t.limits.MaxText; most > 0 {
+		long = long[:most]
+	}
 	t.roundTrip(Build(t.mem, schema, 5, func(b array.Builder, _, row int) {
 		switch b := b.(type) {
 		case *array.Int64Builder:

@@ -1,0 +1,118 @@
+package csvout
+
+import "strings"
+
+// looksLikeNumber tells whether a spreadsheet of some language takes a text
+// for a number, a date, a time or a fraction. It is asked for texts that are
+// none of the plain forms.
+func looksLikeNumber(s string) bool {
+	s, marked := unmark(s)
+	if i := strings.IndexAny(s, "eE"); i > 0 {
+		mantissa, exponent := split(s[:i]), strings.TrimLeft(s[i+1:], "+-")
+		return isDigits(exponent) && mantissa.n > 0 && mantissa.has(".,")
+	}
+	p := split(s)
+	switch {
+	case p.n == 0:
+		return false
+	case p.n == 1: // 007, 5., .5, 12345678901234567
+		return p.separators <= 1 || marked
+	case p.has(":.") && p.between[0] == ':':
+		return p.n <= 4
+	case p.has(" /") && !p.has(" "): // a fraction, or a day and a month
+		return p.n <= 3 && p.areParts()
+	case p.has("."):
+		return p.n <= 3 || p.areThousands()
+	case p.has("-/."):
+		return p.n <= 3 && p.areParts()
+	}
+	// Thousands and decimals: 1,5 1.234,50 1'000 1 000
+	return p.has(thousands) && (!p.has(". '\u00a0\u202f\u2019") || p.areThousands())
+}
+
+// thousands are what stands in numbers to make them easier to read.
+const thousands = ".,' \u00a0\u202f\u2019"
+
+// unmark takes off what may stand around a number: a currency, a percent
+// sign, parentheses that make it negative, half of the day.
+func unmark(s string) (bare string, marked bool) {
+	bare = s
+	if strings.HasPrefix(bare, "(") && strings.HasSuffix(bare, ")") {
+		bare = bare[1 : len(bare)-1]
+	}
+	for _, mark := range []string{"$", "€", "£", "¥", "₹", "%"} {
+		bare = strings.TrimSuffix(strings.TrimPrefix(bare, mark), mark)
+	}
+	for _, half := range []string{"am", "pm", " a", " p"} {
+		if n := len(bare) - len(half); n > 0 && strings.EqualFold(bare[n:], half) {
+			bare = bare[:n]
+			break
+		}
+	}
+	bare = strings.TrimSpace(bare)
+	return strings.TrimPrefix(bare, "-"), len(bare) != len(s)
+}
+
+// pieces are the groups of digits of a text and what stands between and
+// around them.
+type pieces struct {
+	groups     [8]string
+	n          int
+	between    [32]byte
+	separators int // bytes of between
+}
+
+// split divides a text into pieces. A text with a letter, or with separators
+// that no number has, has none.
+func split(s string) pieces {
+	var p pieces
+	for s != "" {
+		n := 0
+		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+			n++
+		}
+		if n > 0 {
+			if p.n == len(p.groups) {
+				return pieces{}
+			}
+			p.groups[p.n] = s[:n]
+			p.n++
+			s = s[n:]
+			continue
+		}
+		for n < len(s) && (s[n] < '0' || s[n] > '9') {
+			n++
+		}
+		if n > 3 || p.separators+n > len(p.between) || !only(s[:n], thousands+":/-") {
+			return pieces{}
+		}
+		p.separators += copy(p.between[p.separators:], s[:n])
+		s = s[n:]
+	}
+	return p
+}
+
+// has tells whether no other separators are there than these.
+func (p *pieces) has(these string) bool { return only(string(p.between[:p.separators]), these) }
+
+func only(s, of string) bool { return strings.Trim(s, of) == "" }
+
+// areParts tells whether each group can be a day, a month or a year.
+func (p *pieces) areParts() bool {
+	for _, g := range p.groups[:p.n] {
+		if len(g) > 4 || len(g) == 3 {
+			return false
+		}
+	}
+	return true
+}
+
+// areThousands tells whether all groups but the first have three digits.
+func (p *pieces) areThousands() bool {
+	for _, g := range p.groups[1:p.n] {
+		if len(g) != 3 {
+			return false
+		}
+	}
+	return len(p.groups[0]) <= 3
+}

@@ -1,0 +1,242 @@
+package csvout
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/formetl/formetl/load/internal/cells"
+)
+
+// The keys of a field's metadata that say how its lists are shown: what
+// schemas.MetaListAs and schemas.MetaChoices are, which load does not import.
+const (
+	metaListAs  = "formetl.list_as"
+	metaChoices = "formetl.choices"
+)
+
+// The ways to show a list; a field that says none is joined.
+const (
+	asJoined  = "joined"
+	asJSON    = "json"
+	asColumns = "columns"
+)
+
+// shape is how a field of the schema is shown: as one column, or as one for
+// each choice of a list.
+type shape struct {
+	field    string
+	listAs   string           // "" where the field is no list
+	headings []string         // the field's name, or those of the choices
+	choices  map[string]int32 // of asColumns: value to number
+	on       []bool           // scratch: the choices of a row
+}
+
+// shapesOf reads how the fields are shown, and gives all headings.
+func shapesOf(schema *arrow.Schema) (shapes []shape, headings []string, err error) {
+	shapes = make([]shape, schema.NumFields())
+	taken := map[string]bool{}
+	for i, f := range schema.Fields() {
+		if shapes[i], err = shapeOf(f); err != nil {
+			return nil, nil, fmt.Errorf("csv: column %q: %w", f.Name, err)
+		}
+		for _, h := range shapes[i].headings {
+			if taken[h] {
+				return nil, nil, fmt.Errorf("csv: the heading %q is used twice: this is a bug in formetl", h)
+			}
+			taken[h] = true
+		}
+		headings = append(headings, shapes[i].headings...)
+	}
+	if len(headings) == 0 {
+		return nil, nil, fmt.Errorf("csv: column %q is a list without choices, and there is no other: list its choices, or add the result's id", schema.Field(0).Name)
+	}
+	return shapes, headings, nil
+}
+
+func shapeOf(f arrow.Field) (shape, error) {
+	s := shape{field: f.Name, headings: []string{f.Name}}
+	list, ok := f.Type.(*arrow.ListType)
+	if !ok {
+		return s, nil
+	}
+	s.listAs = asJoined
+	if as, ok := f.Metadata.GetValue(metaListAs); ok {
+		s.listAs = as
+	}
+	switch s.listAs {
+	case asJoined, asJSON:
+		return s, nil
+	case asColumns:
+	default:
+		return s, fmt.Errorf("no list is shown as %q: use %s, %s or %s", s.listAs, asJoined, asJSON, asColumns)
+	}
+	if list.Elem().ID() != arrow.STRING {
+		return s, fmt.Errorf("a list of %s has no choices", list.Elem())
+	}
+	text, _ := f.Metadata.GetValue(metaChoices)
+	var pairs [][2]string
+	if err := json.Unmarshal([]byte(text), &pairs); err != nil {
+		return s, fmt.Errorf("its choices cannot be read: %w: this is a bug in formetl", err)
+	}
+	s.headings, s.choices, s.on = nil, make(map[string]int32, len(pairs)), make([]bool, len(pairs))
+	for i, p := range pairs {
+		s.headings = append(s.headings, p[1])
+		s.choices[p[0]] = int32(i) //nolint:gosec // as many as a file has columns
+	}
+	return s, nil
+}
+
+// columns are the batch's columns as they are shown. A list whose choices are
+// columns is one here, whose appender gives all their fields; one without
+// choices is none.
+func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
+	columns := make([]column, 0, batch.NumCols())
+	for i, arr := range batch.Columns() {
+		s := &e.shapes[i]
+		c := column{field: i, arr: arr, nulls: arr.NullN() > 0}
+		if e.single {
+			c.null = `""`
+		}
+		var err error
+		list, _ := arr.(*array.List)
+		switch s.listAs {
+		case "":
+			c.append = e.field(arr)
+		case asJSON:
+			c.append = e.listJSON(list)
+		case asColumns:
+			c.null += strings.Repeat(",", max(0, len(s.headings)-1))
+			c.append, err = s.ticks(list)
+		default:
+			c.append = e.list(list)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("csv: column %q: %w", s.field, err)
+		}
+		if len(s.headings) > 0 {
+			columns = append(columns, c)
+		}
+	}
+	return columns, nil
+}
+
+// listJSON returns the appender of a list that is shown as a JSON array, with
+// values as in NDJSON.
+func (e *encoder) listJSON(a *array.List) appender {
+	values := a.ListValues()
+	element := e.elementJSON(values)
+	return func(dst []byte, row int) []byte {
+		start, end := a.ValueOffsets(row)
+		e.scratch = append(e.scratch[:0], '[')
+		for i := int(start); i < int(end); i++ {
+			if i > int(start) {
+				e.scratch = append(e.scratch, ',')
+			}
+			if values.IsNull(i) {
+				e.scratch = append(e.scratch, "null"...)
+				continue
+			}
+			e.scratch = element(e.scratch, i)
+		}
+		e.scratch = append(e.scratch, ']')
+		return appendField(dst, e.scratch, "") // no formula begins with a bracket
+	}
+}
+
+// elementJSON returns the appender of a list's element as JSON.
+func (e *encoder) elementJSON(values arrow.Array) appender {
+	quoted := func(text appender) appender {
+		return func(dst []byte, i int) []byte { return append(text(append(dst, '"'), i), '"') }
+	}
+	switch a := values.(type) {
+	case *array.String:
+		return func(dst []byte, i int) []byte { return cells.AppendJSON(dst, a.Value(i)) }
+	case *array.Float64:
+		return func(dst []byte, i int) []byte {
+			if f := a.Value(i); !math.IsNaN(f) && !math.IsInf(f, 0) {
+				return cells.AppendFloat(dst, f)
+			}
+			return append(dst, "null"...)
+		}
+	case *array.Timestamp:
+		return quoted(func(dst []byte, i int) []byte { return cells.AppendTimestamp(dst, int64(a.Value(i)), e.zone) })
+	case *array.Date32:
+		return quoted(func(dst []byte, i int) []byte { return cells.AppendDate(dst, int32(a.Value(i))) })
+	case *array.Decimal128:
+		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
+		return quoted(func(dst []byte, i int) []byte { return cells.AppendDecimal(dst, a.Value(i), scale) })
+	}
+	return e.plain(values)
+}
+
+// none is the number of an element that is no choice: null, or empty.
+const none = -1
+
+// numbers gives the choices that the elements of a batch's lists are, from the
+// first list's first element on. Nothing was chosen by a null or an empty text,
+// unless that is a choice. A value that no column is for is an error: the file
+// would lose it.
+func (s *shape) numbers(a *array.List) ([]int32, error) {
+	if a.Len() == 0 {
+		return nil, nil
+	}
+	first, _ := a.ValueOffsets(0)
+	_, last := a.ValueOffsets(a.Len() - 1)
+	numbers := make([]int32, last-first)
+	texts, ok := a.ListValues().(*array.String)
+	if !ok {
+		return nil, fmt.Errorf("a list of %s has no choices", a.ListValues().DataType())
+	}
+	for row := range a.Len() {
+		if a.IsNull(row) {
+			continue
+		}
+		start, end := a.ValueOffsets(row)
+		for i := start; i < end; i++ {
+			numbers[i-first] = none
+			if texts.IsNull(int(i)) {
+				continue
+			}
+			value := texts.Value(int(i))
+			n, known := s.choices[value]
+			switch {
+			case known:
+				numbers[i-first] = n
+			case value != "":
+				return nil, fmt.Errorf("no choice covers the value %s: this is a bug in formetl", strconv.QuoteToASCII(value))
+			}
+		}
+	}
+	return numbers, nil
+}
+
+// ticks returns the appender of the fields of all choices.
+func (s *shape) ticks(a *array.List) (appender, error) {
+	numbers, err := s.numbers(a)
+	if err != nil || a.Len() == 0 {
+		return func(dst []byte, _ int) []byte { return dst }, err
+	}
+	first, _ := a.ValueOffsets(0)
+	return func(dst []byte, row int) []byte {
+		clear(s.on)
+		start, end := a.ValueOffsets(row)
+		for _, n := range numbers[start-first : end-first] {
+			if n != none {
+				s.on[n] = true
+			}
+		}
+		for i, on := range s.on {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = strconv.AppendBool(dst, on)
+		}
+		return dst
+	}, nil
+}

@@ -1,0 +1,84 @@
+package xlsxout
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/xuri/excelize/v2"
+)
+
+// styles are the ways cells are shown, by excelize's numbers.
+type styles struct {
+	plain, heading int
+	columns        []int // of each column's numbers and times, 0 for plain
+	fraction       int   // of timestamps with a part of a second
+}
+
+// newStyles makes the styles that the columns need.
+func newStyles(file *excelize.File, columns []column) (styles, error) {
+	s := styles{columns: make([]int, len(columns))}
+	made := map[string]int{}
+	style := func(format string, bold bool) (int, error) {
+		key := fmt.Sprint(format, bold)
+		if id, ok := made[key]; ok {
+			return id, nil
+		}
+		look := &excelize.Style{Alignment: &excelize.Alignment{Vertical: "top"}}
+		if format != "" {
+			look.CustomNumFmt = &format
+		}
+		if bold {
+			look.Font = &excelize.Font{Bold: true}
+		}
+		id, err := file.NewStyle(look)
+		made[key] = id
+		return id, err
+	}
+	var err error
+	if s.plain, err = style("", false); err == nil {
+		s.heading, err = style("", true)
+	}
+	for i, c := range columns {
+		if f := formatOf(c.kind); f != "" && err == nil {
+			s.columns[i], err = style(f, false)
+		}
+		if c.kind.ID() == arrow.TIMESTAMP && err == nil {
+			s.fraction, err = style("yyyy-mm-dd hh:mm:ss.000", false)
+		}
+	}
+	return s, err
+}
+
+// formatOf is how a column's numbers are shown, "" as the spreadsheet likes.
+func formatOf(kind arrow.DataType) string {
+	switch kind := kind.(type) {
+	case *arrow.Int64Type:
+		return "0" // or 12 digits would be shown with an exponent
+	case *arrow.Decimal128Type:
+		if kind.Scale > 0 && kind.Scale <= maxDigits {
+			return "0." + strings.Repeat("0", int(kind.Scale))
+		}
+		return "0"
+	case *arrow.Date32Type:
+		return "yyyy-mm-dd"
+	case *arrow.TimestampType:
+		return "yyyy-mm-dd hh:mm:ss"
+	}
+	return ""
+}
+
+// styled gives a value its column's style. What became text is plain.
+func styled(v any, style int, s styles) any {
+	switch v := v.(type) {
+	case time.Time:
+		if v.Nanosecond() != 0 {
+			style = s.fraction
+		}
+	case int64, float64:
+	default:
+		return v
+	}
+	return excelize.Cell{StyleID: style, Value: v}
+}

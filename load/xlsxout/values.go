@@ -1,0 +1,201 @@
+package xlsxout
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/xuri/excelize/v2"
+
+	"github.com/formetl/formetl/load/internal/cells"
+	"github.com/formetl/formetl/load/internal/sheets"
+)
+
+const (
+	// maxDigits is how many significant digits of a number spreadsheets keep.
+	maxDigits  = 15
+	maxInteger = 999_999_999_999_999
+	// Floats that are not 0 and lie beyond these are none for a spreadsheet.
+	leastFloat, mostFloat = 2.3e-308, 9.99e307
+	// The days that all spreadsheets number alike, from 1970-01-01.
+	firstDay, lastDay = -25_508, 2_932_896
+	dayMicros         = 86_400_000_000
+)
+
+// value gives the cell of a row: what excelize takes, or nil for no cell.
+type value func(row int) (any, error)
+
+// values are those of a batch, in the columns' order.
+func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
+	list := make([]value, 0, len(e.columns))
+	for i, f := range e.choices {
+		if a, ok := batch.Column(i).(*array.List); ok && f != nil {
+			if err := check(f, a); err != nil {
+				return nil, fmt.Errorf("xlsx: column %q: %w", e.schema.Field(i).Name, err)
+			}
+		}
+	}
+	for _, c := range e.columns {
+		list = append(list, e.valueOf(c, batch.Column(c.field)))
+	}
+	return list, nil
+}
+
+// valueOf is the value of a column that is not null where arr is not.
+func (e *encoder) valueOf(c column, arr arrow.Array) value {
+	var v value
+	if a, ok := arr.(*array.List); ok {
+		v = c.list(e, a)
+	} else {
+		v = e.scalar(arr)
+	}
+	if arr.NullN() == 0 {
+		return v
+	}
+	return func(row int) (any, error) {
+		if arr.IsNull(row) {
+			return nil, nil //nolint:nilnil // no cell
+		}
+		return v(row)
+	}
+}
+
+// scalar is the value of an array of scalars. CheckSchema has left no other type.
+func (e *encoder) scalar(arr arrow.Array) value {
+	switch a := arr.(type) {
+	case *array.String:
+		return func(row int) (any, error) { return textCell(a.Value(row)) }
+	case *array.Int64:
+		return func(row int) (any, error) { return integerCell(a.Value(row)), nil }
+	case *array.Float64:
+		return func(row int) (any, error) { return floatCell(a.Value(row)), nil }
+	case *array.Boolean:
+		return func(row int) (any, error) { return a.Value(row), nil }
+	case *array.Date32:
+		return func(row int) (any, error) { return dateCell(int32(a.Value(row))), nil }
+	case *array.Timestamp:
+		return func(row int) (any, error) { return timeCell(int64(a.Value(row)), e.zone), nil }
+	case *array.Decimal128:
+		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
+		var scratch []byte
+		return func(row int) (any, error) {
+			scratch = cells.AppendDecimal(scratch[:0], a.Value(row), scale)
+			return decimalCell(string(scratch)), nil
+		}
+	}
+	panic(fmt.Sprintf("xlsx: an array of type %s passed CheckSchema", arr.DataType()))
+}
+
+func integerCell(n int64) any {
+	if n < -maxInteger || n > maxInteger {
+		return strconv.FormatInt(n, 10)
+	}
+	return n
+}
+
+func floatCell(f float64) any {
+	switch abs := math.Abs(f); {
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 0):
+		return strings.TrimPrefix(strconv.FormatFloat(f, 'f', -1, 64), "+") + "inity"
+	case abs > mostFloat, abs != 0 && abs < leastFloat, abs == 0 && math.Signbit(f):
+		return string(cells.AppendFloat(nil, f))
+	}
+	return f
+}
+
+// decimalCell is a number where its digits survive as one.
+func decimalCell(text string) any {
+	digits := strings.TrimPrefix(text, "-")
+	if strings.Contains(digits, ".") {
+		digits = strings.TrimRight(digits, "0")
+	}
+	digits = strings.TrimLeft(strings.Replace(digits, ".", "", 1), "0")
+	if len(digits) > maxDigits {
+		return text
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text
+	}
+	return f
+}
+
+func dateCell(days int32) any {
+	if days < firstDay || days > lastDay {
+		return string(cells.AppendDate(nil, days))
+	}
+	return time.Unix(int64(days)*86_400, 0).UTC()
+}
+
+// timeCell is the zone's wall clock, as if it were UTC.
+func timeCell(us int64, zone *time.Location) any {
+	_, offset := time.UnixMicro(us).In(zone).Zone()
+	wall := us + int64(offset)*1_000_000
+	if us%1000 != 0 || wall < firstDay*dayMicros || wall >= (lastDay+1)*dayMicros {
+		return string(cells.AppendLocal(nil, us, zone))
+	}
+	return time.UnixMicro(wall).UTC()
+}
+
+// textCell is a text as it is.
+func textCell(s string) (any, error) {
+	if len(s) > sheets.MaxText {
+		if units := sheets.Units(s); units > sheets.MaxText {
+			return nil, fmt.Errorf("the text has %s characters, and a cell holds %s", sheets.Thousands(int64(units)), sheets.Thousands(sheets.MaxText))
+		}
+	}
+	if i := strings.IndexFunc(s, isForbidden); i >= 0 {
+		return nil, errors.New("the text holds a character that XML forbids: this is a bug in formetl")
+	}
+	if strings.Contains(s, "_x") {
+		return escapes(s), nil
+	}
+	return s, nil
+}
+
+func isForbidden(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\uFFFE' || r == '\uFFFF'
+}
+
+// escapes gives a text that may hold what spreadsheets decode, such as _x0041_
+// for an A. excelize escapes it, but loses the halves of surrogate pairs
+// (_xD800_) and misses the second of two that share an underscore: a text with
+// those is given in pieces, each of which is decoded by itself and holds none.
+func escapes(s string) any {
+	var at []int // where the text is to be cut, behind underscores
+	hard, last := false, -7
+	for i := 0; i+7 <= len(s); i++ {
+		if s[i] != '_' || s[i+1] != 'x' || s[i+6] != '_' || !areHex(s[i+2:i+6]) {
+			continue
+		}
+		surrogate := s[i+2]|0x20 == 'd' && s[i+3] >= '8'
+		shared := i-last == 6 && s[last:last+7] != "_x005F_"
+		hard = hard || surrogate || shared
+		at, last = append(at, i+1), i
+	}
+	if !hard {
+		return s
+	}
+	runs, start := make([]excelize.RichTextRun, 0, len(at)+1), 0
+	for _, end := range append(at, len(s)) {
+		runs = append(runs, excelize.RichTextRun{Text: s[start:end]})
+		start = end
+	}
+	return runs
+}
+
+func areHex(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,201 @@
+// Package xlsxout writes record batches as a spreadsheet (.xlsx, Office Open
+// XML) with typed cells.
+//
+// There is one sheet, "Results", with a bold heading that stays in view, a
+// filter, and columns as wide as the heading and the first rows need. What
+// does not fit below the heading of a sheet (1,048,575 rows) goes on in
+// "Results 2", with a heading of its own.
+//
+//   - Null is no cell, the empty string is a cell with an empty text.
+//   - A string is always text: no cell is a formula, whatever it begins with,
+//     and no text is changed. A text of more than 32,767 UTF-16 units does not
+//     fit into a cell and is a load.CellError.
+//   - Integers and decimals of at most 15 significant digits are numbers, as
+//     are floats; a decimal shows the digits of its scale. Longer ones, which
+//     a spreadsheet would round, are text, as are floats that it does not know
+//     (NaN, Infinity, beyond 1e-307 and 9.99e307).
+//   - A date is a day's number shown as 2026-01-02, a timestamp the account's
+//     wall clock shown as 2026-01-02 03:04:05, with .123 only where a second
+//     has such a part. A sheet knows neither zone nor offset: the hour that is
+//     passed twice in autumn shows the same times twice. Days before
+//     1900-03-01, about which spreadsheets disagree, those after 9999-12-31 and
+//     parts of a millisecond are text.
+//   - Lists are text as in CSV: joined by |, JSON, or a column a choice.
+//
+// Equal rows give equal bytes: the file holds no time of writing.
+//
+// Rows are kept in files of EncodeOptions.TempDir until Close, because a
+// workbook is written in one go; memory is bounded by 16 MiB a sheet and the
+// first rows.
+package xlsxout
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/rows"
+	"github.com/formetl/formetl/load/internal/sheets"
+)
+
+// sampleRows is how many rows tell a column's width.
+const sampleRows = 100
+
+// Format is the xlsx row of the table of formats.
+func Format() load.Format {
+	return load.Format{Name: "xlsx", Extension: ".xlsx", FileOnly: true, New: New}
+}
+
+// New returns an encoder that writes the schema's columns to w as a workbook,
+// all of it in Close.
+func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
+	e, err := newEncoder(w, schema, o)
+	if err != nil {
+		return nil, err
+	}
+	return load.Guard(schema, e), nil
+}
+
+func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encoder, error) {
+	if err := load.CheckSchema(schema); err != nil {
+		return nil, fmt.Errorf("xlsx: %w", err)
+	}
+	switch o.Compression {
+	case "", load.CodecNone:
+	default:
+		return nil, fmt.Errorf("xlsx: there is no compression %q: the format has its own", o.Compression)
+	}
+	e := &encoder{w: w, schema: schema, o: o, zone: o.Zone, maxRows: sheets.MaxRows}
+	if e.zone == nil {
+		e.zone = time.UTC
+	}
+	var err error
+	if e.columns, e.choices, err = columnsOf(schema); err != nil {
+		return nil, fmt.Errorf("xlsx: %w", err)
+	}
+	if n := len(e.columns); n > sheets.MaxColumns {
+		return nil, &load.CellError{
+			Format:  "xlsx",
+			Problem: fmt.Sprintf("%s columns are more than the %s of a sheet", sheets.Thousands(int64(n)), sheets.Thousands(sheets.MaxColumns)),
+			Hint:    "choose columns by a schema, or write csv or parquet",
+		}
+	}
+	return e, nil
+}
+
+type encoder struct {
+	w       io.Writer
+	schema  *arrow.Schema
+	o       load.EncodeOptions
+	zone    *time.Location
+	columns []column
+	choices []map[string]bool // by field, nil where there are no columns for choices
+	maxRows int64             // of a sheet, the heading's among them
+
+	queue rows.Queue // the first rows, until the widths are known
+	book  *book      // nil until then
+	cells []any      // of a row, those of the columns
+	rows  int64      // written
+}
+
+// Write is that of load.Encoder.
+func (e *encoder) Write(batch arrow.RecordBatch) error {
+	e.queue.Push(batch)
+	if e.book == nil && e.queue.Len() < sampleRows {
+		return nil
+	}
+	return e.drain()
+}
+
+// drain writes the rows of the queue.
+func (e *encoder) drain() error {
+	if e.book == nil {
+		if err := e.begin(); err != nil {
+			return err
+		}
+	}
+	for _, p := range e.queue.Peek(e.queue.Len()) {
+		if err := e.write(p); err != nil {
+			return err
+		}
+	}
+	e.queue.Discard()
+	e.book.hide()
+	return nil
+}
+
+// begin makes the workbook, with columns as wide as the queue's rows say.
+func (e *encoder) begin() error {
+	e.measure()
+	var err error
+	if e.book, err = newBook(e.o, e.columns); err != nil {
+		return err
+	}
+	e.cells = make([]any, len(e.columns))
+	return nil
+}
+
+// write writes the rows of a batch.
+func (e *encoder) write(p rows.Piece) error {
+	values, err := e.values(p.Batch)
+	if err != nil {
+		return err
+	}
+	for row := p.From; row < p.To; row++ {
+		if e.book.rows >= e.maxRows {
+			if err := e.book.next(); err != nil {
+				return err
+			}
+		}
+		for i, v := range values {
+			if e.cells[i], err = v(row); err != nil {
+				return e.failed(i, err)
+			}
+		}
+		if err := e.book.write(e.cells); err != nil {
+			return err
+		}
+		e.rows++
+	}
+	return nil
+}
+
+// failed names the place of a value that no cell can hold.
+func (e *encoder) failed(column int, err error) error {
+	return &load.CellError{
+		Format: "xlsx", Column: e.columns[column].heading, Row: e.rows + 1,
+		Problem: err.Error(), Hint: "write csv or parquet, which take it",
+	}
+}
+
+// Close is that of load.Encoder.
+func (e *encoder) Close() error {
+	err := e.drain()
+	if err == nil {
+		err = e.book.close(e.w)
+	}
+	if err != nil {
+		return err // the guard calls Discard
+	}
+	return e.book.remove()
+}
+
+// Discard releases the rows that are not written, and removes the files.
+func (e *encoder) Discard() {
+	e.queue.Discard()
+	if e.book != nil {
+		_ = e.book.remove() // the error that led here is the one to tell
+	}
+}
+
+// Warnings is that of load.Warner.
+func (e *encoder) Warnings() []string {
+	if e.book == nil || len(e.book.names) < 2 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s rows are more than the %s that a sheet holds below the heading; they go on in %d more: join them before counting",
+		sheets.Thousands(e.rows), sheets.Thousands(e.maxRows-1), len(e.book.names)-1)}
+}

@@ -1,0 +1,86 @@
+package xlsxout
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/xuri/excelize/v2"
+
+	"github.com/formetl/formetl/load"
+)
+
+// writeBook writes the workbook's archive to w. excelize would build it in
+// memory, with the sheets in the order of a map. It is asked once for each
+// sheet and once for the rest, and each time keeps only that: the sheets come
+// in order, and only a block is in memory.
+func writeBook(file *excelize.File, sheets int, w io.Writer) error {
+	archive := zip.NewWriter(w)
+	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.DefaultCompression)
+	})
+	for n := range sheets + 1 {
+		part := &pass{archive: archive, sheets: sheets, only: n + 1}
+		file.SetZipWriter(func(io.Writer) excelize.ZipWriter { return part })
+		if err := file.Write(io.Discard); err != nil {
+			return err
+		}
+		if n < sheets && !part.found {
+			return fmt.Errorf("sheet %d is not where it is expected: this is a bug in formetl", n+1)
+		}
+	}
+	return archive.Close()
+}
+
+// pass keeps of the workbook's parts one sheet, or, as the last pass, all that
+// are no sheet.
+type pass struct {
+	archive *zip.Writer
+	sheets  int
+	only    int // number of the sheet; more than sheets for the rest
+	found   bool
+}
+
+// Create is that of excelize.ZipWriter.
+func (p *pass) Create(name string) (io.Writer, error) {
+	var sheet int
+	if n, err := fmt.Sscanf(name, "xl/worksheets/sheet%d.xml", &sheet); n != 1 || err != nil {
+		sheet = p.sheets + 1
+	}
+	if sheet != p.only {
+		return io.Discard, nil
+	}
+	p.found = true
+	w, err := p.archive.Create(name) // without a time
+	if err != nil {
+		return nil, err
+	}
+	return &bounded{w: w, left: math.MaxUint32}, nil
+}
+
+// AddFS is that of excelize.ZipWriter, which does not call it.
+func (p *pass) AddFS(fs.FS) error { return fs.ErrInvalid }
+
+// Close is that of excelize.ZipWriter: other passes follow.
+func (p *pass) Close() error { return nil }
+
+// bounded refuses a part of 4 GiB and more: spreadsheets do not open the
+// archive that holds one.
+type bounded struct {
+	w    io.Writer
+	left int64
+}
+
+// Write passes p on while there is room.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, &load.CellError{
+			Format: "xlsx", Problem: "a sheet takes more than the 4 GiB that spreadsheets open",
+			Hint: "divide the range, or write csv or parquet",
+		}
+	}
+	return b.w.Write(p)
+}
