@@ -107,27 +107,44 @@ const DefaultMaxRejects = 100
 const (
 	MetaFrom  = "formetl.from"  // the column's Source: a column's identity
 	MetaLabel = "formetl.label" // the column's Label; left out where it is ""
+	// MetaListAs is the column's ListAs, and MetaChoices its Choices with the
+	// names of their columns: a JSON array of [value, name] pairs. Both are left
+	// out where CSV shows no list, or joins it.
+	MetaListAs  = "formetl.list_as"
+	MetaChoices = "formetl.choices"
 )
 
 // Arrow returns the Arrow schema of the columns, in order. Every field is
 // nullable (a result may lack any field, and files of several runs are read
-// together) and carries MetaFrom and MetaLabel. The columns must be valid.
+// together) and carries MetaFrom, MetaLabel and, for CSV, MetaListAs and
+// MetaChoices. The columns must be valid.
 func (s *Schema) Arrow() *arrow.Schema { return ArrowSchema(s.Columns) }
 
 // ArrowSchema is Schema.Arrow for columns alone.
 func ArrowSchema(columns []Column) *arrow.Schema {
 	fields := make([]arrow.Field, len(columns))
+	names := ChoiceNames(columns)
 	for i, c := range columns {
-		fields[i] = c.Arrow()
+		fields[i] = c.arrow(names[i])
 	}
 	return arrow.NewSchema(fields, nil)
 }
 
-// Arrow returns the column's Arrow field, as Schema.Arrow describes it.
-func (c Column) Arrow() arrow.Field {
+// Arrow returns the column's Arrow field, as Schema.Arrow describes it, with
+// names of choices as if there were no other column.
+func (c Column) Arrow() arrow.Field { return c.arrow(ChoiceNames([]Column{c})[0]) }
+
+// arrow is Arrow with the names of the column's choices.
+func (c Column) arrow(choices []string) arrow.Field {
 	keys, values := []string{MetaFrom}, []string{c.From.String()}
 	if c.Label != "" {
 		keys, values = append(keys, MetaLabel), append(values, c.Label)
+	}
+	switch c.ListAs {
+	case ListJSON:
+		keys, values = append(keys, MetaListAs), append(values, string(c.ListAs))
+	case ListColumns:
+		keys, values = append(keys, MetaListAs, MetaChoices), append(values, string(c.ListAs), c.choicePairs(choices))
 	}
 	return arrow.Field{Name: c.Name, Type: c.Type.Arrow(), Nullable: true, Metadata: arrow.NewMetadata(keys, values)}
 }

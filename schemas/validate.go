@@ -66,9 +66,14 @@ func (v *validator) schema(s *Schema) {
 	if s.MaxRejects < 0 {
 		v.add(-1, "max_rejects", "must be 0 or more, not %d", s.MaxRejects)
 	}
-	if len(s.Columns) == 0 && (s.Unknown == UnknownIgnore || s.Unknown == UnknownFail) {
-		v.add(-1, "columns", "no columns and unknown: %s leave nothing to write; list columns or set unknown: add", s.Unknown)
+	if len(s.Written()) > 0 || s.Unknown != UnknownIgnore && s.Unknown != UnknownFail {
+		return
 	}
+	none := "no columns"
+	if len(s.Columns) > 0 {
+		none = "only columns that are dropped"
+	}
+	v.add(-1, "columns", "%s and unknown: %s leave nothing to write; list columns or set unknown: add", none, s.Unknown)
 }
 
 func (v *validator) column(i int, c Column, all []Column) {

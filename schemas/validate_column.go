@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,6 +20,9 @@ func (v *validator) rules(i int, c Column) {
 	if c.Required && c.OnError == OnErrorSetNull {
 		v.add(i, "nullable", "nullable: false and on_error: set_null exclude each other; remove one of them")
 	}
+	if c.Required && !c.Written() {
+		v.add(i, "nullable", "a column that is dropped is not read, so that nothing can be said of its values; remove nullable")
+	}
 	v.pii(i, c)
 	v.lists(i, c)
 }
@@ -29,6 +33,8 @@ func (v *validator) reading(i int, c Column) {
 	number := kind == Int64 || kind == Float64 || kind == Decimal
 	if len(r.Formats) > 0 && kind != Date && kind != Timestamp {
 		v.add(i, "format", "a format is for a date or a timestamp, not for %s", c.Type)
+	} else {
+		v.formats(i, kind, r.Formats)
 	}
 	if (len(r.True) > 0 || len(r.False) > 0) && kind != Bool {
 		v.add(i, "true_values", "words for true and false are for a bool, not for %s", c.Type)
@@ -50,8 +56,23 @@ func (v *validator) reading(i int, c Column) {
 	if decimal == "" {
 		decimal = "."
 	}
-	if r.Group == decimal {
+	if r.Group == decimal && kind != Int64 {
 		v.add(i, "group_separator", "%q cannot be both the decimal and the group separator", r.Group)
+	}
+}
+
+// formats checks that every format compiles and has what the type needs.
+func (v *validator) formats(i int, kind TypeKind, texts []string) {
+	for at, text := range texts {
+		f, err := ParseFormat(text)
+		switch {
+		case err != nil:
+			v.add(i, "format", "%v", err)
+		case kind == Date && f.HasTime():
+			v.add(i, "format", "format %q: a date has no time of day, and nothing of a value is left out; make the type timestamp, or the format one of a day", text)
+		case slices.Contains(texts[:at], text):
+			v.add(i, "format", "the format %q stands there twice", text)
+		}
 	}
 }
 
@@ -61,17 +82,21 @@ func (v *validator) words(i int, r Reading) {
 		v.add(i, "true_values", "true_values and false_values go together: a value must be one or the other")
 		return
 	}
-	seen := map[string]bool{}
-	for _, w := range append(append([]string(nil), r.True...), r.False...) {
-		folded := strings.ToLower(strings.TrimSpace(w))
-		switch {
-		case folded == "":
-			v.add(i, "true_values", "an empty word is no value; an empty answer is null")
-		case seen[folded]:
-			v.add(i, "true_values", "the word %q stands there twice (letter case aside)", w)
+	var seen []string
+	check := func(key string, words []string) {
+		for _, w := range words {
+			w = strings.TrimSpace(w)
+			switch {
+			case w == "":
+				v.add(i, key, "an empty word is no value; an empty answer is null")
+			case slices.ContainsFunc(seen, func(s string) bool { return strings.EqualFold(s, w) }):
+				v.add(i, key, "the word %q stands there twice (letter case aside)", w)
+			}
+			seen = append(seen, w)
 		}
-		seen[folded] = true
 	}
+	check("true_values", r.True)
+	check("false_values", r.False)
 }
 
 // separator checks a sign between digits.

@@ -28,9 +28,14 @@ type column struct {
 	elem schemas.Type // the type itself, or the element's
 	list bool
 
+	declared *declared // nil where values are in the form that the type expects
+
 	vals []value // the row's values; of a scalar exactly one
 	null bool    // the row has null here
 	text []byte  // room for joined values
+
+	cloaked    []byte // room for what the pii rule makes of the values of
+	cloakedRow int64  // this row
 
 	plain     *texts        // of a string column
 	builder   array.Builder // of any other
@@ -47,7 +52,7 @@ type column struct {
 }
 
 func newColumn(c schemas.Column, mem memory.Allocator) *column {
-	col := &column{Column: c, elem: c.Type}
+	col := &column{Column: c, elem: c.Type, declared: newDeclared(c.Reading)}
 	if c.Type.Kind == schemas.String {
 		col.plain = &texts{mem: mem}
 		return col

@@ -26,6 +26,25 @@
 //	           replaces the account's zone
 //	decimal    digits with an optional sign and point, exactly: more fraction
 //	           digits than the scale fit only if they are zeros
+//	list<T>    every element as T
+//
+// A column that declares a form (schemas.Reading) takes values of that form
+// and no others:
+//
+//	date, timestamp  the first of the formats that the value fits as a whole
+//	                 (schemas.ParseFormat); parts of a time that it lacks are
+//	                 0; without an offset it is of the account's zone
+//	bool             the words, whatever their letter case (Unicode simple
+//	                 folding)
+//	int64, float64,  as above, with the declared sign before the fraction, and
+//	decimal          groups divided by theirs: of three digits from the
+//	                 fraction on, the first of one to three, or no groups at
+//	                 all; a point is neither unless declared
+//
+// An empty value never fits or fails: it is "" in a string column, an empty
+// list in a list column and null in any other, or null in all (schemas.Empty).
+// Null, and an item that the result lacks, do not fit a column that says
+// nullable: false.
 //
 // Wall-clock times follow RFC 5545: one that a zone shows twice (the end of
 // DST) is its first pass; one that it skips (the start of DST) is read with

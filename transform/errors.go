@@ -20,6 +20,10 @@ type ValueError struct {
 // Error names the result, the column and the reason. It leaves out the value,
 // which may be personal data and would end in logs.
 func (e *ValueError) Error() string {
+	if e.Reason == reasonMissing {
+		return fmt.Sprintf("result %d: column %s (from %s): no value, and the schema says nullable: false; complete the result, remove nullable: false, or set on_error to reject",
+			e.ResultID, e.Column, e.From)
+	}
 	return fmt.Sprintf("result %d: column %s (from %s): a value does not fit %s: %s; correct the result or the column's type, or set on_error to reject or set_null",
 		e.ResultID, e.Column, e.From, e.Type, e.Reason)
 }

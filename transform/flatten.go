@@ -64,9 +64,10 @@ type Flattener struct {
 	unknown     schemas.Unknown
 	emptyAsNull bool
 	clock       clock
+	cloak       cloak
 
-	columns []*column
-	listed  []schemas.Column // columns as a schema
+	columns []*column        // those that are written
+	listed  []schemas.Column // columns as a schema, and those that are dropped
 	base    int              // how many columns the schema has
 	schema  *arrow.Schema
 	idAt    int // index of the result id's column, -1 for none
@@ -90,8 +91,9 @@ type Flattener struct {
 }
 
 type ignoredField struct {
-	from schemas.Source
-	n    int64
+	from    schemas.Source
+	n       int64
+	dropped bool // the schema has it, and its pii rule is drop: nobody counts it
 }
 
 // NewFlattener checks the schema and the options. Release frees what the
@@ -118,6 +120,10 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 		clock: clock{zone: o.Zone}, base: len(s.Columns), idAt: -1,
 		fields: map[schemas.Source]int32{}, labels: map[schemas.Source]string{},
 	}
+	var err error
+	if f.cloak, err = newCloak(s); err != nil {
+		return nil, err
+	}
 	f.learn(o.Headings)
 	f.extend(s.Columns)
 	return f, nil
@@ -125,17 +131,22 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 
 // extend appends columns. No row may be waiting for a batch.
 func (f *Flattener) extend(columns []schemas.Column) {
+	f.listed = append(f.listed, columns...)
 	for _, c := range columns {
 		i := len(f.columns)
+		if !c.Written() {
+			f.fields[c.From] = ^int32(len(f.ignored))
+			f.ignored = append(f.ignored, ignoredField{from: c.From, dropped: true})
+			continue
+		}
 		f.fields[c.From] = int32(i)
 		if c.From.Kind == schemas.FromResultID {
 			f.idAt = i
 		}
 		f.columns = append(f.columns, newColumn(c, f.o.Mem))
-		f.listed = append(f.listed, c)
 	}
 	f.gathered = make([]gathered, len(f.columns))
-	f.schema = schemas.ArrowSchema(f.listed)
+	f.schema = schemas.ArrowSchema(f.Columns())
 }
 
 // Append adds the page's results, in their order. The page stays the
@@ -201,7 +212,7 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 	}
 	for k, c := range f.columns {
 		if f.direct(k) {
-			f.bytes += f.appendPlain(c.plain, &f.gathered[k], cells)
+			f.bytes += f.appendPlain(c, &f.gathered[k], cells)
 		} else {
 			f.bytes += c.append()
 		}
@@ -215,25 +226,27 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 }
 
 // direct tells whether column k takes the row's value straight from the page,
-// without being settled: a single string always fits.
+// without being settled: a single string always fits, and so does none where
+// the column may be null.
 func (f *Flattener) direct(k int) bool {
-	g := &f.gathered[k]
-	return f.columns[k].plain != nil && k != f.idAt && (g.values <= 1 || g.row != f.row)
+	c, g := f.columns[k], &f.gathered[k]
+	return c.plain != nil && k != f.idAt && (g.values <= 1 || g.row != f.row) && !c.Required
 }
 
 // appendPlain writes the row's only string, or null, straight from the page.
-func (f *Flattener) appendPlain(t *texts, g *gathered, cells []extract.Cell) (size int) {
+func (f *Flattener) appendPlain(c *column, g *gathered, cells []extract.Cell) (size int) {
 	if g.row == f.row && g.values == 1 {
 		k := g.head
 		for cells[k].Values == 0 { // elements without a value before the one that has it
 			k = f.next[k]
 		}
 		if v := f.page.Value(cells[k], 0); len(v) > 0 || !f.emptyAsNull {
-			t.append(v)
+			v = f.valueOf(c, v)
+			c.plain.append(v)
 			return 4 + len(v)
 		}
 	}
-	t.appendNull()
+	c.plain.appendNull()
 	return 4
 }
 
@@ -321,10 +334,10 @@ func (f *Flattener) flush() error {
 	return f.o.Emit(batch)
 }
 
-// Columns returns the columns of the next batch: the schema's and those added
-// since.
+// Columns returns the columns of the next batch: the schema's that are written
+// and those added since.
 func (f *Flattener) Columns() []schemas.Column {
-	return append([]schemas.Column(nil), f.listed...)
+	return (&schemas.Schema{Columns: f.listed}).Written()
 }
 
 // Schema returns the Arrow schema of the next batch, by Columns.
@@ -339,7 +352,7 @@ func (f *Flattener) Stats() Stats {
 		}
 	}
 	for _, g := range f.ignored {
-		if g.n > 0 {
+		if g.n > 0 && !g.dropped {
 			s.Ignored = sum(s.Ignored, map[schemas.Source]int64{g.from: g.n})
 		}
 	}

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,8 +24,16 @@ func Infer(name string, pages []*extract.Page, labels bool) *schemas.Schema {
 	for _, p := range pages {
 		s.page(p)
 	}
-	s.headings(pages)
+	var headings []extract.Heading
+	for _, p := range pages {
+		headings = append(headings, p.Headings...)
+	}
+	s.headings(headings)
+	return s.schema(name, labels)
+}
 
+// schema makes the schema of what was gathered.
+func (s *sample) schema(name string, labels bool) *schemas.Schema {
 	out := &schemas.Schema{Name: name, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep}
 	id := schemas.Source{Kind: schemas.FromResultID}
 	columns := slices.Concat(
@@ -97,22 +106,23 @@ func (s *sample) page(p *extract.Page) {
 }
 
 // headings takes in the labels, and the fields that no result has.
-func (s *sample) headings(pages []*extract.Page) {
-	place := 0
-	for _, p := range pages {
-		for _, h := range p.Headings {
-			about := s.meanings(h)
-			if about == nil && s.idLabel == "" {
-				s.idLabel = strings.Clone(h.Label)
-			}
-			place++
-			for _, from := range about {
-				if f := s.field(from); f.heading == 0 {
-					f.heading, f.label = place, strings.Clone(h.Label)
-				}
+func (s *sample) headings(headings []extract.Heading) {
+	for place, h := range headings {
+		about := s.meanings(h)
+		if about == nil && s.idLabel == "" {
+			s.idLabel = strings.Clone(h.Label)
+		}
+		for _, from := range about {
+			if f := s.field(from); f.heading == 0 {
+				f.heading, f.label = place+1, strings.Clone(h.Label)
 			}
 		}
 	}
+}
+
+// clone returns a sample that can go on by itself.
+func (s *sample) clone() *sample {
+	return &sample{fields: slices.Clone(s.fields), at: maps.Clone(s.at), idLabel: s.idLabel}
 }
 
 // meanings tells what a heading is about: by the element that it stands in, by

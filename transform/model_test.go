@@ -84,6 +84,7 @@ func (m *model) rows(pages []*extract.Page, columns []schemas.Column) (out []str
 			m.joined = map[string]int64{}
 			for i, c := range columns {
 				text, ok := m.cell(p, r, c)
+				ok = ok && (text != "∅" || !c.Required || c.Inferred)
 				cells[i], whole = text, whole && ok
 			}
 			if !whole { // nothing of a rejected result counts
@@ -110,6 +111,7 @@ func TestAgainstModel(t *testing.T) {
 				[]string{"string", "string", "list<string>"}[r.IntN(3)], []string{"reject", "set_null"}[r.IntN(2)])
 			c := col(t, line)
 			c.Inferred = r.IntN(2) == 0
+			c.Required = c.OnError == schemas.OnErrorReject && r.IntN(5) == 0
 			s.Columns = append(s.Columns, c)
 		}
 		s.Unknown = schemas.UnknownIgnore

@@ -23,6 +23,13 @@ const (
 	reasonDate      = "not a date YYYY-MM-DD"
 	reasonTimestamp = "not a time YYYY-MM-DD HH:MM:SS"
 	reasonSeveral   = "several values"
+
+	// Of columns that declare how their values are read, or that have no null.
+	reasonWord       = "not one of the declared words"
+	reasonSeparators = "not a number with the declared separators"
+	reasonDateForm   = "not a date in a declared format"
+	reasonTimeForm   = "not a time in a declared format"
+	reasonMissing    = "no value"
 )
 
 // trim drops ASCII blanks on both ends.

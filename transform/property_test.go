@@ -46,11 +46,30 @@ func randomSchema(t *testing.T, r *rand.Rand) *schemas.Schema {
 		kind := []string{"meta", "item"}[r.IntN(2)]
 		c := col(t, fmt.Sprintf("c%d %s:%d %s %s", i, kind, i, types[r.IntN(len(types))], rules[r.IntN(len(rules))]))
 		c.Inferred = r.IntN(4) == 0
+		c.Required = c.OnError == schemas.OnErrorReject && r.IntN(4) == 0
+		if r.IntN(3) == 0 {
+			c.Reading = randomReading(c.Type)
+		}
 		s.Columns = append(s.Columns, c)
 	}
 	s.Unknown = []schemas.Unknown{schemas.UnknownAdd, schemas.UnknownIgnore, ""}[r.IntN(3)]
 	s.Empty = []schemas.Empty{schemas.EmptyKeep, schemas.EmptyAsNull}[r.IntN(2)]
 	return s
+}
+
+// randomReading declares a form that some of the random values have.
+func randomReading(t schemas.Type) schemas.Reading {
+	switch t.Kind {
+	case schemas.Int64, schemas.Float64, schemas.Decimal:
+		return schemas.Reading{Group: ","}
+	case schemas.Bool:
+		return schemas.Reading{True: []string{"X", "1"}, False: []string{"a"}}
+	case schemas.Date:
+		return schemas.Reading{Formats: []string{"%d/%m/%Y", "YYYY-MM-DD"}}
+	case schemas.Timestamp:
+		return schemas.Reading{Formats: []string{"%F", "%F %T"}}
+	}
+	return schemas.Reading{}
 }
 
 // flattened is everything that a run gave, its batches conformed to the last

@@ -41,7 +41,7 @@ var freeText = []string{
 
 // hasChoices tells whether a column's values are choices, by its item's type.
 func hasChoices(c *column, itemType string) bool {
-	if c.PII.Kind != schemas.PIINone || !c.isString() || c.From.Kind != schemas.FromItem {
+	if c.PII.Kind != schemas.PIINone || !c.isString() || !c.list && c.From.Kind != schemas.FromItem {
 		return false
 	}
 	return c.list || !slices.Contains(freeText, strings.ToLower(itemType))

@@ -38,7 +38,7 @@ func (f *Flattener) settle(c *column, g *gathered, cells []extract.Cell) (raw, r
 	c.vals, c.null = c.vals[:0], false
 	if g.row != f.row {
 		c.null = true
-		return "", ""
+		return "", c.missing()
 	}
 	if g.values > 1 && !c.list {
 		return f.settleSeveral(c, g, cells)
@@ -47,7 +47,7 @@ func (f *Flattener) settle(c *column, g *gathered, cells []extract.Cell) (raw, r
 	for k := g.head; k >= 0; k = f.next[k] {
 		for i := range int(cells[k].Values) {
 			v := f.page.Value(cells[k], i)
-			if len(v) > 0 || c.list && g.values > 1 {
+			if len(v) > 0 || c.list && g.values > 1 || c.plain != nil && !f.emptyAsNull {
 				if raw, reason = f.take(c, v); reason != "" {
 					return raw, reason
 				}
@@ -60,16 +60,26 @@ func (f *Flattener) settle(c *column, g *gathered, cells []extract.Cell) (raw, r
 	} else if !c.list {
 		c.null = c.vals[0].null
 	}
-	return "", ""
+	return "", c.missing()
+}
+
+// missing is the reason why the row's value does not fit a column that has no
+// null, "" where it does.
+func (c *column) missing() string {
+	if c.null && c.Required && !c.Inferred {
+		return reasonMissing
+	}
+	return ""
 }
 
 // take parses a value and adds it to the row's.
 func (f *Flattener) take(c *column, v []byte) (raw, reason string) {
-	if len(v) == 0 { // among several values of a list
+	if len(v) == 0 { // among several values of a list, or a string that has no null
 		c.vals = append(c.vals, value{null: !c.isString() || f.emptyAsNull})
 		return "", ""
 	}
-	parsed, moved, reason := f.parse(&c.elem, v)
+	v = f.valueOf(c, v)
+	parsed, moved, reason := f.parse(c, v)
 	if reason != "" {
 		if !f.heals(c) {
 			return string(v), reason
@@ -89,14 +99,14 @@ func (f *Flattener) take(c *column, v []byte) (raw, reason string) {
 func (f *Flattener) settleSeveral(c *column, g *gathered, cells []extract.Cell) (raw, reason string) {
 	switch {
 	case c.isString() && c.Inferred:
-		c.text = f.join(c.text[:0], g, cells)
+		c.text = f.join(c.text[:0], c, g, cells)
 		c.set(value{text: c.text})
 		f.pending = append(f.pending, outcome{column: c, kind: joined})
 	case f.heals(c):
 		c.null = true
 		f.pending = append(f.pending, outcome{c, nulled, reasonSeveral})
 	default:
-		return string(f.join(nil, g, cells)), reasonSeveral
+		return string(f.join(nil, c, g, cells)), reasonSeveral
 	}
 	return "", ""
 }
@@ -105,8 +115,9 @@ func (f *Flattener) settleSeveral(c *column, g *gathered, cells []extract.Cell) 
 func (f *Flattener) heals(c *column) bool { return c.Inferred || c.OnError == schemas.OnErrorSetNull }
 
 // join appends the column's values to out as CSV shows a list: "|" between
-// them, "\" before a "|" or "\" of a value.
-func (f *Flattener) join(out []byte, g *gathered, cells []extract.Cell) []byte {
+// them, "\" before a "|" or "\" of a value. Values are as the column's pii
+// rule leaves them.
+func (f *Flattener) join(out []byte, c *column, g *gathered, cells []extract.Cell) []byte {
 	first := true
 	for k := g.head; k >= 0; k = f.next[k] {
 		for i := range int(cells[k].Values) {
@@ -114,7 +125,7 @@ func (f *Flattener) join(out []byte, g *gathered, cells []extract.Cell) []byte {
 				out = append(out, '|')
 			}
 			first = false
-			for _, b := range f.page.Value(cells[k], i) {
+			for _, b := range f.valueOf(c, f.page.Value(cells[k], i)) {
 				if b == '|' || b == '\\' {
 					out = append(out, '\\')
 				}
@@ -125,13 +136,21 @@ func (f *Flattener) join(out []byte, g *gathered, cells []extract.Cell) []byte {
 	return out
 }
 
-// parse reads a value that is not empty as the scalar type t. The reason is ""
-// where it fits; moved marks a wall-clock time that the zone skips.
-func (f *Flattener) parse(t *schemas.Type, v []byte) (out value, moved bool, reason string) {
-	if t.Kind == schemas.String {
+// parse reads a value that is not empty as one of the column's. The reason is
+// "" where it fits; moved marks a wall-clock time that the zone skips.
+func (f *Flattener) parse(c *column, v []byte) (out value, moved bool, reason string) {
+	switch {
+	case c.elem.Kind == schemas.String:
 		return value{text: v}, false, ""
+	case c.declared != nil:
+		return f.parseDeclared(c, trim(v))
 	}
-	v = trim(v)
+	return f.parseScalar(&c.elem, trim(v))
+}
+
+// parseScalar reads a value without blanks around it as the scalar type t, in
+// the form that the package comment gives.
+func (f *Flattener) parseScalar(t *schemas.Type, v []byte) (out value, moved bool, reason string) {
 	switch t.Kind {
 	case schemas.Int64:
 		out.num, reason = parseInt(v)

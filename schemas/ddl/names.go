@@ -1,0 +1,103 @@
+package ddl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// limits are what an engine can hold.
+type limits struct {
+	columns  int                 // of a table, 0 for no limit
+	bytes    int                 // of a name, 0 for no limit
+	runes    int                 // of a name, 0 for no limit
+	path     int                 // parts of a table's name
+	beside   bool                // a table beside it helps to load it
+	reserved []string            // names that no column can have, even quoted
+	problem  func(string) string // what else is wrong with a column's name; nil: nothing
+}
+
+// UnfitError is a table that an engine cannot hold.
+type UnfitError struct {
+	Dialect  string
+	Table    string
+	Problems []string
+}
+
+// maxShown bounds the problems that an error shows.
+const maxShown = 10
+
+// Error names the problems and what to do.
+func (e *UnfitError) Error() string {
+	shown := e.Problems
+	more := ""
+	if len(shown) > maxShown {
+		more = fmt.Sprintf("\n  and %d more", len(shown)-maxShown)
+		shown = shown[:maxShown]
+	}
+	return fmt.Sprintf("%s cannot hold the table %s:\n  %s%s\nchange the names in the schema file, or leave columns out", e.Dialect, e.Table, strings.Join(shown, "\n  "), more)
+}
+
+// check tells whether the engine can hold the table.
+func (d *Dialect) check(t Table) error {
+	e := &UnfitError{Dialect: d.Name, Table: oneLine(strings.Join(t.Name, "."))}
+	add := func(format string, args ...any) { e.Problems = append(e.Problems, fmt.Sprintf(format, args...)) }
+	l := d.limit
+	switch {
+	case len(t.Columns) == 0:
+		add("it has no columns")
+	case l.columns > 0 && len(t.Columns) > l.columns:
+		add("it has %d columns and a table takes at most %d", len(t.Columns), l.columns)
+	}
+	if len(t.Name) > l.path {
+		add("a table's name has at most %d parts divided by dots", l.path)
+	}
+	for i, name := range t.Name {
+		if l.beside && i == len(t.Name)-1 {
+			name += besideSuffix
+		}
+		if problem := l.length(name); problem != "" {
+			add("its name %q %s", t.Name[i], problem)
+		}
+	}
+	for _, c := range t.Columns {
+		if problem := l.column(c.Name); problem != "" {
+			add("column %q %s", c.Name, problem)
+		}
+	}
+	if len(e.Problems) > 0 {
+		return e
+	}
+	return nil
+}
+
+// length says what is wrong with a name's length or bytes.
+func (l limits) length(name string) string {
+	switch {
+	case strings.ContainsRune(name, 0) || !utf8.ValidString(name):
+		return "is not text that SQL can hold"
+	case strings.TrimFunc(name, unicode.IsSpace) == "":
+		return "is empty"
+	case l.bytes > 0 && len(name) > l.bytes:
+		return fmt.Sprintf("is longer than %d bytes", l.bytes)
+	case l.runes > 0 && utf8.RuneCountInString(name) > l.runes:
+		return fmt.Sprintf("is longer than %d characters", l.runes)
+	}
+	return ""
+}
+
+// column says what is wrong with a column's name.
+func (l limits) column(name string) string {
+	if problem := l.length(name); problem != "" {
+		return problem
+	}
+	if slices.Contains(l.reserved, name) {
+		return "has the name of a system column"
+	}
+	if l.problem != nil {
+		return l.problem(name)
+	}
+	return ""
+}

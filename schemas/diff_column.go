@@ -1,0 +1,110 @@
+package schemas
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// diffColumn lists what changed of a column, but for its place.
+func diffColumn(was, is Column) []Change {
+	d := differ{from: is.From.String(), column: is.Name}
+	if was.Name != is.Name {
+		d.add(ColumnRenamed, "", was.Name, is.Name, true)
+	}
+	if was.Label != "" && is.Label != "" && was.Label != is.Label {
+		d.add(ColumnRelabelled, "", was.Label, is.Label, false)
+	}
+	if !was.Type.Equal(is.Type) {
+		d.add(ColumnRetyped, "type", was.Type.String(), is.Type.String(), true)
+	}
+	d.readings(was.Reading, is.Reading)
+	d.rule("nullable", strconv.FormatBool(!was.Required), strconv.FormatBool(!is.Required), was.Required)
+	d.rule("on_error", string(onError(was)), string(onError(is)), false)
+	d.rule("pii", cmp.Or(was.PII.String(), "none"), cmp.Or(is.PII.String(), "none"), true)
+	d.rule("list_as", string(cmp.Or(was.ListAs, ListJoined)), string(cmp.Or(is.ListAs, ListJoined)), true)
+	d.texts(RuleChanged, "choices", was.Choices, is.Choices, !goesOn(was.Choices, is.Choices))
+	d.rule("explode", strconv.FormatBool(was.Explode), strconv.FormatBool(is.Explode), was.Explode)
+	return d.changes
+}
+
+// onError is the column's rule: columns that nobody declared never reject.
+func onError(c Column) OnError {
+	if c.Inferred {
+		return OnErrorSetNull
+	}
+	return cmp.Or(c.OnError, OnErrorReject)
+}
+
+// diffRules lists what changed of the whole schema.
+func diffRules(was, is *Schema) []Change {
+	var d differ
+	d.rule("unknown", string(cmp.Or(was.Unknown, UnknownAdd)), string(cmp.Or(is.Unknown, UnknownAdd)), is.Unknown == UnknownFail)
+	d.rule("max_rejects", strconv.Itoa(was.MaxRejects), strconv.Itoa(is.MaxRejects), false)
+	d.rule("empty", string(cmp.Or(was.Empty, EmptyKeep)), string(cmp.Or(is.Empty, EmptyKeep)), true)
+	if was.Needs(PIIHMAC) && is.Needs(PIIHMAC) {
+		a, b := was.HMACKey.ID(), is.HMACKey.ID()
+		if a == "" || b == "" { // what cannot be compared is told by where it comes from
+			a, b = cmp.Or(was.HMACReference, "default"), cmp.Or(is.HMACReference, "default")
+		}
+		d.rule("hmac_key", a, b, true)
+	}
+	return d.changes
+}
+
+// differ gathers the changes of one column, or of a schema.
+type differ struct {
+	from, column string
+	changes      []Change
+}
+
+func (d *differ) add(kind ChangeKind, key, was, is string, breaking bool) {
+	d.changes = append(d.changes, Change{Kind: kind, From: d.from, Column: d.column, Key: key, Was: was, Is: is, Breaking: breaking})
+}
+
+func (d *differ) rule(key, was, is string, breaking bool) {
+	if was != is {
+		d.add(RuleChanged, key, was, is, breaking)
+	}
+}
+
+// readings compares how values are read. Words and formats that come behind
+// the old ones leave old values as they were read.
+func (d *differ) readings(was, is Reading) {
+	d.texts(ColumnRetyped, "format", was.Formats, is.Formats, !goesOn(was.Formats, is.Formats))
+	d.texts(ColumnRetyped, "true_values", was.True, is.True, !goesOn(was.True, is.True))
+	d.texts(ColumnRetyped, "false_values", was.False, is.False, !goesOn(was.False, is.False))
+	d.signs("decimal_separator", cmp.Or(was.Decimal, "."), cmp.Or(is.Decimal, "."))
+	d.signs("group_separator", was.Group, is.Group)
+}
+
+func (d *differ) signs(key, was, is string) {
+	if was != is {
+		d.add(ColumnRetyped, key, quoted(was), quoted(is), true)
+	}
+}
+
+func (d *differ) texts(kind ChangeKind, key string, was, is []string, breaking bool) {
+	if !slices.Equal(was, is) {
+		d.add(kind, key, quoted(was...), quoted(is...), breaking)
+	}
+}
+
+// goesOn tells whether a list begins with another one that says something: an
+// empty one stands for a default.
+func goesOn(was, is []string) bool {
+	return len(was) > 0 && len(is) >= len(was) && slices.Equal(was, is[:len(was)])
+}
+
+// quoted shows texts in which blanks and signs count; nothing is the default.
+func quoted(texts ...string) string {
+	if len(texts) == 0 || len(texts) == 1 && texts[0] == "" {
+		return "default"
+	}
+	list := make([]string, len(texts))
+	for i, t := range texts {
+		list[i] = strconv.Quote(t)
+	}
+	return strings.Join(list, ", ")
+}

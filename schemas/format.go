@@ -1,0 +1,358 @@
+package schemas
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Format is the form that the dates or timestamps of a column have, compiled
+// by ParseFormat. It may be used by several goroutines at once.
+type Format struct {
+	text  string
+	steps []formatStep
+}
+
+// Parts are what a Format reads: a day of the calendar and a time of day.
+// Parts that the format does not have are 0.
+type Parts struct {
+	Year, Month, Day             int // years 1 to 9999
+	Hour, Minute, Second, Micros int
+	Offset                       int // seconds east of UTC
+	// HasOffset tells that the value gives its offset from UTC; without it the
+	// time is that of some wall clock.
+	HasOffset bool
+}
+
+// formatStep takes a text, or one part, off a value.
+type formatStep struct {
+	part        formatPart
+	text        string // of partText
+	least, most int    // digits of a number
+	padded      bool   // a blank may stand for the first digit
+}
+
+// formatPart is what a step reads.
+type formatPart uint8
+
+const (
+	partText formatPart = iota
+	partYear
+	partShortYear
+	partMonth
+	partMonthName
+	partDay
+	partWeekday
+	partHour
+	partHour12
+	partMinute
+	partSecond
+	partFraction
+	partHalf
+	partOffset
+)
+
+// number tells whether a part is read from digits alone.
+func (p formatPart) number() bool {
+	switch p {
+	case partText, partMonthName, partWeekday, partHalf, partOffset:
+		return false
+	}
+	return true
+}
+
+// ParseFormat compiles a format. Text with a % in it is a format of C's
+// strptime, as Python and most databases have it:
+//
+//	%Y %y           year: four digits; two, where 69 to 99 are 1969 to 1999
+//	%m %b %B        month: a number; an English name
+//	%d %e           day of the month; %e also with a blank for the first digit
+//	%a %A           the English name of the weekday, which must be the day's
+//	%H %I           hour: 0 to 23; 1 to 12, with %p
+//	%M %S           minute, second
+//	%f              fraction of the second, one to six digits
+//	%p              AM or PM
+//	%z              offset: Z, +hhmm, +hh:mm or +hh
+//	%F %T %R %D     %Y-%m-%d, %H:%M:%S, %H:%M, %m/%d/%y
+//	%%              a percent sign
+//
+// where numbers without a count of digits have one or two ("%-d" is "%d").
+// Text without a % is in letters, as the service's specification spells
+// times (YYYY-MM-DD HH:MM:SS):
+//
+//	YYYY YY         year: four digits; two, as %y
+//	MM M            month: two digits; one or two
+//	MMM MMMM        month: an English name
+//	DD D            day of the month
+//	ddd dddd        the English name of the weekday, which must be the day's
+//	HH H  hh h      hour: 0 to 23; 1 to 12, with A
+//	mm m            minute; so are MM and M directly after the hour
+//	SS S  ss s      second
+//	f, ff to ffffff fraction of the second: one to six digits; as many as letters
+//	A a AM PM AM/PM AM or PM (also in lower case)
+//	Z ZZ            offset, as %z
+//	'text' ''       the text as it stands; an apostrophe
+//
+// yyyy, yy, dd and d are taken for YYYY, YY, DD and D, and T needs no
+// apostrophes; other letters do. In both notations names are in full or their
+// first three letters, in any letter case, as are AM and PM; everything else
+// stands for itself. Two numbers with nothing between them have all their
+// digits: %Y%m%d reads 20260115 and nothing shorter.
+//
+// A format has a year, a month and a day, and each part once. A value fits if
+// nothing of it is left over and the day exists (Gregorian calendar, years
+// 0001 to 9999); leap seconds do not.
+func ParseFormat(text string) (*Format, error) {
+	f, err := parseFormat(text)
+	if err != nil {
+		return nil, fmt.Errorf("format %q: %w", text[:min(len(text), longestFormat)], err)
+	}
+	return f, nil
+}
+
+// longestFormat is far more than any date needs, in bytes.
+const longestFormat = 200
+
+func parseFormat(text string) (*Format, error) {
+	if len(text) > longestFormat {
+		return nil, fmt.Errorf("it has %d bytes; %d are enough for any", len(text), longestFormat)
+	}
+	var w formatWriter
+	percent := strings.Contains(text, "%")
+	var err error
+	if percent {
+		err = w.directives(text)
+	} else if err = goLayout(text); err == nil {
+		err = w.letters(text)
+	}
+	if err == nil {
+		err = w.check(percent)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.widen()
+	return &Format{text: text, steps: w.steps}, nil
+}
+
+// String is the text that the format was compiled from.
+func (f *Format) String() string { return f.text }
+
+// HasTime tells whether the format reads more than a day.
+func (f *Format) HasTime() bool {
+	for _, s := range f.steps {
+		if s.part == partHour || s.part == partHour12 || s.part == partOffset {
+			return true
+		}
+	}
+	return false
+}
+
+// Read takes the parts of a value; ok tells whether the value fits the format.
+// It allocates nothing.
+func (f *Format) Read(v []byte) (p Parts, ok bool) {
+	r := formatReader{rest: v, weekday: -1}
+	for i := range f.steps {
+		if !r.take(&f.steps[i]) {
+			return Parts{}, false
+		}
+	}
+	p = r.parts
+	if len(r.rest) > 0 || p.Day > daysOf(p.Year, p.Month) || r.weekday >= 0 && r.weekday != weekdayOf(p.Year, p.Month, p.Day) {
+		return Parts{}, false
+	}
+	if r.afternoon {
+		p.Hour += 12
+	}
+	return p, true
+}
+
+// formatReader is a value on its way through a format.
+type formatReader struct {
+	rest      []byte
+	parts     Parts
+	weekday   int // 0 is Sunday, -1 not given
+	afternoon bool
+}
+
+func (r *formatReader) take(s *formatStep) (ok bool) {
+	switch s.part {
+	case partText:
+		if len(r.rest) < len(s.text) || string(r.rest[:len(s.text)]) != s.text {
+			return false
+		}
+		r.rest = r.rest[len(s.text):]
+		return true
+	case partMonthName:
+		i := r.name(monthNames[:])
+		r.parts.Month = i + 1
+		return i >= 0
+	case partWeekday:
+		r.weekday = r.name(weekdayNames[:])
+		return r.weekday >= 0
+	case partHalf:
+		return r.half()
+	case partOffset:
+		return r.offset()
+	}
+	n, digits := r.number(s)
+	if digits < s.least {
+		return false
+	}
+	return r.parts.set(s.part, n, digits)
+}
+
+// number takes the digits of a step off.
+func (r *formatReader) number(s *formatStep) (n, digits int) {
+	most, blank := s.most, 0
+	if s.padded && len(r.rest) > 0 && r.rest[0] == ' ' {
+		r.rest, most, blank = r.rest[1:], most-1, 1
+	}
+	for digits < most && digits < len(r.rest) && isDigit(r.rest[digits]) {
+		n = n*10 + int(r.rest[digits]-'0')
+		digits++
+	}
+	r.rest = r.rest[digits:]
+	if digits == 0 {
+		return 0, 0 // a blank alone is no number
+	}
+	return n, digits + blank
+}
+
+// set keeps a number of a part, if the part can have it.
+func (p *Parts) set(part formatPart, n, digits int) (ok bool) {
+	switch part {
+	case partYear:
+		p.Year = n
+		return n >= 1
+	case partShortYear:
+		if p.Year = 2000 + n; n >= 69 {
+			p.Year = 1900 + n
+		}
+		return true
+	case partMonth:
+		p.Month = n
+		return n >= 1 && n <= 12
+	case partDay:
+		p.Day = n
+		return n >= 1
+	case partHour:
+		p.Hour = n
+		return n < 24
+	case partHour12:
+		p.Hour = n % 12
+		return n >= 1 && n <= 12
+	case partMinute:
+		p.Minute = n
+		return n < 60
+	case partSecond:
+		p.Second = n
+		return n < 60
+	}
+	for p.Micros = n; digits < 6; digits++ { // the fraction
+		p.Micros *= 10
+	}
+	return true
+}
+
+// name takes a name off, in full or its first three letters, and returns its
+// index, or -1.
+func (r *formatReader) name(names []string) int {
+	for i, name := range names {
+		for _, n := range [...]int{len(name), 3} {
+			if foldPrefix(r.rest, name[:n]) {
+				r.rest = r.rest[n:]
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// half takes AM or PM off.
+func (r *formatReader) half() (ok bool) {
+	r.afternoon = foldPrefix(r.rest, "pm")
+	if !r.afternoon && !foldPrefix(r.rest, "am") {
+		return false
+	}
+	r.rest = r.rest[2:]
+	return true
+}
+
+// offset takes Z, +hhmm, +hh:mm or +hh off.
+func (r *formatReader) offset() (ok bool) {
+	r.parts.HasOffset = true
+	if rest, utc := bytes.CutPrefix(r.rest, []byte("Z")); utc {
+		r.rest = rest
+		return true
+	}
+	if len(r.rest) == 0 || r.rest[0] != '+' && r.rest[0] != '-' {
+		return false
+	}
+	negative, two := r.rest[0] == '-', formatStep{most: 2}
+	r.rest = r.rest[1:]
+	hour, digits := r.number(&two)
+	if digits < 2 || hour > 23 {
+		return false
+	}
+	colon := len(r.rest) > 0 && r.rest[0] == ':'
+	if colon {
+		r.rest = r.rest[1:]
+	}
+	minute, digits := r.number(&two)
+	if digits == 1 || colon && digits == 0 || minute > 59 {
+		return false
+	}
+	r.parts.Offset = hour*3600 + minute*60
+	if negative {
+		r.parts.Offset = -r.parts.Offset
+	}
+	return true
+}
+
+// foldPrefix tells whether v begins with the lower-case ASCII letters of word,
+// whatever their case.
+func foldPrefix(v []byte, word string) bool {
+	if len(v) < len(word) {
+		return false
+	}
+	for i := range len(word) {
+		if v[i]|0x20 != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+var (
+	monthNames = [...]string{
+		"january", "february", "march", "april", "may", "june",
+		"july", "august", "september", "october", "november", "december",
+	}
+	weekdayNames = [...]string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
+)
+
+// daysOf is the number of days of a month.
+func daysOf(year, month int) int {
+	switch month {
+	case 4, 6, 9, 11:
+		return 30
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 31
+}
+
+// weekdayOf is the weekday of a day, 0 for Sunday. Years are counted from
+// March, so that the leap day is a year's last.
+func weekdayOf(year, month, day int) int {
+	if month <= 2 {
+		year, month = year-1, month+12
+	}
+	return (day + 13*(month+1)/5 + year + year/4 - year/100 + year/400 + 6) % 7
+}

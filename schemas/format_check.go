@@ -1,0 +1,145 @@
+package schemas
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// formatWriter gathers the steps of a format.
+type formatWriter struct{ steps []formatStep }
+
+// text adds text that stands for itself.
+func (w *formatWriter) text(s string) {
+	if s == "" {
+		return
+	}
+	if n := len(w.steps); n > 0 && w.steps[n-1].part == partText {
+		w.steps[n-1].text += s
+		return
+	}
+	w.steps = append(w.steps, formatStep{part: partText, text: s})
+}
+
+// part adds a part; numbers have least to most digits.
+func (w *formatWriter) part(p formatPart, least, most int) {
+	w.steps = append(w.steps, formatStep{part: p, least: least, most: most})
+}
+
+// last is the last part so far, partText for none.
+func (w *formatWriter) last() formatPart {
+	for i := len(w.steps) - 1; i >= 0; i-- {
+		if p := w.steps[i].part; p != partText {
+			return p
+		}
+	}
+	return partText
+}
+
+// widen gives numbers that touch each other all their digits, so that nothing
+// can be read in two ways. A fraction that is the last of them may be shorter.
+func (w *formatWriter) widen() {
+	for i := range w.steps {
+		s := &w.steps[i]
+		before := i > 0 && w.steps[i-1].part.number()
+		after := i+1 < len(w.steps) && w.steps[i+1].part.number()
+		if s.part.number() && (after || before && s.part != partFraction) {
+			s.least = s.most
+		}
+	}
+}
+
+// blanks are what values are trimmed of.
+const blanks = " \t\n\v\f\r"
+
+// formatUnit is what several parts are spellings of.
+type formatUnit struct {
+	name             string
+	letters, percent string // how it is spelled
+	parts            []formatPart
+}
+
+// formatUnits are the units in the order of their size.
+func formatUnits() []formatUnit {
+	return []formatUnit{
+		{"year", "YYYY or YY", "%Y or %y", []formatPart{partYear, partShortYear}},
+		{"month", "MM, which is the minute only directly after the hour (mm always is)", "%m or %b (%M is the minute)", []formatPart{partMonth, partMonthName}},
+		{"day", "DD", "%d", []formatPart{partDay}},
+		{"weekday", "ddd", "%a", []formatPart{partWeekday}},
+		{"hour", "HH", "%H", []formatPart{partHour, partHour12}},
+		{"minute", "mm", "%M", []formatPart{partMinute}},
+		{"second", "SS", "%S", []formatPart{partSecond}},
+		{"fraction of the second", "f", "%f", []formatPart{partFraction}},
+		{"half of the day (AM, PM)", "A", "%p", []formatPart{partHalf}},
+		{"offset", "Z", "%z", []formatPart{partOffset}},
+	}
+}
+
+// check tells what is wrong with the parts together; percent tells which
+// notation to answer in.
+func (w *formatWriter) check(percent bool) error {
+	if len(w.steps) == 0 {
+		return errors.New("it is empty; write for example MM/DD/YYYY or %m/%d/%Y")
+	}
+	first, last := w.steps[0].text, w.steps[len(w.steps)-1].text
+	if strings.TrimLeft(first, blanks) != first || strings.TrimRight(last, blanks) != last {
+		return errors.New("values are read without the blanks around them; leave them out of the format too")
+	}
+	units := formatUnits()
+	for i, u := range units {
+		n := 0
+		for _, p := range u.parts {
+			n += w.count(p)
+		}
+		spelled := u.letters
+		if percent {
+			spelled = u.percent
+		}
+		if i < 3 && n == 0 {
+			return fmt.Errorf("it has no %s; write %s", u.name, spelled)
+		}
+		if n > 1 {
+			return fmt.Errorf("the %s is in it twice; keep one", u.name)
+		}
+		// Minute, second and fraction each need the unit before them.
+		if before := units[max(i-1, 0)]; i >= 5 && i <= 7 && n > 0 && !w.has(before.parts...) {
+			return fmt.Errorf("it has a %s and no %s; write both or neither", u.name, before.name)
+		}
+	}
+	return w.checkHalf(percent)
+}
+
+// checkHalf wants AM or PM with the hours 1 to 12, and only with them.
+func (w *formatWriter) checkHalf(percent bool) error {
+	hour, twelve, half := "HH", "hh", "A"
+	if percent {
+		hour, twelve, half = "%H", "%I", "%p"
+	}
+	switch {
+	case w.has(partHour12) && !w.has(partHalf):
+		return fmt.Errorf("%s is the hour of a 12-hour clock and needs %s for AM or PM; the hours 0 to 23 are %s", twelve, half, hour)
+	case w.has(partHour) && w.has(partHalf):
+		return fmt.Errorf("%s is the hour 0 to 23 and says all; the hour beside %s is %s", hour, half, twelve)
+	case w.has(partHalf) && !w.has(partHour12):
+		return fmt.Errorf("AM or PM needs an hour; write %s", twelve)
+	}
+	return nil
+}
+
+func (w *formatWriter) count(p formatPart) (n int) {
+	for _, s := range w.steps {
+		if s.part == p {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *formatWriter) has(parts ...formatPart) bool {
+	for _, p := range parts {
+		if w.count(p) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,171 @@
+package transform
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// declared is how a column's values are read where its schema says more than
+// the type (schemas.Reading).
+type declared struct {
+	formats []*schemas.Format
+	yes, no [][]byte // the words of a bool
+	decimal string   // of numbers; "" where neither separator is declared
+	group   string
+	scratch []byte // room for a number in the form that the type expects
+}
+
+// newDeclared compiles a column's declared forms, nil where it has none. The
+// schema has been validated, so that every format compiles.
+func newDeclared(r schemas.Reading) *declared {
+	d := &declared{yes: words(r.True), no: words(r.False), decimal: r.Decimal, group: r.Group}
+	for _, text := range r.Formats {
+		if f, err := schemas.ParseFormat(text); err == nil {
+			d.formats = append(d.formats, f)
+		}
+	}
+	if d.decimal == "" && d.group != "" {
+		d.decimal = "."
+	}
+	if d.formats == nil && d.yes == nil && d.decimal == "" {
+		return nil
+	}
+	return d
+}
+
+func words(texts []string) (words [][]byte) {
+	for _, t := range texts {
+		words = append(words, []byte(strings.TrimSpace(t)))
+	}
+	return words
+}
+
+// parseDeclared reads a value without blanks around it by the column's
+// declared forms, and by nothing else.
+func (f *Flattener) parseDeclared(c *column, v []byte) (out value, moved bool, reason string) {
+	d := c.declared
+	switch c.elem.Kind {
+	case schemas.Bool:
+		switch {
+		case isWord(v, d.yes):
+			out.num = 1
+		case !isWord(v, d.no):
+			reason = reasonWord
+		}
+	case schemas.Date:
+		p, ok := d.read(v)
+		if !ok {
+			return out, false, reasonDateForm
+		}
+		out.num = int64(daysFromCivil(p.Year, p.Month, p.Day))
+	case schemas.Timestamp:
+		p, ok := d.read(v)
+		if !ok {
+			return out, false, reasonTimeForm
+		}
+		out.num, moved = f.clock.micros(p)
+	default:
+		return f.parseNumber(c, v)
+	}
+	return out, moved, reason
+}
+
+// parseNumber reads a number with the column's separators.
+func (f *Flattener) parseNumber(c *column, v []byte) (out value, moved bool, reason string) {
+	v, ok := c.declared.plain(v, c.elem.Kind == schemas.Float64)
+	if ok {
+		out, moved, reason = f.parseScalar(&c.elem, v)
+	}
+	if !ok || reason == reasonInt || reason == reasonFloat || reason == reasonDecimal {
+		return value{}, false, reasonSeparators
+	}
+	return out, moved, reason
+}
+
+// read takes the first of the formats that the value fits.
+func (d *declared) read(v []byte) (p schemas.Parts, ok bool) {
+	for _, format := range d.formats {
+		if p, ok = format.Read(v); ok {
+			return p, true
+		}
+	}
+	return p, false
+}
+
+// isWord tells whether v is one of the words, letter case aside.
+func isWord(v []byte, words [][]byte) bool {
+	for _, w := range words {
+		if bytes.EqualFold(v, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// micros is the instant of a time, in microseconds since 1970 UTC; shifted as
+// instant has it.
+func (c *clock) micros(p schemas.Parts) (micros int64, shifted bool) {
+	wall := int64(daysFromCivil(p.Year, p.Month, p.Day))*daySeconds + int64(p.Hour)*hourSeconds + int64(p.Minute)*60 + int64(p.Second)
+	if p.HasOffset {
+		return (wall-int64(p.Offset))*1e6 + int64(p.Micros), false
+	}
+	unix, shifted := c.instant(wall)
+	return unix*1e6 + int64(p.Micros), shifted
+}
+
+// plain rewrites a number as its type expects it: without group separators,
+// and with a point before the fraction. It is not ok where anything stands
+// where it does not belong: groups are of three digits, the first of one to
+// three, or there are none. What comes after the digits of the fraction is
+// left to the parser. The result is valid until the next call.
+func (d *declared) plain(v []byte, exponent bool) (number []byte, ok bool) {
+	out := d.scratch[:0]
+	if len(v) > 0 && (v[0] == '-' || v[0] == '+') {
+		out, v = append(out, v[0]), v[1:]
+	}
+	run, groups := 0, 0 // digits since the last separator, separators
+	for len(v) > 0 && !d.atFraction(v, exponent) {
+		switch {
+		case digit(v[0]):
+			out, v = append(out, v[0]), v[1:]
+			run++
+			continue
+		case d.group == "" || !hasPrefix(v, d.group):
+			return nil, false
+		case groups == 0 && (run < 1 || run > 3), groups > 0 && run != 3:
+			return nil, false
+		}
+		v = v[len(d.group):]
+		run, groups = 0, groups+1
+	}
+	if groups > 0 && run != 3 {
+		return nil, false
+	}
+	if len(v) > 0 && hasPrefix(v, d.decimal) {
+		out, v = append(out, '.'), v[len(d.decimal):]
+	}
+	for i, c := range v {
+		if exponent && (c == 'e' || c == 'E') {
+			out = append(out, v[i:]...)
+			break
+		}
+		if !digit(c) {
+			return nil, false
+		}
+		out = append(out, c)
+	}
+	d.scratch = out
+	return out, true
+}
+
+// atFraction tells whether v begins with what ends a number's integer digits.
+// A separator of whole numbers alone is that of their groups.
+func (d *declared) atFraction(v []byte, exponent bool) bool {
+	return d.decimal != d.group && hasPrefix(v, d.decimal) || exponent && (v[0] == 'e' || v[0] == 'E')
+}
+
+func hasPrefix(v []byte, text string) bool {
+	return len(v) >= len(text) && string(v[:len(text)]) == text
+}

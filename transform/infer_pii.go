@@ -1,0 +1,149 @@
+package transform
+
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// personal counts values with the shape of personal data.
+func (s *shapes) personal(v []byte) {
+	switch {
+	case likeEmail(v):
+		s.emails++
+	case likeIP(v):
+		s.ips++
+	case likePhone(v):
+		s.phones++
+	}
+}
+
+// likeEmail asks for something before and a domain with a point behind one @.
+func likeEmail(v []byte) bool {
+	at := bytes.IndexByte(v, '@')
+	if at < 1 || bytes.ContainsAny(v, " \t\r\n,;<>()") || bytes.IndexByte(v[at+1:], '@') >= 0 {
+		return false
+	}
+	domain := v[at+1:]
+	point := bytes.LastIndexByte(domain, '.')
+	return point > 0 && point < len(domain)-1
+}
+
+func likeIP(v []byte) bool {
+	if len(v) > len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255") || bytes.IndexByte(v, '.') < 0 && bytes.IndexByte(v, ':') < 0 {
+		return false
+	}
+	_, err := netip.ParseAddr(string(v))
+	return err == nil
+}
+
+// likePhone asks for seven to fifteen digits, written as people write phone
+// numbers: plain digits only with a + or a 0 in front.
+func likePhone(v []byte) bool {
+	digits, signs := 0, 0
+	for i, c := range v {
+		switch {
+		case digit(c):
+			digits++
+		case c == '+' && i == 0:
+		case strings.IndexByte(" ()-/.", c) >= 0:
+			signs++
+		default:
+			return false
+		}
+	}
+	if digits < 7 || digits > 15 {
+		return false
+	}
+	if v[0] == '+' || v[0] == '(' || v[0] == '0' && signs == 0 {
+		return true
+	}
+	// Nine digits and signs are more than a date has; a number with a point is
+	// no phone number.
+	return signs > 1 && digits >= 9 && likeDate(v) == 0
+}
+
+// likeDate is how many digits of a date or time v begins with, 0 for none.
+func likeDate(v []byte) int {
+	var f foreign
+	if len(v) >= len("2006-01-02") {
+		if _, reason := parseDate(v[:10]); reason == "" {
+			return 8
+		}
+	}
+	if f.day(v) || yearFirst(v[:min(len(v), 10)]) {
+		return 8
+	}
+	return 0
+}
+
+// personalKind is a kind of personal data and how it is recognised.
+type personalKind struct {
+	what  string
+	metas string // ids of metas
+	words string // of labels
+	types string // of items
+	count func(s *shapes) int
+}
+
+func personalKinds() []personalKind {
+	none := func(*shapes) int { return 0 }
+	return []personalKind{
+		{"an e-mail address", "login_email", emailWords, "email e_mail", func(s *shapes) int { return s.emails }},
+		{"an IP address", "user_ip", ipWords, "ip", func(s *shapes) int { return s.ips }},
+		{"a phone number", "", phoneWords, "phone tel telephone mobile fax", func(s *shapes) int { return s.phones }},
+		{"a date of birth", "", birthWords, "birthday birthdate", none},
+		{"a number that identifies a person", "", identityWords, "ssn iban", none},
+		{"an address", "", addressWords + " " + postalWords, "address location zip postal", none},
+		{"a person's name", "login_username", nameWords, "name signature", none},
+	}
+}
+
+// personalData says what personal data a field most likely holds, and by what
+// that is told; "" for none. It never holds a value.
+func personalData(from schemas.Source, text, itemType label, s *shapes) string {
+	best, most := "", 0
+	for _, kind := range personalKinds() {
+		var by []string
+		if from.Kind == schemas.FromMeta && kind.metas == from.ID {
+			by = append(by, "its id")
+		}
+		if from.Kind != schemas.FromMeta && text.has(kind.words) != "" && !notPersonal(kind, text) {
+			by = append(by, "its label")
+		}
+		if itemType.has(kind.types) != "" {
+			by = append(by, "its item type")
+		}
+		if n := kind.count(s); n > 0 && n*5 >= s.values*4 {
+			by = append(by, "its values")
+		}
+		if len(by) > most {
+			best, most = kind.what+", by "+and(by), len(by)
+		}
+	}
+	return best
+}
+
+// notPersonal tells whether a label's other words say that it is not about a
+// person.
+func notPersonal(kind personalKind, text label) bool {
+	switch kind.words {
+	case nameWords:
+		return text.has(notPeople) != "" && text.has("first last full vor nach") == ""
+	case identityWords: // too general by themselves
+		return text.has("bank id tax account konto compte card insurance") != "" &&
+			text.has("passport iban ssn social_security tax_id bank_account credit_card kreditkarte kontonummer account_number insurance_number") == ""
+	}
+	return false
+}
+
+// and joins words: "a", "a and b", "a, b and c".
+func and(words []string) string {
+	n := len(words)
+	if n < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+}

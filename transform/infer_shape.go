@@ -1,0 +1,156 @@
+package transform
+
+import (
+	"bytes"
+)
+
+// shapes counts which forms the values of a field have. A type is inferred
+// only from forms that are printed back as they were read, so that nothing is
+// lost: "007", "1.50" among "1.5" and "TRUE" are no numbers and no bool here,
+// though a declared column would take them.
+type shapes struct {
+	values int // that are not empty
+
+	ints            int // whole numbers in the one way to write them
+	shortest        int // digits of the shortest of them
+	longest         int // and of the longest
+	padded          int // digits with zeros in front
+	points          int // numbers with a fraction
+	leastFraction   int // digits of the shortest fraction
+	mostFraction    int // and of the longest
+	zeros           int // fractions that end with a zero
+	whole           int // most digits before the point, of ints and points
+	bools           int
+	dates, holders  int // YYYY-MM-DD; those that only hold a place
+	times, skipped  int // YYYY-MM-DD HH:MM:SS; those that the zone never shows
+	foreign         foreign
+	emails, ips     int
+	phones, letters int // values like phone numbers; values with a letter
+}
+
+// add counts a value that is not empty.
+func (s *shapes) add(v []byte, c *clock) {
+	s.values++
+	switch {
+	case s.number(v), s.calendar(v, c):
+	case string(v) == "true" || string(v) == "false":
+		s.bools++
+	default:
+		s.foreign.add(v)
+	}
+	if hasLetter(v) {
+		s.letters++
+	}
+	s.personal(v)
+}
+
+// number counts a value that is a number, or digits.
+func (s *shapes) number(v []byte) bool {
+	digits, negative := cutMinus(v)
+	point := bytes.IndexByte(digits, '.')
+	whole, fraction := digits, []byte(nil)
+	if point >= 0 {
+		whole, fraction = digits[:point], digits[point+1:]
+	}
+	if !allDigits(whole) || point >= 0 && !allDigits(fraction) {
+		return false
+	}
+	if whole[0] == '0' && len(whole) > 1 || negative && zerosOnly(whole) && zerosOnly(fraction) {
+		if point < 0 && !negative {
+			s.padded++
+		}
+		return !negative && point < 0
+	}
+	s.whole = max(s.whole, len(whole))
+	if point < 0 {
+		if s.ints == 0 || len(whole) < s.shortest {
+			s.shortest = len(whole)
+		}
+		s.longest = max(s.longest, len(whole))
+		s.ints++
+		return true
+	}
+	if s.points == 0 || len(fraction) < s.leastFraction {
+		s.leastFraction = len(fraction)
+	}
+	s.mostFraction = max(s.mostFraction, len(fraction))
+	if fraction[len(fraction)-1] == '0' {
+		s.zeros++
+	}
+	s.points++
+	return true
+}
+
+// calendar counts a value that is a day or a time.
+func (s *shapes) calendar(v []byte, c *clock) bool {
+	switch len(v) {
+	case len("2006-01-02"):
+		if _, reason := parseDate(v); reason != "" {
+			return false
+		}
+		s.dates++
+		if placeholder(v) {
+			s.holders++
+		}
+		return true
+	case len("2006-01-02 15:04:05"):
+		if v[10] != ' ' {
+			return false
+		}
+		days, reason := parseDate(v[:10])
+		seconds, ok := parseClock(v[11:])
+		if reason != "" || !ok {
+			return false
+		}
+		s.times++
+		if _, skipped := c.instant(int64(days)*daySeconds + seconds); skipped {
+			s.skipped++
+		}
+		return true
+	}
+	return false
+}
+
+// placeholder tells whether a date is one that programs write for none.
+func placeholder(v []byte) bool {
+	switch string(v) {
+	case "0001-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01", "9999-12-31":
+		return true
+	}
+	return false
+}
+
+func cutMinus(v []byte) (rest []byte, negative bool) {
+	if len(v) > 0 && v[0] == '-' {
+		return v[1:], true
+	}
+	return v, false
+}
+
+// allDigits tells whether v is digits, at least one.
+func allDigits(v []byte) bool {
+	for _, c := range v {
+		if !digit(c) {
+			return false
+		}
+	}
+	return len(v) > 0
+}
+
+func zerosOnly(v []byte) bool {
+	for _, c := range v {
+		if c != '0' {
+			return false
+		}
+	}
+	return true
+}
+
+func hasLetter(v []byte) bool {
+	for _, c := range v {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 {
+			return true
+		}
+	}
+	return false
+}

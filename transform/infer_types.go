@@ -1,0 +1,145 @@
+package transform
+
+import (
+	"fmt"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+const (
+	// evidence is how many values it takes to infer another type than string.
+	evidence = 5
+	// longestCount is the most digits of whole numbers that are taken to count
+	// something: longer ones are phone numbers and ids.
+	longestCount = 9
+	// shortestID is the least digits of numbers of one length that are taken
+	// for ids: five are a postal code.
+	shortestID = 5
+	// narrow is the precision of inferred decimals: what eight bytes hold, with
+	// room for at least headRoom digits more than the sample has. Longer ones
+	// have all that a decimal can have.
+	narrow   = 18
+	headRoom = 3
+)
+
+// fit chooses the type that all values fit without loss, and says why.
+func (s *shapes) fit(identifier string) (schemas.Type, string) {
+	text := schemas.Type{Kind: schemas.String}
+	if s.values == 0 {
+		return text, "no value to tell a type by"
+	}
+	if s.values < evidence {
+		return text, fmt.Sprintf("%s to tell a type by, which takes %d", few(s.values), evidence)
+	}
+	all := fmt.Sprintf("all %d values are ", s.values)
+	switch s.values {
+	case s.ints:
+		if why := s.names(identifier); why != "" {
+			return text, all + "whole numbers" + why
+		}
+		return schemas.Type{Kind: schemas.Int64}, all + "whole numbers"
+	case s.ints + s.points:
+		return s.decimal(all, identifier)
+	case s.bools:
+		return schemas.Type{Kind: schemas.Bool}, all + "true or false"
+	case s.dates:
+		if s.holders == s.values {
+			return text, all + "dates that only hold a place"
+		}
+		return schemas.Type{Kind: schemas.Date}, all + "dates YYYY-MM-DD"
+	case s.times:
+		if s.skipped > 0 {
+			return text, fmt.Sprintf("%stimes YYYY-MM-DD HH:MM:SS, but the account's zone skips %d of them", all, s.skipped)
+		}
+		return schemas.Type{Kind: schemas.Timestamp}, all + "times YYYY-MM-DD HH:MM:SS"
+	case s.ints + s.padded:
+		return text, fmt.Sprintf("%sdigits, but %d with zeros in front, which a number would lose", all, s.padded)
+	}
+	return text, s.text()
+}
+
+// names says why whole numbers are taken for names of something; "" where they
+// count.
+func (s *shapes) names(identifier string) string {
+	switch {
+	case identifier != "":
+		return fmt.Sprintf(", but kept as text by the word %q of its label or type", identifier)
+	case s.longest > longestCount:
+		return fmt.Sprintf(", but of up to %d digits, as ids and phone numbers are", s.longest)
+	case s.shortest == s.longest && s.longest >= shortestID:
+		return fmt.Sprintf(", but of %d digits each, as ids and postal codes are", s.longest)
+	}
+	return ""
+}
+
+// decimal judges numbers of which some have fractions.
+func (s *shapes) decimal(all, identifier string) (schemas.Type, string) {
+	text, digits := schemas.Type{Kind: schemas.String}, s.mostFraction
+	why := all + fmt.Sprintf("numbers with up to %d decimals", digits)
+	if s.leastFraction == digits && s.ints == 0 {
+		why = all + fmt.Sprintf("numbers with %d decimals", digits)
+	}
+	switch {
+	case identifier != "":
+		return text, why + fmt.Sprintf(", but kept as text by the word %q of its label or type", identifier)
+	case s.leastFraction != digits && s.zeros > 0:
+		return text, why + fmt.Sprintf(", but %d end with a zero that a number would lose", s.zeros)
+	case s.whole+digits > schemas.MaxPrecision:
+		return text, why + fmt.Sprintf(", with more digits than the %d of a decimal", schemas.MaxPrecision)
+	}
+	t := schemas.Type{Kind: schemas.Decimal, Precision: narrow, Scale: int32(digits)}
+	if s.whole+digits+headRoom > narrow {
+		t.Precision = schemas.MaxPrecision
+	}
+	return t, why
+}
+
+// text says what values look like that fit no type.
+func (s *shapes) text() string {
+	if hint := s.foreign.hint(s.values, s.ints); hint != "" {
+		return fmt.Sprintf("all %d values look %s", s.values, hint)
+	}
+	for _, form := range []struct {
+		n    int
+		what string
+	}{
+		{s.ints, "whole numbers"},
+		{s.ints + s.points, "numbers"},
+		{s.bools, "true or false"},
+		{s.dates, "dates YYYY-MM-DD"},
+		{s.times, "times YYYY-MM-DD HH:MM:SS"},
+	} {
+		if form.n*5 >= s.values*4 {
+			return fmt.Sprintf("%d of %d values are %s, the others are not", form.n, s.values, form.what)
+		}
+	}
+	return "text"
+}
+
+// wallTimes judges a meta whose type is timestamp by its id: a few values are
+// enough, and none.
+func (s *shapes) wallTimes() (schemas.Type, string) {
+	switch {
+	case s.times != s.values:
+		return schemas.Type{Kind: schemas.String}, fmt.Sprintf("%d of %d values are no times YYYY-MM-DD HH:MM:SS", s.values-s.times, s.values)
+	case s.skipped > 0:
+		return schemas.Type{Kind: schemas.String}, fmt.Sprintf("times, but the account's zone skips %d of %d", s.skipped, s.values)
+	case s.values == 0:
+		return schemas.Type{Kind: schemas.Timestamp}, "a time by its id; no value"
+	}
+	return schemas.Type{Kind: schemas.Timestamp}, fmt.Sprintf("a time by its id, as %s", fits(s.values))
+}
+
+func fits(n int) string {
+	if n == 1 {
+		return "its only value is"
+	}
+	return fmt.Sprintf("all %d values are", n)
+}
+
+func few(n int) string {
+	if n == 1 {
+		return "1 value is too few"
+	}
+	return fmt.Sprintf("%d values are too few", n)
+}

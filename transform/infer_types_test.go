@@ -1,0 +1,168 @@
+package transform
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// guessOf learns from one item with the given values, a result each.
+func guessOf(t testing.TB, label, itemType string, zone *time.Location, values ...string) Guess {
+	t.Helper()
+	a := new(answer)
+	for i, v := range values {
+		a.result(int64(i+1), "item:1="+v)
+	}
+	l := NewLearner(zone)
+	p := a.page(t, "1="+label)
+	if itemType != "" && len(p.Fields) > 0 {
+		p.Fields[0].Type = itemType
+	}
+	l.Add(p)
+	s, guesses := l.Schema("x", true)
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range values {
+		if len(v) > 3 && guesses[1].Type.Kind != schemas.Bool && strings.Contains(guesses[1].Why, v) {
+			t.Errorf("the reason holds the value %q: %s", v, guesses[1].Why)
+		}
+	}
+	return guesses[1]
+}
+
+func TestLearnedTypes(t *testing.T) {
+	many := func(format string, from, n int) (values []string) {
+		for i := range n {
+			values = append(values, fmt.Sprintf(format, from+i))
+		}
+		return values
+	}
+	six := func(values ...string) []string { return append(values, values[:6-len(values)%6]...) }
+	for name, tt := range map[string]struct {
+		label, itemType string
+		values          []string
+		want, why       string
+	}{
+		"whole numbers":           {"Age", "", []string{"0", "-1", "20", "999999999", "7"}, "int64", "all 5 values are whole numbers"},
+		"four values":             {"Age", "", []string{"0", "1", "2", "3"}, "string", "4 values are too few to tell a type by, which takes 5"},
+		"one value":               {"Age", "", []string{"0", ""}, "string", "1 value is too few"},
+		"no value":                {"Age", "", []string{"", ""}, "string", "no value to tell a type by"},
+		"empties do not count":    {"Age", "", []string{"0", "", "1", "2", "", "3", "4"}, "int64", "all 5 values"},
+		"leading zeros":           {"Age", "", []string{"1", "2", "3", "4", "007"}, "string", "1 with zeros in front"},
+		"minus nought":            {"Age", "", []string{"1", "2", "3", "4", "-0"}, "string", "4 of 5"},
+		"plus":                    {"Age", "", []string{"1", "2", "3", "4", "+5"}, "string", "4 of 5 values are whole numbers"},
+		"blanks":                  {"Age", "", []string{"1", "2", "3", "4", "5 "}, "string", "4 of 5 values are whole numbers"},
+		"ids of five digits":      {"Age", "", []string{"10115", "20095", "80331", "50667", "60311"}, "string", "of 5 digits each"},
+		"four digits":             {"Year", "", []string{"2001", "2002", "2003", "2004", "2005"}, "int64", "whole numbers"},
+		"ten digits":              {"Amount", "", []string{"1", "2", "3", "4", "1234567890"}, "string", "of up to 10 digits"},
+		"more than an int64":      {"Amount", "", []string{"1", "2", "3", "4", "99999999999999999999"}, "string", "of up to 20 digits"},
+		"by its label":            {"Your ZIP code", "", many("%d", 1, 5), "string", `by the word "zip"`},
+		"by its item's type":      {"Where?", "phone", many("%d", 1, 5), "string", `by the word "phone"`},
+		"item type number":        {"How many", "number", many("%d", 1, 5), "int64", ""},
+		"a number of":             {"Number of guests", "", many("%d", 1, 5), "int64", ""},
+		"a number":                {"Room number", "", many("%d", 1, 5), "string", `"number"`},
+		"german":                  {"Ihre Matrikelnummer", "", many("%d", 1, 5), "string", `"matrikelnummer"`},
+		"german compound":         {"Bibliotheksnummer", "", many("%d", 1, 5), "string", `"nummer"`},
+		"chinese":                 {"电话", "", many("%d", 1, 5), "string", `"dian_hua"`},
+		"no whole word":           {"Amount paid", "", many("%d", 1, 5), "int64", ""},
+		"two decimals":            {"Price", "", []string{"1.10", "0.00", "12.34", "-3.50", "5.00"}, "decimal(18,2)", "numbers with 2 decimals"},
+		"integers among them":     {"Price", "", []string{"1.10", "0.00", "12.34", "-3.50", "5"}, "decimal(18,2)", "up to 2 decimals"},
+		"no zeros at the end":     {"Price", "", []string{"1.1", "0.25", "12.125", "3", "5"}, "decimal(18,3)", "up to 3 decimals"},
+		"zeros at the end":        {"Price", "", []string{"1.1", "1.10", "12.125", "3", "5"}, "string", "1 end with a zero"},
+		"long whole":              {"Price", "", []string{"1.1", "123456789012345.1", "12.1", "3", "5"}, "decimal(38,1)", ""},
+		"too long":                {"Price", "", []string{"1." + strings.Repeat("3", 38), "1.3", "12.1", "3", "5"}, "string", "more digits than the 38"},
+		"nought with a minus":     {"Price", "", []string{"1.1", "-0.0", "12.1", "3.5", "5.7"}, "string", ""},
+		"minus a half":            {"Price", "", []string{"1.1", "-0.5", "12.1", "3.5", "5.7"}, "decimal(18,1)", ""},
+		"exponents":               {"Price", "", []string{"1e5", "1", "2", "3", "5"}, "string", "4 of 5 values are whole numbers"},
+		"point in front":          {"Price", "", []string{".5", "1", "2", "3", "5"}, "string", ""},
+		"version":                 {"Version", "", []string{"1.1", "1.2", "1.3", "2.1", "2.5"}, "string", `"version"`},
+		"bool":                    {"Ok", "", []string{"true", "false", "true", "true", "true"}, "bool", "all 5 values are true or false"},
+		"only true":               {"Ok", "", []string{"true", "true", "true", "true", "true"}, "bool", ""},
+		"True":                    {"Ok", "", []string{"True", "False", "True", "True", "True"}, "string", "true_values and false_values"},
+		"yes and no":              {"Ok", "", []string{"Yes", "No", "No", "Yes", "No"}, "string", "true_values and false_values"},
+		"dates":                   {"Day", "", []string{"2026-01-01", "2024-02-29", "1800-01-01", "9999-12-31", "0001-01-01"}, "date", "dates YYYY-MM-DD"},
+		"no such day":             {"Day", "", []string{"2026-01-01", "2024-02-29", "2025-02-29", "2026-01-05", "2026-01-06"}, "string", "4 of 5"},
+		"placeholders":            {"Day", "", []string{"1900-01-01", "1900-01-01", "1970-01-01", "1900-01-01", "1900-01-01"}, "string", "only hold a place"},
+		"times":                   {"When", "", many("2026-01-01 00:00:%02d", 0, 5), "timestamp", "times YYYY-MM-DD HH:MM:SS"},
+		"a time that is skipped":  {"When", "", append(many("2026-01-01 00:00:%02d", 0, 5), "2026-03-08 02:30:00"), "string", "skips 1 of them"},
+		"american":                {"When", "", many("12/%d/2025", 11, 5), "string", `format: "MM/DD/YYYY"`},
+		"american, short":         {"When", "", many("1/%d/2025", 9, 8), "string", `format: "M/D/YYYY"`},
+		"european":                {"When", "", many("%d.12.2025", 11, 5), "string", `format: "DD.MM.YYYY"`},
+		"european with a time":    {"When", "", many("%d.12.2025 10:00", 11, 5), "string", `type: timestamp with format: "DD.MM.YYYY HH:mm"`},
+		"day or month":            {"When", "", many("01/%02d/2025", 1, 5), "string", "no value tells the day from the month"},
+		"day and month":           {"When", "", []string{"13/01/2025", "01/13/2025", "01/02/2025", "02/02/2025", "03/03/2025"}, "string", "now in the first"},
+		"year first":              {"When", "", many("2025/12/%02d", 1, 5), "string", `format: "YYYY/MM/DD"`},
+		"iso":                     {"When", "", many("2025-12-%02dT10:00:00Z", 1, 5), "string", "ISO 8601"},
+		"decimal comma":           {"Price", "", []string{"1,50", "2,75", "3,1", "4", "1.234,50"}, "string", `decimal_separator: ",", group_separator: "."`},
+		"group comma":             {"Price", "", []string{"1,234.50", "2.75", "3,000.10", "4.00", "5,123.00"}, "string", ""},
+		"group comma throughout":  {"Price", "", []string{"1,234.50", "2,345.75", "3,000.10", "4,000.00", "5,123.00"}, "string", `decimal(p,s) with group_separator: ","`},
+		"group or fraction":       {"Price", "", six("1,234", "2,345", "3,456"), "string", "no value tells whether"},
+		"apostrophes":             {"Price", "", []string{"1'234", "2'345'678", "3'456", "12", "13"}, "string", `int64 with group_separator: "'"`},
+		"three decimals":          {"Price", "", []string{"1234,567", "2,5", "3,25", "12", "13"}, "string", `decimal_separator: ","`},
+		"addresses of machines":   {"From", "", many("198.51.100.%d", 1, 5), "string", "text"},
+		"separators at odds":      {"Price", "", []string{"1,5", "1.234,50", "1,234.50", "1,2", "1,3"}, "string", "in more than one manner"},
+		"all but one":             {"Age", "", append(many("%d", 1, 9), "x"), "string", "9 of 10 values are whole numbers, the others are not"},
+		"text":                    {"Comment", "", []string{"a", "b", "c", "d", "e"}, "string", "text"},
+		"lists":                   {"Ticks", "", []string{"1|2", "3", "4|5", "", "6"}, "list<int64>", "several values in 2 of 4 results; all 6 values"},
+		"lists of strings":        {"Ticks", "", []string{"a|b", "c|", "d|e", "f", "6"}, "list<string>", "several values in 3 of 5 results; text"},
+		"an element that differs": {"Ticks", "", []string{"1|2", "3", "4|x", "5", "6"}, "list<string>", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := guessOf(t, tt.label, tt.itemType, zone(t, "America/Chicago"), tt.values...)
+			if got.Type.String() != tt.want || !strings.Contains(got.Why, tt.why) {
+				t.Errorf("%s: %s\nwant %s: %s", got.Type, got.Why, tt.want, tt.why)
+			}
+		})
+	}
+}
+
+// TestLearnedMetas: date_* metas are timestamps by their ids where all values
+// are, and metas with several values lists, since a declared string has one.
+func TestLearnedMetas(t *testing.T) {
+	l := NewLearner(time.UTC)
+	l.Add(new(answer).
+		result(1, "meta:date_a=2026-01-01 00:00:00", "meta:date_b=soon", "meta:date_c=", "meta:score=1", "meta:score=2").
+		result(2, "meta:score=3", "meta:score=4").
+		result(3, "meta:score=5").page(t, "date_d=Never"))
+	s, guesses := l.Schema("x", false)
+	want := []string{
+		"result_id result_id int64", "date_d meta:date_d timestamp", "date_a meta:date_a timestamp", "date_b meta:date_b string",
+		"date_c meta:date_c timestamp", "score meta:score list<int64>",
+	}
+	if got := spell(s.Columns); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("columns\n%s", strings.Join(got, "\n"))
+	}
+	for i, why := range []string{"the result's id", "by its id; no value", "by its id, as its only value is", "1 of 1 values are no times", "no value", "several values in 2 of 3"} {
+		if !strings.Contains(guesses[i].Why, why) {
+			t.Errorf("%s: %s, want %s", s.Columns[i].Name, guesses[i].Why, why)
+		}
+	}
+	if g := guesses[5]; g.Results != 3 || g.Filled != 3 || g.Several != 2 || l.Results() != 3 {
+		t.Errorf("%+v", g)
+	}
+	if s.Columns[0].Inferred {
+		t.Error("the columns are for a file, where all are declared")
+	}
+}
+
+// TestLearnedIsNamedAsInferred: types aside, the columns are those of Infer.
+func TestLearnedIsNamedAsInferred(t *testing.T) {
+	first := new(answer).result(1, "meta:m=1", "item:4@2=a", "item:9@1=b").page(t, "4=Full name", "9=Full name", "7=Not answered")
+	second := new(answer).result(5, "item:77@3=x").page(t)
+	l := NewLearner(time.UTC)
+	for range 2 { // Schema takes nothing away
+		_, _ = l.Schema("x", true)
+	}
+	l.Add(first)
+	_, _ = l.Schema("x", true)
+	l.Add(second)
+	got, _ := l.Schema("x", true)
+	want := schemaOf(first, second)
+	if a, b := strings.Join(spell(got.Columns), "\n"), strings.Join(want, "\n"); a != b {
+		t.Errorf("learned\n%s\ninferred\n%s", a, b)
+	}
+}

@@ -1,0 +1,80 @@
+package transform
+
+import (
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"unicode/utf8"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// cloak applies the rules for personal data of a Flattener's columns. A value
+// is treated where it is taken from the page, so that nothing behind that
+// place (batches, what is seen of columns, dead letters, errors) has it as it
+// was.
+type cloak struct {
+	hmac hash.Hash // nil where no column needs it
+	sum  []byte    // room for a hash
+}
+
+// newCloak fails where a column needs a key and the schema has none.
+func newCloak(s *schemas.Schema) (cloak, error) {
+	if !s.Needs(schemas.PIIHMAC) {
+		return cloak{}, nil
+	}
+	h, err := s.HMACKey.Hash()
+	if err != nil {
+		return cloak{}, fmt.Errorf("schema %q: %w", s.Name, err)
+	}
+	return cloak{hmac: h}, nil
+}
+
+// value gives one value of the column as it may be written; an empty one stays
+// empty. What it makes anew is appended to room, which is returned: values of
+// one row share it.
+func (k *cloak) value(rule schemas.PII, v, room []byte) (treated, used []byte) {
+	if len(v) == 0 {
+		return v, room
+	}
+	start := len(room)
+	switch rule.Kind {
+	case schemas.PIIRedact:
+		room = append(room, schemas.Redacted...)
+	case schemas.PIIHMAC:
+		k.hmac.Reset()
+		k.hmac.Write(v) // a hash takes everything
+		k.sum = k.hmac.Sum(k.sum[:0])
+		room = hex.AppendEncode(room, k.sum)
+	case schemas.PIITruncate:
+		return truncate(v, rule.Keep), room
+	default:
+		return v, room
+	}
+	return room[start:], room
+}
+
+// truncate gives the first n characters of v: Unicode code points, so that an
+// accent that is a character of its own counts as one and may be cut off. A
+// byte that is no UTF-8 counts as one too.
+func truncate(v []byte, n int) []byte {
+	at := 0
+	for ; n > 0 && at < len(v); n-- {
+		_, size := utf8.DecodeRune(v[at:])
+		at += size
+	}
+	return v[:at]
+}
+
+// valueOf is a value of the row at hand as column c may show it. It is valid
+// until the next row.
+func (f *Flattener) valueOf(c *column, v []byte) []byte {
+	if c.PII.Kind == schemas.PIINone {
+		return v
+	}
+	if c.cloakedRow != f.row {
+		c.cloakedRow, c.cloaked = f.row, c.cloaked[:0]
+	}
+	v, c.cloaked = f.cloak.value(c.PII, v, c.cloaked)
+	return v
+}
