@@ -26,6 +26,8 @@ type CleanedOutput struct {
 	Path string // as the run expands it
 	load.Cleaned
 	Err error // why it was not cleaned to the end
+
+	beside bool // it is no output, but where the codebook of one lies
 }
 
 // NeedsForms tells whether Clean must ask the service which forms there are:
@@ -108,12 +110,31 @@ func (c *cleaner) form(ctx context.Context, form string) []error {
 		if cleaned.Err == nil {
 			cleaned.Cleaned, cleaned.Err = c.clean(ctx, out, cleaned.Path)
 		}
-		if cleaned.Err != nil {
-			failures = append(failures, cleaned.Err)
+		all := []CleanedOutput{cleaned}
+		if cleaned.Err == nil {
+			all = append(all, c.beside(ctx, out, cleaned.Path)...)
 		}
-		c.report.Outputs = append(c.report.Outputs, cleaned)
+		for _, cleaned := range all {
+			if cleaned.Err != nil {
+				failures = append(failures, cleaned.Err)
+			}
+		}
+		c.report.Outputs = append(c.report.Outputs, all...)
 	}
 	return failures
+}
+
+// beside cleans where the codebook of a dataset lies, which is not in it: on
+// disk a run that was killed while it wrote one left a file there. tellOnce
+// leaves out where there was none.
+func (c *cleaner) beside(ctx context.Context, out Output, expanded string) []CleanedOutput {
+	place, ok := codebookPlaceOf(out, expanded, c.o.Tables.Formats)
+	if !ok || !out.Dataset() || strings.Contains(expanded, "://") {
+		return nil
+	}
+	found := CleanedOutput{Path: place.paths()[0], beside: true}
+	found.Cleaned, found.Err = c.cleanAt(ctx, out, place.root, place.schema(), found.Path)
+	return []CleanedOutput{found}
 }
 
 // expand gives the path that a run writes to; with an error the template.
@@ -135,6 +156,11 @@ func (c *cleaner) clean(ctx context.Context, out Output, expanded string) (load.
 	if !out.Dataset() {
 		root, scope = splitPath(expanded)
 	}
+	return c.cleanAt(ctx, out, root, scope, expanded)
+}
+
+// cleanAt cleans a scope of a destination; path is for people.
+func (c *cleaner) cleanAt(ctx context.Context, out Output, root, scope, path string) (load.Cleaned, error) {
 	dest, err := c.o.Tables.Open(ctx, root, out)
 	if err != nil {
 		return load.Cleaned{}, err
@@ -149,7 +175,7 @@ func (c *cleaner) clean(ctx context.Context, out Output, expanded string) (load.
 	case errors.Is(err, load.ErrNoSweep):
 		err = &UnsupportedError{What: "cleaning this destination", Remedy: "see its own tools"}
 	}
-	return cleaned, fmt.Errorf("%s: %w", expanded, err)
+	return cleaned, fmt.Errorf("%s: %w", path, err)
 }
 
 // tellOnce leaves each leftover at one output only: files in one folder share
@@ -172,6 +198,9 @@ func (r *CleanReport) tellOnce() {
 			return again
 		})
 	}
+	r.Outputs = slices.DeleteFunc(r.Outputs, func(out CleanedOutput) bool {
+		return out.beside && out.Err == nil && len(out.Removed)+len(out.Kept) == 0
+	})
 }
 
 // cleanSpools removes what dead runs of the definition spooled, as it does with

@@ -18,7 +18,7 @@ import (
 // schema, and a rerun, which knows the column from the beginning, gives the
 // same bytes.
 func (o *datasetOutput) unify(ctx context.Context, columns []schemas.Column) error {
-	want, err := columnsDigest(columns)
+	want, err := columnsDigest(columns, o.f.schema.HMACKey)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,10 @@ func (o *datasetOutput) commit(ctx context.Context) (OutputReport, error) {
 
 func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 	f := o.f
-	columns := f.columns(f.windows)
+	columns, err := o.shown(f.windows, o.manifest)
+	if err != nil {
+		return OutputReport{}, err
+	}
 	if err := o.unify(ctx, columns); err != nil {
 		return OutputReport{}, err
 	}
@@ -71,16 +74,11 @@ func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 		RunID: f.runID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
 		SupersededIDs: supersededSets(old, m.Parts), Journal: o.token(), Hook: o.hook(f),
 	}
-	var err error
 	if commit.IDs, err = o.idSets(reuse); err != nil {
 		return OutputReport{}, err
 	}
-	letters, err := deadLetters(f.windows)
-	if err != nil {
+	if commit.Objects, err = o.deadLetters(ctx); err != nil {
 		return OutputReport{}, err
-	}
-	if letters != nil {
-		commit.Objects = []load.SmallObject{{Name: load.RejectsName(f.runID), Data: letters}}
 	}
 	ctx, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
@@ -88,7 +86,35 @@ func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 	for _, p := range m.Parts {
 		report.Bytes += p.Bytes
 	}
+	o.codebookFacts = codebookFacts{columns: m.Schema, stats: statsOf(f.windows), adds: len(kept) > 0}
 	return report, commit.Do(ctx, o.dest)
+}
+
+// deadLetters are those of the run as an object. A run that replaces the whole
+// dataset removes all others: what they tell of is read again.
+func (o *datasetOutput) deadLetters(ctx context.Context) ([]load.SmallObject, error) {
+	letters, err := o.letters(o.f.windows)
+	if err != nil {
+		return nil, err
+	}
+	var objects []load.SmallObject
+	own := load.RejectsName(o.f.runID)
+	if letters != nil {
+		objects = append(objects, load.SmallObject{Name: own, Data: letters})
+	}
+	if !o.f.full {
+		return objects, nil
+	}
+	names, err := o.dest.List(ctx, load.RejectsFolder)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if name != own || letters == nil {
+			objects = append(objects, load.SmallObject{Name: name})
+		}
+	}
+	return objects, nil
 }
 
 // wholeManifest is the whole dataset's: the columns of the parts that stay
@@ -149,16 +175,16 @@ func (o *datasetOutput) idSets(reuse load.Reuse) ([]load.SmallObject, error) {
 	var sets []load.SmallObject
 	for _, p := range o.list {
 		var before int64
-		for _, object := range p.prepared {
-			rows := object.Part.Rows
+		for i, object := range p.prepared {
+			results := p.resultsIn(i)
 			if wanted[object.Part.Path] {
-				data, name, err := idSet(idsBetween(p.windows, before, before+rows))
+				data, name, err := idSet(idsBetween(p.windows, before, before+results))
 				if err != nil {
 					return nil, err
 				}
 				sets = append(sets, load.SmallObject{Name: load.IDsName(name), Data: data})
 			}
-			before += rows
+			before += results
 		}
 	}
 	return sets, nil

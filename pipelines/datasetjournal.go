@@ -89,7 +89,7 @@ func (o *datasetOutput) record(ctx context.Context, p *datasetPart) error {
 	if err != nil {
 		return err
 	}
-	body := partRecord{Columns: p.columns, Undated: p.undated}
+	body := partRecord{Columns: p.columns, Undated: p.undated, Results: p.results}
 	for _, w := range p.windows {
 		r, err := recordWindow(w)
 		if err != nil {
@@ -123,13 +123,13 @@ func (o *datasetOutput) takeOver(ctx context.Context) (map[*datasetPart][]readin
 			continue
 		}
 		p := o.list[r.Number]
-		of, columns, err := readingsOf(r, p)
+		of, body, err := readingsOf(r, p, o.out.exploded())
 		if err != nil {
 			o.f.log.LogAttrs(ctx, slog.LevelWarn, "a record of the journal is of no use", slog.String("path", o.path), slog.String("error", err.Error()))
 			useless[i] = true
 			continue
 		}
-		readings[p], p.prepared, p.columns, p.recorded = of, r.Parts, columns, true
+		readings[p], p.prepared, p.results, p.columns, p.recorded = of, r.Parts, body.Results, body.Columns, true
 	}
 	if err := o.checkStaged(ctx, useless); err != nil {
 		return nil, err
@@ -230,34 +230,50 @@ func (o *datasetOutput) sweep(ctx context.Context, run string) {
 	}
 }
 
-// readingsOf reads what a record knows of its part's windows.
-func readingsOf(r load.JournalRecord, p *datasetPart) (list []reading, columns string, err error) {
-	var body partRecord
+// readingsOf reads what a record knows of its part's windows. exploded tells
+// that the part's rows are not one for each result.
+func readingsOf(r load.JournalRecord, p *datasetPart, exploded bool) (list []reading, body partRecord, err error) {
 	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return nil, "", err
+		return nil, body, err
 	}
 	if body.Undated || len(body.Windows) != len(p.windows) {
-		return nil, "", fmt.Errorf("record %d is of another part", r.Number)
+		return nil, body, fmt.Errorf("record %d is of another part", r.Number)
 	}
 	var rows int64
 	for i, w := range body.Windows {
 		if w.Range != wallRange(p.windows[i].planned.Window) {
-			return nil, "", fmt.Errorf("record %d is of another part", r.Number)
+			return nil, body, fmt.Errorf("record %d is of another part", r.Number)
 		}
 		one, err := w.reading()
 		if err != nil {
-			return nil, "", err
+			return nil, body, err
 		}
 		rows += one.stats.Rows
 		list = append(list, one)
 	}
-	for _, object := range r.Parts {
-		rows -= object.Part.Rows
+	if !body.listsAll(r.Parts, rows, exploded) {
+		return nil, body, fmt.Errorf("record %d lists other rows than its windows hold", r.Number)
 	}
-	if rows != 0 {
-		return nil, "", fmt.Errorf("record %d lists other rows than its windows hold", r.Number)
+	return list, body, nil
+}
+
+// listsAll tells whether objects can be all of a part whose windows gave so
+// many results. Of a child output the last results may have no row.
+func (r partRecord) listsAll(objects []load.PreparedPart, results int64, exploded bool) bool {
+	if exploded && len(r.Results) != len(objects) {
+		return false
 	}
-	return list, body.Columns, nil
+	for i, object := range objects {
+		n := object.Part.Rows
+		if exploded {
+			n = r.Results[i]
+		}
+		if n < 0 || n > results {
+			return false
+		}
+		results -= n
+	}
+	return exploded || results == 0
 }
 
 // close ends the output after its commit, or without one. What is prepared

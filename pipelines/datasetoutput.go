@@ -17,6 +17,7 @@ import (
 type datasetOutput struct {
 	encoding
 	place
+	codebookFacts
 	manifest   *load.Manifest // of the last run, nil if there was none
 	base       string         // its version
 	generation int
@@ -76,6 +77,7 @@ func (o *datasetOutput) lookBack(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", o.path, err)
 	}
 	if o.finished {
+		o.codebookFacts = o.finishedFacts()
 		o.records = nil
 	}
 	return nil
@@ -187,7 +189,11 @@ func (o *datasetOutput) windowRead(ctx context.Context, w *windowRun) error {
 	if !complete || reading == p.reading {
 		return nil // another worker comes, or came
 	}
-	if err := o.prepare(ctx, p, o.f.columns(p.windows)); err != nil {
+	columns, err := o.shown(p.windows, o.manifest)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.path, err)
+	}
+	if err := o.prepare(ctx, p, columns); err != nil {
 		return err
 	}
 	p.reading = reading

@@ -33,6 +33,7 @@ type datasetPart struct {
 	mu       sync.Mutex
 	reading  int                 // the last reading of its windows that it was made of, 0 for none
 	prepared []load.PreparedPart // its objects: none before, and where there are no rows
+	results  []int64             // how many each is of; nil where they are as many as rows
 	columns  string              // digest of those that it was prepared with
 	recorded bool                // in the journal, as it is now
 }
@@ -81,11 +82,11 @@ func (o *datasetOutput) prepare(ctx context.Context, p *datasetPart, columns []s
 	}
 	err := o.drop(ctx, stagedOf(p)...)
 	if err == nil {
-		p.prepared, p.recorded = nil, false
-		p.prepared, err = o.stageAll(ctx, p, columns)
+		p.prepared, p.results, p.recorded = nil, nil, false
+		p.prepared, p.results, err = o.stageAll(ctx, p, columns)
 	}
 	if err == nil {
-		p.columns, err = columnsDigest(columns)
+		p.columns, err = columnsDigest(columns, o.f.schema.HMACKey)
 	}
 	if err == nil {
 		err = o.record(ctx, p)
@@ -109,12 +110,13 @@ func stagedOf(parts ...*datasetPart) []load.Prepared {
 
 // stageAll stages a part as one object, or as several where one would grow
 // larger than the destination takes.
-func (o *datasetOutput) stageAll(ctx context.Context, p *datasetPart, columns []schemas.Column) ([]load.PreparedPart, error) {
+func (o *datasetOutput) stageAll(ctx context.Context, p *datasetPart, columns []schemas.Column) (done []load.PreparedPart, results []int64, err error) {
 	s := &partStage{o: o, part: p, columns: columns}
+	o.warned.begin(p.String())
 	if l, ok := o.dest.(load.Limiter); ok {
 		s.most = l.MaxObjectBytes() / 4 * 3 // encoders hold back a row group and write a footer
 	}
-	err := o.each(ctx, columns, p.windows, func(b arrow.RecordBatch) error { return s.write(ctx, b) })
+	err = o.each(ctx, columns, p.windows, func(b arrow.RecordBatch, results int64) error { return s.write(ctx, b, results) })
 	if err == nil {
 		err = s.end(ctx)
 	}
@@ -124,9 +126,17 @@ func (o *datasetOutput) stageAll(ctx context.Context, p *datasetPart, columns []
 			o.f.log.LogAttrs(ctx, slog.LevelWarn, "what was staged could not be removed; `formetl clean` does it",
 				slog.String("path", o.path), slog.String("error", left.Error()))
 		}
-		return nil, err
+		return nil, nil, err
 	}
-	return s.done, nil
+	return s.done, s.of, nil
+}
+
+// resultsIn is how many results an object of the part is of.
+func (p *datasetPart) resultsIn(object int) int64 {
+	if p.results != nil {
+		return p.results[object]
+	}
+	return p.prepared[object].Part.Rows
 }
 
 // partStage stages the objects of a part one after the other.
@@ -136,17 +146,21 @@ type partStage struct {
 	columns []schemas.Column
 	most    int64 // bytes after which the next object begins, 0 for no limit
 	done    []load.PreparedPart
+	of      []int64 // of a child output: how many results each of them is of
 
 	upload  load.Upload // nil between two objects
 	counted *countingWriter
 	object  encodedObject
 	name    string
 	rows    int64 // of the object
-	before  int64 // rows of the objects before it
+	results int64 // that they are of, and those without a row before them
+	before  int64 // results of the objects before it
 }
 
-func (s *partStage) write(ctx context.Context, b arrow.RecordBatch) error {
+// write appends rows that are of so many results.
+func (s *partStage) write(ctx context.Context, b arrow.RecordBatch, results int64) error {
 	if b.NumRows() == 0 {
+		s.results += results
 		return nil
 	}
 	if s.upload != nil && s.most > 0 && s.counted.n >= s.most {
@@ -160,6 +174,7 @@ func (s *partStage) write(ctx context.Context, b arrow.RecordBatch) error {
 		}
 	}
 	s.rows += b.NumRows()
+	s.results += results
 	return s.failed(s.object.Write(b))
 }
 
@@ -188,7 +203,7 @@ func (s *partStage) end(ctx context.Context) error {
 		return s.failed(err)
 	}
 	p := s.part
-	ids := idsBetween(p.windows, s.before, s.before+s.rows)
+	ids := idsBetween(p.windows, s.before, s.before+s.results)
 	part := load.Part{
 		Path: s.name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
 		Rows: s.rows, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
@@ -198,7 +213,10 @@ func (s *partStage) end(ctx context.Context) error {
 	}
 	part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
 	s.done = append(s.done, load.PreparedPart{Part: part, Prepared: prepared})
-	s.before, s.rows, s.upload = s.before+s.rows, 0, nil
+	if s.o.out.exploded() {
+		s.of = append(s.of, s.results)
+	}
+	s.before, s.rows, s.results, s.upload = s.before+s.results, 0, 0, nil
 	return nil
 }
 
@@ -211,11 +229,12 @@ func (s *partStage) failed(err error) error {
 
 func (s *partStage) abort() {
 	if s.upload != nil {
+		s.object.discard()
 		_ = s.upload.Abort() // the error that led here is the one to tell
 	}
 }
 
-// idsBetween are the ids of the rows from one number up to another, in the
+// idsBetween are the ids of the results from one number up to another, in the
 // order in which the windows are written.
 func idsBetween(windows []*windowRun, from, to int64) *roaring64.Bitmap {
 	ids, at := roaring64.New(), int64(0)

@@ -74,7 +74,11 @@ type Output struct {
 	Compression string // codec: "", none, gzip, zstd, snappy; around text formats, inside the others
 	Profile     string // CSV profile: strict or excel
 	Partition   Partition
-	S3          *S3 // nil: the SDK's defaults, or no S3 path
+	NoCodebook  bool // nothing that describes the data is written beside them
+	S3          *S3  // nil: the SDK's defaults, or no S3 path
+	// Explode is zero but for a child output: the list that has a row for each
+	// of its elements there. See Definition.Explode.
+	Explode schemas.Source
 }
 
 // S3 is what an s3:// path needs beyond the SDK's defaults.

@@ -178,13 +178,15 @@ func badLoad() []badDefinition {
 	}
 	return []badDefinition{
 		l("no extension", "out", 9, "[0].path", "extension names no format", "format:"),
-		l("unknown extension", "out.xlsx", 9, "[0].path", "extension names no format", "slash for a dataset"),
+		l("unknown extension", "out.xls", 9, "[0].path", "extension names no format", "slash for a dataset"),
 		l("unknown format", "out.csv\n    format: cvs", 10, "[0].format", "not one of csv, ndjson", "did you mean csv?"),
 		l("format and extension differ", "out.csv\n    format: parquet", 10, "[0].format", "the path ends with .csv, the format is parquet", "format: csv"),
 		l("format and inner extension differ", "out.ndjson.gz\n    format: csv", 10, "[0].format", "the path ends with .ndjson", "format: ndjson"),
 		l("parquet in gzip", "out.parquet.gz", 9, "[0].path", "compressed inside", "compression:"),
 		l("dataset without a format", "out/", 9, "[0]", "needs a format", "format: parquet"),
 		l("dataset of json", "out/\n    format: json", 10, "[0].format", "single files only", "use ndjson"),
+		l("dataset of xlsx", "out/\n    format: xlsx", 10, "[0].format", "single files only", "use ndjson"),
+		l("xlsx in zstd", "out.xlsx\n    compression: zstd", 10, "[0].compression", "not one of none", "write one of"),
 		l("partition of a file", "out.csv\n    partition: day", 10, "[0].partition", "cannot be partitioned", "end the path with a slash"),
 		l("unknown partition", "out/\n    format: csv\n    partition: daily", 11, "[0].partition", "not one of none, day", "did you mean day?"),
 		l("unknown compression", "out/\n    format: csv\n    compression: snappy", 11, "[0].compression", "not one of none, gzip, zstd", "write one of"),

@@ -19,6 +19,7 @@ func (r *definitionReader) checkOutputs() {
 			out.path.fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
 		}
 	}
+	r.explode()
 	r.checkPlaces()
 }
 
@@ -48,7 +49,7 @@ func (r *definitionReader) checkPlaces() {
 			return
 		}
 		reported[[2]int{i, j}] = true
-		r.outputs[j].path.fail(remedy, message, r.outputs[i].path.path, lineOf(r.outputs[i].path))
+		r.outputs[j].path.fail(remedy, message+"%s%s", r.outputs[i].path.path, lineOf(r.outputs[i].path), r.childNote(i), r.childNote(j))
 	}
 	forms := append([]string{"{form}"}, r.def.Forms...)
 	each := func(visit func(i int, form, expanded string)) {
@@ -67,6 +68,21 @@ func (r *definitionReader) checkPlaces() {
 			return
 		}
 		places[expanded] = place{i, form}
+	})
+	each(func(i int, _, expanded string) {
+		out := r.outputs[i].Output
+		if out.Dataset() {
+			expanded += "/"
+		}
+		beside, ok := codebookPlaceOf(out, expanded, r.o.Formats)
+		if !ok {
+			return
+		}
+		for _, name := range beside.paths() {
+			if other, taken := places[name]; taken {
+				report(other.output, i, "give one of them another name, or write codebook: false", "of this output and %s on line %s one is written where the codebook of the other is")
+			}
+		}
 	})
 	each(func(i int, _, expanded string) {
 		for folder := path.Dir(expanded); len(folder) > 1; folder = path.Dir(folder) {

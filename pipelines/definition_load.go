@@ -82,6 +82,7 @@ func decodeDefinition(doc *document, root value, o LoadOptions) (*Definition, er
 	}}
 	r.root(root)
 	doc.redact(r.def.Source.Key)
+	doc.redact(r.hmacKey)
 	if err := doc.err(); err != nil {
 		return nil, err
 	}
@@ -104,12 +105,18 @@ type definitionReader struct {
 	dir      string
 	def      *Definition
 	keyGiven bool
+	hmacKey  extract.Secret // for redacting
 	baseURL  value
 	from, to value
 	forms    []value
 	outputs  []placedOutput
 	mode     value
 	schema   value
+}
+
+// hmacKeys are those of a schema that stands in the definition.
+func (r *definitionReader) hmacKeys() hmacKeys {
+	return hmacKeys{wanted: !r.o.WithoutSecrets, dir: r.dir, lookup: r.o.Lookup}
 }
 
 // local makes a path of the definition absolute.

@@ -26,6 +26,10 @@ func (r *definitionReader) readLoad(v value) {
 			field{"csv", false, keep(&out.csv)},
 			field{"partition", false, keep(&out.partition)},
 			field{"compression", false, keep(&out.compression)},
+			field{"codebook", false, func(v value) {
+				on, ok := v.boolean()
+				out.NoCodebook = ok && !on
+			}},
 			field{"s3", false, keep(&out.s3)},
 		) == nil {
 			continue
@@ -180,7 +184,7 @@ func (out *placedOutput) datasetFormat(f *load.Format) *load.Format {
 		missing.fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
 		return nil
 	case f.FileOnly:
-		out.format.fail("use ndjson for a dataset, or write a path without the slash at its end", "%s is for single files only: it is one array", f.Name)
+		out.format.fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "%s is for single files only: it cannot be divided into parts that are read together", f.Name)
 		return nil
 	}
 	out.Format = f.Name
@@ -213,6 +217,8 @@ func codecs(f *load.Format) []string {
 		return []string{"none", "gzip", "zstd"}
 	case f.Name == "arrow":
 		return []string{"none", "zstd"}
+	case f.Name == "xlsx":
+		return []string{"none"}
 	}
 	return []string{"none", "zstd", "gzip", "snappy"}
 }

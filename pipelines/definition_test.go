@@ -23,6 +23,7 @@ func testFormats() []load.Format {
 		{Name: "json", Extension: ".json", Text: true, FileOnly: true},
 		{Name: "parquet", Extension: ".parquet"},
 		{Name: "arrow", Extension: ".arrow"},
+		{Name: "xlsx", Extension: ".xlsx", FileOnly: true},
 	}
 }
 

@@ -1,6 +1,7 @@
 package pipelines
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/formetl/formetl/load"
@@ -13,8 +14,9 @@ const mostLabels = 20
 // describe tells of the columns what is known of them on the form by now, and
 // what the manifest of the run before, nil where there was none, remembers.
 func (f *formRun) describe(columns []schemas.Column, before *load.Manifest) []load.Column {
-	list := manifestColumns(columns)
-	seen := f.stats().Seen
+	list := manifestColumns(columns, f.schema.HMACKey)
+	stats := f.stats()
+	seen, form := stats.Seen, f.headingsNow(columns, stats)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, c := range columns {
@@ -23,11 +25,19 @@ func (f *formRun) describe(columns []schemas.Column, before *load.Manifest) []lo
 			remember(d, before.Schema)
 		}
 		if s, ok := seen[c.From]; ok {
-			d.ItemType, d.Index = s.ItemType, s.Index
+			d.ItemType, d.Index = cmp.Or(s.ItemType, d.ItemType), cmp.Or(s.Index, d.Index)
+		}
+		if _, listed := form.labels[c.From.ID]; listed {
+			d.Gone = false
+		} else if form.lacks(c.From, d.Label) {
+			d.Gone = true
 		}
 		if label := f.labels[c.From.ID]; label != "" && label != d.Label {
 			relabel(d, label)
 		}
+	}
+	if before != nil {
+		placeAnew(list, before.Schema, seen)
 	}
 	return list
 }
@@ -40,6 +50,7 @@ func remember(d *load.Column, before []load.Column) {
 	}
 	was := before[at]
 	d.ItemType, d.Index, d.LabelsBefore = was.ItemType, was.Index, slices.Clone(was.LabelsBefore)
+	d.Gone = was.Gone
 	if was.Label != "" {
 		d.Label = was.Label
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/formetl/formetl/load/jsonout"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/load/parquetout"
+	"github.com/formetl/formetl/load/xlsxout"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
 )
@@ -79,7 +80,7 @@ func (w *world) definition(outputs ...pipelines.Output) *pipelines.Definition {
 func options() pipelines.Options {
 	return pipelines.Options{
 		Tables: pipelines.Tables{
-			Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format()},
+			Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()},
 			Open: func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
 				return local.New(root)
 			},
@@ -409,9 +410,9 @@ func TestRerunsGiveTheSameBytes(t *testing.T) {
 	w := newWorld(t, form)
 	outputs := func() []pipelines.Output {
 		var outs []pipelines.Output
-		for _, format := range []string{"csv", "ndjson", "json", "parquet", "arrow"} {
+		for _, format := range []string{"csv", "ndjson", "json", "parquet", "arrow", "xlsx"} {
 			outs = append(outs, pipelines.Output{Path: "form1." + format, Format: format})
-			if format != "json" {
+			if format != "json" && format != "xlsx" {
 				outs = append(outs, pipelines.Output{Path: format + "/", Format: format, Partition: pipelines.PartitionMonth})
 			}
 		}

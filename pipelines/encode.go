@@ -20,6 +20,7 @@ type encoding struct {
 	f      *formRun
 	out    Output
 	format load.Format
+	warned *warnings
 }
 
 func (f *formRun) encodingOf(out Output) (encoding, error) {
@@ -27,7 +28,7 @@ func (f *formRun) encodingOf(out Output) (encoding, error) {
 	if !ok {
 		return encoding{}, &UnsupportedError{What: fmt.Sprintf("the format %q", out.Format), Remedy: "choose one of those that `formetl run --help` lists"}
 	}
-	return encoding{f: f, out: out, format: format}, nil
+	return encoding{f: f, out: out, format: format, warned: &warnings{}}, nil
 }
 
 // extension is that of the output's data objects: ".csv.gz", for instance.
@@ -43,11 +44,23 @@ func (e encoding) extension() string {
 type encodedObject struct {
 	load.Encoder
 	compressed io.WriteCloser
+	closed     func() // once its bytes are whole
 }
 
 // Close ends the object's bytes; what they go to stays open.
 func (o encodedObject) Close() error {
-	return errors.Join(o.Encoder.Close(), o.compressed.Close())
+	if err := errors.Join(o.Encoder.Close(), o.compressed.Close()); err != nil {
+		return err
+	}
+	o.closed()
+	return nil
+}
+
+// discard gives the object up: nothing of it is kept.
+func (o encodedObject) discard() {
+	if d, ok := o.Encoder.(interface{ Discard() }); ok {
+		d.Discard()
+	}
 }
 
 // object begins an object that is written to w. span is what its footer says
@@ -66,14 +79,16 @@ func (e encoding) object(w io.Writer, columns []schemas.Column, span fmt.Stringe
 		return encodedObject{}, err
 	}
 	encoder, err := e.format.New(compressed, schemas.ArrowSchema(columns), load.EncodeOptions{
-		Zone: e.f.def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata,
+		Zone: e.f.def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, TempDir: e.f.spool.folder,
 	})
-	return encodedObject{encoder, compressed}, err
+	told := func() { e.warned.add(span.String(), warningsOf(encoder)) }
+	return encodedObject{encoder, compressed, told}, err
 }
 
 // each gives the windows' batches from the spool, in their order and with all
-// columns. A batch is valid during the call.
-func (e encoding) each(ctx context.Context, columns []schemas.Column, windows []*windowRun, visit func(arrow.RecordBatch) error) error {
+// columns, and how many results they are of: as many as rows, but for a child
+// output. A batch is valid during the call.
+func (e encoding) each(ctx context.Context, columns []schemas.Column, windows []*windowRun, visit func(b arrow.RecordBatch, results int64) error) error {
 	schema := schemas.ArrowSchema(columns)
 	for _, w := range windows {
 		switch {
@@ -86,12 +101,19 @@ func (e encoding) each(ctx context.Context, columns []schemas.Column, windows []
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
+			if e.out.exploded() {
+				x, err := newExplosion(b, e.out.Explode, schema)
+				if err != nil {
+					return err
+				}
+				return x.each(mostExploded, visit)
+			}
 			whole, err := transform.Conform(b, schema, nil)
 			if err != nil {
 				return err
 			}
 			defer whole.Release()
-			return visit(whole)
+			return visit(whole, whole.NumRows())
 		})
 		if err != nil {
 			return err
@@ -100,22 +122,27 @@ func (e encoding) each(ctx context.Context, columns []schemas.Column, windows []
 	return nil
 }
 
-// encode writes the windows as one object to w.
-func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*windowRun, span fmt.Stringer) error {
+// encode writes the windows as one object to w, and tells how many rows it has.
+func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*windowRun, span fmt.Stringer) (rows int64, err error) {
 	object, err := e.object(w, columns, span)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := e.each(ctx, columns, windows, object.Write); err != nil {
-		return err
+	err = e.each(ctx, columns, windows, func(b arrow.RecordBatch, _ int64) error {
+		rows += b.NumRows()
+		return object.Write(b)
+	})
+	if err != nil {
+		object.discard()
+		return 0, err
 	}
-	return object.Close()
+	return rows, object.Close()
 }
 
 // metadata is what a file's footer says of it: nothing of the run or the
 // time, so that equal results give equal bytes.
 func (e encoding) metadata(columns []schemas.Column, window string) ([]load.KeyValue, error) {
-	schema, err := json.Marshal(manifestColumns(columns))
+	schema, err := json.Marshal(manifestColumns(columns, e.f.schema.HMACKey))
 	if err != nil {
 		return nil, err
 	}
@@ -127,32 +154,40 @@ func (e encoding) metadata(columns []schemas.Column, window string) ([]load.KeyV
 	}, nil
 }
 
-func manifestColumns(columns []schemas.Column) []load.Column {
+// manifestColumns describes columns as manifests do. key is that of their hmac
+// rules.
+func manifestColumns(columns []schemas.Column, key schemas.HMACKey) []load.Column {
 	list := make([]load.Column, 0, len(columns))
 	for _, c := range columns {
-		list = append(list, load.Column{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label})
+		list = append(list, load.Column{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label, PII: ruleOf(c, key), Choices: c.Choices})
 	}
 	return list
 }
 
-// stage encodes the windows into one staged object.
-func (e encoding) stage(ctx context.Context, d load.Stager, name string, columns []schemas.Column, windows []*windowRun, span fmt.Stringer) (load.Prepared, error) {
+// stage encodes the windows into one staged object, and tells how many rows it
+// has.
+func (e encoding) stage(ctx context.Context, d load.Stager, name string, columns []schemas.Column, windows []*windowRun, span fmt.Stringer) (load.Prepared, int64, error) {
 	upload, err := d.Stage(ctx, e.f.runID, name)
 	if err != nil {
-		return load.Prepared{}, err
+		return load.Prepared{}, 0, err
 	}
 	defer func() { _ = upload.Abort() }()
-	if err := e.encode(ctx, upload, columns, windows, span); err != nil {
-		return load.Prepared{}, fmt.Errorf("%s: %w", name, err)
+	rows, err := e.encode(ctx, upload, columns, windows, span)
+	if err != nil {
+		return load.Prepared{}, 0, fmt.Errorf("%s: %w", name, err)
 	}
 	e.f.at(pointStaged)
-	return upload.Prepare(ctx)
+	prepared, err := upload.Prepare(ctx)
+	return prepared, rows, err
 }
 
 // newManifest fills in what every output's manifest says. before is that of the
 // run before, nil where there was none; own tells that it is about the range that was asked for, not the one widened to whole parts.
 func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, before *load.Manifest, own bool) load.Manifest {
 	f := e.f
+	if e.out.exploded() {
+		before = elements(before)
+	}
 	m := load.Manifest{
 		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.runID, CreatedAt: f.o.Now(),
 		Range: wallRange(f.rng), Schema: f.describe(columns, before), Names: f.naming(), Source: f.source(),
@@ -160,6 +195,9 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, be
 	}
 	if own {
 		m.Range = wallRange(f.own)
+	}
+	if e.out.exploded() {
+		m.Schema[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form knows nothing of it
 	}
 	if f.runID != f.o.RunID {
 		m.Attempt = f.o.RunID
@@ -180,29 +218,4 @@ func (f *formRun) source() *load.Source {
 
 func wallRange(w extract.Window) load.Range {
 	return load.Range{From: load.Wall(w.From), To: load.Wall(w.To)}
-}
-
-// rejectLine is one line of the dead letters.
-type rejectLine struct {
-	ResultID int64  `json:"result_id"`
-	Column   string `json:"column"`
-	Raw      string `json:"raw"`
-	Reason   string `json:"reason"`
-	Window   string `json:"window"`
-}
-
-// deadLetters are the rejected results of the windows as lines of JSON, nil
-// if there are none.
-func deadLetters(windows []*windowRun) ([]byte, error) {
-	var lines []byte
-	for _, w := range windows {
-		for _, r := range w.rejects {
-			line, err := json.Marshal(rejectLine{r.ResultID, r.Column, r.Raw, r.Reason, w.name()})
-			if err != nil {
-				return nil, err
-			}
-			lines = append(append(lines, line...), '\n')
-		}
-	}
-	return lines, nil
 }

@@ -1,6 +1,7 @@
 package pipelines
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -106,6 +107,15 @@ func (e *NoFormsError) Error() string {
 	return s + "; `formetl forms` lists those of the account"
 }
 
+// NoColumnsError is a definition that names no schema, for a form of which no
+// run has left columns.
+type NoColumnsError struct{ File, Form string }
+
+// Error names both and what to do.
+func (e *NoColumnsError) Error() string {
+	return fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", e.File, e.Form)
+}
+
 // RangeError is a range that ends before it begins.
 type RangeError struct{ Window extract.Window }
 
@@ -170,11 +180,15 @@ func (e *DuplicateError) Error() string {
 
 // SchemaChangedError is a column of a committed dataset that the definition
 // now describes otherwise.
-type SchemaChangedError struct{ Path, Column, Was, Is string }
+type SchemaChangedError struct {
+	Path, Column, Was, Is string
+	Why                   string // what speaks against it; "": readers of the older parts would break
+}
 
 // Error names the column and the way out.
 func (e *SchemaChangedError) Error() string {
-	return fmt.Sprintf("%s: column %s was %s and is %s now; readers of the older parts would break: restore it, write to another path, or replace everything with --full", e.Path, e.Column, e.Was, e.Is)
+	return fmt.Sprintf("%s: column %s was %s and is %s now; %s: restore it, write to another path, or replace everything with --full",
+		e.Path, e.Column, e.Was, e.Is, cmp.Or(e.Why, "readers of the older parts would break"))
 }
 
 // DatasetChangedError is a committed dataset that the definition now describes

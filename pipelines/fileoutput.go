@@ -16,6 +16,7 @@ import (
 type fileOutput struct {
 	encoding
 	place
+	codebookFacts
 	name     string         // in the destination
 	manifest *load.Manifest // of the last run, nil if there was none
 	base     string         // its version
@@ -67,12 +68,15 @@ func (o *fileOutput) windowRead(context.Context, *windowRun) error { return o.he
 
 func (o *fileOutput) commit(ctx context.Context) (OutputReport, error) {
 	windows := o.f.ownWindows()
-	columns := o.f.columns(windows)
-	prepared, err := o.stage(ctx, o.dest, o.name, columns, windows, o.f.asked)
+	columns, err := o.shown(windows, o.manifest)
 	if err != nil {
 		return OutputReport{}, fmt.Errorf("%s: %w", o.path, err)
 	}
-	report, err := o.replace(ctx, prepared, columns, windows)
+	prepared, rows, err := o.stage(ctx, o.dest, o.name, columns, windows, o.f.asked)
+	if err != nil {
+		return OutputReport{}, fmt.Errorf("%s: %w", o.path, err)
+	}
+	report, err := o.replace(ctx, prepared, rows, columns, windows)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", o.path, err)
 		if !mustStay(err) {
@@ -82,15 +86,16 @@ func (o *fileOutput) commit(ctx context.Context) (OutputReport, error) {
 	return report, err
 }
 
-// replace puts the prepared file in its place, with its manifest.
-func (o *fileOutput) replace(ctx context.Context, prepared load.Prepared, columns []schemas.Column, windows []*windowRun) (OutputReport, error) {
-	letters, err := deadLetters(windows)
+// replace puts the prepared file of so many rows in its place, with its manifest.
+func (o *fileOutput) replace(ctx context.Context, prepared load.Prepared, rows int64, columns []schemas.Column, windows []*windowRun) (OutputReport, error) {
+	letters, err := o.letters(windows)
 	if err != nil {
 		return OutputReport{}, err
 	}
 	m := o.newManifest(columns, windows, o.manifest, true)
 	part := load.Part{Path: o.name, From: m.Range.From, To: m.Range.To, Bytes: prepared.Bytes, SHA256: prepared.SHA256}
-	part.Rows, part.MinID, part.MaxID = rowsOf(windows)
+	_, part.MinID, part.MaxID = rowsOf(windows)
+	part.Rows = rows // a child output has others than results
 	m.Rows, m.Parts = part.Rows, []load.Part{part}
 	if err := o.held(); err != nil {
 		return OutputReport{}, err
@@ -102,6 +107,7 @@ func (o *fileOutput) replace(ctx context.Context, prepared load.Prepared, column
 		Objects: []load.SmallObject{{Name: load.FileRejectsName(o.name), Data: letters}},
 		Hook:    o.hook(o.f),
 	}.Do(ctx, o.dest)
+	o.codebookFacts = codebookFacts{columns: m.Schema, stats: statsOf(windows)}
 	return OutputReport{Rows: part.Rows, Parts: 1, Bytes: part.Bytes}, err
 }
 

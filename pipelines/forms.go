@@ -96,12 +96,13 @@ func foldsCase() bool { return runtime.GOOS == "darwin" || runtime.GOOS == "wind
 type claim struct {
 	form, path string
 	folder     bool // with all that lies below
+	shared     bool // by outputs of one form: its codebook
 }
 
 // collisions finds the forms whose outputs would be written over or into each
 // other. What the definition alone tells is an error when it is read; this is
 // about the names that Get Forms gave.
-func collisions(def *Definition, forms []string, runID string, fold bool) map[string]*CollisionError {
+func collisions(def *Definition, forms []string, formats []load.Format, runID string, fold bool) map[string]*CollisionError {
 	clash := map[string]*CollisionError{}
 	taken := map[string]claim{}
 	meet := func(c, other claim) {
@@ -111,11 +112,13 @@ func collisions(def *Definition, forms []string, runID string, fold bool) map[st
 			}
 		}
 	}
-	all := claims(def, forms, runID)
+	all := claims(def, forms, formats, runID)
 	for _, c := range all {
 		key := c.key(fold)
 		if other, ok := taken[key]; ok {
-			meet(c, other)
+			if !c.shared || !other.shared || c.form != other.form {
+				meet(c, other)
+			}
 			continue
 		}
 		taken[key] = c
@@ -131,9 +134,9 @@ func collisions(def *Definition, forms []string, runID string, fold bool) map[st
 	return clash
 }
 
-// claims are the places that outputs have for each form: datasets, files and
-// what lies beside a file. Forms whose names cannot be a path fail by themselves.
-func claims(def *Definition, forms []string, runID string) (all []claim) {
+// claims are the places that outputs have for each form: datasets, files, what
+// lies beside a file, and codebooks. Forms whose names cannot be a path fail by themselves.
+func claims(def *Definition, forms []string, formats []load.Format, runID string) (all []claim) {
 	for _, form := range forms {
 		for _, out := range def.Outputs {
 			if !strings.Contains(out.Path, "{form}") {
@@ -149,6 +152,11 @@ func claims(def *Definition, forms []string, runID string) (all []claim) {
 			}
 			for _, name := range names {
 				all = append(all, claim{form: form, path: name, folder: out.Dataset()})
+			}
+			if beside, ok := codebookPlaceOf(out, expanded, formats); ok {
+				for _, name := range beside.paths() {
+					all = append(all, claim{form: form, path: name, shared: true})
+				}
 			}
 		}
 	}

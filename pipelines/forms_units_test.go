@@ -25,6 +25,8 @@ func TestCollisions(t *testing.T) {
 		{name: "one name", paths: []string{"out/{form}.csv", "out/x{form}.csv"}, forms: []string{"a", "b", "xa"}, want: []string{"a", "xa"}},
 		{name: "two outputs of one form", paths: []string{"out/{form}-{account}/", "out/{form}-acme/"}, forms: []string{"a"}, want: []string{"a"}},
 		{name: "a companion", paths: []string{"out/{form}.csv", "out/{form}.json"}, forms: []string{"a", "a.csv.manifest", "b"}, want: []string{"a", "a.csv.manifest"}},
+		{name: "a codebook", paths: []string{"out/{form}.csv"}, forms: []string{"a", "a.codebook", "b"}, want: []string{"a", "a.codebook"}},
+		{name: "one codebook of two outputs", paths: []string{"out/{form}.csv", "out/{form}.ndjson.gz", "out/{form}/"}, forms: []string{"a", "a.b", "b"}},
 		{name: "in a dataset", paths: []string{"lake/{form}/", "lake/other/{form}.csv"}, forms: []string{"a", "other", "b"}, want: []string{"a", "b", "other"}},
 		{name: "beside a dataset", paths: []string{"lake/{form}/", "lake/{form}.csv"}, forms: []string{"a", "ab"}},
 		{name: "case", paths: []string{"out/{form}.csv"}, forms: []string{"a", "b", "A"}, fold: true, want: []string{"A", "a"}},
@@ -38,7 +40,7 @@ func TestCollisions(t *testing.T) {
 			for _, p := range c.paths {
 				def.Outputs = append(def.Outputs, Output{Path: p})
 			}
-			clash := collisions(def, c.forms, "run", c.fold)
+			clash := collisions(def, c.forms, someFormats(), "run", c.fold)
 			for form, err := range clash {
 				if err.Form != form || !strings.Contains(err.Error(), "exclude one of them") {
 					t.Errorf("%s: %v", form, err)

@@ -47,6 +47,7 @@ func layers() []layer {
 	return []layer{
 		{"extract/formservice", []string{"extract/formservice"}, nil},
 		{"extract", []string{"extract/internal"}, []string{"golang.org/x/", "github.com/cenkalti/backoff/"}},
+		{"schemas/ddl", []string{"schemas!"}, nil},
 		// Labels become names with the help of Unicode tables.
 		{"schemas", nil, []string{"github.com/apache/arrow-go/v18/arrow", "github.com/mozillazg/go-unidecode", "golang.org/x/text/unicode/"}},
 		{"transform", []string{"extract!", "schemas", "transform/internal"}, []string{"*"}},

@@ -53,7 +53,7 @@ func outputColumns(ctx context.Context, def *Definition, o Options, form string)
 	f := &formRun{def: def, o: o, form: form}
 	var sets, files []schemas.Column
 	for _, out := range def.Outputs {
-		if out.Path == StdoutPath {
+		if out.Path == StdoutPath || out.exploded() {
 			continue
 		}
 		m, err := f.readManifest(ctx, out)
@@ -97,39 +97,55 @@ func ListForms(ctx context.Context, def *Definition, o Options) ([]string, error
 	return formsOf(ctx, client, def, o)
 }
 
-// InferColumns makes the columns of a form from its headings and a sample:
-// the first results of the range and the last ones, so that questions that
-// were added later are seen. It costs a handful of requests.
+// InferColumns makes the columns that a run without a schema would write, from
+// the form's headings and a sample that is spread over the range. It costs a
+// handful of requests.
 func InferColumns(ctx context.Context, def *Definition, o Options, form string) (*FormColumns, error) {
-	o = o.withDefaults()
-	client, err := newClient(def, o)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	e := def.Extract
-	query := extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}
-	if query.Window, err = sampleRange(def, o); err != nil {
-		return nil, err
-	}
-	pages, err := sampleOf(ctx, client, form, query)
+	var pages []*extract.Page
 	defer func() {
 		for _, p := range pages {
 			p.Release()
 		}
 	}()
+	sampled, err := readSample(ctx, def, o, form, sampleResults, keepIn(&pages))
 	if err != nil {
 		return nil, err
 	}
-	c := &FormColumns{Form: form, Origin: OriginSample, Schema: transform.Infer(form, pages, def.Labels)}
-	ids := map[int64]bool{}
-	for _, p := range pages {
-		for i := range p.Len() {
-			ids[p.ID(i)] = true
+	return &FormColumns{
+		Form: form, Origin: OriginSample, Sampled: sampled.Results, Schema: transform.Infer(form, pages, def.Labels),
+	}, nil
+}
+
+// keepIn keeps the pages of a sample: those that have results, and the first,
+// which has headings.
+func keepIn(pages *[]*extract.Page) func(*extract.Page) {
+	return func(p *extract.Page) {
+		if p.Len() == 0 && len(*pages) > 0 {
+			p.Release()
+			return
 		}
+		*pages = append(*pages, p)
 	}
-	c.Sampled = len(ids)
-	return c, nil
+}
+
+// readSample reads a sample of the form's results in the definition's range,
+// with its search and view. The pages are give's to release.
+func readSample(ctx context.Context, def *Definition, o Options, form string, want int, give func(*extract.Page)) (Sampled, error) {
+	o = o.withDefaults()
+	client, err := newClient(def, o)
+	if err != nil {
+		return Sampled{}, err
+	}
+	defer client.Close()
+	e := def.Extract
+	s := &sampler{
+		client: client, form: form, want: want, give: give,
+		query: extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels},
+	}
+	if s.query.Window, err = sampleRange(def, o); err != nil {
+		return Sampled{}, err
+	}
+	return s.read(ctx)
 }
 
 // sampleRange is the range without the settling time: a sample need not be
@@ -146,35 +162,6 @@ func sampleRange(def *Definition, o Options) (extract.Window, error) {
 		return w, &RangeError{Window: w}
 	}
 	return w, nil
-}
-
-// sampleOf reads the first pages and, where there are more results, the last
-// page. The pages are the caller's to release, also with an error.
-func sampleOf(ctx context.Context, client *extract.Client, form string, q extract.ResultsQuery) ([]*extract.Page, error) {
-	reader := client.NewReader(form, q)
-	first := reader.Window(q.Window, extract.IDRange{}, extract.Unknown)
-	defer first.Close()
-	var pages []*extract.Page
-	for len(pages) < samplePages {
-		p, err := first.Next(ctx)
-		if err != nil {
-			return pages, err
-		}
-		if p == nil {
-			break
-		}
-		pages = append(pages, p)
-	}
-	if 0 < len(pages) && len(pages) < samplePages {
-		return pages, nil
-	}
-	q.Headings, q.Descending = true, true
-	last, err := client.Results(ctx, form, q)
-	if err != nil {
-		return pages, err
-	}
-	last.SortByID()
-	return append(pages, last), nil
 }
 
 // NewClient makes a client for the six transactions of the source's account.

@@ -38,7 +38,7 @@ func namesAndTypes(c *pipelines.FormColumns) []string {
 func TestInferColumns(t *testing.T) {
 	for _, c := range []struct {
 		results, sampled, asked int
-	}{{5, 5, 2}, {1400, 600, 6}} {
+	}{{5, 5, 2}, {1400, 500, 6}} {
 		t.Run(fmt.Sprint(c.results), func(t *testing.T) {
 			w := newWorld(t, growing(c.results))
 			def := w.definition()

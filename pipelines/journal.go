@@ -61,7 +61,7 @@ func (f *formRun) freeze() (json.RawMessage, error) {
 		z.Windows = append(z.Windows, frozenWindow{Range: wallRange(p.Window), Count: p.Count, Group: p.Group})
 	}
 	if f.def.Schema == nil && f.schema != nil {
-		z.Inferred, z.Headings = manifestColumns(f.schema.Columns), f.headings
+		z.Inferred, z.Headings = manifestColumns(f.schema.Columns, schemas.HMACKey{}), f.headings
 	}
 	f.mu.Lock()
 	z.Labels = f.labels
@@ -101,7 +101,9 @@ type windowRecord struct {
 type partRecord struct {
 	Windows []windowRecord `json:"windows"`
 	Columns string         `json:"columns"` // digest of the columns that the part has
-	Undated bool           `json:"undated,omitempty"`
+	// Results is how many results each object of a child output is of.
+	Results []int64 `json:"results,omitempty"`
+	Undated bool    `json:"undated,omitempty"`
 }
 
 // statsRecord is transform.Stats with keys that JSON knows.
@@ -133,7 +135,7 @@ func recordStats(s transform.Stats) statsRecord {
 		Joined: s.Joined, Shifted: s.Shifted,
 	}
 	if len(s.Added) > 0 {
-		r.Added = manifestColumns(s.Added)
+		r.Added = manifestColumns(s.Added, schemas.HMACKey{}) // which have no rules
 	}
 	if len(s.Seen) > 0 {
 		r.Seen = make(map[string]seenRecord, len(s.Seen))
@@ -268,11 +270,13 @@ func (o *datasetOutput) fingerprint() (string, error) {
 		CustomLabels                            string
 		Schema                                  *schemas.Schema
 		Format, Compression, Partition, Profile string
+		Explode                                 string `json:",omitempty"`
 	}{
 		journalVersion, def.Name, o.f.form,
 		def.Source.BaseURL, def.Source.Account, def.Source.Zone.String(),
 		e.View, e.Search.String(), o.f.naming(), e.CustomLabels, def.Schema,
 		o.format.Name, o.out.Compression, string(o.out.Partition), o.out.Profile,
+		o.out.Explode.String(),
 	})
 	if err != nil {
 		return "", err
@@ -290,8 +294,8 @@ func digest(data []byte) string {
 }
 
 // columnsDigest is equal for equal columns.
-func columnsDigest(columns []schemas.Column) (string, error) {
-	data, err := json.Marshal(manifestColumns(columns))
+func columnsDigest(columns []schemas.Column, key schemas.HMACKey) (string, error) {
+	data, err := json.Marshal(manifestColumns(columns, key))
 	return digest(data), err
 }
 

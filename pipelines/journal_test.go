@@ -158,7 +158,7 @@ func FuzzJournalRecord(f *testing.F) {
 	f.Add([]byte(`[]`), int64(-1))
 	f.Fuzz(func(t *testing.T, body []byte, rows int64) {
 		record := load.JournalRecord{Parts: []load.PreparedPart{{Part: load.Part{Rows: rows}}}, Body: body}
-		list, _, err := readingsOf(record, p)
+		list, _, err := readingsOf(record, p, false)
 		if err != nil {
 			return
 		}

@@ -82,7 +82,7 @@ func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 		"30 February", "to before from", "empty range", "settle too long", "no timeout", "criteria twice", "hexadecimal budget",
 		"nothing to write", "no such type", "names repeat", "sources repeat",
 		"no extension", "unknown extension", "format and extension differ", "format and inner extension differ", "parquet in gzip",
-		"dataset without a format", "dataset of json", "partition of a file", "unknown compression", "arrow in snappy",
+		"dataset without a format", "dataset of json", "dataset of xlsx", "xlsx in zstd", "partition of a file", "unknown compression", "arrow in snappy",
 		"compression against the name", "no compression against the name", "csv settings of parquet", "home folder", "a folder as a file",
 		"file scheme", "unknown scheme", "no bucket", "bucket alone", "remote path that climbs", "s3 settings of a local path", "tag of AWS",
 		"part size too small", "part size too large", "part size beyond all numbers", // as text with a unit

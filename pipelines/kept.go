@@ -63,6 +63,9 @@ func (f *formRun) keptBy(o *datasetOutput, others []schemas.Column) ([]schemas.C
 	if m == nil {
 		return nil, nil
 	}
+	if o.out.exploded() {
+		return nil, o.checkChild()
+	}
 	if f.def.Schema == nil && m.Names != f.naming() {
 		return nil, &DatasetChangedError{Path: o.path, What: "naming of columns", Was: cmp.Or(m.Names, "declared"), Is: f.naming()}
 	}
@@ -75,6 +78,9 @@ func (f *formRun) keptBy(o *datasetOutput, others []schemas.Column) ([]schemas.C
 	}
 	if err := checkKept(o.path, columns, others); err != nil {
 		return nil, err
+	}
+	if f.def.Schema != nil {
+		return columns, checkRules(o.path, m.Schema, f.def.Schema)
 	}
 	return columns, nil
 }

@@ -162,7 +162,7 @@ func TestEncoderFails(t *testing.T) {
 					visible = append(visible, place.Names()...)
 				}
 				slices.Sort(visible)
-				if want := []string{"form1.ndjson", "form1.ndjson.manifest.json"}; !slices.Equal(visible, want) {
+				if want := []string{"form1.codebook.csv", "form1.ndjson", "form1.ndjson.manifest.json", "form1.schema.json"}; !slices.Equal(visible, want) {
 					t.Errorf("visible %v", visible)
 				}
 			})

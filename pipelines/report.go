@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
 )
 
 // Report says what a run did. It is written as JSON by --report.
@@ -47,10 +48,12 @@ type FormReport struct {
 	Requests  load.Requests  `json:"requests"`
 	Undated   int64          `json:"undated"` // rows without a date
 	Drift     []string       `json:"drift,omitempty"`
-	Outputs   []OutputReport `json:"outputs"`
-	ExitCode  int            `json:"exit_code"` // the class of Err, filled in by the command
-	Error     string         `json:"error,omitempty"`
-	Err       error          `json:"-"` // what Error is the text of
+	// Changes are those of the form since the run before, as programs read them.
+	Changes  []schemas.Change `json:"changes,omitempty"`
+	Outputs  []OutputReport   `json:"outputs"`
+	ExitCode int              `json:"exit_code"` // the class of Err, filled in by the command
+	Error    string           `json:"error,omitempty"`
+	Err      error            `json:"-"` // what Error is the text of
 }
 
 // FaultCount counts the values of a column that did not fit for one reason.
@@ -64,11 +67,19 @@ type FaultCount struct {
 type OutputReport struct {
 	Path   string `json:"path"`
 	Format string `json:"format"`
-	Rows   int64  `json:"rows"`
-	Parts  int    `json:"parts"` // data objects; of a dataset those of the whole dataset
-	Bytes  int64  `json:"bytes"` // of the data objects
+	// Explode is the source of the list whose elements are the rows of a child
+	// output, "" for others.
+	Explode string `json:"explode,omitempty"`
+	Rows    int64  `json:"rows"`
+	Parts   int    `json:"parts"` // data objects; of a dataset those of the whole dataset
+	Bytes   int64  `json:"bytes"` // of the data objects
 	// Watermark is up to where a dataset's results are complete, none where no
 	// run goes on from it.
 	Watermark load.WallTime `json:"watermark,omitzero"`
-	Error     string        `json:"error,omitempty"`
+	// Warnings tell what a spreadsheet will not show as it is in the output.
+	Warnings []string `json:"warnings,omitempty"`
+	// CompanionsError is why the codebook beside the output could not be
+	// written; the data are whole without it.
+	CompanionsError string `json:"companions_error,omitempty"`
+	Error           string `json:"error,omitempty"`
 }

@@ -238,12 +238,16 @@ func (w *windowRun) spooled() bool { return w.segment != nil || w.stats.Rows == 
 // outdated are the windows that must be read again because a part that was
 // taken over lacks a column that turned up since.
 func (f *formRun) outdated() ([]*windowRun, error) {
-	want, err := columnsDigest(f.columns(f.windows))
-	if err != nil {
-		return nil, err
-	}
 	var windows []*windowRun
 	for _, d := range f.datasets() {
+		columns, err := d.shown(f.windows, d.manifest)
+		if err != nil {
+			continue // it cannot be committed, and says so then
+		}
+		want, err := columnsDigest(columns, f.schema.HMACKey)
+		if err != nil {
+			return nil, err
+		}
 		for _, p := range d.list {
 			if len(p.prepared) > 0 && p.columns != want {
 				windows = append(windows, unspooled(p.windows)...)
@@ -324,7 +328,7 @@ func (f *formRun) settle(ctx context.Context) error {
 // wrong with what was read so far. Where the data were at fault it would meet the
 // same again, and where another run committed it is out of date.
 func keepsPrepared(err error) bool {
-	return !errors.Is(err, load.ErrConflict) && !isError[*RejectsError](err) && !isError[*VerifyError](err) && !isError[*DuplicateError](err) &&
+	return !errors.Is(err, load.ErrConflict) && !isError[*RejectsError](err) && !isError[*VerifyError](err) && !isError[*DuplicateError](err) && !isError[*ChoicesError](err) &&
 		!isError[*transform.ValueError](err) && !isError[*transform.UnknownFieldError](err)
 }
 

@@ -31,7 +31,7 @@ type Options struct {
 	Client   ClientOptions    // for tests and the demo
 	RunID    string           // "" makes one
 	// At is told when a run comes to a point: a step of a commit (load.Step) or
-	// one of planned, journal, read, staged, prepared, recorded, verified. Tests end
+	// one of planned, journal, read, staged, prepared, recorded, verified, codebook. Tests end
 	// the process there. nil: nobody is told; called from several goroutines.
 	At func(point string)
 
@@ -47,6 +47,7 @@ const (
 	pointPrepared = "prepared" // a part is prepared, and not recorded
 	pointRecorded = "recorded" // a part is in the journal
 	pointVerified = "verified" // what was read agrees with the counts
+	pointCodebook = "codebook" // the outputs are committed, and their codebooks are about to be written
 )
 
 // ClientOptions replaces parts of the client that a definition says nothing of.
@@ -90,7 +91,7 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 		return report, err
 	}
 	client.Reads(len(forms))
-	runs := &formRuns{def: def, o: o, client: client, forms: forms, clash: collisions(def, forms, o.RunID, foldsCase())}
+	runs := &formRuns{def: def, o: o, client: client, forms: forms, clash: collisions(def, forms, o.Tables.Formats, o.RunID, foldsCase())}
 	runs.run(ctx)
 	return report, runs.result(ctx, report)
 }

@@ -19,7 +19,17 @@ func LoadSchema(file string) (*schemas.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeSchema(doc, root)
+	return decodeSchema(doc, root, hmacKeys{})
+}
+
+// LoadSchemaWithKey is LoadSchema and gets the key of pii: hmac where a column
+// needs it. lookup reads the environment.
+func LoadSchemaWithKey(file string, lookup func(name string) (string, bool)) (*schemas.Schema, error) {
+	doc, root, err := readDocument(file)
+	if err != nil {
+		return nil, err
+	}
+	return decodeSchema(doc, root, hmacKeys{wanted: true, dir: filepath.Dir(file), lookup: lookup})
 }
 
 // parseSchema is LoadSchema for bytes that were read from file.
@@ -28,14 +38,15 @@ func parseSchema(file string, data []byte) (*schemas.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeSchema(doc, root)
+	return decodeSchema(doc, root, hmacKeys{})
 }
 
-func decodeSchema(doc *document, root value) (*schemas.Schema, error) {
+func decodeSchema(doc *document, root value, keys hmacKeys) (*schemas.Schema, error) {
 	base := filepath.Base(doc.file)
 	r := newSchemaReader(strings.TrimSuffix(base, filepath.Ext(base)))
 	root.section(append([]field{{"version", true, readVersion}}, r.fields()...)...)
 	r.validate(root)
+	doc.redact(r.settleHMACKey(keys))
 	if err := doc.err(); err != nil {
 		return nil, err
 	}
@@ -169,6 +180,7 @@ func (r *definitionReader) readSchema(v value) {
 		s := newSchemaReader(r.def.Name)
 		v.section(s.fields()...)
 		s.validate(v)
+		r.hmacKey = s.settleHMACKey(r.hmacKeys())
 		r.def.Schema = s.schema
 		return
 	}
@@ -176,7 +188,11 @@ func (r *definitionReader) readSchema(v value) {
 	if !ok {
 		return
 	}
-	schema, err := LoadSchema(r.local(file))
+	load := LoadSchema
+	if !r.o.WithoutSecrets {
+		load = func(file string) (*schemas.Schema, error) { return LoadSchemaWithKey(file, r.o.Lookup) }
+	}
+	schema, err := load(r.local(file))
 	var wrong *DefinitionError
 	switch {
 	case err == nil:
@@ -204,5 +220,6 @@ func (r *definitionReader) readColumns(v value) {
 	s.own["columns"] = v
 	s.readColumns(v)
 	s.validate(value{doc: v.doc, node: v.node, key: v.key})
+	r.hmacKey = s.settleHMACKey(r.hmacKeys())
 	r.def.Schema = s.schema
 }

@@ -15,11 +15,16 @@ import (
 // FormatSchema writes a schema as a schema file that LoadSchema reads back
 // equal. Inferred is not part of a file: a column in a file is declared. The
 // schema must be valid.
-func FormatSchema(s *schemas.Schema) ([]byte, error) {
+func FormatSchema(s *schemas.Schema) ([]byte, error) { return FormatNotedSchema(s, Notes{}) }
+
+// FormatNotedSchema is FormatSchema with comments, which change nothing of
+// what is read back.
+func FormatNotedSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("write schema %q: %w", s.Name, err)
 	}
 	w := &schemaWriter{}
+	w.comments("", notes.Head)
 	w.line("version: 1")
 	if s.Name != "" {
 		w.line("name: " + w.scalar(s.Name))
@@ -33,7 +38,10 @@ func FormatSchema(s *schemas.Schema) ([]byte, error) {
 	if len(s.Columns) > 0 {
 		w.line("columns:")
 	}
-	for _, c := range s.Columns {
+	for i, c := range s.Columns {
+		if i < len(notes.Columns) {
+			w.comments("  ", notes.Columns[i])
+		}
 		w.line("  - {" + strings.Join(w.column(c), ", ") + "}")
 	}
 	if w.err != nil {

@@ -25,10 +25,14 @@ func (o *streamOutput) windowRead(context.Context, *windowRun) error { return ni
 func (o *streamOutput) commit(ctx context.Context) (OutputReport, error) {
 	windows := o.f.ownWindows()
 	counted := &countingWriter{w: stdoutWriter{o.f.o.Stdout}}
-	if err := o.encode(ctx, counted, o.f.columns(windows), windows, o.f.asked); err != nil {
+	columns, err := o.shown(windows, nil)
+	if err != nil {
 		return OutputReport{}, err
 	}
-	rows, _, _ := rowsOf(windows)
+	rows, err := o.encode(ctx, counted, columns, windows, o.f.asked)
+	if err != nil {
+		return OutputReport{}, err
+	}
 	return OutputReport{Rows: rows, Parts: 1, Bytes: counted.n}, nil
 }
 

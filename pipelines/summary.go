@@ -96,6 +96,7 @@ func (f *formRun) summarise() {
 	for _, c := range sorted(ignored) {
 		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", c.key, c.n))
 	}
+	r.Changes = f.changes(s)
 }
 
 type keyCount struct {
@@ -112,14 +113,14 @@ func sorted(m map[string]int64) []keyCount {
 	return list
 }
 
-// columns are the schema's columns and those that the windows added, with
-// labels where the form's headings are known.
+// columns are the schema's columns that are written and those that the windows
+// added, with labels where the form's headings are known.
 func (f *formRun) columns(windows []*windowRun) []schemas.Column {
 	var added []schemas.Column
 	for _, w := range windows {
 		added = schemas.Merge(added, w.stats.Added)
 	}
-	all := schemas.Merge(f.schema.Columns, added)
+	all := (&schemas.Schema{Columns: schemas.Merge(f.schema.Columns, added)}).Written()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, c := range all {

@@ -42,7 +42,7 @@ type target struct {
 // service before.
 func (f *formRun) openTargets(ctx context.Context) error {
 	for _, def := range f.def.Outputs {
-		t := &target{def: def, report: OutputReport{Path: def.Path, Format: def.Format}}
+		t := &target{def: def, report: OutputReport{Path: def.Path, Format: def.Format, Explode: def.Explode.String()}}
 		f.targets = append(f.targets, t)
 		out, err := f.open(ctx, t)
 		if err == nil {
@@ -189,6 +189,7 @@ func (f *formRun) tellTargets(ctx context.Context, w *windowRun) error {
 // commit commits every output; one that fails does not stop the others.
 func (f *formRun) commit(ctx context.Context) error {
 	f.summarise()
+	defer f.writeCodebooks(ctx)
 	for _, t := range f.live() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -200,7 +201,8 @@ func (f *formRun) commit(ctx context.Context) error {
 			}
 			continue
 		}
-		report.Path, report.Format = t.report.Path, t.report.Format
+		report.Path, report.Format, report.Explode = t.report.Path, t.report.Format, t.report.Explode
+		report.Warnings = f.tellWarnings(ctx, t)
 		f.mu.Lock()
 		t.report, t.committed = report, true
 		f.mu.Unlock()

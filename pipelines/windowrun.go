@@ -51,7 +51,7 @@ type windowGroup struct {
 // name shows the window to people.
 func (w *windowRun) name() string {
 	if w.undated {
-		return "undated"
+		return undatedName
 	}
 	return w.planned.Window.String()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -106,8 +107,10 @@ func ownCode(err error) int {
 			return exitTerminated
 		}
 		return exitInterrupt
-	case *usageError:
+	case *usageError, *pipelines.UnlistedError:
 		return exitUsage
+	case *breakingError:
+		return exitData
 	}
 	if err == context.Canceled { //nolint:errorlint // one node of the tree
 		return exitInterrupt
@@ -120,10 +123,10 @@ func definitionCode(err error) int {
 	case *pipelines.DefinitionError, *pipelines.PathError, *pipelines.CollisionError, *pipelines.RangeError, *pipelines.UnsupportedError,
 		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError:
 		return exitConfig
-	case *pipelines.NoFormsError:
+	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
 		return exitNoInput
-	case *pipelines.RejectsError, *pipelines.VerifyError, *pipelines.DuplicateError,
-		*transform.ValueError, *transform.UnknownFieldError:
+	case *pipelines.RejectsError, *pipelines.VerifyError, *pipelines.DuplicateError, *pipelines.ChoicesError,
+		*pipelines.LettersError, *ddl.UnfitError, *transform.ValueError, *transform.UnknownFieldError, *load.CellError:
 		return exitData
 	}
 	return exitOK

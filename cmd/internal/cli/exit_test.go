@@ -30,6 +30,7 @@ func TestExitCode(t *testing.T) {
 		{exitUsage, &usageError{&pipelines.DefinitionError{}}}, // the outermost class decides
 		{exitData, &extract.AnswerError{}},
 		{exitData, &pipelines.RejectsError{}},
+		{exitData, &load.CellError{}},
 		{exitData, &pipelines.VerifyError{}},
 		{exitData, &pipelines.DuplicateError{}},
 		{exitData, &transform.ValueError{}},
@@ -37,6 +38,8 @@ func TestExitCode(t *testing.T) {
 		{exitNoInput, service(extract.CodeInvalidUser, 0)},
 		{exitNoInput, service(extract.CodeInvalidForm, 0)},
 		{exitNoInput, &pipelines.NoFormsError{}},
+		{exitNoInput, &pipelines.NoColumnsError{}},
+		{exitData, &breakingError{1, 2}},
 		{exitUnavailable, service(extract.CodeUnexpected, 500)},
 		{exitUnavailable, service(extract.CodeInvalidValue, 0)},
 		{exitUnavailable, service(extract.CodeInvalidID, 0)},

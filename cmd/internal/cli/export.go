@@ -17,7 +17,7 @@ type exportFlags struct {
 	form, output, format, from, to, window, view, labels string
 	match, names, schema, state, progress, report        string
 	where                                                []string
-	noVerify, excel                                      bool
+	noVerify, excel, codebook                            bool
 	s3                                                   pipelines.S3
 }
 
@@ -28,7 +28,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Short: "Export one form to one file, without a definition",
 		Long: `Export writes every result of one form to a file, or as CSV to standard output.
 The format follows from the file's extension: .csv .csv.gz .csv.zst .ndjson
-.ndjson.gz .json .parquet .arrow. FILE may be s3://bucket/path; credentials come from
+.ndjson.gz .json .parquet .arrow .xlsx. FILE may be s3://bucket/path; credentials come from
 the AWS environment variables, profile or role.`,
 		Example: `  formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl export --form form1 -o form1.parquet --from 2026-01-01 --to 2026-02-01
@@ -41,7 +41,7 @@ the AWS environment variables, profile or role.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.form, "form", "", "the form's directory")
 	flags.StringVarP(&f.output, "output", "o", pipelines.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
-	flags.StringVar(&f.format, "format", "", "csv, ndjson, json, parquet or arrow (default: from the file's extension, csv for standard output)")
+	flags.StringVar(&f.format, "format", "", "csv, ndjson, json, parquet, arrow or xlsx (default: from the file's extension, csv for standard output)")
 	flags.StringVar(&f.from, "from", "", "beginning of the range, wall clock of the account's zone")
 	flags.StringVar(&f.to, "to", "", "end of the range, exclusive")
 	flags.StringVar(&f.window, "window", "auto", "size of the windows of time: auto, or 15m 6h 1d 7d 1mo")
@@ -51,7 +51,8 @@ the AWS environment variables, profile or role.`,
 	flags.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
 	flags.StringVar(&f.names, "names", "label", "columns are named by label or id")
 	flags.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
-	flags.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: a byte-order mark, CR LF, no cell that is a formula")
+	flags.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: a byte-order mark, CR LF, local times, no cell that is a formula or is changed")
+	flags.BoolVar(&f.codebook, "codebook", true, "write what describes the columns beside the file: .schema.json and .codebook.csv")
 	flags.StringVar(&f.state, "state", "", "folder of budgets and spool (default: formetl/ in your cache folder)")
 	flags.StringVar(&f.progress, "progress", progressAuto, progressUsage)
 	flags.StringVar(&f.report, "report", "", "write a report of the run to this file, as JSON")
@@ -128,7 +129,7 @@ func (f *exportFlags) definition(a *app) (*pipelines.Definition, error) {
 		return nil, err
 	}
 	if f.schema != "" {
-		if def.Schema, err = pipelines.LoadSchema(f.schema); err != nil {
+		if def.Schema, err = pipelines.LoadSchemaWithKey(f.schema, a.lookup); err != nil {
 			return nil, err
 		}
 	}
@@ -136,8 +137,12 @@ func (f *exportFlags) definition(a *app) (*pipelines.Definition, error) {
 		return nil, err
 	}
 	out, err := f.outputOf()
+	if err != nil {
+		return nil, err
+	}
+	out.NoCodebook = !f.codebook
 	def.Outputs = []pipelines.Output{out}
-	return def, err
+	return def, def.Explode()
 }
 
 // search reads the criteria of --where.

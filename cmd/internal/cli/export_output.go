@@ -20,6 +20,9 @@ func (f *exportFlags) outputOf() (pipelines.Output, error) {
 		return out, err
 	}
 	if out.Format != "csv" {
+		if out.Format == "xlsx" {
+			return out, errors.New("--excel is for CSV, and an .xlsx file needs nothing for spreadsheets: leave it out")
+		}
 		return out, fmt.Errorf("--excel is for CSV, and the format is %s", out.Format)
 	}
 	out.Profile = "excel"
@@ -107,7 +110,7 @@ func formatOf(file, flag string) (format, codec string, err error) {
 	f, known := formatBy(func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
 	switch {
 	case flag == "" && !known:
-		return "", "", fmt.Errorf("-o %s: its extension names no format; use .csv .ndjson .json .parquet .arrow, or give --format", file)
+		return "", "", fmt.Errorf("-o %s: its extension names no format; use .csv .ndjson .json .parquet .arrow .xlsx, or give --format", file)
 	case flag != "" && known && f.Name != flag:
 		return "", "", fmt.Errorf("-o %s is a name for %s, and --format says %s; change one of them", file, f.Name, flag)
 	case flag != "":

@@ -9,6 +9,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
 )
 
 // logSummary writes the run's last record. log knows the pipeline and the
@@ -26,6 +27,7 @@ func logForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	for _, d := range f.Drift {
 		log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("change", d))
 	}
+	logChanges(ctx, log, f.Changes)
 	attrs := []slog.Attr{
 		slog.Int("windows", f.Windows), slog.Int64("rows", f.Rows), slog.Int64("rejected", f.Rejected),
 		slog.Int64("undated", f.Undated), slog.String("verified", verifiedWord(f)), slog.Int("exit_code", f.ExitCode),
@@ -38,6 +40,29 @@ func logForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 		return
 	}
 	log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.String("error", f.Error))...)
+}
+
+// mostChanges is how many changes of a form are logged; the report has all.
+const mostChanges = 50
+
+// logChanges writes a line for each change of the form, and one for those that
+// are too many.
+func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change) {
+	for i, c := range changes {
+		if i == mostChanges {
+			log.LogAttrs(ctx, slog.LevelWarn, "the form changed more than is logged; the report has it all", slog.Int("changes", len(changes)))
+			return
+		}
+		attrs := []slog.Attr{slog.String("change", string(c.Kind)), slog.String("from", c.From), slog.Bool("breaking", c.Breaking)}
+		for _, a := range []slog.Attr{
+			slog.String("column", c.Column), slog.String("key", c.Key), slog.String("was", c.Was), slog.String("is", c.Is), slog.String("label", c.Label),
+		} {
+			if a.Value.String() != "" {
+				attrs = append(attrs, a)
+			}
+		}
+		log.LogAttrs(ctx, slog.LevelWarn, "the form changed", attrs...)
+	}
 }
 
 // summaryOf is a run in one line, with keys that do not change.

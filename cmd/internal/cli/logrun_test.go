@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +14,8 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
 )
 
 // logLine reads a line of a JSON log: an object, and its keys in order, none
@@ -259,5 +263,28 @@ func TestMetricsOfRuns(t *testing.T) {
 	_, text := run(0, testKey, other)
 	if !strings.Contains(text, "cannot be read and is replaced") {
 		t.Errorf("no warning: %s", text)
+	}
+}
+
+// TestLogOfChanges: one line a change, with what applies, and no more of them
+// than people read.
+func TestLogOfChanges(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewJSONHandler(&out, nil))
+	changes := slices.Repeat([]schemas.Change{{Kind: schemas.ColumnAdded, From: "item:9"}}, mostChanges+21)
+	changes[0] = schemas.Change{Kind: schemas.ColumnRemoved, From: "item:3", Column: "fax", Was: "string", Label: "Fax", Breaking: true}
+	logForm(t.Context(), log, &pipelines.FormReport{Changes: changes})
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != mostChanges+2 { // and the form's own
+		t.Fatalf("%d lines:\n%s", len(lines), out.String())
+	}
+	for i, want := range map[int]string{
+		0:           `"level":"WARN","msg":"the form changed","change":"removed","from":"item:3","breaking":true,"column":"fax","was":"string","label":"Fax"}`,
+		1:           `"level":"WARN","msg":"the form changed","change":"added","from":"item:9","breaking":false}`,
+		mostChanges: `"level":"WARN","msg":"the form changed more than is logged; the report has it all","changes":71}`,
+	} {
+		if !strings.HasSuffix(lines[i], want) {
+			t.Errorf("line %d is %s, want %s", i, lines[i], want)
+		}
 	}
 }

@@ -109,7 +109,7 @@ again; 77 the key was refused; 78 the definition is wrong; 130, 143 stopped.`,
 	p.StringVar(&a.logLevel, "log-level", "", "least level that is logged: debug, info, warn or error (default info for run, warn else)")
 	root.AddCommand(
 		a.runCommand(), a.exportCommand(), a.planCommand(), a.validateCommand(), a.schemaCommand(),
-		a.formsCommand(), a.statusCommand(), a.publishCommand(), a.countCommand(), a.copyCommand(), a.demoCommand(), a.cleanCommand(), a.stateCommand(),
+		a.formsCommand(), a.statusCommand(), a.publishCommand(), a.countCommand(), a.copyCommand(), a.demoCommand(), a.cleanCommand(), a.replayCommand(), a.stateCommand(),
 	)
 	return root
 }

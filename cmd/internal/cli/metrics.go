@@ -48,6 +48,7 @@ func families() []family {
 		{"formetl_windows", "Windows of time in the last run.", form},
 		{"formetl_windows_read_again", "Windows that the last run read again because results had changed or moved.", form},
 		{"formetl_older_windows", "Windows of older parts that the last run read again because a result of theirs had moved.", form},
+		{"formetl_drift_changes", "Changes of the form that the last run noted.", form},
 		{"formetl_output_rows", "Rows of the output, of a dataset those of all its parts.", output},
 		{"formetl_output_bytes", "Bytes of the output's data objects.", output},
 		{watermark, "Up to when the output is complete; kept while runs fail.", output},
@@ -157,6 +158,7 @@ func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
 		"formetl_windows":              float64(f.Windows),
 		"formetl_windows_read_again":   float64(f.Reread),
 		"formetl_older_windows":        float64(f.Older),
+		"formetl_drift_changes":        float64(len(f.Changes)),
 	} {
 		m.add(name, value, r.Pipeline, f.Form)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
 )
 
 // checkMetrics lets Prometheus' own tool judge a file: it may neither refuse it
@@ -62,7 +63,8 @@ func noon(after int, forms ...*pipelines.FormReport) *pipelines.Report {
 func formOf(name, failure string, marks ...string) *pipelines.FormReport {
 	f := &pipelines.FormReport{
 		Form: name, Timezone: "America/Chicago", Windows: 4, Rows: 5, Rejected: 2, Reread: 1, Older: 3, Error: failure,
-		Nulled: []pipelines.FaultCount{{Count: 2}, {Count: 4}},
+		Nulled:  []pipelines.FaultCount{{Count: 2}, {Count: 4}},
+		Changes: make([]schemas.Change, 3),
 	}
 	for i, mark := range marks {
 		at, _ := pipelines.ParseWallTime(mark)

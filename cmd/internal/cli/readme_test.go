@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
 )
 
 // readmeTable returns the names in the first column of the table that follows
@@ -96,8 +97,9 @@ func TestReportLeavesOut(t *testing.T) {
 		Definition: "d.yaml", Error: "e", RequestOutcomes: map[string]int64{"ok": 1},
 		Forms: []*pipelines.FormReport{{
 			Continued: "r", Kept: 1, Error: "e", Drift: []string{"d"},
+			Changes: []schemas.Change{{Kind: "k", From: "f", Column: "c", Key: "k", Was: "w", Is: "i", Label: "l", Count: 1, Breaking: true}},
 			Rejects: []pipelines.FaultCount{{}}, Nulled: []pipelines.FaultCount{{}}, Verified: &load.Verified{Reason: "r"},
-			Outputs: []pipelines.OutputReport{{Watermark: load.Wall(time.Now()), Error: "e"}},
+			Outputs: []pipelines.OutputReport{{Watermark: load.Wall(time.Now()), Explode: "item:1", CompanionsError: "c", Warnings: []string{"w"}, Error: "e"}},
 		}},
 	}
 	there := jsonKeys(t, quiet)

@@ -132,7 +132,7 @@ func TestExportToS3(t *testing.T) {
 	if m, err := load.DecodeManifest(objects["a/form1.csv.manifest.json"]); err != nil || len(m.Parts) != 1 {
 		t.Errorf("the manifest: %v", err)
 	}
-	if len(objects) != 2 {
+	if len(objects) != 4 || len(objects["a/form1.schema.json"]) == 0 || len(objects["a/form1.codebook.csv"]) == 0 {
 		t.Errorf("%d objects", len(objects))
 	}
 	for _, c := range []struct {
@@ -196,6 +196,12 @@ load:
 		t.Errorf("_SUCCESS holds %q, the manifest %q", mark, m.RunID)
 	}
 	listed := map[string]bool{"lake/form1/_manifest.json": true, "lake/form1/_SUCCESS": true, "files/form1.parquet": true, "files/form1.parquet.manifest.json": true}
+	for _, folder := range []string{"lake", "files"} {
+		listed[folder+"/form1.schema.json"], listed[folder+"/form1.codebook.csv"] = true, true
+	}
+	if lake, files := objects["lake/form1.schema.json"], objects["files/form1.schema.json"]; len(lake) == 0 || !bytes.Equal(lake, files) {
+		t.Errorf("the codebooks are\n%s\n%s", lake, files)
+	}
 	rows := int64(0)
 	for _, p := range m.Parts {
 		name := "lake/form1/" + p.Path

@@ -3,13 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
+	"slices"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
 )
@@ -25,6 +22,8 @@ func (a *app) schemaCommand() *cobra.Command {
   formetl schema definition > definition.schema.json`,
 	}
 	cmd.AddCommand(a.schemaInferCommand(), a.schemaShowCommand(), a.schemaDefinitionCommand())
+	cmd.AddCommand(a.schemaDDLCommand())
+	cmd.AddCommand(a.schemaDiffCommand())
 	return cmd
 }
 
@@ -41,98 +40,6 @@ func (a *app) schemaDefinitionCommand() *cobra.Command {
 			return a.print(pipelines.DefinitionJSONSchema())
 		},
 	}
-}
-
-type inferFlags struct {
-	service                       serviceFlags
-	form, output, names, from, to string
-	force                         bool
-}
-
-func (a *app) schemaInferCommand() *cobra.Command {
-	var f inferFlags
-	cmd := &cobra.Command{
-		Use:   "infer --form FORM [-o FILE]",
-		Short: "Write a schema file from a live form",
-		Long: `Infer makes a schema file of a form's headings and a sample of its results, the
-first and the last of the range. It costs a handful of requests. Metas and items
-are strings, date_* metas timestamps, and items that hold several values
-lists: a beginning to edit.`,
-		Example: `  formetl schema infer --base-url https://fs1.example.com --account acme --form form1 -o form1.schema.yaml
-  formetl schema infer --form form1 --names id --from 2026-01-01`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.schemaInfer(cmd.Context(), f) },
-	}
-	f.service.register(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&f.form, "form", "", "the form's directory")
-	flags.StringVarP(&f.output, "output", "o", pipelines.StdoutPath, "file to write, - for standard output")
-	flags.StringVar(&f.names, "names", "label", "columns are named by label or id")
-	flags.StringVar(&f.from, "from", "", "sample from here on, wall clock of the account's zone")
-	flags.StringVar(&f.to, "to", "", "sample up to here, exclusive")
-	flags.BoolVar(&f.force, "force", false, "replace the file if it is there")
-	return cmd
-}
-
-func (a *app) schemaInfer(ctx context.Context, f inferFlags) error {
-	if err := checkForm(f.form); err != nil {
-		return err
-	}
-	labels, err := byLabel(f.names)
-	if err != nil {
-		return err
-	}
-	source, err := f.service.source(a)
-	if err != nil {
-		return err
-	}
-	options := pipelines.Options{Tables: tables(), Client: clientOptions()}
-	if err := parseRange(f.from, f.to, &options); err != nil {
-		return err
-	}
-	log, err := a.begin(levelWarn)
-	if err != nil {
-		return err
-	}
-	options.Logger = log.Logger
-	options.Tables.Open = opener(log.Logger)
-	toFile := f.output != pipelines.StdoutPath && f.output != ""
-	if toFile && !f.force {
-		if _, err := os.Lstat(f.output); err == nil {
-			return &load.CreateError{Op: "write", Path: f.output, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
-		}
-	}
-	state, err := stateFolder("")
-	if err != nil {
-		return err
-	}
-	def := &pipelines.Definition{Name: "schema", State: state, Source: source, Forms: []string{f.form}, Labels: labels}
-	columns, err := pipelines.InferColumns(ctx, def, options, f.form)
-	if err != nil {
-		return err
-	}
-	data, err := pipelines.FormatSchema(columns.Schema)
-	if err != nil {
-		return err
-	}
-	head := fmt.Sprintf("# The columns of form %s, from its headings and %s. Edit the types and names.\n", cell(f.form), plural(columns.Sampled, "result"))
-	data = append([]byte(head), data...)
-	if !toFile {
-		return a.print(data)
-	}
-	if err := renameio.WriteFile(f.output, data, 0o640); err != nil {
-		return &load.CreateError{Op: "write", Path: f.output, Hint: "give a file in a folder that is there and can be written to", Err: err}
-	}
-	log.tell(levelInfo, fmt.Sprintf("%s: %s to %s", f.form, plural(len(columns.Schema.Columns), "column"), f.output))
-	return nil
-}
-
-// byLabel reads --names.
-func byLabel(names string) (bool, error) {
-	if names != "label" && names != "id" {
-		return false, fmt.Errorf("--names %q: give label or id", names)
-	}
-	return names == "label", nil
 }
 
 type showFlags struct {
@@ -176,6 +83,7 @@ type shownColumn struct {
 	From    string `json:"from"`
 	Label   string `json:"label"`
 	OnError string `json:"on_error"`
+	PII     string `json:"pii,omitempty"` // the rule; what is dropped is in no output
 }
 
 func (a *app) schemaShow(ctx context.Context, files []string, f showFlags) error {
@@ -269,7 +177,7 @@ func (s *columnsOf) of(ctx context.Context, form string) (*pipelines.FormColumns
 func showColumns(s *schemas.Schema) []shownColumn {
 	columns := make([]shownColumn, len(s.Columns))
 	for i, c := range s.Columns {
-		columns[i] = shownColumn{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label, OnError: string(c.OnError)}
+		columns[i] = shownColumn{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label, OnError: string(c.OnError), PII: c.PII.String()}
 		switch {
 		case c.Inferred: // inferred columns never reject
 			columns[i].OnError = string(schemas.OnErrorSetNull)
@@ -285,6 +193,13 @@ func (f shownForm) rows() [][]string {
 	rows = append(rows, []string{"NAME", "TYPE", "FROM", "ON ERROR", "LABEL"})
 	for _, c := range f.Columns {
 		rows = append(rows, []string{c.Name, c.Type, c.From, c.OnError, c.Label})
+	}
+	if !slices.ContainsFunc(f.Columns, func(c shownColumn) bool { return c.PII != "" }) {
+		return rows
+	}
+	rows[0] = slices.Insert(rows[0], 4, "PII")
+	for i, c := range f.Columns {
+		rows[i+1] = slices.Insert(rows[i+1], 4, c.PII)
 	}
 	return rows
 }

@@ -15,8 +15,15 @@ func (a *app) summary(r *pipelines.Report, machinesZone bool) {
 			continue // the error says it
 		}
 		for _, out := range f.Outputs {
-			a.logs.tell(levelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, plural(int(out.Rows), "result"), placeOf(out), size(out.Bytes)),
+			what := "result"
+			if out.Explode != "" {
+				what = "row"
+			}
+			a.logs.tell(levelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, plural(int(out.Rows), what), placeOf(out), size(out.Bytes)),
 				slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
+			for _, w := range out.Warnings {
+				a.logs.tell(levelWarn, fmt.Sprintf("%s: note: %s", f.Form, w))
+			}
 		}
 		a.logs.tell(levelInfo, f.Form+": "+strings.Join(remarks(r, f, machinesZone), "; "))
 		for _, d := range f.Drift {

@@ -12,13 +12,14 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/load/parquetout"
 	"github.com/formetl/formetl/load/s3"
+	"github.com/formetl/formetl/load/xlsxout"
 	"github.com/formetl/formetl/pipelines"
 )
 
 // tables are the formats and destinations that formetl is built with.
 func tables() pipelines.Tables {
 	return pipelines.Tables{
-		Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format()},
+		Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()},
 		Open:    opener(slog.New(slog.DiscardHandler)),
 	}
 }

@@ -71,6 +71,8 @@ func TestFormatOf(t *testing.T) {
 		{"a.gz", "ndjson", "ndjson", "gzip", ""},
 		{"a.parquet", "", "parquet", "", ""},
 		{"a.arrow", "", "arrow", "", ""},
+		{"a.xlsx", "", "xlsx", "", ""},
+		{"a.xlsx.gz", "", "", "", "compressed inside"},
 		{"a", "", "", "", "names no format"},
 		{"a.gz", "", "", "", "names no format"},
 		{"a.csv", "json", "", "", "is a name for csv"},

@@ -49,6 +49,7 @@ func points() []point {
 		{name: string(load.StepSupersede), sight: seesSwap, often: true, recorded: true},
 		{name: string(load.StepMark), sight: seesSwap, recorded: true},
 		{name: string(load.StepClose), sight: seesNew, file: seesNew, recorded: true},
+		{name: "codebook", sight: seesNew, file: seesNew, recorded: true},
 	}
 }
 

@@ -208,6 +208,8 @@ func (w *world) strays(ctx context.Context) ([]string, error) {
 		known[load.SuccessName] = true
 	} else {
 		known[load.FileRejectsName(w.output.file)] = true
+		stem := strings.TrimSuffix(w.output.file, w.output.extension)
+		known[stem+".schema.json"], known[stem+".codebook.csv"] = true, true
 	}
 	data, err := w.get(ctx, w.manifest())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

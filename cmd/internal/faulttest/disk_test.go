@@ -299,7 +299,7 @@ func TestFullDiskKeepsFile(t *testing.T) {
 	export("form1.csv", "2025-01-21").wantOK(t)
 	now := folder{disk}.objects(t)
 	m, err := load.DecodeManifest(now["form1.csv.manifest.json"])
-	if err != nil || m.Rows != 480 || m.Parts[0].Bytes != int64(len(now["form1.csv"])) || len(now) != 2 {
+	if err != nil || m.Rows != 480 || m.Parts[0].Bytes != int64(len(now["form1.csv"])) || len(now) != 4 {
 		t.Errorf("%d rows, %d objects, %v", m.Rows, len(now), err)
 	}
 }

@@ -1,0 +1,180 @@
+package warehousetest
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+
+	"github.com/formetl/formetl/cmd/internal/cli"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/schemas"
+)
+
+const testKey = "warehouse-test-key"
+
+// world is a form service over HTTP and a folder with definitions.
+type world struct {
+	t    *testing.T
+	url  string
+	dir  string
+	form *formservice.Form
+}
+
+func newWorld(t *testing.T, form *formservice.Form) *world {
+	t.Helper()
+	server := httptest.NewServer(&formservice.Server{Key: testKey, Forms: []*formservice.Form{form}})
+	t.Cleanup(server.Close)
+	return &world{t: t, url: server.URL, dir: t.TempDir(), form: form}
+}
+
+// formetl runs a command and gives its standard output.
+func (w *world) formetl(args ...string) string {
+	w.t.Helper()
+	var stdout, stderr bytes.Buffer
+	lookup := func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" }
+	if code := cli.Main(args, strings.NewReader(""), &stdout, &stderr, lookup); code != 0 {
+		w.t.Fatalf("formetl %v ended with %d:\n%s", args, code, stderr.String())
+	}
+	return stdout.String()
+}
+
+func (w *world) write(name, text string) string {
+	w.t.Helper()
+	file := filepath.Join(w.dir, name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return file
+}
+
+// define writes a definition of the form with one output and runs it.
+func (w *world) define(name, output string) string {
+	w.t.Helper()
+	file := w.write(name+".yaml", fmt.Sprintf(`version: 1
+name: %s
+source: {base_url: %q, account: acme, timezone: America/Chicago}
+forms: [%s]
+schema: form.schema.yaml
+load: [%s]
+`, name, w.url, w.form.Directory, output))
+	w.formetl("run", file, "--log-level", "error")
+	return file
+}
+
+// duck opens a DuckDB in memory, in a time zone that is not the service's.
+func duck(t *testing.T) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	duckRun(t, db, "SET TimeZone = 'Asia/Kolkata'")
+	return db
+}
+
+func duckRun(t *testing.T, db *sql.DB, script string) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), script); err != nil {
+		t.Fatalf("DuckDB: %v\n%s", err, numbered(script))
+	}
+}
+
+func duckLines(t *testing.T, db *sql.DB, query string) string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatalf("DuckDB: %v\n%s", err, query)
+	}
+	defer func() { _ = rows.Close() }()
+	var out strings.Builder
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString(line + "\n")
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// cellsOf is a query that gives each row as a JSON array of texts, in the order
+// of ids. Instants are microseconds, lists JSON arrays of texts.
+func cellsOf(columns []schemas.Column, source, id string, postgres bool) string {
+	cells := make([]string, 0, len(columns))
+	for _, c := range columns {
+		name := quote(c.Name)
+		switch {
+		case c.Type.Kind == schemas.Timestamp && postgres:
+			name = "(extract(epoch FROM " + name + ") * 1000000)::bigint"
+		case c.Type.Kind == schemas.Timestamp:
+			name = "epoch_us(" + name + ")"
+		case c.Type.Kind == schemas.List && postgres:
+			name = "array_to_json(" + name + "::text[])"
+		case c.Type.Kind == schemas.List:
+			name = "to_json(" + name + "::VARCHAR[])"
+		}
+		cells = append(cells, name+"::"+map[bool]string{true: "text", false: "VARCHAR"}[postgres])
+	}
+	list := strings.Join(cells, ", ")
+	if postgres {
+		// In hex, as psql shows no U+10FFFF, though the server holds it.
+		return "SELECT encode(convert_to(to_json(ARRAY[" + list + "])::text, 'UTF8'), 'hex') FROM " + source + " ORDER BY " + quote(id)
+	}
+	return "SELECT to_json([" + list + "])::VARCHAR FROM " + source + " ORDER BY " + quote(id)
+}
+
+// decode reads lines of cellsOf. Lists are decoded, so that how an engine
+// spells JSON makes no difference.
+func decode(t *testing.T, columns []schemas.Column, lines string) [][]any {
+	t.Helper()
+	var rows [][]any
+	for line := range strings.Lines(lines) {
+		data := []byte(line)
+		if decoded, err := hex.DecodeString(strings.TrimSpace(line)); err == nil {
+			data = decoded
+		}
+		var texts []*string
+		if err := json.Unmarshal(data, &texts); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		row := make([]any, len(texts))
+		for i, text := range texts {
+			if text == nil {
+				continue
+			}
+			row[i] = *text
+			switch columns[i].Type.Kind {
+			case schemas.List:
+				var list []any
+				if err := json.Unmarshal([]byte(*text), &list); err != nil {
+					t.Fatalf("%v: %s", err, *text)
+				}
+				row[i] = list
+			case schemas.Float64:
+				var f float64
+				if _, err := fmt.Sscan(*text, &f); err != nil {
+					t.Fatal(err)
+				}
+				row[i] = f
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

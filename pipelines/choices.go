@@ -1,0 +1,98 @@
+package pipelines
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// The formats that show lists in several ways.
+const (
+	csvFormat  = "csv"
+	xlsxFormat = "xlsx"
+)
+
+// shown are the output's columns for the windows: the run's as its format shows
+// them, with the choices that lists have columns for; or those of a child
+// output. before is the manifest of the last run, nil where there was none.
+func (e encoding) shown(windows []*windowRun, before *load.Manifest) ([]schemas.Column, error) {
+	columns := e.f.columns(windows)
+	if e.out.exploded() {
+		return childColumns(columns, e.out.Explode)
+	}
+	for i := range columns {
+		c := &columns[i]
+		if e.format.Name != csvFormat && e.format.Name != xlsxFormat {
+			c.ListAs, c.Choices = "", nil // what they do not change does not make parts anew
+			continue
+		}
+		if c.ListAs != schemas.ListColumns {
+			continue
+		}
+		var err error
+		if c.Choices, err = e.choices(*c, windows, before); err != nil {
+			return nil, err
+		}
+	}
+	return columns, nil
+}
+
+// choices are those that a list has columns for: the declared ones, those that
+// the last run had, and new ones by their values. So columns keep their order,
+// and equal results give equal bytes whatever windows they were read in.
+func (e encoding) choices(c schemas.Column, windows []*windowRun, before *load.Manifest) ([]string, error) {
+	all := slices.Clone(c.Choices)
+	if e.remembers(before) {
+		if at := slices.IndexFunc(before.Schema, func(d load.Column) bool { return d.From == c.From.String() }); at >= 0 {
+			all = append(all, before.Schema[at].Choices...)
+		}
+	}
+	var sum transform.Stats
+	for _, w := range windows {
+		if seen, ok := w.stats.Seen[c.From]; ok {
+			sum.Add(transform.Stats{Seen: map[schemas.Source]transform.Seen{c.From: seen}})
+		}
+	}
+	seen := sum.Seen[c.From]
+	fresh := make([]string, 0, len(seen.Choices))
+	for value := range seen.Choices {
+		fresh = append(fresh, value)
+	}
+	slices.Sort(fresh)
+	all = distinct(append(all, fresh...))
+	if seen.Many || len(all) > transform.MostChoices {
+		return nil, &ChoicesError{Column: c.Name}
+	}
+	return all, nil
+}
+
+// remembers tells whether a manifest's choices are those that this run goes on
+// from. A single file is written anew: its choices stay where the same
+// definition is run again, not those of an export, whose file depends on what
+// it was asked for alone.
+func (e encoding) remembers(m *load.Manifest) bool {
+	return m != nil && !e.f.full && (e.out.Dataset() || e.f.def.File != "" && m.Form == e.f.form)
+}
+
+// distinct leaves each text where it stands first.
+func distinct(list []string) []string {
+	seen := make(map[string]bool, len(list))
+	return slices.DeleteFunc(list, func(s string) bool {
+		again := seen[s]
+		seen[s] = true
+		return again
+	})
+}
+
+// ChoicesError is a list of more different values than CSV has columns for. It
+// is a data error (exit code 65).
+type ChoicesError struct{ Column string }
+
+// Error names the column, the bound and the ways out.
+func (e *ChoicesError) Error() string {
+	return fmt.Sprintf("column %s (list_as: columns) holds more than %d different values, or long ones: they are no choices that a file can have columns for; write list_as: joined or json, or explode: true",
+		e.Column, transform.MostChoices)
+}

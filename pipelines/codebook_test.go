@@ -1,0 +1,400 @@
+package pipelines_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// codebook is what the tests read of <name>.schema.json.
+type codebook struct {
+	Rows    int64 `json:"rows"`
+	Columns []struct {
+		Name         string   `json:"name"`
+		From         string   `json:"from"`
+		Label        string   `json:"label"`
+		LabelsBefore []string `json:"labels_before"`
+		ItemType     string   `json:"item_type"`
+		Nulls        int64    `json:"nulls"`
+		Choices      []struct {
+			Value string `json:"value"`
+			Count int64  `json:"count"`
+		} `json:"choices"`
+	} `json:"columns"`
+}
+
+func (w *world) codebook(stem string) codebook {
+	w.t.Helper()
+	var b codebook
+	if err := json.Unmarshal([]byte(w.read(stem+".schema.json")), &b); err != nil {
+		w.t.Fatal(err)
+	}
+	return b
+}
+
+// choices shows those of an item's column: "blue 1, red 2".
+func (b codebook) choices(item string) string {
+	var list []string
+	for _, c := range b.Columns {
+		for _, choice := range c.Choices {
+			if c.From == "item:"+item {
+				list = append(list, fmt.Sprint(choice.Value, " ", choice.Count))
+			}
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// surveyed is a result with a colour, and a mail address where id is even.
+func surveyed(id int64, finished string, colours ...string) formservice.Result {
+	r := result(id, finished, "text")
+	r.Items = append(r.Items, formservice.Answer{ID: "2", Type: "checkbox", Index: 2, Values: colours})
+	if id%2 == 0 {
+		r.Items = append(r.Items, formservice.Answer{ID: "3", Type: "select", Index: 3, Values: []string{"secret"}})
+	}
+	return r
+}
+
+func survey(label string, results ...formservice.Result) *formservice.Form {
+	return formservice.NewForm("form1", []formservice.Item{
+		{ID: "1", Type: "text", Index: 1, Label: "Answer"}, {ID: "2", Type: "checkbox", Index: 2, Label: label}, {ID: "3", Type: "select", Index: 3, Label: "Mail"},
+	}, results)
+}
+
+func someSurvey(label string) *formservice.Form {
+	return survey(label, surveyed(1, "2026-01-01 09:00:00", "red", "blue"), surveyed(2, "2026-01-02 09:00:00", "red"), surveyed(3, "2026-01-03 09:00:00", "green"))
+}
+
+// TestCodebookBesideEveryOutput: each output has one beside it and none in a
+// dataset; outputs that differ in format share it.
+func TestCodebookBesideEveryOutput(t *testing.T) {
+	w := newWorld(t, someSurvey("Colours"))
+	def := w.daily(
+		pipelines.Output{Path: "out/form1.csv", Format: "csv", Profile: "strict"},
+		pipelines.Output{Path: "out/form1.parquet", Format: "parquet"},
+		pipelines.Output{Path: "lake/{form}/", Format: "ndjson", Partition: pipelines.PartitionDay},
+		pipelines.Output{Path: "other/x.json", Format: "json", NoCodebook: true},
+	)
+	w.run(def)
+	var found []string
+	for name := range tree(t, w.dir) {
+		if strings.Contains(name, "schema.json") || strings.Contains(name, "codebook") {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	if want := []string{"lake/form1.codebook.csv", "lake/form1.schema.json", "out/form1.codebook.csv", "out/form1.schema.json"}; !slices.Equal(found, want) {
+		t.Fatalf("got %q, want %q", found, want)
+	}
+	for _, name := range found {
+		if info, err := os.Stat(w.path(name)); err != nil || info.Mode().Perm() != 0o640 {
+			t.Errorf("%s has the permissions %v, %v", name, info.Mode(), err)
+		}
+	}
+	if w.read("lake/form1.schema.json") != w.read("out/form1.schema.json") || w.read("lake/form1.codebook.csv") != w.read("out/form1.codebook.csv") {
+		t.Error("the codebook depends on the format")
+	}
+	if line := "item_2,list<string>,item:2,Colours,,checkbox,blue (1) | green (1) | red (2),3,0,\r\n"; !strings.Contains(w.read("out/form1.codebook.csv"), line) {
+		t.Errorf("no line %q in\n%s", line, w.read("out/form1.codebook.csv"))
+	}
+}
+
+// TestCodebookCountsNulls compares its counts with the rows of the file, and
+// those of a dataset that holds more than the file.
+func TestCodebookCountsNulls(t *testing.T) {
+	w := newWorld(t, generated(700))
+	def := w.definition(pipelines.Output{Path: "out/form1.ndjson", Format: "ndjson"}, pipelines.Output{Path: "lake/form1/", Format: "ndjson", Partition: pipelines.PartitionMonth})
+	w.run(def)
+	for stem, rows := range map[string][]map[string]any{"out/form1": readNDJSON(t, w.path("out/form1.ndjson")), "lake/form1": w.datasetRows("lake/form1")} {
+		b := w.codebook(stem)
+		if b.Rows != int64(len(rows)) || len(rows) != 700 || len(b.Columns) < 20 {
+			t.Errorf("%s: %d rows, the codebook says %d of %d columns", stem, len(rows), b.Rows, len(b.Columns))
+		}
+		some := false
+		for _, c := range b.Columns {
+			nulls, counts := int64(0), map[string]int64{}
+			for _, row := range rows {
+				if row[c.Name] == nil {
+					nulls++
+				}
+				for _, v := range asList(row[c.Name]) {
+					counts[v]++
+				}
+			}
+			if c.Nulls != nulls {
+				t.Errorf("%s: column %s has %d nulls, the codebook says %d", stem, c.Name, nulls, c.Nulls)
+			}
+			for _, choice := range c.Choices {
+				some = true
+				if counts[choice.Value] != choice.Count {
+					t.Errorf("%s: column %s has %q %d times, the codebook says %d", stem, c.Name, choice.Value, counts[choice.Value], choice.Count)
+				}
+			}
+		}
+		if !some {
+			t.Errorf("%s: no column has choices", stem)
+		}
+	}
+}
+
+// asList are the texts of a value of NDJSON.
+func asList(v any) (list []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, e := range v {
+			if s, ok := e.(string); ok {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+func (w *world) datasetRows(name string) (rows []map[string]any) {
+	w.t.Helper()
+	for _, p := range readManifest(w.t, filepath.Join(w.path(name), load.ManifestName)).Parts {
+		rows = append(rows, readNDJSON(w.t, filepath.Join(w.path(name), filepath.FromSlash(p.Path)))...)
+	}
+	return rows
+}
+
+// TestCodebookIsDeterministic: equal results give equal bytes, whatever order
+// windows end in and however the range is divided.
+func TestCodebookIsDeterministic(t *testing.T) {
+	var first map[string]string
+	for i, concurrency := range []int{1, 8, 3} {
+		w := newWorld(t, generated(400))
+		def := w.definition(pipelines.Output{Path: "lake/form1/", Format: "parquet", Partition: pipelines.PartitionMonth})
+		def.Source.Requests.Concurrency = concurrency
+		def.Extract.Window = extract.Step{Days: 40 + i}
+		def.Extract.From, def.Extract.To = at(t, "2020-01-01"), at(t, "2030-01-01")
+		w.run(def)
+		books := map[string]string{"schema": w.read("lake/form1.schema.json"), "table": w.read("lake/form1.codebook.csv")}
+		if first == nil {
+			first = books
+		}
+		sameTree(t, first, books)
+		w.run(def)
+		sameTree(t, first, map[string]string{"schema": w.read("lake/form1.schema.json"), "table": w.read("lake/form1.codebook.csv")})
+	}
+}
+
+// TestCodebookTellsEarlierLabels of columns whose heading changed, for files
+// and datasets, and goes on telling them.
+func TestCodebookTellsEarlierLabels(t *testing.T) {
+	w := newWorld(t, someSurvey("Colours"))
+	def := w.definition(pipelines.Output{Path: "out/form1.csv", Format: "csv", Profile: "strict"}, pipelines.Output{Path: "lake/form1/", Format: "parquet"})
+	for _, run := range []struct{ label, before string }{
+		{"Colours", "[]"},
+		{"Your colours", "[Colours]"},
+		{"Your colours", "[Colours]"},
+		{"Farben", "[Your colours Colours]"},
+	} {
+		def.Source.BaseURL = newWorld(t, someSurvey(run.label)).url
+		w.run(def)
+		for _, stem := range []string{"out/form1", "lake/form1"} {
+			for _, c := range w.codebook(stem).Columns {
+				if got := fmt.Sprint(c.LabelsBefore); c.From == "item:2" && (c.Label != run.label || got != run.before) {
+					t.Errorf("%s is called %q, before %s; want %q, before %s", stem, c.Label, got, run.label, run.before)
+				}
+			}
+		}
+	}
+}
+
+// TestCodebookOfAnIncrementalRun: choices are those of all runs, counts of the
+// last, and of a dataset that is replaced whole nothing is remembered.
+func TestCodebookOfAnIncrementalRun(t *testing.T) {
+	form := someSurvey("Colours")
+	w := newWorld(t, form)
+	def := w.definition(pipelines.Output{Path: "lake/form1/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	def.Extract.Incremental, def.Extract.Lookback = true, 1
+	run := func(now string, full bool) {
+		t.Helper()
+		o := options()
+		o.Now, o.Full = zoned(t, w, now), full
+		if _, err := pipelines.Run(t.Context(), def, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(rows int64, choices string) {
+		t.Helper()
+		if b := w.codebook("lake/form1"); b.Rows != rows || b.choices("2") != choices {
+			t.Errorf("%d rows with %s; want %d with %s", b.Rows, b.choices("2"), rows, choices)
+		}
+	}
+	run("2026-01-10 12:00:00", false)
+	expect(3, "blue 1, green 1, red 2")
+	if _, err := form.Insert(surveyed(0, "2026-01-11 09:00:00", "blue", "violet")); err != nil {
+		t.Fatal(err)
+	}
+	run("2026-01-12 12:00:00", false)
+	expect(1, "blue 1, green 0, red 0, violet 1")
+	if err := os.WriteFile(w.path("lake/form1.schema.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("2026-01-13 12:00:00", false) // it begins anew
+	expect(0, "")
+	run("2026-01-14 12:00:00", true)
+	expect(4, "blue 2, green 1, red 2, violet 1")
+	form.Delete(3)
+	run("2026-01-15 12:00:00", true)
+	expect(3, "blue 2, red 2, violet 1")
+}
+
+// TestCodebookKeepsPersonalData out: no value of a column with a rule is in it.
+func TestCodebookKeepsPersonalData(t *testing.T) {
+	w := newWorld(t, someSurvey("Colours"))
+	def := w.definition(pipelines.Output{Path: "lake/form1/", Format: "ndjson"})
+	w.run(def)
+	if got := w.codebook("lake/form1").choices("3"); got != "secret 1" {
+		t.Fatalf("without a rule the choices are %q", got)
+	}
+	def.Schema = &schemas.Schema{MaxRejects: 1, Columns: []schemas.Column{
+		{Name: "mail", From: schemas.Source{Kind: schemas.FromItem, ID: "3"}, Type: schemas.Type{Kind: schemas.String}, PII: schemas.PII{Kind: schemas.PIIRedact}},
+	}}
+	o := options()
+	o.Full = true
+	if _, err := pipelines.Run(t.Context(), def, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"lake/form1.schema.json", "lake/form1.codebook.csv"} {
+		if text := w.read(name); strings.Contains(text, "secret") || strings.Contains(text, "[redacted] (") || !strings.Contains(text, "redact") {
+			t.Errorf("%s is\n%s", name, text)
+		}
+	}
+}
+
+var errRefused = errors.New("refused")
+
+// TestCodebookRefused: the data stand, the run succeeds, and its report tells.
+func TestCodebookRefused(t *testing.T) {
+	for _, refused := range []string{"open", "put", "get"} {
+		w := newWorld(t, someSurvey("Colours"))
+		def := w.daily(pipelines.Output{Path: "lake/form1/", Format: "ndjson", Partition: pipelines.PartitionDay})
+		w.run(def)
+		def.Extract.From = at(t, "2026-01-02") // parts of the first run stay
+		o := watching(func(root, op, name string) error {
+			if refused == op && root == w.path("lake") {
+				return fmt.Errorf("%s: %w", name, errRefused)
+			}
+			return nil
+		})
+		inner := o.Tables.Open
+		o.Tables.Open = func(ctx context.Context, root string, out pipelines.Output) (load.Destination, error) {
+			if refused == "open" && root == w.path("lake") {
+				return nil, errRefused
+			}
+			if refused == "get" && root == w.path("lake") {
+				return unreadable{}, nil
+			}
+			return inner(ctx, root, out)
+		}
+		report, err := pipelines.Run(t.Context(), def, o)
+		if err != nil {
+			t.Fatalf("%s: %v", refused, err)
+		}
+		out := report.Forms[0].Outputs[0]
+		if !strings.Contains(out.CompanionsError, "refused") || out.Error != "" || out.Rows != 3 {
+			t.Errorf("%s: the report says %+v", refused, out)
+		}
+		w.checkDataset("lake/form1", truth(w.service.Forms[0], nil))
+		w.run(def) // writes what is missing
+		if b := w.codebook("lake/form1"); b.Rows != 2 || b.choices("2") != "blue 0, green 1, red 1" {
+			t.Errorf("%s: after the next run there are %d rows with %s", refused, b.Rows, b.choices("2"))
+		}
+	}
+}
+
+// unreadable is a destination whose objects nobody may read.
+type unreadable struct{ load.Destination }
+
+func (unreadable) Get(context.Context, string) ([]byte, string, error) {
+	return nil, "", errRefused
+}
+
+// TestCodebookAfterACrash: a run that was cut off before the codebooks leaves
+// them to the next one, also where that has only to finish a commit, or nothing
+// more to do at an output.
+func TestCodebookAfterACrash(t *testing.T) {
+	crash := map[string]func(r *resumed, def *pipelines.Definition){
+		"in the second commit": func(r *resumed, def *pipelines.Definition) {
+			o := watching(func(root, op, name string) error {
+				if filepath.Clean(root) == r.path("months") && op == "put" && name == load.ManifestName {
+					return errRefused
+				}
+				return nil
+			})
+			o.Now = r.o.Now
+			if _, err := pipelines.Run(t.Context(), def, o); !errors.Is(err, errRefused) {
+				r.t.Fatal(err)
+			}
+		},
+		"between two commits": func(r *resumed, def *pipelines.Definition) { r.stopAt(def, string(load.StepClose), 1) },
+	}
+	for name, cutOff := range crash {
+		t.Run(name, func(t *testing.T) {
+			r := newResumed(t)
+			r.url = newWorld(t, someSurvey("Colours")).url
+			def := r.daily(days(), months())
+			cutOff(r, def)
+			r.leaveHost()
+			for _, stem := range []string{"days", "months"} { // as if the process had ended before
+				for _, ext := range []string{".schema.json", ".codebook.csv"} {
+					if err := os.Remove(r.path(stem + ext)); err != nil && !errors.Is(err, os.ErrNotExist) {
+						t.Fatal(err)
+					}
+				}
+			}
+			report, err := pipelines.Run(t.Context(), def, r.o)
+			if err != nil || report.Forms[0].Continued == "" {
+				t.Fatalf("not gone on with: %v", err)
+			}
+			for _, stem := range []string{"days", "months"} {
+				if b := r.codebook(stem); b.Rows != 3 || b.choices("2") != "blue 1, green 1, red 2" {
+					t.Errorf("%s: %d rows with %s", stem, b.Rows, b.choices("2"))
+				}
+			}
+		})
+	}
+}
+
+// TestCleanKnowsCodebooks: what a killed run left where it was writing the
+// codebook of a dataset is removed, and codebooks stay.
+func TestCleanKnowsCodebooks(t *testing.T) {
+	w := newWorld(t, someSurvey("Colours"))
+	def := w.daily(pipelines.Output{Path: "lake/form1/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	w.run(def)
+	before := tree(t, w.dir)
+	if err := os.Mkdir(w.path("lake/.formetl"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(w.path("lake/.formetl/put-ABC"), []byte("half a codebook"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dryRun := range []bool{true, false} {
+		report, err := pipelines.Clean(t.Context(), def, options(), dryRun)
+		if err != nil || len(report.Outputs) != 2 || len(report.Outputs[1].Removed) != 1 || report.Outputs[1].Path != w.path("lake/form1.schema.json") {
+			t.Fatalf("dry run %v: %+v, %v", dryRun, report, err)
+		}
+	}
+	sameTree(t, before, tree(t, w.dir))
+	w.checkTidy()
+	if report, err := pipelines.Clean(t.Context(), def, options(), false); err != nil || len(report.Outputs) != 1 {
+		t.Errorf("where there is nothing: %+v, %v", report, err)
+	}
+}

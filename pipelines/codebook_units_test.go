@@ -1,0 +1,299 @@
+package pipelines
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+func someFormats() []load.Format {
+	return []load.Format{
+		{Name: "csv", Extension: ".csv", Text: true},
+		{Name: "ndjson", Extension: ".ndjson", Text: true},
+		{Name: "json", Extension: ".json", Text: true},
+		{Name: "parquet", Extension: ".parquet"},
+	}
+}
+
+func TestCodebookPlaces(t *testing.T) {
+	for _, c := range []struct{ template, expanded, root, stem string }{
+		{"/out/{form}.csv", "/out/feedback.csv", "/out", "feedback"},
+		{"/out/{form}.csv.gz", "/out/feedback.csv.gz", "/out", "feedback"},
+		{"/out/f.CSV", "/out/f.CSV", "/out", "f"},
+		{"/out/f.parquet", "/out/f.parquet", "/out", "f"},
+		{"/out/f.ndjson.zst", "/out/f.ndjson.zst", "/out", "f"},
+		{"/out/f.txt", "/out/f.txt", "/out", "f.txt"},                        // format: csv
+		{"/out/f.csv.csv", "/out/f.csv.csv", "/out", "f.csv"},                // of a form f.csv
+		{"/out/f.2026.csv", "/out/f.2026.csv", "/out", "f.2026"},             //
+		{"/out/f.codebook.csv", "/out/f.codebook.csv", "/out", "f.codebook"}, //
+		{"/out/.csv", "/out/.csv", "/out", ".csv"},                           // nothing would be left
+		{"/f.csv", "/f.csv", "/", "f"},                                       //
+		{"/lake/{form}/", "/lake/feedback/", "/lake", "feedback"},            //
+		{"/lake/{form}/", "/lake/f.csv/", "/lake", "f.csv"},                  // a folder has no extension
+		{"/lake/", "/lake/", "/", "lake"},                                    //
+		{"s3://b/lake/{form}/", "s3://b/lake/f/", "s3://b/lake", "f"},        //
+		{"s3://b/{form}/", "s3://b/f/", "s3://b", "f"},                       //
+		{"s3://b/{form}.csv.gz", "s3://b/f.csv.gz", "s3://b", "f"},           //
+		{"s3://b/", "s3://b/", "", ""},                                       // nothing lies beside a bucket
+		{"/", "/", "", ""},                                                   //
+		{StdoutPath, StdoutPath, "", ""},                                     //
+	} {
+		place, ok := codebookPlaceOf(Output{Path: c.template}, c.expanded, someFormats())
+		if want := (codebookPlace{c.root, c.stem}); place != want || ok != (c.stem != "") {
+			t.Errorf("%s: got %+v, %v, want %+v", c.expanded, place, ok, want)
+		}
+		if _, ok := codebookPlaceOf(Output{Path: c.template, NoCodebook: true}, c.expanded, someFormats()); ok {
+			t.Errorf("%s has a codebook that is turned off", c.expanded)
+		}
+	}
+	for root, want := range map[string]string{
+		"/":      "[/f.schema.json /f.codebook.csv]",
+		"/out":   "[/out/f.schema.json /out/f.codebook.csv]",
+		"s3://b": "[s3://b/f.schema.json s3://b/f.codebook.csv]",
+	} {
+		if got := fmt.Sprint(codebookPlace{root, "f"}.paths()); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestCodebookConflicts(t *testing.T) {
+	for _, c := range []struct{ load, want string }{
+		{"[{path: out/f.csv}, {path: out/f.parquet}, {path: out/f/, format: parquet}]", ""}, // they share one
+		{"[{path: out/f.csv}, {path: out/f.schema.json}]", "load[0].path on line 8 one is written where the codebook of the other is; give one"},
+		{"[{path: out/f.codebook.csv}, {path: out/f/, format: csv}]", "load[0].path on line 8 one is written where the codebook"},
+		{"[{path: out/f.csv}, {path: out/f.schema.json/, format: csv}]", "one is written where the codebook of the other is"},
+		{"[{path: out/f.csv, codebook: false}, {path: out/f.schema.json}]", ""},
+		{"[{path: out/f.csv, codebook: true}, {path: x/f.schema.json}]", ""},
+		{"[{path: 's3://b/f/', format: csv}, {path: 's3://b/f.codebook.csv'}]", "one is written where the codebook of the other is"},
+		{"[{path: 'out/{form}.csv'}, {path: out/form1.codebook.csv}]", "one is written where the codebook of the other is"},
+		{"[{path: out/f.csv, codebook: no-thanks}]", "true or false is expected"},
+	} {
+		text := strings.Replace(minimal, "load:\n  - path: out.csv", "load: "+c.load, 1)
+		def, err := parseDefinition("p.yaml", []byte(text), testOptions())
+		switch {
+		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: got %v, want %q", c.load, err, c.want)
+		case err == nil && def.Outputs[0].NoCodebook != strings.Contains(c.load, "codebook: false"):
+			t.Errorf("%s: NoCodebook is %v", c.load, def.Outputs[0].NoCodebook)
+		}
+	}
+}
+
+// codebookRun is a run that knows what a codebook asks of it.
+func codebookRun(columns ...schemas.Column) *formRun {
+	zone := time.FixedZone("America/Chicago", -6*3600)
+	return &formRun{
+		form:   "form1",
+		def:    &Definition{Name: "feedback", Source: Source{Account: "acme", Zone: zone}},
+		schema: &schemas.Schema{Columns: columns},
+	}
+}
+
+func itemOf(id string) schemas.Source { return schemas.Source{Kind: schemas.FromItem, ID: id} }
+
+func sampleFacts() (*formRun, *codebookFacts) {
+	f := codebookRun(
+		schemas.Column{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
+		schemas.Column{Name: "born", From: itemOf("1"), OnError: schemas.OnErrorSetNull, Required: true, Reading: schemas.Reading{Formats: []string{"MM/DD/YYYY"}}},
+		schemas.Column{Name: "colours", From: itemOf("2"), ListAs: schemas.ListColumns, Choices: []string{"red", "green"}},
+		schemas.Column{Name: "mail", From: itemOf("3"), PII: schemas.PII{Kind: schemas.PIIHMAC}},
+	)
+	return f, &codebookFacts{
+		columns: []load.Column{
+			{Name: "id", Type: "int64", From: "result_id"},
+			{Name: "born", Type: "date", From: "item:1", Label: "=Born, or \"adopted\"", LabelsBefore: []string{"Birth|day", "-Born"}, ItemType: "date", Index: 1},
+			{Name: "colours", Type: "list<string>", From: "item:2", Label: "Colours <liked>", Choices: []string{"red", "green"}, ItemType: "checkbox", Index: 2},
+			{Name: "mail", Type: "string", From: "item:3", Label: "Mail", PII: "hmac(1f2e3d4c)"},
+			{Name: "item_4", Type: "string", From: "item:4", Label: "Why?\nTell us"},
+		},
+		stats: transform.Stats{Rows: 5, Seen: map[schemas.Source]transform.Seen{
+			{Kind: schemas.FromResultID}: {Filled: 5},
+			itemOf("1"):                  {Filled: 3},
+			itemOf("2"):                  {Filled: 4, Choices: map[string]int64{"red": 3, "=blue": 2}},
+			itemOf("3"):                  {Filled: 5, Choices: map[string]int64{"a@example.com": 5}}, // should never be
+			itemOf("4"):                  {Filled: 1, Many: true},
+		}},
+	}
+}
+
+const sampleTable = "\uFEFFcolumn,type,from,label,labels_before,item_type,choices,rows,nulls,pii\r\n" +
+	"id,int64,result_id,,,,,5,0,\r\n" +
+	"born,date,item:1,\"'=Born, or \"\"adopted\"\"\",Birth\\|day | -Born,date,,5,2,\r\n" +
+	"colours,list<string>,item:2,Colours <liked>,,checkbox,'=blue (2) | green (0) | red (3),5,1,\r\n" +
+	"mail,string,item:3,Mail,,,,5,0,hmac(1f2e3d4c)\r\n" +
+	"item_4,string,item:4,\"Why?\nTell us\",,,too many to list,5,4,\r\n"
+
+const sampleSchema = `{
+  "version": 1,
+  "pipeline": "feedback",
+  "form": "form1",
+  "account": "acme",
+  "timezone": "America/Chicago",
+  "rows": 5,
+  "columns": [
+    {"name": "id", "type": "int64", "from": "result_id", "label": "", "labels_before": [],
+      "rows": 5, "nulls": 0, "nullable": false, "on_error": "reject"},
+    {"name": "born", "type": "date", "from": "item:1", "label": "=Born, or \"adopted\"", "labels_before": ["Birth|day", "-Born"],
+      "item_type": "date", "index": 1, "rows": 5, "nulls": 2, "nullable": false, "on_error": "set_null", "format": ["MM/DD/YYYY"]},
+    {"name": "colours", "type": "list<string>", "from": "item:2", "label": "Colours <liked>", "labels_before": [],
+      "item_type": "checkbox", "index": 2, "list_as": "columns",
+      "choices": [{"value": "=blue", "count": 2}, {"value": "green", "count": 0}, {"value": "red", "count": 3}],
+      "rows": 5, "nulls": 1, "nullable": true, "on_error": "reject"},
+    {"name": "mail", "type": "string", "from": "item:3", "label": "Mail", "labels_before": [], "pii": "hmac(1f2e3d4c)",
+      "rows": 5, "nulls": 0, "nullable": true, "on_error": "reject"},
+    {"name": "item_4", "type": "string", "from": "item:4", "label": "Why?\nTell us", "labels_before": [], "many_choices": true,
+      "rows": 5, "nulls": 4, "nullable": true, "on_error": "set_null"}
+  ]
+}
+`
+
+func TestCodebookContent(t *testing.T) {
+	f, facts := sampleFacts()
+	b := f.codebookOf(facts)
+	if got := string(b.table()); got != sampleTable {
+		t.Errorf("the table is\n%q, want\n%q", got, sampleTable)
+	}
+	data, err := b.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := withoutBlanks(string(data)), withoutBlanks(sampleSchema); got != want {
+		t.Errorf("the schema is\n%s, want\n%s", got, want)
+	}
+	if !strings.Contains(string(data), "Colours <liked>") || !strings.HasSuffix(string(data), "}\n") {
+		t.Error("the schema is not for people")
+	}
+	again, err := decodeCodebook(data)
+	if err != nil || !reflect.DeepEqual(*again, b) {
+		t.Errorf("read back it is %+v, %v", again, err)
+	}
+}
+
+func withoutBlanks(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// TestCodebookRemembers: what earlier runs saw is listed with a count of 0,
+// except where it must not be.
+func TestCodebookRemembers(t *testing.T) {
+	earlier := func(pii string, many bool, values ...string) *codebook {
+		c := codebookColumn{From: "item:2", PII: pii, ManyChoices: many}
+		for _, v := range values {
+			c.Choices = append(c.Choices, codebookChoice{v, 9})
+		}
+		return &codebook{Version: 1, Pipeline: "feedback", Form: "form1", Account: "acme", Columns: []codebookColumn{c}}
+	}
+	lots := make([]string, transform.MostChoices)
+	for i := range lots {
+		lots[i] = fmt.Sprint("value ", i)
+	}
+	other := earlier("", false, "old")
+	other.Form = "form2"
+	for _, c := range []struct {
+		name    string
+		earlier *codebook
+		pii     string
+		want    string
+	}{
+		{"a value of before", earlier("", false, "old", "red"), "", "[{=blue 2} {green 0} {old 0} {red 3}] false"},
+		{"another form's", other, "", "[{=blue 2} {green 0} {red 3}] false"},
+		{"many before", earlier("", true), "", "[] true"},
+		{"many together", earlier("", false, lots...), "", "[] true"},
+		{"a rule since", earlier("", false, "old"), "redact", "[] false"},
+		{"a rule before", earlier("redact", false, "old"), "", "[{=blue 2} {green 0} {red 3}] false"},
+	} {
+		f, facts := sampleFacts()
+		facts.columns[2].PII = c.pii
+		b := f.codebookOf(facts)
+		b.remember(c.earlier)
+		if got := fmt.Sprint(b.Columns[2].Choices, b.Columns[2].ManyChoices); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestCodebookCellsFit(t *testing.T) {
+	many := make([]string, 500)
+	for i := range many {
+		many[i] = strings.Repeat("𝄞", 100) // two units each
+	}
+	cell := joinedCell(many)
+	if n := len(utf16.Encode([]rune(cell))); n > 32_767 || n < 32_000 || !strings.HasSuffix(cell, " | … and 339 more") {
+		t.Errorf("the cell has %d units and ends %q", n, cell[len(cell)-30:])
+	}
+	for _, s := range []string{"=1", "+1", "-1", "@x", "\tx", "\rx"} {
+		if field := tableField(s); !strings.HasPrefix(strings.TrimPrefix(field, `"`), "'") {
+			t.Errorf("%q is written as %q", s, field)
+		}
+	}
+}
+
+// FuzzCodebookTable: whatever texts a form has, the table has its rows and
+// fields, and no cell is a formula.
+func FuzzCodebookTable(f *testing.F) {
+	f.Add("=1+1", "a|b", "red")
+	f.Add("-\"x\"\r\n", "", ",")
+	f.Add("\xff\uFEFF", "\x00", "\t")
+	f.Fuzz(func(t *testing.T, label, before, choice string) {
+		run, facts := sampleFacts()
+		facts.columns[1].Label, facts.columns[1].LabelsBefore = label, []string{before}
+		facts.stats.Seen[itemOf("2")] = transform.Seen{Filled: 1, Choices: map[string]int64{choice: 1}}
+		b := run.codebookOf(facts)
+		table := strings.TrimPrefix(string(b.table()), "\uFEFF")
+		rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
+		if err != nil || len(rows) != len(facts.columns)+1 {
+			t.Fatalf("%d rows, %v", len(rows), err)
+		}
+		want := strings.ReplaceAll(label, "\r\n", "\n") // as encoding/csv reads it
+		if got := rows[2][3]; got != want && got != "'"+want {
+			t.Errorf("the label %q is read as %q", label, got)
+		}
+		for _, row := range rows {
+			for _, cell := range row {
+				if cell != "" && strings.ContainsRune("=+-@\t", rune(cell[0])) {
+					t.Errorf("%q is a formula", cell)
+				}
+			}
+		}
+	})
+}
+
+// FuzzDecodeCodebook: what lies in a codebook's place is read or refused, and
+// what was read can be gone on with.
+func FuzzDecodeCodebook(f *testing.F) {
+	run, facts := sampleFacts()
+	b := run.codebookOf(facts)
+	sound, err := b.encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sound)
+	f.Add(sound[:len(sound)/2])
+	f.Add([]byte(`{"version": 2}`))
+	f.Add([]byte(`{"version": 1, "columns": [{"from": "item:2", "choices": null}]}{}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		earlier, err := decodeCodebook(data)
+		if err != nil {
+			return
+		}
+		next := run.codebookOf(facts)
+		earlier.Pipeline, earlier.Form, earlier.Account = next.Pipeline, next.Form, next.Account
+		next.remember(earlier)
+		for _, c := range next.Columns {
+			if len(c.Choices) > transform.MostChoices || c.PII != "" && len(c.Choices) > 0 || c.Nulls < 0 || c.Rows > math.MaxInt32 {
+				t.Errorf("after %q: %+v", data, c)
+			}
+		}
+		if _, err := next.encode(); err != nil {
+			t.Error(err)
+		}
+	})
+}

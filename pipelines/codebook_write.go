@@ -1,0 +1,182 @@
+package pipelines
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/formetl/formetl/load"
+)
+
+// codebookOutput is an output that a codebook tells of.
+type codebookOutput interface {
+	facts() *codebookFacts
+	held() error
+}
+
+// codebookTask is a codebook that is to be written, and the outputs that it is
+// about.
+type codebookTask struct {
+	place   codebookPlace
+	targets []*target
+	lead    *target // the one whose rows it counts
+}
+
+// writeCodebooks writes the codebooks of the outputs that are committed. The
+// data stand whatever becomes of them: one that cannot be written is told in
+// the log and the report.
+func (f *formRun) writeCodebooks(ctx context.Context) {
+	ctx, cancel := load.Lingering(ctx, commitGrace)
+	defer cancel()
+	tasks := f.codebookTasks()
+	if len(tasks) > 0 {
+		f.at(pointCodebook)
+	}
+	for _, task := range tasks {
+		err := f.writeCodebook(ctx, task)
+		if err == nil {
+			continue
+		}
+		f.mu.Lock()
+		for _, t := range task.targets {
+			t.report.CompanionsError = err.Error()
+		}
+		f.mu.Unlock()
+		f.log.LogAttrs(ctx, slog.LevelWarn, "the codebook could not be written; the data are whole without it",
+			slog.String("path", strings.Join(task.place.paths(), ", ")), slog.String("error", err.Error()))
+	}
+}
+
+// codebookTasks are the codebooks of the committed outputs, in the order of the
+// definition. Where outputs share one it counts the rows of a dataset before
+// those of a file, whatever their order.
+func (f *formRun) codebookTasks() []*codebookTask {
+	var tasks []*codebookTask
+	at := map[codebookPlace]*codebookTask{}
+	for _, t := range f.committed() {
+		place, ok := codebookPlaceOf(t.def, t.report.Path, f.o.Tables.Formats)
+		if out, is := t.out.(codebookOutput); !ok || !is || f.factsOf(out).columns == nil {
+			continue
+		}
+		task := at[place]
+		if task == nil {
+			task = &codebookTask{place: place, lead: t}
+			at[place] = task
+			tasks = append(tasks, task)
+		}
+		task.targets = append(task.targets, t)
+		if t.def.Dataset() && !task.lead.def.Dataset() {
+			task.lead = t
+		}
+	}
+	return tasks
+}
+
+// factsOf are those of an output. Where the run that this one goes on with had
+// committed it, they are of the windows that were taken over from that one, or
+// that another output's journal knows.
+func (f *formRun) factsOf(out codebookOutput) *codebookFacts {
+	d, ok := out.(*datasetOutput)
+	if !ok || d.columns != nil || d.manifest == nil {
+		return out.facts()
+	}
+	facts := &codebookFacts{columns: d.manifest.Schema, stats: statsOf(f.windows), adds: true}
+	if len(f.windows) > 0 {
+		return facts
+	}
+	for _, t := range f.committed() {
+		if other, ok := t.out.(*datasetOutput); ok && other.finished && other.columns != nil {
+			facts.stats = other.stats
+			return facts
+		}
+	}
+	return out.facts()
+}
+
+// committed are the targets that were committed.
+func (f *formRun) committed() []*target {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var done []*target
+	for _, t := range f.targets {
+		if t.committed && t.out != nil {
+			done = append(done, t)
+		}
+	}
+	return done
+}
+
+// writeCodebook writes the codebook of an output.
+func (f *formRun) writeCodebook(ctx context.Context, task *codebookTask) error {
+	out := task.lead.out.(codebookOutput)
+	if err := out.held(); err != nil {
+		return err // whoever holds the output writes one of its own
+	}
+	dest, err := f.o.Tables.Open(ctx, task.place.root, task.lead.def)
+	if err != nil {
+		return err
+	}
+	facts := f.factsOf(out)
+	b := f.codebookOf(facts)
+	if facts.adds {
+		earlier, err := f.earlierCodebook(ctx, dest, task.place)
+		if err != nil {
+			return err
+		}
+		if earlier != nil {
+			b.remember(earlier)
+		}
+	}
+	data, err := b.encode()
+	if err != nil {
+		return err
+	}
+	// The schema last: it is what the next run reads.
+	if err := dest.Put(ctx, task.place.table(), b.table(), load.AnyVersion); err != nil {
+		return err
+	}
+	return dest.Put(ctx, task.place.schema(), data, load.AnyVersion)
+}
+
+// earlierCodebook is the codebook that an earlier run left, nil where there is
+// none that can be read.
+func (f *formRun) earlierCodebook(ctx context.Context, dest load.Store, place codebookPlace) (*codebook, error) {
+	data, _, err := dest.Get(ctx, place.schema())
+	if errors.Is(err, load.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the choices of earlier runs: %w", err)
+	}
+	b, err := decodeCodebook(data)
+	if err != nil {
+		f.log.LogAttrs(ctx, slog.LevelWarn, "the codebook of earlier runs cannot be read; its choices begin anew",
+			slog.String("path", place.paths()[0]), slog.String("error", err.Error()))
+		return nil, nil
+	}
+	return b, nil
+}
+
+// finishedFacts are those of a dataset whose commit an earlier run had recorded
+// and this one finished: the journal knows what that one had read.
+func (o *datasetOutput) finishedFacts() codebookFacts {
+	facts := codebookFacts{adds: true}
+	if o.manifest != nil {
+		facts.columns = o.manifest.Schema
+	}
+	for _, r := range o.records {
+		var body partRecord
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			continue // its counts are missed
+		}
+		for _, w := range body.Windows {
+			if s, err := w.Stats.stats(); err == nil {
+				facts.stats.Add(s)
+			}
+		}
+	}
+	return facts
+}

@@ -1,0 +1,245 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// FormDiff is how a live form differs from columns that were known.
+type FormDiff struct {
+	Form    string
+	Sampled int // results that were looked at
+	// Listed tells that the service's headings list items. Where they do not,
+	// that a field is not in the sample is all that is known of its absence.
+	Listed  bool
+	Changes []schemas.Change
+}
+
+// DiffLive compares columns with the live form: its headings and a sample of
+// its results, as InferColumns takes it.
+//
+// A field that only the form has is added: that breaks where the schema says
+// unknown: fail. A column whose field the headings do not list is removed,
+// unless it has no label and results have it: headings never listed it. Where
+// headings list no such fields the sample alone tells, which proves nothing,
+// and so does not break. Values of the sample that do not fit a column are
+// counted by reason: that breaks where its rule is to reject them or to fail.
+func DiffLive(ctx context.Context, def *Definition, o Options, form string, known *schemas.Schema) (*FormDiff, error) {
+	l, err := newLiveForm(known, def.Source.Zone)
+	if err != nil {
+		return nil, err
+	}
+	defer l.release()
+	sampled, err := readSample(ctx, def, o, form, DefaultSample, l.page)
+	if err == nil {
+		err = l.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	changes := l.changes(form, def.Labels)
+	return &FormDiff{Form: form, Sampled: sampled.Results, Listed: l.lists[schemas.FromItem], Changes: changes}, nil
+}
+
+// liveForm is what headings and a sample tell of a form.
+type liveForm struct {
+	known   *schemas.Schema
+	breaks  map[string]bool // columns whose values must fit
+	results int
+	learner *transform.Learner
+	fitting *transform.Flattener // reads the sample by the known columns; nil where there are none
+	err     error
+
+	form     *schemas.Schema // as it is now, in the form's order
+	headings []extract.Heading
+	answered map[schemas.Source]bool // some sampled result has it
+	listed   map[schemas.Source]bool // by a heading that is about it, or may be
+	lists    map[schemas.SourceKind]bool
+}
+
+// newLiveForm takes the known columns leniently, so that every value is
+// counted that does not fit: nothing is written, nothing is hidden.
+func newLiveForm(known *schemas.Schema, zone *time.Location) (*liveForm, error) {
+	l := &liveForm{
+		known: known, breaks: map[string]bool{}, learner: transform.NewLearner(zone),
+		answered: map[schemas.Source]bool{}, listed: map[schemas.Source]bool{}, lists: map[schemas.SourceKind]bool{},
+	}
+	if len(known.Columns) == 0 {
+		return l, nil
+	}
+	lenient := *known
+	lenient.Unknown, lenient.Columns = schemas.UnknownIgnore, slices.Clone(known.Columns)
+	for i, c := range known.Columns {
+		l.breaks[c.Name] = !c.Inferred && c.OnError != schemas.OnErrorSetNull
+		lenient.Columns[i].OnError, lenient.Columns[i].PII = schemas.OnErrorSetNull, schemas.PII{}
+	}
+	var err error
+	l.fitting, err = transform.NewFlattener(&lenient, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
+	return l, err
+}
+
+func (l *liveForm) release() {
+	if l.fitting != nil {
+		l.fitting.Release()
+	}
+}
+
+// page takes a page of the sample in.
+func (l *liveForm) page(p *extract.Page) {
+	defer p.Release()
+	l.learner.Add(p)
+	l.results += p.Len()
+	for i := range p.Len() {
+		for _, c := range p.Cells(i) {
+			if from := fieldSource(p.Fields[c.Field]); !l.answered[from] {
+				from.ID = strings.Clone(from.ID) // the page goes
+				l.answered[from] = true
+			}
+		}
+	}
+	for _, h := range p.Headings {
+		l.headings = append(l.headings, extract.Heading{ID: strings.Clone(h.ID), Kind: h.Kind})
+	}
+	if l.fitting != nil && l.err == nil {
+		l.err = l.fitting.Append(p)
+	}
+}
+
+// fieldSource is the source of a page's field.
+func fieldSource(x extract.Field) schemas.Source {
+	if x.Kind == extract.KindMeta {
+		return schemas.Source{Kind: schemas.FromMeta, ID: x.ID}
+	}
+	return schemas.Source{Kind: schemas.FromItem, ID: x.ID}
+}
+
+// heading notes what a heading is about: it need not say itself whether that
+// is a meta or an item.
+func (l *liveForm) heading(h extract.Heading) {
+	for kind, source := range map[extract.Kind]schemas.SourceKind{extract.KindMeta: schemas.FromMeta, extract.KindItem: schemas.FromItem} {
+		from := schemas.Source{Kind: source, ID: h.ID}
+		if h.Kind != 0 && h.Kind != kind {
+			continue
+		}
+		l.listed[from] = true
+		if h.Kind == kind || l.answered[from] || l.known.Find(from) >= 0 {
+			l.lists[source] = true
+		}
+	}
+}
+
+// changes lists what is different, by the known columns and then by the form.
+func (l *liveForm) changes(form string, labels bool) []schemas.Change {
+	l.form, _ = l.learner.Schema(form, labels)
+	for _, h := range l.headings {
+		l.heading(h)
+	}
+	var changes []schemas.Change
+	misfits, moved := l.misfits(), l.moved()
+	for _, c := range l.known.Columns {
+		note := func(x schemas.Change) {
+			x.From, x.Column = c.From.String(), c.Name
+			changes = append(changes, x)
+		}
+		if gone, sure := l.gone(c); gone {
+			x := schemas.Change{Kind: schemas.ColumnRemoved, Was: c.Type.String(), Label: c.Label, Breaking: sure}
+			if !sure {
+				x.Is = "not in the sample"
+			}
+			note(x)
+			continue
+		}
+		if at := l.form.Find(c.From); at >= 0 {
+			if now := l.form.Columns[at].Label; now != "" && c.Label != "" && now != c.Label {
+				note(schemas.Change{Kind: schemas.ColumnRelabelled, Was: c.Label, Is: now})
+			}
+		}
+		for _, x := range misfits[c.Name] {
+			x.Was = c.Type.String()
+			note(x)
+		}
+		if x, ok := moved[c.From]; ok {
+			changes = append(changes, x)
+		}
+	}
+	return append(changes, l.added(labels)...)
+}
+
+// gone tells whether the form has a column's field no more, and whether that
+// is sure.
+func (l *liveForm) gone(c schemas.Column) (gone, sure bool) {
+	switch {
+	case c.From.Kind == schemas.FromResultID || l.listed[c.From]:
+		return false, false
+	case !l.lists[c.From.Kind]:
+		return l.results > 0 && !l.answered[c.From], false
+	}
+	// What has no label the headings never listed, and results may have it.
+	return c.Label != "" || !l.answered[c.From], true
+}
+
+// added are the fields that have no column, as a run would name them.
+func (l *liveForm) added(labels bool) []schemas.Change {
+	var late []schemas.Column
+	for _, c := range l.form.Columns {
+		if c.From.Kind != schemas.FromResultID && l.known.Find(c.From) < 0 {
+			x := schemas.Late(c.From, c.Label, labels)
+			x.Type = c.Type
+			late = append(late, x)
+		}
+	}
+	changes := make([]schemas.Change, 0, len(late))
+	for _, c := range schemas.Merge(l.known.Columns, late)[len(l.known.Columns):] {
+		changes = append(changes, schemas.Change{
+			Kind: schemas.ColumnAdded, From: c.From.String(), Column: c.Name, Is: c.Type.String(), Label: c.Label,
+			Breaking: l.known.Unknown == schemas.UnknownFail,
+		})
+	}
+	return changes
+}
+
+// moved are the items that stand in another order on the form than their
+// columns. Where metas stand is nobody's order.
+func (l *liveForm) moved() map[schemas.Source]schemas.Change {
+	items := func(of, others *schemas.Schema) []schemas.Column {
+		var list []schemas.Column
+		for _, c := range of.Columns {
+			if at := l.known.Find(c.From); c.From.Kind == schemas.FromItem && others.Find(c.From) >= 0 {
+				c.Name = l.known.Columns[at].Name
+				list = append(list, c)
+			}
+		}
+		return list
+	}
+	return schemas.Moved(items(l.known, l.form), items(l.form, l.known))
+}
+
+// misfits tells by column how many values of the sample do not fit, and why.
+func (l *liveForm) misfits() map[string][]schemas.Change {
+	if l.fitting == nil {
+		return nil
+	}
+	s := l.fitting.Stats()
+	list := map[string][]schemas.Change{}
+	for at, n := range s.Nulled {
+		list[at.Column] = append(list[at.Column], schemas.Change{Kind: schemas.ColumnRetyped, Key: "values", Is: at.Reason, Count: n, Breaking: l.breaks[at.Column]})
+	}
+	for column, n := range s.Joined { // strings that nobody declared take several values
+		list[column] = append(list[column], schemas.Change{Kind: schemas.ColumnRetyped, Key: "type", Is: "list<string>", Count: n})
+	}
+	for _, changes := range list {
+		slices.SortFunc(changes, func(a, b schemas.Change) int {
+			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Is, b.Is))
+		})
+	}
+	return list
+}

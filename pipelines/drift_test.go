@@ -1,0 +1,234 @@
+package pipelines_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// question reads "id type label".
+func question(index int, text string) formservice.Item {
+	words := strings.SplitN(text, " ", 3)
+	it := formservice.Item{ID: words[0], Type: words[1], Index: index}
+	if len(words) == 3 {
+		it.Label = words[2]
+	}
+	return it
+}
+
+// driftingForm is a form whose questions change while results come in.
+type driftingForm struct {
+	w    *world
+	form *formservice.Form
+	day  int
+}
+
+// next makes the form of the next day: its questions, and two results that
+// answer all of them, those of several with two values.
+func (l *driftingForm) next(questions []string, several ...string) {
+	l.w.t.Helper()
+	items := make([]formservice.Item, 0, len(questions))
+	for i, q := range questions {
+		items = append(items, question(i+1, q))
+	}
+	l.day++
+	var results []formservice.Result
+	if l.form != nil {
+		results = truth(l.form, nil)
+	}
+	for n := range 2 {
+		r := formservice.Result{ID: int64(10*l.day + n), Metas: []formservice.Meta{
+			{ID: "result_status", Value: "Complete"}, {ID: "date_finish", Value: fmt.Sprintf("2026-01-%02d 1%d:00:00", l.day, n)},
+		}}
+		for _, it := range items {
+			a := formservice.Answer{ID: it.ID, Values: []string{fmt.Sprintf("%s of day %d", it.ID, l.day)}}
+			if slices.Contains(several, it.ID) {
+				a.Values = append(a.Values, "and more")
+			}
+			r.Items = append(r.Items, a)
+		}
+		results = append(results, r)
+	}
+	l.form = formservice.NewForm("form1", items, results)
+	l.form.Metas = []string{"result_status", "date_finish"}
+	l.w.service.SetForms(l.form)
+}
+
+// run reads what came up to the end of the day.
+func (l *driftingForm) run(def *pipelines.Definition, o pipelines.Options) *pipelines.FormReport {
+	l.w.t.Helper()
+	o.Now = zoned(l.w.t, l.w, fmt.Sprintf("2026-01-%02d 23:00:00", l.day))
+	report, err := pipelines.Run(l.w.t.Context(), def, o)
+	if err != nil {
+		l.w.t.Fatalf("day %d: %v", l.day, err)
+	}
+	return report.Forms[0]
+}
+
+func changeLines(changes []schemas.Change) string {
+	list := make([]string, len(changes))
+	for i, c := range changes {
+		list[i] = fmt.Sprintf("%s %s %s", c.Kind, c.From, c.Column)
+		if c.Key != "" {
+			list[i] += " " + c.Key
+		}
+		list[i] += fmt.Sprintf(" [%s] [%s]", c.Was, c.Is)
+		if c.Label != "" {
+			list[i] += " " + c.Label
+		}
+		if c.Count > 0 {
+			list[i] += fmt.Sprint(" x", c.Count)
+		}
+		if c.Breaking {
+			list[i] += " breaks"
+		}
+	}
+	return strings.Join(list, "\n")
+}
+
+// days is the definition of the tests' incremental runs.
+func (w *world) days(outputs ...pipelines.Output) *pipelines.Definition {
+	if outputs == nil {
+		outputs = []pipelines.Output{{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay}}
+	}
+	def := w.definition(slices.Clone(outputs)...)
+	def.File = w.path("definition.yaml")
+	def.Extract.From, def.Extract.Incremental = at(w.t, "2026-01-01"), true
+	return def
+}
+
+// TestDriftIsReportedOnce over runs of a form that changes: incremental ones
+// that see a day, ones that read everything again, and ones to a single file.
+func TestDriftIsReportedOnce(t *testing.T) {
+	first := []string{"1 text Name", "2 text Age", "3 text Fax", "4 text Tags", "5 text"}
+	later := []string{"4 text Tags", "1 text Full name", "9 email E-mail", "2 number Age"}
+	back := append(slices.Clone(later), "3 text Fax")
+	steps := []struct {
+		questions, several []string
+		want, drift        string
+	}{
+		{first, nil, "", ""},
+		{first, nil, "", ""},
+		{later, nil, strings.Join([]string{
+			"relabelled item:1 item_1 [Name] [Full name]",
+			"retyped item:2 item_2 item_type [text] [number]",
+			"removed item:3 item_3 [string] [] Fax breaks",
+			"reordered item:4 item_4 [after item_2] [first]",
+			"added item:9 item_9 [] [string] E-mail",
+		}, "\n"), "added: item_9"},
+		{later, nil, "", ""},
+		{back, nil, "added item:3 item_3 [] [string] Fax", ""},
+		{back, []string{"4"}, "retyped item:4 item_4 type [string] [list<string>] x2", "met several values 2 times"},
+	}
+	day := pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay}
+	file := pipelines.Output{Path: "form1.csv", Format: "csv"}
+	for name, c := range map[string]struct {
+		outputs     []pipelines.Output
+		incremental bool
+	}{
+		"incremental": {[]pipelines.Output{day}, true},
+		"everything":  {[]pipelines.Output{day, file}, false},
+		"a file":      {[]pipelines.Output{file}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &driftingForm{w: newWorld(t)}
+			for _, s := range steps {
+				l.next(s.questions, s.several...)
+				def := l.w.days(c.outputs...)
+				def.Extract.Incremental = c.incremental
+				got := l.run(def, options())
+				if changeLines(got.Changes) != s.want {
+					t.Errorf("day %d: got\n%s\nwant\n%s", l.day, changeLines(got.Changes), s.want)
+				}
+				if drift := strings.Join(got.Drift, "\n"); (drift == "") != (s.drift == "") || !strings.Contains(drift, s.drift) {
+					t.Errorf("day %d: drift %q, want %q", l.day, drift, s.drift)
+				}
+			}
+		})
+	}
+}
+
+// TestDriftGoesOn where fields are left out: every run says so. The labels of
+// the schema are what is known before there is a manifest.
+func TestDriftGoesOn(t *testing.T) {
+	l := &driftingForm{w: newWorld(t)}
+	def := l.w.days()
+	def.Schema = declared(t, schemas.UnknownIgnore, "", "string")
+	def.Schema.Columns[1].Label = "Name"
+	def.Schema.Columns = append(def.Schema.Columns, schemas.Column{
+		Name: "fax", From: schemas.Source{Kind: schemas.FromItem, ID: "3"}, Type: schemas.Type{Kind: schemas.String}, Label: "Fax",
+	})
+	// A run begins at the start of the watermark's day: the later ones see two days.
+	left := func(n int) string {
+		return fmt.Sprintf("added item:2  [] [] Age x%d\nadded meta:date_finish  [] [] Date finish x%[1]d\nadded meta:result_status  [] [] Result status x%[1]d", n)
+	}
+	for _, want := range []string{"relabelled item:1 answer [Name] [Full name]\nremoved item:3 fax [string] [] Fax breaks\n" + left(2), left(4), left(4)} {
+		l.next([]string{"1 text Full name", "2 text Age"})
+		if got := l.run(def, options()); changeLines(got.Changes) != want {
+			t.Errorf("day %d: got\n%s\nwant\n%s", l.day, changeLines(got.Changes), want)
+		}
+	}
+	m := readManifest(t, filepath.Join(l.w.path("days"), load.ManifestName))
+	for _, c := range m.Schema {
+		if c.Gone != (c.From == "item:3") {
+			t.Errorf("the manifest says of %s that it is gone: %v", c.From, c.Gone)
+		}
+	}
+}
+
+// TestDriftOfFull: what a run drops whole it reports, though its columns are
+// inferred anew and have no such column.
+func TestDriftOfFull(t *testing.T) {
+	l := &driftingForm{w: newWorld(t)}
+	l.next([]string{"1 text Name", "3 text Fax"})
+	l.run(l.w.days(), options())
+	for _, r := range truth(l.form, nil) {
+		l.form.Delete(r.ID)
+	}
+	l.next([]string{"1 text Name", "7 text Mobile"})
+	o := options()
+	o.Full = true
+	for i, want := range []string{"added item:7 item_7 [] [string] Mobile\nremoved item:3 item_3 [string] [] Fax breaks", ""} {
+		if got := l.run(l.w.days(), o); changeLines(got.Changes) != want {
+			t.Errorf("run %d: got\n%s\nwant\n%s", i+1, changeLines(got.Changes), want)
+		}
+	}
+}
+
+// TestQuietDaysAreNoDrift: a run without results, or in which nobody answered
+// a question, takes nothing for removed or moved.
+func TestQuietDaysAreNoDrift(t *testing.T) {
+	l := &driftingForm{w: newWorld(t)}
+	run := func(want string) {
+		t.Helper()
+		if got := l.run(l.w.days(), options()); changeLines(got.Changes) != want {
+			t.Errorf("day %d: got\n%s\nwant\n%s", l.day, changeLines(got.Changes), want)
+		}
+	}
+	l.next([]string{"1 text A", "2 text B", "3 text C"})
+	run("")
+	l.day += 5
+	run("") // nothing came
+	// Two questions stand before the others now. On that day nobody answers B
+	// and C, whose places are known from before; on the next day all do.
+	now := []string{"8 text X", "9 text Y", "1 text A", "2 text B", "3 text C"}
+	l.next(now)
+	for n := range int64(2) {
+		r, _ := l.form.Get(int64(10*l.day) + n)
+		r.Items = r.Items[:3]
+		if err := l.form.Update(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("added item:8 item_8 [] [string] X\nadded item:9 item_9 [] [string] Y")
+	l.day += 5
+	l.next(now)
+	run("")
+}

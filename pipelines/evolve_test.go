@@ -1,0 +1,167 @@
+package pipelines_test
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// TestAddedColumnsReadTogether: a form gets and loses questions between runs
+// and in the middle of one. Columns are appended in one order in every output
+// and every later run, and an engine reads old parts together with new ones,
+// with one type a column.
+func TestAddedColumnsReadTogether(t *testing.T) {
+	for name, schema := range map[string]*schemas.Schema{
+		"declared": {Columns: []schemas.Column{
+			{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
+			{Name: "answer", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.String}, OnError: schemas.OnErrorReject},
+		}},
+		"inferred": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &driftingForm{w: newWorld(t)}
+			outputs := []pipelines.Output{
+				{Path: "parquet/", Format: "parquet", Partition: pipelines.PartitionDay},
+				{Path: "ndjson/", Format: "ndjson", Partition: pipelines.PartitionMonth},
+				{Path: "csv/", Format: "csv", Partition: pipelines.PartitionDay},
+			}
+			var before []string
+			run := func() {
+				t.Helper()
+				def := l.w.days(outputs...)
+				def.Schema = schema
+				l.run(def, options())
+				before = l.checkOrder(before)
+			}
+			l.next([]string{"1 text A", "2 text B"})
+			l.next([]string{"1 text A", "2 text B", "9 text Late"}) // in the middle of the first run
+			l.form.Metas = append(l.form.Metas, "date_update")
+			r, _ := l.form.Get(21)
+			r.Metas = append(r.Metas, formservice.Meta{ID: "date_update", Value: "2026-01-02 12:00:00"})
+			if err := l.form.Update(r); err != nil {
+				t.Fatal(err)
+			}
+			run()
+			for _, questions := range [][]string{
+				{"7 text New", "1 text A", "5 text Newer", "9 text Late"}, // 2 goes away
+				{"7 text New", "1 text A", "5 text Newer", "9 text Late"},
+				{"2 text B", "3 text Newest", "1 text A"}, // and comes back
+			} {
+				l.next(questions)
+				run()
+			}
+			l.checkEngine()
+			want := "result_id,answer,result_status,date_finish,item_2,date_update,item_9,item_7,item_5,item_3"
+			if name == "inferred" {
+				want = "result_id,result_status,date_finish,date_update,item_1,item_2,item_9,item_7,item_5,item_3"
+			}
+			if got := strings.Join(before, ","); got != want {
+				t.Errorf("columns %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// checkOrder holds that all outputs have the same columns, and those of
+// before first.
+func (l *driftingForm) checkOrder(before []string) []string {
+	l.w.t.Helper()
+	var names []string
+	for i, out := range []string{"parquet", "ndjson", "csv"} {
+		var own []string
+		for _, c := range readManifest(l.w.t, filepath.Join(l.w.path(out), load.ManifestName)).Schema {
+			own = append(own, c.Name)
+		}
+		if i > 0 && !slices.Equal(own, names) {
+			l.w.t.Errorf("day %d: %s has %v, others %v", l.day, out, own, names)
+		}
+		names = own
+	}
+	if len(names) < len(before) || !slices.Equal(names[:len(before)], before) {
+		l.w.t.Errorf("day %d: columns %v do not go on from %v", l.day, names, before)
+	}
+	return names
+}
+
+// checkEngine reads all parts of all runs with DuckDB and compares types and
+// values with the manifest and the truth.
+func (l *driftingForm) checkEngine() {
+	t := l.w.t.(*testing.T)
+	t.Helper()
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(t.Context(), "SET TimeZone = 'America/Chicago'"); err != nil {
+		t.Fatal(err)
+	}
+	schema := readManifest(t, filepath.Join(l.w.path("parquet"), load.ManifestName)).Schema
+	q := func(pattern string) string { return "'" + strings.ReplaceAll(l.w.path(pattern), "'", "''") + "'" }
+	parts, err := filepath.Glob(l.w.path("parquet/dt=*/*.parquet"))
+	if err != nil || len(parts) < 4 {
+		t.Fatalf("%d parts, %v", len(parts), err)
+	}
+	all := truth(l.form, nil)
+	for _, source := range []string{
+		"read_parquet(" + q("parquet/**/*.parquet") + ", hive_partitioning=true, union_by_name=true)",
+		"read_json(" + q("ndjson/**/*.ndjson") + ", format='newline_delimited', hive_partitioning=false, columns=" + shape(schema, false) + ")",
+		"read_json(" + q("ndjson/**/*.ndjson") + ", format='newline_delimited', hive_partitioning=false, union_by_name=true)",
+		"read_csv(" + q("csv/**/*.csv") + ", header=true, nullstr='', allow_quoted_nulls=false, hive_partitioning=false, union_by_name=true)",
+	} {
+		rows := queryRows(t, db, schema, source)
+		l.w.compareEngine(source, rows, schema, all, strings.HasPrefix(source, "read_csv"))
+		for _, c := range schema {
+			var typ string
+			if err := db.QueryRowContext(t.Context(), "SELECT typeof("+c.Name+") FROM "+source+" LIMIT 1").Scan(&typ); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{"int64": "BIGINT", "string": "VARCHAR", "timestamp": "TIMESTAMP WITH TIME ZONE"}[c.Type]
+			if typ != want && !strings.Contains(source, "read_json") { // the reader of JSON guesses timestamps otherwise
+				t.Errorf("%s: column %s is %s, want %s", source, c.Name, typ, want)
+			}
+		}
+	}
+}
+
+// TestUnknownFieldsAcrossRuns: ignored ones never get a column, also once
+// there is a dataset; with fail the run ends, names what to write, and leaves
+// what is there.
+func TestUnknownFieldsAcrossRuns(t *testing.T) {
+	l := &driftingForm{w: newWorld(t)}
+	def := l.w.days()
+	def.Schema = declared(t, schemas.UnknownIgnore, "", "string")
+	def.Schema.Columns = append(def.Schema.Columns,
+		schemas.Column{Name: "state", From: schemas.Source{Kind: schemas.FromMeta, ID: "result_status"}, Type: schemas.Type{Kind: schemas.String}},
+		schemas.Column{Name: "at", From: schemas.Source{Kind: schemas.FromMeta, ID: "date_finish"}, Type: schemas.Type{Kind: schemas.Timestamp}})
+	l.next([]string{"1 text A"})
+	l.run(def, options())
+	l.next([]string{"1 text A", "9 text Late"})
+	if got := l.run(def, options()); changeLines(got.Changes) != "added item:9  [] [] Late x2" {
+		t.Errorf("got %s", changeLines(got.Changes))
+	}
+	m := readManifest(t, filepath.Join(l.w.path("days"), load.ManifestName))
+	if len(m.Schema) != 4 {
+		t.Errorf("columns %+v", m.Schema)
+	}
+	before := tree(t, l.w.dir)
+	def.Schema.Unknown = schemas.UnknownFail
+	l.next([]string{"1 text A", "9 text Late"})
+	o := options()
+	o.Now = zoned(t, l.w, "2026-01-03 23:00:00")
+	_, err := pipelines.Run(t.Context(), def, o)
+	var unknown *transform.UnknownFieldError
+	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), `add the column {name: "item_9", from: "item:9", type: string} or set unknown to add or ignore`) {
+		t.Errorf("error %v", err)
+	}
+	sameTree(t, before, tree(t, l.w.dir))
+}

@@ -1,0 +1,393 @@
+package pipelines_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// exploded asks for a child output.
+func exploded() schemas.Column { return schemas.Column{Explode: true} }
+
+// childRows are the rows of colourForm's child output, by id and position.
+const childRows = "id,position,colours\n1,1,red\n1,2,blue\n4,1,blue\n5,1,light green\n5,2,red\n8,1,amber\n9,1,red\n9,2,red\n"
+
+func TestExplodeGivesARowForEachElement(t *testing.T) {
+	w := newWorld(t, colourForm())
+	def := func() *pipelines.Definition {
+		return w.coloured(exploded(),
+			pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "z.csv.gz", Format: "csv", Compression: "gzip"},
+			pipelines.Output{Path: "f.parquet", Format: "parquet"}, pipelines.Output{Path: "f.ndjson", Format: "ndjson"},
+			pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay},
+			pipelines.Output{Path: "lines/", Format: "ndjson"})
+	}
+	w.run(def())
+	if got := w.read("f__colours.csv"); got != childRows {
+		t.Errorf("the child is %s", got)
+	}
+	if got := w.read("f__colours.ndjson"); !strings.HasPrefix(got, `{"id":1,"position":1,"colours":"red"}`) {
+		t.Errorf("the child begins with %.60s", got)
+	}
+	w.childJoins(colourForm())
+	m := readManifest(t, w.path("days__colours/_manifest.json"))
+	want := []load.Column{
+		{Name: "id", Type: "int64", From: "result_id"},
+		{Name: "position", Type: "int64", From: "item:206"},
+		{Name: "colours", Type: "string", From: "item:206", Label: "Colours", ItemType: "checkbox", Index: 2},
+	}
+	if !reflect.DeepEqual(m.Schema, want) {
+		t.Errorf("schema %+v, want %+v", m.Schema, want)
+	}
+	if m.Rows != 8 || len(m.Parts) != 3 || m.Verified.Extracted != 9 || !m.Verified.Match { // nothing was chosen on the third day
+		t.Errorf("rows %d, parts %d, verified %+v", m.Rows, len(m.Parts), m.Verified)
+	}
+	f := readManifest(t, w.path("f__colours.csv.manifest.json"))
+	if f.Rows != 8 || f.Parts[0].Rows != 8 || f.Parts[0].MinID != 1 || f.Parts[0].MaxID != 9 {
+		t.Errorf("the file's manifest tells of %+v", f.Parts)
+	}
+	before := dataOnly(tree(t, w.dir))
+	w.run(def())
+	sameTree(t, before, dataOnly(tree(t, w.dir)))
+}
+
+// childJoins checks with DuckDB that every child output joined to its parent
+// gives back the lists.
+func (w *world) childJoins(form *formservice.Form) {
+	w.t.Helper()
+	db := w.duckDB()
+	for _, c := range []struct{ parent, child string }{
+		{"read_parquet('%s/f.parquet')", "read_parquet('%s/f__colours.parquet')"},
+		{"read_parquet('%s/days/**/*.parquet', hive_partitioning=false)", "read_parquet('%s/days__colours/**/*.parquet', hive_partitioning=false)"},
+		{"read_json('%s/lines/*.ndjson')", "read_json('%s/lines__colours/*.ndjson')"},
+		{"read_json('%s/f.ndjson')", "read_csv('%s/z__colours.csv.gz')"},
+	} {
+		parent, child := fmt.Sprintf(c.parent, w.dir), fmt.Sprintf(c.child, w.dir)
+		got := w.query(db, "SELECT to_json({id: p.id, own: p.colours, joined: c.list})::VARCHAR FROM "+parent+` AS p
+			LEFT JOIN (SELECT id, list(colours ORDER BY position) AS list FROM `+child+" GROUP BY id) AS c USING (id) ORDER BY p.id")
+		results := truth(form, nil)
+		if len(got) != len(results) {
+			w.t.Errorf("%s: %d results, want %d", parent, len(got), len(results))
+		}
+		for i, row := range got {
+			var r struct {
+				ID          int64
+				Own, Joined []string
+			}
+			if err := json.Unmarshal([]byte(row), &r); err != nil {
+				w.t.Fatal(err)
+			}
+			want, answered := results[i].Values("206")
+			if len(want) == 1 && want[0] == "" {
+				want = []string{}
+			}
+			if r.ID != results[i].ID || len(r.Own) != len(want) || answered != (r.Own != nil) || strings.Join(r.Joined, "|") != strings.Join(want, "|") {
+				w.t.Errorf("%s: %s, want %q", child, row, want)
+			}
+		}
+	}
+}
+
+// TestExplodeLongLists: a batch of results has many more elements, which are
+// written in slices.
+func TestExplodeLongLists(t *testing.T) {
+	long := func(n int) []string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprint("element ", i)
+		}
+		return list
+	}
+	form := formservice.NewForm("form1", []formservice.Item{{ID: "206", Type: "checkbox", Index: 1, Label: "Colours"}}, []formservice.Result{
+		picked(1, 1, long(9_000)...), picked(2, 1), picked(3, 1, long(20_000)...), picked(4, 1, none()...), picked(5, 1, long(9_000)...), picked(6, 2, "last"),
+	})
+	w := newWorld(t, form)
+	w.run(w.coloured(exploded(),
+		pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "z.csv.gz", Format: "csv", Compression: "gzip"},
+		pipelines.Output{Path: "f.parquet", Format: "parquet"}, pipelines.Output{Path: "f.ndjson", Format: "ndjson"}, pipelines.Output{Path: "f.arrow", Format: "arrow"},
+		pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay},
+		pipelines.Output{Path: "lines/", Format: "ndjson"}))
+	w.childJoins(form)
+	for _, name := range []string{"f__colours.csv", "f__colours.arrow"} {
+		if m := readManifest(t, w.path(name+".manifest.json")); m.Rows != 38_001 {
+			t.Errorf("%s has %d rows", name, m.Rows)
+		}
+	}
+}
+
+// TestExplodeFollowsResults that change their list, lose it, move and go.
+func TestExplodeFollowsResults(t *testing.T) {
+	form := colourForm()
+	w := newWorld(t, form)
+	def := func() *pipelines.Definition {
+		d := w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay})
+		d.Extract.From, d.Extract.To = time.Time{}, time.Time{}
+		d.Extract.Incremental, d.Extract.Lookback = true, 24*time.Hour
+		return d
+	}
+	runAt := func(now string) {
+		t.Helper()
+		o := options()
+		o.Now = zoned(t, w, now)
+		if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
+			t.Fatal(err)
+		}
+		w.checkTidy()
+		db := w.duckDB()
+		pairs := func(source string) []string {
+			return w.query(db, "SELECT id || ' ' || position || ' ' || colours FROM "+source+" ORDER BY id, position")
+		}
+		got := pairs("read_parquet('" + w.path("days__colours/**/*.parquet") + "', hive_partitioning=false)")
+		want := pairs("(SELECT id, generate_subscripts(colours, 1) AS position, unnest(colours) AS colours FROM read_parquet('" + w.path("days/**/*.parquet") + "', hive_partitioning=false))")
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the child holds %q, want %q", now, got, want)
+		}
+	}
+	runAt("2026-01-05 00:00:00")
+	insert := func(r formservice.Result) {
+		t.Helper()
+		form.Delete(r.ID)
+		if _, err := form.Insert(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert(picked(8, 4, "blue", "aqua")) // changed
+	insert(picked(9, 4))                 // lost
+	insert(picked(1, 8, "red", "white")) // moved from a part that the run does not touch
+	insert(picked(2, 8, "new"))          // moved, and had no list before
+	insert(picked(5, 8))                 // moved, and has none now
+	insert(picked(30, 8, "one"))
+	runAt("2026-01-09 00:00:00")
+	form.Delete(30)
+	insert(picked(8, 4))
+	def = func() func() *pipelines.Definition {
+		inner := def
+		return func() *pipelines.Definition {
+			d := inner()
+			d.Extract.Lookback = 31 * 24 * time.Hour
+			return d
+		}
+	}()
+	runAt("2026-01-10 00:00:00")
+	if got := w.query(w.duckDB(), "SELECT count(*) FROM read_parquet('"+w.path("days__colours/**/*.parquet")+"', hive_partitioning=false)"); got[0] != "4" {
+		t.Errorf("%s rows in the child", got) // 4, 1 twice, 2
+	}
+}
+
+// TestExplodeReadsNoOlderPartInVain: the ids of a child's part are those of its
+// results, however many rows it has.
+func TestExplodeReadsNoOlderPartInVain(t *testing.T) {
+	form := colourForm()
+	form.Delete(1)
+	form.Delete(2)
+	if _, err := form.Insert(picked(1, 1, "red", "blue", "aqua")); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, form)
+	for _, now := range []string{"2026-01-05 00:00:00", "2026-01-09 00:00:00"} {
+		def := w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+		def.Extract.From, def.Extract.To = time.Time{}, time.Time{}
+		def.Extract.Incremental, def.Extract.Lookback = true, 24*time.Hour
+		o := options()
+		o.Now = zoned(t, w, now)
+		report, err := pipelines.Run(t.Context(), def, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := report.Forms[0].Older; n != 0 {
+			t.Errorf("%s: %d windows of older parts were read", now, n)
+		}
+		form.Delete(2)
+		if _, err := form.Insert(picked(2, 8, "red")); err != nil { // its id lies among those of the first day
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestExplodeInSeveralObjects: a part that is too large for one object of the
+// destination has the ids of its own results in each.
+func TestExplodeInSeveralObjects(t *testing.T) {
+	results := make([]formservice.Result, 0, 2_000)
+	for i := range 2_000 {
+		var colours []string
+		if i%3 != 0 {
+			colours = []string{"a", "b", fmt.Sprint(strings.Repeat("c", 50), i)}
+		}
+		r := picked(int64(i+1), 1, colours...)
+		r.Metas[1].Value = fmt.Sprintf("2026-01-01 %02d:30:00", i/100)
+		results = append(results, r)
+	}
+	w := newWorld(t, formservice.NewForm("form1", []formservice.Item{{ID: "206", Type: "checkbox", Index: 1}}, results))
+	run := func(stop string, most int64) error {
+		o := options()
+		o.Tables.Open = func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+			d, err := local.New(root)
+			return small{d, most}, err
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		o.At = func(point string) {
+			if point == stop {
+				cancel(errStop)
+			}
+		}
+		def := w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+		def.Extract.Window = extract.Step{Seconds: 3600}
+		_, err := pipelines.Run(ctx, def, o)
+		return err
+	}
+	if err := run("verified", 64<<10); !errors.Is(err, errStop) {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(w.path("state")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // from the journal, then again
+		if err := run("", 64<<10); err != nil {
+			t.Fatal(err)
+		}
+		m := readManifest(t, w.path("days__colours/_manifest.json"))
+		rows := int64(0)
+		for _, p := range m.Parts {
+			ids := map[int64]bool{}
+			for _, row := range readNDJSON(t, filepath.Join(w.path("days__colours"), filepath.FromSlash(p.Path))) {
+				id := int64(row["id"].(float64))
+				if ids[id] = true; id < p.MinID || id > p.MaxID {
+					t.Errorf("%s holds %d, which is not among its ids", p.Path, id)
+				}
+				rows++
+			}
+			if span := p.MaxID - p.MinID + 1; span > int64(len(ids))*3/2+3 {
+				t.Errorf("%s has ids of %d results and rows of %d", p.Path, span, len(ids))
+			}
+		}
+		if len(m.Parts) < 2 || rows != 3*1333 || m.Rows != rows {
+			t.Errorf("%d parts of %d rows", len(m.Parts), rows)
+		}
+	}
+}
+
+// TestExplodeAfterAKill goes on with what was prepared, of both outputs, and
+// asks for no window again.
+func TestExplodeAfterAKill(t *testing.T) {
+	outputs := func() []pipelines.Output {
+		return []pipelines.Output{{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay}}
+	}
+	whole := newWorld(t, colourForm())
+	whole.run(whole.coloured(exploded(), outputs()...))
+	for _, day := range []string{"2026-01-02", "2026-01-03", "2026-01-04"} { // of the third, no row of the child
+		w := newWorld(t, colourForm())
+		ctx, cancel := context.WithCancel(t.Context())
+		w.service.Before = once(reads(day), cancel)
+		if _, err := pipelines.Run(ctx, w.coloured(exploded(), outputs()...), options()); err == nil {
+			t.Fatal("the run was not stopped")
+		}
+		if err := os.RemoveAll(w.path("state")); err != nil {
+			t.Fatal(err)
+		}
+		again := false
+		w.service.Before = func(r formservice.Request) { again = again || reads("2026-01-01")(r) }
+		report, err := pipelines.Run(t.Context(), w.coloured(exploded(), outputs()...), options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Forms[0].Continued == "" || again {
+			t.Errorf("stopped at %s: went on with %q, read the first day again: %v", day, report.Forms[0].Continued, again)
+		}
+		w.checkTidy()
+		sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, w.dir)))
+	}
+}
+
+// TestExplodeFailsAlone: a child that cannot be written leaves its parent whole,
+// and the next run makes it good.
+func TestExplodeFailsAlone(t *testing.T) {
+	w := newWorld(t, colourForm())
+	def := w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	broken := errors.New("no space for children")
+	o := watching(func(root, op, _ string) error {
+		if op == "commit" && strings.Contains(root, "__colours") {
+			return broken
+		}
+		return nil
+	})
+	if _, err := pipelines.Run(t.Context(), def, o); !errors.Is(err, broken) {
+		t.Fatalf("the error is %v", err)
+	}
+	if m := readManifest(t, w.path("days/_manifest.json")); m.Rows != 9 {
+		t.Errorf("the parent has %d rows", m.Rows)
+	}
+	w.run(w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay}))
+	if m := readManifest(t, w.path("days__colours/_manifest.json")); m.Rows != 8 {
+		t.Errorf("the child has %d rows", m.Rows)
+	}
+}
+
+// TestExplodeRefusals are errors of the definition.
+func TestExplodeRefusals(t *testing.T) {
+	for _, c := range []struct{ name, loads, column, want string }{
+		{"a path that is taken", "  - {path: out/f.csv}\n  - {path: out/f__c.csv}\n", "c", "f__c.csv\" is the child output of the list from item:1"},
+		{"a folder that is taken", "  - {path: out/f/, format: ndjson}\n  - {path: out/f__c/x.csv}\n", "c", "child output"},
+		{"a name that is no path", "  - {path: out/f.csv}\n", "a/b", "holds a slash"},
+		{"a placeholder", "  - {path: out/f.csv}\n", "{form}", "holds a brace"},
+		{"fine", "  - {path: 'out/{form}.csv.gz'}\n  - {path: 'lake/{form}/', format: parquet}\n", "c", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "d.yaml")
+			text := "version: 1\nname: d\nsource: {base_url: 'https://x.example', account: a, timezone: UTC}\nforms: [form1]\ncolumns:\n" +
+				"  - {name: id, from: result_id, type: int64}\n  - {name: '" + c.column + "', from: 'item:1', type: list<string>, explode: true}\nload:\n" + c.loads
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			def, err := pipelines.LoadDefinition(file, pipelines.LoadOptions{Formats: options().Tables.Formats, WithoutSecrets: true})
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Fatalf("the error is %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var paths []string
+			for _, out := range def.Outputs {
+				paths = append(paths, strings.TrimPrefix(out.Path, filepath.ToSlash(filepath.Dir(file))+"/"))
+			}
+			if want := []string{"out/{form}.csv.gz", "lake/{form}/", "out/{form}__c.csv.gz", "lake/{form}__c/"}; !reflect.DeepEqual(paths, want) {
+				t.Errorf("outputs %q, want %q", paths, want)
+			}
+		})
+	}
+	def := &pipelines.Definition{Schema: colourSchema(exploded()), Outputs: []pipelines.Output{{Path: pipelines.StdoutPath, Format: "csv"}}}
+	var unsupported *pipelines.UnsupportedError
+	if err := def.Explode(); !errors.As(err, &unsupported) {
+		t.Errorf("standard output: the error is %v", err)
+	}
+}
+
+// TestExplodeKeepsItsColumns: what a committed child holds is not renamed.
+func TestExplodeKeepsItsColumns(t *testing.T) {
+	w := newWorld(t, colourForm())
+	days := pipelines.Output{Path: "days/", Format: "ndjson"}
+	w.run(w.coloured(exploded(), days))
+	def := w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "ndjson"})
+	def.Schema.Columns[0].Type = schemas.Type{Kind: schemas.String}
+	def.Outputs = def.Outputs[1:] // the child alone
+	var changed *pipelines.SchemaChangedError
+	if _, err := pipelines.Run(t.Context(), def, options()); !errors.As(err, &changed) || changed.Column != "id" {
+		t.Errorf("the error is %v", err)
+	}
+}

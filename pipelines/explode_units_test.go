@@ -1,0 +1,122 @@
+package pipelines
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// TestExplosion gives elements with nulls, in slices, of ids of both types.
+func TestExplosion(t *testing.T) {
+	list := schemas.Source{Kind: schemas.FromItem, ID: "1"}
+	elem := schemas.Type{Kind: schemas.Int64}
+	for _, id := range []schemas.Type{{Kind: schemas.Int64}, {Kind: schemas.String}} {
+		columns := []schemas.Column{
+			{Name: "l", From: list, Type: schemas.Type{Kind: schemas.List, Elem: &elem}},
+			{Name: "position", From: schemas.Source{Kind: schemas.FromResultID}, Type: id},
+		}
+		child, err := childColumns(columns, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if child[1].Name != "position_2" {
+			t.Errorf("the position is named %s beside an id of that name", child[1].Name)
+		}
+		b := listBatch(columns)
+		defer b.Release()
+		x, err := newExplosion(b, list, schemas.ArrowSchema(child))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for most, wantSlices := range map[int]string{100: "7=6", 2: "3=2 1=3 3=1", 1: "2=0 1=2 1=3 3=1"} {
+			var rows, slices []string
+			err := x.each(most, func(b arrow.RecordBatch, results int64) error {
+				slices = append(slices, fmt.Sprintf("%d=%d", results, b.NumRows()))
+				for row := range int(b.NumRows()) {
+					rows = append(rows, b.Column(0).ValueStr(row)+" "+b.Column(1).ValueStr(row)+" "+b.Column(2).ValueStr(row))
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"12 1 5", "12 2 (null)", "13 1 (null)", "13 2 6", "13 3 7", "16 1 8"}
+			if !reflect.DeepEqual(rows, want) || strings.Join(slices, " ") != wantSlices {
+				t.Errorf("at most %d: rows %q in slices %q, want %q in %q", most, rows, slices, want, wantSlices)
+			}
+		}
+	}
+}
+
+// listBatch has seven results: 10 null, 11 empty, 12 and 13 with elements, 14
+// null, with elements that it hides, 15 empty, 16 with one.
+func listBatch(columns []schemas.Column) arrow.RecordBatch {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schemas.ArrowSchema(columns))
+	defer b.Release()
+	l := b.Field(0).(*array.ListBuilder)
+	values := l.ValueBuilder().(*array.Int64Builder)
+	for row := range 7 {
+		l.Append(row != 0 && row != 4)
+		switch row {
+		case 2:
+			values.Append(5)
+			values.AppendNull()
+		case 3:
+			values.AppendNull()
+			values.AppendValues([]int64{6, 7}, nil)
+		case 4:
+			values.Append(99)
+		case 6:
+			values.Append(8)
+		}
+		switch ids := b.Field(1).(type) {
+		case *array.Int64Builder:
+			ids.Append(int64(10 + row))
+		case *array.StringBuilder:
+			ids.Append(fmt.Sprint(10 + row))
+		}
+	}
+	return b.NewRecordBatch()
+}
+
+func TestChildPath(t *testing.T) {
+	for parent, want := range map[string]string{
+		"/out/f.csv": "/out/f__c.csv", "/out/f.csv.gz": "/out/f__c.csv.gz", "/o.d/f": "/o.d/f__c", "/out/f.2026.ndjson.zst": "/out/f.2026__c.ndjson.zst",
+		"/lake/f/": "/lake/f__c/", "s3://b/x.d/{form}/": "s3://b/x.d/{form}__c/", "s3://b/f.parquet": "s3://b/f__c.parquet", "/out/{form}.csv": "/out/{form}__c.csv",
+	} {
+		if got := childPath(parent, "c"); got != want {
+			t.Errorf("%s: %s, want %s", parent, got, want)
+		}
+	}
+}
+
+// TestExplodeTwice changes nothing.
+func TestExplodeTwice(t *testing.T) {
+	elem := schemas.Type{Kind: schemas.String}
+	def := &Definition{
+		Outputs: []Output{{Path: "/a.csv", Format: "csv"}, {Path: "/b/", Format: "csv"}},
+		Schema: &schemas.Schema{Columns: []schemas.Column{
+			{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
+			{Name: "c", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.List, Elem: &elem}, Explode: true},
+		}},
+	}
+	for range 2 {
+		if err := def.Explode(); err != nil {
+			t.Fatal(err)
+		}
+		paths := make([]string, 0, len(def.Outputs))
+		for _, out := range def.Outputs {
+			paths = append(paths, out.Path)
+		}
+		if want := []string{"/a.csv", "/b/", "/a__c.csv", "/b__c/"}; !reflect.DeepEqual(paths, want) {
+			t.Errorf("outputs %q, want %q", paths, want)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package pipelines
+
+import (
+	"fmt"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// headNotes say what the schema was made of.
+func headNotes(form string, s Sampled, how InferOptions) []string {
+	made := fmt.Sprintf("The columns of form %s, from its headings and %s (%s).", printable(form), sampledText(s), count(s.Requests, "request", "requests"))
+	lines := []string{made}
+	if how.Base != nil {
+		lines = append(lines, "Columns that were declared before keep their names and rules; labels and comments are new.")
+	} else {
+		lines = append(lines, "Edit names, types and rules: another inference keeps what is declared here, but not comments.")
+	}
+	if how.Personal {
+		lines = append(lines, "\"pii?\" marks columns that look like personal data: confirm each, and look at the others too.")
+	}
+	return lines
+}
+
+// sampledText tells the size of the sample and its range.
+func sampledText(s Sampled) string {
+	results := count(s.Results, "result", "results")
+	var of string
+	switch {
+	case s.Whole && s.Results > 0:
+		results, of = "all "+results, rangeText(s.Range, " ")
+		if s.Results == 1 {
+			results = "its only result"
+		}
+	case s.Results == 0:
+		of = rangeText(s.Range, " ")
+	case s.Total == extract.Unknown:
+		of = rangeText(s.Range, " spread over those ")
+	default:
+		of = fmt.Sprintf(" spread over the %d%s", s.Total, rangeText(s.Range, " "))
+	}
+	return results + of
+}
+
+// rangeText spells a range, "" for everything.
+func rangeText(w extract.Window, before string) string {
+	switch {
+	case w.From.IsZero() && w.To.IsZero():
+		return ""
+	case w.To.IsZero():
+		return before + "from " + w.From.Format(extract.WireTime) + " on"
+	case w.From.IsZero():
+		return before + "before " + w.To.Format(extract.WireTime)
+	}
+	return before + "from " + w.From.Format(extract.WireTime) + " up to " + w.To.Format(extract.WireTime)
+}
+
+// inferredNotes say what the column is and why it has its type.
+func inferredNotes(c schemas.Column, g transform.Guess, personal bool) []string {
+	return append([]string{labelled(c, g.Why+presence(c, g))}, personalNotes(c, g, personal)...)
+}
+
+// declaredNotes compare a column that was declared with the sample.
+func declaredNotes(c schemas.Column, g transform.Guess, misfits string, personal bool) []string {
+	why := g.Why
+	switch {
+	case misfits != "":
+		why = fmt.Sprintf("declared as %s, but %s; the sample suggests %s: %s", c.Type, misfits, g.Type, g.Why)
+	case c.Type.Equal(g.Type) || c.From.Kind == schemas.FromResultID:
+	case sameKind(c.Type, g.Type) || g.Filled == 0 || textual(g.Type): // nothing to gain
+		why = fmt.Sprintf("declared as %s, which %s", c.Type, fitting(g))
+	default:
+		why = fmt.Sprintf("declared as %s, which %s; by itself the sample suggests %s: %s", c.Type, fitting(g), g.Type, g.Why)
+	}
+	return append([]string{labelled(c, why+presence(c, g))}, personalNotes(c, g, personal)...)
+}
+
+// fitting says that the sample fits what was declared.
+func fitting(g transform.Guess) string {
+	if g.Filled == 0 {
+		return "no value of the sample tests"
+	}
+	return "every value fits"
+}
+
+// goneNotes are about a column that the form no longer has.
+func goneNotes(c schemas.Column) []string {
+	return []string{labelled(c, "no longer on the form: neither its headings nor the sampled results have it")}
+}
+
+// sameKind tells whether two types differ in the digits of decimals alone.
+func sameKind(a, b schemas.Type) bool {
+	if a.Elem != nil && b.Elem != nil {
+		return sameKind(*a.Elem, *b.Elem)
+	}
+	return a.Kind == schemas.Decimal && b.Kind == schemas.Decimal && a.Scale >= b.Scale
+}
+
+// textual tells whether a column holds strings, by itself or in lists.
+func textual(t schemas.Type) bool {
+	return t.Kind == schemas.String || t.Elem != nil && t.Elem.Kind == schemas.String
+}
+
+// labelled puts the column's label in front.
+func labelled(c schemas.Column, text string) string {
+	if c.Label == "" {
+		return text
+	}
+	return quoteLabel(c.Label) + ": " + text
+}
+
+// presence says how many results have a value.
+func presence(c schemas.Column, g transform.Guess) string {
+	empty := ""
+	if g.Empty > 0 && !textual(c.Type) {
+		empty = fmt.Sprintf(" (%s null)", count(g.Empty, "empty answer becomes", "empty answers become"))
+	}
+	switch {
+	case c.From.Kind == schemas.FromResultID || g.Results == 0:
+		return ""
+	case g.Filled == g.Results && g.Results == 1:
+		return "; a value in the only result"
+	case g.Filled == g.Results:
+		return fmt.Sprintf("; a value in all %d results", g.Results) + empty
+	}
+	return fmt.Sprintf("; no value in %d of %s", g.Results-g.Filled, count(g.Results, "result", "results")) + empty
+}
+
+// personalNotes ask a human to confirm a column of personal data.
+func personalNotes(c schemas.Column, g transform.Guess, wanted bool) []string {
+	if !wanted || g.Personal == "" || c.PII.Kind != schemas.PIINone {
+		return nil
+	}
+	protect := "add pii: hmac (or drop, redact, truncate(n))"
+	if !textual(c.Type) {
+		protect = "add pii: drop, or make it a string and add pii: hmac (or redact, truncate(n))"
+	}
+	return []string{fmt.Sprintf("pii? likely %s: to protect it %s", g.Personal, protect)}
+}
+
+// count spells a number and what it counts.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,93 @@
+package pipelines
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// trial runs a sample through the columns of a schema file, to tell which
+// values do not fit them. A nil trial tries nothing.
+type trial struct {
+	flattener *transform.Flattener
+	sums      *transform.Stats // what it gave, once it has been asked for
+}
+
+// newTrial tries the types of a schema and how it reads values. The other
+// rules of its columns have no part in that: nothing is hidden, since nothing
+// is written, and every value that does not fit is counted, not only the first
+// one of a result.
+func newTrial(base *schemas.Schema, zone *time.Location) (*trial, error) {
+	if base == nil {
+		return nil, nil
+	}
+	s := &schemas.Schema{Name: base.Name, Unknown: schemas.UnknownIgnore, Empty: base.Empty}
+	for _, c := range base.Columns {
+		s.Columns = append(s.Columns, schemas.Column{
+			Name: c.Name, From: c.From, Type: c.Type, Reading: c.Reading, OnError: schemas.OnErrorSetNull,
+		})
+	}
+	if len(s.Columns) == 0 {
+		return nil, nil
+	}
+	f, err := transform.NewFlattener(s, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
+	if err != nil {
+		return nil, err
+	}
+	return &trial{flattener: f}, nil
+}
+
+func (t *trial) add(p *extract.Page) error {
+	if t == nil {
+		return nil
+	}
+	return t.flattener.Append(p)
+}
+
+func (t *trial) release() {
+	if t != nil {
+		t.flattener.Release()
+	}
+}
+
+func (t *trial) stats() transform.Stats {
+	if t == nil {
+		return transform.Stats{}
+	}
+	if t.sums == nil {
+		stats := t.flattener.Stats()
+		t.sums = &stats
+	}
+	return *t.sums
+}
+
+// misfits says how many values of the sample do not fit the column and why, ""
+// where all do. Reasons hold no value.
+func (t *trial) misfits(c schemas.Column, g transform.Guess) string {
+	var faults []transform.Fault
+	stats := t.stats()
+	for f := range stats.Nulled {
+		if f.Column == c.Name {
+			faults = append(faults, f)
+		}
+	}
+	slices.SortFunc(faults, func(a, b transform.Fault) int {
+		return cmp.Or(cmp.Compare(stats.Nulled[b], stats.Nulled[a]), strings.Compare(a.Reason, b.Reason))
+	})
+	var parts []string
+	for _, f := range faults {
+		parts = append(parts, fmt.Sprintf("%s (%s)", count(int(stats.Nulled[f]), "value does not fit", "values do not fit"), f.Reason))
+	}
+	if missing := g.Results - g.Filled; c.Required && missing > 0 {
+		parts = append(parts, fmt.Sprintf("nullable: false, and %s no value", count(missing, "result has", "results have")))
+	}
+	return strings.Join(parts, "; ")
+}

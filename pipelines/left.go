@@ -1,0 +1,106 @@
+package pipelines
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+)
+
+// Left is an output as runs have left it.
+type Left struct {
+	Output
+	Path     string         // with its placeholders replaced
+	Manifest *load.Manifest // nil: no run has committed there
+	// List is the name of the list whose elements a child output holds
+	// (explode: true), "" for others.
+	List string
+}
+
+// Columns are the output's columns where its form has these: of a child output
+// the result's id, the position and the element.
+func (l Left) Columns(columns []schemas.Column) ([]schemas.Column, error) {
+	if l.List == "" {
+		return columns, nil
+	}
+	return childColumns(columns, l.Explode)
+}
+
+// At is where the output lies when its main output lies at another location.
+func (l Left) At(location string) string {
+	if l.List == "" {
+		return location
+	}
+	return childPath(location, l.List)
+}
+
+// LookAtOutputs tells what lies at the outputs of a definition for one form.
+// It reads their manifests and nothing else. Where a path holds {run_id}, each
+// run has a place of its own and none is looked at.
+func LookAtOutputs(ctx context.Context, def *Definition, o Options, form string) ([]Left, error) {
+	f := &formRun{def: def, o: o.withDefaults(), form: form}
+	var left []Left
+	for _, out := range def.Outputs {
+		path, err := ExpandPath(out.Path, pathValues(def, form, "{run_id}"))
+		if err != nil {
+			return nil, err
+		}
+		l := Left{Output: out, Path: path}
+		if out.exploded() {
+			l.List = def.Schema.Columns[def.Schema.Find(out.Explode)].Name
+		}
+		if !strings.Contains(path, "{run_id}") {
+			if l.Manifest, err = f.readManifest(ctx, out); err != nil {
+				return nil, err
+			}
+		}
+		left = append(left, l)
+	}
+	return left, nil
+}
+
+// LaterColumns are the columns with those behind them that runs added to the
+// outputs, also to single files (unknown: add).
+func LaterColumns(def *Definition, columns []schemas.Column, left []Left) ([]schemas.Column, error) {
+	if s := def.Schema; s != nil && s.Unknown != "" && s.Unknown != schemas.UnknownAdd {
+		return columns, nil
+	}
+	for _, l := range left {
+		if l.Manifest == nil || l.List != "" {
+			continue
+		}
+		written, err := columnsOf(l.Manifest)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", l.Path, err)
+		}
+		columns = schemas.Merge(columns, written)
+	}
+	return columns, nil
+}
+
+// IsDefinition tells by its keys whether a YAML file is a definition rather
+// than a schema file. The error is a *DefinitionError of a file that is neither.
+func IsDefinition(file string) (bool, error) {
+	doc, root, err := readDocument(file)
+	if err != nil {
+		return false, err
+	}
+	entries, ok := root.entries()
+	if !ok {
+		return false, doc.err()
+	}
+	for _, e := range entries {
+		if _, merge := e.key.(*ast.MergeKeyNode); merge {
+			continue
+		}
+		switch keyText(e.key) {
+		case "source", "forms", "load":
+			return true, nil
+		}
+	}
+	return false, nil
+}

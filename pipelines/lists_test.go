@@ -1,0 +1,312 @@
+package pipelines_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// picked is a result of a day of January with the colours that were chosen;
+// nil is an item that was not answered, none an empty answer.
+func picked(id int64, day int, colours ...string) formservice.Result {
+	r := result(id, fmt.Sprintf("2026-01-%02d 09:00:%02d", day, id%60), "x")
+	if colours != nil {
+		r.Items = append(r.Items, formservice.Answer{ID: "206", Type: "checkbox", Index: 2, Values: colours})
+	}
+	return r
+}
+
+// none is the answer of somebody who chose nothing.
+func none() []string { return []string{""} }
+
+// colourForm is a form of four days whose last day has a colour more.
+func colourForm() *formservice.Form {
+	items := []formservice.Item{
+		{ID: "1", Type: "text", Index: 1, Label: "Answer"},
+		{ID: "206", Type: "checkbox", Index: 2, Label: "Colours"},
+	}
+	return formservice.NewForm("form1", items, []formservice.Result{
+		picked(1, 1, "red", "blue"), picked(2, 1), picked(3, 1, none()...),
+		picked(4, 2, "blue"), picked(5, 2, "light green", "red"),
+		picked(6, 3), picked(7, 3, none()...),
+		picked(8, 4, "amber"), picked(9, 4, "red", "red"),
+	})
+}
+
+// colourSchema has the list as the test wants it.
+func colourSchema(list schemas.Column) *schemas.Schema {
+	list.Name, list.From = "colours", schemas.Source{Kind: schemas.FromItem, ID: "206"}
+	list.Type = schemas.Type{Kind: schemas.List, Elem: &schemas.Type{Kind: schemas.String}}
+	return &schemas.Schema{Name: "colours", Unknown: schemas.UnknownIgnore, Columns: []schemas.Column{
+		{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
+		list,
+	}}
+}
+
+// coloured reads January's days window by window.
+func (w *world) coloured(list schemas.Column, outputs ...pipelines.Output) *pipelines.Definition {
+	def := w.daily(outputs...)
+	def.File, def.Schema = w.path("definition.yaml"), colourSchema(list)
+	if err := def.Explode(); err != nil {
+		w.t.Fatal(err)
+	}
+	return def
+}
+
+func (w *world) read(name string) string {
+	w.t.Helper()
+	data, err := os.ReadFile(w.path(name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestListAsInCSV(t *testing.T) {
+	for _, c := range []struct {
+		list schemas.Column
+		want string
+	}{
+		{schemas.Column{}, "id,colours\n1,red|blue\n2,\n3,\"\"\n4,blue\n5,light green|red\n6,\n7,\"\"\n8,amber\n9,red|red\n"},
+		{
+			schemas.Column{ListAs: schemas.ListJSON},
+			"id,colours\n1,\"[\"\"red\"\",\"\"blue\"\"]\"\n2,\n3,[]\n4,\"[\"\"blue\"\"]\"\n5,\"[\"\"light green\"\",\"\"red\"\"]\"\n6,\n7,[]\n8,\"[\"\"amber\"\"]\"\n9,\"[\"\"red\"\",\"\"red\"\"]\"\n",
+		},
+		{
+			schemas.Column{ListAs: schemas.ListColumns, Choices: []string{"red", "never"}},
+			"id,colours__red,colours__never,colours__amber,colours__blue,colours__light_green\n" +
+				"1,true,false,false,true,false\n2,,,,,\n3,false,false,false,false,false\n4,false,false,false,true,false\n" +
+				"5,true,false,false,false,true\n6,,,,,\n7,false,false,false,false,false\n8,false,false,true,false,false\n9,true,false,false,false,false\n",
+		},
+	} {
+		w := newWorld(t, colourForm())
+		def := func() *pipelines.Definition {
+			return w.coloured(c.list,
+				pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay},
+				pipelines.Output{Path: "f.ndjson", Format: "ndjson"}, pipelines.Output{Path: "f.parquet", Format: "parquet"})
+		}
+		w.run(def())
+		if got := w.read("f.csv"); got != c.want {
+			t.Errorf("list_as %q: %s, want %s", c.list.ListAs, got, c.want)
+		}
+		header, _, _ := strings.Cut(c.want, "\n")
+		for name, data := range dataOnly(tree(t, w.dir)) { // a choice that came on the last day is in all parts
+			if strings.HasPrefix(name, "days/") && !strings.HasPrefix(data, header+"\n") {
+				t.Errorf("%s begins with %.80s", name, data)
+			}
+		}
+		if got := w.read("f.ndjson"); !strings.HasPrefix(got, `{"id":1,"colours":["red","blue"]}`) {
+			t.Errorf("NDJSON begins with %.80s", got)
+		}
+		before := dataOnly(tree(t, w.dir))
+		w.run(def())
+		sameTree(t, before, dataOnly(tree(t, w.dir)))
+		wantChoices := []string(nil)
+		if c.list.ListAs == schemas.ListColumns {
+			wantChoices = []string{"red", "never", "amber", "blue", "light green"}
+		}
+		for manifest, want := range map[string][]string{"f.csv.manifest.json": wantChoices, "days/_manifest.json": wantChoices, "f.parquet.manifest.json": nil} {
+			if got := readManifest(t, w.path(manifest)).Schema[1].Choices; !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: choices %q, want %q", manifest, got, want)
+			}
+		}
+	}
+}
+
+// TestDuckDBReadsListsOfCSV back as they are in Parquet, for each way.
+func TestDuckDBReadsListsOfCSV(t *testing.T) {
+	const duck = "header=true, nullstr='', allow_quoted_nulls=false, auto_detect=false, delim=',', quote='\"', escape='\"', columns="
+	form := colourForm()
+	hostile := picked(40, 1, formservice.Hostile()...)
+	hostile.Items[1].Values = append(hostile.Items[1].Values, "a,b", `"`, "|")
+	if _, err := form.Insert(hostile); err != nil {
+		t.Fatal(err)
+	}
+	for as, list := range map[schemas.ListAs]string{
+		schemas.ListJoined: `CASE WHEN colours = '' THEN [] ELSE list_transform(regexp_extract_all(colours || '|', '((?:[^|\\]|\\.)*)\|', 1),
+			lambda x: regexp_replace(x, '\\(.)', '\1', 'gs')) END`,
+		schemas.ListJSON: `from_json(colours, '["VARCHAR"]')`,
+	} {
+		w := newWorld(t, form)
+		w.run(w.coloured(schemas.Column{ListAs: as}, pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "f.parquet", Format: "parquet"}))
+		csv := "read_csv('" + w.path("f.csv") + "', " + duck + "{'id': 'BIGINT', 'colours': 'VARCHAR'})"
+		differ := w.query(w.duckDB(), "SELECT p.id || ': ' || to_json(p.colours)::VARCHAR FROM read_parquet('"+w.path("f.parquet")+"') AS p FULL JOIN (SELECT id, "+list+" AS list FROM "+csv+") AS c USING (id) WHERE p.colours IS DISTINCT FROM c.list")
+		if len(differ) > 0 {
+			t.Errorf("%s: other lists in CSV: %q", as, differ)
+		}
+	}
+}
+
+// TestListAsChangesNoOtherFormat: not a byte, and no part is made anew.
+func TestListAsChangesNoOtherFormat(t *testing.T) {
+	var first map[string]string
+	for _, as := range []schemas.ListAs{schemas.ListJoined, schemas.ListJSON, schemas.ListColumns} {
+		w := newWorld(t, colourForm())
+		w.run(w.coloured(schemas.Column{ListAs: as},
+			pipelines.Output{Path: "f.arrow", Format: "arrow", NoCodebook: true}, pipelines.Output{Path: "f.parquet", Format: "parquet", NoCodebook: true},
+			pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay, NoCodebook: true}))
+		files := dataOnly(tree(t, w.dir))
+		if first == nil {
+			first = files
+		}
+		sameTree(t, first, files)
+	}
+}
+
+// TestChoicesOfLaterRunsFollow those of earlier ones, and DuckDB reads old and
+// new parts together.
+func TestChoicesOfLaterRunsFollow(t *testing.T) {
+	form := colourForm()
+	w := newWorld(t, form)
+	def := func() *pipelines.Definition {
+		d := w.coloured(schemas.Column{ListAs: schemas.ListColumns}, pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay})
+		d.Extract.From, d.Extract.To = time.Time{}, time.Time{}
+		d.Extract.Incremental, d.Extract.Lookback = true, 24*time.Hour
+		return d
+	}
+	runAt := func(now string) {
+		t.Helper()
+		o := options()
+		o.Now = zoned(t, w, now)
+		if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runAt("2026-01-05 00:00:00")
+	for _, r := range []formservice.Result{picked(20, 7, "aqua", "red"), picked(21, 8, "aqua"), picked(22, 8, "Red")} {
+		if _, err := form.Insert(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runAt("2026-01-09 00:00:00")
+	m := readManifest(t, w.path("days/_manifest.json"))
+	if got, want := m.Schema[1].Choices, []string{"amber", "blue", "light green", "red", "Red", "aqua"}; !reflect.DeepEqual(got, want) {
+		t.Fatalf("choices %q, want %q", got, want)
+	}
+	headers := map[string]int{}
+	for _, p := range m.Parts {
+		header, _, _ := strings.Cut(w.read("days/"+p.Path), "\n")
+		headers[header]++
+	}
+	const old = "id,colours__amber,colours__blue,colours__light_green,colours__red"
+	if headers[old] == 0 || headers[old+",colours__red_2,colours__aqua"] == 0 || len(headers) != 2 {
+		t.Errorf("headers %v", headers)
+	}
+	db := w.duckDB()
+	got := w.query(db, `SELECT id || ':' || colours__red || ':' || coalesce(colours__aqua, false) || ':' || coalesce(colours__red_2, false)
+		FROM read_csv('`+w.path("days/**/*.csv")+`', union_by_name=true, header=true, hive_partitioning=false) WHERE colours__red IS NOT NULL ORDER BY id`)
+	want := []string{"1:true", "3:false", "4:false", "5:true", "7:false", "8:false", "9:true", "20:true:true", "21:false:true", "22:false:false:true"}
+	for i, row := range got {
+		if parts := strings.Split(want[i], ":"); len(parts) < 4 {
+			want[i] = strings.Join(append(parts, "false", "false")[:4], ":")
+		}
+		if row != want[i] {
+			t.Errorf("row %d is %s, want %s", i, row, want[i])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d rows, want %d", len(got), len(want))
+	}
+}
+
+func (w *world) duckDB() *sql.DB {
+	w.t.Helper()
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// query gives the first column of the rows.
+func (w *world) query(db *sql.DB, text string) (rows []string) {
+	w.t.Helper()
+	r, err := db.QueryContext(w.t.Context(), text)
+	if err != nil {
+		w.t.Fatalf("%s: %v", text, err)
+	}
+	defer func() { _ = r.Close() }()
+	for r.Next() {
+		var row sql.NullString
+		if err := r.Scan(&row); err != nil {
+			w.t.Fatal(err)
+		}
+		rows = append(rows, row.String)
+	}
+	if err := r.Err(); err != nil {
+		w.t.Fatal(err)
+	}
+	return rows
+}
+
+// TestTooManyChoicesFailTheirOutputAlone before any of it is written.
+func TestTooManyChoicesFailTheirOutputAlone(t *testing.T) {
+	form := colourForm()
+	for i := range 600 {
+		if _, err := form.Insert(picked(int64(100+i), 1+i%4, fmt.Sprint("colour ", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	alone := newWorld(t, form) // nothing is kept for a run that would fail of the same
+	_, err := pipelines.Run(t.Context(), alone.coloured(schemas.Column{ListAs: schemas.ListColumns}, pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay}), options())
+	if err == nil {
+		t.Error("the dataset did not fail")
+	}
+	alone.checkTidy()
+	w := newWorld(t, form)
+	def := w.coloured(schemas.Column{ListAs: schemas.ListColumns},
+		pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay},
+		pipelines.Output{Path: "f.parquet", Format: "parquet"})
+	_, err = pipelines.Run(t.Context(), def, options())
+	var many *pipelines.ChoicesError
+	if !errors.As(err, &many) || many.Column != "colours" || !strings.Contains(err.Error(), "list_as: joined") {
+		t.Fatalf("the error is %v", err)
+	}
+	w.checkTidy()
+	for name := range tree(t, w.dir) {
+		if !strings.HasPrefix(name, "f.parquet") && !strings.HasPrefix(name, "f.schema") && !strings.HasPrefix(name, "f.codebook") {
+			t.Errorf("the run wrote %s", name)
+		}
+	}
+}
+
+// TestLateChoiceAfterAKill: the parts that were prepared with fewer choices are
+// made anew.
+func TestLateChoiceAfterAKill(t *testing.T) {
+	whole := newWorld(t, colourForm())
+	outputs := func() []pipelines.Output {
+		return []pipelines.Output{{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay}}
+	}
+	list := schemas.Column{ListAs: schemas.ListColumns, Explode: true}
+	whole.run(whole.coloured(list, outputs()...))
+	w := newWorld(t, colourForm())
+	ctx, cancel := context.WithCancel(t.Context())
+	w.service.Before = once(reads("2026-01-04"), cancel)
+	def := w.coloured(list, outputs()...)
+	if _, err := pipelines.Run(ctx, def, options()); err == nil {
+		t.Fatal("the run was not stopped")
+	}
+	w.service.Before = nil
+	if err := os.RemoveAll(w.path("state")); err != nil { // what was spooled is lost too
+		t.Fatal(err)
+	}
+	report, err := pipelines.Run(t.Context(), w.coloured(list, outputs()...), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Forms[0].Continued == "" {
+		t.Error("the run did not go on with the one that was stopped")
+	}
+	sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, w.dir)))
+}

@@ -1,0 +1,94 @@
+package pipelines
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+)
+
+// ruled is a schema with one column from item 1 under a rule.
+func ruled(t *testing.T, unknown schemas.Unknown, rule string, key schemas.HMACKey) *schemas.Schema {
+	t.Helper()
+	s := &schemas.Schema{Name: "x", Unknown: unknown, HMACKey: key}
+	if rule == "-" {
+		return s
+	}
+	c := schemas.Column{Name: "mail", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.String}}
+	if rule != "" {
+		var err error
+		if c.PII, err = schemas.ParsePII(rule); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Columns = append(s.Columns, c)
+	return s
+}
+
+// TestCheckRules: a committed column keeps its rule and its key; "-" is no
+// column.
+func TestCheckRules(t *testing.T) {
+	one, other := hmacKeyOf(t, hmacCanary), hmacKeyOf(t, hmacCanary+"-other")
+	hashed := "hmac(" + one.ID() + ")"
+	for _, c := range []struct {
+		was, is string
+		key     schemas.HMACKey
+		unknown schemas.Unknown
+		refused bool
+	}{
+		{was: "", is: ""},
+		{was: "redact", is: "redact"},
+		{was: "truncate(3)", is: "truncate(3)"},
+		{was: hashed, is: "hmac", key: one},
+		{was: hashed, is: "hmac"}, // no secret was asked for
+		{was: "", is: "-"},
+		{was: "redact", is: "-", unknown: schemas.UnknownIgnore},
+		{was: "redact", is: "-", unknown: schemas.UnknownFail},
+
+		{was: "", is: "hmac", key: one, refused: true},
+		{was: "", is: "redact", refused: true},
+		{was: "", is: "drop", refused: true},
+		{was: hashed, is: "drop", refused: true},
+		{was: hashed, is: "", refused: true},
+		{was: hashed, is: "hmac", key: other, refused: true},
+		{was: hashed, is: "redact", refused: true},
+		{was: "redact", is: "hmac", refused: true},
+		{was: "truncate(3)", is: "truncate(4)", refused: true},
+		{was: "redact", is: "-", unknown: schemas.UnknownAdd, refused: true}, // it would be written as it comes
+		{was: "redact", is: "-", refused: true},
+	} {
+		err := checkRules("out/", []load.Column{{Name: "mail", Type: "string", From: "item:1", PII: c.was}}, ruled(t, c.unknown, c.is, c.key))
+		var changed *SchemaChangedError
+		if errors.As(err, &changed) != c.refused {
+			t.Errorf("was %q, is %q (%s): %v", c.was, c.is, c.unknown, err)
+		}
+		if c.refused && (!strings.Contains(err.Error(), "column mail was ") || !strings.Contains(err.Error(), "--full")) {
+			t.Errorf("was %q, is %q: %v", c.was, c.is, err)
+		}
+	}
+}
+
+// TestFingerprintsKnowRules: what a run with another rule or key left is of no
+// use; the key itself is in none.
+func TestFingerprintsKnowRules(t *testing.T) {
+	seen, digests := map[string]bool{}, map[string]bool{}
+	for _, s := range []*schemas.Schema{
+		ruled(t, "", "", schemas.HMACKey{}), ruled(t, "", "drop", schemas.HMACKey{}), ruled(t, "", "redact", schemas.HMACKey{}),
+		ruled(t, "", "truncate(3)", schemas.HMACKey{}), ruled(t, "", "truncate(4)", schemas.HMACKey{}),
+		ruled(t, "", "hmac", hmacKeyOf(t, hmacCanary)), ruled(t, "", "hmac", hmacKeyOf(t, hmacCanary+"-other")),
+	} {
+		data, err := json.Marshal(s)
+		if err != nil || seen[string(data)] || strings.Contains(string(data), "CANARY") {
+			t.Errorf("%s (%v)", data, err)
+		}
+		seen[string(data)] = true
+		digest, err := columnsDigest(s.Columns, s.HMACKey)
+		if err != nil || digests[digest] {
+			t.Errorf("the digest of %s (%v)", data, err)
+		}
+		digests[digest] = true
+	}
+}

@@ -1,0 +1,218 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+)
+
+// Replay is what the dead letters at a definition's outputs ask for: the
+// windows that hold them are read again, under the schema as it is by now, and
+// replace what the outputs hold of them. So a result is in an output once, and
+// nothing but its window is taken from the dead letters.
+type Replay struct {
+	Forms []FormReplay
+}
+
+// FormReplay is the part of one form.
+type FormReplay struct {
+	Form    string
+	Objects int // of dead letters
+	Results int // rejected results, each counted once
+	// Ranges are to be read again, in order of time; none with Whole.
+	Ranges []load.Range
+	// Whole: the definition's range is read again, since a single file holds
+	// it whole, or a result without a date was rejected; Full: so that it
+	// replaces all that the outputs hold.
+	Whole, Full bool
+
+	letters []placedLetters
+}
+
+// placedLetters are dead letters and where they lie.
+type placedLetters struct {
+	letters
+	store   load.Store
+	path    string // for people
+	dataset bool   // they are removed once they are replayed; a file's are replaced with it
+}
+
+// UnlistedError is an output whose forms cannot be listed.
+type UnlistedError struct{ Path string }
+
+// Error names the output and says what to give.
+func (e *UnlistedError) Error() string {
+	return fmt.Sprintf("%s: which forms lie there cannot be listed; name them with --form", e.Path)
+}
+
+// replayGap is how far apart two windows may lie to be read in one run: a run
+// costs two counts, a day seldom more.
+const replayGap = 24 * time.Hour
+
+// FindRejects reads the dead letters at the definition's outputs. It asks the
+// service for nothing, takes no lease and changes nothing. Forms without dead
+// letters are left out.
+func FindRejects(ctx context.Context, def *Definition, o Options) (*Replay, error) {
+	o = o.withDefaults()
+	var found StateReport
+	forms, err := found.forms(ctx, def, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Unlisted) > 0 {
+		return nil, &UnlistedError{Path: found.Unlisted[0]}
+	}
+	r := &Replay{}
+	for _, form := range forms {
+		f := FormReplay{Form: form}
+		for _, out := range def.Outputs {
+			if out.Path == StdoutPath {
+				continue
+			}
+			if err := f.look(ctx, def, o, out); err != nil {
+				return nil, err
+			}
+		}
+		if f.Objects > 0 {
+			f.settle(def)
+			r.Forms = append(r.Forms, f)
+		}
+	}
+	return r, nil
+}
+
+// look reads the dead letters of one output.
+func (f *FormReplay) look(ctx context.Context, def *Definition, o Options, out Output) error {
+	path, err := ExpandPath(out.Path, pathValues(def, f.Form, o.RunID))
+	if err != nil {
+		return err
+	}
+	root, file := path, ""
+	if !out.Dataset() {
+		root, file = splitPath(path)
+	}
+	dest, err := o.Tables.Open(ctx, root, out)
+	if err != nil {
+		return err
+	}
+	names := []string{load.FileRejectsName(file)}
+	if out.Dataset() {
+		if names, err = dest.List(ctx, load.RejectsFolder); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	for _, name := range names {
+		l, err := readLetters(ctx, dest, name)
+		if err != nil {
+			return fmt.Errorf("%s: dead letters %s: %w", path, name, err)
+		}
+		if len(l.results) > 0 {
+			f.letters = append(f.letters, placedLetters{letters: l, store: dest, path: path, dataset: out.Dataset()})
+		}
+	}
+	f.Objects = len(f.letters)
+	return nil
+}
+
+// settle decides what is to be read again.
+func (f *FormReplay) settle(def *Definition) {
+	results := map[int64]bool{}
+	var windows []extract.Window
+	undated := false
+	for _, l := range f.letters {
+		for id := range l.results {
+			results[id] = true
+		}
+		windows = append(windows, l.windows...)
+		undated = undated || l.undated
+	}
+	f.Results = len(results)
+	f.Whole = def.hasFiles() || undated
+	f.Full = undated && def.Extract.Incremental
+	if f.Whole {
+		return
+	}
+	for _, w := range gathered(windows) {
+		f.Ranges = append(f.Ranges, wallRange(w))
+	}
+}
+
+// gathered joins windows that lie no further than replayGap from each other,
+// in order of time.
+func gathered(windows []extract.Window) []extract.Window {
+	slices.SortFunc(windows, func(a, b extract.Window) int {
+		return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To))
+	})
+	var spans []extract.Window
+	for _, w := range windows {
+		last := len(spans) - 1
+		if last < 0 || !spans[last].To.IsZero() && w.From.After(spans[last].To.Add(replayGap)) {
+			spans = append(spans, w)
+			continue
+		}
+		if s := &spans[last]; !s.To.IsZero() && (w.To.IsZero() || w.To.After(s.To)) {
+			s.To = w.To
+		}
+	}
+	return spans
+}
+
+// Options are those of the form's runs: one for each range, or a single one.
+func (f FormReplay) Options(o Options) []Options {
+	o.Forms, o.From, o.To, o.Full = []string{f.Form}, time.Time{}, time.Time{}, f.Full
+	if f.Whole {
+		return []Options{o}
+	}
+	runs := make([]Options, len(f.Ranges))
+	for i, r := range f.Ranges {
+		runs[i] = o
+		runs[i].From, runs[i].To = r.From.Time, r.To.Time
+	}
+	return runs
+}
+
+// Remove removes the dead letters of datasets whose windows were all read
+// again by runs that the reports tell of and that succeeded. It returns how
+// many objects it removed and how many stay.
+func (f FormReplay) Remove(ctx context.Context, reports []*Report) (removed, kept int, err error) {
+	var read []extract.Window
+	for _, r := range reports {
+		for _, form := range r.Forms {
+			if form.Form == f.Form && form.Error == "" {
+				read = append(read, spanOf(form.Range))
+			}
+		}
+	}
+	var failures []error
+	for _, l := range f.letters {
+		switch {
+		case !l.dataset:
+			continue
+		case len(read) == 0,
+			slices.ContainsFunc(l.windows, func(w extract.Window) bool { return !within(w, read) }):
+			kept++
+			continue
+		}
+		if err := l.store.Delete(ctx, l.name); err != nil {
+			failures = append(failures, fmt.Errorf("%s: dead letters %s were replayed and cannot be removed: %w", l.path, l.name, err))
+			continue
+		}
+		removed++
+	}
+	return removed, kept, errors.Join(failures...)
+}
+
+// within tells whether one of the spans holds the window whole.
+func within(w extract.Window, spans []extract.Window) bool {
+	return slices.ContainsFunc(spans, func(s extract.Window) bool {
+		begins := s.From.IsZero() || !w.From.IsZero() && !w.From.Before(s.From)
+		ends := s.To.IsZero() || !w.To.IsZero() && !w.To.After(s.To)
+		return begins && ends
+	})
+}

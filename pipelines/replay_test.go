@@ -1,0 +1,218 @@
+package pipelines_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// numbered is a form of answers that are whole numbers, some of them with a
+// sign between groups of digits, and one that is none.
+func numbered(undated ...formservice.Result) *formservice.Form {
+	items := []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}
+	return formservice.NewForm("form1", items, append([]formservice.Result{
+		result(1, "2026-01-01 09:00:00", "1"), result(2, "2026-01-02 09:00:00", "2.000"),
+		result(3, "2026-01-02 10:00:00", "3"), result(4, "2026-01-06 09:00:00", "4"),
+		result(5, "2026-01-10 09:00:00", "5.000"), result(6, "2026-01-10 10:00:00", "six"),
+		result(7, "2026-01-12 10:00:00", "7"),
+	}, undated...))
+}
+
+// numbers is the definition's schema; group is the sign that it declares.
+func numbers(group string) *schemas.Schema {
+	return &schemas.Schema{Name: "numbers", Unknown: schemas.UnknownIgnore, MaxRejects: 100, Columns: []schemas.Column{
+		{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
+		{
+			Name: "n", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.Int64},
+			Reading: schemas.Reading{Group: group},
+		},
+	}}
+}
+
+// replayed runs a definition and replays what it rejected under a mended schema.
+type replayed struct {
+	*world
+	def    *pipelines.Definition
+	first  *pipelines.Report
+	found  *pipelines.Replay
+	runs   []*pipelines.Report
+	asked  []string // days that results were asked for by the replay
+	remove [2]int   // removed and kept
+}
+
+func newReplayed(t *testing.T, form *formservice.Form, def func(w *world) *pipelines.Definition) *replayed {
+	t.Helper()
+	r := &replayed{world: newWorld(t, form)}
+	r.def = def(r.world)
+	r.def.Schema = numbers("")
+	r.first = r.run(r.def)
+	return r
+}
+
+// replay does what the command does.
+func (r *replayed) replay() {
+	r.t.Helper()
+	var err error
+	if r.found, err = pipelines.FindRejects(r.t.Context(), r.def, options()); err != nil {
+		r.t.Fatal(err)
+	}
+	r.runs, r.asked = nil, nil
+	r.service.Reset()
+	for _, f := range r.found.Forms {
+		for _, o := range f.Options(options()) {
+			report, err := pipelines.Run(r.t.Context(), r.def, o)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			r.runs = append(r.runs, report)
+		}
+		for _, q := range r.service.Log() {
+			if _, day, ok := strings.Cut(q.Query, "fs_min_date="); ok && q.Transaction == formservice.TransactionResults {
+				r.asked = append(r.asked, day[:len("2026-01-01")])
+			}
+		}
+		if r.remove[0], r.remove[1], err = f.Remove(r.t.Context(), r.runs); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+func (r *replayed) letters() []string {
+	r.t.Helper()
+	names, err := filepath.Glob(filepath.Join(r.path("days"), "_rejects", "*.jsonl"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return names
+}
+
+func dayParts(w *world) *pipelines.Definition {
+	def := w.definition(pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	def.Extract.From, def.Extract.To = at(w.t, "2026-01-01"), at(w.t, "2026-02-01")
+	def.Extract.Window.Days = 1
+	return def
+}
+
+// TestReplayReadsTheRejectedWindows and no others, and leaves what still does
+// not fit in new dead letters.
+func TestReplayReadsTheRejectedWindows(t *testing.T) {
+	r := newReplayed(t, numbered(), dayParts)
+	before := r.letters()
+	if r.first.Forms[0].Rejected != 3 || len(before) != 1 {
+		t.Fatalf("rejected %d, dead letters %v", r.first.Forms[0].Rejected, before)
+	}
+	r.def.Schema = numbers(".")
+	r.replay()
+	f := r.found.Forms[0]
+	if f.Results != 3 || f.Objects != 1 || len(f.Ranges) != 2 || f.Whole || f.Ranges[0].From.String() != "2026-01-02 00:00:00" {
+		t.Errorf("found %+v", f)
+	}
+	if slices.Sort(r.asked); !slices.Equal(r.asked, []string{"2026-01-02", "2026-01-10"}) {
+		t.Errorf("asked for %v", r.asked)
+	}
+	if got := rowsIn(t, r.path("days")); got != `{"id":1,"n":1} {"id":2,"n":2000} {"id":3,"n":3} {"id":4,"n":4} {"id":5,"n":5000} {"id":7,"n":7}` {
+		t.Errorf("rows %s", got)
+	}
+	after := r.letters()
+	if len(after) != 1 || after[0] == before[0] || r.remove != [2]int{1, 0} {
+		t.Errorf("dead letters %v, removed and kept %v", after, r.remove)
+	}
+	if data, err := os.ReadFile(after[0]); err != nil || strings.Count(string(data), "\n") != 1 || !strings.Contains(string(data), `"six"`) {
+		t.Errorf("%s %v", data, err)
+	}
+}
+
+// rowsIn are the lines of a dataset, by id.
+func rowsIn(t testing.TB, dir string) string {
+	t.Helper()
+	var rows []string
+	for name, data := range tree(t, dir) {
+		if strings.HasSuffix(name, ".ndjson") {
+			rows = append(rows, strings.Fields(data)...)
+		}
+	}
+	slices.Sort(rows)
+	return strings.Join(rows, " ")
+}
+
+// TestReplayOfAFile: it holds its range whole, so all of it is read again.
+func TestReplayOfAFile(t *testing.T) {
+	r := newReplayed(t, numbered(), func(w *world) *pipelines.Definition {
+		def := dayParts(w)
+		def.Outputs = append(def.Outputs, pipelines.Output{Path: w.path("form1.ndjson"), Format: "ndjson", Partition: pipelines.PartitionNone})
+		return def
+	})
+	r.def.Schema = numbers(".")
+	r.replay()
+	if f := r.found.Forms[0]; !f.Whole || f.Full || f.Objects != 2 || f.Results != 3 || len(r.runs) != 1 {
+		t.Errorf("found %+v, %d runs", f, len(r.runs))
+	}
+	data, err := os.ReadFile(r.path("form1.ndjson"))
+	if err != nil || strings.Count(string(data), "\n") != 6 || len(r.letters()) != 1 {
+		t.Errorf("%s %v %v", data, err, r.letters())
+	}
+	if data, err = os.ReadFile(r.path("form1.ndjson.rejects.jsonl")); err != nil || strings.Count(string(data), "\n") != 1 {
+		t.Errorf("%s %v", data, err)
+	}
+}
+
+// TestReplayOfAResultWithoutADate in a dataset that goes on from a watermark:
+// only a run that replaces everything looks for such results.
+func TestReplayOfAResultWithoutADate(t *testing.T) {
+	r := newReplayed(t, numbered(result(50, "", "50.000")), func(w *world) *pipelines.Definition {
+		def := w.definition(pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+		def.Extract.Incremental, def.Extract.Lookback = true, pipelines.DefaultLookback
+		return def
+	})
+	r.def.Schema = numbers(".")
+	r.replay()
+	if f := r.found.Forms[0]; !f.Whole || !f.Full || f.Results != 4 {
+		t.Errorf("found %+v", f)
+	}
+	if got := rowsIn(t, r.path("days")); !strings.Contains(got, `{"id":50,"n":50000}`) || strings.Count(got, "id") != 7 || len(r.letters()) != 1 {
+		t.Errorf("rows %s, dead letters %v", got, r.letters())
+	}
+}
+
+// TestFullRemovesDeadLetters: what they tell of is read again.
+func TestFullRemovesDeadLetters(t *testing.T) {
+	r := newReplayed(t, numbered(), dayParts)
+	r.run(r.def) // another one's
+	if n := len(r.letters()); n != 2 {
+		t.Fatalf("%d dead letters", n)
+	}
+	r.def.Schema = numbers("")
+	r.def.Schema.Columns[1].Type = schemas.Type{Kind: schemas.String}
+	o := options()
+	o.Full = true
+	if _, err := pipelines.Run(t.Context(), r.def, o); err != nil {
+		t.Fatal(err)
+	}
+	if left := r.letters(); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+	r.replay()
+	if len(r.found.Forms) != 0 {
+		t.Errorf("found %+v", r.found.Forms)
+	}
+}
+
+// TestReplayKeepsWhatWasNotRead: the definition's range has moved on.
+func TestReplayKeepsWhatWasNotRead(t *testing.T) {
+	r := newReplayed(t, numbered(), func(w *world) *pipelines.Definition {
+		def := dayParts(w)
+		def.Outputs = append(def.Outputs, pipelines.Output{Path: w.path("form1.ndjson"), Format: "ndjson", Partition: pipelines.PartitionNone})
+		return def
+	})
+	r.def.Schema, r.def.Extract.From = numbers("."), at(t, "2026-01-05")
+	r.replay()
+	if r.remove != [2]int{0, 1} || len(r.letters()) != 2 {
+		t.Errorf("removed and kept %v, left %v", r.remove, r.letters())
+	}
+}

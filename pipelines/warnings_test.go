@@ -1,0 +1,111 @@
+package pipelines_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/xuri/excelize/v2"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// withLongAnswer is a world whose form has an answer that no cell can hold.
+func withLongAnswer(t *testing.T) *world {
+	t.Helper()
+	answers := []string{"short", strings.Repeat("long ", 8000), "last"}
+	results := make([]formservice.Result, len(answers))
+	for i, a := range answers {
+		results[i] = formservice.Result{
+			ID: int64(i + 1), Metas: []formservice.Meta{{ID: "date_finish", Value: "2026-01-02 03:04:05"}},
+			Items: []formservice.Answer{{ID: "1", Values: []string{a}}},
+		}
+	}
+	return newWorld(t, formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Remarks"}}, results))
+}
+
+// TestWarnings: what a spreadsheet does not show is in the report and the log,
+// for files and for the parts of a dataset.
+func TestWarnings(t *testing.T) {
+	w := withLongAnswer(t)
+	var log bytes.Buffer
+	o := options()
+	o.Logger = slog.New(slog.NewJSONHandler(&log, nil))
+	report, err := pipelines.Run(t.Context(), w.definition(
+		pipelines.Output{Path: "form1.csv", Format: "csv", Profile: "excel"},
+		pipelines.Output{Path: "parts/", Format: "csv", Profile: "excel"},
+		pipelines.Output{Path: "strict.csv", Format: "csv", Profile: "strict"},
+	), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `column "item_1": 1 texts are longer than the 32,767 characters`
+	for i, out := range report.Forms[0].Outputs {
+		warned := len(out.Warnings) == 1 && strings.Contains(out.Warnings[0], want)
+		if warned != (i < 2) || i == 2 && out.Warnings != nil {
+			t.Errorf("%s: %q", out.Path, out.Warnings)
+		}
+	}
+	if part := report.Forms[0].Outputs[1].Warnings[0]; !strings.HasPrefix(part, "part ") {
+		t.Errorf("the dataset's warning does not name the part: %s", part)
+	}
+	if n := strings.Count(log.String(), "a spreadsheet does not show"); n != 2 || strings.Contains(log.String()+report.Forms[0].Outputs[0].Warnings[0], "long long") {
+		t.Errorf("%d lines of the log: %s", n, &log)
+	}
+}
+
+// TestWorkbookRefusesWhatItCannotHold: the run fails with the place and the way
+// out, the file of before stays, and nothing is left of the attempt but the spool, for the run after the definition was changed.
+func TestWorkbookRefusesWhatItCannotHold(t *testing.T) {
+	w := withLongAnswer(t)
+	o := options()
+	def := w.definition(pipelines.Output{Path: "form1.xlsx", Format: "xlsx"})
+	if err := os.WriteFile(w.path("form1.xlsx"), []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := pipelines.Run(t.Context(), def, o)
+	var refused *load.CellError
+	if !errors.As(err, &refused) || refused.Column != "item_1" || refused.Row != 2 || !strings.Contains(err.Error(), "write csv or parquet") {
+		t.Fatalf("the run gives %v", err)
+	}
+	if data, err := os.ReadFile(w.path("form1.xlsx")); err != nil || string(data) != "before" {
+		t.Errorf("the file is %.20q, %v", data, err)
+	}
+	for _, file := range files(t, w.path("state")) {
+		if strings.Contains(file, "xlsx") {
+			t.Errorf("%s is left", file)
+		}
+	}
+}
+
+// TestWorkbookOfARun: a run's workbook has the cells that its CSV has, a column
+// for each choice among them.
+func TestWorkbookOfARun(t *testing.T) {
+	w := newWorld(t, colourForm())
+	w.run(w.coloured(schemas.Column{ListAs: schemas.ListColumns, Choices: []string{"red", "never"}},
+		pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "f.xlsx", Format: "xlsx"}))
+	book, err := excelize.OpenFile(w.path("f.xlsx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = book.Close() }()
+	rows, err := book.GetRows("Results")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, row := range rows {
+		row = append(row, make([]string, len(rows[0])-len(row))...) // cells that are not there
+		got.WriteString(strings.Join(row, ",") + "\n")
+	}
+	want := strings.NewReplacer("true", "TRUE", "false", "FALSE").Replace(w.read("f.csv"))
+	if got.String() != want {
+		t.Errorf("the cells are\n%s, not\n%s", &got, want)
+	}
+}
