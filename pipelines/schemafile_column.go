@@ -1,6 +1,10 @@
 package pipelines
 
-import "github.com/formetl/formetl/schemas"
+import (
+	"slices"
+
+	"github.com/formetl/formetl/schemas"
+)
 
 // readColumn reads one column of a schema.
 func (r *schemaReader) readColumn(v value) {
@@ -12,7 +16,7 @@ func (r *schemaReader) readColumn(v value) {
 			}
 		}}
 	}
-	fields := []field{
+	fields := slices.Concat([]field{
 		check("name", true, func(v value) bool { return readText(v, &c.Name) }),
 		check("from", true, func(v value) bool {
 			return parseInto(v, &c.From, schemas.ParseSource, "write result_id, meta:ID or item:ID")
@@ -39,9 +43,7 @@ func (r *schemaReader) readColumn(v value) {
 			c.Label = label
 			return ok
 		}),
-	}
-	fields = append(fields, readingFields(&c.Reading, check)...)
-	fields = append(fields, listFields(&c, check)...)
+	}, readingFields(&c.Reading, check), listFields(&c, check))
 	values := v.section(fields...)
 	for _, required := range []string{"name", "from", "type"} {
 		if _, given := values[required]; !given {

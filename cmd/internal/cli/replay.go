@@ -91,6 +91,9 @@ func (a *app) replay(ctx context.Context, files []string, f replayFlags) error {
 		}
 		r.replay(ctx, def, form)
 	}
+	if err := context.Cause(ctx); err != nil && len(r.failures) == 0 {
+		r.failures = append(r.failures, err)
+	}
 	if len(found.Forms) == 0 {
 		log.tell(levelInfo, def.Name+": there are no dead letters")
 	}
@@ -103,7 +106,7 @@ func (a *app) replay(ctx context.Context, files []string, f replayFlags) error {
 // replay runs what a form's dead letters ask for, and removes those that were
 // replayed. One run that fails does not stop the others.
 func (r *runs) replay(ctx context.Context, def *pipelines.Definition, form pipelines.FormReplay) {
-	options, first := r.options, len(r.reports)
+	options, first, failed := r.options, len(r.reports), len(r.failures)
 	for _, o := range form.Options(options) {
 		if ctx.Err() != nil {
 			return
@@ -121,6 +124,11 @@ func (r *runs) replay(ctx context.Context, def *pipelines.Definition, form pipel
 	removed, kept, err := form.Remove(ctx, r.reports[first:])
 	if err != nil {
 		r.failures = append(r.failures, err)
+	}
+	if len(r.failures) > failed {
+		r.a.logs.tell(levelWarn, fmt.Sprintf("%s: not all was replayed; %s of dead letters removed, the others stay", form.Form, plural(removed, "file")),
+			slog.String("form", form.Form), slog.Int("removed", removed))
+		return
 	}
 	text := fmt.Sprintf("%s: %s in %s of dead letters replayed, %s rejected anew; %s removed, %s kept",
 		form.Form, plural(form.Results, "result"), plural(form.Objects, "file"), thousands(rejected), plural(removed, "file"), thousands(int64(kept)))
