@@ -625,9 +625,12 @@ func TestSchemaFileTypesAndRejects(t *testing.T) {
 
 	schema.MaxRejects = 0
 	before, _ := os.ReadFile(w.path("form1.ndjson.manifest.json"))
-	_, err = pipelines.Run(t.Context(), def, options())
+	report, err = pipelines.Run(t.Context(), def, options())
 	if err == nil || !strings.Contains(err.Error(), "max_rejects is 0") || strings.Contains(err.Error(), "twelve") {
 		t.Errorf("error %v", err)
+	}
+	if f := report.Forms[0]; f.Rejected != 1 || len(f.Rejects) != 1 || f.Rejects[0].Column != "price" || len(f.Nulled) != 1 { // which tell what to mend
+		t.Errorf("the report of the failed run tells of %+v and %+v", f.Rejects, f.Nulled)
 	}
 	if after, _ := os.ReadFile(w.path("form1.ndjson.manifest.json")); !bytes.Equal(before, after) {
 		t.Error("a failed run changed the manifest")

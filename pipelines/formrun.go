@@ -158,6 +158,7 @@ func (f *formRun) endReport(err error) {
 	f.report.EndedAt = f.o.Now().UTC()
 	f.report.Requests = f.requests()
 	f.report.Windows = len(f.windows)
+	f.report.read = f.ownReadings()
 	for _, t := range f.targets {
 		if t.committed || t.err != nil {
 			f.report.Outputs = append(f.report.Outputs, t.report)
@@ -166,6 +167,22 @@ func (f *formRun) endReport(err error) {
 	if err != nil {
 		f.report.Error, f.report.Err = err.Error(), err
 	}
+	if isError[*RejectsError](err) { // what there is to mend
+		s := f.stats()
+		f.report.Rejected, f.report.Rejects, f.report.Nulled = s.Rejected, faults(s.Rejects), faults(s.Nulled)
+	}
+}
+
+// ownReadings are the spans of time that this process read itself, or knows to
+// be empty, rather than taking over what another one had read.
+func (f *formRun) ownReadings() []extract.Window {
+	var read []extract.Window
+	for _, w := range f.windows {
+		if !w.undated && w.done && (w.readAt == 0 || w.attempt == f.o.RunID) {
+			read = append(read, w.planned.Window)
+		}
+	}
+	return gathered(read, 0)
 }
 
 // closed is the error of a run whose outputs were closed. What went wrong there

@@ -133,26 +133,28 @@ func (f *FormReplay) settle(def *Definition) {
 		undated = undated || l.undated
 	}
 	f.Results = len(results)
+	// A run of a bounded range looks for no results without a date.
+	undated = undated && def.Extract.From.IsZero() && def.Extract.To.IsZero()
 	f.Whole = def.hasFiles() || undated
 	f.Full = undated && def.Extract.Incremental
 	if f.Whole {
 		return
 	}
-	for _, w := range gathered(windows) {
+	for _, w := range gathered(windows, replayGap) {
 		f.Ranges = append(f.Ranges, wallRange(w))
 	}
 }
 
-// gathered joins windows that lie no further than replayGap from each other,
-// in order of time.
-func gathered(windows []extract.Window) []extract.Window {
+// gathered joins windows that lie no further than gap from each other, in order
+// of time.
+func gathered(windows []extract.Window, gap time.Duration) []extract.Window {
 	slices.SortFunc(windows, func(a, b extract.Window) int {
 		return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To))
 	})
 	var spans []extract.Window
 	for _, w := range windows {
 		last := len(spans) - 1
-		if last < 0 || !spans[last].To.IsZero() && w.From.After(spans[last].To.Add(replayGap)) {
+		if last < 0 || !spans[last].To.IsZero() && w.From.After(spans[last].To.Add(gap)) {
 			spans = append(spans, w)
 			continue
 		}
@@ -178,24 +180,24 @@ func (f FormReplay) Options(o Options) []Options {
 }
 
 // Remove removes the dead letters of datasets whose windows were all read
-// again by runs that the reports tell of and that succeeded. It returns how
-// many objects it removed and how many stay.
+// again by runs that the reports tell of and that succeeded, but for those that
+// these runs wrote themselves. It returns how many objects it removed and how
+// many stay.
 func (f FormReplay) Remove(ctx context.Context, reports []*Report) (removed, kept int, err error) {
-	var read []extract.Window
+	var done replayDone
 	for _, r := range reports {
 		for _, form := range r.Forms {
-			if form.Form == f.Form && form.Error == "" {
-				read = append(read, spanOf(form.Range))
+			if form.Form == f.Form {
+				done.add(r.RunID, form)
 			}
 		}
 	}
 	var failures []error
 	for _, l := range f.letters {
-		switch {
-		case !l.dataset:
+		if !l.dataset {
 			continue
-		case len(read) == 0,
-			slices.ContainsFunc(l.windows, func(w extract.Window) bool { return !within(w, read) }):
+		}
+		if !done.covers(l.letters) {
 			kept++
 			continue
 		}
@@ -206,6 +208,34 @@ func (f FormReplay) Remove(ctx context.Context, reports []*Report) (removed, kep
 		removed++
 	}
 	return removed, kept, errors.Join(failures...)
+}
+
+// replayDone is what a form's runs read again.
+type replayDone struct {
+	own     []string // the names of their own dead letters
+	read    []extract.Window
+	undated bool
+}
+
+// add takes in a run. One that went on with another wrote under that one's id
+// too; what it took over from it was not read again.
+func (d *replayDone) add(run string, form *FormReport) {
+	d.own = append(d.own, load.RejectsName(run))
+	if form.Continued != "" {
+		d.own = append(d.own, load.RejectsName(form.Continued))
+	}
+	if form.Error == "" {
+		d.read = gathered(append(d.read, form.read...), 0)
+		d.undated = d.undated || form.readUndated
+	}
+}
+
+// covers tells whether all that the dead letters tell of was read again.
+func (d *replayDone) covers(l letters) bool {
+	if slices.Contains(d.own, l.name) || l.undated && !d.undated {
+		return false
+	}
+	return !slices.ContainsFunc(l.windows, func(w extract.Window) bool { return !within(w, d.read) })
 }
 
 // within tells whether one of the spans holds the window whole.

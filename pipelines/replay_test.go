@@ -1,6 +1,8 @@
 package pipelines_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
 )
@@ -214,5 +217,93 @@ func TestReplayKeepsWhatWasNotRead(t *testing.T) {
 	r.replay()
 	if r.remove != [2]int{0, 1} || len(r.letters()) != 2 {
 		t.Errorf("removed and kept %v, left %v", r.remove, r.letters())
+	}
+}
+
+// oneDay is a form with one day of rejects, of which one will never fit.
+func oneDay() *formservice.Form {
+	items := []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}
+	return formservice.NewForm("form1", items, []formservice.Result{
+		result(1, "2026-01-01 09:00:00", "1"), result(5, "2026-01-10 09:00:00", "5.000"),
+		result(6, "2026-01-10 10:00:00", "six"), result(7, "2026-01-12 10:00:00", "7"),
+	})
+}
+
+// told tells whether a result is among the dead letters of "days".
+func (r *replayed) told(id string) bool {
+	r.t.Helper()
+	return slices.ContainsFunc(r.letters(), func(name string) bool {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return strings.Contains(string(data), `"result_id":`+id+`,`)
+	})
+}
+
+// TestReplayKeepsItsOwnLetters: one that was cut off has written some, and the
+// next one goes on with it. They are the newest truth.
+func TestReplayKeepsItsOwnLetters(t *testing.T) {
+	for name, cut := range map[string]func(r *replayed, o pipelines.Options) error{
+		"between two commits": func(r *replayed, o pipelines.Options) error {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			o.At = func(point string) {
+				if point == string(load.StepClose) {
+					cancel(errStop)
+				}
+			}
+			_, err := pipelines.Run(ctx, r.def, o)
+			return err
+		},
+		"within a commit": func(r *replayed, o pipelines.Options) error {
+			refusing := watching(func(_, op, name string) error {
+				if op == "put" && name == load.SuccessName {
+					return errStop
+				}
+				return nil
+			})
+			refusing.Forms, refusing.From, refusing.To = o.Forms, o.From, o.To
+			_, err := pipelines.Run(t.Context(), r.def, refusing)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReplayed(t, oneDay(), func(w *world) *pipelines.Definition {
+				def := dayParts(w)
+				if name == "between two commits" {
+					def.Outputs = append(def.Outputs, pipelines.Output{Path: w.path("more") + "/", Format: "ndjson", Partition: pipelines.PartitionDay})
+				}
+				return def
+			})
+			r.def.Schema = numbers(".")
+			found, err := pipelines.FindRejects(t.Context(), r.def, options())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cut(r, found.Forms[0].Options(options())[0]); !errors.Is(err, errStop) {
+				t.Fatal(err)
+			}
+			r.replay()
+			if !r.told("6") {
+				t.Error("result 6 is in no row and in no dead letter")
+			}
+			r.replay()
+			if !r.told("6") || len(r.letters()) != 1 {
+				t.Errorf("dead letters %v", r.letters())
+			}
+		})
+	}
+}
+
+// TestReplayOfABoundedRange does not look for results without a date.
+func TestReplayOfABoundedRange(t *testing.T) {
+	r := newReplayed(t, numbered(result(50, "", "50.000")), func(w *world) *pipelines.Definition {
+		return w.definition(pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	})
+	r.def.Schema = numbers(".")
+	r.def.Extract.From, r.def.Extract.To = at(t, "2026-01-01"), at(t, "2026-02-01")
+	r.replay()
+	if !r.told("50") || r.found.Forms[0].Whole || r.remove != [2]int{0, 1} {
+		t.Errorf("found %+v, removed and kept %v", r.found.Forms[0], r.remove)
 	}
 }

@@ -3,6 +3,7 @@ package pipelines
 import (
 	"time"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 )
@@ -54,6 +55,9 @@ type FormReport struct {
 	ExitCode int              `json:"exit_code"` // the class of Err, filled in by the command
 	Error    string           `json:"error,omitempty"`
 	Err      error            `json:"-"` // what Error is the text of
+
+	read        []extract.Window // what this process asked for itself, in order of time
+	readUndated bool             // the same for results without a date
 }
 
 // FaultCount counts the values of a column that did not fit for one reason.

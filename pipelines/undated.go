@@ -33,6 +33,7 @@ func (f *formRun) readUndated(ctx context.Context) error {
 	if !f.wantsUndated() {
 		return nil
 	}
+	f.report.readUndated = true
 	total, n, err := f.client.CountUndated(ctx, f.form)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ func source(x extract.Field) schemas.Source {
 	return schemas.Source{Kind: schemas.FromItem, ID: x.ID}
 }
 
+// nowhere is the column of a field that no result of the page has.
+const nowhere = math.MinInt32
+
 // match finds the column of every field of the page, and applies the rule for
 // unknown fields to those that have none.
 func (f *Flattener) match() error {
@@ -26,6 +30,7 @@ func (f *Flattener) match() error {
 	for i, x := range p.Fields {
 		at, known := f.fields[source(x)]
 		if !known {
+			at = nowhere
 			unknown = append(unknown, i)
 		}
 		f.at = append(f.at, at)
