@@ -79,7 +79,9 @@ func (e *TemporaryError) Unwrap() error { return e.Err }
 type CellError struct {
 	Format  string
 	Column  string // "" where it is about the whole file
-	Row     int64  // of the results, from 1
+	Sheet   string // "" where the file has one only
+	Row     int64  // of the sheet, from 1, where its heading stands
+	Result  string // the result's id, "" where it is not known
 	Problem string // without the value
 	Hint    string // what to do
 }
@@ -89,6 +91,12 @@ func (e *CellError) Error() string {
 	place := e.Format
 	if e.Column != "" {
 		place = fmt.Sprintf("%s: column %q, row %d", e.Format, e.Column, e.Row)
+	}
+	if e.Sheet != "" {
+		place += fmt.Sprintf(" of sheet %q", e.Sheet)
+	}
+	if e.Result != "" {
+		place += fmt.Sprintf(" (result %s)", e.Result)
 	}
 	return fmt.Sprintf("%s: %s; %s", place, e.Problem, e.Hint)
 }

@@ -24,7 +24,7 @@ func IDsName(sha256 string) string { return idsFolder + "/" + sha256 + idsExtens
 func isIDsName(name string) bool {
 	digest, inFolder := strings.CutPrefix(name, idsFolder+"/")
 	digest, isSet := strings.CutSuffix(digest, idsExtension)
-	return inFolder && isSet && isSHA256(digest)
+	return inFolder && isSet && isHex(digest, sha256Digits)
 }
 
 // idsOf adds the names of the sets that the manifest's parts have; without a

@@ -52,7 +52,9 @@ type Manifest struct {
 	Names string `json:"names,omitempty"`
 	// Source says which results these are; a run that reads others does not
 	// mix them in. nil in a manifest that nobody gave one.
-	Source   *Source  `json:"source,omitempty"`
+	Source *Source `json:"source,omitempty"`
+	// Profile is the CSV profile, "" for strict.
+	Profile  string   `json:"profile,omitempty"`
 	Schema   []Column `json:"schema"`
 	Parts    []Part   `json:"parts"`
 	Rows     int64    `json:"rows"` // of all parts
@@ -84,6 +86,10 @@ type Column struct {
 	// PII is the column's rule for personal data, "" for none; of hmac with the
 	// id of its key: hmac(1f2e3d4c).
 	PII string `json:"pii,omitempty"`
+	// ListAs is how CSV shows the list, "" for joined.
+	ListAs string `json:"list_as,omitempty"`
+	// Explode tells that the list has a child output.
+	Explode bool `json:"explode,omitempty"`
 	// Choices are those that CSV has columns for (list_as: columns), in order.
 	Choices []string `json:"choices,omitempty"`
 	// What follows is about the form, not the data, and stands in the manifest
@@ -110,6 +116,9 @@ type Part struct {
 	// IDs names the set of the part's ids, which lies beside the data: the hex
 	// SHA-256 of the set. "" where there is none. See IDsName.
 	IDs string `json:"ids,omitempty"`
+	// Columns is the ColumnsDigest of those that the part has, "" where an
+	// earlier formetl wrote it.
+	Columns string `json:"columns,omitempty"`
 	// Undated marks the part of results without a date, whose From and To are
 	// null for that reason.
 	Undated bool `json:"undated,omitempty"`
@@ -162,12 +171,13 @@ type partJSON struct {
 	Bytes   int64    `json:"bytes"`
 	SHA256  string   `json:"sha256"`
 	IDs     string   `json:"ids,omitempty"`
+	Columns string   `json:"columns,omitempty"`
 	Undated bool     `json:"undated,omitempty"`
 }
 
 // MarshalJSON writes the ids of a part without rows as null.
 func (p Part) MarshalJSON() ([]byte, error) {
-	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Undated: p.Undated}
+	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Columns: p.Columns, Undated: p.Undated}
 	if p.Rows > 0 {
 		j.MinID, j.MaxID = &p.MinID, &p.MaxID
 	}
@@ -180,7 +190,7 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Undated: j.Undated}
+	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Columns: j.Columns, Undated: j.Undated}
 	if j.Rows > 0 {
 		if j.MinID == nil || j.MaxID == nil {
 			return fmt.Errorf("the part %q has rows and no ids", j.Path)
@@ -218,7 +228,7 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 // valid is the column with texts that JSON leaves as they are.
 func (c Column) valid() Column {
 	c.Name, c.Type, c.From, c.Label = valid(c.Name), valid(c.Type), valid(c.From), valid(c.Label)
-	c.PII, c.ItemType = valid(c.PII), valid(c.ItemType)
+	c.PII, c.ItemType, c.ListAs = valid(c.PII), valid(c.ItemType), valid(c.ListAs)
 	c.Choices, c.LabelsBefore = validAll(c.Choices), validAll(c.LabelsBefore)
 	return c
 }
@@ -329,10 +339,12 @@ func (p *Part) problem() string {
 		return "has a negative size"
 	case p.Rows > 0 && p.MinID > p.MaxID:
 		return "has ids in disorder"
-	case !isSHA256(p.SHA256):
+	case !isHex(p.SHA256, sha256Digits):
 		return "has no sha256"
-	case p.IDs != "" && !isSHA256(p.IDs):
+	case p.IDs != "" && !isHex(p.IDs, sha256Digits):
 		return "has ids without a sha256"
+	case p.Columns != "" && !isHex(p.Columns, columnsDigits):
+		return "has columns without a digest"
 	case !p.From.IsZero() && !p.To.IsZero() && !p.From.Before(p.To.Time):
 		return "ends before it begins"
 	case p.Undated && (!p.From.IsZero() || !p.To.IsZero()):
@@ -341,9 +353,12 @@ func (p *Part) problem() string {
 	return ""
 }
 
-// isSHA256 tells whether s is a SHA-256 in lower-case hex.
-func isSHA256(s string) bool {
-	if len(s) != 64 {
+// sha256Digits is the length of a SHA-256 in hex.
+const sha256Digits = 64
+
+// isHex tells whether s is so many digits of lower-case hex.
+func isHex(s string, digits int) bool {
+	if len(s) != digits {
 		return false
 	}
 	for i := range len(s) {

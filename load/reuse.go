@@ -51,6 +51,9 @@ func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 		if same := byIdentity[key]; len(same) > 0 {
 			byIdentity[key] = same[1:]
 			kept[same[0].Path] = true
+			if f.Part.Columns != "" { // an earlier formetl did not note them
+				same[0].Columns = f.Part.Columns
+			}
 			r.Parts = append(r.Parts, same[0])
 			r.Duplicates = append(r.Duplicates, f.Prepared)
 			continue

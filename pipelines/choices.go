@@ -19,7 +19,25 @@ const (
 // them, with the choices that lists have columns for; or those of a child
 // output. before is the manifest of the last run, nil where there was none.
 func (e encoding) shown(windows []*windowRun, before *load.Manifest) ([]schemas.Column, error) {
+	return e.show(windows, before, func() map[schemas.Source]transform.Seen { return seenIn(windows) })
+}
+
+// shownSoFar is shown for a part of the run's windows, with the choices of all
+// that were read so far. In the end all parts have the run's; one that has them
+// already is not made anew, and a run that is cut off again and again comes to
+// its end.
+func (e encoding) shownSoFar(windows []*windowRun, before *load.Manifest) ([]schemas.Column, error) {
+	columns, err := e.show(windows, before, e.f.seen.soFar)
+	if isError[*ChoicesError](err) { // some may be of readings that were replaced
+		return e.shown(windows, before)
+	}
+	return columns, err
+}
+
+// show is shown; sum gives what the rows were seen to hold.
+func (e encoding) show(windows []*windowRun, before *load.Manifest, sum func() map[schemas.Source]transform.Seen) ([]schemas.Column, error) {
 	columns := e.f.columns(windows)
+	var seen map[schemas.Source]transform.Seen // once it is asked for
 	if e.out.exploded() {
 		return childColumns(columns, e.out.Explode)
 	}
@@ -32,31 +50,29 @@ func (e encoding) shown(windows []*windowRun, before *load.Manifest) ([]schemas.
 		if c.ListAs != schemas.ListColumns {
 			continue
 		}
+		if seen == nil {
+			seen = sum()
+		}
 		var err error
-		if c.Choices, err = e.choices(*c, windows, before); err != nil {
+		if c.Choices, err = e.choices(*c, seen[c.From], before); err != nil {
 			return nil, err
 		}
 	}
-	return columns, nil
+	return e.ordered(columns, before), nil
 }
 
 // choices are those that a list has columns for: the declared ones, those that
 // the last run had, and new ones by their values. So columns keep their order,
-// and equal results give equal bytes whatever windows they were read in.
-func (e encoding) choices(c schemas.Column, windows []*windowRun, before *load.Manifest) ([]string, error) {
+// and equal results give equal bytes whatever windows they were read in. Where
+// the whole run's are far too many (mostSeenValues) an output of a part of its
+// windows gets no columns either.
+func (e encoding) choices(c schemas.Column, seen transform.Seen, before *load.Manifest) ([]string, error) {
 	all := slices.Clone(c.Choices)
 	if e.remembers(before) {
 		if at := slices.IndexFunc(before.Schema, func(d load.Column) bool { return d.From == c.From.String() }); at >= 0 {
 			all = append(all, before.Schema[at].Choices...)
 		}
 	}
-	var sum transform.Stats
-	for _, w := range windows {
-		if seen, ok := w.stats.Seen[c.From]; ok {
-			sum.Add(transform.Stats{Seen: map[schemas.Source]transform.Seen{c.From: seen}})
-		}
-	}
-	seen := sum.Seen[c.From]
 	fresh := make([]string, 0, len(seen.Choices))
 	for value := range seen.Choices {
 		fresh = append(fresh, value)

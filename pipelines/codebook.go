@@ -81,6 +81,7 @@ func statsOf(windows []*windowRun) transform.Stats {
 	for _, w := range windows {
 		s.Add(w.stats)
 	}
+	s.Seen = seenIn(windows)
 	return s
 }
 

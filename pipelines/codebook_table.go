@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/formetl/formetl/load"
 )
 
 // mostCellText is how much text a cell of a spreadsheet holds, in UTF-16 units,
@@ -67,13 +69,11 @@ func joinedCell(list []string) string {
 
 var listEscapes = strings.NewReplacer(`\`, `\\`, `|`, `\|`)
 
-// tableField is a field of the table: in quotes where it must be, and never a
-// formula.
+// tableField is a field of the table: in quotes where it must be, or where a
+// spreadsheet might divide it, and shown as it is.
 func tableField(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
-		s = "'" + s
-	}
-	if strings.ContainsAny(s, ",\"\r\n") {
+	s = load.ForSheets(s)
+	if strings.ContainsAny(s, ",;\t\"\r\n") {
 		s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 	}
 	return s

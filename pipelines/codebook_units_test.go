@@ -229,9 +229,12 @@ func TestCodebookCellsFit(t *testing.T) {
 	if n := len(utf16.Encode([]rune(cell))); n > 32_767 || n < 32_000 || !strings.HasSuffix(cell, " | … and 339 more") {
 		t.Errorf("the cell has %d units and ends %q", n, cell[len(cell)-30:])
 	}
-	for _, s := range []string{"=1", "+1", "-1", "@x", "\tx", "\rx"} {
-		if field := tableField(s); !strings.HasPrefix(strings.TrimPrefix(field, `"`), "'") {
-			t.Errorf("%q is written as %q", s, field)
+	for s, want := range map[string]string{
+		"=1": "'=1", "+1": "'+1", "-x": "'-x", "@x": "'@x", "\tx": "\"'\tx\"", "\rx": "\"'\rx\"", "\n=1": "\"'\n=1\"", " =1": "' =1", "\u00a0=1": "'\u00a0=1",
+		"＝1": "'＝1", "1/2": "'1/2", "00123": "'00123", "mar 5": "'mar 5", "1e5": "'1e5", "a;=1": `"a;=1"`, "a\tb": "\"a\tb\"", "5": "5", "3 apples": "3 apples", "": "",
+	} {
+		if got := tableField(s); got != want {
+			t.Errorf("%q is written as %q, not %q", s, got, want)
 		}
 	}
 }

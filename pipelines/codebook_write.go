@@ -3,8 +3,6 @@ package pipelines
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 
@@ -45,8 +43,11 @@ func (f *formRun) writeCodebooks(ctx context.Context) {
 			t.report.CompanionsError = err.Error()
 		}
 		f.mu.Unlock()
-		f.log.LogAttrs(ctx, slog.LevelWarn, "the codebook could not be written; the data are whole without it",
-			slog.String("path", strings.Join(task.place.paths(), ", ")), slog.String("error", err.Error()))
+		attrs := []slog.Attr{slog.String("path", strings.Join(task.place.paths(), ", ")), slog.String("error", err.Error())}
+		if isError[*ForeignFileError](err) {
+			attrs = append(attrs, slog.String("hint", hintNoCodebook))
+		}
+		f.log.LogAttrs(ctx, slog.LevelWarn, "the codebook could not be written; the data are whole without it", attrs...)
 	}
 }
 
@@ -119,14 +120,14 @@ func (f *formRun) writeCodebook(ctx context.Context, task *codebookTask) error {
 	if err != nil {
 		return err
 	}
+	before, err := earlierFiles(ctx, dest, task.place)
+	if err != nil {
+		return err
+	}
 	facts := f.factsOf(out)
 	b := f.codebookOf(facts)
 	if facts.adds {
-		earlier, err := f.earlierCodebook(ctx, dest, task.place)
-		if err != nil {
-			return err
-		}
-		if earlier != nil {
+		if earlier := f.earlierCodebook(ctx, before, task.place); earlier != nil {
 			b.remember(earlier)
 		}
 	}
@@ -143,21 +144,17 @@ func (f *formRun) writeCodebook(ctx context.Context, task *codebookTask) error {
 
 // earlierCodebook is the codebook that an earlier run left, nil where there is
 // none that can be read.
-func (f *formRun) earlierCodebook(ctx context.Context, dest load.Store, place codebookPlace) (*codebook, error) {
-	data, _, err := dest.Get(ctx, place.schema())
-	if errors.Is(err, load.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the choices of earlier runs: %w", err)
+func (f *formRun) earlierCodebook(ctx context.Context, data []byte, place codebookPlace) *codebook {
+	if data == nil {
+		return nil
 	}
 	b, err := decodeCodebook(data)
 	if err != nil {
 		f.log.LogAttrs(ctx, slog.LevelWarn, "the codebook of earlier runs cannot be read; its choices begin anew",
 			slog.String("path", place.paths()[0]), slog.String("error", err.Error()))
-		return nil, nil
+		return nil
 	}
-	return b, nil
+	return b
 }
 
 // finishedFacts are those of a dataset whose commit an earlier run had recorded

@@ -126,13 +126,8 @@ func (o *datasetOutput) wholeManifest(columns []schemas.Column, kept, fresh []lo
 	for _, p := range m.Parts {
 		m.Rows += p.Rows
 	}
-	if len(kept) == 0 {
-		return m
-	}
-	for _, c := range o.manifest.Schema {
-		if !slices.ContainsFunc(m.Schema, func(d load.Column) bool { return d.From == c.From }) {
-			m.Schema = append(m.Schema, c)
-		}
+	if len(kept) > 0 && !o.out.exploded() { // a child's columns are always the same
+		m.Schema = withOlder(m.Schema, o.manifest.Schema)
 	}
 	return m
 }

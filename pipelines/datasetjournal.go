@@ -117,6 +117,7 @@ func (o *datasetOutput) record(ctx context.Context, p *datasetPart) error {
 func (o *datasetOutput) takeOver(ctx context.Context) (map[*datasetPart][]reading, error) {
 	readings := make(map[*datasetPart][]reading, len(o.records))
 	useless := make([]bool, len(o.records))
+	var seen seenDictionary
 	for i, r := range o.records {
 		if r.Number < 0 || r.Number >= len(o.list) {
 			useless[i] = true // of a part that the plan does not have: of undated results, for instance
@@ -128,6 +129,9 @@ func (o *datasetOutput) takeOver(ctx context.Context) (map[*datasetPart][]readin
 			o.f.log.LogAttrs(ctx, slog.LevelWarn, "a record of the journal is of no use", slog.String("path", o.path), slog.String("error", err.Error()))
 			useless[i] = true
 			continue
+		}
+		for k := range of {
+			of[k].pack(&seen)
 		}
 		readings[p], p.prepared, p.results, p.columns, p.recorded = of, r.Parts, body.Results, body.Columns, true
 	}

@@ -49,6 +49,7 @@ func (f *formRun) openDataset(ctx context.Context, def Output, path string) (out
 	if err := o.lookBack(ctx); err != nil {
 		return nil, errors.Join(err, o.close(context.WithoutCancel(ctx), true))
 	}
+	f.tellOrphans(ctx, def, path, o.manifest)
 	return o, nil
 }
 
@@ -104,6 +105,7 @@ func (o *datasetOutput) changed() error {
 	}
 	for _, c := range []struct{ what, was, is string }{
 		{"format", m.Format, o.format.Name},
+		{"csv profile", cmp.Or(m.Profile, strictProfile), cmp.Or(o.out.Profile, strictProfile)},
 		{"form", m.Form, o.f.form},
 		{"account", was.Account, is.Account},
 		{"timezone", was.Timezone, is.Timezone},
@@ -189,7 +191,7 @@ func (o *datasetOutput) windowRead(ctx context.Context, w *windowRun) error {
 	if !complete || reading == p.reading {
 		return nil // another worker comes, or came
 	}
-	columns, err := o.shown(p.windows, o.manifest)
+	columns, err := o.shownSoFar(p.windows, o.manifest)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.path, err)
 	}

@@ -211,6 +211,7 @@ func (s *partStage) end(ctx context.Context) error {
 	if _, part.IDs, err = idSet(ids); err != nil {
 		return s.failed(err)
 	}
+	part.Columns = load.ColumnsDigest(manifestColumns(s.columns, s.o.f.schema.HMACKey))
 	part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
 	s.done = append(s.done, load.PreparedPart{Part: part, Prepared: prepared})
 	if s.o.out.exploded() {

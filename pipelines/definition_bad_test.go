@@ -187,6 +187,7 @@ func badLoad() []badDefinition {
 		l("dataset of json", "out/\n    format: json", 10, "[0].format", "single files only", "use ndjson"),
 		l("dataset of xlsx", "out/\n    format: xlsx", 10, "[0].format", "single files only", "use ndjson"),
 		l("xlsx in zstd", "out.xlsx\n    compression: zstd", 10, "[0].compression", "not one of none", "write one of"),
+		l("partition over a column dt", "out/\n    format: csv\n    partition: day\nschema: {columns: [{name: DT, from: result_id, type: int64}]}", 11, "[0].partition", "the schema has a column dt", "another name"),
 		l("partition of a file", "out.csv\n    partition: day", 10, "[0].partition", "cannot be partitioned", "end the path with a slash"),
 		l("unknown partition", "out/\n    format: csv\n    partition: daily", 11, "[0].partition", "not one of none, day", "did you mean day?"),
 		l("unknown compression", "out/\n    format: csv\n    compression: snappy", 11, "[0].compression", "not one of none, gzip, zstd", "write one of"),

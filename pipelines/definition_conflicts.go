@@ -2,7 +2,10 @@ package pipelines
 
 import (
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/formetl/formetl/schemas"
 )
 
 // checkOutputs reports what is wrong between outputs, forms and mode.
@@ -18,9 +21,21 @@ func (r *definitionReader) checkOutputs() {
 		if r.def.Extract.Incremental && !out.Dataset() {
 			out.path.fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
 		}
+		if out.Partition != PartitionNone && r.def.Schema != nil && hasPartitionKey(r.def.Schema.Columns) {
+			out.partition.fail("give the column another name, or leave partition out",
+				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)
+		}
 	}
 	r.explode()
 	r.checkPlaces()
+}
+
+// hasPartitionKey tells whether readers of a partitioned dataset would take a
+// folder's key for one of the columns.
+func hasPartitionKey(columns []schemas.Column) bool {
+	return slices.ContainsFunc(columns, func(c schemas.Column) bool {
+		return c.Written() && strings.EqualFold(c.Name, schemas.PartitionKey)
+	})
 }
 
 func (r *definitionReader) whySeveral() string {

@@ -21,6 +21,7 @@ func (f *formRun) describe(columns []schemas.Column, before *load.Manifest) []lo
 	defer f.mu.Unlock()
 	for i, c := range columns {
 		d := &list[i]
+		d.Explode = c.Explode
 		if before != nil {
 			remember(d, before.Schema)
 		}

@@ -43,6 +43,9 @@ func DiffLive(ctx context.Context, def *Definition, o Options, form string, know
 	if err == nil {
 		err = l.err
 	}
+	if err == nil && l.fitting != nil {
+		err = l.fitting.Flush() // what rows hold is seen by then
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +69,9 @@ type liveForm struct {
 	lists    map[schemas.SourceKind]bool
 }
 
-// newLiveForm takes the known columns leniently, so that every value is
-// counted that does not fit: nothing is written, nothing is hidden.
+// newLiveForm takes the types of the known columns and how they read values,
+// and no other rule, so that every value is counted that does not fit: nothing
+// is written, nothing is hidden.
 func newLiveForm(known *schemas.Schema, zone *time.Location) (*liveForm, error) {
 	l := &liveForm{
 		known: known, breaks: map[string]bool{}, learner: transform.NewLearner(zone),
@@ -76,14 +80,15 @@ func newLiveForm(known *schemas.Schema, zone *time.Location) (*liveForm, error) 
 	if len(known.Columns) == 0 {
 		return l, nil
 	}
-	lenient := *known
-	lenient.Unknown, lenient.Columns = schemas.UnknownIgnore, slices.Clone(known.Columns)
-	for i, c := range known.Columns {
+	lenient := &schemas.Schema{Name: known.Name, Unknown: schemas.UnknownIgnore, Empty: known.Empty}
+	for _, c := range known.Columns {
 		l.breaks[c.Name] = !c.Inferred && c.OnError != schemas.OnErrorSetNull
-		lenient.Columns[i].OnError, lenient.Columns[i].PII = schemas.OnErrorSetNull, schemas.PII{}
+		lenient.Columns = append(lenient.Columns, schemas.Column{
+			Name: c.Name, From: c.From, Type: c.Type, Reading: c.Reading, Inferred: c.Inferred, OnError: schemas.OnErrorSetNull,
+		})
 	}
 	var err error
-	l.fitting, err = transform.NewFlattener(&lenient, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
+	l.fitting, err = transform.NewFlattener(lenient, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
 	return l, err
 }
 
@@ -236,10 +241,30 @@ func (l *liveForm) misfits() map[string][]schemas.Change {
 	for column, n := range s.Joined { // strings that nobody declared take several values
 		list[column] = append(list[column], schemas.Change{Kind: schemas.ColumnRetyped, Key: "type", Is: "list<string>", Count: n})
 	}
+	for _, c := range l.known.Columns {
+		if n := l.missing(c, s); n > 0 {
+			list[c.Name] = append(list[c.Name], schemas.Change{Kind: schemas.ColumnRetyped, Key: "values", Is: "no value", Count: n, Breaking: l.breaks[c.Name]})
+		}
+	}
 	for _, changes := range list {
 		slices.SortFunc(changes, func(a, b schemas.Change) int {
 			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Is, b.Is))
 		})
 	}
 	return list
+}
+
+// missing counts the results without a value in a column that has no null. A
+// value that does not fit is none, but is there.
+func (l *liveForm) missing(c schemas.Column, s transform.Stats) int64 {
+	if !c.Required || c.Inferred || c.From.Kind == schemas.FromResultID {
+		return 0
+	}
+	n := s.Rows - s.Seen[c.From].Filled
+	for at, nulled := range s.Nulled {
+		if at.Column == c.Name && c.Type.Kind != schemas.List {
+			n -= nulled
+		}
+	}
+	return n
 }

@@ -89,6 +89,22 @@ unknown: fail
 - {name: never, from: "item:77", type: string}
 - {name: mail, from: "meta:login_email", type: string}
 `, "removed item:7 fax [string] [] Fax breaks\nremoved item:77 never [string] [] breaks\nremoved meta:login_email mail [string] [] breaks"},
+		{"required", metaColumns + `
+- {name: age, from: "item:2", type: int64, nullable: false}
+- {name: name, from: "item:1", type: string, nullable: false}
+- {name: tags, from: "item:4", type: "list<int64>", nullable: false}
+- {name: fresh, from: "item:8", type: string, nullable: false, on_error: fail}
+- {name: cell, from: "item:12-3", type: string}
+`, "retyped item:2 age values [int64] [not an integer] x2 breaks\nretyped item:2 age values [int64] [no value] x1 breaks\n" +
+			"retyped item:4 tags values [list<int64>] [not an integer] x7 breaks\n" +
+			"retyped item:8 fresh values [string] [no value] x5 breaks"},
+		{"rules of other kinds", "max_rejects: 3\nempty: as_null\nhmac_key: ${env:NOBODYS_KEY}\n" + metaColumns + `
+- {name: age, from: "item:2", type: "decimal(9,2)", decimal_separator: ".", on_error: set_null}
+- {name: name, from: "item:1", type: string, nullable: false, pii: hmac}
+- {name: tags, from: "item:4", type: "list<string>", list_as: columns, choices: [a, b], explode: true}
+- {name: fresh, from: "item:8", type: bool, true_values: [x], false_values: [y]}
+- {name: cell, from: "item:12-3", type: string, pii: drop}
+`, "retyped item:2 age values [decimal(9,2)] [not a number with the declared separators] x1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, diffForm())

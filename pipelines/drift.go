@@ -118,9 +118,14 @@ func (d *drifting) column(c schemas.Column) []schemas.Change {
 		label = was.Label
 	}
 	now, listed := d.form.labels[c.From.ID]
+	added, joined := d.isNew(c, was), d.seen.Joined[c.Name]
 	switch {
-	case d.isNew(c, was), was != nil && was.Gone && listed:
-		note(schemas.Change{Kind: schemas.ColumnAdded, Is: c.Type.String(), Label: cmp.Or(now, c.Label)})
+	case added, was != nil && was.Gone && listed:
+		x := schemas.Change{Kind: schemas.ColumnAdded, Is: c.Type.String(), Label: cmp.Or(now, c.Label)}
+		if added && joined > 0 { // it never had another type
+			x.Key, x.Count = schemas.KeyJoined, joined
+		}
+		note(x)
 	case was != nil && was.Gone:
 	case d.form.lacks(c.From, label):
 		note(schemas.Change{Kind: schemas.ColumnRemoved, Was: c.Type.String(), Label: label, Breaking: true})
@@ -132,8 +137,8 @@ func (d *drifting) column(c schemas.Column) []schemas.Change {
 	if was != nil && was.ItemType != "" && is != "" && is != was.ItemType {
 		note(schemas.Change{Kind: schemas.ColumnRetyped, Key: "item_type", Was: was.ItemType, Is: is})
 	}
-	if n := d.seen.Joined[c.Name]; n > 0 {
-		note(schemas.Change{Kind: schemas.ColumnRetyped, Key: "type", Was: c.Type.String(), Is: schemas.ListOf(c.Type).String(), Count: n})
+	if joined > 0 && !added {
+		note(schemas.Change{Kind: schemas.ColumnRetyped, Key: "type", Was: c.Type.String(), Is: schemas.ListOf(c.Type).String(), Count: joined})
 	}
 	return changes
 }

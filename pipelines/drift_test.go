@@ -1,6 +1,7 @@
 package pipelines_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
 )
 
 // question reads "id type label".
@@ -149,6 +151,81 @@ func TestDriftIsReportedOnce(t *testing.T) {
 				}
 				if drift := strings.Join(got.Drift, "\n"); (drift == "") != (s.drift == "") || !strings.Contains(drift, s.drift) {
 					t.Errorf("day %d: drift %q, want %q", l.day, drift, s.drift)
+				}
+			}
+		})
+	}
+}
+
+// TestDriftOfAddedLists: a column that a run adds has no type of before. The
+// change says that its values were joined, and later runs say that it is no list.
+func TestDriftOfAddedLists(t *testing.T) {
+	form := []string{"1 text Name"}
+	later := append(slices.Clone(form), "7 list Tags")
+	for name, schema := range map[string]*schemas.Schema{"inferred": nil, "declared": declared(t, schemas.UnknownAdd, "", "string")} {
+		t.Run(name, func(t *testing.T) {
+			l := &driftingForm{w: newWorld(t)}
+			def := l.w.days()
+			def.Schema = schema
+			l.next(form)
+			l.run(def, options())
+			for _, want := range []string{
+				"added item:7 item_7 joined [] [string] Tags x2",
+				"retyped item:7 item_7 type [string] [list<string>] x4", // of this day and the watermark's
+			} {
+				l.next(later, "7")
+				got := l.run(def, options())
+				if changeLines(got.Changes) != want {
+					t.Errorf("day %d: got\n%s\nwant\n%s", l.day, changeLines(got.Changes), want)
+				}
+				if drift := strings.Join(got.Drift, "\n"); !strings.Contains(drift, "column item_7 is a string and met several values") {
+					t.Errorf("day %d: drift %q", l.day, drift)
+				}
+			}
+		})
+	}
+}
+
+// TestDriftOfRunsThatFail by the form or its results: what was seen of the form
+// until then is reported, and again by the next run.
+func TestDriftOfRunsThatFail(t *testing.T) {
+	first, later := []string{"1 text Name", "3 text Fax"}, []string{"1 text Full name", "6 text Six", "7 text Seven"}
+	columns := func(typ string) []schemas.Column {
+		return []schemas.Column{
+			{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
+			{Name: "state", From: schemas.Source{Kind: schemas.FromMeta, ID: "result_status"}, Type: schemas.Type{Kind: schemas.String}},
+			{Name: "at", From: schemas.Source{Kind: schemas.FromMeta, ID: "date_finish"}, Type: schemas.Type{Kind: schemas.String}, OnError: schemas.OnErrorReject},
+			{Name: "name", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.String}},
+			{Name: "fax", From: schemas.Source{Kind: schemas.FromItem, ID: "3"}, Type: schemas.Type{Kind: schemas.String}, Required: typ == "required"},
+		}
+	}
+	const form = "relabelled item:1 name [Name] [Full name]\nremoved item:3 fax [string] [] Fax breaks\n"
+	for _, c := range []struct {
+		unknown schemas.Unknown
+		fax     string
+		fails   any
+		want    string
+	}{
+		{schemas.UnknownFail, "", new(*transform.UnknownFieldError), form + "added item:6  [] [] Six breaks\nadded item:7  [] [] Seven breaks"},
+		{schemas.UnknownAdd, "required", new(*pipelines.RejectsError), form + "added item:6 item_6 [] [string] Six\nadded item:7 item_7 [] [string] Seven"},
+	} {
+		t.Run(string(c.unknown), func(t *testing.T) {
+			l := &driftingForm{w: newWorld(t)}
+			def := l.w.days()
+			def.Schema = &schemas.Schema{Name: "s", Unknown: schemas.UnknownFail, Columns: columns("")}
+			l.next(first)
+			l.run(def, options())
+			l.next(later)
+			def.Schema = &schemas.Schema{Name: "s", Unknown: c.unknown, Columns: columns(c.fax)}
+			for range 2 {
+				o := options()
+				o.Now = zoned(t, l.w, "2026-01-02 23:00:00")
+				report, err := pipelines.Run(t.Context(), def, o)
+				if !errors.As(err, c.fails) {
+					t.Fatalf("the run ended with %v", err)
+				}
+				if got := changeLines(report.Forms[0].Changes); got != c.want {
+					t.Errorf("got\n%s\nwant\n%s", got, c.want)
 				}
 			}
 		})

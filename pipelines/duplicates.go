@@ -174,7 +174,7 @@ func (f *formRun) empty(w *windowRun) {
 	f.rejects -= w.stats.Rejected
 	f.reads++
 	w.segment, w.readAt, w.ids, w.attempt = nil, f.reads, roaring64.New(), f.o.RunID
-	w.stats, w.rejects, w.replaced = transform.Stats{}, nil, 0
+	w.stats, w.seen, w.rejects, w.replaced = transform.Stats{}, packedSeen{}, nil, 0
 }
 
 // duplicateError names the windows that hold an id.

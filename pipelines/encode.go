@@ -159,7 +159,7 @@ func (e encoding) metadata(columns []schemas.Column, window string) ([]load.KeyV
 func manifestColumns(columns []schemas.Column, key schemas.HMACKey) []load.Column {
 	list := make([]load.Column, 0, len(columns))
 	for _, c := range columns {
-		list = append(list, load.Column{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label, PII: ruleOf(c, key), Choices: c.Choices})
+		list = append(list, load.Column{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label, PII: ruleOf(c, key), ListAs: listRule(c), Choices: c.Choices})
 	}
 	return list
 }
@@ -190,7 +190,7 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, be
 	}
 	m := load.Manifest{
 		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.runID, CreatedAt: f.o.Now(),
-		Range: wallRange(f.rng), Schema: f.describe(columns, before), Names: f.naming(), Source: f.source(),
+		Range: wallRange(f.rng), Schema: f.describe(columns, before), Names: f.naming(), Source: f.source(), Profile: profileRule(e.out.Profile),
 		Verified: f.verified(windows, own), Requests: f.requests(),
 	}
 	if own {

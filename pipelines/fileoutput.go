@@ -36,6 +36,7 @@ func (f *formRun) openFile(ctx context.Context, def Output, path string) (output
 	if err := o.lookBack(ctx); err != nil {
 		return nil, errors.Join(err, o.close(context.WithoutCancel(ctx), true))
 	}
+	f.tellOrphans(ctx, def, path, o.manifest)
 	return o, nil
 }
 

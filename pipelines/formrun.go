@@ -61,6 +61,7 @@ type formRun struct {
 	expected int64             // results counted, or extract.Unknown
 	indices  int               // windows made so far
 	rejects  int64             // of the windows read
+	seen     seenDictionary    // of what windows say that their rows hold
 	labels   map[string]string // headings by id, as the service gives them now
 
 	ownCounted int64 // what the service counts in own, where rng is wider
@@ -167,10 +168,7 @@ func (f *formRun) endReport(err error) {
 	if err != nil {
 		f.report.Error, f.report.Err = err.Error(), err
 	}
-	if isError[*RejectsError](err) { // what there is to mend
-		s := f.stats()
-		f.report.Rejected, f.report.Rejects, f.report.Nulled = s.Rejected, faults(s.Rejects), faults(s.Nulled)
-	}
+	f.endFaults(err)
 }
 
 // ownReadings are the spans of time that this process read itself, or knows to

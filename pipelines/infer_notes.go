@@ -67,6 +67,8 @@ func declaredNotes(c schemas.Column, g transform.Guess, misfits string, personal
 	switch {
 	case misfits != "":
 		why = fmt.Sprintf("declared as %s, but %s; the sample suggests %s: %s", c.Type, misfits, g.Type, g.Why)
+	case numeric(c.Type) && g.Padded > 0:
+		why = fmt.Sprintf("declared as %s, which %s, but %s zeros in front, which a number loses", c.Type, fitting(g), count(g.Padded, "value has", "values have"))
 	case c.Type.Equal(g.Type) || c.From.Kind == schemas.FromResultID:
 	case sameKind(c.Type, g.Type) || g.Filled == 0 || textual(g.Type): // nothing to gain
 		why = fmt.Sprintf("declared as %s, which %s", c.Type, fitting(g))
@@ -95,6 +97,14 @@ func sameKind(a, b schemas.Type) bool {
 		return sameKind(*a.Elem, *b.Elem)
 	}
 	return a.Kind == schemas.Decimal && b.Kind == schemas.Decimal && a.Scale >= b.Scale
+}
+
+// numeric tells whether a column holds numbers, by itself or in lists.
+func numeric(t schemas.Type) bool {
+	if t.Elem != nil {
+		return numeric(*t.Elem)
+	}
+	return t.Kind == schemas.Int64 || t.Kind == schemas.Float64 || t.Kind == schemas.Decimal
 }
 
 // textual tells whether a column holds strings, by itself or in lists.

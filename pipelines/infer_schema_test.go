@@ -173,6 +173,25 @@ func TestReinferredMisses(t *testing.T) {
 	}
 }
 
+// TestReinferredZeros: a number that is declared takes zeros in front off, and
+// the comment says so.
+func TestReinferredZeros(t *testing.T) {
+	w := newWorld(t, orders(10, func(i int, r *formservice.Result) {
+		r.Items[1].Values = []string{fmt.Sprintf("%03d", 98+i)}
+		r.Items[3].Values = []string{"1", "02"}
+	}))
+	base := loaded(t, w, "version: 1\ncolumns:\n  - {name: a, from: \"item:2\", type: int64}\n  - {name: b, from: \"item:4\", type: \"list<decimal(5,2)>\"}\n")
+	text := fileOf(t, inferred(t, w, pipelines.InferOptions{Base: base}))
+	for _, want := range []string{
+		"declared as int64, which every value fits, but 2 values have zeros in front, which a number loses; a value in",
+		"declared as list<decimal(5,2)>, which every value fits, but 10 values have zeros in front",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 // TestInferThenRun is the round trip: a schema that was inferred from a sample
 // of a form with many types of items takes all of the form's results, and no
 // value is lost, by a run of the file as it was written.

@@ -203,7 +203,7 @@ func recordWindow(w *windowRun) (windowRecord, error) {
 	}
 	return windowRecord{
 		Range: wallRange(w.planned.Window), Attempt: w.attempt, Reading: w.readAt, IDs: ids,
-		Stats: recordStats(w.stats), Rejects: w.rejects, Replaced: w.replaced,
+		Stats: recordStats(statsOf([]*windowRun{w})), Rejects: w.rejects, Replaced: w.replaced,
 	}, nil
 }
 
@@ -213,6 +213,7 @@ type reading struct {
 	number   int
 	ids      *roaring64.Bitmap
 	stats    transform.Stats
+	seen     packedSeen // what stats have no more of it, see pack
 	rejects  []transform.Reject
 	replaced int64
 }
@@ -220,6 +221,12 @@ type reading struct {
 // same tells whether two are one reading.
 func (r reading) same(other reading) bool {
 	return r.attempt == other.attempt && r.number == other.number
+}
+
+// pack moves what was seen of the rows into a dictionary: there are as many
+// readings at once as windows.
+func (r *reading) pack(d *seenDictionary) {
+	r.seen, r.stats.Seen = d.pack(r.stats.Seen), nil
 }
 
 // reading reads a window's record and checks that it agrees with itself.

@@ -79,10 +79,15 @@ func (f *formRun) keptBy(o *datasetOutput, others []schemas.Column) ([]schemas.C
 	if err := checkKept(o.path, columns, others); err != nil {
 		return nil, err
 	}
-	if f.def.Schema != nil {
-		return columns, checkRules(o.path, m.Schema, f.def.Schema)
+	if f.def.Schema == nil {
+		return columns, nil
 	}
-	return columns, nil
+	if o.format.Name == csvFormat {
+		if err := checkLists(o.path, m.Schema, f.def.Schema); err != nil {
+			return nil, err
+		}
+	}
+	return columns, checkRules(o.path, m.Schema, f.def.Schema)
 }
 
 // naming is how columns are named that the definition does not name.

@@ -208,7 +208,7 @@ func (f *formRun) giveUpParts(ctx context.Context, c *common) error {
 func (f *formRun) takeChosen(c *common) {
 	rows := int64(0)
 	for w, r := range c.chosen {
-		w.take(r)
+		w.take(r, &f.seen)
 		if s, ok := c.spooled[w]; ok {
 			w.segment, w.index = s.segment, s.index
 		}
@@ -226,8 +226,10 @@ func (f *formRun) takeChosen(c *common) {
 }
 
 // take notes what an earlier run read of the window. Its results are in
-// prepared parts and not in the spool.
-func (w *windowRun) take(r reading) {
+// prepared parts and not in the spool. seen is the run's dictionary: the
+// reading is in another, with what belongs to windows that were not chosen.
+func (w *windowRun) take(r reading, seen *seenDictionary) {
+	w.seen = seen.pack(r.seen.unpack())
 	w.ids, w.stats, w.rejects, w.replaced = r.ids, r.stats, r.rejects, r.replaced
 	w.done, w.readAt, w.attempt = true, r.number, r.attempt
 }

@@ -17,6 +17,7 @@ func (f *formRun) choose(c *common, spooled map[*windowRun]spooledWindow) error 
 	c.chosen, c.spooled = c.agreed(), map[*windowRun]spooledWindow{}
 	for w, s := range spooled {
 		r, err := s.reading()
+		r.seen = s.seen
 		if there, ok := c.chosen[w]; err != nil || ok && newer(there, r) {
 			if err := f.dropSpooled(s); err != nil {
 				return err

@@ -29,9 +29,10 @@ type leftSpool struct {
 
 // spooledWindow is a window that a spool holds whole.
 type spooledWindow struct {
-	windowRecord
-	index   int
-	segment *segment // nil where it has no rows
+	windowRecord // but for Stats.Seen, which is
+	seen         packedSeen
+	index        int
+	segment      *segment // nil where it has no rows
 }
 
 // spoolWait is how long a spool is waited for that somebody holds: whoever
@@ -118,12 +119,16 @@ func (l *leftSpool) read() {
 		l.faults = append(l.faults, err)
 	}
 	used := map[string]int{} // files by the window that they are of
+	var seen seenDictionary
 	for _, e := range entries {
 		index, ok := recordIndex(e.Name())
 		if !ok {
 			continue // of a write that was cut off
 		}
 		w, err := l.spool.window(index, used)
+		if err == nil {
+			err = w.pack(&seen)
+		}
 		if err != nil {
 			l.faults = append(l.faults, fmt.Errorf("window %d of the spool of the run %s must be read again: %w", index, l.header.RunID, err))
 			continue
@@ -160,6 +165,14 @@ func (s *spool) window(index int, used map[string]int) (spooledWindow, error) {
 		used[f.Name] = index
 	}
 	return w, nil
+}
+
+// pack moves what was seen of the rows into a dictionary: all windows of the
+// spool are held at once.
+func (w *spooledWindow) pack(d *seenDictionary) error {
+	stats, err := w.Stats.stats()
+	w.seen, w.Stats.Seen = d.pack(stats.Seen), nil
+	return err
 }
 
 // verify tells whether a file holds what was written to it.

@@ -2,6 +2,7 @@ package pipelines
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,13 +13,7 @@ import (
 
 // stats are the sums over all windows, in order of time, so that what was
 // added does not depend on who finished first.
-func (f *formRun) stats() transform.Stats {
-	var s transform.Stats
-	for _, w := range f.windows {
-		s.Add(w.stats)
-	}
-	return s
-}
+func (f *formRun) stats() transform.Stats { return statsOf(f.windows) }
 
 // checkRejects fails the run as soon as more results are rejected than the
 // schema allows. A result that moved between two readings may be rejected in
@@ -97,6 +92,26 @@ func (f *formRun) summarise() {
 		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", c.key, c.n))
 	}
 	r.Changes = f.changes(s)
+}
+
+// endFaults fills in what there is to mend where the results, or the form,
+// ended the run before it was summarised: as far as it was read.
+func (f *formRun) endFaults(err error) {
+	unknown, fails := errors.AsType[*transform.UnknownFieldError](err)
+	if !fails && !isError[*RejectsError](err) {
+		return
+	}
+	s, r := f.stats(), f.report
+	r.Rejected, r.Rejects, r.Nulled = s.Rejected, faults(s.Rejects), faults(s.Nulled)
+	r.Changes = f.changes(s)
+	if !fails {
+		return
+	}
+	for _, from := range append([]schemas.Source{unknown.From}, unknown.Others...) {
+		r.Changes = append(r.Changes, schemas.Change{
+			Kind: schemas.ColumnAdded, From: from.String(), Label: f.labels[from.ID], Breaking: true,
+		})
+	}
 }
 
 type keyCount struct {

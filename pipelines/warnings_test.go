@@ -71,7 +71,7 @@ func TestWorkbookRefusesWhatItCannotHold(t *testing.T) {
 	}
 	_, err := pipelines.Run(t.Context(), def, o)
 	var refused *load.CellError
-	if !errors.As(err, &refused) || refused.Column != "item_1" || refused.Row != 2 || !strings.Contains(err.Error(), "write csv or parquet") {
+	if !errors.As(err, &refused) || refused.Column != "item_1" || refused.Row != 3 || refused.Result != "2" || !strings.Contains(err.Error(), "write csv or parquet") {
 		t.Fatalf("the run gives %v", err)
 	}
 	if data, err := os.ReadFile(w.path("form1.xlsx")); err != nil || string(data) != "before" {

@@ -35,7 +35,8 @@ type windowRun struct {
 	tries   int
 
 	segment  *segment
-	stats    transform.Stats
+	stats    transform.Stats   // but for Seen, which is
+	seen     packedSeen        // numbers of the run's dictionary
 	ids      *roaring64.Bitmap // of rows and rejects
 	rejects  []transform.Reject
 	replaced int64
@@ -129,12 +130,14 @@ func (f *formRun) readWindow(ctx context.Context, w *windowRun) error {
 
 // take makes a reading that of its window.
 func (f *formRun) take(w *windowRun, r *windowReading) {
+	stats := r.flattener.Stats()
+	seen := f.seen.pack(stats.Seen)
+	stats.Seen = nil
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads++
-	stats := r.flattener.Stats()
 	f.rejects += stats.Rejected - w.stats.Rejected
-	w.segment, w.stats, w.ids, w.rejects, w.replaced = r.segment, stats, r.ids, r.rejects, r.replaced
+	w.segment, w.stats, w.seen, w.ids, w.rejects, w.replaced = r.segment, stats, seen, r.ids, r.rejects, r.replaced
 	w.done, w.readAt, w.attempt = true, f.reads, f.o.RunID
 }
 

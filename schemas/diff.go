@@ -18,16 +18,22 @@ const (
 	RuleChanged      ChangeKind = "rule"       // the rule that Key names
 )
 
+// KeyJoined is the Key of a column that a run added as a string and whose
+// several values it joined, as often as Count says.
+const KeyJoined = "joined"
+
 // Change is one difference between two descriptions of columns.
 type Change struct {
 	Kind   ChangeKind `json:"kind"`
 	From   string     `json:"from,omitempty"`   // the column's source; "" for a rule of the whole schema
 	Column string     `json:"column,omitempty"` // its name, the new one where it has two
-	Key    string     `json:"key,omitempty"`    // of retyped and rule: the key of the schema file that differs
-	Was    string     `json:"was,omitempty"`
-	Is     string     `json:"is,omitempty"`
-	Label  string     `json:"label,omitempty"` // the heading of what was added or removed
-	Count  int64      `json:"count,omitempty"` // of how many values, where they were counted
+	// Key is, of retyped and rule, the key of the schema file that differs; of
+	// added KeyJoined or none.
+	Key   string `json:"key,omitempty"`
+	Was   string `json:"was,omitempty"`
+	Is    string `json:"is,omitempty"`
+	Label string `json:"label,omitempty"` // the heading of what was added or removed
+	Count int64  `json:"count,omitempty"` // of how many values, where they were counted
 	// Breaking marks a change that readers of the outputs, or runs by the
 	// contract, are not prepared for. See Diff.
 	Breaking bool `json:"breaking"`

@@ -79,7 +79,8 @@ func MetaName(id string) string {
 
 // DefaultName is the name that a column has without a schema, before it is
 // made unique: the result id and metas have their ids' names; items have
-// ItemName, or with labels their label in snake case where one is left.
+// ItemName, or with labels their label in snake case where one is left that is
+// not PartitionKey.
 func DefaultName(from Source, label string, labels bool) string {
 	switch from.Kind {
 	case FromResultID:
@@ -88,12 +89,16 @@ func DefaultName(from Source, label string, labels bool) string {
 		return MetaName(from.ID)
 	}
 	if labels {
-		if name := snake(label); name != "" {
+		if name := snake(label); name != "" && name != PartitionKey {
 			return name
 		}
 	}
 	return ItemName(from.ID)
 }
+
+// PartitionKey is the key in the names of a dataset's folders, dt=2026-01-01:
+// readers that make a column of it hide a column of that name.
+const PartitionKey = "dt"
 
 // hashed appends to a name a hash of the source that the name is for, and
 // keeps it within MaxName.

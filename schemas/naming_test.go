@@ -89,6 +89,8 @@ func TestDefaultName(t *testing.T) {
 		{item, "How was it?", false, "item_353_0_0"},
 		{item, "", true, "item_353_0_0"},
 		{item, "???", true, "item_353_0_0"},
+		{item, "D.T.", true, "d_t"},
+		{item, "DT", true, "item_353_0_0"}, // as the folders of a dataset
 	} {
 		if got := DefaultName(tt.from, tt.label, tt.labels); got != tt.want {
 			t.Errorf("DefaultName(%v, %q, %v) = %q, want %q", tt.from, tt.label, tt.labels, got, tt.want)

@@ -34,6 +34,8 @@ type UnknownFieldError struct {
 	From     schemas.Source
 	Label    string // its heading, "" where none is known
 	ResultID int64  // a result that has it
+	// Others are further such fields of the same results.
+	Others []schemas.Source
 }
 
 // Error names the field and what to write into the schema.
@@ -43,6 +45,20 @@ func (e *UnknownFieldError) Error() string {
 		label = fmt.Sprintf(" (%q)", e.Label)
 	}
 	c := schemas.Late(e.From, "", false)
-	return fmt.Sprintf("result %d has the field %s%s that the schema does not list, and its rule is unknown: fail; add the column {name: %q, from: %q, type: %s} or set unknown to add or ignore",
+	text := fmt.Sprintf("result %d has the field %s%s that the schema does not list, and its rule is unknown: fail; add the column {name: %q, from: %q, type: %s} or set unknown to add or ignore",
 		e.ResultID, e.From, label, c.Name, e.From, c.Type)
+	for i, from := range e.Others {
+		switch {
+		case i == 0:
+			text += "; not listed either: " + from.String()
+		case i < mostOthers:
+			text += ", " + from.String()
+		default:
+			return text + fmt.Sprintf(" and %d more", len(e.Others)-i)
+		}
+	}
+	return text
 }
+
+// mostOthers is how many further fields an error names.
+const mostOthers = 10

@@ -77,17 +77,18 @@ type Flattener struct {
 	ignored []ignoredField
 	labels  map[schemas.Source]string
 
-	page      *extract.Page // the page at hand
-	at        []int32       // by index into page.Fields: as in fields
-	row       int64         // number of the row at hand, from 1
-	gathered  []gathered    // by column
-	next      []int32       // by cell of the result: the column's next cell, or -1
-	pending   []outcome
-	rows      int // in the batch
-	bytes     int
-	batchRows int // of the last batch
-	stats     Stats
-	err       error
+	page       *extract.Page // the page at hand
+	at         []int32       // by index into page.Fields: as in fields
+	row        int64         // number of the row at hand, from 1
+	gathered   []gathered    // by column
+	next       []int32       // by cell of the result: the column's next cell, or -1
+	pending    []outcome
+	rows       int // in the batch
+	bytes      int
+	batchRows  int // of the last batch
+	stats      Stats
+	choiceRoom int64 // bytes of texts that choices may still take, see room
+	err        error
 }
 
 type ignoredField struct {
@@ -118,7 +119,7 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 	f := &Flattener{
 		o: o, unknown: s.Unknown, emptyAsNull: s.Empty == schemas.EmptyAsNull,
 		clock: clock{zone: o.Zone}, base: len(s.Columns), idAt: -1,
-		fields: map[schemas.Source]int32{}, labels: map[schemas.Source]string{},
+		fields: map[schemas.Source]int32{}, labels: map[schemas.Source]string{}, choiceRoom: mostChoiceTexts,
 	}
 	var err error
 	if f.cloak, err = newCloak(s); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -255,9 +256,15 @@ func TestUnknownFail(t *testing.T) {
 	if !errors.As(err, &unknown) || unknown.ResultID != 4 {
 		t.Fatalf("%#v", err)
 	}
-	want := `result 4 has the field item:8 ("Eight") that the schema does not list, and its rule is unknown: fail; add the column {name: "item_8", from: "item:8", type: string} or set unknown to add or ignore`
+	want := `result 4 has the field item:8 ("Eight") that the schema does not list, and its rule is unknown: fail; add the column {name: "item_8", from: "item:8", type: string} or set unknown to add or ignore; not listed either: item:9`
 	if err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
+	}
+	for n := range 20 {
+		unknown.Others = append(unknown.Others, schemas.Source{Kind: schemas.FromMeta, ID: strconv.Itoa(n)})
+	}
+	if want := "; not listed either: item:9, meta:0, meta:1, meta:2, meta:3, meta:4, meta:5, meta:6, meta:7, meta:8 and 11 more"; !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v\nwant …%s", err, want)
 	}
 }
 

@@ -197,7 +197,7 @@ func (f *foreign) hint(n, ints int) string {
 	case f.zoned:
 		return "like times in the manner of ISO 8601: type: timestamp reads them, though they are not printed back the same"
 	case f.words:
-		return "words for yes and no: type: bool with true_values and false_values declares them"
+		return "like words for yes and no: type: bool with true_values and false_values declares them"
 	}
 	if f.grouped.n > 0 && f.grouped.n+ints == n {
 		return f.grouped.hint()

@@ -51,6 +51,7 @@ type Guess struct {
 	Filled  int // those of them that have a value
 	Empty   int // empty values
 	Several int // results with several values
+	Padded  int // values of digits with zeros in front, which a number loses
 }
 
 // NewLearner returns a Learner that reads wall-clock times in the zone.
@@ -160,7 +161,7 @@ func (l *Learner) guess(c schemas.Column) Guess {
 	if c.From.Kind == schemas.FromMeta {
 		text = wordsOf(c.From.ID, c.Label)
 	}
-	g := Guess{Results: l.results, Filled: f.filled, Empty: f.empty, Several: f.several}
+	g := Guess{Results: l.results, Filled: f.filled, Empty: f.empty, Several: f.several, Padded: f.shapes.padded}
 	if c.From.Kind == schemas.FromMeta && c.Type.Kind == schemas.Timestamp {
 		g.Type, g.Why = f.shapes.wallTimes()
 	} else {

@@ -48,7 +48,11 @@ func (f *Flattener) match() error {
 	switch f.unknown {
 	case schemas.UnknownFail:
 		from := source(p.Fields[unknown[0]])
-		return &UnknownFieldError{From: keep(from), Label: f.labels[from], ResultID: p.ID(owner[unknown[0]])}
+		e := &UnknownFieldError{From: keep(from), Label: f.labels[from], ResultID: p.ID(owner[unknown[0]])}
+		for _, i := range unknown[1:] {
+			e.Others = append(e.Others, keep(source(p.Fields[i])))
+		}
+		return e
 	case schemas.UnknownIgnore:
 		for _, i := range unknown {
 			from := keep(source(p.Fields[i]))

@@ -104,8 +104,24 @@ func parseFloat(v []byte) (f float64, reason string) {
 		return 0, reasonFloatBig
 	case err != nil:
 		return 0, reasonFloat
+	case f == 0 && !zero(v):
+		return 0, reasonFloatBig
 	}
 	return f, ""
+}
+
+// zero tells whether a number that is written in decimal or scientific notation
+// is 0, rather than too near to it for a float64.
+func zero(v []byte) bool {
+	for _, c := range v {
+		switch {
+		case c == 'e' || c == 'E':
+			return true
+		case c >= '1' && c <= '9':
+			return false
+		}
+	}
+	return true
 }
 
 // parseBool reads true, false (any letter case), 1 or 0.

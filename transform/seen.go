@@ -14,8 +14,9 @@ import (
 // Bounds of what is remembered of a column's values: beyond them they are no
 // choices, but free text.
 const (
-	MostChoices    = 500 // distinct values
-	mostChoiceText = 200 // bytes of one
+	MostChoices     = 500     // distinct values
+	mostChoiceText  = 200     // bytes of one
+	mostChoiceTexts = 4 << 20 // bytes of a Flattener's, over all columns
 )
 
 // Seen is what the rows of a column were seen to hold.
@@ -25,26 +26,30 @@ type Seen struct {
 	// "" and 0 where none has them.
 	ItemType string
 	Index    int
-	// Choices counts the values of a list, or of an item of another type than
-	// free text; nil where there are none or where Many is set. Columns with a
-	// pii rule have none.
+	// Choices counts the values of a list, or of an item whose type says that
+	// people choose, but not of what they type; nil where there are none or where
+	// Many is set. Columns with a pii rule have none.
 	Choices map[string]int64
 	Many    bool // more or longer values than choices have
 }
 
-// freeText are the types of items whose values are no choices, as far as they
-// are known (service-notes.md, "Item types").
-var freeText = []string{
-	"", "text", "textarea", "email", "phone", "tel", "number", "date", "time", "datetime", "file", "upload",
-	"signature", "name", "address", "url", "hidden", "password", "calculation", "location",
-}
+// choiceWords are in the types of items that people choose from; typedWords in
+// those that people fill in. The types that services know are not told (service
+// specification, section 2, "Result"), so that an unknown one's single values
+// are no choices, and several are.
+var (
+	choiceWords = []string{"radio", "select", "drop", "check", "choice", "option", "rating", "likert", "scale", "list", "yes", "bool"}
+	typedWords  = []string{"text", "mail", "phone", "name", "address", "file", "upload"}
+)
 
 // hasChoices tells whether a column's values are choices, by its item's type.
 func hasChoices(c *column, itemType string) bool {
 	if c.PII.Kind != schemas.PIINone || !c.isString() || !c.list && c.From.Kind != schemas.FromItem {
 		return false
 	}
-	return c.list || !slices.Contains(freeText, strings.ToLower(itemType))
+	typed := slices.ContainsFunc(typedWords, func(word string) bool { return strings.Contains(strings.ToLower(itemType), word) })
+	return c.ListAs == schemas.ListColumns || !typed && (c.list ||
+		slices.ContainsFunc(choiceWords, func(word string) bool { return strings.Contains(strings.ToLower(itemType), word) }))
 }
 
 // seen is a column's entry, made if need be.
@@ -66,13 +71,24 @@ func (f *Flattener) see(arrays []arrow.Array) {
 		s := f.seen(i)
 		s.Filled += int64(filled)
 		if !s.Many && hasChoices(c, s.ItemType) {
-			s.take(arrays[i])
+			s.take(arrays[i], f.room(c))
 		}
 	}
 }
 
-// take counts the values of a string array, or of the lists of one.
-func (s *Seen) take(values arrow.Array) {
+// room is how many bytes of texts the choices of a column may still take: of a
+// list that is written as a column for each, as many as MostChoices are.
+// Whatever else there is, its choices are asked for.
+func (f *Flattener) room(c *column) *int64 {
+	if c.ListAs == schemas.ListColumns {
+		return nil
+	}
+	return &f.choiceRoom
+}
+
+// take counts the values of a string array, or of the lists of one. room is
+// nil where there is no bound to the bytes of their texts.
+func (s *Seen) take(values arrow.Array, room *int64) {
 	if l, ok := values.(*array.List); ok {
 		values = l.ListValues()
 	}
@@ -80,25 +96,59 @@ func (s *Seen) take(values arrow.Array) {
 	if !ok {
 		return
 	}
+	var first firstValues
 	for i := range texts.Len() {
 		if texts.IsNull(i) {
 			continue
 		}
-		if v := texts.Value(i); v != "" {
-			s.choose(v, 1)
+		if v := texts.Value(i); v != "" && !first.count(v) {
+			s.choose(v, 1, room)
 		}
+	}
+	for _, v := range first.values[:first.n] {
+		s.choose(v.text, v.count, room)
 	}
 }
 
-// choose counts a value n times.
-func (s *Seen) choose(v string, n int64) {
+// firstValues counts the first few values of a batch: most questions have no
+// more choices, and a comparison costs less than a look into a map.
+type firstValues struct {
+	values [6]struct {
+		text  string // of the batch
+		count int64
+	}
+	n int
+}
+
+// count counts a value, unless it is none of the first ones.
+func (f *firstValues) count(text string) bool {
+	for i := range f.n {
+		if v := &f.values[i]; v.text == text {
+			v.count++
+			return true
+		}
+	}
+	if f.n == len(f.values) {
+		return false
+	}
+	f.values[f.n].text, f.values[f.n].count = text, 1
+	f.n++
+	return true
+}
+
+// choose counts a value n times, see take.
+func (s *Seen) choose(v string, n int64, room *int64) {
 	if s.Many {
 		return
 	}
 	if _, known := s.Choices[v]; !known {
-		if len(v) > mostChoiceText || len(s.Choices) == MostChoices {
-			s.Many, s.Choices = true, nil
+		size := int64(len(v))
+		if len(v) > mostChoiceText || len(s.Choices) == MostChoices || room != nil && size > *room {
+			s.giveUp(room)
 			return
+		}
+		if room != nil {
+			*room -= size
 		}
 		if s.Choices == nil {
 			s.Choices = map[string]int64{}
@@ -106,6 +156,16 @@ func (s *Seen) choose(v string, n int64) {
 		v = strings.Clone(v) // the batch's memory goes
 	}
 	s.Choices[v] += n
+}
+
+// giveUp forgets choices that are too many, which makes room for others.
+func (s *Seen) giveUp(room *int64) {
+	if room != nil {
+		for v := range s.Choices {
+			*room += int64(len(v))
+		}
+	}
+	s.Many, s.Choices = true, nil
 }
 
 // attributes notes the type and place of the page's items.
@@ -140,6 +200,6 @@ func (s *Seen) add(o Seen) {
 	}
 	s.Choices = maps.Clone(s.Choices) // of a copy
 	for v, n := range o.Choices {
-		s.choose(v, n)
+		s.choose(v, n, nil)
 	}
 }

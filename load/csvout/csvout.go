@@ -52,17 +52,22 @@
 //   - In front of the text of a string, a joined list of strings or a heading
 //     stands a ' where a spreadsheet would run the text as a formula or show
 //     another one in its place.
+//   - A text with ; or TAB is in quotes: spreadsheets that divide at commas
+//     may be set to divide at these too.
 //   - Warnings tell of more rows, longer texts and more columns than a
-//     spreadsheet shows.
+//     spreadsheet shows, of int64 and decimal numbers of more digits than it
+//     keeps, and of texts that become formulas where lines are divided at ;
+//     alone, which no quotes prevent.
 //
 // The ' stands in front of
 //
 //   - what begins with = + - @ TAB CR or LF, or with the full-width form of
 //     one of the first four, or with one of these after blanks;
-//   - numbers that are not plain: 00123, +4930123, 1e5, 1,5, .5, 5%, (5), more
-//     than 15 digits, or with blanks around them;
+//   - numbers that are not plain: 00123, +4930123, 1e5, 1,5, .5, 5%, (5), 18+,
+//     more than 15 digits, or with blanks around them;
 //   - parts of dates, fractions and days that are not written year first: 1-2,
-//     3/4, 1.2., 1.2.2026, 2026-05, 12/31/2025, mar 5, SEPT2 (in English), 1:2;
+//     3/4, 1.2., 1.2.2026, 2026-05, 12/31/2025, 1:2, mar 5, SEPT2, 5. März 2026,
+//     5 de mayo, 1月2日 (with the months of most European languages);
 //   - true and false, unless in capitals.
 //
 // It does not stand in front of plain numbers (-5, 3.14, 19.90: no leading zero
@@ -71,7 +76,7 @@
 // first and times of day (2026-01-02, 2026-01-02 03:04, 9:30, 12:30:15), nor in
 // typed columns: -1 in an int64 column stays a number. A number that does not
 // fit into 15 digits in an int64 or decimal column is one that a spreadsheet
-// rounds; write .xlsx, or make the column a string. CR LF within a text is
+// rounds, and a warning; write .xlsx, or make the column a string. CR LF within a text is
 // written as it is, and most spreadsheets make LF of it.
 package csvout
 
@@ -88,6 +93,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/cells"
+	"github.com/formetl/formetl/load/internal/sheets"
 )
 
 // Profiles of EncodeOptions.Profile; "" is Strict.
@@ -144,7 +150,7 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 		e.out = appendText(e.out, h, e.excel)
 	}
 	e.out = append(e.out, e.eol...)
-	e.limits = newLimits(e.excel, len(shapes), len(headings))
+	e.limits = newLimits(e.excel, schema, len(headings))
 	return e, nil
 }
 
@@ -292,23 +298,23 @@ func appendEscaped(dst []byte, s string) []byte {
 	}
 }
 
-// text is a string or a list's text in the scratch buffer, which is not
-// copied into a string first.
-type text interface{ ~string | ~[]byte }
-
 // appendText appends the text of a string or a list of strings, guarded in
 // profile excel.
-func appendText[T text](dst []byte, s T, excel bool) []byte {
-	if excel && guarded(s) {
-		return appendField(dst, s, "'")
+func appendText[T sheets.Text](dst []byte, s T, excel bool) []byte {
+	if !excel {
+		return appendField(dst, s, "", false)
 	}
-	return appendField(dst, s, "")
+	prefix := ""
+	if sheets.Guarded(s) {
+		prefix = "'"
+	}
+	return appendField(dst, s, prefix, cells.HasDivider(s))
 }
 
 // appendField appends prefix and s as one field, in quotes where needed.
-func appendField[T text](dst []byte, s T, prefix string) []byte {
+func appendField[T sheets.Text](dst []byte, s T, prefix string, quoted bool) []byte {
 	special := cells.IndexCSV(s)
-	if special < 0 && !odd(s) {
+	if special < 0 && !quoted && !odd(s) {
 		return append(append(dst, prefix...), s...)
 	}
 	dst = append(append(dst, '"'), prefix...)
@@ -327,7 +333,7 @@ func appendField[T text](dst []byte, s T, prefix string) []byte {
 
 // odd tells whether a field without special characters needs quotes for what
 // it begins or ends with, or for being empty.
-func odd[T text](s T) bool {
+func odd[T sheets.Text](s T) bool {
 	if len(s) == 0 {
 		return true
 	}

@@ -1,28 +1,59 @@
 package csvout
 
 import (
+	"bytes"
 	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/load/internal/sheets"
 )
 
-// limits counts, in profile excel, what a spreadsheet will not show.
+// limits counts, in profile excel, what a spreadsheet will not show as it is.
 type limits struct {
 	maxRows int64 // of a sheet, the heading's among them
 	rows    int64
 	columns int
-	long    []int64 // by field: texts that no cell can hold
+	fields  []fieldLimits
 	excel   bool
 }
 
-func newLimits(excel bool, fields, columns int) limits {
-	return limits{maxRows: sheets.MaxRows, columns: columns, long: make([]int64, fields), excel: excel}
+// fieldLimits are those of a field of the schema.
+type fieldLimits struct {
+	exact    bool  // its numbers have digits that count
+	long     int64 // texts that no cell can hold
+	rounded  int64 // numbers that a spreadsheet rounds
+	formulas int64 // texts that are formulas where lines are divided at ; alone
+}
+
+func newLimits(excel bool, schema *arrow.Schema, columns int) limits {
+	l := limits{maxRows: sheets.MaxRows, columns: columns, fields: make([]fieldLimits, schema.NumFields()), excel: excel}
+	for i, f := range schema.Fields() {
+		kind := f.Type
+		if list, ok := kind.(*arrow.ListType); ok {
+			kind = list.Elem() // a list of one number is shown as that
+		}
+		l.fields[i].exact = kind.ID() == arrow.INT64 || kind.ID() == arrow.DECIMAL128
+	}
+	return l
 }
 
 // cell counts a field that was just written, as it stands in the file.
 func (l *limits) cell(field int, written []byte) {
-	if l.excel && len(written) > sheets.MaxText && unitsOf(written) > sheets.MaxText {
-		l.long[field]++
+	if !l.excel || len(written) == 0 {
+		return
+	}
+	f := &l.fields[field]
+	if len(written) > sheets.MaxText && unitsOf(written) > sheets.MaxText {
+		f.long++
+	}
+	if f.exact && len(written) > sheets.MaxDigits && digitsOf(written) > sheets.MaxDigits {
+		f.rounded++
+	}
+	if written[0] == '"' && hidesFormula(written) {
+		f.formulas++
 	}
 }
 
@@ -41,6 +72,58 @@ func unitsOf(written []byte) int {
 	return units - quotes/2 - 1
 }
 
+// digitsOf is how many significant digits a number has, 0 where a field is
+// none: a list of several.
+func digitsOf(written []byte) int {
+	var digits [64]byte
+	n := 0
+	for i, c := range written {
+		switch {
+		case c >= '0' && c <= '9' && n < len(digits):
+			digits[n] = c
+			n++
+		case c == '-' && i == 0, c == '.':
+		default:
+			return 0
+		}
+	}
+	return len(bytes.Trim(digits[:n], "0"))
+}
+
+// hidesFormula tells whether a field in quotes has a formula behind a ; or at
+// the beginning of a line. A spreadsheet that divides lines at ; alone does
+// not see the quotes in the middle of what is one cell for it. Only what can
+// reach out of its cell counts, and not every smile or list with dashes.
+func hidesFormula(written []byte) bool {
+	for {
+		i := bytes.IndexAny(written, ";\t\r\n")
+		if i < 0 {
+			return false
+		}
+		written = bytes.TrimLeft(written[i+1:], "\" \u00a0")
+		end := bytes.IndexAny(written, ";\t\r\n")
+		if end < 0 {
+			end = len(written)
+		}
+		if first := written[:end]; len(first) > 0 && (first[0] == '=' || bytes.IndexByte([]byte("+-@"), first[0]) >= 0 && calls(first)) {
+			return true
+		}
+	}
+}
+
+// calls tells whether a text calls a function or another program.
+func calls(s []byte) bool {
+	if bytes.IndexByte(s, '|') >= 0 && bytes.IndexByte(s, '!') >= 0 {
+		return true
+	}
+	for i, c := range s {
+		if r, _ := utf8.DecodeLastRune(s[:i]); c == '(' && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return true
+		}
+	}
+	return false
+}
+
 // Warnings is that of load.Warner.
 func (e *encoder) Warnings() []string {
 	l := &e.limits
@@ -56,11 +139,25 @@ func (e *encoder) Warnings() []string {
 		list = append(list, fmt.Sprintf("%s columns are more than the %s that a spreadsheet shows; it leaves the rest out: choose columns by a schema",
 			sheets.Thousands(int64(l.columns)), sheets.Thousands(sheets.MaxColumns)))
 	}
-	for i, n := range l.long {
-		if n > 0 {
-			list = append(list, fmt.Sprintf("column %q: %s texts are longer than the %s characters that a cell of a spreadsheet holds; it cuts them off: read them by another program",
-				e.shapes[i].field, sheets.Thousands(n), sheets.Thousands(sheets.MaxText)))
-		}
+	for i := range l.fields {
+		list = append(list, l.fields[i].warnings(e.shapes[i].field)...)
+	}
+	return list
+}
+
+func (f *fieldLimits) warnings(column string) []string {
+	var list []string
+	if f.long > 0 {
+		list = append(list, fmt.Sprintf("column %q: %s texts are longer than the %s characters that a cell of a spreadsheet holds; it cuts them off: read them by another program",
+			column, sheets.Thousands(f.long), sheets.Thousands(sheets.MaxText)))
+	}
+	if f.rounded > 0 {
+		list = append(list, fmt.Sprintf("column %q: %s numbers have more than the %d digits that a spreadsheet keeps; it rounds them: write .xlsx, which keeps them as text",
+			column, sheets.Thousands(f.rounded), sheets.MaxDigits))
+	}
+	if f.formulas > 0 {
+		list = append(list, fmt.Sprintf("column %q: %s texts hold a formula that a spreadsheet runs where it divides lines at ; alone, as Excel does where people write 0,5: write .xlsx for those",
+			column, sheets.Thousands(f.formulas)))
 	}
 	return list
 }

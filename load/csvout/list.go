@@ -145,7 +145,8 @@ func (e *encoder) listJSON(a *array.List) appender {
 			e.scratch = element(e.scratch, i)
 		}
 		e.scratch = append(e.scratch, ']')
-		return appendField(dst, e.scratch, "") // no formula begins with a bracket
+		// no formula begins with a bracket
+		return appendField(dst, e.scratch, "", e.excel && cells.HasDivider(e.scratch))
 	}
 }
 

@@ -21,6 +21,12 @@ const (
 	asColumns   = "columns"
 )
 
+// The metadata of the field that has the results' ids, as schemas has them.
+const (
+	metaFrom     = "formetl.from"
+	fromResultID = "result_id"
+)
+
 // column is a column of the sheet: a field, or a choice of a list.
 type column struct {
 	field   int // of the schema

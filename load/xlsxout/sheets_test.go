@@ -223,11 +223,65 @@ func TestTooLongText(t *testing.T) {
 		case c.fits && err != nil:
 			t.Errorf("%s: %v", name, err)
 		case c.fits:
-		case !errors.As(err, &refused) || refused.Column != "remarks" || refused.Row != 151 || strings.Contains(err.Error(), "xxx") || out.Len() > 0:
+		case !errors.As(err, &refused) || refused.Column != "remarks" || refused.Row != 152 || strings.Contains(err.Error(), "xxx") || out.Len() > 0:
 			t.Errorf("%s: %v after %d bytes", name, err, out.Len())
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("%s: files are left: %v, %v", name, left, err)
+		}
+		batch.Release()
+	}
+}
+
+// The error of a text that does not fit names the row as the sheet numbers it,
+// the sheet where there are several, and the result where its id is known.
+func TestTooLongTextsPlace(t *testing.T) {
+	from := func(source string) arrow.Metadata {
+		return arrow.MetadataFrom(map[string]string{"formetl.from": source})
+	}
+	for name, c := range map[string]struct {
+		id   arrow.DataType
+		from string
+		row  int
+		want string
+	}{
+		"the first row":  {arrow.PrimitiveTypes.Int64, "result_id", 0, `column "t", row 2 (result 1000): `},
+		"the last row":   {arrow.PrimitiveTypes.Int64, "result_id", 9, `column "t", row 11 (result 1009): `},
+		"another sheet":  {arrow.PrimitiveTypes.Int64, "result_id", 10, `column "t", row 2 of sheet "Results 2" (result 1010): `},
+		"an id as text":  {arrow.BinaryTypes.String, "result_id", 1, `column "t", row 3 (result "1001"): `},
+		"no id":          {arrow.PrimitiveTypes.Int64, "item:1", 1, `column "t", row 3: `},
+		"the id is null": {arrow.PrimitiveTypes.Int64, "result_id", 5, `column "t", row 7: `},
+	} {
+		schema := arrow.NewSchema([]arrow.Field{
+			{Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: from("item:7")},
+			{Name: "id", Type: c.id, Nullable: true, Metadata: from(c.from)},
+			{Name: "t", Type: arrow.BinaryTypes.String, Nullable: true, Metadata: from("item:2")},
+		}, nil)
+		batch := loadtest.Build(memory.NewGoAllocator(), schema, 12, func(b array.Builder, column, row int) {
+			switch b := b.(type) {
+			case *array.Int64Builder:
+				if row == 5 {
+					b.AppendNull()
+					return
+				}
+				b.Append(int64(1000*column + row))
+			case *array.StringBuilder:
+				switch {
+				case column == 1:
+					b.Append(fmt.Sprint(1000 + row))
+				case row == c.row:
+					b.Append(strings.Repeat("x", 32_768))
+				default:
+					b.Append("short")
+				}
+			}
+		})
+		e, err := xlsxout.NewWithin(&bytes.Buffer{}, schema, load.EncodeOptions{TempDir: t.TempDir()}, 11)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(e.Write(batch), e.Close()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v has no %s", name, err, c.want)
 		}
 		batch.Release()
 	}

@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// maxDigits is how many significant digits of a number spreadsheets keep.
-	maxDigits  = 15
+	maxDigits  = sheets.MaxDigits
 	maxInteger = 999_999_999_999_999
 	// Floats that are not 0 and lie beyond these are none for a spreadsheet.
 	leastFloat, mostFloat = 2.3e-308, 9.99e307

@@ -9,7 +9,8 @@
 //   - Null is no cell, the empty string is a cell with an empty text.
 //   - A string is always text: no cell is a formula, whatever it begins with,
 //     and no text is changed. A text of more than 32,767 UTF-16 units does not
-//     fit into a cell and is a load.CellError.
+//     fit into a cell and is a load.CellError, which names the sheet's row and
+//     the result.
 //   - Integers and decimals of at most 15 significant digits are numbers, as
 //     are floats; a decimal shows the digits of its scale. Longer ones, which
 //     a spreadsheet would round, are text, as are floats that it does not know
@@ -32,9 +33,11 @@ package xlsxout
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/rows"
@@ -152,7 +155,7 @@ func (e *encoder) write(p rows.Piece) error {
 		}
 		for i, v := range values {
 			if e.cells[i], err = v(row); err != nil {
-				return e.failed(i, err)
+				return e.failed(i, p.Batch, row, err)
 			}
 		}
 		if err := e.book.write(e.cells); err != nil {
@@ -163,12 +166,33 @@ func (e *encoder) write(p rows.Piece) error {
 	return nil
 }
 
-// failed names the place of a value that no cell can hold.
-func (e *encoder) failed(column int, err error) error {
-	return &load.CellError{
-		Format: "xlsx", Column: e.columns[column].heading, Row: e.rows + 1,
+// failed names the place of a value that no cell can hold: where it would stand
+// in the workbook, and the result that it is of.
+func (e *encoder) failed(column int, batch arrow.RecordBatch, row int, err error) error {
+	refused := &load.CellError{
+		Format: "xlsx", Column: e.columns[column].heading, Row: e.book.rows + 1, Result: e.resultID(batch, row),
 		Problem: err.Error(), Hint: "write csv or parquet, which take it",
 	}
+	if n := len(e.book.names); n > 1 {
+		refused.Sheet = e.book.names[n-1]
+	}
+	return refused
+}
+
+// resultID is the id of a row's result, "" where no column has it.
+func (e *encoder) resultID(batch arrow.RecordBatch, row int) string {
+	for i, f := range e.schema.Fields() {
+		if from, _ := f.Metadata.GetValue(metaFrom); from != fromResultID || batch.Column(i).IsNull(row) {
+			continue
+		}
+		switch a := batch.Column(i).(type) {
+		case *array.Int64:
+			return strconv.FormatInt(a.Value(row), 10)
+		case *array.String:
+			return strconv.QuoteToGraphic(a.Value(row))
+		}
+	}
+	return ""
 }
 
 // Close is that of load.Encoder.

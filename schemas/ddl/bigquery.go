@@ -98,6 +98,9 @@ func loadBigQuery(d *Dialect, s *script, t Table, w Written, o Options) {
 		s.items("LOAD DATA "+how+" "+d.beside(t)+" (", columns, ")")
 		s.items("FROM FILES (", d.bigQueryOptions(t, w, o, objects), ");")
 	}
+	if wrong := w.wrongCount(o); wrong != "" {
+		s.line("ASSERT NOT ((SELECT COUNT(*) FROM %s) %s) AS %s;", d.beside(t), wrong, d.text(notWhole))
+	}
 	names := strings.Join(d.names(t), ",\n  ")
 	s.line("BEGIN TRANSACTION;\nDELETE FROM %s WHERE TRUE;", d.table(t))
 	s.line("INSERT INTO %s (\n  %s\n)\nSELECT\n  %s\nFROM %s;", d.table(t), names, names, d.beside(t))

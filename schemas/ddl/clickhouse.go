@@ -58,6 +58,7 @@ func loadClickHouse(d *Dialect, s *script, t Table, w Written, o Options) {
 	if w.scheme() == "" {
 		s.note("file() reads where the server runs, below its user_files_path; clickhouse-local reads any path.")
 	}
+	s.note("clickhouse-client stops at an error, which this relies on: leave --ignore-error out.")
 	s.noNullLists(t, "ClickHouse", "")
 	beside := d.beside(t)
 	s.line("CREATE OR REPLACE TABLE %s AS %s;", beside, d.table(t))
@@ -66,6 +67,9 @@ func loadClickHouse(d *Dialect, s *script, t Table, w Written, o Options) {
 			names := strings.Join(d.names(t), ",\n  ")
 			s.line("INSERT INTO %s (\n  %s\n)\nSELECT\n  %s\nFROM %s%s;", beside, names, names, d.function(t, w, objects), clickHouseSettings(w))
 		}
+	}
+	if wrong := w.wrongCount(o); wrong != "" {
+		s.line("SELECT throwIf(count() %s, %s) FROM %s;", wrong, d.text(notWhole), beside)
 	}
 	s.line("EXCHANGE TABLES %s AND %s;\nDROP TABLE %s;", beside, d.table(t), beside)
 }

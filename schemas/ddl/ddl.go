@@ -7,13 +7,18 @@
 // replaces its rows by those of the output, whole or not at all. An output
 // holds each result once, so a full reload is always right.
 //
-//   - DuckDB, PostgreSQL and Snowflake: DELETE and the load in one transaction.
-//     Readers see the old rows until it commits.
-//   - Redshift and BigQuery: the files go to a table beside it, and from there
-//     in one transaction: their loaders take columns by position, or relax
-//     them, and that must not touch the table itself.
+//   - DuckDB, PostgreSQL and Redshift: the files go to a temporary table, and
+//     from there in one transaction. Readers see the old rows until it commits.
+//   - BigQuery: the same by a table beside it.
+//   - Snowflake: the files go to a temporary table, and from there by one INSERT
+//     OVERWRITE, within a block that ends at the first error.
 //   - ClickHouse, which has no transactions: the files go to a table beside it,
 //     which then changes places with the table (EXCHANGE TABLES).
+//
+// Some clients go on after a statement that failed: DuckDB's, snowsql, psql
+// without ON_ERROR_STOP. So nothing is deleted before the files were loaded,
+// and what takes the old rows away fails where that did. ClickHouse's client
+// stops, and BigQuery runs a script as one.
 //
 // The statements name the parts that the manifest lists. That is exact: they
 // load one whole run, and fail where a later run has replaced a part. With
@@ -46,10 +51,11 @@ type Written struct {
 	Compression string // around a text format: "", none, gzip or zstd
 	Profile     string // of CSV
 	Hive        bool   // parts lie in folders dt=…
-	Known       bool   // Columns and Parts are those of a manifest
-	Columns     []string
-	Parts       []Part
 	Refuse      string // why nothing is loaded from it, "" where it may be
+
+	Known   bool             // what follows is of a manifest
+	Columns []schemas.Column // their names and types
+	Parts   []Part
 
 	Endpoint, Region string // of an s3:// path, "" for AWS's own and the default
 }
@@ -58,7 +64,16 @@ type Written struct {
 type Part struct {
 	Path  string // below a dataset's folder; "" for the single file itself
 	Bytes int64
+	Rows  int64
+	// Leading is how many of the output's columns the part has, where they are
+	// the first ones in the same order; 0 where that is not known, OtherColumns
+	// where it has others.
+	Leading int
 }
+
+// OtherColumns marks a part whose columns are not the output's first ones, or
+// not in the same order.
+const OtherColumns = -1
 
 // Dataset tells whether the output is a folder of parts.
 func (w Written) Dataset() bool { return strings.HasSuffix(w.Path, "/") }
@@ -68,6 +83,9 @@ type Options struct {
 	Glob        bool   // name datasets by a pattern instead of their parts
 	IAMRole     string // Redshift's role, "" for the cluster's default one
 	Integration string // Snowflake's storage integration, "" for formetl
+	// Form and Location are what the command was told, "" where nothing, for
+	// commands in comments.
+	Form, Location string
 }
 
 // Dialect writes one engine's SQL.
@@ -82,6 +100,7 @@ type Dialect struct {
 	create  func(d *Dialect, s *script, t Table)
 	load    func(d *Dialect, s *script, t Table, w Written, o Options)
 	exact   bool                   // reads a list of parts and no pattern
+	byPlace bool                   // takes a part's columns by position, and does not check their names
 	refuse  func(w Written) string // why an output cannot be loaded, "" where it can; nil: always ""
 }
 
@@ -142,7 +161,7 @@ func (d *Dialect) Load(t Table, outputs []Written, o Options) (string, error) {
 		if why := d.refusal(t, w); why != "" {
 			s.note("%s (%s) is not loaded: %s", w.Path, w.Format, why)
 		} else if i != best {
-			s.note("%s (%s) holds the same results and is not loaded", w.Path, w.Format)
+			s.note("%s", w.notLoaded(outputs[best]))
 		}
 	}
 	if best < 0 {
@@ -150,7 +169,11 @@ func (d *Dialect) Load(t Table, outputs []Written, o Options) (string, error) {
 		return s.String(), nil
 	}
 	w := outputs[best]
+	if err := d.inPlace(w, strings.Join(t.Name, ".")); err != nil {
+		return "", err
+	}
 	o.Glob = o.Glob && !d.exact
+	w.Columns = w.inParts()
 	t, left := inFiles(t, w)
 	if len(t.Columns) == 0 {
 		s.note("%s has none of the table's columns: there is nothing to load.", w.Path)
@@ -169,11 +192,18 @@ func (d *Dialect) Load(t Table, outputs []Written, o Options) (string, error) {
 	return s.String(), nil
 }
 
-// best is the index of the output to load, -1 where there is none.
+// best is the index of the output to load, -1 where there is none. A single
+// file has the range of the last run alone: one that does not hold as much as a
+// dataset beside it is not chosen.
 func (d *Dialect) best(t Table, outputs []Written) int {
+	other := func(w Written) bool {
+		return slices.ContainsFunc(outputs, func(set Written) bool {
+			return set.Dataset() && d.refusal(t, set) == "" && set.differs(w)
+		})
+	}
 	best := -1
 	for i, w := range outputs {
-		if d.refusal(t, w) != "" {
+		if d.refusal(t, w) != "" || !w.Dataset() && other(w) {
 			continue
 		}
 		if best < 0 || slices.Index(d.formats, w.Format) < slices.Index(d.formats, outputs[best].Format) {
@@ -211,12 +241,12 @@ func inFiles(t Table, w Written) (in Table, left []string) {
 	byName := map[string]schemas.Column{}
 	for _, c := range t.Columns {
 		byName[c.Name] = c
-		if !slices.Contains(w.Columns, c.Name) {
+		if !slices.ContainsFunc(w.Columns, func(in schemas.Column) bool { return in.Name == c.Name }) {
 			left = append(left, c.Name)
 		}
 	}
-	for _, name := range w.Columns {
-		if c, ok := byName[name]; ok {
+	for _, written := range w.Columns {
+		if c, ok := byName[written.Name]; ok {
 			in.Columns = append(in.Columns, c)
 		}
 	}

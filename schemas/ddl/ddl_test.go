@@ -20,6 +20,13 @@ func named(names ...string) ddl.Table {
 }
 
 // TestLimits tells what an engine cannot hold, by name and with what to do.
+// exactly is a table of one decimal.
+func exactly(scale int32) ddl.Table {
+	t := named("d")
+	t.Columns[0].Type = schemas.Type{Kind: schemas.Decimal, Precision: 38, Scale: scale}
+	return t
+}
+
 func TestLimits(t *testing.T) {
 	a := func(n int) string { return strings.Repeat("a", n) }
 	many := func(n int) []string {
@@ -55,6 +62,10 @@ func TestLimits(t *testing.T) {
 		{"bigquery", named("_partitionDate"), "begins with _PARTITION"},
 		{"bigquery", named(many(10_001)...), "at most 10000"},
 		{"duckdb", named(a(5000)), ""},
+		{"snowflake", exactly(37), ""},
+		{"snowflake", exactly(38), `column "d" is decimal(38,38), and a decimal has at most 37 digits`},
+		{"redshift", exactly(38), "at most 37 digits"},
+		{"postgres", exactly(38), ""},
 		{"clickhouse", named(a(5000)), ""},
 		{"clickhouse", ddl.Table{Name: []string{"a", "b", "c"}, Columns: named("x").Columns}, "at most 2 parts"},
 		{"duckdb", ddl.Table{Name: []string{"a", "b", "c", "d"}, Columns: named("x").Columns}, "at most 3 parts"},
@@ -64,7 +75,7 @@ func TestLimits(t *testing.T) {
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.dialect, err)
-		case c.want != "" && (!errors.As(err, &unfit) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "change the names in the schema file")):
+		case c.want != "" && (!errors.As(err, &unfit) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "change the names or types in the schema file")):
 			t.Errorf("%s: got %v, want %s", c.dialect, err, c.want)
 		}
 		if _, loadErr := ddl.Named(c.dialect).Load(c.table, nil, ddl.Options{}); (err == nil) != (loadErr == nil) {
@@ -92,6 +103,18 @@ func TestWhichOutputIsLoaded(t *testing.T) {
 	lines, parquet := ddl.Written{Path: "/o/f.ndjson", Format: "ndjson"}, ddl.Written{Path: "/o/f.parquet", Format: "parquet"}
 	arrow, remote := ddl.Written{Path: "/o/f.arrow", Format: "arrow"}, ddl.Written{Path: "s3://b/f.parquet", Format: "parquet"}
 	runs := ddl.Written{Path: "/o/{run_id}.csv", Format: "csv", Refuse: "each run has its own"}
+	set := ddl.Written{Path: "/o/", Format: "ndjson"}
+	holding := func(w ddl.Written, rows int64) ddl.Written {
+		w.Known, w.Columns, w.Parts = true, named("a").Columns, []ddl.Part{{Rows: rows, Leading: 1}}
+		return w
+	}
+	quiet := func(leading ...int) ddl.Written { // a manifest that lists a column which parts may lack
+		w := ddl.Written{Path: "/o/", Format: "parquet", Known: true, Columns: named("a", "b").Columns}
+		for _, n := range leading {
+			w.Parts = append(w.Parts, ddl.Part{Path: fmt.Sprint("part-", n), Rows: 1, Leading: n})
+		}
+		return w
+	}
 	choices := named("a", "b")
 	choices.Columns[1].Type, choices.Columns[1].ListAs = schemas.ListOf(choices.Columns[1].Type), schemas.ListColumns
 	for _, c := range []struct {
@@ -109,8 +132,8 @@ func TestWhichOutputIsLoaded(t *testing.T) {
 		{"duckdb", named("a"), []ddl.Written{remote}, []string{"extension httpfs", "'s3://b/f.parquet'", "No run has written s3://b/f.parquet yet"}},
 		{"postgres", named("a"), []ddl.Written{parquet}, []string{"postgres statements here read ndjson or csv; add such an output"}},
 		{"postgres", named("a"), []ddl.Written{parquet, csv}, []string{`\copy formetl_load FROM '/o/f.csv'`}},
-		{"duckdb", named("a"), []ddl.Written{{Path: "/o/f.csv", Format: "csv", Known: true, Columns: []string{"b"}}}, []string{"none of the table's columns"}},
-		{"duckdb", named("a", "b"), []ddl.Written{{Path: "/o/f.csv", Format: "csv", Known: true, Columns: []string{"c", "b"}}}, []string{"The column a is not in the files yet"}},
+		{"duckdb", named("a"), []ddl.Written{{Path: "/o/f.csv", Format: "csv", Known: true, Columns: named("b").Columns}}, []string{"none of the table's columns"}},
+		{"duckdb", named("a", "b"), []ddl.Written{{Path: "/o/f.csv", Format: "csv", Known: true, Columns: named("c", "b").Columns}}, []string{"The column a is not in the files yet"}},
 		{"postgres", named("a"), []ddl.Written{{Path: "/o/", Format: "csv"}}, []string{"psql reads no pattern"}},
 		{"postgres", named("a"), []ddl.Written{{Path: "s3://b/it's.csv.zst", Format: "csv", Compression: "zstd", Endpoint: "https://e", Region: "r"}}, []string{`FROM PROGRAM 'aws s3 cp --endpoint-url ''https://e'' --region ''r'' ''s3://b/it''\''''s.csv.zst'' - | zstd -dcq'`}},
 		{"redshift", named("a"), []ddl.Written{parquet}, []string{"reads s3:// only; copy it there and give --location"}},
@@ -119,6 +142,15 @@ func TestWhichOutputIsLoaded(t *testing.T) {
 		{"bigquery", named("a"), []ddl.Written{{Path: "gs://b/x.ndjson.zst", Format: "ndjson", Compression: "zstd"}}, []string{"no zstd around text"}},
 		{"clickhouse", named("a"), []ddl.Written{{Path: "az://b/x", Format: "parquet"}}, []string{"reads s3:// and gs://"}},
 		{"snowflake", named("a"), []ddl.Written{{Path: "az://b/x", Format: "parquet"}}, []string{"s3://, gs://"}},
+		{"duckdb", named("a"), []ddl.Written{holding(set, 400), holding(parquet, 6)}, []string{"read_json", "f.parquet (parquet) holds 6 rows, not the 400 of /o/"}},
+		{"duckdb", named("a"), []ddl.Written{holding(set, 400), holding(parquet, 400)}, []string{"read_parquet", "/o/ (ndjson) holds the same results"}},
+		{"duckdb", named("a"), []ddl.Written{holding(csv, 7), holding(parquet, 6)}, []string{"read_parquet", "f.csv (csv) holds 7 rows, not the 6 of /o/f.parquet"}},
+		{"duckdb", named("a", "b"), []ddl.Written{quiet(1, 1)}, []string{"The column b is not in the files yet"}},
+		{"duckdb", named("a", "b"), []ddl.Written{quiet(1, 2)}, []string{"  \"b\"\nFROM read_parquet"}},
+		{"duckdb", named("a", "b"), []ddl.Written{quiet(1, 0)}, []string{"  \"b\"\nFROM read_parquet"}},
+		{"duckdb", ddl.Table{Name: []string{"Formetl_load"}, Columns: named("a").Columns}, []ddl.Written{lines}, []string{`INSERT INTO "Formetl_load" BY NAME SELECT * FROM temp.formetl_load_2;`}},
+		{"postgres", ddl.Table{Name: []string{"formetl_load"}, Columns: named("a").Columns}, []ddl.Written{lines}, []string{`DELETE FROM "formetl_load";`, "\\copy formetl_load_2 "}},
+		{"redshift", ddl.Table{Name: []string{"formetl_load"}, Columns: named("a").Columns}, []ddl.Written{holding(remote, 1)}, []string{`DELETE FROM "formetl_load";`, "COPY formetl_load_2\n"}},
 	} {
 		sql, err := ddl.Named(c.dialect).Load(c.table, c.outputs, ddl.Options{})
 		if err != nil {
@@ -155,7 +187,7 @@ func TestClickHouseAddresses(t *testing.T) {
 
 // TestManyParts keeps statements within what an engine takes.
 func TestManyParts(t *testing.T) {
-	w := ddl.Written{Path: "s3://b/lake/", Format: "parquet", Hive: true, Known: true, Columns: []string{"a"}}
+	w := ddl.Written{Path: "s3://b/lake/", Format: "parquet", Hive: true, Known: true, Columns: named("a").Columns}
 	for i := range 2500 {
 		w.Parts = append(w.Parts, ddl.Part{Path: fmt.Sprintf("dt=2026-01-01/part-%d.parquet", i), Bytes: int64(i)})
 	}
@@ -176,7 +208,7 @@ func TestManyParts(t *testing.T) {
 
 // TestRedshiftManifest lists parts with their sizes, as COPY of Parquet needs.
 func TestRedshiftManifest(t *testing.T) {
-	w := lake("s3://bucket/lake/form1/", "parquet")
+	w := lake(t, "s3://bucket/lake/form1/", "parquet")
 	data, err := ddl.Named("redshift").Manifest([]ddl.Written{{Path: "/f.csv", Format: "csv"}, w})
 	if err != nil {
 		t.Fatal(err)

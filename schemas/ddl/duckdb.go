@@ -34,21 +34,35 @@ func createDuckDB(d *Dialect, s *script, t Table) {
 	d.commentOn(s, t)
 }
 
+// loadDuckDB writes statements that DuckDB's client, which goes on after an
+// error, can run: one that names what is not there does not end DuckDB's
+// transaction. Where the files cannot be loaded DELETE fails, as it asks for what
+// was loaded; where INSERT fails the count does not agree, which ends the
+// transaction.
 func loadDuckDB(d *Dialect, s *script, t Table, w Written, o Options) {
 	if w.scheme() != "" {
 		s.note("DuckDB reads %s:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);", w.scheme())
 	}
-	s.line("BEGIN TRANSACTION;")
-	s.line("DELETE FROM %s;", d.table(t))
-	if !w.empty(o) {
-		s.items("INSERT INTO "+d.table(t)+" BY NAME\nSELECT", each(t, func(c schemas.Column) string {
-			if w.Format == "csv" {
-				return d.fromCSV(c, len(t.Columns) == 1)
-			}
-			return d.quote(c.Name)
-		}), "FROM "+d.reader(t, w, o)+";")
+	if w.empty(o) {
+		s.line("DELETE FROM %s;", d.table(t))
+		return
 	}
+	s.note("duckdb -bail stops at an error; without it the script goes on, and the table stays as it was.")
+	stage := "temp." + t.loading()
+	s.line("DROP TABLE IF EXISTS %s;", stage)
+	s.items("CREATE TEMPORARY TABLE "+t.loading()+" AS\nSELECT", each(t, func(c schemas.Column) string {
+		if w.Format == "csv" {
+			return d.fromCSV(c, len(t.Columns) == 1)
+		}
+		return d.quote(c.Name)
+	}), "FROM "+d.reader(t, w, o)+";")
+	s.line("BEGIN TRANSACTION;")
+	s.line("DELETE FROM %s WHERE (SELECT count(*) FROM %s) >= 0;", d.table(t), stage)
+	s.line("INSERT INTO %s BY NAME SELECT * FROM %s;", d.table(t), stage)
+	s.line("SELECT CASE WHEN loaded = read THEN loaded ELSE error(%s) END AS loaded\nFROM (SELECT (SELECT count(*) FROM %s) AS loaded, (SELECT count(*) FROM %s) AS read);",
+		d.text("the rows could not be inserted, and the table stays as it was; see the error before"), d.table(t), stage)
 	s.line("COMMIT;")
+	s.line("DROP TABLE %s;", stage)
 }
 
 // reader is the table function that reads the output.

@@ -27,14 +27,21 @@ func grammar() map[string][]string {
 		"snowflake": {
 			`CREATE TABLE IF NOT EXISTS T ` + columns(`T `+snow+`(?: NOT NULL)? COMMENT S`) + `(?: COMMENT = S)?`,
 			`CREATE OR REPLACE TEMPORARY STAGE T(?: URL = S STORAGE_INTEGRATION = T)?`,
-			`PUT S S AUTO_COMPRESS = FALSE OVERWRITE = TRUE`, `BEGIN`, `COMMIT`, `DELETE FROM T`,
-			`COPY INTO T FROM @ T (?:FILES = \( S(?: , S)* \)|PATTERN = S) FILE_FORMAT = \( TYPE = (?:` +
+			`PUT S S AUTO_COMPRESS = FALSE OVERWRITE = TRUE`, `DELETE FROM T`, `COMMIT`,
+			`CREATE OR REPLACE TEMPORARY TABLE T ` + columns(`T `+snow), `EXECUTE IMMEDIATE S`,
+		},
+		"snowflake block": {
+			`DECLARE loaded INTEGER`, `not_whole EXCEPTION \( - N , S \)`,
+			`SELECT COUNT \( \* \) INTO : loaded FROM T`, `IF \( loaded (?:< >|=) N \) THEN RAISE not_whole`, `END IF`, `END`,
+			`INSERT OVERWRITE INTO T \( ` + names + ` \) SELECT ` + names + ` FROM T`,
+			`(?:BEGIN )?COPY INTO T FROM @ T (?:FILES = \( S(?: , S)* \)|PATTERN = S) FILE_FORMAT = \( TYPE = (?:` +
 				`PARQUET USE_LOGICAL_TYPE = TRUE BINARY_AS_TEXT = FALSE USE_VECTORIZED_SCANNER = TRUE|JSON COMPRESSION = AUTO TIMESTAMP_FORMAT = AUTO(?: STRIP_OUTER_ARRAY = TRUE)?` +
 				`) \) MATCH_BY_COLUMN_NAME = CASE_SENSITIVE ON_ERROR = ABORT_STATEMENT FORCE = TRUE`,
 		},
 		"bigquery": {
 			`CREATE TABLE IF NOT EXISTS T ` + columns(`T `+big+`(?: NOT NULL)? OPTIONS \( description = S \)`) + `(?: OPTIONS \( description = S \))?`,
 			`LOAD DATA (?:OVERWRITE|INTO) T ` + columns(`T `+big) + ` FROM FILES \( format = S (?:, enable_list_inference = TRUE )?(?:, column_name_character_map = S )?, uris = \[ S(?: , S)* \] \)`,
+			`ASSERT NOT \( \( SELECT COUNT \( \* \) FROM T \) (?:< >|=) N \) AS S`,
 			`BEGIN TRANSACTION`, `COMMIT TRANSACTION`, `DELETE FROM T WHERE TRUE`, `DROP TABLE T`,
 			`INSERT INTO T \( ` + names + ` \) SELECT ` + names + ` FROM T`,
 		},
@@ -47,18 +54,22 @@ func grammar() map[string][]string {
 		},
 		"clickhouse": {
 			`CREATE TABLE IF NOT EXISTS T ` + columns(`T `+house+` COMMENT S`) + ` ENGINE = MergeTree ORDER BY (?:T|tuple \( \))(?: COMMENT S)?`,
+			`SELECT throwIf \( count \( \) (?:< >|=) N , S \) FROM T`,
 			`CREATE OR REPLACE TABLE T AS T`, `EXCHANGE TABLES T AND T`, `DROP TABLE T`,
 			`INSERT INTO T \( ` + names + ` \) SELECT ` + names + ` FROM (?:s3|file) \( S , S , S \) SETTINGS insert_null_as_default = N(?: , date_time_input_format = S)?`,
 		},
 	}
 }
 
+// blockSuffix marks the rules within a block that is given as a text.
+const blockSuffix = " block"
+
 // checkGrammar reads a script by the dialect's rules. It gives the names that
 // the script quotes.
 func checkGrammar(t *testing.T, dialect, sql string) (quoted []string) {
 	t.Helper()
 	patterns := grammar()[dialect]
-	for _, statement := range lexers()[dialect].statements(t, sql) {
+	for _, statement := range lexers()[strings.TrimSuffix(dialect, blockSuffix)].statements(t, sql) {
 		for _, tok := range statement {
 			if tok.kind == 'i' {
 				quoted = append(quoted, tok.text)
@@ -67,6 +78,9 @@ func checkGrammar(t *testing.T, dialect, sql string) (quoted []string) {
 		text := outline(statement)
 		if patterns != nil && !slices.ContainsFunc(patterns, func(p string) bool { return regexp.MustCompile(`^(?:` + p + `)$`).MatchString(text) }) {
 			t.Errorf("%s: no rule of its manual allows\n%s", dialect, text)
+		}
+		if text == "EXECUTE IMMEDIATE S" {
+			quoted = append(quoted, checkGrammar(t, dialect+blockSuffix, statement[2].text)...)
 		}
 	}
 	return quoted
@@ -134,7 +148,7 @@ func TestDialectsHoldReservedWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		load, err := d.Load(table, []ddl.Written{{Path: "gs://b/x.ndjson", Format: "ndjson"}, {Path: "s3://b/x.parquet", Format: "parquet", Known: true, Columns: []string{"select", "from"}, Parts: []ddl.Part{{}}}}, ddl.Options{})
+		load, err := d.Load(table, []ddl.Written{{Path: "gs://b/x.ndjson", Format: "ndjson"}, {Path: "s3://b/x.parquet", Format: "parquet", Known: true, Columns: named("select", "from").Columns, Parts: []ddl.Part{{}}}}, ddl.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/formetl/formetl/schemas"
 )
 
 // limits are what an engine can hold.
@@ -14,16 +16,18 @@ type limits struct {
 	bytes    int                 // of a name, 0 for no limit
 	runes    int                 // of a name, 0 for no limit
 	path     int                 // parts of a table's name
+	scale    int32               // of a decimal, 0 for no limit
 	beside   bool                // a table beside it helps to load it
 	reserved []string            // names that no column can have, even quoted
 	problem  func(string) string // what else is wrong with a column's name; nil: nothing
 }
 
-// UnfitError is a table that an engine cannot hold.
+// UnfitError is a table that an engine cannot hold, or cannot load right.
 type UnfitError struct {
 	Dialect  string
 	Table    string
 	Problems []string
+	Remedy   string // where it cannot be loaded: the way out; else ""
 }
 
 // maxShown bounds the problems that an error shows.
@@ -37,7 +41,10 @@ func (e *UnfitError) Error() string {
 		more = fmt.Sprintf("\n  and %d more", len(shown)-maxShown)
 		shown = shown[:maxShown]
 	}
-	return fmt.Sprintf("%s cannot hold the table %s:\n  %s%s\nchange the names in the schema file, or leave columns out", e.Dialect, e.Table, strings.Join(shown, "\n  "), more)
+	if e.Remedy != "" {
+		return fmt.Sprintf("%s cannot load the table %s:\n  %s%s\n%s", e.Dialect, e.Table, strings.Join(shown, "\n  "), more, e.Remedy)
+	}
+	return fmt.Sprintf("%s cannot hold the table %s:\n  %s%s\nchange the names or types in the schema file, or leave columns out", e.Dialect, e.Table, strings.Join(shown, "\n  "), more)
 }
 
 // check tells whether the engine can hold the table.
@@ -65,6 +72,9 @@ func (d *Dialect) check(t Table) error {
 	for _, c := range t.Columns {
 		if problem := l.column(c.Name); problem != "" {
 			add("column %q %s", c.Name, problem)
+		}
+		if c.Type.Kind == schemas.Decimal && l.scale > 0 && c.Type.Scale > l.scale {
+			add("column %q is %s, and a decimal has at most %d digits behind the point", c.Name, c.Type, l.scale)
 		}
 	}
 	if len(e.Problems) > 0 {

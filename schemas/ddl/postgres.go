@@ -48,10 +48,10 @@ func createPostgres(d *Dialect, s *script, t Table) {
 	d.commentOn(s, t)
 }
 
-// pgStage is the temporary table that psql copies files into. It lives as long
-// as the transaction.
-const pgStage = "formetl_load"
-
+// loadPostgres has psql copy the files into a temporary table, which lives as
+// long as the transaction. It has psql stop at the first error: a file that \copy cannot open is
+// one of psql's own, of which the server's transaction knows nothing. Where that
+// is not heeded, the rows are counted.
 func loadPostgres(d *Dialect, s *script, t Table, w Written, _ Options) {
 	s.note(`For psql 15 or newer, with -v ON_ERROR_STOP=1: \copy reads the files where psql runs.`)
 	if w.Format == "csv" {
@@ -60,14 +60,19 @@ func loadPostgres(d *Dialect, s *script, t Table, w Written, _ Options) {
 	if w.Format == "csv" && w.Dataset() {
 		s.note("COPY takes CSV by position and checks the names: a part that lacks a column that came later fails; NDJSON parts do not.")
 	}
+	stage := t.loading()
+	s.line(`\set ON_ERROR_STOP on`)
 	s.line("BEGIN;")
 	if w.Format == "csv" {
-		s.items("CREATE TEMPORARY TABLE "+pgStage+" (", d.pgColumns(t, w), ") ON COMMIT DROP;")
+		s.items("CREATE TEMPORARY TABLE "+stage+" (", d.pgColumns(t, w), ") ON COMMIT DROP;")
 	} else {
-		s.line("CREATE TEMPORARY TABLE %s (result jsonb) ON COMMIT DROP;", pgStage)
+		s.line("CREATE TEMPORARY TABLE %s (result jsonb) ON COMMIT DROP;", stage)
 	}
 	for _, object := range w.objects(Options{}) {
-		s.line(`\copy %s FROM %s WITH (%s)`, pgStage, d.source(w, object), pgFormat(w))
+		s.line(`\copy %s FROM %s WITH (%s)`, stage, d.source(w, object), pgFormat(w))
+	}
+	if wrong := w.wrongCount(Options{}); wrong != "" {
+		s.line("DO %s;", d.text("BEGIN IF (SELECT count(*) FROM "+stage+") "+wrong+" THEN RAISE EXCEPTION "+d.text(notWhole)+"; END IF; END"))
 	}
 	s.line("DELETE FROM %s;", d.table(t))
 	s.items("INSERT INTO "+d.table(t)+" (", d.names(t), ")")
@@ -76,22 +81,17 @@ func loadPostgres(d *Dialect, s *script, t Table, w Written, _ Options) {
 			return d.fromText(c, len(t.Columns) == 1)
 		}
 		return d.fromJSON(c)
-	}), "FROM "+pgStage+";")
+	}), "FROM "+stage+";")
 	s.line("COMMIT;")
 }
 
 // pgColumns are all columns of the files, by position, also those that the
 // table does not have.
 func (d *Dialect) pgColumns(t Table, w Written) []string {
-	names := w.Columns
-	if !w.Known {
-		names = each(t, func(c schemas.Column) string { return c.Name })
+	if w.Known {
+		t.Columns = w.Columns
 	}
-	columns := make([]string, len(names))
-	for i, name := range names {
-		columns[i] = d.quote(name) + " text"
-	}
-	return columns
+	return each(t, func(c schemas.Column) string { return d.quote(c.Name) + " text" })
 }
 
 // source is what \copy reads: a file, or a program that writes it.

@@ -3,6 +3,8 @@ package ddl
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/schemas"
@@ -12,10 +14,10 @@ func redshift() *Dialect {
 	return &Dialect{
 		Name: "redshift", quote: doubled(`"`), text: doubledEscaped,
 		limit: limits{
-			columns: 1600, bytes: 127, path: 3,
+			columns: 1600, bytes: 127, path: 3, scale: 37,
 			reserved: []string{"oid", "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid", "deletexid", "insertxid"},
 		},
-		exact: true, formats: []string{"parquet"},
+		exact: true, byPlace: true, formats: []string{"parquet"},
 		create: createRedshift, load: loadRedshift,
 		refuse: func(w Written) string {
 			if why := only("s3")(w); why != "" {
@@ -43,21 +45,44 @@ func createRedshift(d *Dialect, s *script, t Table) {
 	d.commentOn(s, t)
 }
 
-// redshiftStage is the temporary table that COPY fills. It has the columns in
-// the files' order, as COPY takes those of Parquet by position, and plain
-// timestamps in UTC, as COPY makes no TIMESTAMPTZ of them.
-const redshiftStage = "formetl_load"
+// inPlace refuses parts of a dataset that a loader by position would mix up.
+func (d *Dialect) inPlace(w Written, table string) error {
+	if !d.byPlace || !w.Known || !w.Dataset() {
+		return nil
+	}
+	for _, p := range w.Parts {
+		if p.Leading == OtherColumns {
+			return &UnfitError{
+				Dialect: d.Name, Table: oneLine(table),
+				Problems: []string{fmt.Sprintf("the part %s has other columns than the first ones of the manifest, or in another order, and %s takes a part's columns by position", oneLine(p.Path), d.Name)},
+				Remedy:   "run the definition with --full, which writes all parts anew in one order: formetl run --full",
+			}
+		}
+	}
+	return nil
+}
 
+// loadRedshift has COPY fill a temporary table. It has all columns of the files
+// in their order, as COPY takes those of Parquet by position (FILLRECORD gives
+// null for those that are missing at the end), and plain timestamps in UTC, as
+// COPY makes no TIMESTAMPTZ of them.
 func loadRedshift(d *Dialect, s *script, t Table, w Written, o Options) {
 	s.note("COPY reads its list of parts from %s; --only manifest prints it:", ManifestPath(w))
-	list := ""
-	if t.List != "" {
-		list = " --list " + shellQuote(t.List)
+	flags := ""
+	for _, f := range [][2]string{{"form", o.Form}, {"list", t.List}, {"location", o.Location}} {
+		if f[1] != "" {
+			flags += " --" + f[0] + " " + shellQuote(f[1])
+		}
 	}
-	s.note("formetl schema ddl DEFINITION --dialect redshift%s --only manifest | aws s3 cp - %s", list, shellQuote(ManifestPath(w)))
+	s.note("formetl schema ddl DEFINITION --dialect redshift%s --only manifest > parts.json && aws s3 cp parts.json %s", flags, shellQuote(ManifestPath(w)))
+	stage := t.loading()
+	if w.Dataset() && slices.ContainsFunc(w.Parts, func(p Part) bool { return p.Leading == 0 }) {
+		s.note("An earlier formetl wrote some parts and did not note the order of their columns, which COPY takes by position: where the schema's order changed since, run the definition with --full first.")
+	}
 	s.line("BEGIN;")
 	super := ""
-	stage := each(t, func(c schemas.Column) string {
+	files := Table{Columns: w.Columns}
+	columns := each(files, func(c schemas.Column) string {
 		name := redshiftType(c.Type)
 		switch c.Type.Kind {
 		case schemas.Timestamp:
@@ -72,8 +97,8 @@ func loadRedshift(d *Dialect, s *script, t Table, w Written, o Options) {
 		if o.IAMRole != "" {
 			role = d.text(o.IAMRole)
 		}
-		s.items("CREATE TEMPORARY TABLE "+redshiftStage+" (", stage, ");")
-		s.line("COPY %s\nFROM %s\nIAM_ROLE %s\nFORMAT AS PARQUET\nFILLRECORD%s\nMANIFEST;", redshiftStage, d.text(ManifestPath(w)), role, super)
+		s.items("CREATE TEMPORARY TABLE "+stage+" (", columns, ");")
+		s.line("COPY %s\nFROM %s\nIAM_ROLE %s\nFORMAT AS PARQUET\nFILLRECORD%s\nMANIFEST;", stage, d.text(ManifestPath(w)), role, super)
 	}
 	s.line("DELETE FROM %s;", d.table(t))
 	if !w.empty(o) {
@@ -83,8 +108,8 @@ func loadRedshift(d *Dialect, s *script, t Table, w Written, o Options) {
 				return d.quote(c.Name) + " AT TIME ZONE 'UTC'"
 			}
 			return d.quote(c.Name)
-		}), "FROM "+redshiftStage+";")
-		s.line("DROP TABLE %s;", redshiftStage)
+		}), "FROM "+stage+";")
+		s.line("DROP TABLE %s;", stage)
 	}
 	s.line("COMMIT;")
 }
@@ -112,13 +137,17 @@ type redshiftMeta struct {
 }
 
 // Manifest gives the list of parts that Redshift's COPY reads. The error is
-// ErrNoManifest where there is none.
+// ErrNoManifest where there is none, an *UnfitError where its parts cannot be
+// loaded together.
 func (d *Dialect) Manifest(outputs []Written) ([]byte, error) {
 	best := d.best(Table{}, outputs)
 	if d.Name != "redshift" || best < 0 {
 		return nil, ErrNoManifest
 	}
 	w := outputs[best]
+	if err := d.inPlace(w, w.Path); err != nil {
+		return nil, err
+	}
 	m := redshiftManifest{Entries: []redshiftEntry{}}
 	for _, p := range w.Parts {
 		m.Entries = append(m.Entries, redshiftEntry{URL: w.Path + p.Path, Mandatory: true, Meta: redshiftMeta{p.Bytes}})

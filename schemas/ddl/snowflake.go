@@ -11,7 +11,7 @@ import (
 func snowflake() *Dialect {
 	return &Dialect{
 		Name: "snowflake", quote: doubled(`"`), text: doubledEscaped,
-		limit: limits{runes: 255, path: 3}, formats: []string{"parquet", "ndjson", "json"},
+		limit: limits{runes: 255, path: 3, scale: 37}, formats: []string{"parquet", "ndjson", "json"},
 		create: createSnowflake, load: loadSnowflake,
 		refuse: func(w Written) string {
 			if s := w.scheme(); s != "" && s != "s3" && s != "gs" {
@@ -45,10 +45,37 @@ func createSnowflake(d *Dialect, s *script, t Table) {
 // mostFiles is how many files one COPY INTO takes.
 const mostFiles = 1000
 
-// loadSnowflake deletes instead of truncating, which would end the transaction's
-// isolation; so the files count as loaded, and FORCE loads them again.
+// loadSnowflake replaces the rows by one statement within a block, which ends at
+// the first error whatever the client does after one: a failed statement does
+// not end Snowflake's transactions.
 func loadSnowflake(d *Dialect, s *script, t Table, w Written, o Options) {
-	stage := d.path(append(slices.Clone(t.Name[:len(t.Name)-1]), "formetl_load"))
+	if w.empty(o) {
+		s.line("DELETE FROM %s;\nCOMMIT;", d.table(t))
+		return
+	}
+	stage := d.path(append(slices.Clone(t.Name[:len(t.Name)-1]), t.loading())) // and the table of the same name
+	_, objects := stageFiles(w, o)
+	d.snowflakeStage(s, w, o, stage)
+	s.items("CREATE OR REPLACE TEMPORARY TABLE "+stage+" (", each(t, func(c schemas.Column) string {
+		return d.quote(c.Name) + " " + snowflakeType(c.Type)
+	}), ");")
+	block := &script{}
+	block.line("DECLARE\n  loaded INTEGER;\n  not_whole EXCEPTION (-20001, %s);\nBEGIN", d.text(notWhole))
+	for _, files := range chunks(objects, mostFiles) {
+		block.line("COPY INTO %s\nFROM @%s\n%s\n%s\nMATCH_BY_COLUMN_NAME = CASE_SENSITIVE\nON_ERROR = ABORT_STATEMENT\nFORCE = TRUE;",
+			stage, stage, d.files(w, o, files), snowflakeFormat(w))
+	}
+	if wrong := w.wrongCount(o); wrong != "" {
+		block.line("SELECT COUNT(*) INTO :loaded FROM %s;\nIF (loaded %s) THEN\n  RAISE not_whole;\nEND IF;", stage, wrong)
+	}
+	names := strings.Join(d.names(t), ",\n  ")
+	block.line("INSERT OVERWRITE INTO %s (\n  %s\n)\nSELECT\n  %s\nFROM %s;\nEND;", d.table(t), names, names, stage)
+	s.line("EXECUTE IMMEDIATE %s;", d.text(strings.TrimSuffix(block.String(), "\n")))
+	s.line("COMMIT;") // of sessions that do not of themselves
+}
+
+// snowflakeStage makes the stage that has the output's files.
+func (d *Dialect) snowflakeStage(s *script, w Written, o Options, stage string) {
 	folder, objects := stageFiles(w, o)
 	if w.scheme() == "" {
 		s.line("CREATE OR REPLACE TEMPORARY STAGE %s;", stage)
@@ -59,26 +86,18 @@ func loadSnowflake(d *Dialect, s *script, t Table, w Written, o Options) {
 			}
 			s.line("PUT %s %s AUTO_COMPRESS = FALSE OVERWRITE = TRUE;", d.text("file://"+folder+object), d.text(to))
 		}
-	} else {
-		integration := o.Integration
-		if integration == "" {
-			integration = "formetl"
-			s.note("Give the name of your storage integration by --integration.")
-		}
-		url := folder
-		if w.scheme() == "gs" {
-			url = "gcs" + strings.TrimPrefix(url, "gs")
-		}
-		s.line("CREATE OR REPLACE TEMPORARY STAGE %s URL = %s STORAGE_INTEGRATION = %s;", stage, d.text(url), d.quote(integration))
+		return
 	}
-	s.line("BEGIN;\nDELETE FROM %s;", d.table(t))
-	if !w.empty(o) {
-		for _, files := range chunks(objects, mostFiles) {
-			s.line("COPY INTO %s\nFROM @%s\n%s\n%s\nMATCH_BY_COLUMN_NAME = CASE_SENSITIVE\nON_ERROR = ABORT_STATEMENT\nFORCE = TRUE;",
-				d.table(t), stage, d.files(w, o, files), snowflakeFormat(w))
-		}
+	integration := o.Integration
+	if integration == "" {
+		integration = "formetl"
+		s.note("Give the name of your storage integration by --integration.")
 	}
-	s.line("COMMIT;")
+	url := folder
+	if w.scheme() == "gs" {
+		url = "gcs" + strings.TrimPrefix(url, "gs")
+	}
+	s.line("CREATE OR REPLACE TEMPORARY STAGE %s URL = %s STORAGE_INTEGRATION = %s;", stage, d.text(url), d.quote(integration))
 }
 
 // stageFiles divides an output into a folder and the files in it.

@@ -64,7 +64,7 @@ func keysOf(t reflect.Type, way string) []string {
 	for i := range t.NumField() {
 		field := t.Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "-" {
+		if name == "-" || !field.IsExported() {
 			continue
 		}
 		in, to := field.Type, way+name

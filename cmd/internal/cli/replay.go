@@ -132,6 +132,9 @@ func (r *runs) replay(ctx context.Context, def *pipelines.Definition, form pipel
 	}
 	text := fmt.Sprintf("%s: %s in %s of dead letters replayed, %s rejected anew; %s removed, %s kept",
 		form.Form, plural(form.Results, "result"), plural(form.Objects, "file"), thousands(rejected), plural(removed, "file"), thousands(int64(kept)))
+	if kept > 0 {
+		text += ": some of what they tell of was not read by this run itself, but before by one that it went on with, or lies beyond its range; replay again"
+	}
 	r.a.logs.tell(levelInfo, text, slog.String("form", form.Form), slog.Int("results", form.Results),
 		slog.Int64("rejected", rejected), slog.Int("removed", removed), slog.Int("kept", kept))
 }

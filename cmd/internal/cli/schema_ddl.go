@@ -35,7 +35,7 @@ or not at all. Only columns that nobody has written down cost requests.
 Parts are named as the manifest lists them: write the statements anew after each
 run, or give --glob.`,
 		Example: `  formetl schema ddl feedback.schema.yaml --dialect postgres
-  formetl schema ddl feedback.yaml --dialect duckdb | duckdb lake.db
+  formetl schema ddl feedback.yaml --dialect duckdb | duckdb -bail lake.db
   formetl schema ddl feedback.yaml --dialect bigquery --table project.forms.feedback --location gs://bucket/lake/feedback/
   formetl schema ddl feedback.yaml --dialect redshift --only manifest | aws s3 cp - s3://bucket/lake/feedback.redshift-manifest.json`,
 		Args: oneSchemaOrDefinition,
@@ -150,7 +150,11 @@ func (a *app) ddlOfDefinition(ctx context.Context, d *ddl.Dialect, file string, 
 		return nil, &usageError{fmt.Errorf("--table, --location and --only manifest are for one form, and the definition has %d; choose one by --form", len(forms))}
 	}
 	var sql bytes.Buffer
+	f.options.Location = f.location
 	for _, form := range forms {
+		if len(forms) > 1 {
+			f.options.Form = form
+		}
 		tables, err := s.tables(ctx, form, f)
 		if err != nil {
 			return nil, err
@@ -208,7 +212,11 @@ func (s *columnsOf) tables(ctx context.Context, form string, f ddlFlags) ([]ddlT
 			}
 			at, tables = len(tables), append(tables, t)
 		}
-		tables[at].outputs = append(tables[at].outputs, writtenAt(l, f.location))
+		output, err := writtenAt(l, f.location)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", l.Path, err)
+		}
+		tables[at].outputs = append(tables[at].outputs, output)
 	}
 	if len(tables) == 0 {
 		return nil, &usageError{fmt.Errorf("--list %q: no list of that name has a child output (explode: true)", f.list)}
@@ -220,8 +228,11 @@ func (s *columnsOf) tables(ctx context.Context, form string, f ddlFlags) ([]ddlT
 func (f *ddlFlags) write(sql *bytes.Buffer, d *ddl.Dialect, t ddl.Table, outputs []ddl.Written) error {
 	if f.only == "manifest" {
 		manifest, err := d.Manifest(outputs)
-		if err != nil {
+		if errors.Is(err, ddl.ErrNoManifest) {
 			return &usageError{fmt.Errorf("--only manifest: %w", err)}
+		}
+		if err != nil {
+			return err
 		}
 		sql.Write(manifest)
 		return nil
@@ -244,36 +255,4 @@ func (f *ddlFlags) write(sql *bytes.Buffer, d *ddl.Dialect, t ddl.Table, outputs
 		sql.WriteString(text)
 	}
 	return nil
-}
-
-// writtenAt is what lies at an output, as statements need to know it. location
-// takes the place of the paths of its kind: file or dataset.
-func writtenAt(l pipelines.Left, location string) ddl.Written {
-	w := ddl.Written{
-		Path: l.Path, Format: l.Format, Compression: l.Compression, Profile: l.Profile,
-		Hive: l.Partition != pipelines.PartitionNone, Known: l.Manifest != nil,
-	}
-	switch {
-	case location != "" && strings.HasSuffix(location, "/") == w.Dataset():
-		w.Path = l.At(location)
-	case l.S3 != nil:
-		w.Endpoint, w.Region = l.S3.Endpoint, l.S3.Region
-	}
-	if strings.Contains(l.Path, "{run_id}") {
-		w.Refuse = "each run has a place of its own; write a path without {run_id}"
-	}
-	if l.Manifest == nil {
-		return w
-	}
-	for _, c := range l.Manifest.Schema {
-		w.Columns = append(w.Columns, c.Name)
-	}
-	for _, p := range l.Manifest.Parts {
-		part := ddl.Part{Path: p.Path, Bytes: p.Bytes}
-		if !w.Dataset() {
-			part.Path = ""
-		}
-		w.Parts = append(w.Parts, part)
-	}
-	return w
 }

@@ -15,10 +15,11 @@ func (a *app) validateCommand() *cobra.Command {
 		Use:   "validate DEFINITION...",
 		Short: "Check definitions and their schemas without any network",
 		Long: `Validate checks definitions, and the schemas that they name, as a run would
-before its first request. It needs neither the network nor the API key. Every
+before its first request. A schema file may be given by itself. It needs neither the network nor the API key. Every
 problem of every file is shown; the exit code is 78 if there is one.`,
 		Example: `  formetl validate feedback.yaml
-  formetl validate pipelines/*.yaml`,
+  formetl validate pipelines/*.yaml
+  formetl validate form1.schema.yaml`,
 		Args: definitions,
 		RunE: func(_ *cobra.Command, args []string) error { return a.validate(args) },
 	}
@@ -30,6 +31,12 @@ func (a *app) validate(files []string) error {
 	}
 	var failures []error
 	for _, file := range files {
+		if is, err := pipelines.IsDefinition(file); err == nil && !is {
+			if err := a.validateSchema(file); err != nil {
+				failures = append(failures, err)
+			}
+			continue
+		}
 		defs, err := new(definitionFlags).load(a, []string{file}, withoutSecrets)
 		if err != nil {
 			failures = append(failures, err)
@@ -40,6 +47,15 @@ func (a *app) validate(files []string) error {
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// validateSchema checks a schema file by itself.
+func (a *app) validateSchema(file string) error {
+	s, err := pipelines.LoadSchema(file)
+	if err != nil {
+		return err
+	}
+	return a.print([]byte(fmt.Sprintf("%s: ok (schema of %s)\n", file, plural(len(s.Columns), "column"))))
 }
 
 // contents says what a definition holds: "1 form, 2 outputs".

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,8 @@ func answers() []string {
 		"true", "TRUE", "mar 5", "SEPT2", "5 pm", "1:2", "12:30", "9:30:15", "2026-01-02", "2026-01-02 03:04:05", "12/31/2025", "1 1/2", "5%", "$5", "(5)", " 5", "5 ",
 		"a;b", "a\tb", "a,b;c\td", "say \"x\"", "line\nbreak", "line\r\nbreak", "two\n\nlines\n", "😀👩‍👩‍👧‍👦", "שלום עולם", "مرحبا", "\u202Eevil\u202C",
 		"_x0041_", "_x000D_", "_x005F_", "_x005F_x0041_", "_x0041_x0042_", "_xD800_", "x_x00e9_y", "_x12G4_", "&amp;<b>]]>", "'", "'quoted'", "''",
+		"hello;=1+1", "hello\t=1+1", "a;-5;@x", "5+", "18+", "5 -", ".2-", "5$-", "5 E2", "5:05+", "1 - 2", " TRUE", "12 30 pm",
+		"5. März 2026", "Januar 5", "mars 5", "5 mai 2026", "5 de marzo de 2026", "5-ene", "5 Kinder", "3 enfants", "1月2日",
 		"#N/A", "#REF!", "10.0.0.1", "192.168.100.200", strings.Repeat("long ", 6_553)+"xy",
 	)
 }
@@ -185,7 +188,34 @@ func TestExcelProfile(t *testing.T) {
 	c.compare("default import", want, c.cells(c.convert(path, importDefault, exportCSV)), false)
 	c.compare("quoted fields as text", want, c.cells(c.convert(path, importQuoted, exportCSV)), false)
 	c.compare("eager import", want, c.cells(c.convert(path, importEager, exportCSV)), true)
+	c.compare("divided at ; and TAB", want, c.cells(c.convert(path, importDivided, exportCSV)), true)
 	c.noFormulas("excel profile", c.convert(path, importEager, "xlsx"))
+	c.noFormulas("excel profile, divided at ; and TAB", c.convert(path, importDivided, "xlsx"))
+}
+
+// TestExcelProfileElsewhere: other languages have days and numbers of their own.
+// Plain numbers are left alone everywhere, although 3.14 is none in German.
+func TestExcelProfileElsewhere(t *testing.T) {
+	c := newCalc(t)
+	schema := loadtest.Columns("n", arrow.PrimitiveTypes.Int64, "text", arrow.BinaryTypes.String)
+	plain := func(s string) bool {
+		_, err := strconv.ParseFloat(s, 64)
+		return err == nil && strings.Contains(s, ".")
+	}
+	texts := slices.DeleteFunc(answers(), plain)
+	batch := loadtest.Build(memory.NewGoAllocator(), schema, len(texts), func(b array.Builder, _, row int) {
+		switch b := b.(type) {
+		case *array.Int64Builder:
+			b.Append(int64(row))
+		case *array.StringBuilder:
+			b.Append(texts[row])
+		}
+	})
+	defer batch.Release()
+	path, data := c.file(csvout.Format(), csvout.Excel, batch)
+	for language, filter := range map[string]string{"German": importGerman, "French": importFrench, "Spanish": importSpanish} {
+		c.compare(language, c.cells(data), c.cells(c.convert(path, filter, exportCSV)), true)
+	}
 }
 
 // TestWorkbook: a spreadsheet shows the workbook's cells as they were answered.

@@ -30,7 +30,7 @@ columns:
   - {name: "lists.of.decimals", from: "item:9", type: "list<decimal(7,2)>"}
   - {name: "%", from: "item:10", type: "list<date>"}
   - {name: "name_of_sixty_three_bytes_which_is_the_most_that_postgresql_has", from: "item:11", type: "list<bool>"}
-  - {name: "dt", from: "meta:user_browser", type: string}
+  - {name: "browser", from: "meta:user_browser", type: string}
 unknown: ignore
 `
 

@@ -152,14 +152,17 @@ func FuzzAppendDecimal(f *testing.F) {
 	})
 }
 
-// FuzzScan holds both scans to plain loops.
+// FuzzScan holds the scans to plain loops.
 func FuzzScan(f *testing.F) {
-	for _, s := range []string{"", "a", "12345678", "1234567,", "12345678,", "\x7f\x80", "a\"b", "\\", "\x1f", "ü", "aaaaaaa\n", "\xac\xa2,", " ! #"} {
+	for _, s := range []string{"", "a", "12345678", "1234567,", "12345678,", "\x7f\x80", "a\"b", "\\", "\x1f", "ü", "aaaaaaa\n", "\xac\xa2,", " ! #", "1234567;", "12345678\t"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		if got, want := cells.IndexCSV(s), strings.IndexAny(s, ",\"\r\n"); got != want {
 			t.Errorf("IndexCSV(%q) is %d, not %d", s, got, want)
+		}
+		if got, want := cells.HasDivider(s), strings.ContainsAny(s, ";\t"); got != want {
+			t.Errorf("HasDivider(%q) is %v", s, got)
 		}
 		want := -1
 		for i := range len(s) {

@@ -34,6 +34,24 @@ func IndexCSV[T text](s T) int {
 	return -1
 }
 
+// HasDivider tells whether s holds ; or TAB, at which spreadsheets may divide a
+// line as they do at a comma.
+func HasDivider[T text](s T) bool {
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		x := load64(s, i)
+		if zeros(x^(ones*';'))|zeros(x^(ones*'\t')) != 0 {
+			return true
+		}
+	}
+	for ; i < len(s); i++ {
+		if s[i] == ';' || s[i] == '\t' {
+			return true
+		}
+	}
+	return false
+}
+
 // IndexJSON returns the index of the first byte of s that a JSON string
 // cannot hold as it is or that needs a look: a control character, a quote, a
 // backslash, or any byte outside ASCII. -1: there is none.

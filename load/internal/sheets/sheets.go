@@ -16,6 +16,8 @@ const (
 	MaxColumns = 16_384
 	// MaxText is how long the text of a cell may be, in UTF-16 units.
 	MaxText = 32_767
+	// MaxDigits is how many significant digits of a number a spreadsheet keeps.
+	MaxDigits = 15
 )
 
 // Units is the length of a text in UTF-16 units.

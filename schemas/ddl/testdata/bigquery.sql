@@ -42,6 +42,7 @@ FROM FILES (
     'gs://bucket/lake/form1/dt=__HIVE_DEFAULT_PARTITION__/part-undated-000001-0000.parquet'
   ]
 );
+ASSERT NOT ((SELECT COUNT(*) FROM `forms`.`feedback__load`) <> 9) AS 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew';
 BEGIN TRANSACTION;
 DELETE FROM `forms`.`feedback` WHERE TRUE;
 INSERT INTO `forms`.`feedback` (
@@ -104,6 +105,7 @@ FROM FILES (
     'gs://bucket/lake/form1/dt=*.parquet'
   ]
 );
+ASSERT NOT ((SELECT COUNT(*) FROM `forms`.`feedback__load`) = 0) AS 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew';
 BEGIN TRANSACTION;
 DELETE FROM `forms`.`feedback` WHERE TRUE;
 INSERT INTO `forms`.`feedback` (
@@ -172,6 +174,7 @@ FROM FILES (
     'gs://bucket/lines/form 1/dt=__HIVE_DEFAULT_PARTITION__/part-undated-000001-0000.ndjson'
   ]
 );
+ASSERT NOT ((SELECT COUNT(*) FROM `forms`.`feedback__load`) <> 9) AS 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew';
 BEGIN TRANSACTION;
 DELETE FROM `forms`.`feedback` WHERE TRUE;
 INSERT INTO `forms`.`feedback` (
@@ -232,6 +235,7 @@ FROM FILES (
     'gs://bucket/lines/form 1/dt=*.ndjson'
   ]
 );
+ASSERT NOT ((SELECT COUNT(*) FROM `forms`.`feedback__load`) = 0) AS 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew';
 BEGIN TRANSACTION;
 DELETE FROM `forms`.`feedback` WHERE TRUE;
 INSERT INTO `forms`.`feedback` (
@@ -365,6 +369,7 @@ FROM FILES (
     'gs://bucket/lake/form1/dt=*.parquet'
   ]
 );
+ASSERT NOT ((SELECT COUNT(*) FROM `forms`.`feedback__load`) = 0) AS 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew';
 BEGIN TRANSACTION;
 DELETE FROM `forms`.`feedback` WHERE TRUE;
 INSERT INTO `forms`.`feedback` (

@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS `forms`.`feedback` (
 
 -- PARQUET IN S3
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
+-- clickhouse-client stops at an error, which this relies on: leave --ignore-error out.
 -- An array of ClickHouse is never null: a null list is loaded as an empty one.
 CREATE OR REPLACE TABLE `forms`.`feedback__load` AS `forms`.`feedback`;
 INSERT INTO `forms`.`feedback__load` (
@@ -54,12 +55,14 @@ FROM s3(
   '`id` Int64, `select` Nullable(String), `order` Nullable(Int64), `group` Nullable(Decimal(38, 10)), `narrow` Nullable(Decimal(12, 2)), `float` Nullable(Float64), `bool` Nullable(Bool), `date` Nullable(Date32), `finished at` Nullable(DateTime64(6, \'UTC\')), `list` Array(Nullable(String)), `numbers` Array(Nullable(Decimal(7, 2))), `instants` Array(Nullable(DateTime64(6, \'UTC\'))), `Größe` Nullable(String)'
 )
 SETTINGS insert_null_as_default = 0;
+SELECT throwIf(count() <> 9, 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew') FROM `forms`.`feedback__load`;
 EXCHANGE TABLES `forms`.`feedback__load` AND `forms`.`feedback`;
 DROP TABLE `forms`.`feedback__load`;
 
 -- PARQUET IN S3, BY A PATTERN
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- Right while no run commits: s3://bucket/lake/form1/_SUCCESS has the same bytes before and after.
+-- clickhouse-client stops at an error, which this relies on: leave --ignore-error out.
 -- An array of ClickHouse is never null: a null list is loaded as an empty one.
 CREATE OR REPLACE TABLE `forms`.`feedback__load` AS `forms`.`feedback`;
 INSERT INTO `forms`.`feedback__load` (
@@ -97,12 +100,14 @@ FROM s3(
   '`id` Int64, `select` Nullable(String), `order` Nullable(Int64), `group` Nullable(Decimal(38, 10)), `narrow` Nullable(Decimal(12, 2)), `float` Nullable(Float64), `bool` Nullable(Bool), `date` Nullable(Date32), `finished at` Nullable(DateTime64(6, \'UTC\')), `list` Array(Nullable(String)), `numbers` Array(Nullable(Decimal(7, 2))), `instants` Array(Nullable(DateTime64(6, \'UTC\'))), `Größe` Nullable(String)'
 )
 SETTINGS insert_null_as_default = 0;
+SELECT throwIf(count() = 0, 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew') FROM `forms`.`feedback__load`;
 EXCHANGE TABLES `forms`.`feedback__load` AND `forms`.`feedback`;
 DROP TABLE `forms`.`feedback__load`;
 
 -- PARQUET HERE
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- file() reads where the server runs, below its user_files_path; clickhouse-local reads any path.
+-- clickhouse-client stops at an error, which this relies on: leave --ignore-error out.
 -- An array of ClickHouse is never null: a null list is loaded as an empty one.
 CREATE OR REPLACE TABLE `forms`.`feedback__load` AS `forms`.`feedback`;
 INSERT INTO `forms`.`feedback__load` (
@@ -140,6 +145,7 @@ FROM file(
   '`id` Int64, `select` Nullable(String), `order` Nullable(Int64), `group` Nullable(Decimal(38, 10)), `narrow` Nullable(Decimal(12, 2)), `float` Nullable(Float64), `bool` Nullable(Bool), `date` Nullable(Date32), `finished at` Nullable(DateTime64(6, \'UTC\')), `list` Array(Nullable(String)), `numbers` Array(Nullable(Decimal(7, 2))), `instants` Array(Nullable(DateTime64(6, \'UTC\'))), `Größe` Nullable(String)'
 )
 SETTINGS insert_null_as_default = 0;
+SELECT throwIf(count() <> 9, 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew') FROM `forms`.`feedback__load`;
 EXCHANGE TABLES `forms`.`feedback__load` AND `forms`.`feedback`;
 DROP TABLE `forms`.`feedback__load`;
 
@@ -147,6 +153,7 @@ DROP TABLE `forms`.`feedback__load`;
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- Right while no run commits: /srv/lake/_SUCCESS has the same bytes before and after.
 -- file() reads where the server runs, below its user_files_path; clickhouse-local reads any path.
+-- clickhouse-client stops at an error, which this relies on: leave --ignore-error out.
 -- An array of ClickHouse is never null: a null list is loaded as an empty one.
 CREATE OR REPLACE TABLE `forms`.`feedback__load` AS `forms`.`feedback`;
 INSERT INTO `forms`.`feedback__load` (
@@ -184,11 +191,13 @@ FROM file(
   '`id` Int64, `select` Nullable(String), `order` Nullable(Int64), `group` Nullable(Decimal(38, 10)), `narrow` Nullable(Decimal(12, 2)), `float` Nullable(Float64), `bool` Nullable(Bool), `date` Nullable(Date32), `finished at` Nullable(DateTime64(6, \'UTC\')), `list` Array(Nullable(String)), `numbers` Array(Nullable(Decimal(7, 2))), `instants` Array(Nullable(DateTime64(6, \'UTC\'))), `Größe` Nullable(String)'
 )
 SETTINGS insert_null_as_default = 0;
+SELECT throwIf(count() = 0, 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew') FROM `forms`.`feedback__load`;
 EXCHANGE TABLES `forms`.`feedback__load` AND `forms`.`feedback`;
 DROP TABLE `forms`.`feedback__load`;
 
 -- NDJSON IN S3
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
+-- clickhouse-client stops at an error, which this relies on: leave --ignore-error out.
 -- An array of ClickHouse is never null: a null list is loaded as an empty one.
 CREATE OR REPLACE TABLE `forms`.`feedback__load` AS `forms`.`feedback`;
 INSERT INTO `forms`.`feedback__load` (
@@ -226,12 +235,14 @@ FROM s3(
   '`id` Int64, `select` Nullable(String), `order` Nullable(Int64), `group` Nullable(Decimal(38, 10)), `narrow` Nullable(Decimal(12, 2)), `float` Nullable(Float64), `bool` Nullable(Bool), `date` Nullable(Date32), `finished at` Nullable(DateTime64(6, \'UTC\')), `list` Array(Nullable(String)), `numbers` Array(Nullable(Decimal(7, 2))), `instants` Array(Nullable(DateTime64(6, \'UTC\'))), `Größe` Nullable(String)'
 )
 SETTINGS insert_null_as_default = 0, date_time_input_format = 'best_effort';
+SELECT throwIf(count() <> 9, 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew') FROM `forms`.`feedback__load`;
 EXCHANGE TABLES `forms`.`feedback__load` AND `forms`.`feedback`;
 DROP TABLE `forms`.`feedback__load`;
 
 -- NDJSON IN S3, BY A PATTERN
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- Right while no run commits: s3://bucket/lines/form 1/_SUCCESS has the same bytes before and after.
+-- clickhouse-client stops at an error, which this relies on: leave --ignore-error out.
 -- An array of ClickHouse is never null: a null list is loaded as an empty one.
 CREATE OR REPLACE TABLE `forms`.`feedback__load` AS `forms`.`feedback`;
 INSERT INTO `forms`.`feedback__load` (
@@ -269,6 +280,7 @@ FROM s3(
   '`id` Int64, `select` Nullable(String), `order` Nullable(Int64), `group` Nullable(Decimal(38, 10)), `narrow` Nullable(Decimal(12, 2)), `float` Nullable(Float64), `bool` Nullable(Bool), `date` Nullable(Date32), `finished at` Nullable(DateTime64(6, \'UTC\')), `list` Array(Nullable(String)), `numbers` Array(Nullable(Decimal(7, 2))), `instants` Array(Nullable(DateTime64(6, \'UTC\'))), `Größe` Nullable(String)'
 )
 SETTINGS insert_null_as_default = 0, date_time_input_format = 'best_effort';
+SELECT throwIf(count() = 0, 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew') FROM `forms`.`feedback__load`;
 EXCHANGE TABLES `forms`.`feedback__load` AND `forms`.`feedback`;
 DROP TABLE `forms`.`feedback__load`;
 
@@ -278,14 +290,17 @@ DROP TABLE `forms`.`feedback__load`;
 
 -- NO PARTS
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
+-- clickhouse-client stops at an error, which this relies on: leave --ignore-error out.
 -- An array of ClickHouse is never null: a null list is loaded as an empty one.
 CREATE OR REPLACE TABLE `forms`.`feedback__load` AS `forms`.`feedback`;
+SELECT throwIf(count() <> 0, 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew') FROM `forms`.`feedback__load`;
 EXCHANGE TABLES `forms`.`feedback__load` AND `forms`.`feedback`;
 DROP TABLE `forms`.`feedback__load`;
 
 -- NO PARTS, BY A PATTERN
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- Right while no run commits: s3://bucket/lake/form1/_SUCCESS has the same bytes before and after.
+-- clickhouse-client stops at an error, which this relies on: leave --ignore-error out.
 -- An array of ClickHouse is never null: a null list is loaded as an empty one.
 CREATE OR REPLACE TABLE `forms`.`feedback__load` AS `forms`.`feedback`;
 INSERT INTO `forms`.`feedback__load` (
@@ -328,6 +343,7 @@ DROP TABLE `forms`.`feedback__load`;
 
 -- NO RUN YET
 -- No run has written s3://bucket/lake/form1/ yet.
+-- clickhouse-client stops at an error, which this relies on: leave --ignore-error out.
 -- An array of ClickHouse is never null: a null list is loaded as an empty one.
 CREATE OR REPLACE TABLE `forms`.`feedback__load` AS `forms`.`feedback`;
 INSERT INTO `forms`.`feedback__load` (
@@ -367,5 +383,6 @@ FROM s3(
   '`id` Int64, `select` Nullable(String), `order` Nullable(Int64), `group` Nullable(Decimal(38, 10)), `narrow` Nullable(Decimal(12, 2)), `float` Nullable(Float64), `bool` Nullable(Bool), `date` Nullable(Date32), `finished at` Nullable(DateTime64(6, \'UTC\')), `list` Array(Nullable(String)), `numbers` Array(Nullable(Decimal(7, 2))), `instants` Array(Nullable(DateTime64(6, \'UTC\'))), `Größe` Nullable(String), `a\'b"c\\`d\\\\e; --\\nf` Nullable(String)'
 )
 SETTINGS insert_null_as_default = 0;
+SELECT throwIf(count() = 0, 'not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew') FROM `forms`.`feedback__load`;
 EXCHANGE TABLES `forms`.`feedback__load` AND `forms`.`feedback`;
 DROP TABLE `forms`.`feedback__load`;

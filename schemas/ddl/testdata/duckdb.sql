@@ -35,9 +35,9 @@ f" IS '(item:12)';
 -- PARQUET IN S3
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- DuckDB reads s3:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);
-BEGIN TRANSACTION;
-DELETE FROM "forms"."feedback";
-INSERT INTO "forms"."feedback" BY NAME
+-- duckdb -bail stops at an error; without it the script goes on, and the table stays as it was.
+DROP TABLE IF EXISTS temp.formetl_load;
+CREATE TEMPORARY TABLE formetl_load AS
 SELECT
   "id",
   "select",
@@ -56,15 +56,21 @@ FROM read_parquet([
     's3://bucket/lake/form1/dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.parquet',
     's3://bucket/lake/form1/dt=__HIVE_DEFAULT_PARTITION__/part-undated-000001-0000.parquet'
   ], hive_partitioning = true, union_by_name = true);
+BEGIN TRANSACTION;
+DELETE FROM "forms"."feedback" WHERE (SELECT count(*) FROM temp.formetl_load) >= 0;
+INSERT INTO "forms"."feedback" BY NAME SELECT * FROM temp.formetl_load;
+SELECT CASE WHEN loaded = read THEN loaded ELSE error('the rows could not be inserted, and the table stays as it was; see the error before') END AS loaded
+FROM (SELECT (SELECT count(*) FROM "forms"."feedback") AS loaded, (SELECT count(*) FROM temp.formetl_load) AS read);
 COMMIT;
+DROP TABLE temp.formetl_load;
 
 -- PARQUET IN S3, BY A PATTERN
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- Right while no run commits: s3://bucket/lake/form1/_SUCCESS has the same bytes before and after.
 -- DuckDB reads s3:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);
-BEGIN TRANSACTION;
-DELETE FROM "forms"."feedback";
-INSERT INTO "forms"."feedback" BY NAME
+-- duckdb -bail stops at an error; without it the script goes on, and the table stays as it was.
+DROP TABLE IF EXISTS temp.formetl_load;
+CREATE TEMPORARY TABLE formetl_load AS
 SELECT
   "id",
   "select",
@@ -82,13 +88,19 @@ SELECT
 FROM read_parquet([
     's3://bucket/lake/form1/dt=*/part-*.parquet'
   ], hive_partitioning = true, union_by_name = true);
+BEGIN TRANSACTION;
+DELETE FROM "forms"."feedback" WHERE (SELECT count(*) FROM temp.formetl_load) >= 0;
+INSERT INTO "forms"."feedback" BY NAME SELECT * FROM temp.formetl_load;
+SELECT CASE WHEN loaded = read THEN loaded ELSE error('the rows could not be inserted, and the table stays as it was; see the error before') END AS loaded
+FROM (SELECT (SELECT count(*) FROM "forms"."feedback") AS loaded, (SELECT count(*) FROM temp.formetl_load) AS read);
 COMMIT;
+DROP TABLE temp.formetl_load;
 
 -- PARQUET HERE
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
-BEGIN TRANSACTION;
-DELETE FROM "forms"."feedback";
-INSERT INTO "forms"."feedback" BY NAME
+-- duckdb -bail stops at an error; without it the script goes on, and the table stays as it was.
+DROP TABLE IF EXISTS temp.formetl_load;
+CREATE TEMPORARY TABLE formetl_load AS
 SELECT
   "id",
   "select",
@@ -107,14 +119,20 @@ FROM read_parquet([
     '/srv/lake/dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.parquet',
     '/srv/lake/dt=__HIVE_DEFAULT_PARTITION__/part-undated-000001-0000.parquet'
   ], hive_partitioning = true, union_by_name = true);
+BEGIN TRANSACTION;
+DELETE FROM "forms"."feedback" WHERE (SELECT count(*) FROM temp.formetl_load) >= 0;
+INSERT INTO "forms"."feedback" BY NAME SELECT * FROM temp.formetl_load;
+SELECT CASE WHEN loaded = read THEN loaded ELSE error('the rows could not be inserted, and the table stays as it was; see the error before') END AS loaded
+FROM (SELECT (SELECT count(*) FROM "forms"."feedback") AS loaded, (SELECT count(*) FROM temp.formetl_load) AS read);
 COMMIT;
+DROP TABLE temp.formetl_load;
 
 -- PARQUET HERE, BY A PATTERN
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- Right while no run commits: /srv/lake/_SUCCESS has the same bytes before and after.
-BEGIN TRANSACTION;
-DELETE FROM "forms"."feedback";
-INSERT INTO "forms"."feedback" BY NAME
+-- duckdb -bail stops at an error; without it the script goes on, and the table stays as it was.
+DROP TABLE IF EXISTS temp.formetl_load;
+CREATE TEMPORARY TABLE formetl_load AS
 SELECT
   "id",
   "select",
@@ -132,14 +150,20 @@ SELECT
 FROM read_parquet([
     '/srv/lake/dt=*/part-*.parquet'
   ], hive_partitioning = true, union_by_name = true);
+BEGIN TRANSACTION;
+DELETE FROM "forms"."feedback" WHERE (SELECT count(*) FROM temp.formetl_load) >= 0;
+INSERT INTO "forms"."feedback" BY NAME SELECT * FROM temp.formetl_load;
+SELECT CASE WHEN loaded = read THEN loaded ELSE error('the rows could not be inserted, and the table stays as it was; see the error before') END AS loaded
+FROM (SELECT (SELECT count(*) FROM "forms"."feedback") AS loaded, (SELECT count(*) FROM temp.formetl_load) AS read);
 COMMIT;
+DROP TABLE temp.formetl_load;
 
 -- NDJSON IN S3
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- DuckDB reads s3:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);
-BEGIN TRANSACTION;
-DELETE FROM "forms"."feedback";
-INSERT INTO "forms"."feedback" BY NAME
+-- duckdb -bail stops at an error; without it the script goes on, and the table stays as it was.
+DROP TABLE IF EXISTS temp.formetl_load;
+CREATE TEMPORARY TABLE formetl_load AS
 SELECT
   "id",
   "select",
@@ -172,15 +196,21 @@ FROM read_json([
     'instants': 'TIMESTAMP WITH TIME ZONE[]',
     'Größe': 'VARCHAR'
   });
+BEGIN TRANSACTION;
+DELETE FROM "forms"."feedback" WHERE (SELECT count(*) FROM temp.formetl_load) >= 0;
+INSERT INTO "forms"."feedback" BY NAME SELECT * FROM temp.formetl_load;
+SELECT CASE WHEN loaded = read THEN loaded ELSE error('the rows could not be inserted, and the table stays as it was; see the error before') END AS loaded
+FROM (SELECT (SELECT count(*) FROM "forms"."feedback") AS loaded, (SELECT count(*) FROM temp.formetl_load) AS read);
 COMMIT;
+DROP TABLE temp.formetl_load;
 
 -- NDJSON IN S3, BY A PATTERN
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- Right while no run commits: s3://bucket/lines/form 1/_SUCCESS has the same bytes before and after.
 -- DuckDB reads s3:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);
-BEGIN TRANSACTION;
-DELETE FROM "forms"."feedback";
-INSERT INTO "forms"."feedback" BY NAME
+-- duckdb -bail stops at an error; without it the script goes on, and the table stays as it was.
+DROP TABLE IF EXISTS temp.formetl_load;
+CREATE TEMPORARY TABLE formetl_load AS
 SELECT
   "id",
   "select",
@@ -212,13 +242,19 @@ FROM read_json([
     'instants': 'TIMESTAMP WITH TIME ZONE[]',
     'Größe': 'VARCHAR'
   });
+BEGIN TRANSACTION;
+DELETE FROM "forms"."feedback" WHERE (SELECT count(*) FROM temp.formetl_load) >= 0;
+INSERT INTO "forms"."feedback" BY NAME SELECT * FROM temp.formetl_load;
+SELECT CASE WHEN loaded = read THEN loaded ELSE error('the rows could not be inserted, and the table stays as it was; see the error before') END AS loaded
+FROM (SELECT (SELECT count(*) FROM "forms"."feedback") AS loaded, (SELECT count(*) FROM temp.formetl_load) AS read);
 COMMIT;
+DROP TABLE temp.formetl_load;
 
 -- CSV HERE
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
-BEGIN TRANSACTION;
-DELETE FROM "forms"."feedback";
-INSERT INTO "forms"."feedback" BY NAME
+-- duckdb -bail stops at an error; without it the script goes on, and the table stays as it was.
+DROP TABLE IF EXISTS temp.formetl_load;
+CREATE TEMPORARY TABLE formetl_load AS
 SELECT
   CAST("id" AS BIGINT) AS "id",
   "select",
@@ -236,22 +272,26 @@ SELECT
 FROM read_csv([
     '/srv/it''s/f.csv.gz'
   ], header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, auto_detect = false, strict_mode = true, all_varchar = true, union_by_name = true, hive_partitioning = false);
+BEGIN TRANSACTION;
+DELETE FROM "forms"."feedback" WHERE (SELECT count(*) FROM temp.formetl_load) >= 0;
+INSERT INTO "forms"."feedback" BY NAME SELECT * FROM temp.formetl_load;
+SELECT CASE WHEN loaded = read THEN loaded ELSE error('the rows could not be inserted, and the table stays as it was; see the error before') END AS loaded
+FROM (SELECT (SELECT count(*) FROM "forms"."feedback") AS loaded, (SELECT count(*) FROM temp.formetl_load) AS read);
 COMMIT;
+DROP TABLE temp.formetl_load;
 
 -- NO PARTS
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- DuckDB reads s3:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);
-BEGIN TRANSACTION;
 DELETE FROM "forms"."feedback";
-COMMIT;
 
 -- NO PARTS, BY A PATTERN
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- Right while no run commits: s3://bucket/lake/form1/_SUCCESS has the same bytes before and after.
 -- DuckDB reads s3:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);
-BEGIN TRANSACTION;
-DELETE FROM "forms"."feedback";
-INSERT INTO "forms"."feedback" BY NAME
+-- duckdb -bail stops at an error; without it the script goes on, and the table stays as it was.
+DROP TABLE IF EXISTS temp.formetl_load;
+CREATE TEMPORARY TABLE formetl_load AS
 SELECT
   "id",
   "select",
@@ -269,14 +309,20 @@ SELECT
 FROM read_parquet([
     's3://bucket/lake/form1/dt=*/part-*.parquet'
   ], hive_partitioning = true, union_by_name = true);
+BEGIN TRANSACTION;
+DELETE FROM "forms"."feedback" WHERE (SELECT count(*) FROM temp.formetl_load) >= 0;
+INSERT INTO "forms"."feedback" BY NAME SELECT * FROM temp.formetl_load;
+SELECT CASE WHEN loaded = read THEN loaded ELSE error('the rows could not be inserted, and the table stays as it was; see the error before') END AS loaded
+FROM (SELECT (SELECT count(*) FROM "forms"."feedback") AS loaded, (SELECT count(*) FROM temp.formetl_load) AS read);
 COMMIT;
+DROP TABLE temp.formetl_load;
 
 -- NO RUN YET
 -- No run has written s3://bucket/lake/form1/ yet.
 -- DuckDB reads s3:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);
-BEGIN TRANSACTION;
-DELETE FROM "forms"."feedback";
-INSERT INTO "forms"."feedback" BY NAME
+-- duckdb -bail stops at an error; without it the script goes on, and the table stays as it was.
+DROP TABLE IF EXISTS temp.formetl_load;
+CREATE TEMPORARY TABLE formetl_load AS
 SELECT
   "id",
   "select",
@@ -296,4 +342,10 @@ f"
 FROM read_parquet([
     's3://bucket/lake/form1/dt=*/part-*.parquet'
   ], hive_partitioning = true, union_by_name = true);
+BEGIN TRANSACTION;
+DELETE FROM "forms"."feedback" WHERE (SELECT count(*) FROM temp.formetl_load) >= 0;
+INSERT INTO "forms"."feedback" BY NAME SELECT * FROM temp.formetl_load;
+SELECT CASE WHEN loaded = read THEN loaded ELSE error('the rows could not be inserted, and the table stays as it was; see the error before') END AS loaded
+FROM (SELECT (SELECT count(*) FROM "forms"."feedback") AS loaded, (SELECT count(*) FROM temp.formetl_load) AS read);
 COMMIT;
+DROP TABLE temp.formetl_load;

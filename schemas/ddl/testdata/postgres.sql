@@ -51,10 +51,12 @@ f" IS '(item:12)';
 -- NDJSON IN S3
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- For psql 15 or newer, with -v ON_ERROR_STOP=1: \copy reads the files where psql runs.
+\set ON_ERROR_STOP on
 BEGIN;
 CREATE TEMPORARY TABLE formetl_load (result jsonb) ON COMMIT DROP;
 \copy formetl_load FROM PROGRAM 'aws s3 cp --endpoint-url ''https://s3.example.com'' --region ''eu-west-1'' ''s3://bucket/lines/form 1/dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.ndjson'' -' WITH (FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02', ENCODING 'UTF8')
 \copy formetl_load FROM PROGRAM 'aws s3 cp --endpoint-url ''https://s3.example.com'' --region ''eu-west-1'' ''s3://bucket/lines/form 1/dt=__HIVE_DEFAULT_PARTITION__/part-undated-000001-0000.ndjson'' -' WITH (FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02', ENCODING 'UTF8')
+DO 'BEGIN IF (SELECT count(*) FROM formetl_load) <> 9 THEN RAISE EXCEPTION ''not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew''; END IF; END';
 DELETE FROM "forms"."feedback";
 INSERT INTO "forms"."feedback" (
   "id",
@@ -91,10 +93,12 @@ COMMIT;
 -- NDJSON IN S3, BY A PATTERN
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- For psql 15 or newer, with -v ON_ERROR_STOP=1: \copy reads the files where psql runs.
+\set ON_ERROR_STOP on
 BEGIN;
 CREATE TEMPORARY TABLE formetl_load (result jsonb) ON COMMIT DROP;
 \copy formetl_load FROM PROGRAM 'aws s3 cp --endpoint-url ''https://s3.example.com'' --region ''eu-west-1'' ''s3://bucket/lines/form 1/dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.ndjson'' -' WITH (FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02', ENCODING 'UTF8')
 \copy formetl_load FROM PROGRAM 'aws s3 cp --endpoint-url ''https://s3.example.com'' --region ''eu-west-1'' ''s3://bucket/lines/form 1/dt=__HIVE_DEFAULT_PARTITION__/part-undated-000001-0000.ndjson'' -' WITH (FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02', ENCODING 'UTF8')
+DO 'BEGIN IF (SELECT count(*) FROM formetl_load) <> 9 THEN RAISE EXCEPTION ''not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew''; END IF; END';
 DELETE FROM "forms"."feedback";
 INSERT INTO "forms"."feedback" (
   "id",
@@ -132,6 +136,7 @@ COMMIT;
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- For psql 15 or newer, with -v ON_ERROR_STOP=1: \copy reads the files where psql runs.
 -- psql before 18 ends its input at a line that is \. alone, also within a value: that fails, and the table stays as it is; NDJSON has no such lines.
+\set ON_ERROR_STOP on
 BEGIN;
 CREATE TEMPORARY TABLE formetl_load (
   "id" text,
@@ -149,6 +154,7 @@ CREATE TEMPORARY TABLE formetl_load (
   "Größe" text
 ) ON COMMIT DROP;
 \copy formetl_load FROM PROGRAM 'gzip -dc ''/srv/it''\''''s/f.csv.gz''' WITH (FORMAT csv, HEADER match, ENCODING 'UTF8')
+DO 'BEGIN IF (SELECT count(*) FROM formetl_load) = 0 THEN RAISE EXCEPTION ''not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew''; END IF; END';
 DELETE FROM "forms"."feedback";
 INSERT INTO "forms"."feedback" (
   "id",

@@ -35,7 +35,7 @@ f" IS '(item:12)';
 -- PARQUET IN S3
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- COPY reads its list of parts from s3://bucket/lake/form1.redshift-manifest.json; --only manifest prints it:
--- formetl schema ddl DEFINITION --dialect redshift --only manifest | aws s3 cp - 's3://bucket/lake/form1.redshift-manifest.json'
+-- formetl schema ddl DEFINITION --dialect redshift --only manifest > parts.json && aws s3 cp parts.json 's3://bucket/lake/form1.redshift-manifest.json'
 BEGIN;
 CREATE TEMPORARY TABLE formetl_load (
   "id" BIGINT,
@@ -96,7 +96,7 @@ COMMIT;
 -- PARQUET IN S3, BY A PATTERN
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- COPY reads its list of parts from s3://bucket/lake/form1.redshift-manifest.json; --only manifest prints it:
--- formetl schema ddl DEFINITION --dialect redshift --only manifest | aws s3 cp - 's3://bucket/lake/form1.redshift-manifest.json'
+-- formetl schema ddl DEFINITION --dialect redshift --only manifest > parts.json && aws s3 cp parts.json 's3://bucket/lake/form1.redshift-manifest.json'
 BEGIN;
 CREATE TEMPORARY TABLE formetl_load (
   "id" BIGINT,
@@ -177,7 +177,7 @@ COMMIT;
 -- NO PARTS
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- COPY reads its list of parts from s3://bucket/lake/form1.redshift-manifest.json; --only manifest prints it:
--- formetl schema ddl DEFINITION --dialect redshift --only manifest | aws s3 cp - 's3://bucket/lake/form1.redshift-manifest.json'
+-- formetl schema ddl DEFINITION --dialect redshift --only manifest > parts.json && aws s3 cp parts.json 's3://bucket/lake/form1.redshift-manifest.json'
 BEGIN;
 DELETE FROM "forms"."feedback";
 COMMIT;
@@ -185,7 +185,7 @@ COMMIT;
 -- NO PARTS, BY A PATTERN
 -- The column a'b"c`d\e; -- f is not in the files yet and stays null.
 -- COPY reads its list of parts from s3://bucket/lake/form1.redshift-manifest.json; --only manifest prints it:
--- formetl schema ddl DEFINITION --dialect redshift --only manifest | aws s3 cp - 's3://bucket/lake/form1.redshift-manifest.json'
+-- formetl schema ddl DEFINITION --dialect redshift --only manifest > parts.json && aws s3 cp parts.json 's3://bucket/lake/form1.redshift-manifest.json'
 BEGIN;
 DELETE FROM "forms"."feedback";
 COMMIT;

@@ -1,4 +1,4 @@
-package csvout
+package sheets
 
 import (
 	"strings"
@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxDigits is how many significant digits of a number a spreadsheet keeps.
-const maxDigits = 15
+// Text is a string or bytes, which are not copied into a string first.
+type Text interface{ ~string | ~[]byte }
 
-// guarded tells whether the text of a string must be kept from a spreadsheet,
-// which would run it as a formula or show another text in its place. The rule
-// is told in the package's comment.
-func guarded[T text](s T) bool {
+// Guarded tells whether a text must be kept from a spreadsheet, which would run
+// it as a formula or show another text in its place. The rule is told in the
+// comment of package csvout.
+func Guarded[T Text](s T) bool {
 	if len(s) == 0 {
 		return false
 	}
@@ -22,7 +22,7 @@ func guarded[T text](s T) bool {
 	case c == '-':
 		return !isPlainNumber(string(s))
 	case c >= utf8.RuneSelf && isOther(s): // the letters of other scripts
-		return beginsWithFullWidth(s)
+		return beginsWithFullWidth(s) || len(s) <= maxWord && isWord(string(s))
 	case c < utf8.RuneSelf && strings.IndexByte("=+@\t\r\n", c) >= 0:
 		return true
 	case len(s) > maxNumber:
@@ -33,20 +33,23 @@ func guarded[T text](s T) bool {
 	if bare == whole && (isPlainNumber(whole) || isPlainTime(whole)) {
 		return false
 	}
-	return leadsToFormula(bare) || len(bare) <= maxWord && isWord(bare) || looksLikeNumber(bare)
+	if bare != whole && isBoolean(bare) {
+		return true
+	}
+	return leadsToFormula(bare) || len(bare) <= maxWord && (isWord(bare) || isEasternDay(bare)) || looksLikeNumber(bare)
 }
 
 // isOther tells whether a text does not begin as a number may, with a
 // currency, or with a blank.
-func isOther[T text](s T) bool {
+func isOther[T Text](s T) bool {
 	r, _ := utf8.DecodeRuneInString(string(s[:min(len(s), utf8.UTFMax)]))
 	return !unicode.IsSpace(r) && !unicode.Is(unicode.Sc, r)
 }
 
 const (
-	// maxWord is the length of the longest text of letters that is guarded,
-	// "September 30, 2026" with room for blanks.
-	maxWord = 32
+	// maxWord is the length of the longest text with letters that is guarded:
+	// "30 de septiembre de 2026 03:04:05", and the same in two bytes a letter.
+	maxWord = 64
 	// maxNumber is the length from which on a text is no number: a file may
 	// hold megabytes in a field, of which no more is looked at.
 	maxNumber = 400
@@ -54,22 +57,24 @@ const (
 
 // leadsToFormula tells whether a text begins a formula after blanks, which
 // some spreadsheets take away.
-func leadsToFormula[T text](s T) bool {
-	for i := range len(s) {
+func leadsToFormula[T Text](s T) bool {
+	for i := 0; i < len(s); {
 		switch s[i] {
-		case ' ', '\t', '\r', '\n':
-			continue
 		case '=', '+', '-', '@':
 			return true
 		}
-		return beginsWithFullWidth(s[i:])
+		r, size := utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))
+		if !unicode.IsSpace(r) {
+			return beginsWithFullWidth(s[i:])
+		}
+		i += size
 	}
 	return false
 }
 
 // beginsWithFullWidth tells whether s begins with the full-width form of one
 // of = + - @, which a spreadsheet in Japanese takes for it.
-func beginsWithFullWidth[T text](s T) bool {
+func beginsWithFullWidth[T Text](s T) bool {
 	if len(s) < 3 || s[0] != 0xEF {
 		return false
 	}
@@ -94,9 +99,9 @@ func isPlainNumber(s string) bool {
 	case digits != s && strings.Trim(digits, "0.") == "": // -0 is shown as 0
 		return false
 	case whole == "0":
-		return len(strings.TrimLeft(fraction, "0")) <= maxDigits
+		return len(strings.TrimLeft(fraction, "0")) <= MaxDigits
 	}
-	return len(whole)+len(fraction) <= maxDigits
+	return len(whole)+len(fraction) <= MaxDigits
 }
 
 func isDigits(s string) bool {
@@ -137,48 +142,4 @@ func matches(s, form string) bool {
 		}
 	}
 	return true
-}
-
-// isWord tells whether a text of letters is one that a spreadsheet in English
-// takes for something else: a boolean that it would write in capitals, or a
-// month with a day or year.
-func isWord(s string) bool {
-	if bare := strings.TrimSpace(s); strings.EqualFold(bare, "true") || strings.EqualFold(bare, "false") {
-		return s != "TRUE" && s != "FALSE"
-	}
-	return strings.ContainsAny(s, "0123456789") && isMonth(strings.ToLower(s))
-}
-
-// isMonth tells whether a text is the name of a month with one or two numbers
-// beside it, and nothing else: mar 5, 5-mar, SEPT2, May 2026, march 5, 2026.
-func isMonth(lower string) bool {
-	letter := func(r rune) bool { return r >= 'a' && r <= 'z' }
-	start := strings.IndexFunc(lower, letter)
-	if start < 0 {
-		return false
-	}
-	name := lower[start:]
-	if end := strings.IndexFunc(name, func(r rune) bool { return !letter(r) }); end >= 0 {
-		name = name[:end]
-	}
-	rest := lower[:start] + " " + lower[start+len(name):]
-	numbers := strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune(" -/.,'", r) })
-	for _, n := range numbers {
-		if !isDigits(n) {
-			return false
-		}
-	}
-	return len(numbers) > 0 && len(numbers) < 3 && isMonthName(name)
-}
-
-// isMonthName tells whether a word is a month, whole or as its first letters.
-func isMonthName(name string) bool {
-	for _, month := range []string{
-		"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
-	} {
-		if name == month || name == month[:3] {
-			return true
-		}
-	}
-	return name == "sept"
 }

@@ -1,4 +1,4 @@
-package csvout
+package sheets
 
 import "strings"
 
@@ -6,10 +6,10 @@ import "strings"
 // for a number, a date, a time or a fraction. It is asked for texts that are
 // none of the plain forms.
 func looksLikeNumber(s string) bool {
-	s, marked := unmark(s)
+	s, marked := unmark(closed(s))
 	if i := strings.IndexAny(s, "eE"); i > 0 {
-		mantissa, exponent := split(s[:i]), strings.TrimLeft(s[i+1:], "+-")
-		return isDigits(exponent) && mantissa.n > 0 && mantissa.has(".,")
+		mantissa, exponent := split(s[:i]), strings.TrimRight(strings.TrimLeft(s[i+1:], "+-"), ".,")
+		return isDigits(exponent) && mantissa.n > 0 && mantissa.has(thousands)
 	}
 	p := split(s)
 	switch {
@@ -17,8 +17,10 @@ func looksLikeNumber(s string) bool {
 		return false
 	case p.n == 1: // 007, 5., .5, 12345678901234567
 		return p.separators <= 1 || marked
-	case p.has(":.") && p.between[0] == ':':
+	case p.has(":"+thousands) && !p.has(thousands): // 1:2, 5:30.5, 12 5:30
 		return p.n <= 4
+	case marked && p.has(thousands) && p.areParts(): // 12 30 pm
+		return true
 	case p.has(" /") && !p.has(" "): // a fraction, or a day and a month
 		return p.n <= 3 && p.areParts()
 	case p.has("."):
@@ -33,24 +35,58 @@ func looksLikeNumber(s string) bool {
 // thousands are what stands in numbers to make them easier to read.
 const thousands = ".,' \u00a0\u202f\u2019"
 
-// unmark takes off what may stand around a number: a currency, a percent
-// sign, parentheses that make it negative, half of the day.
-func unmark(s string) (bare string, marked bool) {
-	bare = s
-	if strings.HasPrefix(bare, "(") && strings.HasSuffix(bare, ")") {
-		bare = bare[1 : len(bare)-1]
+// closed is a text without the blanks that do not stand between two digits:
+// 1 - 2, 5 e3, 5: 30. That of 5 a, half of a day, stays.
+func closed(s string) string {
+	if len(s) > maxWord || !strings.ContainsAny(s, " \u00a0") {
+		return s
 	}
+	var b strings.Builder
+	digit := func(i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
+	for i := 0; i < len(s); {
+		n := 0
+		for strings.HasPrefix(s[i+n:], " ") || strings.HasPrefix(s[i+n:], "\u00a0") {
+			n += 1 + int(s[i+n]>>7) // one byte, or two
+		}
+		half := i+n < len(s) && strings.IndexByte("aApP", s[i+n]) >= 0
+		if n > 0 && !half && (!digit(i-1) || !digit(i+n)) {
+			i += n
+			continue
+		}
+		b.WriteString(s[i : i+max(n, 1)])
+		i += max(n, 1)
+	}
+	return b.String()
+}
+
+// behind is what a spreadsheet may take off behind a number: 18+, 5 -.
+const behind = "+-: \u00a0"
+
+// unmark takes off what may stand around a number: a currency, a percent
+// sign, parentheses that make it negative, half of the day, and what stands
+// behind it.
+func unmark(s string) (bare string, marked bool) {
+	bare = strings.TrimRight(s, behind)
+	bare = unbraced(bare)
 	for _, mark := range []string{"$", "€", "£", "¥", "₹", "%"} {
 		bare = strings.TrimSuffix(strings.TrimPrefix(bare, mark), mark)
 	}
+	bare = unbraced(bare) // €(5)
 	for _, half := range []string{"am", "pm", " a", " p"} {
 		if n := len(bare) - len(half); n > 0 && strings.EqualFold(bare[n:], half) {
 			bare = bare[:n]
 			break
 		}
 	}
-	bare = strings.TrimSpace(bare)
-	return strings.TrimPrefix(bare, "-"), len(bare) != len(s)
+	bare = strings.TrimSpace(strings.TrimRight(bare, behind))
+	return strings.TrimLeft(bare, "+-"), len(bare) != len(s)
+}
+
+func unbraced(s string) string {
+	if strings.HasPrefix(s, "(") && strings.HasSuffix(s, ")") {
+		return s[1 : len(s)-1]
+	}
+	return s
 }
 
 // pieces are the groups of digits of a text and what stands between and
@@ -107,12 +143,13 @@ func (p *pieces) areParts() bool {
 	return true
 }
 
-// areThousands tells whether all groups but the first have three digits.
+// areThousands tells whether all groups but the first have three digits. The
+// first may have more: some take 5000 000 for a number.
 func (p *pieces) areThousands() bool {
 	for _, g := range p.groups[1:p.n] {
 		if len(g) != 3 {
 			return false
 		}
 	}
-	return len(p.groups[0]) <= 3
+	return true
 }
