@@ -158,7 +158,7 @@ func (f *Format) Read(v []byte) (p Parts, ok bool) {
 		}
 	}
 	p = r.parts
-	if len(r.rest) > 0 || p.Day > daysOf(p.Year, p.Month) || r.weekday >= 0 && r.weekday != weekdayOf(p.Year, p.Month, p.Day) {
+	if len(r.rest) > 0 || p.Day > DaysIn(p.Year, p.Month) || r.weekday >= 0 && r.weekday != weekdayOf(p.Year, p.Month, p.Day) {
 		return Parts{}, false
 	}
 	if r.afternoon {
@@ -334,8 +334,8 @@ var (
 	weekdayNames = [...]string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 )
 
-// daysOf is the number of days of a month.
-func daysOf(year, month int) int {
+// DaysIn is the number of days of a month, 1 to 12, in the Gregorian calendar.
+func DaysIn(year, month int) int {
 	switch month {
 	case 4, 6, 9, 11:
 		return 30

@@ -1,6 +1,10 @@
 package transform
 
-import "time"
+import (
+	"time"
+
+	"github.com/formetl/formetl/schemas"
+)
 
 const (
 	daySeconds  = 24 * 60 * 60
@@ -109,7 +113,7 @@ func parseDate(v []byte) (days int32, reason string) {
 	month, ok3 := twoDigits(v[5:7])
 	day, ok4 := twoDigits(v[8:10])
 	year += century * 100
-	if !ok1 || !ok2 || !ok3 || !ok4 || year < 1 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+	if !ok1 || !ok2 || !ok3 || !ok4 || year < 1 || month < 1 || month > 12 || day < 1 || day > schemas.DaysIn(year, month) {
 		return 0, reasonDate
 	}
 	return daysFromCivil(year, month, day), ""
@@ -165,19 +169,6 @@ func parseOffset(v []byte) (seconds int64, ok bool) {
 
 func twoDigits(v []byte) (int, bool) {
 	return int(v[0]-'0')*10 + int(v[1]-'0'), digit(v[0]) && digit(v[1])
-}
-
-func daysIn(year, month int) int {
-	switch month {
-	case 4, 6, 9, 11:
-		return 30
-	case 2:
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			return 29
-		}
-		return 28
-	}
-	return 31
 }
 
 // daysFromCivil counts the days from 1970-01-01 in the Gregorian calendar.

@@ -85,7 +85,6 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -93,6 +92,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/cells"
+	"github.com/formetl/formetl/load/internal/lists"
 	"github.com/formetl/formetl/load/internal/sheets"
 )
 
@@ -264,7 +264,7 @@ func (e *encoder) list(a *array.List) appender {
 	text, isText := values.(*array.String)
 	var element appender
 	if isText {
-		element = func(dst []byte, i int) []byte { return appendEscaped(dst, text.Value(i)) }
+		element = func(dst []byte, i int) []byte { return lists.AppendJoined(dst, text.Value(i)) }
 	} else {
 		element = e.plain(values)
 	}
@@ -283,18 +283,6 @@ func (e *encoder) list(a *array.List) appender {
 		}
 		// A list of numbers is no formula, even if it begins with a minus.
 		return appendText(dst, e.scratch, e.excel && isText)
-	}
-}
-
-// appendEscaped appends an element of a list with a \ before each | and \.
-func appendEscaped(dst []byte, s string) []byte {
-	for {
-		i := strings.IndexAny(s, `|\`)
-		if i < 0 {
-			return append(dst, s...)
-		}
-		dst = append(append(dst, s[:i]...), '\\', s[i])
-		s = s[i+1:]
 	}
 }
 

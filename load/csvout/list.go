@@ -1,7 +1,6 @@
 package csvout
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -11,20 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/formetl/formetl/load/internal/cells"
-)
-
-// The keys of a field's metadata that say how its lists are shown: what
-// schemas.MetaListAs and schemas.MetaChoices are, which load does not import.
-const (
-	metaListAs  = "formetl.list_as"
-	metaChoices = "formetl.choices"
-)
-
-// The ways to show a list; a field that says none is joined.
-const (
-	asJoined  = "joined"
-	asJSON    = "json"
-	asColumns = "columns"
+	"github.com/formetl/formetl/load/internal/lists"
 )
 
 // shape is how a field of the schema is shown: as one column, or as one for
@@ -33,63 +19,27 @@ type shape struct {
 	field    string
 	listAs   string           // "" where the field is no list
 	headings []string         // the field's name, or those of the choices
-	choices  map[string]int32 // of asColumns: value to number
+	choices  map[string]int32 // of lists.Columns: value to number
 	on       []bool           // scratch: the choices of a row
 }
 
 // shapesOf reads how the fields are shown, and gives all headings.
 func shapesOf(schema *arrow.Schema) (shapes []shape, headings []string, err error) {
-	shapes = make([]shape, schema.NumFields())
-	taken := map[string]bool{}
-	for i, f := range schema.Fields() {
-		if shapes[i], err = shapeOf(f); err != nil {
-			return nil, nil, fmt.Errorf("csv: column %q: %w", f.Name, err)
-		}
-		for _, h := range shapes[i].headings {
-			if taken[h] {
-				return nil, nil, fmt.Errorf("csv: the heading %q is used twice: this is a bug in formetl", h)
-			}
-			taken[h] = true
-		}
-		headings = append(headings, shapes[i].headings...)
+	fields, err := lists.Of(schema)
+	if err != nil {
+		return nil, nil, fmt.Errorf("csv: %w", err)
 	}
-	if len(headings) == 0 {
-		return nil, nil, fmt.Errorf("csv: column %q is a list without choices, and there is no other: list its choices, or add the result's id", schema.Field(0).Name)
+	for i, f := range fields {
+		s := shape{field: schema.Field(i).Name, listAs: f.As, headings: f.Headings}
+		if f.As == lists.Columns {
+			s.choices, s.on = make(map[string]int32, len(f.Choices)), make([]bool, len(f.Choices))
+		}
+		for n, c := range f.Choices {
+			s.choices[c.Value] = int32(n) //nolint:gosec // as many as a file has columns
+		}
+		shapes, headings = append(shapes, s), append(headings, f.Headings...)
 	}
 	return shapes, headings, nil
-}
-
-func shapeOf(f arrow.Field) (shape, error) {
-	s := shape{field: f.Name, headings: []string{f.Name}}
-	list, ok := f.Type.(*arrow.ListType)
-	if !ok {
-		return s, nil
-	}
-	s.listAs = asJoined
-	if as, ok := f.Metadata.GetValue(metaListAs); ok {
-		s.listAs = as
-	}
-	switch s.listAs {
-	case asJoined, asJSON:
-		return s, nil
-	case asColumns:
-	default:
-		return s, fmt.Errorf("no list is shown as %q: use %s, %s or %s", s.listAs, asJoined, asJSON, asColumns)
-	}
-	if list.Elem().ID() != arrow.STRING {
-		return s, fmt.Errorf("a list of %s has no choices", list.Elem())
-	}
-	text, _ := f.Metadata.GetValue(metaChoices)
-	var pairs [][2]string
-	if err := json.Unmarshal([]byte(text), &pairs); err != nil {
-		return s, fmt.Errorf("its choices cannot be read: %w: this is a bug in formetl", err)
-	}
-	s.headings, s.choices, s.on = nil, make(map[string]int32, len(pairs)), make([]bool, len(pairs))
-	for i, p := range pairs {
-		s.headings = append(s.headings, p[1])
-		s.choices[p[0]] = int32(i) //nolint:gosec // as many as a file has columns
-	}
-	return s, nil
 }
 
 // columns are the batch's columns as they are shown. A list whose choices are
@@ -108,9 +58,9 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 		switch s.listAs {
 		case "":
 			c.append = e.field(arr)
-		case asJSON:
+		case lists.JSON:
 			c.append = e.listJSON(list)
-		case asColumns:
+		case lists.Columns:
 			c.null += strings.Repeat(",", max(0, len(s.headings)-1))
 			c.append, err = s.ticks(list)
 		default:

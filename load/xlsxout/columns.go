@@ -1,7 +1,6 @@
 package xlsxout
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -9,16 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-)
 
-// The keys of a field's metadata that say how its lists are shown, and what
-// they may say, as in csvout.
-const (
-	metaListAs  = "formetl.list_as"
-	metaChoices = "formetl.choices"
-	asJoined    = "joined"
-	asJSON      = "json"
-	asColumns   = "columns"
+	"github.com/formetl/formetl/load/internal/lists"
 )
 
 // The metadata of the field that has the results' ids, as schemas has them.
@@ -35,65 +26,32 @@ type column struct {
 	width   int // in characters
 
 	listAs string // "" where the field is no list
-	choice string // of asColumns
+	choice string // of lists.Columns
 }
 
 // columnsOf are the sheet's columns, and the choices of the fields that have a
 // column for each.
 func columnsOf(schema *arrow.Schema) (columns []column, choices []map[string]bool, err error) {
-	choices = make([]map[string]bool, schema.NumFields())
-	taken := map[string]bool{}
-	for i, f := range schema.Fields() {
-		var own []column
-		if own, choices[i], err = fieldColumns(i, f); err != nil {
-			return nil, nil, fmt.Errorf("column %q: %w", f.Name, err)
-		}
-		for _, c := range own {
-			if taken[c.heading] {
-				return nil, nil, fmt.Errorf("the heading %q is used twice: this is a bug in formetl", c.heading)
+	fields, err := lists.Of(schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	choices = make([]map[string]bool, len(fields))
+	for i, f := range fields {
+		c := column{field: i, heading: schema.Field(i).Name, kind: schema.Field(i).Type, listAs: f.As}
+		switch f.As {
+		case "":
+		case lists.Columns:
+			c.kind, choices[i] = arrow.FixedWidthTypes.Boolean, make(map[string]bool, len(f.Choices))
+			for _, choice := range f.Choices {
+				choices[i][choice.Value] = true
+				c.choice, c.heading = choice.Value, choice.Heading
+				columns = append(columns, c)
 			}
-			taken[c.heading] = true
+			continue
+		default:
+			c.kind = arrow.BinaryTypes.String
 		}
-		columns = append(columns, own...)
-	}
-	if len(columns) == 0 {
-		return nil, nil, fmt.Errorf("column %q is a list without choices, and there is no other: list its choices, or add the result's id", schema.Field(0).Name)
-	}
-	return columns, choices, nil
-}
-
-// fieldColumns are the columns of a field.
-func fieldColumns(i int, f arrow.Field) ([]column, map[string]bool, error) {
-	c := column{field: i, heading: f.Name, kind: f.Type}
-	list, ok := f.Type.(*arrow.ListType)
-	if !ok {
-		return []column{c}, nil, nil
-	}
-	c.listAs, c.kind = asJoined, arrow.BinaryTypes.String
-	if as, ok := f.Metadata.GetValue(metaListAs); ok {
-		c.listAs = as
-	}
-	switch c.listAs {
-	case asJoined, asJSON:
-		return []column{c}, nil, nil
-	case asColumns:
-	default:
-		return nil, nil, fmt.Errorf("no list is shown as %q: use %s, %s or %s", c.listAs, asJoined, asJSON, asColumns)
-	}
-	if list.Elem().ID() != arrow.STRING {
-		return nil, nil, fmt.Errorf("a list of %s has no choices", list.Elem())
-	}
-	text, _ := f.Metadata.GetValue(metaChoices)
-	var pairs [][2]string // value, heading
-	if err := json.Unmarshal([]byte(text), &pairs); err != nil {
-		return nil, nil, fmt.Errorf("its choices cannot be read: %w: this is a bug in formetl", err)
-	}
-	c.kind = arrow.FixedWidthTypes.Boolean
-	choices := map[string]bool{}
-	columns := make([]column, 0, len(pairs))
-	for _, p := range pairs {
-		choices[p[0]] = true
-		c.choice, c.heading = p[0], p[1]
 		columns = append(columns, c)
 	}
 	return columns, choices, nil

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/formetl/formetl/load/internal/cells"
+	"github.com/formetl/formetl/load/internal/lists"
 )
 
 // list is the value of a column that shows a list: one text, or whether a
 // choice is in it.
 func (c column) list(e *encoder, a *array.List) value {
 	elements := a.ListValues()
-	if c.listAs == asColumns {
+	if c.listAs == lists.Columns {
 		texts := elements.(*array.String)
 		return func(row int) (any, error) {
 			start, end := a.ValueOffsets(row)
@@ -30,7 +30,7 @@ func (c column) list(e *encoder, a *array.List) value {
 	}
 	open, between, end, null := "", "|", "", `\N`
 	element := e.joined(elements)
-	if c.listAs == asJSON {
+	if c.listAs == lists.JSON {
 		open, between, end, null = "[", ",", "]", "null"
 		element = e.json(elements)
 	}
@@ -59,7 +59,7 @@ type appender func(dst []byte, i int) []byte
 func (e *encoder) joined(arr arrow.Array) appender {
 	switch a := arr.(type) {
 	case *array.String:
-		return func(dst []byte, i int) []byte { return appendEscaped(dst, a.Value(i)) }
+		return func(dst []byte, i int) []byte { return lists.AppendJoined(dst, a.Value(i)) }
 	case *array.Int64:
 		return func(dst []byte, i int) []byte { return strconv.AppendInt(dst, a.Value(i), 10) }
 	case *array.Float64:
@@ -104,16 +104,4 @@ func (e *encoder) json(arr arrow.Array) appender {
 		return quoted
 	}
 	return plain
-}
-
-// appendEscaped appends an element of a list with a \ before each | and \.
-func appendEscaped(dst []byte, s string) []byte {
-	for {
-		i := strings.IndexAny(s, `|\`)
-		if i < 0 {
-			return append(dst, s...)
-		}
-		dst = append(append(dst, s[:i]...), '\\', s[i])
-		s = s[i+1:]
-	}
 }

@@ -1,0 +1,103 @@
+// Package lists tells how the fields of an Arrow schema show their lists in
+// tables: the formats for people read it alike.
+package lists
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// The keys of a field's metadata that say how its lists are shown: what
+// schemas.MetaListAs and schemas.MetaChoices are, which load does not import.
+const (
+	metaListAs  = "formetl.list_as"
+	metaChoices = "formetl.choices"
+)
+
+// The ways to show a list; a field that says none is joined.
+const (
+	Joined  = "joined"
+	JSON    = "json"
+	Columns = "columns"
+)
+
+// Choice is a value of a list that has a column of its own.
+type Choice struct{ Value, Heading string }
+
+// Field is how a field is shown: as one column, or as one for each choice.
+type Field struct {
+	As       string   // "" where the field is no list
+	Headings []string // the field's name, or those of the choices
+	Choices  []Choice // of Columns
+}
+
+// Of reads how the schema's fields are shown. All headings differ, and there
+// is at least one.
+func Of(schema *arrow.Schema) ([]Field, error) {
+	fields := make([]Field, schema.NumFields())
+	taken := map[string]bool{}
+	for i, f := range schema.Fields() {
+		var err error
+		if fields[i], err = field(f); err != nil {
+			return nil, fmt.Errorf("column %q: %w", f.Name, err)
+		}
+		for _, h := range fields[i].Headings {
+			if taken[h] {
+				return nil, fmt.Errorf("the heading %q is used twice: this is a bug in formetl", h)
+			}
+			taken[h] = true
+		}
+	}
+	if len(taken) == 0 {
+		return nil, fmt.Errorf("column %q is a list without choices, and there is no other: list its choices, or add the result's id", schema.Field(0).Name)
+	}
+	return fields, nil
+}
+
+func field(f arrow.Field) (Field, error) {
+	shown := Field{Headings: []string{f.Name}}
+	list, ok := f.Type.(*arrow.ListType)
+	if !ok {
+		return shown, nil
+	}
+	shown.As = Joined
+	if as, ok := f.Metadata.GetValue(metaListAs); ok {
+		shown.As = as
+	}
+	switch shown.As {
+	case Joined, JSON:
+		return shown, nil
+	case Columns:
+	default:
+		return shown, fmt.Errorf("no list is shown as %q: use %s, %s or %s", shown.As, Joined, JSON, Columns)
+	}
+	if list.Elem().ID() != arrow.STRING {
+		return shown, fmt.Errorf("a list of %s has no choices", list.Elem())
+	}
+	text, _ := f.Metadata.GetValue(metaChoices)
+	var pairs [][2]string
+	if err := json.Unmarshal([]byte(text), &pairs); err != nil {
+		return shown, fmt.Errorf("its choices cannot be read: %w: this is a bug in formetl", err)
+	}
+	shown.Headings = nil
+	for _, p := range pairs {
+		shown.Headings = append(shown.Headings, p[1])
+		shown.Choices = append(shown.Choices, Choice{Value: p[0], Heading: p[1]})
+	}
+	return shown, nil
+}
+
+// AppendJoined appends an element of a joined list, with a \ before each | and \.
+func AppendJoined(dst []byte, s string) []byte {
+	for {
+		i := strings.IndexAny(s, `|\`)
+		if i < 0 {
+			return append(dst, s...)
+		}
+		dst = append(append(dst, s[:i]...), '\\', s[i])
+		s = s[i+1:]
+	}
+}
