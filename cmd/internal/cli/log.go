@@ -72,6 +72,17 @@ func (a *app) begin(level slog.Level) (*logs, error) {
 	return a.logs, nil
 }
 
+// beginWith begins a command that works with a pipeline: its log is also that
+// of the destinations.
+func (a *app) beginWith(level slog.Level, o *pipelines.Options) (*logs, error) {
+	log, err := a.begin(level)
+	if err != nil {
+		return nil, err
+	}
+	o.Logger, o.Tables.Open = log.Logger, opener(log.Logger)
+	return log, nil
+}
+
 // stderrLogs are the logs, also before begin.
 func (a *app) stderrLogs() *logs {
 	if a.logs == nil {

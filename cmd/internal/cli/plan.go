@@ -50,12 +50,9 @@ func (a *app) plan(ctx context.Context, files []string, f planFlags) error {
 		return err
 	}
 	options.Full = f.full
-	log, err := a.begin(levelWarn)
-	if err != nil {
+	if _, err := a.beginWith(levelWarn, &options); err != nil {
 		return err
 	}
-	options.Logger = log.Logger
-	options.Tables.Open = opener(log.Logger)
 	defs, err := f.load(a, files, secrets(!f.offline))
 	if err != nil {
 		return err

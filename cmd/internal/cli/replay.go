@@ -59,12 +59,10 @@ func (a *app) replay(ctx context.Context, files []string, f replayFlags) error {
 	if err != nil {
 		return err
 	}
-	log, err := a.begin(runLevel(bar))
+	log, err := a.beginWith(runLevel(bar), &options)
 	if err != nil {
 		return err
 	}
-	options.Logger = log.Logger
-	options.Tables.Open = opener(log.Logger)
 	defs, err := f.load(a, files, secrets(!f.dryRun))
 	if err != nil {
 		return err

@@ -91,12 +91,10 @@ func (a *app) schemaShow(ctx context.Context, files []string, f showFlags) error
 	if err != nil {
 		return err
 	}
-	log, err := a.begin(levelWarn)
+	log, err := a.beginWith(levelWarn, &options)
 	if err != nil {
 		return err
 	}
-	options.Logger = log.Logger
-	options.Tables.Open = opener(log.Logger)
 	defs, err := f.load(a, files, withoutSecrets)
 	if err != nil {
 		return err

@@ -70,12 +70,9 @@ func (a *app) schemaDDL(ctx context.Context, file string, f ddlFlags) error {
 	if err != nil {
 		return err
 	}
-	log, err := a.begin(levelWarn)
-	if err != nil {
+	if _, err := a.beginWith(levelWarn, &options); err != nil {
 		return err
 	}
-	options.Logger = log.Logger
-	options.Tables.Open = opener(log.Logger)
 	definition, err := pipelines.IsDefinition(file)
 	if err != nil {
 		return err

@@ -80,12 +80,10 @@ func (a *app) schemaInfer(ctx context.Context, f inferFlags) error {
 	if err := parseRange(f.from, f.to, &options); err != nil {
 		return err
 	}
-	log, err := a.begin(levelWarn)
+	log, err := a.beginWith(levelWarn, &options)
 	if err != nil {
 		return err
 	}
-	options.Logger = log.Logger
-	options.Tables.Open = opener(log.Logger)
 	base, err := f.baseSchema()
 	if err != nil {
 		return err
