@@ -88,7 +88,7 @@ func (l *living) complete() {
 // once: 4,000 results come out equal, in a run that ends.
 func TestOneAnswerInFiveGoesWrong(t *testing.T) {
 	// Busy answers come of the capacity: eight requests at once are too many.
-	faults := formservice.Faults{Seed: 2, HTML: 0.07, Cut: 0.05, Truncate: 0.04, Reset: 0.04, Capacity: 3, Latency: 3 * time.Millisecond}
+	faults := formservice.Faults{Seed: 2, HTML: 0.07, Cut: 0.05, Truncate: 0.04, Reset: 0.04, Capacity: 3, Latency: 20 * time.Millisecond}
 	eachMode(t, faults, func(t *testing.T, l *living) {
 		edit := l.edit
 		l.edit = func(d *pipelines.Definition) {
@@ -104,8 +104,7 @@ func TestOneAnswerInFiveGoesWrong(t *testing.T) {
 			}
 		}
 		t.Logf("%d of %d answers went wrong, %d at once at most", wrong, len(all), l.service.Peak())
-		if 8*wrong < len(all) || l.service.Peak() < faults.Capacity || // on a slow machine no more of them meet
-			!f.Verified.Match {
+		if 8*wrong < len(all) || l.service.Peak() <= faults.Capacity || !f.Verified.Match {
 			t.Errorf("that is no such service; verified %+v", f.Verified)
 		}
 	})
