@@ -17,6 +17,9 @@ type CleanOptions struct {
 	// DryRun looks and changes nothing: it takes no lease either, so a run that
 	// starts meanwhile is not turned away.
 	DryRun bool
+	// Unlisted removes the parts of the dataset, too, that its manifest does not
+	// list: all of them where it has none. Without it they are kept and told.
+	Unlisted bool
 }
 
 // Cleaned is what Clean found at one scope of a destination.
@@ -73,6 +76,8 @@ type ClosedJournal struct {
 //     they were all left by runs that are dead by now or have committed.
 //  7. A dataset's journal is closed, and the parts that it lists are aborted
 //     also where they were in no listing.
+//  8. Where it is asked for, parts that the dataset's manifest does not list are
+//     removed. A reader that globs sees by _SUCCESS that something changed.
 //
 // A lease that is lost meanwhile stops it: the run that has it may go on with
 // what a dead one left. One leftover that cannot be removed does not stop the
@@ -83,7 +88,7 @@ func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOp
 	if !sweeps || !leases {
 		return Cleaned{}, fmt.Errorf("cannot clean %s: %w", where(d, scope), ErrNoSweep)
 	}
-	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: h}
+	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: h, unlisted: o.Unlisted}
 	if o.DryRun {
 		return c.tell(ctx)
 	}
@@ -109,6 +114,8 @@ type cleaning struct {
 	sweeper Sweeper
 	scope   string
 	self    Holder
+
+	unlisted bool // unlisted parts are removed
 }
 
 // nothing tells whether there is nothing at all: then no lease is taken, which
@@ -118,7 +125,7 @@ func (c *cleaning) nothing(ctx context.Context) (bool, error) {
 	if err != nil || len(left) > 0 {
 		return false, err
 	}
-	control, err := c.d.List(ctx, ControlFolder)
+	control, err := c.d.List(ctx, ControlFolder+"/")
 	if err != nil || len(control) > 0 {
 		return false, err
 	}
@@ -130,7 +137,11 @@ func (c *cleaning) nothing(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	orphans, err := c.orphans(ctx, &finds{}, sets)
+	f := &finds{}
+	if err := c.findUnlisted(ctx, f); err != nil || len(f.dead)+len(f.kept) > 0 {
+		return false, err
+	}
+	orphans, err := c.orphans(ctx, f, sets)
 	return len(orphans) == 0, err
 }
 
@@ -156,11 +167,20 @@ func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 	}
 	done := Cleaned{Recovery: recovery}
 	f, err := c.find(ctx)
+	if err == nil {
+		err = c.findUnlisted(ctx, f)
+	}
 	if err != nil {
 		return done, err
 	}
 	done.Kept, done.Others = f.kept, f.others
+	if err := c.unmark(ctx, f.dead); err != nil {
+		return done, err
+	}
 	if done.Removed, err = c.remove(ctx, f.dead); err != nil {
+		return done, err
+	}
+	if err := c.mark(ctx, f.dead); err != nil {
 		return done, err
 	}
 	done.Journal = f.closable(c.scope)
@@ -170,6 +190,9 @@ func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 // tell is the dry run.
 func (c *cleaning) tell(ctx context.Context) (Cleaned, error) {
 	f, err := c.find(ctx)
+	if err == nil {
+		err = c.findUnlisted(ctx, f)
+	}
 	if err != nil {
 		return Cleaned{}, err
 	}
@@ -231,7 +254,7 @@ func (c *cleaning) removeOne(ctx context.Context, l Leftover) error {
 		return context.Cause(ctx)
 	}
 	remove := c.sweeper.Remove
-	if l.Kind == OrphanedIDs { // an object like any other: no destination knows of it
+	if l.Kind == OrphanedIDs || l.Kind == UnlistedPart { // objects like any other: no destination knows of them
 		remove = func(ctx context.Context, l Leftover) error { return c.d.Delete(ctx, l.Ref) }
 	}
 	if err := remove(ctx, l); err != nil {

@@ -64,8 +64,11 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 		f.sort(l, c.scope)
 	}
 	orphans, err := c.orphans(ctx, f, sets)
+	if err != nil {
+		return nil, err
+	}
 	f.dead = append(f.dead, orphans...)
-	return f, err
+	return f, nil
 }
 
 // findJournal reads the dataset's journal where that is cleaned, else only
@@ -184,12 +187,12 @@ func journalRun(ctx context.Context, d Store) (string, error) {
 // intents gives the records of commits at d, by the names of their objects.
 // One that cannot be read is an error: what it needs cannot be told.
 func intents(ctx context.Context, d Destination) (map[string]intent, error) {
-	names, err := d.List(ctx, ControlFolder)
+	objects, err := d.List(ctx, ControlFolder+"/")
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]intent{}
-	for _, name := range names {
+	for _, name := range NamesOf(objects) {
 		base := path.Base(name)
 		if path.Dir(name) != ControlFolder || base != IntentName && !strings.HasPrefix(base, IntentName+"-") {
 			continue

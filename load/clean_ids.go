@@ -12,8 +12,8 @@ func (c *cleaning) idSets(ctx context.Context) ([]string, error) {
 	if c.scope != "" {
 		return nil, nil
 	}
-	names, err := c.d.List(ctx, idsFolder)
-	return slices.DeleteFunc(names, func(name string) bool { return !isIDsName(name) }), err
+	objects, err := c.d.List(ctx, idsFolder+"/")
+	return slices.DeleteFunc(NamesOf(objects), func(name string) bool { return !isIDsName(name) }), err
 }
 
 // orphans gives those of the id sets that no part has and no recorded commit

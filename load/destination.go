@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 )
 
 // Destination is a folder on disk or a prefix of a bucket. Object names are
@@ -66,12 +67,31 @@ type Store interface {
 	Put(ctx context.Context, name string, data []byte, version string) error
 	// Delete removes an object; a missing one is no error.
 	Delete(ctx context.Context, name string) error
-	// List gives the names of the objects below folder, such as "a/b", sorted
-	// by bytes, as whole names relative to the destination. A missing folder is
-	// empty. The control folder is open to it; the temporary files of Put are
-	// not listed.
-	List(ctx context.Context, folder string) ([]string, error)
+	// List gives the objects whose names begin with prefix, sorted by the bytes
+	// of their names: "a/b/" gives what lies below the folder a/b, "a/b" also
+	// its neighbours a/b.csv and a/bc. Where nothing begins so the list is empty.
+	// The control folder is open to it; the temporary files of Put are not listed.
+	List(ctx context.Context, prefix string) ([]Object, error)
 }
+
+// Object is what a listing tells of an object.
+type Object struct {
+	Name  string // whole, relative to the destination
+	Bytes int64
+}
+
+// NamesOf gives the names of objects, in their order.
+func NamesOf(objects []Object) []string {
+	names := make([]string, len(objects))
+	for i, o := range objects {
+		names[i] = o.Name
+	}
+	return names
+}
+
+// CheckPrefix tells whether names may begin with prefix: it is a name, or one
+// with a slash behind it. The error is a *NameError.
+func CheckPrefix(prefix string) error { return CheckName(strings.TrimSuffix(prefix, "/")) }
 
 // Versions that Put understands besides those of Get.
 const (

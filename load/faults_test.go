@@ -52,12 +52,12 @@ func (u *unreliable) Get(ctx context.Context, name string) (data []byte, version
 	return data, version, err
 }
 
-func (u *unreliable) List(ctx context.Context, folder string) (names []string, err error) {
+func (u *unreliable) List(ctx context.Context, prefix string) (objects []load.Object, err error) {
 	err = u.do(func() error {
-		names, err = u.Memory.List(ctx, folder)
+		objects, err = u.Memory.List(ctx, prefix)
 		return err
 	})
-	return names, err
+	return objects, err
 }
 
 func (u *unreliable) Leftovers(ctx context.Context) (left []load.Leftover, err error) {
@@ -175,7 +175,7 @@ func TestCleanWhereCallsFail(t *testing.T) {
 					s.clean("f.csv")
 					left, err := m.Leftovers(t.Context())
 					s.must(err)
-					if control, err := m.List(t.Context(), load.ControlFolder); err != nil || len(left)+len(control) > 0 {
+					if control, err := m.List(t.Context(), load.ControlFolder+"/"); err != nil || len(left)+len(control) > 0 {
 						t.Errorf("call %d failed, and left are %v, %v, %v", n, left, control, err)
 					}
 					s.must(s.whole(name == "a recorded commit"))

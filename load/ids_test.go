@@ -16,9 +16,9 @@ import (
 // sets are the id sets that lie at the place.
 func (s shop) sets() []string {
 	s.t.Helper()
-	names, err := s.d.List(context.Background(), "_ids")
+	names, err := s.d.List(context.Background(), "_ids/")
 	s.must(err)
-	return names
+	return load.NamesOf(names)
 }
 
 // setsOf are those that a run's dataset has.

@@ -122,10 +122,11 @@ func ReadJournal(ctx context.Context, d Store) (*Journal, []JournalRecord, error
 	if CheckRun(j.RunID) != nil || CheckRun(j.Token) != nil {
 		return nil, nil, &JournalError{Name: journalPath(), Err: errors.New("it names no run")}
 	}
-	names, err := d.List(ctx, journalFolder(j.Token))
+	objects, err := d.List(ctx, journalFolder(j.Token)+"/")
 	if err != nil {
 		return nil, nil, err
 	}
+	names := NamesOf(objects)
 	records := make([]JournalRecord, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(sideBySide)
@@ -187,11 +188,11 @@ func CloseJournal(ctx context.Context, d Store, token string) error {
 // RemoveJournal removes a journal that cannot be read, and what others left
 // of theirs. Parts that its records list are not aborted.
 func RemoveJournal(ctx context.Context, d Store) error {
-	names, err := d.List(ctx, ControlFolder)
+	objects, err := d.List(ctx, ControlFolder+"/")
 	if err != nil {
 		return err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool {
+	names := slices.DeleteFunc(NamesOf(objects), func(name string) bool {
 		return name != journalPath() && !strings.HasPrefix(name, journalFolder(""))
 	})
 	return deleteNames(ctx, d, names)
@@ -199,11 +200,11 @@ func RemoveJournal(ctx context.Context, d Store) error {
 
 // deleteAll removes the objects below a folder.
 func deleteAll(ctx context.Context, d Store, folder string) error {
-	names, err := d.List(ctx, folder)
+	objects, err := d.List(ctx, folder+"/")
 	if err != nil {
 		return err
 	}
-	return deleteNames(ctx, d, names)
+	return deleteNames(ctx, d, NamesOf(objects))
 }
 
 func deleteNames(ctx context.Context, d Store, names []string) error {

@@ -9,7 +9,8 @@ import (
 type Leaser interface {
 	// Acquire takes the lease of scope: "" for the whole destination, a file's
 	// name for that file alone. A lease that another run holds is a *HeldError.
-	// A holder whose process is gone is replaced.
+	// A holder whose process is gone is replaced. A file that cannot be there,
+	// because a folder has its name, is a *CreateError.
 	Acquire(ctx context.Context, scope string, h Holder) (Lease, error)
 }
 

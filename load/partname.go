@@ -17,6 +17,8 @@ const (
 	noFrom     = "min" // spelling of a missing lower bound
 	noTo       = "max" // spelling of a missing upper bound
 	undated    = "undated"
+	partPrefix = "part-"
+	dtPrefix   = "dt="
 )
 
 // PartKey is what the name of a part says:
@@ -69,9 +71,9 @@ func UndatedDT(partition string) string {
 func PartName(k PartKey) string {
 	var b strings.Builder
 	if k.DT != "" {
-		b.WriteString("dt=" + k.DT + "/")
+		b.WriteString(dtPrefix + k.DT + "/")
 	}
-	b.WriteString("part-")
+	b.WriteString(partPrefix)
 	if k.Undated {
 		b.WriteString(undated)
 	} else {
@@ -101,12 +103,12 @@ func ParsePartName(name string) (PartKey, error) {
 
 func parsePart(name string) (k PartKey, ok bool) {
 	if folder, file, found := strings.Cut(name, "/"); found {
-		if k.DT, ok = strings.CutPrefix(folder, "dt="); !ok || !validDT(k.DT) {
+		if k.DT, ok = strings.CutPrefix(folder, dtPrefix); !ok || !validDT(k.DT) {
 			return k, false
 		}
 		name = file
 	}
-	rest, ok := strings.CutPrefix(name, "part-")
+	rest, ok := strings.CutPrefix(name, partPrefix)
 	if !ok {
 		return k, false
 	}

@@ -33,6 +33,9 @@ const (
 	// OrphanedIDs is an id set that no part of the dataset has. Clean finds and
 	// removes it; a Sweeper does not know of it.
 	OrphanedIDs LeftoverKind = "id set"
+	// UnlistedPart is an object that is named like a part and is in no manifest.
+	// Clean finds it, and removes it where it is told to.
+	UnlistedPart LeftoverKind = "unlisted part"
 )
 
 // Leftover is something that a run staged, or wrote beside the data, and

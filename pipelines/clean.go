@@ -35,18 +35,18 @@ type CleanedOutput struct {
 func NeedsForms(def *Definition, o Options) bool { return def.ListsForms() && len(o.Forms) == 0 }
 
 // Clean removes what dead runs of any pipeline left at the definition's
-// outputs and in its state folder, and nothing else (see load.Clean); with
-// dryRun it only looks. An output that fails does not stop the others: the
+// outputs and in its state folder, and nothing else (see load.Clean); how says
+// whether it only looks. An output that fails does not stop the others: the
 // error is a *FormsError of *OutputsError then, as in Run. Nothing is asked
 // of the service unless NeedsForms.
-func Clean(ctx context.Context, def *Definition, o Options, dryRun bool) (*CleanReport, error) {
+func Clean(ctx context.Context, def *Definition, o Options, how load.CleanOptions) (*CleanReport, error) {
 	o = o.withDefaults()
 	report := &CleanReport{Pipeline: def.Name, Definition: def.File}
 	forms, err := formsToClean(ctx, def, o)
 	if err != nil {
 		return report, err
 	}
-	c := &cleaner{def: def, o: o, dryRun: dryRun, report: report, seen: map[string]bool{}}
+	c := &cleaner{def: def, o: o, how: how, report: report, seen: map[string]bool{}}
 	failed := &FormsError{Forms: len(forms)}
 	for _, form := range forms {
 		outputs := c.form(ctx, form)
@@ -58,7 +58,7 @@ func Clean(ctx context.Context, def *Definition, o Options, dryRun bool) (*Clean
 		}
 	}
 	report.tellOnce()
-	if report.Spools, err = cleanSpools(def, forms, dryRun); err != nil {
+	if report.Spools, err = cleanSpools(def, forms, how.DryRun); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}
 	if len(failed.Errors) > 0 {
@@ -89,7 +89,7 @@ func formsToClean(ctx context.Context, def *Definition, o Options) ([]string, er
 type cleaner struct {
 	def    *Definition
 	o      Options
-	dryRun bool
+	how    load.CleanOptions
 	report *CleanReport
 	seen   map[string]bool // paths that were cleaned: forms may share them
 }
@@ -168,7 +168,7 @@ func (c *cleaner) cleanAt(ctx context.Context, out Output, root, scope, path str
 	host, _ := os.Hostname() // shown to people only
 	cleaned, err := load.Clean(ctx, dest, scope, load.Holder{
 		RunID: c.o.RunID, Pipeline: c.def.Name, Host: host, PID: os.Getpid(), Since: c.o.Now().UTC(),
-	}, load.CleanOptions{DryRun: c.dryRun})
+	}, c.how)
 	switch _, held := errors.AsType[*load.HeldError](err); {
 	case err == nil, held: // it names the path
 		return cleaned, err

@@ -78,12 +78,12 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	w.service.Reset()
 
 	left := tree(t, w.dir)
-	told, err := pipelines.Clean(t.Context(), def, options(), true)
+	told, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameTree(t, left, tree(t, w.dir))
-	did, err := pipelines.Clean(t.Context(), def, options(), false)
+	did, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 		}
 	}
 	sameTree(t, before, after)
-	again, err := pipelines.Clean(t.Context(), def, options(), false)
+	again, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{})
 	if err != nil || found(again) != "form1.ndjson:; days:; second.csv:" || again.Spools != 0 {
 		t.Errorf("cleaning again found %s and %d spools, %v", found(again), again.Spools, err)
 	}
@@ -123,7 +123,7 @@ func TestCleanDuringARun(t *testing.T) {
 		}
 		cleaned++
 		for _, dryRun := range []bool{false, true} {
-			report, err := pipelines.Clean(t.Context(), def, options(), dryRun)
+			report, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{DryRun: dryRun})
 			var failed *pipelines.OutputsError
 			var held *load.HeldError
 			if !errors.As(err, &failed) || len(failed.Errors) != 2 || !errors.As(err, &held) || held.Pipeline != "e2e" {
@@ -142,7 +142,7 @@ func TestCleanDuringARun(t *testing.T) {
 	}
 	w.service.Before = nil
 	w.checkFile("form1.ndjson", truth(form, inJanuary))
-	if report, err := pipelines.Clean(t.Context(), def, options(), false); err != nil || found(report) != "form1.ndjson:; days: dead" {
+	if report, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{}); err != nil || found(report) != "form1.ndjson:; days: dead" {
 		t.Errorf("found %s, %v", found(report), err)
 	}
 	w.checkTidy()
@@ -154,7 +154,7 @@ func TestCleanAfterAStoppedRun(t *testing.T) {
 	r := newResumed(t)
 	def := r.daily(days())
 	r.stopAt(def, "recorded", 2)
-	report, err := pipelines.Clean(t.Context(), def, r.o, false)
+	report, err := pipelines.Clean(t.Context(), def, r.o, load.CleanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestCleanResolvesForms(t *testing.T) {
 			if asks := pipelines.NeedsForms(def, o); asks != (c.asked > 0) {
 				t.Errorf("NeedsForms gives %v", asks)
 			}
-			report, err := pipelines.Clean(t.Context(), def, o, false)
+			report, err := pipelines.Clean(t.Context(), def, o, load.CleanOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,7 +232,7 @@ func TestCleanGoesOn(t *testing.T) {
 		}
 		return d, err
 	}
-	report, err := pipelines.Clean(t.Context(), def, o, false)
+	report, err := pipelines.Clean(t.Context(), def, o, load.CleanOptions{})
 	var outputs *pipelines.OutputsError
 	var held *load.HeldError
 	var unsupported *pipelines.UnsupportedError
@@ -257,13 +257,13 @@ func TestCleanThatIsStopped(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errStop)
-	if _, err := pipelines.Clean(ctx, w.definition(fileAndDays()...), options(), false); !errors.Is(err, errStop) {
+	if _, err := pipelines.Clean(ctx, w.definition(fileAndDays()...), options(), load.CleanOptions{}); !errors.Is(err, errStop) {
 		t.Errorf("got %v", err)
 	}
 	o := options()
 	o.Forms = []string{"form9"}
 	var none *pipelines.NoFormsError
-	if _, err := pipelines.Clean(t.Context(), w.definition(fileAndDays()...), o, false); !errors.As(err, &none) {
+	if _, err := pipelines.Clean(t.Context(), w.definition(fileAndDays()...), o, load.CleanOptions{}); !errors.As(err, &none) {
 		t.Errorf("got %v", err)
 	}
 }

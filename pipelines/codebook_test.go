@@ -388,14 +388,14 @@ func TestCleanKnowsCodebooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dryRun := range []bool{true, false} {
-		report, err := pipelines.Clean(t.Context(), def, options(), dryRun)
+		report, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{DryRun: dryRun})
 		if err != nil || len(report.Outputs) != 2 || len(report.Outputs[1].Removed) != 1 || report.Outputs[1].Path != w.path("lake/form1.schema.json") {
 			t.Fatalf("dry run %v: %+v, %v", dryRun, report, err)
 		}
 	}
 	sameTree(t, before, tree(t, w.dir))
 	w.checkTidy()
-	if report, err := pipelines.Clean(t.Context(), def, options(), false); err != nil || len(report.Outputs) != 1 {
+	if report, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{}); err != nil || len(report.Outputs) != 1 {
 		t.Errorf("where there is nothing: %+v, %v", report, err)
 	}
 }

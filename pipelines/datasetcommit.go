@@ -62,13 +62,7 @@ func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 		fresh = append(fresh, p.prepared...)
 	}
 	old, kept := o.replaced()
-	reuse := load.ReuseParts(old, fresh)
-	if f.full { // the way out where an old object is not what its manifest says
-		reuse = load.ReuseParts(nil, fresh)
-		for _, p := range old {
-			reuse.Superseded = append(reuse.Superseded, p.Path)
-		}
-	}
+	reuse := o.reuse(old, fresh)
 	m := o.wholeManifest(columns, kept, reuse.Parts)
 	commit := load.DatasetCommit{
 		RunID: f.runID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
@@ -90,6 +84,36 @@ func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 	return report, commit.Do(ctx, o.dest)
 }
 
+// reuse compares the run's parts with those that they replace. A part that is
+// not as its manifest says is never reused. A full run reuses none, and removes
+// what no manifest lists.
+func (o *datasetOutput) reuse(old []load.Part, fresh []load.PreparedPart) load.Reuse {
+	if o.f.full {
+		r := load.ReuseParts(nil, fresh)
+		for _, p := range old {
+			r.Superseded = append(r.Superseded, p.Path)
+		}
+		r.Superseded = append(r.Superseded, load.NamesOf(o.inventory.Unlisted)...)
+		return r
+	}
+	sound, damaged := o.inventory.Sound(old)
+	r := load.ReuseParts(sound, fresh)
+	for _, p := range damaged {
+		r.Superseded = append(r.Superseded, p.Path)
+	}
+	return r
+}
+
+// damaged is a *load.DamagedPartsError where parts that this run left in the
+// dataset are not as its manifest says, nil otherwise.
+func (o *datasetOutput) damaged() error {
+	_, kept := o.replaced()
+	if _, damaged := o.inventory.Sound(kept); len(damaged) > 0 {
+		return &load.DamagedPartsError{Dataset: o.path, Parts: damaged}
+	}
+	return nil
+}
+
 // deadLetters are those of the run as an object. A run that replaces the whole
 // dataset removes all others: what they tell of is read again.
 func (o *datasetOutput) deadLetters(ctx context.Context) ([]load.SmallObject, error) {
@@ -105,11 +129,11 @@ func (o *datasetOutput) deadLetters(ctx context.Context) ([]load.SmallObject, er
 	if !o.f.full {
 		return objects, nil
 	}
-	names, err := o.dest.List(ctx, load.RejectsFolder)
+	listed, err := o.dest.List(ctx, load.RejectsFolder+"/")
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
+	for _, name := range load.NamesOf(listed) {
 		if name != own || letters == nil {
 			objects = append(objects, load.SmallObject{Name: name})
 		}

@@ -20,6 +20,7 @@ type datasetOutput struct {
 	codebookFacts
 	manifest   *load.Manifest // of the last run, nil if there was none
 	base       string         // its version
+	inventory  load.Inventory // what lay there when the run began
 	generation int
 
 	left    *load.Journal        // of a run that ended early, nil if there is none
@@ -73,8 +74,10 @@ func (o *datasetOutput) lookBack(ctx context.Context) error {
 	switch {
 	case err == nil:
 		o.manifest, o.base = m, version
-		o.generation = load.NextGeneration(m.Parts)
 	case !errors.Is(err, load.ErrNotExist):
+		return fmt.Errorf("%s: %w", o.path, err)
+	}
+	if err := o.lookAround(ctx); err != nil {
 		return fmt.Errorf("%s: %w", o.path, err)
 	}
 	if o.finished {
@@ -84,13 +87,33 @@ func (o *datasetOutput) lookBack(ctx context.Context) error {
 	return nil
 }
 
-// fits tells whether the definition is still that of the dataset, or replaces
-// it.
+// lookAround compares what lies there with the manifest, and finds a generation
+// that no part there has.
+func (o *datasetOutput) lookAround(ctx context.Context) (err error) {
+	if o.inventory, err = load.TakeInventory(ctx, o.dest, o.manifest); err != nil {
+		return err
+	}
+	var parts []load.Part
+	if o.manifest != nil {
+		parts = slices.Clone(o.manifest.Parts)
+	}
+	for _, object := range o.inventory.Unlisted {
+		parts = append(parts, load.Part{Path: object.Name})
+	}
+	o.generation = load.NextGeneration(parts)
+	return nil
+}
+
+// fits tells whether the definition is still that of the dataset, and nothing
+// lies there that its manifest does not know, or replaces it.
 func (o *datasetOutput) fits() error {
 	if o.f.full {
 		return nil
 	}
-	return o.changed()
+	if err := o.changed(); err != nil {
+		return err
+	}
+	return o.inventory.Err(o.path)
 }
 
 // changed tells whether the dataset holds what the definition no longer says.

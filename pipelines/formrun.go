@@ -123,7 +123,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 		}
 		if i == 0 && len(f.live()) == 0 {
 			f.writeCodebooks(ctx)
-			return f.failures() // all else was committed by the run that is gone on with
+			return f.outcome(ctx) // all else was committed by the run that is gone on with
 		}
 	}
 	return nil

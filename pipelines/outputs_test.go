@@ -130,7 +130,7 @@ func hold(t *testing.T, root, scope string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lease, err := d.Acquire(t.Context(), scope, load.Holder{RunID: "another", Pipeline: "p", PID: 1})
+	lease, err := d.Acquire(t.Context(), scope, load.Holder{RunID: "another", Pipeline: "nightly", PID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,9 +103,11 @@ func (f *FormReplay) look(ctx context.Context, def *Definition, o Options, out O
 	}
 	names := []string{load.FileRejectsName(file)}
 	if out.Dataset() {
-		if names, err = dest.List(ctx, load.RejectsFolder); err != nil {
+		objects, err := dest.List(ctx, load.RejectsFolder+"/")
+		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
+		names = load.NamesOf(objects)
 	}
 	for _, name := range names {
 		l, err := readLetters(ctx, dest, name)

@@ -317,7 +317,7 @@ func TestNameTaken(t *testing.T) {
 	}
 	r.damaged("part-")
 	_, err := pipelines.Run(t.Context(), r.daily(days()), r.o)
-	if e := new(load.CreateError); !errors.As(err, &e) || !strings.Contains(err.Error(), "move it away") {
+	if e := new(load.UnlistedPartsError); !errors.As(err, &e) || len(e.Names) != 4 || strings.Count(err.Error(), "dt=2026-01-0") != 4 {
 		t.Errorf("error %v", err)
 	}
 	r.leaveHost()

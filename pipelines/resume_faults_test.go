@@ -29,11 +29,11 @@ func (a asking) Get(ctx context.Context, name string) ([]byte, string, error) {
 	return a.watched.Get(ctx, name)
 }
 
-func (a asking) List(ctx context.Context, folder string) ([]string, error) {
-	if err := a.before("list", folder); err != nil {
+func (a asking) List(ctx context.Context, prefix string) ([]load.Object, error) {
+	if err := a.before("list", prefix); err != nil {
 		return nil, err
 	}
-	return a.watched.List(ctx, folder)
+	return a.watched.List(ctx, prefix)
 }
 
 func (a asking) Check(ctx context.Context, p load.Prepared) error {
@@ -104,7 +104,7 @@ func TestJournalCannotBeWritten(t *testing.T) {
 // cleaned does what the log says where something could not be tidied up.
 func (r *resumed) cleaned() {
 	r.t.Helper()
-	if _, err := pipelines.Clean(r.t.Context(), r.daily(days()), r.o, false); err != nil {
+	if _, err := pipelines.Clean(r.t.Context(), r.daily(days()), r.o, load.CleanOptions{}); err != nil {
 		r.t.Fatal(err)
 	}
 	r.checkTidy()
@@ -122,7 +122,7 @@ func TestJournalCannotBeUsed(t *testing.T) {
 		kept        int
 	}{
 		"its header cannot be read":               {op: "get", pattern: ".formetl/journal", kept: 2},
-		"its records cannot be listed":            {op: "list", pattern: ".formetl/journal-*", kept: 2},
+		"its records cannot be listed":            {op: "list", pattern: ".formetl/journal-*/", kept: 2},
 		"a record cannot be read":                 {op: "get", pattern: ".formetl/journal-*/000001", kept: 2},
 		"a part cannot be looked at":              {op: "check", pattern: "*/*", kept: 2},
 		"a part cannot be dropped":                {op: "abort", pattern: "*/*", before: gone},

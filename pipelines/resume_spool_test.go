@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
 )
@@ -310,11 +311,11 @@ func TestCleanDropsTheSpool(t *testing.T) {
 	other.Name = "other"
 	r.stopAt(other, "read", 1)
 	for _, dry := range []bool{true, false} {
-		if report, err := pipelines.Clean(t.Context(), r.daily(file()), r.o, dry); err != nil || report.Spools != 1 {
+		if report, err := pipelines.Clean(t.Context(), r.daily(file()), r.o, load.CleanOptions{DryRun: dry}); err != nil || report.Spools != 1 {
 			t.Errorf("%+v, %v", report, err)
 		}
 	}
-	if report, err := pipelines.Clean(t.Context(), r.daily(file()), r.o, false); err != nil || report.Spools != 0 {
+	if report, err := pipelines.Clean(t.Context(), r.daily(file()), r.o, load.CleanOptions{}); err != nil || report.Spools != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if asked, report := r.askedUntidy(r.daily(file())); len(asked) != 4 || report.Forms[0].Kept != 0 {

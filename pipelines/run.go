@@ -102,16 +102,20 @@ func runForm(ctx context.Context, def *Definition, o Options, client *extract.Cl
 	f := newFormRun(def, o, client, form)
 	err := f.run(ctx)
 	reports := []*FormReport{f.report}
-	if err != nil || f.frozen == nil {
+	if f.frozen == nil || err != nil && !onlyDamaged(err) {
 		return reports, err
 	}
-	rest, err := f.remainder()
-	if err != nil {
-		f.report.Error, f.report.Err = err.Error(), err
+	rest, broken := f.remainder()
+	if broken != nil {
+		f.report.Error, f.report.Err = broken.Error(), broken
+		return reports, broken
 	}
-	for i := 0; i < len(rest) && err == nil; i++ {
-		err = rest[i].run(ctx)
-		reports = append(reports, rest[i].report)
+	for _, next := range rest {
+		err = next.run(ctx)
+		reports = append(reports, next.report)
+		if err != nil && !onlyDamaged(err) {
+			break
+		}
 	}
 	return reports, err
 }

@@ -117,13 +117,13 @@ func listRemote(ctx context.Context, o Options, out Output, template string) ([]
 	if err != nil {
 		return nil, err
 	}
-	found, err := dest.List(ctx, folder)
+	found, err := dest.List(ctx, folder+"/")
 	if err != nil {
 		return nil, err
 	}
 	names := make([]string, len(found))
-	for i, name := range found {
-		names[i] = root + "/" + name
+	for i, o := range found {
+		names[i] = root + "/" + o.Name
 	}
 	return names, nil
 }

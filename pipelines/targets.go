@@ -1,11 +1,13 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -42,16 +44,10 @@ type target struct {
 // service before.
 func (f *formRun) openTargets(ctx context.Context) error {
 	for _, def := range f.def.Outputs {
-		t := &target{def: def, report: OutputReport{Path: def.Path, Format: def.Format, Explode: def.Explode.String()}}
-		f.targets = append(f.targets, t)
-		out, err := f.open(ctx, t)
-		if err == nil {
-			t.out = out
-			continue
-		}
-		if err := f.setAside(ctx, t, err); err != nil {
-			return err
-		}
+		f.targets = append(f.targets, &target{def: def, report: OutputReport{Path: def.Path, Format: def.Format, Explode: def.Explode.String()}})
+	}
+	if err := f.openEach(ctx); err != nil {
+		return err
 	}
 	if err := f.settleJournals(ctx); err != nil {
 		return err
@@ -71,6 +67,27 @@ func (f *formRun) openTargets(ctx context.Context) error {
 	}
 	f.settleCut()
 	f.report.Range = wallRange(f.rng)
+	return nil
+}
+
+// openEach opens the outputs in the order of their paths, whatever order a
+// definition has them in. Where another run of the same pipeline holds one, the
+// run ends: that one is about to take the others. So of two such runs, one has
+// all that both want, and goes on.
+func (f *formRun) openEach(ctx context.Context) error {
+	inOrder := slices.SortedStableFunc(slices.Values(f.targets), func(a, b *target) int { return cmp.Compare(a.def.Path, b.def.Path) })
+	for _, t := range inOrder {
+		var err error
+		if t.out, err = f.open(ctx, t); err == nil {
+			continue
+		}
+		if all := f.setAside(ctx, t, err); all != nil {
+			return all
+		}
+		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == f.def.Name || held.RunID == "") { // one that begins has no name yet
+			return &OutputsError{Errors: []error{err}}
+		}
+	}
 	return nil
 }
 
@@ -208,7 +225,34 @@ func (f *formRun) commit(ctx context.Context) error {
 		f.mu.Unlock()
 	}
 	f.progress(0, true)
+	return f.outcome(ctx)
+}
+
+// outcome is the error of a run that has committed what it could.
+func (f *formRun) outcome(ctx context.Context) error {
+	for _, t := range f.committed() {
+		f.tellDamaged(ctx, t)
+	}
 	return f.failures()
+}
+
+// tellDamaged notes parts of a committed dataset that are not as its manifest
+// says and that this run did not replace: the output's run fails for them.
+func (f *formRun) tellDamaged(ctx context.Context, t *target) {
+	d, ok := t.out.(*datasetOutput)
+	if !ok {
+		return
+	}
+	if err := d.damaged(); err != nil {
+		_ = f.setAside(ctx, t, err) // the others are committed all the same
+	}
+}
+
+// onlyDamaged tells whether a run committed all its outputs, and failed for
+// parts that it did not touch.
+func onlyDamaged(err error) bool {
+	failed, ok := errors.AsType[*OutputsError](err)
+	return ok && !slices.ContainsFunc(failed.Errors, func(err error) bool { return !isError[*load.DamagedPartsError](err) })
 }
 
 // failures is an *OutputsError of the outputs that failed, nil if none did.

@@ -23,13 +23,28 @@ func listCases() []destinationCase {
 	}
 }
 
-// lists checks what List gives, through a fresh destination.
+// lists checks what List gives below a folder, through a fresh destination.
 func (b *bench) lists(folder string, want ...string) {
 	b.Helper()
-	got, err := b.place.Open().List(b.Context(), folder)
-	b.must("list "+folder, err)
-	if !slices.Equal(got, want) {
-		b.Fatalf("below %s lie %q, want %q", folder, got, want)
+	b.begins(folder+"/", want...)
+}
+
+// begins checks which objects List gives for a prefix, with the sizes that Get
+// reads.
+func (b *bench) begins(prefix string, want ...string) {
+	b.Helper()
+	d := b.place.Open()
+	got, err := d.List(b.Context(), prefix)
+	b.must("list "+prefix, err)
+	if !slices.Equal(load.NamesOf(got), want) {
+		b.Fatalf("with %s begin %q, want %q", prefix, load.NamesOf(got), want)
+	}
+	for _, o := range got {
+		data, _, err := d.Get(b.Context(), o.Name)
+		b.must("get "+o.Name, err)
+		if int64(len(data)) != o.Bytes {
+			b.Fatalf("%s has %d bytes, and the list says %d", o.Name, len(data), o.Bytes)
+		}
 	}
 }
 
@@ -43,6 +58,11 @@ func listBelow(b *bench) {
 	b.lists("a/b/c", "a/b/c/d")
 	b.lists("a", "a/b-c/x", "a/b.x", "a/b/1", "a/b/10", "a/b/2", "a/b/c/d", "a/b/c0", "a/bc/x", "a/ö z")
 	b.lists("ä", "ä/b/x")
+	b.begins("a/b", "a/b-c/x", "a/b.x", "a/b/1", "a/b/10", "a/b/2", "a/b/c/d", "a/b/c0", "a/bc/x")
+	b.begins("a/b/1", "a/b/1", "a/b/10")
+	b.begins("a/b/c", "a/b/c/d", "a/b/c0")
+	b.begins("t", "top")
+	b.begins("a/b/1/")
 	b.must("delete", b.d.Delete(b.Context(), "a/b/1"))
 	b.lists("a/b", "a/b/10", "a/b/2", "a/b/c/d", "a/b/c0")
 }
@@ -52,9 +72,14 @@ func listMissing(b *bench) {
 	b.must("put", b.d.Put(b.Context(), "a/b", []byte("x"), load.AnyVersion))
 	b.lists("nothing")
 	b.lists("a/nothing/at/all")
+	b.begins("no")
+	b.begins("a/no")
 	b.lists("a/b") // an object is not below itself
 	b.lists(load.ControlFolder)
 	for _, name := range leavingNames {
+		if name == "a/" {
+			continue // what lies below a folder
+		}
 		_, err := b.d.List(b.Context(), name)
 		b.refused(fmt.Sprintf("list %.40q", name), err)
 	}

@@ -210,18 +210,20 @@ func (m *Memory) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// List gives the objects below a folder.
-func (m *Memory) List(ctx context.Context, folder string) ([]string, error) {
-	if err := errors.Join(load.CheckName(folder), ctx.Err()); err != nil {
+// List gives the objects whose names begin with prefix.
+func (m *Memory) List(ctx context.Context, prefix string) ([]load.Object, error) {
+	if err := errors.Join(load.CheckPrefix(prefix), ctx.Err()); err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, name := range m.Names() {
-		if strings.HasPrefix(name, folder+"/") {
-			names = append(names, name)
+	m.place.mu.Lock()
+	defer m.place.mu.Unlock()
+	var objects []load.Object
+	for _, name := range slices.Sorted(maps.Keys(m.place.objects)) {
+		if strings.HasPrefix(name, prefix) {
+			objects = append(objects, load.Object{Name: name, Bytes: int64(len(m.place.objects[name]))})
 		}
 	}
-	return names, nil
+	return objects, nil
 }
 
 type memoryLease struct {
@@ -238,6 +240,11 @@ func (m *Memory) Acquire(ctx context.Context, scope string, h load.Holder) (load
 	}
 	m.place.mu.Lock()
 	defer m.place.mu.Unlock()
+	for name := range m.place.objects {
+		if scope != "" && strings.HasPrefix(name, scope+"/") {
+			return nil, &load.CreateError{Op: "create", Path: "memory/" + scope, Err: errors.New("a folder has its name")}
+		}
+	}
 	if holder, held := m.place.leases[scope]; held {
 		return nil, &load.HeldError{Path: "memory/" + scope, Holder: holder}
 	}

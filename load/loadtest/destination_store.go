@@ -36,6 +36,7 @@ func raceCases() []destinationCase {
 		{"a race to commit one prepared object harms nobody", raceCommitSame},
 		{"a lease is held by one", leaseExclusive},
 		{"leases of two scopes are held side by side", leaseScopes},
+		{"a file whose name a folder has gets no lease", leaseOfFolder},
 		{"a race for a lease has one winner", raceLease},
 	}
 }
@@ -409,6 +410,23 @@ func leaseScopes(b *bench) {
 	b.must("release", one.Release(b.Context()))
 	b.must("release", two.Release(b.Context()))
 	b.clean()
+}
+
+func leaseOfFolder(b *bench) {
+	l, ok := b.leaser()
+	if !ok {
+		return
+	}
+	b.must("put", b.d.Put(b.Context(), "a.csv/b", []byte("x"), load.NoVersion))
+	_, err := l.Acquire(b.Context(), "a.csv", load.Holder{RunID: "run1"})
+	if e := new(load.CreateError); !errors.As(err, &e) {
+		b.Fatalf("the lease of a folder gives %v, want a *load.CreateError", err)
+	}
+	for _, scope := range []string{"a", "a.csv.gz"} {
+		lease, err := l.Acquire(b.Context(), scope, load.Holder{RunID: "run1"})
+		b.must("acquire "+scope, err)
+		b.must("release", lease.Release(b.Context()))
+	}
 }
 
 func raceLease(b *bench) {

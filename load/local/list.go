@@ -11,13 +11,13 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// List gives the files below a folder. Links to folders are not followed. What
-// is removed while it looks is listed or not.
-func (d *Destination) List(ctx context.Context, folder string) ([]string, error) {
-	if err := load.CheckName(folder); err != nil {
+// List gives the files whose names begin with prefix. Links to folders are not
+// followed. What is removed while it looks is listed or not.
+func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, error) {
+	if err := load.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}
-	if err := checkContext(ctx, "list", folder); err != nil {
+	if err := checkContext(ctx, "list", prefix); err != nil {
 		return nil, err
 	}
 	root, err := d.openThere()
@@ -25,8 +25,47 @@ func (d *Destination) List(ctx context.Context, folder string) ([]string, error)
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
-	var names []string
-	err = fs.WalkDir(root.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
+	l := listing{root: root}
+	if err := l.begin(ctx, prefix); err != nil {
+		return nil, failRead("list", d.path(prefix), err)
+	}
+	// A walk has "a/b" before "a-b".
+	slices.SortFunc(l.objects, func(a, b load.Object) int { return strings.Compare(a.Name, b.Name) })
+	return l.objects, nil
+}
+
+// listing gathers the files that a walk meets.
+type listing struct {
+	root    *os.Root
+	objects []load.Object
+}
+
+// begin gathers what lies at and below the entries of one folder whose names
+// begin with the last element of prefix.
+func (l *listing) begin(ctx context.Context, prefix string) error {
+	folder, start := path.Split(prefix)
+	entries, err := fs.ReadDir(l.root.FS(), path.Clean(folder))
+	if missing(err) {
+		return nil
+	}
+	for _, e := range entries {
+		if err != nil {
+			break
+		}
+		switch name := path.Join(folder, e.Name()); {
+		case !strings.HasPrefix(e.Name(), start):
+		case e.IsDir():
+			err = l.walk(ctx, name)
+		default:
+			err = l.add(name, e)
+		}
+	}
+	return err
+}
+
+// walk gathers what lies below a folder.
+func (l *listing) walk(ctx context.Context, folder string) error {
+	return fs.WalkDir(l.root.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case missing(err):
 			return nil
@@ -34,24 +73,32 @@ func (d *Destination) List(ctx context.Context, folder string) ([]string, error)
 			return err
 		case entry.IsDir():
 			return checkContext(ctx, "list", name)
-		case entry.Type() == fs.ModeSymlink && !linksFile(root, name):
-			return nil
-		case name != folder && !isPut(name): // an object is not below itself
-			names = append(names, name)
 		}
-		return nil
+		return l.add(name, entry)
 	})
-	if err != nil {
-		return nil, failRead("list", d.path(folder), err)
-	}
-	slices.Sort(names) // a walk has "a/b" before "a-b"
-	return names, nil
 }
 
-// linksFile tells whether a link leads to what Get can read.
-func linksFile(root *os.Root, name string) bool {
-	info, err := root.Stat(name)
-	return err == nil && !info.IsDir()
+// add takes in a file, unless Put is writing it or it is a link to what Get
+// cannot read.
+func (l *listing) add(name string, entry fs.DirEntry) error {
+	if isPut(name) {
+		return nil
+	}
+	info, err := entry.Info()
+	if entry.Type() == fs.ModeSymlink {
+		info, err = l.root.Stat(name)
+		if err != nil || info.IsDir() {
+			return nil //nolint:nilerr // it is no object
+		}
+	}
+	switch {
+	case missing(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	l.objects = append(l.objects, load.Object{Name: name, Bytes: info.Size()})
+	return nil
 }
 
 // isPut tells whether a name is that of a file that Put is writing.

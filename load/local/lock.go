@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -116,6 +117,10 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 	root, err := d.open(true)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := root.Stat(scope); scope != "" && err == nil && info.IsDir() {
+		_ = root.Close() // opened for paths only, nothing to lose
+		return nil, fail("create", d.path(scope), syscall.EISDIR)
 	}
 	name := path.Join(load.ControlFolder, leaseFile(scope))
 	held, err := d.hold(root, name, func(f *flock.Flock) (bool, error) { return tryLease(ctx, f) })

@@ -94,6 +94,9 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 	if err := d.checkContext(ctx, "take the lease of", scope); err != nil {
 		return nil, err
 	}
+	if err := d.checkNoFolder(ctx, scope); err != nil {
+		return nil, err
+	}
 	c, err := d.conditions(ctx)
 	if err != nil {
 		return nil, err

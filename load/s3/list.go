@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,36 +12,57 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// List gives the objects below a folder.
-func (d *Destination) List(ctx context.Context, folder string) ([]string, error) {
-	if err := load.CheckName(folder); err != nil {
+// List gives the objects whose names begin with prefix, a thousand with each
+// request. Keys that end with a slash are folders that some programs make, no
+// objects.
+func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, error) {
+	if err := load.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}
-	return d.list(ctx, folder+"/")
+	return d.list(ctx, prefix, 0)
 }
 
-// list gives the names that begin with start. Keys that end with a slash are
-// folders that some programs make, no objects.
-func (d *Destination) list(ctx context.Context, start string) ([]string, error) {
-	if err := d.checkContext(ctx, "list", start); err != nil {
+// list gives the objects whose names begin with prefix, or the first of them
+// where most is not 0.
+func (d *Destination) list(ctx context.Context, prefix string, most int32) ([]load.Object, error) {
+	if err := d.checkContext(ctx, "list", prefix); err != nil {
 		return nil, err
 	}
-	var names []string
-	pages := awss3.NewListObjectsV2Paginator(d.client, &awss3.ListObjectsV2Input{
-		Bucket: &d.bucket, Prefix: d.key(start), ExpectedBucketOwner: d.owner(),
-	})
-	for pages.HasMorePages() {
+	in := &awss3.ListObjectsV2Input{Bucket: &d.bucket, Prefix: d.key(prefix), ExpectedBucketOwner: d.owner()}
+	if most > 0 {
+		in.MaxKeys = &most
+	}
+	var objects []load.Object
+	pages := awss3.NewListObjectsV2Paginator(d.client, in)
+	for pages.HasMorePages() && (most == 0 || len(objects) < int(most)) {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, d.fail(ctx, "list", start, err)
+			return nil, d.fail(ctx, "list", prefix, err)
 		}
 		for _, o := range page.Contents {
 			name, ok := strings.CutPrefix(aws.ToString(o.Key), d.prefix)
 			if ok && !strings.HasSuffix(name, "/") {
-				names = append(names, name)
+				objects = append(objects, load.Object{Name: name, Bytes: aws.ToInt64(o.Size)})
 			}
 		}
 	}
-	slices.Sort(names) // directory buckets list in no order
-	return names, nil
+	// Directory buckets list in no order.
+	slices.SortFunc(objects, func(a, b load.Object) int { return strings.Compare(a.Name, b.Name) })
+	return objects, nil
+}
+
+// checkNoFolder refuses a file below whose name other objects lie, as those of
+// a dataset. Some stores refuse such a file only when it is complete.
+func (d *Destination) checkNoFolder(ctx context.Context, file string) error {
+	if file == "" {
+		return nil
+	}
+	below, err := d.list(ctx, file+"/", 1)
+	if err != nil || len(below) == 0 {
+		return err
+	}
+	return &load.CreateError{
+		Op: "create", Path: d.path(file), Hint: "choose another name, or move them away",
+		Err: fmt.Errorf("objects lie below its name, as if it were a folder: %s", d.path(below[0].Name)),
+	}
 }

@@ -57,12 +57,12 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := d.list(ctx, load.ControlFolder+"/")
+	objects, err := d.List(ctx, load.ControlFolder+"/")
 	if err != nil {
 		return nil, err
 	}
 	s := &sweep{d: d, known: map[string]bool{}, others: map[string]bool{}}
-	for _, name := range names {
+	for _, name := range load.NamesOf(objects) {
 		if run, marks := markerRun(name); marks {
 			err = s.marked(ctx, run, name)
 		} else if isProbe(name) {
@@ -235,12 +235,12 @@ func (d *Destination) abortGone(ctx context.Context, name, uploadID string) erro
 // Holders reads the lease objects. Those that Acquire would replace are left
 // out.
 func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
-	names, err := d.list(ctx, path.Join(load.ControlFolder, leaseName))
+	objects, err := d.List(ctx, path.Join(load.ControlFolder, leaseName))
 	if err != nil {
 		return nil, err
 	}
 	var held []load.ScopedHolder
-	for _, name := range names {
+	for _, name := range load.NamesOf(objects) {
 		if base := path.Base(name); path.Dir(name) != load.ControlFolder || base != leaseName && !strings.HasPrefix(base, leaseName+"-") {
 			continue
 		}

@@ -276,8 +276,8 @@ func TestLeftoversOfProbes(t *testing.T) {
 			}
 		}
 		sweepAll(t, d)
-		if names, err := d.List(t.Context(), load.ControlFolder); err != nil || !slices.Equal(names, []string{".formetl/probe-LIVE"}) {
-			t.Errorf("the control folder holds %q, %v", names, err)
+		if names, err := d.List(t.Context(), load.ControlFolder+"/"); err != nil || !slices.Equal(load.NamesOf(names), []string{".formetl/probe-LIVE"}) {
+			t.Errorf("the control folder holds %q, %v", load.NamesOf(names), err)
 		}
 	})
 }
@@ -355,7 +355,7 @@ func TestListMany(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, err := d.List(t.Context(), ".formetl/journal-X"); err != nil || !slices.Equal(got, want) {
+		if got, err := d.List(t.Context(), ".formetl/journal-X/"); err != nil || !slices.Equal(load.NamesOf(got), want) {
 			t.Errorf("%d names are listed, %v", len(got), err)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 
 type cleanFlags struct {
 	definitionFlags
-	json, dryRun bool
+	json, dryRun, unlisted bool
 }
 
 func (a *app) cleanCommand() *cobra.Command {
@@ -30,16 +30,22 @@ instead of going on with a run that ended early. A commit that a dead run left
 recorded is finished. What belongs to a run that is alive stays, and committed
 data is never touched.
 
+Parts of a dataset that its manifest does not list are told and kept; with
+--unlisted they are removed. Where the manifest is lost, these are all parts:
+` + "`formetl run --full`" + ` replaces them instead.
+
 It asks the service for nothing and needs no API key, unless the definition has
 globs and no --form is given: then it asks for the forms.`,
 		Example: `  formetl clean feedback.yaml --dry-run
   formetl clean feedback.yaml
+  formetl clean feedback.yaml --unlisted
   formetl clean a.yaml b.yaml --json | jq '.outputs[].removed'`,
 		Args: definitions,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.clean(cmd.Context(), args, f) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be removed and change nothing")
+	flags.BoolVar(&f.unlisted, "unlisted", false, "remove parts, too, that no manifest lists: all of a dataset whose manifest is lost")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.StringArrayVar(&f.forms, "form", nil, "only this form of the definition; repeatable")
 	flags.StringVar(&f.state, "state", "", "folder of budgets and spool (default: the definition's)")
@@ -67,7 +73,7 @@ func (a *app) clean(ctx context.Context, files []string, f cleanFlags) error {
 			failed.Errors = append(failed.Errors, context.Cause(ctx))
 			break
 		}
-		report, err := pipelines.Clean(ctx, def, options, f.dryRun)
+		report, err := pipelines.Clean(ctx, def, options, load.CleanOptions{DryRun: f.dryRun, Unlisted: f.unlisted})
 		if err != nil {
 			if len(defs) > 1 {
 				err = fmt.Errorf("%s: %w", def.Name, err)

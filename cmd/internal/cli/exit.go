@@ -126,7 +126,7 @@ func definitionCode(err error) int {
 	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
 		return exitNoInput
 	case *pipelines.RejectsError, *pipelines.VerifyError, *pipelines.DuplicateError, *pipelines.ChoicesError,
-		*pipelines.LettersError, *ddl.UnfitError, *transform.ValueError, *transform.UnknownFieldError, *load.CellError:
+		*pipelines.LettersError, *ddl.UnfitError, *load.DamagedPartsError, *transform.ValueError, *transform.UnknownFieldError, *load.CellError:
 		return exitData
 	}
 	return exitOK
@@ -170,7 +170,7 @@ func outputCode(err error) int {
 		return exitUsage
 	case *load.HeldError, *load.TemporaryError:
 		return exitTemporary
-	case *load.CreateError, *load.ManifestError:
+	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
 		return exitCantCreate
 	case *load.IOError, *load.JournalError, *pipelines.StdoutError:
 		return exitIO

@@ -1,0 +1,180 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Inventory is what lies at a dataset, compared with its manifest.
+type Inventory struct {
+	// Damaged are the parts that the manifest lists and that are missing, or
+	// have another size than it says.
+	Damaged []DamagedPart
+	// Unlisted are the objects that are named like parts and are in no manifest,
+	// sorted by name. A reader that globs takes them for data.
+	Unlisted []Object
+}
+
+// DamagedPart is a part that is not there as its manifest says.
+type DamagedPart struct {
+	Part
+	Missing bool
+	Now     int64 // its size in bytes, where it is not missing
+}
+
+// String names the part and what is wrong with it.
+func (p DamagedPart) String() string {
+	if p.Missing {
+		return p.Path + " (missing)"
+	}
+	return fmt.Sprintf("%s (%d bytes instead of %d)", p.Path, p.Now, p.Bytes)
+}
+
+// TakeInventory compares the parts that lie at a dataset with its manifest, nil
+// where it has none. It lists the dataset and reads no part. Whoever takes it
+// finishes a recorded commit first, and holds the lease where the dataset may
+// be written to meanwhile.
+func TakeInventory(ctx context.Context, s Store, m *Manifest) (Inventory, error) {
+	there := map[string]int64{}
+	for _, prefix := range []string{dtPrefix, partPrefix} {
+		objects, err := s.List(ctx, prefix)
+		if err != nil {
+			return Inventory{}, err
+		}
+		for _, o := range objects {
+			if _, err := ParsePartName(o.Name); err == nil {
+				there[o.Name] = o.Bytes
+			}
+		}
+	}
+	var i Inventory
+	if m != nil {
+		for _, p := range m.Parts {
+			if _, err := ParsePartName(p.Path); err != nil {
+				continue // no listing of parts tells of it
+			}
+			bytes, ok := there[p.Path]
+			if !ok || bytes != p.Bytes {
+				i.Damaged = append(i.Damaged, DamagedPart{Part: p, Missing: !ok, Now: bytes})
+			}
+			delete(there, p.Path)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(there)) {
+		i.Unlisted = append(i.Unlisted, Object{Name: name, Bytes: there[name]})
+	}
+	return i, nil
+}
+
+// Sound divides parts into those that are as the manifest says and those that
+// are damaged.
+func (i Inventory) Sound(parts []Part) (sound []Part, damaged []DamagedPart) {
+	found := make(map[string]DamagedPart, len(i.Damaged))
+	for _, p := range i.Damaged {
+		found[p.Path] = p
+	}
+	for _, p := range parts {
+		if d, ok := found[p.Path]; ok {
+			damaged = append(damaged, d)
+		} else {
+			sound = append(sound, p)
+		}
+	}
+	return sound, damaged
+}
+
+// Err is an *UnlistedPartsError where parts are unlisted, nil otherwise. where
+// is the dataset, for people.
+func (i Inventory) Err(where string) error {
+	if len(i.Unlisted) == 0 {
+		return nil
+	}
+	return &UnlistedPartsError{Dataset: where, Names: NamesOf(i.Unlisted)}
+}
+
+// UnlistedPartsError is a dataset that holds parts which its manifest does not
+// list, or which has parts and no manifest. Parts of a run beside them would
+// double rows for readers that glob (exit 73).
+type UnlistedPartsError struct {
+	Dataset string   // as the user knows it
+	Names   []string // of the parts
+}
+
+// Error names the parts and the two ways out.
+func (e *UnlistedPartsError) Error() string {
+	return fmt.Sprintf("%s holds %s that no manifest lists: %s; nothing is written beside them. "+
+		"`formetl run` with --full replaces the whole dataset and removes them, `formetl clean --unlisted` removes them alone",
+		e.Dataset, countOf(len(e.Names)), few(e.Names))
+}
+
+// DamagedPartsError is a dataset some of whose parts are not as its manifest
+// says, outside the range of the run that noticed it (exit 65). What the run
+// read is committed.
+type DamagedPartsError struct {
+	Dataset string // as the user knows it
+	Parts   []DamagedPart
+}
+
+// Error names the parts, and the ranges to read again.
+func (e *DamagedPartsError) Error() string {
+	names := make([]string, len(e.Parts))
+	for i, p := range e.Parts {
+		names[i] = p.String()
+	}
+	return fmt.Sprintf("%s: %s of the manifest outside this run's range, which is committed, cannot be read: %s; read them again by `formetl run` with %s",
+		e.Dataset, countOf(len(e.Parts)), few(names), e.cure())
+}
+
+// cure gives the flags of the runs that replace the parts. A part without a
+// lower bound, and one of results without a date, is in no range that flags
+// can name.
+func (e *DamagedPartsError) cure() string {
+	var spans []Range
+	for _, p := range e.Parts {
+		if p.Undated || p.From.IsZero() || p.To.IsZero() {
+			return "--full"
+		}
+		spans = append(spans, Range{From: p.From, To: p.To})
+	}
+	slices.SortFunc(spans, func(a, b Range) int { return a.From.Compare(b.From.Time) })
+	var joined []Range
+	for _, s := range spans {
+		if last := len(joined) - 1; last >= 0 && !s.From.After(joined[last].To.Time) {
+			joined[last] = union(joined[last], s)
+			continue
+		}
+		joined = append(joined, s)
+	}
+	flags := make([]string, len(joined))
+	for i, s := range joined {
+		flags[i] = fmt.Sprintf("--from %s --to %s", flagTime(s.From), flagTime(s.To))
+	}
+	return strings.Join(flags, ", and with ")
+}
+
+// flagTime is a wall-clock time as flags take it, in one word.
+func flagTime(t WallTime) string {
+	if t.Hour() == 0 && t.Minute() == 0 && t.Second() == 0 {
+		return t.Format(dateLayout)
+	}
+	return t.Format("2006-01-02T15:04:05")
+}
+
+func countOf(parts int) string {
+	if parts == 1 {
+		return "1 part"
+	}
+	return fmt.Sprintf("%d parts", parts)
+}
+
+// few lists names, and the first of very many.
+func few(names []string) string {
+	const most = 100
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

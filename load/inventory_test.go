@@ -1,0 +1,147 @@
+package load_test
+
+import (
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+)
+
+// TestTakeInventory compares what lies there with the manifest: parts that are
+// gone, shorter or unknown, in partitions and without, and nothing else.
+func TestTakeInventory(t *testing.T) {
+	d := loadtest.NewMemory()
+	whole, gone, short := part(1, 1, 0, "a"), part(2, 1, 0, "b"), part(3, 2, 0, "c")
+	odd := load.Part{Path: "by-hand.csv", Bytes: 7} // no name of ours, so no listing tells of it
+	unlisted := []string{part(3, 1, 0, "c").Path, "part-min-max-000001-0000.csv", "part-undated-000003-0000.parquet"}
+	for name, data := range map[string]string{
+		whole.Path: "x", short.Path: "", unlisted[0]: "old", unlisted[1]: "1", unlisted[2]: "22",
+		"dt=2026-01-01/notes.txt": "x", "part-of-a-book.csv": "x", "dt=2026-01-01.csv": "x", "_ids/x.roaring": "x", ".formetl/lease": "x", "sub/" + whole.Path: "x",
+	} {
+		if err := d.Put(t.Context(), name, []byte(data), load.NoVersion); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := &load.Manifest{Parts: []load.Part{whole, gone, short, odd}}
+	got, err := load.TakeInventory(t.Context(), d, m)
+	want := load.Inventory{
+		Damaged:  []load.DamagedPart{{Part: gone, Missing: true}, {Part: short}},
+		Unlisted: []load.Object{{Name: unlisted[0], Bytes: 3}, {Name: unlisted[1], Bytes: 1}, {Name: unlisted[2], Bytes: 2}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v, %v, want\n%+v", got, err, want)
+	}
+	sound, damaged := got.Sound(m.Parts)
+	if !reflect.DeepEqual(sound, []load.Part{whole, odd}) || !reflect.DeepEqual(damaged, want.Damaged) {
+		t.Errorf("sound are %+v, damaged %+v", sound, damaged)
+	}
+	// Without a manifest all are unlisted, and an empty place has none.
+	if got, err := load.TakeInventory(t.Context(), d, nil); err != nil || len(got.Unlisted) != 5 || len(got.Damaged) != 0 {
+		t.Errorf("without a manifest: %+v, %v", got, err)
+	}
+	if got, err := load.TakeInventory(t.Context(), loadtest.NewMemory(), nil); err != nil || got.Err("x") != nil || len(got.Damaged) != 0 {
+		t.Errorf("of nothing: %+v, %v", got, err)
+	}
+}
+
+func TestUnlistedPartsAreNamed(t *testing.T) {
+	i := load.Inventory{}
+	for range 120 {
+		i.Unlisted = append(i.Unlisted, load.Object{Name: "part-min-max-000001-0000.csv"})
+	}
+	err := i.Err("lake/feedback/")
+	for _, say := range []string{"lake/feedback/ holds 120 parts", "part-min-max-000001-0000.csv, and 20 more;", "--full", "clean --unlisted"} {
+		if !strings.Contains(err.Error(), say) {
+			t.Errorf("%q is not said: %v", say, err)
+		}
+	}
+}
+
+// TestDamagedPartsCure: spans that meet are one range, and what no range names
+// needs a full run.
+func TestDamagedPartsCure(t *testing.T) {
+	hour := part(7, 1, 0, "a")
+	hour.From.Time = hour.From.Add(3600e9)
+	undated, unbounded := part(1, 1, 0, "a"), part(1, 1, 0, "a")
+	undated.Undated, unbounded.From = true, load.WallTime{}
+	for want, parts := range map[string][]load.Part{
+		"with --from 2026-01-01 --to 2026-01-02":                                             {part(1, 1, 0, "a")},
+		"with --from 2026-01-01 --to 2026-01-03, and with --from 2026-01-05 --to 2026-01-06": {part(5, 1, 0, "a"), part(2, 1, 0, "a"), part(1, 1, 0, "a")},
+		"with --from 2026-01-07T01:00:00 --to 2026-01-08":                                    {hour},
+		"with --full":      {part(3, 1, 0, "a"), unbounded},
+		"run` with --full": {part(3, 1, 0, "a"), undated},
+	} {
+		e := &load.DamagedPartsError{Dataset: "lake/"}
+		for _, p := range parts {
+			e.Parts = append(e.Parts, load.DamagedPart{Part: p})
+		}
+		if !strings.HasSuffix(e.Error(), want) {
+			t.Errorf("%v, want %s", e, want)
+		}
+	}
+}
+
+// TestCleanUnlisted removes what no manifest lists, only where it is told to,
+// and nothing that a manifest or a recorded commit names.
+func TestCleanUnlisted(t *testing.T) {
+	m := loadtest.NewMemory()
+	s := shop{t: t, d: m, names: m.Names}
+	s.must(s.run("run1", days{1: "one", 2: "two"}, nil))
+	stray := part(2, 9, 0, "x").Path
+	s.must(s.d.Put(t.Context(), stray, []byte("stray"), load.NoVersion))
+	unlisted := func(o load.CleanOptions) (load.Cleaned, error) {
+		return load.Clean(t.Context(), s.d, "", cleaner, o)
+	}
+	kept, err := unlisted(load.CleanOptions{})
+	if err != nil || len(kept.Removed) != 0 || len(kept.Kept) != 1 || kept.Kept[0].Ref != stray {
+		t.Fatalf("%+v, %v", kept, err)
+	}
+	dry, err := unlisted(load.CleanOptions{DryRun: true, Unlisted: true})
+	if err != nil || len(dry.Removed) != 1 || dry.Removed[0].Bytes != 5 {
+		t.Fatalf("%+v, %v", dry, err)
+	}
+	if _, _, err := s.d.Get(t.Context(), stray); err != nil {
+		t.Fatal(err)
+	}
+	// A recorded commit's parts are no strays, though no manifest lists them yet.
+	stop := errors.New("killed")
+	if err := s.run("run2", days{3: "three"}, func(step load.Step) error {
+		if step == load.StepManifest {
+			return stop
+		}
+		return nil
+	}); !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	pending, err := unlisted(load.CleanOptions{DryRun: true, Unlisted: true})
+	if err != nil || len(pending.Removed) != 1 || pending.Recovery.RunID != "run2" {
+		t.Fatalf("%+v, %v", pending, err)
+	}
+	done, err := unlisted(load.CleanOptions{Unlisted: true})
+	if err != nil || len(done.Removed) != 1 || done.Removed[0].Ref != stray {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	s.holds("run2", days{1: "one", 2: "two", 3: "three"})
+
+	// Of a manifest that cannot be read nobody can tell what it lists.
+	s.must(s.d.Put(t.Context(), load.ManifestName, []byte("{"), load.AnyVersion))
+	if _, err := unlisted(load.CleanOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := unlisted(load.CleanOptions{Unlisted: true}); err == nil || errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of a damaged manifest: %v", err)
+	}
+	s.must(s.d.Delete(t.Context(), load.ManifestName))
+	if done, err = unlisted(load.CleanOptions{Unlisted: true}); err != nil || len(done.Removed) != 6 { // and their id sets
+		t.Errorf("%+v, %v", done, err)
+	}
+	for _, name := range m.Names() {
+		if !strings.HasPrefix(name, load.RejectsFolder+"/") {
+			t.Errorf("%s lies there still", name)
+		}
+	}
+}
