@@ -129,8 +129,9 @@ func TestExitCodeOfSeveral(t *testing.T) {
 	}
 }
 
-// TestJudge holds that what a signal broke off counts as stopped, and that an
-// error before a command's own work is wrong usage, unless it has a class.
+// TestJudge holds that a command which was told to stop counts as stopped,
+// whatever it came to, and that an error before a command's own work is wrong
+// usage, unless it has a class.
 func TestJudge(t *testing.T) {
 	stopped, cancel := context.WithCancelCause(t.Context())
 	cancel(&stopError{syscall.SIGTERM})
@@ -146,7 +147,12 @@ func TestJudge(t *testing.T) {
 		{"a bug", t.Context(), true, errors.New("x"), exitBug},
 		{"broken off", stopped, true, errors.New("half a file"), exitTerminated},
 		{"broken off by the context", stopped, true, context.Canceled, exitTerminated},
-		{"failed before the signal", stopped, true, service(extract.CodeInvalidKey, 401), exitNoPermit},
+		{"failed, and told to stop before it ended", stopped, true, service(extract.CodeInvalidKey, 401), exitTerminated},
+		{"told to stop in an answer of a store", stopped, true, &load.IOError{Err: context.Canceled}, exitTerminated},
+		{"told to stop before its flags were read", stopped, false, nil, exitTerminated},
+		{"told to stop, and wrong flags", stopped, false, errors.New("x"), exitTerminated},
+		{"told to stop while tidying up", stopped, true, nil, exitTerminated},
+		{"left to finish", t.Context(), true, nil, exitOK},
 	} {
 		a := &app{began: c.began}
 		if got := exitCode(a.judge(c.ctx, c.err)); got != c.want {

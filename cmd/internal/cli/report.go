@@ -46,12 +46,12 @@ func (s sideFile) wrong(err error) error {
 	return &load.CreateError{Op: "write the " + s.what, Path: s.path, Hint: "give " + s.flag + " a file in a folder that is there and can be written to", Err: err}
 }
 
-// writeReports writes the report, or a list of them for several definitions.
+// writeReports writes the report, or a list of them where there is not one.
 func writeReports(file string, reports []*pipelines.Report) error {
 	if file == "" {
 		return nil
 	}
-	var v any = reports
+	v := any(append([]*pipelines.Report{}, reports...)) // none is [] and not null
 	if len(reports) == 1 {
 		v = reports[0]
 	}
