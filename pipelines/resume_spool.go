@@ -224,7 +224,7 @@ func (f *formRun) keepsSpool(err error) bool {
 
 // closeSpool ends the run's use of its spool.
 func (f *formRun) closeSpool(ctx context.Context, err error) error {
-	if err != nil && f.left != nil && f.plan == nil {
+	if err != nil && f.left != nil && f.plan == nil && keepsPrepared(err) {
 		return f.left.release() // it came to nothing
 	}
 	keep := f.keepsSpool(err)

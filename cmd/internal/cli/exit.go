@@ -11,8 +11,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/schemas/ddl"
-	"github.com/formetl/formetl/transform"
 )
 
 // Exit codes (contract.md; numbers from sysexits.h).
@@ -92,6 +90,9 @@ func worst(errs []error) int {
 // codeOf is the class of one error without those that it wraps, exitOK where
 // it has none.
 func codeOf(err error) int {
+	if d, ok := err.(pipelines.DataFault); ok && d.DataFault() { //nolint:errorlint // one node of the tree
+		return exitData
+	}
 	for _, class := range []func(error) int{ownCode, definitionCode, serviceCode, outputCode} {
 		if code := class(err); code != exitOK {
 			return code
@@ -109,8 +110,6 @@ func ownCode(err error) int {
 		return exitInterrupt
 	case *usageError, *pipelines.UnlistedError:
 		return exitUsage
-	case *breakingError:
-		return exitData
 	}
 	if err == context.Canceled { //nolint:errorlint // one node of the tree
 		return exitInterrupt
@@ -125,9 +124,6 @@ func definitionCode(err error) int {
 		return exitConfig
 	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
 		return exitNoInput
-	case *pipelines.RejectsError, *pipelines.VerifyError, *pipelines.DuplicateError, *pipelines.ChoicesError,
-		*pipelines.LettersError, *ddl.UnfitError, *transform.ValueError, *transform.UnknownFieldError, *load.CellError:
-		return exitData
 	}
 	return exitOK
 }
@@ -150,8 +146,6 @@ func serviceCode(err error) int {
 		return exitConfig
 	case *extract.BudgetError, *extract.OutageError:
 		return exitTemporary
-	case *extract.AnswerError:
-		return exitData
 	case *extract.StatusError, *extract.NetworkError:
 		if extract.Temporary(err) {
 			return exitTemporary

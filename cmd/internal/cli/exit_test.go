@@ -4,8 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -13,6 +19,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -35,6 +42,10 @@ func TestExitCode(t *testing.T) {
 		{exitData, &pipelines.DuplicateError{}},
 		{exitData, &transform.ValueError{}},
 		{exitData, &transform.UnknownFieldError{}},
+		{exitData, &pipelines.ChoicesError{}},
+		{exitData, &pipelines.LettersError{}},
+		{exitData, &ddl.UnfitError{}},
+		{exitData, &extract.OrderError{}},
 		{exitNoInput, service(extract.CodeInvalidUser, 0)},
 		{exitNoInput, service(extract.CodeInvalidForm, 0)},
 		{exitNoInput, &pipelines.NoFormsError{}},
@@ -64,6 +75,7 @@ func TestExitCode(t *testing.T) {
 		{exitTemporary, &extract.BudgetError{}},
 		{exitTemporary, &extract.RequestError{Err: &extract.OutageError{Last: &extract.StatusError{Status: 502}}}},
 		{exitTemporary, &extract.OutageError{Last: errors.New("nobody knows")}},
+		{exitTemporary, &extract.RequestError{Err: &extract.OutageError{Last: &extract.AnswerError{}}}},
 		{exitTemporary, &load.HeldError{}},
 		{exitTemporary, fmt.Errorf("x: %w", load.ErrConflict)},
 		{exitTemporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
@@ -87,7 +99,71 @@ func TestExitCode(t *testing.T) {
 		if got := exitCode(c.err); got != c.want {
 			t.Errorf("%T %v: %d, want %d", c.err, c.err, got, c.want)
 		}
+		// A run keeps what it read by the same rule.
+		if got := pipelines.DataAtFault(c.err); got != (c.want == exitData) {
+			t.Errorf("%T %v: the data are at fault: %t, and the exit code is %d", c.err, c.err, got, c.want)
+		}
 	}
+}
+
+// TestDataFaults finds every type of the program that says that the data are at
+// fault, and holds that it ends a command with 65 however it is wrapped, and
+// that nothing is kept then, also where the run was told to stop besides.
+func TestDataFaults(t *testing.T) {
+	faults := []pipelines.DataFault{
+		&extract.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &breakingError{1, 2},
+		&pipelines.RejectsError{}, &pipelines.VerifyError{}, &pipelines.DuplicateError{}, &pipelines.ChoicesError{}, &pipelines.LettersError{},
+	}
+	declared := dataFaultTypes(t)
+	if len(declared) != len(faults) {
+		t.Errorf("%d types have a method DataFault: %v; the test knows %d", len(declared), declared, len(faults))
+	}
+	for _, fault := range faults {
+		name := fmt.Sprintf("%T", fault)
+		if !slices.Contains(declared, name[strings.LastIndexByte(name, '.')+1:]) {
+			t.Errorf("%s is not found in the code", name)
+		}
+		output := &pipelines.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", fault)}}
+		for _, err := range []error{fault, &extract.RequestError{Err: fault}, output, fmt.Errorf("form a: %w", output)} {
+			if exitCode(err) != exitData || !pipelines.DataAtFault(err) {
+				t.Errorf("%s in %T: %d, and the data are at fault: %t", name, err, exitCode(err), pipelines.DataAtFault(err))
+			}
+		}
+		stopped := fmt.Errorf("%w; %w", &stopError{syscall.SIGTERM}, output)
+		if exitCode(stopped) != exitTerminated || !pipelines.DataAtFault(stopped) {
+			t.Errorf("%s beside a stop: %d, and the data are at fault: %t", name, exitCode(stopped), pipelines.DataAtFault(stopped))
+		}
+	}
+}
+
+// dataFaultTypes are the names of the types with a method DataFault in the
+// module's code.
+func dataFaultTypes(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != "DataFault" {
+				continue
+			}
+			if star, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
+				names = append(names, star.X.(*ast.Ident).Name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 // TestExitCodeOfSeveral holds contract.md's order: 75 only if all are
