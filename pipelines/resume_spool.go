@@ -219,7 +219,7 @@ func (f *formRun) note(w *windowRun) error {
 // keepsSpool tells whether the spool of a run that failed is of use to the
 // next one.
 func (f *formRun) keepsSpool(err error) bool {
-	return f.noted.Load() && f.keeps(err) && !errors.Is(err, syscall.EPIPE)
+	return f.noted.Load() && f.spool.begun && f.keeps(err) && !errors.Is(err, syscall.EPIPE)
 }
 
 // closeSpool ends the run's use of its spool.
@@ -228,10 +228,33 @@ func (f *formRun) closeSpool(ctx context.Context, err error) error {
 		return f.left.release() // it came to nothing
 	}
 	keep := f.keepsSpool(err)
-	if keep {
-		f.log.LogAttrs(ctx, slog.LevelInfo, "what was read is kept in the spool; the next run goes on from there", slog.String("path", f.spool.folder))
-	}
+	f.tellKept(ctx, err, keep)
 	return f.spool.close(keep)
+}
+
+// tellKept tells the log and the report what the next run need not ask for:
+// windows that were read whole lie in the spool, or in parts that the outputs'
+// journals list.
+func (f *formRun) tellKept(ctx context.Context, err error, spooled bool) {
+	if err == nil {
+		return
+	}
+	var windows int
+	var results int64
+	if spooled || f.frozen != nil && f.keeps(err) {
+		for _, w := range f.windows {
+			if w.done && w.readAt > 0 && !w.undated {
+				windows, results = windows+1, results+w.extracted()
+			}
+		}
+	}
+	if spooled {
+		f.log.LogAttrs(ctx, slog.LevelInfo, "windows that were read whole are kept in the spool; the next run goes on from there",
+			slog.Int("windows", windows), slog.Int64("results", results), slog.String("path", f.spool.folder))
+	}
+	if f.rows > 0 || f.requests().Results > 0 {
+		f.report.ResultsKept = &results
+	}
 }
 
 // planOnwards divides the range so that the windows that an earlier run

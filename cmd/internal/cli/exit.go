@@ -193,8 +193,10 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// hint says what to do next where the error itself does not.
-func hint(err error, code int, command string) string {
+// hint says what to do next where the error itself does not. kept says what
+// the command keeps of what it has read, "" where it had read nothing, or
+// reads nothing that could be kept.
+func hint(err error, code int, command, kept string) string {
 	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
 		switch s.Code {
 		case extract.CodeInvalidKey:
@@ -205,14 +207,21 @@ func hint(err error, code int, command string) string {
 			return "check the form's directory; `formetl forms` lists the forms"
 		}
 	}
+	again := "run the same command again"
+	switch {
+	case kept != "":
+		again = kept + "; " + again
+	case strings.HasSuffix(command, " copy"): // a second copy would be worse than none
+		again = "look with `formetl forms` whether the copy was made, before you " + again
+	}
 	if b, ok := errors.AsType[*extract.BudgetError](err); ok && code == exitTemporary {
-		return "nothing was lost; run the same command again after " + b.ComeBack()
+		return again + " after " + b.ComeBack()
 	}
 	switch {
 	case code == exitTemporary && !is[*load.HeldError](err):
-		return "nothing was lost; run the same command again later"
+		return again + " later"
 	case code == exitInterrupt || code == exitTerminated:
-		return "nothing was lost; run the same command again"
+		return again
 	case code == exitUsage:
 		return "see " + command + " --help"
 	case code == exitBug:

@@ -239,27 +239,33 @@ func TestJudge(t *testing.T) {
 
 func TestHint(t *testing.T) {
 	for _, c := range []struct {
-		err  error
-		want string
+		err           error
+		command, kept string
+		want          string
 	}{
-		{service(extract.CodeInvalidKey, 401), "check the API key: it stands on the form's API page"},
-		{service(extract.CodeInvalidUser, 404), "check the account: it is the first part of the form's own address"},
-		{service(extract.CodeInvalidForm, 404), "check the form's directory; `formetl forms` lists the forms"},
-		{service(extract.CodeBusy, 503), "nothing was lost; run the same command again later"},
-		{&extract.OutageError{Last: &extract.NetworkError{}}, "nothing was lost; run the same command again later"},
+		{service(extract.CodeInvalidKey, 401), "run", "", "check the API key: it stands on the form's API page"},
+		{service(extract.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the form's own address"},
+		{service(extract.CodeInvalidForm, 404), "run", "", "check the form's directory; `formetl forms` lists the forms"},
+		{service(extract.CodeBusy, 503), "run", "", "run the same command again later"},
+		{&extract.OutageError{Last: &extract.NetworkError{}}, "run", "", "run the same command again later"},
 		{
 			&extract.RequestError{Err: &extract.BudgetError{Until: time.Date(2026, 2, 3, 4, 5, 6, 1, time.FixedZone("", 3600))}},
-			"nothing was lost; run the same command again after 2026-02-03T04:05:07+01:00",
+			"export", "nothing of what was read is kept", "nothing of what was read is kept; run the same command again after 2026-02-03T04:05:07+01:00",
 		},
-		{&load.HeldError{}, ""},
-		{&usageError{errors.New("x")}, "see formetl run --help"},
-		{errors.New("x"), "this is a bug in formetl; please report it with the command and this message"},
-		{&extract.AnswerError{Problem: "not XML: it is an HTML page"}, "check that the base URL is the service's own address"},
-		{&extract.AnswerError{Problem: "it is truncated"}, ""},
-		{&extract.RedirectError{}, "check that the base URL is the service's own address"},
-		{&pipelines.DefinitionError{}, ""},
+		{service(extract.CodeBusy, 503), "run", "kept for the next run: 7 results", "kept for the next run: 7 results; run the same command again later"},
+		{&stopError{syscall.SIGINT}, "run", "", "run the same command again"},
+		{&stopError{syscall.SIGINT}, "export", "nothing of what was read is kept", "nothing of what was read is kept; run the same command again"},
+		{&stopError{syscall.SIGTERM}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again"},
+		{&extract.NetworkError{}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again later"},
+		{&load.HeldError{}, "run", "", ""},
+		{&usageError{errors.New("x")}, "run", "", "see formetl run --help"},
+		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
+		{&extract.AnswerError{Problem: "not XML: it is an HTML page"}, "run", "", "check that the base URL is the service's own address"},
+		{&extract.AnswerError{Problem: "it is truncated"}, "run", "", ""},
+		{&extract.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
+		{&pipelines.DefinitionError{}, "run", "", ""},
 	} {
-		if got := hint(c.err, exitCode(c.err), "formetl run"); got != c.want {
+		if got := hint(c.err, exitCode(c.err), "formetl "+c.command, c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)
 		}
 	}

@@ -92,6 +92,7 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 	report, err := pipelines.Run(ctx, def, options)
 	bar.finish()
 	judgeReport(report, err)
+	a.kept = keptOf("for an hour", report)
 	if werr := writeReports(f.report, []*pipelines.Report{report}); werr != nil {
 		err = errors.Join(err, werr)
 	}

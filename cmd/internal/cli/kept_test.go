@@ -7,9 +7,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -149,4 +151,72 @@ func readOut(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// TestStopTellsWhatIsKept stops commands in the middle. What they say of what
+// they keep is what the next one does not ask for again.
+func TestStopTellsWhatIsKept(t *testing.T) {
+	for _, c := range []struct {
+		name, how, window string
+		page              int // that the signal comes at
+		kept              string
+		again             int // pages of the next one
+	}{
+		{"windows of a run", "run", "1d", 11, "kept for the next run: 100 results of windows that were read whole", 21},
+		{"windows of an export", "export", "1d", 11, "kept for an hour: 100 results of windows that were read whole", 21},
+		{"half a window of a run", "run", "1mo", 2, "nothing of what was read is kept", 2},
+		{"half a window of an export", "export", "1mo", 2, "nothing of what was read is kept", 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{keptForm(t, 12)}}
+			server := httptest.NewServer(service)
+			defer server.Close()
+			there := make(chan struct{})
+			var pages atomic.Int64
+			service.Before = func(r formservice.Request) {
+				if r.Transaction == formservice.TransactionResults && pages.Add(1) == int64(c.page) {
+					service.SetFaults(formservice.Faults{Latency: time.Minute})
+					close(there)
+				}
+			}
+			dir := t.TempDir()
+			args := slices.Clone(keptCommand(t, dir, server.URL, c.how, ".csv", ""))
+			if c.how == "export" {
+				args = append(args, "--concurrency", "1")
+				args[slices.Index(args, "1d")] = c.window
+			} else {
+				data, err := os.ReadFile(args[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				write(t, dir, "kept.yaml", strings.NewReplacer("window: 1d", "window: "+c.window, "retries: 0", "retries: 0, concurrency: 1").Replace(string(data)))
+			}
+			p := command(t, dir, testKey, args...)
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-there
+			if err := p.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			code := p.code(t, p.Wait())
+			if want := "formetl: hint: " + c.kept + "; run the same command again\n"; code != exitInterrupt || !strings.HasSuffix(p.stderr.String(), want) {
+				t.Errorf("ended with %d, want %q:\n%s", code, want, &p.stderr)
+			}
+			server.CloseClientConnections()
+			service.SetFaults(formservice.Faults{})
+			before := pages.Load()
+			p = command(t, dir, testKey, args...)
+			if code := p.code(t, p.Run()); code != exitOK {
+				t.Fatalf("the next one ended with %d:\n%s", code, &p.stderr)
+			}
+			if n := int(pages.Load() - before); n != c.again {
+				t.Errorf("the next one asked for %d pages, want %d", n, c.again)
+			}
+			if lines := strings.Count(readOut(t, dir), "\n"); lines != 121 {
+				t.Errorf("the file has %d lines", lines)
+			}
+		})
+	}
 }

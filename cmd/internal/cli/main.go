@@ -44,6 +44,7 @@ type app struct {
 	logs                *logs
 	keys                []extract.Secret // that were read, for what a panic may show
 	began               bool             // a command's own work has begun: flags and arguments were right
+	kept                string           // what of it another command can go on from, for hint
 }
 
 // main runs a command and tells its exit code. A panic is a bug, said so.

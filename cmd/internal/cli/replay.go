@@ -86,6 +86,7 @@ func (a *app) replay(ctx context.Context, files []string, f replayFlags) error {
 	for _, form := range found.Forms {
 		r.replay(ctx, def, form)
 	}
+	a.kept = keptOf("for the next run", r.reports...)
 	if len(found.Forms) == 0 {
 		log.tell(levelInfo, def.Name+": there are no dead letters")
 	}

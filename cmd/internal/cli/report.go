@@ -65,6 +65,27 @@ func writeReports(file string, reports []*pipelines.Report) error {
 	return nil
 }
 
+// keptOf says what is kept of what runs that failed had read, and for whom, ""
+// where they had read nothing.
+func keptOf(whom string, reports ...*pipelines.Report) string {
+	var kept int64
+	read := false
+	for _, r := range reports {
+		for _, f := range r.Forms {
+			if f.ResultsKept != nil {
+				read, kept = true, kept+*f.ResultsKept
+			}
+		}
+	}
+	switch {
+	case !read:
+		return ""
+	case kept == 0:
+		return "nothing of what was read is kept"
+	}
+	return "kept " + whom + ": " + plural(int(kept), "result") + " of windows that were read whole"
+}
+
 // judgeReport fills in what the exit code of a run and of each form is.
 func judgeReport(r *pipelines.Report, err error) {
 	if err != nil {
