@@ -54,11 +54,11 @@ type FormReport struct {
 	// ResultsKept is of a run that failed after it had asked for results: how
 	// many of them the next run need not ask for. Those of windows that were not
 	// read whole are not among them.
-	ResultsKept *int64 `json:"results_kept,omitempty"`
-	Outputs  []OutputReport   `json:"outputs"`
-	ExitCode int              `json:"exit_code"` // the class of Err, filled in by the command
-	Error    string           `json:"error,omitempty"`
-	Err      error            `json:"-"` // what Error is the text of
+	ResultsKept *int64         `json:"results_kept,omitempty"`
+	Outputs     []OutputReport `json:"outputs"`
+	ExitCode    int            `json:"exit_code"` // the class of Err, filled in by the command
+	Error       string         `json:"error,omitempty"`
+	Err         error          `json:"-"` // what Error is the text of
 
 	read        []extract.Window // what this process asked for itself, in order of time
 	readUndated bool             // the same for results without a date

@@ -209,7 +209,7 @@ func (f *formRun) takeChosen(c *common) {
 	for w, r := range c.chosen {
 		w.take(r, &f.seen)
 		if s, ok := c.spooled[w]; ok {
-			w.segment, w.index = s.segment, s.index
+			w.segment, w.index, w.begunAt = s.segment, s.index, s.begunAt
 		}
 		f.reads, f.rejects, rows = max(f.reads, r.number), f.rejects+r.stats.Rejected, rows+w.extracted()
 	}

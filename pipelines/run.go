@@ -30,12 +30,22 @@ type Options struct {
 	Now      func() time.Time // nil is time.Now; called from several goroutines
 	Client   ClientOptions    // for tests and the demo
 	RunID    string           // "" makes one
+	Resume   Resume           // what is taken over of a run that ended early
 	// At is told when a run comes to a point: a step of a commit (load.Step) or
 	// one of planned, journal, read, staged, prepared, recorded, verified, codebook. Tests end
 	// the process there. nil: nobody is told; called from several goroutines.
 	At func(point string)
 
 	places places // of the run's windows, set by Run
+}
+
+// Resume bounds what a run takes over of the windows that one which ended early
+// had spooled, and tells of it. The zero value takes over all that fits.
+type Resume struct {
+	Within time.Duration // windows whose reading began longer ago are read again; 0 is no bound
+	// Told is called before the first request for results where some are taken
+	// over: how many, and when the first of them was asked for. nil: nobody is.
+	Told func(results int64, oldest time.Time)
 }
 
 // The points of a run besides the steps of its commits.

@@ -31,6 +31,7 @@ type leftSpool struct {
 type spooledWindow struct {
 	windowRecord // but for Stats.Seen, which is
 	seen         packedSeen
+	begunAt      time.Time // when its reading began
 	index        int
 	segment      *segment // nil where it has no rows
 }
@@ -157,7 +158,7 @@ func (s *spool) window(index int, used map[string]int) (spooledWindow, error) {
 			return spooledWindow{}, err
 		}
 	}
-	w := spooledWindow{windowRecord: r.Window, index: index}
+	w := spooledWindow{windowRecord: r.Window, begunAt: r.BegunAt, index: index}
 	if len(r.Files) > 0 {
 		w.segment = &segment{spool: s, files: r.Files}
 	}
@@ -235,6 +236,11 @@ func (l *leftSpool) adopt() (*spool, error) {
 		}
 	}
 	return s, nil
+}
+
+// dropOlder leaves out windows whose reading began longer ago than a bound.
+func (l *leftSpool) dropOlder(now time.Time, bound time.Duration) {
+	l.records = slices.DeleteFunc(l.records, func(w spooledWindow) bool { return isOlder(now, w.begunAt, bound) })
 }
 
 // discard removes the spool.
