@@ -39,15 +39,6 @@ type Options struct {
 	places places // of the run's windows, set by Run
 }
 
-// Resume bounds what a run takes over of the windows that one which ended early
-// had spooled, and tells of it. The zero value takes over all that fits.
-type Resume struct {
-	Within time.Duration // windows whose reading began longer ago are read again; 0 is no bound
-	// Told is called before the first request for results where some are taken
-	// over: how many, and when the first of them was asked for. nil: nobody is.
-	Told func(results int64, oldest time.Time)
-}
-
 // The points of a run besides the steps of its commits.
 const (
 	pointPlanned  = "planned"  // the windows are known

@@ -238,11 +238,6 @@ func (l *leftSpool) adopt() (*spool, error) {
 	return s, nil
 }
 
-// dropOlder leaves out windows whose reading began longer ago than a bound.
-func (l *leftSpool) dropOlder(now time.Time, bound time.Duration) {
-	l.records = slices.DeleteFunc(l.records, func(w spooledWindow) bool { return isOlder(now, w.begunAt, bound) })
-}
-
 // discard removes the spool.
 func (l *leftSpool) discard() error { return l.spool.close(false) }
 
