@@ -92,6 +92,9 @@ func (e *AnswerError) Error() string {
 	return fmt.Sprintf("the answer cannot be read: %s (byte %d)", e.Problem, e.Offset)
 }
 
+// DataFault is true: the service gives what cannot be read.
+func (e *AnswerError) DataFault() bool { return true }
+
 // OrderError is a page whose results do not follow in ascending order of id
 // where earlier pages of the window did: the service keeps another order, and
 // results may have been passed over. A window that is begun again with the

@@ -134,7 +134,7 @@ type OutageError struct {
 
 // Error says what is wrong since when, how often it was tried, and what to do.
 func (e *OutageError) Error() string {
-	return fmt.Sprintf("the service is not there since %s: %d attempts failed in a row, the last with: %v; run again later: what was read is kept", e.Since.Format(time.RFC3339), e.Attempts, e.Last)
+	return fmt.Sprintf("the service is not there since %s: %d attempts failed in a row, the last with: %v; run again later", e.Since.Format(time.RFC3339), e.Attempts, e.Last)
 }
 
 // Unwrap returns the last attempt's error.

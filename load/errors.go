@@ -100,3 +100,6 @@ func (e *CellError) Error() string {
 	}
 	return fmt.Sprintf("%s: %s; %s", place, e.Problem, e.Hint)
 }
+
+// DataFault is true: the format cannot hold the value.
+func (e *CellError) DataFault() bool { return true }

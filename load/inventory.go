@@ -128,6 +128,9 @@ func (e *DamagedPartsError) Error() string {
 		e.Dataset, countOf(len(e.Parts)), few(names), e.cure())
 }
 
+// DataFault is true: what the manifest promises is not there.
+func (e *DamagedPartsError) DataFault() bool { return true }
+
 // cure gives the flags of the runs that replace the parts. A part without a
 // lower bound, and one of results without a date, is in no range that flags
 // can name.

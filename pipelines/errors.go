@@ -21,30 +21,39 @@ func (e *FormsError) Error() string {
 		return e.Errors[0].Error()
 	}
 	var failed []error
-	var notRun []string
+	var doomed, stopped []string // that were not begun
 	for _, err := range e.Errors {
-		if form, ok := notBegun(err); ok {
-			notRun = append(notRun, form)
-			continue
+		switch n := notBegun(err); {
+		case n == nil:
+			failed = append(failed, err)
+		case n.Stopped:
+			stopped = append(stopped, n.Form)
+		default:
+			doomed = append(doomed, n.Form)
 		}
-		failed = append(failed, err)
+	}
+	if len(failed) == 0 { // the run was told to stop
+		return fmt.Sprintf("%d of %d forms were not begun (%s): %v", len(stopped), e.Forms, few(stopped), notBegun(e.Errors[0]).Err)
 	}
 	s := fmt.Sprintf("%d of %d forms failed", len(failed), e.Forms)
-	if len(notRun) > 0 {
-		s += fmt.Sprintf(", and %d were not run because each would fail of the same cause (%s)", len(notRun), few(notRun))
+	if len(doomed) > 0 {
+		s += fmt.Sprintf(", and %d were not run because each would fail of the same cause (%s)", len(doomed), few(doomed))
+	}
+	if len(stopped) > 0 {
+		s += fmt.Sprintf(", and %d were not begun (%s)", len(stopped), few(stopped))
 	}
 	return s + ":\n" + errors.Join(failed...).Error()
 }
 
-// notBegun tells whether an error is that of one form that was not begun, as
-// opposed to that of a run which holds such a form.
-func notBegun(err error) (form string, ok bool) {
+// notBegun is the error of one form that was not begun, nil for any other and
+// for that of a run which holds such a form.
+func notBegun(err error) *NotRunError {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if n, is := err.(*NotRunError); is { //nolint:errorlint // the chain is walked by hand
-			return n.Form, true
+			return n
 		}
 	}
-	return "", false
+	return nil
 }
 
 // few lists the first of many names.
@@ -60,14 +69,18 @@ func few(names []string) string {
 func (e *FormsError) Unwrap() []error { return e.Errors }
 
 // NotRunError is a form that was not begun: another one met an error that
-// concerns every form.
+// concerns every form, or the run was told to stop.
 type NotRunError struct {
-	Form string
-	Err  error // what the other one met
+	Form    string
+	Stopped bool
+	Err     error // what the other one met, or what told the run to stop
 }
 
 // Error gives the reason.
 func (e *NotRunError) Error() string {
+	if e.Stopped {
+		return fmt.Sprintf("not begun: %v", e.Err)
+	}
 	return fmt.Sprintf("not run, because it would fail as another form did: %v", e.Err)
 }
 

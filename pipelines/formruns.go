@@ -32,7 +32,7 @@ type formRuns struct {
 }
 
 // formEnd is what became of a form; the zero value is one that was not begun
-// because the run was told to stop.
+// because another one met a bug.
 type formEnd struct {
 	reports []*FormReport
 	err     error
@@ -66,8 +66,10 @@ func (r *formRuns) one(ctx context.Context, i int) {
 	}()
 	cause, broken := r.over()
 	switch {
-	case ctx.Err() != nil || broken:
+	case broken:
 		return
+	case ctx.Err() != nil:
+		end.notBegun(r, form, &NotRunError{Form: form, Stopped: true, Err: context.Cause(ctx)})
 	case cause != nil:
 		end.notBegun(r, form, &NotRunError{Form: form, Err: cause})
 	case r.clash[form] != nil:
@@ -146,23 +148,16 @@ func hopeless(err error) bool {
 
 // result puts the forms' ends into the report, in their order, and gives the
 // run's error.
-func (r *formRuns) result(ctx context.Context, report *Report) error {
+func (r *formRuns) result(report *Report) error {
 	failed := &FormsError{Forms: len(r.forms)}
-	begun := 0
 	for _, end := range r.ends {
 		report.Forms = append(report.Forms, end.reports...)
 		if end.err != nil {
 			failed.Errors = append(failed.Errors, end.err)
 		}
-		if len(end.reports) > 0 {
-			begun++
-		}
 	}
-	switch {
-	case len(failed.Errors) > 0:
+	if len(failed.Errors) > 0 {
 		return failed
-	case begun < len(r.forms): // stopped between two forms
-		return context.Cause(ctx)
 	}
 	return nil
 }

@@ -50,11 +50,15 @@ type FormReport struct {
 	Undated   int64          `json:"undated"` // rows without a date
 	Drift     []string       `json:"drift,omitempty"`
 	// Changes are those of the form since the run before, as programs read them.
-	Changes  []schemas.Change `json:"changes,omitempty"`
-	Outputs  []OutputReport   `json:"outputs"`
-	ExitCode int              `json:"exit_code"` // the class of Err, filled in by the command
-	Error    string           `json:"error,omitempty"`
-	Err      error            `json:"-"` // what Error is the text of
+	Changes []schemas.Change `json:"changes,omitempty"`
+	// ResultsKept is of a run that failed after it had asked for results: how
+	// many of them the next run need not ask for. Those of windows that were not
+	// read whole are not among them.
+	ResultsKept *int64         `json:"results_kept,omitempty"`
+	Outputs     []OutputReport `json:"outputs"`
+	ExitCode    int            `json:"exit_code"` // the class of Err, filled in by the command
+	Error       string         `json:"error,omitempty"`
+	Err         error          `json:"-"` // what Error is the text of
 
 	read        []extract.Window // what this process asked for itself, in order of time
 	readUndated bool             // the same for results without a date

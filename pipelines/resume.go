@@ -12,7 +12,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
-	"github.com/formetl/formetl/transform"
 )
 
 // settleJournals decides whether this run goes on with one that ended early:
@@ -210,7 +209,7 @@ func (f *formRun) takeChosen(c *common) {
 	for w, r := range c.chosen {
 		w.take(r, &f.seen)
 		if s, ok := c.spooled[w]; ok {
-			w.segment, w.index = s.segment, s.index
+			w.segment, w.index, w.begunAt = s.segment, s.index, s.begunAt
 		}
 		f.reads, f.rejects, rows = max(f.reads, r.number), f.rejects+r.stats.Rejected, rows+w.extracted()
 	}
@@ -330,8 +329,7 @@ func (f *formRun) settle(ctx context.Context) error {
 // wrong with what was read so far. Where the data were at fault it would meet the
 // same again, and where another run committed it is out of date.
 func keepsPrepared(err error) bool {
-	return !errors.Is(err, load.ErrConflict) && !isError[*RejectsError](err) && !isError[*VerifyError](err) && !isError[*DuplicateError](err) && !isError[*ChoicesError](err) &&
-		!isError[*transform.ValueError](err) && !isError[*transform.UnknownFieldError](err)
+	return !errors.Is(err, load.ErrConflict) && !DataAtFault(err)
 }
 
 func isError[E error](err error) bool {

@@ -44,6 +44,7 @@ func (f *formRun) settleSpool(ctx context.Context) error {
 	left := f.left
 	z, err := f.thawSpool(left)
 	if err == nil {
+		f.tellTakenOver(left)
 		for _, fault := range left.faults {
 			f.log.LogAttrs(ctx, slog.LevelWarn, "a window of the spool is read again", slog.String("error", fault.Error()))
 		}
@@ -58,7 +59,11 @@ func (f *formRun) settleSpool(ctx context.Context) error {
 		f.takeDecisions(ctx, z)
 		return nil
 	}
-	f.log.LogAttrs(ctx, slog.LevelInfo, "what an earlier run had spooled is discarded",
+	level := slog.LevelWarn
+	if f.def.File == "" { // nobody expects an export to go on with another
+		level = slog.LevelInfo
+	}
+	f.log.LogAttrs(ctx, level, "what an earlier run had spooled is discarded",
 		slog.String("earlier_run", left.header.RunID), slog.Int("windows", len(left.records)), slog.String("reason", err.Error()))
 	f.left = nil
 	if err := left.discard(); err != nil {
@@ -76,11 +81,14 @@ func (f *formRun) thawSpool(left *leftSpool) (*frozen, error) {
 	case err != nil:
 		return nil, err
 	case f.o.Full:
-		return nil, errors.New("--full begins anew")
+		return nil, errors.New("everything is to be read anew")
 	case left.header.Fingerprint != own:
-		return nil, errors.New("the definition has changed since")
+		return nil, errors.New("the definition, or one of its outputs, has changed since")
 	case f.frozen != nil && left.header.RunID != f.runID:
 		return nil, fmt.Errorf("the destinations hold what another run left, %s", f.runID)
+	}
+	if left.dropOlder(f.o.Now(), f.o.Resume.Within); len(left.records) == 0 && f.tooOld(left.header.OpenedAt) {
+		return nil, fmt.Errorf("it was read more than %s ago", f.o.Resume.Within)
 	}
 	for path, base := range f.bases() {
 		if base.version != left.header.Bases[path] && base.attempt != left.header.Attempt {
@@ -140,23 +148,38 @@ func (f *formRun) bases() map[string]base {
 }
 
 // extraction is equal for definitions that read equal windows of equal
-// results, whatever they make of them.
+// results and write the same outputs.
 func (f *formRun) extraction() (string, error) {
 	e := f.def.Extract
+	outputs := make([]spooledOutput, len(f.def.Outputs))
+	for i, out := range f.def.Outputs {
+		outputs[i] = spooledOutput{Path: out.Path, Format: out.Format, Compression: out.Compression, Partition: out.Partition, Profile: out.Profile, Explode: out.Explode.String()}
+		if out.S3 != nil {
+			outputs[i].Endpoint = out.S3.Endpoint
+		}
+	}
 	data, err := json.Marshal(struct {
 		Version                  int
 		BaseURL, Account, Zone   string
 		View, Search, Names      string
 		CustomLabels, Partitions string
 		Schema                   *schemas.Schema
+		Outputs                  []spooledOutput
 	}{
 		journalVersion, f.def.Source.BaseURL, f.def.Source.Account, f.def.Source.Zone.String(),
-		e.View, e.Search.String(), f.naming(), e.CustomLabels, fmt.Sprint(f.def.partition()), f.def.Schema,
+		e.View, e.Search.String(), f.naming(), e.CustomLabels, fmt.Sprint(f.def.partition()), f.def.Schema, outputs,
 	})
 	if err != nil {
 		return "", err
 	}
 	return digest(data), nil
+}
+
+// spooledOutput is what of an output must be as it was where another run goes
+// on from a spool. The path is the definition's, with its placeholders.
+type spooledOutput struct {
+	Path, Endpoint, Format, Compression, Profile, Explode string
+	Partition                                             Partition
 }
 
 // keepPlan makes the spool one that can be gone on with before any window is
@@ -208,7 +231,7 @@ func (f *formRun) note(w *windowRun) error {
 	if err != nil {
 		return err
 	}
-	if err := f.spool.record(r, w.segment, w.index); err != nil {
+	if err := f.spool.record(indexRecord{Index: w.index, BegunAt: w.begunAt.UTC(), Window: r}, w.segment); err != nil {
 		return err
 	}
 	f.noted.Store(true)
@@ -219,18 +242,16 @@ func (f *formRun) note(w *windowRun) error {
 // keepsSpool tells whether the spool of a run that failed is of use to the
 // next one.
 func (f *formRun) keepsSpool(err error) bool {
-	return f.noted.Load() && f.keeps(err) && !errors.Is(err, syscall.EPIPE)
+	return f.noted.Load() && f.spool.begun && f.keeps(err) && !errors.Is(err, syscall.EPIPE)
 }
 
 // closeSpool ends the run's use of its spool.
 func (f *formRun) closeSpool(ctx context.Context, err error) error {
-	if err != nil && f.left != nil && f.plan == nil {
+	if err != nil && f.left != nil && f.plan == nil && keepsPrepared(err) {
 		return f.left.release() // it came to nothing
 	}
 	keep := f.keepsSpool(err)
-	if keep {
-		f.log.LogAttrs(ctx, slog.LevelInfo, "what was read is kept in the spool; the next run goes on from there", slog.String("path", f.spool.folder))
-	}
+	f.tellKept(ctx, err, keep)
 	return f.spool.close(keep)
 }
 
@@ -241,9 +262,14 @@ func (f *formRun) planOnwards(ctx context.Context, z *frozen) (*extract.Plan, er
 	if err != nil {
 		return nil, err
 	}
+	// What was counted too long ago is counted again, but for windows that were read since.
+	stale, read := f.tooOld(f.left.header.OpenedAt), map[extract.Window]bool{}
+	for _, r := range f.left.records {
+		read[spanOf(r.Range)] = true
+	}
 	plan := &extract.Plan{Range: f.planRange(f.rng), Groups: slices.Clone(old.Groups), Total: old.Total}
 	for _, p := range old.Windows {
-		if f.takes(p.Window) {
+		if f.takes(p.Window) && (!stale || read[p.Window]) {
 			plan.Windows = append(plan.Windows, p)
 		} else {
 			plan.Total = extract.Unknown

@@ -1,9 +1,11 @@
 package pipelines_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,10 +156,12 @@ func TestSpoolIsDiscarded(t *testing.T) {
 		change func(*spooledRun, *pipelines.Definition)
 		kept   int
 	}{
-		"nothing": {func(*spooledRun, *pipelines.Definition) {}, 2},
-		"another format": {func(r *spooledRun, d *pipelines.Definition) {
-			d.Outputs[0].Path, d.Outputs[0].Format = r.path("out.csv"), "csv"
-		}, 2},
+		"nothing":        {func(*spooledRun, *pipelines.Definition) {}, 2},
+		"another path":   {func(r *spooledRun, d *pipelines.Definition) { d.Outputs[0].Path = r.path("other.ndjson") }, 0},
+		"another format": {func(r *spooledRun, d *pipelines.Definition) { d.Outputs[0].Format = "csv" }, 0},
+		"an output more": {func(r *spooledRun, d *pipelines.Definition) {
+			d.Outputs = r.definition(file(), pipelines.Output{Path: "more.csv", Format: "csv"}).Outputs
+		}, 0},
 		"more retries":    {func(_ *spooledRun, d *pipelines.Definition) { d.Source.Requests.Retries++ }, 2},
 		"larger windows":  {func(_ *spooledRun, d *pipelines.Definition) { d.Extract.Window, _ = pipelines.ParseWindow("2d") }, 2},
 		"a shorter range": {func(_ *spooledRun, d *pipelines.Definition) { d.Extract.From = at(t, "2026-01-02") }, 1},
@@ -179,9 +183,94 @@ func TestSpoolIsDiscarded(t *testing.T) {
 				t.Errorf("kept %d, want %d, report %+v", f.Kept, c.kept, f)
 			}
 			from, to := def.Extract.From.Format(formservice.WallTime), def.Extract.To.Format(formservice.WallTime)
-			if def.Outputs[0].Format == "ndjson" {
+			if def.Outputs[0].Format == "ndjson" && filepath.Base(def.Outputs[0].Path) == "form1.ndjson" {
 				r.checkFile("form1.ndjson", truth(r.form, func(x formservice.Result) bool { return date(x) >= from && date(x) < to }))
 			}
+		})
+	}
+}
+
+// TestSpoolOfOtherOutputs: what was read for other outputs is discarded, and the
+// log says so, also where one was left out or a dataset has moved.
+func TestSpoolOfOtherOutputs(t *testing.T) {
+	two := []pipelines.Output{file(), {Path: "other.ndjson", Format: "ndjson"}}
+	moved := pipelines.Output{Path: "elsewhere/", Format: "ndjson"}
+	for name, c := range map[string]struct{ before, after []pipelines.Output }{
+		"an output less":     {two, two[:1]},
+		"a file that moved":  {two[:1], two[1:]},
+		"a dataset that did": {[]pipelines.Output{wholeDataset()}, []pipelines.Output{moved}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newSpooled(t)
+			define := func(outs []pipelines.Output) *pipelines.Definition {
+				def := r.daily(slices.Clone(outs)...)
+				def.File = r.path("e2e.yaml")
+				return def
+			}
+			r.stopAt(define(c.before), "read", 2)
+			var log bytes.Buffer
+			r.o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			asked, report := r.asked(define(c.after))
+			if f := report.Forms[0]; len(asked) != 4 || f.Kept != 0 || f.Continued != "" {
+				t.Errorf("asked for %v, report %+v", asked, f)
+			}
+			if !strings.Contains(log.String(), "what an earlier run had spooled is discarded") || !strings.Contains(log.String(), "one of its outputs, has changed") {
+				t.Errorf("the log says:\n%s", &log)
+			}
+			r.checkAll(c.after, inJanuary)
+			r.noSpool()
+		})
+	}
+}
+
+// TestSpoolOfAPathForEachRun: a path that holds the run's id is the same output.
+func TestSpoolOfAPathForEachRun(t *testing.T) {
+	r := newSpooled(t)
+	out := pipelines.Output{Path: "{run_id}.ndjson", Format: "ndjson"}
+	r.stopAt(r.daily(out), "read", 2)
+	if asked, report := r.asked(r.daily(out)); len(asked) != 2 || report.Forms[0].Kept != 2 {
+		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+	}
+}
+
+// TestResumeWithin bounds how old what is taken over may be, window by window,
+// and tells of it before the first request.
+func TestResumeWithin(t *testing.T) {
+	for name, c := range map[string]struct {
+		then   string // when it is run again; the windows are read at 12:00, 12:40 and 13:00
+		full   bool
+		kept   int
+		told   int64
+		oldest string
+	}{
+		"at once":                   {then: "2026-02-15 13:01:00", kept: 2, told: 4, oldest: "12:40"},
+		"within the hour":           {then: "2026-02-15 13:39:00", kept: 2, told: 4, oldest: "12:40"},
+		"some of it after the hour": {then: "2026-02-15 13:41:00", kept: 1, told: 2, oldest: "13:00"},
+		"all of it after the hour":  {then: "2026-02-15 14:01:00"},
+		"a clock that was set back": {then: "2026-02-15 10:00:00"},
+		"afresh":                    {then: "2026-02-15 13:01:00", full: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newSpooled(t)
+			for _, at := range []string{"12:00:00", "12:40:00", "13:00:00"} {
+				r.o.Now = zoned(t, r.world, "2026-02-15 "+at)
+				r.stopAt(r.daily(file()), "read", 1)
+			}
+			r.o.Now, r.o.Full = zoned(t, r.world, c.then), c.full
+			told, oldest, before := int64(0), "", -1
+			r.service.Reset()
+			r.o.Resume = pipelines.Resume{Within: time.Hour, Told: func(n int64, first time.Time) {
+				told, oldest, before = n, first.In(r.zone).Format("15:04"), len(r.service.Log())
+			}}
+			asked, report := r.asked(r.daily(file()))
+			if f := report.Forms[0]; f.Kept != c.kept || len(asked) != 4-c.kept {
+				t.Errorf("kept %d, asked for %v", f.Kept, asked)
+			}
+			if told != c.told || oldest != c.oldest || told > 0 && before != 0 {
+				t.Errorf("told of %d from %s after %d requests, want %d from %s", told, oldest, before, c.told, c.oldest)
+			}
+			r.checkAll([]pipelines.Output{file()}, inJanuary)
+			r.noSpool()
 		})
 	}
 }

@@ -30,6 +30,7 @@ type Options struct {
 	Now      func() time.Time // nil is time.Now; called from several goroutines
 	Client   ClientOptions    // for tests and the demo
 	RunID    string           // "" makes one
+	Resume   Resume           // what is taken over of a run that ended early
 	// At is told when a run comes to a point: a step of a commit (load.Step) or
 	// one of planned, journal, read, staged, prepared, recorded, verified, codebook. Tests end
 	// the process there. nil: nobody is told; called from several goroutines.
@@ -76,7 +77,7 @@ type Progress struct {
 func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 	o = o.withDefaults()
 	o.places = newPlaces(def.Source.Requests.Concurrency)
-	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File}
+	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
 	defer func() { report.EndedAt = o.Now().UTC() }()
 	client, err := newClient(def, o)
 	if err != nil {
@@ -93,7 +94,7 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 	client.Reads(len(forms))
 	runs := &formRuns{def: def, o: o, client: client, forms: forms, clash: collisions(def, forms, o.Tables.Formats, o.RunID, foldsCase())}
 	runs.run(ctx)
-	return report, runs.result(ctx, report)
+	return report, runs.result(report)
 }
 
 // runForm runs one form. Where that went on with a run that had ended early,

@@ -123,9 +123,10 @@ func spoolChanged(folder string) (time.Time, error) {
 // indexRecord is the record of a window that was read. That of results without
 // a date has a range without bounds.
 type indexRecord struct {
-	Index  int           `json:"index"`
-	Window windowRecord  `json:"window"`
-	Files  []segmentFile `json:"files,omitempty"` // none where it holds no rows
+	Index   int           `json:"index"`
+	BegunAt time.Time     `json:"begun_at"` // when its reading began
+	Window  windowRecord  `json:"window"`
+	Files   []segmentFile `json:"files,omitempty"` // none where it holds no rows
 }
 
 // decodeRecord reads the record of a window and checks that it agrees with
@@ -192,8 +193,7 @@ func (s *spool) recordPath(index int) string {
 // record notes a window's reading in one step, in place of that noted under
 // the same index. A nil segment is that of a window without rows. What an
 // earlier reading left is to be removed after it, not before.
-func (s *spool) record(w windowRecord, seg *segment, index int) error {
-	r := indexRecord{Index: index, Window: w}
+func (s *spool) record(r indexRecord, seg *segment) error {
 	if seg != nil {
 		if err := seg.close(); err != nil {
 			return err
@@ -204,7 +204,7 @@ func (s *spool) record(w windowRecord, seg *segment, index int) error {
 	if err != nil {
 		return s.fail(err)
 	}
-	if err := replaceFile(s.recordPath(index), data, 0o600); err != nil {
+	if err := replaceFile(s.recordPath(r.Index), data, 0o600); err != nil {
 		return s.fail(err)
 	}
 	s.touch()

@@ -82,7 +82,7 @@ func spoolDay(t *testing.T, s *spool, day, attempt int) *segment {
 		}
 		b.Release()
 	}
-	if err := s.record(windowOf(t, day, attempt+1, 3), seg, day); err != nil {
+	if err := s.record(indexRecord{Index: day, Window: windowOf(t, day, attempt+1, 3)}, seg); err != nil {
 		t.Fatal(err)
 	}
 	return seg
@@ -321,7 +321,7 @@ func TestIndexThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"begin": s.begin(header("nightly", "orders")), "record": s.record(windowOf(t, 1, 1, 0), nil, 1),
+		"begin": s.begin(header("nightly", "orders")), "record": s.record(indexRecord{Index: 1, Window: windowOf(t, 1, 1, 0)}, nil),
 	} {
 		if e := (*SpoolError)(nil); !errors.As(err, &e) || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)

@@ -31,6 +31,7 @@ type leftSpool struct {
 type spooledWindow struct {
 	windowRecord // but for Stats.Seen, which is
 	seen         packedSeen
+	begunAt      time.Time // when its reading began
 	index        int
 	segment      *segment // nil where it has no rows
 }
@@ -157,7 +158,7 @@ func (s *spool) window(index int, used map[string]int) (spooledWindow, error) {
 			return spooledWindow{}, err
 		}
 	}
-	w := spooledWindow{windowRecord: r.Window, index: index}
+	w := spooledWindow{windowRecord: r.Window, begunAt: r.BegunAt, index: index}
 	if len(r.Files) > 0 {
 		w.segment = &segment{spool: s, files: r.Files}
 	}

@@ -36,7 +36,7 @@ func testGoingOn(t *testing.T) {
 	empty := windowOf(t, 4, 4, 1)
 	empty.Stats = statsRecord{Rejected: 1}
 	empty.Rejects = []transform.Reject{{ResultID: 4000, Column: "a", Raw: "x", Reason: "y"}}
-	if err := s.record(empty, nil, 4); err != nil {
+	if err := s.record(indexRecord{Index: 4, Window: empty}, nil); err != nil {
 		t.Fatal(err)
 	}
 	dies(t, s)
@@ -288,7 +288,7 @@ func takesTurn(t *testing.T, state string, holders, recorded *atomic.Int64) bool
 		return true
 	}
 	w := windowOf(t, len(l.records)+1, 1, 0)
-	if err := s.record(w, nil, len(l.records)+1); err != nil {
+	if err := s.record(indexRecord{Index: len(l.records) + 1, Window: w}, nil); err != nil {
 		t.Error(err)
 	}
 	recorded.Add(1)

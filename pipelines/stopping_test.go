@@ -126,8 +126,14 @@ func TestStopBetweenForms(t *testing.T) {
 	def := w.daily(pipelines.Output{Path: "{form}.csv", Format: "csv"})
 	def.Forms = []string{"form1", "form2"}
 	report, err := pipelines.Run(ctx, def, o)
-	if !errors.Is(err, errStop) || len(report.Forms) != 1 || report.Forms[0].Error != "" || report.Requests.Results == 0 {
-		t.Errorf("error %v, report %+v", err, report)
+	if !errors.Is(err, errStop) || len(report.Forms) != 2 || report.Forms[0].Error != "" || report.Requests.Results == 0 {
+		t.Fatalf("error %v, report %+v", err, report)
+	}
+	if want := "1 of 2 forms were not begun (form2): " + errStop.Error(); err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+	if f := report.Forms[1]; f.Form != "form2" || !errors.Is(f.Err, errStop) || f.Error != "not begun: "+errStop.Error() || f.Requests.Count != 0 {
+		t.Errorf("the form that was not begun: %+v", f)
 	}
 }
 

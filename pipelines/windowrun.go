@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -29,9 +30,10 @@ type windowRun struct {
 	// The first window's beginning is read before the schema is known.
 	head    []*extract.Page
 	pages   *extract.WindowReader
-	done    bool   // read, or known to be empty
-	readAt  int    // the number of its last reading in the run, 0 for none
-	attempt string // which run's number it is: of this one, or of one that it goes on with
+	done    bool      // read, or known to be empty
+	readAt  int       // the number of its last reading in the run, 0 for none
+	attempt string    // which run's number it is: of this one, or of one that it goes on with
+	begunAt time.Time // when its last reading began
 	tries   int
 
 	segment  *segment
@@ -99,7 +101,10 @@ func (w *windowRun) rowIDs(from, to int64) *roaring64.Bitmap {
 // readWindow reads a window from its beginning, or on from its head, and puts
 // what came into the spool. What an earlier reading left is replaced.
 func (f *formRun) readWindow(ctx context.Context, w *windowRun) error {
-	r := &windowReading{f: f, ids: roaring64.New(), segment: f.spool.segment(w.index, w.tries)}
+	r := &windowReading{f: f, begunAt: f.o.Now(), ids: roaring64.New(), segment: f.spool.segment(w.index, w.tries)}
+	if len(w.head) > 0 { // of which the time is not known
+		r.begunAt = f.report.StartedAt
+	}
 	w.tries++
 	if n := w.extracted(); n > 0 { // of an earlier reading
 		f.progress(-n, false)
@@ -138,13 +143,14 @@ func (f *formRun) take(w *windowRun, r *windowReading) {
 	f.reads++
 	f.rejects += stats.Rejected - w.stats.Rejected
 	w.segment, w.stats, w.seen, w.ids, w.rejects, w.replaced = r.segment, stats, seen, r.ids, r.rejects, r.replaced
-	w.done, w.readAt, w.attempt = true, f.reads, f.o.RunID
+	w.done, w.readAt, w.attempt, w.begunAt = true, f.reads, f.o.RunID, r.begunAt
 }
 
 // windowReading is one reading of a window.
 type windowReading struct {
 	f         *formRun
 	name      string
+	begunAt   time.Time
 	flattener *transform.Flattener
 	segment   *segment
 	ids       *roaring64.Bitmap

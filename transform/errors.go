@@ -28,6 +28,9 @@ func (e *ValueError) Error() string {
 		e.ResultID, e.Column, e.From, e.Type, e.Reason)
 }
 
+// DataFault is true: the value is not what the schema says.
+func (e *ValueError) DataFault() bool { return true }
+
 // UnknownFieldError is a field that the schema does not list, where the
 // schema says unknown: fail. It is a data error (exit code 65).
 type UnknownFieldError struct {
@@ -62,3 +65,6 @@ func (e *UnknownFieldError) Error() string {
 
 // mostOthers is how many further fields an error names.
 const mostOthers = 10
+
+// DataFault is true: the form has what the schema does not.
+func (e *UnknownFieldError) DataFault() bool { return true }

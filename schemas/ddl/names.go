@@ -47,6 +47,9 @@ func (e *UnfitError) Error() string {
 	return fmt.Sprintf("%s cannot hold the table %s:\n  %s%s\nchange the names or types in the schema file, or leave columns out", e.Dialect, e.Table, strings.Join(shown, "\n  "), more)
 }
 
+// DataFault is true: the columns are none that the dialect can have.
+func (e *UnfitError) DataFault() bool { return true }
+
 // check tells whether the engine can hold the table.
 func (d *Dialect) check(t Table) error {
 	e := &UnfitError{Dialect: d.Name, Table: oneLine(strings.Join(t.Name, "."))}

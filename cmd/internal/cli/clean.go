@@ -92,7 +92,7 @@ func (a *app) clean(ctx context.Context, files []string, f cleanFlags) error {
 			return err
 		}
 	} else {
-		a.tellCleaned(result)
+		a.tellCleaned(result, len(failed.Errors) > 0)
 	}
 	switch len(failed.Errors) {
 	case 0:
@@ -174,8 +174,9 @@ func runCell(run string) string {
 	return "run " + run
 }
 
-// tellCleaned sums up on standard error.
-func (a *app) tellCleaned(r cleanJSON) {
+// tellCleaned sums up on standard error. What failed is told as an error: there
+// may be more to clean than was found.
+func (a *app) tellCleaned(r cleanJSON, failed bool) {
 	s := r.sum()
 	did := func(verb string) string {
 		if r.DryRun {
@@ -201,8 +202,11 @@ func (a *app) tellCleaned(r cleanJSON) {
 	note(s.kept, "leftover", "kept")
 	note(s.others, "upload", "of others left alone")
 	text := "nothing to clean"
-	if len(parts) > 0 {
+	switch {
+	case len(parts) > 0:
 		text = strings.Join(parts, "; ")
+	case failed:
+		return
 	}
 	a.logs.tell(slog.LevelInfo, text, slog.Bool("dry_run", r.DryRun), slog.Int("removed", s.removed), slog.Int64("bytes", s.bytes),
 		slog.Int("kept", s.kept), slog.Int("finished_commits", s.finished), slog.Int("journals", s.journals), slog.Int("spools", r.Spools))

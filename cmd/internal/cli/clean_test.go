@@ -3,10 +3,14 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -57,10 +61,39 @@ recorded commit    /out/a.csv                   -       run done  -             
 		}
 		result := cleanJSON{DryRun: c.dryRun}
 		result.add(cleanReports())
-		a.tellCleaned(result)
+		a.tellCleaned(result, true)
 		if stdout.String() != c.stdout || stderr.String() != c.sentence {
 			t.Errorf("dry run %v: got\n%s%s\nwant\n%s%s", c.dryRun, &stdout, &stderr, c.stdout, c.sentence)
 		}
+	}
+}
+
+// TestCleanHeld cleans where a run is alive: it is never told that there is
+// nothing to clean where that could not be seen.
+func TestCleanHeld(t *testing.T) {
+	dir := t.TempDir()
+	definition := write(t, dir, "held.yaml", "version: 1\nname: held\n"+
+		"source: {base_url: \"https://fs1.example.com\", account: acme, timezone: UTC}\nforms: [form1]\nload: [{path: lake/, format: ndjson}]\n")
+	dest, err := local.New(filepath.Join(dir, "lake"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := dest.Acquire(t.Context(), "", load.Holder{RunID: "20260101T000000Z-00000000", Pipeline: "held", PID: os.Getpid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"clean", definition, "--dry-run"}, {"clean", definition}} {
+		p := command(t, dir, testKey, args...)
+		if code := p.code(t, p.Run()); code != exitTemporary || strings.Contains(p.stderr.String(), "nothing to clean") || !strings.Contains(p.stderr.String(), "has been writing to") {
+			t.Errorf("%v ended with %d:\n%s%s", args, code, &p.stdout, &p.stderr)
+		}
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := command(t, dir, testKey, "clean", definition, "--dry-run")
+	if code := p.code(t, p.Run()); code != exitOK || p.stderr.String() != "nothing to clean\n" {
+		t.Errorf("then ended with %d:\n%s", code, &p.stderr)
 	}
 }
 

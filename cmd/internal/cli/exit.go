@@ -11,8 +11,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/schemas/ddl"
-	"github.com/formetl/formetl/transform"
 )
 
 // Exit codes (contract.md; numbers from sysexits.h).
@@ -92,6 +90,9 @@ func worst(errs []error) int {
 // codeOf is the class of one error without those that it wraps, exitOK where
 // it has none.
 func codeOf(err error) int {
+	if d, ok := err.(pipelines.DataFault); ok && d.DataFault() { //nolint:errorlint // one node of the tree
+		return exitData
+	}
 	for _, class := range []func(error) int{ownCode, definitionCode, serviceCode, outputCode} {
 		if code := class(err); code != exitOK {
 			return code
@@ -109,8 +110,6 @@ func ownCode(err error) int {
 		return exitInterrupt
 	case *usageError, *pipelines.UnlistedError:
 		return exitUsage
-	case *breakingError:
-		return exitData
 	}
 	if err == context.Canceled { //nolint:errorlint // one node of the tree
 		return exitInterrupt
@@ -125,9 +124,6 @@ func definitionCode(err error) int {
 		return exitConfig
 	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
 		return exitNoInput
-	case *pipelines.RejectsError, *pipelines.VerifyError, *pipelines.DuplicateError, *pipelines.ChoicesError,
-		*pipelines.LettersError, *ddl.UnfitError, *load.DamagedPartsError, *transform.ValueError, *transform.UnknownFieldError, *load.CellError:
-		return exitData
 	}
 	return exitOK
 }
@@ -150,8 +146,6 @@ func serviceCode(err error) int {
 		return exitConfig
 	case *extract.BudgetError, *extract.OutageError:
 		return exitTemporary
-	case *extract.AnswerError:
-		return exitData
 	case *extract.StatusError, *extract.NetworkError:
 		if extract.Temporary(err) {
 			return exitTemporary
@@ -199,8 +193,10 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// hint says what to do next where the error itself does not.
-func hint(err error, code int, command string) string {
+// hint says what to do next where the error itself does not. kept says what
+// the command keeps of what it has read, "" where it had read nothing, or
+// reads nothing that could be kept.
+func hint(err error, code int, command, kept string) string {
 	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
 		switch s.Code {
 		case extract.CodeInvalidKey:
@@ -211,14 +207,21 @@ func hint(err error, code int, command string) string {
 			return "check the form's directory; `formetl forms` lists the forms"
 		}
 	}
+	again := "run the same command again"
+	switch {
+	case kept != "":
+		again = kept + "; " + again
+	case strings.HasSuffix(command, " copy"): // a second copy would be worse than none
+		again = "look with `formetl forms` whether the copy was made, before you " + again
+	}
 	if b, ok := errors.AsType[*extract.BudgetError](err); ok && code == exitTemporary {
-		return "nothing was lost; run the same command again after " + b.ComeBack()
+		return again + " after " + b.ComeBack()
 	}
 	switch {
 	case code == exitTemporary && !is[*load.HeldError](err):
-		return "nothing was lost; run the same command again later"
+		return again + " later"
 	case code == exitInterrupt || code == exitTerminated:
-		return "nothing was lost; run the same command again"
+		return again
 	case code == exitUsage:
 		return "see " + command + " --help"
 	case code == exitBug:

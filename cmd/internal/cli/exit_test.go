@@ -4,8 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -13,6 +19,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -30,11 +37,17 @@ func TestExitCode(t *testing.T) {
 		{exitUsage, &usageError{&pipelines.DefinitionError{}}}, // the outermost class decides
 		{exitData, &extract.AnswerError{}},
 		{exitData, &pipelines.RejectsError{}},
+		{exitData, &load.DamagedPartsError{}},
+		{exitCantCreate, &load.UnlistedPartsError{}},
 		{exitData, &load.CellError{}},
 		{exitData, &pipelines.VerifyError{}},
 		{exitData, &pipelines.DuplicateError{}},
 		{exitData, &transform.ValueError{}},
 		{exitData, &transform.UnknownFieldError{}},
+		{exitData, &pipelines.ChoicesError{}},
+		{exitData, &pipelines.LettersError{}},
+		{exitData, &ddl.UnfitError{}},
+		{exitData, &extract.OrderError{}},
 		{exitNoInput, service(extract.CodeInvalidUser, 0)},
 		{exitNoInput, service(extract.CodeInvalidForm, 0)},
 		{exitNoInput, &pipelines.NoFormsError{}},
@@ -64,6 +77,7 @@ func TestExitCode(t *testing.T) {
 		{exitTemporary, &extract.BudgetError{}},
 		{exitTemporary, &extract.RequestError{Err: &extract.OutageError{Last: &extract.StatusError{Status: 502}}}},
 		{exitTemporary, &extract.OutageError{Last: errors.New("nobody knows")}},
+		{exitTemporary, &extract.RequestError{Err: &extract.OutageError{Last: &extract.AnswerError{}}}},
 		{exitTemporary, &load.HeldError{}},
 		{exitTemporary, fmt.Errorf("x: %w", load.ErrConflict)},
 		{exitTemporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
@@ -87,7 +101,71 @@ func TestExitCode(t *testing.T) {
 		if got := exitCode(c.err); got != c.want {
 			t.Errorf("%T %v: %d, want %d", c.err, c.err, got, c.want)
 		}
+		// A run keeps what it read by the same rule.
+		if got := pipelines.DataAtFault(c.err); got != (c.want == exitData) {
+			t.Errorf("%T %v: the data are at fault: %t, and the exit code is %d", c.err, c.err, got, c.want)
+		}
 	}
+}
+
+// TestDataFaults finds every type of the program that says that the data are at
+// fault, and holds that it ends a command with 65 however it is wrapped, and
+// that nothing is kept then, also where the run was told to stop besides.
+func TestDataFaults(t *testing.T) {
+	faults := []pipelines.DataFault{
+		&extract.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &breakingError{1, 2},
+		&pipelines.RejectsError{}, &pipelines.VerifyError{}, &pipelines.DuplicateError{}, &pipelines.ChoicesError{}, &pipelines.LettersError{},
+	}
+	declared := dataFaultTypes(t)
+	if len(declared) != len(faults) {
+		t.Errorf("%d types have a method DataFault: %v; the test knows %d", len(declared), declared, len(faults))
+	}
+	for _, fault := range faults {
+		name := fmt.Sprintf("%T", fault)
+		if !slices.Contains(declared, name[strings.LastIndexByte(name, '.')+1:]) {
+			t.Errorf("%s is not found in the code", name)
+		}
+		output := &pipelines.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", fault)}}
+		for _, err := range []error{fault, &extract.RequestError{Err: fault}, output, fmt.Errorf("form a: %w", output)} {
+			if exitCode(err) != exitData || !pipelines.DataAtFault(err) {
+				t.Errorf("%s in %T: %d, and the data are at fault: %t", name, err, exitCode(err), pipelines.DataAtFault(err))
+			}
+		}
+		stopped := fmt.Errorf("%w; %w", &stopError{syscall.SIGTERM}, output)
+		if exitCode(stopped) != exitTerminated || !pipelines.DataAtFault(stopped) {
+			t.Errorf("%s beside a stop: %d, and the data are at fault: %t", name, exitCode(stopped), pipelines.DataAtFault(stopped))
+		}
+	}
+}
+
+// dataFaultTypes are the names of the types with a method DataFault in the
+// module's code.
+func dataFaultTypes(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != "DataFault" {
+				continue
+			}
+			if star, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
+				names = append(names, star.X.(*ast.Ident).Name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 // TestExitCodeOfSeveral holds contract.md's order: 75 only if all are
@@ -129,8 +207,9 @@ func TestExitCodeOfSeveral(t *testing.T) {
 	}
 }
 
-// TestJudge holds that what a signal broke off counts as stopped, and that an
-// error before a command's own work is wrong usage, unless it has a class.
+// TestJudge holds that a command which was told to stop counts as stopped,
+// whatever it came to, and that an error before a command's own work is wrong
+// usage, unless it has a class.
 func TestJudge(t *testing.T) {
 	stopped, cancel := context.WithCancelCause(t.Context())
 	cancel(&stopError{syscall.SIGTERM})
@@ -146,7 +225,12 @@ func TestJudge(t *testing.T) {
 		{"a bug", t.Context(), true, errors.New("x"), exitBug},
 		{"broken off", stopped, true, errors.New("half a file"), exitTerminated},
 		{"broken off by the context", stopped, true, context.Canceled, exitTerminated},
-		{"failed before the signal", stopped, true, service(extract.CodeInvalidKey, 401), exitNoPermit},
+		{"failed, and told to stop before it ended", stopped, true, service(extract.CodeInvalidKey, 401), exitTerminated},
+		{"told to stop in an answer of a store", stopped, true, &load.IOError{Err: context.Canceled}, exitTerminated},
+		{"told to stop before its flags were read", stopped, false, nil, exitTerminated},
+		{"told to stop, and wrong flags", stopped, false, errors.New("x"), exitTerminated},
+		{"told to stop while tidying up", stopped, true, nil, exitTerminated},
+		{"left to finish", t.Context(), true, nil, exitOK},
 	} {
 		a := &app{began: c.began}
 		if got := exitCode(a.judge(c.ctx, c.err)); got != c.want {
@@ -157,27 +241,33 @@ func TestJudge(t *testing.T) {
 
 func TestHint(t *testing.T) {
 	for _, c := range []struct {
-		err  error
-		want string
+		err           error
+		command, kept string
+		want          string
 	}{
-		{service(extract.CodeInvalidKey, 401), "check the API key: it stands on the form's API page"},
-		{service(extract.CodeInvalidUser, 404), "check the account: it is the first part of the form's own address"},
-		{service(extract.CodeInvalidForm, 404), "check the form's directory; `formetl forms` lists the forms"},
-		{service(extract.CodeBusy, 503), "nothing was lost; run the same command again later"},
-		{&extract.OutageError{Last: &extract.NetworkError{}}, "nothing was lost; run the same command again later"},
+		{service(extract.CodeInvalidKey, 401), "run", "", "check the API key: it stands on the form's API page"},
+		{service(extract.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the form's own address"},
+		{service(extract.CodeInvalidForm, 404), "run", "", "check the form's directory; `formetl forms` lists the forms"},
+		{service(extract.CodeBusy, 503), "run", "", "run the same command again later"},
+		{&extract.OutageError{Last: &extract.NetworkError{}}, "run", "", "run the same command again later"},
 		{
 			&extract.RequestError{Err: &extract.BudgetError{Until: time.Date(2026, 2, 3, 4, 5, 6, 1, time.FixedZone("", 3600))}},
-			"nothing was lost; run the same command again after 2026-02-03T04:05:07+01:00",
+			"export", "nothing of what was read is kept", "nothing of what was read is kept; run the same command again after 2026-02-03T04:05:07+01:00",
 		},
-		{&load.HeldError{}, ""},
-		{&usageError{errors.New("x")}, "see formetl run --help"},
-		{errors.New("x"), "this is a bug in formetl; please report it with the command and this message"},
-		{&extract.AnswerError{Problem: "not XML: it is an HTML page"}, "check that the base URL is the service's own address"},
-		{&extract.AnswerError{Problem: "it is truncated"}, ""},
-		{&extract.RedirectError{}, "check that the base URL is the service's own address"},
-		{&pipelines.DefinitionError{}, ""},
+		{service(extract.CodeBusy, 503), "run", "kept for the next run: 7 results", "kept for the next run: 7 results; run the same command again later"},
+		{&stopError{syscall.SIGINT}, "run", "", "run the same command again"},
+		{&stopError{syscall.SIGINT}, "export", "nothing of what was read is kept", "nothing of what was read is kept; run the same command again"},
+		{&stopError{syscall.SIGTERM}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again"},
+		{&extract.NetworkError{}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again later"},
+		{&load.HeldError{}, "run", "", ""},
+		{&usageError{errors.New("x")}, "run", "", "see formetl run --help"},
+		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
+		{&extract.AnswerError{Problem: "not XML: it is an HTML page"}, "run", "", "check that the base URL is the service's own address"},
+		{&extract.AnswerError{Problem: "it is truncated"}, "run", "", ""},
+		{&extract.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
+		{&pipelines.DefinitionError{}, "run", "", ""},
 	} {
-		if got := hint(c.err, exitCode(c.err), "formetl run"); got != c.want {
+		if got := hint(c.err, exitCode(c.err), "formetl "+c.command, c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)
 		}
 	}

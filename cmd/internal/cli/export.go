@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +19,7 @@ type exportFlags struct {
 	form, output, format, from, to, window, view, labels string
 	match, names, schema, state, progress, report        string
 	where                                                []string
-	noVerify, excel, codebook                            bool
+	noVerify, excel, codebook, fresh                     bool
 	s3                                                   pipelines.S3
 }
 
@@ -54,6 +56,7 @@ the AWS environment variables, profile or role.`,
 	flags.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: a byte-order mark, CR LF, local times, no cell that is a formula or is changed")
 	flags.BoolVar(&f.codebook, "codebook", true, "write what describes the columns beside the file: .schema.json and .codebook.csv")
 	flags.StringVar(&f.state, "state", "", "folder of budgets and spool (default: formetl/ in your cache folder)")
+	flags.BoolVar(&f.fresh, "fresh", false, "read everything again, also what an export that ended early had read within the last hour")
 	flags.StringVar(&f.progress, "progress", progressAuto, progressUsage)
 	flags.StringVar(&f.report, "report", "", "write a report of the run to this file, as JSON")
 	flags.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "URL of an S3 server other than AWS")
@@ -87,11 +90,13 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 	if err := reportPlace(f.report).check(); err != nil {
 		return err
 	}
+	options.Full, options.Resume = f.fresh, a.resumption(options)
 	options.Logger, options.Progress = log.Logger, bar.update
 	options.Tables.Open = opener(log.Logger)
 	report, err := pipelines.Run(ctx, def, options)
 	bar.finish()
 	judgeReport(report, err)
+	a.kept = keptOf("for an hour", report)
 	if werr := writeReports(f.report, []*pipelines.Report{report}); werr != nil {
 		err = errors.Join(err, werr)
 	}
@@ -100,6 +105,27 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 	}
 	a.summary(report, f.service.machinesZone(a))
 	return nil
+}
+
+// resumable is how long ago the first of the results was read that an export
+// takes over of another one that ended early.
+const resumable = time.Hour
+
+// resumption says first of all what is taken over of an earlier export: a
+// person who exports again expects what the form holds by now.
+func (a *app) resumption(o pipelines.Options) pipelines.Resume {
+	now := time.Now
+	if o.Now != nil {
+		now = o.Now
+	}
+	return pipelines.Resume{Within: resumable, Told: func(results int64, oldest time.Time) {
+		are := "are"
+		if results == 1 {
+			are = "is"
+		}
+		a.logs.tell(levelInfo, fmt.Sprintf("resuming: %s read %s %s taken over; --fresh reads them again", plural(int(results), "result"), ago(now().Sub(oldest)), are),
+			slog.Int64("results", results), slog.Time("since", oldest.UTC()))
+	}}
 }
 
 // definition makes of the flags what a file would say.

@@ -115,7 +115,7 @@ func (a *app) printError(err error, command string) {
 	if is[*pipelines.StdoutError](err) && errors.Is(err, syscall.EPIPE) && !l.json {
 		return // the reader had enough, as with `| head`: the exit code says it, as a signal would
 	}
-	h := hint(err, code, command)
+	h := hint(err, code, command, a.kept)
 	if l.json {
 		attrs := []slog.Attr{slog.String("error", err.Error()), slog.Int("exit_code", code)}
 		if h != "" {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,13 +22,13 @@ import (
 // codes"). Data goes to stdout, everything else to stderr; lookup reads the
 // environment.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
+	ctx, settle := withSignals(context.Background()) // before anything that takes time
+	defer settle()
 	// What the standard library says on its own (net/http of a stray answer) is
 	// no record, and may hold an answer's bytes.
 	log.SetOutput(io.Discard)
 	collectSooner(lookup)
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, logFormat: formatIn(args)}
-	ctx, stop := withSignals(context.Background())
-	defer stop()
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, logFormat: formatIn(args), settleSignals: settle}
 	return a.main(ctx, a.rootCommand(), args)
 }
 
@@ -37,10 +38,13 @@ type app struct {
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool)
 
+	settleSignals func() // signals that came up to now have ended the context when it returns, and later ones do not
+
 	logFormat, logLevel string
 	logs                *logs
 	keys                []extract.Secret // that were read, for what a panic may show
 	began               bool             // a command's own work has begun: flags and arguments were right
+	kept                string           // what of it another command can go on from, for hint
 }
 
 // main runs a command and tells its exit code. A panic is a bug, said so.
@@ -53,26 +57,29 @@ func (a *app) main(ctx context.Context, root *cobra.Command, args []string) (cod
 	}()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil {
-		err = a.judge(ctx, err)
+	a.settleSignals()
+	if err = a.judge(ctx, err); err != nil {
 		a.printError(err, cmd.CommandPath())
 	}
 	return exitCode(err)
 }
 
-// judge gives an error its class where only the circumstances tell it: what
-// fails before a command's work is wrong usage, and what a signal broke off
-// was stopped.
+// judge gives a command's end its class where only the circumstances tell it:
+// what fails before a command's work is wrong usage. A command that was told to
+// stop before it had ended was stopped, whatever it came to: it never ends as
+// one that was left to finish.
 func (a *app) judge(ctx context.Context, err error) error {
-	if stopped, ok := context.Cause(ctx).(*stopError); ok && !is[*stopError](err) { //nolint:errorlint // withSignals sets it bare
-		if code := classify(err); code == exitBug || code == exitInterrupt {
-			return stopped
-		}
+	if err != nil && !a.began && classify(err) == exitBug {
+		err = &usageError{err}
 	}
-	if !a.began && classify(err) == exitBug {
-		return &usageError{err}
+	stopped, ok := context.Cause(ctx).(*stopError) //nolint:errorlint // withSignals sets it bare
+	switch {
+	case !ok || is[*stopError](err) && exitCode(err) == exitCode(stopped):
+		return err
+	case err == nil || classify(err) == exitBug || classify(err) == exitInterrupt:
+		return stopped
 	}
-	return err
+	return fmt.Errorf("%w; %w", stopped, err)
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -132,25 +139,34 @@ func (a *app) env(name string) string {
 // cause. A second signal ends the process at once. SIGPIPE is taken too: a
 // reader of standard output that goes away is an error of that write, and
 // what was staged is still cleaned up.
-func withSignals(parent context.Context) (context.Context, func()) {
+//
+// settle gives the signals up again. Those that came before it have ended the
+// context by its return; it may be called more than once.
+func withSignals(parent context.Context) (ctx context.Context, settle func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	signal.Notify(pipes, syscall.SIGPIPE)
-	done := make(chan struct{})
+	settled, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		select {
 		case s := <-signals:
 			signal.Stop(signals)
 			cancel(&stopError{signal: s})
-		case <-ctx.Done():
+		case <-settled:
 		}
 	}()
-	return ctx, func() {
-		signal.Stop(signals)
+	return ctx, sync.OnceFunc(func() {
+		signal.Stop(signals) // no signal is on its way to the channel after it
 		signal.Stop(pipes)
-		cancel(nil)
+		close(settled)
 		<-done
-	}
+		select {
+		case s := <-signals:
+			cancel(&stopError{signal: s})
+		default:
+			cancel(nil)
+		}
+	})
 }

@@ -93,6 +93,9 @@ func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
 	m.set("formetl_build_info", 1, version())
 	for _, r := range reports {
 		m.addRun(r)
+		if r.Error != "" && len(r.Forms) == 0 {
+			m.addNone(r, earlier)
+		}
 	}
 	for form, ok := range m[runSuccess] {
 		if ok == 1 {
@@ -134,6 +137,25 @@ func (m metrics) addRun(r *pipelines.Report) {
 	}
 	for _, f := range r.Forms {
 		m.addForm(r, f)
+	}
+}
+
+// addNone adds a run that failed before it knew its forms. It failed for those
+// that the file named before; where it named none, a series without a form's
+// name says so, and is gone after the first run that knows its forms.
+func (m metrics) addNone(r *pipelines.Report, earlier metrics) {
+	known := map[string]bool{}
+	for key := range earlier[runSuccess] {
+		if pipeline, form, _ := strings.Cut(key, "\x00"); pipeline == series(r.Pipeline) {
+			known[form] = true
+		}
+	}
+	if len(known) == 0 {
+		known[""] = true
+	}
+	for form := range known {
+		m.set(runSuccess, 0, r.Pipeline, form)
+		m.set(lastRun, unix(r.EndedAt), r.Pipeline, form)
 	}
 }
 

@@ -75,6 +75,29 @@ func formOf(name, failure string, marks ...string) *pipelines.FormReport {
 	return f
 }
 
+// failedBefore is a run that failed before its first form.
+func failedBefore(r *pipelines.Report) *pipelines.Report {
+	r.ExitCode, r.Error = exitTemporary, "Get Forms failed"
+	return r
+}
+
+// TestMetricsOfNoForm holds that a run which fails before its first form says
+// so, also where no run before it knew a form.
+func TestMetricsOfNoForm(t *testing.T) {
+	first := newMetrics([]*pipelines.Report{failedBefore(noon(0))}, nil)
+	checkMetrics(t, first.text(t))
+	again := newMetrics([]*pipelines.Report{failedBefore(noon(60))}, first)
+	for _, m := range []metrics{first, again} {
+		if got, want := m[runSuccess], (map[string]float64{series("p", ""): 0}); !reflect.DeepEqual(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	done := newMetrics([]*pipelines.Report{noon(120, formOf("f", ""))}, again)
+	if got, want := done[runSuccess], (map[string]float64{series("p", "f"): 1}); !reflect.DeepEqual(got, want) {
+		t.Errorf("after a run that was done: got %v, want %v", got, want)
+	}
+}
+
 // TestMetricsFile shows the whole file of a run with a form that was done and
 // one that failed.
 func TestMetricsFile(t *testing.T) {
@@ -127,9 +150,11 @@ func TestMetricsAcrossRuns(t *testing.T) {
 			runSuccess:  {series("p", "g"): 1},
 			watermark:   {series("p", "f", outputA): atNoon - 3600, series("p", "f", outputB): atNoon - 3600},
 		}},
-		{"no form was begun", []*pipelines.Report{noon(60)}, metrics{
+		{"the forms could not be listed", []*pipelines.Report{failedBefore(noon(60))}, metrics{
 			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
-			runSuccess:  nil,
+			runSuccess:  {series("p", "f"): 0, series("p", "g"): 0},
+			lastRun:     {series("p", "f"): atNoon + 60, series("p", "g"): atNoon + 60},
+			watermark:   {series("p", "f", outputA): atNoon - 3600, series("p", "f", outputB): atNoon - 3600},
 		}},
 		{"a run that went on with another counts together", []*pipelines.Report{noon(60, formOf("f", "", mark), formOf("f", "", "2026-03-01 06:00:00"))}, metrics{
 			"formetl_rows": {series("p", "f"): 10}, "formetl_run_duration_seconds": {series("p", "f"): 20},

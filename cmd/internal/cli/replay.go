@@ -84,14 +84,9 @@ func (a *app) replay(ctx context.Context, files []string, f replayFlags) error {
 	}
 	r := runs{a: a, bar: bar, options: options}
 	for _, form := range found.Forms {
-		if ctx.Err() != nil {
-			break
-		}
 		r.replay(ctx, def, form)
 	}
-	if err := context.Cause(ctx); err != nil && len(r.failures) == 0 {
-		r.failures = append(r.failures, err)
-	}
+	a.kept = keptOf("for the next run", r.reports...)
 	if len(found.Forms) == 0 {
 		log.tell(levelInfo, def.Name+": there are no dead letters")
 	}
@@ -105,14 +100,14 @@ func (a *app) replay(ctx context.Context, files []string, f replayFlags) error {
 // replayed. One run that fails does not stop the others.
 func (r *runs) replay(ctx context.Context, def *pipelines.Definition, form pipelines.FormReplay) {
 	options, first, failed := r.options, len(r.reports), len(r.failures)
-	for _, o := range form.Options(options) {
-		if ctx.Err() != nil {
-			return
-		}
+	for _, o := range form.Options(options) { // also those that are not begun any more: the report tells of each
 		r.options = o
 		r.one(ctx, def, false)
 	}
 	r.options = options
+	if ctx.Err() != nil {
+		return
+	}
 	var rejected int64
 	for _, report := range r.reports[first:] {
 		for _, f := range report.Forms {

@@ -46,12 +46,12 @@ func (s sideFile) wrong(err error) error {
 	return &load.CreateError{Op: "write the " + s.what, Path: s.path, Hint: "give " + s.flag + " a file in a folder that is there and can be written to", Err: err}
 }
 
-// writeReports writes the report, or a list of them for several definitions.
+// writeReports writes the report, or a list of them where there is not one.
 func writeReports(file string, reports []*pipelines.Report) error {
 	if file == "" {
 		return nil
 	}
-	var v any = reports
+	v := any(append([]*pipelines.Report{}, reports...)) // none is [] and not null
 	if len(reports) == 1 {
 		v = reports[0]
 	}
@@ -63,6 +63,27 @@ func writeReports(file string, reports []*pipelines.Report) error {
 		return reportPlace(file).wrong(err)
 	}
 	return nil
+}
+
+// keptOf says what is kept of what runs that failed had read, and for whom, ""
+// where they had read nothing.
+func keptOf(whom string, reports ...*pipelines.Report) string {
+	var kept int64
+	read := false
+	for _, r := range reports {
+		for _, f := range r.Forms {
+			if f.ResultsKept != nil {
+				read, kept = true, kept+*f.ResultsKept
+			}
+		}
+	}
+	switch {
+	case !read:
+		return ""
+	case kept == 0:
+		return "nothing of what was read is kept"
+	}
+	return "kept " + whom + ": " + plural(int(kept), "result") + " of windows that were read whole"
 }
 
 // judgeReport fills in what the exit code of a run and of each form is.

@@ -76,12 +76,10 @@ func (a *app) run(ctx context.Context, files []string, f runFlags) error {
 		return err
 	}
 	r := runs{a: a, bar: bar, options: options}
-	for _, def := range defs {
-		if ctx.Err() != nil {
-			break
-		}
+	for _, def := range defs { // also those that are not begun any more: the report tells of each
 		r.one(ctx, def, len(defs) > 1)
 	}
+	a.kept = keptOf("for the next run", r.reports...)
 	if err := errors.Join(writeReports(f.report, r.reports), writeMetrics(ctx, f.metrics, r.reports, log.Logger)); err != nil {
 		r.failures = append(r.failures, err)
 	}

@@ -72,6 +72,9 @@ func (e *breakingError) Error() string {
 		e.breaking, plural(e.changes, "change"))
 }
 
+// DataFault is true: the form is no longer what its readers expect.
+func (e *breakingError) DataFault() bool { return true }
+
 func (a *app) schemaDiff(ctx context.Context, set *pflag.FlagSet, files []string, f diffFlags) error {
 	f.definition.keyFile = f.service.keyFile
 	log, err := a.begin(levelWarn)

@@ -159,7 +159,7 @@ func TestRefusals(t *testing.T) {
 			p.start(t)
 			r := p.end(t)
 			r.wantError(t, c.code, c.says...)
-			if c.code == exitTemporary && !strings.Contains(r.stderr, "hint: nothing was lost; run the same command again later") {
+			if c.code == exitTemporary && !strings.Contains(r.stderr, "run the same command again later") {
 				t.Error("nothing says that it may be run again")
 			}
 			checkFilesHideSecrets(t, dir, p.secrets)

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// TestExportResumes kills an export, edits a result that it had read, and
+// exports again. What is taken over is said in the first line, and nothing is
+// where --fresh is given, where it was read more than an hour ago, or where it
+// was for another file.
+func TestExportResumes(t *testing.T) {
+	const line = `^resuming: 100 results read \d+ seconds? ago are taken over; --fresh reads them again\n`
+	for _, c := range []struct {
+		name  string
+		flags []string
+		age   time.Duration // of what was read
+		says  string        // "": nothing is taken over
+	}{
+		{"at once", nil, 0, line},
+		{"as JSON", []string{"--log-format", "json"}, 0, `^\{"time":"[^"]+","level":"INFO","msg":"resuming: 100 results read [^"]+","results":100,"since":"[^"]+Z"\}\n`},
+		{"within the hour", nil, 50 * time.Minute, strings.Replace(line, `\d+ seconds?`, `50 minutes`, 1)},
+		{"--fresh", []string{"--fresh"}, 0, ""},
+		{"after an hour", nil, 61 * time.Minute, ""},
+		{"another file", []string{"-o", "other.csv"}, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			form := keptForm(t, 12)
+			service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{form}}
+			server := httptest.NewServer(service)
+			defer server.Close()
+			schema := "version: 1\ncolumns:\n  - {name: id, from: result_id, type: int64}\n  - {name: answer, from: \"item:1\", type: string}\n"
+			args := append(keptCommand(t, dir, server.URL, "export", ".csv", schema), "--concurrency", "1")
+			killWhen(t, service, 10, filepath.Join(dir, "state"), command(t, dir, testKey, args...))
+			makeOlder(t, filepath.Join(dir, "state"), c.age)
+			server.CloseClientConnections()
+			answer(t, form, 1, "edited since")
+			service.Reset()
+
+			p := command(t, dir, testKey, append(args, c.flags...)...)
+			if code := p.code(t, p.Run()); code != exitOK {
+				t.Fatalf("ended with %d:\n%s", code, &p.stderr)
+			}
+			says, pages := p.stderr.String(), service.Counts()[formservice.TransactionResults]
+			name := "out.csv"
+			if c.name == "another file" {
+				name = "other.csv"
+			}
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lines := strings.Count(string(data), "\n"); lines != 121 {
+				t.Errorf("%d lines", lines)
+			}
+			if c.says == "" {
+				if strings.Contains(says, "resuming") || pages != 31 || !strings.Contains(string(data), "edited since") {
+					t.Errorf("asked for %d pages, the new value is there: %t; said:\n%s", pages, strings.Contains(string(data), "edited since"), says)
+				}
+				return
+			}
+			if !regexp.MustCompile(c.says).MatchString(says) || pages != 21 {
+				t.Errorf("asked for %d pages, said:\n%s", pages, says)
+			}
+		})
+	}
+}
+
+// killWhen runs a command that gets so many pages and no more, and kills it when
+// what they brought is in the spool.
+func killWhen(t *testing.T, service *formservice.Server, pages int64, state string, p *process) {
+	t.Helper()
+	var asked atomic.Int64
+	service.Before = func(r formservice.Request) {
+		if r.Transaction == formservice.TransactionResults && asked.Add(1) == pages+1 {
+			service.SetFaults(formservice.Faults{Latency: time.Minute})
+		}
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		found, err := filepath.Glob(filepath.Join(state, "spool", "*", "index", "*.json"))
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("%d windows are in the spool, %v", len(found), err)
+		}
+		if int64(len(found)) == pages {
+			break
+		}
+	}
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Wait() // it was killed
+	service.Before = nil
+	service.SetFaults(formservice.Faults{})
+}
+
+// makeOlder sets back what a spool says of when it was opened and its windows
+// were read.
+func makeOlder(t *testing.T, state string, age time.Duration) {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{"*/header.json", "*/index/*.json"} {
+		found, err := filepath.Glob(filepath.Join(state, "spool", pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%v, %v", found, err)
+		}
+		files = append(files, found...)
+	}
+	times := regexp.MustCompile(`"(opened_at|begun_at)":"([^"]+)"`)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		older := times.ReplaceAllStringFunc(string(data), func(text string) string {
+			m := times.FindStringSubmatch(text)
+			at, err := time.Parse(time.RFC3339Nano, m[2])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprintf("%q:%q", m[1], at.Add(-age).Format(time.RFC3339Nano))
+		})
+		if older == string(data) && age > 0 {
+			t.Fatalf("%s holds no time", file)
+		}
+		if err := os.WriteFile(file, []byte(older), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
