@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 
 	"github.com/formetl/formetl/extract"
@@ -146,11 +145,16 @@ func serviceCode(err error) int {
 			return exitTemporary
 		}
 		return exitUnavailable
-	case *extract.RedirectError: // the base URL is not the service's, as with error 1
+	case *extract.RedirectError, *extract.NotServiceError: // the base URL is not the service's, as with error 1
 		return exitConfig
 	case *extract.BudgetError, *extract.OutageError:
 		return exitTemporary
-	case *extract.AnswerError:
+	case *extract.UnclearError: // somebody has to look before it is asked for again
+		return exitUnavailable
+	case *extract.AnswerError: // damaged on its way, or wrong each time
+		if e.Temporary() {
+			return exitTemporary
+		}
 		return exitData
 	case *extract.StatusError, *extract.NetworkError:
 		if extract.Temporary(err) {
@@ -231,8 +235,5 @@ func hint(err error, code int, command string) string {
 
 // notTheService tells whether something else seems to answer at the base URL.
 func notTheService(err error) bool {
-	if a, ok := errors.AsType[*extract.AnswerError](err); ok {
-		return strings.HasPrefix(a.Problem, "not XML")
-	}
-	return is[*extract.RedirectError](err)
+	return is[*extract.RedirectError](err) || is[*extract.NotServiceError](err)
 }

@@ -18,6 +18,12 @@ import (
 
 func service(code, status int) error { return &extract.ServiceError{Code: code, Status: status} }
 
+// unreadable is the error of an answer that cannot be read.
+func unreadable(body string) error {
+	_, err := extract.DecodePage([]byte(body), "", extract.Bounds{})
+	return err
+}
+
 func TestExitCode(t *testing.T) {
 	disk := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 	for _, c := range []struct {
@@ -29,6 +35,17 @@ func TestExitCode(t *testing.T) {
 		{exitUsage, fmt.Errorf("/lake/: %w", &load.WatermarkError{})},
 		{exitUsage, &usageError{&pipelines.DefinitionError{}}}, // the outermost class decides
 		{exitData, &extract.AnswerError{}},
+		{exitData, fmt.Errorf("x: %w", &extract.OrderError{})},
+		{exitTemporary, unreadable("")},
+		{exitTemporary, unreadable("<html><br></html>")},
+		{exitTemporary, unreadable("hello")},
+		{exitTemporary, unreadable(`<fs_response status="success"><results>`)},
+		{exitTemporary, unreadable(`<fs_response status="success"></x>`)},
+		{exitData, unreadable(`<fs_response status="success"/>`)},
+		{exitData, unreadable(`<other/>`)},
+		{exitTemporary, &extract.OutageError{Last: unreadable(`<other/>`)}},
+		{exitConfig, &extract.RequestError{Err: &extract.NotServiceError{Err: &extract.AnswerError{}}}},
+		{exitUnavailable, &extract.UnclearError{Err: &extract.NetworkError{}}},
 		{exitData, &pipelines.RejectsError{}},
 		{exitData, &load.CellError{}},
 		{exitData, &pipelines.VerifyError{}},
@@ -172,8 +189,10 @@ func TestHint(t *testing.T) {
 		{&load.HeldError{}, ""},
 		{&usageError{errors.New("x")}, "see formetl run --help"},
 		{errors.New("x"), "this is a bug in formetl; please report it with the command and this message"},
-		{&extract.AnswerError{Problem: "not XML: it is an HTML page"}, "check that the base URL is the service's own address"},
-		{&extract.AnswerError{Problem: "it is truncated"}, ""},
+		{&extract.NotServiceError{Err: &extract.AnswerError{}}, "check that the base URL is the service's own address"},
+		{unreadable("<html></html>"), "nothing was lost; run the same command again later"},
+		{unreadable(`<fs_response status="success"/>`), ""},
+		{&extract.UnclearError{Err: &extract.NetworkError{}}, ""},
 		{&extract.RedirectError{}, "check that the base URL is the service's own address"},
 		{&pipelines.DefinitionError{}, ""},
 	} {
