@@ -86,6 +86,9 @@ func (f *formRun) thaw(left []*datasetOutput) (*frozen, error) {
 	if err := json.Unmarshal(j.Body, z); err != nil {
 		return nil, err
 	}
+	if f.dateless || z.Dateless {
+		return nil, errLeftDatesOut
+	}
 	_, err := z.plan()
 	return z, err
 }
@@ -331,7 +334,7 @@ func (f *formRun) settle(ctx context.Context) error {
 // same again, and where another run committed it is out of date.
 func keepsPrepared(err error) bool {
 	return !errors.Is(err, load.ErrConflict) && !isError[*RejectsError](err) && !isError[*VerifyError](err) && !isError[*DuplicateError](err) && !isError[*ChoicesError](err) &&
-		!isError[*transform.ValueError](err) && !isError[*transform.UnknownFieldError](err)
+		!isError[*transform.ValueError](err) && !isError[*transform.UnknownFieldError](err) && !isError[*extract.DatesError](err)
 }
 
 func isError[E error](err error) bool {

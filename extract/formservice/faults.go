@@ -70,6 +70,8 @@ type Faults struct {
 	IgnoreMinID     bool
 	IgnoreMaxID     bool
 	IgnoreDates     bool
+	IgnoreMinDate   bool
+	IgnoreMaxDate   bool
 	IgnorePage      bool // every page is the first
 	IgnoreDirection bool // always desc
 	IgnoreSearch    bool
@@ -113,6 +115,8 @@ func (f *Faults) flags() *flag.FlagSet {
 	fs.BoolVar(&f.IgnoreMinID, "ignore-min-id", f.IgnoreMinID, "ignore fs_min_id")
 	fs.BoolVar(&f.IgnoreMaxID, "ignore-max-id", f.IgnoreMaxID, "ignore fs_max_id")
 	fs.BoolVar(&f.IgnoreDates, "ignore-dates", f.IgnoreDates, "ignore fs_min_date and fs_max_date")
+	fs.BoolVar(&f.IgnoreMinDate, "ignore-min-date", f.IgnoreMinDate, "ignore fs_min_date")
+	fs.BoolVar(&f.IgnoreMaxDate, "ignore-max-date", f.IgnoreMaxDate, "ignore fs_max_date")
 	fs.BoolVar(&f.IgnorePage, "ignore-page", f.IgnorePage, "ignore fs_page")
 	fs.BoolVar(&f.IgnoreDirection, "ignore-direction", f.IgnoreDirection, "ignore fs_sort_direction")
 	fs.BoolVar(&f.IgnoreSearch, "ignore-search", f.IgnoreSearch, "ignore searches")
@@ -252,6 +256,13 @@ func (f Faults) bend(q *resultsQuery) {
 	if f.IgnoreDates {
 		q.dated = false
 	}
+	if f.IgnoreMinDate {
+		q.from = fresh.from
+	}
+	if f.IgnoreMaxDate {
+		q.to = fresh.to
+	}
+	q.dated = q.dated && (q.from != fresh.from || q.to != fresh.to)
 	if f.IgnorePage {
 		q.page = 1
 	}

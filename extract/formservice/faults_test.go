@@ -141,6 +141,8 @@ func TestBehaviours(t *testing.T) {
 		{"ignore-min-id", "fs_min_id=21", []int64{22, 21, 20, 17, 13, 12, 10}},
 		{"ignore-max-id", "fs_max_id=10", []int64{22, 21, 20, 17, 13, 12, 10}},
 		{"ignore-dates", "fs_min_date=2026-01-05", []int64{22, 21, 20, 17, 13, 12, 10}},
+		{"ignore-min-date", "fs_min_date=2026-01-05", []int64{22, 21, 20, 17, 13, 12, 10}},
+		{"ignore-max-date", "fs_max_date=2026-01-02", []int64{22, 21, 20, 17, 13, 12, 10}},
 		{"ignore-page", "fs_limit=2&fs_page=3", []int64{22, 21}},
 		{"ignore-direction", "fs_limit=2&fs_sort_direction=asc", []int64{22, 21}},
 		{"ignore-search", "fs_limit=2&fs_search_equals_1=ben", []int64{22, 21}},

@@ -120,11 +120,11 @@ func ownCode(err error) int {
 func definitionCode(err error) int {
 	switch err.(type) { //nolint:errorlint // one node of the tree
 	case *pipelines.DefinitionError, *pipelines.PathError, *pipelines.CollisionError, *pipelines.RangeError, *pipelines.UnsupportedError,
-		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError:
+		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError, *extract.CostError:
 		return exitConfig
 	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
 		return exitNoInput
-	case *pipelines.RejectsError, *pipelines.VerifyError, *pipelines.DuplicateError, *pipelines.ChoicesError,
+	case *pipelines.RejectsError, *pipelines.VerifyError, *pipelines.DuplicateError, *pipelines.DatesIgnoredError, *extract.DatesError, *pipelines.ChoicesError,
 		*pipelines.LettersError, *ddl.UnfitError, *transform.ValueError, *transform.UnknownFieldError, *load.CellError:
 		return exitData
 	}
