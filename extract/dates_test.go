@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
@@ -61,13 +62,13 @@ func TestPlanNoticesIgnoredDates(t *testing.T) {
 func TestPlanHasABound(t *testing.T) {
 	d := newDates(random(300, day(t, "2025-01-01", "2026-01-01"), 1))
 	for most := int64(1); most < 15; most++ {
-		asked := int64(0)
+		var asked atomic.Int64
 		_, err := NewPlan(t.Context(), Range{Window: day(t, "2020-01-01", "2026-01-01"), Partition: UnitDay, Most: most}, func(_ context.Context, w Window) (int64, error) {
-			asked++
+			asked.Add(1)
 			return d.in(w), nil
 		})
-		if e := mustAs[*CostError](t, err); asked > most || e.Most != most || !strings.Contains(err.Error(), fmt.Sprintf("more than the %d requests", most)) {
-			t.Errorf("most %d: %d counts, %v", most, asked, err)
+		if e := mustAs[*CostError](t, err); asked.Load() > most || e.Most != most || !strings.Contains(err.Error(), fmt.Sprintf("more than the %d requests", most)) {
+			t.Errorf("most %d: %d counts, %v", most, asked.Load(), err)
 		}
 	}
 }

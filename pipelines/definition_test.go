@@ -189,7 +189,7 @@ func TestDefaults(t *testing.T) {
 		File: filepath.Join(dir, "p.yaml"), Name: "p", Forms: []string{"form1"}, State: filepath.Join(dir, ".formetl"),
 		Source: Source{
 			BaseURL: "https://fs1.example.com", Account: "acme", Key: extract.NewSecret(canary), Zone: time.UTC,
-			Requests: Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 8},
+			Requests: Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 8, MaxRequests: 100_000},
 		},
 		Extract: Extract{Settle: time.Minute, Lookback: 72 * time.Hour, Verify: true},
 		Outputs: []Output{{Path: filepath.Join(dir, "out.csv"), Format: "csv", Profile: "strict", Partition: PartitionNone}},

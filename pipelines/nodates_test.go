@@ -24,7 +24,7 @@ func ignoring() map[string]formservice.Faults {
 
 // steps are windows of every kind.
 func steps() []extract.Step {
-	return []extract.Step{{}, {Days: 7}, {Days: 1}, {Seconds: 900}, {Months: 1}}
+	return []extract.Step{{}, {Days: 7}, {Seconds: 900}}
 }
 
 // sent is how many requests the service was sent.
