@@ -144,7 +144,7 @@ func declaredCharset(text []byte) (charset, error) {
 		var name, value []byte
 		var ok bool
 		if name, value, rest, ok = pseudoAttribute(rest); !ok {
-			return charsetNone, &AnswerError{Offset: at, Problem: "a malformed XML declaration"}
+			return charsetNone, &AnswerError{Offset: at, Problem: "a malformed XML declaration", fault: faultGarbled}
 		}
 		if string(name) == "encoding" {
 			found = charsetOf(string(value))

@@ -47,6 +47,7 @@ type circuit struct {
 	forms   int       // that are read; 0 is one
 	last    error
 	open    bool
+	met     bool // the service has answered something since the run began
 	probing bool
 	failed  int           // probes, since it opened
 	next    time.Time     // when the next probe may be sent
@@ -121,6 +122,14 @@ func (c *circuit) isOpen() bool {
 	return c.open
 }
 
+// wasMet tells whether the service has answered anything at all to the client
+// and its forks, were it an error.
+func (c *circuit) wasMet() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.met
+}
+
 // giveUp lets another be the probe: this one was not sent.
 func (c *circuit) giveUp(probe bool) {
 	if probe {
@@ -143,11 +152,12 @@ func (c *circuit) note(probe bool, e *effort, outcome string, now time.Time) (re
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ended := outcome == OutcomeCancelled || outcome == "" // tells nothing
+	c.met = c.met || !ended && isOwn(e.last)
 	switch {
 	case ended:
 	case isAnswer(e.last):
 		return c.close(probe, now)
-	case isAbsence(e.last):
+	case isAbsence(e.last, c.met):
 		if c.streak++; c.streak == 1 {
 			c.since, c.first, c.several = now, e, false
 		}
@@ -226,16 +236,35 @@ func isAnswer(err error) bool {
 		return true
 	}
 	s, ok := errors.AsType[*StatusError](err)
-	return ok && !isAbsence(s)
+	return ok && !isAbsence(s, true)
+}
+
+// isOwn tells whether an attempt brought something that the service itself has
+// sent, were it damaged.
+func isOwn(err error) bool {
+	if err == nil {
+		return true
+	}
+	if _, ok := errors.AsType[*ServiceError](err); ok {
+		return true
+	}
+	a, ok := errors.AsType[*AnswerError](err)
+	return ok && a.ours
 }
 
 // isAbsence tells whether an attempt failed because the service was not there:
 // the network, a timeout, HTTP status 5xx. A proxy says 503 for a service that
 // is not there, and no service says it without a word of its own or a
-// Retry-After. What is wrong with the answer or for good is no absence.
-func isAbsence(err error) bool {
+// Retry-After. A page of somebody else, or nothing at all, says the same where
+// the service was met before; where it never was the base URL may be wrong, and
+// waiting would not help. What is wrong with the answer or for good is no
+// absence.
+func isAbsence(err error, met bool) bool {
 	if n, ok := errors.AsType[*NetworkError](err); ok {
 		return !n.Final
+	}
+	if a, ok := errors.AsType[*AnswerError](err); ok {
+		return met && (a.isPage() || a.fault == faultEmpty)
 	}
 	s, ok := errors.AsType[*StatusError](err)
 	return ok && s.Status >= http.StatusInternalServerError && s.RetryAfter == 0

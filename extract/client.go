@@ -257,6 +257,9 @@ func (c *Client) networkError(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[tls.RecordHeaderError](cause); ok {
 		e.Problem = "the server does not speak TLS: check the scheme and the port of the base URL"
 	}
+	if dial, ok := errors.AsType[*net.OpError](cause); ok {
+		e.unsent = dial.Op == "dial"
+	}
 	if dns, ok := errors.AsType[*net.DNSError](cause); ok && dns.IsNotFound {
 		e.Problem, e.doubtful = c.cfg.Key.Redact(fmt.Sprintf("the host %s is not known: check the base URL and the network", dns.Name)), true
 	}

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strconv"
 )
@@ -35,7 +36,7 @@ func (b Bounds) orDefaults() Bounds {
 }
 
 func tooLarge(b Bounds) error {
-	return &AnswerError{Offset: -1, Problem: "it is larger than the bound of " + strconv.FormatInt(b.Bytes, 10) + " bytes"}
+	return &AnswerError{Offset: -1, Problem: "it is larger than the bound of " + strconv.FormatInt(b.Bytes, 10) + " bytes", fault: faultBeyond}
 }
 
 // CodeNone is the code of an error envelope that holds no readable code.
@@ -82,6 +83,9 @@ func (p *Page) Decode(contentType string, bounds Bounds) error {
 	bounds = bounds.orDefaults()
 	err := p.decode(contentType, bounds)
 	if err != nil {
+		if a, ok := errors.AsType[*AnswerError](err); ok {
+			a.sum = sumOf(p.text) // as far as it was decoded: alike for like answers
+		}
 		p.reset()
 	}
 	return err
@@ -103,17 +107,21 @@ func (p *Page) decode(contentType string, bounds Bounds) error {
 	}
 	p.Replaced = d.replaced
 	p.scan.init(p.text, d.first, bounds.Depth)
-	err = p.readAnswer(d.html, bounds)
+	err = p.scan.settle(p.readAnswer(d.html, bounds))
 	p.Replaced += p.scan.replaced
 	p.scan.buf = nil
 	return err
 }
 
 func notXML(why string) error {
-	return &AnswerError{Offset: -1, Problem: "not XML: " + why}
+	return &AnswerError{Offset: -1, Problem: "not XML: " + why, fault: faultGarbled}
 }
 
 func notHTML() error { return notXML("it is an HTML page, as a proxy or a login page sends it") }
+
+func isEmpty() error {
+	return &AnswerError{Offset: -1, Problem: "not XML: it is empty", fault: faultEmpty}
+}
 
 // document is an answer on its way to clean UTF-8.
 type document struct {
@@ -128,7 +136,7 @@ type document struct {
 func (d *document) prepare(media mediaType) error {
 	if bytes.HasPrefix(d.text, []byte("\xff\xfe")) || bytes.HasPrefix(d.text, []byte("\xfe\xff")) ||
 		bytes.HasPrefix(d.text, []byte("<\x00")) || bytes.HasPrefix(d.text, []byte("\x00<")) {
-		return &AnswerError{Offset: 0, Problem: "it is encoded as UTF-16; UTF-8 and ISO-8859-1 are read"}
+		return &AnswerError{Offset: 0, Problem: "it is encoded as UTF-16; UTF-8 and ISO-8859-1 are read", fault: faultBeyond}
 	}
 	mark := bytes.HasPrefix(d.text, utf8Mark)
 	if mark {
@@ -136,7 +144,7 @@ func (d *document) prepare(media mediaType) error {
 	}
 	content := bytes.TrimLeft(d.text[d.first:], blanks)
 	if len(content) == 0 {
-		return notXML("it is empty")
+		return isEmpty()
 	}
 	d.html = media.html || isHTML(content)
 	if content[0] != '<' {
@@ -155,7 +163,7 @@ func (d *document) prepare(media mediaType) error {
 	}
 	switch c {
 	case charsetUnknown:
-		return &AnswerError{Offset: -1, Problem: "its charset is not one that is read: UTF-8, US-ASCII, ISO-8859-1, ISO-8859-15, windows-1252"}
+		return &AnswerError{Offset: -1, Problem: "its charset is not one that is read: UTF-8, US-ASCII, ISO-8859-1, ISO-8859-15, windows-1252", fault: faultBeyond}
 	case charsetUTF8:
 	default:
 		d.rewrite(c.toUTF8(d.spare, d.text))

@@ -42,6 +42,18 @@ atus ]]></heading><metas><meta id="m">M</meta></metas><items><heading for="353-0
 	`{"status":"success"}`,
 	`<fs_response status="success"><results><result id="1"><metas>`,
 	`<fs_response status="success"><results></result></results></fs_response>`,
+	// What is wrong before its end, and well-formed to there or not.
+	`<fs_response status="success"><results><result/></results></fs_response>`,
+	`<fs_response status="success"><results><result/></results></wrong>`,
+	`<fs_response status="success"><results><result id="&amp;"/><result>`,
+	`<fs_response status="success"><results/><results><!-- a -- b --></results></fs_response>`,
+	`<fs_response status="busy"><a><b/></a></fs_response>`,
+	`<fs_response status="busy"><a></b></a></fs_response>`,
+	`<other><a b="&lt;">&gt;</a></other>`,
+	`<other><a></other>`,
+	`<html><body/></html>`,
+	``,
+	` `,
 }
 
 // policyRefusals are what the decoder refuses though encoding/xml, which
@@ -79,7 +91,8 @@ func declaresOther(data []byte) bool {
 
 // FuzzDecodePage holds the decoder to encoding/xml: on every document that
 // encoding/xml accepts both give the same results or refuse the answer, and
-// what encoding/xml refuses the decoder refuses, policy excepted.
+// what encoding/xml refuses the decoder refuses, policy excepted. They agree
+// too on whether an answer that is refused is well-formed.
 func FuzzDecodePage(f *testing.F) {
 	for _, s := range fuzzSeeds {
 		f.Add([]byte(s))
@@ -98,14 +111,33 @@ func FuzzDecodePage(f *testing.F) {
 			if !beyond {
 				t.Fatalf("accepted, but encoding/xml refuses it: %v", xmlErr)
 			}
+			if isWellFormed(err) && isASCII(data) && !bytes.Contains(data, []byte("<?xml")) && !forbids(data) {
+				t.Fatalf("%v: taken for well-formed, but encoding/xml refuses it: %v", err, xmlErr)
+			}
 			return
 		}
 		if refusedByPolicy(err) || declaresOther(data) || emptyNamespace(tree) {
 			return
 		}
+		content := bytes.TrimLeft(bytes.TrimPrefix(data, utf8Mark), blanks)
+		if isAnswerError(err) && !isWellFormed(err) && len(tree.children()) > 0 && content[0] == '<' && !isHTML(content) {
+			t.Fatalf("%v: not taken for well-formed, but encoding/xml accepts it", err)
+		}
 		want, wantErr := oraclePage(tree)
 		compareWithOracle(t, page, err, want, wantErr)
 	})
+}
+
+// isWellFormed tells whether an answer is refused for what it says.
+func isWellFormed(err error) bool {
+	a, ok := errors.AsType[*AnswerError](err)
+	return ok && (a.fault == faultWrong || a.fault == faultForeign)
+}
+
+// forbids tells whether data holds characters that encoding/xml refuses and the
+// decoder replaces.
+func forbids(data []byte) bool {
+	return bytes.ContainsFunc(data, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' && r != '\n' }) || bytes.Contains(data, []byte("&#"))
 }
 
 // emptyNamespace tells whether a prefix is bound to nothing, which is illegal

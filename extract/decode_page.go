@@ -45,7 +45,7 @@ func (p *Page) readSuccess(bounds Bounds) error {
 		switch string(s.bytes(s.name)) {
 		case "results":
 			if found {
-				return s.fail(int(s.name.start), "a second results element")
+				return s.wrong(int(s.name.start), "a second results element")
 			}
 			found = true
 			err = p.readResults(bounds)
@@ -60,7 +60,7 @@ func (p *Page) readSuccess(bounds Bounds) error {
 		}
 	}
 	if !found {
-		return s.fail(-1, "another form's shape: a success without a results element"+other)
+		return s.wrong(-1, "another form's shape: a success without a results element"+other)
 	}
 	return nil
 }
@@ -107,8 +107,9 @@ func readRoot(s *scanner, html bool) (failed bool, err error) {
 	case err != nil:
 		return false, err
 	case !isEnvelope:
-		return false, s.fail(int(s.name.start), "not an answer of the service: the root element is neither fs_response nor fs_result")
+		return false, s.foreign(int(s.name.start), "not an answer of the service: the root element is neither fs_response nor fs_result")
 	}
+	s.ours = true
 	status, _ := s.attr("status")
 	switch string(status) {
 	case "success":
@@ -116,7 +117,7 @@ func readRoot(s *scanner, html bool) (failed bool, err error) {
 	case "error":
 		return true, nil
 	}
-	return false, s.fail(int(s.name.start), "not an answer of the service: the root element's status is neither success nor error")
+	return false, s.wrong(int(s.name.start), "not an answer of the service: the root element's status is neither success nor error")
 }
 
 // otherAnswer names the transaction that a success without results belongs to.

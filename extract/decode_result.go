@@ -57,7 +57,7 @@ func (p *Page) readResults(bounds Bounds) error {
 		switch string(s.bytes(s.name)) {
 		case "result":
 			if len(p.results) == bounds.Results {
-				return s.fail(int(s.name.start), "more results than the bound of "+strconv.Itoa(bounds.Results))
+				return s.beyond(int(s.name.start), "more results than the bound of "+strconv.Itoa(bounds.Results))
 			}
 			err = p.readResult()
 		case "headings":
@@ -110,12 +110,12 @@ func (p *Page) resultID() (int64, error) {
 	s := &p.scan
 	text, ok := s.attr("id")
 	if !ok {
-		return 0, s.fail(int(s.name.start), "a result without an id")
+		return 0, s.wrong(int(s.name.start), "a result without an id")
 	}
 	text = bytes.Trim(text, blanks)
 	id, err := strconv.ParseUint(string(text), 10, 63)
 	if err != nil {
-		return 0, s.fail(int(s.name.start), "a result whose id is not a number from 0 to 9223372036854775807")
+		return 0, s.wrong(int(s.name.start), "a result whose id is not a number from 0 to 9223372036854775807")
 	}
 	return int64(id), nil
 }
@@ -189,7 +189,7 @@ func (p *Page) fieldOf(kind Kind) (int32, error) {
 	s := &p.scan
 	id, ok := s.attr("id")
 	if !ok || len(id) == 0 {
-		return 0, s.fail(int(s.name.start), "no id: one of a result's "+kind.String()+" elements has none")
+		return 0, s.wrong(int(s.name.start), "no id: one of a result's "+kind.String()+" elements has none")
 	}
 	var tag span
 	if !s.rewrote && !s.pending {

@@ -74,39 +74,3 @@ func codeMeaning(code int) string {
 	}
 	return "a code that the specification does not list"
 }
-
-// AnswerError is an answer that cannot be read: not XML, truncated, beyond a
-// bound, or without what the specification promises.
-type AnswerError struct {
-	Offset  int    // byte offset in the answer, -1 where no place can be named
-	Problem string // what is wrong, without the answer's text
-
-	cut bool // it ends too early: most likely on its way
-}
-
-// Error names the problem and its place.
-func (e *AnswerError) Error() string {
-	if e.Offset < 0 {
-		return "the answer cannot be read: " + e.Problem
-	}
-	return fmt.Sprintf("the answer cannot be read: %s (byte %d)", e.Problem, e.Offset)
-}
-
-// DataFault is true: the service gives what cannot be read.
-func (e *AnswerError) DataFault() bool { return true }
-
-// OrderError is a page whose results do not follow in ascending order of id
-// where earlier pages of the window did: the service keeps another order, and
-// results may have been passed over. A window that is begun again with the
-// same Reader is read by page numbers and sorted.
-type OrderError struct {
-	After int64 // the last result that came in order
-}
-
-// Error says what came out of order.
-func (e *OrderError) Error() string { return e.Unwrap().Error() }
-
-// Unwrap returns it as an *AnswerError.
-func (e *OrderError) Unwrap() error {
-	return &AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as those of the page before did", e.After)}
-}

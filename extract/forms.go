@@ -2,6 +2,7 @@ package extract
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -121,7 +122,7 @@ func (c *Client) Publish(ctx context.Context, form string, secure bool) (Publish
 
 // Copy copies a form and describes the new one (specification, section 4.1).
 // A copy that may have happened is not asked for again: only answers that
-// refuse the request are retried.
+// refuse the request are retried. The error is an *UnclearError then.
 func (c *Client) Copy(ctx context.Context, form string, to CopyTarget) (Form, error) {
 	r := call{method: http.MethodPost, transaction: copyForm, form: form, path: "copy"}
 	if to.Account != "" {
@@ -139,7 +140,26 @@ func (c *Client) Copy(ctx context.Context, form string, to CopyTarget) (Form, er
 		made = formOf(n)
 		return nil
 	}))
+	if isUnclear(err) {
+		err = &UnclearError{Err: err}
+	}
 	return made, err
+}
+
+// isUnclear tells whether a request failed that may have done what it was to
+// do: it was sent, and nothing of the service says what became of it.
+func isUnclear(err error) bool {
+	if n, ok := errors.AsType[*NetworkError](err); ok {
+		return !n.Final && !n.unsent
+	}
+	if s, ok := errors.AsType[*StatusError](err); ok {
+		return s.Status != http.StatusTooManyRequests
+	}
+	if _, elsewhere := errors.AsType[*NotServiceError](err); elsewhere {
+		return false
+	}
+	_, ok := errors.AsType[*AnswerError](err)
+	return ok
 }
 
 func formOf(n *node) Form {

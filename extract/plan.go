@@ -32,6 +32,7 @@ type Range struct {
 	Target    int         // results of an auto window; 0 is DefaultTarget
 	Cuts      []time.Time // further times that cut: the ends of an output's own range, the start of the next run
 	Uncounted bool        // no count requests: fixed windows from Window.From
+	Most      int64       // requests that the plan may need; 0 is no bound
 }
 
 // Planned is one window of a plan.
@@ -85,13 +86,18 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	}
 	p := &planner{Range: r, budget: math.MaxInt}
 	p.count = func(ctx context.Context, w Window) (int64, error) {
-		p.asked.Add(1)
+		if n := p.asked.Add(1); r.Most > 0 && n > r.Most {
+			return 0, &CostError{Requests: n, Most: r.Most, Results: Unknown}
+		}
 		return count(ctx, w)
 	}
 	plan := &Plan{Range: r, Total: Unknown}
 	var err error
 	if !r.Uncounted {
 		if plan.Total, err = p.count(ctx, r.Window); err != nil {
+			return nil, err
+		}
+		if err = p.checkBeginning(ctx, plan.Total); err != nil {
 			return nil, err
 		}
 	}
@@ -129,6 +135,7 @@ type planner struct {
 	asked  atomic.Int64
 	budget int // counts that may still be spent on sizing windows
 	groups []int64
+	halved bool // the halves of a range without a beginning were compared
 	// begins is where the range has no lower bound: no result is earlier, by
 	// the counts. Zero where that is not known.
 	begins time.Time
@@ -284,14 +291,14 @@ func (p *planner) worthAsking(c piece, k int) bool {
 // the rest.
 func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]piece, error) {
 	counts := make([]int64, len(ask))
-	group, ctx := errgroup.WithContext(ctx)
+	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(64) // the client bounds the requests; this bounds the goroutines
 	middles := make([]time.Time, len(ask))
 	for j, i := range ask {
 		c := pieces[i]
 		middles[j], _ = halve(c.start(), c.To)
 		group.Go(func() (err error) {
-			counts[j], err = p.count(ctx, Window{c.From, middles[j]})
+			counts[j], err = p.count(asking, Window{c.From, middles[j]})
 			return err
 		})
 	}
@@ -307,6 +314,11 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 		}
 		// The counts of a living form drift, so the rest may be off by a few;
 		// the verification counts empty windows too.
+		if c.From.IsZero() {
+			if err := p.checkHalves(ctx, c, Window{To: middles[j]}, Window{middles[j], c.To}, counts[j]); err != nil {
+				return nil, err
+			}
+		}
 		lower := piece{Window: Window{c.From, middles[j]}, n: counts[j]}
 		upper := piece{Window: Window{middles[j], c.To}, n: max(0, c.n-counts[j])}
 		if c.From.IsZero() {
@@ -374,8 +386,12 @@ func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 		if !ok {
 			break
 		}
-		n, err := p.count(ctx, Window{From: epoch, To: middle}) // undated results may match a lone upper bound
+		lower := Window{From: epoch, To: middle} // undated results may match a lone upper bound
+		n, err := p.count(ctx, lower)
 		if err != nil {
+			return time.Time{}, err
+		}
+		if err := p.checkHalves(ctx, c, lower, Window{middle, c.To}, n); err != nil {
 			return time.Time{}, err
 		}
 		if n == 0 {

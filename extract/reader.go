@@ -38,12 +38,13 @@ type Reader struct {
 	sure atomic.Bool
 	// trusting is set where counts check the windows afterwards.
 	trusting atomic.Bool
+	doubts   dateDoubts
 }
 
 // NewReader returns a reader of the form. common holds the parameters that
 // all its requests share: search, view and custom labels.
 func (c *Client) NewReader(form string, common ResultsQuery) *Reader {
-	return &Reader{client: c, form: form, common: common}
+	return &Reader{client: c, form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
 }
 
 // Trust tells whether any page of fewer than a hundred results may end a
@@ -121,7 +122,10 @@ func (w *WindowReader) Close() {
 func (w *WindowReader) request(ctx context.Context) error {
 	w.page++
 	q := w.reader.common
-	q.Window, q.IDs, q.Headings = w.window, w.ids, w.page == 1
+	q.IDs, q.Headings = w.ids, w.page == 1
+	if !w.reader.doubts.leftOut {
+		q.Window = w.window
+	}
 	if w.way == numbered {
 		q.Page = w.page
 	} else if w.any && !w.beyond(&q.IDs) {
@@ -138,6 +142,10 @@ func (w *WindowReader) request(ctx context.Context) error {
 	if page.Len() == 0 {
 		page.Release()
 		return w.finish()
+	}
+	if err := w.checkDates(ctx, page); err != nil {
+		page.Release()
+		return fmt.Errorf("window %s, page %d: %w", w.window, w.page, err)
 	}
 	taken, err := w.accept(ctx, page)
 	if err != nil {
@@ -263,7 +271,11 @@ func (w *WindowReader) takeNumbered(ctx context.Context, page *Page) error {
 // repeated judges a second page that is the first again: some services repeat
 // the last page for ever, others ignore fs_page. A count tells them apart.
 func (w *WindowReader) repeated(ctx context.Context) error {
-	n, err := w.reader.client.Count(ctx, w.reader.form, CountQuery{Window: w.window, IDs: w.ids})
+	q := CountQuery{Window: w.window, IDs: w.ids}
+	if w.reader.doubts.leftOut {
+		q.Window = Window{}
+	}
+	n, err := w.reader.client.Count(ctx, w.reader.form, q)
 	if err != nil || n <= w.rows {
 		return err
 	}

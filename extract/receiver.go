@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"errors"
 	"io"
 	"sync/atomic"
 	"time"
@@ -71,8 +72,12 @@ func (t *treeReceiver) read(body io.Reader, _ int64) (n int, err error) {
 
 func (t *treeReceiver) decode(contentType string) error {
 	root, err := decodeTree(t.body, contentType, t.bounds)
-	if err != nil {
-		return err
+	own := err == nil
+	if own {
+		err = t.use(root)
 	}
-	return t.use(root)
+	if a, ok := errors.AsType[*AnswerError](err); ok {
+		a.sum, a.ours = sumOf(t.body), a.ours || own
+	}
+	return err
 }

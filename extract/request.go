@@ -3,7 +3,6 @@ package extract
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -107,7 +106,23 @@ func (c *Client) roundTrip(ctx context.Context, r call, into receiver) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return &RequestError{Transaction: r.transaction, Form: r.form, Detail: c.cfg.Key.Redact(r.detail()), Attempts: e.attempts, Err: err}
+	return &RequestError{Transaction: r.transaction, Form: r.form, Detail: c.cfg.Key.Redact(r.detail()), Attempts: e.attempts, Err: c.verdict(e, err)}
+}
+
+// verdict says what an answer that could not be read amounts to, now that it is
+// not asked for again.
+func (c *Client) verdict(e *effort, err error) error {
+	a, ok := err.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
+	if !ok {
+		return err
+	}
+	if e.samePage() && !c.circuit.wasMet() {
+		return &NotServiceError{Tries: e.unread, Err: a}
+	}
+	if e.repeatable && (e.unread < min(doubtfulTries, c.cfg.Retries+1) || a.isPage() && !c.circuit.wasMet()) {
+		a.varies = true // other attempts failed otherwise: it did not come each time
+	}
+	return a
 }
 
 // attempt sends the call once and decodes what comes.
@@ -141,6 +156,9 @@ func (c *Client) attempt(ctx context.Context, r call, e *effort, address string,
 		outcome = outcomeOf(err, a.status)
 	}
 	e.last = err
+	if a, ok := errors.AsType[*AnswerError](err); ok {
+		e.unreadable(a)
+	}
 	c.stats.came(outcome, bytes)
 	if c.log.Enabled(ctx, slog.LevelDebug) {
 		c.log.LogAttrs(ctx, slog.LevelDebug, "request",
@@ -184,8 +202,10 @@ func (c *Client) interpret(a answer, err error) error {
 	if a.status >= http.StatusInternalServerError || a.status == http.StatusTooManyRequests {
 		return &StatusError{Status: a.status, RetryAfter: a.retryAfter}
 	}
-	if e, ok := errors.AsType[*AnswerError](err); ok && a.status != http.StatusOK {
-		return &AnswerError{Offset: e.Offset, Problem: fmt.Sprintf("%s (HTTP status %d): is the base URL the service's?", e.Problem, a.status)}
+	if e, ok := errors.AsType[*AnswerError](err); ok {
+		if e.status = a.status; a.status != http.StatusOK && e.fault == faultEmpty {
+			e.fault = faultGarbled // a web server's way to say that there is nothing
+		}
 	}
 	return err
 }

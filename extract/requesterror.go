@@ -45,6 +45,7 @@ type NetworkError struct {
 	Final   bool   // trying again cannot help: a certificate that is not trusted
 
 	doubtful bool // trying again hardly helps: a host that is not known
+	unsent   bool // there was no connection to send the request on
 }
 
 // Error names the problem.
@@ -66,6 +67,25 @@ func finalNetwork(err error) bool {
 	_, ok := errors.AsType[tls.RecordHeaderError](err) // not TLS at all
 	return ok
 }
+
+// UnclearError is a request to make something that was sent and not answered
+// by the service: it may have been carried out, and is not to be sent again
+// without a look.
+type UnclearError struct{ Err error }
+
+// DataFault is false: what was made is to be looked at, and no data were read.
+func (e *UnclearError) DataFault() bool { return false }
+
+// Error says what is not known and where to look.
+func (e *UnclearError) Error() string {
+	return e.Err.Error() + "; whether the copy was made is not known: see `formetl forms` before you ask for it again"
+}
+
+// Unwrap returns why it is not known.
+func (e *UnclearError) Unwrap() error { return e.Err }
+
+// Temporary is false: nobody is to send it again unseen.
+func (e *UnclearError) Temporary() bool { return false }
 
 // StatusError is an HTTP status without an envelope of the service: a proxy's
 // page, for instance.

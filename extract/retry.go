@@ -17,8 +17,8 @@ const (
 	// is waited for.
 	patience = 2 * time.Minute
 	// doubtfulTries bounds the attempts after answers that are most likely
-	// final (error 0, an answer that is not XML) but may be a passing fault:
-	// a cut answer looks like a malformed one.
+	// final but may be a passing fault: error 0, the same wrong answer again, and
+	// the same page where nothing ever came from the service.
 	doubtfulTries = 3
 )
 
@@ -30,6 +30,25 @@ type effort struct {
 	doubtful   int           // attempts that hardly get better
 	spent      time.Duration // in attempts and pauses
 	last       error
+
+	unread int    // attempts whose answer could not be read
+	sum    uint64 // of the first of these answers
+	varies bool   // another one differed from it
+}
+
+// unreadable takes in an answer that cannot be read.
+func (e *effort) unreadable(a *AnswerError) {
+	if e.unread++; e.unread == 1 {
+		e.sum = a.sum
+	}
+	e.varies = e.varies || a.sum != e.sum
+	a.varies = e.varies
+}
+
+// samePage tells whether every attempt brought the same page of somebody else.
+func (e *effort) samePage() bool {
+	a, ok := errors.AsType[*AnswerError](e.last)
+	return ok && a.isPage() && !e.varies && e.unread == e.attempts
 }
 
 // retry makes attempts until one succeeds, one fails for good, or the retries
@@ -37,7 +56,7 @@ type effort struct {
 func (c *Client) retry(ctx context.Context, e *effort, attempt func() error, again func(pause time.Duration)) error {
 	once := func() (struct{}, error) {
 		e.last = attempt()
-		if e.last == nil || e.mayHelp() {
+		if e.last == nil || e.mayHelp(c.circuit.wasMet()) {
 			return struct{}{}, e.last
 		}
 		return struct{}{}, backoff.Permanent(e.last)
@@ -53,7 +72,8 @@ func (c *Client) retry(ctx context.Context, e *effort, attempt func() error, aga
 }
 
 // mayHelp tells whether one more attempt may bring what the last one did not.
-func (e *effort) mayHelp() bool {
+// met tells that the service has answered something in this run.
+func (e *effort) mayHelp(met bool) bool {
 	if _, ok := errors.AsType[*BudgetError](e.last); ok {
 		return false // it refills in hours: the run stops and comes back
 	}
@@ -65,14 +85,24 @@ func (e *effort) mayHelp() bool {
 		// worse than an error.
 		return isRefusal(e.last)
 	}
-	if a, ok := errors.AsType[*AnswerError](e.last); ok && a.cut {
-		return true // as often as a network that failed, and final only then
+	if a, ok := errors.AsType[*AnswerError](e.last); ok {
+		return e.unread < doubtfulTries || !e.isFinal(a, met)
 	}
 	if isDoubtful(e.last) {
 		e.doubtful++
 		return e.doubtful < doubtfulTries
 	}
 	return Temporary(e.last)
+}
+
+// isFinal tells whether an answer that cannot be read, and came often enough,
+// is not asked for again. Most are, as often as where the network failed: what
+// is empty, cut or a proxy's page is no answer of the service.
+func (e *effort) isFinal(a *AnswerError, met bool) bool {
+	if a.isPage() {
+		return !met && e.samePage()
+	}
+	return !a.Temporary()
 }
 
 // patient gives pauses as long as the request's patience lasts.
@@ -114,8 +144,7 @@ func isDoubtful(err error) bool {
 	if n, ok := errors.AsType[*NetworkError](err); ok {
 		return n.doubtful
 	}
-	_, ok := errors.AsType[*AnswerError](err)
-	return ok
+	return false
 }
 
 // isBusy tells whether the service had no room, as opposed to having failed.

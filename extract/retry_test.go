@@ -57,9 +57,12 @@ func TestFailures(t *testing.T) {
 		{"HTML 502", 502, "<html><body>Bad Gateway<br></body></html>", status(502), true, many},
 		{"text 429", 429, "slow down", status(429), true, many},
 		{"empty 503", 503, "", status(503), true, many},
-		{"not XML", 200, "hello", isAnswerError, false, doubtfulTries},
-		{"XML ends in the middle", 200, countOf7[:40], isAnswerError, false, many},
-		{"HTML 404", 404, "<html></html>", isAnswerError, false, doubtfulTries},
+		{"not XML", 200, "hello", isNotService, false, doubtfulTries},
+		{"XML ends in the middle", 200, countOf7[:40], isAnswerError, true, many},
+		{"empty", 200, "", isAnswerError, true, many},
+		{"HTML 200", 200, "<html></html>", isNotService, false, doubtfulTries},
+		{"HTML 404", 404, "<html></html>", isNotService, false, doubtfulTries},
+		{"empty 404", 404, "", isNotService, false, doubtfulTries},
 		{"another shape", 200, success("<forms/>"), isAnswerError, false, doubtfulTries},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -88,6 +91,11 @@ func TestFailures(t *testing.T) {
 			})
 		})
 	}
+}
+
+func isNotService(err error) bool {
+	_, ok := errors.AsType[*NotServiceError](err)
+	return ok
 }
 
 func isAnswerError(err error) bool {

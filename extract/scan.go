@@ -1,6 +1,9 @@
 package extract
 
-import "bytes"
+import (
+	"bytes"
+	"errors"
+)
 
 // An event is what the scanner met last.
 type event uint8
@@ -42,6 +45,7 @@ type scanner struct {
 	pending  bool        // the last start tag was empty: its end comes next
 	rootSeen bool
 	typeSeen bool // a DOCTYPE was met
+	ours     bool // the root element is the service's
 	first    int  // where the document begins: the only place for an XML declaration
 	open     []span
 }
@@ -54,8 +58,46 @@ func (s *scanner) init(text []byte, first, depth int) {
 	}
 }
 
+// fail is an answer that is not well-formed.
 func (s *scanner) fail(offset int, problem string) error {
-	return &AnswerError{Offset: offset, Problem: problem}
+	return s.problem(faultGarbled, offset, problem)
+}
+
+// wrong is an answer that is well-formed so far and not what it should be.
+func (s *scanner) wrong(offset int, problem string) error {
+	return s.problem(faultWrong, offset, problem)
+}
+
+// foreign is an answer of somebody else that is well-formed so far.
+func (s *scanner) foreign(offset int, problem string) error {
+	return s.problem(faultForeign, offset, problem)
+}
+
+// beyond is an answer beyond a bound.
+func (s *scanner) beyond(offset int, problem string) error {
+	return s.problem(faultBeyond, offset, problem)
+}
+
+func (s *scanner) problem(of fault, offset int, problem string) error {
+	return &AnswerError{Offset: offset, Problem: problem, fault: of, ours: s.ours}
+}
+
+// settle reads on to the end of an answer that is not what it should be. Where
+// the rest is not well-formed the answer was damaged, and that is its error.
+func (s *scanner) settle(err error) error {
+	a, ok := errors.AsType[*AnswerError](err)
+	if !ok || a.fault != faultWrong && a.fault != faultForeign {
+		return err
+	}
+	for {
+		event, damage := s.next()
+		if damage != nil {
+			return damage
+		}
+		if event == eventEOF {
+			return err
+		}
+	}
 }
 
 // next reads up to and with the next event. Comments, processing instructions
@@ -101,7 +143,7 @@ func (s *scanner) next() (event, error) {
 }
 
 func (s *scanner) truncated() error {
-	return &AnswerError{Offset: len(s.buf), Problem: "it is truncated: it ends before its root element does", cut: true}
+	return s.problem(faultCut, len(s.buf), "it is truncated: it ends before its root element does")
 }
 
 // child reads on to the next child element of the innermost open element and
@@ -164,7 +206,7 @@ func (s *scanner) skipBlanks() error {
 // push opens an element.
 func (s *scanner) push(name span) error {
 	if len(s.open) >= s.depth {
-		return s.fail(int(name.start), "elements are nested deeper than the bound")
+		return s.beyond(int(name.start), "elements are nested deeper than the bound")
 	}
 	s.open = append(s.open, name)
 	return nil
@@ -224,7 +266,7 @@ func (s *scanner) scanAttribute(i int) (int, error) {
 		}
 	}
 	if len(s.attrs) == maxAttributes {
-		return 0, s.fail(i, "a tag with more attributes than the bound")
+		return 0, s.beyond(i, "a tag with more attributes than the bound")
 	}
 	i = s.blanksEnd(end)
 	if i >= len(s.buf) {

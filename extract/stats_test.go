@@ -60,12 +60,20 @@ func TestOutcomes(t *testing.T) {
 		{"certificate", &NetworkError{Final: true}, 0, OutcomeFailed, neither},
 		{"not XML", &AnswerError{}, 200, OutcomeInvalid, neither},
 		{"not XML with 206", &AnswerError{}, 206, OutcomeInvalid, neither},
+		{"empty", &AnswerError{fault: faultEmpty}, 200, OutcomeInvalid, absence},
+		{"page of a proxy", &AnswerError{fault: faultGarbled}, 200, OutcomeInvalid, absence},
+		{"XML of a proxy", &AnswerError{fault: faultForeign}, 200, OutcomeInvalid, absence},
+		{"malformed", &AnswerError{fault: faultGarbled, ours: true}, 200, OutcomeInvalid, neither},
+		{"cut", &AnswerError{fault: faultCut, ours: true}, 200, OutcomeInvalid, neither},
 	} {
 		if got := outcomeOf(tc.err, tc.status); got != tc.want {
 			t.Errorf("%s counts as %s, want %s", tc.name, got, tc.want)
 		}
-		if isAnswer(tc.err) != (tc.circuit == answer) || isAbsence(tc.err) != (tc.circuit == absence) {
-			t.Errorf("%s: answer %v, absence %v; want %s", tc.name, isAnswer(tc.err), isAbsence(tc.err), tc.circuit)
+		if isAnswer(tc.err) != (tc.circuit == answer) || isAbsence(tc.err, true) != (tc.circuit == absence) {
+			t.Errorf("%s: answer %v, absence %v; want %s", tc.name, isAnswer(tc.err), isAbsence(tc.err, true), tc.circuit)
+		}
+		if isAnswerError(tc.err) && isAbsence(tc.err, false) {
+			t.Errorf("%s is an absence of a service that was never met", tc.name)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (d *document) readTree(b Bounds) (*node, error) {
 	s.init(d.text, d.first, b.Depth)
 	failed, err := readRoot(&s, d.html)
 	if err != nil {
-		return nil, err
+		return nil, s.settle(err)
 	}
 	root := s.node()
 	if err := s.readNodes(root); err != nil {
@@ -108,7 +108,7 @@ func (s *scanner) readNodes(root *node) error {
 			top.Text += string(s.bytes(s.text))
 		case eventStart:
 			if count++; count > maxNodes {
-				return s.fail(int(s.name.start), "more elements than the bound")
+				return s.beyond(int(s.name.start), "more elements than the bound")
 			}
 			n := s.node()
 			top.Children = append(top.Children, n)

@@ -201,36 +201,31 @@ func TestUnknownFieldsAndValuesThatDoNotFit(t *testing.T) {
 // TestRejectThatMovesCountsOnce: it is among the rejects of two windows for a
 // while, and max_rejects allows one.
 func TestRejectThatMovesCountsOnce(t *testing.T) {
-	for name, faults := range map[string]formservice.Faults{"moves": {}, "ignores dates": {IgnoreDates: true}} {
-		t.Run(name, func(t *testing.T) {
-			form := fourDays()
-			for _, id := range []int64{2, 3, 4, 5, 6, 7, 8, 10, 11, 50} {
-				form.Delete(id)
-			}
-			if _, err := form.Insert(result(12, "2026-01-04 00:00:00", "12")); err != nil {
-				t.Fatal(err)
-			}
-			w := newWorld(t, form)
-			w.service.SetFaults(faults)
-			w.service.Before = once(reads("2026-01-03"), func() { _ = form.Finish(1, at(t, "2026-01-03 12:00:00")) })
-			def := w.daily(fileAndDays()...)
-			def.Schema = declared(t, schemas.UnknownIgnore, schemas.OnErrorReject, "int64")
-			def.Schema.MaxRejects = 1
-			report := w.run(def)
-			f := report.Forms[0]
-			if f.Rejected != 1 || f.Rows != 1 || len(f.Rejects) != 1 || f.Rejects[0].Count != 1 {
-				t.Errorf("%d rejected, %d rows, by reason %v", f.Rejected, f.Rows, f.Rejects)
-			}
-			for _, name := range []string{"form1.ndjson.rejects.jsonl", "days/_rejects/" + report.RunID + ".jsonl"} {
-				if letters := readNDJSON(t, w.path(name)); len(letters) != 1 || letters[0]["result_id"] != 1.0 {
-					t.Errorf("%s: %v", name, letters)
-				}
-			}
-			m := readManifest(t, filepath.Join(w.path("days"), load.ManifestName))
-			if m.Rejected != 1 || m.Verified.Extracted != 2 || m.Verified.Counted != 2 {
-				t.Errorf("rejected %d, verified %+v", m.Rejected, m.Verified)
-			}
-		})
+	form := fourDays()
+	for _, id := range []int64{2, 3, 4, 5, 6, 7, 8, 10, 11, 50} {
+		form.Delete(id)
+	}
+	if _, err := form.Insert(result(12, "2026-01-04 00:00:00", "12")); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, form)
+	w.service.Before = once(reads("2026-01-03"), func() { _ = form.Finish(1, at(t, "2026-01-03 12:00:00")) })
+	def := w.daily(fileAndDays()...)
+	def.Schema = declared(t, schemas.UnknownIgnore, schemas.OnErrorReject, "int64")
+	def.Schema.MaxRejects = 1
+	report := w.run(def)
+	f := report.Forms[0]
+	if f.Rejected != 1 || f.Rows != 1 || len(f.Rejects) != 1 || f.Rejects[0].Count != 1 {
+		t.Errorf("%d rejected, %d rows, by reason %v", f.Rejected, f.Rows, f.Rejects)
+	}
+	for _, name := range []string{"form1.ndjson.rejects.jsonl", "days/_rejects/" + report.RunID + ".jsonl"} {
+		if letters := readNDJSON(t, w.path(name)); len(letters) != 1 || letters[0]["result_id"] != 1.0 {
+			t.Errorf("%s: %v", name, letters)
+		}
+	}
+	m := readManifest(t, filepath.Join(w.path("days"), load.ManifestName))
+	if m.Rejected != 1 || m.Verified.Extracted != 2 || m.Verified.Counted != 2 {
+		t.Errorf("rejected %d, verified %+v", m.Rejected, m.Verified)
 	}
 }
 

@@ -41,6 +41,7 @@ type Requests struct {
 	PerDay      int           // 0: no budget
 	Timeout     time.Duration // of one request
 	Retries     int           // of one request, after the first try
+	MaxRequests int           // that the plan of one form may need; 0: no bound
 }
 
 // Extract says which results are read and how.

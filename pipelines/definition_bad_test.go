@@ -94,6 +94,7 @@ func badSource() []badDefinition {
 		requests("concurrency as text", "concurrency: '4'", "concurrency", "a whole number is expected, not text", "from 1 to"),
 		requests("half a retry", "retries: 1.5", "retries", "a whole number is expected, not a decimal number", "from 0 to"),
 		requests("negative retries", "retries: -1", "retries", "not a whole number in the range", "from 0 to"),
+		requests("no request at all", "max_requests: 0", "max_requests", "not a whole number in the range", "from 1 to"),
 		requests("hexadecimal budget", "per_day: 0x10", "per_day", "not a whole number in the range", "from 0 to"),
 		requests("negative budget", "per_minute: -5", "per_minute", "not a whole number in the range", "from 0 to"),
 		requests("no timeout", "timeout: 0s", "timeout", "out of range", "from 1ms to 1h"),

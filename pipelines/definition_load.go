@@ -17,6 +17,7 @@ const (
 	DefaultConcurrency = 4
 	DefaultTimeout     = 30 * time.Second
 	DefaultRetries     = 8
+	DefaultMaxRequests = 100_000
 	DefaultSettle      = time.Minute
 	DefaultLookback    = 3 * 24 * time.Hour
 	DefaultState       = ".formetl" // folder beside the definition
@@ -75,7 +76,7 @@ func decodeDefinition(doc *document, root value, o LoadOptions) (*Definition, er
 	r := &definitionReader{o: o, dir: folder, def: &Definition{
 		File:   doc.file,
 		State:  filepath.Join(folder, DefaultState),
-		Source: Source{Requests: Requests{Concurrency: DefaultConcurrency, Timeout: DefaultTimeout, Retries: DefaultRetries}},
+		Source: Source{Requests: Requests{Concurrency: DefaultConcurrency, Timeout: DefaultTimeout, Retries: DefaultRetries, MaxRequests: DefaultMaxRequests}},
 		Extract: Extract{
 			Settle: DefaultSettle, Lookback: DefaultLookback, Verify: true,
 		},

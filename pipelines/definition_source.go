@@ -151,6 +151,7 @@ func (r *definitionReader) readRequests(v value) {
 			}
 		}},
 		field{"retries", false, whole(&q.Retries, 0, maxRetries)},
+		field{"max_requests", false, whole(&q.MaxRequests, 1, maxBudget)},
 	)
 }
 

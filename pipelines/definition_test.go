@@ -62,6 +62,7 @@ source:
     per_day: 10000
     timeout: 45s
     retries: 3
+    max_requests: 5000
 forms: [form1, survey-*, 007]
 exclude: [survey-test]
 state: ../state
@@ -126,7 +127,7 @@ func TestFullDefinition(t *testing.T) {
 		State: filepath.Join(dir, "state"), Labels: true,
 		Source: Source{
 			BaseURL: "https://fs1.example.com", Account: "acme", Key: extract.NewSecret(canary), Zone: zone,
-			Requests: Requests{Concurrency: 7, PerMinute: 50, PerDay: 10000, Timeout: 45 * time.Second, Retries: 3},
+			Requests: Requests{Concurrency: 7, PerMinute: 50, PerDay: 10000, Timeout: 45 * time.Second, Retries: 3, MaxRequests: 5000},
 		},
 		Extract: Extract{
 			From:   time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -188,7 +189,7 @@ func TestDefaults(t *testing.T) {
 		File: filepath.Join(dir, "p.yaml"), Name: "p", Forms: []string{"form1"}, State: filepath.Join(dir, ".formetl"),
 		Source: Source{
 			BaseURL: "https://fs1.example.com", Account: "acme", Key: extract.NewSecret(canary), Zone: time.UTC,
-			Requests: Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 8},
+			Requests: Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 8, MaxRequests: 100_000},
 		},
 		Extract: Extract{Settle: time.Minute, Lookback: 72 * time.Hour, Verify: true},
 		Outputs: []Output{{Path: filepath.Join(dir, "out.csv"), Format: "csv", Profile: "strict", Partition: PartitionNone}},

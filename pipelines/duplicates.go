@@ -9,7 +9,6 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/transform"
 )
 
 const (
@@ -30,9 +29,6 @@ func (f *formRun) settleDuplicates(ctx context.Context) error {
 		if len(stale) == 0 {
 			return nil
 		}
-		if emptied := f.collapse(ctx, round); len(emptied) > 0 {
-			return f.tellAll(ctx, emptied)
-		}
 		for i := range history {
 			history[i].And(twice)
 		}
@@ -47,19 +43,6 @@ func (f *formRun) settleDuplicates(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// tellAll tells the outputs about windows that changed.
-func (f *formRun) tellAll(ctx context.Context, windows []*windowRun) error {
-	for _, w := range windows {
-		if err := f.note(w); err != nil {
-			return err
-		}
-		if err := f.tellTargets(ctx, w); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // staleWindows are the windows that hold an id which a later reading found in
@@ -123,7 +106,7 @@ func (f *formRun) readAgain(ctx context.Context, windows []*windowRun, why strin
 // planAgain divides a window that turned out not to be empty, and puts the
 // new windows in its place. It returns those that may hold results.
 func (f *formRun) planAgain(ctx context.Context, w *windowRun) ([]*windowRun, error) {
-	plan, err := extract.NewPlan(ctx, f.planRange(w.planned.Window), f.counter())
+	plan, err := f.newPlan(ctx, w.planned.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -134,47 +117,6 @@ func (f *formRun) planAgain(ctx context.Context, w *windowRun) ([]*windowRun, er
 	at := slices.Index(f.windows, w)
 	f.windows = slices.Replace(f.windows, at, at+1, fresh...)
 	return slices.DeleteFunc(slices.Clone(fresh), func(w *windowRun) bool { return w.done }), nil
-}
-
-// collapse tells whether the service ignores dates: windows repeat each other
-// wholesale, and not by one moved result. Then one of them holds everything,
-// and the others are emptied, which it returns.
-func (f *formRun) collapse(ctx context.Context, round int) []*windowRun {
-	var full []*windowRun
-	for _, w := range readWindows(f.windows) {
-		if !w.ids.IsEmpty() && !w.undated {
-			full = append(full, w)
-		}
-	}
-	if len(full) < 2 {
-		return nil
-	}
-	for _, w := range full[1:] {
-		if !w.ids.Equals(full[0].ids) {
-			return nil
-		}
-	}
-	if full[0].ids.GetCardinality() == 1 && round == 0 {
-		return nil // one result may have moved
-	}
-	const what = "the service ignores fs_min_date and fs_max_date: every window held the same results, one of them was kept"
-	f.drift(what)
-	f.log.LogAttrs(ctx, slog.LevelWarn, what)
-	for _, w := range full[1:] {
-		f.empty(w)
-	}
-	return full[1:]
-}
-
-// empty forgets what was read of a window.
-func (f *formRun) empty(w *windowRun) {
-	if w.segment != nil {
-		w.segment.remove()
-	}
-	f.rejects -= w.stats.Rejected
-	f.reads++
-	w.segment, w.readAt, w.ids, w.attempt = nil, f.reads, roaring64.New(), f.o.RunID
-	w.stats, w.seen, w.rejects, w.replaced = transform.Stats{}, packedSeen{}, nil, 0
 }
 
 // duplicateError names the windows that hold an id.

@@ -465,7 +465,6 @@ func TestOtherDialectsOfTheService(t *testing.T) {
 		"ignores ids":            {IgnoreMinID: true, IgnoreMaxID: true},
 		"ignores order":          {IgnoreDirection: true},
 		"ignores both":           {IgnoreDirection: true, IgnoreMinID: true, IgnoreMaxID: true},
-		"ignores dates":          {IgnoreDates: true},
 		"busy with 200":          {Seed: 1, Busy: 0.3, BusyStatus: 200},
 		"one in five goes wrong": {Seed: 2, Busy: 0.05, HTML: 0.05, Cut: 0.04, Truncate: 0.03, Reset: 0.03, Capacity: 3},
 		"slow bodies":            {Seed: 3, Slow: 0.1, SlowDelay: time.Millisecond},
@@ -480,9 +479,7 @@ func TestOtherDialectsOfTheService(t *testing.T) {
 				pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionMonth}))
 			all := truth(form, nil)
 			w.checkFile("form1.ndjson", all)
-			if !faults.IgnoreDates {
-				w.checkDataset("days", all)
-			}
+			w.checkDataset("days", all)
 		})
 	}
 }

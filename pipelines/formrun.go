@@ -46,7 +46,9 @@ type formRun struct {
 	left    *leftSpool  // that of a run that ended early; nil where there is none to go on with
 	spooled *frozen     // what that run had decided, where no journal says it
 	noted   atomic.Bool // a window is recorded in the spool
-	plan    *extract.Plan
+	// dateless tells that no request has dates, since the service ignores them.
+	dateless bool
+	plan     *extract.Plan
 
 	schema   *schemas.Schema   // what flatteners begin with
 	headings []extract.Heading // labels known when the schema was settled
@@ -72,15 +74,19 @@ type formRun struct {
 }
 
 func newFormRun(def *Definition, o Options, client *extract.Client, form string) *formRun {
-	e := def.Extract
-	client = client.Fork()
-	return &formRun{
-		def: def, o: o, client: client, form: form, expected: extract.Unknown,
+	f := &formRun{
+		def: def, o: o, client: client.Fork(), form: form, expected: extract.Unknown,
 		runID: o.RunID, full: o.Full, compared: roaring64.New(),
-		reader: client.NewReader(form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}),
 		log:    o.Logger.With(slog.String("form", form)),
 		report: &FormReport{Form: form, StartedAt: o.Now().UTC(), Timezone: def.Source.Zone.String(), Outputs: []OutputReport{}},
 	}
+	f.reader = f.newReader()
+	return f
+}
+
+func (f *formRun) newReader() *extract.Reader {
+	e := f.def.Extract
+	return f.client.NewReader(f.form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels})
 }
 
 // filtered tells whether the results are fewer than counts count: the count
@@ -119,7 +125,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	}
 	for i, step := range steps {
 		if err := step(ctx); err != nil {
-			return stopped(ctx, err)
+			return stopped(ctx, f.needsDates(err))
 		}
 		if i == 0 && len(f.live()) == 0 {
 			f.writeCodebooks(ctx)
@@ -221,7 +227,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 	case f.spooled != nil:
 		plan, err = f.planOnwards(ctx, f.spooled)
 	default:
-		plan, err = extract.NewPlan(ctx, f.planRange(f.rng), f.counter())
+		plan, err = f.newPlan(ctx, f.rng)
 	}
 	if err != nil {
 		return err
@@ -270,7 +276,12 @@ func (f *formRun) newWindow(w windowRun) *windowRun {
 
 // planRange is how a span of time is to be divided.
 func (f *formRun) planRange(span extract.Window) extract.Range {
-	r := extract.Range{Window: span, Step: f.def.Extract.Window, Partition: f.def.partition()}
+	if f.dateless {
+		return wholeRange(span, !f.def.Extract.Verify)
+	}
+	r := extract.Range{
+		Window: span, Step: f.def.Extract.Window, Partition: f.def.partition(), Most: int64(f.def.Source.Requests.MaxRequests),
+	}
 	if f.own != f.rng {
 		r.Cuts = append(r.Cuts, f.own.From, f.own.To)
 	}
@@ -311,6 +322,9 @@ func (p Partition) unit() extract.Unit {
 
 func (f *formRun) counter() extract.Counter {
 	return func(ctx context.Context, w extract.Window) (int64, error) {
+		if f.dateless {
+			w = extract.Window{}
+		}
 		return f.client.Count(ctx, f.form, extract.CountQuery{Window: w})
 	}
 }

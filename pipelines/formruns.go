@@ -132,14 +132,14 @@ func (r *formRuns) over() (cause error, broken bool) {
 // hopeless tells whether an error is about the account or the service, so that
 // every further form would meet it, and spend requests on it: a key that is
 // refused, an account that is not there, a server that cannot be trusted, a
-// service that was waited for in vain. A budget that is used up is none: it
+// service that was waited for in vain, an address at which there is none. A budget that is used up is none: it
 // refuses each form before a request, and what only needs its commit is still
 // done.
 func hopeless(err error) bool {
 	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
 		return s.Code == extract.CodeInvalidKey || s.Code == extract.CodeInvalidUser
 	}
-	if _, ok := errors.AsType[*extract.OutageError](err); ok {
+	if isError[*extract.OutageError](err) || isError[*extract.NotServiceError](err) {
 		return true
 	}
 	n, ok := errors.AsType[*extract.NetworkError](err)

@@ -25,6 +25,8 @@ type frozen struct {
 	Range   load.Range    `json:"range"` // own, widened to whole parts
 	Settled load.WallTime `json:"settled"`
 	Full    bool          `json:"full,omitempty"`
+	// Dateless tells that one window without dates was to hold everything.
+	Dateless bool `json:"dateless,omitempty"`
 	// Trusted tells that windows were read in the trust that the counts will
 	// vouch for them: whoever goes on has to count.
 	Trusted bool `json:"trusted,omitempty"`
@@ -51,7 +53,7 @@ type frozenWindow struct {
 func (f *formRun) freeze() (json.RawMessage, error) {
 	z := frozen{
 		Asked: wallRange(f.asked), Own: wallRange(f.own), Range: wallRange(f.rng), Settled: load.Wall(f.settled),
-		Full: f.full, Trusted: f.verifies(), Groups: f.plan.Groups, Total: f.plan.Total,
+		Full: f.full, Dateless: f.dateless, Trusted: f.verifies(), Groups: f.plan.Groups, Total: f.plan.Total,
 	}
 	if f.covered != nil {
 		covered := wallRange(*f.covered)
@@ -68,6 +70,10 @@ func (f *formRun) freeze() (json.RawMessage, error) {
 	f.mu.Unlock()
 	return json.Marshal(z)
 }
+
+// errLeftDatesOut is why nobody goes on with a run whose one window had no
+// dates: it holds what there was at that time and no later one.
+var errLeftDatesOut = errors.New("the service ignored dates, so that all results are read again")
 
 // plan gives the frozen plan, and fails where it is none.
 func (z *frozen) plan() (*extract.Plan, error) {

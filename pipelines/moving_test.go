@@ -275,26 +275,6 @@ func TestErrorsNameTheirPlaceOnce(t *testing.T) {
 	}
 }
 
-// TestServiceThatIgnoresDates gives every window everything. It is there once.
-func TestServiceThatIgnoresDates(t *testing.T) {
-	form := fourDays()
-	form.Delete(50)
-	w := newWorld(t, form)
-	w.service.SetFaults(formservice.Faults{IgnoreDates: true})
-	def := w.daily(append(fileAndDays(), pipelines.Output{Path: "all/", Format: "ndjson"})...)
-	def.Source.Requests.Concurrency = 3
-	report := w.run(def)
-	w.checkFile("form1.ndjson", truth(form, nil))
-	for _, set := range []string{"days", "all"} {
-		if m := w.checkDataset(set, truth(form, nil)); len(m.Parts) != 1 {
-			t.Errorf("%s has %d parts", set, len(m.Parts))
-		}
-	}
-	if f := report.Forms[0]; f.Rows != 10 || len(f.Drift) != 1 || !strings.Contains(f.Drift[0], "ignores fs_min_date") {
-		t.Errorf("report %+v", f)
-	}
-}
-
 // TestLivingFormInDatasets reads windows of shared parts side by side and
 // again while the form changes: all outputs hold the same results, each once.
 func TestLivingFormInDatasets(t *testing.T) {

@@ -199,7 +199,7 @@ func (f *formRun) olderRangeOf(p load.Part) *olderRange {
 // planOlder divides an older range into windows, puts them among those of the
 // run, and gives those that may hold results.
 func (f *formRun) planOlder(ctx context.Context, r *olderRange) ([]*windowRun, error) {
-	plan, err := extract.NewPlan(ctx, f.planRange(r.window), f.counter())
+	plan, err := f.newPlan(ctx, r.window)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,9 @@ type FormPlan struct {
 	Budget   Budget          `json:"budget"`
 	// Unfinished is a run that ended early and that this one goes on with.
 	Unfinished *Unfinished `json:"unfinished,omitempty"`
-	Error      string      `json:"error,omitempty"`
+	// Warnings tell what a run would warn of, or end with, before it reads.
+	Warnings []string `json:"warnings,omitempty"`
+	Error    string   `json:"error,omitempty"`
 }
 
 // PlannedWindow is one window of a form's plan.
@@ -54,6 +56,10 @@ type PlannedRequests struct {
 	Counts  *int64 `json:"counts"`  // Get Results Count: planning, and the check at the end
 	Total   *int64 `json:"total"`
 	Planned int    `json:"spent_on_plan"` // counts that making this plan has cost
+	// Least is how many windows are asked for, at a request each or more, where
+	// nothing was counted; Most is what the definition allows.
+	Least *int64 `json:"at_least,omitempty"`
+	Most  int    `json:"max_requests,omitempty"`
 }
 
 // Budget sets requests against what the definition allows.
@@ -86,7 +92,7 @@ func MakePlan(ctx context.Context, def *Definition, o Options, offline bool) (*P
 		}
 		p := &FormPlan{
 			Form: form, Timezone: def.Source.Zone.String(), Windows: []PlannedWindow{},
-			Budget: expend(def.Source.Requests, nil),
+			Budget: expend(def.Source.Requests, nil), Requests: PlannedRequests{Most: def.Source.Requests.MaxRequests},
 		}
 		report.Forms = append(report.Forms, p)
 		if err := p.make(ctx, def, o, client); err != nil {
@@ -168,24 +174,49 @@ func (p *FormPlan) make(ctx context.Context, def *Definition, o Options, client 
 	if p.Unfinished, err = f.unfinished(ctx); err != nil {
 		return err
 	}
-	r := f.planRange(f.rng)
-	if client == nil {
-		if r.Step.Auto() || r.Window.From.IsZero() {
-			return nil // only counts tell
-		}
-		r.Uncounted = true
-	}
-	plan, err := extract.NewPlan(ctx, r, f.planCounter())
-	if err != nil {
+	plan, err := f.wouldPlan(ctx)
+	if plan == nil {
 		return err
 	}
 	p.take(plan)
+	p.warn(f, plan)
 	if client != nil {
 		p.Requests.Counts = known(int64(plan.Requests + f.laterCounts()))
 		p.Requests.Total = sum(p.Requests.Results, p.Requests.Counts)
 	}
 	p.Budget = expend(def.Source.Requests, p.Requests.Total)
 	return nil
+}
+
+// wouldPlan makes the plan of a run, nil where only counts tell and none may be
+// asked for.
+func (f *formRun) wouldPlan(ctx context.Context) (*extract.Plan, error) {
+	r := f.planRange(f.rng)
+	if f.client == nil {
+		if r.Step.Auto() || r.Window.From.IsZero() {
+			return nil, nil
+		}
+		r.Uncounted = true
+	}
+	plan, err := extract.NewPlan(ctx, r, f.planCounter())
+	if err = f.needsDates(err); !f.leavesDatesOut(err) {
+		return plan, err
+	}
+	f.dateless = true
+	return f.wouldPlan(ctx)
+}
+
+// warn fills in what the run would tell before it reads.
+func (p *FormPlan) warn(f *formRun, plan *extract.Plan) {
+	if f.dateless {
+		p.Warnings = append(p.Warnings, datesIgnored)
+	}
+	if costly := costlyText(plan); costly != "" {
+		p.Warnings = append(p.Warnings, costly)
+	}
+	if err := f.tooCostly(plan); err != nil {
+		p.Warnings = append(p.Warnings, "a run ends before it begins: "+err.Error())
+	}
 }
 
 // planCounter is the run's counter, or one that is never asked.
@@ -205,7 +236,7 @@ func (f *formRun) laterCounts() int {
 	if f.def.Extract.Verify && !f.filtered() {
 		n++
 	}
-	if f.everything() {
+	if f.everything() && !f.dateless {
 		n += 2
 	}
 	return n
@@ -285,6 +316,9 @@ func (p *FormPlan) take(plan *extract.Plan) {
 		p.Windows = append(p.Windows, PlannedWindow{Range: wallRange(w.Window), Results: known(w.Count), Requests: known(pagesOf(w.Count))})
 	}
 	p.Results, p.Requests.Results, p.Requests.Planned = known(plan.Total), known(plan.Pages()), plan.Requests
+	if plan.Total == extract.Unknown {
+		p.Requests.Least = known(plan.Cost())
+	}
 }
 
 // pagesOf is how many Get Results requests a window costs.

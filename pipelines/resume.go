@@ -85,6 +85,9 @@ func (f *formRun) thaw(left []*datasetOutput) (*frozen, error) {
 	if err := json.Unmarshal(j.Body, z); err != nil {
 		return nil, err
 	}
+	if f.dateless || z.Dateless {
+		return nil, errLeftDatesOut
+	}
 	_, err := z.plan()
 	return z, err
 }

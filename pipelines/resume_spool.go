@@ -102,6 +102,9 @@ func (f *formRun) thawSpool(left *leftSpool) (*frozen, error) {
 	if z.Full && f.frozen == nil && len(f.datasets()) > 0 {
 		return nil, errors.New("it was to replace whole datasets")
 	}
+	if f.dateless || z.Dateless {
+		return nil, errLeftDatesOut
+	}
 	_, err = z.plan()
 	return z, err
 }
@@ -276,7 +279,7 @@ func (f *formRun) planOnwards(ctx context.Context, z *frozen) (*extract.Plan, er
 		}
 	}
 	for _, gap := range gaps(f.rng, plan.Windows) {
-		more, err := extract.NewPlan(ctx, f.planRange(gap), f.counter())
+		more, err := f.newPlan(ctx, gap)
 		if err != nil {
 			return nil, err
 		}

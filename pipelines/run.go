@@ -102,6 +102,10 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 func runForm(ctx context.Context, def *Definition, o Options, client *extract.Client, form string) ([]*FormReport, error) {
 	f := newFormRun(def, o, client, form)
 	err := f.run(ctx)
+	if f.leavesDatesOut(err) {
+		f = f.withoutDates(ctx)
+		err = f.run(ctx)
+	}
 	reports := []*FormReport{f.report}
 	if f.frozen == nil || err != nil && !onlyDamaged(err) {
 		return reports, err

@@ -16,7 +16,7 @@ func (f *formRun) everything() bool { return f.asked == extract.Window{} }
 // wantsUndated tells whether results without a date are read: they belong to
 // the answer, or a dataset that is replaced whole holds some.
 func (f *formRun) wantsUndated() bool {
-	if f.everything() || f.undatedMoved {
+	if f.everything() || f.undatedMoved || f.dateless {
 		return true
 	}
 	for _, d := range f.datasets() {
@@ -34,8 +34,14 @@ func (f *formRun) readUndated(ctx context.Context) error {
 		return nil
 	}
 	f.report.readUndated = true
+	if f.dateless {
+		return nil // they are in the one window
+	}
 	total, n, err := f.client.CountUndated(ctx, f.form)
 	if err != nil {
+		return err
+	}
+	if err := f.checkRest(ctx, total, n); err != nil {
 		return err
 	}
 	ranges, err := f.client.UndatedRanges(ctx, f.form, total, n)
@@ -47,6 +53,22 @@ func (f *formRun) readUndated(ctx context.Context) error {
 		f.expected += n
 	}
 	return f.addUndated(ctx, windowRun{ranges: ranges, counts: []int64{n}})
+}
+
+// checkRest looks for results that are neither in the range nor without a date.
+// They are later ones, or the service ignores fs_min_date: then every result
+// counts as a later one, and those without a date do not show.
+func (f *formRun) checkRest(ctx context.Context, total, undated int64) error {
+	in := f.plan.Total
+	if in <= 0 || total <= in+undated || !f.rng.From.IsZero() {
+		return nil
+	}
+	rest := extract.Window{From: f.rng.To}
+	later, err := f.counter()(ctx, rest)
+	if err != nil || later < total {
+		return err
+	}
+	return &extract.DatesError{Windows: [2]extract.Window{f.rng, rest}}
 }
 
 // addUndated reads results without a date as the run's last window.

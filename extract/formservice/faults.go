@@ -17,11 +17,12 @@ type Fault string
 const (
 	NoFault       Fault = ""
 	FaultBusy     Fault = "busy"     // error 3 with BusyStatus
-	FaultHTML     Fault = "html"     // HTTP 502 with a page of a proxy
+	FaultHTML     Fault = "html"     // HTMLStatus with a page of a proxy
 	FaultCut      Fault = "cut"      // the connection is closed in mid-body
 	FaultTruncate Fault = "truncate" // well-framed, but the XML ends in the middle
 	FaultSlow     Fault = "slow"     // the body comes in pieces, SlowDelay apart
 	FaultRedirect Fault = "redirect" // 302 to RedirectTo, with the whole query
+	FaultEmpty    Fault = "empty"    // HTTP 200 without a body
 	FaultReset    Fault = "reset"    // the connection is closed without an answer; Go's client asks again on a kept one
 )
 
@@ -37,6 +38,8 @@ type Faults struct {
 	BusyStatus int // 200, 429 or 503; 0: 503
 	RetryAfter int // seconds for the Retry-After header of busy answers; 0: no header
 	HTML       float64
+	HTMLStatus int // its HTTP status; 0: 502
+	Empty      float64
 	Cut        float64
 	Truncate   float64
 	Reset      float64
@@ -67,6 +70,8 @@ type Faults struct {
 	IgnoreMinID     bool
 	IgnoreMaxID     bool
 	IgnoreDates     bool
+	IgnoreMinDate   bool
+	IgnoreMaxDate   bool
 	IgnorePage      bool // every page is the first
 	IgnoreDirection bool // always desc
 	IgnoreSearch    bool
@@ -81,7 +86,9 @@ func (f *Faults) flags() *flag.FlagSet {
 	fs.IntVar(&f.BusyFirst, "busy-first", f.BusyFirst, "so many busy answers first")
 	fs.IntVar(&f.BusyStatus, "busy-status", f.BusyStatus, "their HTTP status: 200, 429 or 503 (default 503)")
 	fs.IntVar(&f.RetryAfter, "retry-after", f.RetryAfter, "their Retry-After in seconds (default none)")
-	fs.Float64Var(&f.HTML, "html", f.HTML, "rate of HTML pages with HTTP 502")
+	fs.Float64Var(&f.HTML, "html", f.HTML, "rate of HTML pages")
+	fs.IntVar(&f.HTMLStatus, "html-status", f.HTMLStatus, "their HTTP status (default 502)")
+	fs.Float64Var(&f.Empty, "empty", f.Empty, "rate of empty bodies")
 	fs.Float64Var(&f.Cut, "cut", f.Cut, "rate of connections closed in mid-body")
 	fs.Float64Var(&f.Truncate, "truncate", f.Truncate, "rate of bodies whose XML ends in the middle")
 	fs.Float64Var(&f.Reset, "reset", f.Reset, "rate of connections closed without an answer")
@@ -108,6 +115,8 @@ func (f *Faults) flags() *flag.FlagSet {
 	fs.BoolVar(&f.IgnoreMinID, "ignore-min-id", f.IgnoreMinID, "ignore fs_min_id")
 	fs.BoolVar(&f.IgnoreMaxID, "ignore-max-id", f.IgnoreMaxID, "ignore fs_max_id")
 	fs.BoolVar(&f.IgnoreDates, "ignore-dates", f.IgnoreDates, "ignore fs_min_date and fs_max_date")
+	fs.BoolVar(&f.IgnoreMinDate, "ignore-min-date", f.IgnoreMinDate, "ignore fs_min_date")
+	fs.BoolVar(&f.IgnoreMaxDate, "ignore-max-date", f.IgnoreMaxDate, "ignore fs_max_date")
 	fs.BoolVar(&f.IgnorePage, "ignore-page", f.IgnorePage, "ignore fs_page")
 	fs.BoolVar(&f.IgnoreDirection, "ignore-direction", f.IgnoreDirection, "ignore fs_sort_direction")
 	fs.BoolVar(&f.IgnoreSearch, "ignore-search", f.IgnoreSearch, "ignore searches")
@@ -152,6 +161,7 @@ func (f Faults) Validate() error {
 	}{
 		{"busy", f.Busy},
 		{"html", f.HTML},
+		{"empty", f.Empty},
 		{"cut", f.Cut},
 		{"truncate", f.Truncate},
 		{"reset", f.Reset},
@@ -164,6 +174,9 @@ func (f Faults) Validate() error {
 	}
 	if !slices.Contains([]int{0, 200, 429, 503}, f.BusyStatus) {
 		return fmt.Errorf("faults: busy-status=%d; give 200, 429 or 503", f.BusyStatus)
+	}
+	if f.HTMLStatus != 0 && (f.HTMLStatus < 200 || f.HTMLStatus > 599) {
+		return fmt.Errorf("faults: html-status=%d; give a status from 200 to 599", f.HTMLStatus)
 	}
 	if !slices.Contains([]string{"", "raw", "ref"}, f.Control) {
 		return fmt.Errorf("faults: control=%s; give raw or ref", f.Control)
@@ -219,6 +232,7 @@ func (f Faults) decide(n int) Fault {
 		{f.Truncate, FaultTruncate},
 		{f.Reset, FaultReset},
 		{f.Slow, FaultSlow},
+		{f.Empty, FaultEmpty},
 	} {
 		if chance(mix(mix(f.Seed, uint64(i)), uint64(n))) < c.rate {
 			return c.fault
@@ -242,6 +256,13 @@ func (f Faults) bend(q *resultsQuery) {
 	if f.IgnoreDates {
 		q.dated = false
 	}
+	if f.IgnoreMinDate {
+		q.from = fresh.from
+	}
+	if f.IgnoreMaxDate {
+		q.to = fresh.to
+	}
+	q.dated = q.dated && (q.from != fresh.from || q.to != fresh.to)
 	if f.IgnorePage {
 		q.page = 1
 	}

@@ -83,11 +83,13 @@ func TestSingleFaults(t *testing.T) {
 		{Faults{Busy: 1, BusyStatus: 200}, 200, 3, "Content-Type: text/xml; charset=UTF-8"},
 		{Faults{Busy: 1, OldRoot: true, Latin1: true}, 503, 3, "Content-Type: text/xml; charset=ISO-8859-1"},
 		{Faults{HTML: 1}, 502, -4, "Content-Type: text/html"},
+		{Faults{HTML: 1, HTMLStatus: 404}, 404, -4, "Content-Type: text/html"},
 		{Faults{Redirect: 1}, 302, -4, "Location: https://elsewhere.invalid" + resultsPath + "?fs_api_key=key&fs_limit=3"},
 		{Faults{Redirect: 1, RedirectTo: "http://x.test"}, 302, -4, "Location: http://x.test" + resultsPath + "?fs_api_key=key&fs_limit=3"},
 		{Faults{Cut: 1}, 200, cut, ""},
 		{Faults{Cut: 1, NoGzip: true}, 200, cut, ""},
 		{Faults{Truncate: 1}, 200, -4, ""},
+		{Faults{Empty: 1}, 200, -4, "Content-Length: 0"},
 		{Faults{Reset: 1}, noAnswer, 0, ""},
 		{Faults{Slow: 1, SlowDelay: time.Microsecond}, 200, -1, "Content-Length: "},
 	} {
@@ -139,6 +141,8 @@ func TestBehaviours(t *testing.T) {
 		{"ignore-min-id", "fs_min_id=21", []int64{22, 21, 20, 17, 13, 12, 10}},
 		{"ignore-max-id", "fs_max_id=10", []int64{22, 21, 20, 17, 13, 12, 10}},
 		{"ignore-dates", "fs_min_date=2026-01-05", []int64{22, 21, 20, 17, 13, 12, 10}},
+		{"ignore-min-date", "fs_min_date=2026-01-05", []int64{22, 21, 20, 17, 13, 12, 10}},
+		{"ignore-max-date", "fs_max_date=2026-01-02", []int64{22, 21, 20, 17, 13, 12, 10}},
 		{"ignore-page", "fs_limit=2&fs_page=3", []int64{22, 21}},
 		{"ignore-direction", "fs_limit=2&fs_sort_direction=asc", []int64{22, 21}},
 		{"ignore-search", "fs_limit=2&fs_search_equals_1=ben", []int64{22, 21}},
@@ -167,7 +171,7 @@ func TestBehaviours(t *testing.T) {
 // TestRatesAreDeterministic checks that equal requests meet equal faults and
 // that the rates are kept.
 func TestRatesAreDeterministic(t *testing.T) {
-	faults := Faults{Busy: 0.1, HTML: 0.1, Cut: 0.1, Truncate: 0.1, Slow: 0.1, Redirect: 0.1, Reset: 0.1, BusyFirst: 3}
+	faults := Faults{Busy: 0.1, HTML: 0.1, Empty: 0.1, Cut: 0.1, Truncate: 0.1, Slow: 0.1, Redirect: 0.1, Reset: 0.1, BusyFirst: 3}
 	counts := map[Fault]int{}
 	for n := 1; n <= 10_000; n++ {
 		f := faults.decide(n)
@@ -181,7 +185,7 @@ func TestRatesAreDeterministic(t *testing.T) {
 			t.Errorf("%s: %d of 10,000", f, n)
 		}
 	}
-	if len(counts) != 8 {
+	if len(counts) != 9 {
 		t.Errorf("faults met: %v", counts)
 	}
 	faults.Seed = 1

@@ -102,12 +102,14 @@ func (s *Server) outcome(r *http.Request, rt route, routeErr error, faults Fault
 		return outcome{body: x.refusal(busy), status: status, code: codeBusy, retry: faults.RetryAfter}
 	case FaultHTML:
 		page := "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway<br></body></html>\n"
-		return outcome{body: []byte(page), status: http.StatusBadGateway, code: -1, html: true}
+		return outcome{body: []byte(page), status: cmp.Or(faults.HTMLStatus, http.StatusBadGateway), code: -1, html: true}
 	case FaultRedirect:
 		to := cmp.Or(faults.RedirectTo, "https://elsewhere.invalid") + r.URL.RequestURI()
 		return outcome{status: http.StatusFound, code: -1, to: to}
 	case FaultReset:
 		return outcome{code: -1}
+	case FaultEmpty:
+		return outcome{status: http.StatusOK, code: -1}
 	}
 	out := s.answer(r, rt, routeErr, faults, x)
 	if fault == FaultTruncate {

@@ -120,7 +120,7 @@ func ownCode(err error) int {
 func definitionCode(err error) int {
 	switch err.(type) { //nolint:errorlint // one node of the tree
 	case *pipelines.DefinitionError, *pipelines.PathError, *pipelines.CollisionError, *pipelines.RangeError, *pipelines.UnsupportedError,
-		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError:
+		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError, *extract.CostError:
 		return exitConfig
 	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
 		return exitNoInput
@@ -142,9 +142,13 @@ func serviceCode(err error) int {
 			return exitTemporary
 		}
 		return exitUnavailable
-	case *extract.RedirectError: // the base URL is not the service's, as with error 1
+	case *extract.RedirectError, *extract.NotServiceError: // the base URL is not the service's, as with error 1
 		return exitConfig
 	case *extract.BudgetError, *extract.OutageError:
+		return exitTemporary
+	case *extract.UnclearError: // somebody has to look before it is asked for again
+		return exitUnavailable
+	case *extract.AnswerError: // damaged on its way; one that is wrong each time is a data fault
 		return exitTemporary
 	case *extract.StatusError, *extract.NetworkError:
 		if extract.Temporary(err) {
@@ -234,8 +238,5 @@ func hint(err error, code int, command, kept string) string {
 
 // notTheService tells whether something else seems to answer at the base URL.
 func notTheService(err error) bool {
-	if a, ok := errors.AsType[*extract.AnswerError](err); ok {
-		return strings.HasPrefix(a.Problem, "not XML")
-	}
-	return is[*extract.RedirectError](err)
+	return is[*extract.RedirectError](err) || is[*extract.NotServiceError](err)
 }

@@ -25,6 +25,12 @@ import (
 
 func service(code, status int) error { return &extract.ServiceError{Code: code, Status: status} }
 
+// unreadable is the error of an answer that cannot be read.
+func unreadable(body string) error {
+	_, err := extract.DecodePage([]byte(body), "", extract.Bounds{})
+	return err
+}
+
 func TestExitCode(t *testing.T) {
 	disk := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 	for _, c := range []struct {
@@ -36,6 +42,17 @@ func TestExitCode(t *testing.T) {
 		{exitUsage, fmt.Errorf("/lake/: %w", &load.WatermarkError{})},
 		{exitUsage, &usageError{&pipelines.DefinitionError{}}}, // the outermost class decides
 		{exitData, &extract.AnswerError{}},
+		{exitData, fmt.Errorf("x: %w", &extract.OrderError{})},
+		{exitTemporary, unreadable("")},
+		{exitTemporary, unreadable("<html><br></html>")},
+		{exitTemporary, unreadable("hello")},
+		{exitTemporary, unreadable(`<fs_response status="success"><results>`)},
+		{exitTemporary, unreadable(`<fs_response status="success"></x>`)},
+		{exitData, unreadable(`<fs_response status="success"/>`)},
+		{exitData, unreadable(`<other/>`)},
+		{exitTemporary, &extract.OutageError{Last: unreadable(`<other/>`)}},
+		{exitConfig, &extract.RequestError{Err: &extract.NotServiceError{Err: &extract.AnswerError{}}}},
+		{exitUnavailable, &extract.UnclearError{Err: &extract.NetworkError{}}},
 		{exitData, &pipelines.RejectsError{}},
 		{exitData, &load.DamagedPartsError{}},
 		{exitCantCreate, &load.UnlistedPartsError{}},
@@ -115,10 +132,18 @@ func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
 		&extract.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &breakingError{1, 2},
 		&pipelines.RejectsError{}, &pipelines.VerifyError{}, &pipelines.DuplicateError{}, &pipelines.ChoicesError{}, &pipelines.LettersError{},
+		&load.DamagedPartsError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}},
+	}
+	// What these wrap may be a fault of the data, and they are none.
+	others := []pipelines.DataFault{&extract.NotServiceError{Err: &extract.AnswerError{}}, &extract.UnclearError{Err: &extract.AnswerError{}}}
+	for _, other := range others {
+		if exitCode(other) == exitData || pipelines.DataAtFault(other) {
+			t.Errorf("%T: %d, and the data are at fault: %t", other, exitCode(other), pipelines.DataAtFault(other))
+		}
 	}
 	declared := dataFaultTypes(t)
-	if len(declared) != len(faults) {
-		t.Errorf("%d types have a method DataFault: %v; the test knows %d", len(declared), declared, len(faults))
+	if len(declared) != len(faults)+len(others) {
+		t.Errorf("%d types have a method DataFault: %v; the test knows %d", len(declared), declared, len(faults)+len(others))
 	}
 	for _, fault := range faults {
 		name := fmt.Sprintf("%T", fault)
@@ -262,10 +287,12 @@ func TestHint(t *testing.T) {
 		{&load.HeldError{}, "run", "", ""},
 		{&usageError{errors.New("x")}, "run", "", "see formetl run --help"},
 		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
-		{&extract.AnswerError{Problem: "not XML: it is an HTML page"}, "run", "", "check that the base URL is the service's own address"},
-		{&extract.AnswerError{Problem: "it is truncated"}, "run", "", ""},
 		{&extract.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
 		{&pipelines.DefinitionError{}, "run", "", ""},
+		{&extract.NotServiceError{Err: &extract.AnswerError{}}, "run", "", "check that the base URL is the service's own address"},
+		{unreadable("<html></html>"), "run", "", "run the same command again later"},
+		{unreadable(`<fs_response status="success"/>`), "run", "", ""},
+		{&extract.UnclearError{Err: &extract.NetworkError{}}, "copy", "", ""},
 	} {
 		if got := hint(c.err, exitCode(c.err), "formetl "+c.command, c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)

@@ -62,6 +62,7 @@ the AWS environment variables, profile or role.`,
 	flags.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "URL of an S3 server other than AWS")
 	flags.StringVar(&f.s3.Region, "s3-region", "", "the bucket's region (default: AWS_REGION, or the profile's)")
 	flags.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path instead of the host name")
+	flags.IntVar(&f.service.maxRequests, "max-requests", pipelines.DefaultMaxRequests, "most requests that the plan may need; one that needs more is not begun")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not reconcile with the service's count")
 	return cmd
 }

@@ -121,7 +121,11 @@ func planRows(p *pipelines.FormPlan) [][]string {
 	if u := p.Unfinished; u != nil {
 		rows = append(rows, []string{"less", fmt.Sprintf("what the run %s had read when it ended early: %d windows in the spool, %d parts prepared", u.RunID, u.Windows, u.Parts)})
 	}
-	return append(rows, budgetRows(p.Budget)...)
+	rows = append(rows, budgetRows(p.Budget)...)
+	for _, w := range p.Warnings {
+		rows = append(rows, []string{"warning", w})
+	}
+	return rows
 }
 
 func rangeText(r load.Range) string {
@@ -141,10 +145,18 @@ func wallText(t load.WallTime) string {
 
 func requestsText(r pipelines.PlannedRequests) string {
 	if r.Total == nil {
-		return "unknown until counted"
+		return "unknown until counted" + atLeast(r.Least)
 	}
 	return fmt.Sprintf("about %s: %s for results, %s for counts, %d of them for this plan",
 		thousands(*r.Total), thousands(*r.Results), thousands(*r.Counts), r.Planned)
+}
+
+// atLeast tells the requests of a plan that nothing was counted for.
+func atLeast(windows *int64) string {
+	if windows == nil {
+		return ""
+	}
+	return fmt.Sprintf(", at least %s: one for each window", thousands(*windows))
 }
 
 func budgetRows(b pipelines.Budget) [][]string {

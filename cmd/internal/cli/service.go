@@ -20,6 +20,7 @@ type serviceFlags struct {
 	allowHTTP                           bool
 	timeout                             time.Duration
 	concurrency, perMinute, retries     int
+	maxRequests                         int
 }
 
 func (s *serviceFlags) register(cmd *cobra.Command) {
@@ -40,7 +41,7 @@ func (s *serviceFlags) register(cmd *cobra.Command) {
 func (s *serviceFlags) source(a *app) (pipelines.Source, error) {
 	src := pipelines.Source{
 		BaseURL: orEnv(a, s.baseURL, "FORMETL_BASE_URL"), Account: orEnv(a, s.account, "FORMETL_ACCOUNT"), AllowHTTP: s.allowHTTP,
-		Requests: pipelines.Requests{Concurrency: s.concurrency, PerMinute: s.perMinute, Timeout: s.timeout, Retries: s.retries},
+		Requests: pipelines.Requests{Concurrency: s.concurrency, PerMinute: s.perMinute, Timeout: s.timeout, Retries: s.retries, MaxRequests: s.maxRequests},
 	}
 	switch {
 	case src.BaseURL == "":
@@ -53,6 +54,8 @@ func (s *serviceFlags) source(a *app) (pipelines.Source, error) {
 		return src, errors.New("--requests-per-minute must not be negative")
 	case s.retries < 0:
 		return src, errors.New("--retries must not be negative")
+	case s.maxRequests < 0:
+		return src, errors.New("--max-requests must not be negative")
 	case s.timeout <= 0:
 		return src, errors.New("--timeout must be longer than nothing")
 	}

@@ -58,6 +58,7 @@ func newService(key string, forms ...*formservice.Form) (*formservice.Server, *h
 //	/code/N      an error envelope of code N that repeats the request
 //	/html        HTTP 200 with a page that repeats the request, in every spelling
 //	/bad/STATUS  the same page with that status
+//	/wrong       a success that holds nothing of what was asked for
 //	/moved       a redirect that repeats the query
 //	/deaf        no answer: the connection is cut
 //	/half        an envelope that ends in the middle of the request's address
@@ -72,6 +73,9 @@ func crooked() http.Handler {
 		fmt.Fprintf(w, "<!DOCTYPE html><html><head><title>%s</title></head><body>%s<br></body></html>", echo(r), html.EscapeString(echo(r)))
 	}
 	mux.HandleFunc("/html/", func(w http.ResponseWriter, r *http.Request) { page(w, r, http.StatusOK) })
+	mux.HandleFunc("/wrong/", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `<fs_response status="success"><nothing/></fs_response>`)
+	})
 	mux.HandleFunc("/bad/{status}/", func(w http.ResponseWriter, r *http.Request) {
 		var status int
 		_, _ = fmt.Sscan(r.PathValue("status"), &status)

@@ -228,8 +228,6 @@ func (r *run) mayEnd(spent bool) bool {
 		return r.code == 75 || r.code == 0 && r.outageAt > 0 // it came too late
 	case r.code == 75:
 		return r.storm > 0 || spent
-	case r.code == 65: // an answer was cut each time, and the storm's patience is short
-		return r.storm > 0
 	}
 	return r.code == 0
 }

@@ -1,0 +1,116 @@
+package extract
+
+import (
+	"fmt"
+	"hash/maphash"
+	"net/http"
+)
+
+// fault tells what is wrong with an answer that cannot be read, and so whether
+// asking again may help.
+type fault uint8
+
+const (
+	// faultWrong is well-formed XML without what it must hold.
+	faultWrong fault = iota
+	// faultBeyond is an answer beyond a bound, or in an encoding that is not read.
+	faultBeyond
+	// faultForeign is well-formed XML of somebody else: its root is not the service's.
+	faultForeign
+	// faultGarbled is not well-formed: an HTML page, a text, damaged XML.
+	faultGarbled
+	// faultCut ends before its root element does.
+	faultCut
+	// faultEmpty holds nothing.
+	faultEmpty
+)
+
+// AnswerError is an answer that cannot be read: empty, not XML, truncated,
+// beyond a bound, or without what the specification promises.
+type AnswerError struct {
+	Offset  int    // byte offset in the answer, -1 where no place can be named
+	Problem string // what is wrong, without the answer's text
+
+	fault  fault
+	ours   bool   // it is in the service's envelope
+	status int    // HTTP status, 0 where it is not known
+	sum    uint64 // of the answer, to tell whether the next one is the same; 0 where there is none
+	varies bool   // the same request was answered otherwise before
+}
+
+// Error names the problem and its place.
+func (e *AnswerError) Error() string {
+	s := "the answer cannot be read: " + e.Problem
+	if e.Offset >= 0 {
+		s += fmt.Sprintf(" (byte %d)", e.Offset)
+	}
+	if e.status != 0 && e.status != http.StatusOK {
+		s += fmt.Sprintf(" (HTTP status %d): is the base URL the service's?", e.status)
+	}
+	return s
+}
+
+// Temporary tells whether trying again may help. What is empty, cut or not
+// XML was most likely damaged on its way, or comes from a proxy. What is
+// well-formed and wrong comes again, unless the service answered otherwise
+// before.
+func (e *AnswerError) Temporary() bool { return e.damaged() || e.varies }
+
+// DataFault tells whether the service gives what cannot be read, each time.
+func (e *AnswerError) DataFault() bool { return !e.Temporary() }
+
+// damaged tells whether the answer is most likely not what the service sent.
+func (e *AnswerError) damaged() bool { return e.fault >= faultGarbled }
+
+// isPage tells whether the answer is somebody else's, as a whole: what a web
+// server sends at an address that is not the service's.
+func (e *AnswerError) isPage() bool {
+	return !e.ours && (e.fault == faultForeign || e.fault == faultGarbled)
+}
+
+// NotServiceError is a request of a run to which the service never answered at
+// all, while something else did: each try gave the same page.
+type NotServiceError struct {
+	Tries int
+	Err   *AnswerError // what is wrong with the page
+}
+
+// Error says what came and what to do.
+func (e *NotServiceError) Error() string {
+	tries := "the only try gave a page"
+	if e.Tries > 1 {
+		tries = fmt.Sprintf("each of %d tries gave the same page", e.Tries)
+	}
+	return fmt.Sprintf("nothing that this run was answered came from the service: %s with HTTP status %d (%s); set base_url to the service's own address", tries, e.Err.status, e.Err.Problem)
+}
+
+// Unwrap returns what is wrong with the page.
+func (e *NotServiceError) Unwrap() error { return e.Err }
+
+// Temporary is false: the base URL has to change.
+func (e *NotServiceError) Temporary() bool { return false }
+
+// DataFault is false: it is not the service's data.
+func (e *NotServiceError) DataFault() bool { return false }
+
+// OrderError is a page whose results do not follow in ascending order of id
+// where earlier pages of the window did: the service keeps another order, and
+// results may have been passed over. A window that is begun again with the
+// same Reader is read by page numbers and sorted.
+type OrderError struct {
+	After int64 // the last result that came in order
+}
+
+// Error says what came out of order.
+func (e *OrderError) Error() string { return e.Unwrap().Error() }
+
+// Unwrap returns it as an *AnswerError.
+func (e *OrderError) Unwrap() error {
+	return &AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as those of the page before did", e.After)}
+}
+
+// answerSeed makes the sums of one process comparable.
+var answerSeed = maphash.MakeSeed()
+
+// sumOf is the answer's sum, never 0.
+func sumOf(body []byte) uint64 { return max(1, maphash.Bytes(answerSeed, body)) }

@@ -1,0 +1,147 @@
+package extract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// TestPlanNoticesIgnoredDates by counts, and how many that takes; 0 where it is
+// left to the reader. Where dates are kept no plan is taken in.
+func TestPlanNoticesIgnoredDates(t *testing.T) {
+	to := wallTime(t, "2026-01-01")
+	year := day(t, "2025-01-01", "2026-01-01")
+	for _, tc := range []struct {
+		name    string
+		r       Range
+		n       int
+		counts  int
+		uncover bool
+	}{
+		{"weeks", Range{Window: Window{To: to}, Step: Step{Days: 7}}, 300, 3, true},
+		{"quarters of an hour", Range{Window: Window{To: to}, Step: Step{Seconds: 900}}, 300, 3, true},
+		{"one result", Range{Window: Window{To: to}, Step: Step{Months: 1}}, 1, 3, true},
+		{"auto by days", Range{Window: Window{To: to}, Partition: UnitDay}, 300, 3, true},
+		{"auto, large", Range{Window: Window{To: to}}, 100_000, 3, true},
+		{"auto, small", Range{Window: Window{To: to}}, 300, 1, false},
+		{"a large range", Range{Window: year}, 2000, 3, true},
+		{"a large range in weeks", Range{Window: year, Step: Step{Days: 7}}, 2000, 3, true},
+		{"a small range", Range{Window: year}, 1999, 1, false},
+		{"a range that may not be counted", Range{Window: year, Step: Step{Days: 7}, Uncounted: true}, 5000, 0, false},
+		{"nothing", Range{Window: Window{To: to}, Step: Step{Days: 7}}, 0, 1, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			asked := 0
+			p, err := NewPlan(t.Context(), tc.r, func(context.Context, Window) (int64, error) { asked++; return int64(tc.n), nil })
+			ignored, ok := errors.AsType[*DatesError](err)
+			if ok != tc.uncover || !ok && err != nil || asked != tc.counts {
+				t.Fatalf("after %d counts: %+v, %v; want %d", asked, p, err, tc.counts)
+			}
+			if ok {
+				if a, b := ignored.Windows[0], ignored.Windows[1]; !a.To.Equal(b.From) {
+					t.Errorf("windows %v share time or leave some out", ignored.Windows)
+				}
+			}
+			mustPlan(t, tc.r, newDates(random(tc.n, year, 3)))
+		})
+	}
+	// As much before the range as in it, and all of a form in its first half.
+	before := append(random(3000, day(t, "2020-01-01", "2024-01-01"), 1), random(3000, year, 2)...)
+	if p := mustPlan(t, Range{Window: year}, newDates(before)); p.Total != 3000 {
+		t.Errorf("total %d", p.Total)
+	}
+	mustPlan(t, Range{Window: Window{To: to}, Step: Step{Months: 1}}, newDates(random(300, day(t, "1975-01-01", "1980-01-01"), 1)))
+}
+
+// TestPlanHasABound: no more is counted than may be asked for.
+func TestPlanHasABound(t *testing.T) {
+	d := newDates(random(300, day(t, "2025-01-01", "2026-01-01"), 1))
+	for most := int64(1); most < 15; most++ {
+		var asked atomic.Int64
+		_, err := NewPlan(t.Context(), Range{Window: day(t, "2020-01-01", "2026-01-01"), Partition: UnitDay, Most: most}, func(_ context.Context, w Window) (int64, error) {
+			asked.Add(1)
+			return d.in(w), nil
+		})
+		if e := mustAs[*CostError](t, err); asked.Load() > most || e.Most != most || !strings.Contains(err.Error(), fmt.Sprintf("more than the %d requests", most)) {
+			t.Errorf("most %d: %d counts, %v", most, asked.Load(), err)
+		}
+	}
+}
+
+// TestReaderNoticesIgnoredDates by results that come in two windows: after so
+// many requests, those included that brought pages.
+func TestReaderNoticesIgnoredDates(t *testing.T) {
+	form := formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 3, NoUndated: true})
+	form.Views = []formservice.View{{ID: "7", Columns: []string{"1"}}}
+	march := day(t, "2025-03-01", "2025-04-01")
+	for _, tc := range []struct {
+		name   string
+		faults formservice.Faults
+		w      Window
+		view   string
+		sent   int
+		proven bool
+	}{
+		{"a month", formservice.Faults{IgnoreDates: true}, march, "", 3, true},
+		{"a month, no ids", formservice.Faults{IgnoreDates: true, IgnoreMinID: true, IgnoreMaxID: true}, march, "", 3, true},
+		{"a month, no order", formservice.Faults{IgnoreDates: true, IgnoreDirection: true}, march, "", 3, true},
+		{"no lower bound", formservice.Faults{IgnoreMinDate: true}, march, "", 3, true},
+		{"no upper bound", formservice.Faults{IgnoreMaxDate: true}, march, "", 3, true},
+		{"from March", formservice.Faults{IgnoreDates: true}, Window{From: march.From}, "", 3, true},
+		{"up to March", formservice.Faults{IgnoreDates: true}, Window{To: march.From}, "", 3, true},
+		{"no dates shown", formservice.Faults{IgnoreDates: true}, march, "7", 3, true},
+		{"all of it", formservice.Faults{IgnoreDates: true}, day(t, "2024-01-01", "2027-01-01"), "", 4, false},
+		{"no bounds", formservice.Faults{IgnoreDates: true}, Window{}, "", 4, false},
+		{"kept", formservice.Faults{}, march, "", 1, false},
+		{"kept, no dates shown", formservice.Faults{}, march, "7", 2, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: tc.faults}
+			r := newClientFor(t, server, nil).NewReader(form.Directory, ResultsQuery{View: tc.view})
+			r.Trust(true)
+			read := func() error {
+				return r.Each(t.Context(), tc.w, IDRange{}, func(*Page) error { return nil })
+			}
+			err := read()
+			if _, ok := errors.AsType[*DatesError](err); ok != tc.proven || !ok && err != nil {
+				t.Fatalf("err = %v", err)
+			}
+			if n := len(server.Log()); n != tc.sent {
+				t.Errorf("%d requests, want %d: %v", n, tc.sent, server.Log())
+			}
+			server.Reset()
+			if err := read(); tc.proven && (err == nil || len(server.Log()) != 1) {
+				t.Errorf("once more: %d requests, %v", len(server.Log()), err)
+			}
+			r.LeaveDatesOut()
+			rows := 0
+			if err := r.Each(t.Context(), tc.w, IDRange{}, func(p *Page) error { rows += p.Len(); return nil }); err != nil || rows != 300 {
+				t.Errorf("without dates %d results, %v", rows, err)
+			}
+		})
+	}
+}
+
+// TestDoubtsEnd: a service that filters by a date that it does not show costs
+// two requests, however many windows there are.
+func TestDoubtsEnd(t *testing.T) {
+	form := formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 3})
+	form.Views = []formservice.View{{ID: "7", Columns: []string{"1"}}}
+	server := &formservice.Server{Forms: []*formservice.Form{form}}
+	r := newClientFor(t, server, nil).NewReader(form.Directory, ResultsQuery{View: "7"})
+	r.Trust(true)
+	for month := 1; month <= 9; month++ {
+		w := day(t, fmt.Sprintf("2025-%02d-01", month), fmt.Sprintf("2025-%02d-01", month+1))
+		if err := r.Each(t.Context(), w, IDRange{}, func(*Page) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(server.Log()); n != 9+mostDoubts {
+		t.Errorf("%d requests for nine windows", n)
+	}
+}

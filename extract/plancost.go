@@ -1,0 +1,82 @@
+package extract
+
+import "fmt"
+
+// uncountedWindows is how many windows a plan may have without being called
+// costly where nothing was counted, besides those that partitions need.
+const uncountedWindows = 100
+
+// Cost is how many Get Results requests the plan takes: as Pages has it, or one
+// for each window, at least, where nothing was counted.
+func (p *Plan) Cost() int64 {
+	if pages := p.Pages(); pages != Unknown {
+		return pages
+	}
+	var windows int64
+	for _, w := range p.Windows {
+		if w.Count != 0 {
+			windows++
+		}
+	}
+	return windows
+}
+
+// Fair is how many Get Results requests the plan may take without being called
+// costly: twice the pages that its results fill, and one for each window that
+// partitions and further cuts call for.
+func (p *Plan) Fair() int64 {
+	fair := p.partitions()
+	for _, cut := range p.Range.Cuts {
+		if !cut.IsZero() {
+			fair++
+		}
+	}
+	if p.Total == Unknown {
+		return fair + uncountedWindows
+	}
+	return fair + 2*((p.Total+pageSize-1)/pageSize)
+}
+
+// partitions is how many of them the windows that are read lie in.
+func (p *Plan) partitions() (n int64) {
+	unit := p.Range.Partition
+	if unit == UnitNone {
+		return 0
+	}
+	var last int64
+	for _, w := range p.Windows {
+		if w.Count == 0 || w.Window.To.IsZero() {
+			continue
+		}
+		if start := unit.Start(w.Window.To.Add(-second)).Unix(); n == 0 || start != last {
+			n, last = n+1, start
+		}
+	}
+	return n
+}
+
+// CostError is a plan that needs more requests than are allowed. Nothing was
+// read.
+type CostError struct {
+	Requests int64 // that it needs, at least
+	Most     int64 // that are allowed
+	Windows  int   // of the plan, 0 where it was not finished
+	Results  int64 // Unknown where they were not counted
+	Step     Step  // of the windows
+}
+
+// Error gives the numbers and what to do.
+func (e *CostError) Error() string {
+	if e.Windows == 0 {
+		return fmt.Sprintf("planning alone takes more than the %d requests that max_requests allows; read a shorter range, or raise max_requests (of source.requests, export: --max-requests)", e.Most)
+	}
+	results := "results that were not counted"
+	if e.Results != Unknown {
+		results = fmt.Sprintf("%d results", e.Results)
+	}
+	remedy := "read a shorter range, or raise max_requests (of source.requests, export: --max-requests)"
+	if !e.Step.Auto() {
+		remedy = "set window: auto, " + remedy
+	}
+	return fmt.Sprintf("the plan needs at least %d requests for %s (%d windows, window: %s), and max_requests is %d; nothing was read: %s", e.Requests, results, e.Windows, e.Step, e.Most, remedy)
+}

@@ -1,0 +1,55 @@
+package extract
+
+import "context"
+
+// watchedPages is from how many pages on a plan of a range with a beginning
+// pays a count to see whether the service keeps to it. Below, the reader finds
+// that out about as fast, and for nothing.
+const watchedPages = 20
+
+// checkBeginning counts what lies before a range that has a beginning. What
+// is as much as the range itself holds may be all there is.
+func (p *planner) checkBeginning(ctx context.Context, total int64) error {
+	w := p.Window
+	if p.Uncounted || total < watchedPages*pageSize || !w.From.After(epoch) || w.To.IsZero() {
+		return nil
+	}
+	before := Window{From: epoch, To: w.From}
+	n, err := p.count(ctx, before)
+	if err != nil || !nearly(n, total) {
+		return err
+	}
+	both, err := p.count(ctx, Window{From: epoch, To: w.To})
+	if err != nil {
+		return err
+	}
+	return bothWhole([2]Window{before, w}, [2]int64{n, total}, both)
+}
+
+// checkHalves compares the halves of a range without a beginning. The lower
+// one ends long before there were online forms, and is usually empty.
+func (p *planner) checkHalves(ctx context.Context, c piece, lower, upper Window, n int64) error {
+	first := !p.halved
+	p.halved = true
+	if !first || !nearly(n, c.n) {
+		return nil
+	}
+	rest, err := p.count(ctx, upper)
+	if err != nil {
+		return err
+	}
+	return bothWhole([2]Window{lower, upper}, [2]int64{n, rest}, c.n)
+}
+
+// bothWhole is a *DatesError where each of two windows that share no time holds
+// what the span does that they make up.
+func bothWhole(windows [2]Window, counts [2]int64, span int64) error {
+	if nearly(counts[0], span) && nearly(counts[1], span) {
+		return &DatesError{Windows: windows}
+	}
+	return nil
+}
+
+// nearly tells whether two counts differ by no more than what may come and go
+// between them.
+func nearly(a, b int64) bool { return max(a, b)-min(a, b) <= max(a, b)/10 && min(a, b) > 0 }

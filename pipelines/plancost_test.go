@@ -1,0 +1,116 @@
+package pipelines_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// TestCostlyPlan is told before a result is asked for, by plan and by run, and
+// one that is fair is not.
+func TestCostlyPlan(t *testing.T) {
+	file := pipelines.Output{Path: "form1.ndjson", Format: "ndjson"}
+	byMonth := pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth}
+	for _, tc := range []struct {
+		step   extract.Step
+		out    pipelines.Output
+		verify bool
+		want   string // "" is a fair plan
+	}{
+		{extract.Step{}, file, true, ""},
+		{extract.Step{}, byMonth, true, ""},
+		{extract.Step{Months: 3}, file, true, ""},
+		{extract.Step{Months: 1}, byMonth, true, ""},
+		{extract.Step{Months: 1}, byMonth, false, ""},
+		{extract.Step{Days: 7}, file, false, ""},
+		{extract.Step{Months: 1}, file, true, "about 12 requests for 296 results, where 6 would do (12 windows, window: 1mo); set window: auto"},
+		{extract.Step{Days: 7}, file, true, "about 53 requests for 296 results, where 6 would do (53 windows, window: 7d); set window: auto"},
+		{extract.Step{Days: 7}, byMonth, true, "where 18 would do"},
+		{extract.Step{Days: 1}, file, false, "at least 365 requests, one for each window of 1d, and nothing was counted"},
+	} {
+		t.Run(fmt.Sprintf("%s, %s, verify %v", tc.step, tc.out.Path, tc.verify), func(t *testing.T) {
+			w := newWorld(t, generated(300))
+			def := w.definition(tc.out)
+			def.Extract.From, def.Extract.To = at(t, "2025-01-01"), at(t, "2026-01-01")
+			def.Extract.Window, def.Extract.Verify = tc.step, tc.verify
+			p := planned(t, w, def, false).Forms[0]
+			told := strings.Join(p.Warnings, "\n")
+			if tc.want == "" && told != "" || !strings.Contains(told, tc.want) {
+				t.Errorf("the plan warns %q, want %q", told, tc.want)
+			}
+			var log bytes.Buffer
+			o := options()
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			before := ""
+			w.service.Before = once(reads(""), func() { before = log.String() })
+			if _, err := pipelines.Run(t.Context(), def, o); err != nil {
+				t.Fatal(err)
+			}
+			if warned := strings.Contains(before, "level=WARN msg=\"the plan takes"); warned != (tc.want != "") || !strings.Contains(before, tc.want) {
+				t.Errorf("before it read the run logged\n%s\nwant %q", before, tc.want)
+			}
+		})
+	}
+}
+
+// TestMaxRequests: a plan that needs more than that is not begun.
+func TestMaxRequests(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		edit   func(*pipelines.Definition)
+		counts int
+		want   string
+	}{
+		{"windows", func(d *pipelines.Definition) { d.Extract.Window = extract.Step{Days: 1} }, 1, "needs at least 366 requests for 296 results (365 windows, window: 1d), and max_requests is 20; nothing was read: set window: auto"},
+		{"uncounted", func(d *pipelines.Definition) {
+			d.Extract.Window, d.Extract.Verify = extract.Step{Days: 7}, false
+		}, 0, "needs at least 53 requests for results that were not counted"},
+		{"partitions", func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionDay }, 20, "planning alone takes more than the 20 requests"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t, generated(300))
+			def := w.definition(pipelines.Output{Path: "all/", Format: "ndjson"})
+			def.Extract.From, def.Extract.To = at(t, "2025-01-01"), at(t, "2026-01-01")
+			def.Source.Requests.MaxRequests, def.Source.Requests.Concurrency = 20, 1
+			tc.edit(def)
+			_, err := pipelines.Run(t.Context(), def, options())
+			var costly *extract.CostError
+			if !errors.As(err, &costly) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "raise max_requests") {
+				t.Fatalf("err = %v", err)
+			}
+			if n := w.service.Counts(); n[formservice.TransactionResults] != 0 || n[formservice.TransactionCount] > tc.counts {
+				t.Errorf("requests %v", n)
+			}
+			if tc.name == "uncounted" {
+				def.Source.Requests.MaxRequests = 53
+				if report := w.run(def); report.Forms[0].Rows != 296 {
+					t.Errorf("%d rows", report.Forms[0].Rows)
+				}
+			}
+		})
+	}
+}
+
+// TestPlanSaysWhatIsTooMuch: the plan is shown, with what the run would end with.
+func TestPlanSaysWhatIsTooMuch(t *testing.T) {
+	for _, offline := range []bool{false, true} {
+		w := newWorld(t, generated(300))
+		def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+		def.Extract.From, def.Extract.To = at(t, "2025-01-01"), at(t, "2026-01-01")
+		def.Extract.Window, def.Source.Requests.MaxRequests = extract.Step{Days: 1}, 100
+		p := planned(t, w, def, offline).Forms[0]
+		if len(p.Windows) != 365 || p.Requests.Most != 100 || len(p.Warnings) != 2 || !strings.Contains(p.Warnings[1], "a run ends before it begins: the plan needs at least 36") {
+			t.Errorf("offline %v: %+v", offline, p.Warnings)
+		}
+		if least := p.Requests.Least; offline != (least != nil) || offline && *least != 365 {
+			t.Errorf("offline %v: at least %v requests", offline, least)
+		}
+	}
+}
