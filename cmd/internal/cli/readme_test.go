@@ -96,7 +96,7 @@ func TestReportLeavesOut(t *testing.T) {
 	full := &pipelines.Report{
 		Definition: "d.yaml", Error: "e", RequestOutcomes: map[string]int64{"ok": 1},
 		Forms: []*pipelines.FormReport{{
-			Continued: "r", Kept: 1, Error: "e", Drift: []string{"d"},
+			Continued: "r", Kept: 1, ResultsKept: new(int64), Error: "e", Drift: []string{"d"},
 			Changes: []schemas.Change{{Kind: "k", From: "f", Column: "c", Key: "k", Was: "w", Is: "i", Label: "l", Count: 1, Breaking: true}},
 			Rejects: []pipelines.FaultCount{{}}, Nulled: []pipelines.FaultCount{{}}, Verified: &load.Verified{Reason: "r"},
 			Outputs: []pipelines.OutputReport{{Watermark: load.Wall(time.Now()), Explode: "item:1", CompanionsError: "c", Warnings: []string{"w"}, Error: "e"}},

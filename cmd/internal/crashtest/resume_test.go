@@ -1,6 +1,8 @@
 package crashtest
 
 import (
+	"bytes"
+	"os"
 	"syscall"
 	"testing"
 
@@ -92,12 +94,29 @@ func TestKillKeepsTheSpool(t *testing.T) {
 	const pages = longDays * longPages / 2
 	ndjsonFile := output{"form1.ndjson", "ndjson", ".ndjson", declared, ""}
 	form := newLongForm()
-	t.Run("another format", func(t *testing.T) {
+	t.Run("more retries", func(t *testing.T) {
+		w, d := newLongWorlds(t, kind{"disk", false}, form, csvFile)
+		w[0].killedAfter(d, pages)
+		data, err := os.ReadFile(w[0].definition())
+		if err == nil {
+			err = os.WriteFile(w[0].definition(), bytes.Replace(data, []byte("retries: 3"), []byte("retries: 4"), 1), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w[0].goesOn(pages)
+	})
+	t.Run("another output", func(t *testing.T) {
 		w, d := newLongWorlds(t, kind{"disk", false}, form, csvFile)
 		w[0].killedAfter(d, pages)
 		w[0].output = ndjsonFile
 		define(declared, w...)
-		w[0].goesOn(pages)
+		w[0].service.Reset()
+		w[0].run()
+		if n := len(w[0].asked()); n != longDays {
+			t.Errorf("the run asks for %d windows of %d", n, longDays)
+		}
+		w[0].whole(truth(form))
 	})
 	t.Run("another column", func(t *testing.T) {
 		w, d := newLongWorlds(t, kind{"disk", false}, form, ndjsonFile)
