@@ -1,0 +1,105 @@
+package main
+
+import (
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/campaign/model"
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// manners say what people may do to results at a time.
+type manners struct {
+	come bool // results are begun
+	move bool // results get another date, or their first
+	go_  bool // results are deleted
+}
+
+// freely is how people behave while nothing of theirs is being read.
+func freely() manners { return manners{true, true, true} }
+
+// change lets people change one result; now is the instant that it is.
+func (p *people) change(now time.Time, m manners) {
+	ids := p.form.IDs()
+	for {
+		switch kind := p.random.IntN(10); {
+		case kind < 3 && m.come:
+			p.insert(now)
+		case kind < 4 && m.go_ && len(ids) > 0:
+			p.form.Remove(ids[p.random.IntN(len(ids))])
+		case kind < 7 && m.move && len(ids) > 0:
+			p.move(ids[p.random.IntN(len(ids))], now)
+		case kind < 10 && len(ids) > 0:
+			p.edit(ids[p.random.IntN(len(ids))], now)
+		case len(ids) == 0 && !m.come:
+			return
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// insert submits a result, now or, as one that is stored late, before.
+func (p *people) insert(now time.Time) {
+	if p.late > 0 && chance(p.random, 30) {
+		p.late-- // a new question was put to the form
+	}
+	date := wall(now, p.zone).Add(-time.Duration(p.random.IntN(7200)) * time.Second)
+	if chance(p.random, 30) {
+		date = p.date(now)
+	}
+	p.form.Put(p.newResult(date))
+}
+
+// edit answers anew. The result stays where it is.
+func (p *people) edit(id int64, now time.Time) {
+	r, there := p.form.Served.Get(id)
+	if !there {
+		return
+	}
+	p.answer(&r)
+	setMeta(&r, "date_update", wall(now, p.zone))
+	p.form.Put(r)
+}
+
+// move gives a result another date: it is finished, or the date is set anew.
+func (p *people) move(id int64, now time.Time) {
+	r, there := p.form.Served.Get(id)
+	if !there {
+		return
+	}
+	date := p.date(now)
+	if model.DateOf(r).IsZero() || chance(p.random, 50) {
+		date = wall(now, p.zone).Add(-time.Duration(p.random.IntN(7200)) * time.Second)
+	}
+	setMeta(&r, "result_status", time.Time{})
+	setMeta(&r, "date_finish", date)
+	setMeta(&r, "date_update", wall(now, p.zone))
+	p.form.Put(r)
+}
+
+// setMeta sets a date, or with none the status that a finished result has.
+func setMeta(r *formservice.Result, id string, at time.Time) {
+	value := "Complete"
+	if !at.IsZero() {
+		value = at.Format(formservice.WallTime)
+	}
+	for i := range r.Metas {
+		if r.Metas[i].ID == id {
+			r.Metas[i].Value = value
+			return
+		}
+	}
+	r.Metas = append(r.Metas, formservice.Meta{ID: id, Value: value})
+}
+
+// setText answers one question.
+func setText(r *formservice.Result, item, text string) {
+	for i := range r.Items {
+		if r.Items[i].ID == item {
+			r.Items[i].Values = []string{text}
+			return
+		}
+	}
+	r.Items = append(r.Items, formservice.Answer{ID: item, Type: "text", Index: 1, Values: []string{text}})
+}
