@@ -24,6 +24,7 @@ type damage struct {
 	out  *output
 	span readback.Span // of the part, if it is one
 	full bool          // only a run that replaces everything heals it
+	away string        // the file that is to be moved away first
 	long int64         // the result with a text that no cell holds
 }
 
@@ -40,17 +41,20 @@ func (d *damage) explains(code int, s *step) bool {
 
 // harm lets somebody damage an output, sometimes, while no run is unfinished.
 func (l *life) harm() error {
-	if l.unfinished != none || !chance(l.random, 18) {
+	var kinds []string
+	for _, kind := range []string{featureParts, featureParts, featureManifests, featureUnlisted, featureForeign, featureLong} {
+		if l.on[kind] {
+			kinds = append(kinds, kind)
+		}
+	}
+	if l.unfinished != none || len(kinds) == 0 || !chance(l.random, 22) {
 		return nil
 	}
 	out := l.def.outputs[l.random.IntN(len(l.def.outputs))]
 	if out.last == nil || out.last.Manifest == nil {
 		return nil
 	}
-	kind := pick(l.random, featureParts, featureParts, featureManifests, featureUnlisted, featureForeign, featureLong)
-	if !l.on[kind] {
-		return nil
-	}
+	kind := pick(l.random, kinds...)
 	act := map[string]func(*output) (string, *damage, error){
 		featureParts: l.harmPart, featureManifests: l.harmManifest, featureUnlisted: l.addUnlisted, featureForeign: l.addForeign, featureLong: l.addLong,
 	}[kind]
@@ -97,6 +101,7 @@ func (l *life) harmManifest(out *output) (string, *damage, error) {
 	if err == nil {
 		key := pick(l.random, `"parts"`, `"format"`, `"schema"`, `"rows"`)
 		err = os.WriteFile(file, bytes.Replace(data, []byte(key), []byte(`"unknown"`), 1), 0o600)
+		d.away = file
 	}
 	return "renames a key of " + file, d, err
 }
@@ -169,6 +174,11 @@ func (l *life) cure(d *damage) error {
 		return nil // a run has healed it
 	}
 	s := calm(stepFull)
+	if d.away != "" {
+		if err := os.Remove(d.away); err != nil {
+			return err
+		}
+	}
 	switch {
 	case d.kind == featureParts && !d.full:
 		s.kind, s.from, s.to = stepRange, d.span.From.Time, d.span.To.Time

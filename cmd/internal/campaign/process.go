@@ -123,6 +123,9 @@ func (p *process) wait() (*outcome, error) {
 	if exit != nil {
 		status, ok := exit.Sys().(syscall.WaitStatus)
 		o.code, o.killed = exit.ExitCode(), ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+		if ok && status.Signaled() && !o.killed {
+			o.code = 128 + int(status.Signal()) // before it could see to signals, as a shell tells it
+		}
 	}
 	return o, nil
 }
@@ -193,10 +196,8 @@ func (l *life) outcomes(s *step, processes []*process, start history.Moment, beg
 		o, err := p.wait()
 		problems = append(problems, err)
 		if data, failed := os.ReadFile(l.reportFile(i)); failed == nil {
-			o.report = &report{}
-			if err := json.Unmarshal(data, o.report); err != nil && s.kind != stepReplay {
-				problems = append(problems, fmt.Errorf("the report: %w", err))
-			}
+			o.report, err = readReport(data)
+			problems = append(problems, err)
 		}
 		all = append(all, o)
 	}
@@ -208,6 +209,23 @@ func (l *life) outcomes(s *step, processes []*process, start history.Moment, beg
 		o.start, o.end, o.began, o.took, o.requests = start, l.people.form.At(), l.now, time.Since(began), requests
 	}
 	return all, errors.Join(problems...)
+}
+
+// readReport reads a report, which is a list where a command did several runs.
+func readReport(data []byte) (*report, error) {
+	all := []report{{}}
+	err := json.Unmarshal(data, &all[0])
+	if err != nil {
+		err = json.Unmarshal(data, &all)
+	}
+	whole := &report{}
+	for _, r := range all {
+		whole.Forms = append(whole.Forms, r.Forms...)
+	}
+	if err != nil {
+		err = fmt.Errorf("the report: %w", err)
+	}
+	return whole, err
 }
 
 // reportFile is where the report of a process of a step goes.

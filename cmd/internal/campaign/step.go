@@ -73,12 +73,15 @@ func (s *step) String() string {
 // calm is a step that nobody disturbs.
 func calm(kind string) *step { return &step{kind: kind, wait: time.Hour} }
 
-// points are where a run may kill itself.
-func points() []string {
-	return []string{
-		"planned", "journal", "read", "staged", "prepared", "recorded", "verified", "check", "ids", "intent", "unmark",
-		"parts", "objects", "manifest", "supersede", "mark", "close", "codebook",
+// newPoint chooses where a run kills itself. Some points come once for each
+// output, others once for each part or window.
+func newPoint(random *rand.Rand) string {
+	once := []string{"planned", "journal", "verified", "check", "intent", "unmark", "objects", "manifest", "mark", "close", "codebook"}
+	often := []string{"read", "staged", "prepared", "recorded", "ids", "parts", "supersede"}
+	if chance(random, 50) {
+		return fmt.Sprintf("%s:%d", pick(random, once...), pick(random, 1, 1, 1, 2))
 	}
+	return fmt.Sprintf("%s:%d", pick(random, often...), 1+random.IntN(4))
 }
 
 // newStep chooses what comes next.
@@ -139,8 +142,7 @@ func (l *life) weather(random *rand.Rand, s *step) {
 func (l *life) stop(random *rand.Rand, s *step) {
 	switch n := random.IntN(100); {
 	case n < 18 && l.on[featureKills]:
-		all := points()
-		s.fault = fmt.Sprintf("%s:%d", all[random.IntN(len(all))], 1+random.IntN(5))
+		s.fault = newPoint(random)
 		return
 	case n < 34 && l.on[featureKills]:
 		s.signal = syscall.SIGKILL
@@ -150,7 +152,7 @@ func (l *life) stop(random *rand.Rand, s *step) {
 		return
 	}
 	if chance(random, 70) {
-		s.stopAt, s.answered = 1+random.IntN(25), chance(random, 50)
+		s.stopAt, s.answered = 1+random.IntN(pick(random, 5, 12, 25)), chance(random, 50)
 	} else {
 		s.stopAfter = time.Duration(random.IntN(250)) * time.Millisecond
 	}

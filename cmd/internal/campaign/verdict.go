@@ -69,7 +69,8 @@ func (l *life) look(d *definition, s *step, o *outcome, unfinished *history.Mome
 	if *unfinished != none {
 		f.Oldest = *unfinished
 	}
-	reads := s.kind != stepClean && s.kind != stepReset && s.kind != stepCleanUnlisted
+	reads := s.kind != stepClean && s.kind != stepReset && s.kind != stepCleanUnlisted &&
+		!(s.kind == stepReplay && strings.Contains(o.stderr, "there are no dead letters"))
 	if reads {
 		l.facts(d, s, o, &f)
 	} else {

@@ -18,32 +18,44 @@ func readCSV(data []byte, l Layout) ([]Row, error) {
 	if len(records) == 0 {
 		return nil, errors.New("it has no heading")
 	}
-	if len(records[0]) != len(l.Columns) {
-		return nil, fmt.Errorf("it has %d columns, and should have %d", len(records[0]), len(l.Columns))
-	}
-	for i, heading := range records[0] {
-		if heading.Value() != l.Columns[i].Name {
-			return nil, fmt.Errorf("column %d is %s, and should be %q", i+1, heading, l.Columns[i].Name)
-		}
+	columns, err := l.headed(records[0])
+	if err != nil {
+		return nil, err
 	}
 	rows := make([]Row, 0, len(records)-1)
 	for n, record := range records[1:] {
-		if len(record) != len(l.Columns) {
-			return nil, fmt.Errorf("row %d has %d fields of %d", n+1, len(record), len(l.Columns))
+		if len(record) != len(columns) {
+			return nil, fmt.Errorf("row %d has %d fields of %d", n+1, len(record), len(columns))
 		}
 		row := Row{}
 		for i, field := range record {
 			if field.IsNull() {
 				continue
 			}
-			if _, isList := l.Columns[i].element(); isList {
+			if _, isList := columns[i].element(); isList {
 				field = joined(field.Value())
 			}
-			row[l.Columns[i].Name] = field
+			row[columns[i].Name] = field
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// headed gives the columns of a heading, which are those of the layout in its
+// order. A part that was written before a column came lacks it.
+func (l Layout) headed(heading []Cell) ([]Column, error) {
+	columns, next := make([]Column, 0, len(heading)), 0
+	for _, h := range heading {
+		for next < len(l.Columns) && l.Columns[next].Name != h.Value() {
+			next++
+		}
+		if next == len(l.Columns) {
+			return nil, fmt.Errorf("the heading %s is none of the columns, or not in its place", h)
+		}
+		columns, next = append(columns, l.Columns[next]), next+1
+	}
+	return columns, nil
 }
 
 // csvRecords divides a file into fields; those that are empty and unquoted are

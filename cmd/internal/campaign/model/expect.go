@@ -150,11 +150,13 @@ func (d *Definition) scalar(kind, v string) (cell readback.Cell, fits bool) {
 		}
 		return readback.Text(readback.Instant(at, d.Zone).Format(time.RFC3339)), true
 	case kind == "int64" && integer.MatchString(v):
-		n, err := strconv.ParseInt(v, 10, 64)
-		return readback.Text(strconv.FormatInt(n, 10)), err == nil
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			return readback.Text(strconv.FormatInt(n, 10)), true
+		}
 	case kind == "date":
-		at, err := time.Parse(time.DateOnly, v)
-		return readback.Text(at.Format(time.DateOnly)), err == nil && at.Year() > 0
+		if at, err := time.Parse(time.DateOnly, v); err == nil && at.Year() > 0 {
+			return readback.Text(at.Format(time.DateOnly)), true
+		}
 	case strings.HasPrefix(kind, "decimal(") && decimal.MatchString(v):
 		return decimalOf(kind, v)
 	}

@@ -66,8 +66,8 @@ func (d *Definition) withoutManifest(o *Output, before, after *Look, f Facts) er
 	switch {
 	case f.Good:
 		return fmt.Errorf("%s has no manifest after a run that ended well", o)
-	case f.Torn && !o.Dataset(), after.SameData(before):
-		return nil
+	case f.Torn && !after.Marked, after.SameData(before):
+		return nil // one who globs a dataset is warned by the missing _SUCCESS
 	}
 	return fmt.Errorf("%s has no manifest and other data than before: %v", o, slices.Sorted(maps.Keys(after.Files)))
 }
@@ -250,7 +250,9 @@ func (j *judge) wanted(s State, r Reading) bool {
 	if s.Date.IsZero() {
 		return j.f.Undated && !r.Continued
 	}
-	return r.Holds(s.Date)
+	// What a run reads is as wide as its datasets need; a file holds what was
+	// asked for.
+	return r.Holds(s.Date) && (j.o.Dataset() || j.after.Manifest.Range.Holds(s.Date))
 }
 
 // told lists the states of a result, for people.
