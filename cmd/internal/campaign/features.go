@@ -36,7 +36,9 @@ const (
 	// deleted. The run's feed by date_update will close it.
 	featureCompensation = "compensation"
 	// Results move while they are read by a definition whose results cannot be
-	// counted (search, view, verify: false).
+	// counted (search, view, verify: false). Or they come, and no range is asked
+	// for: one that is dated within windows that were read is then found by its
+	// id among those without a date, and written as one of them.
 	featureUncounted = "uncounted"
 	// Results come, go or move while a service is read that can only be paged
 	// by number.

@@ -178,7 +178,7 @@ func (l *life) manners() manners {
 		m = freely()
 	}
 	if counted := l.def.Verified() && l.def.verify; !counted && !l.on[featureUncounted] {
-		m.move = false
+		m.move, m.come = false, m.come && !(l.def.from.IsZero() && l.def.to.IsZero())
 	}
 	if q := l.quirks; (q.IgnoreMinID || q.IgnoreMaxID || q.IgnoreDates || q.IgnoreDirection) && !l.on[featureShifting] {
 		m = manners{}

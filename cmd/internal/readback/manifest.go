@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -130,6 +131,25 @@ func (p Part) Placed(partition string) error {
 	}
 	if partition != "none" && !p.Undated && !p.From.IsZero() && p.From.Before(Start(partition, p.To.Add(-time.Second))) {
 		return fmt.Errorf("the part %s, %s, holds more than one %s", p.Path, p.Span, partition)
+	}
+	return nil
+}
+
+// Tiled tells what is wrong with where parts lie: no two have time in common,
+// and each lies in its partition. A window whose rows are too many for one
+// object has several parts of one span.
+func (m Manifest) Tiled(partition string) error {
+	dated := slices.DeleteFunc(slices.Clone(m.Parts), func(p Part) bool { return p.Undated })
+	slices.SortStableFunc(dated, func(a, b Part) int { return a.From.Compare(b.From.Time) })
+	for i := 1; i < len(dated); i++ {
+		if a, b := dated[i-1], dated[i]; a.Span != b.Span && a.Meets(b.Span) {
+			return fmt.Errorf("the parts %s and %s have time in common", a.Path, b.Path)
+		}
+	}
+	for _, p := range m.Parts {
+		if err := p.Placed(partition); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (d *Definition) Judge(o *Output, form *Form, before, after *Look, f Facts) 
 	if f.Good && o.Dataset() && !after.Marked {
 		return fmt.Errorf("%s has no _SUCCESS after a run that ended well", o)
 	}
-	if after.Same(before, o) && !f.Good {
+	if !f.Good && after.Same(before, o) {
 		return nil
 	}
 	j := &judge{d: d, o: o, before: before, after: after, f: f, all: form.Histories()}
