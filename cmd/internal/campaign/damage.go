@@ -29,7 +29,7 @@ type damage struct {
 }
 
 // explains tells whether a run may end with a code because of the damage.
-func (d *damage) explains(code int, s *step) bool {
+func (d *damage) explains(code int) bool {
 	switch d.kind {
 	case featureParts, featureLong:
 		return code == 65
@@ -47,7 +47,7 @@ func (l *life) harm() error {
 			kinds = append(kinds, kind)
 		}
 	}
-	if l.unfinished != none || len(kinds) == 0 || !chance(l.random, 22) {
+	if l.def.unfinished != none || len(kinds) == 0 || !chance(l.random, 22) {
 		return nil
 	}
 	out := l.def.outputs[l.random.IntN(len(l.def.outputs))]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/campaign/model"
+	"github.com/formetl/formetl/cmd/internal/history"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -27,7 +28,14 @@ type definition struct {
 	maxRejects  int
 	explode     string // name of a declared list that has child outputs
 	outputs     []*output
+
+	// unfinished is the moment at which the first run began whose work a later
+	// one may go on with; none where the last one ended well.
+	unfinished history.Moment
 }
+
+// none is no moment.
+const none history.Moment = -1
 
 // output is an output with what the definition says of it.
 type output struct {
@@ -45,7 +53,7 @@ type output struct {
 func (l *life) newDefinition(random *rand.Rand, p *people) *definition {
 	d := &definition{
 		file: filepath.Join(l.dir, "campaign.yaml"), concurrency: 1 + random.IntN(8), retries: 4 + random.IntN(6),
-		names: pick(random, "id", "id", "label"), window: "auto", lookback: 1 + random.IntN(5), verify: !chance(random, 8), maxRejects: 100_000,
+		names: pick(random, "id", "id", "label"), window: "auto", lookback: 1 + random.IntN(5), verify: !chance(random, 8), maxRejects: 100_000, unfinished: none,
 	}
 	d.Zone = p.zone
 	switch {

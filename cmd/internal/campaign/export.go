@@ -5,21 +5,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/history"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
-// export is formetl export with the flags that a life gives it. It is judged
-// like a definition that has one file.
-type export struct {
-	*definition
-	unfinished history.Moment // see life
-}
-
-// newExport chooses the flags. The file lies on disk.
-func (l *life) newExport(random *rand.Rand) *export {
-	e := &export{&definition{names: pick(random, "id", "label"), verify: true, window: "auto"}, none}
-	e.Zone, e.DatesIgnored, e.SearchIgnored = l.zone, l.def.DatesIgnored, l.def.SearchIgnored
+// newExport chooses the flags that formetl export is given. It is judged like
+// a definition that has one file, which lies on disk.
+func (l *life) newExport(random *rand.Rand) *definition {
+	e := &definition{names: pick(random, "id", "label"), verify: true, window: "auto", unfinished: none}
+	e.Zone, e.DatesIgnored, e.SearchIgnored = l.def.Zone, l.def.DatesIgnored, l.def.SearchIgnored
 	if chance(random, 15) {
 		e.Where = []formservice.Condition{{Column: "result_status", Operator: formservice.Equals, Term: "Complete"}}
 	}
@@ -34,8 +27,9 @@ func (l *life) newExport(random *rand.Rand) *export {
 	return e
 }
 
-// arguments are those of the command line.
-func (e *export) arguments(l *life) []string {
+// exportArguments are those of its command line.
+func (l *life) exportArguments() []string {
+	e := l.export
 	args := []string{
 		"export", "--base-url", l.service.URL, "--account", "acme", "--timezone", e.Zone.String(), "--form", formName,
 		"-o", filepath.Join("export", e.outputs[0].Name), "--names", e.names,
@@ -55,7 +49,7 @@ func (l *life) arguments(s *step, report string) []string {
 	reported := append([]string{"--report", report, "--progress", "off"}, common...)
 	switch s.kind {
 	case stepExport:
-		return append(l.export.arguments(l), reported...)
+		return append(l.exportArguments(), reported...)
 	case stepClean:
 		return append([]string{"clean", l.def.file}, common...)
 	case stepCleanUnlisted:

@@ -36,10 +36,13 @@ const (
 	// deleted. The run's feed by date_update will close it.
 	featureCompensation = "compensation"
 	// Results move while they are read by a definition whose results cannot be
-	// counted (search, view, verify: false). Or they come, and no range is asked
-	// for: one that is dated within windows that were read is then found by its
-	// id among those without a date, and written as one of them.
+	// counted (search, view, verify: false).
 	featureUncounted = "uncounted"
+	// Results come, or get another date, while they are read without a range.
+	// One that is dated within a window that was read is then found by its id
+	// among those without a date: the run reads these again, and never the
+	// window, and ends with 65; with verify: false it writes it as undated.
+	featureUndated = "undated"
 	// Results come, go or move while a service is read that can only be paged
 	// by number.
 	featureShifting = "shifting"
@@ -51,7 +54,7 @@ func features() map[string]bool {
 		featureS3: false, featureKills: true, featureSignals: true, featureFaults: true, featureEmpty: true, featureQuirks: true,
 		featureDates: true, featureChanges: true, featureParts: true, featureManifests: true, featureUnlisted: true,
 		featureForeign: true, featureExports: true, featureMaintenance: true, featureTogether: true, featureEscapes: true,
-		featureLong: true, featureCompensation: false, featureUncounted: false, featureShifting: false,
+		featureLong: true, featureCompensation: false, featureUncounted: false, featureUndated: false, featureShifting: false,
 	}
 }
 

@@ -23,6 +23,7 @@ type people struct {
 	nextID  int64
 	begin   time.Time // the first day of results
 	undated bool
+	moving  bool // results may move while they are read; else they may go
 }
 
 // newPeople makes a form with a past that ends now.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/history"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -21,27 +20,17 @@ type life struct {
 	program string
 	dir     string
 	random  *rand.Rand // of what happens on the way
-	zone    *time.Location
-	now     time.Time // what processes take it to be
+	now     time.Time  // what processes take it to be
 	key     string
 	people  *people
-	quirks  formservice.Faults
 	service *service
 	bucket  *bucket // nil on disk
 	def     *definition
-	export  *export
-	damages []*damage // that are not healed yet
-
-	// unfinished is the moment at which the first run began whose work a later
-	// one may go on with; none where the last one ended well.
-	unfinished history.Moment
-	moving     bool // results may move while they are read; else they may go
-	told       []string
-	figures    figures
+	export  *definition // of formetl export, see newExport
+	damages []*damage   // that are not healed yet
+	told    []string
+	figures figures
 }
-
-// none is no moment.
-const none history.Moment = -1
 
 // figures are what a life comes to.
 type figures struct {
@@ -52,25 +41,24 @@ type figures struct {
 // newLife makes everything that a life needs. Each matter has chance of its
 // own, so that one does not depend on how much another one asked.
 func newLife(seed uint64, program string, on map[string]bool, bucket *bucket) (*life, error) {
-	l := &life{seed: seed, on: on, program: program, random: source(seed, 1), unfinished: none, figures: figures{codes: map[int]int{}}}
-	var err error
-	if l.dir, err = newFolder(seed); err != nil {
+	dir, err := newFolder(seed)
+	if err != nil {
 		return nil, err
 	}
+	l := &life{seed: seed, on: on, program: program, dir: dir, random: source(seed, 1), figures: figures{codes: map[int]int{}}}
 	random := source(seed, 2)
-	zone := pick(random, "UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe")
-	if l.zone, err = time.LoadLocation(zone); err != nil {
+	zone, err := time.LoadLocation(pick(random, "UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"))
+	if err != nil {
 		return nil, err
 	}
 	l.now = pick(random, time.Date(2026, 3, 12, 9, 30, 0, 0, time.UTC), time.Date(2026, 4, 6, 20, 0, 0, 0, time.UTC),
 		time.Date(2026, 11, 3, 3, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 0, 30, 0, 0, time.UTC))
 	l.key = fmt.Sprintf("k/%x+=%d%%z", random.Uint64(), seed%1000)
-	l.people = newPeople(source(seed, 3), l.zone, l.now, on)
+	l.people = newPeople(source(seed, 3), zone, l.now, on)
 	if bucket != nil && on[featureS3] && chance(random, 35) {
 		l.bucket = bucket
 	}
-	l.quirks = l.newQuirks(source(seed, 4))
-	l.service = startService(l.key, l.people.form.Served, l.quirks)
+	l.service = startService(l.key, l.people.form.Served, l.newQuirks(source(seed, 4)))
 	l.def = l.newDefinition(source(seed, 5), l.people)
 	l.obey(source(seed, 6))
 	l.export = l.newExport(source(seed, 7))
@@ -118,10 +106,10 @@ func (l *life) newQuirks(random *rand.Rand) formservice.Faults {
 
 // obey fits definition and service to each other.
 func (l *life) obey(random *rand.Rand) {
-	l.def.SearchIgnored = l.quirks.IgnoreSearch
+	f := &l.service.form.Faults // they are read at the first request
+	l.def.SearchIgnored = f.IgnoreSearch
 	if l.on[featureDates] && chance(random, 5) {
-		l.quirks.IgnoreDates, l.def.DatesIgnored, l.def.incremental = true, true, false
-		l.service.form.SetFaults(l.quirks)
+		f.IgnoreDates, l.def.DatesIgnored, l.def.incremental = true, true, false
 	}
 }
 
@@ -156,31 +144,38 @@ func (l *life) live() error {
 	return l.end()
 }
 
-// passTime lets people change results while nothing reads them.
+// passTime lets people change results while nothing reads them, or while there
+// are readings that are not finished.
 func (l *life) passTime() {
-	m := l.manners()
-	if l.unfinished == none {
-		m = freely()
+	m := freely()
+	if l.def.unfinished != none {
+		m = m.and(l.manners(l.def))
+	}
+	if l.export.unfinished != none {
+		m = m.and(l.manners(l.export))
 	}
 	for range l.random.IntN(12) {
 		l.people.change(l.now, m)
 	}
-	if l.unfinished == none {
-		l.moving = chance(l.random, 50)
+	if l.def.unfinished == none && l.export.unfinished == none {
+		l.people.moving = chance(l.random, 50)
 	}
 }
 
-// manners are what people may do while results are read, or while there is a
+// manners are what people may do while a definition reads results, or has a
 // reading that is not finished. See the known gaps of the features.
-func (l *life) manners() manners {
-	m := manners{come: true, move: l.moving, go_: !l.moving}
+func (l *life) manners(d *definition) manners {
+	m := manners{come: true, move: l.people.moving, leave: !l.people.moving}
 	if l.on[featureCompensation] {
 		m = freely()
 	}
-	if counted := l.def.Verified() && l.def.verify; !counted && !l.on[featureUncounted] {
-		m.move, m.come = false, m.come && !(l.def.from.IsZero() && l.def.to.IsZero())
+	if counted := d.Verified() && d.verify; !counted && !l.on[featureUncounted] {
+		m.move = false
 	}
-	if q := l.quirks; (q.IgnoreMinID || q.IgnoreMaxID || q.IgnoreDates || q.IgnoreDirection) && !l.on[featureShifting] {
+	if everything := d.from.IsZero() && d.to.IsZero(); everything && !l.on[featureUndated] {
+		m.come, m.move = false, false
+	}
+	if q := l.service.form.Faults; (q.IgnoreMinID || q.IgnoreMaxID || q.IgnoreDates || q.IgnoreDirection) && !l.on[featureShifting] {
 		m = manners{}
 	}
 	return m
@@ -259,14 +254,14 @@ func tail(text string, lines int) string {
 // scenario tells of the whole life, for people.
 func (l *life) scenario() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the folder is %s\nthe service: %s\nthe definition:\n%s\n", l.dir, l.quirks, l.def.text(l))
-	fmt.Fprintf(&b, "export: %s\nthe steps:\n%s\n", strings.Join(l.export.arguments(l), " "), strings.Join(l.told, "\n"))
+	fmt.Fprintf(&b, "the folder is %s\nthe service: %s\nthe definition:\n%s\n", l.dir, l.service.form.Faults, l.def.text(l))
+	fmt.Fprintf(&b, "export: %s\nthe steps:\n%s\n", strings.Join(l.exportArguments(), " "), strings.Join(l.told, "\n"))
 	return b.String()
 }
 
 // place says where an output lies: beside the definition, or in the bucket.
 func (l *life) place(random *rand.Rand, o *output, folder string) {
-	if l.bucket == nil || chance(random, 30) {
+	if onDisk := chance(random, 30); onDisk || l.bucket == nil {
 		o.Dir, o.path = filepath.Join(l.dir, folder), folder+"/"+o.Name
 		return
 	}

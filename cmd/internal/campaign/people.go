@@ -9,13 +9,18 @@ import (
 
 // manners say what people may do to results at a time.
 type manners struct {
-	come bool // results are begun
-	move bool // results get another date, or their first
-	go_  bool // results are deleted
+	come  bool // results are begun
+	move  bool // results get another date, or their first
+	leave bool // results are deleted
 }
 
 // freely is how people behave while nothing of theirs is being read.
 func freely() manners { return manners{true, true, true} }
+
+// and is what both allow.
+func (m manners) and(o manners) manners {
+	return manners{m.come && o.come, m.move && o.move, m.leave && o.leave}
+}
 
 // change lets people change one result; now is the instant that it is.
 func (p *people) change(now time.Time, m manners) {
@@ -24,7 +29,7 @@ func (p *people) change(now time.Time, m manners) {
 		switch kind := p.random.IntN(10); {
 		case kind < 3 && m.come:
 			p.insert(now)
-		case kind < 4 && m.go_ && len(ids) > 0:
+		case kind < 4 && m.leave && len(ids) > 0:
 			p.form.Remove(ids[p.random.IntN(len(ids))])
 		case kind < 7 && m.move && len(ids) > 0:
 			p.move(ids[p.random.IntN(len(ids))], now)

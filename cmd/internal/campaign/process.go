@@ -144,7 +144,10 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 	}
 	first := processes[0]
 	sky := weather{seed: l.random.Uint64(), storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int]func(){}, after: map[int]func(){}}
-	manners := l.manners()
+	manners := l.manners(l.def)
+	if s.kind == stepExport {
+		manners = l.manners(l.export)
+	}
 	for _, n := range s.changes {
 		earlier := sky.before[n]
 		sky.before[n] = func() {
@@ -167,7 +170,7 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 		timer := time.AfterFunc(s.stopAfter, func() { first.stop(s.signal) })
 		defer timer.Stop()
 	}
-	return l.outcomes(s, processes, start, began)
+	return l.outcomes(processes, start, began)
 }
 
 // aim has the process stopped at a request.
@@ -189,8 +192,8 @@ func (l *life) aim(s *step, p *process, sky *weather) {
 }
 
 // outcomes waits for the processes of a step.
-func (l *life) outcomes(s *step, processes []*process, start history.Moment, began time.Time) ([]*outcome, error) {
-	var all []*outcome
+func (l *life) outcomes(processes []*process, start history.Moment, began time.Time) ([]*outcome, error) {
+	all := make([]*outcome, 0, len(processes))
 	var problems []error
 	for i, p := range processes {
 		o, err := p.wait()

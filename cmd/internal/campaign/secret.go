@@ -22,7 +22,7 @@ func (l *life) secret(o *outcome) error {
 // secrets makes sure that no file of the life holds the API key: outputs,
 // reports, state.
 func (l *life) secrets() error {
-	folders := []string{l.dir}
+	folders := append(make([]string, 0, 1+len(l.def.outputs)), l.dir)
 	for _, out := range l.def.outputs {
 		folders = append(folders, out.Dir)
 	}

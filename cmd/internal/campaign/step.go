@@ -49,6 +49,11 @@ func (s *step) stopped(code int) bool {
 	return s.signal == syscall.SIGTERM && code == 143 || s.signal == syscall.SIGINT && code == 130
 }
 
+// reads tells whether the step reads results, and commits what it reads.
+func (s *step) reads() bool {
+	return s.kind != stepClean && s.kind != stepReset && s.kind != stepCleanUnlisted
+}
+
 // String tells of the step, for people.
 func (s *step) String() string {
 	words := []string{s.kind}
@@ -99,7 +104,7 @@ func (l *life) newStep(random *rand.Rand) *step {
 	case n < 48 && l.on[featureMaintenance]:
 		s.kind = pick(random, stepClean, stepClean, stepReset, stepReplay)
 	}
-	if s.kind == stepClean || s.kind == stepReset {
+	if !s.reads() {
 		return s
 	}
 	l.weather(random, s)

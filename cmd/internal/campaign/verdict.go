@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/campaign/model"
-	"github.com/formetl/formetl/cmd/internal/history"
 )
 
 // settle is how far a range without an end stays behind the clock.
@@ -31,10 +31,10 @@ func (l *life) judge(s *step, outcomes []*outcome) error {
 		}
 	}
 	if s.kind == stepExport {
-		err := l.look(l.export.definition, s, last, &l.export.unfinished)
+		err := l.look(l.export, s, last)
 		return errors.Join(err, l.untouched(l.def))
 	}
-	return errors.Join(l.look(l.def, s, last, &l.unfinished), l.untouched(l.export.definition))
+	return errors.Join(l.look(l.def, s, last), l.untouched(l.export))
 }
 
 // mayEnd tells whether a process may have ended as it did.
@@ -50,13 +50,11 @@ func (l *life) mayEnd(s *step, o *outcome) error {
 		return nil
 	case o.code == 75 && (sky.bad() || s.twin):
 		return nil
-	case o.code == 65 && false:
-		return nil
 	case o.code == 65 && len(s.changes) > 2 && strings.Contains(o.stderr, "changed"):
 		return nil // it was read again three times, and changed each time
 	}
 	for _, d := range l.damages {
-		if d.explains(o.code, s) {
+		if d.explains(o.code) {
 			return nil
 		}
 	}
@@ -64,19 +62,18 @@ func (l *life) mayEnd(s *step, o *outcome) error {
 }
 
 // look judges the outputs of a definition after a process of it.
-func (l *life) look(d *definition, s *step, o *outcome, unfinished *history.Moment) error {
+func (l *life) look(d *definition, s *step, o *outcome) error {
 	f := model.Facts{Start: o.start, End: o.end, Oldest: o.start, Good: o.code == 0 && !o.killed, Torn: o.killed}
-	if *unfinished != none {
-		f.Oldest = *unfinished
+	if d.unfinished != none {
+		f.Oldest = d.unfinished
 	}
-	reads := s.kind != stepClean && s.kind != stepReset && s.kind != stepCleanUnlisted &&
-		!(s.kind == stepReplay && strings.Contains(o.stderr, "there are no dead letters"))
+	reads := s.reads() && !strings.Contains(o.stderr, "there are no dead letters")
 	if reads {
 		l.facts(d, s, o, &f)
 	} else {
 		f.Good = false // it commits nothing of its own
 	}
-	var problems []error
+	problems := make([]error, 0, len(d.outputs))
 	for _, out := range d.outputs {
 		problems = append(problems, l.lookAt(d, out, f, reads))
 	}
@@ -85,9 +82,9 @@ func (l *life) look(d *definition, s *step, o *outcome, unfinished *history.Mome
 	}
 	switch {
 	case f.Good, !reads && o.code == 0 && s.kind == stepClean:
-		*unfinished = none
-	case *unfinished == none && reads:
-		*unfinished = o.start
+		d.unfinished = none
+	case d.unfinished == none && reads:
+		d.unfinished = o.start
 	}
 	if f.Good {
 		return l.reported(d, o)
@@ -99,6 +96,9 @@ func (l *life) look(d *definition, s *step, o *outcome, unfinished *history.Mome
 func (l *life) facts(d *definition, s *step, o *outcome, f *model.Facts) {
 	if o.report != nil {
 		for _, r := range o.report.Forms {
+			if r.Error != "" {
+				continue // it committed nothing, or not everything
+			}
 			f.Ranges = append(f.Ranges, model.Reading{Span: r.Range, Continued: r.Continued != "" || r.Kept > 0 || !f.Good})
 		}
 	}
@@ -151,9 +151,14 @@ func (l *life) lookAt(d *definition, out *output, f model.Facts, reads bool) err
 	return nil
 }
 
-// kept makes sure that data were left alone.
+// kept makes sure that data were left alone. Look has made sure that the parts
+// are what the manifest says; what a dead run had superseded may go.
 func (l *life) kept(out *output, before, after *model.Look) error {
-	if !after.SameData(before) {
+	same := after.SameData(before)
+	if after.Manifest != nil && before.Manifest != nil {
+		same = slices.Equal(after.Manifest.Parts, before.Manifest.Parts)
+	}
+	if !same {
 		return fmt.Errorf("the data of %s are others than before, and nobody wrote to them", &out.Output)
 	}
 	return nil

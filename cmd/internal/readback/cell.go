@@ -83,7 +83,9 @@ func (l Layout) column(name string) (Column, bool) {
 }
 
 // stamp is an instant as the text formats write it.
-func (l Layout) stamp(at time.Time) string { return at.In(l.Zone).Format("2006-01-02T15:04:05.999999Z07:00") }
+func (l Layout) stamp(at time.Time) string {
+	return at.In(l.Zone).Format("2006-01-02T15:04:05.999999Z07:00")
+}
 
 // joined reads a list as CSV and sheets show it: elements joined by |, with \
 // before a | or \ inside them, \N for null.

@@ -76,13 +76,13 @@ type report struct {
 // formReport is an entry of a report. There are several of a form where the
 // run went on with an earlier one.
 type formReport struct {
-	Form  string `json:"form"`
+	Form      string        `json:"form"`
 	Range     readback.Span `json:"range"`
-	Continued string `json:"continued"`
-	Rows      int64  `json:"rows"`
-	Rejected  int64  `json:"rejected"`
-	Reread    int    `json:"windows_read_again"`
-	Error     string `json:"error"`
+	Continued string        `json:"continued"`
+	Rows      int64         `json:"rows"`
+	Rejected  int64         `json:"rejected"`
+	Reread    int           `json:"windows_read_again"`
+	Error     string        `json:"error"`
 	Verified  *struct {
 		Match bool `json:"match"`
 	} `json:"verified"`

@@ -49,7 +49,7 @@ func (d *Definition) Row(r formservice.Result, columns []readback.Column) (row r
 
 // fields are the sources of all that a result has.
 func fields(r formservice.Result) []string {
-	var all []string
+	all := make([]string, 0, len(r.Metas)+len(r.Items))
 	for _, m := range r.Metas {
 		all = append(all, "meta:"+m.ID)
 	}

@@ -174,15 +174,13 @@ func (j *judge) differs(read []Read, s State) string {
 
 // compare tells in what a row differs from another one.
 func compare(got, want readback.Row) string {
-	var all []string
-	for name := range got {
-		all = append(all, name)
-	}
+	all := slices.Sorted(maps.Keys(got))
 	for name := range want {
-		all = append(all, name)
+		if _, both := got[name]; !both {
+			all = append(all, name)
+		}
 	}
-	slices.Sort(all)
-	for _, name := range slices.Compact(all) {
+	for _, name := range all {
 		if g, w := got[name].String(), want[name].String(); g != w {
 			return fmt.Sprintf("column %q is %.300s, and then was %.300s", name, g, w)
 		}
