@@ -38,11 +38,17 @@ const (
 	// Results move while they are read by a definition whose results cannot be
 	// counted (search, view, verify: false).
 	featureUncounted = "uncounted"
-	// Results come, or get another date, while they are read without a range.
+	// Results come, get another date, or come to match a search, while they are
+	// read without a range.
 	// One that is dated within a window that was read is then found by its id
 	// among those without a date: the run reads these again, and never the
 	// window, and ends with 65; with verify: false it writes it as undated.
 	featureUndated = "undated"
+	// Results go while a service is read whose pages hold fewer than a hundred.
+	// A page that is cut short so ends its window for a run that trusts the
+	// counts; where as many were deleted meanwhile, the sums agree, and what the
+	// page had no room for is lost.
+	featureShortPages = "shortpages"
 	// Results come, go or move while a service is read that can only be paged
 	// by number.
 	featureShifting = "shifting"
@@ -54,7 +60,7 @@ func features() map[string]bool {
 		featureS3: false, featureKills: true, featureSignals: true, featureFaults: true, featureEmpty: true, featureQuirks: true,
 		featureDates: true, featureChanges: true, featureParts: true, featureManifests: true, featureUnlisted: true,
 		featureForeign: true, featureExports: true, featureMaintenance: true, featureTogether: true, featureEscapes: true,
-		featureLong: true, featureCompensation: false, featureUncounted: false, featureUndated: false, featureShifting: false,
+		featureLong: true, featureCompensation: false, featureUncounted: false, featureUndated: false, featureShortPages: false, featureShifting: false,
 	}
 }
 

@@ -165,18 +165,23 @@ func (l *life) passTime() {
 // manners are what people may do while a definition reads results, or has a
 // reading that is not finished. See the known gaps of the features.
 func (l *life) manners(d *definition) manners {
-	m := manners{come: true, move: l.people.moving, leave: !l.people.moving}
+	m := manners{come: true, move: l.people.moving, leave: !l.people.moving, edit: true}
 	if l.on[featureCompensation] {
 		m = freely()
 	}
-	if counted := d.Verified() && d.verify; !counted && !l.on[featureUncounted] {
+	counted := d.Verified() && d.verify
+	if !counted && !l.on[featureUncounted] {
 		m.move = false
 	}
 	if everything := d.from.IsZero() && d.to.IsZero(); everything && !l.on[featureUndated] {
-		m.come, m.move = false, false
+		m.come, m.move, m.edit = false, false, d.Verified() // an edit changes what a search finds
 	}
-	if q := l.service.form.Faults; (q.IgnoreMinID || q.IgnoreMaxID || q.IgnoreDates || q.IgnoreDirection) && !l.on[featureShifting] {
-		m = manners{}
+	q := l.service.form.Faults
+	if q.PageCap > 0 && !l.on[featureShortPages] {
+		m.leave = false
+	}
+	if (q.IgnoreMinID || q.IgnoreMaxID || q.IgnoreDates || q.IgnoreDirection) && !l.on[featureShifting] {
+		m = manners{edit: m.edit}
 	}
 	return m
 }
@@ -236,6 +241,7 @@ func (l *life) wrong(s *step, outcomes []*outcome, err error) error {
 	for _, o := range outcomes {
 		fmt.Fprintf(&b, "--- it wrote\n%s", tail(o.stderr, 25))
 	}
+	fmt.Fprintf(&b, "--- the service answered\n%s", tail(l.service.log(), 60))
 	return errors.New(b.String())
 }
 

@@ -12,35 +12,37 @@ type manners struct {
 	come  bool // results are begun
 	move  bool // results get another date, or their first
 	leave bool // results are deleted
+	edit  bool // answers are changed
 }
 
 // freely is how people behave while nothing of theirs is being read.
-func freely() manners { return manners{true, true, true} }
+func freely() manners { return manners{true, true, true, true} }
 
 // and is what both allow.
 func (m manners) and(o manners) manners {
-	return manners{m.come && o.come, m.move && o.move, m.leave && o.leave}
+	return manners{m.come && o.come, m.move && o.move, m.leave && o.leave, m.edit && o.edit}
 }
 
-// change lets people change one result; now is the instant that it is.
+// change lets people change one result, if they may; now is the instant that
+// it is.
 func (p *people) change(now time.Time, m manners) {
 	ids := p.form.IDs()
-	for {
-		switch kind := p.random.IntN(10); {
-		case kind < 3 && m.come:
-			p.insert(now)
-		case kind < 4 && m.leave && len(ids) > 0:
-			p.form.Remove(ids[p.random.IntN(len(ids))])
-		case kind < 7 && m.move && len(ids) > 0:
-			p.move(ids[p.random.IntN(len(ids))], now)
-		case kind < 10 && len(ids) > 0:
-			p.edit(ids[p.random.IntN(len(ids))], now)
-		case len(ids) == 0 && !m.come:
-			return
-		default:
-			continue
+	one := func() int64 { return ids[p.random.IntN(len(ids))] }
+	var acts []func()
+	add := func(times int, may bool, act func()) {
+		for range times {
+			if may {
+				acts = append(acts, act)
+			}
 		}
-		return
+	}
+	there := len(ids) > 0
+	add(3, m.come, func() { p.insert(now) })
+	add(1, m.leave && there, func() { p.form.Remove(one()) })
+	add(3, m.move && there, func() { p.move(one(), now) })
+	add(3, m.edit && there, func() { p.edit(one(), now) })
+	if len(acts) > 0 {
+		pick(p.random, acts...)()
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"math/rand/v2"
@@ -54,7 +55,17 @@ func startService(key string, form *formservice.Form, faults formservice.Faults)
 func (s *service) expect(w weather) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.form.Reset()
 	s.weather, s.arrived = w, 0
+}
+
+// log tells of the requests since expect, for people.
+func (s *service) log() string {
+	var b strings.Builder
+	for _, q := range s.form.Log() {
+		fmt.Fprintf(&b, "%d. %s %s: %d, %d results %s\n", q.Number, q.Transaction, q.Query, q.Status, q.Results, q.Fault)
+	}
+	return b.String()
 }
 
 // settle waits for what is under way, and ends the weather.
