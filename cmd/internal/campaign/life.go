@@ -95,7 +95,7 @@ func (l *life) newQuirks(random *rand.Rand) formservice.Faults {
 	case 0:
 		f.IgnoreMinID = true
 	case 1:
-		f.IgnoreMaxID = true
+		f.IgnoreMaxID = l.on[featureMaxIDs]
 	case 2:
 		f.IgnoreDirection = true
 	case 3:

@@ -112,6 +112,9 @@ func (c *campaign) each(ctx context.Context) (total figures, problems []string) 
 			defer func() { <-places }()
 			seed := c.seed + uint64(n) //nolint:gosec // not negative
 			f, problem := c.one(seed)
+			if ctx.Err() != nil {
+				return // it was interrupted, and its S3 server may be gone
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			total.add(f)

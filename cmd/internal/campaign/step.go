@@ -107,8 +107,10 @@ func (l *life) newStep(random *rand.Rand) *step {
 	if !s.reads() {
 		return s
 	}
-	l.weather(random, s)
-	l.stop(random, s)
+	if half := s.kind == stepFull && len(l.def.outputs) > 1 && l.def.Columns == nil; !half || l.on[featureHalfFull] {
+		l.weather(random, s)
+		l.stop(random, s)
+	}
 	for range l.mayChange(random) {
 		s.changes = append(s.changes, 1+random.IntN(20))
 	}
