@@ -140,17 +140,17 @@ func (v *verdict) since(s span) moment {
 // it is a state that its result had meanwhile, in the part of its date.
 func (v *verdict) states() error {
 	for _, p := range v.after.parts {
-		if !p.fresh && !p.meets(v.own) {
+		if !p.fresh && !v.own.meets(p.Part) {
 			continue
 		}
 		since := v.since(span{p.From.Time, p.To.Time})
 		for _, r := range p.rows {
 			h := v.after.form.results[r.id]
 			ok := slices.ContainsFunc(h, func(s state) bool {
-				return s.during(since, v.r.end) && s.row == r.text && p.holds(s.date)
+				return s.During(since, v.r.end) && s.Is == r.text && p.Holds(s.Date)
 			})
 			if !ok {
-				return fmt.Errorf("%s, read since moment %d and up to %d, holds result %d as\n  %s\nwhich was%s", p.Path, since, v.r.end, r.id, r.text, h)
+				return fmt.Errorf("%s, read since moment %d and up to %d, holds result %d as\n  %s\nwhich was%s", p.Path, since, v.r.end, r.id, r.text, told(h))
 			}
 		}
 	}
@@ -163,10 +163,10 @@ func (v *verdict) complete() error {
 	look := func(ids map[int64]bool) error {
 		for id := range ids {
 			h := v.after.form.results[id]
-			s, _ := h.current()
-			since := v.since(span{s.date, s.date.Add(time.Second)})
-			if v.after.rows[id] == nil && h.within(since, v.own.from, v.own.to) {
-				return fmt.Errorf("result %d is missing; from moment %d to %d, and from %s to %s, it was%s", id, since, v.r.end, v.own.from, v.own.to, h)
+			s, _ := h.Current()
+			since := v.since(span{s.Date, s.Date.Add(time.Second)})
+			if v.after.rows[id] == nil && h.Throughout(since, func(s state) bool { return s.Between(v.own.from, v.own.to) }) {
+				return fmt.Errorf("result %d is missing; from moment %d to %d, and from %s to %s, it was%s", id, since, v.r.end, v.own.from, v.own.to, told(h))
 			}
 		}
 		return nil
@@ -187,14 +187,14 @@ func (v *verdict) complete() error {
 	return nil
 }
 
-// String lists the states of a result, for people.
-func (h history) String() string {
+// told lists the states of a result, for people.
+func told(h states) string {
 	if len(h) == 0 {
 		return " never there"
 	}
 	text := ""
 	for _, s := range h {
-		text += fmt.Sprintf("\n  from %d up to %d, dated %s: %s", s.from, s.to, s.date.Format(wallLayout), s.row)
+		text += fmt.Sprintf("\n  from %d up to %d, dated %s: %s", s.From, s.To, s.Date.Format(wallLayout), s.Is)
 	}
 	return text
 }
@@ -204,13 +204,13 @@ func (h history) String() string {
 func (d *dataset) equal() error {
 	n := 0
 	for id, h := range d.form.results {
-		s, ok := h.current()
+		s, ok := h.Current()
 		if !ok {
 			continue
 		}
 		n++
-		if r := d.rows[id]; r == nil || r.text != s.row {
-			return fmt.Errorf("in the end result %d is %+v, and should be%s", id, r, h)
+		if r := d.rows[id]; r == nil || r.text != s.Is {
+			return fmt.Errorf("in the end result %d is %+v, and should be%s", id, r, told(h))
 		}
 	}
 	if n != len(d.rows) {

@@ -2,8 +2,6 @@ package yeartest
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,9 +9,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/formetl/formetl/cmd/internal/readback"
 )
 
 // dataset is what a pipeline makes of a form, as it was when the test last
@@ -23,7 +22,7 @@ type dataset struct {
 	form     *form
 	dir      string
 	raw      []byte // of the manifest, nil where there is none
-	manifest manifest
+	manifest readback.Manifest
 	parts    map[string]*part // by path
 	rows     map[int64]*row   // of all parts
 	seen     map[string]string
@@ -32,44 +31,9 @@ type dataset struct {
 	unused   []asked   // of the runs since then
 }
 
-// manifest is what the test reads of a manifest.
-type manifest struct {
-	RunID     string   `json:"run_id"`
-	Watermark wallTime `json:"watermark"`
-	Rows      int64    `json:"rows"`
-	Rejected  int64    `json:"rejected"`
-	Parts     []entry  `json:"parts"`
-}
-
-// entry is what a manifest says of a part.
-type entry struct {
-	Path    string   `json:"path"`
-	From    wallTime `json:"from"`
-	To      wallTime `json:"to"`
-	Rows    int64    `json:"rows"`
-	MinID   int64    `json:"min_id"`
-	MaxID   int64    `json:"max_id"`
-	Bytes   int64    `json:"bytes"`
-	SHA256  string   `json:"sha256"`
-	Undated bool     `json:"undated"`
-}
-
-// holds tells whether a part is the place of a date, zero for none.
-func (e entry) holds(date time.Time) bool {
-	if e.Undated || date.IsZero() {
-		return e.Undated && date.IsZero()
-	}
-	return !date.Before(e.From.Time) && (e.To.IsZero() || date.Before(e.To.Time))
-}
-
-// meets tells whether a part and a range have a second in common.
-func (e entry) meets(r span) bool {
-	return !e.Undated && e.From.Before(r.to) && (e.To.IsZero() || r.from.Before(e.To.Time))
-}
-
 // part is a part that was read.
 type part struct {
-	entry
+	readback.Part
 	rows     []*row
 	modified time.Time
 	fresh    bool // it was not there when the test looked before
@@ -85,6 +49,11 @@ type row struct {
 // span is a half-open span of wall-clock time. Its from may be the zero time,
 // which lies before everything.
 type span struct{ from, to time.Time }
+
+// meets tells whether a part and a range have a second in common.
+func (s span) meets(p readback.Part) bool {
+	return !p.Undated && p.Meets(readback.Span{From: readback.WallTime{Time: s.from}, To: readback.WallTime{Time: s.to}})
+}
 
 // look reads what a dataset holds now, if its manifest is another one than it
 // was. What is wrong with it in itself is told.
@@ -104,7 +73,7 @@ func (d *dataset) look(zone *time.Location) (next *dataset, changed bool, err er
 	}
 	copied := *d
 	next = &copied
-	next.raw, next.manifest, next.parts, next.rows = raw, manifest{}, map[string]*part{}, maps.Clone(d.rows)
+	next.raw, next.manifest, next.parts, next.rows = raw, readback.Manifest{}, map[string]*part{}, maps.Clone(d.rows)
 	if err := json.Unmarshal(raw, &next.manifest); err != nil {
 		return nil, false, fmt.Errorf("the manifest: %w", err)
 	}
@@ -122,11 +91,11 @@ func (d *dataset) take(before *dataset, zone *time.Location) error {
 		}
 		old := before.parts[e.Path]
 		if old == nil {
-			d.parts[e.Path] = &part{entry: e, fresh: true}
+			d.parts[e.Path] = &part{Part: e, fresh: true}
 			continue
 		}
-		if old.entry != e {
-			return fmt.Errorf("the manifest says of %s\n%+v\nand said\n%+v", e.Path, e, old.entry)
+		if old.Part != e {
+			return fmt.Errorf("the manifest says of %s\n%+v\nand said\n%+v", e.Path, e, old.Part)
 		}
 		stays := *old
 		stays.fresh = false
@@ -158,7 +127,7 @@ func (d *dataset) take(before *dataset, zone *time.Location) error {
 
 // read reads a part and sets it against what the manifest says of it.
 func (d *dataset) read(p *part, zone *time.Location) error {
-	data, modified, err := d.file(p.entry)
+	data, modified, err := d.file(p.Part)
 	if err != nil {
 		return err
 	}
@@ -166,11 +135,7 @@ func (d *dataset) read(p *part, zone *time.Location) error {
 		return errors.New("an object of this name was another one before")
 	}
 	d.seen[p.Path], p.modified = p.SHA256, modified
-	decode := decodeNDJSON
-	if d.pipeline.format == "parquet" {
-		decode = func(data []byte) ([]*row, error) { return decodeParquet(data, zone) }
-	}
-	if p.rows, err = decode(data); err != nil {
+	if p.rows, err = decode(p.Path, data, readback.Layout{Zone: zone, Columns: d.manifest.Schema}); err != nil {
 		return err
 	}
 	least, most := int64(0), int64(0)
@@ -191,7 +156,7 @@ func (d *dataset) read(p *part, zone *time.Location) error {
 }
 
 // file reads a part's bytes, which must be those of the manifest.
-func (d *dataset) file(e entry) (data []byte, modified time.Time, err error) {
+func (d *dataset) file(e readback.Part) (data []byte, modified time.Time, err error) {
 	name := filepath.Join(d.dir, filepath.FromSlash(e.Path))
 	info, err := os.Stat(name)
 	if err == nil {
@@ -200,10 +165,7 @@ func (d *dataset) file(e entry) (data []byte, modified time.Time, err error) {
 	if err != nil {
 		return nil, modified, err
 	}
-	if sum := sha256.Sum256(data); int64(len(data)) != e.Bytes || hex.EncodeToString(sum[:]) != e.SHA256 {
-		return nil, modified, fmt.Errorf("its %d bytes are not those of the manifest", len(data))
-	}
-	return data, info.ModTime(), nil
+	return data, info.ModTime(), e.Check(data)
 }
 
 // untouched makes sure that nobody wrote to parts that were read before. Their
@@ -224,18 +186,8 @@ func (d *dataset) untouched(parts map[string]*part) error {
 // sound tells what is wrong with the parts as the manifest has them.
 func (d *dataset) sound() error {
 	var rows int64
-	dated := slices.DeleteFunc(slices.Clone(d.manifest.Parts), func(e entry) bool { return e.Undated })
-	slices.SortFunc(dated, func(a, b entry) int { return a.From.Compare(b.From.Time) })
-	for i, e := range dated {
-		if i > 0 && (dated[i-1].To.IsZero() || e.From.Before(dated[i-1].To.Time)) {
-			return fmt.Errorf("the parts %s and %s have time in common", dated[i-1].Path, e.Path)
-		}
-		if last := e.To.Add(-time.Second); d.pipeline.partition != "none" {
-			start := startOf(d.pipeline.partition, last)
-			if want := "dt=" + start.Format(time.DateOnly); !e.From.IsZero() && e.From.Before(start) || !strings.HasPrefix(e.Path, want+"/") {
-				return fmt.Errorf("the part %s from %s to %s is not in one partition, of %s", e.Path, e.From, e.To, want)
-			}
-		}
+	if err := d.manifest.Tiled(d.pipeline.partition); err != nil {
+		return err
 	}
 	for _, e := range d.manifest.Parts {
 		rows += e.Rows
@@ -249,18 +201,6 @@ func (d *dataset) sound() error {
 	return nil
 }
 
-// startOf is the beginning of the partition that holds a time, zero where
-// there is only one.
-func startOf(partition string, t time.Time) time.Time {
-	switch partition {
-	case "day":
-		return dayOf(t)
-	case "month":
-		return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
-	}
-	return time.Time{}
-}
-
 // whole reads every part again, and makes sure that nothing else is there that
 // a reader who globs would take for data, and that _SUCCESS tells of it.
 func (d *dataset) whole() error {
@@ -268,7 +208,7 @@ func (d *dataset) whole() error {
 		return nil
 	}
 	for _, p := range d.parts {
-		if _, _, err := d.file(p.entry); err != nil {
+		if _, _, err := d.file(p.Part); err != nil {
 			return fmt.Errorf("%s: %w", p.Path, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -111,7 +112,7 @@ func (v *verdict) charge(own []asked) (c cost) {
 		c.again += again(own, e.Reread)
 	}
 	for path, p := range v.before.parts {
-		if v.after.parts[path] == nil && !p.meets(widened) && v.left(p) {
+		if v.after.parts[path] == nil && !widened.meets(p.Part) && v.left(p) {
 			c.older += v.after.pages(span{p.From.Time, p.To.Time})
 		}
 	}
@@ -127,7 +128,7 @@ func (v *verdict) charge(own []asked) (c cost) {
 func (v *verdict) left(p *part) bool {
 	return !p.Undated && slices.ContainsFunc(p.rows, func(r *row) bool {
 		is := v.after.rows[r.id]
-		return is != nil && !is.part.meets(span{p.From.Time, p.To.Time})
+		return is != nil && !span{p.From.Time, p.To.Time}.meets(is.part.Part)
 	})
 }
 
@@ -196,7 +197,7 @@ func (d *dataset) widen(s span) span {
 	for widened := true; widened; {
 		widened = false
 		for _, e := range d.manifest.Parts {
-			if !e.meets(s) {
+			if !s.meets(e) {
 				continue
 			}
 			if e.From.Before(s.from) {
@@ -216,7 +217,7 @@ func (d *dataset) pages(s span) int {
 	if d.pipeline.partition == "none" {
 		rows := int64(0)
 		for _, p := range d.parts {
-			if p.meets(s) {
+			if s.meets(p.Part) {
 				rows += p.Rows
 			}
 		}
@@ -225,8 +226,8 @@ func (d *dataset) pages(s span) int {
 	rows := map[time.Time]int64{}
 	first := s.to
 	for _, p := range d.parts {
-		if p.meets(s) {
-			start := startOf(d.pipeline.partition, p.To.Add(-time.Second))
+		if s.meets(p.Part) {
+			start := readback.Start(d.pipeline.partition, p.To.Add(-time.Second))
 			rows[start] += p.Rows
 			if start.Before(first) {
 				first = start
@@ -235,7 +236,7 @@ func (d *dataset) pages(s span) int {
 	}
 	n := 0
 	if !s.from.IsZero() {
-		first = startOf(d.pipeline.partition, s.from)
+		first = readback.Start(d.pipeline.partition, s.from)
 	}
 	for at := first; at.Before(s.to); at = after(d.pipeline.partition, at) {
 		n += pagesOf(rows[at])

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -75,16 +76,13 @@ type report struct {
 // formReport is an entry of a report. There are several of a form where the
 // run went on with an earlier one.
 type formReport struct {
-	Form  string `json:"form"`
-	Range struct {
-		From wallTime `json:"from"`
-		To   wallTime `json:"to"`
-	} `json:"range"`
-	Continued string `json:"continued"`
-	Rows      int64  `json:"rows"`
-	Rejected  int64  `json:"rejected"`
-	Reread    int    `json:"windows_read_again"`
-	Error     string `json:"error"`
+	Form      string        `json:"form"`
+	Range     readback.Span `json:"range"`
+	Continued string        `json:"continued"`
+	Rows      int64         `json:"rows"`
+	Rejected  int64         `json:"rejected"`
+	Reread    int           `json:"windows_read_again"`
+	Error     string        `json:"error"`
 	Verified  *struct {
 		Match bool `json:"match"`
 	} `json:"verified"`
@@ -189,17 +187,4 @@ func (w *world) perform(t *testing.T, r *run) {
 	if err != nil && !r.killed {
 		t.Fatalf("%s\nits report: %v\n%s", r, err, r.stderr)
 	}
-}
-
-// wallTime is wall-clock time as manifests and reports write it; zero is null.
-type wallTime struct{ time.Time }
-
-// UnmarshalJSON reads a string or null.
-func (w *wallTime) UnmarshalJSON(data []byte) error {
-	var text *string
-	err := json.Unmarshal(data, &text)
-	if err == nil && text != nil {
-		w.Time, err = time.Parse(wallLayout, *text)
-	}
-	return err
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/history"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -122,7 +123,7 @@ func (s *scene) part(fresh bool) *part {
 func addResult(t *testing.T, s *scene) {
 	f := s.dataset.form
 	date := s.dataset.manifest.Watermark.Add(-25 * time.Hour)
-	f.results[1], f.days[dayOf(date)][1] = history{{to: now, date: date, row: "{}"}}, true
+	f.results[1], f.days[dayOf(date)][1] = states{{To: history.Now, Date: date, Is: "{}"}}, true
 	t.Cleanup(func() {
 		delete(f.results, 1)
 		delete(f.days[dayOf(date)], 1)
@@ -139,10 +140,10 @@ func change(t *testing.T, s *scene, spoil func(*state)) {
 	t.Cleanup(func() { *last = was })
 }
 
-func changeRow(t *testing.T, s *scene) { change(t, s, func(last *state) { last.row = "{}" }) }
+func changeRow(t *testing.T, s *scene) { change(t, s, func(last *state) { last.Is = "{}" }) }
 
 func changeDate(t *testing.T, s *scene) {
-	change(t, s, func(last *state) { last.date = last.date.AddDate(0, 0, -5) })
+	change(t, s, func(last *state) { last.Date = last.Date.AddDate(0, 0, -5) })
 }
 
 func touch(t *testing.T, s *scene) {

@@ -8,55 +8,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/history"
+	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
-// moment counts the changes of all results: what was so at one is told from
-// what was so at the next.
-type moment int
-
-// now is the end of what is still so.
-const now moment = -1
-
-// state is what a result was from one moment up to another.
-type state struct {
-	from, to moment
-	date     time.Time // wall clock, what the service filters by; zero: none
-	row      string    // see canonical
-}
-
-// during tells whether the result was so at any moment from a to b.
-func (s state) during(a, b moment) bool { return s.from <= b && (s.to == now || s.to > a) }
-
-// history is every state that a result had, in order. There is a gap where it
-// did not exist.
-type history []state
-
-// current is the state that is still so, ok false for a result that is gone.
-func (h history) current() (s state, ok bool) {
-	if len(h) == 0 || h[len(h)-1].to != now {
-		return state{}, false
-	}
-	return h[len(h)-1], true
-}
-
-// within tells whether the result was there, dated in a range, all the time
-// since a moment.
-func (h history) within(since moment, from, to time.Time) bool {
-	var until moment
-	for i, s := range slices.Backward(h) {
-		if i == len(h)-1 && s.to != now || i < len(h)-1 && s.to != until {
-			return false
-		}
-		if s.date.IsZero() || s.date.Before(from) || !s.date.Before(to) {
-			return false
-		}
-		if until = s.from; until <= since {
-			return true
-		}
-	}
-	return false
-}
+// What the truth is made of: see package history. A state is a row, see
+// canonical.
+type (
+	moment = history.Moment
+	state  = history.State[string]
+	states = history.History[string]
+)
 
 // truth is what the service holds and ever held.
 type truth struct {
@@ -75,7 +38,7 @@ type form struct {
 	served  *formservice.Form
 	rate    int  // results that are begun in an hour of a busy day
 	listed  bool // the service has it now
-	results map[int64]history
+	results map[int64]states
 	days    map[time.Time]map[int64]bool // results that are there now, by the day of their date
 	nextID  int64
 	items   int // items that were added to the form
@@ -88,7 +51,7 @@ func newForm(t *truth, name string, rate int) *form {
 			{ID: "1", Type: "text", Index: 1, Label: "What"},
 			{ID: "2", Type: "text", Index: 2, Label: "How many"},
 		}, nil),
-		results: map[int64]history{}, days: map[time.Time]map[int64]bool{},
+		results: map[int64]states{}, days: map[time.Time]map[int64]bool{},
 	}
 	f.served.Metas = []string{"result_status", "date_start", "date_finish", "date_update"}
 	t.forms = append(t.forms, f)
@@ -111,9 +74,9 @@ func (f *form) put(r formservice.Result) {
 		panic(err) // one of the two must do
 	}
 	f.end(r.ID)
-	s := state{from: f.truth.at, to: now, date: dateOf(r), row: f.truth.row(r)}
-	f.results[r.ID] = append(f.results[r.ID], s)
-	day := dayOf(s.date)
+	date := dateOf(r)
+	f.results[r.ID] = f.results[r.ID].Begin(f.truth.at, date, f.truth.row(r))
+	day := dayOf(date)
 	if f.days[day] == nil {
 		f.days[day] = map[int64]bool{}
 	}
@@ -131,9 +94,9 @@ func (f *form) remove(id int64) {
 func (f *form) end(id int64) {
 	f.truth.at++
 	h := f.results[id]
-	if s, ok := h.current(); ok {
-		h[len(h)-1].to = f.truth.at
-		delete(f.days[dayOf(s.date)], id)
+	if s, ok := h.Current(); ok {
+		h.End(f.truth.at)
+		delete(f.days[dayOf(s.Date)], id)
 	}
 }
 
@@ -210,12 +173,7 @@ func canonical(columns map[string]string) string {
 	return string(text)
 }
 
-// stamp is a wall-clock time with its offset; one that comes twice is meant the
-// first time.
+// stamp is a wall-clock time with its offset.
 func (t *truth) stamp(date time.Time) string {
-	at := time.Date(date.Year(), date.Month(), date.Day(), date.Hour(), date.Minute(), date.Second(), 0, t.zone)
-	if first := at.Add(-time.Hour); first.Format(wallLayout) == date.Format(wallLayout) {
-		at = first
-	}
-	return at.Format(time.RFC3339)
+	return readback.Instant(date, t.zone).Format(time.RFC3339)
 }

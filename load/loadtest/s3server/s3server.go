@@ -1,5 +1,5 @@
 // Package s3server gets real S3 servers and starts them as processes. It is
-// imported by tests only.
+// imported by tests and their tools only.
 //
 // A server is built once, by `go install MODULE@VERSION` into a folder of the
 // user's cache, so that one `go test` is enough on a fresh machine that has

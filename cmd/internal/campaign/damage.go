@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/formetl/formetl/cmd/internal/readback"
+)
+
+// stepCleanUnlisted removes the parts that no manifest lists.
+const stepCleanUnlisted = "clean --unlisted"
+
+// damage is what somebody did to an output between runs.
+type damage struct {
+	kind string // the feature
+	out  *output
+	span readback.Span // of the part, if it is one
+	full bool          // only a run that replaces everything heals it
+	away string        // the file that is to be moved away first
+	long int64         // the result with a text that no cell holds
+}
+
+// explains tells whether a run may end with a code because of the damage.
+func (d *damage) explains(code int) bool {
+	switch d.kind {
+	case featureParts, featureLong:
+		return code == 65
+	case featureManifests, featureUnlisted:
+		return code == 73
+	}
+	return false
+}
+
+// harm lets somebody damage an output, sometimes, while no run is unfinished.
+func (l *life) harm() error {
+	var kinds []string
+	for _, kind := range []string{featureParts, featureParts, featureManifests, featureUnlisted, featureForeign, featureLong} {
+		if l.on[kind] {
+			kinds = append(kinds, kind)
+		}
+	}
+	if l.def.unfinished != none || len(kinds) == 0 || !chance(l.random, 22) {
+		return nil
+	}
+	out := l.def.outputs[l.random.IntN(len(l.def.outputs))]
+	if out.last == nil || out.last.Manifest == nil {
+		return nil
+	}
+	kind := pick(l.random, kinds...)
+	act := map[string]func(*output) (string, *damage, error){
+		featureParts: l.harmPart, featureManifests: l.harmManifest, featureUnlisted: l.addUnlisted, featureForeign: l.addForeign, featureLong: l.addLong,
+	}[kind]
+	what, d, err := act(out)
+	if err != nil || what == "" {
+		return err
+	}
+	l.told = append(l.told, "   somebody "+what)
+	l.figures.damages++
+	if d != nil {
+		l.damages = append(l.damages, d)
+		out.damaged = kind != featureLong
+	}
+	out.last, _ = l.def.Look(&out.Output) // it is damaged
+	return nil
+}
+
+// harmPart removes or empties a part, or a single file.
+func (l *life) harmPart(out *output) (string, *damage, error) {
+	parts := out.last.Manifest.Parts
+	if len(parts) == 0 {
+		return "", nil, nil
+	}
+	p := parts[l.random.IntN(len(parts))]
+	file := filepath.Join(out.Dir, filepath.FromSlash(p.Path))
+	d := &damage{kind: featureParts, out: out, span: p.Span, full: p.Undated}
+	if chance(l.random, 50) {
+		return "removes " + file, d, os.Remove(file)
+	}
+	return "empties " + file, d, os.Truncate(file, 0)
+}
+
+// harmManifest removes a manifest or renames one of its keys.
+func (l *life) harmManifest(out *output) (string, *damage, error) {
+	file := filepath.Join(out.Dir, readback.ManifestName)
+	if !out.Dataset() {
+		file = filepath.Join(out.Dir, out.Name+".manifest.json")
+	}
+	d := &damage{kind: featureManifests, out: out, full: true}
+	if chance(l.random, 50) {
+		return "removes " + file, d, os.Remove(file)
+	}
+	data, err := os.ReadFile(file)
+	if err == nil {
+		key := pick(l.random, `"parts"`, `"format"`, `"schema"`, `"rows"`)
+		err = os.WriteFile(file, bytes.Replace(data, []byte(key), []byte(`"unknown"`), 1), 0o600)
+		d.away = file
+	}
+	return "renames a key of " + file, d, err
+}
+
+var generation = regexp.MustCompile(`-(\d{6})-(\d{4}\.)`)
+
+// addUnlisted leaves a copy of a part of another generation.
+func (l *life) addUnlisted(out *output) (string, *damage, error) {
+	parts := out.last.Manifest.Parts
+	if !out.Dataset() || len(parts) == 0 {
+		return "", nil, nil
+	}
+	p := parts[l.random.IntN(len(parts))]
+	name := generation.ReplaceAllStringFunc(p.Path, func(m string) string {
+		n, _ := strconv.Atoi(m[1:7]) // it is a number
+		return fmt.Sprintf("-%06d-%s", n+1, m[8:])
+	})
+	file := filepath.Join(out.Dir, filepath.FromSlash(name))
+	return "leaves " + file, &damage{kind: featureUnlisted, out: out}, os.WriteFile(file, out.last.Files[p.Path], 0o600)
+}
+
+// addForeign leaves a file that is none of formetl's.
+func (l *life) addForeign(out *output) (string, *damage, error) {
+	if !out.Dataset() {
+		return "", nil, nil
+	}
+	file := filepath.Join(out.Dir, pick(l.random, "foreign.txt", "foreign"+out.Extension, "_foreign", "foreign/readme.md"))
+	err := os.MkdirAll(filepath.Dir(file), 0o750)
+	if err == nil {
+		err = os.WriteFile(file, []byte("not of formetl\n"), 0o600)
+	}
+	return "leaves " + file, nil, err
+}
+
+// addLong submits a text that no cell of a sheet holds.
+func (l *life) addLong(*output) (string, *damage, error) {
+	sheets := slices.ContainsFunc(l.def.outputs, func(o *output) bool { return o.Extension == ".xlsx" && o.Explode == "" })
+	if sheets = sheets || l.export.outputs[0].Extension == ".xlsx"; !sheets {
+		return "", nil, nil
+	}
+	r := l.people.newResult(l.people.date(l.now))
+	setMeta(&r, "date_finish", l.people.date(l.now))
+	setText(&r, l.people.items[0].ID, strings.Repeat("x", 40_000))
+	l.people.form.Put(r)
+	return fmt.Sprintf("writes a long text into result %d", r.ID), &damage{kind: featureLong, long: r.ID}, nil
+}
+
+// heal applies the cures that formetl names, which must work.
+func (l *life) heal() error {
+	defer func() { l.damages = nil }()
+	for _, d := range l.damages {
+		if err := l.cure(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *life) cure(d *damage) error {
+	if d.kind == featureLong {
+		r, there := l.people.form.Served.Get(d.long)
+		if there {
+			setText(&r, l.people.items[0].ID, "short")
+			l.people.form.Put(r)
+		}
+		l.damages = nil
+		return l.take(calm(stepRun))
+	}
+	if !d.out.damaged {
+		return nil // a run has healed it
+	}
+	s := calm(stepFull)
+	if d.away != "" {
+		if err := os.Remove(d.away); err != nil {
+			return err
+		}
+	}
+	switch {
+	case d.kind == featureParts && !d.full:
+		s.kind, s.from, s.to = stepRange, d.span.From.Time, d.span.To.Time
+		if s.from.IsZero() {
+			s.from = l.people.begin.AddDate(0, -2, 0)
+		}
+	case d.kind == featureUnlisted && chance(l.random, 50):
+		if err := l.take(calm(stepCleanUnlisted)); err != nil {
+			return err
+		}
+		l.damages = nil
+		s.kind = stepRun
+	}
+	if err := l.take(s); err != nil {
+		return err
+	}
+	if d.out.damaged {
+		return l.wrong(s, nil, fmt.Errorf("the cure of %s has not healed %s", d.kind, &d.out.Output))
+	}
+	return nil
+}
+
+// end makes everything well, and sets what is left against the truth.
+func (l *life) end() error {
+	for _, kind := range []string{stepRun, stepFull, stepExport} {
+		if err := l.take(calm(kind)); err != nil {
+			return err
+		}
+		if last := l.told[len(l.told)-1]; !strings.Contains(last, "ended with 0 ") {
+			return fmt.Errorf("nobody disturbed it: %s", last)
+		}
+	}
+	if err := l.take(calm(stepClean)); err != nil {
+		return err
+	}
+	return errors.Join(l.leftovers(), l.secrets())
+}
+
+// leftovers makes sure that nothing is left where formetl works.
+func (l *life) leftovers() error {
+	for _, out := range l.def.outputs {
+		for _, name := range slices.Sorted(maps.Keys(out.last.Files)) {
+			if strings.HasPrefix(name, ".formetl/") && !strings.HasPrefix(name, ".formetl/lock") {
+				return fmt.Errorf("after clean there is left %s of %s", name, &out.Output)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/campaign/model"
+	"github.com/formetl/formetl/cmd/internal/history"
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// definition is a pipeline's definition: what formetl is told and what the
+// oracle knows of it.
+type definition struct {
+	model.Definition
+	file        string // where it lies
+	concurrency int
+	retries     int
+	names       string
+	from, to    time.Time // wall clock, zero: none
+	window      string
+	incremental bool
+	lookback    int // days
+	verify      bool
+	maxRejects  int
+	explode     string // name of a declared list that has child outputs
+	outputs     []*output
+
+	// unfinished is the moment at which the first run began whose work a later
+	// one may go on with; none where the last one ended well.
+	unfinished history.Moment
+}
+
+// none is no moment.
+const none history.Moment = -1
+
+// output is an output with what the definition says of it.
+type output struct {
+	model.Output
+	path        string // as the definition has it
+	format      string
+	compression string
+	codebook    bool
+	last        *model.Look
+	damaged     bool // by somebody, and not healed yet
+}
+
+// newDefinition chooses a definition for a form. parent is where outputs go,
+// as a path of the definition and as a folder.
+func (l *life) newDefinition(random *rand.Rand, p *people) *definition {
+	d := &definition{
+		file: filepath.Join(l.dir, "campaign.yaml"), concurrency: 1 + random.IntN(8), retries: 4 + random.IntN(6),
+		names: pick(random, "id", "id", "label"), window: "auto", lookback: 1 + random.IntN(5), verify: !chance(random, 8), maxRejects: 100_000, unfinished: none,
+	}
+	d.Zone = p.zone
+	switch {
+	case chance(random, 12):
+		d.Where, d.Any = newSearch(random, p), chance(random, 50)
+	case chance(random, 8):
+		d.View = &p.form.Served.Views[0]
+	}
+	if chance(random, 40) {
+		d.declare(random, p)
+	}
+	if chance(random, 45) {
+		d.from = wall(p.begin.Add(time.Duration(random.Int64N(int64(l.now.Sub(p.begin))/2))), p.zone)
+		if chance(random, 70) {
+			d.from = d.from.Truncate(24 * time.Hour)
+		}
+	}
+	if chance(random, 20) {
+		d.to = wall(l.now.Add(-time.Duration(random.IntN(30))*time.Hour), p.zone)
+		if !d.from.IsZero() && !d.from.Before(d.to) {
+			d.to = d.from.AddDate(0, 0, 1)
+		}
+	}
+	if chance(random, 40) {
+		d.window = pick(random, "6h", "1d", "7d", "1mo")
+	}
+	if d.window == "6h" && (d.from.IsZero() || l.now.Sub(p.begin) > 10*24*time.Hour) {
+		d.window = "1d" // no more windows than somebody would ask for
+	}
+	d.incremental = d.to.IsZero() && chance(random, 45)
+	l.newOutputs(random, d)
+	return d
+}
+
+// newSearch is one condition or two.
+func newSearch(random *rand.Rand, p *people) []formservice.Condition {
+	where := []formservice.Condition{{Column: "result_status", Operator: formservice.Equals, Term: "Complete"}}
+	known := p.items[:len(p.items)-p.late]
+	if len(known) > 0 && chance(random, 50) {
+		where = append(where, formservice.Condition{
+			Column: known[random.IntN(len(known))].ID, Operator: pick(random, formservice.Empty, formservice.NotEmpty, formservice.Contains), Term: "a",
+		})
+	}
+	return where
+}
+
+// declare gives the definition a schema of its own.
+func (d *definition) declare(random *rand.Rand, p *people) {
+	d.Ignore = chance(random, 40)
+	d.Columns = []model.Column{
+		{Name: "id", From: "result_id", Type: "int64"},
+		{Name: "status", From: "meta:result_status", Type: "string"},
+		{Name: "finished", From: "meta:date_finish", Type: "timestamp", OnError: "set_null"},
+	}
+	for _, it := range p.items {
+		if chance(random, 25) {
+			continue
+		}
+		c := model.Column{Name: "c" + strings.ReplaceAll(it.ID, "-", "_"), From: "item:" + it.ID, Type: "string", OnError: pick(random, "set_null", "set_null", "reject")}
+		switch it.Type {
+		case "checkbox", "list":
+			if c.Type = "list<string>"; d.explode == "" && chance(random, 25) {
+				d.explode = c.Name
+			}
+		case "number":
+			c.Type = pick(random, "int64", "decimal(12,2)")
+		case "date":
+			c.Type = "date"
+		}
+		d.Columns = append(d.Columns, c)
+	}
+}
+
+// newOutputs chooses one to three outputs. An incremental definition has
+// datasets only.
+func (l *life) newOutputs(random *rand.Rand, d *definition) {
+	for n := range 1 + random.IntN(3) {
+		o := &output{codebook: !chance(random, 25)}
+		o.Partition = pick(random, "none", "day", "month")
+		if d.incremental || chance(random, 50) {
+			o.format = pick(random, "csv", "ndjson", "parquet", "arrow")
+			o.compression = compressionOf(random, o.format)
+			o.Extension = "." + o.format + map[string]string{"gzip": ".gz", "zstd": ".zst"}[textOnly(o)]
+			l.place(random, o, fmt.Sprintf("lake%d", n))
+		} else {
+			o.Extension = pick(random, ".csv", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".json", ".parquet", ".arrow", ".xlsx", ".xlsx")
+			o.Name = fmt.Sprintf("file%d%s", n, o.Extension)
+			l.place(random, o, "out")
+		}
+		d.outputs = append(d.outputs, o)
+		if d.explode != "" {
+			d.outputs = append(d.outputs, o.child(d.explode))
+		}
+	}
+}
+
+// compressionOf chooses a codec that a format of datasets knows, or none.
+func compressionOf(random *rand.Rand, format string) string {
+	switch format {
+	case "parquet":
+		return pick(random, "", "none", "gzip", "zstd", "snappy")
+	case "arrow":
+		return pick(random, "", "none", "zstd")
+	}
+	return pick(random, "", "none", "gzip", "zstd")
+}
+
+// textOnly is the codec around a part of text.
+func textOnly(o *output) string {
+	if o.format == "csv" || o.format == "ndjson" {
+		return o.compression
+	}
+	return ""
+}
+
+// child is the output of an exploded list beside an output.
+func (o *output) child(list string) *output {
+	c := *o
+	c.Explode, c.codebook = list, false
+	if o.Dataset() {
+		c.Dir += "__" + list
+	} else {
+		c.Name = strings.TrimSuffix(o.Name, o.Extension) + "__" + list + o.Extension
+	}
+	return &c
+}
+
+// text is the definition as formetl reads it.
+func (d *definition) text(l *life) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "version: 1\nname: campaign\nsource: {base_url: %q, account: acme, timezone: %s, requests: {concurrency: %d, retries: %d}}\n",
+		l.service.URL, d.Zone, d.concurrency, d.retries)
+	fmt.Fprintf(&b, "forms: [%s]\nstate: state\nnames: %s\nextract:\n  window: %s\n  verify: %t\n", formName, d.names, d.window, d.verify)
+	if !d.from.IsZero() {
+		fmt.Fprintf(&b, "  from: %q\n", d.from.Format(formservice.WallTime))
+	}
+	if !d.to.IsZero() {
+		fmt.Fprintf(&b, "  to: %q\n", d.to.Format(formservice.WallTime))
+	}
+	if d.incremental {
+		fmt.Fprintf(&b, "  mode: incremental\n  lookback: %dd\n", d.lookback)
+	}
+	if d.View != nil {
+		fmt.Fprintf(&b, "  view: %s\n", d.View.ID)
+	}
+	d.search(&b)
+	d.schema(&b)
+	b.WriteString("load:\n")
+	for _, o := range d.outputs {
+		o.text(&b, l)
+	}
+	return b.String()
+}
+
+func (d *definition) search(b *strings.Builder) {
+	if len(d.Where) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "  search:\n    match: %s\n    where:\n", map[bool]string{true: "or", false: "and"}[d.Any])
+	for _, c := range d.Where {
+		term := fmt.Sprintf("%q", c.Term)
+		if c.Operator == formservice.Empty || c.Operator == formservice.NotEmpty {
+			term = "true"
+		}
+		fmt.Fprintf(b, "      - {column: %q, %s: %s}\n", c.Column, c.Operator, term)
+	}
+}
+
+func (d *definition) schema(b *strings.Builder) {
+	if d.Columns == nil {
+		return
+	}
+	fmt.Fprintf(b, "schema:\n  unknown: %s\n  max_rejects: %d\n  columns:\n", map[bool]string{true: "ignore", false: "add"}[d.Ignore], d.maxRejects)
+	for _, c := range d.Columns {
+		more := ""
+		if c.OnError != "" {
+			more = ", on_error: " + c.OnError
+		}
+		if c.Name == d.explode {
+			more += ", explode: true"
+		}
+		fmt.Fprintf(b, "    - {name: %s, from: %q, type: %q%s}\n", c.Name, c.From, c.Type, more)
+	}
+}
+
+func (o *output) text(b *strings.Builder, l *life) {
+	if o.Explode != "" {
+		return // it follows from the schema
+	}
+	fmt.Fprintf(b, "  - path: %s\n    codebook: %t\n", o.path, o.codebook)
+	if o.Dataset() {
+		fmt.Fprintf(b, "    format: %s\n    partition: %s\n", o.format, o.Partition)
+		if o.compression != "" {
+			fmt.Fprintf(b, "    compression: %s\n", o.compression)
+		}
+	}
+	if strings.HasPrefix(o.path, "s3://") {
+		fmt.Fprintf(b, "    s3: {endpoint: %q, path_style: true, region: us-east-1}\n", l.bucket.URL)
+	}
+}

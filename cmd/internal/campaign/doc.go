@@ -1,0 +1,36 @@
+// Command campaign lets the real formetl live through random lives, and judges
+// everything that it wrote. It is a tool of the tests; nobody is shipped it.
+//
+//	go run ./cmd/internal/campaign -lives 40 -seed 7    # the lives of the seeds 7 to 46
+//	go run ./cmd/internal/campaign -life 23             # one life again, to look at
+//	go run ./cmd/internal/campaign -lives 500 -s3 -without dates,parts
+//
+// A life is a random form, a random definition and a service with faults and
+// manners of its own. In it the binary, which is built with the tag
+// formetl_faults, runs three to eight times as a process (run, run --full, run
+// --from --to, export, clean, state reset, replay). Meanwhile results are
+// submitted, edited, moved, finished and deleted, answers are cut or busy or
+// empty, and processes are killed at fault points, requests and moments or told
+// to stop. Between runs somebody removes parts and manifests, or leaves files.
+//
+// After every step each output is read back and compared with the history of
+// every result (package model). A run that ends with 0 must have written what
+// was there; any other end must be one that the circumstances explain, with
+// outputs as they were before or whole. Damage must be healed by the cure that
+// formetl's contract names. In the end an undisturbed run, run --full and clean
+// must leave exactly what the service holds, and no file may hold the API key.
+//
+// What is wrong is printed with the seed, the definition, the service, the
+// steps and the log's end, and the folder is kept. A seed repeats a life as far
+// as processes allow: requests that are under way side by side may come in
+// another order, and moments pass differently.
+//
+// Everything that a life may meet is a feature, which -with and -without turn
+// on and off by name (features.go). Gaps of the program that are known, and not
+// closed yet, are features that are off.
+//
+// To extend it: what results do belongs in people.go, what a definition may say
+// in definition.go, what a service may do in service.go, and what may happen to
+// a process or an output in step.go and damage.go. What formetl promises stands
+// in package model and nowhere else.
+package main

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// newExport chooses the flags that formetl export is given. It is judged like
+// a definition that has one file, which lies on disk.
+func (l *life) newExport(random *rand.Rand) *definition {
+	e := &definition{names: pick(random, "id", "label"), verify: true, window: "auto", unfinished: none}
+	e.Zone, e.DatesIgnored, e.SearchIgnored = l.def.Zone, l.def.DatesIgnored, l.def.SearchIgnored
+	if chance(random, 15) {
+		e.Where = []formservice.Condition{{Column: "result_status", Operator: formservice.Equals, Term: "Complete"}}
+	}
+	if chance(random, 40) {
+		e.from = l.people.date(l.now).Truncate(24 * time.Hour)
+		e.to = e.from.AddDate(0, 0, 1+random.IntN(20))
+	}
+	o := &output{codebook: true}
+	o.Extension = pick(random, ".csv", ".csv.gz", ".ndjson", ".json", ".parquet", ".arrow", ".xlsx")
+	o.Dir, o.Name = filepath.Join(l.dir, "export"), "export"+o.Extension
+	e.outputs = []*output{o}
+	return e
+}
+
+// exportArguments are those of its command line.
+func (l *life) exportArguments() []string {
+	e := l.export
+	args := []string{
+		"export", "--base-url", l.service.URL, "--account", "acme", "--timezone", e.Zone.String(), "--form", formName,
+		"-o", filepath.Join("export", e.outputs[0].Name), "--names", e.names,
+	}
+	if !e.from.IsZero() {
+		args = append(args, "--from", e.from.Format(formservice.WallTime), "--to", e.to.Format(formservice.WallTime))
+	}
+	for _, c := range e.Where {
+		args = append(args, "--where", c.Column+":"+string(c.Operator)+"="+c.Term)
+	}
+	return args
+}
+
+// arguments are those of a step's command line.
+func (l *life) arguments(s *step, report string) []string {
+	common := []string{"--log-format", "json"}
+	reported := append([]string{"--report", report, "--progress", "off"}, common...)
+	switch s.kind {
+	case stepExport:
+		return append(l.exportArguments(), reported...)
+	case stepClean:
+		return append([]string{"clean", l.def.file}, common...)
+	case stepCleanUnlisted:
+		return append([]string{"clean", l.def.file, "--unlisted"}, common...)
+	case stepReset:
+		return append([]string{"state", "reset", l.def.file, "--yes"}, common...)
+	case stepReplay:
+		return append([]string{"replay", l.def.file}, reported...)
+	}
+	args := append([]string{"run", l.def.file}, reported...)
+	switch s.kind {
+	case stepFull:
+		args = append(args, "--full")
+	case stepRange:
+		args = append(args, "--from", s.from.Format(formservice.WallTime), "--to", s.to.Format(formservice.WallTime))
+	}
+	return args
+}

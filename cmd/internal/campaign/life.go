@@ -1,0 +1,276 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// life is a random form, a random definition and a few runs of it, after each
+// of which everything is judged.
+type life struct {
+	seed    uint64
+	on      map[string]bool // features
+	program string
+	dir     string
+	random  *rand.Rand // of what happens on the way
+	now     time.Time  // what processes take it to be
+	key     string
+	people  *people
+	service *service
+	bucket  *bucket // nil on disk
+	def     *definition
+	export  *definition // of formetl export, see newExport
+	damages []*damage   // that are not healed yet
+	told    []string
+	figures figures
+}
+
+// figures are what a life comes to.
+type figures struct {
+	steps, kills, stops, continued, damages, changed, requests, rows int
+	codes                                                            map[int]int
+}
+
+// newLife makes everything that a life needs. Each matter has chance of its
+// own, so that one does not depend on how much another one asked.
+func newLife(seed uint64, program string, on map[string]bool, bucket *bucket) (*life, error) {
+	dir, err := newFolder(seed)
+	if err != nil {
+		return nil, err
+	}
+	l := &life{seed: seed, on: on, program: program, dir: dir, random: source(seed, 1), figures: figures{codes: map[int]int{}}}
+	random := source(seed, 2)
+	zone, err := time.LoadLocation(pick(random, "UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"))
+	if err != nil {
+		return nil, err
+	}
+	l.now = pick(random, time.Date(2026, 3, 12, 9, 30, 0, 0, time.UTC), time.Date(2026, 4, 6, 20, 0, 0, 0, time.UTC),
+		time.Date(2026, 11, 3, 3, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 0, 30, 0, 0, time.UTC))
+	l.key = fmt.Sprintf("k/%x+=%d%%z", random.Uint64(), seed%1000)
+	l.people = newPeople(source(seed, 3), zone, l.now, on)
+	if bucket != nil && on[featureS3] && chance(random, 35) {
+		l.bucket = bucket
+	}
+	l.service = startService(l.key, l.people.form.Served, l.newQuirks(source(seed, 4)))
+	l.def = l.newDefinition(source(seed, 5), l.people)
+	l.obey(source(seed, 6))
+	l.export = l.newExport(source(seed, 7))
+	return l, nil
+}
+
+// newFolder is one in memory where the machine has that: what is synced to a
+// disk takes most of the time.
+func newFolder(seed uint64) (string, error) {
+	name := fmt.Sprintf("formetl-life-%d-", seed)
+	if dir, err := os.MkdirTemp("/dev/shm", name); err == nil {
+		return dir, nil
+	}
+	return os.MkdirTemp("", name)
+}
+
+// newQuirks chooses how the service is made.
+func (l *life) newQuirks(random *rand.Rand) formservice.Faults {
+	f := formservice.Faults{
+		Seed: l.seed, BusyStatus: pick(random, 0, 200, 429, 503), OldRoot: chance(random, 15), Errors200: chance(random, 20), Latin1: chance(random, 15),
+		Control: pick(random, "", "raw", "ref"), Headings: pick(random, "", "id", "nested"), NoGzip: chance(random, 50),
+		BareMaxMidnight: chance(random, 30), StrictLimit: chance(random, 30), SlowDelay: time.Millisecond,
+	}
+	if chance(random, 20) {
+		f.PageCap = pick(random, 10, 37, 99)
+	}
+	if chance(random, 20) {
+		f.Latency = time.Duration(random.IntN(4000)) * time.Microsecond
+	}
+	if !l.on[featureQuirks] || !chance(random, 25) {
+		return f
+	}
+	switch random.IntN(4) {
+	case 0:
+		f.IgnoreMinID = true
+	case 1:
+		f.IgnoreMaxID = l.on[featureMaxIDs]
+	case 2:
+		f.IgnoreDirection = true
+	case 3:
+		f.IgnoreSearch = true
+	}
+	return f
+}
+
+// obey fits definition and service to each other.
+func (l *life) obey(random *rand.Rand) {
+	f := &l.service.form.Faults // they are read at the first request
+	l.def.SearchIgnored = f.IgnoreSearch
+	if l.on[featureDates] && chance(random, 5) {
+		f.IgnoreDates, l.def.DatesIgnored, l.def.incremental = true, true, false
+	}
+}
+
+// close ends the life. Its folder stays where something was wrong.
+func (l *life) close(keep bool) {
+	l.service.http.CloseClientConnections()
+	l.service.http.Close()
+	if !keep {
+		_ = os.RemoveAll(l.dir) // it is a temporary folder
+	}
+}
+
+// live lets everything happen and tells what was wrong.
+func (l *life) live() error {
+	if err := os.WriteFile(l.def.file, []byte(l.def.text(l)), 0o600); err != nil {
+		return err
+	}
+	for range 3 + l.random.IntN(6) {
+		l.passTime()
+		if err := l.harm(); err != nil {
+			return err
+		}
+		if err := l.take(l.newStep(l.random)); err != nil {
+			return err
+		}
+		if len(l.damages) > 0 {
+			if err := l.heal(); err != nil {
+				return err
+			}
+		}
+	}
+	return l.end()
+}
+
+// passTime lets people change results while nothing reads them, or while there
+// are readings that are not finished.
+func (l *life) passTime() {
+	m := freely()
+	if l.def.unfinished != none {
+		m = m.and(l.manners(l.def))
+	}
+	if l.export.unfinished != none {
+		m = m.and(l.manners(l.export))
+	}
+	for range l.random.IntN(12) {
+		l.people.change(l.now, m)
+	}
+	if l.def.unfinished == none && l.export.unfinished == none {
+		l.people.moving = chance(l.random, 50)
+	}
+}
+
+// manners are what people may do while a definition reads results, or has a
+// reading that is not finished. See the known gaps of the features.
+func (l *life) manners(d *definition) manners {
+	m := manners{come: true, move: l.people.moving, leave: !l.people.moving, edit: true}
+	if l.on[featureCompensation] {
+		m = freely()
+	}
+	counted := d.Verified() && d.verify
+	if !counted && !l.on[featureUncounted] {
+		m.move = false
+	}
+	if everything := d.from.IsZero() && d.to.IsZero(); everything && !l.on[featureUndated] {
+		m.come, m.move, m.edit = false, false, d.Verified() // an edit changes what a search finds
+	}
+	q := l.service.form.Faults
+	if q.PageCap > 0 && !l.on[featureShortPages] {
+		m.leave = false
+	}
+	if (q.IgnoreMinID || q.IgnoreMaxID || q.IgnoreDates || q.IgnoreDirection) && !l.on[featureShifting] {
+		m = manners{edit: m.edit}
+	}
+	return m
+}
+
+// changeOne lets people change a result in the middle of a run.
+func (l *life) changeOne(m manners) {
+	l.people.change(l.now, m)
+	l.figures.changed++
+}
+
+// take performs a step, judges it and remembers what follows from it.
+func (l *life) take(s *step) error {
+	l.now = l.now.Add(s.wait)
+	l.told = append(l.told, fmt.Sprintf("%d. at %s, moment %d: %s", len(l.told)+1, l.now.Format(time.DateTime), l.people.form.At(), s))
+	outcomes, err := l.perform(s)
+	for _, o := range outcomes {
+		last := &l.told[len(l.told)-1]
+		*last += fmt.Sprintf("; ended with %d (killed: %t) after %d requests", o.code, o.killed, o.requests)
+		l.count(o)
+	}
+	if err != nil {
+		return l.wrong(s, outcomes, err)
+	}
+	if err := l.judge(s, outcomes); err != nil {
+		return l.wrong(s, outcomes, err)
+	}
+	return nil
+}
+
+func (l *life) count(o *outcome) {
+	f := &l.figures
+	f.steps++
+	f.requests += o.requests
+	switch {
+	case o.killed:
+		f.kills++
+	case o.stopped:
+		f.stops++
+		fallthrough
+	default:
+		f.codes[o.code]++
+	}
+	if o.report != nil {
+		for _, r := range o.report.Forms {
+			f.rows += int(r.Rows)
+			if r.Continued != "" || r.Kept > 0 {
+				f.continued++
+			}
+		}
+	}
+}
+
+// wrong tells of a step after which something was wrong.
+func (l *life) wrong(s *step, outcomes []*outcome, err error) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "after step %d, %s:\n%v\n", len(l.told), s.kind, err)
+	for _, o := range outcomes {
+		fmt.Fprintf(&b, "--- it wrote\n%s", tail(o.stderr, 25))
+	}
+	fmt.Fprintf(&b, "--- the service answered\n%s", tail(l.service.log(), 60))
+	return errors.New(b.String())
+}
+
+// tail is the last lines of a text, each cut where it is long.
+func tail(text string, lines int) string {
+	all := strings.SplitAfter(text, "\n")
+	all = all[max(0, len(all)-lines-1):]
+	for i, line := range all {
+		if len(line) > 600 {
+			all[i] = line[:600] + "…\n"
+		}
+	}
+	return strings.Join(all, "")
+}
+
+// scenario tells of the whole life, for people.
+func (l *life) scenario() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the folder is %s\nthe service: %s\nthe definition:\n%s\n", l.dir, l.service.form.Faults, l.def.text(l))
+	fmt.Fprintf(&b, "export: %s\nthe steps:\n%s\n", strings.Join(l.exportArguments(), " "), strings.Join(l.told, "\n"))
+	return b.String()
+}
+
+// place says where an output lies: beside the definition, or in the bucket.
+func (l *life) place(random *rand.Rand, o *output, folder string) {
+	if onDisk := chance(random, 30); onDisk || l.bucket == nil {
+		o.Dir, o.path = filepath.Join(l.dir, folder), folder+"/"+o.Name
+		return
+	}
+	prefix := fmt.Sprintf("life%d-%s/%s", l.seed, filepath.Base(l.dir), folder)
+	o.Dir, o.path = filepath.Join(l.bucket.folder, prefix), "s3://"+bucketName+"/"+prefix+"/"+o.Name
+}

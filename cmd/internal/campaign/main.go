@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/formetl/formetl/load/loadtest/s3server"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// campaign is what the flags ask for.
+type campaign struct {
+	lives    int
+	seed     uint64 // of the first life; each next one has the next
+	together int    // so many lives at once
+	on       map[string]bool
+	program  string
+	server   *s3server.Server // nil without S3
+	out      io.Writer
+}
+
+// run does what the command line says and gives the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	c := &campaign{out: stdout}
+	flags := flag.NewFlagSet("campaign", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&c.lives, "lives", 40, "how many lives")
+	flags.Uint64Var(&c.seed, "seed", 0, "seed of the first life; 0: by the clock")
+	one := flags.Uint64("life", 0, "repeat the one life of this seed")
+	s3 := flags.Bool("s3", false, "let a share of the lives write to a real S3 server (versitygw)")
+	with := flags.String("with", "", "features to turn on, separated by commas")
+	without := flags.String("without", "", "features to turn off")
+	flags.IntVar(&c.together, "together", runtime.NumCPU(), "so many lives at once")
+	flags.StringVar(&c.program, "formetl", "", "a formetl that was built with the tag formetl_faults; default: build it")
+	if err := flags.Parse(args); err != nil {
+		return 64
+	}
+	var err error
+	if c.on, err = choose(*with, *without); err != nil {
+		fmt.Fprintln(stderr, err)
+		return 64
+	}
+	c.on[featureS3] = c.on[featureS3] || *s3
+	if *one != 0 {
+		c.lives, c.seed = 1, *one
+	}
+	if c.seed == 0 {
+		c.seed = uint64(time.Now().UnixNano()) % 1_000_000_000 //nolint:gosec // after 1970
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := c.do(ctx); err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// do lives the lives and tells how they went.
+func (c *campaign) do(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "formetl-campaign-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // it is a temporary folder
+	if c.program == "" {
+		if c.program, err = build(ctx, dir); err != nil {
+			return err
+		}
+	}
+	if c.on[featureS3] {
+		if c.server, err = startS3(ctx, filepath.Join(dir, "s3")); err != nil {
+			return s3server.Needed(err)
+		}
+		defer c.server.Stop()
+	}
+	fmt.Fprintf(c.out, "campaign: %d lives from seed %d on\n", c.lives, c.seed)
+	began := time.Now()
+	total, problems := c.each(ctx)
+	fmt.Fprintf(c.out, "%d lives in %s: %d steps, ended with %v, %d killed, %d stopped, %d went on with an earlier run, %d damages, %d changes while reading, %d requests, %d rows\n",
+		c.lives, time.Since(began).Round(time.Second), total.steps, total.codes, total.kills, total.stops, total.continued, total.damages, total.changed, total.requests, total.rows)
+	if len(problems) > 0 {
+		return fmt.Errorf("%d of %d lives went wrong:\n%s", len(problems), c.lives, strings.Join(problems, "\n"))
+	}
+	return ctx.Err()
+}
+
+// each lives the lives, a few at once.
+func (c *campaign) each(ctx context.Context) (total figures, problems []string) {
+	total.codes = map[int]int{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	places := make(chan struct{}, c.together)
+	for n := range c.lives {
+		if places <- struct{}{}; ctx.Err() != nil {
+			break
+		}
+		all.Go(func() {
+			defer func() { <-places }()
+			seed := c.seed + uint64(n) //nolint:gosec // not negative
+			f, problem := c.one(seed)
+			if ctx.Err() != nil {
+				return // it was interrupted, and its S3 server may be gone
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			total.add(f)
+			if problem != "" {
+				problems = append(problems, fmt.Sprintf("-life %d: %s", seed, strings.SplitN(problem, "\n", 3)[1]))
+				fmt.Fprintf(c.out, "== WRONG, repeat it with -life %d\n%s\n", seed, problem)
+			}
+		})
+	}
+	all.Wait()
+	return total, problems
+}
+
+// one lives one life; problem tells everything about what was wrong, "" for
+// nothing.
+func (c *campaign) one(seed uint64) (f figures, problem string) {
+	var b *bucket
+	var err error
+	if c.server != nil {
+		if b, err = newBucket(c.server); err != nil {
+			return f, "\n" + err.Error()
+		}
+		defer b.http.Close()
+	}
+	l, err := newLife(seed, c.program, c.on, b)
+	if err != nil {
+		return f, "\n" + err.Error()
+	}
+	err = l.live()
+	l.close(err != nil)
+	if err != nil {
+		problem = fmt.Sprintf("%v\n--- the life\n%s", err, l.scenario())
+	}
+	return l.figures, problem
+}
+
+func (f *figures) add(o figures) {
+	f.steps, f.kills, f.stops, f.continued = f.steps+o.steps, f.kills+o.kills, f.stops+o.stops, f.continued+o.continued
+	f.damages, f.changed, f.requests, f.rows = f.damages+o.damages, f.changed+o.changed, f.requests+o.requests, f.rows+o.rows
+	for code, n := range o.codes {
+		f.codes[code] += n
+	}
+}
+
+// build builds the program as it is shipped, with fault points.
+func build(ctx context.Context, dir string) (string, error) {
+	program := filepath.Join(dir, "formetl")
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "formetl_faults", "-o", program, "github.com/formetl/formetl/cmd/formetl")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.Join(fmt.Errorf("cannot build formetl: %w", err), errors.New(string(out)))
+	}
+	return program, nil
+}

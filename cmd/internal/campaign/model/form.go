@@ -1,0 +1,104 @@
+package model
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/history"
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// State is a result as it was from one moment up to another.
+type State = history.State[formservice.Result]
+
+// History is every state of a result.
+type History = history.History[formservice.Result]
+
+// Form is a form of the service with the history of its results. Whoever
+// changes results does it here, so that no state is missed. It is safe for
+// concurrent use.
+type Form struct {
+	Served *formservice.Form
+
+	mu      sync.Mutex
+	at      history.Moment
+	results map[int64]History
+}
+
+// NewForm gives a form without results.
+func NewForm(served *formservice.Form) *Form {
+	return &Form{Served: served, results: map[int64]History{}}
+}
+
+// At is the moment that has come.
+func (f *Form) At() history.Moment {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.at
+}
+
+// Put stores a result, new or changed.
+func (f *Form) Put(r formservice.Result) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r = r.Clone()
+	f.at++
+	err := f.Served.Update(r)
+	if err != nil {
+		_, err = f.Served.Insert(r)
+	}
+	if err != nil {
+		panic(err) // one of the two must do
+	}
+	h := f.results[r.ID]
+	h.End(f.at)
+	f.results[r.ID] = h.Begin(f.at, DateOf(r), r)
+}
+
+// Remove deletes a result, if it is there.
+func (f *Form) Remove(id int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at++
+	if f.Served.Delete(id) {
+		f.results[id].End(f.at)
+	}
+}
+
+// IDs are those of all results that are there now, ascending.
+func (f *Form) IDs() []int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ids []int64
+	for id, h := range f.results {
+		if _, there := h.Current(); there {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Histories are those of all results that there ever were.
+func (f *Form) Histories() map[int64]History {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make(map[int64]History, len(f.results))
+	for id, h := range f.results {
+		all[id] = slices.Clone(h)
+	}
+	return all
+}
+
+// DateOf is the date that the service filters a result by, zero for none.
+func DateOf(r formservice.Result) time.Time {
+	for _, id := range []string{"date_finish", "date_start"} {
+		if v, ok := r.Meta(id); ok {
+			if t, err := time.Parse(formservice.WallTime, v); err == nil {
+				return t
+			}
+		}
+	}
+	return time.Time{}
+}

@@ -1,0 +1,263 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/history"
+	"github.com/formetl/formetl/cmd/internal/readback"
+)
+
+// Facts are what is known of a run when an output is judged.
+type Facts struct {
+	Start, End history.Moment
+	// Oldest is the earliest moment of which rows may tell: that at which the
+	// first run began whose work this one may have gone on with, or Start.
+	Oldest  history.Moment
+	Good    bool      // it ended with 0
+	Torn    bool      // it was killed: a commit may be in the middle
+	Ranges  []Reading // what it read; none where it could not say
+	Undated bool      // results without a date belong to what it read
+	// Asked is the range that a single file has to hold. Its end may lie
+	// anywhere from the one to the other, as the clock goes on.
+	AskedFrom, AskedTo, AskedToLatest time.Time
+}
+
+// Reading is a range that a run read.
+type Reading struct {
+	readback.Span
+	Continued bool // with what an earlier run had read
+}
+
+// Judge tells what is wrong with an output after a run. before is what lay
+// there before it, and after what the error of Look did not complain about.
+func (d *Definition) Judge(o *Output, form *Form, before, after *Look, f Facts) error {
+	if after.Manifest == nil {
+		return d.withoutManifest(o, before, after, f)
+	}
+	if o.Dataset() && !after.Marked && !f.Torn && before.Marked {
+		return fmt.Errorf("_SUCCESS of %s is gone, and nobody was killed", o)
+	}
+	if f.Good && o.Dataset() && !after.Marked {
+		return fmt.Errorf("%s has no _SUCCESS after a run that ended well", o)
+	}
+	if !f.Good && after.Same(before, o) {
+		return nil
+	}
+	j := &judge{d: d, o: o, before: before, after: after, f: f, all: form.Histories()}
+	if len(j.f.Ranges) == 0 {
+		j.f.Ranges = []Reading{{after.Manifest.Range, true}}
+	}
+	if !o.Dataset() {
+		if err := j.asked(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(j.rows(), j.complete())
+}
+
+// withoutManifest judges an output that has none: nothing was committed yet, or
+// a single file is being replaced.
+func (d *Definition) withoutManifest(o *Output, before, after *Look, f Facts) error {
+	switch {
+	case f.Good:
+		return fmt.Errorf("%s has no manifest after a run that ended well", o)
+	case f.Torn && !after.Marked, after.SameData(before):
+		return nil // one who globs a dataset is warned by the missing _SUCCESS
+	}
+	return fmt.Errorf("%s has no manifest and other data than before: %v", o, slices.Sorted(maps.Keys(after.Files)))
+}
+
+// judge is one look at one output.
+type judge struct {
+	d             *Definition
+	o             *Output
+	before, after *Look
+	f             Facts
+	all           map[int64]History
+}
+
+// asked makes sure that a single file holds the range that was asked for.
+func (j *judge) asked() error {
+	is := j.after.Manifest.Range
+	if !j.f.Good {
+		return nil
+	}
+	if !is.From.Equal(j.f.AskedFrom) || is.To.Before(j.f.AskedTo) || is.To.After(j.f.AskedToLatest) {
+		return fmt.Errorf("%s holds the range %s, and should hold that from %s to %s", j.o, is, j.f.AskedFrom, j.f.AskedTo)
+	}
+	return nil
+}
+
+// since is the earliest moment that rows of a part may tell of, read false for
+// a part that the run left alone.
+func (j *judge) since(p readback.Part) (since history.Moment, read bool) {
+	if old, there := j.before.Files[p.Path]; !there || p.Check(old) != nil || !j.listed(p) {
+		read = true
+	}
+	since = j.f.Oldest
+	for _, r := range j.f.Ranges {
+		if p.Undated || !r.Meets(p.Span) {
+			continue
+		}
+		read = true
+		if !r.Continued && r.Covers(p.Span) {
+			since = j.f.Start
+		}
+	}
+	return since, read
+}
+
+// listed tells whether a part was one of the output before.
+func (j *judge) listed(p readback.Part) bool {
+	return j.before.Manifest != nil && slices.Contains(j.before.Manifest.Parts, p)
+}
+
+// during gives the states that a result had at any moment since one.
+func (j *judge) during(id int64, since history.Moment) []State {
+	var states []State
+	for _, s := range j.all[id] {
+		if s.During(since, j.f.End) {
+			states = append(states, s)
+		}
+	}
+	return states
+}
+
+// rows makes sure of every row that the run read: it is a state that its
+// result had meanwhile, and lies where that belongs.
+func (j *judge) rows() error {
+	for _, id := range slices.Sorted(maps.Keys(j.after.Rows)) {
+		read := j.after.Rows[id]
+		since, fresh := j.since(read[0].Part)
+		if !fresh {
+			continue
+		}
+		var why []string
+		ok := slices.ContainsFunc(j.during(id, since), func(s State) bool {
+			problem := j.differs(read, s)
+			why = append(why, problem)
+			return problem == ""
+		})
+		if !ok {
+			return fmt.Errorf("%s holds result %d in %s (%s, read since moment %d and up to %d), which is none of its states%s%s",
+				j.o, id, read[0].Part.Path, read[0].Part.Span, since, j.f.End, told(j.all[id]), "\n  "+strings.Join(why, "\n  "))
+		}
+	}
+	return nil
+}
+
+// differs tells in what rows of a result differ from a state, "" for nothing.
+func (j *judge) differs(read []Read, s State) string {
+	switch {
+	case !j.d.Matches(s.Is):
+		return "the search or view does not match that state"
+	case !j.holds(read[0].Part, s):
+		return fmt.Sprintf("that state is dated %s", s.Date)
+	}
+	if j.o.Explode != "" {
+		return j.elements(read, s)
+	}
+	want, rejected, err := j.d.Row(s.Is, j.after.Manifest.Schema)
+	if err != nil {
+		return err.Error()
+	}
+	if rejected {
+		return "that state is to be rejected"
+	}
+	return compare(read[0].Row, want)
+}
+
+// compare tells in what a row differs from another one.
+func compare(got, want readback.Row) string {
+	all := slices.Sorted(maps.Keys(got))
+	for name := range want {
+		if _, both := got[name]; !both {
+			all = append(all, name)
+		}
+	}
+	for _, name := range all {
+		if g, w := got[name].String(), want[name].String(); g != w {
+			return fmt.Sprintf("column %q is %.300s, and then was %.300s", name, g, w)
+		}
+	}
+	return ""
+}
+
+// holds tells whether a state belongs where it lies.
+func (j *judge) holds(p readback.Part, s State) bool {
+	switch {
+	case j.d.DatesIgnored:
+		return true
+	case j.o.Dataset():
+		return p.Holds(s.Date)
+	case s.Date.IsZero():
+		return j.f.Undated
+	}
+	return j.after.Manifest.Range.Holds(s.Date)
+}
+
+// elements tells in what the rows of a child output differ from a state.
+func (j *judge) elements(read []Read, s State) string {
+	columns := j.after.Manifest.Schema
+	want, rejected := j.d.children(s.Is, columns)
+	if rejected || len(read) != len(want) {
+		return fmt.Sprintf("there are %d elements, and then were %d (rejected: %t)", len(read), len(want), rejected)
+	}
+	for i, w := range want {
+		if problem := compare(read[i].Row, w); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+// complete makes sure that everybody is there who was in what the run read all
+// the time.
+func (j *judge) complete() error {
+	for _, id := range slices.Sorted(maps.Keys(j.all)) {
+		if len(j.after.Rows[id]) > 0 {
+			continue
+		}
+		for _, r := range j.f.Ranges {
+			since := j.f.Start
+			if r.Continued {
+				since = j.f.Oldest
+			}
+			if j.all[id].Throughout(since, func(s State) bool { return j.wanted(s, r) }) {
+				return fmt.Errorf("%s lacks result %d, which was in the range %s all the time from moment %d to %d%s", j.o, id, r.Span, since, j.f.End, told(j.all[id]))
+			}
+		}
+	}
+	return nil
+}
+
+// wanted tells whether a state has to be in an output that a range was read
+// for.
+func (j *judge) wanted(s State, r Reading) bool {
+	if !j.d.Matches(s.Is) || !j.d.hasRow(s.Is, j.o, j.after.Manifest.Schema) {
+		return false
+	}
+	if j.d.DatesIgnored {
+		return true
+	}
+	if s.Date.IsZero() {
+		return j.f.Undated && !r.Continued
+	}
+	// What a run reads is as wide as its datasets need; a file holds what was
+	// asked for.
+	return r.Holds(s.Date) && (j.o.Dataset() || j.after.Manifest.Range.Holds(s.Date))
+}
+
+// told lists the states of a result, for people.
+func told(h History) string {
+	var b strings.Builder
+	for _, s := range h {
+		fmt.Fprintf(&b, "\n  moments %d up to %d, dated %s", s.From, s.To, s.Date.Format(time.DateTime))
+	}
+	return b.String()
+}

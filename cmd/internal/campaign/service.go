@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// weather is what a process meets at the service.
+type weather struct {
+	seed     uint64
+	storm    float64 // share of requests that go wrong
+	empty    float64 // share that get an empty body, or a page for people, with HTTP 200
+	outage   formservice.Fault
+	outageAt int            // the request that it begins at, 0 for none
+	before   map[int]func() // what happens when so many requests have come, before that one is answered
+	after    map[int]func() // the same after it
+}
+
+// bad tells whether requests may fail.
+func (w weather) bad() bool { return w.storm > 0 || w.empty > 0 || w.outageAt > 0 }
+
+// service is the form service of a life, over real HTTP.
+type service struct {
+	form *formservice.Server
+	URL  string
+	http *httptest.Server
+
+	mu       sync.Mutex
+	idle     *sync.Cond // under mu: nothing is under way
+	underWay int
+	weather  weather
+	arrived  int
+}
+
+func startService(key string, form *formservice.Form, faults formservice.Faults) *service {
+	s := &service{form: &formservice.Server{Key: key, Forms: []*formservice.Form{form}, Faults: faults}}
+	s.idle = sync.NewCond(&s.mu)
+	s.form.Decide = s.decide
+	s.http = httptest.NewUnstartedServer(s)
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // connections are cut on purpose
+	s.http.Start()
+	s.URL = s.http.URL
+	return s
+}
+
+// expect begins to treat requests as a process is to find them.
+func (s *service) expect(w weather) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.form.Reset()
+	s.weather, s.arrived = w, 0
+}
+
+// log tells of the requests since expect, for people.
+func (s *service) log() string {
+	var b strings.Builder
+	for _, q := range s.form.Log() {
+		fmt.Fprintf(&b, "%d. %s %s: %d, %d results %s\n", q.Number, q.Transaction, q.Query, q.Status, q.Results, q.Fault)
+	}
+	return b.String()
+}
+
+// settle waits for what is under way, and ends the weather.
+func (s *service) settle() (requests int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.underWay > 0 {
+		s.idle.Wait()
+	}
+	s.weather = weather{}
+	return s.arrived
+}
+
+// ServeHTTP answers a request, or does not.
+func (s *service) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	s.mu.Lock()
+	s.underWay++
+	s.arrived++
+	n, sky := s.arrived, s.weather
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.underWay--; s.underWay == 0 {
+			s.idle.Broadcast()
+		}
+	}()
+	if act := sky.before[n]; act != nil {
+		act()
+	}
+	if random := source(sky.seed, uint64(n)); random.Float64() < sky.empty { //nolint:gosec // counted from 1
+		w.Header().Set("Content-Type", "text/html")
+		body := pick(random, "", "<html><body>Please log in.<br></body></html>")
+		_, _ = io.Copy(w, strings.NewReader(body)) // a client that went away is its own matter
+	} else {
+		s.form.ServeHTTP(w, q)
+	}
+	if act := sky.after[n]; act != nil {
+		_ = http.NewResponseController(w).Flush()
+		act()
+	}
+}
+
+// decide lets the service fail as the weather has it.
+func (s *service) decide(q formservice.Request) formservice.Fault {
+	s.mu.Lock()
+	sky, n := s.weather, s.arrived
+	s.mu.Unlock()
+	if sky.outageAt > 0 && n >= sky.outageAt {
+		return sky.outage
+	}
+	random := source(sky.seed, 1<<32+uint64(q.Number)) //nolint:gosec // counted from 1
+	if random.Float64() >= sky.storm {
+		return formservice.NoFault
+	}
+	return pick(random, formservice.FaultBusy, formservice.FaultBusy, formservice.FaultHTML, formservice.FaultCut,
+		formservice.FaultTruncate, formservice.FaultReset, formservice.FaultSlow)
+}
+
+// source is a source of chance, equal for equal numbers.
+func source(seed, stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // nobody must be surprised
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// The kinds of steps.
+const (
+	stepRun    = "run"
+	stepFull   = "run --full"
+	stepRange  = "run --from --to"
+	stepExport = "export"
+	stepClean  = "clean"
+	stepReset  = "state reset"
+	stepReplay = "replay"
+)
+
+// step is one process and what it meets.
+type step struct {
+	kind     string
+	from, to time.Time // of stepRange, wall clock
+	wait     time.Duration
+
+	storm    float64
+	empty    float64
+	outage   formservice.Fault
+	outageAt int
+	changes  []int // requests before which results change
+
+	fault     string         // the point at which it kills itself
+	stopAt    int            // the request at which it is stopped, or
+	stopAfter time.Duration  // the time after which it is
+	answered  bool           // when the request was answered
+	signal    syscall.Signal // how it is stopped, 0 for not
+	twin      bool           // another process does the same at the same time
+}
+
+// killed tells whether the step may be killed with SIGKILL.
+func (s *step) killed() bool { return s.fault != "" || s.signal == syscall.SIGKILL }
+
+// stopped tells whether the step may be told to stop, by its exit code.
+func (s *step) stopped(code int) bool {
+	return s.signal == syscall.SIGTERM && code == 143 || s.signal == syscall.SIGINT && code == 130
+}
+
+// reads tells whether the step reads results, and commits what it reads.
+func (s *step) reads() bool {
+	return s.kind != stepClean && s.kind != stepReset && s.kind != stepCleanUnlisted
+}
+
+// String tells of the step, for people.
+func (s *step) String() string {
+	words := []string{s.kind}
+	note := func(is bool, format string, args ...any) {
+		if is {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
+	}
+	note(s.kind == stepRange, "from %s to %s", s.from.Format(formservice.WallTime), s.to.Format(formservice.WallTime))
+	note(s.storm > 0, "%.0f %% of requests go wrong", 100*s.storm)
+	note(s.empty > 0, "%.0f %% of answers are empty or a page for people", 100*s.empty)
+	note(s.outageAt > 0, "from request %d on all end in %s", s.outageAt, s.outage)
+	note(len(s.changes) > 0, "results change before the requests %v", s.changes)
+	note(s.fault != "", "killed at %s", s.fault)
+	note(s.signal != 0 && s.stopAt > 0, "%s at request %d, answered: %t", s.signal, s.stopAt, s.answered)
+	note(s.signal != 0 && s.stopAt == 0, "%s after %s", s.signal, s.stopAfter)
+	note(s.twin, "twice at once")
+	note(true, "%s later", s.wait)
+	return strings.Join(words, ", ")
+}
+
+// calm is a step that nobody disturbs.
+func calm(kind string) *step { return &step{kind: kind, wait: time.Hour} }
+
+// newPoint chooses where a run kills itself. Some points come once for each
+// output, others once for each part or window.
+func newPoint(random *rand.Rand) string {
+	once := []string{"planned", "journal", "verified", "check", "intent", "unmark", "objects", "manifest", "mark", "close", "codebook"}
+	often := []string{"read", "staged", "prepared", "recorded", "ids", "parts", "supersede"}
+	if chance(random, 50) {
+		return fmt.Sprintf("%s:%d", pick(random, once...), pick(random, 1, 1, 1, 2))
+	}
+	return fmt.Sprintf("%s:%d", pick(random, often...), 1+random.IntN(4))
+}
+
+// newStep chooses what comes next.
+func (l *life) newStep(random *rand.Rand) *step {
+	s := &step{kind: stepRun, wait: time.Duration(1+random.IntN(30*60)) * time.Minute}
+	switch n := random.IntN(100); {
+	case n < 12:
+		s.kind = stepFull
+	case n < 24:
+		s.kind = stepRange
+		s.from = l.people.date(l.now).Truncate(time.Duration(pick(random, 1, 3600, 86400)) * time.Second)
+		s.to = s.from.Add(time.Duration(1+random.IntN(10*24)) * time.Hour)
+	case n < 36 && l.on[featureExports]:
+		s.kind = stepExport
+	case n < 48 && l.on[featureMaintenance]:
+		s.kind = pick(random, stepClean, stepClean, stepReset, stepReplay)
+	}
+	if !s.reads() {
+		return s
+	}
+	if half := s.kind == stepFull && len(l.def.outputs) > 1 && l.def.Columns == nil; !half || l.on[featureHalfFull] {
+		l.weather(random, s)
+		l.stop(random, s)
+	}
+	for range l.mayChange(random) {
+		s.changes = append(s.changes, 1+random.IntN(20))
+	}
+	s.twin = l.on[featureTogether] && !s.disturbed() && chance(random, 5) && s.kind == stepRun
+	return s
+}
+
+// disturbed tells whether anything keeps the step from what it is to do.
+func (s *step) disturbed() bool {
+	return s.storm > 0 || s.empty > 0 || s.outageAt > 0 || len(s.changes) > 0 || s.fault != "" || s.signal != 0
+}
+
+// mayChange is how many changes a step meets, mostly none.
+func (l *life) mayChange(random *rand.Rand) int {
+	if !l.on[featureChanges] || chance(random, 55) {
+		return 0
+	}
+	return 1 + random.IntN(5)
+}
+
+// weather chooses what goes wrong at the service.
+func (l *life) weather(random *rand.Rand, s *step) {
+	if l.on[featureFaults] && chance(random, 25) {
+		s.storm = 0.02 + 0.2*random.Float64()
+	}
+	if l.on[featureEmpty] && chance(random, 10) {
+		s.empty = 0.02 + 0.1*random.Float64()
+	}
+	if l.on[featureFaults] && chance(random, 8) {
+		s.outageAt = 1 + random.IntN(25)
+		s.outage = pick(random, formservice.FaultBusy, formservice.FaultHTML, formservice.FaultReset)
+	}
+}
+
+// stop chooses how a step is stopped, if it is.
+func (l *life) stop(random *rand.Rand, s *step) {
+	switch n := random.IntN(100); {
+	case n < 18 && l.on[featureKills]:
+		s.fault = newPoint(random)
+		return
+	case n < 34 && l.on[featureKills]:
+		s.signal = syscall.SIGKILL
+	case n < 46 && l.on[featureSignals]:
+		s.signal = pick(random, syscall.SIGTERM, syscall.SIGINT)
+	default:
+		return
+	}
+	if chance(random, 70) {
+		s.stopAt, s.answered = 1+random.IntN(pick(random, 5, 12, 25)), chance(random, 50)
+	} else {
+		s.stopAfter = time.Duration(random.IntN(250)) * time.Millisecond
+	}
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/campaign/model"
+)
+
+// settle is how far a range without an end stays behind the clock.
+const settle = time.Minute
+
+// judge tells what is wrong after a step.
+func (l *life) judge(s *step, outcomes []*outcome) error {
+	for _, o := range outcomes {
+		if err := errors.Join(l.mayEnd(s, o), l.secret(o)); err != nil {
+			return err
+		}
+	}
+	last := outcomes[0]
+	if len(outcomes) == 2 {
+		if last.code != 0 {
+			last = outcomes[1]
+		}
+		if last.code != 0 {
+			return fmt.Errorf("two runs at once ended with %d and %d: one of them was to go on", outcomes[0].code, outcomes[1].code)
+		}
+	}
+	if s.kind == stepExport {
+		err := l.look(l.export, s, last)
+		return errors.Join(err, l.untouched(l.def))
+	}
+	return errors.Join(l.look(l.def, s, last), l.untouched(l.export))
+}
+
+// mayEnd tells whether a process may have ended as it did.
+func (l *life) mayEnd(s *step, o *outcome) error {
+	for _, bad := range []string{"panic:", "goroutine ", "this is a bug", "WARNING: DATA RACE"} {
+		if strings.Contains(o.stderr, bad) {
+			return fmt.Errorf("standard error holds %q", bad)
+		}
+	}
+	sky := weather{storm: s.storm, empty: s.empty, outageAt: s.outageAt}
+	switch {
+	case o.killed && s.killed(), o.stopped && s.stopped(o.code), o.code == 0:
+		return nil
+	case o.code == 75 && (sky.bad() || s.twin):
+		return nil
+	case o.code == 65 && len(s.changes) > 2 && strings.Contains(o.stderr, "changed"):
+		return nil // it was read again three times, and changed each time
+	}
+	for _, d := range l.damages {
+		if d.explains(o.code) {
+			return nil
+		}
+	}
+	return fmt.Errorf("it ended with %d (killed: %t, signalled: %t), which nothing explains", o.code, o.killed, o.stopped)
+}
+
+// look judges the outputs of a definition after a process of it.
+func (l *life) look(d *definition, s *step, o *outcome) error {
+	f := model.Facts{Start: o.start, End: o.end, Oldest: o.start, Good: o.code == 0 && !o.killed, Torn: o.killed}
+	if d.unfinished != none {
+		f.Oldest = d.unfinished
+	}
+	reads := s.reads() && !strings.Contains(o.stderr, "there are no dead letters")
+	if reads {
+		l.facts(d, s, o, &f)
+	} else {
+		f.Good = false // it commits nothing of its own
+	}
+	problems := make([]error, 0, len(d.outputs))
+	for _, out := range d.outputs {
+		problems = append(problems, l.lookAt(d, out, f, reads))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	switch {
+	case f.Good, !reads && o.code == 0 && s.kind == stepClean:
+		d.unfinished = none
+	case d.unfinished == none && reads:
+		d.unfinished = o.start
+	}
+	if f.Good {
+		return l.reported(d, o)
+	}
+	return nil
+}
+
+// facts are what is known of what a process read.
+func (l *life) facts(d *definition, s *step, o *outcome, f *model.Facts) {
+	if o.report != nil {
+		for _, r := range o.report.Forms {
+			if r.Error != "" {
+				continue // it committed nothing, or not everything
+			}
+			f.Ranges = append(f.Ranges, model.Reading{Span: r.Range, Continued: r.Continued != "" || r.Kept > 0 || !f.Good})
+		}
+	}
+	from, to := d.from, d.to
+	if s.kind == stepRange {
+		from, to = s.from, s.to
+	}
+	everything := from.IsZero() && to.IsZero()
+	f.Undated = everything && (!d.incremental || s.kind == stepFull || d.beginning())
+	f.AskedFrom, f.AskedTo, f.AskedToLatest = from, to, to
+	if to.IsZero() {
+		f.AskedTo = wall(o.began.Add(-settle), d.Zone)
+		f.AskedToLatest = wall(o.began.Add(o.took-settle), d.Zone).Add(time.Second)
+	}
+}
+
+// beginning tells whether a run of the definition reads as the first one does:
+// an output has no watermark.
+func (d *definition) beginning() bool {
+	for _, out := range d.outputs {
+		if out.last == nil || out.last.Manifest == nil || out.last.Manifest.Watermark.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// lookAt judges one output.
+func (l *life) lookAt(d *definition, out *output, f model.Facts, reads bool) error {
+	before := out.last
+	if before == nil {
+		before = &model.Look{}
+	}
+	after, err := d.Look(&out.Output)
+	if after != nil {
+		out.last = after
+	}
+	switch {
+	case out.damaged && !f.Good:
+		return nil // nobody promised anything of it
+	case err != nil:
+		return err
+	case !reads && after.Manifest != nil && before.Manifest != nil && after.Manifest.RunID == before.Manifest.RunID:
+		return l.kept(out, before, after)
+	}
+	if err := d.Judge(&out.Output, l.people.form, before, after, f); err != nil {
+		return err
+	}
+	out.damaged = false
+	return nil
+}
+
+// kept makes sure that data were left alone. Look has made sure that the parts
+// are what the manifest says; what a dead run had superseded may go.
+func (l *life) kept(out *output, before, after *model.Look) error {
+	same := after.SameData(before)
+	if after.Manifest != nil && before.Manifest != nil {
+		same = slices.Equal(after.Manifest.Parts, before.Manifest.Parts)
+	}
+	if !same {
+		return fmt.Errorf("the data of %s are others than before, and nobody wrote to them", &out.Output)
+	}
+	return nil
+}
+
+// untouched makes sure that a definition's outputs are as they were.
+func (l *life) untouched(d *definition) error {
+	for _, out := range d.outputs {
+		if out.last == nil || out.damaged {
+			continue
+		}
+		after, err := d.Look(&out.Output)
+		if err == nil {
+			err = l.kept(out, out.last, after)
+		}
+		if err != nil {
+			return fmt.Errorf("by somebody else: %w", err)
+		}
+	}
+	return nil
+}
+
+// reported sets a run's report against what lies at the outputs.
+func (l *life) reported(d *definition, o *outcome) error {
+	if o.report == nil {
+		return errors.New("it ended well and wrote no report")
+	}
+	for _, r := range o.report.Forms {
+		if r.Error != "" {
+			return fmt.Errorf("it ended well, and the report says %q", r.Error)
+		}
+		if counted := d.verify && d.Verified(); counted && (r.Verified == nil || !r.Verified.Match) {
+			return fmt.Errorf("it ended well, and the report of the range %s is not verified", r.Range)
+		}
+	}
+	if len(o.report.Forms) == 0 {
+		return nil // a replay that had nothing to do, or one whose report is a list
+	}
+	for _, told := range o.report.Forms[len(o.report.Forms)-1].Outputs {
+		for _, out := range d.outputs {
+			m := out.last.Manifest
+			if l.reportedPath(out) != told.Path || m == nil {
+				continue
+			}
+			var bytes int64
+			for _, p := range m.Parts {
+				bytes += p.Bytes
+			}
+			if told.Rows != m.Rows || told.Parts != len(m.Parts) || told.Bytes != bytes {
+				return fmt.Errorf("the report says of %s %d rows, %d parts, %d bytes, and the manifest %d, %d, %d", told.Path, told.Rows, told.Parts, told.Bytes, m.Rows, len(m.Parts), bytes)
+			}
+		}
+	}
+	return nil
+}
+
+// reportedPath is how a report names an output.
+func (l *life) reportedPath(out *output) string {
+	path := filepath.Join(out.Dir, out.Name)
+	if strings.HasPrefix(out.path, "s3://") {
+		if inside, err := filepath.Rel(l.bucket.folder, path); err == nil {
+			path = "s3://" + bucketName + "/" + inside
+		}
+	}
+	if out.Dataset() {
+		path += "/"
+	}
+	return filepath.ToSlash(path)
+}

@@ -1,0 +1,82 @@
+package readback
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+)
+
+// readArrow reads an IPC file.
+func readArrow(data []byte, l Layout) ([]Row, error) {
+	file, err := ipc.NewFileReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // read only
+	var rows []Row
+	for i := range file.NumRecords() {
+		batch, err := file.RecordBatch(i)
+		if err != nil {
+			return nil, err
+		}
+		first := len(rows)
+		for range batch.NumRows() {
+			rows = append(rows, Row{})
+		}
+		for c, column := range batch.Columns() {
+			name := batch.ColumnName(c)
+			if _, known := l.column(name); !known {
+				return nil, fmt.Errorf("the column %q is not known", name)
+			}
+			for n := range column.Len() {
+				cell, err := arrowCell(column, n, l)
+				if err != nil {
+					return nil, fmt.Errorf("column %q: %w", name, err)
+				}
+				if !cell.IsNull() {
+					rows[first+n][name] = cell
+				}
+			}
+		}
+	}
+	return rows, nil
+}
+
+func arrowCell(column arrow.Array, n int, l Layout) (Cell, error) {
+	if column.IsNull(n) {
+		return Cell{}, nil
+	}
+	switch a := column.(type) {
+	case *array.String:
+		return Text(a.Value(n)), nil
+	case *array.Int64:
+		return Text(strconv.FormatInt(a.Value(n), 10)), nil
+	case *array.Float64:
+		return Text(strconv.FormatFloat(a.Value(n), 'g', -1, 64)), nil
+	case *array.Boolean:
+		return Text(strconv.FormatBool(a.Value(n))), nil
+	case *array.Date32:
+		return Text(a.Value(n).ToTime().Format(time.DateOnly)), nil
+	case *array.Timestamp:
+		return Text(l.stamp(time.UnixMicro(int64(a.Value(n))))), nil
+	case *array.Decimal128:
+		return Text(a.Value(n).ToString(a.DataType().(*arrow.Decimal128Type).Scale)), nil
+	case *array.List:
+		from, to := a.ValueOffsets(n)
+		cells := make([]Cell, 0, to-from)
+		for i := from; i < to; i++ {
+			c, err := arrowCell(a.ListValues(), int(i), l)
+			if err != nil {
+				return Cell{}, err
+			}
+			cells = append(cells, c)
+		}
+		return List(cells...), nil
+	}
+	return Cell{}, fmt.Errorf("the type %s is not known", column.DataType())
+}
