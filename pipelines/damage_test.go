@@ -140,6 +140,9 @@ func TestGoingOnWithPartsGone(t *testing.T) {
 	if !isA[*load.DamagedPartsError](err) || len(report.Forms) != 2 {
 		t.Fatalf("%d runs, error %v", len(report.Forms), err)
 	}
+	if first := report.Forms[0]; first.Error != "" || first.Outputs[0].Error != "" || report.Forms[1].Error == "" {
+		t.Errorf("what the last run tells is told before: %+v", report.Forms)
+	}
 	r.lose(r.partsOf()[1], true) // both lie before the next run's range
 	r.o.From, r.o.To = at(t, "2026-01-01"), at(t, "2026-01-03")
 	r.asked(r.daily(days()))

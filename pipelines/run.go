@@ -116,7 +116,8 @@ func runForm(ctx context.Context, def *Definition, o Options, client *extract.Cl
 		return reports, broken
 	}
 	for _, next := range rest {
-		err = next.run(ctx)
+		f.report.takeBackDamage(err)
+		f, err = next, next.run(ctx)
 		reports = append(reports, next.report)
 		if err != nil && !onlyDamaged(err) {
 			break

@@ -255,6 +255,18 @@ func onlyDamaged(err error) bool {
 	return ok && !slices.ContainsFunc(failed.Errors, func(err error) bool { return !isError[*load.DamagedPartsError](err) })
 }
 
+// takeBackDamage takes an error of damaged parts out of the report of a run that
+// another one follows: that one has looked again, and mends or tells it.
+func (r *FormReport) takeBackDamage(err error) {
+	if !onlyDamaged(err) {
+		return
+	}
+	r.Error, r.Err = "", nil
+	for i := range r.Outputs {
+		r.Outputs[i].Error = ""
+	}
+}
+
 // failures is an *OutputsError of the outputs that failed, nil if none did.
 func (f *formRun) failures() error {
 	f.mu.Lock()
