@@ -117,30 +117,6 @@ func checkKept(path string, kept, columns []schemas.Column) error {
 	return nil
 }
 
-func columnsOf(m *load.Manifest) ([]schemas.Column, error) {
-	return inferredColumns(m.Schema)
-}
-
-// inferredColumns reads columns back that nobody declared.
-func inferredColumns(list []load.Column) ([]schemas.Column, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	columns := make([]schemas.Column, 0, len(list))
-	for _, c := range list {
-		t, err := schemas.ParseType(c.Type)
-		if err != nil {
-			return nil, err
-		}
-		from, err := schemas.ParseSource(c.From)
-		if err != nil {
-			return nil, err
-		}
-		columns = append(columns, schemas.Column{Name: c.Name, From: from, Type: t, Label: c.Label, Inferred: true})
-	}
-	return columns, nil
-}
-
 // manifestOf is what an output's last run left, and its version.
 func manifestOf(out output) (*load.Manifest, string) {
 	switch o := out.(type) {

@@ -86,8 +86,7 @@ func (f *formRun) thaw(left []*datasetOutput) (*frozen, error) {
 	if err := json.Unmarshal(j.Body, z); err != nil {
 		return nil, err
 	}
-	_, err := z.plan()
-	return z, err
+	return z, z.check()
 }
 
 // goOn takes over what the run that left the journals had decided.

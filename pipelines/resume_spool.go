@@ -94,8 +94,7 @@ func (f *formRun) thawSpool(left *leftSpool) (*frozen, error) {
 	if z.Full && f.frozen == nil && len(f.datasets()) > 0 {
 		return nil, errors.New("it was to replace whole datasets")
 	}
-	_, err = z.plan()
-	return z, err
+	return z, z.check()
 }
 
 // takeDecisions takes over what the spool's run had decided of the schema and
