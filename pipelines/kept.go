@@ -105,12 +105,16 @@ func (f *formRun) naming() string {
 // its name for something else.
 func checkKept(path string, kept, columns []schemas.Column) error {
 	describe := func(c schemas.Column) string { return c.Name + " " + c.Type.String() + " from " + c.From.String() }
+	bySource, byName := make(map[schemas.Source]schemas.Column, len(columns)), make(map[string]schemas.Column, len(columns))
+	for _, c := range columns { // of which no two have one source, or names that differ only in case
+		bySource[c.From], byName[strings.ToLower(c.Name)] = c, c
+	}
 	for _, k := range kept {
-		for _, is := range columns {
-			same := is.From == k.From
-			if same && is.Name == k.Name && is.Type.Equal(k.Type) || !same && !strings.EqualFold(is.Name, k.Name) {
-				continue
-			}
+		is, same := bySource[k.From]
+		if same && (is.Name != k.Name || !is.Type.Equal(k.Type)) {
+			return &SchemaChangedError{Path: path, Column: k.Name, Was: describe(k), Is: describe(is)}
+		}
+		if is, taken := byName[strings.ToLower(k.Name)]; taken && is.From != k.From {
 			return &SchemaChangedError{Path: path, Column: k.Name, Was: describe(k), Is: describe(is)}
 		}
 	}

@@ -330,7 +330,7 @@ func (f *formRun) settle(ctx context.Context) error {
 // same again, and where another run committed it is out of date.
 func keepsPrepared(err error) bool {
 	return !errors.Is(err, load.ErrConflict) && !isError[*RejectsError](err) && !isError[*VerifyError](err) && !isError[*DuplicateError](err) && !isError[*ChoicesError](err) &&
-		!isError[*transform.ValueError](err) && !isError[*transform.UnknownFieldError](err)
+		!isError[*transform.ValueError](err) && !isError[*transform.UnknownFieldError](err) && !isError[*transform.ColumnsError](err)
 }
 
 func isError[E error](err error) bool {

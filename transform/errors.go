@@ -28,6 +28,19 @@ func (e *ValueError) Error() string {
 		e.ResultID, e.Column, e.From, e.Type, e.Reason)
 }
 
+// ColumnsError is results with more fields than a schema may have columns. It
+// is a data error (exit code 65).
+type ColumnsError struct {
+	Columns int // at least so many
+	Max     int
+}
+
+// Error says how many there are, and the ways out.
+func (e *ColumnsError) Error() string {
+	return fmt.Sprintf("the results have at least %d columns and max_columns is %d; raise max_columns in a schema file, or list the columns that you need there with unknown: ignore; nothing was written",
+		e.Columns, e.Max)
+}
+
 // UnknownFieldError is a field that the schema does not list, where the
 // schema says unknown: fail. It is a data error (exit code 65).
 type UnknownFieldError struct {

@@ -257,8 +257,12 @@ func (w *damagedWorld) damage(point, file, way string, damaged []byte) {
 	where := fmt.Sprintf("at %q, %s %s", point, file, way)
 	metrics := filepath.Join(w.dir, "metrics.prom")
 	for _, args := range [][]string{
-		{"plan", w.definition}, {"state", "show", w.definition}, {"clean", "--dry-run", w.definition}, {"schema", "ddl", w.definition, "--dialect", "duckdb"},
-		{"replay", "--dry-run", w.definition}, {"run", w.definition, "--metrics", metrics},
+		{"plan", w.definition},
+		{"state", "show", w.definition},
+		{"clean", "--dry-run", w.definition},
+		{"schema", "ddl", w.definition, "--dialect", "duckdb"},
+		{"replay", "--dry-run", w.definition},
+		{"run", w.definition, "--metrics", metrics},
 	} {
 		code, told := w.do(args...)
 		switch code {

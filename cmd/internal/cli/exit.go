@@ -126,7 +126,7 @@ func definitionCode(err error) int {
 	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
 		return exitNoInput
 	case *pipelines.RejectsError, *pipelines.VerifyError, *pipelines.DuplicateError, *pipelines.ChoicesError,
-		*pipelines.LettersError, *ddl.UnfitError, *transform.ValueError, *transform.UnknownFieldError, *load.CellError:
+		*pipelines.LettersError, *ddl.UnfitError, *transform.ValueError, *transform.UnknownFieldError, *transform.ColumnsError, *load.CellError:
 		return exitData
 	}
 	return exitOK
