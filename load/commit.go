@@ -245,14 +245,22 @@ func (r *committing) unmarkFile(ctx context.Context, data []byte) error {
 // encodeFor gives the manifest's bytes after a check that the commit agrees
 // with it: a manifest that lists what is not there is never written.
 func (m Manifest) encodeFor(run string, prepared []Prepared, superseded []string) ([]byte, error) {
+	if err := m.fits(run, prepared, superseded); err != nil {
+		return nil, err
+	}
+	return m.Encode()
+}
+
+// fits tells whether a commit agrees with its manifest.
+func (m Manifest) fits(run string, prepared []Prepared, superseded []string) error {
 	if m.RunID != run {
-		return nil, fmt.Errorf("the manifest is of run %q", m.RunID)
+		return fmt.Errorf("the manifest is of run %q", m.RunID)
 	}
 	if m.Parts == nil {
 		m.Parts = []Part{}
 	}
 	if problem := m.problem(); problem != "" {
-		return nil, &ManifestError{Name: ManifestName, Problem: problem}
+		return &ManifestError{Name: ManifestName, Problem: problem}
 	}
 	listed := make(map[string]Part, len(m.Parts))
 	for _, p := range m.Parts {
@@ -260,18 +268,18 @@ func (m Manifest) encodeFor(run string, prepared []Prepared, superseded []string
 	}
 	for _, p := range prepared {
 		if part, ok := listed[p.Name]; !ok || part.SHA256 != p.SHA256 || part.Bytes != p.Bytes {
-			return nil, fmt.Errorf("the manifest does not list %s as it was prepared", p.Name)
+			return fmt.Errorf("the manifest does not list %q as it was prepared", p.Name)
 		}
 	}
 	for _, name := range superseded {
 		if err := CheckObjectName(name); err != nil {
-			return nil, err
+			return err
 		}
 		if _, ok := listed[name]; ok {
-			return nil, fmt.Errorf("the manifest lists %s, which the commit removes", name)
+			return fmt.Errorf("the manifest lists %s, which the commit removes", name)
 		}
 	}
-	return m.Encode()
+	return nil
 }
 
 // putOnce is Put, harmless when it was done before.

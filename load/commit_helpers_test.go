@@ -26,7 +26,7 @@ type days map[int]string
 
 // shop is a place with a dataset or a file, and what a run does to it.
 type shop struct {
-	t     *testing.T
+	t     testing.TB
 	d     load.Destination
 	names func() []string
 }

@@ -3,8 +3,6 @@ package load
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,41 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 )
-
-// IntentName begins the names of the control folder's files that record a
-// commit while it is under way.
-const IntentName = "intent"
-
-// intentPath is where the commit of a dataset is recorded, or with a scope
-// that of a single file. A file's own name would end in a data extension, so
-// its hash stands for it; the record itself tells the name.
-func intentPath(scope string) string {
-	if scope == "" {
-		return ControlFolder + "/" + IntentName
-	}
-	digest := sha256.Sum256([]byte(scope))
-	return ControlFolder + "/" + IntentName + "-" + hex.EncodeToString(digest[:8])
-}
-
-// intent is the record of a commit: all that another process needs to do it
-// again from the beginning.
-type intent struct {
-	Dataset *DatasetCommit `json:"dataset,omitempty"`
-	File    *FileCommit    `json:"file,omitempty"`
-	// Previous is the manifest that a file's commit removes, to be put back
-	// where the commit cannot be done; nil if there was none.
-	Previous []byte `json:"previous,omitempty"`
-}
-
-func (i intent) run() string {
-	switch {
-	case i.Dataset != nil:
-		return i.Dataset.RunID
-	case i.File != nil:
-		return i.File.RunID
-	}
-	return ""
-}
 
 // Recovery is what Recover found.
 type Recovery struct {
@@ -90,27 +53,6 @@ func RecoverWith(ctx context.Context, d Destination, scope string, hook Hook) (R
 		return Recovery{RunID: i.run()}, err
 	}
 	return Recovery{RunID: i.run(), Finished: true}, nil
-}
-
-// readIntent reads a record. One that cannot be read is an error with a way
-// out, as nobody but a person can tell what it was.
-func readIntent(ctx context.Context, s Store, name string) (intent, error) {
-	data, _, err := s.Get(ctx, name)
-	if err != nil {
-		return intent{}, err
-	}
-	var i intent
-	if err := json.Unmarshal(data, &i); err != nil {
-		return intent{}, unreadable(name, err)
-	}
-	if i.run() == "" {
-		return intent{}, unreadable(name, errors.New("it names no run"))
-	}
-	return i, nil
-}
-
-func unreadable(name string, err error) error {
-	return &IOError{Op: "understand the record of a commit,", Path: name, Hint: "remove it and run with --full", Err: err}
 }
 
 // committing is a commit under way.
@@ -213,8 +155,8 @@ func (r *committing) checkPrepared(ctx context.Context, data []byte) error {
 		group.Go(func() error { return r.d.Check(checking, p) })
 	}
 	err = group.Wait()
-	if errors.Is(err, ErrStagedGone) {
-		return r.rollBack(ctx, err)
+	if NotThere(err) {
+		return r.rollBack(ctx, fmt.Errorf("%w (%v)", ErrStagedGone, err)) //nolint:errorlint // only that it is not there matters
 	}
 	return err
 }
@@ -341,7 +283,7 @@ func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 			continue
 		}
 		err := r.d.Commit(ctx, p)
-		if errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone) {
+		if errors.Is(err, ErrConflict) || NotThere(err) {
 			continue
 		}
 		if err == nil {

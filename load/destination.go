@@ -31,8 +31,9 @@ type Stager interface {
 	Abort(ctx context.Context, p Prepared) error
 	// Check tells whether a prepared object can still be committed: its bytes
 	// are staged, with the right length where that can be told, or it is
-	// committed already. Otherwise the error wraps ErrStagedGone; an error that
-	// does not wrap it says that nobody could tell.
+	// committed already. Otherwise the error wraps ErrStagedGone, or is a
+	// *NameError where the destination cannot have made the object; any other
+	// error says that nobody could tell. See NotThere.
 	Check(ctx context.Context, p Prepared) error
 }
 
@@ -98,6 +99,14 @@ const (
 	AnyVersion = "*"
 	NoVersion  = ""
 )
+
+// NotThere tells by an error of Commit or Check that a prepared object is not
+// there: it is gone, or what describes it was damaged, so that the destination
+// cannot have made it.
+func NotThere(err error) bool {
+	_, damaged := errors.AsType[*NameError](err)
+	return damaged || errors.Is(err, ErrStagedGone)
+}
 
 // Errors of a Store and of Commit.
 var (

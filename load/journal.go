@@ -228,6 +228,9 @@ func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
 			if failures[i] = context.Cause(ctx); failures[i] == nil {
 				failures[i] = d.Abort(ctx, p)
 			}
+			if NotThere(failures[i]) { // listed by a damaged journal or record
+				failures[i] = nil
+			}
 			return nil
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -283,88 +282,4 @@ func ReadManifest(ctx context.Context, s Store, name string) (m *Manifest, versi
 		return nil, NoVersion, err
 	}
 	return m, version, nil
-}
-
-// DecodeManifest reads a manifest and checks that it agrees with itself. Keys
-// that it does not know are skipped. The error is a *ManifestError.
-func DecodeManifest(data []byte) (*Manifest, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	var m Manifest
-	if err := dec.Decode(&m); err != nil {
-		return nil, &ManifestError{Name: ManifestName, Problem: "it cannot be read", Err: err}
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, &ManifestError{Name: ManifestName, Problem: "something follows its end"}
-	}
-	if problem := m.problem(); problem != "" {
-		return nil, &ManifestError{Name: ManifestName, Problem: problem}
-	}
-	return &m, nil
-}
-
-// problem says in what a manifest does not agree with itself.
-func (m *Manifest) problem() string {
-	switch {
-	case m.Format == "":
-		return "it names no format"
-	case m.RunID == "":
-		return "it names no run"
-	case m.Parts == nil:
-		return "it lists no parts"
-	}
-	var rows int64
-	seen := make(map[string]bool, len(m.Parts))
-	for _, p := range m.Parts {
-		if problem := p.problem(); problem != "" {
-			return fmt.Sprintf("its part %q %s", p.Path, problem)
-		}
-		if seen[p.Path] {
-			return fmt.Sprintf("it lists the part %q twice", p.Path)
-		}
-		seen[p.Path] = true
-		rows += p.Rows
-	}
-	if rows != m.Rows {
-		return fmt.Sprintf("its parts hold %d rows and it says %d", rows, m.Rows)
-	}
-	return ""
-}
-
-func (p *Part) problem() string {
-	if err := CheckObjectName(p.Path); err != nil {
-		return "has a path that is refused: " + err.Error()
-	}
-	switch {
-	case p.Rows < 0 || p.Bytes < 0:
-		return "has a negative size"
-	case p.Rows > 0 && p.MinID > p.MaxID:
-		return "has ids in disorder"
-	case !isHex(p.SHA256, sha256Digits):
-		return "has no sha256"
-	case p.IDs != "" && !isHex(p.IDs, sha256Digits):
-		return "has ids without a sha256"
-	case p.Columns != "" && !isHex(p.Columns, columnsDigits):
-		return "has columns without a digest"
-	case !p.From.IsZero() && !p.To.IsZero() && !p.From.Before(p.To.Time):
-		return "ends before it begins"
-	case p.Undated && (!p.From.IsZero() || !p.To.IsZero()):
-		return "is without a date and has a window"
-	}
-	return ""
-}
-
-// sha256Digits is the length of a SHA-256 in hex.
-const sha256Digits = 64
-
-// isHex tells whether s is so many digits of lower-case hex.
-func isHex(s string, digits int) bool {
-	if len(s) != digits {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -165,9 +166,10 @@ func TestDecodeManifestRefuses(t *testing.T) {
 		{"truncated", golden, golden[:len(golden)/2], "cannot be read"},
 		{"a list", golden, "[]", "cannot be read"},
 		{"something after it", golden, golden + "{}", "something follows its end"},
-		{"another program's", golden, `{"name": "app", "version": 1}`, "names no format"},
+		{"another program's", golden, `{"name": "app", "version": 1}`, `has no key "format"`},
+		{"no format", `"format": "parquet"`, `"format": ""`, "names no format"},
 		{"no run", `"run_id": "20260201T000000Z-ab12"`, `"run_id": ""`, "names no run"},
-		{"parts are null", golden, `{"format": "csv", "run_id": "r", "parts": null}`, "lists no parts"},
+		{"parts are null", golden[strings.Index(golden, `"parts": [`):strings.Index(golden, `  "rows": 3`)], `"parts": null,`, "lists no parts"},
 		{"a path that leaves", "dt=2026-01-02/", "../", "refused"},
 		{"a path that is absolute", "dt=2026-01-02/", "/", "refused"},
 		{"a path in the control folder", "dt=2026-01-02/", ".formetl/", "refused"},
@@ -183,6 +185,8 @@ func TestDecodeManifestRefuses(t *testing.T) {
 		{"a number for a time", `"from": "2026-01-02 00:00:00"`, `"from": 7`, "cannot be read"},
 		{"a part that ends before it begins", `"from": "2026-01-02 00:00:00"`, `"from": "2027-01-02 00:00:00"`, "ends before"},
 		{"an undated part with a window", `"to": null`, `"to": "2026-01-02 00:00:00"`, "without a date and has a window"},
+		{"another window than the name's", `"to": "2026-01-02 00:00:00"`, `"to": "2026-01-02 12:00:00"`, "another window"},
+		{"undated no more", `"undated"`, `"undatedx"`, "another window"},
 		{"a part twice", "dt=2026-01-02/part-20260102T000000-20260103T000000-000001", "dt=2026-01-01/part-min-20260102T000000-000001", "twice"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -196,6 +200,21 @@ func TestDecodeManifestRefuses(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// A key that is missing would be read as a value: that of a bound as none.
+func TestDecodeManifestNeedsItsKeys(t *testing.T) {
+	keys := regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatchIndex(golden, -1)
+	for _, at := range keys {
+		key := golden[at[2]:at[3]]
+		_, err := load.DecodeManifest([]byte(golden[:at[2]] + "x" + golden[at[2]:]))
+		if me := (*load.ManifestError)(nil); !errors.As(err, &me) {
+			t.Errorf("without the %q at %d: %v", key, at[2], err)
+		}
+	}
+	if len(keys) < 50 {
+		t.Errorf("the manifest has only %d keys", len(keys))
 	}
 }
 
@@ -257,9 +276,15 @@ func TestWallTakesTheClock(t *testing.T) {
 // What is accepted is written so that it is read as the same again.
 func FuzzDecodeManifest(f *testing.F) {
 	f.Add([]byte(golden))
-	f.Add([]byte(`{"format":"csv","run_id":"r","parts":[]}`))
-	f.Add([]byte(`{"format":"csv","run_id":"r","parts":[{"path":"a.csv","sha256":"` + strings.Repeat("0", 64) + `"}],"created_at":"0000-01-01T00:00:00Z"}`))
-	f.Add([]byte(`{"format":"\ud800","run_id":"r","parts":[],"watermark":"0001-01-01 00:00:00","created_at":"2026-01-01T00:00:00+23:59"}`))
+	for _, change := range [][2]string{
+		{`"2026-02-01T10:11:12Z"`, `"0000-01-01T00:00:00Z"`},
+		{`"2026-02-01T10:11:12Z"`, `"2026-01-01T00:00:00+23:59"`},
+		{`"parquet"`, `"\ud800"`},
+		{`"watermark": "2026-01-03 00:00:00"`, `"watermark": "0001-01-01 00:00:00"`},
+		{"dt=2026-01-02/part-20260102T000000-20260103T000000-000001-0000", "a"},
+	} {
+		f.Add([]byte(strings.Replace(golden, change[0], change[1], 1)))
+	}
 	f.Add([]byte(`{`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := load.DecodeManifest(data)

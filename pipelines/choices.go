@@ -37,6 +37,10 @@ func (e encoding) shownSoFar(windows []*windowRun, before *load.Manifest) ([]sch
 // show is shown; sum gives what the rows were seen to hold.
 func (e encoding) show(windows []*windowRun, before *load.Manifest, sum func() map[schemas.Source]transform.Seen) ([]schemas.Column, error) {
 	columns := e.f.columns(windows)
+	if most := e.f.schema.MostColumns(); len(columns) > most { // windows that were taken over have some, too
+		return nil, &transform.ColumnsError{Columns: len(columns), Max: most}
+	}
+	known := bySource(before)
 	var seen map[schemas.Source]transform.Seen // once it is asked for
 	if e.out.exploded() {
 		return childColumns(columns, e.out.Explode)
@@ -54,7 +58,7 @@ func (e encoding) show(windows []*windowRun, before *load.Manifest, sum func() m
 			seen = sum()
 		}
 		var err error
-		if c.Choices, err = e.choices(*c, seen[c.From], before); err != nil {
+		if c.Choices, err = e.choices(*c, seen[c.From], before, known); err != nil {
 			return nil, err
 		}
 	}
@@ -66,11 +70,11 @@ func (e encoding) show(windows []*windowRun, before *load.Manifest, sum func() m
 // and equal results give equal bytes whatever windows they were read in. Where
 // the whole run's are far too many (mostSeenValues) an output of a part of its
 // windows gets no columns either.
-func (e encoding) choices(c schemas.Column, seen transform.Seen, before *load.Manifest) ([]string, error) {
+func (e encoding) choices(c schemas.Column, seen transform.Seen, before *load.Manifest, known map[string]*load.Column) ([]string, error) {
 	all := slices.Clone(c.Choices)
 	if e.remembers(before) {
-		if at := slices.IndexFunc(before.Schema, func(d load.Column) bool { return d.From == c.From.String() }); at >= 0 {
-			all = append(all, before.Schema[at].Choices...)
+		if was := known[c.From.String()]; was != nil {
+			all = append(all, was.Choices...)
 		}
 	}
 	fresh := make([]string, 0, len(seen.Choices))

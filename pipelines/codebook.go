@@ -93,6 +93,17 @@ func (f *formRun) codebookOf(facts *codebookFacts) codebook {
 		Account: f.def.Source.Account, Timezone: f.def.Source.Zone.String(), Rows: rows,
 		Columns: make([]codebookColumn, 0, len(facts.columns)),
 	}
+	s := cmp.Or(f.schema, f.def.Schema)
+	var places map[schemas.Source]int
+	if s != nil {
+		places = s.Places()
+	}
+	declared := func(from schemas.Source) schemas.Column { // one that was inferred where the schema has none
+		if at, ok := places[from]; ok {
+			return s.Columns[at]
+		}
+		return schemas.Column{From: from, Inferred: true}
+	}
 	for _, m := range facts.columns {
 		c := codebookColumn{
 			Name: m.Name, Type: m.Type, From: m.From, Label: m.Label, LabelsBefore: append([]string{}, m.LabelsBefore...),
@@ -100,7 +111,7 @@ func (f *formRun) codebookOf(facts *codebookFacts) codebook {
 		}
 		from, err := schemas.ParseSource(m.From)
 		if err == nil {
-			c.rules(f.declared(from), strings.HasPrefix(m.Type, "list<"))
+			c.rules(declared(from), strings.HasPrefix(m.Type, "list<"))
 			seen := facts.stats.Seen[from]
 			c.Nulls -= seen.Filled
 			c.seen(seen, m.Choices)
@@ -108,18 +119,6 @@ func (f *formRun) codebookOf(facts *codebookFacts) codebook {
 		b.Columns = append(b.Columns, c)
 	}
 	return b
-}
-
-// declared is the schema's column of a source; one that was inferred where it
-// has none.
-func (f *formRun) declared(from schemas.Source) schemas.Column {
-	s := cmp.Or(f.schema, f.def.Schema)
-	if s != nil {
-		if at := s.Find(from); at >= 0 {
-			return s.Columns[at]
-		}
-	}
-	return schemas.Column{From: from, Inferred: true}
 }
 
 // rules fills in what the schema says of the column.
@@ -169,15 +168,15 @@ func (b *codebook) remember(earlier *codebook) {
 	if earlier.Pipeline != b.Pipeline || earlier.Form != b.Form || earlier.Account != b.Account {
 		return
 	}
+	known := make(map[string]codebookColumn, len(earlier.Columns))
+	for _, e := range slices.Backward(earlier.Columns) { // of several the first
+		known[e.From] = e
+	}
 	for i := range b.Columns {
 		c := &b.Columns[i]
-		at := slices.IndexFunc(earlier.Columns, func(e codebookColumn) bool { return e.From == c.From })
-		if at < 0 || c.PII != "" {
+		was, ok := known[c.From]
+		if !ok || c.PII != "" || was.PII != "" { // whose values were other ones
 			continue
-		}
-		was := earlier.Columns[at]
-		if was.PII != "" {
-			continue // its values were other ones
 		}
 		counts := map[string]int64{}
 		for _, choice := range was.Choices {

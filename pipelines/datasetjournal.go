@@ -166,7 +166,7 @@ func (o *datasetOutput) checkStaged(ctx context.Context, useless []bool) error {
 		group.Go(func() error {
 			for _, p := range r.Parts {
 				err := o.dest.Check(ctx, p.Prepared)
-				if errors.Is(err, load.ErrStagedGone) {
+				if load.NotThere(err) {
 					useless[i] = true
 					o.f.log.LogAttrs(ctx, slog.LevelWarn, "a prepared part is gone and is read again", slog.String("path", o.path), slog.String("part", p.Part.Path))
 					return nil

@@ -70,7 +70,7 @@ func (o *datasetOutput) lookBack(ctx context.Context) error {
 			o.left, o.records = nil, nil
 		}
 	}
-	m, version, err := load.ReadManifest(ctx, o.dest, load.ManifestName)
+	m, version, err := manifestAt(ctx, o.dest, load.ManifestName, o.out)
 	switch {
 	case err == nil:
 		o.manifest, o.base = m, version

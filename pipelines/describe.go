@@ -19,11 +19,12 @@ func (f *formRun) describe(columns []schemas.Column, before *load.Manifest) []lo
 	seen, form := stats.Seen, f.headingsNow(columns, stats)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	known := bySource(before)
 	for i, c := range columns {
 		d := &list[i]
 		d.Explode = c.Explode
-		if before != nil {
-			remember(d, before.Schema)
+		if was := known[d.From]; was != nil {
+			remember(d, *was)
 		}
 		if s, ok := seen[c.From]; ok {
 			d.ItemType, d.Index = cmp.Or(s.ItemType, d.ItemType), cmp.Or(s.Index, d.Index)
@@ -43,13 +44,23 @@ func (f *formRun) describe(columns []schemas.Column, before *load.Manifest) []lo
 	return list
 }
 
-// remember takes over what was known of a column.
-func remember(d *load.Column, before []load.Column) {
-	at := slices.IndexFunc(before, func(c load.Column) bool { return c.From == d.From })
-	if at < 0 {
-		return
+// bySource are a manifest's columns by their sources, of several the first;
+// none without a manifest.
+func bySource(m *load.Manifest) map[string]*load.Column {
+	if m == nil {
+		return nil
 	}
-	was := before[at]
+	known := make(map[string]*load.Column, len(m.Schema))
+	for i := range m.Schema {
+		if c := &m.Schema[i]; known[c.From] == nil {
+			known[c.From] = c
+		}
+	}
+	return known
+}
+
+// remember takes over what was known of a column.
+func remember(d *load.Column, was load.Column) {
 	d.ItemType, d.Index, d.LabelsBefore = was.ItemType, was.Index, slices.Clone(was.LabelsBefore)
 	d.Gone = was.Gone
 	if was.Label != "" {

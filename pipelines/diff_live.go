@@ -56,7 +56,8 @@ func DiffLive(ctx context.Context, def *Definition, o Options, form string, know
 // liveForm is what headings and a sample tell of a form.
 type liveForm struct {
 	known   *schemas.Schema
-	breaks  map[string]bool // columns whose values must fit
+	places  map[schemas.Source]int // of the known columns
+	breaks  map[string]bool        // columns whose values must fit
 	results int
 	learner *transform.Learner
 	fitting *transform.Flattener // reads the sample by the known columns; nil where there are none
@@ -74,7 +75,7 @@ type liveForm struct {
 // is written, nothing is hidden.
 func newLiveForm(known *schemas.Schema, zone *time.Location) (*liveForm, error) {
 	l := &liveForm{
-		known: known, breaks: map[string]bool{}, learner: transform.NewLearner(zone),
+		known: known, places: known.Places(), breaks: map[string]bool{}, learner: transform.NewLearner(zone),
 		answered: map[schemas.Source]bool{}, listed: map[schemas.Source]bool{}, lists: map[schemas.SourceKind]bool{},
 	}
 	if len(known.Columns) == 0 {
@@ -136,10 +137,16 @@ func (l *liveForm) heading(h extract.Heading) {
 			continue
 		}
 		l.listed[from] = true
-		if h.Kind == kind || l.answered[from] || l.known.Find(from) >= 0 {
+		if h.Kind == kind || l.answered[from] || l.has(from) {
 			l.lists[source] = true
 		}
 	}
+}
+
+// has tells whether a source has a known column.
+func (l *liveForm) has(from schemas.Source) bool {
+	_, ok := l.places[from]
+	return ok
 }
 
 // changes lists what is different, by the known columns and then by the form.
@@ -150,6 +157,7 @@ func (l *liveForm) changes(form string, labels bool) []schemas.Change {
 	}
 	var changes []schemas.Change
 	misfits, moved := l.misfits(), l.moved()
+	places := l.form.Places()
 	for _, c := range l.known.Columns {
 		note := func(x schemas.Change) {
 			x.From, x.Column = c.From.String(), c.Name
@@ -163,7 +171,7 @@ func (l *liveForm) changes(form string, labels bool) []schemas.Change {
 			note(x)
 			continue
 		}
-		if at := l.form.Find(c.From); at >= 0 {
+		if at, ok := places[c.From]; ok {
 			if now := l.form.Columns[at].Label; now != "" && c.Label != "" && now != c.Label {
 				note(schemas.Change{Kind: schemas.ColumnRelabelled, Was: c.Label, Is: now})
 			}
@@ -196,7 +204,7 @@ func (l *liveForm) gone(c schemas.Column) (gone, sure bool) {
 func (l *liveForm) added(labels bool) []schemas.Change {
 	var late []schemas.Column
 	for _, c := range l.form.Columns {
-		if c.From.Kind != schemas.FromResultID && l.known.Find(c.From) < 0 {
+		if c.From.Kind != schemas.FromResultID && !l.has(c.From) {
 			x := schemas.Late(c.From, c.Label, labels)
 			x.Type = c.Type
 			late = append(late, x)
@@ -217,9 +225,10 @@ func (l *liveForm) added(labels bool) []schemas.Change {
 func (l *liveForm) moved() map[schemas.Source]schemas.Change {
 	items := func(of, others *schemas.Schema) []schemas.Column {
 		var list []schemas.Column
+		places := others.Places()
 		for _, c := range of.Columns {
-			if at := l.known.Find(c.From); c.From.Kind == schemas.FromItem && others.Find(c.From) >= 0 {
-				c.Name = l.known.Columns[at].Name
+			if _, both := places[c.From]; both && c.From.Kind == schemas.FromItem {
+				c.Name = l.known.Columns[l.places[c.From]].Name
 				list = append(list, c)
 			}
 		}

@@ -16,12 +16,15 @@ import (
 // report it again; but what goes on, fields that are left out and values that
 // are joined, is reported by every run. Nothing of it fails a run.
 type drifting struct {
-	f       *formRun
-	columns []schemas.Column // of this run
-	before  *load.Manifest   // nil where there was none
-	whole   bool             // the manifest is replaced with all its columns
-	seen    transform.Stats
-	form    headingsNow
+	f         *formRun
+	columns   []schemas.Column        // of this run
+	before    *load.Manifest          // nil where there was none
+	known     map[string]*load.Column // its columns by source
+	added     map[schemas.Source]bool // columns that this run has added
+	columnsBy map[schemas.Source]bool // those of this run
+	whole     bool                    // the manifest is replaced with all its columns
+	seen      transform.Stats
+	form      headingsNow
 }
 
 // headingsNow are the headings as the run got them.
@@ -65,6 +68,7 @@ func (h headingsNow) lacks(from schemas.Source, label string) bool {
 func (f *formRun) changes(s transform.Stats) []schemas.Change {
 	d := drifting{f: f, columns: f.columns(f.windows), seen: s}
 	d.before, d.whole = f.manifestBefore()
+	d.known, d.added, d.columnsBy = bySource(d.before), sourcesOf(s.Added), sourcesOf(d.columns)
 	d.form = f.headingsNow(d.columns, s)
 	moved := d.moved()
 	var changes []schemas.Change
@@ -95,14 +99,16 @@ func (f *formRun) manifestBefore() (m *load.Manifest, whole bool) {
 
 // was is what the manifest remembers of a column, nil where it does not.
 func (d *drifting) was(from schemas.Source) *load.Column {
-	if d.before == nil {
-		return nil
+	return d.known[from.String()]
+}
+
+// sourcesOf are the sources of columns.
+func sourcesOf(columns []schemas.Column) map[schemas.Source]bool {
+	set := make(map[schemas.Source]bool, len(columns))
+	for _, c := range columns {
+		set[c.From] = true
 	}
-	at := slices.IndexFunc(d.before.Schema, func(c load.Column) bool { return c.From == from.String() })
-	if at < 0 {
-		return nil
-	}
-	return &d.before.Schema[at]
+	return set
 }
 
 // column lists what changed of a field that has a column.
@@ -149,7 +155,7 @@ func (d *drifting) isNew(c schemas.Column, was *load.Column) bool {
 	if d.before != nil {
 		return was == nil && c.Inferred
 	}
-	return slices.ContainsFunc(d.seen.Added, func(a schemas.Column) bool { return a.From == c.From })
+	return d.added[c.From]
 }
 
 // dropped are the columns of items that the form has no more and that are not
@@ -161,8 +167,7 @@ func (d *drifting) dropped() []schemas.Change {
 	var changes []schemas.Change
 	for _, was := range d.before.Schema {
 		from, err := schemas.ParseSource(was.From)
-		if err != nil || was.Gone || !d.form.lacks(from, was.Label) ||
-			slices.ContainsFunc(d.columns, func(c schemas.Column) bool { return c.From == from }) {
+		if err != nil || was.Gone || !d.form.lacks(from, was.Label) || d.columnsBy[from] {
 			continue
 		}
 		changes = append(changes, schemas.Change{

@@ -45,7 +45,7 @@ func (o *fileOutput) lookBack(ctx context.Context) error {
 	if _, err := o.recover(ctx, o.f, o.name); err != nil {
 		return err
 	}
-	m, version, err := load.ReadManifest(ctx, o.dest, load.FileManifestName(o.name))
+	m, version, err := manifestAt(ctx, o.dest, load.FileManifestName(o.name), o.out)
 	if errors.Is(err, load.ErrNotExist) {
 		return nil
 	}

@@ -57,14 +57,15 @@ type formRun struct {
 	// windows are read, mu guards it, and with it what a windowRun says of its
 	// last reading.
 	mu       sync.Mutex
-	windows  []*windowRun      // in order of time, undated results last
-	reads    int               // windows read so far, to tell which of two was read first
-	rows     int64             // results read so far, for the progress
-	expected int64             // results counted, or extract.Unknown
-	indices  int               // windows made so far
-	rejects  int64             // of the windows read
-	seen     seenDictionary    // of what windows say that their rows hold
-	labels   map[string]string // headings by id, as the service gives them now
+	windows  []*windowRun            // in order of time, undated results last
+	reads    int                     // windows read so far, to tell which of two was read first
+	rows     int64                   // results read so far, for the progress
+	expected int64                   // results counted, or extract.Unknown
+	indices  int                     // windows made so far
+	rejects  int64                   // of the windows read
+	seen     seenDictionary          // of what windows say that their rows hold
+	added    map[schemas.Source]bool // columns that windows have added to the schema
+	labels   map[string]string       // headings by id, as the service gives them now
 
 	ownCounted int64 // what the service counts in own, where rng is wider
 

@@ -75,6 +75,15 @@ func (f *formRun) freeze() (json.RawMessage, error) {
 // dates: it holds what there was at that time and no later one.
 var errLeftDatesOut = errors.New("the service ignored dates, so that all results are read again")
 
+// check tells whether a run can go on with what was frozen.
+func (z *frozen) check() error {
+	if _, err := z.plan(); err != nil {
+		return err
+	}
+	_, err := inferredColumns(z.Inferred)
+	return err
+}
+
 // plan gives the frozen plan, and fails where it is none.
 func (z *frozen) plan() (*extract.Plan, error) {
 	plan := &extract.Plan{Groups: z.Groups, Total: z.Total}

@@ -105,40 +105,20 @@ func (f *formRun) naming() string {
 // its name for something else.
 func checkKept(path string, kept, columns []schemas.Column) error {
 	describe := func(c schemas.Column) string { return c.Name + " " + c.Type.String() + " from " + c.From.String() }
+	bySource, byName := make(map[schemas.Source]schemas.Column, len(columns)), make(map[string]schemas.Column, len(columns))
+	for _, c := range columns { // of which no two have one source, or names that differ only in case
+		bySource[c.From], byName[strings.ToLower(c.Name)] = c, c
+	}
 	for _, k := range kept {
-		for _, is := range columns {
-			same := is.From == k.From
-			if same && is.Name == k.Name && is.Type.Equal(k.Type) || !same && !strings.EqualFold(is.Name, k.Name) {
-				continue
-			}
+		is, same := bySource[k.From]
+		if same && (is.Name != k.Name || !is.Type.Equal(k.Type)) {
+			return &SchemaChangedError{Path: path, Column: k.Name, Was: describe(k), Is: describe(is)}
+		}
+		if is, taken := byName[strings.ToLower(k.Name)]; taken && is.From != k.From {
 			return &SchemaChangedError{Path: path, Column: k.Name, Was: describe(k), Is: describe(is)}
 		}
 	}
 	return nil
-}
-
-func columnsOf(m *load.Manifest) ([]schemas.Column, error) {
-	return inferredColumns(m.Schema)
-}
-
-// inferredColumns reads columns back that nobody declared.
-func inferredColumns(list []load.Column) ([]schemas.Column, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	columns := make([]schemas.Column, 0, len(list))
-	for _, c := range list {
-		t, err := schemas.ParseType(c.Type)
-		if err != nil {
-			return nil, err
-		}
-		from, err := schemas.ParseSource(c.From)
-		if err != nil {
-			return nil, err
-		}
-		columns = append(columns, schemas.Column{Name: c.Name, From: from, Type: t, Label: c.Label, Inferred: true})
-	}
-	return columns, nil
 }
 
 // manifestOf is what an output's last run left, and its version.

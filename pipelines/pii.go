@@ -28,10 +28,11 @@ func sameRule(was, is string) bool {
 // otherwise than its older parts do. Those would go on showing what a new rule
 // hides, or hold hashes that equal none of the new ones.
 func checkRules(path string, committed []load.Column, s *schemas.Schema) error {
+	places := s.Places()
 	for _, was := range committed {
 		is, same := "not in the schema", was.PII == "" || s.Unknown == schemas.UnknownIgnore || s.Unknown == schemas.UnknownFail
 		if from, err := schemas.ParseSource(was.From); err == nil {
-			if at := s.Find(from); at >= 0 {
+			if at, ok := places[from]; ok {
 				rule := ruleOf(s.Columns[at], s.HMACKey)
 				is, same = described(rule), sameRule(was.PII, rule)
 			}

@@ -300,7 +300,7 @@ func (f *formRun) readManifest(ctx context.Context, out Output) (*load.Manifest,
 	if err != nil {
 		return nil, err
 	}
-	m, _, err := load.ReadManifest(ctx, dest, name)
+	m, _, err := manifestAt(ctx, dest, name, out)
 	if errors.Is(err, load.ErrNotExist) {
 		return nil, nil
 	}

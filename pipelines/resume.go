@@ -88,8 +88,7 @@ func (f *formRun) thaw(left []*datasetOutput) (*frozen, error) {
 	if f.dateless || z.Dateless {
 		return nil, errLeftDatesOut
 	}
-	_, err := z.plan()
-	return z, err
+	return z, z.check()
 }
 
 // goOn takes over what the run that left the journals had decided.

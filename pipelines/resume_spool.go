@@ -105,8 +105,7 @@ func (f *formRun) thawSpool(left *leftSpool) (*frozen, error) {
 	if f.dateless || z.Dateless {
 		return nil, errLeftDatesOut
 	}
-	_, err = z.plan()
-	return z, err
+	return z, z.check()
 }
 
 // takeDecisions takes over what the spool's run had decided of the schema and

@@ -31,32 +31,47 @@ func (f *formRun) settleSchema(ctx context.Context) error {
 			s.Columns = schemas.Merge(s.Columns, f.kept) // what earlier runs added stays
 		}
 		f.schema = &s
-		return nil
+		return f.bound()
 	case f.decided() != nil && len(f.decided().Inferred) > 0:
 		return f.frozenSchema()
 	case len(f.kept) > 0:
 		f.schema = &schemas.Schema{Name: f.form, Columns: f.kept}
-		return nil
+		return f.bound()
 	}
 	pages, err := f.samplePages(ctx)
 	if err != nil {
 		return errors.Join(err, f.salvage(ctx, pages, err))
 	}
-	f.infer(pages)
+	if err := f.infer(pages); err != nil {
+		return err
+	}
 	if len(pages) == 1 && pages[0].Len() == 0 {
 		pages[0].Release()
 	}
 	return nil
 }
 
-func (f *formRun) infer(pages []*extract.Page) {
+func (f *formRun) infer(pages []*extract.Page) error {
 	f.schema = transform.Infer(f.form, pages, f.def.Labels)
+	if err := f.bound(); err != nil {
+		return err
+	}
 	for _, p := range pages { // the first that has them: all say the same
 		if len(p.Headings) > 0 {
 			f.headings = slices.Clone(p.Headings)
 			break
 		}
 	}
+	return nil
+}
+
+// bound holds the columns of the schema, and those that windows have added to
+// it, to max_columns. The caller holds f.mu where windows are read.
+func (f *formRun) bound() error {
+	if n, most := len(f.schema.Columns)+len(f.added), f.schema.MostColumns(); n > most {
+		return &transform.ColumnsError{Columns: n, Max: most}
+	}
+	return nil
 }
 
 // salvageResults is how many results are a sample where the run ends before it
@@ -73,7 +88,9 @@ func (f *formRun) salvage(ctx context.Context, pages []*extract.Page, cause erro
 	if !keepsPrepared(cause) || results < salvageResults {
 		return nil
 	}
-	f.infer(pages)
+	if err := f.infer(pages); err != nil {
+		return err
+	}
 	ctx = context.WithoutCancel(ctx) // nothing is asked for
 	if err := f.beginSpool(ctx); err != nil {
 		return err

@@ -92,6 +92,13 @@ func (r *schemaReader) fields() []field {
 			}
 			return ok
 		})},
+		{"max_columns", false, keep(func(v value) bool {
+			n, ok := v.integer(1, math.MaxInt32)
+			if ok {
+				s.MaxColumns = n
+			}
+			return ok
+		})},
 		{"empty", false, keep(func(v value) bool {
 			return readWord(v, &s.Empty, schemas.EmptyKeep, schemas.EmptyAsNull)
 		})},

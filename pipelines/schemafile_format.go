@@ -31,6 +31,9 @@ func FormatNotedSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
 	}
 	w.line("unknown: " + string(or(s.Unknown, schemas.UnknownAdd)))
 	w.line(fmt.Sprintf("max_rejects: %d", s.MaxRejects))
+	if s.MaxColumns > 0 {
+		w.line(fmt.Sprintf("max_columns: %d", s.MaxColumns))
+	}
 	w.line("empty: " + string(or(s.Empty, schemas.EmptyKeep)))
 	if s.HMACReference != "" {
 		w.line("hmac_key: " + w.scalar(s.HMACReference))

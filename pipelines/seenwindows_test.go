@@ -182,7 +182,9 @@ func TestWindowReadAgain(t *testing.T) {
 		if err := errors.Join(flattener.Append(page), flattener.Flush()); err != nil {
 			t.Fatal(err)
 		}
-		f.take(w, &windowReading{f: f, flattener: flattener, ids: bitmap(1)})
+		if err := f.take(w, &windowReading{f: f, flattener: flattener, ids: bitmap(1)}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	a, b := &windowRun{}, &windowRun{}
 	f.windows = []*windowRun{a, b}

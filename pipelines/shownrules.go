@@ -35,13 +35,14 @@ func listRule(c schemas.Column) string {
 // checkLists refuses a schema that shows a list in CSV otherwise than the older
 // parts do: they have other columns, or another text.
 func checkLists(path string, committed []load.Column, s *schemas.Schema) error {
+	places := s.Places()
 	for _, was := range committed {
 		from, err := schemas.ParseSource(was.From)
 		if err != nil {
 			continue
 		}
-		at := s.Find(from)
-		if at < 0 {
+		at, ok := places[from]
+		if !ok {
 			continue
 		}
 		if is := listRule(s.Columns[at]); is != was.ListAs {

@@ -299,31 +299,37 @@ func (s *segment) remove() {
 // each gives the segment's batches in order. A batch is valid during the call.
 func (s *segment) each(visit func(arrow.RecordBatch) error) error {
 	for _, f := range s.files {
-		if err := eachBatch(s.path(f.Name), visit); err != nil {
+		read, err := eachBatch(s.path(f.Name), visit)
+		if err != nil {
 			return err
+		}
+		if read != nil {
+			return s.fail(fmt.Errorf("%s: %w", f.Name, read))
 		}
 	}
 	return nil
 }
 
-func eachBatch(path string, visit func(arrow.RecordBatch) error) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
+// eachBatch gives the batches of a file. read is why the file cannot be read,
+// err is the error of visit.
+func eachBatch(path string, visit func(arrow.RecordBatch) error) (read, err error) {
+	file, read := os.Open(path)
+	if read != nil {
+		return read, nil
 	}
 	defer func() { _ = file.Close() }()
-	r, err := ipc.NewReader(bufio.NewReaderSize(file, 256<<10))
-	if err != nil {
-		return err
+	r, read := ipc.NewReader(bufio.NewReaderSize(file, 256<<10))
+	if read != nil {
+		return read, nil
 	}
 	defer r.Release()
 	for r.Next() {
 		if err := visit(r.RecordBatch()); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return err
+	if read := r.Err(); read != nil && !errors.Is(read, io.EOF) {
+		return read, nil
 	}
-	return nil
+	return nil, nil
 }

@@ -1,9 +1,11 @@
 package pipelines
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -130,11 +132,17 @@ type indexRecord struct {
 }
 
 // decodeRecord reads the record of a window and checks that it agrees with
-// itself.
+// itself. A key that it does not know is one that was damaged: a record without
+// its added columns would not fit its files.
 func decodeRecord(data []byte, index int) (indexRecord, error) {
 	var r indexRecord
-	if err := json.Unmarshal(data, &r); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
 		return r, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return r, errors.New("something follows its end")
 	}
 	if r.Index != index {
 		return r, fmt.Errorf("it is the record of window %d", r.Index)

@@ -160,7 +160,7 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out Output, f
 	}
 	at.Leftovers = s.once(at.Leftovers)
 	var version string
-	at.Manifest, version, err = load.ReadManifest(ctx, dest, manifest)
+	at.Manifest, version, err = manifestAt(ctx, dest, manifest, out)
 	if err != nil && !errors.Is(err, load.ErrNotExist) {
 		return fmt.Errorf("%s: %w", expanded, err)
 	}

@@ -131,11 +131,11 @@ func sorted(m map[string]int64) []keyCount {
 // columns are the schema's columns that are written and those that the windows
 // added, with labels where the form's headings are known.
 func (f *formRun) columns(windows []*windowRun) []schemas.Column {
-	var added []schemas.Column
+	added := make([][]schemas.Column, 0, len(windows))
 	for _, w := range windows {
-		added = schemas.Merge(added, w.stats.Added)
+		added = append(added, w.stats.Added)
 	}
-	all := (&schemas.Schema{Columns: schemas.Merge(f.schema.Columns, added)}).Written()
+	all := (&schemas.Schema{Columns: schemas.Merge(f.schema.Columns, schemas.Merge(nil, added...))}).Written()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, c := range all {

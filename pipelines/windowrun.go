@@ -10,6 +10,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -125,16 +126,18 @@ func (f *formRun) readWindow(ctx context.Context, w *windowRun) error {
 	}
 	r.ids.RunOptimize()
 	before := w.segment
-	f.take(w, r)
-	err = f.note(w)
+	if err = f.take(w, r); err == nil {
+		err = f.note(w)
+	}
 	if before != nil {
 		before.remove()
 	}
 	return err
 }
 
-// take makes a reading that of its window.
-func (f *formRun) take(w *windowRun, r *windowReading) {
+// take makes a reading that of its window. It fails where the windows together
+// have added too many columns.
+func (f *formRun) take(w *windowRun, r *windowReading) error {
 	stats := r.flattener.Stats()
 	seen := f.seen.pack(stats.Seen)
 	stats.Seen = nil
@@ -144,6 +147,16 @@ func (f *formRun) take(w *windowRun, r *windowReading) {
 	f.rejects += stats.Rejected - w.stats.Rejected
 	w.segment, w.stats, w.seen, w.ids, w.rejects, w.replaced = r.segment, stats, seen, r.ids, r.rejects, r.replaced
 	w.done, w.readAt, w.attempt, w.begunAt = true, f.reads, f.o.RunID, r.begunAt
+	if len(stats.Added) == 0 {
+		return nil
+	}
+	if f.added == nil {
+		f.added = map[schemas.Source]bool{}
+	}
+	for _, c := range stats.Added {
+		f.added[c.From] = true
+	}
+	return f.bound()
 }
 
 // windowReading is one reading of a window.

@@ -42,6 +42,7 @@ func diffRules(was, is *Schema) []Change {
 	var d differ
 	d.rule("unknown", string(cmp.Or(was.Unknown, UnknownAdd)), string(cmp.Or(is.Unknown, UnknownAdd)), is.Unknown == UnknownFail)
 	d.rule("max_rejects", strconv.Itoa(was.MaxRejects), strconv.Itoa(is.MaxRejects), false)
+	d.rule("max_columns", strconv.Itoa(was.MostColumns()), strconv.Itoa(is.MostColumns()), false)
 	d.rule("empty", string(cmp.Or(was.Empty, EmptyKeep)), string(cmp.Or(is.Empty, EmptyKeep)), true)
 	if was.Needs(PIIHMAC) && is.Needs(PIIHMAC) {
 		a, b := was.HMACKey.ID(), is.HMACKey.ID()

@@ -125,7 +125,12 @@ func cut(s string, n int) string {
 // Uniquer makes names unique, in the order in which they are asked for: the
 // second "a" becomes "a_2". Names that differ only in case count as one. The
 // zero value is ready to use.
-type Uniquer struct{ taken map[string]bool }
+type Uniquer struct {
+	taken map[string]bool
+	// next is the least number that may be free for a wanted name: those below
+	// it were found taken, and what is taken stays so.
+	next map[string]int
+}
 
 // Name returns the wanted name, or where it is taken the wanted name with the
 // least number from 2 that makes it new, cut to stay within MaxName bytes.
@@ -134,9 +139,16 @@ func (u *Uniquer) Name(want string) string {
 		u.taken = map[string]bool{}
 	}
 	name := want
-	for n := 2; u.taken[strings.ToLower(name)]; n++ {
-		suffix := "_" + strconv.Itoa(n)
-		name = cut(want, MaxName-len(suffix)) + suffix
+	if u.taken[strings.ToLower(name)] {
+		n := max(2, u.next[want])
+		for ; u.taken[strings.ToLower(name)]; n++ {
+			suffix := "_" + strconv.Itoa(n)
+			name = cut(want, MaxName-len(suffix)) + suffix
+		}
+		if u.next == nil {
+			u.next = map[string]int{}
+		}
+		u.next[want] = n
 	}
 	u.taken[strings.ToLower(name)] = true
 	return name

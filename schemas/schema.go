@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -75,6 +76,7 @@ type Schema struct {
 	Name       string
 	Unknown    Unknown // "" is UnknownAdd
 	MaxRejects int     // more rejected results fail the run
+	MaxColumns int     // more columns fail the run; 0 is DefaultMaxColumns
 	Empty      Empty   // "" is EmptyKeep
 	Columns    []Column
 	// HMACReference is where the key of PIIHMAC comes from, as schema files
@@ -99,6 +101,13 @@ func (s *Schema) Written() []Column {
 func (s *Schema) Needs(kind PIIKind) bool {
 	return slices.ContainsFunc(s.Columns, func(c Column) bool { return c.PII.Kind == kind })
 }
+
+// MostColumns is how many columns the schema may have, with those that are added.
+func (s *Schema) MostColumns() int { return cmp.Or(s.MaxColumns, DefaultMaxColumns) }
+
+// DefaultMaxColumns is used where a schema file does not say max_columns, or
+// there is none.
+const DefaultMaxColumns = 10_000
 
 // DefaultMaxRejects is used where a schema file does not say max_rejects.
 const DefaultMaxRejects = 100
@@ -147,6 +156,18 @@ func (c Column) arrow(choices []string) arrow.Field {
 		keys, values = append(keys, MetaListAs, MetaChoices), append(values, string(c.ListAs), c.choicePairs(choices))
 	}
 	return arrow.Field{Name: c.Name, Type: c.Type.Arrow(), Nullable: true, Metadata: arrow.NewMetadata(keys, values)}
+}
+
+// Places are the indices of the columns by their sources, for who asks for
+// many: Find looks at all columns each time.
+func (s *Schema) Places() map[Source]int {
+	places := make(map[Source]int, len(s.Columns))
+	for i, c := range s.Columns {
+		if _, twice := places[c.From]; !twice {
+			places[c.From] = i
+		}
+	}
+	return places
 }
 
 // Find returns the index of the column that is filled from the source, or -1.

@@ -31,6 +31,22 @@ func (e *ValueError) Error() string {
 // DataFault is true: the value is not what the schema says.
 func (e *ValueError) DataFault() bool { return true }
 
+// ColumnsError is results with more fields than a schema may have columns. It
+// is a data error (exit code 65).
+type ColumnsError struct {
+	Columns int // at least so many
+	Max     int
+}
+
+// Error says how many there are, and the ways out.
+func (e *ColumnsError) Error() string {
+	return fmt.Sprintf("the results have at least %d columns and max_columns is %d; raise max_columns in a schema file, or list the columns that you need there with unknown: ignore; nothing was written",
+		e.Columns, e.Max)
+}
+
+// DataFault is true: the results have more fields than are wanted.
+func (e *ColumnsError) DataFault() bool { return true }
+
 // UnknownFieldError is a field that the schema does not list, where the
 // schema says unknown: fail. It is a data error (exit code 65).
 type UnknownFieldError struct {

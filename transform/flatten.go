@@ -62,6 +62,7 @@ type Reject struct {
 type Flattener struct {
 	o           Options
 	unknown     schemas.Unknown
+	most        int // columns
 	emptyAsNull bool
 	clock       clock
 	cloak       cloak
@@ -117,7 +118,7 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 	}
 	o.BatchBytes = min(o.BatchBytes, mostBatchBytes)
 	f := &Flattener{
-		o: o, unknown: s.Unknown, emptyAsNull: s.Empty == schemas.EmptyAsNull,
+		o: o, unknown: s.Unknown, most: s.MostColumns(), emptyAsNull: s.Empty == schemas.EmptyAsNull,
 		clock: clock{zone: o.Zone}, base: len(s.Columns), idAt: -1,
 		fields: map[schemas.Source]int32{}, labels: map[schemas.Source]string{}, choiceRoom: mostChoiceTexts,
 	}

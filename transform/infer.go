@@ -178,9 +178,7 @@ func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
 		slices.SortStableFunc(placed, func(a, b seen) int { return byIndex(a.index, b.index) })
 	}
 	slices.SortStableFunc(rest, func(a, b seen) int { return a.heading - b.heading })
-	for _, f := range rest {
-		placed = slices.Insert(placed, after(placed, f.heading), f)
-	}
+	placed = insert(placed, rest)
 	columns := make([]schemas.Column, len(placed))
 	for i, f := range placed {
 		t := schemas.DefaultType(f.from)
@@ -205,14 +203,35 @@ func byIndex(a, b int) int {
 	return a - b
 }
 
-// after returns the place behind the nearest predecessor among the headings;
-// a field without one comes first.
-func after(placed []seen, heading int) int {
-	at, nearest := 0, 0
+// insert puts each of the rest, which are in the order of the headings, behind
+// its nearest predecessor among the headings; those without one come first. The
+// predecessor is one of the placed, or the one of the rest before it.
+func insert(placed, rest []seen) []seen {
+	if len(rest) == 0 {
+		return placed
+	}
+	byHeading := make([]int, 0, len(placed)) // the placed that have a heading
 	for i, f := range placed {
-		if f.heading > nearest && f.heading < heading {
-			at, nearest = i+1, f.heading
+		if f.heading > 0 {
+			byHeading = append(byHeading, i)
 		}
 	}
-	return at
+	slices.SortStableFunc(byHeading, func(a, b int) int { return placed[a].heading - placed[b].heading })
+	behind := make([][]seen, len(placed)+1) // [0]: before all, [i+1]: behind the placed i
+	at, nearest := 0, 0
+	for _, f := range rest {
+		for len(byHeading) > 0 && placed[byHeading[0]].heading < f.heading {
+			if h := placed[byHeading[0]].heading; h > nearest {
+				at, nearest = byHeading[0]+1, h
+			}
+			byHeading = byHeading[1:]
+		}
+		behind[at] = append(behind[at], f)
+		nearest = max(nearest, f.heading)
+	}
+	all := slices.Clone(behind[0])
+	for i, f := range placed {
+		all = append(append(all, f), behind[i+1]...)
+	}
+	return all
 }

@@ -67,6 +67,9 @@ func (f *Flattener) match() error {
 
 // add appends a column for each of the page's fields.
 func (f *Flattener) add(unknown []int) error {
+	if n := len(f.listed) + len(unknown); n > f.most {
+		return &ColumnsError{Columns: n, Max: f.most}
+	}
 	if err := f.flush(); err != nil {
 		return err
 	}

@@ -43,7 +43,9 @@ func (s *Stats) Add(o Stats) {
 	s.Joined = sum(s.Joined, o.Joined)
 	s.Shifted = sum(s.Shifted, o.Shifted)
 	s.Ignored = sum(s.Ignored, o.Ignored)
-	s.Added = schemas.Merge(s.Added, o.Added)
+	if len(o.Added) > 0 {
+		s.Added = schemas.Merge(s.Added, o.Added)
+	}
 	if s.Seen == nil && len(o.Seen) > 0 {
 		s.Seen = make(map[schemas.Source]Seen, len(o.Seen))
 	}

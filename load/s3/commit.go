@@ -290,14 +290,15 @@ func wait(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// checkStaged refuses a prepared object that this package cannot have made.
+// checkStaged refuses a prepared object that this package cannot have made. The
+// error is a *load.NameError.
 func checkStaged(p load.Prepared) (staged, error) {
 	if err := load.CheckObjectName(p.Name); err != nil {
 		return staged{}, err
 	}
 	s, err := decodeStaged(p.Staged)
 	if err != nil {
-		return staged{}, fmt.Errorf("cannot commit or abort %s: %w", p.Name, err)
+		return staged{}, &load.NameError{Name: p.Staged, Problem: err.Error()}
 	}
 	return s, nil
 }

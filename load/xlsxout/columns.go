@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/xuri/excelize/v2"
 
 	"github.com/formetl/formetl/load/internal/lists"
 )
@@ -95,6 +96,12 @@ func widthOf(cell any) int {
 		return 0
 	case string:
 		return widest(v)
+	case []excelize.RichTextRun:
+		var whole strings.Builder
+		for _, piece := range v {
+			whole.WriteString(piece.Text)
+		}
+		return widest(whole.String())
 	case time.Time:
 		if v.Equal(v.Truncate(24 * time.Hour)) {
 			return len(time.DateOnly)

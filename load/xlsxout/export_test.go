@@ -17,3 +17,6 @@ func NewWithin(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, maxRows 
 	e.maxRows = maxRows
 	return load.Guard(schema, e), nil
 }
+
+// IsForbidden tells of the characters that no answer holds.
+func IsForbidden(r rune) bool { return isForbidden(r) }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/xuri/excelize/v2"
 
 	"github.com/formetl/formetl/load/internal/cells"
 	"github.com/formetl/formetl/load/internal/sheets"
@@ -153,48 +152,9 @@ func textCell(s string) (any, error) {
 	if i := strings.IndexFunc(s, isForbidden); i >= 0 {
 		return nil, errors.New("the text holds a character that XML forbids: this is a bug in formetl")
 	}
-	if strings.Contains(s, "_x") {
-		return escapes(s), nil
-	}
-	return s, nil
+	return escaped(s), nil
 }
 
 func isForbidden(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\uFFFE' || r == '\uFFFF'
-}
-
-// escapes gives a text that may hold what spreadsheets decode, such as _x0041_
-// for an A. excelize escapes it, but loses the halves of surrogate pairs
-// (_xD800_) and misses the second of two that share an underscore: a text with
-// those is given in pieces, each of which is decoded by itself and holds none.
-func escapes(s string) any {
-	var at []int // where the text is to be cut, behind underscores
-	hard, last := false, -7
-	for i := 0; i+7 <= len(s); i++ {
-		if s[i] != '_' || s[i+1] != 'x' || s[i+6] != '_' || !areHex(s[i+2:i+6]) {
-			continue
-		}
-		surrogate := s[i+2]|0x20 == 'd' && s[i+3] >= '8'
-		shared := i-last == 6 && s[last:last+7] != "_x005F_"
-		hard = hard || surrogate || shared
-		at, last = append(at, i+1), i
-	}
-	if !hard {
-		return s
-	}
-	runs, start := make([]excelize.RichTextRun, 0, len(at)+1), 0
-	for _, end := range append(at, len(s)) {
-		runs = append(runs, excelize.RichTextRun{Text: s[start:end]})
-		start = end
-	}
-	return runs
-}
-
-func areHex(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
-			return false
-		}
-	}
-	return true
 }

@@ -8,7 +8,8 @@
 //
 //   - Null is no cell, the empty string is a cell with an empty text.
 //   - A string is always text: no cell is a formula, whatever it begins with,
-//     and no text is changed. A text of more than 32,767 UTF-16 units does not
+//     and no text is changed: what
+//     a spreadsheet would decode, such as _x0041_, is escaped. A text of more than 32,767 UTF-16 units does not
 //     fit into a cell and is a load.CellError, which names the sheet's row and
 //     the result.
 //   - Integers and decimals of at most 15 significant digits are numbers, as

@@ -28,7 +28,12 @@ func writeBook(file *excelize.File, sheets int, w io.Writer) error {
 		if err := file.Write(io.Discard); err != nil {
 			return err
 		}
-		if n < sheets && !part.found {
+		if part.sheet != nil {
+			if err := part.sheet.end(); err != nil {
+				return err
+			}
+		}
+		if n < sheets && part.sheet == nil {
 			return fmt.Errorf("sheet %d is not where it is expected: this is a bug in formetl", n+1)
 		}
 	}
@@ -40,8 +45,8 @@ func writeBook(file *excelize.File, sheets int, w io.Writer) error {
 type pass struct {
 	archive *zip.Writer
 	sheets  int
-	only    int // number of the sheet; more than sheets for the rest
-	found   bool
+	only    int       // number of the sheet; more than sheets for the rest
+	sheet   *unpiecer // nil until the sheet was found
 }
 
 // Create is that of excelize.ZipWriter.
@@ -53,12 +58,16 @@ func (p *pass) Create(name string) (io.Writer, error) {
 	if sheet != p.only {
 		return io.Discard, nil
 	}
-	p.found = true
 	w, err := p.archive.Create(name) // without a time
 	if err != nil {
 		return nil, err
 	}
-	return &bounded{w: w, left: math.MaxUint32}, nil
+	part := &bounded{w: w, left: math.MaxUint32}
+	if sheet > p.sheets {
+		return part, nil
+	}
+	p.sheet = newUnpiecer(part)
+	return p.sheet, nil
 }
 
 // AddFS is that of excelize.ZipWriter, which does not call it.

@@ -238,10 +238,13 @@ func inFiles(t Table, w Written) (in Table, left []string) {
 	}
 	in = t
 	in.Columns = nil
-	byName := map[string]schemas.Column{}
+	byName, has := map[string]schemas.Column{}, map[string]bool{}
+	for _, written := range w.Columns {
+		has[written.Name] = true
+	}
 	for _, c := range t.Columns {
 		byName[c.Name] = c
-		if !slices.ContainsFunc(w.Columns, func(in schemas.Column) bool { return in.Name == c.Name }) {
+		if !has[c.Name] {
 			left = append(left, c.Name)
 		}
 	}

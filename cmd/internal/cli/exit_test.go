@@ -132,7 +132,7 @@ func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
 		&extract.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &breakingError{1, 2},
 		&pipelines.RejectsError{}, &pipelines.VerifyError{}, &pipelines.DuplicateError{}, &pipelines.ChoicesError{}, &pipelines.LettersError{},
-		&load.DamagedPartsError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}},
+		&load.DamagedPartsError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{},
 	}
 	// What these wrap may be a fault of the data, and they are none.
 	others := []pipelines.DataFault{&extract.NotServiceError{Err: &extract.AnswerError{}}, &extract.UnclearError{Err: &extract.AnswerError{}}}

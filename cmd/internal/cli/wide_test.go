@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// wideForm has so many items, all with one label. Each of its results answers
+// an equal share of them, a day after the one before.
+func wideForm(items, results int) *formservice.Form {
+	list := make([]formservice.Item, items)
+	for i := range list {
+		list[i] = formservice.Item{ID: strconv.Itoa(i + 1), Type: "text", Index: i + 1, Label: "Question"}
+	}
+	made := make([]formservice.Result, results)
+	for i := range made {
+		share := list[i*items/results : (i+1)*items/results]
+		answers := make([]formservice.Answer, len(share))
+		for k, item := range share {
+			answers[k] = formservice.Answer{ID: item.ID, Values: []string{"x"}}
+		}
+		day := strconv.Itoa(11 + i)
+		made[i] = formservice.Result{ID: int64(i + 1), Items: answers, Metas: []formservice.Meta{{ID: "date_finish", Value: "2026-01-" + day + " 09:00:00"}}}
+	}
+	return formservice.NewForm("form1", list, made)
+}
+
+// TestMaxColumns: more columns than max_columns end a run with 65, wherever
+// they turn up, before anything is written or kept.
+func TestMaxColumns(t *testing.T) {
+	const schema = "schema: {max_columns: %d, unknown: %s, columns: [{name: id, from: result_id, type: int64}]}\n"
+	columns := func(most int, unknown string) string {
+		return strings.NewReplacer("%d", strconv.Itoa(most), "%s", unknown).Replace(schema)
+	}
+	for name, c := range map[string]struct {
+		items, results int
+		definition     string
+		code           int
+		told           string
+	}{
+		"inferred":                {10_050, 1, "", exitData, "max_columns is 10000"},
+		"declared, in one result": {40, 1, columns(30, "add"), exitData, "max_columns is 30"},
+		"declared, over windows":  {40, 8, columns(30, "add"), exitData, "max_columns is 30"},
+		"ignored":                 {40, 8, columns(30, "ignore"), exitOK, ""},
+		"just enough":             {40, 8, columns(42, "add"), exitOK, ""}, // with id and date_finish
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, server := newService(testKey, wideForm(c.items, c.results))
+			defer server.Close()
+			w := &damagedWorld{T: t, dir: t.TempDir()}
+			w.definition = pipelineFile(t, w.dir, "wide", server.URL, "", c.definition+`forms: [form1]
+state: state
+extract: {from: 2026-01-11, to: 2026-01-21, window: 1d}
+load: [{path: out/form1.csv}, {path: lake/, format: ndjson, partition: day}]`)
+			code, told := w.do("run", w.definition)
+			if code != c.code || !strings.Contains(told, c.told) || code != exitOK && (!strings.Contains(told, "form form1") || !strings.Contains(told, "unknown: ignore")) {
+				t.Fatalf("ended with %d, not %d:\n%.2000s", code, c.code, told)
+			}
+			if code == exitOK {
+				return
+			}
+			if left, err := os.ReadDir(filepath.Join(w.dir, "out")); err == nil && len(left) > 0 {
+				t.Errorf("%v are left", left)
+			}
+			if left, _ := filepath.Glob(filepath.Join(w.dir, "state", "spool", "*", "header.json")); len(left) > 0 {
+				t.Errorf("a spool is kept for the next run: %v", left)
+			}
+			again, told := w.do("run", w.definition)
+			if again != exitData || strings.Contains(told, "going on with") {
+				t.Errorf("the next run ended with %d:\n%.2000s", again, told)
+			}
+		})
+	}
+}

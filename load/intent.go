@@ -1,0 +1,169 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+)
+
+// IntentName begins the names of the control folder's files that record a
+// commit while it is under way.
+const IntentName = "intent"
+
+// intentPath is where the commit of a dataset is recorded, or with a scope
+// that of a single file. A file's own name would end in a data extension, so
+// its hash stands for it; the record itself tells the name.
+func intentPath(scope string) string {
+	if scope == "" {
+		return ControlFolder + "/" + IntentName
+	}
+	digest := sha256.Sum256([]byte(scope))
+	return ControlFolder + "/" + IntentName + "-" + hex.EncodeToString(digest[:8])
+}
+
+// intent is the record of a commit: all that another process needs to do it
+// again from the beginning.
+type intent struct {
+	Dataset *DatasetCommit `json:"dataset,omitempty"`
+	File    *FileCommit    `json:"file,omitempty"`
+	// Previous is the manifest that a file's commit removes, to be put back
+	// where the commit cannot be done; nil if there was none.
+	Previous []byte `json:"previous,omitempty"`
+}
+
+func (i intent) run() string {
+	switch {
+	case i.Dataset != nil:
+		return i.Dataset.RunID
+	case i.File != nil:
+		return i.File.RunID
+	}
+	return ""
+}
+
+// readIntent reads a record. One that cannot be understood whole is an error
+// with a way out, as nobody but a person can tell what it was. It may have been
+// damaged by anyone: what is taken names objects of its own destination only,
+// and of those only what a commit writes.
+func readIntent(ctx context.Context, s Store, name string) (intent, error) {
+	data, _, err := s.Get(ctx, name)
+	if err != nil {
+		return intent{}, err
+	}
+	i, err := decodeIntent(data)
+	if err == nil {
+		err = i.check(name)
+	}
+	if err != nil {
+		place := name
+		if at, ok := s.(fmt.Stringer); ok {
+			place = strings.TrimSuffix(at.String(), "/") + "/" + name
+		}
+		return intent{}, &IOError{Op: "understand the record of a commit,", Path: place, Hint: "remove it and run with --full", Err: err}
+	}
+	return i, nil
+}
+
+// decodeIntent reads a record that has all its keys and no others: a commit
+// that is done without some of what it was to do would not show it.
+func decodeIntent(data []byte) (intent, error) {
+	var i intent
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&i); err != nil {
+		return i, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return i, errors.New("something follows its end")
+	}
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return i, err
+	}
+	keys := []string{"run_id", "manifest", "base", "new", "superseded"}
+	commit := raw["dataset"]
+	if i.File != nil {
+		keys, commit = []string{"run_id", "manifest", "base", "file"}, raw["file"]
+	}
+	if problem := lacks(commit, keys...); problem != "" {
+		return i, errors.New(problem)
+	}
+	var of struct {
+		Manifest json.RawMessage `json:"manifest"`
+	}
+	if err := json.Unmarshal(commit, &of); err != nil {
+		return i, err
+	}
+	_, err := DecodeManifest(of.Manifest)
+	return i, err
+}
+
+// check tells whether a record is that of a commit which its place can have.
+func (i intent) check(name string) error {
+	if (i.Dataset == nil) == (i.File == nil) {
+		return errors.New("it names no commit, or two")
+	}
+	if err := CheckRun(i.run()); err != nil {
+		return err
+	}
+	if i.File != nil {
+		return i.File.check(name)
+	}
+	return i.Dataset.check(name)
+}
+
+// check tells whether the commit can be that of the file whose record has this
+// name.
+func (c *FileCommit) check(name string) error {
+	if name != intentPath(c.File.Name) {
+		return fmt.Errorf("it is the record of %q, which lies elsewhere", c.File.Name)
+	}
+	for _, o := range c.Objects {
+		if o.Name != FileRejectsName(c.File.Name) {
+			return fmt.Errorf("no commit of a file writes %q", o.Name)
+		}
+	}
+	return c.Manifest.fits(c.RunID, []Prepared{c.File}, nil)
+}
+
+// check tells whether the commit can be that of the dataset whose record has
+// this name.
+func (c *DatasetCommit) check(name string) error {
+	if name != intentPath("") {
+		return errors.New("it is the record of a dataset, in the place of a file's")
+	}
+	if c.Journal != "" && CheckRun(c.Journal) != nil {
+		return fmt.Errorf("it names the journal %q", c.Journal)
+	}
+	for _, o := range c.Objects {
+		folder, file := path.Split(o.Name)
+		run, isLetters := strings.CutSuffix(file, path.Ext(RejectsName("")))
+		if folder != RejectsFolder+"/" || !isLetters || CheckRun(run) != nil {
+			return fmt.Errorf("no commit of a dataset writes %q", o.Name)
+		}
+	}
+	for _, p := range c.New {
+		if p.Replace {
+			return fmt.Errorf("it replaces %q, and a part is never replaced", p.Name)
+		}
+		if _, err := ParsePartName(p.Name); err != nil {
+			return err
+		}
+	}
+	for _, old := range c.Superseded {
+		if _, err := ParsePartName(old); err != nil {
+			return fmt.Errorf("it removes what is no part: %w", err)
+		}
+	}
+	if err := c.Manifest.fits(c.RunID, c.New, c.Superseded); err != nil {
+		return err
+	}
+	return c.checkIDs()
+}

@@ -1,0 +1,171 @@
+package load_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+)
+
+const (
+	datasetRecord = ".formetl/intent"
+	precious      = "of somebody else"
+)
+
+// foreign are objects in a dataset's folder that no commit may touch.
+func foreign() []string {
+	return []string{
+		"precious.txt", "other.csv", "other.csv.manifest.json", "other.csv.rejects.jsonl", "_rejects/notes.txt", "_ids/notes.txt",
+		"dt=2026-01-01/notes.csv", ".formetl/journal-X/notes",
+	}
+}
+
+// recorded is a place where a run died with its commit recorded: of a dataset,
+// or of a file where scope names one.
+func recorded(t testing.TB, d load.Destination, scope string) (s shop, record []byte) {
+	t.Helper()
+	s = shop{t: t, d: d}
+	for _, name := range foreign() {
+		s.must(d.Put(t.Context(), name, []byte(precious), load.NoVersion))
+	}
+	kill := func(step load.Step) error {
+		if step == load.StepParts {
+			return errKilled
+		}
+		return nil
+	}
+	name := datasetRecord
+	if scope == "" {
+		first, _, err := s.change("run1", days{1: "one", 2: "two"})
+		s.must(err)
+		s.must(first.Do(t.Context(), d))
+		second, _, err := s.change("run2", days{2: "again", 3: "three"})
+		s.must(err)
+		second.Hook = kill
+		if err := second.Do(t.Context(), d); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+	} else {
+		s.must(s.runFile("run1", "one", nil))
+		if err := s.runFile("run2", "a reject", kill); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		control, err := d.List(t.Context(), load.ControlFolder+"/")
+		s.must(err)
+		names := load.NamesOf(control)
+		name = names[slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, datasetRecord+"-") })]
+	}
+	record, _, err := d.Get(t.Context(), name)
+	s.must(err)
+	return s, record
+}
+
+// recoverFrom puts another record in the place of the scope's and recovers.
+func (s shop) recoverFrom(scope string, record []byte) (load.Recovery, error) {
+	s.t.Helper()
+	control, err := s.d.List(s.t.Context(), load.ControlFolder+"/")
+	s.must(err)
+	names := load.NamesOf(control)
+	at := slices.IndexFunc(names, func(n string) bool { return n == datasetRecord || strings.HasPrefix(n, datasetRecord+"-") })
+	s.must(s.d.Put(s.t.Context(), names[at], record, load.AnyVersion))
+	recovery, err := load.Recover(s.t.Context(), s.d, scope)
+	for _, name := range foreign() {
+		if data, _, err := s.d.Get(s.t.Context(), name); err != nil || string(data) != precious {
+			s.t.Errorf("%s holds %q, %v, after the record\n%s", name, data, err, record)
+		}
+	}
+	return recovery, err
+}
+
+// A record that is damaged in any way harms nobody, and what is not understood
+// whole is told with a way out.
+func TestDamagedRecords(t *testing.T) {
+	for _, scope := range []string{"", fileName} {
+		shops(t, func(t *testing.T, open func() shop) {
+			_, record := recorded(t, open().d, scope)
+			var keys []string
+			for _, quoted := range bytes.Split(record, []byte(`"`)) {
+				if key := string(quoted); !slices.Contains(keys, key) && bytes.Contains(record, []byte(`"`+key+`":`)) {
+					keys = append(keys, key)
+				}
+			}
+			if len(keys) < 20 {
+				t.Fatalf("the record has only the keys %q", keys)
+			}
+			for _, key := range keys {
+				if key == "ids" {
+					continue // a part without is one of an earlier formetl
+				}
+				s, record := recorded(t, open().d, scope)
+				_, err := s.recoverFrom(scope, bytes.Replace(record, []byte(`"`+key+`":`), []byte(`"x`+key+`":`), 1))
+				if err == nil || !is[*load.IOError](err) || !strings.Contains(err.Error(), "remove it and run with --full") || !strings.Contains(err.Error(), datasetRecord) {
+					t.Errorf("with %q renamed: %v", key, err)
+				}
+			}
+			for what, change := range hostileRecords(scope) {
+				s, record := recorded(t, open().d, scope)
+				changed := bytes.Replace(record, []byte(change[0]), []byte(change[1]), 1)
+				if bytes.Equal(changed, record) {
+					t.Errorf("%s: the record has no %s:\n%s", what, change[0], record)
+				}
+				if _, err := s.recoverFrom(scope, changed); err == nil || !is[*load.IOError](err) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+		})
+	}
+}
+
+// hostileRecords are texts of a record and what takes their place.
+func hostileRecords(scope string) map[string][2]string {
+	if scope != "" {
+		return map[string][2]string{
+			"another file":     {`"file":{"name":"form1.csv"`, `"file":{"name":"other.csv"`},
+			"another object":   {`"name":"form1.csv.rejects.jsonl"`, `"name":"precious.txt"`},
+			"another manifest": {`"name":"form1.csv.rejects.jsonl"`, `"name":"other.csv.manifest.json"`},
+			"a run elsewhere":  {`"run_id":"run2"`, `"run_id":"../run2"`},
+		}
+	}
+	return map[string][2]string{
+		"a foreign object superseded": {`"superseded":[`, `"superseded":["precious.txt",`},
+		"an object that leaves":       {`"superseded":[`, `"superseded":["../precious.txt",`},
+		"a foreign object written":    {`"name":"_rejects/run2.jsonl"`, `"name":"precious.txt"`},
+		"notes beside dead letters":   {`"name":"_rejects/run2.jsonl"`, `"name":"_rejects/notes.txt"`},
+		"no id set":                   {`"superseded_ids":[`, `"superseded_ids":["_ids/notes.txt",`},
+		"another's journal":           {`"superseded_ids":[`, `"journal":"../x","superseded_ids":[`},
+		"a part that is replaced":     {`"new":[{`, `"new":[{"replace":true,`},
+		"two commits":                 {`{"dataset":`, `{"file":{"run_id":"run2","manifest":{},"base":"","file":{}},"dataset":`},
+	}
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// FuzzRecover reads records that anybody may have written: none makes a
+// recovery panic, touch what is not the commit's, or fail without a class.
+func FuzzRecover(f *testing.F) {
+	for _, scope := range []string{"", fileName} {
+		f.Add([]byte(`{"dataset":{"run_id":"run2"}}`), scope)
+		f.Add([]byte(`{"file":{"run_id":"run2","manifest":{"run_id":"run2"},"base":"","file":{"name":"x"}}}`), scope)
+		_, record := recorded(f, loadtest.NewMemory(), scope)
+		f.Add(record, scope)
+		for _, change := range hostileRecords(scope) {
+			f.Add(bytes.Replace(record, []byte(change[0]), []byte(change[1]), 1), scope)
+		}
+	}
+	f.Fuzz(func(t *testing.T, record []byte, scope string) {
+		if scope != "" {
+			scope = fileName
+		}
+		s, _ := recorded(t, loadtest.NewMemory(), scope)
+		if _, err := s.recoverFrom(scope, record); err != nil && !is[*load.IOError](err) && !is[*load.CreateError](err) && !errors.Is(err, load.ErrConflict) {
+			t.Errorf("%v after\n%s", err, record)
+		}
+	})
+}

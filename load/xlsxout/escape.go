@@ -1,0 +1,106 @@
+package xlsxout
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/xuri/excelize/v2"
+)
+
+// Spreadsheets decode _x0041_ in a text to an A, from left to right. A text that
+// holds such itself comes back as it was where the underscore that leads each
+// of them is written as _x005F_.
+//
+// excelize escapes texts in a way of its own: it loses the halves of surrogate
+// pairs (_xD83D_) and misses the second of two that share an underscore. It
+// leaves texts alone that hold none. So a text is given to it in pieces, cut
+// behind the underscores that are to be escaped, and an unpiecer joins the
+// pieces in the sheet's XML with what escapes the underscores.
+
+// escaped is what is given to excelize for a text.
+func escaped(s string) any {
+	i := strings.Index(s, "_x")
+	if i < 0 {
+		return s
+	}
+	var pieces []excelize.RichTextRun
+	start := 0
+	for ; i+7 <= len(s); i++ {
+		if s[i] == '_' && s[i+1] == 'x' && s[i+6] == '_' && areHex(s[i+2:i+6]) {
+			pieces = append(pieces, excelize.RichTextRun{Text: s[start : i+1]})
+			start = i + 1
+		}
+	}
+	if start == 0 {
+		return s
+	}
+	return append(pieces, excelize.RichTextRun{Text: s[start:]})
+}
+
+func areHex(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	// cellStart begins each cell in a sheet's XML. No text holds it, since a <
+	// is written as &lt; there.
+	cellStart = "<c "
+	// blockSize is how much of a sheet an unpiecer looks at in one go.
+	blockSize = 64 << 10
+)
+
+// unpiecer passes a sheet's XML on to w, with the pieces of each text joined
+// into one text.
+type unpiecer struct {
+	w      io.Writer
+	joints *strings.Replacer
+	held   []byte // the beginning of a cell
+}
+
+func newUnpiecer(w io.Writer) *unpiecer {
+	const preserve = ` xml:space="preserve">`
+	return &unpiecer{w: w, joints: strings.NewReplacer(
+		"<is><r><t>", "<is><t"+preserve,
+		"<is><r><t"+preserve, "<is><t"+preserve,
+		"</t></r><r><t>", "x005F_",
+		"</t></r><r><t"+preserve, "x005F_",
+		"</t></r></is>", "</t></is>",
+	)}
+}
+
+// Write passes on the cells that are whole, and holds the rest.
+func (u *unpiecer) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), blockSize)
+		u.held, rest = append(u.held, rest[:n]...), rest[n:]
+		if end := bytes.LastIndex(u.held, []byte(cellStart)); end > 0 {
+			if err := u.forward(end); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(p), nil
+}
+
+// forward passes on the first n bytes that are held.
+func (u *unpiecer) forward(n int) error {
+	whole := u.held[:n]
+	if bytes.Contains(whole, []byte("<is><r>")) {
+		if _, err := u.joints.WriteString(u.w, string(whole)); err != nil {
+			return err
+		}
+	} else if _, err := u.w.Write(whole); err != nil {
+		return err
+	}
+	u.held = append(u.held[:0], u.held[n:]...)
+	return nil
+}
+
+// end passes on what is held.
+func (u *unpiecer) end() error { return u.forward(len(u.held)) }

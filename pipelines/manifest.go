@@ -1,0 +1,78 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+)
+
+// manifestAt reads the manifest that an earlier run left of an output, and
+// checks what its readers take from it: of a dataset the names of its parts,
+// which a run may remove, and the columns. The error is a *load.ManifestError
+// where it was damaged, load.ErrNotExist where there is none.
+func manifestAt(ctx context.Context, s load.Store, name string, out Output) (*load.Manifest, string, error) {
+	m, version, err := load.ReadManifest(ctx, s, name)
+	if err != nil {
+		return nil, version, err
+	}
+	if err := checkManifest(m, out); err != nil {
+		return nil, load.NoVersion, &load.ManifestError{Name: name, Problem: "it cannot be gone on from", Err: err}
+	}
+	return m, version, nil
+}
+
+func checkManifest(m *load.Manifest, out Output) error {
+	if m.Form == "" {
+		return errors.New("it names no form")
+	}
+	if len(m.Schema) == 0 && len(m.Parts) > 0 {
+		return errors.New("it has parts and no columns")
+	}
+	for _, p := range m.Parts {
+		if !out.Dataset() {
+			break
+		}
+		if _, err := load.ParsePartName(p.Path); err != nil {
+			return err
+		}
+	}
+	columns := m.Schema
+	if out.exploded() && len(columns) > positionAt { // it has the list's source, as the element has
+		if _, err := inferredColumns(columns[positionAt : positionAt+1]); err != nil {
+			return err
+		}
+		columns = elements(m).Schema
+	}
+	_, err := inferredColumns(columns)
+	return err
+}
+
+// columnsOf are the columns of a manifest that manifestAt gave.
+func columnsOf(m *load.Manifest) ([]schemas.Column, error) { return inferredColumns(m.Schema) }
+
+// inferredColumns reads columns back that nobody declared. They must be such as
+// a schema may have.
+func inferredColumns(list []load.Column) ([]schemas.Column, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	columns := make([]schemas.Column, 0, len(list))
+	for i, c := range list {
+		t, err := schemas.ParseType(c.Type)
+		if err != nil {
+			return nil, fmt.Errorf("column %d: %w", i+1, err)
+		}
+		from, err := schemas.ParseSource(c.From)
+		if err != nil {
+			return nil, fmt.Errorf("column %d: %w", i+1, err)
+		}
+		columns = append(columns, schemas.Column{Name: c.Name, From: from, Type: t, Label: c.Label, Inferred: true})
+	}
+	if err := (&schemas.Schema{Columns: columns}).Validate(); err != nil {
+		return nil, err
+	}
+	return columns, nil
+}

@@ -1,0 +1,49 @@
+package transform_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/transform"
+)
+
+// headed is a page of so many headings, which no result has.
+func headed(n int) []*extract.Page {
+	p := &extract.Page{Headings: make([]extract.Heading, n)}
+	for i := range p.Headings {
+		p.Headings[i] = extract.Heading{ID: strconv.Itoa(i + 1), Label: "Question", Kind: extract.KindItem}
+	}
+	return []*extract.Page{p}
+}
+
+// BenchmarkInferHeadings is to grow as the headings do.
+func BenchmarkInferHeadings(b *testing.B) {
+	for _, n := range []int{5_000, 40_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			pages := headed(n)
+			for b.Loop() {
+				transform.Infer("form1", pages, true)
+			}
+		})
+	}
+}
+
+// Sixteen times the headings take about sixteen times as long, and not 256
+// times: the bound between lies far from both. The fastest of several tries
+// counts, so that what else the machine does is no matter.
+func TestInferIsLinear(t *testing.T) {
+	fastest := func(n int) time.Duration {
+		pages, least := headed(n), time.Hour
+		for range 5 {
+			began := time.Now()
+			transform.Infer("form1", pages, true)
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	if few, many := fastest(4_000), fastest(64_000); many > 90*few {
+		t.Errorf("4,000 headings take %s, 64,000 take %s", few, many)
+	}
+}
