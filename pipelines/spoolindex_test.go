@@ -200,7 +200,7 @@ func TestDamageCostsItsWindowOnly(t *testing.T) {
 		{"a record was begun", write("index/0000002.json.new", `{"index"`), ""},
 		{"a header was begun", write("header.json.new", `{"run_id"`), ""},
 		{"another's file", write("index/notes.txt", "x"), ""},
-		{"a record's torn", write("index/0000002.json", `{"index":2,"window":{`), "unexpected end"},
+		{"a record's torn", write("index/0000002.json", `{"index":2,"window":{`), "unexpected EOF"},
 		{"a record's zeros", write("index/0000002.json", "\x00\x00\x00\x00"), "invalid character"},
 		{"a record of another window", edit(func(r *indexRecord) { r.Index = 7 }), "the record of window 7"},
 		{"ids are damaged", edit(func(r *indexRecord) { r.Window.IDs = r.Window.IDs[:7] }), "the set of ids is damaged"},

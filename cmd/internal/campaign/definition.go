@@ -9,6 +9,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/campaign/model"
 	"github.com/formetl/formetl/cmd/internal/history"
+	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -32,6 +33,8 @@ type definition struct {
 	// unfinished is the moment at which the first run began whose work a later
 	// one may go on with; none where the last one ended well.
 	unfinished history.Moment
+	// narrowed are the ranges of such runs that were given one by flags.
+	narrowed []readback.Span
 }
 
 // none is no moment.

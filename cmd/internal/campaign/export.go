@@ -16,7 +16,7 @@ func (l *life) newExport(random *rand.Rand) *definition {
 	if chance(random, 15) {
 		e.Where = []formservice.Condition{{Column: "result_status", Operator: formservice.Equals, Term: "Complete"}}
 	}
-	if chance(random, 40) {
+	if chance(random, 40) && !e.DatesIgnored {
 		e.from = l.people.date(l.now).Truncate(24 * time.Hour)
 		e.to = e.from.AddDate(0, 0, 1+random.IntN(20))
 	}

@@ -6,9 +6,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -104,12 +106,17 @@ func (l *life) newQuirks(random *rand.Rand) formservice.Faults {
 	return f
 }
 
-// obey fits definition and service to each other.
+// obey fits definition and service to each other. From a service that ignores
+// dates a definition can only ask for all results, and cannot divide them.
 func (l *life) obey(random *rand.Rand) {
 	f := &l.service.form.Faults // they are read at the first request
 	l.def.SearchIgnored = f.IgnoreSearch
 	if l.on[featureDates] && chance(random, 5) {
 		f.IgnoreDates, l.def.DatesIgnored, l.def.incremental = true, true, false
+		l.def.from, l.def.to = time.Time{}, time.Time{}
+		for _, o := range l.def.outputs {
+			o.Partition = "none"
+		}
 	}
 }
 
@@ -166,6 +173,8 @@ func (l *life) passTime() {
 // reading that is not finished. See the known gaps of the features.
 func (l *life) manners(d *definition) manners {
 	m := manners{come: true, move: l.people.moving, leave: !l.people.moving, edit: true}
+	// A result that moves out of what is read is one that leaves.
+	m.within = append(slices.Clone(d.narrowed), l.reads(d))
 	if l.on[featureCompensation] {
 		m = freely()
 	}
@@ -181,9 +190,22 @@ func (l *life) manners(d *definition) manners {
 		m.leave = false
 	}
 	if (q.IgnoreMinID || q.IgnoreMaxID || q.IgnoreDates || q.IgnoreDirection) && !l.on[featureShifting] {
-		m = manners{edit: m.edit}
+		m = manners{edit: m.edit, within: m.within}
 	}
 	return m
+}
+
+// reads is a span that runs of a definition read for sure, whenever they begin.
+func (l *life) reads(d *definition) readback.Span {
+	now := wall(l.now, d.Zone)
+	s := readback.Span{From: readback.WallTime{Time: d.from}, To: readback.WallTime{Time: d.to}}
+	if recent := now.AddDate(0, 0, -2); d.to.IsZero() || d.to.After(recent) {
+		s.To.Time = recent // what is newer may lie behind the end of a range that a run began with
+	}
+	if since := now.AddDate(0, 0, -d.lookback); d.incremental && s.From.Before(since) {
+		s.From.Time = since
+	}
+	return s
 }
 
 // changeOne lets people change a result in the middle of a run.

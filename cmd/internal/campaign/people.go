@@ -1,9 +1,11 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/campaign/model"
+	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -13,14 +15,16 @@ type manners struct {
 	move  bool // results get another date, or their first
 	leave bool // results are deleted
 	edit  bool // answers are changed
+
+	within []readback.Span // no result moves to a date outside these
 }
 
 // freely is how people behave while nothing of theirs is being read.
-func freely() manners { return manners{true, true, true, true} }
+func freely() manners { return manners{come: true, move: true, leave: true, edit: true} }
 
 // and is what both allow.
 func (m manners) and(o manners) manners {
-	return manners{m.come && o.come, m.move && o.move, m.leave && o.leave, m.edit && o.edit}
+	return manners{m.come && o.come, m.move && o.move, m.leave && o.leave, m.edit && o.edit, slices.Concat(m.within, o.within)}
 }
 
 // change lets people change one result, if they may; now is the instant that
@@ -39,7 +43,7 @@ func (p *people) change(now time.Time, m manners) {
 	there := len(ids) > 0
 	add(3, m.come, func() { p.insert(now) })
 	add(1, m.leave && there, func() { p.form.Remove(one()) })
-	add(3, m.move && there, func() { p.move(one(), now) })
+	add(3, m.move && there, func() { p.move(one(), now, m) })
 	add(3, m.edit && there, func() { p.edit(one(), now) })
 	if len(acts) > 0 {
 		pick(p.random, acts...)()
@@ -70,7 +74,7 @@ func (p *people) edit(id int64, now time.Time) {
 }
 
 // move gives a result another date: it is finished, or the date is set anew.
-func (p *people) move(id int64, now time.Time) {
+func (p *people) move(id int64, now time.Time, m manners) {
 	r, there := p.form.Served.Get(id)
 	if !there {
 		return
@@ -78,6 +82,9 @@ func (p *people) move(id int64, now time.Time) {
 	date := p.date(now)
 	if model.DateOf(r).IsZero() || chance(p.random, 50) {
 		date = wall(now, p.zone).Add(-time.Duration(p.random.IntN(7200)) * time.Second)
+	}
+	if slices.ContainsFunc(m.within, func(s readback.Span) bool { return !s.Holds(date) }) {
+		return
 	}
 	setMeta(&r, "result_status", time.Time{})
 	setMeta(&r, "date_finish", date)

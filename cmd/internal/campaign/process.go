@@ -145,6 +145,9 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 	first := processes[0]
 	sky := weather{seed: l.random.Uint64(), storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int]func(){}, after: map[int]func(){}}
 	manners := l.manners(l.def)
+	if s.kind == stepRange {
+		manners.within = append(manners.within, s.span())
+	}
 	if s.kind == stepExport {
 		manners = l.manners(l.export)
 	}

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -73,6 +74,11 @@ func (s *step) String() string {
 	note(s.twin, "twice at once")
 	note(true, "%s later", s.wait)
 	return strings.Join(words, ", ")
+}
+
+// span is the range that the step's flags give.
+func (s *step) span() readback.Span {
+	return readback.Span{From: readback.WallTime{Time: s.from}, To: readback.WallTime{Time: s.to}}
 }
 
 // calm is a step that nobody disturbs.
