@@ -180,7 +180,7 @@ func (l *life) cure(d *damage) error {
 		}
 	}
 	switch {
-	case d.kind == featureParts && !d.full:
+	case d.kind == featureParts && !d.full && !l.def.DatesIgnored:
 		s.kind, s.from, s.to = stepRange, d.span.From.Time, d.span.To.Time
 		if s.from.IsZero() {
 			s.from = l.people.begin.AddDate(0, -2, 0)

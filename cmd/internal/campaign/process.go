@@ -38,6 +38,7 @@ type outcome struct {
 
 // report is what the oracle reads of a run's report.
 type report struct {
+	RunID string       `json:"run_id"`
 	Forms []formReport `json:"forms"`
 }
 

@@ -23,8 +23,8 @@ func (l *life) judge(s *step, outcomes []*outcome) error {
 	}
 	last := outcomes[0]
 	if len(outcomes) == 2 {
-		if last.code != 0 {
-			last = outcomes[1]
+		if second := outcomes[1]; last.code != 0 || second.code == 0 && l.wroteLast(second) {
+			last = second
 		}
 		if last.code != 0 {
 			return fmt.Errorf("two runs at once ended with %d and %d: one of them was to go on", outcomes[0].code, outcomes[1].code)
@@ -35,6 +35,13 @@ func (l *life) judge(s *step, outcomes []*outcome) error {
 		return errors.Join(err, l.untouched(l.def))
 	}
 	return errors.Join(l.look(l.def, s, last), l.untouched(l.export))
+}
+
+// wroteLast tells whether a process is the one whose run the definition's first
+// output is of: two runs may both end well, one after the other.
+func (l *life) wroteLast(o *outcome) bool {
+	after, err := l.def.Look(&l.def.outputs[0].Output)
+	return err == nil && after.Manifest != nil && o.report != nil && after.Manifest.RunID == o.report.RunID
 }
 
 // mayEnd tells whether a process may have ended as it did.
