@@ -207,10 +207,12 @@ func (r *windowReading) readUndated(ctx context.Context, w *windowRun) error {
 	if err != nil {
 		return err
 	}
+	// A service that ignores fs_max_id gives a result with every range below it.
+	known := func(id int64) bool { return dated(id) || r.ids.Contains(uint64(id)) } //nolint:gosec // ids are not negative
 	for _, u := range w.ranges {
 		// What was undated when it was counted may have a date by now.
 		u.Mixed = true
-		if err := r.f.reader.Undated(ctx, u, dated, r.page); err != nil {
+		if err := r.f.reader.Undated(ctx, u, known, r.page); err != nil {
 			return fmt.Errorf("results without a date: %w", err)
 		}
 	}

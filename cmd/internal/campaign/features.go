@@ -49,9 +49,6 @@ const (
 	// counts; where as many were deleted meanwhile, the sums agree, and what the
 	// page had no room for is lost.
 	featureShortPages = "shortpages"
-	// A service ignores fs_max_id. Results without a date that are read again by
-	// ranges of ids are then written once for each range that finds them.
-	featureMaxIDs = "maxids"
 	// A run --full of several outputs without a schema ends early. Where one of
 	// them is committed and the rest is cleaned away, they may hold one column
 	// as a text and as a list, and the next run ends with 78.
@@ -67,7 +64,7 @@ func features() map[string]bool {
 		featureS3: false, featureKills: true, featureSignals: true, featureFaults: true, featureEmpty: true, featureQuirks: true,
 		featureDates: true, featureChanges: true, featureParts: true, featureManifests: true, featureUnlisted: true,
 		featureForeign: true, featureExports: true, featureMaintenance: true, featureTogether: true, featureEscapes: true,
-		featureLong: true, featureCompensation: false, featureUncounted: false, featureUndated: false, featureShortPages: false, featureMaxIDs: false, featureHalfFull: false, featureShifting: false,
+		featureLong: true, featureCompensation: false, featureUncounted: false, featureUndated: false, featureShortPages: false, featureHalfFull: false, featureShifting: false,
 	}
 }
 

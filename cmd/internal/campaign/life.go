@@ -97,7 +97,7 @@ func (l *life) newQuirks(random *rand.Rand) formservice.Faults {
 	case 0:
 		f.IgnoreMinID = true
 	case 1:
-		f.IgnoreMaxID = l.on[featureMaxIDs]
+		f.IgnoreMaxID = true
 	case 2:
 		f.IgnoreDirection = true
 	case 3:

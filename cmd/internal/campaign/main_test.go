@@ -45,7 +45,7 @@ func TestFlags(t *testing.T) {
 
 // TestEndsAreChecked tells which ends of a process are to be expected.
 func TestEndsAreChecked(t *testing.T) {
-	l := &life{key: "a key of some length"}
+	l := &life{key: "a key of some length", def: &definition{}}
 	for _, c := range []struct {
 		name string
 		step step
