@@ -95,7 +95,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) || strings.ContainsFunc(text, xlsxout.IsForbidden) || len(text) > 16_000 {
-			t.Skip() // no answer has such a text, or its list may not fit into a cell
+			return // no answer has such a text, or its list may not fit into a cell
 		}
 		checkShown(t, text)
 	})
