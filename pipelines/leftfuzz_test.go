@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -101,6 +102,35 @@ func FuzzSegment(f *testing.F) {
 		}
 		if err := (&spool{folder: folder}).verify(file); (err == nil) != bytes.Equal(data, written) {
 			t.Fatalf("%v of a file of %d bytes", err, len(data))
+		}
+	})
+}
+
+// FuzzIDSet reads sets of ids that anybody may have written: what is taken is a
+// set that is written again and read as the same, anything else is errIDs.
+func FuzzIDSet(f *testing.F) {
+	for _, ids := range [][]uint64{{}, {0}, {1, 2, 3}, {7, 1 << 40, 1<<63 - 1}} {
+		data, _, err := idSet(roaring64.BitmapOf(ids...))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+		f.Add(data[:len(data)/2])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ids, err := readIDs(data)
+		if err != nil {
+			return
+		}
+		if ids.GetCardinality() > 1<<16 {
+			return // a few bytes may stand for more ids than a test has memory for
+		}
+		again, _, err := idSet(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, err := readIDs(again); err != nil || !same.Equals(roaring64.BitmapOf(ids.ToArray()...)) {
+			t.Errorf("%v: it is read as another set", err)
 		}
 	})
 }

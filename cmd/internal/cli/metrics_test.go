@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -282,4 +283,27 @@ func TestFirstInstant(t *testing.T) {
 			t.Errorf("%s in %s: %s, want %s", c.wall, c.zone, got, c.want)
 		}
 	}
+}
+
+// FuzzReadMetrics reads metrics files that anybody may have written: what is
+// taken is of metrics that this program writes, and nothing panics.
+func FuzzReadMetrics(f *testing.F) {
+	f.Add("# TYPE formetl_rows gauge\nformetl_rows{pipeline=\"p\",form=\"f\"} 3\n")
+	f.Add("formetl_rows{pipeline=\"p\"} NaN\nformetl_build_info{version=\"1\"} 1\n")
+	f.Add("formetl_rows{")
+	f.Fuzz(func(t *testing.T, text string) {
+		file := filepath.Join(t.TempDir(), "x.prom")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		first, err := readMetrics(file)
+		if err != nil {
+			return
+		}
+		for name := range first {
+			if !slices.ContainsFunc(families(), func(g family) bool { return g.name == name }) {
+				t.Errorf("%s is none of ours", name)
+			}
+		}
+	})
 }
