@@ -101,8 +101,25 @@ func decodeIntent(data []byte) (intent, error) {
 	if err := json.Unmarshal(commit, &of); err != nil {
 		return i, err
 	}
-	_, err := DecodeManifest(of.Manifest)
-	return i, err
+	if problem := lacksKeys(of.Manifest); problem != "" {
+		return i, fmt.Errorf("its manifest: %s", problem)
+	}
+	m := i.manifest()
+	if m.Parts == nil {
+		m.Parts = []Part{} // the commit of a dataset without results has null there
+	}
+	if problem := m.problem(); problem != "" {
+		return i, fmt.Errorf("its manifest: %s", problem)
+	}
+	return i, nil
+}
+
+// manifest is that of the commit.
+func (i intent) manifest() *Manifest {
+	if i.File != nil {
+		return &i.File.Manifest
+	}
+	return &i.Dataset.Manifest
 }
 
 // check tells whether a record is that of a commit which its place can have.

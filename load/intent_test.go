@@ -169,3 +169,28 @@ func FuzzRecover(f *testing.F) {
 		}
 	})
 }
+
+// TestRecordWithoutParts: the commit of a dataset that no result has come to is
+// finished like any other.
+func TestRecordWithoutParts(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		killed := func(step load.Step) error {
+			if step == load.StepManifest {
+				return errKilled
+			}
+			return nil
+		}
+		m := manifest("run1")
+		m.Parts, m.Rows = nil, 0
+		commit := load.DatasetCommit{RunID: "run1", Manifest: m, Hook: killed}
+		if err := commit.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		recovery, err := load.Recover(t.Context(), s.d, "")
+		if err != nil || !recovery.Finished || recovery.RunID != "run1" {
+			t.Fatalf("%+v, %v", recovery, err)
+		}
+		s.holds("run1", days{})
+	})
+}
