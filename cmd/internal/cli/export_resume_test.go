@@ -37,12 +37,17 @@ func TestExportResumes(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			form := keptForm(t, 12)
-			service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{form}}
+			var hook atomic.Pointer[func(formservice.Request)] // of the service, which is asked meanwhile
+			service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{form}, Before: func(r formservice.Request) {
+				if before := hook.Load(); before != nil {
+					(*before)(r)
+				}
+			}}
 			server := httptest.NewServer(service)
 			defer server.Close()
 			schema := "version: 1\ncolumns:\n  - {name: id, from: result_id, type: int64}\n  - {name: answer, from: \"item:1\", type: string}\n"
 			args := append(keptCommand(t, dir, server.URL, "export", ".csv", schema), "--concurrency", "1")
-			killWhen(t, service, 10, filepath.Join(dir, "state"), command(t, dir, testKey, args...))
+			killWhen(t, service, &hook, 10, filepath.Join(dir, "state"), command(t, dir, testKey, args...))
 			makeOlder(t, filepath.Join(dir, "state"), c.age)
 			server.CloseClientConnections()
 			answer(t, form, 1, "edited since")
@@ -79,14 +84,15 @@ func TestExportResumes(t *testing.T) {
 
 // killWhen runs a command that gets so many pages and no more, and kills it when
 // what they brought is in the spool.
-func killWhen(t *testing.T, service *formservice.Server, pages int64, state string, p *process) {
+func killWhen(t *testing.T, service *formservice.Server, hook *atomic.Pointer[func(formservice.Request)], pages int64, state string, p *process) {
 	t.Helper()
 	var asked atomic.Int64
-	service.Before = func(r formservice.Request) {
+	before := func(r formservice.Request) {
 		if r.Transaction == formservice.TransactionResults && asked.Add(1) == pages+1 {
 			service.SetFaults(formservice.Faults{Latency: time.Minute})
 		}
 	}
+	hook.Store(&before)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -170,8 +170,6 @@ func TestStopTellsWhatIsKept(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{keptForm(t, 12)}}
-			server := httptest.NewServer(service)
-			defer server.Close()
 			there := make(chan struct{})
 			var pages atomic.Int64
 			service.Before = func(r formservice.Request) {
@@ -180,6 +178,8 @@ func TestStopTellsWhatIsKept(t *testing.T) {
 					close(there)
 				}
 			}
+			server := httptest.NewServer(service)
+			defer server.Close()
 			dir := t.TempDir()
 			args := slices.Clone(keptCommand(t, dir, server.URL, c.how, ".csv", ""))
 			if c.how == "export" {
