@@ -109,7 +109,7 @@ func killWhen(t *testing.T, service *formservice.Server, hook *atomic.Pointer[fu
 		t.Fatal(err)
 	}
 	_ = p.Wait() // it was killed
-	service.Before = nil
+	hook.Store(nil)
 	service.SetFaults(formservice.Faults{})
 }
 
