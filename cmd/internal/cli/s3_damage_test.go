@@ -49,14 +49,7 @@ func TestDamageOnS3(t *testing.T) {
 	log, service := newService(testKey, smallForm())
 	t.Cleanup(service.Close)
 	dir := t.TempDir()
-	write(t, dir, "p.yaml", `version: 1
-name: feedback
-source:
-  base_url: `+service.URL+`
-  account: acme
-  api_key: ${env:FORMETL_API_KEY}
-  timezone: America/Chicago
-forms: [form1]
+	definition := pipelineFile(t, dir, "feedback", service.URL, "", `forms: [form1]
 load:
   - path: s3://forms/lake/{form}/
     format: parquet
@@ -77,13 +70,13 @@ load:
 			t.Fatalf("%d parts lie there, and the manifest lists %d of them", len(there), len(listed))
 		}
 	}
-	run(0, "run", "p.yaml")
+	run(0, "run", definition)
 	whole()
-	for _, cure := range [][]string{{"run", "p.yaml", "--full"}, {"clean", "p.yaml", "--unlisted"}} {
+	for _, cure := range [][]string{{"run", definition, "--full"}, {"clean", definition, "--unlisted"}} {
 		s.remove(t, "lake/form1/_manifest.json")
 		parts, _ := s.parts(t)
 		log.Reset()
-		stderr := run(exitCantCreate, "run", "p.yaml")
+		stderr := run(exitCantCreate, "run", definition)
 		for _, part := range parts {
 			if !strings.Contains(stderr, strings.TrimPrefix(part, "lake/form1/")) {
 				t.Errorf("%s is not named: %s", part, stderr)
@@ -93,11 +86,11 @@ load:
 			t.Errorf("%d requests were sent before the look", n)
 		}
 		run(0, cure...)
-		run(0, "run", "p.yaml")
+		run(0, "run", definition)
 		whole()
 	}
 	parts, _ := s.parts(t)
 	s.remove(t, parts[0])
-	run(0, "run", "p.yaml")
+	run(0, "run", definition)
 	whole()
 }
