@@ -56,8 +56,12 @@ func (r *Reader) Trust(yes bool) { r.trusting.Store(yes) }
 // Window begins to read a window; ids may bound it further. count is the
 // planner's, or Unknown; where it counts what is read it saves a request.
 func (r *Reader) Window(w Window, ids IDRange, count int64) *WindowReader {
-	return &WindowReader{reader: r, window: w, ids: ids, count: count, way: paging(r.way.Load()), lastID: -1}
+	return &WindowReader{reader: r, window: w, ids: ids, count: count, way: paging(r.way.Load()), lastID: max(0, ids.Min) - 1}
 }
+
+// Ascending tells whether the service is known to give the window's results in
+// ascending order of id, so that a later reading can begin behind any of them.
+func (w *WindowReader) Ascending() bool { return w.way == keysetUp && w.reader.sure.Load() }
 
 // Downgraded tells how the service has to be paged where it does not keep to
 // the specification; "" where it does.
@@ -239,6 +243,7 @@ func (w *WindowReader) takeUp(page *Page, last int64) error {
 
 func (w *WindowReader) takeDown(page *Page, last int64) {
 	w.rows += int64(page.Len())
+	page.Filter(w.ids.holds)
 	w.any, w.lastID = true, last
 	w.held = append(w.held, page)
 }
@@ -255,6 +260,7 @@ func (w *WindowReader) takeNumbered(ctx context.Context, page *Page) error {
 		return !again
 	})
 	fresh := int64(page.Len())
+	page.Filter(w.ids.holds)
 	w.rows += fresh
 	w.held = append(w.held, page)
 	if fresh > 0 {

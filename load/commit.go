@@ -104,6 +104,17 @@ type DatasetCommit struct {
 // An error after step 2 that is no conflict leaves the record: the next run
 // finishes by Recover. Doing a commit twice is harmless.
 func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
+	recorded, err := c.Record(ctx, d)
+	if err != nil {
+		return err
+	}
+	return recorded.Publish(ctx)
+}
+
+// Record does the first two steps of Do: from then on the commit is done,
+// whatever becomes of this process. A run of several outputs records the
+// commits of all before it publishes the first.
+func (c DatasetCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
 	r := &committing{
 		d: d, run: c.RunID, hook: c.Hook, prepared: c.New, unused: c.Unused, objects: c.Objects, ids: c.IDs, ownIDs: c.ownIDs(), journal: c.Journal,
 		manifest: ManifestName, intent: intentPath(""), step: StepCheck,
@@ -113,13 +124,22 @@ func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
 		err = c.checkIDs()
 	}
 	if err != nil {
-		return r.failed(err)
+		return nil, r.failed(err)
 	}
 	if err := r.record(ctx, intent{Dataset: &c}, c.Base, data); err != nil {
-		return err
+		return nil, err
 	}
-	return r.failed(r.publishDataset(ctx, c, data))
+	return &Recorded{publish: func(ctx context.Context) error { return r.failed(r.publishDataset(ctx, c, data)) }}, nil
 }
+
+// Recorded is a commit that stands recorded at its destination. Whoever does
+// not publish it leaves that to Recover.
+type Recorded struct {
+	publish func(ctx context.Context) error
+}
+
+// Publish does the steps that follow the record.
+func (r *Recorded) Publish(ctx context.Context) error { return r.publish(ctx) }
 
 func (r *committing) publishDataset(ctx context.Context, c DatasetCommit, manifest []byte) error {
 	if err := r.at(StepUnmark, func() error { return r.d.Delete(ctx, SuccessName) }); err != nil {
@@ -192,6 +212,15 @@ type FileCommit struct {
 //
 // The steps before and the errors are those of DatasetCommit.Do.
 func (c FileCommit) Do(ctx context.Context, d Destination) error {
+	recorded, err := c.Record(ctx, d)
+	if err != nil {
+		return err
+	}
+	return recorded.Publish(ctx)
+}
+
+// Record is that of DatasetCommit.
+func (c FileCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
 	c.File.Replace = true
 	r := &committing{
 		d: d, run: c.RunID, hook: c.Hook, prepared: []Prepared{c.File}, objects: c.Objects,
@@ -199,12 +228,12 @@ func (c FileCommit) Do(ctx context.Context, d Destination) error {
 	}
 	data, err := c.Manifest.encodeFor(c.RunID, r.prepared, nil)
 	if err != nil {
-		return r.failed(err)
+		return nil, r.failed(err)
 	}
 	if err := r.record(ctx, intent{File: &c}, c.Base, data); err != nil {
-		return err
+		return nil, err
 	}
-	return r.failed(r.publishFile(ctx, data))
+	return &Recorded{publish: func(ctx context.Context) error { return r.failed(r.publishFile(ctx, data)) }}, nil
 }
 
 func (r *committing) publishFile(ctx context.Context, data []byte) error {

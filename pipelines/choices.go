@@ -17,31 +17,14 @@ const (
 
 // shown are the output's columns for the windows: the run's as its format shows
 // them, with the choices that lists have columns for; or those of a child
-// output. before is the manifest of the last run, nil where there was none.
-func (e encoding) shown(windows []*windowRun, before *load.Manifest) ([]schemas.Column, error) {
-	return e.show(windows, before, func() map[schemas.Source]transform.Seen { return seenIn(windows) })
-}
-
-// shownSoFar is shown for a part of the run's windows, with the choices of all
-// that were read so far. In the end all parts have the run's; one that has them
-// already is not made anew, and a run that is cut off again and again comes to
-// its end.
-func (e encoding) shownSoFar(windows []*windowRun, before *load.Manifest) ([]schemas.Column, error) {
-	columns, err := e.show(windows, before, e.f.seen.soFar)
-	if isError[*ChoicesError](err) { // some may be of readings that were replaced
-		return e.shown(windows, before)
-	}
-	return columns, err
-}
-
-// show is shown; sum gives what the rows were seen to hold.
-func (e encoding) show(windows []*windowRun, before *load.Manifest, sum func() map[schemas.Source]transform.Seen) ([]schemas.Column, error) {
+// output. seen is what the rows of the windows hold; before is the manifest of
+// the last run, nil where there was none.
+func (e encoding) shown(windows []*windowRun, seen map[schemas.Source]transform.Seen, before *load.Manifest) ([]schemas.Column, error) {
 	columns := e.f.columns(windows)
 	if most := e.f.schema.MostColumns(); len(columns) > most { // windows that were taken over have some, too
 		return nil, &transform.ColumnsError{Columns: len(columns), Max: most}
 	}
 	known := bySource(before)
-	var seen map[schemas.Source]transform.Seen // once it is asked for
 	if e.out.exploded() {
 		return childColumns(columns, e.out.Explode)
 	}
@@ -54,9 +37,6 @@ func (e encoding) show(windows []*windowRun, before *load.Manifest, sum func() m
 		if c.ListAs != schemas.ListColumns {
 			continue
 		}
-		if seen == nil {
-			seen = sum()
-		}
 		var err error
 		if c.Choices, err = e.choices(*c, seen[c.From], before, known); err != nil {
 			return nil, err
@@ -67,9 +47,7 @@ func (e encoding) show(windows []*windowRun, before *load.Manifest, sum func() m
 
 // choices are those that a list has columns for: the declared ones, those that
 // the last run had, and new ones by their values. So columns keep their order,
-// and equal results give equal bytes whatever windows they were read in. Where
-// the whole run's are far too many (mostSeenValues) an output of a part of its
-// windows gets no columns either.
+// and equal results give equal bytes whatever windows they were read in.
 func (e encoding) choices(c schemas.Column, seen transform.Seen, before *load.Manifest, known map[string]*load.Column) ([]string, error) {
 	all := slices.Clone(c.Choices)
 	if e.remembers(before) {

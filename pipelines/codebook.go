@@ -75,16 +75,6 @@ type codebookFacts struct {
 // facts gives itself: outputs that have a codebook embed it.
 func (c *codebookFacts) facts() *codebookFacts { return c }
 
-// statsOf are the sums over windows, in order of time.
-func statsOf(windows []*windowRun) transform.Stats {
-	var s transform.Stats
-	for _, w := range windows {
-		s.Add(w.stats)
-	}
-	s.Seen = seenIn(windows)
-	return s
-}
-
 // codebookOf makes the codebook of an output.
 func (f *formRun) codebookOf(facts *codebookFacts) codebook {
 	rows := facts.stats.Rows

@@ -2,7 +2,6 @@ package pipelines
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"strings"
 
@@ -59,7 +58,7 @@ func (f *formRun) codebookTasks() []*codebookTask {
 	at := map[codebookPlace]*codebookTask{}
 	for _, t := range f.committed() {
 		place, ok := codebookPlaceOf(t.def, t.report.Path, f.o.Tables.Formats)
-		if out, is := t.out.(codebookOutput); !ok || !is || f.factsOf(out).columns == nil {
+		if out, is := t.out.(codebookOutput); !ok || !is || out.facts().columns == nil {
 			continue
 		}
 		task := at[place]
@@ -74,27 +73,6 @@ func (f *formRun) codebookTasks() []*codebookTask {
 		}
 	}
 	return tasks
-}
-
-// factsOf are those of an output. Where the run that this one goes on with had
-// committed it, they are of the windows that were taken over from that one, or
-// that another output's journal knows.
-func (f *formRun) factsOf(out codebookOutput) *codebookFacts {
-	d, ok := out.(*datasetOutput)
-	if !ok || d.columns != nil || d.manifest == nil {
-		return out.facts()
-	}
-	facts := &codebookFacts{columns: d.manifest.Schema, stats: statsOf(f.windows), adds: true}
-	if len(f.windows) > 0 {
-		return facts
-	}
-	for _, t := range f.committed() {
-		if other, ok := t.out.(*datasetOutput); ok && other.finished && other.columns != nil {
-			facts.stats = other.stats
-			return facts
-		}
-	}
-	return out.facts()
 }
 
 // committed are the targets that were committed.
@@ -124,7 +102,7 @@ func (f *formRun) writeCodebook(ctx context.Context, task *codebookTask) error {
 	if err != nil {
 		return err
 	}
-	facts := f.factsOf(out)
+	facts := out.facts()
 	b := f.codebookOf(facts)
 	if facts.adds {
 		if earlier := f.earlierCodebook(ctx, before, task.place); earlier != nil {
@@ -155,25 +133,4 @@ func (f *formRun) earlierCodebook(ctx context.Context, data []byte, place codebo
 		return nil
 	}
 	return b
-}
-
-// finishedFacts are those of a dataset whose commit an earlier run had recorded
-// and this one finished: the journal knows what that one had read.
-func (o *datasetOutput) finishedFacts() codebookFacts {
-	facts := codebookFacts{adds: true}
-	if o.manifest != nil {
-		facts.columns = o.manifest.Schema
-	}
-	for _, r := range o.records {
-		var body partRecord
-		if err := json.Unmarshal(r.Body, &body); err != nil {
-			continue // its counts are missed
-		}
-		for _, w := range body.Windows {
-			if s, err := w.Stats.stats(); err == nil {
-				facts.stats.Add(s)
-			}
-		}
-	}
-	return facts
 }

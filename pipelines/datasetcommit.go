@@ -6,82 +6,100 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 )
 
-// unify encodes the parts again that do not have all columns of the run: a
-// late column turned up in another part. So all parts of a run have one
-// schema, and a rerun, which knows the column from the beginning, gives the
-// same bytes.
-func (o *datasetOutput) unify(ctx context.Context, columns []schemas.Column) error {
-	want, err := columnsDigest(columns, o.f.schema.HMACKey)
+// stage encodes the parts side by side and makes the commit that publishes them.
+func (o *datasetOutput) stage(ctx context.Context) (*stagedOutput, error) {
+	staged, err := o.stageParts(ctx)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%s: %w", o.path, err)
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(o.f.def.Source.Requests.Concurrency)
-	for _, p := range o.list {
-		if len(p.prepared) == 0 || p.columns == want {
-			continue
-		}
+	return staged, nil
+}
+
+func (o *datasetOutput) stageParts(ctx context.Context) (*stagedOutput, error) {
+	f := o.f
+	columns, err := o.shown(f.windows, f.final.Seen, o.manifest)
+	if err != nil {
+		return nil, err
+	}
+	o.parts = o.divide(f.windows)
+	group, encoding := errgroup.WithContext(ctx)
+	for _, p := range o.parts {
 		group.Go(func() error {
-			return o.f.o.places.hold(ctx, func() error { return o.prepare(ctx, p, columns) })
+			return f.o.encoders.hold(encoding, func() error { return o.prepare(encoding, p, columns) })
 		})
 	}
-	return group.Wait()
-}
-
-func (o *datasetOutput) commit(ctx context.Context) (OutputReport, error) {
-	report, err := o.publish(ctx)
-	if err == nil || mustStay(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
-		// What is recorded is finished by the next run, which needs what is
-		// staged; what cannot be done any more was dropped with its journal.
-		o.list, o.journal = nil, nil
-	}
-	if err != nil {
-		return report, fmt.Errorf("%s: %w", o.path, err)
-	}
-	return report, nil
-}
-
-func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
-	f := o.f
-	columns, err := o.shown(f.windows, o.manifest)
-	if err != nil {
-		return OutputReport{}, err
-	}
-	if err := o.unify(ctx, columns); err != nil {
-		return OutputReport{}, err
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
 	var fresh []load.PreparedPart
-	for _, p := range o.list {
+	for _, p := range o.parts {
 		fresh = append(fresh, p.prepared...)
 	}
 	old, kept := o.replaced()
 	reuse := o.reuse(old, fresh)
 	m := o.wholeManifest(columns, kept, reuse.Parts)
 	commit := load.DatasetCommit{
-		RunID: f.runID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
-		SupersededIDs: supersededSets(old, m.Parts), Journal: o.token(), Hook: o.hook(f),
+		RunID: f.o.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
+		SupersededIDs: supersededSets(old, m.Parts), Hook: o.hook(f),
 	}
 	if commit.IDs, err = o.idSets(reuse); err != nil {
-		return OutputReport{}, err
+		return nil, err
 	}
 	if commit.Objects, err = o.deadLetters(ctx); err != nil {
-		return OutputReport{}, err
+		return nil, err
 	}
-	ctx, cancel := load.Lingering(ctx, commitGrace)
-	defer cancel()
 	report := OutputReport{Rows: m.Rows, Parts: len(m.Parts), Watermark: m.Watermark}
 	for _, p := range m.Parts {
 		report.Bytes += p.Bytes
 	}
-	o.codebookFacts = codebookFacts{columns: m.Schema, stats: statsOf(f.windows), adds: len(kept) > 0}
-	return report, commit.Do(ctx, o.dest)
+	o.codebookFacts = codebookFacts{columns: m.Schema, stats: f.final, adds: len(kept) > 0}
+	return &stagedOutput{report: report, record: func(ctx context.Context) (publisher, error) { return o.record(ctx, commit) }}, nil
+}
+
+// record records the commit. Parts of one that is recorded, or that was refused
+// because another run came first, are not this run's to drop any more.
+func (o *datasetOutput) record(ctx context.Context, commit load.DatasetCommit) (publisher, error) {
+	if err := o.held(); err != nil {
+		return nil, err
+	}
+	recorded, err := commit.Record(ctx, o.dest)
+	if err == nil || mustStay(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
+		o.parts = nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.path, err)
+	}
+	return namedPublisher{path: o.path, publisher: recorded}, nil
+}
+
+// namedPublisher names the output of an error.
+type namedPublisher struct {
+	path      string
+	publisher publisher
+}
+
+// Publish is that of the commit.
+func (n namedPublisher) Publish(ctx context.Context) error {
+	if err := n.publisher.Publish(ctx); err != nil {
+		return fmt.Errorf("%s: %w", n.path, err)
+	}
+	return nil
+}
+
+// close drops what was staged and not recorded, and gives the lease back. A
+// destination that someone else has taken over is left alone.
+func (o *datasetOutput) close(ctx context.Context) error {
+	if o.held() != nil {
+		return o.release(ctx)
+	}
+	err := load.AbortAll(ctx, o.dest, stagedOf(o.parts...)...)
+	return errors.Join(err, o.release(ctx))
 }
 
 // reuse compares the run's parts with those that they replace. A part that is
@@ -122,7 +140,7 @@ func (o *datasetOutput) deadLetters(ctx context.Context) ([]load.SmallObject, er
 		return nil, err
 	}
 	var objects []load.SmallObject
-	own := load.RejectsName(o.f.runID)
+	own := load.RejectsName(o.f.o.RunID)
 	if letters != nil {
 		objects = append(objects, load.SmallObject{Name: own, Data: letters})
 	}
@@ -192,12 +210,12 @@ func (o *datasetOutput) idSets(reuse load.Reuse) ([]load.SmallObject, error) {
 		wanted[p.Name] = o.lacks
 	}
 	var sets []load.SmallObject
-	for _, p := range o.list {
+	for _, p := range o.parts {
 		var before int64
 		for i, object := range p.prepared {
 			results := p.resultsIn(i)
 			if wanted[object.Part.Path] {
-				data, name, err := idSet(idsBetween(p.windows, before, before+results))
+				data, name, err := load.EncodeIDs(idsBetween(p.windows, before, before+results))
 				if err != nil {
 					return nil, err
 				}
@@ -223,15 +241,4 @@ func supersededSets(old []load.Part, now []load.Part) []string {
 		}
 	}
 	return names
-}
-
-// idSet is a set of ids as it is kept, and its checksum: equal sets are equal
-// bytes, however they came about.
-func idSet(ids *roaring64.Bitmap) (data []byte, name string, err error) {
-	same := roaring64.BitmapOf(ids.ToArray()...)
-	same.RunOptimize()
-	if data, err = same.ToBytes(); err != nil {
-		return nil, "", err
-	}
-	return data, digest(data), nil
 }

@@ -5,15 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
-	"sync"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 )
 
-// datasetOutput is a dataset of parts. A part is encoded and prepared by the
-// worker that read the last of its windows.
+// datasetOutput is a dataset of parts.
 type datasetOutput struct {
 	encoding
 	place
@@ -22,20 +21,9 @@ type datasetOutput struct {
 	base       string         // its version
 	inventory  load.Inventory // what lay there when the run began
 	generation int
+	lacks      bool // the set of ids of a part is damaged or missing
 
-	left    *load.Journal        // of a run that ended early, nil if there is none
-	records []load.JournalRecord // of it
-	// finished tells that this run finished that one's commit: nothing of it is
-	// left to do here.
-	finished bool
-
-	journaling sync.Mutex
-	journal    *load.Journal // of this run, nil before its first part is prepared
-
-	// Written while no window is read.
-	lacks bool // the set of ids of a part is damaged or missing
-	parts map[*windowRun]*datasetPart
-	list  []*datasetPart // in order
+	parts []*datasetPart // in order, once they are staged
 }
 
 func (f *formRun) openDataset(ctx context.Context, def Output, path string) (output, error) {
@@ -43,32 +31,25 @@ func (f *formRun) openDataset(ctx context.Context, def Output, path string) (out
 	if err != nil {
 		return nil, err
 	}
-	o := &datasetOutput{encoding: e, generation: 1, parts: map[*windowRun]*datasetPart{}}
+	o := &datasetOutput{encoding: e, generation: 1}
 	if o.place, err = f.openPlace(ctx, def, path, path, ""); err != nil {
 		return nil, err
 	}
 	if err := o.lookBack(ctx); err != nil {
-		return nil, errors.Join(err, o.close(context.WithoutCancel(ctx), true))
+		return nil, errors.Join(err, o.close(context.WithoutCancel(ctx)))
 	}
 	f.tellOrphans(ctx, def, path, o.manifest)
 	return o, nil
 }
 
-// lookBack reads the journal of a run that ended early, finishes its commit if
-// that had begun, and reads the manifest.
+// lookBack finishes the commit of a run that ended early, removes what an older
+// version of the program left, and reads the manifest.
 func (o *datasetOutput) lookBack(ctx context.Context) error {
-	if err := o.readJournal(ctx); err != nil {
+	if _, err := o.recover(ctx, o.f, ""); err != nil {
 		return err
 	}
-	recovered, err := o.recover(ctx, o.f, "")
-	if err != nil {
+	if err := o.discardJournal(ctx); err != nil {
 		return err
-	}
-	if o.left != nil && recovered.RunID == o.left.RunID {
-		// Its end was the journal's too; what stands in it is still of use.
-		if o.finished = recovered.Finished; !o.finished {
-			o.left, o.records = nil, nil
-		}
 	}
 	m, version, err := manifestAt(ctx, o.dest, load.ManifestName, o.out)
 	switch {
@@ -80,9 +61,19 @@ func (o *datasetOutput) lookBack(ctx context.Context) error {
 	if err := o.lookAround(ctx); err != nil {
 		return fmt.Errorf("%s: %w", o.path, err)
 	}
-	if o.finished {
-		o.codebookFacts = o.finishedFacts()
-		o.records = nil
+	return nil
+}
+
+// discardJournal removes the parts that an older version of the program had
+// prepared and listed in a journal. They are read again.
+func (o *datasetOutput) discardJournal(ctx context.Context) error {
+	run, err := load.DiscardJournal(ctx, o.dest)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.path, err)
+	}
+	if run != "" {
+		o.f.log.LogAttrs(ctx, slog.LevelWarn, "what a run of an older version had prepared is discarded, and read again",
+			slog.String("path", o.path), slog.String("earlier_run", run))
 	}
 	return nil
 }
@@ -200,41 +191,4 @@ func (o *datasetOutput) widen(w extract.Window) extract.Window {
 // hasUndated tells whether an earlier run left results without a date.
 func (o *datasetOutput) hasUndated() bool {
 	return o.manifest != nil && slices.ContainsFunc(o.manifest.Parts, func(p load.Part) bool { return p.Undated })
-}
-
-// windowRead prepares the window's part if all its windows are there.
-func (o *datasetOutput) windowRead(ctx context.Context, w *windowRun) error {
-	if err := o.held(); err != nil {
-		return err
-	}
-	p := o.parts[w]
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	reading, complete := o.f.latest(p.windows)
-	if !complete || reading == p.reading {
-		return nil // another worker comes, or came
-	}
-	columns, err := o.shownSoFar(p.windows, o.manifest)
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.path, err)
-	}
-	if err := o.prepare(ctx, p, columns); err != nil {
-		return err
-	}
-	p.reading = reading
-	return nil
-}
-
-// latest is the number of the last reading of the windows, and tells whether
-// all of them are there.
-func (f *formRun) latest(windows []*windowRun) (reading int, complete bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, w := range windows {
-		if !w.done {
-			return 0, false
-		}
-		reading = max(reading, w.readAt)
-	}
-	return reading, true
 }

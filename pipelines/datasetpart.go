@@ -3,8 +3,6 @@ package pipelines
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -25,17 +23,12 @@ const incrementalPartTarget = 20_000
 
 // datasetPart is one part of the run: the windows that share an object.
 type datasetPart struct {
-	number   int // in the run's list of parts, from 0
 	windows  []*windowRun
 	from, to time.Time
 	undated  bool
 
-	mu       sync.Mutex
-	reading  int                 // the last reading of its windows that it was made of, 0 for none
-	prepared []load.PreparedPart // its objects: none before, and where there are no rows
+	prepared []load.PreparedPart // its objects; none where there are no rows
 	results  []int64             // how many each is of; nil where they are as many as rows
-	columns  string              // digest of those that it was prepared with
-	recorded bool                // in the journal, as it is now
 }
 
 // String is the part's window, for its footer.
@@ -48,53 +41,38 @@ func (p *datasetPart) String() string {
 
 // divide assigns windows to parts: within a partition, windows that follow
 // each other share one until it is large. A window that counts show empty is
-// in no part; if it must be read after all it is planned anew.
-func (o *datasetOutput) divide(windows []*windowRun) {
+// in no part.
+func (o *datasetOutput) divide(windows []*windowRun) (parts []*datasetPart) {
 	unit := o.out.Partition.unit()
 	most := int64(partTarget)
 	if o.f.def.Extract.Incremental {
 		most = incrementalPartTarget
 	}
 	var at *datasetPart
+	var before *windowRun
 	var rows int64
 	for _, w := range windows {
 		p := w.planned
-		if p.Count == 0 {
+		if w.undated != nil {
+			parts, at = append(parts, &datasetPart{windows: []*windowRun{w}, undated: true}), nil
+			continue
+		}
+		if p.Count == 0 && w.ids == nil {
 			at = nil
 			continue
 		}
-		same := at != nil && (unit == extract.UnitNone || unit.Start(last(at.to)).Equal(unit.Start(last(p.Window.To))))
-		if !same || p.Window.From.Equal(o.f.cut) || rows+max(0, p.Count) > most && rows > 0 {
-			at, rows = o.addPart(&datasetPart{from: p.Window.From}), 0
+		same := at != nil && w.older == before.older && at.to.Equal(p.Window.From) &&
+			(unit == extract.UnitNone || unit.Start(last(at.to)).Equal(unit.Start(last(p.Window.To))))
+		if !same || p.Window.From.Equal(o.f.next) || rows+max(0, p.Count) > most && rows > 0 {
+			at, rows = &datasetPart{from: p.Window.From}, 0
+			parts = append(parts, at)
 		}
 		at.windows = append(at.windows, w)
 		at.to = p.Window.To
 		rows += max(0, p.Count)
-		o.parts[w] = at
+		before = w
 	}
-}
-
-// prepare encodes a part and makes it durable, not yet visible. What an
-// earlier reading had prepared is dropped.
-func (o *datasetOutput) prepare(ctx context.Context, p *datasetPart, columns []schemas.Column) error {
-	if err := o.held(); err != nil {
-		return err // whoever has the lease now may have taken the part over
-	}
-	err := o.drop(ctx, stagedOf(p)...)
-	if err == nil {
-		p.prepared, p.results, p.recorded = nil, nil, false
-		p.prepared, p.results, err = o.stageAll(ctx, p, columns)
-	}
-	if err == nil {
-		p.columns, err = columnsDigest(columns, o.f.schema.HMACKey)
-	}
-	if err == nil {
-		err = o.record(ctx, p)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.path, err)
-	}
-	return nil
+	return parts
 }
 
 // stagedOf are the objects of a part as they are staged.
@@ -108,27 +86,22 @@ func stagedOf(parts ...*datasetPart) []load.Prepared {
 	return staged
 }
 
-// stageAll stages a part as one object, or as several where one would grow
-// larger than the destination takes.
-func (o *datasetOutput) stageAll(ctx context.Context, p *datasetPart, columns []schemas.Column) (done []load.PreparedPart, results []int64, err error) {
+// prepare stages a part as one object, or as several where one would grow
+// larger than the destination takes. What was staged stays in the part, also
+// with an error.
+func (o *datasetOutput) prepare(ctx context.Context, p *datasetPart, columns []schemas.Column) error {
 	s := &partStage{o: o, part: p, columns: columns}
-	o.warned.begin(p.String())
 	if l, ok := o.dest.(load.Limiter); ok {
 		s.most = l.MaxObjectBytes() / 4 * 3 // encoders hold back a row group and write a footer
 	}
-	err = o.each(ctx, columns, p.windows, func(b arrow.RecordBatch, results int64) error { return s.write(ctx, b, results) })
+	err := o.each(ctx, columns, p.windows, func(b arrow.RecordBatch, results int64) error { return s.write(ctx, b, results) })
 	if err == nil {
 		err = s.end(ctx)
 	}
 	if err != nil {
 		s.abort()
-		if left := o.drop(ctx, stagedOf(&datasetPart{prepared: s.done})...); left != nil {
-			o.f.log.LogAttrs(ctx, slog.LevelWarn, "what was staged could not be removed; `formetl clean` does it",
-				slog.String("path", o.path), slog.String("error", left.Error()))
-		}
-		return nil, nil, err
 	}
-	return s.done, s.of, nil
+	return err
 }
 
 // resultsIn is how many results an object of the part is of.
@@ -144,10 +117,7 @@ type partStage struct {
 	o       *datasetOutput
 	part    *datasetPart
 	columns []schemas.Column
-	most    int64 // bytes after which the next object begins, 0 for no limit
-	done    []load.PreparedPart
-	of      []int64 // of a child output: how many results each of them is of
-
+	most    int64       // bytes after which the next object begins, 0 for no limit
 	upload  load.Upload // nil between two objects
 	counted *countingWriter
 	object  encodedObject
@@ -179,8 +149,8 @@ func (s *partStage) write(ctx context.Context, b arrow.RecordBatch, results int6
 }
 
 func (s *partStage) begin(ctx context.Context) error {
-	s.name = s.o.nameOf(s.part, len(s.done))
-	upload, err := s.o.dest.Stage(ctx, s.o.f.runID, s.name)
+	s.name = s.o.nameOf(s.part, len(s.part.prepared))
+	upload, err := s.o.dest.Stage(ctx, s.o.f.o.RunID, s.name)
 	if err != nil {
 		return err
 	}
@@ -202,20 +172,21 @@ func (s *partStage) end(ctx context.Context) error {
 	if err != nil {
 		return s.failed(err)
 	}
+	s.o.f.at(pointPrepared)
 	p := s.part
 	ids := idsBetween(p.windows, s.before, s.before+s.results)
 	part := load.Part{
 		Path: s.name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
 		Rows: s.rows, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
 	}
-	if _, part.IDs, err = idSet(ids); err != nil {
+	if _, part.IDs, err = load.EncodeIDs(ids); err != nil {
 		return s.failed(err)
 	}
 	part.Columns = load.ColumnsDigest(manifestColumns(s.columns, s.o.f.schema.HMACKey))
 	part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
-	s.done = append(s.done, load.PreparedPart{Part: part, Prepared: prepared})
+	p.prepared = append(p.prepared, load.PreparedPart{Part: part, Prepared: prepared})
 	if s.o.out.exploded() {
-		s.of = append(s.of, s.results)
+		p.results = append(p.results, s.results)
 	}
 	s.before, s.rows, s.results, s.upload = s.before+s.results, 0, 0, nil
 	return nil
@@ -263,14 +234,3 @@ func (o *datasetOutput) nameOf(p *datasetPart, n int) string {
 
 // last is the last second of a window that ends at to.
 func last(to time.Time) time.Time { return to.Add(-time.Second) }
-
-// addUndated adds the part of the results without a date.
-func (o *datasetOutput) addUndated(w *windowRun) {
-	o.parts[w] = o.addPart(&datasetPart{windows: []*windowRun{w}, undated: true})
-}
-
-func (o *datasetOutput) addPart(p *datasetPart) *datasetPart {
-	p.number = len(o.list)
-	o.list = append(o.list, p)
-	return p
-}

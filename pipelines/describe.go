@@ -15,8 +15,7 @@ const mostLabels = 20
 // what the manifest of the run before, nil where there was none, remembers.
 func (f *formRun) describe(columns []schemas.Column, before *load.Manifest) []load.Column {
 	list := manifestColumns(columns, f.schema.HMACKey)
-	stats := f.stats()
-	seen, form := stats.Seen, f.headingsNow(columns, stats)
+	seen, form := f.final.Seen, f.headingsNow(columns, f.final)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := bySource(before)

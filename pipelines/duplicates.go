@@ -49,7 +49,7 @@ func (f *formRun) settleDuplicates(ctx context.Context) error {
 // another window, and twice are those ids.
 func staleWindows(windows []*windowRun) (stale []*windowRun, twice *roaring64.Bitmap) {
 	read := readWindows(windows)
-	slices.SortFunc(read, func(a, b *windowRun) int { return cmp.Compare(b.readAt, a.readAt) })
+	slices.SortFunc(read, func(a, b *windowRun) int { return cmp.Compare(b.number, a.number) })
 	seen, twice := roaring64.New(), roaring64.New()
 	for _, w := range read {
 		if seen.Intersects(w.ids) {
@@ -75,10 +75,10 @@ func readWindows(windows []*windowRun) []*windowRun {
 // undated come last: which they are depends on the others.
 func (f *formRun) readAgain(ctx context.Context, windows []*windowRun, why string) error {
 	var dated, undated []*windowRun
-	for _, w := range f.withMates(windows) {
+	for _, w := range windows {
 		f.log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.name()), slog.String("reason", why))
 		switch {
-		case w.undated:
+		case w.undated != nil:
 			undated = append(undated, w)
 		case w.ids == nil: // the planner's counts had shown it empty
 			planned, err := f.planAgain(ctx, w)
@@ -87,13 +87,12 @@ func (f *formRun) readAgain(ctx context.Context, windows []*windowRun, why strin
 			}
 			dated = append(dated, planned...)
 		default:
-			w.planned.Count = extract.Unknown
 			dated = append(dated, w)
 		}
 	}
-	for _, todo := range [][]*windowRun{dated, undated} {
-		for _, w := range todo {
-			w.done = false // no part is made of it before all its windows are there
+	for _, w := range slices.Concat(dated, undated) {
+		if err := f.forget(ctx, w); err != nil {
+			return err
 		}
 	}
 	f.report.Reread += len(dated) + len(undated)
@@ -106,7 +105,7 @@ func (f *formRun) readAgain(ctx context.Context, windows []*windowRun, why strin
 // planAgain divides a window that turned out not to be empty, and puts the
 // new windows in its place. It returns those that may hold results.
 func (f *formRun) planAgain(ctx context.Context, w *windowRun) ([]*windowRun, error) {
-	plan, err := f.newPlan(ctx, w.planned.Window)
+	plan, err := f.newPlan(ctx, w.planned.Window, f.counter())
 	if err != nil {
 		return nil, err
 	}

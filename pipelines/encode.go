@@ -15,7 +15,7 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// encoding writes windows from the spool in the format of one output.
+// encoding writes windows from the checkpoint in the format of one output.
 type encoding struct {
 	f      *formRun
 	out    Output
@@ -79,25 +79,19 @@ func (e encoding) object(w io.Writer, columns []schemas.Column, span fmt.Stringe
 		return encodedObject{}, err
 	}
 	encoder, err := e.format.New(compressed, schemas.ArrowSchema(columns), load.EncodeOptions{
-		Zone: e.f.def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, TempDir: e.f.spool.folder,
+		Zone: e.f.def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, TempDir: e.f.checkpoint.TempDir(),
 	})
 	told := func() { e.warned.add(span.String(), warningsOf(encoder)) }
 	return encodedObject{encoder, compressed, told}, err
 }
 
-// each gives the windows' batches from the spool, in their order and with all
+// each gives the windows' batches from the checkpoint, in their order and with all
 // columns, and how many results they are of: as many as rows, but for a child
 // output. A batch is valid during the call.
 func (e encoding) each(ctx context.Context, columns []schemas.Column, windows []*windowRun, visit func(b arrow.RecordBatch, results int64) error) error {
 	schema := schemas.ArrowSchema(columns)
 	for _, w := range windows {
-		switch {
-		case w.segment == nil && w.stats.Rows > 0:
-			return fmt.Errorf("the results of the window %s are not in the spool", w.name()) // a bug
-		case w.segment == nil:
-			continue
-		}
-		err := w.segment.each(func(b arrow.RecordBatch) error {
+		err := e.f.checkpoint.RowsOf(ctx, w.chains, func(b arrow.RecordBatch) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -164,10 +158,10 @@ func manifestColumns(columns []schemas.Column, key schemas.HMACKey) []load.Colum
 	return list
 }
 
-// stage encodes the windows into one staged object, and tells how many rows it
+// encodeTo encodes the windows into one staged object, and tells how many rows it
 // has.
-func (e encoding) stage(ctx context.Context, d load.Stager, name string, columns []schemas.Column, windows []*windowRun, span fmt.Stringer) (load.Prepared, int64, error) {
-	upload, err := d.Stage(ctx, e.f.runID, name)
+func (e encoding) encodeTo(ctx context.Context, d load.Stager, name string, columns []schemas.Column, windows []*windowRun, span fmt.Stringer) (load.Prepared, int64, error) {
+	upload, err := d.Stage(ctx, e.f.o.RunID, name)
 	if err != nil {
 		return load.Prepared{}, 0, err
 	}
@@ -178,6 +172,7 @@ func (e encoding) stage(ctx context.Context, d load.Stager, name string, columns
 	}
 	e.f.at(pointStaged)
 	prepared, err := upload.Prepare(ctx)
+	e.f.at(pointPrepared)
 	return prepared, rows, err
 }
 
@@ -189,7 +184,7 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, be
 		before = elements(before)
 	}
 	m := load.Manifest{
-		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.runID, CreatedAt: f.o.Now(),
+		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.o.RunID, CreatedAt: f.o.Now(),
 		Range: wallRange(f.rng), Schema: f.describe(columns, before), Names: f.naming(), Source: f.source(), Profile: profileRule(e.out.Profile),
 		Verified: f.verified(windows, own), Requests: f.requests(),
 	}
@@ -198,9 +193,6 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, be
 	}
 	if e.out.exploded() {
 		m.Schema[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form knows nothing of it
-	}
-	if f.runID != f.o.RunID {
-		m.Attempt = f.o.RunID
 	}
 	for _, w := range windows {
 		m.Rejected += w.stats.Rejected

@@ -212,3 +212,8 @@ type DatasetChangedError struct{ Path, What, Was, Is string }
 func (e *DatasetChangedError) Error() string {
 	return fmt.Sprintf("%s: the %s of the dataset was %s and is %s now; restore it, write to another path, or replace everything with --full", e.Path, e.What, e.Was, e.Is)
 }
+
+func isError[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

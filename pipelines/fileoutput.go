@@ -20,6 +20,7 @@ type fileOutput struct {
 	name     string         // in the destination
 	manifest *load.Manifest // of the last run, nil if there was none
 	base     string         // its version
+	staged   load.Prepared  // the file, until its commit is recorded
 }
 
 // openFile opens the destination that the file lies in.
@@ -34,7 +35,7 @@ func (f *formRun) openFile(ctx context.Context, def Output, path string) (output
 		return nil, err
 	}
 	if err := o.lookBack(ctx); err != nil {
-		return nil, errors.Join(err, o.close(context.WithoutCancel(ctx), true))
+		return nil, errors.Join(err, o.close(context.WithoutCancel(ctx)))
 	}
 	f.tellOrphans(ctx, def, path, o.manifest)
 	return o, nil
@@ -65,54 +66,77 @@ func splitPath(p string) (root, name string) {
 	return filepath.Dir(p), filepath.Base(p)
 }
 
-func (o *fileOutput) windowRead(context.Context, *windowRun) error { return o.held() }
-
-func (o *fileOutput) commit(ctx context.Context) (OutputReport, error) {
-	windows := o.f.ownWindows()
-	columns, err := o.shown(windows, o.manifest)
+// stage encodes the file and makes the commit that puts it in its place.
+func (o *fileOutput) stage(ctx context.Context) (*stagedOutput, error) {
+	staged, err := o.stageFile(ctx)
 	if err != nil {
-		return OutputReport{}, fmt.Errorf("%s: %w", o.path, err)
+		return nil, fmt.Errorf("%s: %w", o.path, err)
 	}
-	prepared, rows, err := o.stage(ctx, o.dest, o.name, columns, windows, o.f.asked)
-	if err != nil {
-		return OutputReport{}, fmt.Errorf("%s: %w", o.path, err)
-	}
-	report, err := o.replace(ctx, prepared, rows, columns, windows)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", o.path, err)
-		if !mustStay(err) {
-			err = errors.Join(err, o.drop(ctx, prepared))
-		}
-	}
-	return report, err
+	return staged, nil
 }
 
-// replace puts the prepared file of so many rows in its place, with its manifest.
-func (o *fileOutput) replace(ctx context.Context, prepared load.Prepared, rows int64, columns []schemas.Column, windows []*windowRun) (OutputReport, error) {
+func (o *fileOutput) stageFile(ctx context.Context) (*stagedOutput, error) {
+	windows := o.f.ownWindows()
+	stats, err := o.f.statsFor(ctx, windows)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := o.shown(windows, stats.Seen, o.manifest)
+	if err != nil {
+		return nil, err
+	}
+	var rows int64
+	err = o.f.o.encoders.hold(ctx, func() (err error) {
+		o.staged, rows, err = o.encodeTo(ctx, o.dest, o.name, columns, windows, o.f.asked)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	letters, err := o.letters(windows)
 	if err != nil {
-		return OutputReport{}, err
+		return nil, err
 	}
 	m := o.newManifest(columns, windows, o.manifest, true)
-	part := load.Part{Path: o.name, From: m.Range.From, To: m.Range.To, Bytes: prepared.Bytes, SHA256: prepared.SHA256}
+	part := load.Part{Path: o.name, From: m.Range.From, To: m.Range.To, Bytes: o.staged.Bytes, SHA256: o.staged.SHA256}
 	_, part.MinID, part.MaxID = rowsOf(windows)
 	part.Rows = rows // a child output has others than results
 	m.Rows, m.Parts = part.Rows, []load.Part{part}
-	if err := o.held(); err != nil {
-		return OutputReport{}, err
-	}
-	ctx, cancel := load.Lingering(ctx, commitGrace)
-	defer cancel()
-	err = load.FileCommit{
-		RunID: o.f.runID, Manifest: m, Base: o.base, File: prepared,
+	commit := load.FileCommit{
+		RunID: o.f.o.RunID, Manifest: m, Base: o.base, File: o.staged,
 		Objects: []load.SmallObject{{Name: load.FileRejectsName(o.name), Data: letters}},
 		Hook:    o.hook(o.f),
-	}.Do(ctx, o.dest)
-	o.codebookFacts = codebookFacts{columns: m.Schema, stats: statsOf(windows)}
-	return OutputReport{Rows: part.Rows, Parts: 1, Bytes: part.Bytes}, err
+	}
+	o.codebookFacts = codebookFacts{columns: m.Schema, stats: stats}
+	return &stagedOutput{
+		report: OutputReport{Rows: part.Rows, Parts: 1, Bytes: part.Bytes},
+		record: func(ctx context.Context) (publisher, error) { return o.record(ctx, commit) },
+	}, nil
 }
 
-func (o *fileOutput) close(ctx context.Context, _ bool) error { return o.release(ctx) }
+// record records the commit; see datasetOutput.record.
+func (o *fileOutput) record(ctx context.Context, commit load.FileCommit) (publisher, error) {
+	if err := o.held(); err != nil {
+		return nil, err
+	}
+	recorded, err := commit.Record(ctx, o.dest)
+	if err == nil || mustStay(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
+		o.staged = load.Prepared{}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.path, err)
+	}
+	return namedPublisher{path: o.path, publisher: recorded}, nil
+}
+
+// close drops what was staged and not recorded, and gives the lease back.
+func (o *fileOutput) close(ctx context.Context) error {
+	var err error
+	if o.staged.Name != "" && o.held() == nil {
+		err = o.drop(ctx, o.staged)
+	}
+	return errors.Join(err, o.release(ctx))
+}
 
 // ownWindows are the windows of the range that was asked for, without what a
 // dataset's whole parts widened it by.
@@ -125,7 +149,7 @@ func (f *formRun) ownWindows() []*windowRun {
 		p := w.planned.Window
 		before := !f.own.From.IsZero() && (p.From.IsZero() || p.From.Before(f.own.From))
 		after := p.To.IsZero() || p.To.After(f.own.To)
-		if w.undated && f.everything() || !w.undated && w.older == nil && !before && !after {
+		if w.undated != nil && f.everything() || w.undated == nil && w.older == nil && !before && !after {
 			own = append(own, w)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -15,37 +14,33 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
 )
 
-// formRun is the run of one form: plan, read, check, commit.
+// formRun is the run of one form: plan, read, reconcile, stage, commit.
 type formRun struct {
-	def     *Definition
-	o       Options
-	client  *extract.Client // of this run alone: it counts what the run costs
-	reader  *extract.Reader
-	form    string
-	log     *slog.Logger
-	report  *FormReport
-	runID   string          // under which it commits: the run's own, or that of the run it goes on with
-	full    bool            // everything is replaced
-	frozen  *frozen         // what the run had decided that this one goes on with; nil where it begins anew
-	ahead   bool            // an output was committed by the run that this one goes on with
-	covered *extract.Window // what the runs before it committed that this one follows on; nil where it stands alone
-	given   *extract.Window // the range, where this run follows on another; nil for the definition's
-	hold    time.Time       // what this run follows on was complete up to there; zero where it follows on none
+	def    *Definition
+	o      Options
+	client *extract.Client // of this run alone: it counts what the run costs
+	reader *extract.Reader
+	form   string
+	log    *slog.Logger
+	report *FormReport
+	full   bool // everything is replaced
 
-	asked   extract.Window // the range as it was asked for: without an end where the clock gives it
-	own     extract.Window // the same with its end
-	rng     extract.Window // own, widened to the whole parts of datasets
-	settled time.Time      // wall clock up to which results were complete when the run began
-	cut     time.Time      // where the next incremental run begins; zero where that is not known
-	targets []*target
-	kept    []schemas.Column // of the manifests that earlier runs left
-	spool   *spool
-	left    *leftSpool  // that of a run that ended early; nil where there is none to go on with
-	spooled *frozen     // what that run had decided, where no journal says it
-	noted   atomic.Bool // a window is recorded in the spool
+	asked    extract.Window // the range as it was asked for: without an end where the clock gives it
+	own      extract.Window // the same with its end
+	rng      extract.Window // own, widened to the whole parts of datasets
+	complete time.Time      // upper bound of the watermark: wall clock up to which results were complete
+	next     time.Time      // where the next incremental run begins; zero where that is not known
+	targets  []*target
+	kept     []schemas.Column // of the manifests that earlier runs left
+
+	checkpoint *checkpoint.Checkpoint
+	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing of use
+	counts     counts
 	// dateless tells that no request has dates, since the service ignores them.
 	dateless bool
 	plan     *extract.Plan
@@ -54,16 +49,13 @@ type formRun struct {
 	headings []extract.Heading // labels known when the schema was settled
 
 	// What follows is written by one goroutine while no window is read. While
-	// windows are read, mu guards it, and with it what a windowRun says of its
-	// last reading.
+	// windows are read, mu guards it, and with it the readings of windows.
 	mu       sync.Mutex
 	windows  []*windowRun            // in order of time, undated results last
 	reads    int                     // windows read so far, to tell which of two was read first
 	rows     int64                   // results read so far, for the progress
 	expected int64                   // results counted, or extract.Unknown
-	indices  int                     // windows made so far
 	rejects  int64                   // of the windows read
-	seen     seenDictionary          // of what windows say that their rows hold
 	added    map[schemas.Source]bool // columns that windows have added to the schema
 	labels   map[string]string       // headings by id, as the service gives them now
 
@@ -72,12 +64,13 @@ type formRun struct {
 	older        []*olderRange     // read again because a result of them moved
 	compared     *roaring64.Bitmap // ids that were looked for in older parts
 	undatedMoved bool              // a result that was undated has a date now
+	final        transform.Stats   // sums over all windows, once nothing is read any more
 }
 
 func newFormRun(def *Definition, o Options, client *extract.Client, form string) *formRun {
 	f := &formRun{
 		def: def, o: o, client: client.Fork(), form: form, expected: extract.Unknown,
-		runID: o.RunID, full: o.Full, compared: roaring64.New(),
+		full: o.Full, compared: roaring64.New(),
 		log:    o.Logger.With(slog.String("form", form)),
 		report: &FormReport{Form: form, StartedAt: o.Now().UTC(), Timezone: def.Source.Zone.String(), Outputs: []OutputReport{}},
 	}
@@ -104,33 +97,23 @@ func (f *formRun) at(point string) {
 }
 
 // run does the whole run. Whatever happens, leases are given back, and what was
-// spooled or staged and not committed is removed or kept for the next run.
+// read and not committed is kept for the next run or removed.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
 	if err = f.settleRange(); err != nil {
 		return err
 	}
-	f.settled = wallNow(f.o.Now(), f.def.Source.Zone).Add(-f.def.Extract.Settle)
-	if !f.hold.IsZero() {
-		f.settled = earlier(f.settled, f.hold)
-	}
-	if err = f.findLeft(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.closeSpool(ctx, err)) }()
 	defer func() {
-		err = f.closed(ctx, err, f.closeTargets(ctx, f.keeps(err) && f.resumable()))
+		err = f.closed(ctx, err, f.closeTargets(ctx))
 	}()
+	defer func() { err = errors.Join(err, f.closeCheckpoint(ctx, err)) }()
 	steps := []func(context.Context) error{
-		f.openTargets, f.makePlan, f.keepPlan, f.settleSchema, f.beginSpool, f.takeOver, f.readAll, f.readUndated, f.settle, f.commit,
+		f.openTargets, f.makePlan, f.keepPlan, f.settleSchema, f.takeOver, f.beginCheckpoint, f.readAll, f.readUndated, f.settle, f.commit,
 	}
-	for i, step := range steps {
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
+			f.endFaults(ctx, err)
 			return stopped(ctx, f.needsDates(err))
-		}
-		if i == 0 && len(f.live()) == 0 {
-			f.writeCodebooks(ctx)
-			return f.outcome(ctx) // all else was committed by the run that is gone on with
 		}
 	}
 	return nil
@@ -138,12 +121,9 @@ func (f *formRun) run(ctx context.Context) (err error) {
 
 // settleRange finds the range as it is asked for, before any watermark.
 func (f *formRun) settleRange() (err error) {
-	if f.given != nil {
-		f.own, f.asked = *f.given, *f.given
-		return nil
-	}
 	f.own, err = rangeOf(f.def, f.o)
 	f.asked = askedOf(f.def, f.o)
+	f.complete = f.endedBy(f.o.Now())
 	return err
 }
 
@@ -175,7 +155,6 @@ func (f *formRun) endReport(err error) {
 	if err != nil {
 		f.report.Error, f.report.Err = err.Error(), err
 	}
-	f.endFaults(err)
 }
 
 // ownReadings are the spans of time that this process read itself, or knows to
@@ -183,7 +162,7 @@ func (f *formRun) endReport(err error) {
 func (f *formRun) ownReadings() []extract.Window {
 	var read []extract.Window
 	for _, w := range f.windows {
-		if !w.undated && w.done && (w.readAt == 0 || w.attempt == f.o.RunID) {
+		if w.undated == nil && w.done && !w.taken {
 			read = append(read, w.planned.Window)
 		}
 	}
@@ -202,34 +181,9 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 	return err
 }
 
-// keeps tells whether what was done so far is of use to the next run. Where an
-// output failed that others did not wait for it is not: they would get no more
-// than that as long as it fails.
-func (f *formRun) keeps(err error) bool {
-	if err == nil || !keepsPrepared(err) {
-		return false
-	}
-	committed := slices.ContainsFunc(f.targets, func(t *target) bool { return t.committed })
-	return !isError[*OutputsError](err) || !committed
-}
-
-// resumable tells whether the next run can go on with what is prepared.
-func (f *formRun) resumable() bool {
-	return f.frozen != nil || !f.def.hasFiles()
-}
-
-// makePlan divides the range into windows, or takes the plan of the run that
-// is gone on with.
-func (f *formRun) makePlan(ctx context.Context) (err error) {
-	var plan *extract.Plan
-	switch {
-	case f.frozen != nil:
-		plan, err = f.frozen.plan()
-	case f.spooled != nil:
-		plan, err = f.planOnwards(ctx, f.spooled)
-	default:
-		plan, err = f.newPlan(ctx, f.rng)
-	}
+// makePlan divides the range into windows.
+func (f *formRun) makePlan(ctx context.Context) error {
+	plan, err := f.newPlan(ctx, f.rng, f.remembered(f.counter()))
 	if err != nil {
 		return err
 	}
@@ -246,12 +200,12 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 	return nil
 }
 
-// divide makes the windows of a plan and assigns them to the parts of datasets.
+// divide makes the windows of a plan.
 func (f *formRun) divide(plan *extract.Plan) []*windowRun {
 	windows := make([]*windowRun, 0, len(plan.Windows))
 	groups := make([]windowGroup, len(plan.Groups))
 	for _, p := range plan.Windows {
-		w := f.newWindow(windowRun{planned: p, done: p.Count == 0})
+		w := &windowRun{planned: p, done: p.Count == 0}
 		if p.Count != extract.Unknown {
 			w.counted(p.Count)
 		}
@@ -262,17 +216,7 @@ func (f *formRun) divide(plan *extract.Plan) []*windowRun {
 		g := plan.Windows[i].Group
 		w.group = windowGroup{windows: groups[g].windows, count: plan.Groups[g]}
 	}
-	for _, d := range f.datasets() {
-		d.divide(windows)
-	}
 	return windows
-}
-
-// newWindow numbers a window, for its names in the spool.
-func (f *formRun) newWindow(w windowRun) *windowRun {
-	f.indices++
-	w.index = f.indices
-	return &w
 }
 
 // planRange is how a span of time is to be divided.
@@ -286,7 +230,7 @@ func (f *formRun) planRange(span extract.Window) extract.Range {
 	if f.own != f.rng {
 		r.Cuts = append(r.Cuts, f.own.From, f.own.To)
 	}
-	r.Cuts = append(r.Cuts, f.cut)
+	r.Cuts = append(r.Cuts, f.next)
 	// Without verification fixed windows of a bounded range need no count.
 	r.Uncounted = !f.def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
 	return r
@@ -332,19 +276,7 @@ func (f *formRun) counter() extract.Counter {
 
 // readAll reads every window that may hold results, side by side.
 func (f *formRun) readAll(ctx context.Context) error {
-	var todo, taken []*windowRun
-	for _, w := range f.windows {
-		switch {
-		case !w.done:
-			todo = append(todo, w)
-		case w.readAt > 0:
-			taken = append(taken, w)
-		}
-	}
-	// Of windows that were taken over parts are made of what lies in the spool.
-	if err := f.eachWindow(ctx, taken, f.tellTargets); err != nil {
-		return err
-	}
+	todo := slices.DeleteFunc(slices.Clone(f.windows), func(w *windowRun) bool { return w.done })
 	if err := f.readEach(ctx, todo); err != nil {
 		return err
 	}
@@ -355,20 +287,20 @@ func (f *formRun) readAll(ctx context.Context) error {
 	return nil
 }
 
-// readEach reads windows side by side and tells the outputs of them.
+// readEach reads windows side by side.
 func (f *formRun) readEach(ctx context.Context, todo []*windowRun) error {
 	return f.eachWindow(ctx, todo, func(ctx context.Context, w *windowRun) error {
+		if err := f.leasesHeld(ctx); err != nil {
+			return err
+		}
 		err := f.readWindow(ctx, w)
-		if disorder := (*extract.OrderError)(nil); errors.As(err, &disorder) {
-			err = f.readWindow(ctx, w) // the reader pages otherwise from here on
-		}
-		if err != nil {
+		if !isError[*extract.OrderError](err) {
 			return err
 		}
-		if err := f.checkRejects(); err != nil {
+		if err := f.forget(ctx, w); err != nil {
 			return err
 		}
-		return f.tellTargets(ctx, w)
+		return f.readWindow(ctx, w) // the reader pages otherwise from here on
 	})
 }
 

@@ -34,8 +34,8 @@ type formRuns struct {
 // formEnd is what became of a form; the zero value is one that was not begun
 // because another one met a bug.
 type formEnd struct {
-	reports []*FormReport
-	err     error
+	report *FormReport
+	err    error
 }
 
 // run runs all forms that it may. A bug that shows in one of them is passed on
@@ -76,7 +76,7 @@ func (r *formRuns) one(ctx context.Context, i int) {
 		end.notBegun(r, form, r.clash[form])
 	default:
 		var err error
-		if end.reports, err = runForm(ctx, r.def, r.o, r.client, form); err != nil {
+		if end.report, err = runForm(ctx, r.def, r.o, r.client, form); err != nil {
 			end.err = formFailed(form, err)
 			r.failed(ctx, form, err)
 		}
@@ -87,10 +87,10 @@ func (r *formRuns) one(ctx context.Context, i int) {
 func (e *formEnd) notBegun(r *formRuns, form string, err error) {
 	now := r.o.Now().UTC()
 	e.err = formFailed(form, err)
-	e.reports = []*FormReport{{
+	e.report = &FormReport{
 		Form: form, StartedAt: now, EndedAt: now, Timezone: r.def.Source.Zone.String(),
 		Outputs: []OutputReport{}, Error: err.Error(), Err: err,
-	}}
+	}
 }
 
 func formFailed(form string, err error) error { return fmt.Errorf("form %s: %w", form, err) }
@@ -151,7 +151,9 @@ func hopeless(err error) bool {
 func (r *formRuns) result(report *Report) error {
 	failed := &FormsError{Forms: len(r.forms)}
 	for _, end := range r.ends {
-		report.Forms = append(report.Forms, end.reports...)
+		if end.report != nil {
+			report.Forms = append(report.Forms, end.report)
+		}
 		if end.err != nil {
 			failed.Errors = append(failed.Errors, end.err)
 		}

@@ -18,7 +18,7 @@ import (
 // run begins like the first. A range that was asked for by its beginning stays
 // as it is.
 func (f *formRun) sinceWatermark() {
-	if !f.def.Extract.Incremental || f.full || f.given != nil || !f.o.From.IsZero() {
+	if !f.def.Extract.Incremental || f.full || !f.o.From.IsZero() {
 		return
 	}
 	var manifests []*load.Manifest
@@ -68,15 +68,15 @@ func nextStart(watermark time.Time, lookback time.Duration) time.Time {
 
 // reached is the time up to which the run's results are complete. It does not
 // run ahead of the clock: of a range that ends in the future the results are
-// still to come. Nor does a run that follows on one that ended early pass what
-// that one had reached: what it read may have been edited since, and the next
-// run's lookback is to meet that.
-func (f *formRun) reached() time.Time { return earlier(f.rng.To, f.settled) }
+// still to come. Nor does it pass the time of the oldest piece that was taken
+// over from a checkpoint: what that holds may have been edited since, and the
+// next run's lookback is to meet it.
+func (f *formRun) reached() time.Time { return earlier(f.rng.To, f.complete) }
 
-// settleCut finds the time at which the next incremental run will begin. Parts
+// settleNext finds the time at which the next incremental run will begin. Parts
 // end there, so that it need not read more than its range. A run over an
 // earlier range has no such time.
-func (f *formRun) settleCut() {
+func (f *formRun) settleNext() {
 	if !f.def.Extract.Incremental {
 		return
 	}
@@ -85,7 +85,7 @@ func (f *formRun) settleCut() {
 			return
 		}
 	}
-	f.cut = nextStart(f.reached(), f.def.Extract.Lookback)
+	f.next = nextStart(f.reached(), f.def.Extract.Lookback)
 }
 
 // watermark is the time up to which the dataset holds results without a gap.

@@ -3,9 +3,9 @@ package pipelines
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -41,38 +41,14 @@ func checkManifest(m *load.Manifest, out Output) error {
 	}
 	columns := m.Schema
 	if out.exploded() && len(columns) > positionAt { // it has the list's source, as the element has
-		if _, err := inferredColumns(columns[positionAt : positionAt+1]); err != nil {
+		if _, err := checkpoint.DecodeColumns(columns[positionAt : positionAt+1]); err != nil {
 			return err
 		}
 		columns = elements(m).Schema
 	}
-	_, err := inferredColumns(columns)
+	_, err := checkpoint.DecodeColumns(columns)
 	return err
 }
 
 // columnsOf are the columns of a manifest that manifestAt gave.
-func columnsOf(m *load.Manifest) ([]schemas.Column, error) { return inferredColumns(m.Schema) }
-
-// inferredColumns reads columns back that nobody declared. They must be such as
-// a schema may have.
-func inferredColumns(list []load.Column) ([]schemas.Column, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	columns := make([]schemas.Column, 0, len(list))
-	for i, c := range list {
-		t, err := schemas.ParseType(c.Type)
-		if err != nil {
-			return nil, fmt.Errorf("column %d: %w", i+1, err)
-		}
-		from, err := schemas.ParseSource(c.From)
-		if err != nil {
-			return nil, fmt.Errorf("column %d: %w", i+1, err)
-		}
-		columns = append(columns, schemas.Column{Name: c.Name, From: from, Type: t, Label: c.Label, Inferred: true})
-	}
-	if err := (&schemas.Schema{Columns: columns}).Validate(); err != nil {
-		return nil, err
-	}
-	return columns, nil
-}
+func columnsOf(m *load.Manifest) ([]schemas.Column, error) { return checkpoint.DecodeColumns(m.Schema) }

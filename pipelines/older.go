@@ -95,7 +95,7 @@ func (o *datasetOutput) holding(ctx context.Context, ids *roaring64.Bitmap) ([]l
 		}
 		group.Go(func() error {
 			set, err := o.idsOf(ctx, p)
-			if errors.Is(err, errIDs) {
+			if errors.Is(err, load.ErrIDs) {
 				o.f.log.LogAttrs(ctx, slog.LevelWarn, "the ids of a part are not known; it is read again",
 					slog.String("path", o.path), slog.String("part", p.Path), slog.String("error", err.Error()))
 				holds[i], lacks[i] = true, true
@@ -127,28 +127,28 @@ func meets(ids *roaring64.Bitmap, p load.Part) bool {
 	return it.HasNext() && it.PeekNext() <= uint64(p.MaxID) //nolint:gosec // as above
 }
 
-// idsOf reads the set of a part's ids. The error wraps errIDs where there is
+// idsOf reads the set of a part's ids. The error wraps load.ErrIDs where there is
 // none, or none that can be of that part.
 func (o *datasetOutput) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, error) {
 	if p.IDs == "" {
-		return nil, fmt.Errorf("%w: there is none", errIDs)
+		return nil, fmt.Errorf("%w: there is none", load.ErrIDs)
 	}
 	data, _, err := o.dest.Get(ctx, load.IDsName(p.IDs))
 	if errors.Is(err, load.ErrNotExist) {
-		return nil, fmt.Errorf("%w: there is none", errIDs)
+		return nil, fmt.Errorf("%w: there is none", load.ErrIDs)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if digest(data) != p.IDs {
-		return nil, errIDs
+		return nil, load.ErrIDs
 	}
-	ids, err := readIDs(data)
+	ids, err := load.DecodeIDs(data)
 	if err != nil {
 		return nil, err
 	}
 	if n := ids.GetCardinality(); n == 0 || n != uint64(p.Rows) && !o.out.exploded() || ids.Minimum() != uint64(p.MinID) || ids.Maximum() != uint64(p.MaxID) { //nolint:gosec // they are not negative
-		return nil, fmt.Errorf("%w: it is of another part", errIDs)
+		return nil, fmt.Errorf("%w: it is of another part", load.ErrIDs)
 	}
 	return ids, nil
 }
@@ -199,7 +199,7 @@ func (f *formRun) olderRangeOf(p load.Part) *olderRange {
 // planOlder divides an older range into windows, puts them among those of the
 // run, and gives those that may hold results.
 func (f *formRun) planOlder(ctx context.Context, r *olderRange) ([]*windowRun, error) {
-	plan, err := f.newPlan(ctx, r.window)
+	plan, err := f.newPlan(ctx, r.window, f.counter())
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (f *formRun) planOlder(ctx context.Context, r *olderRange) ([]*windowRun, e
 // placeOf is where windows of a span belong among the run's.
 func (f *formRun) placeOf(span extract.Window) int {
 	i := slices.IndexFunc(f.windows, func(w *windowRun) bool {
-		return w.undated || !w.planned.Window.From.IsZero() && !w.planned.Window.From.Before(span.To)
+		return w.undated != nil || !w.planned.Window.From.IsZero() && !w.planned.Window.From.Before(span.To)
 	})
 	if i < 0 {
 		return len(f.windows)

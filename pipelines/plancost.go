@@ -11,8 +11,8 @@ import (
 // newPlan divides a span of the form, and fails where reading it would take
 // more requests than are allowed. A plan that takes far more than its results
 // call for is told before anything is read.
-func (f *formRun) newPlan(ctx context.Context, span extract.Window) (*extract.Plan, error) {
-	plan, err := extract.NewPlan(ctx, f.planRange(span), f.counter())
+func (f *formRun) newPlan(ctx context.Context, span extract.Window, count extract.Counter) (*extract.Plan, error) {
+	plan, err := extract.NewPlan(ctx, f.planRange(span), count)
 	if err != nil {
 		return nil, err
 	}

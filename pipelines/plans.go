@@ -162,18 +162,14 @@ func (p *FormPlan) make(ctx context.Context, def *Definition, o Options, client 
 	if err := f.settleRange(); err != nil {
 		return err
 	}
-	f.settled = wallNow(o.Now(), def.Source.Zone).Add(-def.Extract.Settle)
 	if err := f.lookUp(ctx); err != nil {
 		return err
 	}
 	f.sinceWatermark()
 	f.rng = f.widened(f.own)
-	f.settleCut()
+	f.settleNext()
 	p.Range, p.AtMost = wallRange(f.rng), f.filtered()
-	var err error
-	if p.Unfinished, err = f.unfinished(ctx); err != nil {
-		return err
-	}
+	p.Unfinished = f.unfinished(ctx)
 	plan, err := f.wouldPlan(ctx)
 	if plan == nil {
 		return err

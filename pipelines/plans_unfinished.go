@@ -2,55 +2,38 @@ package pipelines
 
 import (
 	"context"
-	"errors"
 
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
-// Unfinished is a run that ended early and that the planned one goes on with:
-// it asks for less than is planned.
+// Unfinished is a run that ended early and whose checkpoint the planned one
+// resumes from: it asks for less than is planned.
 type Unfinished struct {
 	RunID   string `json:"run_id"`
-	Windows int    `json:"windows"` // that are in the spool
-	Parts   int    `json:"parts"`   // that are prepared, of all datasets
+	Windows int    `json:"windows"` // that were read whole
+	Results int64  `json:"results"` // that were read, also of windows that were not read whole
 }
 
-// unfinished tells what an earlier run left to go on with, nil if there is
+// unfinished tells what an earlier run left in the state folder, nil if there is
 // nothing. Whether it fits the definition is for the run to see.
-func (f *formRun) unfinished(ctx context.Context) (*Unfinished, error) {
-	if f.full {
-		return nil, nil
-	}
-	u := &Unfinished{}
-	for _, s := range ofForms(leftSpools(f.def), []string{f.form}) {
-		u.RunID, u.Windows = s.RunID, s.Windows
-	}
-	for _, out := range f.def.Outputs {
-		if !out.Dataset() || f.def.hasFiles() {
-			continue
-		}
-		expanded, err := ExpandPath(out.Path, pathValues(f.def, f.form, f.o.RunID))
-		if err != nil {
-			return nil, err
-		}
-		dest, err := f.o.Tables.Open(ctx, expanded, out)
-		if err != nil {
-			return nil, err
-		}
-		found, err := load.Look(ctx, dest, "")
-		if errors.Is(err, load.ErrNoSweep) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if j := found.Journal; j != nil && found.Holder == nil {
-			u.RunID = j.RunID
-			u.Parts += found.Records
+func (f *formRun) unfinished(ctx context.Context) (u *Unfinished) {
+	for _, left := range checkpointsOf(ctx, f.def, []string{f.form}) {
+		if left.Full == f.full {
+			u = &Unfinished{RunID: left.RunID, Windows: left.Windows, Results: left.Rows}
 		}
 	}
-	if u.RunID == "" {
-		return nil, nil
+	return u
+}
+
+// checkpointsOf are the checkpoints in the state folder that runs of the
+// definition left of forms and that no run holds, oldest first.
+func checkpointsOf(ctx context.Context, def *Definition, forms []string) (left []checkpoint.Left) {
+	for _, l := range checkpoint.LeftIn(ctx, def.State) {
+		for _, form := range forms {
+			if l.Is(def.Name, form, def.File) {
+				left = append(left, l)
+			}
+		}
 	}
-	return u, nil
+	return left
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -32,22 +33,23 @@ type Options struct {
 	RunID    string           // "" makes one
 	Resume   Resume           // what is taken over of a run that ended early
 	// At is told when a run comes to a point: a step of a commit (load.Step) or
-	// one of planned, journal, read, staged, prepared, recorded, verified, codebook. Tests end
+	// one of planned, piece, read, verified, snapshot, staged, prepared, codebook. Tests end
 	// the process there. nil: nobody is told; called from several goroutines.
 	At func(point string)
 
-	places places // of the run's windows, set by Run
+	places   places // of the run's windows, set by Run
+	encoders places // of the objects that are encoded at once, set by Run
 }
 
 // The points of a run besides the steps of its commits.
 const (
 	pointPlanned  = "planned"  // the windows are known
-	pointJournal  = "journal"  // a dataset's journal is about to be opened
-	pointRead     = "read"     // a window is read, and its record in the spool
-	pointStaged   = "staged"   // an object is written, and not prepared
-	pointPrepared = "prepared" // a part is prepared, and not recorded
-	pointRecorded = "recorded" // a part is in the journal
+	pointPiece    = "piece"    // a piece is read, and about to be written to the checkpoint
+	pointRead     = "read"     // a window is read, and all its pieces are in the checkpoint
 	pointVerified = "verified" // what was read agrees with the counts
+	pointSnapshot = "snapshot" // rows, schema and statistics are final, and nothing is encoded
+	pointStaged   = "staged"   // an object is written, and not prepared
+	pointPrepared = "prepared" // an object is prepared, and no commit is recorded
 	pointCodebook = "codebook" // the outputs are committed, and their codebooks are about to be written
 )
 
@@ -76,7 +78,7 @@ type Progress struct {
 // *FormsError where a form failed.
 func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 	o = o.withDefaults()
-	o.places = newPlaces(def.Source.Requests.Concurrency)
+	o.places, o.encoders = newPlaces(def.Source.Requests.Concurrency), newPlaces(runtime.GOMAXPROCS(0))
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
 	defer func() { report.EndedAt = o.Now().UTC() }()
 	client, err := newClient(def, o)
@@ -97,33 +99,15 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 	return report, runs.result(report)
 }
 
-// runForm runs one form. Where that went on with a run that had ended early,
-// what its own range holds beyond that one's is done after it.
-func runForm(ctx context.Context, def *Definition, o Options, client *extract.Client, form string) ([]*FormReport, error) {
+// runForm runs one form, once more without dates where the service ignores them.
+func runForm(ctx context.Context, def *Definition, o Options, client *extract.Client, form string) (*FormReport, error) {
 	f := newFormRun(def, o, client, form)
 	err := f.run(ctx)
 	if f.leavesDatesOut(err) {
 		f = f.withoutDates(ctx)
 		err = f.run(ctx)
 	}
-	reports := []*FormReport{f.report}
-	if f.frozen == nil || err != nil && !onlyDamaged(err) {
-		return reports, err
-	}
-	rest, broken := f.remainder()
-	if broken != nil {
-		f.report.Error, f.report.Err = broken.Error(), broken
-		return reports, broken
-	}
-	for _, next := range rest {
-		f.report.takeBackDamage(err)
-		f, err = next, next.run(ctx)
-		reports = append(reports, next.report)
-		if err != nil && !onlyDamaged(err) {
-			break
-		}
-	}
-	return reports, err
+	return f.report, err
 }
 
 func (o Options) withDefaults() Options {

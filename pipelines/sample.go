@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -20,7 +21,7 @@ const (
 )
 
 // settleSchema decides what columns the flatteners begin with: the
-// definition's; else those of the run that is gone on with; else those of the
+// definition's; else those of the checkpoint that is resumed from; else those of the
 // manifest that an earlier run left; else what the headings and the first pages
 // show.
 func (f *formRun) settleSchema(ctx context.Context) error {
@@ -32,8 +33,8 @@ func (f *formRun) settleSchema(ctx context.Context) error {
 		}
 		f.schema = &s
 		return f.bound()
-	case f.decided() != nil && len(f.decided().Inferred) > 0:
-		return f.frozenSchema()
+	case f.left != nil && len(f.left.Chains) > 0 && len(f.left.Inferred) > 0:
+		return f.inheritSchema()
 	case len(f.kept) > 0:
 		f.schema = &schemas.Schema{Name: f.form, Columns: f.kept}
 		return f.bound()
@@ -48,6 +49,18 @@ func (f *formRun) settleSchema(ctx context.Context) error {
 	if len(pages) == 1 && pages[0].Len() == 0 {
 		pages[0].Release()
 	}
+	return nil
+}
+
+// inheritSchema takes over what the run inferred whose checkpoint is resumed
+// from: its rows have these columns.
+func (f *formRun) inheritSchema() error {
+	columns, err := checkpoint.DecodeColumns(f.left.Inferred)
+	if err != nil {
+		return err
+	}
+	f.schema, f.headings = &schemas.Schema{Name: f.form, Columns: columns}, f.left.Headings
+	f.learnLabels(f.left.Headings)
 	return nil
 }
 
@@ -78,28 +91,28 @@ func (f *formRun) bound() error {
 // has a whole one: better a schema of fewer than to ask for them again.
 const salvageResults = 100
 
-// salvage keeps the windows that were read whole before the sample was
-// complete, for the run that goes on from there.
+// salvage keeps what was read before the sample was complete, for the run that
+// resumes from there.
 func (f *formRun) salvage(ctx context.Context, pages []*extract.Page, cause error) error {
 	results := 0
 	for _, p := range pages {
 		results += p.Len()
 	}
-	if !keepsPrepared(cause) || results < salvageResults {
+	if !keepsRead(cause) || results < salvageResults {
 		return nil
 	}
 	if err := f.infer(pages); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx) // nothing is asked for
-	if err := f.beginSpool(ctx); err != nil {
+	if err := f.beginCheckpoint(ctx); err != nil {
 		return err
 	}
 	for _, w := range f.windows {
-		if len(w.head) == 0 || !w.pages.Ended() {
+		if len(w.head) == 0 {
 			continue
 		}
-		if err := f.readWindow(ctx, w); err != nil {
+		if err := f.keepHead(ctx, w); err != nil {
 			return err
 		}
 	}

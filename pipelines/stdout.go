@@ -20,23 +20,38 @@ func (f *formRun) openStream(def Output) (output, error) {
 	return &streamOutput{e}, nil
 }
 
-func (o *streamOutput) windowRead(context.Context, *windowRun) error { return nil }
-
-func (o *streamOutput) commit(ctx context.Context) (OutputReport, error) {
-	windows := o.f.ownWindows()
-	counted := &countingWriter{w: stdoutWriter{o.f.o.Stdout}}
-	columns, err := o.shown(windows, nil)
-	if err != nil {
-		return OutputReport{}, err
-	}
-	rows, err := o.encode(ctx, counted, columns, windows, o.f.asked)
-	if err != nil {
-		return OutputReport{}, err
-	}
-	return OutputReport{Rows: rows, Parts: 1, Bytes: counted.n}, nil
+// stage stages nothing: what is written to standard output is gone. So its
+// commit is to write it.
+func (o *streamOutput) stage(context.Context) (*stagedOutput, error) {
+	staged := &stagedOutput{}
+	staged.record = func(context.Context) (publisher, error) { return streaming{o, &staged.report}, nil }
+	return staged, nil
 }
 
-func (o *streamOutput) close(context.Context, bool) error { return nil }
+// streaming writes to standard output, and reports what was written.
+type streaming struct {
+	*streamOutput
+	report *OutputReport
+}
+
+// Publish writes the results.
+func (o streaming) Publish(ctx context.Context) error {
+	windows := o.f.ownWindows()
+	counted := &countingWriter{w: stdoutWriter{o.f.o.Stdout}}
+	stats, err := o.f.statsFor(ctx, windows)
+	if err != nil {
+		return err
+	}
+	columns, err := o.shown(windows, stats.Seen, nil)
+	if err != nil {
+		return err
+	}
+	rows, err := o.encode(ctx, counted, columns, windows, o.f.asked)
+	*o.report = OutputReport{Rows: rows, Parts: 1, Bytes: counted.n}
+	return err
+}
+
+func (o *streamOutput) close(context.Context) error { return nil }
 
 // StdoutError is a failure to write to standard output.
 type StdoutError struct{ Err error }

@@ -2,6 +2,7 @@ package pipelines
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,9 +12,30 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// stats are the sums over all windows, in order of time, so that what was
-// added does not depend on who finished first.
-func (f *formRun) stats() transform.Stats { return statsOf(f.windows) }
+// statsOf are the sums over windows in order of time, so that what was added
+// does not depend on which was read first. It is one pass over all that was
+// read of them.
+func (f *formRun) statsOf(ctx context.Context, windows []*windowRun) (s transform.Stats, err error) {
+	s = countsOf(windows)
+	s.Seen, err = f.seenIn(ctx, windows)
+	return s, err
+}
+
+// statsFor is statsOf once nothing is read any more.
+func (f *formRun) statsFor(ctx context.Context, windows []*windowRun) (transform.Stats, error) {
+	if len(windows) == len(f.windows) {
+		return f.final, nil
+	}
+	return f.statsOf(ctx, windows)
+}
+
+// countsOf is statsOf without what the rows were seen to hold.
+func countsOf(windows []*windowRun) (s transform.Stats) {
+	for _, w := range windows {
+		s.Add(w.stats)
+	}
+	return s
+}
 
 // checkRejects fails the run as soon as more results are rejected than the
 // schema allows. A result that moved between two readings may be rejected in
@@ -25,7 +47,7 @@ func (f *formRun) checkRejects() error {
 	if f.rejects <= int64(most) || f.rejectedIDs() <= most {
 		return nil
 	}
-	s := f.stats()
+	s := countsOf(f.windows)
 	e := &RejectsError{Form: f.form, Rejected: s.Rejected, Max: most}
 	for _, c := range faults(s.Rejects) {
 		e.Faults = append(e.Faults, fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count))
@@ -61,13 +83,15 @@ func faults(m map[transform.Fault]int64) []FaultCount {
 }
 
 // summarise fills the form's report from what was read.
-func (f *formRun) summarise() {
-	s := f.stats()
-	r := f.report
+func (f *formRun) summarise(ctx context.Context) (err error) {
+	if f.final, err = f.statsOf(ctx, f.windows); err != nil {
+		return err
+	}
+	s, r := f.final, f.report
 	r.Rows, r.Rejected, r.Rejects, r.Nulled = s.Rows, s.Rejected, faults(s.Rejects), faults(s.Nulled)
 	for _, w := range f.windows {
 		r.Replaced += w.replaced
-		if w.undated {
+		if w.undated != nil {
 			r.Undated += w.stats.Rows
 		}
 	}
@@ -92,16 +116,21 @@ func (f *formRun) summarise() {
 		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", c.key, c.n))
 	}
 	r.Changes = f.changes(s)
+	return nil
 }
 
 // endFaults fills in what there is to mend where the results, or the form,
 // ended the run before it was summarised: as far as it was read.
-func (f *formRun) endFaults(err error) {
+func (f *formRun) endFaults(ctx context.Context, err error) {
 	unknown, fails := errors.AsType[*transform.UnknownFieldError](err)
 	if !fails && !isError[*RejectsError](err) {
 		return
 	}
-	s, r := f.stats(), f.report
+	r := f.report
+	s, unread := f.statsOf(context.WithoutCancel(ctx), f.windows)
+	if unread != nil {
+		s = countsOf(f.windows)
+	}
 	r.Rejected, r.Rejects, r.Nulled = s.Rejected, faults(s.Rejects), faults(s.Nulled)
 	r.Changes = f.changes(s)
 	if !fails {

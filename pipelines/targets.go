@@ -19,14 +19,23 @@ import (
 
 // output is one place that a form's results go to.
 type output interface {
-	// windowRead is told each time that a window was read, and takes what it
-	// can take early. It is called from several goroutines.
-	windowRead(ctx context.Context, w *windowRun) error
-	// commit makes the results visible once all windows are there.
-	commit(ctx context.Context) (OutputReport, error)
-	// close drops what was not committed, or keeps of it what the next run can
-	// use, and gives the lease back.
-	close(ctx context.Context, keep bool) error
+	// stage encodes the results, once nothing is read any more, and makes them
+	// durable and not yet visible. It is called from several goroutines at once.
+	stage(ctx context.Context) (*stagedOutput, error)
+	// close gives the lease back. What was staged and not recorded is dropped.
+	close(ctx context.Context) error
+}
+
+// stagedOutput is an output whose objects are prepared.
+type stagedOutput struct {
+	report OutputReport
+	// record lets the commit be done, whatever becomes of this process.
+	record func(ctx context.Context) (publisher, error)
+}
+
+// publisher is a recorded commit that makes the results visible.
+type publisher interface {
+	Publish(ctx context.Context) error
 }
 
 // target is an output of the run and what became of it. Several outputs
@@ -35,7 +44,9 @@ type target struct {
 	def       Output
 	out       output // nil where it could not be opened
 	report    OutputReport
-	committed bool  // by this run, or by the one that it goes on with
+	staged    *stagedOutput
+	recorded  publisher
+	committed bool
 	err       error // its first failure; formRun.mu guards both
 }
 
@@ -46,26 +57,17 @@ func (f *formRun) openTargets(ctx context.Context) error {
 	for _, def := range f.def.Outputs {
 		f.targets = append(f.targets, &target{def: def, report: OutputReport{Path: def.Path, Format: def.Format, Explode: def.Explode.String()}})
 	}
-	if err := f.openEach(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{f.openEach, f.checkFits, f.settleKept, f.openCheckpoint} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	if err := f.settleJournals(ctx); err != nil {
-		return err
+	if oldest := f.oldestPiece(); !oldest.IsZero() {
+		f.complete = earlier(f.complete, f.endedBy(oldest))
 	}
-	if err := f.checkFits(ctx); err != nil {
-		return err
-	}
-	if err := f.settleKept(ctx); err != nil {
-		return err
-	}
-	if f.frozen == nil {
-		f.sinceWatermark()
-		f.rng = f.widened(f.own)
-	}
-	if err := f.settleSpool(ctx); err != nil {
-		return err
-	}
-	f.settleCut()
+	f.sinceWatermark()
+	f.rng = f.widened(f.own)
+	f.settleNext()
 	f.report.Range = wallRange(f.rng)
 	return nil
 }
@@ -189,48 +191,107 @@ func (f *formRun) datasets() []*datasetOutput {
 // asked for and no more.
 func (f *formRun) hasFiles() bool { return len(f.datasets()) < len(f.live()) }
 
-// tellTargets tells the outputs that a window was read.
-func (f *formRun) tellTargets(ctx context.Context, w *windowRun) error {
+// leasesHeld sets outputs aside that another run has taken over.
+func (f *formRun) leasesHeld(ctx context.Context) error {
 	for _, t := range f.live() {
-		err := t.out.windowRead(ctx, w)
-		if err == nil {
+		o, leased := t.out.(interface{ held() error })
+		if !leased {
 			continue
 		}
-		if err := f.setAside(ctx, t, err); err != nil {
+		if err := o.held(); err != nil {
+			if err := f.setAside(ctx, t, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// commit stages every output, records the commits of all, and then publishes
+// them, each step side by side. An output that fails does not stop the others.
+func (f *formRun) commit(ctx context.Context) error {
+	if err := f.leasesHeld(ctx); err != nil {
+		return err
+	}
+	if err := f.summarise(ctx); err != nil {
+		return err
+	}
+	f.at(pointSnapshot)
+	if err := f.eachTarget(ctx, func(ctx context.Context, t *target) (err error) {
+		t.staged, err = t.out.stage(ctx)
+		return err
+	}); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := f.publish(ctx); err != nil {
+		return err
+	}
+	f.writeCodebooks(ctx)
+	f.progress(0, true)
+	return f.outcome(ctx)
+}
+
+// publish records the commits and carries them out. Once one is recorded, what
+// was read is of no use to another run.
+func (f *formRun) publish(ctx context.Context) error {
+	lingering, cancel := load.Lingering(ctx, commitGrace)
+	defer cancel()
+	err := f.eachTarget(lingering, func(ctx context.Context, t *target) (err error) {
+		t.recorded, err = t.staged.record(ctx)
+		return err
+	})
+	if slices.ContainsFunc(f.targets, func(t *target) bool { return t.recorded != nil }) {
+		if cleared := f.checkpoint.Clear(context.WithoutCancel(ctx)); cleared != nil {
+			f.log.LogAttrs(ctx, slog.LevelWarn, "the checkpoint could not be removed; the next run does it", slog.String("error", cleared.Error()))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return f.eachTarget(lingering, func(ctx context.Context, t *target) error {
+		if err := t.recorded.Publish(ctx); err != nil {
+			return err
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		report := t.staged.report
+		report.Path, report.Format, report.Explode = t.report.Path, t.report.Format, t.report.Explode
+		t.report, t.committed = report, true
+		return nil
+	})
+}
+
+// eachTarget does something with all live outputs side by side, and sets those
+// aside that fail.
+func (f *formRun) eachTarget(ctx context.Context, do func(context.Context, *target) error) error {
+	live := f.live()
+	failures := make([]error, len(live))
+	var group errgroup.Group
+	for i, t := range live {
+		group.Go(func() error {
+			failures[i] = do(ctx, t)
+			return nil
+		})
+	}
+	_ = group.Wait() // the failures are kept apart
+	for i, t := range live {
+		if failures[i] == nil {
+			continue
+		}
+		if err := f.setAside(ctx, t, failures[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// commit commits every output; one that fails does not stop the others.
-func (f *formRun) commit(ctx context.Context) error {
-	f.summarise()
-	defer f.writeCodebooks(ctx)
-	for _, t := range f.live() {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		report, err := t.out.commit(ctx)
-		if err != nil {
-			if err := f.setAside(ctx, t, err); err != nil {
-				return err
-			}
-			continue
-		}
-		report.Path, report.Format, report.Explode = t.report.Path, t.report.Format, t.report.Explode
-		report.Warnings = f.tellWarnings(ctx, t)
-		f.mu.Lock()
-		t.report, t.committed = report, true
-		f.mu.Unlock()
-	}
-	f.progress(0, true)
-	return f.outcome(ctx)
-}
-
 // outcome is the error of a run that has committed what it could.
 func (f *formRun) outcome(ctx context.Context) error {
 	for _, t := range f.committed() {
+		t.report.Warnings = f.tellWarnings(ctx, t)
 		f.tellDamaged(ctx, t)
 	}
 	return f.failures()
@@ -245,25 +306,6 @@ func (f *formRun) tellDamaged(ctx context.Context, t *target) {
 	}
 	if err := d.damaged(); err != nil {
 		_ = f.setAside(ctx, t, err) // the others are committed all the same
-	}
-}
-
-// onlyDamaged tells whether a run committed all its outputs, and failed for
-// parts that it did not touch.
-func onlyDamaged(err error) bool {
-	failed, ok := errors.AsType[*OutputsError](err)
-	return ok && !slices.ContainsFunc(failed.Errors, func(err error) bool { return !isError[*load.DamagedPartsError](err) })
-}
-
-// takeBackDamage takes an error of damaged parts out of the report of a run that
-// another one follows: that one has looked again, and mends or tells it.
-func (r *FormReport) takeBackDamage(err error) {
-	if !onlyDamaged(err) {
-		return
-	}
-	r.Error, r.Err = "", nil
-	for i := range r.Outputs {
-		r.Outputs[i].Error = ""
 	}
 }
 
@@ -290,7 +332,7 @@ const closing = 3 * time.Second
 
 // closeTargets closes the outputs side by side: a store that does not answer
 // keeps no other from being closed in time.
-func (f *formRun) closeTargets(ctx context.Context, keep bool) error {
+func (f *formRun) closeTargets(ctx context.Context) error {
 	ctx, cancel := load.Lingering(ctx, closing)
 	defer cancel()
 	failures := make([]error, len(f.targets))
@@ -300,7 +342,7 @@ func (f *formRun) closeTargets(ctx context.Context, keep bool) error {
 			continue
 		}
 		group.Go(func() error {
-			failures[i] = t.out.close(ctx, keep)
+			failures[i] = t.out.close(ctx)
 			return nil
 		})
 	}
@@ -329,7 +371,7 @@ func (f *formRun) openPlace(ctx context.Context, def Output, path, root, scope s
 	}
 	host, _ := os.Hostname() // shown to people only
 	p.lease, err = leaser.Acquire(ctx, scope, load.Holder{
-		RunID: f.runID, Pipeline: f.def.Name, Host: host, PID: os.Getpid(), Since: f.o.Now().UTC(),
+		RunID: f.o.RunID, Pipeline: f.def.Name, Host: host, PID: os.Getpid(), Since: f.o.Now().UTC(),
 	})
 	return p, err
 }

@@ -52,7 +52,7 @@ func (f *formRun) readUndated(ctx context.Context) error {
 	if f.expected != extract.Unknown {
 		f.expected += n
 	}
-	return f.addUndated(ctx, windowRun{ranges: ranges, counts: []int64{n}})
+	return f.addUndated(ctx, windowRun{undated: &undatedWindow{ranges: ranges}, counts: []int64{n}})
 }
 
 // checkRest looks for results that are neither in the range nor without a date.
@@ -73,18 +73,15 @@ func (f *formRun) checkRest(ctx context.Context, total, undated int64) error {
 
 // addUndated reads results without a date as the run's last window.
 func (f *formRun) addUndated(ctx context.Context, of windowRun) error {
-	of.planned, of.undated = extract.Planned{Count: extract.Unknown}, true
-	w := f.newWindow(of)
+	of.planned = extract.Planned{Count: extract.Unknown}
+	w := &of
 	f.windows = append(f.windows, w)
-	for _, d := range f.datasets() {
-		d.addUndated(w)
-	}
 	return f.readEach(ctx, []*windowRun{w})
 }
 
 // undatedWindow is the window of the results without a date, nil if there is none.
 func (f *formRun) undatedWindow() *windowRun {
-	if n := len(f.windows); n > 0 && f.windows[n-1].undated {
+	if n := len(f.windows); n > 0 && f.windows[n-1].undated != nil {
 		return f.windows[n-1]
 	}
 	return nil
@@ -95,28 +92,28 @@ func (f *formRun) undatedWindow() *windowRun {
 // bound is asked for), and, where ranges are mixed, those dated later than the
 // run's range. Where the window is read again every range may be mixed:
 // results get their date when they are finished.
-func (f *formRun) datedIDs(ctx context.Context, undated *windowRun) (func(id int64) bool, error) {
+func (f *formRun) datedIDs(ctx context.Context, w *windowRun) (func(id int64) bool, error) {
 	dated := roaring64.New()
 	known := func(id int64) bool { return dated.Contains(uint64(id)) } //nolint:gosec // ids are not negative
 	f.mu.Lock()
-	for _, w := range f.windows {
-		if w.ids != nil && !w.undated {
-			dated.Or(w.ids)
+	for _, other := range f.windows {
+		if other.ids != nil && other.undated == nil {
+			dated.Or(other.ids)
 		}
 	}
 	f.mu.Unlock()
-	if only := undated.only; only != nil {
+	if only := w.undated.only; only != nil {
 		return func(id int64) bool { return known(id) || !only.Contains(uint64(id)) }, nil //nolint:gosec // as above
 	}
-	mixed := undated.tries > 1
-	for _, r := range undated.ranges {
+	mixed := w.tries > 1
+	for _, r := range w.undated.ranges {
 		mixed = mixed || r.Mixed
 	}
 	if !mixed {
 		return known, nil
 	}
 	if !f.rng.From.IsZero() {
-		if err := f.addOlder(ctx, dated, undated.ranges); err != nil {
+		if err := f.addOlder(ctx, dated, w.undated.ranges); err != nil {
 			return nil, err
 		}
 	}

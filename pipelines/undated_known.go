@@ -23,7 +23,7 @@ func (f *formRun) readKnownUndated(ctx context.Context) error {
 	only := roaring64.New()
 	for _, d := range f.datasets() {
 		ids, err := d.undatedIDs(ctx)
-		if errors.Is(err, errIDs) {
+		if errors.Is(err, load.ErrIDs) {
 			return f.readUndated(ctx)
 		}
 		if err != nil {
@@ -40,7 +40,7 @@ func (f *formRun) readKnownUndated(ctx context.Context) error {
 	ranges := clusters(only)
 	f.log.LogAttrs(ctx, slog.LevelInfo, "results without a date are read again",
 		slog.Uint64("results", only.GetCardinality()), slog.Int("id_ranges", len(ranges)), slog.String("reason", "one of them has a date now"))
-	return f.addUndated(ctx, windowRun{ranges: ranges, only: only})
+	return f.addUndated(ctx, windowRun{undated: &undatedWindow{ranges: ranges, only: only}})
 }
 
 // undatedIDs are the ids that the dataset's parts of results without a date hold.

@@ -49,10 +49,9 @@ func (f *formRun) verify(ctx context.Context) error {
 }
 
 // verifies tells whether counts are to vouch for what is read: it was asked for
-// now, or by the run that is gone on with, which read in that trust.
+// now, or by the run whose checkpoint is taken over, which read in that trust.
 func (f *formRun) verifies() bool {
-	z := f.decided()
-	return !f.filtered() && (f.def.Extract.Verify || z != nil && z.Trusted)
+	return !f.filtered() && (f.def.Extract.Verify || f.left != nil && f.left.Trusted)
 }
 
 func (f *formRun) unverified(why string) error {
@@ -151,7 +150,7 @@ type verification struct {
 // dated are the windows of the run's range; counts over it leave undated results
 // out.
 func (f *formRun) dated() []*windowRun {
-	return slices.DeleteFunc(slices.Clone(f.windows), func(w *windowRun) bool { return w.undated || w.older != nil })
+	return slices.DeleteFunc(slices.Clone(f.windows), func(w *windowRun) bool { return w.undated != nil || w.older != nil })
 }
 
 func extractedOf(ws []*windowRun) int64 {
@@ -171,7 +170,7 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if v.before == extract.Unknown { // the run that is gone on with did not count
+	if v.before == extract.Unknown { // nothing was counted for the plan
 		v.before, v.last = n, n
 	}
 	v.thorough = n != v.last
@@ -197,7 +196,7 @@ func (v *verification) countOwn(ctx context.Context) error {
 
 // ownWindows are the windows of time of the range that was asked for.
 func (v *verification) ownWindows() []*windowRun {
-	return slices.DeleteFunc(slices.Clone(v.f.ownWindows()), func(w *windowRun) bool { return w.undated })
+	return slices.DeleteFunc(slices.Clone(v.f.ownWindows()), func(w *windowRun) bool { return w.undated != nil })
 }
 
 // changed finds the windows that do not agree with their counts by halving
@@ -325,7 +324,7 @@ func (v *verification) countEach(ctx context.Context, ws []*windowRun) ([]*windo
 func (v *verification) undated(ctx context.Context) error {
 	f := v.f
 	w := f.undatedWindow()
-	if w == nil || w.only != nil || w.extracted() == w.counts[0] {
+	if w == nil || w.undated.only != nil || w.extracted() == w.counts[0] {
 		return nil
 	}
 	for round := 0; ; round++ {
@@ -345,7 +344,7 @@ func (v *verification) undated(ctx context.Context) error {
 		if err := v.settle(ctx); err != nil {
 			return err
 		}
-		if w.ranges, err = f.client.UndatedRanges(ctx, f.form, total, n); err != nil {
+		if w.undated.ranges, err = f.client.UndatedRanges(ctx, f.form, total, n); err != nil {
 			return err
 		}
 		if err := f.readChanged(ctx, []*windowRun{w}); err != nil {
@@ -389,7 +388,7 @@ func (f *formRun) verified(windows []*windowRun, own bool) load.Verified {
 	if !own {
 		v.Counted += f.olderCounted()
 	}
-	if n := len(windows); n > 0 && windows[n-1].undated {
+	if n := len(windows); n > 0 && windows[n-1].undated != nil {
 		v.Counted += windows[n-1].vouched()
 	}
 	v.Match = v.Counted == v.Extracted
@@ -399,7 +398,7 @@ func (f *formRun) verified(windows []*windowRun, own bool) load.Verified {
 // vouched is how many results the service counts without a date; those that
 // were asked for by their ids are not counted.
 func (w *windowRun) vouched() int64 {
-	if w.only != nil {
+	if w.undated.only != nil {
 		return w.extracted()
 	}
 	return w.counts[len(w.counts)-1]

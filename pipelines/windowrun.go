@@ -1,15 +1,15 @@
 package pipelines
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -17,11 +17,8 @@ import (
 // windowRun is one window of a run and what was read of it.
 type windowRun struct {
 	planned extract.Planned
-	older   *olderRange // that it belongs to; nil for the run's own range
-	undated bool        // it stands for the results without a date, which lie in ranges
-	ranges  []extract.UndatedRange
-	only    *roaring64.Bitmap // undated: the results that it may hold; nil for any
-	index   int
+	older   *olderRange    // that it belongs to; nil for the run's own range
+	undated *undatedWindow // what it holds of the results without a date; nil for a window of time
 	// counts are the service's counts of the window so far: the planner's, if
 	// it made one, and those of the verification.
 	counts    []int64
@@ -29,20 +26,31 @@ type windowRun struct {
 	disagreed int // times that the verification found it at odds with its count
 
 	// The first window's beginning is read before the schema is known.
-	head    []*extract.Page
-	pages   *extract.WindowReader
-	done    bool      // read, or known to be empty
-	readAt  int       // the number of its last reading in the run, 0 for none
-	attempt string    // which run's number it is: of this one, or of one that it goes on with
-	begunAt time.Time // when its last reading began
-	tries   int
+	head  []*extract.Page
+	pages *extract.WindowReader
 
-	segment  *segment
-	stats    transform.Stats   // but for Seen, which is
-	seen     packedSeen        // numbers of the run's dictionary
-	ids      *roaring64.Bitmap // of rows and rejects
+	done   bool // read whole, or known to be empty
+	number int  // of its last reading in the run, 0 for none
+	tries  int
+	reading
+}
+
+// undatedWindow is what the window of the results without a date holds.
+type undatedWindow struct {
+	ranges []extract.UndatedRange
+	only   *roaring64.Bitmap // the results that it may hold; nil for any
+}
+
+// reading is what was read of a window. It is in the checkpoint; what stands
+// here are the sums over its pieces.
+type reading struct {
+	chains   []checkpoint.Chain // in order of time
+	taken    bool               // an earlier run read some of it
+	ids      *roaring64.Bitmap  // of rows and rejects; nil before the window was read
+	stats    transform.Stats    // but for Seen
 	rejects  []transform.Reject
 	replaced int64
+	readAt   time.Time // when its oldest piece was asked for
 }
 
 // windowGroup is windows that follow each other and that the planner counted
@@ -54,14 +62,69 @@ type windowGroup struct {
 
 // name shows the window to people.
 func (w *windowRun) name() string {
-	if w.undated {
+	if w.undated != nil {
 		return undatedName
 	}
 	return w.planned.Window.String()
 }
 
 // extracted is how many results were read: rows and rejects.
-func (w *windowRun) extracted() int64 { return w.stats.Rows + w.stats.Rejected }
+func (r *reading) extracted() int64 { return r.stats.Rows + r.stats.Rejected }
+
+// add takes a piece in, behind the others of its chain. A chain is begun where
+// there is none of the piece's window.
+func (r *reading) add(p checkpoint.Piece) {
+	at := slices.IndexFunc(r.chains, func(c checkpoint.Chain) bool { return c.Window == p.Window })
+	if at < 0 {
+		at = slices.IndexFunc(r.chains, func(c checkpoint.Chain) bool { return c.Window.From.After(p.Window.From) })
+		if at < 0 {
+			at = len(r.chains)
+		}
+		r.chains = slices.Insert(r.chains, at, checkpoint.Chain{Window: p.Window})
+	}
+	r.chains[at].Pieces = append(r.chains[at].Pieces, p)
+	if r.ids == nil {
+		r.ids = roaring64.New()
+	}
+	r.ids.Or(p.IDs)
+	r.stats.Add(p.Stats)
+	r.rejects = append(r.rejects, p.Rejects...)
+	r.replaced += p.Replaced
+	if r.readAt.IsZero() || p.ReadAt.Before(r.readAt) {
+		r.readAt = p.ReadAt
+	}
+}
+
+// pieces are all pieces of the reading.
+func (r *reading) pieces() (all []checkpoint.Piece) {
+	for _, c := range r.chains {
+		all = append(all, c.Pieces...)
+	}
+	return all
+}
+
+// holdsTwice tells whether two chains hold one id: a result moved within the
+// window while it was read.
+func (r *reading) holdsTwice() bool { return uint64(r.extracted()) != r.ids.GetCardinality() } //nolint:gosec // counts are not negative
+
+// rowIDs are the ids of the window's rows from one number up to another, of
+// which there is at least one.
+func (r *reading) rowIDs(from, to int64) *roaring64.Bitmap {
+	ids := r.ids.Clone()
+	for _, reject := range r.rejects {
+		ids.Remove(uint64(reject.ResultID)) //nolint:gosec // ids are not negative
+	}
+	if from == 0 && to == r.stats.Rows {
+		return ids
+	}
+	// Rows are written by ascending id, so the n-th row has the n-th id.
+	least, _ := ids.Select(uint64(from))  //nolint:gosec // counts are not negative
+	most, _ := ids.Select(uint64(to - 1)) //nolint:gosec // as above
+	between := roaring64.New()
+	between.AddRange(least, most+1)
+	between.And(ids)
+	return between
+}
 
 // counted notes a count of the window.
 func (w *windowRun) counted(n int64) { w.counts = append(w.counts, n) }
@@ -80,203 +143,52 @@ func plausible(counts []int64, n int64) bool {
 	return least-(most-least) <= n && n <= most+(most-least)
 }
 
-// rowIDs are the ids of the window's rows from one number up to another, of
-// which there is at least one.
-func (w *windowRun) rowIDs(from, to int64) *roaring64.Bitmap {
-	ids := w.ids.Clone()
-	for _, r := range w.rejects {
-		ids.Remove(uint64(r.ResultID)) //nolint:gosec // ids are not negative
-	}
-	if from == 0 && to == w.stats.Rows {
-		return ids
-	}
-	// Rows are written by ascending id, so the n-th row has the n-th id.
-	least, _ := ids.Select(uint64(from))  //nolint:gosec // counts are not negative
-	most, _ := ids.Select(uint64(to - 1)) //nolint:gosec // as above
-	between := roaring64.New()
-	between.AddRange(least, most+1)
-	between.And(ids)
-	return between
+// gap is a part of a window that is still to be read: the results of a span of
+// time whose ids lie above one.
+type gap struct {
+	window extract.Window
+	after  int64
 }
 
-// readWindow reads a window from its beginning, or on from its head, and puts
-// what came into the spool. What an earlier reading left is replaced.
-func (f *formRun) readWindow(ctx context.Context, w *windowRun) error {
-	r := &windowReading{f: f, begunAt: f.o.Now(), ids: roaring64.New(), segment: f.spool.segment(w.index, w.tries)}
-	if len(w.head) > 0 { // of which the time is not known
-		r.begunAt = f.report.StartedAt
+// gaps are what chains leave of a window, in order of time.
+func gaps(w extract.Window, chains []checkpoint.Chain) (left []gap) {
+	at, begun := w.From, false
+	for _, c := range chains {
+		if c.Window.From.After(at) {
+			left = append(left, gap{extract.Window{From: at, To: c.Window.From}, checkpoint.First})
+		}
+		if !c.Complete() {
+			left = append(left, gap{c.Window, c.Through()})
+		}
+		at, begun = c.Window.To, true
 	}
-	w.tries++
-	if n := w.extracted(); n > 0 { // of an earlier reading
-		f.progress(-n, false)
+	if !begun || !at.IsZero() && (w.To.IsZero() || at.Before(w.To)) {
+		left = append(left, gap{extract.Window{From: at, To: w.To}, checkpoint.First})
 	}
-	flattener, err := transform.NewFlattener(f.schema, transform.Options{
-		Zone: f.def.Source.Zone, Labels: f.def.Labels, Headings: f.headings,
-		Emit:   r.segment.write,
-		Reject: r.reject,
-	})
+	return left
+}
+
+// eachBatch gives the rows of a window in ascending order of id. A batch is
+// valid during the call.
+func (f *formRun) eachBatch(ctx context.Context, w *windowRun, visit func(arrow.RecordBatch) error) error {
+	err := f.checkpoint.RowsOf(ctx, w.chains, visit)
 	if err != nil {
 		return err
-	}
-	defer flattener.Release()
-	r.flattener = flattener
-	if err := r.read(ctx, w); err != nil {
-		r.segment.remove()
-		return err
-	}
-	r.ids.RunOptimize()
-	before := w.segment
-	if err = f.take(w, r); err == nil {
-		err = f.note(w)
-	}
-	if before != nil {
-		before.remove()
-	}
-	return err
-}
-
-// take makes a reading that of its window. It fails where the windows together
-// have added too many columns.
-func (f *formRun) take(w *windowRun, r *windowReading) error {
-	stats := r.flattener.Stats()
-	seen := f.seen.pack(stats.Seen)
-	stats.Seen = nil
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.reads++
-	f.rejects += stats.Rejected - w.stats.Rejected
-	w.segment, w.stats, w.seen, w.ids, w.rejects, w.replaced = r.segment, stats, seen, r.ids, r.rejects, r.replaced
-	w.done, w.readAt, w.attempt, w.begunAt = true, f.reads, f.o.RunID, r.begunAt
-	if len(stats.Added) == 0 {
-		return nil
-	}
-	if f.added == nil {
-		f.added = map[schemas.Source]bool{}
-	}
-	for _, c := range stats.Added {
-		f.added[c.From] = true
-	}
-	return f.bound()
-}
-
-// windowReading is one reading of a window.
-type windowReading struct {
-	f         *formRun
-	name      string
-	begunAt   time.Time
-	flattener *transform.Flattener
-	segment   *segment
-	ids       *roaring64.Bitmap
-	rejects   []transform.Reject
-	replaced  int64
-}
-
-func (r *windowReading) reject(j transform.Reject) error {
-	// Beyond the most that may be rejected the run fails, and only the count matters.
-	if len(r.rejects) <= r.f.schema.MaxRejects {
-		r.rejects = append(r.rejects, j)
 	}
 	return nil
 }
 
-func (r *windowReading) read(ctx context.Context, w *windowRun) error {
-	r.name = w.name()
-	var err error
-	if w.undated {
-		err = r.readUndated(ctx, w)
-	} else {
-		err = r.readPages(ctx, w)
-	}
-	if err != nil {
-		return err
-	}
-	flushed, closed := r.flattener.Flush(), r.segment.close()
-	return r.failed(cmp.Or(flushed, closed)) // they tell of one cause
-}
-
-// failed names the window of an error. Those of the reader name it themselves.
-func (r *windowReading) failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("window %s: %w", r.name, err)
-}
-
-func (r *windowReading) readUndated(ctx context.Context, w *windowRun) error {
-	dated, err := r.f.datedIDs(ctx, w)
-	if err != nil {
-		return err
-	}
-	// A service that ignores fs_max_id gives a result with every range below it.
-	known := func(id int64) bool { return dated(id) || r.ids.Contains(uint64(id)) } //nolint:gosec // ids are not negative
-	for _, u := range w.ranges {
-		// What was undated when it was counted may have a date by now.
-		u.Mixed = true
-		if err := r.f.reader.Undated(ctx, u, known, r.page); err != nil {
-			return fmt.Errorf("results without a date: %w", err)
+// seenIn sums up what the rows of windows were seen to hold, in order of time.
+func (f *formRun) seenIn(ctx context.Context, windows []*windowRun) (map[schemas.Source]transform.Seen, error) {
+	var sum transform.Stats
+	for _, w := range windows {
+		for _, p := range w.pieces() {
+			seen, err := f.checkpoint.Seen(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			sum.Add(transform.Stats{Seen: seen})
 		}
 	}
-	return nil
-}
-
-func (r *windowReading) readPages(ctx context.Context, w *windowRun) error {
-	head, pages := w.head, w.pages
-	w.head, w.pages = nil, nil
-	if pages == nil {
-		pages = r.f.reader.Window(w.planned.Window, extract.IDRange{}, r.f.usable(w.planned.Count))
-	}
-	defer pages.Close()
-	for _, p := range head {
-		err := r.page(p)
-		p.Release()
-		if err != nil {
-			return err
-		}
-	}
-	for {
-		p, err := pages.Next(ctx)
-		if err != nil || p == nil {
-			return err
-		}
-		err = r.page(p)
-		p.Release()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (r *windowReading) page(p *extract.Page) error {
-	for i := range p.Len() {
-		r.ids.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
-	}
-	r.replaced += int64(p.Replaced)
-	r.f.learnLabels(p.Headings)
-	r.f.progress(int64(p.Len()), false)
-	return r.failed(r.flattener.Append(p))
-}
-
-// usable is a count that says how many results a window gives: none does
-// where a search or a view leaves results out.
-func (f *formRun) usable(count int64) int64 {
-	if f.filtered() {
-		return extract.Unknown
-	}
-	return count
-}
-
-// learnLabels keeps the first headings that the service gives.
-func (f *formRun) learnLabels(headings []extract.Heading) {
-	if len(headings) == 0 {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.labels != nil {
-		return
-	}
-	f.labels = map[string]string{}
-	for _, h := range headings {
-		f.labels[h.ID] = h.Label
-	}
+	return sum.Seen, nil
 }

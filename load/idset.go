@@ -1,0 +1,44 @@
+package load
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+)
+
+// ErrIDs is a set of ids that is missing, damaged or of another part.
+var ErrIDs = errors.New("the set of ids is damaged")
+
+// EncodeIDs gives a set of ids as it is kept and the checksum that names it
+// (see IDsName). Equal sets give equal bytes, however they came about.
+func EncodeIDs(ids *roaring64.Bitmap) (data []byte, sha string, err error) {
+	same := roaring64.BitmapOf(ids.ToArray()...)
+	same.RunOptimize()
+	if data, err = same.ToBytes(); err != nil {
+		return nil, "", err
+	}
+	sum := sha256.Sum256(data)
+	return data, hex.EncodeToString(sum[:]), nil
+}
+
+// DecodeIDs reads a set of ids; anything else is ErrIDs. The library trusts the
+// lengths in its format: it makes room for what the first one says, and panics
+// at some that cannot be.
+func DecodeIDs(data []byte) (ids *roaring64.Bitmap, err error) {
+	if len(data) < 8 || binary.LittleEndian.Uint64(data) > uint64(len(data)/8) {
+		return nil, ErrIDs
+	}
+	defer func() {
+		if recover() != nil {
+			err = ErrIDs
+		}
+	}()
+	ids = roaring64.New()
+	if ids.UnmarshalBinary(data) != nil {
+		return nil, ErrIDs
+	}
+	return ids, nil
+}

@@ -1,0 +1,169 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+)
+
+// Inherited is what an earlier run left for the next one.
+type Inherited struct {
+	Header
+	Chains []Chain // in order of time
+	// Faults are why pieces were left out that cannot be read, for the log.
+	Faults []error
+
+	all []Piece // also those that are in no chain
+}
+
+// Found reads what an earlier run left; nil where there is nothing. The error
+// says why it is of no use.
+func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) { return c.found(ctx, true) }
+
+// found is Found; with verify the rows of each piece are read and compared with
+// their checksums.
+func (c *Checkpoint) found(ctx context.Context, verify bool) (*Inherited, error) {
+	names, err := c.store.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	h, err := readHeader(ctx, c.store)
+	if errors.Is(err, load.ErrNotExist) {
+		err = errNoHeader
+	}
+	found := &Inherited{Header: h}
+	if err != nil {
+		return found, err
+	}
+	c.begun = true
+	pieces, faults := c.readPieces(ctx, names, verify)
+	found.all, found.Faults = pieces, faults
+	return found, ctx.Err()
+}
+
+// errNoHeader is a checkpoint whose run ended before anything in it was of use
+// to another one.
+var errNoHeader = errors.New("it has no header")
+
+// readers is how many records are read at once: a destination answers each only
+// after a while.
+const readers = 8
+
+// readPieces reads the records that are whole and whose rows are.
+func (c *Checkpoint) readPieces(ctx context.Context, names []string, verify bool) (pieces []Piece, faults []error) {
+	numbers := make([]int, 0, len(names))
+	for _, name := range names {
+		n, isRecord, ok := numberOf(name)
+		if !ok {
+			continue
+		}
+		if c.next = max(c.next, n+1); isRecord {
+			numbers = append(numbers, n)
+		}
+	}
+	read := make([]Piece, len(numbers))
+	passing := make([]bool, len(numbers))
+	failed := make([]error, len(numbers))
+	var group errgroup.Group
+	group.SetLimit(readers)
+	for i, n := range numbers {
+		group.Go(func() error {
+			var r record
+			if r, failed[i] = c.record(ctx, n); failed[i] != nil {
+				return nil
+			}
+			if passing[i] = r.Passing; passing[i] {
+				return nil
+			}
+			if read[i], failed[i] = r.piece(n); verify && failed[i] == nil && len(r.Streams) > 0 {
+				_, failed[i] = c.rows(ctx, read[i])
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the failures are kept apart
+	for i, p := range read {
+		switch {
+		case failed[i] != nil:
+			faults = append(faults, fmt.Errorf("a piece of %s is read again: %s: %w", c.Place, objectName(numbers[i], recordSuffix), failed[i]))
+		case !passing[i]:
+			pieces = append(pieces, p)
+		}
+	}
+	return pieces, faults
+}
+
+// Usable chooses the pieces that a run may take over: not older than most, and
+// of windows that had ended when they were read. ended gives the wall-clock time
+// up to which results were complete at an instant.
+func (i *Inherited) Usable(now time.Time, most time.Duration, ended func(time.Time) time.Time) {
+	var usable []Piece
+	for _, p := range i.all {
+		if now.Sub(p.ReadAt).Abs() <= most && !p.Window.To.IsZero() && !p.Window.To.After(ended(p.ReadAt)) {
+			usable = append(usable, p)
+		}
+	}
+	i.Chains = chains(usable)
+	var counts []Count
+	for _, c := range i.Counts {
+		if now.Sub(c.At).Abs() <= most && !c.Window.To.IsZero() && !c.Window.To.After(ended(c.At)) {
+			counts = append(counts, c)
+		}
+	}
+	i.Counts = counts
+}
+
+// Within gives the chains that lie in a window and do not overlap, in order of
+// time. Where two overlap, the one that holds more results stays.
+func (i *Inherited) Within(w extract.Window) []Chain {
+	var in []Chain
+	for _, c := range i.Chains {
+		if !within(c.Window, w) {
+			continue
+		}
+		if last := len(in) - 1; last >= 0 && c.Window.From.Before(in[last].Window.To) {
+			if c.Results() > in[last].Results() {
+				in[last] = c
+			}
+			continue
+		}
+		in = append(in, c)
+	}
+	return in
+}
+
+func within(in, of extract.Window) bool {
+	from := of.From.IsZero() || !in.From.IsZero() && !in.From.Before(of.From)
+	return from && (of.To.IsZero() || !in.To.IsZero() && !in.To.After(of.To))
+}
+
+// Keep removes all pieces but those of the chains that were taken over.
+func (c *Checkpoint) Keep(ctx context.Context, taken []Chain) error {
+	keep := map[int]bool{}
+	for _, chain := range taken {
+		for _, p := range chain.Pieces {
+			keep[p.number] = true
+		}
+	}
+	names, err := c.store.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if n, _, ok := numberOf(name); ok && !keep[n] {
+			if err := c.store.remove(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

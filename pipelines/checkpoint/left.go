@@ -1,0 +1,117 @@
+package checkpoint
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// keepAge is how long a checkpoint is kept after its last change: longer than
+// an outage or a weekend, and no longer, because it holds personal data that
+// nobody looks after once the pipeline is gone.
+const keepAge = 7 * 24 * time.Hour
+
+// Left describes the checkpoint of a run that ended early, for people.
+type Left struct {
+	Header
+	Windows int // that were read whole
+	Rows    int64
+	Bytes   int64
+
+	folder string
+}
+
+// LeftIn gives the checkpoints of a state folder that no run holds and that the
+// next run may take over, oldest first. It changes nothing.
+func LeftIn(ctx context.Context, state string) []Left {
+	var left []Left
+	for _, at := range folders(state) {
+		if useless(at) || isHeld(at) {
+			continue
+		}
+		c := &Checkpoint{Place: at, store: folder(at)}
+		found, err := c.found(ctx, false)
+		if err != nil || found == nil {
+			continue
+		}
+		l := Left{Header: found.Header, folder: at}
+		for _, chain := range chains(found.all) {
+			if chain.Complete() {
+				l.Windows++
+			}
+			for _, p := range chain.Pieces {
+				l.Rows += p.Stats.Rows
+				for _, s := range p.streams {
+					l.Bytes += s.Bytes
+				}
+			}
+		}
+		left = append(left, l)
+	}
+	slices.SortStableFunc(left, func(a, b Left) int { return a.OpenedAt.Compare(b.OpenedAt) })
+	return left
+}
+
+// Discard removes the checkpoint, unless a run has taken it up meanwhile.
+func (l Left) Discard(ctx context.Context) (discarded bool, err error) {
+	c, err := lockFolder(l.folder)
+	if c == nil || err != nil {
+		return false, err
+	}
+	return true, c.Close(ctx, false)
+}
+
+// Sweep removes the checkpoints of dead runs that are of use to nobody: without
+// a header, or unchanged for longer than they are kept. It gives how many; with
+// dryRun it only looks.
+func Sweep(state string, dryRun bool) (swept int) {
+	for _, at := range folders(state) {
+		if !useless(at) {
+			continue
+		}
+		if dryRun {
+			if !isHeld(at) {
+				swept++
+			}
+			continue
+		}
+		c, err := lockFolder(at)
+		if c == nil || err != nil {
+			continue
+		}
+		keep := !useless(at) // a run has written to it meanwhile, and ended
+		if c.Close(context.Background(), keep) == nil && !keep {
+			swept++
+		}
+	}
+	if !dryRun {
+		_ = os.Remove(parentOf(state)) // kept where it holds anything
+	}
+	return swept
+}
+
+func folders(state string) (all []string) {
+	entries, _ := os.ReadDir(parentOf(state)) // none where there is no such folder
+	for _, e := range entries {
+		if e.IsDir() {
+			all = append(all, filepath.Join(parentOf(state), e.Name()))
+		}
+	}
+	return all
+}
+
+// useless tells whether nobody may take a checkpoint over: it has no header, or
+// was not changed for long. A time in the future is of another clock.
+func useless(at string) bool {
+	header, err := os.Stat(filepath.Join(at, headerName))
+	if err != nil {
+		return true
+	}
+	changed := header.ModTime()
+	if pieces, err := os.Stat(at); err == nil && pieces.ModTime().After(changed) {
+		changed = pieces.ModTime() // each piece adds files to the folder
+	}
+	return time.Since(changed).Abs() > keepAge
+}

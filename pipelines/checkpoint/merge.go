@@ -1,0 +1,114 @@
+package checkpoint
+
+import (
+	"context"
+	"math"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// RowsOf gives the record batches of chains that hold different ids, all rows in
+// ascending order of id. A batch is valid during the call.
+func (c *Checkpoint) RowsOf(ctx context.Context, chains []Chain, visit func(arrow.RecordBatch) error) error {
+	if len(chains) == 1 {
+		for _, p := range chains[0].Pieces {
+			if err := c.Rows(ctx, p, visit); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	m := merge{c: c, visit: visit}
+	defer m.release()
+	for _, chain := range chains {
+		m.cursors = append(m.cursors, &cursor{rest: chain.Pieces})
+	}
+	for {
+		more, err := m.step(ctx)
+		if !more || err != nil {
+			return err
+		}
+	}
+}
+
+// merge gives the rows of several chains in the order of their ids.
+type merge struct {
+	c       *Checkpoint
+	visit   func(arrow.RecordBatch) error
+	cursors []*cursor
+}
+
+// cursor is a place in the rows of one chain.
+type cursor struct {
+	rest    []Piece // that are not loaded yet
+	batches []arrow.RecordBatch
+	at      int64 // row of the first batch
+	ids     roaring64.IntPeekable64
+}
+
+// step gives the next rows of the chain whose next id is the smallest: as many
+// as lie before the next id of the others, at most the rest of a batch.
+func (m *merge) step(ctx context.Context) (more bool, err error) {
+	var least *cursor
+	bound := uint64(math.MaxUint64) // the smallest next id of the other chains
+	for _, k := range m.cursors {
+		if err := m.load(ctx, k); err != nil {
+			return false, err
+		}
+		switch {
+		case k.ids == nil:
+		case least == nil:
+			least = k
+		case k.ids.PeekNext() < least.ids.PeekNext():
+			bound, least = least.ids.PeekNext(), k
+		default:
+			bound = min(bound, k.ids.PeekNext())
+		}
+	}
+	if least == nil {
+		return false, nil
+	}
+	batch, n := least.batches[0], int64(0)
+	for left := batch.NumRows() - least.at; n < left && least.ids.HasNext() && least.ids.PeekNext() < bound; n++ {
+		least.ids.Next()
+	}
+	part := batch.NewSlice(least.at, least.at+n)
+	defer part.Release()
+	if least.at += n; least.at == batch.NumRows() {
+		defer batch.Release()
+		least.batches, least.at = least.batches[1:], 0
+	}
+	return true, m.visit(part)
+}
+
+// load gets the next piece of a chain where the cursor has come to the end of
+// one. At the chain's end the cursor has no ids.
+func (m *merge) load(ctx context.Context, k *cursor) error {
+	for k.ids == nil || !k.ids.HasNext() {
+		k.ids = nil
+		if len(k.rest) == 0 {
+			return nil
+		}
+		p := k.rest[0]
+		k.rest = k.rest[1:]
+		err := m.c.Rows(ctx, p, func(b arrow.RecordBatch) error {
+			b.Retain()
+			k.batches = append(k.batches, b)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		k.ids = p.RowIDs().Iterator()
+	}
+	return nil
+}
+
+func (m *merge) release() {
+	for _, k := range m.cursors {
+		for _, b := range k.batches {
+			b.Release()
+		}
+	}
+}

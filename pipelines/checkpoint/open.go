@@ -1,0 +1,174 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/formetl/formetl/load"
+)
+
+// folderName is the folder of all checkpoints, in the state folder or in the
+// control folder of an output.
+const folderName = "checkpoint"
+
+// Key names the checkpoint of a form: it is equal for runs of one pipeline that
+// write the same outputs. paths are those of the definition.
+func Key(pipeline, form string, paths []string) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%q %q %q", pipeline, form, paths)
+	return hex.EncodeToString(h.Sum(nil))[:24]
+}
+
+// FolderError is a failure of the state folder.
+type FolderError struct {
+	Folder string
+	Err    error
+}
+
+// Error names the folder and what to do.
+func (e *FolderError) Error() string {
+	first := "free space"
+	if errors.Is(e.Err, fs.ErrPermission) || errors.Is(e.Err, syscall.EROFS) {
+		first = "let this user write there"
+	}
+	return fmt.Sprintf("cannot keep results in %s: %v; %s, or choose another folder with --state", e.Folder, e.Err, first)
+}
+
+// Unwrap returns the cause.
+func (e *FolderError) Unwrap() error { return e.Err }
+
+// Open opens the checkpoint of a key in a state folder and locks it. One that
+// another run holds is a *load.HeldError. With several slots, as many runs may
+// have a checkpoint of this key at a time: the first free one is taken.
+func Open(ctx context.Context, state, key string, slots int) (*Checkpoint, error) {
+	Sweep(state, false)
+	_, there := os.Stat(state)
+	for slot := range slots {
+		at := filepath.Join(parentOf(state), key)
+		if slot > 0 {
+			at += fmt.Sprintf("-%d", slot)
+		}
+		l, err := acquire(ctx, at, patience/time.Duration(slots))
+		if err != nil {
+			return nil, &FolderError{Folder: at, Err: err}
+		}
+		if l != nil {
+			l.made = errors.Is(there, fs.ErrNotExist)
+			return &Checkpoint{Pace: localPace, Place: at, store: folder(at), lock: l}, nil
+		}
+	}
+	return nil, &load.HeldError{Path: filepath.Join(parentOf(state), key)}
+}
+
+// lockFolder opens a checkpoint that a run left; nil where one holds it.
+func lockFolder(at string) (*Checkpoint, error) {
+	l, err := acquire(context.Background(), at, 0)
+	if l == nil || err != nil {
+		return nil, err
+	}
+	return &Checkpoint{Place: at, store: folder(at), lock: l}, nil
+}
+
+// isHeld tells whether a run holds the checkpoint in a folder.
+func isHeld(at string) bool {
+	file := flock.New(filepath.Join(at, lockName), flock.SetFlag(os.O_RDWR))
+	defer func() { _ = file.Close() }() // it holds nothing
+	free, err := file.TryLock()
+	return err == nil && !free
+}
+
+// OpenAt opens the checkpoint of a key in the control folder of an output,
+// whose lease the caller holds.
+func OpenAt(store load.Store, place, key string) *Checkpoint {
+	prefix := path.Join(load.ControlFolder, folderName, key) + "/"
+	return &Checkpoint{
+		Pace: remotePace, Place: strings.TrimSuffix(place, "/") + "/" + strings.TrimSuffix(prefix, "/"),
+		store: objects{store: store, prefix: prefix},
+	}
+}
+
+func parentOf(state string) string { return filepath.Join(state, folderName) }
+
+// lock is the right to a folder of the state folder.
+type lock struct {
+	folder string
+	file   *flock.Flock
+	made   bool // the state folder was made with it
+}
+
+const (
+	// tries bounds how often a folder is made because another run, which ends,
+	// removed it before it was locked.
+	tries = 100
+	// patience is how long a lock is waited for: whoever only looks whether a
+	// checkpoint is held has it for an instant.
+	patience = time.Second
+	pause    = 10 * time.Millisecond // between two tries
+)
+
+// acquire makes a folder and locks it; nil where another process holds it.
+func acquire(ctx context.Context, folder string, patience time.Duration) (l *lock, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for range tries {
+		if err = os.MkdirAll(filepath.Dir(filepath.Dir(folder)), 0o750); err != nil {
+			return nil, err
+		}
+		if err = os.MkdirAll(folder, 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		file := flock.New(filepath.Join(folder, lockName), flock.SetPermissions(0o600))
+		free, err := file.TryLock()
+		if err == nil && !free {
+			free, err = file.TryLockContext(ctx, pause)
+		}
+		if free && isCurrent(file) {
+			return &lock{folder: folder, file: file}, nil
+		}
+		_ = file.Close() // it was removed meanwhile, or its folder was
+		switch {
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+			return nil, nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return nil, errors.New("other processes remove it again and again")
+}
+
+// isCurrent tells whether a locked file is still the one that has its name.
+func isCurrent(file *flock.Flock) bool {
+	mine, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(file.Path())
+	return err == nil && os.SameFile(mine, now)
+}
+
+// release gives the folder back. An empty one is removed while it is locked,
+// and so are the folders above that nobody else uses.
+func (l *lock) release() error {
+	entries, err := os.ReadDir(l.folder)
+	if err == nil && len(entries) == 1 { // the lock alone
+		_ = os.Remove(l.file.Path())
+		_ = os.Remove(l.folder)
+		parent := filepath.Dir(l.folder)
+		if os.Remove(parent) == nil && l.made {
+			_ = os.Remove(filepath.Dir(parent)) // kept where it holds anything
+		}
+	}
+	return l.file.Close()
+}

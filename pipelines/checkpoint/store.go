@@ -1,0 +1,107 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/formetl/formetl/load"
+)
+
+// store keeps the objects of one checkpoint. Names are plain file names.
+type store interface {
+	// get reads an object; a missing one is load.ErrNotExist.
+	get(ctx context.Context, name string) ([]byte, error)
+	// put writes an object whole, in place of one of the same name.
+	put(ctx context.Context, name string, data []byte) error
+	// list gives the names of all objects.
+	list(ctx context.Context) ([]string, error)
+	// remove deletes an object; a missing one is no error.
+	remove(ctx context.Context, name string) error
+}
+
+// folder is a store on the local disk. Only its owner can read it, because
+// the rows are personal data. Nothing but the header is synced to the disk:
+// what a killed process wrote stays in the page cache.
+type folder string
+
+func (f folder) path(name string) string { return filepath.Join(string(f), name) }
+
+func (f folder) get(_ context.Context, name string) ([]byte, error) {
+	data, err := os.ReadFile(f.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, load.ErrNotExist
+	}
+	return data, f.fail(err)
+}
+
+func (f folder) put(_ context.Context, name string, data []byte) error {
+	if name == headerName {
+		return f.fail(renameio.WriteFile(f.path(name), data, 0o600))
+	}
+	return f.fail(os.WriteFile(f.path(name), data, 0o600))
+}
+
+func (f folder) list(context.Context) ([]string, error) {
+	entries, err := os.ReadDir(string(f))
+	if err != nil {
+		return nil, f.fail(err)
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if e.Name() != lockName {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+func (f folder) remove(_ context.Context, name string) error {
+	err := os.Remove(f.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return f.fail(err)
+}
+
+func (f folder) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &FolderError{Folder: string(f), Err: err}
+}
+
+// objects is a store in the control folder of an output's destination.
+type objects struct {
+	store  load.Store
+	prefix string // with a slash behind it
+}
+
+func (o objects) get(ctx context.Context, name string) ([]byte, error) {
+	data, _, err := o.store.Get(ctx, o.prefix+name)
+	return data, err
+}
+
+func (o objects) put(ctx context.Context, name string, data []byte) error {
+	return o.store.Put(ctx, o.prefix+name, data, load.AnyVersion)
+}
+
+func (o objects) list(ctx context.Context) ([]string, error) {
+	found, err := o.store.List(ctx, o.prefix)
+	if err != nil {
+		return nil, err
+	}
+	names := load.NamesOf(found)
+	for i := range names {
+		names[i] = names[i][len(o.prefix):]
+	}
+	return names, nil
+}
+
+func (o objects) remove(ctx context.Context, name string) error {
+	return o.store.Delete(ctx, o.prefix+name)
+}

@@ -1,0 +1,89 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"hash/crc32"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Writer collects the rows of one piece in memory.
+type Writer struct {
+	c       *Checkpoint
+	data    bytes.Buffer
+	streams []stream
+	begin   int // of the stream that is under way, in data
+	schema  *arrow.Schema
+	batches *ipc.Writer
+}
+
+// Write begins a piece.
+func (c *Checkpoint) Write() *Writer { return &Writer{c: c} }
+
+// Bytes is how much memory the rows take so far.
+func (w *Writer) Bytes() int { return w.data.Len() }
+
+// Add appends a batch. A batch of another schema begins another stream.
+func (w *Writer) Add(b arrow.RecordBatch) error {
+	if b.NumRows() == 0 {
+		return nil
+	}
+	if w.batches == nil || !w.schema.Equal(b.Schema()) {
+		if err := w.endStream(); err != nil {
+			return err
+		}
+		w.begin, w.schema = w.data.Len(), b.Schema()
+		w.batches = ipc.NewWriter(&w.data, ipc.WithSchema(w.schema))
+	}
+	return w.batches.Write(b)
+}
+
+func (w *Writer) endStream() error {
+	if w.batches == nil {
+		return nil
+	}
+	err := w.batches.Close()
+	w.batches = nil
+	data := w.data.Bytes()[w.begin:]
+	w.streams = append(w.streams, stream{Bytes: int64(len(data)), CRC: crc32.Checksum(data, castagnoli)})
+	return err
+}
+
+// End writes the piece, whose rows were added: the rows first, and then the
+// record. A passing piece is of use to this run alone.
+func (w *Writer) End(ctx context.Context, p Piece, passing bool) (Piece, error) {
+	if err := w.endStream(); err != nil {
+		return p, err
+	}
+	w.c.mu.Lock()
+	p.number, p.streams = w.c.next, w.streams
+	w.c.next++
+	w.c.mu.Unlock()
+	ids, err := p.IDs.ToBytes()
+	if err != nil {
+		return p, err
+	}
+	data, err := json.Marshal(record{
+		Window: load.Range{From: load.Wall(p.Window.From), To: load.Wall(p.Window.To)}, After: p.After, Through: p.Through,
+		Whole: p.Whole, Passing: passing, ReadAt: p.ReadAt.UTC(), Run: p.Run, IDs: ids, Stats: encodeStats(p.Stats),
+		Rejects: p.Rejects, Replaced: p.Replaced, Streams: p.streams,
+	})
+	if err != nil {
+		return p, err
+	}
+	if len(p.streams) > 0 {
+		if err := w.c.store.put(ctx, objectName(p.number, rowsSuffix), w.data.Bytes()); err != nil {
+			return p, err
+		}
+	}
+	if err := w.c.store.put(ctx, objectName(p.number, recordSuffix), seal(data)); err != nil {
+		return p, err
+	}
+	p.Stats.Seen = nil
+	return p, nil
+}

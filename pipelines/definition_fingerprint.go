@@ -1,0 +1,30 @@
+package pipelines
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+)
+
+// Fingerprint is equal for definitions that read the same rows of a form. It
+// holds the whole definition and its schema but for what has no part in that: a
+// key that is added counts unless it is left out here.
+func (d *Definition) Fingerprint() (string, error) {
+	reads := *d
+	reads.File, reads.Outputs, reads.Forms, reads.Exclude, reads.State = "", nil, nil, nil, ""
+	reads.Source.Requests, reads.Source.Key = Requests{}, extract.Secret{}
+	e := &reads.Extract
+	e.From, e.To, e.Window, e.Incremental, e.Lookback, e.Verify = time.Time{}, time.Time{}, extract.Step{}, false, 0, false
+	data, err := json.Marshal(struct {
+		Definition
+		Zone string // which JSON knows by its name alone
+	}{reads, d.Source.Zone.String()})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
