@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -16,13 +17,13 @@ func (r *definitionReader) checkOutputs() {
 			continue
 		}
 		if several && !strings.Contains(out.Path, "{form}") {
-			out.path.fail("put {form} into the path", "several forms would be written to one place: %s", r.whySeveral())
+			out.path.Fail("put {form} into the path", "several forms would be written to one place: %s", r.whySeveral())
 		}
 		if r.def.Extract.Incremental && !out.Dataset() {
-			out.path.fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
+			out.path.Fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
 		}
 		if out.Partition != PartitionNone && r.def.Schema != nil && hasPartitionKey(r.def.Schema.Columns) {
-			out.partition.fail("give the column another name, or leave partition out",
+			out.partition.Fail("give the column another name, or leave partition out",
 				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)
 		}
 	}
@@ -41,7 +42,7 @@ func hasPartitionKey(columns []schemas.Column) bool {
 func (r *definitionReader) whySeveral() string {
 	for _, f := range r.def.Forms {
 		if IsGlob(f) {
-			return "`forms` has the glob " + show(f)
+			return "`forms` has the glob " + strictyaml.Quote(f)
 		}
 	}
 	return "`forms` has more than one entry"
@@ -64,7 +65,7 @@ func (r *definitionReader) checkPlaces() {
 			return
 		}
 		reported[[2]int{i, j}] = true
-		r.outputs[j].path.fail(remedy, message+"%s%s", r.outputs[i].path.path, lineOf(r.outputs[i].path), r.childNote(i), r.childNote(j))
+		r.outputs[j].path.Fail(remedy, message+"%s%s", r.outputs[i].path.Path(), r.outputs[i].path.Line(), r.childNote(i), r.childNote(j))
 	}
 	forms := append([]string{"{form}"}, r.def.Forms...)
 	each := func(visit func(i int, form, expanded string)) {
@@ -79,7 +80,7 @@ func (r *definitionReader) checkPlaces() {
 	}
 	each(func(i int, form, expanded string) {
 		if first, taken := places[expanded]; taken {
-			report(first.output, i, "give each output a path of its own", "two outputs have one path, this and %s on line %s")
+			report(first.output, i, "give each output a path of its own", "two outputs have one path, this and %s on line %d")
 			return
 		}
 		places[expanded] = place{i, form}
@@ -95,7 +96,7 @@ func (r *definitionReader) checkPlaces() {
 		}
 		for _, name := range beside.paths() {
 			if other, taken := places[name]; taken {
-				report(other.output, i, "give one of them another name, or write codebook: false", "of this output and %s on line %s one is written where the codebook of the other is")
+				report(other.output, i, "give one of them another name, or write codebook: false", "of this output and %s on line %d one is written where the codebook of the other is")
 			}
 		}
 	})
@@ -103,7 +104,7 @@ func (r *definitionReader) checkPlaces() {
 		for folder := path.Dir(expanded); len(folder) > 1; folder = path.Dir(folder) {
 			outer, ok := places[folder]
 			if ok && outer.output != i && r.outputs[outer.output].Dataset() {
-				report(outer.output, i, "put the outputs side by side, not one into the other", "one of this output and %s on line %s lies in the other's dataset folder, where it would be read as data")
+				report(outer.output, i, "put the outputs side by side, not one into the other", "one of this output and %s on line %d lies in the other's dataset folder, where it would be read as data")
 			}
 		}
 	})

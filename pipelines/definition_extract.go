@@ -4,53 +4,54 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
-func (r *definitionReader) readExtract(v value) {
+func (r *definitionReader) readExtract(v strictyaml.Value) {
 	x := &r.def.Extract
-	v.section(
-		field{"from", false, func(v value) { r.from = v; x.From = readDate(v) }},
-		field{"to", false, func(v value) { r.to = v; x.To = readDate(v) }},
-		field{"settle", false, func(v value) { readSpan(v, &x.Settle) }},
-		field{"window", false, func(v value) {
-			if text, ok := v.text(); ok {
+	v.Section(
+		strictyaml.Optional("from", func(v strictyaml.Value) { r.from = v; x.From = readDate(v) }),
+		strictyaml.Optional("to", func(v strictyaml.Value) { r.to = v; x.To = readDate(v) }),
+		strictyaml.Optional("settle", func(v strictyaml.Value) { keepSpan(v, &x.Settle) }),
+		strictyaml.Optional("window", func(v strictyaml.Value) {
+			if text, ok := v.Text(); ok {
 				step, err := ParseWindow(text)
 				if err != nil {
-					v.failWith(err, "")
+					v.FailWith(err, "")
 				}
 				x.Window = step
 			}
-		}},
-		field{"mode", false, func(v value) {
-			word, _ := v.oneOf("full", "incremental")
+		}),
+		strictyaml.Optional("mode", func(v strictyaml.Value) {
+			word, _ := v.OneOf("full", "incremental")
 			r.mode, x.Incremental = v, word == "incremental"
-		}},
-		field{"lookback", false, func(v value) { readSpan(v, &x.Lookback) }},
-		field{"view", false, func(v value) { x.View, _ = v.text() }},
-		field{"custom_labels", false, func(v value) { x.CustomLabels, _ = v.text() }},
-		field{"search", false, r.readSearch},
-		field{"verify", false, func(v value) {
-			if on, ok := v.boolean(); ok {
+		}),
+		strictyaml.Optional("lookback", func(v strictyaml.Value) { keepSpan(v, &x.Lookback) }),
+		strictyaml.Optional("view", func(v strictyaml.Value) { x.View, _ = v.Text() }),
+		strictyaml.Optional("custom_labels", func(v strictyaml.Value) { x.CustomLabels, _ = v.Text() }),
+		strictyaml.Optional("search", r.readSearch),
+		strictyaml.Optional("verify", func(v strictyaml.Value) {
+			if on, ok := v.Boolean(); ok {
 				x.Verify = on
 			}
-		}},
+		}),
 	)
 }
 
-func readSpan(v value, target *time.Duration) {
-	if d, ok := v.span(0, maxSpan); ok {
+func keepSpan(v strictyaml.Value, target *time.Duration) {
+	if d, ok := readSpan(v, 0, maxSpan); ok {
 		*target = d
 	}
 }
 
-func readDate(v value) time.Time {
-	text, ok := v.text()
+func readDate(v strictyaml.Value) time.Time {
+	text, ok := v.Text()
 	if !ok {
 		return time.Time{}
 	}
 	t, err := ParseWallTime(text)
 	if err != nil {
-		v.failWith(err, "")
+		v.FailWith(err, "")
 		return time.Time{}
 	}
 	return t
@@ -62,70 +63,70 @@ func (r *definitionReader) checkRange() {
 	if from.IsZero() || to.IsZero() || to.After(from) {
 		return
 	}
-	r.to.fail("write a later `to`; it is exclusive: the day after the last day that is wanted",
+	r.to.Fail("write a later `to`; it is exclusive: the day after the last day that is wanted",
 		"the range is empty: `to` (%s) is not after `from` (%s)", to.Format(extract.WireTime), from.Format(extract.WireTime))
 }
 
-func (r *definitionReader) readSearch(v value) {
+func (r *definitionReader) readSearch(v strictyaml.Value) {
 	s := &r.def.Extract.Search
-	v.section(
-		field{"match", false, func(v value) {
-			word, _ := v.oneOf("and", "or")
+	v.Section(
+		strictyaml.Optional("match", func(v strictyaml.Value) {
+			word, _ := v.OneOf("and", "or")
 			s.Any = word == "or"
-		}},
-		field{"where", true, func(v value) {
-			seen := map[[2]string]value{}
-			for _, e := range v.list() {
+		}),
+		strictyaml.Required("where", func(v strictyaml.Value) {
+			seen := map[[2]string]strictyaml.Value{}
+			for _, e := range v.List() {
 				c, ok := readCriterion(e)
 				if !ok {
 					continue
 				}
 				id := [2]string{string(c.Operator), c.Column}
 				if first, twice := seen[id]; twice {
-					e.fail("keep one of them, or use another operator",
-						"the search asks %s of column %s twice, first on line %s: the service takes one search parameter per search type and id (specification 4.5, rule 2)", c.Operator, show(c.Column), lineOf(first))
+					e.Fail("keep one of them, or use another operator",
+						"the search asks %s of column %s twice, first on line %d: the service takes one search parameter per search type and id (specification 4.5, rule 2)", c.Operator, strictyaml.Quote(c.Column), first.Line())
 					continue
 				}
 				seen[id] = e
 				s.Where = append(s.Where, c)
 			}
-		}},
+		}),
 	)
 }
 
 // readCriterion reads {column: ID, OPERATOR: TERM}.
-func readCriterion(v value) (extract.Criterion, bool) {
+func readCriterion(v strictyaml.Value) (extract.Criterion, bool) {
 	var c extract.Criterion
 	operators, good := 0, true
-	term := func(op extract.Operator) field {
-		return field{string(op), false, func(v value) {
+	term := func(op extract.Operator) strictyaml.Field {
+		return strictyaml.Optional(string(op), func(v strictyaml.Value) {
 			operators++
 			c.Operator = op
 			var ok bool
-			if c.Term, ok = v.text(); !ok {
+			if c.Term, ok = v.Text(); !ok {
 				good = false
 			}
-		}}
+		})
 	}
-	presence := func(op extract.Operator) field {
-		return field{string(op), false, func(v value) {
+	presence := func(op extract.Operator) strictyaml.Field {
+		return strictyaml.Optional(string(op), func(v strictyaml.Value) {
 			operators++
 			c.Operator = op
-			if on, ok := v.boolean(); !ok {
+			if on, ok := v.Boolean(); !ok {
 				good = false
 			} else if !on {
 				good = false
-				v.fail("write "+string(op)+": true, or use "+opposite(op)+": true", "the operator is either there or not; false says nothing")
+				v.Fail("write "+string(op)+": true, or use "+opposite(op)+": true", "the operator is either there or not; false says nothing")
 			}
-		}}
+		})
 	}
-	values := v.section(
-		field{"column", true, func(v value) { c.Column, _ = v.text() }},
+	values := v.Section(
+		strictyaml.Required("column", func(v strictyaml.Value) { c.Column, _ = v.Text() }),
 		term(extract.OpEquals), term(extract.OpContains), term(extract.OpBegins), term(extract.OpEnds),
 		presence(extract.OpEmpty), presence(extract.OpNotEmpty),
 	)
 	if values != nil && operators != 1 {
-		v.fail("write one of equals, contains, begins, ends, empty, not_empty; several conditions are several entries",
+		v.Fail("write one of equals, contains, begins, ends, empty, not_empty; several conditions are several entries",
 			"a condition has exactly one operator, this has %d", operators)
 	}
 	return c, good && operators == 1 && c.Column != ""

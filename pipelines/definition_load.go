@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // Defaults of a definition.
@@ -51,7 +52,7 @@ type LoadOptions struct {
 // in the defaults. Everything that is wrong is reported at once, as a
 // *DefinitionError.
 func LoadDefinition(file string, o LoadOptions) (*Definition, error) {
-	doc, root, err := readDocument(file)
+	doc, root, err := strictyaml.Read(file)
 	if err != nil {
 		return nil, err
 	}
@@ -60,21 +61,21 @@ func LoadDefinition(file string, o LoadOptions) (*Definition, error) {
 
 // parseDefinition is LoadDefinition for bytes that were read from file.
 func parseDefinition(file string, data []byte, o LoadOptions) (*Definition, error) {
-	doc, root, err := parseDocument(file, data)
+	doc, root, err := strictyaml.Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
 	return decodeDefinition(doc, root, o)
 }
 
-func decodeDefinition(doc *document, root value, o LoadOptions) (*Definition, error) {
-	folder, err := filepath.Abs(filepath.Dir(doc.file))
+func decodeDefinition(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*Definition, error) {
+	folder, err := filepath.Abs(filepath.Dir(doc.File()))
 	if err != nil {
-		return nil, fmt.Errorf("find the folder of %s: %w", doc.file, err)
+		return nil, fmt.Errorf("find the folder of %s: %w", doc.File(), err)
 	}
-	doc.home = definitionHome
+	doc.SetHome(definitionHome)
 	r := &definitionReader{o: o, dir: folder, def: &Definition{
-		File:   doc.file,
+		File:   doc.File(),
 		State:  filepath.Join(folder, DefaultState),
 		Source: Source{Requests: Requests{Concurrency: DefaultConcurrency, Timeout: DefaultTimeout, Retries: DefaultRetries, MaxRequests: DefaultMaxRequests}},
 		Extract: Extract{
@@ -82,21 +83,12 @@ func decodeDefinition(doc *document, root value, o LoadOptions) (*Definition, er
 		},
 	}}
 	r.root(root)
-	doc.redact(r.def.Source.Key)
-	doc.redact(r.hmacKey)
-	if err := doc.err(); err != nil {
+	doc.Redact(r.def.Source.Key.Redact)
+	doc.Redact(r.hmacKey.Redact)
+	if err := doc.Err(); err != nil {
 		return nil, err
 	}
 	return r.def, nil
-}
-
-// redact removes the key from every problem: a definition may repeat it
-// where nobody expects it.
-func (d *document) redact(key extract.Secret) {
-	for i, p := range d.problems {
-		p.Key, p.Message, p.Remedy, p.Excerpt = key.Redact(p.Key), key.Redact(p.Message), key.Redact(p.Remedy), key.Redact(p.Excerpt)
-		d.problems[i] = p
-	}
 }
 
 // definitionReader turns a document into a definition. What can be checked
@@ -107,12 +99,12 @@ type definitionReader struct {
 	def      *Definition
 	keyGiven bool
 	hmacKey  extract.Secret // for redacting
-	baseURL  value
-	from, to value
-	forms    []value
+	baseURL  strictyaml.Value
+	from, to strictyaml.Value
+	forms    []strictyaml.Value
 	outputs  []placedOutput
-	mode     value
-	schema   value
+	mode     strictyaml.Value
+	schema   strictyaml.Value
 }
 
 // hmacKeys are those of a schema that stands in the definition.
@@ -128,22 +120,22 @@ func (r *definitionReader) local(p string) string {
 	return filepath.Join(r.dir, p)
 }
 
-func (r *definitionReader) root(v value) {
-	values := v.section(
-		field{"version", true, readVersion},
-		field{"name", true, r.readName},
-		field{"source", true, r.readSource},
-		field{"forms", true, func(v value) { r.forms, r.def.Forms = r.readForms(v) }},
-		field{"exclude", false, func(v value) { _, r.def.Exclude = r.readForms(v) }},
-		field{"state", false, r.readState},
-		field{"names", false, func(v value) {
-			word, _ := v.oneOf("id", "label")
+func (r *definitionReader) root(v strictyaml.Value) {
+	values := v.Section(
+		strictyaml.Required("version", readVersion),
+		strictyaml.Required("name", r.readName),
+		strictyaml.Required("source", r.readSource),
+		strictyaml.Required("forms", func(v strictyaml.Value) { r.forms, r.def.Forms = r.readForms(v) }),
+		strictyaml.Optional("exclude", func(v strictyaml.Value) { _, r.def.Exclude = r.readForms(v) }),
+		strictyaml.Optional("state", r.readState),
+		strictyaml.Optional("names", func(v strictyaml.Value) {
+			word, _ := v.OneOf("id", "label")
 			r.def.Labels = word == "label"
-		}},
-		field{"extract", false, r.readExtract},
-		field{"schema", false, r.readSchema},
-		field{"columns", false, r.readColumns},
-		field{"load", true, r.readLoad},
+		}),
+		strictyaml.Optional("extract", r.readExtract),
+		strictyaml.Optional("schema", r.readSchema),
+		strictyaml.Optional("columns", r.readColumns),
+		strictyaml.Required("load", r.readLoad),
 	)
 	if source, ok := values["source"]; ok {
 		r.defaultKey(source)
@@ -154,62 +146,62 @@ func (r *definitionReader) root(v value) {
 }
 
 // readVersion reads the version of a definition or schema file: 1.
-func readVersion(v value) {
-	if s, ok := v.scalar(); !ok || s != "1" {
-		v.secret = true // there is nothing to learn from it
-		v.fail("write version: 1", "the only version that this program knows is 1")
+func readVersion(v strictyaml.Value) {
+	if s, ok := v.Scalar(); !ok || s != "1" {
+		// There is nothing to learn from what stands there.
+		v.Hidden().Fail("write version: 1", "the only version that this program knows is 1")
 	}
 }
 
-func (r *definitionReader) readName(v value) {
-	name, ok := v.text()
+func (r *definitionReader) readName(v strictyaml.Value) {
+	name, ok := v.Text()
 	if !ok {
 		return
 	}
 	if err := checkPathName("pipeline", name); err != nil {
-		v.fail(err.remedy(), "the name %s cannot be used in a path: it %s", show(name), err.Reason)
+		v.Fail(err.remedy(), "the name %s cannot be used in a path: it %s", strictyaml.Quote(name), err.Reason)
 		return
 	}
 	r.def.Name = name
 }
 
-func (r *definitionReader) readState(v value) {
-	folder, ok := v.text()
+func (r *definitionReader) readState(v strictyaml.Value) {
+	folder, ok := v.Text()
 	if !ok {
 		return
 	}
 	switch scheme, _, remote := strings.Cut(folder, "://"); {
 	case remote:
-		v.fail("write a folder of this machine", "the state folder cannot lie at %s://", show(scheme))
+		v.Fail("write a folder of this machine", "the state folder cannot lie at %s://", strictyaml.Quote(scheme))
 	case strings.HasPrefix(folder, "~"):
-		v.fail("write the folder in full", "~ is not replaced by a home folder")
+		v.Fail("write the folder in full", "~ is not replaced by a home folder")
 	default:
 		r.def.State = r.local(folder)
 	}
 }
 
 // readForms reads a list of form names and globs.
-func (r *definitionReader) readForms(v value) (places []value, forms []string) {
-	for _, e := range v.list() {
-		form, ok := e.text()
+func (r *definitionReader) readForms(v strictyaml.Value) (places []strictyaml.Value, forms []string) {
+	for _, e := range v.List() {
+		form, ok := e.Text()
 		if !ok {
 			continue
 		}
 		if slices.Contains(forms, form) {
-			e.fail("keep one of them", "the form %s is listed twice", show(form))
+			e.Fail("keep one of them", "the form %s is listed twice", strictyaml.Quote(form))
 			continue
 		}
 		if IsGlob(form) {
 			if _, err := path.Match(form, ""); err != nil {
-				e.fail("close every [ with a ], or put a \\ before it", "%s is not a valid glob", show(form))
+				e.Fail("close every [ with a ], or put a \\ before it", "%s is not a valid glob", strictyaml.Quote(form))
 				continue
 			}
 			if strings.Contains(form, "/") {
-				e.fail("write a glob for form directories, as `formetl forms` lists them", "%s matches no form: no form's name holds a slash", show(form))
+				e.Fail("write a glob for form directories, as `formetl forms` lists them", "%s matches no form: no form's name holds a slash", strictyaml.Quote(form))
 				continue
 			}
 		} else if err := checkPathName("form", form); err != nil {
-			e.fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", show(form), err.Reason)
+			e.Fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", strictyaml.Quote(form), err.Reason)
 			continue
 		}
 		places, forms = append(places, e), append(forms, form)
@@ -218,7 +210,7 @@ func (r *definitionReader) readForms(v value) (places []value, forms []string) {
 }
 
 // checkForms reports exclusions that leave no form.
-func (r *definitionReader) checkForms(exclude value) {
+func (r *definitionReader) checkForms(exclude strictyaml.Value) {
 	if len(r.def.Forms) == 0 || len(r.def.Exclude) == 0 {
 		return
 	}
@@ -227,7 +219,7 @@ func (r *definitionReader) checkForms(exclude value) {
 			return
 		}
 	}
-	exclude.fail("remove a name from exclude", "every form that `forms` names is excluded")
+	exclude.Fail("remove a name from exclude", "every form that `forms` names is excluded")
 }
 
 // IsGlob tells whether an entry of forms or exclude is a glob (path.Match)

@@ -7,30 +7,32 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formetl/formetl/internal/nearest"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // placedOutput is an output with the values that it was read from.
 type placedOutput struct {
 	Output
-	path, format, partition, compression, csv, s3 value
+	path, format, partition, compression, csv, s3 strictyaml.Value
 }
 
-func (r *definitionReader) readLoad(v value) {
-	for _, e := range v.list() {
+func (r *definitionReader) readLoad(v strictyaml.Value) {
+	for _, e := range v.List() {
 		var out placedOutput
-		keep := func(target *value) func(value) { return func(v value) { *target = v } }
-		if e.section(
-			field{"path", true, keep(&out.path)},
-			field{"format", false, keep(&out.format)},
-			field{"csv", false, keep(&out.csv)},
-			field{"partition", false, keep(&out.partition)},
-			field{"compression", false, keep(&out.compression)},
-			field{"codebook", false, func(v value) {
-				on, ok := v.boolean()
+		keep := func(target *strictyaml.Value) func(strictyaml.Value) { return func(v strictyaml.Value) { *target = v } }
+		if e.Section(
+			strictyaml.Required("path", keep(&out.path)),
+			strictyaml.Optional("format", keep(&out.format)),
+			strictyaml.Optional("csv", keep(&out.csv)),
+			strictyaml.Optional("partition", keep(&out.partition)),
+			strictyaml.Optional("compression", keep(&out.compression)),
+			strictyaml.Optional("codebook", func(v strictyaml.Value) {
+				on, ok := v.Boolean()
 				out.NoCodebook = ok && !on
-			}},
-			field{"s3", false, keep(&out.s3)},
+			}),
+			strictyaml.Optional("s3", keep(&out.s3)),
 		) == nil {
 			continue
 		}
@@ -56,10 +58,10 @@ var (
 // readPath reads where an output goes and makes it absolute.
 func (r *definitionReader) readPath(out *placedOutput) bool {
 	v := out.path
-	if !v.given() {
+	if !v.Given() {
 		return false
 	}
-	text, ok := v.text()
+	text, ok := v.Text()
 	if !ok || !checkBraces(v, text) {
 		return false
 	}
@@ -67,7 +69,7 @@ func (r *definitionReader) readPath(out *placedOutput) bool {
 		return r.readRemotePath(out, strings.ToLower(m[1]), text[len(m[0]):])
 	}
 	if strings.HasPrefix(text, "~") {
-		v.fail("write the path in full, or relative to the definition", "~ is not replaced by a home folder")
+		v.Fail("write the path in full, or relative to the definition", "~ is not replaced by a home folder")
 		return false
 	}
 	out.Path = filepath.ToSlash(r.local(text))
@@ -76,7 +78,7 @@ func (r *definitionReader) readPath(out *placedOutput) bool {
 	}
 	if base := path.Base(text); base == "." || base == ".." {
 		if !strings.HasSuffix(text, "/") {
-			v.fail("write a file's name, or end the path with a slash for a dataset", "%s is a folder", show(text))
+			v.Fail("write a file's name, or end the path with a slash for a dataset", "%s is a folder", strictyaml.Quote(text))
 			return false
 		}
 	}
@@ -87,23 +89,23 @@ func (r *definitionReader) readRemotePath(out *placedOutput, scheme, rest string
 	v := out.path
 	switch {
 	case scheme == "file":
-		v.fail("write the path without file://", "a local path needs no scheme")
+		v.Fail("write the path without file://", "a local path needs no scheme")
 		return false
 	case !slices.Contains(r.o.Schemes, scheme) && scheme == "s3":
-		v.fail("write a local path, or use a build with S3", "this build of formetl has no S3 destination")
+		v.Fail("write a local path, or use a build with S3", "this build of formetl has no S3 destination")
 		return false
 	case !slices.Contains(r.o.Schemes, scheme):
-		v.fail("write a local path"+schemeList(r.o.Schemes), "this build of formetl has no destination for %s://", scheme)
+		v.Fail("write a local path"+schemeList(r.o.Schemes), "this build of formetl has no destination for %s://", scheme)
 		return false
 	}
 	bucket, key, _ := strings.Cut(rest, "/")
 	switch {
 	case bucket == "" || strings.ContainsAny(bucket, "{}@:?#"):
-		v.fail("write "+scheme+"://bucket/path", "the path names no bucket, or one that cannot be")
+		v.Fail("write "+scheme+"://bucket/path", "the path names no bucket, or one that cannot be")
 	case key == "":
-		v.fail("write "+scheme+"://bucket/file.csv for a file or "+scheme+"://bucket/folder/ for a dataset", "the path has nothing after the bucket")
+		v.Fail("write "+scheme+"://bucket/file.csv for a file or "+scheme+"://bucket/folder/ for a dataset", "the path has nothing after the bucket")
 	case path.Clean("/"+key) != strings.TrimSuffix("/"+key, "/"):
-		v.fail("write the path without empty parts, . and ..", "the path is not in its shortest form")
+		v.Fail("write the path without empty parts, . and ..", "the path is not in its shortest form")
 	default:
 		out.Path = scheme + "://" + rest
 		return true
@@ -119,7 +121,7 @@ func schemeList(schemes []string) string {
 }
 
 // checkBraces reports what stands in braces and is no placeholder.
-func checkBraces(v value, text string) bool {
+func checkBraces(v strictyaml.Value, text string) bool {
 	good := true
 	for _, m := range bracedShape.FindAllStringSubmatch(text, -1) {
 		if slices.Contains(placeholders(), m[1]) {
@@ -127,13 +129,13 @@ func checkBraces(v value, text string) bool {
 		}
 		good = false
 		remedy := "only {form}, {pipeline}, {account} and {run_id} are replaced"
-		if near := nearest(m[1], placeholders()); near != "" {
+		if near := nearest.Word(m[1], placeholders()); near != "" {
 			remedy = "did you mean {" + near + "}?"
 		}
-		v.fail(remedy, "nothing is known to replace %s with", show(m[0]))
+		v.Fail(remedy, "nothing is known to replace %s with", strictyaml.Quote(m[0]))
 	}
 	if good && strings.ContainsAny(bracedShape.ReplaceAllString(text, ""), "{}") {
-		v.fail("write a placeholder whole, such as {form}", "the path has a brace without its partner")
+		v.Fail("write a placeholder whole, such as {form}", "the path has a brace without its partner")
 		return false
 	}
 	return good
@@ -146,8 +148,8 @@ func (r *definitionReader) readFormat(out *placedOutput) *load.Format {
 		names[i] = f.Name
 	}
 	var byName *load.Format
-	if out.format.given() {
-		name, ok := out.format.oneOf(names...)
+	if out.format.Given() {
+		name, ok := out.format.OneOf(names...)
 		if !ok {
 			return nil
 		}
@@ -161,16 +163,16 @@ func (r *definitionReader) readFormat(out *placedOutput) *load.Format {
 	v := out.path
 	switch {
 	case byName == nil && byExtension == nil:
-		v.fail("add format: with one of "+strings.Join(names, ", ")+", or end the path with a slash for a dataset", "the file's extension names no format")
+		v.Fail("add format: with one of "+strings.Join(names, ", ")+", or end the path with a slash for a dataset", "the file's extension names no format")
 		return nil
 	case byName == nil:
 		byName = byExtension
 	case byExtension != nil && byExtension.Name != byName.Name:
-		out.format.fail("write format: "+byExtension.Name+", or let the path end with "+byName.Extension, "the path ends with %s, the format is %s", byExtension.Extension, byName.Name)
+		out.format.Fail("write format: "+byExtension.Name+", or let the path end with "+byName.Extension, "the path ends with %s, the format is %s", byExtension.Extension, byName.Name)
 		return nil
 	}
 	if codec != "" && !byName.Text {
-		v.fail("let the path end with "+byName.Extension+" and set compression:", "a %s file is compressed inside, not around", byName.Name)
+		v.Fail("let the path end with "+byName.Extension+" and set compression:", "a %s file is compressed inside, not around", byName.Name)
 		return nil
 	}
 	out.Format, out.Compression = byName.Name, codec
@@ -180,11 +182,10 @@ func (r *definitionReader) readFormat(out *placedOutput) *load.Format {
 func (out *placedOutput) datasetFormat(f *load.Format) *load.Format {
 	switch {
 	case f == nil:
-		missing := value{doc: out.path.doc, node: out.path.node, key: out.path.key, path: strings.TrimSuffix(out.path.path, ".path")}
-		missing.fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
+		out.path.Renamed(strings.TrimSuffix(out.path.Path(), ".path")).Fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
 		return nil
 	case f.FileOnly:
-		out.format.fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "%s is for single files only: it cannot be divided into parts that are read together", f.Name)
+		out.format.Fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "%s is for single files only: it cannot be divided into parts that are read together", f.Name)
 		return nil
 	}
 	out.Format = f.Name
@@ -225,10 +226,10 @@ func codecs(f *load.Format) []string {
 
 func (r *definitionReader) readCompression(out *placedOutput, f *load.Format) {
 	v := out.compression
-	if !v.given() || f == nil {
+	if !v.Given() || f == nil {
 		return
 	}
-	codec, ok := v.oneOf(codecs(f)...)
+	codec, ok := v.OneOf(codecs(f)...)
 	if !ok {
 		return
 	}
@@ -238,7 +239,7 @@ func (r *definitionReader) readCompression(out *placedOutput, f *load.Format) {
 			around = "none"
 		}
 		if codec != around {
-			v.fail("let the path end with "+f.Extension+extensionOf(codec)+", or leave compression out", "a file's name tells its compression: %s by the path, %s here", around, codec)
+			v.Fail("let the path end with "+f.Extension+extensionOf(codec)+", or leave compression out", "a file's name tells its compression: %s by the path, %s here", around, codec)
 			return
 		}
 	}
@@ -259,15 +260,15 @@ func extensionOf(codec string) string {
 func (out *placedOutput) readPartition() {
 	out.Partition = PartitionNone
 	v := out.partition
-	if !v.given() {
+	if !v.Given() {
 		return
 	}
-	word, ok := v.oneOf(string(PartitionNone), string(PartitionDay), string(PartitionMonth), string(PartitionYear))
+	word, ok := v.OneOf(string(PartitionNone), string(PartitionDay), string(PartitionMonth), string(PartitionYear))
 	if !ok {
 		return
 	}
 	if !out.Dataset() && word != string(PartitionNone) {
-		v.fail("end the path with a slash, or leave partition out", "a single file cannot be partitioned")
+		v.Fail("end the path with a slash, or leave partition out", "a single file cannot be partitioned")
 		return
 	}
 	out.Partition = Partition(word)
@@ -278,18 +279,18 @@ func (out *placedOutput) readCSV() {
 	if out.Format == "csv" {
 		out.Profile = "strict"
 	}
-	if !out.csv.given() {
+	if !out.csv.Given() {
 		return
 	}
 	if out.Format != "csv" {
 		if out.Format != "" {
-			out.csv.fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
+			out.csv.Fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
 		}
 		return
 	}
-	out.csv.section(field{"profile", false, func(v value) {
-		if profile, ok := v.oneOf("strict", "excel"); ok {
+	out.csv.Section(strictyaml.Optional("profile", func(v strictyaml.Value) {
+		if profile, ok := v.OneOf("strict", "excel"); ok {
 			out.Profile = profile
 		}
-	}})
+	}))
 }

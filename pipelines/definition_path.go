@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // PathValues replaces the placeholders of an output's path.
@@ -25,7 +27,7 @@ type PathError struct {
 
 // Error names the value and why it cannot be used.
 func (e *PathError) Error() string {
-	return fmt.Sprintf("the %s %s cannot be used in a path: it %s; %s", e.Placeholder, show(e.Value), e.Reason, e.remedy())
+	return fmt.Sprintf("the %s %s cannot be used in a path: it %s; %s", e.Placeholder, strictyaml.Quote(e.Value), e.Reason, e.remedy())
 }
 
 func (e *PathError) remedy() string {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // Bounds of what S3 takes (Amazon S3 user guide: multipart upload limits,
@@ -32,48 +34,48 @@ var (
 func (r *definitionReader) readS3(out *placedOutput) {
 	v := out.s3
 	switch {
-	case !v.given():
+	case !v.Given():
 		return
 	case !slices.Contains(r.o.Schemes, "s3"):
-		v.fail("leave s3: out", "this build of formetl has no S3 destination")
+		v.Fail("leave s3: out", "this build of formetl has no S3 destination")
 		return
 	case !strings.HasPrefix(out.Path, "s3://"):
-		v.fail("leave s3: out, or write a path that begins with s3://", "these settings are for s3:// paths")
+		v.Fail("leave s3: out, or write a path that begins with s3://", "these settings are for s3:// paths")
 		return
 	}
 	var s3 S3
-	values := v.section(
-		field{"endpoint", false, func(v value) { s3.Endpoint = readEndpoint(v) }},
-		field{"region", false, func(v value) { s3.Region, _ = v.text() }},
-		field{"path_style", false, func(v value) { s3.PathStyle, _ = v.boolean() }},
-		field{"storage_class", false, func(v value) {
-			s3.StorageClass = v.shaped(storageClassShape, "write its name in capitals, such as STANDARD_IA", "a storage class")
-		}},
-		field{"tags", false, func(v value) { s3.Tags = readTags(v) }},
-		field{"sse", false, func(v value) { s3.SSE, _ = v.oneOf("s3", "kms") }},
-		field{"kms_key_id", false, func(v value) { s3.KMSKeyID, _ = v.text() }},
-		field{"expected_bucket_owner", false, func(v value) {
-			s3.ExpectedBucketOwner = v.shaped(accountShape, "write the account's id of 12 digits", "an account id")
-		}},
-		field{"part_size", false, func(v value) { s3.PartSize = v.size(minPartSize, maxPartSize) }},
-		field{"parts_in_flight", false, func(v value) { s3.PartsInFlight, _ = v.integer(1, maxPartsInFlight) }},
+	values := v.Section(
+		strictyaml.Optional("endpoint", func(v strictyaml.Value) { s3.Endpoint = readEndpoint(v) }),
+		strictyaml.Optional("region", func(v strictyaml.Value) { s3.Region, _ = v.Text() }),
+		strictyaml.Optional("path_style", func(v strictyaml.Value) { s3.PathStyle, _ = v.Boolean() }),
+		strictyaml.Optional("storage_class", func(v strictyaml.Value) {
+			s3.StorageClass = readShaped(v, storageClassShape, "write its name in capitals, such as STANDARD_IA", "a storage class")
+		}),
+		strictyaml.Optional("tags", func(v strictyaml.Value) { s3.Tags = readTags(v) }),
+		strictyaml.Optional("sse", func(v strictyaml.Value) { s3.SSE, _ = v.OneOf("s3", "kms") }),
+		strictyaml.Optional("kms_key_id", func(v strictyaml.Value) { s3.KMSKeyID, _ = v.Text() }),
+		strictyaml.Optional("expected_bucket_owner", func(v strictyaml.Value) {
+			s3.ExpectedBucketOwner = readShaped(v, accountShape, "write the account's id of 12 digits", "an account id")
+		}),
+		strictyaml.Optional("part_size", func(v strictyaml.Value) { s3.PartSize = readSize(v, minPartSize, maxPartSize) }),
+		strictyaml.Optional("parts_in_flight", func(v strictyaml.Value) { s3.PartsInFlight, _ = v.Integer(1, maxPartsInFlight) }),
 	)
 	if key, given := values["kms_key_id"]; given && s3.SSE != "kms" {
-		key.fail("add sse: kms, or leave kms_key_id out", "a KMS key is used with sse: kms only")
+		key.Fail("add sse: kms, or leave kms_key_id out", "a KMS key is used with sse: kms only")
 	}
 	out.S3 = &s3
 }
 
 // readEndpoint reads a URL that may hold no credentials; what is refused is
 // not shown.
-func readEndpoint(v value) string {
-	v.secret = true
-	text, ok := v.text()
+func readEndpoint(v strictyaml.Value) string {
+	v = v.Hidden()
+	text, ok := v.Text()
 	if !ok {
 		return ""
 	}
 	if !IsEndpoint(text) {
-		v.fail("write an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment", "this is not the address of an S3 server")
+		v.Fail("write an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment", "this is not the address of an S3 server")
 		return ""
 	}
 	return text
@@ -88,32 +90,28 @@ func IsEndpoint(text string) bool {
 }
 
 // readTags reads the tags of data objects.
-func readTags(v value) map[string]string {
-	if v.isNull() {
-		return nil
-	}
-	entries, ok := v.entries()
-	if !ok {
+func readTags(v strictyaml.Value) map[string]string {
+	entries, ok := v.Entries()
+	if !ok || len(entries) == 0 {
 		return nil
 	}
 	if len(entries) > maxTags {
-		v.fail("keep 10 of them", "an object has at most 10 tags")
+		v.Fail("keep 10 of them", "an object has at most 10 tags")
 		return nil
 	}
 	tags := make(map[string]string, len(entries))
-	for _, e := range entries {
-		key := keyText(e.key)
-		child := value{doc: v.doc, node: v.doc.resolve(e.node), key: e.key, path: join(v.path, key), secret: v.secret}
-		text, ok := child.scalar()
+	for _, child := range entries {
+		key := child.Key()
+		text, ok := child.Scalar()
 		_, twice := tags[key]
 		switch {
 		case !ok:
-			child.fail("write one value, in quotes if it reads true, false or null", "text is expected, not %s", child.kind())
+			child.Fail("write one value, in quotes if it reads true, false or null", "text is expected, not %s", child.Kind())
 		case twice:
-			child.fail("keep one of them", "the tag stands here a second time")
+			child.Fail("keep one of them", "the tag stands here a second time")
 		case key == "" || strings.HasPrefix(key, "aws:") || !tagShape.MatchString(key) || utf8.RuneCountInString(key) > maxTagKey,
 			!tagShape.MatchString(text) || utf8.RuneCountInString(text) > maxTagValue:
-			child.fail("write letters, digits, blanks and _ . : / = + - @, at most 128 of them as a name and 256 as a value", "S3 does not take this tag")
+			child.Fail("write letters, digits, blanks and _ . : / = + - @, at most 128 of them as a name and 256 as a value", "S3 does not take this tag")
 		default:
 			tags[key] = text
 		}
@@ -121,25 +119,25 @@ func readTags(v value) map[string]string {
 	return tags
 }
 
-// shaped reads text of a shape.
-func (v value) shaped(shape *regexp.Regexp, remedy, what string) string {
-	text, ok := v.text()
+// readShaped reads text of a shape.
+func readShaped(v strictyaml.Value, shape *regexp.Regexp, remedy, what string) string {
+	text, ok := v.Text()
 	if ok && !shape.MatchString(text) {
-		v.fail(remedy, "%s is not %s", show(text), what)
+		v.Fail(remedy, "%s is not %s", strictyaml.Quote(text), what)
 		return ""
 	}
 	return text
 }
 
-// size reads a number of bytes, such as 8MiB, between least and most.
-func (v value) size(least, most int64) int64 {
-	text, ok := v.text()
+// readSize reads a number of bytes, such as 8MiB, between least and most.
+func readSize(v strictyaml.Value, least, most int64) int64 {
+	text, ok := v.Text()
 	if !ok {
 		return 0
 	}
 	n, ok := parseSize(text)
 	if !ok || n < least || n > most {
-		v.fail("write a size from 5MiB to 5GiB, such as 16MiB", "%s is not a size in the range", show(text))
+		v.Fail("write a size from 5MiB to 5GiB, such as 16MiB", "%s is not a size in the range", strictyaml.Quote(text))
 		return 0
 	}
 	return n

@@ -8,72 +8,74 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
-func (r *definitionReader) readSource(v value) {
-	v.section(
-		field{"base_url", true, func(v value) { r.baseURL = v }},
-		field{"account", true, r.readAccount},
-		field{"api_key", false, r.readKey},
-		field{"timezone", true, r.readZone},
-		field{"allow_http", false, func(v value) { r.def.Source.AllowHTTP, _ = v.boolean() }},
-		field{"requests", false, r.readRequests},
+func (r *definitionReader) readSource(v strictyaml.Value) {
+	v.Section(
+		strictyaml.Required("base_url", func(v strictyaml.Value) { r.baseURL = v }),
+		strictyaml.Required("account", r.readAccount),
+		strictyaml.Optional("api_key", r.readKey),
+		strictyaml.Required("timezone", r.readZone),
+		strictyaml.Optional("allow_http", func(v strictyaml.Value) { r.def.Source.AllowHTTP, _ = v.Boolean() }),
+		strictyaml.Optional("requests", r.readRequests),
 	)
-	if r.baseURL.given() {
+	if r.baseURL.Given() {
 		r.readBaseURL(r.baseURL)
 	}
 }
 
 // readBaseURL checks the server's address. What stands there may hold a key
 // (in a query, as a password) and is never shown.
-func (r *definitionReader) readBaseURL(v value) {
-	v.secret = true
+func (r *definitionReader) readBaseURL(v strictyaml.Value) {
+	v = v.Hidden()
 	const remedy = "write the server's HTTPS address only, such as https://fs1.example.com"
-	text, ok := v.text()
+	text, ok := v.Text()
 	if !ok {
 		return
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
-		v.fail(remedy, "this is not the address of a server")
+		v.Fail(remedy, "this is not the address of a server")
 	case u.Scheme != "https" && u.Scheme != "http":
-		v.fail(remedy, "the address begins with neither https:// nor http://")
+		v.Fail(remedy, "the address begins with neither https:// nor http://")
 	case u.User != nil:
-		v.fail(remedy, "a user name or password cannot stand in the address")
+		v.Fail(remedy, "a user name or password cannot stand in the address")
 	case u.RawQuery != "" || u.ForceQuery:
-		v.fail(remedy, "the address ends with a query (?…)")
+		v.Fail(remedy, "the address ends with a query (?…)")
 	case u.Fragment != "" || strings.Contains(text, "#"):
-		v.fail(remedy, "the address ends with a fragment (#…)")
+		v.Fail(remedy, "the address ends with a fragment (#…)")
 	case strings.Contains(u.Path+"/", "/api/users/"):
-		v.fail(remedy+"; /api/users/… is added by formetl", "the address goes on into the interface's paths")
+		v.Fail(remedy+"; /api/users/… is added by formetl", "the address goes on into the interface's paths")
 	case u.Scheme == "http" && !extract.IsLoopback(u.Hostname()) && !r.def.Source.AllowHTTP:
-		v.fail("write https://, or allow plain HTTP with source.allow_http: true where the network is trusted", "plain HTTP would send the API key unprotected to a host that is not this machine")
+		v.Fail("write https://, or allow plain HTTP with source.allow_http: true where the network is trusted", "plain HTTP would send the API key unprotected to a host that is not this machine")
 	default:
 		r.def.Source.BaseURL = strings.TrimRight(text, "/")
 	}
 }
 
-func (r *definitionReader) readAccount(v value) {
-	account, ok := v.text()
+func (r *definitionReader) readAccount(v strictyaml.Value) {
+	account, ok := v.Text()
 	if !ok {
 		return
 	}
 	if err := checkPathName("account", account); err != nil {
-		v.fail("write the account's URL extension only, such as acme", "%s is not an account: it %s", show(account), err.Reason)
+		v.Fail("write the account's URL extension only, such as acme", "%s is not an account: it %s", strictyaml.Quote(account), err.Reason)
 		return
 	}
 	r.def.Source.Account = account
 }
 
-func (r *definitionReader) readZone(v value) {
-	name, ok := v.text()
+func (r *definitionReader) readZone(v strictyaml.Value) {
+	name, ok := v.Text()
 	if !ok {
 		return
 	}
 	zone, err := LoadZone(name)
 	if err != nil {
-		v.failWith(err, "")
+		v.FailWith(err, "")
 		return
 	}
 	r.def.Source.Zone = zone
@@ -84,7 +86,7 @@ func (r *definitionReader) readZone(v value) {
 func LoadZone(name string) (*time.Location, error) {
 	zone, err := zoneOf(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a time zone that this machine knows; %s", show(name), zoneRemedy(name))
+		return nil, fmt.Errorf("%s is not a time zone that this machine knows; %s", strictyaml.Quote(name), zoneRemedy(name))
 	}
 	return zone, nil
 }
@@ -111,7 +113,7 @@ func zoneRemedy(name string) string {
 			return "did you mean " + guess + "?"
 		}
 	}
-	if near := nearest(name, commonZones()); near != "" {
+	if near := nearest.Word(name, commonZones()); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return remedy
@@ -132,53 +134,43 @@ func commonZones() []string {
 	}
 }
 
-func (r *definitionReader) readRequests(v value) {
+func (r *definitionReader) readRequests(v strictyaml.Value) {
 	q := &r.def.Source.Requests
-	whole := func(target *int, least, most int) func(value) {
-		return func(v value) {
-			if n, ok := v.integer(least, most); ok {
+	whole := func(target *int, least, most int) func(strictyaml.Value) {
+		return func(v strictyaml.Value) {
+			if n, ok := v.Integer(least, most); ok {
 				*target = n
 			}
 		}
 	}
-	v.section(
-		field{"concurrency", false, whole(&q.Concurrency, 1, maxConcurrency)},
-		field{"per_minute", false, whole(&q.PerMinute, 0, maxBudget)},
-		field{"per_day", false, whole(&q.PerDay, 0, maxBudget)},
-		field{"timeout", false, func(v value) {
-			if d, ok := v.span(time.Millisecond, maxTimeout); ok {
+	v.Section(
+		strictyaml.Optional("concurrency", whole(&q.Concurrency, 1, maxConcurrency)),
+		strictyaml.Optional("per_minute", whole(&q.PerMinute, 0, maxBudget)),
+		strictyaml.Optional("per_day", whole(&q.PerDay, 0, maxBudget)),
+		strictyaml.Optional("timeout", func(v strictyaml.Value) {
+			if d, ok := readSpan(v, time.Millisecond, maxTimeout); ok {
 				q.Timeout = d
 			}
-		}},
-		field{"retries", false, whole(&q.Retries, 0, maxRetries)},
-		field{"max_requests", false, whole(&q.MaxRequests, 1, maxBudget)},
+		}),
+		strictyaml.Optional("retries", whole(&q.Retries, 0, maxRetries)),
+		strictyaml.Optional("max_requests", whole(&q.MaxRequests, 1, maxBudget)),
 	)
 }
 
-// span reads a length of time between least and most.
-func (v value) span(least, most time.Duration) (time.Duration, bool) {
-	text, ok := v.text()
+// readSpan reads a length of time between least and most.
+func readSpan(v strictyaml.Value, least, most time.Duration) (time.Duration, bool) {
+	text, ok := v.Text()
 	if !ok {
 		return 0, false
 	}
 	d, err := ParseSpan(text)
 	if err != nil {
-		v.failWith(err, "")
+		v.FailWith(err, "")
 		return 0, false
 	}
 	if d < least || d > most {
-		v.fail("write a length of time from "+least.String()+" to "+most.String(), "%s is out of range", show(text))
+		v.Fail("write a length of time from "+least.String()+" to "+most.String(), "%s is out of range", strictyaml.Quote(text))
 		return 0, false
 	}
 	return d, true
-}
-
-// failWith reports an error that says "what; remedy", or only what: then the
-// remedy is otherwise.
-func (v value) failWith(err error, otherwise string) {
-	message, remedy := err.Error(), otherwise
-	if i := strings.LastIndex(message, "; "); i >= 0 { // the value, which comes first, may hold one too
-		message, remedy = message[:i], message[i+2:]
-	}
-	v.fail(remedy, "%s", message)
 }

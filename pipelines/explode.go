@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -58,7 +59,7 @@ func (r *definitionReader) explode() {
 		}
 		children, err := r.def.children([]Output{out.Output})
 		if err != nil {
-			out.path.failWith(err, "mend the schema")
+			out.path.FailWith(err, "mend the schema")
 			return
 		}
 		for _, child := range children {
@@ -75,7 +76,7 @@ func (r *definitionReader) childNote(output int) string {
 	if !out.exploded() {
 		return ""
 	}
-	return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", show(out.Path), out.Explode)
+	return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", strictyaml.Quote(out.Path), out.Explode)
 }
 
 // child is the child output of a column: beside the output, with its settings.
@@ -88,7 +89,7 @@ func (o Output) child(c schemas.Column) (Output, error) {
 	}
 	if problem := childNameProblem(c.Name); problem != "" {
 		return o, &UnsupportedError{
-			What:   fmt.Sprintf("explode: true for a column whose name %s cannot be part of a path (it %s)", show(c.Name), problem),
+			What:   fmt.Sprintf("explode: true for a column whose name %s cannot be part of a path (it %s)", strictyaml.Quote(c.Name), problem),
 			Remedy: "rename the column, or leave explode out",
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // formsOf resolves the definition's forms: names as they are, globs by Get
@@ -81,9 +82,9 @@ type CollisionError struct {
 
 // Error names both and the way out.
 func (e *CollisionError) Error() string {
-	what := fmt.Sprintf("%s of form %s would be written over or into %s of form %s", e.Path, show(e.Form), e.OtherOne, show(e.Other))
+	what := fmt.Sprintf("%s of form %s would be written over or into %s of form %s", e.Path, strictyaml.Quote(e.Form), e.OtherOne, strictyaml.Quote(e.Other))
 	if e.Path == e.OtherOne {
-		what = fmt.Sprintf("forms %s and %s would both be written to %s", show(e.Form), show(e.Other), e.Path)
+		what = fmt.Sprintf("forms %s and %s would both be written to %s", strictyaml.Quote(e.Form), strictyaml.Quote(e.Other), e.Path)
 	}
 	return what + "; exclude one of them, or write paths that keep them apart"
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -17,16 +18,16 @@ const hmacKeyRemedy = "write hmac_key: ${env:" + HMACKeyVariable + "} or hmac_ke
 
 // readHMACKey reads a schema's hmac_key: a reference, never the key. No
 // message holds what stands there.
-func (r *schemaReader) readHMACKey(v value) bool {
-	v.secret = true
-	text, ok := v.scalar()
+func (r *schemaReader) readHMACKey(v strictyaml.Value) bool {
+	v = v.Hidden()
+	text, ok := v.Scalar()
 	parts := referenceShape.FindStringSubmatch(text)
 	switch {
 	case !ok || parts == nil:
-		v.fail(hmacKeyRemedy+"; a key that has been in a file should be replaced", "the value is not a reference; a key never stands in a schema")
+		v.Fail(hmacKeyRemedy+"; a key that has been in a file should be replaced", "the value is not a reference; a key never stands in a schema")
 		return false
 	case parts[1] == "env" && !variableShape.MatchString(parts[2]):
-		v.fail(hmacKeyRemedy, "the reference names no environment variable")
+		v.Fail(hmacKeyRemedy, "the reference names no environment variable")
 		return false
 	}
 	r.schema.HMACReference = text
@@ -49,7 +50,7 @@ func (r *schemaReader) settleHMACKey(keys hmacKeys) extract.Secret {
 		return extract.Secret{}
 	}
 	place, referred := r.own["hmac_key"]
-	if referred && r.bad[place.path] {
+	if referred && r.bad[place.Path()] {
 		return extract.Secret{} // reported
 	}
 	remedy := "set it, or change the reference"
@@ -65,22 +66,21 @@ func (r *schemaReader) settleHMACKey(keys hmacKeys) extract.Secret {
 	switch {
 	case err == nil:
 	case referred:
-		place.secret = true
-		place.fail(remedy, "%v", err)
+		place.Hidden().Fail(remedy, "%v", err)
 	default:
-		place.fail(remedy, "the column needs a key, the schema names none, and %v", err)
+		place.Fail(remedy, "the column needs a key, the schema names none, and %v", err)
 	}
 	return extract.NewSecret(text)
 }
 
 // firstHMAC is the rule of the first column whose values are hashed.
-func (r *schemaReader) firstHMAC() value {
+func (r *schemaReader) firstHMAC() strictyaml.Value {
 	for i, c := range r.schema.Columns {
 		if c.PII.Kind == schemas.PIIHMAC {
 			return r.columns[i]["pii"]
 		}
 	}
-	return value{} // nobody asks where there is none
+	return strictyaml.Value{} // nobody asks where there is none
 }
 
 // read gets the text that a reference leads to, "" the default one. Blanks and
@@ -105,9 +105,9 @@ func (k hmacKeys) read(reference string) (text, where string, err error) {
 			target = filepath.Join(k.dir, target)
 		}
 		where = "the key file " + target
-		data, err := readBounded(target, maxKeyFile)
+		data, err := strictyaml.ReadFile(target, maxKeyFile)
 		if err != nil {
-			return "", where, fmt.Errorf("%s cannot be read: %w", where, systemReason(err))
+			return "", where, fmt.Errorf("%s cannot be read: %w", where, err)
 		}
 		text = string(data)
 	}

@@ -3,6 +3,8 @@ package pipelines
 import (
 	_ "embed" // for the schema of definitions
 	"encoding/json"
+
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 //go:embed definition.schema.json
@@ -49,7 +51,7 @@ func (n schemaNode) find(key, path string) string {
 		if name == key && path != "" {
 			better(path)
 		}
-		better(child.find(key, join(path, name)))
+		better(child.find(key, strictyaml.JoinKeys(path, name)))
 	}
 	if n.Items != nil {
 		better(n.Items.find(key, path+"[]"))

@@ -12,6 +12,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
@@ -112,12 +114,12 @@ func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 func TestJSONSchemaHasTheDecodersKeys(t *testing.T) {
 	got := map[string][]string{}
 	for _, text := range []string{fullDefinition, strings.Replace(minimal, "load:", "columns: [{}]\nload:", 1)} {
-		doc, root, err := parseDocument("p.yaml", []byte(text))
+		doc, root, err := strictyaml.Parse("p.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, _ = decodeDefinition(doc, root, testOptions()) // the second is wrong on purpose: no key of a column is needed
-		for section, keys := range doc.sections {
+		for section, keys := range doc.Sections() {
 			got[section] = slices.Sorted(slices.Values(keys))
 		}
 	}
@@ -155,9 +157,9 @@ func schemaKeys(t *testing.T, root, node map[string]any, path string, sections m
 		for key, child := range properties {
 			c := child.(map[string]any)
 			if c["description"] == nil && key != "columns" {
-				t.Errorf("%s: no description", join(path, key))
+				t.Errorf("%s: no description", strictyaml.JoinKeys(path, key))
 			}
-			schemaKeys(t, root, c, join(path, key), sections)
+			schemaKeys(t, root, c, strictyaml.JoinKeys(path, key), sections)
 		}
 	}
 	if items, ok := node["items"].(map[string]any); ok {

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -85,19 +84,16 @@ func LaterColumns(def *Definition, columns []schemas.Column, left []Left) ([]sch
 // IsDefinition tells by its keys whether a YAML file is a definition rather
 // than a schema file. The error is a *DefinitionError of a file that is neither.
 func IsDefinition(file string) (bool, error) {
-	doc, root, err := readDocument(file)
+	doc, root, err := strictyaml.Read(file)
 	if err != nil {
 		return false, err
 	}
-	entries, ok := root.entries()
+	entries, ok := root.Entries()
 	if !ok {
-		return false, doc.err()
+		return false, doc.Err()
 	}
 	for _, e := range entries {
-		if _, merge := e.key.(*ast.MergeKeyNode); merge {
-			continue
-		}
-		switch keyText(e.key) {
+		switch e.Key() {
 		case "source", "forms", "load":
 			return true, nil
 		}

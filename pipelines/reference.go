@@ -1,15 +1,12 @@
 package pipelines
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // KeyVariable is the environment variable that holds the API key where a
@@ -28,22 +25,22 @@ var (
 
 // readKey reads source.api_key: a reference, never the key. No message holds
 // what stands there.
-func (r *definitionReader) readKey(v value) {
-	v.secret = true
+func (r *definitionReader) readKey(v strictyaml.Value) {
+	v = v.Hidden()
 	r.keyGiven = true
-	text, ok := v.scalar()
+	text, ok := v.Scalar()
 	if !ok || text == "" {
-		v.fail(keyRemedy, "the reference to the API key is missing")
+		v.Fail(keyRemedy, "the reference to the API key is missing")
 		return
 	}
 	parts := referenceShape.FindStringSubmatch(text)
 	if parts == nil {
-		v.fail(keyRemedy+"; a key that has been in a file should be replaced", "the value is not a reference; an API key never stands in a definition")
+		v.Fail(keyRemedy+"; a key that has been in a file should be replaced", "the value is not a reference; an API key never stands in a definition")
 		return
 	}
 	kind, target := parts[1], parts[2]
 	if kind == "env" && !variableShape.MatchString(target) {
-		v.fail(keyRemedy, "the reference names no environment variable")
+		v.Fail(keyRemedy, "the reference names no environment variable")
 		return
 	}
 	if r.o.WithoutSecrets || !r.o.Key.IsZero() {
@@ -57,14 +54,14 @@ func (r *definitionReader) readKey(v value) {
 		key, err = KeyFromFile(r.local(target))
 	}
 	if err != nil {
-		v.fail("set it, or change the reference", "%v", err)
+		v.Fail("set it, or change the reference", "%v", err)
 		return
 	}
 	r.def.Source.Key = key
 }
 
 // defaultKey finds the key where the definition names none.
-func (r *definitionReader) defaultKey(source value) {
+func (r *definitionReader) defaultKey(source strictyaml.Value) {
 	if !r.o.Key.IsZero() {
 		r.def.Source.Key = r.o.Key
 		return
@@ -74,8 +71,7 @@ func (r *definitionReader) defaultKey(source value) {
 	}
 	key, err := keyFromEnv(r.o.Lookup, KeyVariable)
 	if err != nil {
-		source.secret = true
-		source.fail("set it, or "+keyRemedy, "the definition names no API key, and %v", err)
+		source.Hidden().Fail("set it, or "+keyRemedy, "the definition names no API key, and %v", err)
 		return
 	}
 	r.def.Source.Key = key
@@ -96,9 +92,9 @@ func keyFromEnv(lookup func(string) (string, bool), name string) (extract.Secret
 // KeyFromFile reads an API key from a file that holds nothing else. Blanks and
 // line ends around it are cut off. Its errors never hold the file's content.
 func KeyFromFile(file string) (extract.Secret, error) {
-	data, err := readBounded(file, maxKeyFile)
+	data, err := strictyaml.ReadFile(file, maxKeyFile)
 	if err != nil {
-		return extract.Secret{}, fmt.Errorf("the key file %s cannot be read: %w", file, systemReason(err))
+		return extract.Secret{}, fmt.Errorf("the key file %s cannot be read: %w", file, err)
 	}
 	return checkedKey(string(data), "the key file "+file)
 }
@@ -114,29 +110,4 @@ func checkedKey(text, where string) (extract.Secret, error) {
 		}
 	}
 	return key, nil
-}
-
-// readBounded reads a file of at most limit bytes. Folders and devices are
-// refused before they are opened: opening a device may wait or have effects.
-func readBounded(file string, limit int64) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode()&(os.ModeDir|os.ModeDevice|os.ModeCharDevice) != 0 {
-		return nil, errors.New("it is a folder or a device, not a file")
-	}
-	f, err := os.Open(filepath.Clean(file))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // opened for reading only
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("it is longer than %d bytes", limit)
-	}
-	return data, nil
 }

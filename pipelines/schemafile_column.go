@@ -3,51 +3,52 @@ package pipelines
 import (
 	"slices"
 
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
 // readColumn reads one column of a schema.
-func (r *schemaReader) readColumn(v value) {
+func (r *schemaReader) readColumn(v strictyaml.Value) {
 	c := schemas.Column{OnError: schemas.OnErrorReject}
-	check := func(name string, required bool, read func(value) bool) field {
-		return field{name, required, func(v value) {
+	check := func(read func(strictyaml.Value) bool) func(strictyaml.Value) {
+		return func(v strictyaml.Value) {
 			if !read(v) {
-				r.bad[v.path] = true
+				r.bad[v.Path()] = true
 			}
-		}}
+		}
 	}
-	fields := slices.Concat([]field{
-		check("name", true, func(v value) bool { return readText(v, &c.Name) }),
-		check("from", true, func(v value) bool {
+	fields := slices.Concat([]strictyaml.Field{
+		strictyaml.Required("name", check(func(v strictyaml.Value) bool { return readText(v, &c.Name) })),
+		strictyaml.Required("from", check(func(v strictyaml.Value) bool {
 			return parseInto(v, &c.From, schemas.ParseSource, "write result_id, meta:ID or item:ID")
-		}),
-		check("type", true, func(v value) bool {
+		})),
+		strictyaml.Required("type", check(func(v strictyaml.Value) bool {
 			return parseInto(v, &c.Type, schemas.ParseType, "write a type such as string, int64, decimal(12,2) or list<string>")
-		}),
-		check("nullable", false, func(v value) bool {
-			nullable, ok := v.boolean()
+		})),
+		strictyaml.Optional("nullable", check(func(v strictyaml.Value) bool {
+			nullable, ok := v.Boolean()
 			c.Required = ok && !nullable
 			return ok
-		}),
-		check("on_error", false, func(v value) bool {
+		})),
+		strictyaml.Optional("on_error", check(func(v strictyaml.Value) bool {
 			return readWord(v, &c.OnError, schemas.OnErrorReject, schemas.OnErrorFail, schemas.OnErrorSetNull)
-		}),
-		check("pii", false, func(v value) bool {
+		})),
+		strictyaml.Optional("pii", check(func(v strictyaml.Value) bool {
 			return parseInto(v, &c.PII, schemas.ParsePII, "write drop, redact, hmac or truncate(n)")
-		}),
-		check("label", false, func(v value) bool {
-			label, ok := v.scalar() // a heading may be empty
+		})),
+		strictyaml.Optional("label", check(func(v strictyaml.Value) bool {
+			label, ok := v.Scalar() // a heading may be empty
 			if !ok {
-				v.fail("write the column's heading, in quotes", "text is expected, not %s", v.kind())
+				v.Fail("write the column's heading, in quotes", "text is expected, not %s", v.Kind())
 			}
 			c.Label = label
 			return ok
-		}),
+		})),
 	}, readingFields(&c.Reading, check), listFields(&c, check))
-	values := v.section(fields...)
-	for _, required := range []string{"name", "from", "type"} {
-		if _, given := values[required]; !given {
-			r.bad[join(v.path, required)] = true // reported as missing
+	values := v.Section(fields...)
+	for _, key := range []string{"name", "from", "type"} {
+		if _, given := values[key]; !given {
+			r.bad[strictyaml.JoinKeys(v.Path(), key)] = true // reported as missing
 		}
 	}
 	r.schema.Columns = append(r.schema.Columns, c)
@@ -55,46 +56,46 @@ func (r *schemaReader) readColumn(v value) {
 	r.entries = append(r.entries, v)
 }
 
-// checkedField makes a field whose reading is checked.
-type checkedField func(name string, required bool, read func(value) bool) field
+// checked notes the values that cannot be read.
+type checked func(read func(strictyaml.Value) bool) func(strictyaml.Value)
 
 // readingFields are the keys that say how values are read.
-func readingFields(r *schemas.Reading, check checkedField) []field {
-	return []field{
-		check("format", false, func(v value) bool { return readTexts(v, &r.Formats, true) }),
-		check("true_values", false, func(v value) bool { return readTexts(v, &r.True, false) }),
-		check("false_values", false, func(v value) bool { return readTexts(v, &r.False, false) }),
-		check("decimal_separator", false, func(v value) bool { return readText(v, &r.Decimal) }),
-		check("group_separator", false, func(v value) bool { return readText(v, &r.Group) }),
+func readingFields(r *schemas.Reading, check checked) []strictyaml.Field {
+	return []strictyaml.Field{
+		strictyaml.Optional("format", check(func(v strictyaml.Value) bool { return readTexts(v, &r.Formats, true) })),
+		strictyaml.Optional("true_values", check(func(v strictyaml.Value) bool { return readTexts(v, &r.True, false) })),
+		strictyaml.Optional("false_values", check(func(v strictyaml.Value) bool { return readTexts(v, &r.False, false) })),
+		strictyaml.Optional("decimal_separator", check(func(v strictyaml.Value) bool { return readText(v, &r.Decimal) })),
+		strictyaml.Optional("group_separator", check(func(v strictyaml.Value) bool { return readText(v, &r.Group) })),
 	}
 }
 
 // listFields are the keys that say how lists are shown.
-func listFields(c *schemas.Column, check checkedField) []field {
-	return []field{
-		check("list_as", false, func(v value) bool {
+func listFields(c *schemas.Column, check checked) []strictyaml.Field {
+	return []strictyaml.Field{
+		strictyaml.Optional("list_as", check(func(v strictyaml.Value) bool {
 			return readWord(v, &c.ListAs, schemas.ListJoined, schemas.ListJSON, schemas.ListColumns)
-		}),
-		check("choices", false, func(v value) bool { return readTexts(v, &c.Choices, false) }),
-		check("explode", false, func(v value) bool {
-			explode, ok := v.boolean()
+		})),
+		strictyaml.Optional("choices", check(func(v strictyaml.Value) bool { return readTexts(v, &c.Choices, false) })),
+		strictyaml.Optional("explode", check(func(v strictyaml.Value) bool {
+			explode, ok := v.Boolean()
 			c.Explode = explode
 			return ok
-		}),
+		})),
 	}
 }
 
 // readTexts reads a list of texts, or one text where single allows it. Words
 // such as yes and true count as written: in a list of words they are words.
-func readTexts(v value, target *[]string, single bool) bool {
-	if _, scalar := v.scalar(); scalar && single {
-		text, ok := v.text()
+func readTexts(v strictyaml.Value, target *[]string, single bool) bool {
+	if _, scalar := v.Scalar(); scalar && single {
+		text, ok := v.Text()
 		*target = []string{text}
 		return ok
 	}
-	entries := v.list()
+	entries := v.List()
 	for _, e := range entries {
-		text, ok := e.word()
+		text, ok := e.Word()
 		if !ok {
 			return false
 		}

@@ -1,15 +1,17 @@
 package pipelines
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
+
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // ParseWallTime reads a date ("2026-01-01", its first second) or a date-time
@@ -29,18 +31,20 @@ func ParseWallTime(s string) (time.Time, error) {
 	}
 	switch {
 	case dateShape.MatchString(s):
-		return time.Time{}, fmt.Errorf("%s is not a day of the calendar or not a time of day; write a date such as 2026-01-31, or a date-time such as 2026-01-31 06:00:00", show(s))
+		return time.Time{}, fmt.Errorf("%s is not a day of the calendar or not a time of day; write a date such as 2026-01-31, or a date-time such as 2026-01-31 06:00:00", strictyaml.Quote(s))
 	case offsetTime.MatchString(s):
-		return time.Time{}, fmt.Errorf("%s has an offset or a fraction of a second; write the wall clock of the account's time zone in whole seconds, such as 2026-01-31 06:00:00", show(s))
+		return time.Time{}, fmt.Errorf("%s has an offset or a fraction of a second; write the wall clock of the account's time zone in whole seconds, such as 2026-01-31 06:00:00", strictyaml.Quote(s))
 	}
-	return time.Time{}, fmt.Errorf("%s is not a date; write a date such as 2026-01-31, or a date-time such as 2026-01-31 06:00:00", show(s))
+	return time.Time{}, fmt.Errorf("%s is not a date; write a date such as 2026-01-31, or a date-time such as 2026-01-31 06:00:00", strictyaml.Quote(s))
 }
 
 var (
-	offsetTime   = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2})?([.,]\d+)?( ?(Z|[+-]\d{2}:?(\d{2})?))?$`)
-	dateShape    = regexp.MustCompile(`^\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{1,2}(:\d{1,2})?)?$`)
-	windowShape  = regexp.MustCompile(`^(\d{1,6})(s|m|h|d|mo)$`)
-	daysAndClock = regexp.MustCompile(`^(?:(\d{1,5})d)?((?:\d{1,7}h)?(?:\d{1,7}m)?(?:\d{1,7}s)?)$`)
+	offsetTime  = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2})?([.,]\d+)?( ?(Z|[+-]\d{2}:?(\d{2})?))?$`)
+	dateShape   = regexp.MustCompile(`^\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{1,2}(:\d{1,2})?)?$`)
+	windowShape = regexp.MustCompile(`^(\d{1,6})(s|m|h|d|mo)$`)
+	// spanShape leaves out what model.ParseDuration reads besides: years, weeks
+	// and milliseconds.
+	spanShape = regexp.MustCompile(`^(\d{1,5}d)?(\d{1,7}h)?(\d{1,7}m)?(\d{1,7}s)?$`)
 )
 
 // ParseWindow reads the size of fixed windows: "auto", or a number with s, m,
@@ -52,11 +56,11 @@ func ParseWindow(s string) (extract.Step, error) {
 	const remedy = "write auto, or a number with s, m, h, d or mo, such as 15m 6h 1d 7d 1mo"
 	parts := windowShape.FindStringSubmatch(s)
 	if parts == nil {
-		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", show(s), nearWindow(s, remedy))
+		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", strictyaml.Quote(s), nearWindow(s, remedy))
 	}
 	n, err := strconv.Atoi(parts[1])
 	if err != nil || n == 0 {
-		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", show(s), remedy)
+		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", strictyaml.Quote(s), remedy)
 	}
 	switch parts[2] {
 	case "mo":
@@ -77,7 +81,7 @@ var otherUnits = regexp.MustCompile(`^(\d{1,4}) *([a-zA-Z]+)$`)
 func nearWindow(s, remedy string) string {
 	parts := otherUnits.FindStringSubmatch(strings.TrimSpace(s))
 	if parts == nil {
-		if near := nearest(s, []string{"auto"}); near != "" {
+		if near := nearest.Word(s, []string{"auto"}); near != "" {
 			return "did you mean auto?"
 		}
 		return remedy
@@ -113,27 +117,12 @@ func nearWindow(s, remedy string) string {
 // day is 24 hours of wall-clock time.
 func ParseSpan(s string) (time.Duration, error) {
 	const remedy = "write a number with d, h, m or s, such as 3d 12h 30s"
-	parts := daysAndClock.FindStringSubmatch(s)
-	if s == "0" {
-		return 0, nil
+	if s == "" || s != "0" && !spanShape.MatchString(s) {
+		return 0, fmt.Errorf("%s is not a length of time; %s", strictyaml.Quote(s), remedy)
 	}
-	if s == "" || parts == nil {
-		return 0, fmt.Errorf("%s is not a length of time; %s", show(s), remedy)
+	d, err := model.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("%s is too long; %s", strictyaml.Quote(s), remedy)
 	}
-	var total time.Duration
-	if parts[1] != "" {
-		days, err := strconv.Atoi(parts[1])
-		if err != nil {
-			return 0, errors.New(remedy)
-		}
-		total = time.Duration(days) * 24 * time.Hour
-	}
-	if parts[2] != "" {
-		clock, err := time.ParseDuration(parts[2])
-		if err != nil || clock > math.MaxInt64-total {
-			return 0, fmt.Errorf("%s is too long; %s", show(s), remedy)
-		}
-		total += clock
-	}
-	return total, nil
+	return time.Duration(d), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/internal/nearest"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/ddl"
@@ -97,7 +98,7 @@ func (f *ddlFlags) check() (*ddl.Dialect, error) {
 		return nil, errors.New("--dialect is missing: give " + strings.Join(ddl.Names(), ", "))
 	case d == nil:
 		text := fmt.Sprintf("--dialect %q: give %s", f.dialect, strings.Join(ddl.Names(), ", "))
-		if near := pipelines.Nearest(f.dialect, ddl.Names()); near != "" {
+		if near := nearest.Word(f.dialect, ddl.Names()); near != "" {
 			text += "; did you mean " + near + "?"
 		}
 		return nil, errors.New(text)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/formetl/formetl/internal/nearest"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -33,7 +34,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := pipelines.Nearest(name, names); near != "" {
+	if near := nearest.Word(name, names); near != "" {
 		text += "; did you mean --" + near + "?"
 	}
 	return &usageError{errors.New(text)}
@@ -52,7 +53,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
-	if near := pipelines.Nearest(args[0], names); near != "" {
+	if near := nearest.Word(args[0], names); near != "" {
 		return &usageError{fmt.Errorf("%s; did you mean %s?", text, near)}
 	}
 	return &usageError{fmt.Errorf("%s; its commands are %s", text, strings.Join(names, ", "))}

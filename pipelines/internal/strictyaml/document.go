@@ -1,10 +1,9 @@
-package pipelines
+package strictyaml
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -22,65 +21,72 @@ const (
 	maxNesting  = 64
 )
 
-// document is a YAML file that is being read strictly. Readers report what is
-// wrong with fail and go on, so that one look shows all problems of a file.
-type document struct {
+// Document is a YAML file that is being read. Readers of its values report each
+// problem with [Value.Fail] and read on, so that one look shows all problems.
+type Document struct {
 	file     string
 	problems []Problem
 	anchors  map[string]ast.Node
-	// sections holds the keys that each section accepts, as far as the file
-	// has the section: what the decoder knows, for the test that compares it
-	// with the JSON Schema.
 	sections map[string][]string
-	// home names the section that a key belongs to, for keys written at the
-	// wrong level.
-	home func(key string) string
+	home     func(key string) string
 }
 
-// readDocument reads a file. It returns the root value, or a DefinitionError
-// where there is none.
-func readDocument(file string) (*document, value, error) {
-	data, err := readBounded(file, maxDocument)
+// SetHome sets what names the section that a key belongs to, for keys that
+// stand at the wrong level; "" for keys that no section has.
+func (d *Document) SetHome(home func(key string) string) { d.home = home }
+
+// File is the path that the document was read from.
+func (d *Document) File() string { return d.file }
+
+// Sections are the keys that each section accepts, by the section's path
+// without indexes, as far as the file has the section. A test compares them
+// with the JSON Schema.
+func (d *Document) Sections() map[string][]string { return d.sections }
+
+// Redact rewrites every text of the problems found until now: a file may
+// repeat a secret where nobody expects it.
+func (d *Document) Redact(rewrite func(string) string) {
+	for i, p := range d.problems {
+		p.Key, p.Message, p.Remedy, p.Excerpt = rewrite(p.Key), rewrite(p.Message), rewrite(p.Remedy), rewrite(p.Excerpt)
+		d.problems[i] = p
+	}
+}
+
+// Read reads and parses a file of at most 1 MiB. It returns the root
+// value. Where there is none the error is a *Error.
+func Read(file string) (*Document, Value, error) {
+	data, err := ReadFile(file, maxDocument)
 	if err != nil {
-		return nil, value{}, &DefinitionError{File: file, Err: err, Problems: []Problem{{
-			Message: fmt.Sprintf("the file cannot be read: %v", systemReason(err)),
+		return nil, Value{}, &Error{File: file, Err: err, Problems: []Problem{{
+			Message: fmt.Sprintf("the file cannot be read: %v", err),
 			Remedy:  "give the path of a file that exists and may be read",
 		}}}
 	}
-	return parseDocument(file, data)
+	return Parse(file, data)
 }
 
-// systemReason is the system's error without the path, which the message
-// names already.
-func systemReason(err error) error {
-	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
-	return err
-}
-
-// parseDocument parses the bytes of a file.
-func parseDocument(file string, data []byte) (*document, value, error) {
-	d := &document{
+// Parse parses the bytes of a file, as readDocument does.
+func Parse(file string, data []byte) (*Document, Value, error) {
+	d := &Document{
 		file: file, anchors: map[string]ast.Node{}, sections: map[string][]string{},
 		home: func(string) string { return "" },
 	}
 	node, problem := parseYAML(data)
 	if problem != nil {
 		d.problems = append(d.problems, *problem)
-		return nil, value{}, d.err()
+		return nil, Value{}, d.Err()
 	}
 	for _, n := range ast.Filter(ast.AnchorType, node) {
 		if a, ok := n.(*ast.AnchorNode); ok && a.Name != nil && a.Value != nil {
 			d.anchors[a.Name.GetToken().Value] = a.Value
 		}
 	}
-	return d, value{doc: d, node: d.resolve(node)}, nil
+	return d, Value{doc: d, node: d.resolve(node)}, nil
 }
 
-// err returns all problems as one error, nil if there are none.
-func (d *document) err() error {
+// Err returns all problems as one *Error in the order of the file, nil
+// if there are none.
+func (d *Document) Err() error {
 	if len(d.problems) == 0 {
 		return nil
 	}
@@ -93,7 +99,7 @@ func (d *document) err() error {
 		}
 		return a.Column - b.Column
 	})
-	return &DefinitionError{File: d.file, Problems: d.problems}
+	return &Error{File: d.file, Problems: d.problems}
 }
 
 // parseYAML returns the body of the only document in data. The parser's
@@ -179,7 +185,7 @@ func at(tk *token.Token, p Problem) *Problem {
 
 // resolve follows anchors and aliases to the node that they stand for. An
 // alias without an anchor, or one that leads to itself, stays an alias.
-func (d *document) resolve(n ast.Node) ast.Node {
+func (d *Document) resolve(n ast.Node) ast.Node {
 	for range maxNesting {
 		switch x := n.(type) {
 		case *ast.AnchorNode:
