@@ -42,7 +42,7 @@ func (e encoding) show(windows []*windowRun, before *load.Manifest, sum func() m
 	}
 	known := bySource(before)
 	var seen map[schemas.Source]transform.Seen // once it is asked for
-	if e.out.exploded() {
+	if e.out.Exploded() {
 		return childColumns(columns, e.out.Explode)
 	}
 	for i := range columns {

@@ -124,7 +124,7 @@ func (o *datasetOutput) takeOver(ctx context.Context) (map[*datasetPart][]readin
 			continue
 		}
 		p := o.list[r.Number]
-		of, body, err := readingsOf(r, p, o.out.exploded())
+		of, body, err := readingsOf(r, p, o.out.Exploded())
 		if err != nil {
 			o.f.log.LogAttrs(ctx, slog.LevelWarn, "a record of the journal is of no use", slog.String("path", o.path), slog.String("error", err.Error()))
 			useless[i] = true

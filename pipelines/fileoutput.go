@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -23,12 +22,12 @@ type fileOutput struct {
 }
 
 // openFile opens the destination that the file lies in.
-func (f *formRun) openFile(ctx context.Context, def Output, path string) (output, error) {
+func (f *formRun) openFile(ctx context.Context, def definition.Output, path string) (output, error) {
 	e, err := f.encodingOf(def)
 	if err != nil {
 		return nil, err
 	}
-	root, name := splitPath(path)
+	root, name := definition.SplitPath(path)
 	o := &fileOutput{encoding: e, name: name}
 	if o.place, err = f.openPlace(ctx, def, path, root, name); err != nil {
 		return nil, err
@@ -54,15 +53,6 @@ func (o *fileOutput) lookBack(ctx context.Context) error {
 	}
 	o.manifest, o.base = m, version
 	return nil
-}
-
-// splitPath divides a path or address into the folder and the last name.
-func splitPath(p string) (root, name string) {
-	if strings.Contains(p, "://") { // path.Dir would make one slash of the two
-		i := strings.LastIndexByte(p, '/')
-		return p[:i], p[i+1:]
-	}
-	return filepath.Dir(p), filepath.Base(p)
 }
 
 func (o *fileOutput) windowRead(context.Context, *windowRun) error { return o.held() }

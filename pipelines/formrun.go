@@ -15,12 +15,13 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
 // formRun is the run of one form: plan, read, check, commit.
 type formRun struct {
-	def     *Definition
+	def     *definition.Definition
 	o       Options
 	client  *extract.Client // of this run alone: it counts what the run costs
 	reader  *extract.Reader
@@ -74,7 +75,7 @@ type formRun struct {
 	undatedMoved bool              // a result that was undated has a date now
 }
 
-func newFormRun(def *Definition, o Options, client *extract.Client, form string) *formRun {
+func newFormRun(def *definition.Definition, o Options, client *extract.Client, form string) *formRun {
 	f := &formRun{
 		def: def, o: o, client: client.Fork(), form: form, expected: extract.Unknown,
 		runID: o.RunID, full: o.Full, compared: roaring64.New(),
@@ -215,7 +216,7 @@ func (f *formRun) keeps(err error) bool {
 
 // resumable tells whether the next run can go on with what is prepared.
 func (f *formRun) resumable() bool {
-	return f.frozen != nil || !f.def.hasFiles()
+	return f.frozen != nil || !f.def.HasFiles()
 }
 
 // makePlan divides the range into windows, or takes the plan of the run that
@@ -281,7 +282,7 @@ func (f *formRun) planRange(span extract.Window) extract.Range {
 		return wholeRange(span, !f.def.Extract.Verify)
 	}
 	r := extract.Range{
-		Window: span, Step: f.def.Extract.Window, Partition: f.def.partition(), Most: int64(f.def.Source.Requests.MaxRequests),
+		Window: span, Step: f.def.Extract.Window, Partition: f.def.FinestUnit(), Most: int64(f.def.Source.Requests.MaxRequests),
 	}
 	if f.own != f.rng {
 		r.Cuts = append(r.Cuts, f.own.From, f.own.To)
@@ -290,35 +291,6 @@ func (f *formRun) planRange(span extract.Window) extract.Range {
 	// Without verification fixed windows of a bounded range need no count.
 	r.Uncounted = !f.def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
 	return r
-}
-
-// partition is the finest unit that an output is divided by.
-func (d *Definition) partition() extract.Unit {
-	unit := extract.UnitNone
-	for _, out := range d.Outputs {
-		unit = finest(unit, out.Partition.unit())
-	}
-	return unit
-}
-
-// finest is the smaller unit: its boundaries are those of the larger one too.
-func finest(a, b extract.Unit) extract.Unit {
-	if a == extract.UnitNone || b != extract.UnitNone && b < a {
-		return b
-	}
-	return a
-}
-
-func (p Partition) unit() extract.Unit {
-	switch p {
-	case PartitionDay:
-		return extract.UnitDay
-	case PartitionMonth:
-		return extract.UnitMonth
-	case PartitionYear:
-		return extract.UnitYear
-	}
-	return extract.UnitNone
 }
 
 func (f *formRun) counter() extract.Counter {

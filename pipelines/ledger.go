@@ -15,12 +15,13 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // sharedBudget is the budget of a definition's account, shared by all runs against
 // it that have the same state folder; nil where the definition sets none. now
 // is the clock of the bookings.
-func sharedBudget(def *Definition, now func() time.Time) extract.Budget {
+func sharedBudget(def *definition.Definition, now func() time.Time) extract.Budget {
 	r := def.Source.Requests
 	if r.PerMinute <= 0 && r.PerDay <= 0 {
 		return nil
@@ -29,7 +30,7 @@ func sharedBudget(def *Definition, now func() time.Time) extract.Budget {
 }
 
 // ledgerOf is the ledger of a definition's account.
-func ledgerOf(def *Definition) *ledger {
+func ledgerOf(def *definition.Definition) *ledger {
 	account := sha256.Sum256([]byte(strings.TrimRight(def.Source.BaseURL, "/") + "\n" + def.Source.Account))
 	return &ledger{folder: def.State, name: "requests-" + hex.EncodeToString(account[:8]), day: def.Source.Requests.PerDay > 0}
 }

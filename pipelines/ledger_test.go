@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
-func budgeted(state string, perMinute, perDay int) *Definition {
-	return &Definition{State: state, Source: Source{
+func budgeted(state string, perMinute, perDay int) *definition.Definition {
+	return &definition.Definition{State: state, Source: definition.Source{
 		BaseURL: "https://fs1.example.com", Account: "acme",
-		Requests: Requests{PerMinute: perMinute, PerDay: perDay},
+		Requests: definition.Requests{PerMinute: perMinute, PerDay: perDay},
 	}}
 }
 
@@ -107,7 +108,7 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 }
 
 // budgetFile is the name that a definition's ledger has.
-func budgetFile(t *testing.T, def *Definition) string {
+func budgetFile(t *testing.T, def *definition.Definition) string {
 	t.Helper()
 	probe := *def
 	probe.State = t.TempDir()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // FuzzManifestAt reads manifests that anybody may have written: what is taken
@@ -34,7 +35,7 @@ func FuzzManifestAt(f *testing.F) {
 		f.Add([]byte(strings.Replace(string(data), change[0], change[1], 1)), false)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, dataset bool) {
-		d, out := loadtest.NewMemory(), Output{Path: "out/form1.csv"}
+		d, out := loadtest.NewMemory(), definition.Output{Path: "out/form1.csv"}
 		if dataset {
 			out.Path = "lake/"
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -13,7 +14,7 @@ import (
 // checks what its readers take from it: of a dataset the names of its parts,
 // which a run may remove, and the columns. The error is a *load.ManifestError
 // where it was damaged, load.ErrNotExist where there is none.
-func manifestAt(ctx context.Context, s load.Store, name string, out Output) (*load.Manifest, string, error) {
+func manifestAt(ctx context.Context, s load.Store, name string, out definition.Output) (*load.Manifest, string, error) {
 	m, version, err := load.ReadManifest(ctx, s, name)
 	if err != nil {
 		return nil, version, err
@@ -24,7 +25,7 @@ func manifestAt(ctx context.Context, s load.Store, name string, out Output) (*lo
 	return m, version, nil
 }
 
-func checkManifest(m *load.Manifest, out Output) error {
+func checkManifest(m *load.Manifest, out definition.Output) error {
 	if m.Form == "" {
 		return errors.New("it names no form")
 	}
@@ -40,7 +41,7 @@ func checkManifest(m *load.Manifest, out Output) error {
 		}
 	}
 	columns := m.Schema
-	if out.exploded() && len(columns) > positionAt { // it has the list's source, as the element has
+	if out.Exploded() && len(columns) > positionAt { // it has the list's source, as the element has
 		if _, err := inferredColumns(columns[positionAt : positionAt+1]); err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func (e *DatesIgnoredError) DataFault() bool { return true }
 // that need not be divided by time.
 func (f *formRun) wantsAll() bool {
 	begins := !f.rng.From.IsZero() || f.hasFiles() && !f.own.From.IsZero()
-	if begins || f.given != nil || !askedOf(f.def, f.o).To.IsZero() || f.def.partition() != extract.UnitNone {
+	if begins || f.given != nil || !askedOf(f.def, f.o).To.IsZero() || f.def.FinestUnit() != extract.UnitNone {
 		return false
 	}
 	for _, d := range f.datasets() {
@@ -69,7 +69,7 @@ func (f *formRun) needsDates(err error) error {
 	if !ok || f.wantsAll() {
 		return err
 	}
-	return &DatesIgnoredError{Range: f.rng, Partition: f.def.partition() != extract.UnitNone && f.everything(), Err: ignored}
+	return &DatesIgnoredError{Range: f.rng, Partition: f.def.FinestUnit() != extract.UnitNone && f.everything(), Err: ignored}
 }
 
 // withoutDates is the same run once more, without dates. What it costs is

@@ -147,7 +147,7 @@ func (o *datasetOutput) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitm
 	if err != nil {
 		return nil, err
 	}
-	if n := ids.GetCardinality(); n == 0 || n != uint64(p.Rows) && !o.out.exploded() || ids.Minimum() != uint64(p.MinID) || ids.Maximum() != uint64(p.MaxID) { //nolint:gosec // they are not negative
+	if n := ids.GetCardinality(); n == 0 || n != uint64(p.Rows) && !o.out.Exploded() || ids.Minimum() != uint64(p.MinID) || ids.Maximum() != uint64(p.MaxID) { //nolint:gosec // they are not negative
 		return nil, fmt.Errorf("%w: it is of another part", errIDs)
 	}
 	return ids, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // Unfinished is a run that ended early and that the planned one goes on with:
@@ -26,10 +27,10 @@ func (f *formRun) unfinished(ctx context.Context) (*Unfinished, error) {
 		u.RunID, u.Windows = s.RunID, s.Windows
 	}
 	for _, out := range f.def.Outputs {
-		if !out.Dataset() || f.def.hasFiles() {
+		if !out.Dataset() || f.def.HasFiles() {
 			continue
 		}
-		expanded, err := ExpandPath(out.Path, pathValues(f.def, f.form, f.o.RunID))
+		expanded, err := definition.ExpandPath(out.Path, f.def.PathValues(f.form, f.o.RunID))
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -169,7 +170,7 @@ func (f *formRun) extraction() (string, error) {
 		Outputs                  []spooledOutput
 	}{
 		journalVersion, f.def.Source.BaseURL, f.def.Source.Account, f.def.Source.Zone.String(),
-		e.View, e.Search.String(), f.naming(), e.CustomLabels, fmt.Sprint(f.def.partition()), f.def.Schema, outputs,
+		e.View, e.Search.String(), f.naming(), e.CustomLabels, fmt.Sprint(f.def.FinestUnit()), f.def.Schema, outputs,
 	})
 	if err != nil {
 		return "", err
@@ -181,7 +182,7 @@ func (f *formRun) extraction() (string, error) {
 // on from a spool. The path is the definition's, with its placeholders.
 type spooledOutput struct {
 	Path, Endpoint, Format, Compression, Profile, Explode string
-	Partition                                             Partition
+	Partition                                             definition.Partition
 }
 
 // keepPlan makes the spool one that can be gone on with before any window is

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -172,7 +173,7 @@ func TestSpoolsAreKeptForAWhile(t *testing.T) {
 				t.Error("a live run's spool was swept")
 			}
 			dies(t, s)
-			swept, err := cleanSpools(&Definition{Name: "other", State: state}, nil, true)
+			swept, err := cleanSpools(&definition.Definition{Name: "other", State: state}, nil, true)
 			if want := map[bool]int{true: 0, false: 1}[c.want]; swept != want || err != nil || !exists(s.folder) {
 				t.Errorf("a dry run sweeps %d, want %d: %v", swept, want, err)
 			}
@@ -308,7 +309,7 @@ func looksOn(t *testing.T, state string, done <-chan struct{}) {
 		default:
 		}
 		keptSpools(state)
-		if _, err := cleanSpools(&Definition{Name: "other", State: state}, nil, false); err != nil {
+		if _, err := cleanSpools(&definition.Definition{Name: "other", State: state}, nil, false); err != nil {
 			t.Error(err)
 		}
 		s, err := openSpool(state, "other")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // BudgetState is what is booked of the budgets that a definition shares with
@@ -18,7 +19,7 @@ type BudgetState struct {
 
 // budgetState reads the ledger. Its file is replaced whole whenever something
 // is booked, so no lock is taken and nobody waits for who only looks.
-func budgetState(def *Definition, now time.Time) (BudgetState, error) {
+func budgetState(def *definition.Definition, now time.Time) (BudgetState, error) {
 	b := BudgetState{PerMinute: def.Source.Requests.PerMinute, PerDay: def.Source.Requests.PerDay, Next: now}
 	if b.PerMinute <= 0 && b.PerDay <= 0 {
 		return b, nil

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // TestBudgetState: it tells what a run would meet, and waits for nobody.
@@ -91,7 +93,7 @@ func TestBudgetStateCountsWhatRunsBook(t *testing.T) {
 // TestLeftSpools: those of the definition, of runs that are gone.
 func TestLeftSpools(t *testing.T) {
 	state := t.TempDir()
-	def := &Definition{Name: "nightly", File: "/etc/nightly.yaml", State: state, Forms: []string{"*"}, Exclude: []string{"secret"}, Source: Source{Zone: time.UTC}}
+	def := &definition.Definition{Name: "nightly", File: "/etc/nightly.yaml", State: state, Forms: []string{"*"}, Exclude: []string{"secret"}, Source: definition.Source{Zone: time.UTC}}
 	dead := begun(t, state, "nightly", "orders")
 	spoolDay(t, dead, 1, 0)
 	spoolDay(t, dead, 2, 0)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/internal/nearest"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/ddl"
 )
@@ -74,12 +75,12 @@ func (a *app) schemaDDL(ctx context.Context, file string, f ddlFlags) error {
 	if _, err := a.beginWith(levelWarn, &options); err != nil {
 		return err
 	}
-	definition, err := pipelines.IsDefinition(file)
+	isDefinition, err := definition.Is(file)
 	if err != nil {
 		return err
 	}
 	var sql []byte
-	if definition {
+	if isDefinition {
 		sql, err = a.ddlOfDefinition(ctx, d, file, f, options)
 	} else {
 		sql, err = ddlOfSchema(d, file, f)
@@ -125,7 +126,7 @@ func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 	if f.only == "load" || f.only == "manifest" {
 		return nil, &usageError{fmt.Errorf("--only %s: %s is a schema file and names no outputs; give the definition", f.only, file)}
 	}
-	schema, err := pipelines.LoadSchema(file)
+	schema, err := definition.LoadSchema(file)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/internal/nearest"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // usageError is a wrong flag or argument.
@@ -30,7 +30,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	name := unknown.GetSpecifiedName()
 	text := fmt.Sprintf("%s has no flag --%s", cmd.CommandPath(), name)
 	if name == "api-key" {
-		return &usageError{errors.New(text + ": a key on the command line can be read by everybody on the machine; use --api-key-file or " + pipelines.KeyVariable)}
+		return &usageError{errors.New(text + ": a key on the command line can be read by everybody on the machine; use --api-key-file or " + definition.KeyVariable)}
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

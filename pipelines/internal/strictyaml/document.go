@@ -65,7 +65,7 @@ func Read(file string) (*Document, Value, error) {
 	return Parse(file, data)
 }
 
-// Parse parses the bytes of a file, as readDocument does.
+// Parse parses the bytes of a file, as [Read] does.
 func Parse(file string, data []byte) (*Document, Value, error) {
 	d := &Document{
 		file: file, anchors: map[string]ast.Node{}, sections: map[string][]string{},

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 )
 
 // LoadSchema reads a schema file strictly. Everything that is wrong is
-// reported at once, as a *DefinitionError. Defaults are filled in; a file
+// reported at once, as a *Error. Defaults are filled in; a file
 // without a name is called after its file name.
 func LoadSchema(file string) (*schemas.Schema, error) {
 	doc, root, err := strictyaml.Read(file)
@@ -180,7 +180,7 @@ func (r *schemaReader) validate(root strictyaml.Value) {
 
 // readSchema reads a definition's schema: the path of a schema file, or the
 // same keys inline.
-func (r *definitionReader) readSchema(v strictyaml.Value) {
+func (r *reader) readSchema(v strictyaml.Value) {
 	r.schema = v
 	if v.IsGroup() {
 		s := newSchemaReader(r.def.Name)
@@ -199,7 +199,7 @@ func (r *definitionReader) readSchema(v strictyaml.Value) {
 		load = func(file string) (*schemas.Schema, error) { return LoadSchemaWithKey(file, r.o.Lookup) }
 	}
 	schema, err := load(r.local(file))
-	var wrong *DefinitionError
+	var wrong *Error
 	switch {
 	case err == nil:
 		r.def.Schema = schema
@@ -217,7 +217,7 @@ func (r *definitionReader) readSchema(v strictyaml.Value) {
 // readColumns reads columns that stand in the definition itself. They take
 // the defaults of a schema file; its other keys need `schema:` with the
 // columns in it.
-func (r *definitionReader) readColumns(v strictyaml.Value) {
+func (r *reader) readColumns(v strictyaml.Value) {
 	if r.schema.Given() {
 		v.Fail("put the columns under schema:, or keep one of both", "the definition has schema: (line %d) and columns:", r.schema.Line())
 		return

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"errors"
@@ -246,8 +246,8 @@ func TestBadDefinitions(t *testing.T) {
 			if c.name == "source is text" {
 				text = "version: 1\nname: p\nsource: here\nforms: [form1]\nload: [{path: out.csv}]\n"
 			}
-			_, err := parseDefinition(filepath.Join(t.TempDir(), "p.yaml"), []byte(text), testOptions())
-			var wrong *DefinitionError
+			_, err := parse(filepath.Join(t.TempDir(), "p.yaml"), []byte(text), testOptions())
+			var wrong *Error
 			if !errors.As(err, &wrong) {
 				t.Fatalf("got %v", err)
 			}
@@ -267,7 +267,7 @@ func TestBadDefinitions(t *testing.T) {
 
 func TestAllProblemsAtOnce(t *testing.T) {
 	text := "nme: p\nversion: 3\nsource:\n  base_url: nowhere\n  timezone: Mars\nforms: [a, a]\nload:\n  - path: x.doc\n"
-	_, err := parseDefinition("dir/p.yaml", []byte(text), testOptions())
+	_, err := parse("dir/p.yaml", []byte(text), testOptions())
 	want := []string{
 		"dir/p.yaml:1:1: nme: the key is not known; did you mean name?",
 		"dir/p.yaml:1:1: name: the key is required and missing; add name:",
@@ -290,7 +290,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 			t.Errorf("line %d\ngot  %s\nwant %s", i, lines[i], w)
 		}
 	}
-	var wrong *DefinitionError
+	var wrong *Error
 	if !errors.As(err, &wrong) || !strings.Contains(wrong.Explain(), "\n     5 | timezone: \"Mars\"\n") {
 		t.Errorf("no excerpt:\n%s", wrong.Explain())
 	}
@@ -307,7 +307,7 @@ func TestWithoutS3(t *testing.T) {
 		"out.csv\n    s3: {region: x}": "this build of formetl has no S3 destination; leave s3: out",
 		"gs://b/out.csv":               "no destination for gs://; write a local path",
 	} {
-		_, err := parseDefinition("p.yaml", []byte(strings.Replace(minimal, "out.csv", path, 1)), o)
+		_, err := parse("p.yaml", []byte(strings.Replace(minimal, "out.csv", path, 1)), o)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", path, err)
 		}
@@ -330,7 +330,7 @@ func TestNotADefinition(t *testing.T) {
 		"binary":            {"\x00\x01\x02", "p.yaml:1:1: "},
 		"a directive alone": {"%YAML 1.2\n---\n", "p.yaml:"},
 	} {
-		_, err := parseDefinition("p.yaml", []byte(c.text), testOptions())
+		_, err := parse("p.yaml", []byte(c.text), testOptions())
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			text := err.Error()
 			t.Errorf("%s: got %.300s", name, text)

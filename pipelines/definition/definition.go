@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"slices"
@@ -96,8 +96,46 @@ type S3 struct {
 	PartsInFlight       int               // of one upload, 0 for the destination's default
 }
 
-// hasFiles tells whether an output is no dataset.
-func (d *Definition) hasFiles() bool {
+// StdoutPath is the path of the output that goes to standard output.
+const StdoutPath = "-"
+
+// PathValues are what replaces the placeholders in the paths of a form's outputs.
+func (d *Definition) PathValues(form, runID string) PathValues {
+	return PathValues{Form: form, Pipeline: d.Name, Account: d.Source.Account, RunID: runID}
+}
+
+// FinestUnit is the smallest unit that an output is partitioned by.
+func (d *Definition) FinestUnit() extract.Unit {
+	unit := extract.UnitNone
+	for _, out := range d.Outputs {
+		unit = finest(unit, out.Partition.Unit())
+	}
+	return unit
+}
+
+// finest is the smaller unit: its boundaries are those of the larger one too.
+func finest(a, b extract.Unit) extract.Unit {
+	if a == extract.UnitNone || b != extract.UnitNone && b < a {
+		return b
+	}
+	return a
+}
+
+// Unit is the partition's unit of the calendar.
+func (p Partition) Unit() extract.Unit {
+	switch p {
+	case PartitionDay:
+		return extract.UnitDay
+	case PartitionMonth:
+		return extract.UnitMonth
+	case PartitionYear:
+		return extract.UnitYear
+	}
+	return extract.UnitNone
+}
+
+// HasFiles tells whether any output is a single file.
+func (d *Definition) HasFiles() bool {
 	return slices.ContainsFunc(d.Outputs, func(o Output) bool { return !o.Dataset() })
 }
 

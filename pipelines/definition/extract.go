@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"time"
@@ -7,7 +7,7 @@ import (
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
-func (r *definitionReader) readExtract(v strictyaml.Value) {
+func (r *reader) readExtract(v strictyaml.Value) {
 	x := &r.def.Extract
 	v.Section(
 		strictyaml.Optional("from", func(v strictyaml.Value) { r.from = v; x.From = readDate(v) }),
@@ -29,7 +29,7 @@ func (r *definitionReader) readExtract(v strictyaml.Value) {
 		strictyaml.Optional("lookback", func(v strictyaml.Value) { keepSpan(v, &x.Lookback) }),
 		strictyaml.Optional("view", func(v strictyaml.Value) { x.View, _ = v.Text() }),
 		strictyaml.Optional("custom_labels", func(v strictyaml.Value) { x.CustomLabels, _ = v.Text() }),
-		strictyaml.Optional("search", r.readSearch),
+		strictyaml.Optional("search", func(v strictyaml.Value) { readSearch(v, &x.Search) }),
 		strictyaml.Optional("verify", func(v strictyaml.Value) {
 			if on, ok := v.Boolean(); ok {
 				x.Verify = on
@@ -58,7 +58,7 @@ func readDate(v strictyaml.Value) time.Time {
 }
 
 // checkRange reports a range that holds nothing.
-func (r *definitionReader) checkRange() {
+func (r *reader) checkRange() {
 	from, to := r.def.Extract.From, r.def.Extract.To
 	if from.IsZero() || to.IsZero() || to.After(from) {
 		return
@@ -67,8 +67,7 @@ func (r *definitionReader) checkRange() {
 		"the range is empty: `to` (%s) is not after `from` (%s)", to.Format(extract.WireTime), from.Format(extract.WireTime))
 }
 
-func (r *definitionReader) readSearch(v strictyaml.Value) {
-	s := &r.def.Extract.Search
+func readSearch(v strictyaml.Value, s *extract.Search) {
 	v.Section(
 		strictyaml.Optional("match", func(v strictyaml.Value) {
 			word, _ := v.OneOf("and", "or")

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"errors"
@@ -117,7 +117,7 @@ load:
 func TestFullDefinition(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "pipelines", "feedback.yaml")
-	d, err := parseDefinition(file, []byte(fullDefinition), testOptions())
+	d, err := parse(file, []byte(fullDefinition), testOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ load:
 
 func TestDefaults(t *testing.T) {
 	dir := t.TempDir()
-	d, err := parseDefinition(filepath.Join(dir, "p.yaml"), []byte(minimal), testOptions())
+	d, err := parse(filepath.Join(dir, "p.yaml"), []byte(minimal), testOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestAccepted(t *testing.T) {
 			if c.name == "allowed plain HTTP" {
 				text = strings.Replace(text, "https://", "http://", 1)
 			}
-			if _, err := parseDefinition(filepath.Join(t.TempDir(), "p.yaml"), []byte(text), testOptions()); err != nil {
+			if _, err := parse(filepath.Join(t.TempDir(), "p.yaml"), []byte(text), testOptions()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -242,14 +242,14 @@ func TestAccepted(t *testing.T) {
 
 func TestAliasesAreFollowed(t *testing.T) {
 	text := strings.Replace(minimal, "forms: [form1]", "forms: &f [form1, form2]\nexclude: *f\n", 1)
-	_, err := parseDefinition("p.yaml", []byte(text), testOptions())
+	_, err := parse("p.yaml", []byte(text), testOptions())
 	if err == nil || !strings.Contains(err.Error(), "every form that `forms` names is excluded") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestExamplesAreValid(t *testing.T) {
-	files, err := filepath.Glob("examples/*.yaml")
+	files, err := filepath.Glob("../examples/*.yaml")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("%d examples, %v", len(files), err)
 	}
@@ -257,7 +257,7 @@ func TestExamplesAreValid(t *testing.T) {
 		o := testOptions()
 		o.WithoutSecrets = true
 		o.Lookup = nil
-		d, err := LoadDefinition(file, o)
+		d, err := Load(file, o)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -281,7 +281,7 @@ func TestSchemaFileOfADefinition(t *testing.T) {
 		"s/none.yaml": {"p.yaml:8:9: schema: the schema file", "no such file", "relative to the definition's folder"},
 	} {
 		text := strings.Replace(minimal, "load:", "schema: "+file+"\nload:", 1)
-		d, err := parseDefinition(filepath.Join(dir, "p.yaml"), []byte(text), testOptions())
+		d, err := parse(filepath.Join(dir, "p.yaml"), []byte(text), testOptions())
 		if want == nil {
 			if err != nil || d.Schema == nil || d.Schema.Name != "good" {
 				t.Errorf("%s: %v, %v", file, d, err)
@@ -299,13 +299,13 @@ func TestSchemaFileOfADefinition(t *testing.T) {
 func TestUnreadableDefinition(t *testing.T) {
 	dir := t.TempDir()
 	for _, file := range []string{filepath.Join(dir, "none.yaml"), dir} {
-		_, err := LoadDefinition(file, testOptions())
-		var wrong *DefinitionError
+		_, err := Load(file, testOptions())
+		var wrong *Error
 		if !errors.As(err, &wrong) || wrong.Err == nil || !strings.HasPrefix(err.Error(), file+": the file cannot be read: ") {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	if _, err := LoadDefinition(filepath.Join(dir, "none.yaml"), testOptions()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Load(filepath.Join(dir, "none.yaml"), testOptions()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v is not ErrNotExist", err)
 	}
 }
@@ -333,5 +333,19 @@ func write(t *testing.T, file, text string) {
 	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestFinestUnit(t *testing.T) {
+	for _, c := range []struct{ a, b, want Partition }{
+		{PartitionNone, PartitionNone, PartitionNone},
+		{PartitionNone, PartitionYear, PartitionYear},
+		{PartitionMonth, PartitionNone, PartitionMonth},
+		{PartitionMonth, PartitionYear, PartitionMonth},
+		{PartitionYear, PartitionDay, PartitionDay},
+	} {
+		if got := finest(c.a.Unit(), c.b.Unit()); got != c.want.Unit() {
+			t.Errorf("%s and %s: %v", c.a, c.b, got)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"errors"
@@ -65,4 +65,17 @@ func FuzzExpandPath(f *testing.F) {
 			t.Errorf("%q leaves its place: %q", form, got)
 		}
 	})
+}
+
+func TestSplitPath(t *testing.T) {
+	for path, want := range map[string][2]string{
+		"/a/b/c.csv":             {"/a/b", "c.csv"},
+		"s3://bucket/c.csv":      {"s3://bucket", "c.csv"},
+		"s3://bucket/lake/c.csv": {"s3://bucket/lake", "c.csv"},
+		"s3://bucket//c.csv":     {"s3://bucket/", "c.csv"},
+	} {
+		if root, name := SplitPath(path); root != want[0] || name != want[1] {
+			t.Errorf("%s: %s and %s", path, root, name)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"path"
@@ -18,7 +18,7 @@ type placedOutput struct {
 	path, format, partition, compression, csv, s3 strictyaml.Value
 }
 
-func (r *definitionReader) readLoad(v strictyaml.Value) {
+func (r *reader) readLoad(v strictyaml.Value) {
 	for _, e := range v.List() {
 		var out placedOutput
 		keep := func(target *strictyaml.Value) func(strictyaml.Value) { return func(v strictyaml.Value) { *target = v } }
@@ -41,7 +41,7 @@ func (r *definitionReader) readLoad(v strictyaml.Value) {
 			continue
 		}
 		f := r.readFormat(&out)
-		r.readCompression(&out, f)
+		out.readCompression(f)
 		out.readPartition()
 		out.readCSV()
 		r.readS3(&out)
@@ -56,7 +56,7 @@ var (
 )
 
 // readPath reads where an output goes and makes it absolute.
-func (r *definitionReader) readPath(out *placedOutput) bool {
+func (r *reader) readPath(out *placedOutput) bool {
 	v := out.path
 	if !v.Given() {
 		return false
@@ -85,7 +85,7 @@ func (r *definitionReader) readPath(out *placedOutput) bool {
 	return true
 }
 
-func (r *definitionReader) readRemotePath(out *placedOutput, scheme, rest string) bool {
+func (r *reader) readRemotePath(out *placedOutput, scheme, rest string) bool {
 	v := out.path
 	switch {
 	case scheme == "file":
@@ -142,7 +142,7 @@ func checkBraces(v strictyaml.Value, text string) bool {
 }
 
 // readFormat finds the format and, for a single file, its outer compression.
-func (r *definitionReader) readFormat(out *placedOutput) *load.Format {
+func (r *reader) readFormat(out *placedOutput) *load.Format {
 	names := make([]string, len(r.o.Formats))
 	for i, f := range r.o.Formats {
 		names[i] = f.Name
@@ -153,13 +153,13 @@ func (r *definitionReader) readFormat(out *placedOutput) *load.Format {
 		if !ok {
 			return nil
 		}
-		byName = r.formatBy(func(f load.Format) bool { return f.Name == name })
+		byName = formatBy(r.o.Formats, func(f load.Format) bool { return f.Name == name })
 	}
 	if out.Dataset() {
 		return out.datasetFormat(byName)
 	}
 	stem, codec := splitCodec(out.Path)
-	byExtension := r.formatBy(func(f load.Format) bool { return strings.EqualFold(path.Ext(stem), f.Extension) })
+	byExtension := formatBy(r.o.Formats, func(f load.Format) bool { return strings.EqualFold(path.Ext(stem), f.Extension) })
 	v := out.path
 	switch {
 	case byName == nil && byExtension == nil:
@@ -192,9 +192,10 @@ func (out *placedOutput) datasetFormat(f *load.Format) *load.Format {
 	return f
 }
 
-func (r *definitionReader) formatBy(is func(load.Format) bool) *load.Format {
-	if i := slices.IndexFunc(r.o.Formats, is); i >= 0 {
-		return &r.o.Formats[i]
+// formatBy is the first format that is meant, nil where none is.
+func formatBy(formats []load.Format, is func(load.Format) bool) *load.Format {
+	if i := slices.IndexFunc(formats, is); i >= 0 {
+		return &formats[i]
 	}
 	return nil
 }
@@ -224,7 +225,7 @@ func codecs(f *load.Format) []string {
 	return []string{"none", "zstd", "gzip", "snappy"}
 }
 
-func (r *definitionReader) readCompression(out *placedOutput, f *load.Format) {
+func (out *placedOutput) readCompression(f *load.Format) {
 	v := out.compression
 	if !v.Given() || f == nil {
 		return

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"errors"
@@ -12,14 +12,14 @@ import (
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
-func (r *definitionReader) readSource(v strictyaml.Value) {
+func (r *reader) readSource(v strictyaml.Value) {
 	v.Section(
 		strictyaml.Required("base_url", func(v strictyaml.Value) { r.baseURL = v }),
-		strictyaml.Required("account", r.readAccount),
+		strictyaml.Required("account", func(v strictyaml.Value) { readAccount(v, &r.def.Source) }),
 		strictyaml.Optional("api_key", r.readKey),
-		strictyaml.Required("timezone", r.readZone),
+		strictyaml.Required("timezone", func(v strictyaml.Value) { readZone(v, &r.def.Source) }),
 		strictyaml.Optional("allow_http", func(v strictyaml.Value) { r.def.Source.AllowHTTP, _ = v.Boolean() }),
-		strictyaml.Optional("requests", r.readRequests),
+		strictyaml.Optional("requests", func(v strictyaml.Value) { readRequests(v, &r.def.Source.Requests) }),
 	)
 	if r.baseURL.Given() {
 		r.readBaseURL(r.baseURL)
@@ -28,7 +28,7 @@ func (r *definitionReader) readSource(v strictyaml.Value) {
 
 // readBaseURL checks the server's address. What stands there may hold a key
 // (in a query, as a password) and is never shown.
-func (r *definitionReader) readBaseURL(v strictyaml.Value) {
+func (r *reader) readBaseURL(v strictyaml.Value) {
 	v = v.Hidden()
 	const remedy = "write the server's HTTPS address only, such as https://fs1.example.com"
 	text, ok := v.Text()
@@ -56,7 +56,7 @@ func (r *definitionReader) readBaseURL(v strictyaml.Value) {
 	}
 }
 
-func (r *definitionReader) readAccount(v strictyaml.Value) {
+func readAccount(v strictyaml.Value, s *Source) {
 	account, ok := v.Text()
 	if !ok {
 		return
@@ -65,10 +65,10 @@ func (r *definitionReader) readAccount(v strictyaml.Value) {
 		v.Fail("write the account's URL extension only, such as acme", "%s is not an account: it %s", strictyaml.Quote(account), err.Reason)
 		return
 	}
-	r.def.Source.Account = account
+	s.Account = account
 }
 
-func (r *definitionReader) readZone(v strictyaml.Value) {
+func readZone(v strictyaml.Value, s *Source) {
 	name, ok := v.Text()
 	if !ok {
 		return
@@ -78,7 +78,7 @@ func (r *definitionReader) readZone(v strictyaml.Value) {
 		v.FailWith(err, "")
 		return
 	}
-	r.def.Source.Zone = zone
+	s.Zone = zone
 }
 
 // LoadZone returns the zone of an IANA name. "Local" is refused: it means
@@ -134,8 +134,7 @@ func commonZones() []string {
 	}
 }
 
-func (r *definitionReader) readRequests(v strictyaml.Value) {
-	q := &r.def.Source.Requests
+func readRequests(v strictyaml.Value, q *Requests) {
 	whole := func(target *int, least, most int) func(strictyaml.Value) {
 		return func(v strictyaml.Value) {
 			if n, ok := v.Integer(least, most); ok {

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"strconv"
@@ -35,17 +35,4 @@ func printable(text string) string {
 		i += size
 	}
 	return b.String()
-}
-
-// longestLabel is how many characters of a label are shown in a comment.
-const longestLabel = 80
-
-// quoteLabel shows a label in a comment: in quotes, on one line, cut.
-func quoteLabel(label string) string {
-	label = strings.ToValidUTF8(label, "\uFFFD")
-	runes := []rune(label)
-	if len(runes) > longestLabel {
-		label = string(runes[:longestLabel]) + "…"
-	}
-	return strconv.Quote(label)
 }

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ var (
 
 // readKey reads source.api_key: a reference, never the key. No message holds
 // what stands there.
-func (r *definitionReader) readKey(v strictyaml.Value) {
+func (r *reader) readKey(v strictyaml.Value) {
 	v = v.Hidden()
 	r.keyGiven = true
 	text, ok := v.Scalar()
@@ -61,7 +61,7 @@ func (r *definitionReader) readKey(v strictyaml.Value) {
 }
 
 // defaultKey finds the key where the definition names none.
-func (r *definitionReader) defaultKey(source strictyaml.Value) {
+func (r *reader) defaultKey(source strictyaml.Value) {
 	if !r.o.Key.IsZero() {
 		r.def.Source.Key = r.o.Key
 		return

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(DefinitionJSONSchema()))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(JSONSchema()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func asJSON(t *testing.T, text string) any {
 func TestJSONSchemaAcceptsWhatIsRight(t *testing.T) {
 	s := compiledSchema(t)
 	texts := map[string]string{"minimal": minimal, "full": fullDefinition}
-	files, err := filepath.Glob("examples/*.yaml")
+	files, err := filepath.Glob("../examples/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +118,14 @@ func TestJSONSchemaHasTheDecodersKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = decodeDefinition(doc, root, testOptions()) // the second is wrong on purpose: no key of a column is needed
+		_, _ = decode(doc, root, testOptions()) // the second is wrong on purpose: no key of a column is needed
 		for section, keys := range doc.Sections() {
 			got[section] = slices.Sorted(slices.Values(keys))
 		}
 	}
 	want := map[string][]string{}
 	var schema map[string]any
-	if err := json.Unmarshal(DefinitionJSONSchema(), &schema); err != nil {
+	if err := json.Unmarshal(JSONSchema(), &schema); err != nil {
 		t.Fatal(err)
 	}
 	schemaKeys(t, schema, schema, "", want)
@@ -172,18 +172,30 @@ func schemaKeys(t *testing.T, root, node map[string]any, path string, sections m
 	}
 }
 
+// Editors get the schema from pipelines/definition.schema.json. go:embed cannot
+// reach upwards, so the file stands here a second time.
+func TestJSONSchemaIsThePublishedOne(t *testing.T) {
+	published, err := os.ReadFile("../definition.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(published, JSONSchema()) {
+		t.Error("pipelines/definition.schema.json and pipelines/definition/definition.schema.json differ: copy one over the other")
+	}
+}
+
 func TestDefinitionHome(t *testing.T) {
 	for key, want := range map[string]string{
 		"timezone": "under source:", "exclude": "at the top level, without indentation", "partition": "under load[]:", "profile": "under load[].csv:",
 		"equals": "under extract.search.where[]:", "unknown": "under schema:", "nothing": "",
 	} {
-		if got := definitionHome(key); got != want {
+		if got := homeOf(key); got != want {
 			t.Errorf("%s: got %q, want %q", key, got, want)
 		}
 	}
-	data := DefinitionJSONSchema()
+	data := JSONSchema()
 	data[0] = 'x'
-	if DefinitionJSONSchema()[0] == 'x' {
+	if JSONSchema()[0] == 'x' {
 		t.Error("a caller can change the embedded schema")
 	}
 }

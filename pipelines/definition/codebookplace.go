@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"path"
@@ -14,43 +14,43 @@ const (
 	codebookTable  = ".codebook.csv"
 )
 
-// codebookPlace is where the codebook of an output lies: beside its file or its
+// CodebookPlace is where the codebook of an output lies: beside its file or its
 // dataset's folder, never in that.
-type codebookPlace struct {
-	root string // of the destination
+type CodebookPlace struct {
+	Root string // of the destination
 	stem string // what its names begin with
 }
 
-func (p codebookPlace) schema() string { return p.stem + codebookSchema }
-func (p codebookPlace) table() string  { return p.stem + codebookTable }
+func (p CodebookPlace) Schema() string { return p.stem + codebookSchema }
+func (p CodebookPlace) Table() string  { return p.stem + codebookTable }
 
-// paths are those of the codebook's files.
-func (p codebookPlace) paths() []string {
-	base := p.root + "/"
-	if strings.HasSuffix(p.root, "/") {
-		base = p.root
+// Paths are those of the codebook's files.
+func (p CodebookPlace) Paths() []string {
+	base := p.Root + "/"
+	if strings.HasSuffix(p.Root, "/") {
+		base = p.Root
 	}
-	return []string{base + p.schema(), base + p.table()}
+	return []string{base + p.Schema(), base + p.Table()}
 }
 
-// codebookPlaceOf is where the codebook of an output at a path goes: outputs
+// CodebookPlaceOf is where the codebook of an output at a path goes: outputs
 // that differ in format and compression alone share one. false where it has
 // none: on standard output, where it is turned off, and where nothing can lie
 // beside the dataset.
-func codebookPlaceOf(out Output, expanded string, formats []load.Format) (codebookPlace, bool) {
+func CodebookPlaceOf(out Output, expanded string, formats []load.Format) (CodebookPlace, bool) {
 	if out.NoCodebook || out.Path == StdoutPath {
-		return codebookPlace{}, false
+		return CodebookPlace{}, false
 	}
 	whole := strings.TrimRight(expanded, "/")
 	scheme := schemeShape.FindString(whole)
 	if whole == "" || scheme != "" && !strings.Contains(whole[len(scheme):], "/") {
-		return codebookPlace{}, false
+		return CodebookPlace{}, false
 	}
-	root, name := splitPath(whole)
+	root, name := SplitPath(whole)
 	if !out.Dataset() {
 		name = withoutExtensions(name, formats)
 	}
-	return codebookPlace{root: root, stem: name}, true
+	return CodebookPlace{Root: root, stem: name}, true
 }
 
 // withoutExtensions cuts the format's and the codec's extension off a file's

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"path"
@@ -10,14 +10,14 @@ import (
 )
 
 // checkOutputs reports what is wrong between outputs, forms and mode.
-func (r *definitionReader) checkOutputs() {
+func (r *reader) checkOutputs() {
 	several := len(r.def.Forms) > 1 || r.def.ListsForms()
 	for _, out := range r.outputs {
 		if out.Path == "" {
 			continue
 		}
 		if several && !strings.Contains(out.Path, "{form}") {
-			out.path.Fail("put {form} into the path", "several forms would be written to one place: %s", r.whySeveral())
+			out.path.Fail("put {form} into the path", "several forms would be written to one place: %s", whySeveral(r.def.Forms))
 		}
 		if r.def.Extract.Incremental && !out.Dataset() {
 			out.path.Fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
@@ -27,7 +27,7 @@ func (r *definitionReader) checkOutputs() {
 				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)
 		}
 	}
-	r.explode()
+	r.addChildren()
 	r.checkPlaces()
 }
 
@@ -39,8 +39,9 @@ func hasPartitionKey(columns []schemas.Column) bool {
 	})
 }
 
-func (r *definitionReader) whySeveral() string {
-	for _, f := range r.def.Forms {
+// whySeveral tells why the definition may have several forms.
+func whySeveral(forms []string) string {
+	for _, f := range forms {
 		if IsGlob(f) {
 			return "`forms` has the glob " + strictyaml.Quote(f)
 		}
@@ -50,7 +51,7 @@ func (r *definitionReader) whySeveral() string {
 
 // checkPlaces reports outputs that would write into each other. Paths are
 // compared with the forms put in, and as they were written for globs.
-func (r *definitionReader) checkPlaces() {
+func (r *reader) checkPlaces() {
 	type place struct {
 		output int
 		form   string
@@ -65,7 +66,7 @@ func (r *definitionReader) checkPlaces() {
 			return
 		}
 		reported[[2]int{i, j}] = true
-		r.outputs[j].path.Fail(remedy, message+"%s%s", r.outputs[i].path.Path(), r.outputs[i].path.Line(), r.childNote(i), r.childNote(j))
+		r.outputs[j].path.Fail(remedy, message+"%s%s", r.outputs[i].path.Path(), r.outputs[i].path.Line(), r.outputs[i].childNote(), r.outputs[j].childNote())
 	}
 	forms := append([]string{"{form}"}, r.def.Forms...)
 	each := func(visit func(i int, form, expanded string)) {
@@ -90,11 +91,11 @@ func (r *definitionReader) checkPlaces() {
 		if out.Dataset() {
 			expanded += "/"
 		}
-		beside, ok := codebookPlaceOf(out, expanded, r.o.Formats)
+		beside, ok := CodebookPlaceOf(out, expanded, r.o.Formats)
 		if !ok {
 			return
 		}
-		for _, name := range beside.paths() {
+		for _, name := range beside.Paths() {
 			if other, taken := places[name]; taken {
 				report(other.output, i, "give one of them another name, or write codebook: false", "of this output and %s on line %d one is written where the codebook of the other is")
 			}

@@ -1,7 +1,8 @@
-package pipelines
+package definition
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -88,4 +89,13 @@ func checkPathName(placeholder, name string) *PathError {
 		return bad("holds a control character")
 	}
 	return nil
+}
+
+// SplitPath divides a path or address into the folder and the last name.
+func SplitPath(p string) (root, name string) {
+	if strings.Contains(p, "://") { // path.Dir would make one slash of the two
+		i := strings.LastIndexByte(p, '/')
+		return p[:i], p[i+1:]
+	}
+	return filepath.Dir(p), filepath.Base(p)
 }

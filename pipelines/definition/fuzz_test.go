@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/formetl/formetl/extract"
 )
 
-// FuzzDefinition holds for every input: no panic, a DefinitionError with a
+// FuzzDefinition holds for every input: no panic, a Error with a
 // place for each problem, no key in it, and a definition that is complete.
 func FuzzDefinition(f *testing.F) {
 	for _, text := range []string{minimal, fullDefinition, contractSchema, withKey("api_key: " + canary), withKey("api_key: {" + canary)} {
@@ -23,7 +23,7 @@ func FuzzDefinition(f *testing.F) {
 	for _, from := range []string{"item:", "''", "items:1", "id"} {
 		f.Add([]byte("version: 1\ncolumns: [{name: a, from: " + from + ", type: decimal}, {name: b, from: result_id, type: date}]\n"))
 	}
-	files, err := filepath.Glob("examples/*.yaml")
+	files, err := filepath.Glob("../examples/*.yaml")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func FuzzDefinition(f *testing.F) {
 	o := testOptions()
 	o.Key = extract.NewSecret(canary) // so that no file or variable that the input names is read for it
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d, err := parseDefinition("/nowhere/p.yaml", data, o)
+		d, err := parse("/nowhere/p.yaml", data, o)
 		checkOutcome(t, err, d == nil)
 		if err == nil && (d.Name == "" || d.Source.BaseURL == "" || d.Source.Account == "" || d.Source.Zone == nil || len(d.Forms) == 0 || len(d.Outputs) == 0) {
 			t.Errorf("a definition with holes: %+v", d)
@@ -60,9 +60,9 @@ func checkOutcome(t *testing.T, err error, nothing bool) {
 	if err == nil {
 		return
 	}
-	var wrong *DefinitionError
+	var wrong *Error
 	if !errors.As(err, &wrong) || len(wrong.Problems) == 0 {
-		t.Fatalf("not a DefinitionError: %v", err)
+		t.Fatalf("not a Error: %v", err)
 	}
 	for _, p := range wrong.Problems {
 		if p.Line < 1 || p.Column < 1 || p.Message == "" || p.Remedy == "" {

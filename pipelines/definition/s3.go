@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"math"
@@ -31,7 +31,7 @@ var (
 )
 
 // readS3 decodes the S3 destination's own settings.
-func (r *definitionReader) readS3(out *placedOutput) {
+func (r *reader) readS3(out *placedOutput) {
 	v := out.s3
 	switch {
 	case !v.Given():

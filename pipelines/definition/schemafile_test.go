@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"errors"
@@ -67,7 +67,7 @@ func TestSchemaDefaults(t *testing.T) {
 }
 
 func TestSchemaExamplesAreValid(t *testing.T) {
-	files, err := filepath.Glob("../schemas/examples/*.yaml")
+	files, err := filepath.Glob("../../schemas/examples/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no examples", err)
 	}
@@ -112,7 +112,7 @@ func TestBadSchemas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseSchema("s.yaml", []byte(c.text))
-			var wrong *DefinitionError
+			var wrong *Error
 			if !errors.As(err, &wrong) {
 				t.Fatalf("got %v", err)
 			}

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"fmt"
@@ -48,33 +48,33 @@ type LoadOptions struct {
 	WithoutSecrets bool
 }
 
-// LoadDefinition reads a definition, checks it without any request and fills
+// Load reads a definition, checks it without any request and fills
 // in the defaults. Everything that is wrong is reported at once, as a
-// *DefinitionError.
-func LoadDefinition(file string, o LoadOptions) (*Definition, error) {
+// *Error.
+func Load(file string, o LoadOptions) (*Definition, error) {
 	doc, root, err := strictyaml.Read(file)
 	if err != nil {
 		return nil, err
 	}
-	return decodeDefinition(doc, root, o)
+	return decode(doc, root, o)
 }
 
-// parseDefinition is LoadDefinition for bytes that were read from file.
-func parseDefinition(file string, data []byte, o LoadOptions) (*Definition, error) {
+// parse is Load for bytes that were read from file.
+func parse(file string, data []byte, o LoadOptions) (*Definition, error) {
 	doc, root, err := strictyaml.Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
-	return decodeDefinition(doc, root, o)
+	return decode(doc, root, o)
 }
 
-func decodeDefinition(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*Definition, error) {
+func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*Definition, error) {
 	folder, err := filepath.Abs(filepath.Dir(doc.File()))
 	if err != nil {
 		return nil, fmt.Errorf("find the folder of %s: %w", doc.File(), err)
 	}
-	doc.SetHome(definitionHome)
-	r := &definitionReader{o: o, dir: folder, def: &Definition{
+	doc.SetHome(homeOf)
+	r := &reader{o: o, dir: folder, def: &Definition{
 		File:   doc.File(),
 		State:  filepath.Join(folder, DefaultState),
 		Source: Source{Requests: Requests{Concurrency: DefaultConcurrency, Timeout: DefaultTimeout, Retries: DefaultRetries, MaxRequests: DefaultMaxRequests}},
@@ -91,9 +91,9 @@ func decodeDefinition(doc *strictyaml.Document, root strictyaml.Value, o LoadOpt
 	return r.def, nil
 }
 
-// definitionReader turns a document into a definition. What can be checked
+// reader turns a document into a definition. What can be checked
 // only with other keys known is kept with its place until root's end.
-type definitionReader struct {
+type reader struct {
 	o        LoadOptions
 	dir      string
 	def      *Definition
@@ -108,25 +108,25 @@ type definitionReader struct {
 }
 
 // hmacKeys are those of a schema that stands in the definition.
-func (r *definitionReader) hmacKeys() hmacKeys {
+func (r *reader) hmacKeys() hmacKeys {
 	return hmacKeys{wanted: !r.o.WithoutSecrets, dir: r.dir, lookup: r.o.Lookup}
 }
 
 // local makes a path of the definition absolute.
-func (r *definitionReader) local(p string) string {
+func (r *reader) local(p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
 	}
 	return filepath.Join(r.dir, p)
 }
 
-func (r *definitionReader) root(v strictyaml.Value) {
+func (r *reader) root(v strictyaml.Value) {
 	values := v.Section(
 		strictyaml.Required("version", readVersion),
 		strictyaml.Required("name", r.readName),
 		strictyaml.Required("source", r.readSource),
-		strictyaml.Required("forms", func(v strictyaml.Value) { r.forms, r.def.Forms = r.readForms(v) }),
-		strictyaml.Optional("exclude", func(v strictyaml.Value) { _, r.def.Exclude = r.readForms(v) }),
+		strictyaml.Required("forms", func(v strictyaml.Value) { r.forms, r.def.Forms = readForms(v) }),
+		strictyaml.Optional("exclude", func(v strictyaml.Value) { _, r.def.Exclude = readForms(v) }),
 		strictyaml.Optional("state", r.readState),
 		strictyaml.Optional("names", func(v strictyaml.Value) {
 			word, _ := v.OneOf("id", "label")
@@ -141,7 +141,7 @@ func (r *definitionReader) root(v strictyaml.Value) {
 		r.defaultKey(source)
 	}
 	r.checkRange()
-	r.checkForms(values["exclude"])
+	checkForms(r.def, values["exclude"])
 	r.checkOutputs()
 }
 
@@ -153,7 +153,7 @@ func readVersion(v strictyaml.Value) {
 	}
 }
 
-func (r *definitionReader) readName(v strictyaml.Value) {
+func (r *reader) readName(v strictyaml.Value) {
 	name, ok := v.Text()
 	if !ok {
 		return
@@ -165,7 +165,7 @@ func (r *definitionReader) readName(v strictyaml.Value) {
 	r.def.Name = name
 }
 
-func (r *definitionReader) readState(v strictyaml.Value) {
+func (r *reader) readState(v strictyaml.Value) {
 	folder, ok := v.Text()
 	if !ok {
 		return
@@ -181,7 +181,7 @@ func (r *definitionReader) readState(v strictyaml.Value) {
 }
 
 // readForms reads a list of form names and globs.
-func (r *definitionReader) readForms(v strictyaml.Value) (places []strictyaml.Value, forms []string) {
+func readForms(v strictyaml.Value) (places []strictyaml.Value, forms []string) {
 	for _, e := range v.List() {
 		form, ok := e.Text()
 		if !ok {
@@ -210,12 +210,12 @@ func (r *definitionReader) readForms(v strictyaml.Value) (places []strictyaml.Va
 }
 
 // checkForms reports exclusions that leave no form.
-func (r *definitionReader) checkForms(exclude strictyaml.Value) {
-	if len(r.def.Forms) == 0 || len(r.def.Exclude) == 0 {
+func checkForms(d *Definition, exclude strictyaml.Value) {
+	if len(d.Forms) == 0 || len(d.Exclude) == 0 {
 		return
 	}
-	for _, form := range r.def.Forms {
-		if IsGlob(form) || r.def.WantsForm(form) {
+	for _, form := range d.Forms {
+		if IsGlob(form) || d.WantsForm(form) {
 			return
 		}
 	}
@@ -241,4 +241,24 @@ func (d *Definition) WantsForm(form string) bool {
 		return err == nil && ok
 	}
 	return slices.ContainsFunc(d.Forms, named) && !slices.ContainsFunc(d.Exclude, named)
+}
+
+// Is tells by its keys whether a YAML file is a definition rather
+// than a schema file. The error is a *Error of a file that is neither.
+func Is(file string) (bool, error) {
+	doc, root, err := strictyaml.Read(file)
+	if err != nil {
+		return false, err
+	}
+	entries, ok := root.Entries()
+	if !ok {
+		return false, doc.Err()
+	}
+	for _, e := range entries {
+		switch e.Key() {
+		case "source", "forms", "load":
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	_ "embed" // for the schema of definitions
@@ -8,12 +8,12 @@ import (
 )
 
 //go:embed definition.schema.json
-var definitionSchema string
+var jsonSchema string
 
-// DefinitionJSONSchema returns the JSON Schema (draft 2020-12) of definitions,
-// for editors. It is looser than LoadDefinition: what depends on the machine,
+// JSONSchema returns the JSON Schema (draft 2020-12) of definitions,
+// for editors. It is looser than Load: what depends on the machine,
 // on other keys or on the build is not in it.
-func DefinitionJSONSchema() []byte { return []byte(definitionSchema) }
+func JSONSchema() []byte { return []byte(jsonSchema) }
 
 // schemaNode is the part of a JSON Schema that says where a key belongs.
 type schemaNode struct {
@@ -22,11 +22,11 @@ type schemaNode struct {
 	OneOf      []schemaNode          `json:"oneOf"`
 }
 
-// definitionHome says where a key that stands at the wrong level belongs, ""
+// homeOf says where a key that stands at the wrong level belongs, ""
 // where no section has it: "under source:", "at the top".
-func definitionHome(key string) string {
+func homeOf(key string) string {
 	var root schemaNode
-	if err := json.Unmarshal([]byte(definitionSchema), &root); err != nil {
+	if err := json.Unmarshal([]byte(jsonSchema), &root); err != nil {
 		return ""
 	}
 	if _, top := root.Properties[key]; top {
