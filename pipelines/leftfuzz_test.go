@@ -60,22 +60,6 @@ func FuzzManifestAt(f *testing.F) {
 	})
 }
 
-// FuzzLedger reads budgets that anybody may have written: they count or are none.
-func FuzzLedger(f *testing.F) {
-	f.Add([]byte(`{"day_until":1,"booked":[1,2,3]}`))
-	f.Add([]byte(`{"day_until":9223372036854775807,"booked":[9223372036854775807,-9223372036854775808]}`))
-	f.Add([]byte(`{"booked":"x"}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		l := &ledger{folder: t.TempDir(), name: "requests-x", day: true}
-		if err := os.WriteFile(l.path(), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := l.read(); err != nil {
-			t.Fatalf("%v of %s", err, data)
-		}
-	})
-}
-
 // FuzzSegment damages a file of the spool: one that does not hold what was
 // written is refused before Arrow's reader, which trusts its lengths, sees it.
 func FuzzSegment(f *testing.F) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -159,7 +160,7 @@ func newClient(def *definition.Definition, o Options) (*extract.Client, error) {
 	return extract.NewClient(extract.Config{
 		BaseURL: s.BaseURL, Account: s.Account, Key: s.Key, AllowHTTP: s.AllowHTTP,
 		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
-		Budget:     sharedBudget(def, o.Now),
+		Budget:     budget.Shared(def, o.Now),
 		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: o.Client.Patience,
 		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
 	})

@@ -103,7 +103,7 @@ func lockLeft(folder string) *spool {
 	ctx, cancel := context.WithTimeout(context.Background(), spoolWait)
 	defer cancel()
 	lock := flock.New(filepath.Join(folder, spoolLock), flock.SetFlag(os.O_RDWR))
-	if ok, err := lock.TryLockContext(ctx, lockPause); err != nil || !ok {
+	if ok, err := lock.TryLockContext(ctx, 2*time.Millisecond); err != nil || !ok {
 		return nil
 	}
 	if _, err := os.Stat(lock.Path()); err != nil { // it was removed meanwhile

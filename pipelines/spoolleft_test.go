@@ -322,3 +322,38 @@ func looksOn(t *testing.T, state string, done <-chan struct{}) {
 		}
 	}
 }
+
+// TestLeftSpools: those of the definition, of runs that are gone.
+func TestLeftSpools(t *testing.T) {
+	state := t.TempDir()
+	def := &definition.Definition{Name: "nightly", File: "/etc/nightly.yaml", State: state, Forms: []string{"*"}, Exclude: []string{"secret"}, Source: definition.Source{Zone: time.UTC}}
+	dead := begun(t, state, "nightly", "orders")
+	spoolDay(t, dead, 1, 0)
+	spoolDay(t, dead, 2, 0)
+	dies(t, dead)
+	for _, name := range [][2]string{{"nightly", "secret"}, {"other", "orders"}} {
+		dies(t, begun(t, state, name[0], name[1]))
+	}
+	live := begun(t, state, "nightly", "forms")
+	left := ofForms(leftSpools(def), []string{"orders", "forms"})
+	if len(left) != 1 || left[0].Form != "orders" || left[0].RunID != "run1" || left[0].Windows != 2 || left[0].Rows != 6 || left[0].Bytes == 0 {
+		t.Errorf("left %+v", left)
+	}
+	report, err := State(t.Context(), def, Options{})
+	if err != nil || len(report.Forms) != 1 || report.Forms[0].Form != "orders" || len(report.Spools) != 1 {
+		t.Errorf("report %+v, %v", report, err)
+	}
+	reset, err := ResetState(t.Context(), def, Options{}, time.Time{})
+	if err != nil || len(reset.Spools) != 1 || reset.Spools[0].Windows != 2 {
+		t.Errorf("discarded %+v, %v", reset.Spools, err)
+	}
+	if exists(dead.folder) || !exists(live.folder) || len(spools(spoolsIn(state))) != 3 {
+		t.Errorf("left %v", spools(spoolsIn(state)))
+	}
+	if again, err := ResetState(t.Context(), def, Options{}, time.Time{}); err != nil || len(again.Spools) > 0 {
+		t.Errorf("again %+v, %v", again, err)
+	}
+	if err := live.close(false); err != nil {
+		t.Error(err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -25,7 +26,7 @@ type StateReport struct {
 	Patterns []string
 	// Unlisted are the paths at which forms cannot be looked for.
 	Unlisted []string
-	Budget   BudgetState
+	Budget   budget.Use
 	Spools   []SpoolState
 }
 
@@ -99,7 +100,7 @@ func State(ctx context.Context, def *definition.Definition, o Options) (*StateRe
 		}
 	}
 	report.Spools = ofForms(leftSpools(def), forms)
-	if report.Budget, err = budgetState(def, report.Now); err != nil {
+	if report.Budget, err = budget.Read(def, report.Now); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}
 	if len(failed.Errors) > 0 {

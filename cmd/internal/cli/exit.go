@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -173,7 +174,7 @@ func outputCode(err error) int {
 		return exitCantCreate
 	case *load.IOError, *load.JournalError, *pipelines.StdoutError:
 		return exitIO
-	case *pipelines.SpoolError, *fs.PathError, *os.LinkError, *os.SyscallError:
+	case *pipelines.SpoolError, *budget.Error, *fs.PathError, *os.LinkError, *os.SyscallError:
 		if cannotBe(err) {
 			return exitCantCreate
 		}

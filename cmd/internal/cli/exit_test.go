@@ -19,6 +19,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/transform"
@@ -85,6 +86,8 @@ func TestExitCode(t *testing.T) {
 		{exitCantCreate, &pipelines.SpoolError{Err: syscall.ENOTDIR}},
 		{exitCantCreate, &os.LinkError{Err: syscall.EROFS}},
 		{exitIO, &pipelines.SpoolError{Err: disk}},
+		{exitCantCreate, &budget.Error{Err: fs.ErrPermission}},
+		{exitIO, &budget.Error{Err: disk}},
 		{exitIO, &load.IOError{Err: disk}},
 		{exitIO, &pipelines.StdoutError{Err: syscall.EPIPE}},
 		{exitIO, disk},

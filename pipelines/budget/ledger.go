@@ -1,4 +1,4 @@
-package pipelines
+package budget
 
 import (
 	"context"
@@ -7,21 +7,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// sharedBudget is the budget of a definition's account, shared by all runs against
-// it that have the same state folder; nil where the definition sets none. now
-// is the clock of the bookings.
-func sharedBudget(def *definition.Definition, now func() time.Time) extract.Budget {
+// Shared is the budget of a definition's account, which all runs against the
+// account share that have the same state folder. It is nil where the definition
+// sets none. now is the clock of the bookings.
+func Shared(def *definition.Definition, now func() time.Time) extract.Budget {
 	r := def.Source.Requests
 	if r.PerMinute <= 0 && r.PerDay <= 0 {
 		return nil
@@ -35,25 +38,25 @@ func ledgerOf(def *definition.Definition) *ledger {
 	return &ledger{folder: def.State, name: "requests-" + hex.EncodeToString(account[:8]), day: def.Source.Requests.PerDay > 0}
 }
 
-// ledger is a file in the state folder that remembers when requests were
-// booked. A lock beside it makes processes take turns.
+// ledger is a file in the state folder that remembers when requests were booked.
+// Processes lock a second file beside it to take turns.
 type ledger struct {
 	folder, name string
 	day          bool // this definition has a budget per day
 }
 
-// ledgerFile is what the ledger's file holds. Bookings of a day are kept only
-// where somebody has a budget per day: at fifty a minute they are many.
+// ledgerFile is what the ledger's file holds. The bookings of a whole day are kept
+// only where some definition has a budget per day, because they can be many.
 type ledgerFile struct {
-	DayUntil int64   `json:"day_until"` // Unix milliseconds up to which somebody needs a day's bookings
+	DayUntil int64   `json:"day_until"` // Unix milliseconds: until then some definition needs the bookings of a day
 	Booked   []int64 `json:"booked"`    // Unix milliseconds, oldest first
 }
 
-// lockPause is how often a lock that another process holds is asked for: a
-// turn takes about a millisecond.
+// lockPause is the time between two attempts to take the lock while another
+// process holds it. A turn takes a few milliseconds.
 const lockPause = 2 * time.Millisecond
 
-// Update is that of extract.Ledger.
+// Update implements extract.Ledger.
 func (l *ledger) Update(ctx context.Context, change func(booked []time.Time) []time.Time) (err error) {
 	if err := os.MkdirAll(l.folder, 0o750); err != nil {
 		return l.fail(err)
@@ -73,8 +76,8 @@ func (l *ledger) Update(ctx context.Context, change func(booked []time.Time) []t
 	return l.fail(l.write(l.trim(file, change(file.times()))))
 }
 
-// trim gives what is to be kept of the bookings, the last of which is the
-// latest thing that is known of the time.
+// trim leaves out the bookings that no budget counts any more. The last booking
+// serves as the present time.
 func (l *ledger) trim(file ledgerFile, booked []time.Time) ledgerFile {
 	next := ledgerFile{DayUntil: file.DayUntil, Booked: make([]int64, 0, len(booked))}
 	if len(booked) == 0 {
@@ -98,14 +101,14 @@ func (l *ledger) trim(file ledgerFile, booked []time.Time) ledgerFile {
 
 func (l *ledger) path() string { return filepath.Join(l.folder, l.name+".json") }
 
-// read gives what is booked.
+// read returns the times of the bookings, oldest first.
 func (l *ledger) read() ([]time.Time, error) {
 	file, err := l.load()
 	return file.times(), err
 }
 
-// load reads the file. One that cannot be understood counts as none: a budget
-// too many is spent once, rather than every run failing for good.
+// load reads the file. A file that cannot be understood counts as empty: then one
+// budget too many is spent, but runs do not fail for good.
 func (l *ledger) load() (ledgerFile, error) {
 	data, err := os.ReadFile(l.path())
 	if errors.Is(err, os.ErrNotExist) {
@@ -135,12 +138,31 @@ func (l *ledger) write(file ledgerFile) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(l.path(), data, 0o640)
+	return renameio.WriteFile(l.path(), data, 0o640)
 }
 
+// fail wraps an error of the ledger's files.
 func (l *ledger) fail(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &SpoolError{Folder: l.folder, Err: fmt.Errorf("the request budget: %w", err)}
+	return &Error{Folder: l.folder, Err: err}
 }
+
+// Error is a ledger that cannot be read or written.
+type Error struct {
+	Folder string // the state folder
+	Err    error  // of the file system
+}
+
+// Error names the folder and what to do.
+func (e *Error) Error() string {
+	first := "free space"
+	if errors.Is(e.Err, fs.ErrPermission) || errors.Is(e.Err, syscall.EROFS) {
+		first = "let this user write there"
+	}
+	return fmt.Sprintf("cannot keep the request budget in %s: %v; %s, or choose another folder with --state", e.Folder, e.Err, first)
+}
+
+// Unwrap returns the error of the file system.
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,4 +1,4 @@
-package pipelines
+package budget
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 		booked, refused := 0, 0
 		var runs sync.WaitGroup
 		for range 4 {
-			budget := sharedBudget(budgeted(state, 0, 10), time.Now)
+			budget := Shared(budgeted(state, 0, 10), time.Now)
 			runs.Go(func() {
 				for range 5 {
 					err := budget.Reserve(t.Context())
@@ -53,11 +53,11 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 			t.Errorf("%d booked and %d refused of 20, want 10 and 10", booked, refused)
 		}
 		time.Sleep(23 * time.Hour) // virtual
-		if err := sharedBudget(budgeted(state, 0, 10), time.Now).Reserve(t.Context()); err == nil {
+		if err := Shared(budgeted(state, 0, 10), time.Now).Reserve(t.Context()); err == nil {
 			t.Error("the day's budget came back within the day")
 		}
 		time.Sleep(time.Hour + time.Second)
-		if err := sharedBudget(budgeted(state, 0, 10), time.Now).Reserve(t.Context()); err != nil {
+		if err := Shared(budgeted(state, 0, 10), time.Now).Reserve(t.Context()); err != nil {
 			t.Errorf("a day later: %v", err)
 		}
 	})
@@ -68,7 +68,7 @@ func TestBudgetOfAMinuteWaitsForOtherRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		for i := range 7 {
-			if err := sharedBudget(budgeted(state, 3, 100), time.Now).Reserve(t.Context()); err != nil {
+			if err := Shared(budgeted(state, 3, 100), time.Now).Reserve(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if at, want := time.Since(start).Round(time.Second), time.Duration(i/3)*extract.BudgetMinute; at != want {
@@ -89,7 +89,7 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		if err := sharedBudget(def, time.Now).Reserve(t.Context()); err != nil {
+		if err := Shared(def, time.Now).Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(start); waited > time.Minute+time.Second {
@@ -99,10 +99,10 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{not json"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := sharedBudget(def, time.Now).Reserve(t.Context()); err != nil {
+	if err := Shared(def, time.Now).Reserve(t.Context()); err != nil {
 		t.Errorf("with a damaged file: %v", err)
 	}
-	if sharedBudget(budgeted(state, 0, 0), time.Now) != nil {
+	if Shared(budgeted(state, 0, 0), time.Now) != nil {
 		t.Error("a definition without budgets has one")
 	}
 }
@@ -112,7 +112,7 @@ func budgetFile(t *testing.T, def *definition.Definition) string {
 	t.Helper()
 	probe := *def
 	probe.State = t.TempDir()
-	if err := sharedBudget(&probe, time.Now).Reserve(t.Context()); err != nil {
+	if err := Shared(&probe, time.Now).Reserve(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	names, err := filepath.Glob(filepath.Join(probe.State, "*.json"))
@@ -120,4 +120,20 @@ func budgetFile(t *testing.T, def *definition.Definition) string {
 		t.Fatalf("%v, %v", names, err)
 	}
 	return filepath.Base(names[0])
+}
+
+// FuzzLedger reads budgets that anybody may have written: they count or are none.
+func FuzzLedger(f *testing.F) {
+	f.Add([]byte(`{"day_until":1,"booked":[1,2,3]}`))
+	f.Add([]byte(`{"day_until":9223372036854775807,"booked":[9223372036854775807,-9223372036854775808]}`))
+	f.Add([]byte(`{"booked":"x"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l := &ledger{folder: t.TempDir(), name: "requests-x", day: true}
+		if err := os.WriteFile(l.path(), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.read(); err != nil {
+			t.Fatalf("%v of %s", err, data)
+		}
+	})
 }

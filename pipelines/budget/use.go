@@ -1,4 +1,4 @@
-package pipelines
+package budget
 
 import (
 	"slices"
@@ -8,19 +8,19 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// BudgetState is what is booked of the budgets that a definition shares with
-// all others of its account and state folder.
-type BudgetState struct {
+// Use is what is booked of the budgets that a definition shares with all
+// others of its account and state folder.
+type Use struct {
 	PerMinute, PerDay int // the definition's limits; 0: no budget
 	Minute, Day       int // booked in the last minute, in the last 24 hours; 0 without a budget
 	// Next is when the next request may be sent: now, or later.
 	Next time.Time
 }
 
-// budgetState reads the ledger. Its file is replaced whole whenever something
-// is booked, so no lock is taken and nobody waits for who only looks.
-func budgetState(def *definition.Definition, now time.Time) (BudgetState, error) {
-	b := BudgetState{PerMinute: def.Source.Requests.PerMinute, PerDay: def.Source.Requests.PerDay, Next: now}
+// Read reads the ledger of a definition's account. The ledger's file is
+// replaced in one step whenever something is booked, so no lock is needed.
+func Read(def *definition.Definition, now time.Time) (Use, error) {
+	b := Use{PerMinute: def.Source.Requests.PerMinute, PerDay: def.Source.Requests.PerDay, Next: now}
 	if b.PerMinute <= 0 && b.PerDay <= 0 {
 		return b, nil
 	}
@@ -39,9 +39,9 @@ func budgetState(def *definition.Definition, now time.Time) (BudgetState, error)
 	return b, nil
 }
 
-// spend counts what is booked of one budget, and puts the next request off
-// until there is room.
-func (b *BudgetState) spend(booked []time.Time, limit int, per time.Duration, now time.Time) int {
+// spend counts the live bookings of one budget, which allows limit requests per
+// span. It moves b.Next to when the budget has room.
+func (b *Use) spend(booked []time.Time, limit int, per time.Duration, now time.Time) int {
 	if limit <= 0 {
 		return 0
 	}

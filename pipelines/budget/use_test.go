@@ -1,15 +1,14 @@
-package pipelines
+package budget
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/gofrs/flock"
-
-	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // TestBudgetState: it tells what a run would meet, and waits for nobody.
@@ -51,7 +50,7 @@ func TestBudgetState(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = lock.Close() }()
-			b, err := budgetState(def, now)
+			b, err := Read(def, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,17 +64,17 @@ func TestBudgetState(t *testing.T) {
 // TestBudgetStateCountsWhatRunsBook, and makes no ledger.
 func TestBudgetStateCountsWhatRunsBook(t *testing.T) {
 	def := budgeted(t.TempDir(), 0, 3)
-	if b, err := budgetState(def, time.Now()); err != nil || b.Day != 0 || exists(ledgerOf(def).path()) {
+	if b, err := Read(def, time.Now()); err != nil || b.Day != 0 || there(ledgerOf(def).path()) {
 		t.Errorf("before the first: %+v, %v", b, err)
 	}
-	budget := sharedBudget(def, time.Now)
+	budget := Shared(def, time.Now)
 	for range 3 {
 		if err := budget.Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now := time.Now()
-	b, err := budgetState(def, now)
+	b, err := Read(def, now)
 	if err != nil || b.Day != 3 || b.Next.Before(now.Add(23*time.Hour)) || b.Next.After(now.Add(24*time.Hour)) {
 		t.Errorf("%+v, %v", b, err)
 	}
@@ -85,42 +84,12 @@ func TestBudgetStateCountsWhatRunsBook(t *testing.T) {
 	if err := os.Mkdir(ledgerOf(def).path(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := budgetState(def, now); !isError[*SpoolError](err) {
+	if _, err := Read(def, now); !errors.As(err, new(*Error)) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestLeftSpools: those of the definition, of runs that are gone.
-func TestLeftSpools(t *testing.T) {
-	state := t.TempDir()
-	def := &definition.Definition{Name: "nightly", File: "/etc/nightly.yaml", State: state, Forms: []string{"*"}, Exclude: []string{"secret"}, Source: definition.Source{Zone: time.UTC}}
-	dead := begun(t, state, "nightly", "orders")
-	spoolDay(t, dead, 1, 0)
-	spoolDay(t, dead, 2, 0)
-	dies(t, dead)
-	for _, name := range [][2]string{{"nightly", "secret"}, {"other", "orders"}} {
-		dies(t, begun(t, state, name[0], name[1]))
-	}
-	live := begun(t, state, "nightly", "forms")
-	left := ofForms(leftSpools(def), []string{"orders", "forms"})
-	if len(left) != 1 || left[0].Form != "orders" || left[0].RunID != "run1" || left[0].Windows != 2 || left[0].Rows != 6 || left[0].Bytes == 0 {
-		t.Errorf("left %+v", left)
-	}
-	report, err := State(t.Context(), def, Options{})
-	if err != nil || len(report.Forms) != 1 || report.Forms[0].Form != "orders" || len(report.Spools) != 1 {
-		t.Errorf("report %+v, %v", report, err)
-	}
-	reset, err := ResetState(t.Context(), def, Options{}, time.Time{})
-	if err != nil || len(reset.Spools) != 1 || reset.Spools[0].Windows != 2 {
-		t.Errorf("discarded %+v, %v", reset.Spools, err)
-	}
-	if exists(dead.folder) || !exists(live.folder) || len(spools(spoolsIn(state))) != 3 {
-		t.Errorf("left %v", spools(spoolsIn(state)))
-	}
-	if again, err := ResetState(t.Context(), def, Options{}, time.Time{}); err != nil || len(again.Spools) > 0 {
-		t.Errorf("again %+v, %v", again, err)
-	}
-	if err := live.close(false); err != nil {
-		t.Error(err)
-	}
+func there(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
