@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // TestDatasetOfOtherResultsIsRefused: a run that reads other results than the
@@ -18,22 +19,22 @@ import (
 // replaces everything.
 func TestDatasetOfOtherResultsIsRefused(t *testing.T) {
 	form := fourDays()
-	days := pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay}
+	days := definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}
 	zurich, err := time.LoadLocation("Europe/Zurich")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, change := range map[string]func(*pipelines.Definition){
-		"search": func(d *pipelines.Definition) {
+	for what, change := range map[string]func(*definition.Definition){
+		"search": func(d *definition.Definition) {
 			d.Extract.Search.Where = []extract.Criterion{{Column: "result_status", Operator: extract.OpEquals, Term: "Incomplete"}}
 		},
-		"timezone": func(d *pipelines.Definition) { d.Source.Zone = zurich },
-		"view":     func(d *pipelines.Definition) { d.Extract.View = "11" },
-		"format":   func(d *pipelines.Definition) { d.Outputs[0].Format = "csv" },
-		"partition": func(d *pipelines.Definition) {
-			d.Outputs[0].Partition = pipelines.PartitionMonth
+		"timezone": func(d *definition.Definition) { d.Source.Zone = zurich },
+		"view":     func(d *definition.Definition) { d.Extract.View = "11" },
+		"format":   func(d *definition.Definition) { d.Outputs[0].Format = "csv" },
+		"partition": func(d *definition.Definition) {
+			d.Outputs[0].Partition = definition.PartitionMonth
 		},
-		"naming": func(d *pipelines.Definition) { d.Labels = true },
+		"naming": func(d *definition.Definition) { d.Labels = true },
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t, form)

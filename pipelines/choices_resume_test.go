@@ -9,6 +9,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -24,7 +25,7 @@ func manyDays(days, colours int) *formservice.Form {
 
 // stopAfter runs a definition on a host of its own until so many parts are
 // recorded.
-func (w *world) stopAfter(def *pipelines.Definition, parts int) error {
+func (w *world) stopAfter(def *definition.Definition, parts int) error {
 	ctx, cancel := context.WithCancelCause(w.t.Context())
 	defer cancel(nil)
 	var mu sync.Mutex
@@ -48,7 +49,7 @@ func (w *world) stopAfter(def *pipelines.Definition, parts int) error {
 // for ever.
 func TestRunsWithLateChoicesComeToAnEnd(t *testing.T) {
 	w := newWorld(t, manyDays(12, 7))
-	def := w.coloured(schemas.Column{ListAs: schemas.ListColumns}, pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay})
+	def := w.coloured(schemas.Column{ListAs: schemas.ListColumns}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay})
 	def.Extract.To = at(t, "2026-01-13")
 	for range 6 {
 		err := w.stopAfter(def, 8)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // CleanReport is what Clean found and removed.
@@ -32,14 +33,16 @@ type CleanedOutput struct {
 
 // NeedsForms tells whether Clean must ask the service which forms there are:
 // the definition has globs, and no form was chosen.
-func NeedsForms(def *Definition, o Options) bool { return def.ListsForms() && len(o.Forms) == 0 }
+func NeedsForms(def *definition.Definition, o Options) bool {
+	return def.ListsForms() && len(o.Forms) == 0
+}
 
 // Clean removes what dead runs of any pipeline left at the definition's
 // outputs and in its state folder, and nothing else (see load.Clean); how says
 // whether it only looks. An output that fails does not stop the others: the
 // error is a *FormsError of *OutputsError then, as in Run. Nothing is asked
 // of the service unless NeedsForms.
-func Clean(ctx context.Context, def *Definition, o Options, how load.CleanOptions) (*CleanReport, error) {
+func Clean(ctx context.Context, def *definition.Definition, o Options, how load.CleanOptions) (*CleanReport, error) {
 	o = o.withDefaults()
 	report := &CleanReport{Pipeline: def.Name, Definition: def.File}
 	forms, err := formsToClean(ctx, def, o)
@@ -69,7 +72,7 @@ func Clean(ctx context.Context, def *Definition, o Options, how load.CleanOption
 
 // formsToClean are the forms whose paths are cleaned. A form that was chosen
 // need not exist any more.
-func formsToClean(ctx context.Context, def *Definition, o Options) ([]string, error) {
+func formsToClean(ctx context.Context, def *definition.Definition, o Options) ([]string, error) {
 	if NeedsForms(def, o) {
 		client, err := newClient(def, o)
 		if err != nil {
@@ -87,7 +90,7 @@ func formsToClean(ctx context.Context, def *Definition, o Options) ([]string, er
 
 // cleaner cleans a definition's outputs.
 type cleaner struct {
-	def    *Definition
+	def    *definition.Definition
 	o      Options
 	how    load.CleanOptions
 	report *CleanReport
@@ -98,7 +101,7 @@ type cleaner struct {
 func (c *cleaner) form(ctx context.Context, form string) []error {
 	var failures []error
 	for _, out := range c.def.Outputs {
-		if out.Path == StdoutPath || ctx.Err() != nil {
+		if out.Path == definition.StdoutPath || ctx.Err() != nil {
 			continue
 		}
 		cleaned := CleanedOutput{Path: out.Path}
@@ -127,40 +130,40 @@ func (c *cleaner) form(ctx context.Context, form string) []error {
 // beside cleans where the codebook of a dataset lies, which is not in it: on
 // disk a run that was killed while it wrote one left a file there. tellOnce
 // leaves out where there was none.
-func (c *cleaner) beside(ctx context.Context, out Output, expanded string) []CleanedOutput {
-	place, ok := codebookPlaceOf(out, expanded, c.o.Tables.Formats)
+func (c *cleaner) beside(ctx context.Context, out definition.Output, expanded string) []CleanedOutput {
+	place, ok := definition.CodebookPlaceOf(out, expanded, c.o.Tables.Formats)
 	if !ok || !out.Dataset() || strings.Contains(expanded, "://") {
 		return nil
 	}
-	found := CleanedOutput{Path: place.paths()[0], beside: true}
-	found.Cleaned, found.Err = c.cleanAt(ctx, out, place.root, place.schema(), found.Path)
+	found := CleanedOutput{Path: place.Paths()[0], beside: true}
+	found.Cleaned, found.Err = c.cleanAt(ctx, out, place.Root, place.Schema(), found.Path)
 	return []CleanedOutput{found}
 }
 
 // expand gives the path that a run writes to; with an error the template.
-func (c *cleaner) expand(out Output, form string) (string, error) {
+func (c *cleaner) expand(out definition.Output, form string) (string, error) {
 	if strings.Contains(out.Path, "{run_id}") {
-		return out.Path, &UnsupportedError{
+		return out.Path, &definition.UnsupportedError{
 			What: out.Path + ": cleaning a path that is another one for each run", Remedy: "write a path without {run_id}, or remove the folders of old runs by hand",
 		}
 	}
-	expanded, err := ExpandPath(out.Path, pathValues(c.def, form, c.o.RunID))
+	expanded, err := definition.ExpandPath(out.Path, c.def.PathValues(form, c.o.RunID))
 	if err != nil {
 		return out.Path, err
 	}
 	return expanded, nil
 }
 
-func (c *cleaner) clean(ctx context.Context, out Output, expanded string) (load.Cleaned, error) {
+func (c *cleaner) clean(ctx context.Context, out definition.Output, expanded string) (load.Cleaned, error) {
 	root, scope := expanded, ""
 	if !out.Dataset() {
-		root, scope = splitPath(expanded)
+		root, scope = definition.SplitPath(expanded)
 	}
 	return c.cleanAt(ctx, out, root, scope, expanded)
 }
 
 // cleanAt cleans a scope of a destination; path is for people.
-func (c *cleaner) cleanAt(ctx context.Context, out Output, root, scope, path string) (load.Cleaned, error) {
+func (c *cleaner) cleanAt(ctx context.Context, out definition.Output, root, scope, path string) (load.Cleaned, error) {
 	dest, err := c.o.Tables.Open(ctx, root, out)
 	if err != nil {
 		return load.Cleaned{}, err
@@ -173,7 +176,7 @@ func (c *cleaner) cleanAt(ctx context.Context, out Output, root, scope, path str
 	case err == nil, held: // it names the path
 		return cleaned, err
 	case errors.Is(err, load.ErrNoSweep):
-		err = &UnsupportedError{What: "cleaning this destination", Remedy: "see its own tools"}
+		err = &definition.UnsupportedError{What: "cleaning this destination", Remedy: "see its own tools"}
 	}
 	return cleaned, fmt.Errorf("%s: %w", path, err)
 }
@@ -206,7 +209,7 @@ func (r *CleanReport) tellOnce() {
 // cleanSpools removes what dead runs of the definition spooled, as it does with
 // their journals, and what any dead run spooled that nobody can go on with. It
 // tells how many folders it were, in a dry run how many it would be.
-func cleanSpools(def *Definition, forms []string, dryRun bool) (swept int, err error) {
+func cleanSpools(def *definition.Definition, forms []string, dryRun bool) (swept int, err error) {
 	parent := spoolsIn(def.State)
 	if !dryRun {
 		discarded, err := discardSpools(def, forms)

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // leave stages what a run that died left at a folder.
@@ -67,8 +68,8 @@ func found(r *pipelines.CleanReport) string {
 
 func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	w := newWorld(t, fourDays())
-	def := w.daily(append(fileAndDays(), pipelines.Output{Path: pipelines.StdoutPath, Format: "csv"}, pipelines.Output{Path: "second.csv", Format: "csv"})...)
-	def.Outputs[2].Path = pipelines.StdoutPath
+	def := w.daily(append(fileAndDays(), definition.Output{Path: definition.StdoutPath, Format: "csv"}, definition.Output{Path: "second.csv", Format: "csv"})...)
+	def.Outputs[2].Path = definition.StdoutPath
 	w.run(def)
 	before := tree(t, w.dir)
 	w.leave("days", "dead1", "dt=2026-01-01/part-20260101T000000-20260102T000000-000002-0000.ndjson")
@@ -185,7 +186,7 @@ func TestCleanResolvesForms(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, formservice.NewForm("form1", nil, nil), formservice.NewForm("form2", nil, nil), formservice.NewForm("other", nil, nil))
-			def := w.definition(pipelines.Output{Path: c.path, Format: "csv"})
+			def := w.definition(definition.Output{Path: c.path, Format: "csv"})
 			def.Forms = c.forms
 			o := options()
 			o.Forms = c.chosen
@@ -211,18 +212,18 @@ func TestCleanResolvesForms(t *testing.T) {
 func TestCleanGoesOn(t *testing.T) {
 	w := newWorld(t)
 	def := w.definition(
-		pipelines.Output{Path: "runs/{run_id}.csv", Format: "csv"},
-		pipelines.Output{Path: "held/", Format: "csv"},
-		pipelines.Output{Path: "plain/", Format: "csv"},
-		pipelines.Output{Path: "nowhere/", Format: "csv"},
-		pipelines.Output{Path: "good/", Format: "csv"},
+		definition.Output{Path: "runs/{run_id}.csv", Format: "csv"},
+		definition.Output{Path: "held/", Format: "csv"},
+		definition.Output{Path: "plain/", Format: "csv"},
+		definition.Output{Path: "nowhere/", Format: "csv"},
+		definition.Output{Path: "good/", Format: "csv"},
 	)
 	hold(t, w.path("held"), "")
 	w.leave("good", "dead", "part-min-max-000001-0000.csv")
 	refused := errors.New("refused")
 	o := options()
 	open := o.Tables.Open
-	o.Tables.Open = func(ctx context.Context, root string, out pipelines.Output) (load.Destination, error) {
+	o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
 		d, err := open(ctx, root, out)
 		switch {
 		case strings.HasSuffix(root, "nowhere/"):
@@ -235,7 +236,7 @@ func TestCleanGoesOn(t *testing.T) {
 	report, err := pipelines.Clean(t.Context(), def, o, load.CleanOptions{})
 	var outputs *pipelines.OutputsError
 	var held *load.HeldError
-	var unsupported *pipelines.UnsupportedError
+	var unsupported *definition.UnsupportedError
 	if !errors.As(err, &outputs) || len(outputs.Errors) != 4 || !errors.As(err, &held) || !errors.As(err, &unsupported) || !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -207,7 +208,7 @@ func decodeCodebook(data []byte) (*codebook, error) {
 	}
 	for _, c := range b.Columns {
 		if len(c.Choices) > transform.MostChoices || strings.TrimSpace(c.From) == "" {
-			return nil, fmt.Errorf("its column %s is none of ours", show(c.Name))
+			return nil, fmt.Errorf("its column %s is none of ours", strictyaml.Quote(c.Name))
 		}
 	}
 	return &b, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // ForeignFileError is a file that lies where a codebook would be written and is
@@ -26,10 +27,10 @@ const hintNoCodebook = "give the output or the file another name, or turn the co
 
 // earlierFiles reads what lies in a codebook's place, and refuses what is not
 // ours. schema is nil where there is none.
-func earlierFiles(ctx context.Context, dest load.Store, place codebookPlace) (schema []byte, err error) {
-	paths := place.paths()
+func earlierFiles(ctx context.Context, dest load.Store, place definition.CodebookPlace) (schema []byte, err error) {
+	paths := place.Paths()
 	for i, ours := range []func([]byte) bool{isCodebook, isCodebookTable} {
-		name := []string{place.schema(), place.table()}[i]
+		name := []string{place.Schema(), place.Table()}[i]
 		data, _, err := dest.Get(ctx, name)
 		switch {
 		case errors.Is(err, load.ErrNotExist):

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // TestCodebookLeavesOthersFilesAlone: a file in its place that is not formetl's
@@ -16,8 +17,8 @@ import (
 func TestCodebookLeavesOthersFilesAlone(t *testing.T) {
 	w := newWorld(t, someSurvey("Colours"))
 	def := w.daily(
-		pipelines.Output{Path: "out/form1.csv", Format: "csv"},
-		pipelines.Output{Path: "lake/form1/", Format: "ndjson", Partition: pipelines.PartitionDay},
+		definition.Output{Path: "out/form1.csv", Format: "csv"},
+		definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay},
 	)
 	w.run(def)
 	ours := map[string]string{"schema.json": w.read("lake/form1.schema.json"), "codebook.csv": w.read("lake/form1.codebook.csv")}
@@ -74,7 +75,7 @@ func (w *world) put(name, data string) {
 // TestCodebookReplacesItsOwn, however old, torn, or saved by other programs.
 func TestCodebookReplacesItsOwn(t *testing.T) {
 	w := newWorld(t, someSurvey("Colours"))
-	def := w.definition(pipelines.Output{Path: "out/form1.csv", Format: "csv"})
+	def := w.definition(definition.Output{Path: "out/form1.csv", Format: "csv"})
 	w.run(def)
 	schema, table := w.read("out/form1.schema.json"), w.read("out/form1.codebook.csv")
 	var narrow bytes.Buffer

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -82,10 +83,10 @@ func someSurvey(label string) *formservice.Form {
 func TestCodebookBesideEveryOutput(t *testing.T) {
 	w := newWorld(t, someSurvey("Colours"))
 	def := w.daily(
-		pipelines.Output{Path: "out/form1.csv", Format: "csv", Profile: "strict"},
-		pipelines.Output{Path: "out/form1.parquet", Format: "parquet"},
-		pipelines.Output{Path: "lake/{form}/", Format: "ndjson", Partition: pipelines.PartitionDay},
-		pipelines.Output{Path: "other/x.json", Format: "json", NoCodebook: true},
+		definition.Output{Path: "out/form1.csv", Format: "csv", Profile: "strict"},
+		definition.Output{Path: "out/form1.parquet", Format: "parquet"},
+		definition.Output{Path: "lake/{form}/", Format: "ndjson", Partition: definition.PartitionDay},
+		definition.Output{Path: "other/x.json", Format: "json", NoCodebook: true},
 	)
 	w.run(def)
 	var found []string
@@ -115,7 +116,7 @@ func TestCodebookBesideEveryOutput(t *testing.T) {
 // those of a dataset that holds more than the file.
 func TestCodebookCountsNulls(t *testing.T) {
 	w := newWorld(t, generated(700))
-	def := w.definition(pipelines.Output{Path: "out/form1.ndjson", Format: "ndjson"}, pipelines.Output{Path: "lake/form1/", Format: "ndjson", Partition: pipelines.PartitionMonth})
+	def := w.definition(definition.Output{Path: "out/form1.ndjson", Format: "ndjson"}, definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionMonth})
 	w.run(def)
 	for stem, rows := range map[string][]map[string]any{"out/form1": readNDJSON(t, w.path("out/form1.ndjson")), "lake/form1": w.datasetRows("lake/form1")} {
 		b := w.codebook(stem)
@@ -178,7 +179,7 @@ func TestCodebookIsDeterministic(t *testing.T) {
 	var first map[string]string
 	for i, concurrency := range []int{1, 8, 3} {
 		w := newWorld(t, generated(400))
-		def := w.definition(pipelines.Output{Path: "lake/form1/", Format: "parquet", Partition: pipelines.PartitionMonth})
+		def := w.definition(definition.Output{Path: "lake/form1/", Format: "parquet", Partition: definition.PartitionMonth})
 		def.Source.Requests.Concurrency = concurrency
 		def.Extract.Window = extract.Step{Days: 40 + i}
 		def.Extract.From, def.Extract.To = at(t, "2020-01-01"), at(t, "2030-01-01")
@@ -197,7 +198,7 @@ func TestCodebookIsDeterministic(t *testing.T) {
 // and datasets, and goes on telling them.
 func TestCodebookTellsEarlierLabels(t *testing.T) {
 	w := newWorld(t, someSurvey("Colours"))
-	def := w.definition(pipelines.Output{Path: "out/form1.csv", Format: "csv", Profile: "strict"}, pipelines.Output{Path: "lake/form1/", Format: "parquet"})
+	def := w.definition(definition.Output{Path: "out/form1.csv", Format: "csv", Profile: "strict"}, definition.Output{Path: "lake/form1/", Format: "parquet"})
 	for _, run := range []struct{ label, before string }{
 		{"Colours", "[]"},
 		{"Your colours", "[Colours]"},
@@ -221,7 +222,7 @@ func TestCodebookTellsEarlierLabels(t *testing.T) {
 func TestCodebookOfAnIncrementalRun(t *testing.T) {
 	form := someSurvey("Colours")
 	w := newWorld(t, form)
-	def := w.definition(pipelines.Output{Path: "lake/form1/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	def := w.definition(definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay})
 	def.Extract.Incremental, def.Extract.Lookback = true, 1
 	run := func(now string, full bool) {
 		t.Helper()
@@ -260,7 +261,7 @@ func TestCodebookOfAnIncrementalRun(t *testing.T) {
 // TestCodebookKeepsPersonalData out: no value of a column with a rule is in it.
 func TestCodebookKeepsPersonalData(t *testing.T) {
 	w := newWorld(t, someSurvey("Colours"))
-	def := w.definition(pipelines.Output{Path: "lake/form1/", Format: "ndjson"})
+	def := w.definition(definition.Output{Path: "lake/form1/", Format: "ndjson"})
 	w.run(def)
 	if got := w.codebook("lake/form1").choices("3"); got != "secret 1" {
 		t.Fatalf("without a rule the choices are %q", got)
@@ -286,7 +287,7 @@ var errRefused = errors.New("refused")
 func TestCodebookRefused(t *testing.T) {
 	for _, refused := range []string{"open", "put", "get"} {
 		w := newWorld(t, someSurvey("Colours"))
-		def := w.daily(pipelines.Output{Path: "lake/form1/", Format: "ndjson", Partition: pipelines.PartitionDay})
+		def := w.daily(definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay})
 		w.run(def)
 		def.Extract.From = at(t, "2026-01-02") // parts of the first run stay
 		o := watching(func(root, op, name string) error {
@@ -296,7 +297,7 @@ func TestCodebookRefused(t *testing.T) {
 			return nil
 		})
 		inner := o.Tables.Open
-		o.Tables.Open = func(ctx context.Context, root string, out pipelines.Output) (load.Destination, error) {
+		o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
 			if refused == "open" && root == w.path("lake") {
 				return nil, errRefused
 			}
@@ -332,8 +333,8 @@ func (unreadable) Get(context.Context, string) ([]byte, string, error) {
 // them to the next one, also where that has only to finish a commit, or nothing
 // more to do at an output.
 func TestCodebookAfterACrash(t *testing.T) {
-	crash := map[string]func(r *resumed, def *pipelines.Definition){
-		"in the second commit": func(r *resumed, def *pipelines.Definition) {
+	crash := map[string]func(r *resumed, def *definition.Definition){
+		"in the second commit": func(r *resumed, def *definition.Definition) {
 			o := watching(func(root, op, name string) error {
 				if filepath.Clean(root) == r.path("months") && op == "put" && name == load.ManifestName {
 					return errRefused
@@ -345,7 +346,7 @@ func TestCodebookAfterACrash(t *testing.T) {
 				r.t.Fatal(err)
 			}
 		},
-		"between two commits": func(r *resumed, def *pipelines.Definition) { r.stopAt(def, string(load.StepClose), 1) },
+		"between two commits": func(r *resumed, def *definition.Definition) { r.stopAt(def, string(load.StepClose), 1) },
 	}
 	for name, cutOff := range crash {
 		t.Run(name, func(t *testing.T) {
@@ -378,7 +379,7 @@ func TestCodebookAfterACrash(t *testing.T) {
 // codebook of a dataset is removed, and codebooks stay.
 func TestCleanKnowsCodebooks(t *testing.T) {
 	w := newWorld(t, someSurvey("Colours"))
-	def := w.daily(pipelines.Output{Path: "lake/form1/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	def := w.daily(definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay})
 	w.run(def)
 	before := tree(t, w.dir)
 	if err := os.Mkdir(w.path("lake/.formetl"), 0o750); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // codebookOutput is an output that a codebook tells of.
@@ -17,7 +18,7 @@ type codebookOutput interface {
 // codebookTask is a codebook that is to be written, and the outputs that it is
 // about.
 type codebookTask struct {
-	place   codebookPlace
+	place   definition.CodebookPlace
 	targets []*target
 	lead    *target // the one whose rows it counts
 }
@@ -42,7 +43,7 @@ func (f *formRun) writeCodebooks(ctx context.Context) {
 			t.report.CompanionsError = err.Error()
 		}
 		f.mu.Unlock()
-		attrs := []slog.Attr{slog.String("path", strings.Join(task.place.paths(), ", ")), slog.String("error", err.Error())}
+		attrs := []slog.Attr{slog.String("path", strings.Join(task.place.Paths(), ", ")), slog.String("error", err.Error())}
 		if isError[*ForeignFileError](err) {
 			attrs = append(attrs, slog.String("hint", hintNoCodebook))
 		}
@@ -55,7 +56,7 @@ func (f *formRun) writeCodebooks(ctx context.Context) {
 // those of a file, whatever their order.
 func (f *formRun) codebookTasks() []*codebookTask {
 	var tasks []*codebookTask
-	at := map[codebookPlace]*codebookTask{}
+	at := map[definition.CodebookPlace]*codebookTask{}
 	for _, t := range f.committed() {
 		place, ok := codebookPlaceOf(t.def, t.report.Path, f.o.Tables.Formats)
 		if out, is := t.out.(codebookOutput); !ok || !is || out.facts().columns == nil {
@@ -94,7 +95,7 @@ func (f *formRun) writeCodebook(ctx context.Context, task *codebookTask) error {
 	if err := out.held(); err != nil {
 		return err // whoever holds the output writes one of its own
 	}
-	dest, err := f.o.Tables.Open(ctx, task.place.root, task.lead.def)
+	dest, err := f.o.Tables.Open(ctx, task.place.Root, task.lead.def)
 	if err != nil {
 		return err
 	}
@@ -114,22 +115,22 @@ func (f *formRun) writeCodebook(ctx context.Context, task *codebookTask) error {
 		return err
 	}
 	// The schema last: it is what the next run reads.
-	if err := dest.Put(ctx, task.place.table(), b.table(), load.AnyVersion); err != nil {
+	if err := dest.Put(ctx, task.place.Table(), b.table(), load.AnyVersion); err != nil {
 		return err
 	}
-	return dest.Put(ctx, task.place.schema(), data, load.AnyVersion)
+	return dest.Put(ctx, task.place.Schema(), data, load.AnyVersion)
 }
 
 // earlierCodebook is the codebook that an earlier run left, nil where there is
 // none that can be read.
-func (f *formRun) earlierCodebook(ctx context.Context, data []byte, place codebookPlace) *codebook {
+func (f *formRun) earlierCodebook(ctx context.Context, data []byte, place definition.CodebookPlace) *codebook {
 	if data == nil {
 		return nil
 	}
 	b, err := decodeCodebook(data)
 	if err != nil {
 		f.log.LogAttrs(ctx, slog.LevelWarn, "the codebook of earlier runs cannot be read; its choices begin anew",
-			slog.String("path", place.paths()[0]), slog.String("error", err.Error()))
+			slog.String("path", place.Paths()[0]), slog.String("error", err.Error()))
 		return nil
 	}
 	return b

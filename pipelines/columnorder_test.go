@@ -9,6 +9,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -95,7 +96,7 @@ func TestOrderOfADataset(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, growingForm())
 			run := func(schema *schemas.Schema, from, to string, full bool) error {
-				def := w.definition(pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay}, pipelines.Output{Path: "form1.csv", Format: "csv"})
+				def := w.definition(definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay}, definition.Output{Path: "form1.csv", Format: "csv"})
 				def.File, def.Schema = w.path("definition.yaml"), schema
 				def.Extract.From, def.Extract.To = at(t, from), at(t, to)
 				o := options()

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -52,12 +53,12 @@ func TestLateColumnsGiveTheSameBytes(t *testing.T) {
 	}{{1, 0}, {8, 0}, {8, time.Millisecond}} {
 		w := newWorld(t, lateAnswers())
 		w.service.SetFaults(formservice.Faults{Latency: c.latency})
-		def := func() *pipelines.Definition {
+		def := func() *definition.Definition {
 			d := w.definition(
-				pipelines.Output{Path: "form1.csv", Format: "csv"},
-				pipelines.Output{Path: "form1.parquet", Format: "parquet"},
-				pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay},
-				pipelines.Output{Path: "weeks/", Format: "ndjson"},
+				definition.Output{Path: "form1.csv", Format: "csv"},
+				definition.Output{Path: "form1.parquet", Format: "parquet"},
+				definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay},
+				definition.Output{Path: "weeks/", Format: "ndjson"},
 			)
 			d.File = w.path("definition.yaml")
 			d.Extract.From, d.Extract.To = at(t, "2026-01-01"), at(t, "2026-02-01")
@@ -93,7 +94,7 @@ func TestOpenRangeGivesTheSameFile(t *testing.T) {
 	for _, now := range []string{"2026-05-01 10:00:00", "2026-05-01 10:00:01"} {
 		o := options()
 		o.Now = zoned(t, w, now)
-		if _, err := pipelines.Run(t.Context(), w.definition(pipelines.Output{Path: "form1.parquet", Format: "parquet"}), o); err != nil {
+		if _, err := pipelines.Run(t.Context(), w.definition(definition.Output{Path: "form1.parquet", Format: "parquet"}), o); err != nil {
 			t.Fatal(err)
 		}
 		files = append(files, dataOnly(tree(t, w.dir)))
@@ -106,14 +107,14 @@ func TestOpenRangeGivesTheSameFile(t *testing.T) {
 func TestManifestIsTheBaseOfLaterRuns(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*pipelines.Definition, *pipelines.Options)
+		change func(*definition.Definition, *pipelines.Options)
 		want   string
 	}{
-		{"again", func(*pipelines.Definition, *pipelines.Options) {}, "result_id,result_status,date_finish,item_1,item_9"},
-		{"an export", func(d *pipelines.Definition, _ *pipelines.Options) { d.File = "" }, "result_id,result_status,date_finish,item_1"},
-		{"full", func(_ *pipelines.Definition, o *pipelines.Options) { o.Full = true }, "result_id,result_status,date_finish,item_1"},
-		{"labels", func(d *pipelines.Definition, _ *pipelines.Options) { d.Labels = true }, "result_id,result_status,date_finish,answer"},
-		{"another form", func(d *pipelines.Definition, _ *pipelines.Options) { d.Forms = []string{"form2"} }, "result_id,result_status,date_finish,item_1"},
+		{"again", func(*definition.Definition, *pipelines.Options) {}, "result_id,result_status,date_finish,item_1,item_9"},
+		{"an export", func(d *definition.Definition, _ *pipelines.Options) { d.File = "" }, "result_id,result_status,date_finish,item_1"},
+		{"full", func(_ *definition.Definition, o *pipelines.Options) { o.Full = true }, "result_id,result_status,date_finish,item_1"},
+		{"labels", func(d *definition.Definition, _ *pipelines.Options) { d.Labels = true }, "result_id,result_status,date_finish,answer"},
+		{"another form", func(d *definition.Definition, _ *pipelines.Options) { d.Forms = []string{"form2"} }, "result_id,result_status,date_finish,item_1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			form, other := fourDays(), fourDays()
@@ -124,7 +125,7 @@ func TestManifestIsTheBaseOfLaterRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := newWorld(t, form, other)
-			def := w.daily(pipelines.Output{Path: "out.csv", Format: "csv"})
+			def := w.daily(definition.Output{Path: "out.csv", Format: "csv"})
 			def.File = w.path("definition.yaml")
 			w.run(def)
 			form.Delete(9)
@@ -171,7 +172,7 @@ func TestUnknownFieldsAndValuesThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, fourDays())
-			def := w.daily(pipelines.Output{Path: "out.csv", Format: "csv"}, pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay})
+			def := w.daily(definition.Output{Path: "out.csv", Format: "csv"}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay})
 			def.Schema = c.schema
 			report, err := pipelines.Run(t.Context(), def, options())
 			w.checkTidy()
@@ -232,7 +233,7 @@ func TestRejectThatMovesCountsOnce(t *testing.T) {
 // TestColumnsOfPartsThatStay stay in the manifest, though a run leaves them out.
 func TestColumnsOfPartsThatStay(t *testing.T) {
 	w := newWorld(t, fourDays())
-	def := w.daily(pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	def := w.daily(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
 	def.Schema = declared(t, schemas.UnknownAdd, "", "string")
 	w.run(def)
 	def.Schema = declared(t, schemas.UnknownIgnore, "", "string")

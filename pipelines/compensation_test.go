@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // TestLossThatADeletionHides: after the last day was read and before the
@@ -20,9 +21,9 @@ import (
 // already, is deleted. The sums agree then; the moved result must be there
 // all the same.
 func TestLossThatADeletionHides(t *testing.T) {
-	for name, out := range map[string]pipelines.Output{
+	for name, out := range map[string]definition.Output{
 		"file":       {Path: "form1.ndjson", Format: "ndjson"},
-		"partitions": {Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay},
+		"partitions": {Path: "days/", Format: "ndjson", Partition: definition.PartitionDay},
 	} {
 		t.Run(name, func(t *testing.T) {
 			results := make([]formservice.Result, 0, 120)
@@ -88,7 +89,7 @@ func TestSustainedMovesAreNeverSilent(t *testing.T) {
 			}
 			next++
 		}
-		def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+		def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
 		def.Source.Requests.Concurrency = 1
 		def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-01-05")
 		def.Extract.Window = extract.Step{Days: 1}

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // partsOf are the parts of the dataset "days", as its manifest lists them.
@@ -47,7 +48,7 @@ func (r *resumed) edit(id int64, finished string) {
 func TestPartsGoneAreMadeAgain(t *testing.T) {
 	for _, incremental := range []bool{false, true} {
 		r := newResumed(t)
-		def := func() *pipelines.Definition {
+		def := func() *definition.Definition {
 			d := r.daily(days())
 			d.Extract.Incremental, d.Extract.Lookback = incremental, 30*24*time.Hour
 			return d
@@ -104,7 +105,7 @@ func TestPartsGoneElsewhere(t *testing.T) {
 // TestUndatedPartGone: no range reads results without a date again.
 func TestUndatedPartGone(t *testing.T) {
 	r := newResumed(t)
-	def := func() *pipelines.Definition {
+	def := func() *definition.Definition {
 		d := r.definition(days())
 		d.Extract.Incremental = true
 		return d
@@ -130,7 +131,7 @@ func TestGoingOnWithPartsGone(t *testing.T) {
 	r := newResumed(t)
 	r.asked(r.daily(days()))
 	r.lose(r.partsOf()[0], false)
-	def := func(to string) *pipelines.Definition {
+	def := func(to string) *definition.Definition {
 		d := r.daily(days())
 		d.Extract.From, d.Extract.To = at(t, "2026-01-03"), at(t, to)
 		return d
@@ -152,7 +153,7 @@ func TestGoingOnWithPartsGone(t *testing.T) {
 // TestManifestLost: nothing is written beside parts that no manifest lists, and
 // both ways out lead out.
 func TestManifestLost(t *testing.T) {
-	def := func(r *resumed) *pipelines.Definition { return r.daily(days()) }
+	def := func(r *resumed) *definition.Definition { return r.daily(days()) }
 	for name, way := range map[string]func(t *testing.T, r *resumed){
 		"full": func(_ *testing.T, r *resumed) { r.o.Full = true },
 		"clean": func(t *testing.T, r *resumed) {
@@ -243,8 +244,8 @@ func TestForeignPart(t *testing.T) {
 func TestFileGone(t *testing.T) {
 	for _, damage := range []func(string) error{os.Remove, func(file string) error { return os.WriteFile(file, []byte("x"), 0o600) }} {
 		r := newResumed(t)
-		def := func() *pipelines.Definition {
-			return r.daily(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+		def := func() *definition.Definition {
+			return r.daily(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
 		}
 		r.asked(def())
 		file := r.path("form1.ndjson")
@@ -273,7 +274,7 @@ func TestFolderInTheWay(t *testing.T) {
 	}
 	write("out/x")
 	write("lake")
-	for _, out := range []pipelines.Output{{Path: "out", Format: "ndjson"}, {Path: "lake/", Format: "ndjson"}} {
+	for _, out := range []definition.Output{{Path: "out", Format: "ndjson"}, {Path: "lake/", Format: "ndjson"}} {
 		r.service.Reset()
 		_, err := pipelines.Run(t.Context(), r.daily(out), r.o)
 		if !isA[*load.CreateError](err) || len(r.service.Log()) != 0 {

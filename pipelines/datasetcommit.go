@@ -168,7 +168,7 @@ func (o *datasetOutput) wholeManifest(columns []schemas.Column, kept, fresh []lo
 	for _, p := range m.Parts {
 		m.Rows += p.Rows
 	}
-	if len(kept) > 0 && !o.out.exploded() { // a child's columns are always the same
+	if len(kept) > 0 && !o.out.Exploded() { // a child's columns are always the same
 		m.Schema = withOlder(m.Schema, o.manifest.Schema)
 	}
 	return m

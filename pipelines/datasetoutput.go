@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // datasetOutput is a dataset of parts.
@@ -26,7 +27,7 @@ type datasetOutput struct {
 	parts []*datasetPart // in order, once they are staged
 }
 
-func (f *formRun) openDataset(ctx context.Context, def Output, path string) (output, error) {
+func (f *formRun) openDataset(ctx context.Context, def definition.Output, path string) (output, error) {
 	e, err := f.encodingOf(def)
 	if err != nil {
 		return nil, err
@@ -146,7 +147,7 @@ func (o *datasetOutput) checkPartition(parts []load.Part) error {
 			want = load.DTValue(partition, last(key.To), key.To)
 		}
 		if key.DT != want {
-			return &DatasetChangedError{Path: o.path, What: "partition", Was: partitionOf(key), Is: cmp.Or(partition, string(PartitionNone))}
+			return &DatasetChangedError{Path: o.path, What: "partition", Was: partitionOf(key), Is: cmp.Or(partition, string(definition.PartitionNone))}
 		}
 	}
 	return nil
@@ -155,9 +156,9 @@ func (o *datasetOutput) checkPartition(parts []load.Part) error {
 // partitionOf is the partition that a part's name speaks of.
 func partitionOf(key load.PartKey) string {
 	if key.DT == "" {
-		return string(PartitionNone)
+		return string(definition.PartitionNone)
 	}
-	for _, p := range []Partition{PartitionDay, PartitionMonth, PartitionYear} {
+	for _, p := range []definition.Partition{definition.PartitionDay, definition.PartitionMonth, definition.PartitionYear} {
 		if !key.Undated && load.DTValue(string(p), last(key.To), key.To) == key.DT {
 			return string(p)
 		}

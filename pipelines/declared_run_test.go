@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // booking is a result for schemas/examples/bookings.yaml: the answers to its
@@ -44,8 +45,8 @@ func bookings() *formservice.Form {
 // read as declared, or counted by column and reason, and no other.
 func TestDeclaredForms(t *testing.T) {
 	w := newWorld(t, bookings())
-	def := w.definition(pipelines.Output{Path: "b.csv", Format: "csv"}, pipelines.Output{Path: "b.parquet", Format: "parquet"})
-	schema, err := pipelines.LoadSchema("../schemas/examples/bookings.yaml")
+	def := w.definition(definition.Output{Path: "b.csv", Format: "csv"}, definition.Output{Path: "b.parquet", Format: "parquet"})
+	schema, err := definition.LoadSchema("../schemas/examples/bookings.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -33,7 +34,7 @@ type FormDiff struct {
 // headings list no such fields the sample alone tells, which proves nothing,
 // and so does not break. Values of the sample that do not fit a column are
 // counted by reason: that breaks where its rule is to reject them or to fail.
-func DiffLive(ctx context.Context, def *Definition, o Options, form string, known *schemas.Schema) (*FormDiff, error) {
+func DiffLive(ctx context.Context, def *definition.Definition, o Options, form string, known *schemas.Schema) (*FormDiff, error) {
 	l, err := newLiveForm(known, def.Source.Zone)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -44,7 +45,7 @@ func known(t *testing.T, w *world, text string) *schemas.Schema {
 	if err := os.WriteFile(path, []byte("version: 1\n"+text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := pipelines.LoadSchema(path)
+	s, err := definition.LoadSchema(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ unknown: ignore
 // TestDiffLiveAfterARun: what a run wrote is what the form gives.
 func TestDiffLiveAfterARun(t *testing.T) {
 	w := newWorld(t, diffForm())
-	def := w.definition(pipelines.Output{Path: "lake/", Format: "parquet"})
+	def := w.definition(definition.Output{Path: "lake/", Format: "parquet"})
 	if columns, err := pipelines.KnownColumns(t.Context(), def, options(), "form1"); columns != nil || err != nil {
 		t.Fatalf("%v, %v", columns, err)
 	}

@@ -88,7 +88,7 @@ func (f *formRun) changes(s transform.Stats) []schemas.Change {
 func (f *formRun) manifestBefore() (m *load.Manifest, whole bool) {
 	for _, t := range f.live() {
 		m, _ := manifestOf(t.out)
-		if m == nil || t.def.exploded() || m.Form != f.form || m.Source != nil && m.Source.Account != f.def.Source.Account {
+		if m == nil || t.def.Exploded() || m.Form != f.form || m.Source != nil && m.Source.Account != f.def.Source.Account {
 			continue
 		}
 		_, file := t.out.(*fileOutput)

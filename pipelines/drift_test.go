@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -64,7 +65,7 @@ func (l *driftingForm) next(questions []string, several ...string) {
 }
 
 // run reads what came up to the end of the day.
-func (l *driftingForm) run(def *pipelines.Definition, o pipelines.Options) *pipelines.FormReport {
+func (l *driftingForm) run(def *definition.Definition, o pipelines.Options) *pipelines.FormReport {
 	l.w.t.Helper()
 	o.Now = zoned(l.w.t, l.w, fmt.Sprintf("2026-01-%02d 23:00:00", l.day))
 	report, err := pipelines.Run(l.w.t.Context(), def, o)
@@ -96,9 +97,9 @@ func changeLines(changes []schemas.Change) string {
 }
 
 // days is the definition of the tests' incremental runs.
-func (w *world) days(outputs ...pipelines.Output) *pipelines.Definition {
+func (w *world) days(outputs ...definition.Output) *definition.Definition {
 	if outputs == nil {
-		outputs = []pipelines.Output{{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay}}
+		outputs = []definition.Output{{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}}
 	}
 	def := w.definition(slices.Clone(outputs)...)
 	def.File = w.path("definition.yaml")
@@ -129,15 +130,15 @@ func TestDriftIsReportedOnce(t *testing.T) {
 		{back, nil, "added item:3 item_3 [] [string] Fax", ""},
 		{back, []string{"4"}, "retyped item:4 item_4 type [string] [list<string>] x2", "met several values 2 times"},
 	}
-	day := pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay}
-	file := pipelines.Output{Path: "form1.csv", Format: "csv"}
+	day := definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}
+	file := definition.Output{Path: "form1.csv", Format: "csv"}
 	for name, c := range map[string]struct {
-		outputs     []pipelines.Output
+		outputs     []definition.Output
 		incremental bool
 	}{
-		"incremental": {[]pipelines.Output{day}, true},
-		"everything":  {[]pipelines.Output{day, file}, false},
-		"a file":      {[]pipelines.Output{file}, false},
+		"incremental": {[]definition.Output{day}, true},
+		"everything":  {[]definition.Output{day, file}, false},
+		"a file":      {[]definition.Output{file}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &driftingForm{w: newWorld(t)}

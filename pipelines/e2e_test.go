@@ -26,6 +26,7 @@ import (
 	"github.com/formetl/formetl/load/parquetout"
 	"github.com/formetl/formetl/load/xlsxout"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -56,7 +57,7 @@ func (w *world) path(name string) string { return filepath.Join(w.dir, filepath.
 
 // definition takes every result of form1 to the outputs, whose paths are
 // relative to the world's folder.
-func (w *world) definition(outputs ...pipelines.Output) *pipelines.Definition {
+func (w *world) definition(outputs ...definition.Output) *definition.Definition {
 	for i, o := range outputs {
 		slash := strings.HasSuffix(o.Path, "/")
 		outputs[i].Path = w.path(o.Path)
@@ -64,16 +65,16 @@ func (w *world) definition(outputs ...pipelines.Output) *pipelines.Definition {
 			outputs[i].Path += "/"
 		}
 		if o.Partition == "" {
-			outputs[i].Partition = pipelines.PartitionNone
+			outputs[i].Partition = definition.PartitionNone
 		}
 	}
-	return &pipelines.Definition{
+	return &definition.Definition{
 		Name: "e2e", Forms: []string{"form1"}, State: w.path("state"), Outputs: outputs,
-		Source: pipelines.Source{
+		Source: definition.Source{
 			BaseURL: w.url, Account: formservice.DefaultAccount, Key: extract.NewSecret(testKey), Zone: w.zone,
-			Requests: pipelines.Requests{Concurrency: 4, Timeout: 20 * time.Second, Retries: 30},
+			Requests: definition.Requests{Concurrency: 4, Timeout: 20 * time.Second, Retries: 30},
 		},
-		Extract: pipelines.Extract{Settle: time.Minute, Verify: true},
+		Extract: definition.Extract{Settle: time.Minute, Verify: true},
 	}
 }
 
@@ -81,7 +82,7 @@ func options() pipelines.Options {
 	return pipelines.Options{
 		Tables: pipelines.Tables{
 			Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()},
-			Open: func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+			Open: func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 				return local.New(root)
 			},
 		},
@@ -89,7 +90,7 @@ func options() pipelines.Options {
 	}
 }
 
-func (w *world) run(def *pipelines.Definition) *pipelines.Report {
+func (w *world) run(def *definition.Definition) *pipelines.Report {
 	w.t.Helper()
 	report, err := pipelines.Run(w.t.Context(), def, options())
 	if err != nil {
@@ -333,11 +334,11 @@ func TestEveryResultOnceInEveryShape(t *testing.T) {
 	form := generated(1200)
 	w := newWorld(t, form)
 	def := w.definition(
-		pipelines.Output{Path: "form1.ndjson", Format: "ndjson"},
-		pipelines.Output{Path: "plain/", Format: "ndjson"},
-		pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay},
-		pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth},
-		pipelines.Output{Path: "years/", Format: "ndjson", Partition: pipelines.PartitionYear},
+		definition.Output{Path: "form1.ndjson", Format: "ndjson"},
+		definition.Output{Path: "plain/", Format: "ndjson"},
+		definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay},
+		definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth},
+		definition.Output{Path: "years/", Format: "ndjson", Partition: definition.PartitionYear},
 	)
 	report := w.run(def)
 	all := truth(form, nil)
@@ -382,11 +383,11 @@ func TestRangesAndWindows(t *testing.T) {
 		t.Run(window, func(t *testing.T) {
 			w := newWorld(t, form)
 			def := w.definition(
-				pipelines.Output{Path: "form1.ndjson", Format: "ndjson"},
-				pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+				definition.Output{Path: "form1.ndjson", Format: "ndjson"},
+				definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
 			def.Extract.From, def.Extract.To = from, to
 			var err error
-			if def.Extract.Window, err = pipelines.ParseWindow(window); err != nil {
+			if def.Extract.Window, err = definition.ParseWindow(window); err != nil {
 				t.Fatal(err)
 			}
 			w.run(def)
@@ -408,17 +409,17 @@ func TestRangesAndWindows(t *testing.T) {
 func TestRerunsGiveTheSameBytes(t *testing.T) {
 	form := generated(700)
 	w := newWorld(t, form)
-	outputs := func() []pipelines.Output {
-		var outs []pipelines.Output
+	outputs := func() []definition.Output {
+		var outs []definition.Output
 		for _, format := range []string{"csv", "ndjson", "json", "parquet", "arrow", "xlsx"} {
-			outs = append(outs, pipelines.Output{Path: "form1." + format, Format: format})
+			outs = append(outs, definition.Output{Path: "form1." + format, Format: format})
 			if format != "json" && format != "xlsx" {
-				outs = append(outs, pipelines.Output{Path: format + "/", Format: format, Partition: pipelines.PartitionMonth})
+				outs = append(outs, definition.Output{Path: format + "/", Format: format, Partition: definition.PartitionMonth})
 			}
 		}
 		return append(outs,
-			pipelines.Output{Path: "form1.csv.gz", Format: "csv", Compression: "gzip"},
-			pipelines.Output{Path: "form1.ndjson.zst", Format: "ndjson", Compression: "zstd"})
+			definition.Output{Path: "form1.csv.gz", Format: "csv", Compression: "gzip"},
+			definition.Output{Path: "form1.ndjson.zst", Format: "ndjson", Compression: "zstd"})
 	}
 	snapshot := func(concurrency int, latency time.Duration) map[string]string {
 		w.service.SetFaults(formservice.Faults{Latency: latency})
@@ -475,8 +476,8 @@ func TestOtherDialectsOfTheService(t *testing.T) {
 			w := newWorld(t, form)
 			w.service.SetFaults(faults)
 			w.run(w.definition(
-				pipelines.Output{Path: "form1.ndjson", Format: "ndjson"},
-				pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionMonth}))
+				definition.Output{Path: "form1.ndjson", Format: "ndjson"},
+				definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionMonth}))
 			all := truth(form, nil)
 			w.checkFile("form1.ndjson", all)
 			w.checkDataset("days", all)
@@ -491,7 +492,7 @@ func TestControlCharactersBecomeReplacementCharacters(t *testing.T) {
 	for _, how := range []string{"raw", "ref"} {
 		w := newWorld(t, form)
 		w.service.SetFaults(formservice.Faults{Control: how})
-		report := w.run(w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"}))
+		report := w.run(w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}))
 		if row := readNDJSON(t, w.path("form1.ndjson"))[0]; row["item_1"] != "a\uFFFDb" {
 			t.Errorf("%s: %q", how, row["item_1"])
 		}
@@ -518,7 +519,7 @@ func TestResultsThatStayAreThereOnce(t *testing.T) {
 			w := newWorld(t, form)
 			faults.Seed = 11
 			w.service.SetFaults(faults)
-			def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+			def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
 			def.Extract.To = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			def.Extract.Window = extract.Step{Months: 1}
 			report, err := pipelines.Run(t.Context(), def, options())
@@ -547,7 +548,7 @@ func TestResultsThatStayAreThereOnce(t *testing.T) {
 func TestDatasetKeepsPartsOutsideTheRange(t *testing.T) {
 	form := generated(600)
 	w := newWorld(t, form)
-	out := pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionMonth}
+	out := definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionMonth}
 	def := w.definition(out)
 	w.run(def)
 	before := w.checkDataset("days", truth(form, nil))
@@ -592,7 +593,7 @@ func TestSchemaFileTypesAndRejects(t *testing.T) {
 		{Name: "born", From: schemas.Source{Kind: schemas.FromItem, ID: "105"}, Type: schemas.Type{Kind: schemas.Date}, OnError: schemas.OnErrorSetNull},
 		{Name: "colours", From: schemas.Source{Kind: schemas.FromItem, ID: "206"}, Type: schemas.ListOf(schemas.Type{Kind: schemas.String})},
 	}}
-	def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"}, pipelines.Output{Path: "set/", Format: "ndjson"})
+	def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}, definition.Output{Path: "set/", Format: "ndjson"})
 	def.Schema = schema
 	report := w.run(def)
 	data, err := os.ReadFile(w.path("form1.ndjson"))
@@ -638,7 +639,7 @@ func TestSchemaFileTypesAndRejects(t *testing.T) {
 func TestSeveralFormsOneFails(t *testing.T) {
 	one, two := generated(50), formservice.Generate(formservice.GenerateOptions{Directory: "form2", Results: 60, Seed: 3})
 	w := newWorld(t, one, two)
-	def := w.definition(pipelines.Output{Path: "{form}.ndjson", Format: "ndjson"})
+	def := w.definition(definition.Output{Path: "{form}.ndjson", Format: "ndjson"})
 	def.Forms = []string{"form1", "missing", "form2"}
 	report, err := pipelines.Run(t.Context(), def, options())
 	if err == nil || !strings.Contains(err.Error(), "form missing") {
@@ -659,7 +660,7 @@ func TestEmptyFormGivesHeaders(t *testing.T) {
 	form := formservice.NewForm("form1", []formservice.Item{{ID: "7", Label: "Question", Index: 1}}, nil)
 	form.Metas = []string{"date_finish"}
 	w := newWorld(t, form)
-	w.run(w.definition(pipelines.Output{Path: "form1.csv", Format: "csv"}, pipelines.Output{Path: "set/", Format: "parquet"}))
+	w.run(w.definition(definition.Output{Path: "form1.csv", Format: "csv"}, definition.Output{Path: "set/", Format: "parquet"}))
 	data, err := os.ReadFile(w.path("form1.csv"))
 	if err != nil || string(data) != "result_id,date_finish,item_7\n" {
 		t.Errorf("%q, %v", data, err)
@@ -671,7 +672,7 @@ func TestEmptyFormGivesHeaders(t *testing.T) {
 
 func TestWatermarkAndRequestsInManifest(t *testing.T) {
 	w := newWorld(t, generated(300))
-	def := w.definition(pipelines.Output{Path: "set/", Format: "ndjson"})
+	def := w.definition(definition.Output{Path: "set/", Format: "ndjson"})
 	def.Extract.To = time.Date(2025, 7, 1, 0, 0, 0, 0, time.UTC)
 	w.run(def)
 	m := readManifest(t, filepath.Join(w.path("set"), load.ManifestName))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -18,15 +19,15 @@ import (
 // encoding writes windows from the checkpoint in the format of one output.
 type encoding struct {
 	f      *formRun
-	out    Output
+	out    definition.Output
 	format load.Format
 	warned *warnings
 }
 
-func (f *formRun) encodingOf(out Output) (encoding, error) {
+func (f *formRun) encodingOf(out definition.Output) (encoding, error) {
 	format, ok := f.o.Tables.format(out.Format)
 	if !ok {
-		return encoding{}, &UnsupportedError{What: fmt.Sprintf("the format %q", out.Format), Remedy: "choose one of those that `formetl run --help` lists"}
+		return encoding{}, &definition.UnsupportedError{What: fmt.Sprintf("the format %q", out.Format), Remedy: "choose one of those that `formetl run --help` lists"}
 	}
 	return encoding{f: f, out: out, format: format, warned: &warnings{}}, nil
 }
@@ -95,7 +96,7 @@ func (e encoding) each(ctx context.Context, columns []schemas.Column, windows []
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if e.out.exploded() {
+			if e.out.Exploded() {
 				x, err := newExplosion(b, e.out.Explode, schema)
 				if err != nil {
 					return err
@@ -180,7 +181,7 @@ func (e encoding) encodeTo(ctx context.Context, d load.Stager, name string, colu
 // run before, nil where there was none; own tells that it is about the range that was asked for, not the one widened to whole parts.
 func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, before *load.Manifest, own bool) load.Manifest {
 	f := e.f
-	if e.out.exploded() {
+	if e.out.Exploded() {
 		before = elements(before)
 	}
 	m := load.Manifest{
@@ -191,7 +192,7 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, be
 	if own {
 		m.Range = wallRange(f.own)
 	}
-	if e.out.exploded() {
+	if e.out.Exploded() {
 		m.Schema[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form knows nothing of it
 	}
 	for _, w := range windows {

@@ -16,6 +16,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // at is a wall-clock time such as "2026-01-02" or "2026-01-02 10:00:00".
@@ -60,7 +61,7 @@ func fourDays() *formservice.Form {
 func inJanuary(r formservice.Result) bool { return strings.HasPrefix(date(r), "2026-01-0") }
 
 // daily reads January's four days window by window, one after the other.
-func (w *world) daily(outputs ...pipelines.Output) *pipelines.Definition {
+func (w *world) daily(outputs ...definition.Output) *definition.Definition {
 	def := w.definition(outputs...)
 	def.Extract.From, def.Extract.To = at(w.t, "2026-01-01"), at(w.t, "2026-01-05")
 	def.Extract.Window = extract.Step{Days: 1}
@@ -68,10 +69,10 @@ func (w *world) daily(outputs ...pipelines.Output) *pipelines.Definition {
 	return def
 }
 
-func fileAndDays() []pipelines.Output {
-	return []pipelines.Output{
+func fileAndDays() []definition.Output {
+	return []definition.Output{
 		{Path: "form1.ndjson", Format: "ndjson"},
-		{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay},
+		{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay},
 	}
 }
 
@@ -180,7 +181,7 @@ func (w *watched) Delete(ctx context.Context, name string) error {
 // operation and the object's name.
 func watching(before func(root, op, name string) error) pipelines.Options {
 	o := options()
-	o.Tables.Open = func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+	o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 		d, err := local.New(root)
 		if err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -29,33 +30,6 @@ func wall(s string) time.Time {
 }
 
 func window(from, to string) extract.Window { return extract.Window{From: wall(from), To: wall(to)} }
-
-func TestSplitPath(t *testing.T) {
-	for path, want := range map[string][2]string{
-		"/a/b/c.csv":             {"/a/b", "c.csv"},
-		"s3://bucket/c.csv":      {"s3://bucket", "c.csv"},
-		"s3://bucket/lake/c.csv": {"s3://bucket/lake", "c.csv"},
-		"s3://bucket//c.csv":     {"s3://bucket/", "c.csv"},
-	} {
-		if root, name := splitPath(path); root != want[0] || name != want[1] {
-			t.Errorf("%s: %s and %s", path, root, name)
-		}
-	}
-}
-
-func TestFinestUnit(t *testing.T) {
-	for _, c := range []struct{ a, b, want Partition }{
-		{PartitionNone, PartitionNone, PartitionNone},
-		{PartitionNone, PartitionYear, PartitionYear},
-		{PartitionMonth, PartitionNone, PartitionMonth},
-		{PartitionMonth, PartitionYear, PartitionMonth},
-		{PartitionYear, PartitionDay, PartitionDay},
-	} {
-		if got := finest(c.a.unit(), c.b.unit()); got != c.want.unit() {
-			t.Errorf("%s and %s: %v", c.a, c.b, got)
-		}
-	}
-}
 
 func bitmap(ids ...uint64) *roaring64.Bitmap { return roaring64.BitmapOf(ids...) }
 
@@ -167,7 +141,7 @@ func TestOwnWindowsOfAWidenedRange(t *testing.T) {
 		{window("2026-01-01", "2026-01-09"), true, "1 2"},
 		{window("2026-01-05", "2026-02-01"), true, "2 3"},
 	} {
-		f := &formRun{def: &Definition{}, own: c.own, rng: window("", "2026-02-01"), windows: windows}
+		f := &formRun{def: &definition.Definition{}, own: c.own, rng: window("", "2026-02-01"), windows: windows}
 		if c.ask {
 			f.asked.To = c.own.To
 		}
@@ -185,12 +159,12 @@ func TestDivideIntoParts(t *testing.T) {
 		planned("", "2026-01-01", 10), planned("2026-01-01", "2026-01-20", 600_000), planned("2026-01-20", "2026-02-01", 500_000),
 		planned("2026-02-01", "2026-02-10", 0), planned("2026-02-10", "2026-02-20", extract.Unknown), planned("2026-02-20", "2026-03-01", 5),
 	}
-	for partition, want := range map[Partition]string{
-		PartitionNone:  "../2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
-		PartitionYear:  "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
-		PartitionMonth: "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
+	for partition, want := range map[definition.Partition]string{
+		definition.PartitionNone:  "../2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
+		definition.PartitionYear:  "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
+		definition.PartitionMonth: "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
 	} {
-		o := &datasetOutput{encoding: encoding{f: &formRun{def: &Definition{}}, out: Output{Partition: partition}}, parts: map[*windowRun]*datasetPart{}}
+		o := &datasetOutput{encoding: encoding{f: &formRun{def: &definition.Definition{}}, out: definition.Output{Partition: partition}}, parts: map[*windowRun]*datasetPart{}}
 		o.divide(windows)
 		var got []string
 		for _, p := range o.list {
@@ -289,7 +263,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{&RangeError{Window: extract.Window{From: w.To, To: w.From}}, "the range 2026-01-02 00:00:00/2026-01-01 00:00:00 holds no time: `to` is exclusive and must lie after `from`"},
 		{&SpoolError{Folder: "/s", Err: errors.New("full")}, "cannot spool results in /s: full; free space, or choose another folder with --state"},
 		{&StdoutError{Err: errors.New("closed")}, "cannot write to standard output: closed"},
-		{&UnsupportedError{What: "x", Remedy: "do y"}, "x is not supported by this version; do y"},
+		{&definition.UnsupportedError{What: "x", Remedy: "do y"}, "x is not supported by this version; do y"},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("%T: %s", c.err, got)

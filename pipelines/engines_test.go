@@ -14,7 +14,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // hostileForm has every hostile value as a text, as a member of a list, and
@@ -70,12 +70,12 @@ func TestDuckDBReadsWhatARunWrote(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, form)
 			w.run(w.definition(
-				pipelines.Output{Path: "f.parquet", Format: "parquet"},
-				pipelines.Output{Path: "f.ndjson", Format: "ndjson"},
-				pipelines.Output{Path: "f.json", Format: "json"},
-				pipelines.Output{Path: "f.csv.gz", Format: "csv", Compression: "gzip"},
-				pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay},
-				pipelines.Output{Path: "text/", Format: "csv", Partition: pipelines.PartitionMonth}))
+				definition.Output{Path: "f.parquet", Format: "parquet"},
+				definition.Output{Path: "f.ndjson", Format: "ndjson"},
+				definition.Output{Path: "f.json", Format: "json"},
+				definition.Output{Path: "f.csv.gz", Format: "csv", Compression: "gzip"},
+				definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay},
+				definition.Output{Path: "text/", Format: "csv", Partition: definition.PartitionMonth}))
 			schema := readManifest(t, w.path("f.parquet.manifest.json")).Schema
 			all := truth(form, nil)
 			q := func(pattern string) string { return "'" + strings.ReplaceAll(w.path(pattern), "'", "''") + "'" }

@@ -96,15 +96,6 @@ func (e *OutputsError) Error() string { return errors.Join(e.Errors...).Error() 
 // Unwrap returns the outputs' errors.
 func (e *OutputsError) Unwrap() []error { return e.Errors }
 
-// UnsupportedError is something that a definition may ask for and this
-// version cannot do.
-type UnsupportedError struct{ What, Remedy string }
-
-// Error names it and what to do instead.
-func (e *UnsupportedError) Error() string {
-	return e.What + " is not supported by this version; " + e.Remedy
-}
-
 // NoFormsError says that no form is left to run.
 type NoFormsError struct {
 	Patterns []string // of the definition

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -29,10 +30,10 @@ func TestAddedColumnsReadTogether(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &driftingForm{w: newWorld(t)}
-			outputs := []pipelines.Output{
-				{Path: "parquet/", Format: "parquet", Partition: pipelines.PartitionDay},
-				{Path: "ndjson/", Format: "ndjson", Partition: pipelines.PartitionMonth},
-				{Path: "csv/", Format: "csv", Partition: pipelines.PartitionDay},
+			outputs := []definition.Output{
+				{Path: "parquet/", Format: "parquet", Partition: definition.PartitionDay},
+				{Path: "ndjson/", Format: "ndjson", Partition: definition.PartitionMonth},
+				{Path: "csv/", Format: "csv", Partition: definition.PartitionDay},
 			}
 			var before []string
 			run := func() {

@@ -2,124 +2,14 @@ package pipelines
 
 import (
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 )
 
-// A list with explode: true has a child output beside each output: a row for
-// each of its elements, with the result's id and the element's position. A
-// child is an output like any other, with a lease, a journal, a manifest and a
-// watermark of its own; its rows are made of the run's batches as they are
-// encoded.
-
-// exploded tells whether the output is the child of another one.
-func (o Output) exploded() bool { return o.Explode != schemas.Source{} }
-
-// Explode adds the child outputs that the schema asks for, once. Definitions
-// that are read from a file have them.
-func (d *Definition) Explode() error {
-	d.Outputs = slices.DeleteFunc(d.Outputs, Output.exploded)
-	children, err := d.children(d.Outputs)
-	d.Outputs = append(d.Outputs, children...)
-	return err
-}
-
-// children are the child outputs of outputs, by output and then by column.
-func (d *Definition) children(outputs []Output) ([]Output, error) {
-	if d.Schema == nil {
-		return nil, nil
-	}
-	var children []Output
-	for _, out := range outputs {
-		for _, c := range d.Schema.Columns {
-			if !c.Explode {
-				continue
-			}
-			child, err := out.child(c)
-			if err != nil {
-				return nil, err
-			}
-			children = append(children, child)
-		}
-	}
-	return children, nil
-}
-
-// explode adds the child outputs to those of the definition, each at the place
-// of the path that it lies beside.
-func (r *definitionReader) explode() {
-	for _, out := range slices.Clone(r.outputs) {
-		if out.Path == "" {
-			continue
-		}
-		children, err := r.def.children([]Output{out.Output})
-		if err != nil {
-			out.path.failWith(err, "mend the schema")
-			return
-		}
-		for _, child := range children {
-			r.outputs = append(r.outputs, placedOutput{Output: child, path: out.path})
-			r.def.Outputs = append(r.def.Outputs, child)
-		}
-	}
-}
-
-// childNote tells people of a child output, which stands nowhere in the
-// definition; "" for others.
-func (r *definitionReader) childNote(output int) string {
-	out := r.outputs[output]
-	if !out.exploded() {
-		return ""
-	}
-	return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", show(out.Path), out.Explode)
-}
-
-// child is the child output of a column: beside the output, with its settings.
-func (o Output) child(c schemas.Column) (Output, error) {
-	if o.Path == StdoutPath {
-		return o, &UnsupportedError{
-			What:   fmt.Sprintf("explode: true (column %s) on standard output, which is one file,", c.Name),
-			Remedy: "write to a file, or leave explode out of the schema",
-		}
-	}
-	if problem := childNameProblem(c.Name); problem != "" {
-		return o, &UnsupportedError{
-			What:   fmt.Sprintf("explode: true for a column whose name %s cannot be part of a path (it %s)", show(c.Name), problem),
-			Remedy: "rename the column, or leave explode out",
-		}
-	}
-	o.Path, o.Explode = childPath(o.Path, c.Name), c.From
-	o.NoCodebook = true // the main output's tells of the list
-	return o, nil
-}
-
-// childNameProblem tells why a column's name cannot be part of a path, "" if
-// it can.
-func childNameProblem(name string) string {
-	if err := checkPathName("column", name); err != nil {
-		return err.Reason
-	}
-	if strings.ContainsAny(name, "{}") {
-		return "holds a brace"
-	}
-	return ""
-}
-
-// childPath puts "__" and the column's name behind the name of a dataset, or of
-// a file before its extensions.
-func childPath(parent, column string) string {
-	if folder, ok := strings.CutSuffix(parent, "/"); ok {
-		return folder + "__" + column + "/"
-	}
-	at := strings.LastIndexByte(parent, '/') + 1
-	stem, _ := splitCodec(parent[at:])
-	stem = strings.TrimSuffix(stem, path.Ext(stem))
-	return parent[:at] + stem + "__" + column + parent[at+len(stem):]
-}
+// The rows of a child output (explode: true) are made of the run's batches as they
+// are encoded. See definition.Definition.Explode for its place and settings.
 
 // The columns of a child output besides the list's own name.
 const (
@@ -185,7 +75,7 @@ func (o *datasetOutput) checkChild() error {
 // letters are the dead letters of the windows. Those of a child lie beside the
 // main output alone: they are of results.
 func (e encoding) letters(windows []*windowRun) ([]byte, error) {
-	if e.out.exploded() {
+	if e.out.Exploded() {
 		return nil, nil
 	}
 	return deadLetters(windows)

@@ -17,6 +17,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -28,12 +29,12 @@ const childRows = "id,position,colours\n1,1,red\n1,2,blue\n4,1,blue\n5,1,light g
 
 func TestExplodeGivesARowForEachElement(t *testing.T) {
 	w := newWorld(t, colourForm())
-	def := func() *pipelines.Definition {
+	def := func() *definition.Definition {
 		return w.coloured(exploded(),
-			pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "z.csv.gz", Format: "csv", Compression: "gzip"},
-			pipelines.Output{Path: "f.parquet", Format: "parquet"}, pipelines.Output{Path: "f.ndjson", Format: "ndjson"},
-			pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay},
-			pipelines.Output{Path: "lines/", Format: "ndjson"})
+			definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "z.csv.gz", Format: "csv", Compression: "gzip"},
+			definition.Output{Path: "f.parquet", Format: "parquet"}, definition.Output{Path: "f.ndjson", Format: "ndjson"},
+			definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay},
+			definition.Output{Path: "lines/", Format: "ndjson"})
 	}
 	w.run(def())
 	if got := w.read("f__colours.csv"); got != childRows {
@@ -116,10 +117,10 @@ func TestExplodeLongLists(t *testing.T) {
 	})
 	w := newWorld(t, form)
 	w.run(w.coloured(exploded(),
-		pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "z.csv.gz", Format: "csv", Compression: "gzip"},
-		pipelines.Output{Path: "f.parquet", Format: "parquet"}, pipelines.Output{Path: "f.ndjson", Format: "ndjson"}, pipelines.Output{Path: "f.arrow", Format: "arrow"},
-		pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay},
-		pipelines.Output{Path: "lines/", Format: "ndjson"}))
+		definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "z.csv.gz", Format: "csv", Compression: "gzip"},
+		definition.Output{Path: "f.parquet", Format: "parquet"}, definition.Output{Path: "f.ndjson", Format: "ndjson"}, definition.Output{Path: "f.arrow", Format: "arrow"},
+		definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay},
+		definition.Output{Path: "lines/", Format: "ndjson"}))
 	w.childJoins(form)
 	for _, name := range []string{"f__colours.csv", "f__colours.arrow"} {
 		if m := readManifest(t, w.path(name+".manifest.json")); m.Rows != 38_001 {
@@ -132,8 +133,8 @@ func TestExplodeLongLists(t *testing.T) {
 func TestExplodeFollowsResults(t *testing.T) {
 	form := colourForm()
 	w := newWorld(t, form)
-	def := func() *pipelines.Definition {
-		d := w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay})
+	def := func() *definition.Definition {
+		d := w.coloured(exploded(), definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay})
 		d.Extract.From, d.Extract.To = time.Time{}, time.Time{}
 		d.Extract.Incremental, d.Extract.Lookback = true, 24*time.Hour
 		return d
@@ -173,9 +174,9 @@ func TestExplodeFollowsResults(t *testing.T) {
 	runAt("2026-01-09 00:00:00")
 	form.Delete(30)
 	insert(picked(8, 4))
-	def = func() func() *pipelines.Definition {
+	def = func() func() *definition.Definition {
 		inner := def
-		return func() *pipelines.Definition {
+		return func() *definition.Definition {
 			d := inner()
 			d.Extract.Lookback = 31 * 24 * time.Hour
 			return d
@@ -198,7 +199,7 @@ func TestExplodeReadsNoOlderPartInVain(t *testing.T) {
 	}
 	w := newWorld(t, form)
 	for _, now := range []string{"2026-01-05 00:00:00", "2026-01-09 00:00:00"} {
-		def := w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+		def := w.coloured(exploded(), definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
 		def.Extract.From, def.Extract.To = time.Time{}, time.Time{}
 		def.Extract.Incremental, def.Extract.Lookback = true, 24*time.Hour
 		o := options()
@@ -233,7 +234,7 @@ func TestExplodeInSeveralObjects(t *testing.T) {
 	w := newWorld(t, formservice.NewForm("form1", []formservice.Item{{ID: "206", Type: "checkbox", Index: 1}}, results))
 	run := func(stop string, most int64) error {
 		o := options()
-		o.Tables.Open = func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+		o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 			d, err := local.New(root)
 			return small{d, most}, err
 		}
@@ -244,7 +245,7 @@ func TestExplodeInSeveralObjects(t *testing.T) {
 				cancel(errStop)
 			}
 		}
-		def := w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+		def := w.coloured(exploded(), definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
 		def.Extract.Window = extract.Step{Seconds: 3600}
 		_, err := pipelines.Run(ctx, def, o)
 		return err
@@ -283,8 +284,8 @@ func TestExplodeInSeveralObjects(t *testing.T) {
 // TestExplodeAfterAKill goes on with what was prepared, of both outputs, and
 // asks for no window again.
 func TestExplodeAfterAKill(t *testing.T) {
-	outputs := func() []pipelines.Output {
-		return []pipelines.Output{{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay}}
+	outputs := func() []definition.Output {
+		return []definition.Output{{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}}
 	}
 	whole := newWorld(t, colourForm())
 	whole.run(whole.coloured(exploded(), outputs()...))
@@ -316,7 +317,7 @@ func TestExplodeAfterAKill(t *testing.T) {
 // and the next run makes it good.
 func TestExplodeFailsAlone(t *testing.T) {
 	w := newWorld(t, colourForm())
-	def := w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	def := w.coloured(exploded(), definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
 	broken := errors.New("no space for children")
 	o := watching(func(root, op, _ string) error {
 		if op == "commit" && strings.Contains(root, "__colours") {
@@ -330,7 +331,7 @@ func TestExplodeFailsAlone(t *testing.T) {
 	if m := readManifest(t, w.path("days/_manifest.json")); m.Rows != 9 {
 		t.Errorf("the parent has %d rows", m.Rows)
 	}
-	w.run(w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay}))
+	w.run(w.coloured(exploded(), definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}))
 	if m := readManifest(t, w.path("days__colours/_manifest.json")); m.Rows != 8 {
 		t.Errorf("the child has %d rows", m.Rows)
 	}
@@ -352,7 +353,7 @@ func TestExplodeRefusals(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			def, err := pipelines.LoadDefinition(file, pipelines.LoadOptions{Formats: options().Tables.Formats, WithoutSecrets: true})
+			def, err := definition.Load(file, definition.LoadOptions{Formats: options().Tables.Formats, WithoutSecrets: true})
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Fatalf("the error is %v", err)
@@ -371,8 +372,8 @@ func TestExplodeRefusals(t *testing.T) {
 			}
 		})
 	}
-	def := &pipelines.Definition{Schema: colourSchema(exploded()), Outputs: []pipelines.Output{{Path: pipelines.StdoutPath, Format: "csv"}}}
-	var unsupported *pipelines.UnsupportedError
+	def := &definition.Definition{Schema: colourSchema(exploded()), Outputs: []definition.Output{{Path: definition.StdoutPath, Format: "csv"}}}
+	var unsupported *definition.UnsupportedError
 	if err := def.Explode(); !errors.As(err, &unsupported) {
 		t.Errorf("standard output: the error is %v", err)
 	}
@@ -381,9 +382,9 @@ func TestExplodeRefusals(t *testing.T) {
 // TestExplodeKeepsItsColumns: what a committed child holds is not renamed.
 func TestExplodeKeepsItsColumns(t *testing.T) {
 	w := newWorld(t, colourForm())
-	days := pipelines.Output{Path: "days/", Format: "ndjson"}
+	days := definition.Output{Path: "days/", Format: "ndjson"}
 	w.run(w.coloured(exploded(), days))
-	def := w.coloured(exploded(), pipelines.Output{Path: "days/", Format: "ndjson"})
+	def := w.coloured(exploded(), definition.Output{Path: "days/", Format: "ndjson"})
 	def.Schema.Columns[0].Type = schemas.Type{Kind: schemas.String}
 	def.Outputs = def.Outputs[1:] // the child alone
 	var changed *pipelines.SchemaChangedError

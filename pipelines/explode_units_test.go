@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -86,22 +87,11 @@ func listBatch(columns []schemas.Column) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-func TestChildPath(t *testing.T) {
-	for parent, want := range map[string]string{
-		"/out/f.csv": "/out/f__c.csv", "/out/f.csv.gz": "/out/f__c.csv.gz", "/o.d/f": "/o.d/f__c", "/out/f.2026.ndjson.zst": "/out/f.2026__c.ndjson.zst",
-		"/lake/f/": "/lake/f__c/", "s3://b/x.d/{form}/": "s3://b/x.d/{form}__c/", "s3://b/f.parquet": "s3://b/f__c.parquet", "/out/{form}.csv": "/out/{form}__c.csv",
-	} {
-		if got := childPath(parent, "c"); got != want {
-			t.Errorf("%s: %s, want %s", parent, got, want)
-		}
-	}
-}
-
 // TestExplodeTwice changes nothing.
 func TestExplodeTwice(t *testing.T) {
 	elem := schemas.Type{Kind: schemas.String}
-	def := &Definition{
-		Outputs: []Output{{Path: "/a.csv", Format: "csv"}, {Path: "/b/", Format: "csv"}},
+	def := &definition.Definition{
+		Outputs: []definition.Output{{Path: "/a.csv", Format: "csv"}, {Path: "/b/", Format: "csv"}},
 		Schema: &schemas.Schema{Columns: []schemas.Column{
 			{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
 			{Name: "c", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.List, Elem: &elem}, Explode: true},

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -24,12 +23,12 @@ type fileOutput struct {
 }
 
 // openFile opens the destination that the file lies in.
-func (f *formRun) openFile(ctx context.Context, def Output, path string) (output, error) {
+func (f *formRun) openFile(ctx context.Context, def definition.Output, path string) (output, error) {
 	e, err := f.encodingOf(def)
 	if err != nil {
 		return nil, err
 	}
-	root, name := splitPath(path)
+	root, name := definition.SplitPath(path)
 	o := &fileOutput{encoding: e, name: name}
 	if o.place, err = f.openPlace(ctx, def, path, root, name); err != nil {
 		return nil, err

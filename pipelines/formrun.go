@@ -67,7 +67,7 @@ type formRun struct {
 	final        transform.Stats   // sums over all windows, once nothing is read any more
 }
 
-func newFormRun(def *Definition, o Options, client *extract.Client, form string) *formRun {
+func newFormRun(def *definition.Definition, o Options, client *extract.Client, form string) *formRun {
 	f := &formRun{
 		def: def, o: o, client: client.Fork(), form: form, expected: extract.Unknown,
 		full: o.Full, compared: roaring64.New(),
@@ -225,7 +225,7 @@ func (f *formRun) planRange(span extract.Window) extract.Range {
 		return wholeRange(span, !f.def.Extract.Verify)
 	}
 	r := extract.Range{
-		Window: span, Step: f.def.Extract.Window, Partition: f.def.partition(), Most: int64(f.def.Source.Requests.MaxRequests),
+		Window: span, Step: f.def.Extract.Window, Partition: f.def.FinestUnit(), Most: int64(f.def.Source.Requests.MaxRequests),
 	}
 	if f.own != f.rng {
 		r.Cuts = append(r.Cuts, f.own.From, f.own.To)
@@ -234,35 +234,6 @@ func (f *formRun) planRange(span extract.Window) extract.Range {
 	// Without verification fixed windows of a bounded range need no count.
 	r.Uncounted = !f.def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
 	return r
-}
-
-// partition is the finest unit that an output is divided by.
-func (d *Definition) partition() extract.Unit {
-	unit := extract.UnitNone
-	for _, out := range d.Outputs {
-		unit = finest(unit, out.Partition.unit())
-	}
-	return unit
-}
-
-// finest is the smaller unit: its boundaries are those of the larger one too.
-func finest(a, b extract.Unit) extract.Unit {
-	if a == extract.UnitNone || b != extract.UnitNone && b < a {
-		return b
-	}
-	return a
-}
-
-func (p Partition) unit() extract.Unit {
-	switch p {
-	case PartitionDay:
-		return extract.UnitDay
-	case PartitionMonth:
-		return extract.UnitMonth
-	case PartitionYear:
-		return extract.UnitYear
-	}
-	return extract.UnitNone
 }
 
 func (f *formRun) counter() extract.Counter {

@@ -13,13 +13,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // formRuns runs the forms of a definition side by side. As many are open at
 // once as requests may be under way: each has at least one to send. What they
 // read side by side is bounded by the places that they share.
 type formRuns struct {
-	def    *Definition
+	def    *definition.Definition
 	o      Options
 	client *extract.Client
 	forms  []string

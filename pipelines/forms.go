@@ -11,12 +11,14 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // formsOf resolves the definition's forms: names as they are, globs by Get
 // Forms. A form that appears there is run from its beginning; one that is gone
 // is asked nothing of, and what was written of it stays.
-func formsOf(ctx context.Context, client *extract.Client, def *Definition, o Options) ([]string, error) {
+func formsOf(ctx context.Context, client *extract.Client, def *definition.Definition, o Options) ([]string, error) {
 	names := def.Forms
 	if def.ListsForms() {
 		listed, err := client.Forms(ctx)
@@ -28,7 +30,7 @@ func formsOf(ctx context.Context, client *extract.Client, def *Definition, o Opt
 			names = append(names, f.Directory)
 		}
 		for _, f := range def.Forms {
-			if !IsGlob(f) {
+			if !definition.IsGlob(f) {
 				names = append(names, f)
 			}
 		}
@@ -62,9 +64,9 @@ func formsOf(ctx context.Context, client *extract.Client, def *Definition, o Opt
 }
 
 // checkPaths tells whether the outputs' paths can be made for a form.
-func checkPaths(def *Definition, form, runID string) error {
+func checkPaths(def *definition.Definition, form, runID string) error {
 	for _, out := range def.Outputs {
-		if _, err := ExpandPath(out.Path, pathValues(def, form, runID)); err != nil {
+		if _, err := definition.ExpandPath(out.Path, def.PathValues(form, runID)); err != nil {
 			return err
 		}
 	}
@@ -81,9 +83,9 @@ type CollisionError struct {
 
 // Error names both and the way out.
 func (e *CollisionError) Error() string {
-	what := fmt.Sprintf("%s of form %s would be written over or into %s of form %s", e.Path, show(e.Form), e.OtherOne, show(e.Other))
+	what := fmt.Sprintf("%s of form %s would be written over or into %s of form %s", e.Path, strictyaml.Quote(e.Form), e.OtherOne, strictyaml.Quote(e.Other))
 	if e.Path == e.OtherOne {
-		what = fmt.Sprintf("forms %s and %s would both be written to %s", show(e.Form), show(e.Other), e.Path)
+		what = fmt.Sprintf("forms %s and %s would both be written to %s", strictyaml.Quote(e.Form), strictyaml.Quote(e.Other), e.Path)
 	}
 	return what + "; exclude one of them, or write paths that keep them apart"
 }
@@ -102,7 +104,7 @@ type claim struct {
 // collisions finds the forms whose outputs would be written over or into each
 // other. What the definition alone tells is an error when it is read; this is
 // about the names that Get Forms gave.
-func collisions(def *Definition, forms []string, formats []load.Format, runID string, fold bool) map[string]*CollisionError {
+func collisions(def *definition.Definition, forms []string, formats []load.Format, runID string, fold bool) map[string]*CollisionError {
 	clash := map[string]*CollisionError{}
 	taken := map[string]claim{}
 	meet := func(c, other claim) {
@@ -136,13 +138,13 @@ func collisions(def *Definition, forms []string, formats []load.Format, runID st
 
 // claims are the places that outputs have for each form: datasets, files, what
 // lies beside a file, and codebooks. Forms whose names cannot be a path fail by themselves.
-func claims(def *Definition, forms []string, formats []load.Format, runID string) (all []claim) {
+func claims(def *definition.Definition, forms []string, formats []load.Format, runID string) (all []claim) {
 	for _, form := range forms {
 		for _, out := range def.Outputs {
 			if !strings.Contains(out.Path, "{form}") {
 				continue // not with several forms, see checkOutputs
 			}
-			expanded, err := ExpandPath(out.Path, pathValues(def, form, runID))
+			expanded, err := definition.ExpandPath(out.Path, def.PathValues(form, runID))
 			if err != nil {
 				continue
 			}
@@ -153,8 +155,8 @@ func claims(def *Definition, forms []string, formats []load.Format, runID string
 			for _, name := range names {
 				all = append(all, claim{form: form, path: name, folder: out.Dataset()})
 			}
-			if beside, ok := codebookPlaceOf(out, expanded, formats); ok {
-				for _, name := range beside.paths() {
+			if beside, ok := definition.CodebookPlaceOf(out, expanded, formats); ok {
+				for _, name := range beside.Paths() {
 					all = append(all, claim{form: form, path: name, shared: true})
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // TestFormsComeAndGo: a form that appears is read from its beginning, of one
@@ -55,8 +56,8 @@ func TestFormsComeAndGo(t *testing.T) {
 func TestFormsComeInIncrementalRuns(t *testing.T) {
 	a, b := formOf("a", 150), formOf("b", 150)
 	w := newWorld(t, a)
-	def := func() *pipelines.Definition {
-		d := w.definition(pipelines.Output{Path: "lake/{form}/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	def := func() *definition.Definition {
+		d := w.definition(definition.Output{Path: "lake/{form}/", Format: "ndjson", Partition: definition.PartitionDay})
 		d.Forms, d.Extract.Incremental, d.Extract.Lookback = []string{"*"}, true, 3*24*time.Hour
 		return d
 	}
@@ -137,9 +138,9 @@ func TestFormWithoutResults(t *testing.T) {
 				form := formOf("a", earlier)
 				form.Metas = []string{"result_status", "date_finish"}
 				w := newWorld(t, form)
-				define := func() *pipelines.Definition {
+				define := func() *definition.Definition {
 					def := w.several()
-					def.Outputs = append(def.Outputs, w.definition(pipelines.Output{Path: "files/{form}.csv", Format: "csv"}).Outputs...)
+					def.Outputs = append(def.Outputs, w.definition(definition.Output{Path: "files/{form}.csv", Format: "csv"}).Outputs...)
 					if bounded {
 						def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-02-01")
 					}
@@ -176,7 +177,7 @@ func TestFormsThatWouldMeet(t *testing.T) {
 	other := formOf("other", 20)
 	w := newWorld(t, formOf("a", 20), formOf("xa", 20), other)
 	def := w.several()
-	def.Outputs = append(def.Outputs, w.definition(pipelines.Output{Path: "files/x{form}.ndjson", Format: "ndjson"}).Outputs...)
+	def.Outputs = append(def.Outputs, w.definition(definition.Output{Path: "files/x{form}.ndjson", Format: "ndjson"}).Outputs...)
 	report, err := pipelines.Run(t.Context(), def, options())
 	failed, ok := errors.AsType[*pipelines.FormsError](err)
 	if !ok || len(failed.Errors) != 2 || formsIn(report) != "a xa other" {
@@ -223,7 +224,7 @@ func TestABugInOneForm(t *testing.T) {
 	w := newWorld(t, formOf("a", 20), formOf("b", 20))
 	o := options()
 	open := o.Tables.Open
-	o.Tables.Open = func(ctx context.Context, root string, out pipelines.Output) (load.Destination, error) {
+	o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
 		if strings.HasSuffix(root, "lake/b") || strings.HasSuffix(root, "lake/b/") {
 			panic("a bug")
 		}

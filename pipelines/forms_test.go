@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -29,10 +30,10 @@ func formOf(directory string, results int) *formservice.Form {
 }
 
 // several takes every form to a file and a dataset of its own.
-func (w *world) several() *pipelines.Definition {
+func (w *world) several() *definition.Definition {
 	def := w.definition(
-		pipelines.Output{Path: "files/{form}.ndjson", Format: "ndjson"},
-		pipelines.Output{Path: "lake/{form}/", Format: "ndjson", Partition: pipelines.PartitionMonth})
+		definition.Output{Path: "files/{form}.ndjson", Format: "ndjson"},
+		definition.Output{Path: "lake/{form}/", Format: "ndjson", Partition: definition.PartitionMonth})
 	def.Forms = []string{"*"}
 	return def
 }
@@ -195,7 +196,7 @@ func TestManyForms(t *testing.T) {
 	}
 	w := newWorld(t, forms...)
 	w.service.SetFaults(formservice.Faults{Busy: 0.1, Seed: 3})
-	def := w.definition(pipelines.Output{Path: "{form}.ndjson", Format: "ndjson"})
+	def := w.definition(definition.Output{Path: "{form}.ndjson", Format: "ndjson"})
 	def.Forms, def.Source.Requests.Concurrency = []string{"form*"}, 8
 	report := w.run(def)
 	if len(report.Forms) != len(forms) {
@@ -268,11 +269,11 @@ func TestFailuresAreInTheOrderOfTheForms(t *testing.T) {
 // no further form is begun, and each is in the report.
 func TestWhatConcernsEveryFormIsAskedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*pipelines.Definition)
+		change func(*definition.Definition)
 		code   int
 	}{
-		"refused key":   {func(d *pipelines.Definition) { d.Source.Key = extract.NewSecret("another") }, extract.CodeInvalidKey},
-		"wrong account": {func(d *pipelines.Definition) { d.Source.Account = "another" }, extract.CodeInvalidUser},
+		"refused key":   {func(d *definition.Definition) { d.Source.Key = extract.NewSecret("another") }, extract.CodeInvalidKey},
+		"wrong account": {func(d *definition.Definition) { d.Source.Account = "another" }, extract.CodeInvalidUser},
 	} {
 		for _, concurrency := range []int{1, 4} {
 			t.Run(fmt.Sprintf("%s, %d at once", name, concurrency), func(t *testing.T) {

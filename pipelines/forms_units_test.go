@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // TestCollisions finds names that lead to one place, or into another form's
@@ -36,11 +38,11 @@ func TestCollisions(t *testing.T) {
 		{name: "without {form}", paths: []string{"-"}, forms: []string{"a", "b"}}, // checkOutputs refuses it
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			def := &Definition{Name: "p", Source: Source{Account: "acme"}}
+			def := &definition.Definition{Name: "p", Source: definition.Source{Account: "acme"}}
 			for _, p := range c.paths {
-				def.Outputs = append(def.Outputs, Output{Path: p})
+				def.Outputs = append(def.Outputs, definition.Output{Path: p})
 			}
-			clash := collisions(def, c.forms, someFormats(), "run", c.fold)
+			clash := collisions(def, c.forms, textFormats(), "run", c.fold)
 			for form, err := range clash {
 				if err.Form != form || !strings.Contains(err.Error(), "exclude one of them") {
 					t.Errorf("%s: %v", form, err)
@@ -105,4 +107,8 @@ func TestFormsErrorTellsTheForms(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", got, c.want)
 		}
 	}
+}
+
+func textFormats() []load.Format {
+	return []load.Format{{Name: "csv", Extension: ".csv", Text: true}, {Name: "ndjson", Extension: ".ndjson", Text: true}, {Name: "json", Extension: ".json", Text: true}, {Name: "parquet", Extension: ".parquet"}}
 }

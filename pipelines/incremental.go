@@ -5,6 +5,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // An incremental run begins at the start of the day that lies `lookback`
@@ -46,7 +47,7 @@ func leastWatermark(manifests []*load.Manifest) (least time.Time) {
 
 // sinceOf is where a run up to `to` begins that goes on from a watermark. The
 // clock may have been set back since: then it begins before `to` all the same.
-func sinceOf(e Extract, watermark, to time.Time) time.Time {
+func sinceOf(e definition.Extract, watermark, to time.Time) time.Time {
 	from := nextStart(earlier(watermark, to), e.Lookback)
 	if !from.Before(to) {
 		from = extract.UnitDay.Start(last(to))

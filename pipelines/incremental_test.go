@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // living is a form that goes on while runs follow each other.
@@ -20,13 +21,13 @@ type living struct {
 	*world
 	form *formservice.Form
 	o    pipelines.Options
-	outs []pipelines.Output
-	edit func(*pipelines.Definition)
+	outs []definition.Output
+	edit func(*definition.Definition)
 }
 
 // newLiving is a form with a result every eight hours from January 1st to the
 // 20th, and one without a date.
-func newLiving(t *testing.T, outs ...pipelines.Output) *living {
+func newLiving(t *testing.T, outs ...definition.Output) *living {
 	t.Helper()
 	var results []formservice.Result
 	id := int64(0)
@@ -39,16 +40,16 @@ func newLiving(t *testing.T, outs ...pipelines.Output) *living {
 	results = append(results, result(500, "", "unfinished"))
 	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
 	if len(outs) == 0 {
-		outs = []pipelines.Output{days()}
+		outs = []definition.Output{days()}
 	}
-	l := &living{world: newWorld(t, form), form: form, o: options(), outs: outs, edit: func(*pipelines.Definition) {}}
+	l := &living{world: newWorld(t, form), form: form, o: options(), outs: outs, edit: func(*definition.Definition) {}}
 	l.now("2026-01-21 00:00:30")
 	return l
 }
 
 func (l *living) now(wall string) { l.o.Now = zoned(l.t, l.world, wall) }
 
-func (l *living) definition() *pipelines.Definition {
+func (l *living) definition() *definition.Definition {
 	def := l.world.definition(slices.Clone(l.outs)...)
 	def.Extract.Incremental, def.Extract.Lookback = true, 72*time.Hour
 	l.edit(def)
@@ -114,7 +115,7 @@ func (l *living) checkSets(name string, m *load.Manifest) {
 }
 
 func TestIncrementalGoesOnFromTheWatermark(t *testing.T) {
-	for _, partition := range []pipelines.Partition{pipelines.PartitionDay, pipelines.PartitionMonth, pipelines.PartitionYear, pipelines.PartitionNone} {
+	for _, partition := range []definition.Partition{definition.PartitionDay, definition.PartitionMonth, definition.PartitionYear, definition.PartitionNone} {
 		t.Run(string(partition), func(t *testing.T) {
 			out := days()
 			out.Partition = partition
@@ -147,14 +148,14 @@ func TestIncrementalGoesOnFromTheWatermark(t *testing.T) {
 // TestIncrementalPicksUpWhatChanged within the lookback, and what moved into
 // it from anywhere.
 func TestIncrementalPicksUpWhatChanged(t *testing.T) {
-	weeks := pipelines.Output{Path: "whole/", Format: "csv"}
-	for name, outs := range map[string][]pipelines.Output{"one": {days()}, "two": {days(), months()}, "files of another format": {days(), weeks}} {
+	weeks := definition.Output{Path: "whole/", Format: "csv"}
+	for name, outs := range map[string][]definition.Output{"one": {days()}, "two": {days(), months()}, "files of another format": {days(), weeks}} {
 		t.Run(name, func(t *testing.T) {
 			l := newLiving(t, outs...)
 			if name != "one" {
 				l.outs = outs[:1:1]
 				defer func() { l.outs = outs }()
-				l.edit = func(d *pipelines.Definition) {
+				l.edit = func(d *definition.Definition) {
 					d.Outputs = l.world.definition(slices.Clone(outs)...).Outputs
 				}
 			}
@@ -230,7 +231,7 @@ func TestBackfillMakesNoWatermark(t *testing.T) {
 // TestFromBoundsAnIncrementalRun below.
 func TestFromBoundsAnIncrementalRun(t *testing.T) {
 	l := newLiving(t)
-	l.edit = func(d *pipelines.Definition) { d.Extract.From = at(t, "2026-01-19") }
+	l.edit = func(d *definition.Definition) { d.Extract.From = at(t, "2026-01-19") }
 	since := func(r formservice.Result) bool { return date(r) >= "2026-01-19" }
 	l.goOn()
 	l.check("2026-01-20 23:59:30", since)
@@ -240,7 +241,7 @@ func TestFromBoundsAnIncrementalRun(t *testing.T) {
 	}
 	l.check("2026-01-21 07:59:00", since)
 	// An earlier `from` does not reset the watermark.
-	l.edit = func(*pipelines.Definition) {}
+	l.edit = func(*definition.Definition) {}
 	l.now("2026-01-30 08:00:00")
 	if _, asked := l.goOn(); asked[0] != "2026-01-18" {
 		t.Errorf("asked for %v", asked)
@@ -253,7 +254,7 @@ func TestLeastWatermark(t *testing.T) {
 	l := newLiving(t)
 	l.goOn()
 	l.now("2026-01-30 12:00:00")
-	l.outs = []pipelines.Output{days(), months()}
+	l.outs = []definition.Output{days(), months()}
 	if _, asked := l.goOn(); asked[0] != "2026-01-01" && asked[0] != "2026-01-02" {
 		t.Errorf("asked for %v", asked)
 	}
@@ -262,7 +263,7 @@ func TestLeastWatermark(t *testing.T) {
 	l.now("2026-02-08 12:00:00")
 	l.outs = l.outs[:1]
 	l.goOn()
-	l.outs = []pipelines.Output{days(), months()}
+	l.outs = []definition.Output{days(), months()}
 	l.now("2026-02-08 13:00:00")
 	if f, _ := l.goOn(); f.Range.From.String() != "2026-01-27 00:00:00" {
 		t.Errorf("the range is %v", f.Range)
@@ -325,7 +326,7 @@ func TestMovedWhileRead(t *testing.T) {
 		l.finish(28, "2026-01-21 03:00:00") // from January 10th, where result 10 is now
 		l.finish(53, "2026-01-21 03:10:00") // from within the range, which was read
 	})
-	l.edit = func(d *pipelines.Definition) { d.Source.Requests.Concurrency = 1 }
+	l.edit = func(d *definition.Definition) { d.Source.Requests.Concurrency = 1 }
 	l.now("2026-01-21 12:00:00")
 	f, asked := l.goOn()
 	l.check("2026-01-21 11:59:00", nil)
@@ -355,7 +356,7 @@ func TestOlderPartIsEmptied(t *testing.T) {
 // found all the same.
 func TestIncrementalSearch(t *testing.T) {
 	l := newLiving(t)
-	l.edit = func(d *pipelines.Definition) {
+	l.edit = func(d *definition.Definition) {
 		d.Extract.Search.Where = []extract.Criterion{{Column: "1", Operator: extract.OpBegins, Term: "r"}}
 	}
 	found := func(r formservice.Result) bool {
@@ -377,7 +378,7 @@ func TestClockThatJumps(t *testing.T) {
 	for _, lookback := range []time.Duration{0, 72 * time.Hour} {
 		t.Run(lookback.String(), func(t *testing.T) {
 			l := newLiving(t)
-			l.edit = func(d *pipelines.Definition) { d.Extract.Lookback = lookback }
+			l.edit = func(d *definition.Definition) { d.Extract.Lookback = lookback }
 			l.now("2026-01-21 00:01:10")
 			l.goOn()
 			l.check("2026-01-21 00:00:10", nil)
@@ -427,7 +428,7 @@ func TestIncrementalEmptyForm(t *testing.T) {
 func TestIncrementalRunIsContinued(t *testing.T) {
 	l := newLiving(t)
 	l.goOn()
-	l.edit = func(d *pipelines.Definition) { d.Source.Requests.Concurrency = 1 }
+	l.edit = func(d *definition.Definition) { d.Source.Requests.Concurrency = 1 }
 	l.now("2026-01-21 12:00:00")
 	l.insert(600, "2026-01-21 11:00:00", "new")
 	r := &resumed{world: l.world, o: l.o, form: l.form}
@@ -504,7 +505,7 @@ func TestUndatedGetsItsDateWhileTheOthersAreRead(t *testing.T) {
 func TestUndatedOfRangesWithoutAnEnd(t *testing.T) {
 	for _, verify := range []bool{true, false} {
 		l := newLiving(t)
-		l.edit = func(d *pipelines.Definition) { d.Extract.Verify = verify }
+		l.edit = func(d *definition.Definition) { d.Extract.Verify = verify }
 		l.service.SetFaults(formservice.Faults{IgnoreMaxID: true})
 		for _, id := range []int64{1000, 2000, 3000} {
 			l.insert(id, "", "unfinished")

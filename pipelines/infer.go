@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -28,7 +29,7 @@ type FormColumns struct {
 // KnownColumns tells the columns of a form without asking the service: those
 // of the definition's schema with what earlier runs added, else those of the
 // manifest that an earlier run left. It is nil where only the live form tells.
-func KnownColumns(ctx context.Context, def *Definition, o Options, form string) (*FormColumns, error) {
+func KnownColumns(ctx context.Context, def *definition.Definition, o Options, form string) (*FormColumns, error) {
 	kept, err := outputColumns(ctx, def, o.withDefaults(), form)
 	if err != nil {
 		return nil, err
@@ -49,11 +50,11 @@ func KnownColumns(ctx context.Context, def *Definition, o Options, form string) 
 // outputColumns are the columns of the manifests of all outputs. As in a
 // run, a single file's count only where there is no dataset: the file is
 // written anew, a dataset's older parts stay.
-func outputColumns(ctx context.Context, def *Definition, o Options, form string) ([]schemas.Column, error) {
+func outputColumns(ctx context.Context, def *definition.Definition, o Options, form string) ([]schemas.Column, error) {
 	f := &formRun{def: def, o: o, form: form}
 	var sets, files []schemas.Column
 	for _, out := range def.Outputs {
-		if out.Path == StdoutPath || out.exploded() {
+		if out.Path == definition.StdoutPath || out.Exploded() {
 			continue
 		}
 		m, err := f.readManifest(ctx, out)
@@ -81,7 +82,7 @@ func outputColumns(ctx context.Context, def *Definition, o Options, form string)
 
 // ListForms gives the forms that a run of the definition would read. It asks
 // the service (Get Forms) only where the definition has globs.
-func ListForms(ctx context.Context, def *Definition, o Options) ([]string, error) {
+func ListForms(ctx context.Context, def *definition.Definition, o Options) ([]string, error) {
 	o = o.withDefaults()
 	if forms, patterns := namedForms(def, o); len(patterns) == 0 {
 		if len(forms) == 0 {
@@ -100,7 +101,7 @@ func ListForms(ctx context.Context, def *Definition, o Options) ([]string, error
 // InferColumns makes the columns that a run without a schema would write, from
 // the form's headings and a sample that is spread over the range. It costs a
 // handful of requests.
-func InferColumns(ctx context.Context, def *Definition, o Options, form string) (*FormColumns, error) {
+func InferColumns(ctx context.Context, def *definition.Definition, o Options, form string) (*FormColumns, error) {
 	var pages []*extract.Page
 	defer func() {
 		for _, p := range pages {
@@ -130,7 +131,7 @@ func keepIn(pages *[]*extract.Page) func(*extract.Page) {
 
 // readSample reads a sample of the form's results in the definition's range,
 // with its search and view. The pages are give's to release.
-func readSample(ctx context.Context, def *Definition, o Options, form string, want int, give func(*extract.Page)) (Sampled, error) {
+func readSample(ctx context.Context, def *definition.Definition, o Options, form string, want int, give func(*extract.Page)) (Sampled, error) {
 	o = o.withDefaults()
 	client, err := newClient(def, o)
 	if err != nil {
@@ -150,7 +151,7 @@ func readSample(ctx context.Context, def *Definition, o Options, form string, wa
 
 // sampleRange is the range without the settling time: a sample need not be
 // the same twice.
-func sampleRange(def *Definition, o Options) (extract.Window, error) {
+func sampleRange(def *definition.Definition, o Options) (extract.Window, error) {
 	w := extract.Window{From: def.Extract.From, To: def.Extract.To}
 	if !o.From.IsZero() {
 		w.From = o.From
@@ -166,9 +167,9 @@ func sampleRange(def *Definition, o Options) (extract.Window, error) {
 
 // NewClient makes a client for the six transactions of the source's account.
 // state is the folder that its budgets are kept in, as in a definition.
-func NewClient(s Source, state string, o Options) (*extract.Client, error) {
+func NewClient(s definition.Source, state string, o Options) (*extract.Client, error) {
 	if s.Zone == nil {
 		return nil, errors.New("a source needs its account's zone")
 	}
-	return newClient(&Definition{Source: s, State: state}, o.withDefaults())
+	return newClient(&definition.Definition{Source: s, State: state}, o.withDefaults())
 }

@@ -2,6 +2,8 @@ package pipelines
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/schemas"
@@ -10,7 +12,7 @@ import (
 
 // headNotes say what the schema was made of.
 func headNotes(form string, s Sampled, how InferOptions) []string {
-	made := fmt.Sprintf("The columns of form %s, from its headings and %s (%s).", printable(form), sampledText(s), count(s.Requests, "request", "requests"))
+	made := fmt.Sprintf("The columns of form %s, from its headings and %s (%s).", form, sampledText(s), count(s.Requests, "request", "requests"))
 	lines := []string{made}
 	if how.Base != nil {
 		lines = append(lines, "Columns that were declared before keep their names and rules; labels and comments are new.")
@@ -155,4 +157,17 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// longestLabel is how many characters of a label are shown in a comment.
+const longestLabel = 80
+
+// quoteLabel shows a label in a comment: in quotes, on one line, cut.
+func quoteLabel(label string) string {
+	label = strings.ToValidUTF8(label, "\uFFFD")
+	runes := []rune(label)
+	if len(runes) > longestLabel {
+		label = string(runes[:longestLabel]) + "…"
+	}
+	return strconv.Quote(label)
 }

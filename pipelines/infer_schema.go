@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -25,7 +26,7 @@ type InferOptions struct {
 // InferredSchema is a schema for people to edit.
 type InferredSchema struct {
 	Schema  *schemas.Schema
-	Notes   Notes // why each type was chosen, for FormatNotedSchema
+	Notes   definition.Notes // why each type was chosen, for FormatNotedSchema
 	Sampled Sampled
 	Added   int // columns that the base lacks; all without one
 	Gone    int // columns of the base that the form no longer has
@@ -35,7 +36,7 @@ type InferredSchema struct {
 // InferSchema makes a schema from a form's headings and a sample that is
 // spread over the definition's range, with types that every sampled value fits
 // without loss (transform.Learner).
-func InferSchema(ctx context.Context, def *Definition, o Options, form string, how InferOptions) (*InferredSchema, error) {
+func InferSchema(ctx context.Context, def *definition.Definition, o Options, form string, how InferOptions) (*InferredSchema, error) {
 	if how.Sample == 0 {
 		how.Sample = DefaultSample
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -43,7 +44,7 @@ func orders(n int, change func(i int, r *formservice.Result)) *formservice.Form 
 
 func fileOf(t *testing.T, in *pipelines.InferredSchema) string {
 	t.Helper()
-	data, err := pipelines.FormatNotedSchema(in.Schema, in.Notes)
+	data, err := definition.FormatNotedSchema(in.Schema, in.Notes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func loaded(t *testing.T, w *world, text string) *schemas.Schema {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := pipelines.LoadSchema(path)
+	s, err := definition.LoadSchema(path)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -204,7 +205,7 @@ func TestInferThenRun(t *testing.T) {
 			w := newWorld(t, form)
 			in := inferred(t, w, pipelines.InferOptions{Sample: 500, Personal: true})
 			text := fileOf(t, in)
-			def := w.definition(pipelines.Output{Path: "out.ndjson", Format: "ndjson"})
+			def := w.definition(definition.Output{Path: "out.ndjson", Format: "ndjson"})
 			def.Schema = loaded(t, w, text)
 			report, err := pipelines.Run(t.Context(), def, options())
 			if err != nil {
@@ -288,11 +289,11 @@ func FuzzNotedSchema(f *testing.F) {
 			{Name: "a", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.String}, Label: label},
 			{Name: "b", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
 		}}
-		plain, err := pipelines.FormatSchema(s)
+		plain, err := definition.FormatSchema(s)
 		if err != nil {
 			return // a label that YAML cannot hold
 		}
-		noted, err := pipelines.FormatNotedSchema(s, pipelines.Notes{Head: []string{note, label}, Columns: [][]string{{note, label}, {note}}})
+		noted, err := definition.FormatNotedSchema(s, definition.Notes{Head: []string{note, label}, Columns: [][]string{{note, label}, {note}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +311,7 @@ func FuzzNotedSchema(f *testing.F) {
 			if err := os.WriteFile(dir+"/"+name, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := pipelines.LoadSchema(dir + "/" + name)
+			got, err := definition.LoadSchema(dir + "/" + name)
 			if err != nil {
 				t.Fatalf("%v in %q", err, data)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -54,7 +55,7 @@ func TestInferColumns(t *testing.T) {
 			if n := len(w.service.Log()); n > c.asked {
 				t.Errorf("%d requests, want at most %d", n, c.asked)
 			}
-			file, err := pipelines.FormatSchema(got.Schema)
+			file, err := definition.FormatSchema(got.Schema)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +63,7 @@ func TestInferColumns(t *testing.T) {
 			if err := os.WriteFile(path, file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if again, err := pipelines.LoadSchema(path); err != nil || len(again.Columns) != len(want) {
+			if again, err := definition.LoadSchema(path); err != nil || len(again.Columns) != len(want) {
 				t.Errorf("read back: %v, %v", again, err)
 			}
 		})
@@ -94,7 +95,7 @@ func TestInferEmpty(t *testing.T) {
 
 func TestKnownColumns(t *testing.T) {
 	w := newWorld(t, growing(5))
-	def := w.definition(pipelines.Output{Path: "out.csv", Format: "csv", Profile: "strict"}, pipelines.Output{Path: "lake/", Format: "parquet"})
+	def := w.definition(definition.Output{Path: "out.csv", Format: "csv", Profile: "strict"}, definition.Output{Path: "lake/", Format: "parquet"})
 	known := func() *pipelines.FormColumns {
 		t.Helper()
 		w.service.Reset()
@@ -150,7 +151,7 @@ func TestListForms(t *testing.T) {
 }
 
 func TestNewClient(t *testing.T) {
-	if _, err := pipelines.NewClient(pipelines.Source{BaseURL: "https://x.invalid", Account: "a", Key: extract.NewSecret("k")}, t.TempDir(), pipelines.Options{}); err == nil {
+	if _, err := pipelines.NewClient(definition.Source{BaseURL: "https://x.invalid", Account: "a", Key: extract.NewSecret("k")}, t.TempDir(), pipelines.Options{}); err == nil {
 		t.Error("a source without a zone made a client")
 	}
 	w := newWorld(t, formservice.NewForm("form1", nil, nil))

@@ -63,7 +63,7 @@ func (f *formRun) keptBy(o *datasetOutput, others []schemas.Column) ([]schemas.C
 	if m == nil {
 		return nil, nil
 	}
-	if o.out.exploded() {
+	if o.out.Exploded() {
 		return nil, o.checkChild()
 	}
 	if f.def.Schema == nil && m.Names != f.naming() {

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
 // Left is an output as runs have left it.
 type Left struct {
-	Output
+	definition.Output
 	Path     string         // with its placeholders replaced
 	Manifest *load.Manifest // nil: no run has committed there
 	// List is the name of the list whose elements a child output holds
@@ -35,22 +34,22 @@ func (l Left) At(location string) string {
 	if l.List == "" {
 		return location
 	}
-	return childPath(location, l.List)
+	return definition.ChildPath(location, l.List)
 }
 
 // LookAtOutputs tells what lies at the outputs of a definition for one form.
 // It reads their manifests and nothing else. Where a path holds {run_id}, each
 // run has a place of its own and none is looked at.
-func LookAtOutputs(ctx context.Context, def *Definition, o Options, form string) ([]Left, error) {
+func LookAtOutputs(ctx context.Context, def *definition.Definition, o Options, form string) ([]Left, error) {
 	f := &formRun{def: def, o: o.withDefaults(), form: form}
 	var left []Left
 	for _, out := range def.Outputs {
-		path, err := ExpandPath(out.Path, pathValues(def, form, "{run_id}"))
+		path, err := definition.ExpandPath(out.Path, def.PathValues(form, "{run_id}"))
 		if err != nil {
 			return nil, err
 		}
 		l := Left{Output: out, Path: path}
-		if out.exploded() {
+		if out.Exploded() {
 			l.List = def.Schema.Columns[def.Schema.Find(out.Explode)].Name
 		}
 		if !strings.Contains(path, "{run_id}") {
@@ -65,7 +64,7 @@ func LookAtOutputs(ctx context.Context, def *Definition, o Options, form string)
 
 // LaterColumns are the columns with those behind them that runs added to the
 // outputs, also to single files (unknown: add).
-func LaterColumns(def *Definition, columns []schemas.Column, left []Left) ([]schemas.Column, error) {
+func LaterColumns(def *definition.Definition, columns []schemas.Column, left []Left) ([]schemas.Column, error) {
 	if s := def.Schema; s != nil && s.Unknown != "" && s.Unknown != schemas.UnknownAdd {
 		return columns, nil
 	}
@@ -80,27 +79,4 @@ func LaterColumns(def *Definition, columns []schemas.Column, left []Left) ([]sch
 		columns = schemas.Merge(columns, written)
 	}
 	return columns, nil
-}
-
-// IsDefinition tells by its keys whether a YAML file is a definition rather
-// than a schema file. The error is a *DefinitionError of a file that is neither.
-func IsDefinition(file string) (bool, error) {
-	doc, root, err := readDocument(file)
-	if err != nil {
-		return false, err
-	}
-	entries, ok := root.entries()
-	if !ok {
-		return false, doc.err()
-	}
-	for _, e := range entries {
-		if _, merge := e.key.(*ast.MergeKeyNode); merge {
-			continue
-		}
-		switch keyText(e.key) {
-		case "source", "forms", "load":
-			return true, nil
-		}
-	}
-	return false, nil
 }

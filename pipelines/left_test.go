@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -22,11 +23,11 @@ func TestIsDefinition(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := pipelines.IsDefinition(file); err != nil || got != want {
+		if got, err := definition.Is(file); err != nil || got != want {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	if _, err := pipelines.IsDefinition(filepath.Join(t.TempDir(), "missing.yaml")); err == nil {
+	if _, err := definition.Is(filepath.Join(t.TempDir(), "missing.yaml")); err == nil {
 		t.Error("a file that is not there is something")
 	}
 }
@@ -36,8 +37,8 @@ func TestIsDefinition(t *testing.T) {
 func TestLookAtOutputs(t *testing.T) {
 	w := newWorld(t, fourDays())
 	def := w.definition(
-		pipelines.Output{Path: "f.ndjson", Format: "ndjson"}, pipelines.Output{Path: "{form}/", Format: "parquet", Partition: pipelines.PartitionDay},
-		pipelines.Output{Path: "{run_id}.csv", Format: "csv"})
+		definition.Output{Path: "f.ndjson", Format: "ndjson"}, definition.Output{Path: "{form}/", Format: "parquet", Partition: definition.PartitionDay},
+		definition.Output{Path: "{run_id}.csv", Format: "csv"})
 	for _, ran := range []bool{false, true} {
 		left, err := pipelines.LookAtOutputs(t.Context(), def, options(), "form1")
 		if err != nil || len(left) != 3 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // FuzzManifestAt reads manifests that anybody may have written: what is taken
@@ -34,7 +35,7 @@ func FuzzManifestAt(f *testing.F) {
 		f.Add([]byte(strings.Replace(string(data), change[0], change[1], 1)), false)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, dataset bool) {
-		d, out := loadtest.NewMemory(), Output{Path: "out/form1.csv"}
+		d, out := loadtest.NewMemory(), definition.Output{Path: "out/form1.csv"}
 		if dataset {
 			out.Path = "lake/"
 		}
@@ -55,22 +56,6 @@ func FuzzManifestAt(f *testing.F) {
 			if _, err := load.ParsePartName(p.Path); err != nil && dataset {
 				t.Fatalf("%v is taken of\n%s", err, data)
 			}
-		}
-	})
-}
-
-// FuzzLedger reads budgets that anybody may have written: they count or are none.
-func FuzzLedger(f *testing.F) {
-	f.Add([]byte(`{"day_until":1,"booked":[1,2,3]}`))
-	f.Add([]byte(`{"day_until":9223372036854775807,"booked":[9223372036854775807,-9223372036854775808]}`))
-	f.Add([]byte(`{"booked":"x"}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		l := &ledger{folder: t.TempDir(), name: "requests-x", day: true}
-		if err := os.WriteFile(l.path(), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := l.read(); err != nil {
-			t.Fatalf("%v of %s", err, data)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -54,7 +55,7 @@ func colourSchema(list schemas.Column) *schemas.Schema {
 }
 
 // coloured reads January's days window by window.
-func (w *world) coloured(list schemas.Column, outputs ...pipelines.Output) *pipelines.Definition {
+func (w *world) coloured(list schemas.Column, outputs ...definition.Output) *definition.Definition {
 	def := w.daily(outputs...)
 	def.File, def.Schema = w.path("definition.yaml"), colourSchema(list)
 	if err := def.Explode(); err != nil {
@@ -90,10 +91,10 @@ func TestListAsInCSV(t *testing.T) {
 		},
 	} {
 		w := newWorld(t, colourForm())
-		def := func() *pipelines.Definition {
+		def := func() *definition.Definition {
 			return w.coloured(c.list,
-				pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay},
-				pipelines.Output{Path: "f.ndjson", Format: "ndjson"}, pipelines.Output{Path: "f.parquet", Format: "parquet"})
+				definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay},
+				definition.Output{Path: "f.ndjson", Format: "ndjson"}, definition.Output{Path: "f.parquet", Format: "parquet"})
 		}
 		w.run(def())
 		if got := w.read("f.csv"); got != c.want {
@@ -138,7 +139,7 @@ func TestDuckDBReadsListsOfCSV(t *testing.T) {
 		schemas.ListJSON: `from_json(colours, '["VARCHAR"]')`,
 	} {
 		w := newWorld(t, form)
-		w.run(w.coloured(schemas.Column{ListAs: as}, pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "f.parquet", Format: "parquet"}))
+		w.run(w.coloured(schemas.Column{ListAs: as}, definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "f.parquet", Format: "parquet"}))
 		csv := "read_csv('" + w.path("f.csv") + "', " + duck + "{'id': 'BIGINT', 'colours': 'VARCHAR'})"
 		differ := w.query(w.duckDB(), "SELECT p.id || ': ' || to_json(p.colours)::VARCHAR FROM read_parquet('"+w.path("f.parquet")+"') AS p FULL JOIN (SELECT id, "+list+" AS list FROM "+csv+") AS c USING (id) WHERE p.colours IS DISTINCT FROM c.list")
 		if len(differ) > 0 {
@@ -153,8 +154,8 @@ func TestListAsChangesNoOtherFormat(t *testing.T) {
 	for _, as := range []schemas.ListAs{schemas.ListJoined, schemas.ListJSON, schemas.ListColumns} {
 		w := newWorld(t, colourForm())
 		w.run(w.coloured(schemas.Column{ListAs: as},
-			pipelines.Output{Path: "f.arrow", Format: "arrow", NoCodebook: true}, pipelines.Output{Path: "f.parquet", Format: "parquet", NoCodebook: true},
-			pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay, NoCodebook: true}))
+			definition.Output{Path: "f.arrow", Format: "arrow", NoCodebook: true}, definition.Output{Path: "f.parquet", Format: "parquet", NoCodebook: true},
+			definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay, NoCodebook: true}))
 		files := dataOnly(tree(t, w.dir))
 		if first == nil {
 			first = files
@@ -168,8 +169,8 @@ func TestListAsChangesNoOtherFormat(t *testing.T) {
 func TestChoicesOfLaterRunsFollow(t *testing.T) {
 	form := colourForm()
 	w := newWorld(t, form)
-	def := func() *pipelines.Definition {
-		d := w.coloured(schemas.Column{ListAs: schemas.ListColumns}, pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay})
+	def := func() *definition.Definition {
+		d := w.coloured(schemas.Column{ListAs: schemas.ListColumns}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay})
 		d.Extract.From, d.Extract.To = time.Time{}, time.Time{}
 		d.Extract.Incremental, d.Extract.Lookback = true, 24*time.Hour
 		return d
@@ -259,15 +260,15 @@ func TestTooManyChoicesFailTheirOutputAlone(t *testing.T) {
 		}
 	}
 	alone := newWorld(t, form) // nothing is kept for a run that would fail of the same
-	_, err := pipelines.Run(t.Context(), alone.coloured(schemas.Column{ListAs: schemas.ListColumns}, pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay}), options())
+	_, err := pipelines.Run(t.Context(), alone.coloured(schemas.Column{ListAs: schemas.ListColumns}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay}), options())
 	if err == nil {
 		t.Error("the dataset did not fail")
 	}
 	alone.checkTidy()
 	w := newWorld(t, form)
 	def := w.coloured(schemas.Column{ListAs: schemas.ListColumns},
-		pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay},
-		pipelines.Output{Path: "f.parquet", Format: "parquet"})
+		definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay},
+		definition.Output{Path: "f.parquet", Format: "parquet"})
 	_, err = pipelines.Run(t.Context(), def, options())
 	var many *pipelines.ChoicesError
 	if !errors.As(err, &many) || many.Column != "colours" || !strings.Contains(err.Error(), "list_as: joined") {
@@ -285,8 +286,8 @@ func TestTooManyChoicesFailTheirOutputAlone(t *testing.T) {
 // made anew.
 func TestLateChoiceAfterAKill(t *testing.T) {
 	whole := newWorld(t, colourForm())
-	outputs := func() []pipelines.Output {
-		return []pipelines.Output{{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay}}
+	outputs := func() []definition.Output {
+		return []definition.Output{{Path: "days/", Format: "csv", Partition: definition.PartitionDay}}
 	}
 	list := schemas.Column{ListAs: schemas.ListColumns, Explode: true}
 	whole.run(whole.coloured(list, outputs()...))

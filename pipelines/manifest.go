@@ -13,7 +13,7 @@ import (
 // checks what its readers take from it: of a dataset the names of its parts,
 // which a run may remove, and the columns. The error is a *load.ManifestError
 // where it was damaged, load.ErrNotExist where there is none.
-func manifestAt(ctx context.Context, s load.Store, name string, out Output) (*load.Manifest, string, error) {
+func manifestAt(ctx context.Context, s load.Store, name string, out definition.Output) (*load.Manifest, string, error) {
 	m, version, err := load.ReadManifest(ctx, s, name)
 	if err != nil {
 		return nil, version, err
@@ -24,7 +24,7 @@ func manifestAt(ctx context.Context, s load.Store, name string, out Output) (*lo
 	return m, version, nil
 }
 
-func checkManifest(m *load.Manifest, out Output) error {
+func checkManifest(m *load.Manifest, out definition.Output) error {
 	if m.Form == "" {
 		return errors.New("it names no form")
 	}

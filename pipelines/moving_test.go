@@ -9,6 +9,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // TestResultsThatMoveWhileTheyAreRead changes the form at an exact place of a
@@ -162,7 +163,7 @@ func TestResultsInWindowsThatCountsShowedEmpty(t *testing.T) {
 						}
 					}
 				})
-				def := w.definition(append(fileAndDays(), pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth})...)
+				def := w.definition(append(fileAndDays(), definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth})...)
 				def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-03-01")
 				w.run(def)
 				w.checkFile("form1.ndjson", truth(form, nil))
@@ -202,7 +203,7 @@ func TestCountThatNeverAgrees(t *testing.T) {
 			}
 			def := w.daily(fileAndDays()...)
 			if c.all {
-				def.Extract = pipelines.Extract{Verify: true}
+				def.Extract = definition.Extract{Verify: true}
 			}
 			w.run(def)
 			before := tree(t, w.dir)
@@ -282,9 +283,9 @@ func TestLivingFormInDatasets(t *testing.T) {
 	w := newWorld(t, form)
 	w.service.SetFaults(formservice.Faults{Seed: 3, InsertEvery: 31, DeleteEvery: 23, FinishEvery: 5})
 	def := w.definition(
-		pipelines.Output{Path: "form1.ndjson", Format: "ndjson"},
-		pipelines.Output{Path: "all/", Format: "ndjson"},
-		pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth})
+		definition.Output{Path: "form1.ndjson", Format: "ndjson"},
+		definition.Output{Path: "all/", Format: "ndjson"},
+		definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth})
 	def.Extract.Window = extract.Step{Days: 14}
 	def.Source.Requests.Concurrency = 8
 	report := w.run(def)

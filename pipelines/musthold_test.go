@@ -13,7 +13,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // A long form has 4,000 results, of January 2026, which a full run reads. Each
@@ -33,8 +33,8 @@ func newLong(t *testing.T) *living {
 		results = append(results, result(int64(i+1), when, fmt.Sprint("r", i+1)))
 	}
 	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
-	l := &living{world: newWorld(t, form), form: form, o: options(), outs: []pipelines.Output{days()}}
-	l.edit = func(d *pipelines.Definition) {
+	l := &living{world: newWorld(t, form), form: form, o: options(), outs: []definition.Output{days()}}
+	l.edit = func(d *definition.Definition) {
 		d.Extract.Window = extract.Step{Days: 5}
 		d.Extract.From = began
 	}
@@ -49,8 +49,8 @@ func eachMode(t *testing.T, faults formservice.Faults, test func(t *testing.T, l
 	t.Run("full", func(t *testing.T) {
 		t.Parallel()
 		l := newLong(t)
-		l.edit = func(d *pipelines.Definition) {
-			d.Extract = pipelines.Extract{Settle: time.Minute, Verify: true, Window: extract.Step{Days: 5}, From: at(t, "2026-01-01")}
+		l.edit = func(d *definition.Definition) {
+			d.Extract = definition.Extract{Settle: time.Minute, Verify: true, Window: extract.Step{Days: 5}, From: at(t, "2026-01-01")}
 			d.Outputs = append(d.Outputs, l.world.definition(file()).Outputs...)
 		}
 		l.service.SetFaults(faults)
@@ -91,7 +91,7 @@ func TestOneAnswerInFiveGoesWrong(t *testing.T) {
 	faults := formservice.Faults{Seed: 2, HTML: 0.07, Cut: 0.05, Truncate: 0.04, Reset: 0.04, Capacity: 3, Latency: 20 * time.Millisecond}
 	eachMode(t, faults, func(t *testing.T, l *living) {
 		edit := l.edit
-		l.edit = func(d *pipelines.Definition) {
+		l.edit = func(d *definition.Definition) {
 			edit(d)
 			d.Source.Requests.Concurrency = 8
 		}

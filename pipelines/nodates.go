@@ -69,7 +69,7 @@ func (f *formRun) needsDates(err error) error {
 	if !ok || f.wantsAll() {
 		return err
 	}
-	return &DatesIgnoredError{Range: f.rng, Partition: f.def.partition() != extract.UnitNone && f.everything(), Err: ignored}
+	return &DatesIgnoredError{Range: f.rng, Partition: f.def.FinestUnit() != extract.UnitNone && f.everything(), Err: ignored}
 }
 
 // withoutDates is the same run once more, without dates. What it costs is

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // ignoring are the ways in which a service may not keep to dates.
@@ -42,8 +43,8 @@ func TestAllResultsWithoutDates(t *testing.T) {
 					w := newWorld(t, form)
 					w.service.SetFaults(faults)
 					def := w.definition(
-						pipelines.Output{Path: "form1.ndjson", Format: "ndjson"},
-						pipelines.Output{Path: "all/", Format: "ndjson"})
+						definition.Output{Path: "form1.ndjson", Format: "ndjson"},
+						definition.Output{Path: "all/", Format: "ndjson"})
 					def.Extract.Window, def.Extract.Verify = step, verify
 					def.Source.Requests.Concurrency = 1
 					report := w.run(def)
@@ -83,7 +84,7 @@ func TestNoticedAtOnce(t *testing.T) {
 	} {
 		w := newWorld(t, generated(300))
 		w.service.SetFaults(formservice.Faults{IgnoreDates: true})
-		def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+		def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
 		def.Extract.Window = tc.step
 		def.Source.Requests.Concurrency = 1
 		w.run(def)
@@ -97,13 +98,13 @@ func TestNoticedAtOnce(t *testing.T) {
 // TestRangeWithoutDates: a range that was asked for, or a partition, cannot be
 // had from a service that ignores dates. It is said after a few requests.
 func TestRangeWithoutDates(t *testing.T) {
-	file := pipelines.Output{Path: "form1.ndjson", Format: "ndjson"}
-	byDay := pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay}
-	byMonth := pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth}
-	whole := pipelines.Output{Path: "all/", Format: "ndjson"}
+	file := definition.Output{Path: "form1.ndjson", Format: "ndjson"}
+	byDay := definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}
+	byMonth := definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth}
+	whole := definition.Output{Path: "all/", Format: "ndjson"}
 	for _, tc := range []struct {
 		name, from, to string
-		out            pipelines.Output
+		out            definition.Output
 		want           string
 	}{
 		{"from and to", "2025-06-01", "2025-07-01", file, "leave from and to out"},
@@ -160,7 +161,7 @@ func dataOf(entries []os.DirEntry) (data []string) {
 func TestLargeRangeWithoutDates(t *testing.T) {
 	w := newWorld(t, generated(5000))
 	w.service.SetFaults(formservice.Faults{IgnoreDates: true})
-	def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+	def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
 	def.Extract.From, def.Extract.To = at(t, "2025-01-01"), at(t, "2025-11-01")
 	var ignored *pipelines.DatesIgnoredError
 	if _, err := pipelines.Run(t.Context(), def, options()); !errors.As(err, &ignored) {
@@ -199,7 +200,7 @@ func TestDatesThatAreKept(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s, range %v", tc.name, step, asked), func(t *testing.T) {
 					form := formservice.NewForm("form1", items, tc.results)
 					w := newWorld(t, form)
-					def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+					def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
 					def.Extract.Window = step
 					keep := func(formservice.Result) bool { return true }
 					if asked {
@@ -230,7 +231,7 @@ func TestDatesThatAreNotShown(t *testing.T) {
 		form.Views = []formservice.View{{ID: "7", Columns: []string{"1"}}}
 		w := newWorld(t, form)
 		w.service.SetFaults(formservice.Faults{IgnoreDates: ignores})
-		def := w.daily(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+		def := w.daily(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
 		def.Extract.View = "7"
 		report, err := pipelines.Run(t.Context(), def, options())
 		var ignored *pipelines.DatesIgnoredError
@@ -246,7 +247,7 @@ func TestDatesThatAreNotShown(t *testing.T) {
 // TestIncrementalWithoutDates: each run of a dataset without partitions holds
 // all results there are.
 func TestIncrementalWithoutDates(t *testing.T) {
-	l := newLiving(t, pipelines.Output{Path: "all/", Format: "ndjson"})
+	l := newLiving(t, definition.Output{Path: "all/", Format: "ndjson"})
 	l.service.SetFaults(formservice.Faults{IgnoreDates: true})
 	for i, now := range []string{"2026-01-21 00:00:30", "2026-01-22 00:00:30", "2026-01-30 00:00:30"} {
 		l.now(now)
@@ -296,7 +297,7 @@ func TestResumeWithoutDates(t *testing.T) {
 		}
 		return formservice.NoFault
 	}
-	def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"}, pipelines.Output{Path: "all/", Format: "ndjson"})
+	def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}, definition.Output{Path: "all/", Format: "ndjson"})
 	def.Extract.Window = extract.Step{Days: 7}
 	def.Source.Requests.Retries, def.Source.Requests.Concurrency = 2, 1
 	if _, err := pipelines.Run(t.Context(), def, options()); !extract.Temporary(err) {
@@ -315,7 +316,7 @@ func TestResumeWithoutDates(t *testing.T) {
 func TestPlanWithoutDates(t *testing.T) {
 	w := newWorld(t, generated(300))
 	w.service.SetFaults(formservice.Faults{IgnoreDates: true})
-	def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+	def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
 	def.Extract.Window = extract.Step{Days: 7}
 	p := planned(t, w, def, false).Forms[0]
 	if len(p.Windows) != 1 || *p.Results != 300 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "ignores fs_min_date") || w.sent() != 4 {

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -173,7 +174,7 @@ func (l losing) Acquire(ctx context.Context, scope string, h load.Holder) (load.
 func TestLostLeaseCommitsNothing(t *testing.T) {
 	w := newWorld(t, fourDays())
 	o := options()
-	o.Tables.Open = func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+	o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 		d, err := local.New(root)
 		return losing{d}, err
 	}
@@ -194,7 +195,7 @@ func TestCommitThatStopsAtEveryAction(t *testing.T) {
 	for stop := 1; ; stop++ {
 		form := fourDays()
 		w := newWorld(t, form)
-		def := func() *pipelines.Definition { return w.daily(fileAndDays()...) }
+		def := func() *definition.Definition { return w.daily(fileAndDays()...) }
 		w.run(def())
 		form.Delete(1)
 		if err := form.Finish(2, at(t, "2026-01-03 23:00:00")); err != nil {
@@ -249,26 +250,26 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 	schema := func(columns ...schemas.Column) *schemas.Schema {
 		return &schemas.Schema{Name: "s", MaxRejects: 100, Columns: append([]schemas.Column{column("result_id", "int64", "result_id")}, columns...)}
 	}
-	out := pipelines.Output{Path: "set/", Format: "ndjson", Partition: pipelines.PartitionDay}
+	out := definition.Output{Path: "set/", Format: "ndjson", Partition: definition.PartitionDay}
 	for _, c := range []struct {
 		name   string
 		schema *schemas.Schema // of the first run
-		change func(*pipelines.Definition)
+		change func(*definition.Definition)
 		what   string
 	}{
-		{"format", nil, func(d *pipelines.Definition) { d.Outputs[0].Format = "csv" }, "format of the dataset was ndjson and is csv"},
-		{"partition", nil, func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionMonth }, "partition of the dataset was day and is month"},
-		{"no partition", nil, func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionNone }, "was day and is none"},
-		{"naming", nil, func(d *pipelines.Definition) { d.Labels = true }, "naming of columns of the dataset was id and is label"},
-		{"form", nil, func(d *pipelines.Definition) { d.Forms = []string{"form2"} }, "form of the dataset was form1 and is form2"},
-		{"declared", schema(), func(d *pipelines.Definition) { d.Schema = nil }, "was declared and is id"},
-		{"type", schema(column("answer", "string", "item:1")), func(d *pipelines.Definition) {
+		{"format", nil, func(d *definition.Definition) { d.Outputs[0].Format = "csv" }, "format of the dataset was ndjson and is csv"},
+		{"partition", nil, func(d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionMonth }, "partition of the dataset was day and is month"},
+		{"no partition", nil, func(d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionNone }, "was day and is none"},
+		{"naming", nil, func(d *definition.Definition) { d.Labels = true }, "naming of columns of the dataset was id and is label"},
+		{"form", nil, func(d *definition.Definition) { d.Forms = []string{"form2"} }, "form of the dataset was form1 and is form2"},
+		{"declared", schema(), func(d *definition.Definition) { d.Schema = nil }, "was declared and is id"},
+		{"type", schema(column("answer", "string", "item:1")), func(d *definition.Definition) {
 			d.Schema = schema(column("answer", "int64", "item:1"))
 		}, "column answer was answer string from item:1 and is answer int64"},
-		{"name", schema(column("answer", "string", "item:1")), func(d *pipelines.Definition) {
+		{"name", schema(column("answer", "string", "item:1")), func(d *definition.Definition) {
 			d.Schema = schema(column("reply", "string", "item:1"))
 		}, "column answer was"},
-		{"name of another", schema(column("answer", "string", "item:1")), func(d *pipelines.Definition) {
+		{"name of another", schema(column("answer", "string", "item:1")), func(d *definition.Definition) {
 			d.Schema = schema(column("Answer", "string", "item:2"))
 		}, "column answer was"},
 	} {
@@ -336,8 +337,8 @@ func TestFullReplacesUndatedResultsToo(t *testing.T) {
 func TestFileHoldsItsRangeWhereADatasetWidensIt(t *testing.T) {
 	form := fourDays()
 	w := newWorld(t, form)
-	outputs := func() []pipelines.Output {
-		return append(fileAndDays(), pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth})
+	outputs := func() []definition.Output {
+		return append(fileAndDays(), definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth})
 	}
 	whole := w.definition(outputs()...)
 	whole.Extract.To = at(t, "2026-03-01")
@@ -369,7 +370,7 @@ func TestFileHoldsItsRangeWhereADatasetWidensIt(t *testing.T) {
 func TestWatermarkDoesNotRunAheadOfTheClock(t *testing.T) {
 	w := newWorld(t, fourDays())
 	run := func(to, now string) string {
-		def := w.daily(pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+		def := w.daily(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
 		def.Extract.To = at(t, to)
 		o := options()
 		o.Now = zoned(t, w, now)
@@ -394,7 +395,7 @@ func TestWatermarkDoesNotRunAheadOfTheClock(t *testing.T) {
 func TestSecondDatasetWithItsOwnPast(t *testing.T) {
 	form := fourDays()
 	w := newWorld(t, form)
-	one, two := pipelines.Output{Path: "one/", Format: "ndjson"}, pipelines.Output{Path: "two/", Format: "ndjson"}
+	one, two := definition.Output{Path: "one/", Format: "ndjson"}, definition.Output{Path: "two/", Format: "ndjson"}
 	w.run(w.daily(one))
 	def := w.daily(two)
 	def.Schema = &schemas.Schema{Name: "s", Columns: []schemas.Column{

@@ -21,6 +21,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // memories are destinations in memory, one for each root.
@@ -29,7 +30,7 @@ type memories struct {
 	places map[string]*loadtest.Memory
 }
 
-func (m *memories) open(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+func (m *memories) open(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.places == nil {
@@ -76,7 +77,7 @@ func TestServiceFailsForGoodAtEveryRequest(t *testing.T) {
 		}
 		return formservice.NoFault
 	}
-	def := func() *pipelines.Definition {
+	def := func() *definition.Definition {
 		d := w.daily(fileAndDays()...)
 		d.Source.Requests.Concurrency = 3
 		return d
@@ -152,7 +153,7 @@ func TestEncoderFails(t *testing.T) {
 				o.Tables.Formats = append(o.Tables.Formats, load.Format{
 					Name: "bad", Extension: ".x", New: func(io.Writer, *arrow.Schema, load.EncodeOptions) (load.Encoder, error) { return create() },
 				})
-				_, err := pipelines.Run(t.Context(), w.daily(pipelines.Output{Path: path, Format: "bad"}, pipelines.Output{Path: "form1.ndjson", Format: "ndjson"}), o)
+				_, err := pipelines.Run(t.Context(), w.daily(definition.Output{Path: path, Format: "bad"}, definition.Output{Path: "form1.ndjson", Format: "ndjson"}), o)
 				if !errors.Is(err, broken) || !strings.Contains(err.Error(), "bad") {
 					t.Errorf("error %v", err)
 				}
@@ -175,16 +176,16 @@ func TestEncoderFails(t *testing.T) {
 func TestRunsWithSearchesAreNotVerified(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*pipelines.Definition)
+		change func(*definition.Definition)
 		reason string
 		rows   int64
 		counts int
 	}{
-		{"search", func(d *pipelines.Definition) {
+		{"search", func(d *definition.Definition) {
 			d.Extract.Search = extract.Search{Where: []extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "c"}}}
 		}, "not applicable", 1, 1},
-		{"view", func(d *pipelines.Definition) { d.Extract.View = formservice.AllData }, "not applicable", 8, 1},
-		{"not asked for", func(d *pipelines.Definition) { d.Extract.Verify = false }, "not asked for", 8, 0},
+		{"view", func(d *definition.Definition) { d.Extract.View = formservice.AllData }, "not applicable", 8, 1},
+		{"not asked for", func(d *definition.Definition) { d.Extract.Verify = false }, "not asked for", 8, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, fourDays())
@@ -237,8 +238,8 @@ func TestVerificationFindsTheWindowByHalving(t *testing.T) {
 func TestRerunKeepsPartsThatCameOutAsTheyWere(t *testing.T) {
 	form := fourDays()
 	w := newWorld(t, form)
-	def := func() *pipelines.Definition {
-		return w.daily(pipelines.Output{Path: "days/", Format: "parquet", Partition: pipelines.PartitionDay})
+	def := func() *definition.Definition {
+		return w.daily(definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay})
 	}
 	stamps := func() map[string]time.Time {
 		all := map[string]time.Time{}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -126,7 +127,7 @@ func TestRuleOfAnInterruptedRun(t *testing.T) {
 		{"a rule", "", "", "hmac", oneKey, false},
 		{"dropped", "", "", "drop", "", false},
 	} {
-		for kind, out := range map[string]pipelines.Output{"file": file(), "dataset": days()} {
+		for kind, out := range map[string]definition.Output{"file": file(), "dataset": days()} {
 			t.Run(c.name+", "+kind, func(t *testing.T) {
 				r := newSpooled(t)
 				def := r.daily(out)

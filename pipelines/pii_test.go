@@ -92,3 +92,15 @@ func TestFingerprintsKnowRules(t *testing.T) {
 		digests[digest] = true
 	}
 }
+
+// hmacCanary is the text of a key.
+const hmacCanary = "k9-HMAC-CANARY-0123456789"
+
+func hmacKeyOf(t *testing.T, text string) schemas.HMACKey {
+	t.Helper()
+	k, err := schemas.NewHMACKey([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}

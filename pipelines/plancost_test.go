@@ -11,16 +11,17 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // TestCostlyPlan is told before a result is asked for, by plan and by run, and
 // one that is fair is not.
 func TestCostlyPlan(t *testing.T) {
-	file := pipelines.Output{Path: "form1.ndjson", Format: "ndjson"}
-	byMonth := pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth}
+	file := definition.Output{Path: "form1.ndjson", Format: "ndjson"}
+	byMonth := definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth}
 	for _, tc := range []struct {
 		step   extract.Step
-		out    pipelines.Output
+		out    definition.Output
 		verify bool
 		want   string // "" is a fair plan
 	}{
@@ -64,19 +65,19 @@ func TestCostlyPlan(t *testing.T) {
 func TestMaxRequests(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		edit   func(*pipelines.Definition)
+		edit   func(*definition.Definition)
 		counts int
 		want   string
 	}{
-		{"windows", func(d *pipelines.Definition) { d.Extract.Window = extract.Step{Days: 1} }, 1, "needs at least 366 requests for 296 results (365 windows, window: 1d), and max_requests is 20; nothing was read: set window: auto"},
-		{"uncounted", func(d *pipelines.Definition) {
+		{"windows", func(d *definition.Definition) { d.Extract.Window = extract.Step{Days: 1} }, 1, "needs at least 366 requests for 296 results (365 windows, window: 1d), and max_requests is 20; nothing was read: set window: auto"},
+		{"uncounted", func(d *definition.Definition) {
 			d.Extract.Window, d.Extract.Verify = extract.Step{Days: 7}, false
 		}, 0, "needs at least 53 requests for results that were not counted"},
-		{"partitions", func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionDay }, 20, "planning alone takes more than the 20 requests"},
+		{"partitions", func(d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionDay }, 20, "planning alone takes more than the 20 requests"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(t, generated(300))
-			def := w.definition(pipelines.Output{Path: "all/", Format: "ndjson"})
+			def := w.definition(definition.Output{Path: "all/", Format: "ndjson"})
 			def.Extract.From, def.Extract.To = at(t, "2025-01-01"), at(t, "2026-01-01")
 			def.Source.Requests.MaxRequests, def.Source.Requests.Concurrency = 20, 1
 			tc.edit(def)
@@ -102,7 +103,7 @@ func TestMaxRequests(t *testing.T) {
 func TestPlanSaysWhatIsTooMuch(t *testing.T) {
 	for _, offline := range []bool{false, true} {
 		w := newWorld(t, generated(300))
-		def := w.definition(pipelines.Output{Path: "form1.ndjson", Format: "ndjson"})
+		def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
 		def.Extract.From, def.Extract.To = at(t, "2025-01-01"), at(t, "2026-01-01")
 		def.Extract.Window, def.Source.Requests.MaxRequests = extract.Step{Days: 1}, 100
 		p := planned(t, w, def, offline).Forms[0]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // PlanReport says what a run of a definition would do. Expectations that
@@ -74,7 +75,7 @@ type Budget struct {
 // requests only, and Get Forms where the definition has globs; offline it
 // sends nothing and needs no API key. Nothing is written or locked. A form
 // that fails does not stop the others: the error is a *FormsError then.
-func MakePlan(ctx context.Context, def *Definition, o Options, offline bool) (*PlanReport, error) {
+func MakePlan(ctx context.Context, def *definition.Definition, o Options, offline bool) (*PlanReport, error) {
 	o = o.withDefaults()
 	report := &PlanReport{Pipeline: def.Name, Definition: def.File, Offline: offline, Forms: []*FormPlan{}}
 	forms, client, err := report.forms(ctx, def, o)
@@ -113,7 +114,7 @@ func MakePlan(ctx context.Context, def *Definition, o Options, offline bool) (*P
 
 // forms are the forms that a run would read, and the client to ask about
 // them, nil offline.
-func (r *PlanReport) forms(ctx context.Context, def *Definition, o Options) ([]string, *extract.Client, error) {
+func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Options) ([]string, *extract.Client, error) {
 	if r.Offline {
 		var forms []string
 		forms, r.Patterns = namedForms(def, o)
@@ -136,7 +137,7 @@ func (r *PlanReport) forms(ctx context.Context, def *Definition, o Options) ([]s
 
 // namedForms are the forms that are known by name without Get Forms, and the
 // globs that are left.
-func namedForms(def *Definition, o Options) (forms, patterns []string) {
+func namedForms(def *definition.Definition, o Options) (forms, patterns []string) {
 	if len(o.Forms) > 0 {
 		for _, f := range o.Forms {
 			if def.WantsForm(f) && !slices.Contains(forms, f) {
@@ -147,7 +148,7 @@ func namedForms(def *Definition, o Options) (forms, patterns []string) {
 	}
 	for _, f := range def.Forms {
 		switch {
-		case IsGlob(f):
+		case definition.IsGlob(f):
 			patterns = append(patterns, f)
 		case def.WantsForm(f):
 			forms = append(forms, f)
@@ -157,7 +158,7 @@ func namedForms(def *Definition, o Options) (forms, patterns []string) {
 }
 
 // make plans one form as its run would: same range, same windows.
-func (p *FormPlan) make(ctx context.Context, def *Definition, o Options, client *extract.Client) error {
+func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Options, client *extract.Client) error {
 	f := &formRun{def: def, o: o, client: client, form: p.Form, full: o.Full}
 	if err := f.settleRange(); err != nil {
 		return err
@@ -266,7 +267,7 @@ func (f *formRun) lookUp(ctx context.Context) error {
 }
 
 // datasetAt is a dataset as an earlier run left it, to look at only.
-func (f *formRun) datasetAt(ctx context.Context, out Output) (*datasetOutput, error) {
+func (f *formRun) datasetAt(ctx context.Context, out definition.Output) (*datasetOutput, error) {
 	e, err := f.encodingOf(out)
 	if err != nil {
 		return nil, err
@@ -275,21 +276,21 @@ func (f *formRun) datasetAt(ctx context.Context, out Output) (*datasetOutput, er
 	if err != nil {
 		return nil, err
 	}
-	path, err := ExpandPath(out.Path, pathValues(f.def, f.form, f.o.RunID))
+	path, err := definition.ExpandPath(out.Path, f.def.PathValues(f.form, f.o.RunID))
 	return &datasetOutput{encoding: e, place: place{path: path}, manifest: m}, err
 }
 
 // readManifest reads the manifest that an earlier run left at an output, nil
 // if there is none.
-func (f *formRun) readManifest(ctx context.Context, out Output) (*load.Manifest, error) {
-	expanded, err := ExpandPath(out.Path, pathValues(f.def, f.form, f.o.RunID))
+func (f *formRun) readManifest(ctx context.Context, out definition.Output) (*load.Manifest, error) {
+	expanded, err := definition.ExpandPath(out.Path, f.def.PathValues(f.form, f.o.RunID))
 	if err != nil {
 		return nil, err
 	}
 	root, name := expanded, load.ManifestName
 	if !out.Dataset() {
 		var file string
-		root, file = splitPath(expanded)
+		root, file = definition.SplitPath(expanded)
 		name = load.FileManifestName(file)
 	}
 	dest, err := f.o.Tables.Open(ctx, root, out)
@@ -344,7 +345,7 @@ func sum(a, b *int64) *int64 {
 }
 
 // expend sets a number of requests against the budgets.
-func expend(r Requests, total *int64) Budget {
+func expend(r definition.Requests, total *int64) Budget {
 	b := Budget{PerMinute: r.PerMinute, PerDay: r.PerDay}
 	if total == nil {
 		return b

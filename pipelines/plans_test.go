@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 func day(text string) time.Time {
@@ -23,7 +24,7 @@ func day(text string) time.Time {
 }
 
 // planned makes a plan and checks that nothing but counts were asked.
-func planned(t *testing.T, w *world, def *pipelines.Definition, offline bool) *pipelines.PlanReport {
+func planned(t *testing.T, w *world, def *definition.Definition, offline bool) *pipelines.PlanReport {
 	t.Helper()
 	w.service.Reset()
 	r, err := pipelines.MakePlan(t.Context(), def, options(), offline)
@@ -42,17 +43,17 @@ func planned(t *testing.T, w *world, def *pipelines.Definition, offline bool) *p
 // TestPlanKeepsItsPromise holds that a run sends the requests that its plan
 // expects, where nothing changes in between.
 func TestPlanKeepsItsPromise(t *testing.T) {
-	for name, change := range map[string]func(*pipelines.Definition){
-		"auto":            func(*pipelines.Definition) {},
-		"by months":       func(d *pipelines.Definition) { d.Extract.Window = extract.Step{Months: 1} },
-		"without a check": func(d *pipelines.Definition) { d.Extract.Verify = false },
-		"without a count": func(d *pipelines.Definition) {
+	for name, change := range map[string]func(*definition.Definition){
+		"auto":            func(*definition.Definition) {},
+		"by months":       func(d *definition.Definition) { d.Extract.Window = extract.Step{Months: 1} },
+		"without a check": func(d *definition.Definition) { d.Extract.Verify = false },
+		"without a count": func(d *definition.Definition) {
 			d.Extract.Verify, d.Extract.Window = false, extract.Step{Months: 1}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 1500, Seed: 5, NoUndated: true}))
-			def := w.definition(pipelines.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
+			def := w.definition(definition.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
 			def.Extract.From, def.Extract.To = day("2025-01-01"), day("2026-01-01")
 			change(def)
 			p := planned(t, w, def, false).Forms[0]
@@ -84,7 +85,7 @@ func TestPlanKeepsItsPromise(t *testing.T) {
 
 func TestPlanBudget(t *testing.T) {
 	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 900, Seed: 5}))
-	def := w.definition(pipelines.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
+	def := w.definition(definition.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
 	def.Extract.To = day("2026-01-01")
 	if b := planned(t, w, def, false).Budget; b.Minutes != nil || b.DayShare != nil {
 		t.Errorf("without a budget: %+v", b)
@@ -102,7 +103,7 @@ func TestPlanBudget(t *testing.T) {
 
 func TestPlanOffline(t *testing.T) {
 	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 100, Seed: 5}))
-	def := w.definition(pipelines.Output{Path: "lake/", Format: "parquet", Partition: pipelines.PartitionMonth})
+	def := w.definition(definition.Output{Path: "lake/", Format: "parquet", Partition: definition.PartitionMonth})
 	def.Source.Key = extract.Secret{} // none is needed
 	def.Forms = []string{"form1", "f*", "skipped"}
 	def.Exclude = []string{"skipped"}
@@ -144,7 +145,7 @@ func isNoForms(err error) bool {
 // earlier runs, as the run does, and that planning writes nothing.
 func TestPlanWidens(t *testing.T) {
 	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 5}))
-	def := w.definition(pipelines.Output{Path: "lake/", Format: "parquet", Partition: pipelines.PartitionMonth})
+	def := w.definition(definition.Output{Path: "lake/", Format: "parquet", Partition: definition.PartitionMonth})
 	def.Extract.From, def.Extract.To = day("2025-01-01"), day("2025-04-01")
 	planned(t, w, def, false)
 	if entries, err := os.ReadDir(w.dir); err != nil || len(entries) != 0 {
@@ -161,7 +162,7 @@ func TestPlanWidens(t *testing.T) {
 
 func TestPlanFailures(t *testing.T) {
 	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 100, Seed: 5}))
-	def := w.definition(pipelines.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
+	def := w.definition(definition.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
 	def.Forms = []string{"gone", "form1"}
 	def.Extract.To = day("2026-01-01")
 	r, err := pipelines.MakePlan(t.Context(), def, options(), false)

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -53,7 +54,7 @@ func TestKilledBackfill(t *testing.T) {
 // TestRangesThatDoNotMeet are not taken for one that holds what is between.
 func TestRangesThatDoNotMeet(t *testing.T) {
 	r := newResumed(t)
-	def := func(from, to string) *pipelines.Definition {
+	def := func(from, to string) *definition.Definition {
 		d := r.daily(days())
 		d.Extract.From, d.Extract.To = at(t, from), at(t, to)
 		return d
@@ -81,7 +82,7 @@ func (r *resumed) editedIn(day, text string) bool {
 func TestSpoolOlderThanTheDataset(t *testing.T) {
 	t.Run("another host", func(t *testing.T) {
 		r := newSpooled(t)
-		def := func(state string) *pipelines.Definition {
+		def := func(state string) *definition.Definition {
 			d := r.daily(days())
 			d.State = r.path(state)
 			return d
@@ -98,14 +99,14 @@ func TestSpoolOlderThanTheDataset(t *testing.T) {
 	})
 	t.Run("at the same time", func(t *testing.T) {
 		r := newSpooled(t)
-		def := func() *pipelines.Definition { return r.daily(days()) }
+		def := func() *definition.Definition { return r.daily(days()) }
 		r.stopAt(def(), "read", 2)
 		if err := r.form.Update(result(2, "2026-01-02 11:11:11", "edited")); err != nil {
 			t.Fatal(err)
 		}
 		o := r.o
 		var once sync.Once
-		o.Tables.Open = func(ctx context.Context, root string, out pipelines.Output) (load.Destination, error) {
+		o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
 			once.Do(func() { // this one has the spool, and another the destination
 				if _, err := pipelines.Run(t.Context(), def(), r.o); err != nil {
 					t.Error(err)
@@ -125,11 +126,11 @@ func TestSpoolOlderThanTheDataset(t *testing.T) {
 // TestOlderPartWithoutABeginning is counted, where windows of a range that has
 // one need no count.
 func TestOlderPartWithoutABeginning(t *testing.T) {
-	for _, p := range []pipelines.Partition{pipelines.PartitionDay, pipelines.PartitionMonth, pipelines.PartitionNone} {
+	for _, p := range []definition.Partition{definition.PartitionDay, definition.PartitionMonth, definition.PartitionNone} {
 		out := days()
 		out.Partition = p
 		l := newLiving(t, out)
-		l.edit = func(d *pipelines.Definition) { d.Extract.Verify, d.Extract.Window = false, extract.Step{Days: 1} }
+		l.edit = func(d *definition.Definition) { d.Extract.Verify, d.Extract.Window = false, extract.Step{Days: 1} }
 		l.goOn()
 		l.finish(1, "2026-01-21 11:00:00")
 		l.now("2026-01-21 12:00:00")
@@ -142,7 +143,7 @@ func TestOlderPartWithoutABeginning(t *testing.T) {
 // holds other results has other ids.
 func TestEqualRowsOfOtherResults(t *testing.T) {
 	l := newLiving(t)
-	l.edit = func(d *pipelines.Definition) {
+	l.edit = func(d *definition.Definition) {
 		d.Schema = &schemas.Schema{Name: "form1", Unknown: schemas.UnknownIgnore, Columns: []schemas.Column{
 			{Name: "answer", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.String}},
 		}}
@@ -192,7 +193,7 @@ func TestUndatedPartWithoutItsIDs(t *testing.T) {
 // TestFullKeepsTheWatermark where its range begins after the definition's.
 func TestFullKeepsTheWatermark(t *testing.T) {
 	l := newLiving(t)
-	l.edit = func(d *pipelines.Definition) { d.Extract.From = at(t, "2025-11-17") }
+	l.edit = func(d *definition.Definition) { d.Extract.From = at(t, "2025-11-17") }
 	l.goOn()
 	l.o.Full, l.o.From = true, at(t, "2026-01-10")
 	l.now("2026-01-21 12:00:00")
@@ -207,13 +208,13 @@ func TestFullKeepsTheWatermark(t *testing.T) {
 // meets what was edited since.
 func TestContinuedFullRunHoldsTheWatermark(t *testing.T) {
 	l := newLiving(t)
-	l.edit = func(d *pipelines.Definition) { d.Extract.Incremental = false }
+	l.edit = func(d *definition.Definition) { d.Extract.Incremental = false }
 	r := &resumed{world: l.world, o: l.o, form: l.form}
 	r.stopAt(l.definition(), "verified", 1)
 	l.update(58, "2026-01-20 01:30:00", "edited while nobody ran")
 	l.now("2026-01-30 00:00:00")
 	l.goOn()
-	l.edit = func(*pipelines.Definition) {}
+	l.edit = func(*definition.Definition) {}
 	l.goOn()
 	l.check("2026-01-29 23:59:00", nil)
 }
@@ -224,13 +225,13 @@ func TestDayBudgetBesideAMinuteBudget(t *testing.T) {
 	l := newLiving(t)
 	now := time.Date(2026, 1, 21, 12, 0, 0, 0, time.UTC)
 	l.o.Now = func() time.Time { return now }
-	daily := func(d *pipelines.Definition) { d.Source.Requests.PerDay = 30 }
+	daily := func(d *definition.Definition) { d.Source.Requests.PerDay = 30 }
 	l.edit = daily
 	if _, err := pipelines.Run(t.Context(), l.definition(), l.o); !errors.As(err, new(*extract.BudgetError)) {
 		t.Fatal(err)
 	}
 	now = now.Add(time.Hour)
-	l.edit = func(d *pipelines.Definition) {
+	l.edit = func(d *definition.Definition) {
 		d.Name, d.Source.Requests.PerMinute, d.Extract.Incremental = "other", 1000, false
 		d.Extract.From, d.Extract.To = at(t, "2026-01-05"), at(t, "2026-01-06")
 		d.Outputs[0].Path = l.path("other") + "/"
@@ -257,8 +258,8 @@ func TestEncodingFromTheSpoolTakesPlaces(t *testing.T) {
 		forms[i].Directory = name
 	}
 	r := &resumed{world: newWorld(t, forms...), o: options(), spool: true}
-	def := func() *pipelines.Definition {
-		d := r.daily(pipelines.Output{Path: "{form}/", Format: "ndjson", Partition: pipelines.PartitionDay}, pipelines.Output{Path: "{form}.ndjson", Format: "ndjson"})
+	def := func() *definition.Definition {
+		d := r.daily(definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay}, definition.Output{Path: "{form}.ndjson", Format: "ndjson"})
 		d.Forms, d.Source.Requests.Concurrency = names, 2
 		return d
 	}
@@ -287,12 +288,12 @@ func TestEncodingFromTheSpoolTakesPlaces(t *testing.T) {
 // sample for its schema, or a whole plan's worth, keeps what it has, so that
 // the runs of so many days end.
 func TestSmallBudgetEnds(t *testing.T) {
-	for _, outs := range [][]pipelines.Output{{days()}, {{Path: "form1.ndjson", Format: "ndjson"}}} {
+	for _, outs := range [][]definition.Output{{days()}, {{Path: "form1.ndjson", Format: "ndjson"}}} {
 		l := newLiving(t, outs...)
 		for id := int64(1000); id < 1600; id++ { // thirty results a day
 			l.insert(id, at(t, "2026-01-01 05:00:00").AddDate(0, 0, int(id)%20).Format(formservice.WallTime), "x")
 		}
-		l.edit = func(d *pipelines.Definition) {
+		l.edit = func(d *definition.Definition) {
 			d.Extract.Incremental, d.Extract.To, d.Source.Requests.PerDay = false, at(t, "2026-01-21"), 12
 		}
 		now := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
@@ -335,12 +336,12 @@ func TestPlanRefusesWhatTheRunWould(t *testing.T) {
 	l := newLiving(t)
 	l.goOn()
 	for name, c := range map[string]struct {
-		change func(*pipelines.Definition)
+		change func(*definition.Definition)
 		is     any
 	}{
-		"partition": {func(d *pipelines.Definition) { d.Outputs[0].Partition = pipelines.PartitionMonth }, new(*pipelines.DatasetChangedError)},
-		"zone":      {func(d *pipelines.Definition) { d.Source.Zone = time.UTC }, new(*pipelines.DatasetChangedError)},
-		"a type": {func(d *pipelines.Definition) {
+		"partition": {func(d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionMonth }, new(*pipelines.DatasetChangedError)},
+		"zone":      {func(d *definition.Definition) { d.Source.Zone = time.UTC }, new(*pipelines.DatasetChangedError)},
+		"a type": {func(d *definition.Definition) {
 			d.Schema = &schemas.Schema{Name: "form1", Columns: []schemas.Column{
 				{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.String}},
 			}}

@@ -12,10 +12,11 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // openEnded reads from January up to now.
-func (r *resumed) openEnded() *pipelines.Definition {
+func (r *resumed) openEnded() *definition.Definition {
 	def := r.daily(days())
 	def.Extract.To = time.Time{}
 	return def
@@ -121,7 +122,7 @@ func TestRecordedTwice(t *testing.T) {
 // TestUndatedAreReadAgain: their part is in no plan, so it is not taken over.
 func TestUndatedAreReadAgain(t *testing.T) {
 	r := newResumed(t)
-	all := func() *pipelines.Definition {
+	all := func() *definition.Definition {
 		def := r.openEnded()
 		def.Extract.From = time.Time{}
 		return def
@@ -205,8 +206,8 @@ func TestFormsSideBySide(t *testing.T) {
 	second := fourDays()
 	second.Directory = "form2"
 	w := newWorld(t, fourDays(), second)
-	def := func() *pipelines.Definition {
-		d := w.daily(pipelines.Output{Path: "{form}/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	def := func() *definition.Definition {
+		d := w.daily(definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay})
 		d.Forms = []string{"form1", "form2"}
 		return d
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // Replay is what the dead letters at a definition's outputs ask for: the
@@ -58,7 +59,7 @@ const replayGap = 24 * time.Hour
 // FindRejects reads the dead letters at the definition's outputs. It asks the
 // service for nothing, takes no lease and changes nothing. Forms without dead
 // letters are left out.
-func FindRejects(ctx context.Context, def *Definition, o Options) (*Replay, error) {
+func FindRejects(ctx context.Context, def *definition.Definition, o Options) (*Replay, error) {
 	o = o.withDefaults()
 	var found StateReport
 	forms, err := found.forms(ctx, def, o)
@@ -72,7 +73,7 @@ func FindRejects(ctx context.Context, def *Definition, o Options) (*Replay, erro
 	for _, form := range forms {
 		f := FormReplay{Form: form}
 		for _, out := range def.Outputs {
-			if out.Path == StdoutPath {
+			if out.Path == definition.StdoutPath {
 				continue
 			}
 			if err := f.look(ctx, def, o, out); err != nil {
@@ -88,14 +89,14 @@ func FindRejects(ctx context.Context, def *Definition, o Options) (*Replay, erro
 }
 
 // look reads the dead letters of one output.
-func (f *FormReplay) look(ctx context.Context, def *Definition, o Options, out Output) error {
-	path, err := ExpandPath(out.Path, pathValues(def, f.Form, o.RunID))
+func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o Options, out definition.Output) error {
+	path, err := definition.ExpandPath(out.Path, def.PathValues(f.Form, o.RunID))
 	if err != nil {
 		return err
 	}
 	root, file := path, ""
 	if !out.Dataset() {
-		root, file = splitPath(path)
+		root, file = definition.SplitPath(path)
 	}
 	dest, err := o.Tables.Open(ctx, root, out)
 	if err != nil {
@@ -123,7 +124,7 @@ func (f *FormReplay) look(ctx context.Context, def *Definition, o Options, out O
 }
 
 // settle decides what is to be read again.
-func (f *FormReplay) settle(def *Definition) {
+func (f *FormReplay) settle(def *definition.Definition) {
 	results := map[int64]bool{}
 	var windows []extract.Window
 	undated := false
@@ -137,7 +138,7 @@ func (f *FormReplay) settle(def *Definition) {
 	f.Results = len(results)
 	// A run of a bounded range looks for no results without a date.
 	undated = undated && def.Extract.From.IsZero() && def.Extract.To.IsZero()
-	f.Whole = def.hasFiles() || undated
+	f.Whole = def.HasFiles() || undated
 	f.Full = undated && def.Extract.Incremental
 	if f.Whole {
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -41,7 +42,7 @@ func numbers(group string) *schemas.Schema {
 // replayed runs a definition and replays what it rejected under a mended schema.
 type replayed struct {
 	*world
-	def    *pipelines.Definition
+	def    *definition.Definition
 	first  *pipelines.Report
 	found  *pipelines.Replay
 	runs   []*pipelines.Report
@@ -49,7 +50,7 @@ type replayed struct {
 	remove [2]int   // removed and kept
 }
 
-func newReplayed(t *testing.T, form *formservice.Form, def func(w *world) *pipelines.Definition) *replayed {
+func newReplayed(t *testing.T, form *formservice.Form, def func(w *world) *definition.Definition) *replayed {
 	t.Helper()
 	r := &replayed{world: newWorld(t, form)}
 	r.def = def(r.world)
@@ -95,8 +96,8 @@ func (r *replayed) letters() []string {
 	return names
 }
 
-func dayParts(w *world) *pipelines.Definition {
-	def := w.definition(pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+func dayParts(w *world) *definition.Definition {
+	def := w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
 	def.Extract.From, def.Extract.To = at(w.t, "2026-01-01"), at(w.t, "2026-02-01")
 	def.Extract.Window.Days = 1
 	return def
@@ -146,9 +147,9 @@ func rowsIn(t testing.TB, dir string) string {
 
 // TestReplayOfAFile: it holds its range whole, so all of it is read again.
 func TestReplayOfAFile(t *testing.T) {
-	r := newReplayed(t, numbered(), func(w *world) *pipelines.Definition {
+	r := newReplayed(t, numbered(), func(w *world) *definition.Definition {
 		def := dayParts(w)
-		def.Outputs = append(def.Outputs, pipelines.Output{Path: w.path("form1.ndjson"), Format: "ndjson", Partition: pipelines.PartitionNone})
+		def.Outputs = append(def.Outputs, definition.Output{Path: w.path("form1.ndjson"), Format: "ndjson", Partition: definition.PartitionNone})
 		return def
 	})
 	r.def.Schema = numbers(".")
@@ -168,9 +169,9 @@ func TestReplayOfAFile(t *testing.T) {
 // TestReplayOfAResultWithoutADate in a dataset that goes on from a watermark:
 // only a run that replaces everything looks for such results.
 func TestReplayOfAResultWithoutADate(t *testing.T) {
-	r := newReplayed(t, numbered(result(50, "", "50.000")), func(w *world) *pipelines.Definition {
-		def := w.definition(pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
-		def.Extract.Incremental, def.Extract.Lookback = true, pipelines.DefaultLookback
+	r := newReplayed(t, numbered(result(50, "", "50.000")), func(w *world) *definition.Definition {
+		def := w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
+		def.Extract.Incremental, def.Extract.Lookback = true, definition.DefaultLookback
 		return def
 	})
 	r.def.Schema = numbers(".")
@@ -208,9 +209,9 @@ func TestFullRemovesDeadLetters(t *testing.T) {
 
 // TestReplayKeepsWhatWasNotRead: the definition's range has moved on.
 func TestReplayKeepsWhatWasNotRead(t *testing.T) {
-	r := newReplayed(t, numbered(), func(w *world) *pipelines.Definition {
+	r := newReplayed(t, numbered(), func(w *world) *definition.Definition {
 		def := dayParts(w)
-		def.Outputs = append(def.Outputs, pipelines.Output{Path: w.path("form1.ndjson"), Format: "ndjson", Partition: pipelines.PartitionNone})
+		def.Outputs = append(def.Outputs, definition.Output{Path: w.path("form1.ndjson"), Format: "ndjson", Partition: definition.PartitionNone})
 		return def
 	})
 	r.def.Schema, r.def.Extract.From = numbers("."), at(t, "2026-01-05")
@@ -268,10 +269,10 @@ func TestReplayKeepsItsOwnLetters(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newReplayed(t, oneDay(), func(w *world) *pipelines.Definition {
+			r := newReplayed(t, oneDay(), func(w *world) *definition.Definition {
 				def := dayParts(w)
 				if name == "between two commits" {
-					def.Outputs = append(def.Outputs, pipelines.Output{Path: w.path("more") + "/", Format: "ndjson", Partition: pipelines.PartitionDay})
+					def.Outputs = append(def.Outputs, definition.Output{Path: w.path("more") + "/", Format: "ndjson", Partition: definition.PartitionDay})
 				}
 				return def
 			})
@@ -297,8 +298,8 @@ func TestReplayKeepsItsOwnLetters(t *testing.T) {
 
 // TestReplayOfABoundedRange does not look for results without a date.
 func TestReplayOfABoundedRange(t *testing.T) {
-	r := newReplayed(t, numbered(result(50, "", "50.000")), func(w *world) *pipelines.Definition {
-		return w.definition(pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	r := newReplayed(t, numbered(result(50, "", "50.000")), func(w *world) *definition.Definition {
+		return w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
 	})
 	r.def.Schema = numbers(".")
 	r.def.Extract.From, r.def.Extract.To = at(t, "2026-01-01"), at(t, "2026-02-01")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -39,9 +40,9 @@ func TestReport(t *testing.T) {
 	w.service.SetFaults(formservice.Faults{Control: "ref"})
 	w.service.Before = once(reads("2026-01-04"), func() { _ = form.Finish(1, at(t, "2026-01-04 12:00:00")) })
 	def := w.daily(
-		pipelines.Output{Path: "{form}.ndjson", Format: "ndjson"},
-		pipelines.Output{Path: "{form}/", Format: "ndjson", Partition: pipelines.PartitionDay},
-		pipelines.Output{Path: "blocked.csv", Format: "csv"})
+		definition.Output{Path: "{form}.ndjson", Format: "ndjson"},
+		definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay},
+		definition.Output{Path: "blocked.csv", Format: "csv"})
 	def.File = "definition.yaml"
 	def.Forms = []string{"form1", "missing"}
 	def.Schema = declared(t, schemas.UnknownIgnore, schemas.OnErrorReject, "int64")
@@ -79,7 +80,7 @@ func TestRequestsOfEachForm(t *testing.T) {
 	second.Directory = "form2"
 	w := newWorld(t, fourDays(), second)
 	w.service.SetFaults(formservice.Faults{BusyFirst: 3})
-	def := w.daily(pipelines.Output{Path: "{form}.csv", Format: "csv"}, pipelines.Output{Path: "{form}/", Format: "parquet"})
+	def := w.daily(definition.Output{Path: "{form}.csv", Format: "csv"}, definition.Output{Path: "{form}/", Format: "parquet"})
 	def.Forms = []string{"form*"}
 	report := w.run(def)
 	var sum int64
@@ -106,21 +107,21 @@ func TestRequestsOfEachForm(t *testing.T) {
 // TestRunsThatCannotBegin fail before any request and leave nothing.
 func TestRunsThatCannotBegin(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*pipelines.Definition, *pipelines.Options)
+		change func(*definition.Definition, *pipelines.Options)
 		want   string
 	}{
-		"no such form":   {func(_ *pipelines.Definition, o *pipelines.Options) { o.Forms = []string{"other"} }, "no form matches form1 and --form other"},
-		"empty range":    {func(d *pipelines.Definition, _ *pipelines.Options) { d.Extract.To = d.Extract.From }, "holds no time"},
-		"unknown format": {func(d *pipelines.Definition, _ *pipelines.Options) { d.Outputs[0].Format = "xls" }, `the format "xls" is not supported`},
-		"form in a path": {func(d *pipelines.Definition, _ *pipelines.Options) {
+		"no such form":   {func(_ *definition.Definition, o *pipelines.Options) { o.Forms = []string{"other"} }, "no form matches form1 and --form other"},
+		"empty range":    {func(d *definition.Definition, _ *pipelines.Options) { d.Extract.To = d.Extract.From }, "holds no time"},
+		"unknown format": {func(d *definition.Definition, _ *pipelines.Options) { d.Outputs[0].Format = "xls" }, `the format "xls" is not supported`},
+		"form in a path": {func(d *definition.Definition, _ *pipelines.Options) {
 			d.Forms = []string{"../up"}
 			d.Outputs[0].Path += "{form}"
 		}, "../up"},
-		"state is a file": {func(d *pipelines.Definition, _ *pipelines.Options) { d.State = "/dev/null" }, "cannot spool results in /dev/null/spool"},
+		"state is a file": {func(d *definition.Definition, _ *pipelines.Options) { d.State = "/dev/null" }, "cannot spool results in /dev/null/spool"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, fourDays())
-			def, o := w.daily(pipelines.Output{Path: "out.csv", Format: "csv"}), options()
+			def, o := w.daily(definition.Output{Path: "out.csv", Format: "csv"}), options()
 			c.change(def, &o)
 			_, err := pipelines.Run(t.Context(), def, o)
 			if err == nil || !strings.Contains(err.Error(), c.want) {

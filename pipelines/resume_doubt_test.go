@@ -16,6 +16,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 func dated(r formservice.Result) bool { return date(r) != "" }
@@ -27,7 +28,7 @@ func TestReadingsOfTwoAttempts(t *testing.T) {
 	r := newResumed(t)
 	copied := days()
 	copied.Path = "copy/"
-	def := func() *pipelines.Definition { return r.daily(days(), copied) }
+	def := func() *definition.Definition { return r.daily(days(), copied) }
 	r.stopAt(def(), "recorded", 5)
 	if err := r.form.Finish(3, at(t, "2026-01-04 12:00:00")); err != nil {
 		t.Fatal(err)
@@ -67,7 +68,7 @@ func TestMovedBeyond(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newResumed(t)
-			def := func() *pipelines.Definition {
+			def := func() *definition.Definition {
 				d := r.daily(days())
 				d.Extract.To, d.Extract.Verify = time.Time{}, c.verify
 				return d
@@ -88,7 +89,7 @@ func TestMovedBeyond(t *testing.T) {
 }
 
 // killAt ends the run's commit at a step as a crash would.
-func (r *resumed) killAt(def *pipelines.Definition, step string) {
+func (r *resumed) killAt(def *definition.Definition, step string) {
 	r.t.Helper()
 	killed := errors.New("killed")
 	o := watching(func(_, op, _ string) error {
@@ -108,12 +109,12 @@ func (r *resumed) killAt(def *pipelines.Definition, step string) {
 func TestGoOnWithARange(t *testing.T) {
 	for _, verify := range []bool{true, false} {
 		r := newResumed(t)
-		all := func() *pipelines.Definition {
+		all := func() *definition.Definition {
 			d := r.daily(days())
 			d.Extract.From, d.Extract.To, d.Extract.Verify = time.Time{}, time.Time{}, verify
 			return d
 		}
-		ranged := func() *pipelines.Definition {
+		ranged := func() *definition.Definition {
 			d := r.daily(days())
 			d.Extract.From, d.Extract.Verify = at(t, "2026-01-02"), verify
 			return d
@@ -200,7 +201,7 @@ func TestOneLine(t *testing.T) {
 	o := r.o
 	var log bytes.Buffer
 	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	o.Tables.Open = func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+	o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 		d, err := local.New(root)
 		return noAbort{d}, err
 	}
@@ -251,9 +252,9 @@ func TestOutputsDividedOtherwise(t *testing.T) {
 // TestChangedBetweenTwoCommits: one output was committed, the form changed,
 // and the other one goes on: in the end both hold what there is.
 func TestChangedBetweenTwoCommits(t *testing.T) {
-	for _, second := range []pipelines.Output{months(), {Path: "copy/", Format: "ndjson", Partition: pipelines.PartitionDay}} {
+	for _, second := range []definition.Output{months(), {Path: "copy/", Format: "ndjson", Partition: definition.PartitionDay}} {
 		r := newResumed(t)
-		def := func() *pipelines.Definition { return r.daily(days(), second) }
+		def := func() *definition.Definition { return r.daily(days(), second) }
 		r.stopAt(def(), "close", 1)
 		if _, err := r.form.Insert(result(100, "2026-01-02 15:00:00", "new")); err != nil {
 			t.Fatal(err)

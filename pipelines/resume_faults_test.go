@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 var errBoom = errors.New("boom")
@@ -61,7 +62,7 @@ func (a asking) Remove(ctx context.Context, l load.Leftover) error {
 // the pattern matches.
 func (r *resumed) failing(op, pattern string) pipelines.Options {
 	o := r.o
-	o.Tables.Open = func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+	o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 		d, err := local.New(root)
 		return asking{&watched{d, func(now, name string) error {
 			if hit, err := path.Match(pattern, name); now != op || !hit {
@@ -270,7 +271,7 @@ func TestSweep(t *testing.T) {
 				release = func() error { return lease.Release(t.Context()) }
 			}
 			if c.open != nil {
-				now.Tables.Open = func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+				now.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 					d, err := local.New(root)
 					return c.open(d), err
 				}

@@ -17,6 +17,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -30,7 +31,7 @@ func newSpooled(t *testing.T) *spooledRun {
 	return &spooledRun{r}
 }
 
-func (r *spooledRun) daily(outs ...pipelines.Output) *pipelines.Definition {
+func (r *spooledRun) daily(outs ...definition.Output) *definition.Definition {
 	d := r.resumed.daily(outs...)
 	d.Schema = &schemas.Schema{Name: "form1", Unknown: schemas.UnknownAdd, Columns: []schemas.Column{
 		{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
@@ -38,12 +39,12 @@ func (r *spooledRun) daily(outs ...pipelines.Output) *pipelines.Definition {
 	return d
 }
 
-func file() pipelines.Output { return pipelines.Output{Path: "form1.ndjson", Format: "ndjson"} }
+func file() definition.Output { return definition.Output{Path: "form1.ndjson", Format: "ndjson"} }
 
-func wholeDataset() pipelines.Output { return pipelines.Output{Path: "whole/", Format: "ndjson"} }
+func wholeDataset() definition.Output { return definition.Output{Path: "whole/", Format: "ndjson"} }
 
 // checkAll compares every output with the truth.
-func (r *spooledRun) checkAll(outs []pipelines.Output, keep func(formservice.Result) bool) {
+func (r *spooledRun) checkAll(outs []definition.Output, keep func(formservice.Result) bool) {
 	r.t.Helper()
 	for _, o := range outs {
 		if o.Dataset() {
@@ -55,8 +56,8 @@ func (r *spooledRun) checkAll(outs []pipelines.Output, keep func(formservice.Res
 }
 
 // shapes are outputs of which none has a journal with a part for each window.
-func shapes() map[string][]pipelines.Output {
-	return map[string][]pipelines.Output{
+func shapes() map[string][]definition.Output {
+	return map[string][]definition.Output{
 		"a file": {file()}, "a file and a dataset": {file(), days()}, "one part": {wholeDataset()},
 		"divided otherwise": {days(), wholeDataset()}, "two files": {file(), {Path: "other.ndjson", Format: "ndjson"}},
 	}
@@ -69,7 +70,7 @@ func TestGoOnFromTheSpool(t *testing.T) {
 		for stop := 1; stop <= 4; stop++ {
 			t.Run(fmt.Sprint(name, stop), func(t *testing.T) {
 				r := newSpooled(t)
-				def := func() *pipelines.Definition { return r.daily(slices.Clone(outs)...) }
+				def := func() *definition.Definition { return r.daily(slices.Clone(outs)...) }
 				r.stopAt(def(), "read", stop)
 				asked, report := r.asked(def())
 				want := []string{"2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"}[stop:]
@@ -97,7 +98,7 @@ func TestGoOnFromTheSpoolBeyond(t *testing.T) {
 	for name, outs := range shapes() {
 		t.Run(name, func(t *testing.T) {
 			r := newSpooled(t)
-			def := func() *pipelines.Definition {
+			def := func() *definition.Definition {
 				d := r.daily(slices.Clone(outs)...)
 				d.Extract.From, d.Extract.To = at(t, "2026-02-01"), time.Time{}
 				return d
@@ -130,7 +131,7 @@ func TestGoOnFromTheSpoolAgainAndAgain(t *testing.T) {
 	for name, outs := range shapes() {
 		t.Run(name, func(t *testing.T) {
 			r := newSpooled(t)
-			def := func() *pipelines.Definition { return r.daily(slices.Clone(outs)...) }
+			def := func() *definition.Definition { return r.daily(slices.Clone(outs)...) }
 			r.service.Reset()
 			for range 3 {
 				r.stopAt(def(), "read", 1)
@@ -153,25 +154,25 @@ func TestGoOnFromTheSpoolAgainAndAgain(t *testing.T) {
 // TestSpoolIsDiscarded where its windows are not those that are wanted.
 func TestSpoolIsDiscarded(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*spooledRun, *pipelines.Definition)
+		change func(*spooledRun, *definition.Definition)
 		kept   int
 	}{
-		"nothing":        {func(*spooledRun, *pipelines.Definition) {}, 2},
-		"another path":   {func(r *spooledRun, d *pipelines.Definition) { d.Outputs[0].Path = r.path("other.ndjson") }, 0},
-		"another format": {func(r *spooledRun, d *pipelines.Definition) { d.Outputs[0].Format = "csv" }, 0},
-		"an output more": {func(r *spooledRun, d *pipelines.Definition) {
-			d.Outputs = r.definition(file(), pipelines.Output{Path: "more.csv", Format: "csv"}).Outputs
+		"nothing":        {func(*spooledRun, *definition.Definition) {}, 2},
+		"another path":   {func(r *spooledRun, d *definition.Definition) { d.Outputs[0].Path = r.path("other.ndjson") }, 0},
+		"another format": {func(r *spooledRun, d *definition.Definition) { d.Outputs[0].Format = "csv" }, 0},
+		"an output more": {func(r *spooledRun, d *definition.Definition) {
+			d.Outputs = r.definition(file(), definition.Output{Path: "more.csv", Format: "csv"}).Outputs
 		}, 0},
-		"more retries":    {func(_ *spooledRun, d *pipelines.Definition) { d.Source.Requests.Retries++ }, 2},
-		"larger windows":  {func(_ *spooledRun, d *pipelines.Definition) { d.Extract.Window, _ = pipelines.ParseWindow("2d") }, 2},
-		"a shorter range": {func(_ *spooledRun, d *pipelines.Definition) { d.Extract.From = at(t, "2026-01-02") }, 1},
-		"another end":     {func(_ *spooledRun, d *pipelines.Definition) { d.Extract.To = at(t, "2026-01-02 12:00:00") }, 1},
-		"--full":          {func(r *spooledRun, _ *pipelines.Definition) { r.o.Full = true }, 0},
-		"a search": {func(_ *spooledRun, d *pipelines.Definition) {
+		"more retries":    {func(_ *spooledRun, d *definition.Definition) { d.Source.Requests.Retries++ }, 2},
+		"larger windows":  {func(_ *spooledRun, d *definition.Definition) { d.Extract.Window, _ = definition.ParseWindow("2d") }, 2},
+		"a shorter range": {func(_ *spooledRun, d *definition.Definition) { d.Extract.From = at(t, "2026-01-02") }, 1},
+		"another end":     {func(_ *spooledRun, d *definition.Definition) { d.Extract.To = at(t, "2026-01-02 12:00:00") }, 1},
+		"--full":          {func(r *spooledRun, _ *definition.Definition) { r.o.Full = true }, 0},
+		"a search": {func(_ *spooledRun, d *definition.Definition) {
 			d.Extract.Search.Where = []extract.Criterion{{Column: "1", Operator: extract.OpNotEmpty}}
 		}, 0},
-		"no schema":   {func(_ *spooledRun, d *pipelines.Definition) { d.Schema = nil }, 0},
-		"a partition": {func(r *spooledRun, d *pipelines.Definition) { d.Outputs = r.definition(file(), months()).Outputs }, 0},
+		"no schema":   {func(_ *spooledRun, d *definition.Definition) { d.Schema = nil }, 0},
+		"a partition": {func(r *spooledRun, d *definition.Definition) { d.Outputs = r.definition(file(), months()).Outputs }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newSpooled(t)
@@ -193,16 +194,16 @@ func TestSpoolIsDiscarded(t *testing.T) {
 // TestSpoolOfOtherOutputs: what was read for other outputs is discarded, and the
 // log says so, also where one was left out or a dataset has moved.
 func TestSpoolOfOtherOutputs(t *testing.T) {
-	two := []pipelines.Output{file(), {Path: "other.ndjson", Format: "ndjson"}}
-	moved := pipelines.Output{Path: "elsewhere/", Format: "ndjson"}
-	for name, c := range map[string]struct{ before, after []pipelines.Output }{
+	two := []definition.Output{file(), {Path: "other.ndjson", Format: "ndjson"}}
+	moved := definition.Output{Path: "elsewhere/", Format: "ndjson"}
+	for name, c := range map[string]struct{ before, after []definition.Output }{
 		"an output less":     {two, two[:1]},
 		"a file that moved":  {two[:1], two[1:]},
-		"a dataset that did": {[]pipelines.Output{wholeDataset()}, []pipelines.Output{moved}},
+		"a dataset that did": {[]definition.Output{wholeDataset()}, []definition.Output{moved}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newSpooled(t)
-			define := func(outs []pipelines.Output) *pipelines.Definition {
+			define := func(outs []definition.Output) *definition.Definition {
 				def := r.daily(slices.Clone(outs)...)
 				def.File = r.path("e2e.yaml")
 				return def
@@ -226,7 +227,7 @@ func TestSpoolOfOtherOutputs(t *testing.T) {
 // TestSpoolOfAPathForEachRun: a path that holds the run's id is the same output.
 func TestSpoolOfAPathForEachRun(t *testing.T) {
 	r := newSpooled(t)
-	out := pipelines.Output{Path: "{run_id}.ndjson", Format: "ndjson"}
+	out := definition.Output{Path: "{run_id}.ndjson", Format: "ndjson"}
 	r.stopAt(r.daily(out), "read", 2)
 	if asked, report := r.asked(r.daily(out)); len(asked) != 2 || report.Forms[0].Kept != 2 {
 		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
@@ -269,7 +270,7 @@ func TestResumeWithin(t *testing.T) {
 			if told != c.told || oldest != c.oldest || told > 0 && before != 0 {
 				t.Errorf("told of %d from %s after %d requests, want %d from %s", told, oldest, before, c.told, c.oldest)
 			}
-			r.checkAll([]pipelines.Output{file()}, inJanuary)
+			r.checkAll([]definition.Output{file()}, inJanuary)
 			r.noSpool()
 		})
 	}
@@ -328,7 +329,7 @@ func TestDamagedSpool(t *testing.T) {
 			if asked, _ := r.asked(r.daily(file())); len(asked) != c.asked {
 				t.Errorf("asked for %v", asked)
 			}
-			r.checkAll([]pipelines.Output{file()}, inJanuary)
+			r.checkAll([]definition.Output{file()}, inJanuary)
 			r.noSpool()
 		})
 	}
@@ -351,7 +352,7 @@ func TestSpoolAndChanges(t *testing.T) {
 		for shape, outs := range shapes() {
 			t.Run(name+", "+shape, func(t *testing.T) {
 				r := newSpooled(t)
-				def := func() *pipelines.Definition { return r.daily(slices.Clone(outs)...) }
+				def := func() *definition.Definition { return r.daily(slices.Clone(outs)...) }
 				r.stopAt(def(), "read", 2)
 				change(r)
 				_, report := r.asked(def())
@@ -396,7 +397,7 @@ func TestSpoolOfAFailure(t *testing.T) {
 func TestCleanDropsTheSpool(t *testing.T) {
 	r := newSpooled(t)
 	r.stopAt(r.daily(file()), "read", 2)
-	other := r.daily(pipelines.Output{Path: "other.ndjson", Format: "ndjson"})
+	other := r.daily(definition.Output{Path: "other.ndjson", Format: "ndjson"})
 	other.Name = "other"
 	r.stopAt(other, "read", 1)
 	for _, dry := range []bool{true, false} {
@@ -410,7 +411,7 @@ func TestCleanDropsTheSpool(t *testing.T) {
 	if asked, report := r.askedUntidy(r.daily(file())); len(asked) != 4 || report.Forms[0].Kept != 0 {
 		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
 	}
-	other = r.daily(pipelines.Output{Path: "other.ndjson", Format: "ndjson"})
+	other = r.daily(definition.Output{Path: "other.ndjson", Format: "ndjson"})
 	other.Name = "other"
 	if asked, report := r.asked(other); len(asked) != 3 || report.Forms[0].Kept != 1 {
 		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])

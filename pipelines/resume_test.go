@@ -17,6 +17,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -39,16 +40,16 @@ func newResumed(t *testing.T) *resumed {
 	return &resumed{world: w, o: o, form: form}
 }
 
-func days() pipelines.Output {
-	return pipelines.Output{Path: "days/", Format: "ndjson", Partition: pipelines.PartitionDay}
+func days() definition.Output {
+	return definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}
 }
 
-func months() pipelines.Output {
-	return pipelines.Output{Path: "months/", Format: "ndjson", Partition: pipelines.PartitionMonth}
+func months() definition.Output {
+	return definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth}
 }
 
 // stopAt runs until a point is reached for the n-th time, and stops there.
-func (r *resumed) stopAt(def *pipelines.Definition, point string, n int) {
+func (r *resumed) stopAt(def *definition.Definition, point string, n int) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancelCause(r.t.Context())
 	defer cancel(nil)
@@ -81,7 +82,7 @@ func (w *world) leaveHost() {
 
 // asked runs to the end and gives the days that were asked for results, and
 // the report.
-func (r *resumed) asked(def *pipelines.Definition) ([]string, *pipelines.Report) {
+func (r *resumed) asked(def *definition.Definition) ([]string, *pipelines.Report) {
 	r.t.Helper()
 	days, report := r.askedUntidy(def)
 	r.checkTidy()
@@ -89,7 +90,7 @@ func (r *resumed) asked(def *pipelines.Definition) ([]string, *pipelines.Report)
 }
 
 // askedUntidy is asked, where others left something.
-func (r *resumed) askedUntidy(def *pipelines.Definition) ([]string, *pipelines.Report) {
+func (r *resumed) askedUntidy(def *definition.Definition) ([]string, *pipelines.Report) {
 	r.t.Helper()
 	r.service.Reset()
 	report, err := pipelines.Run(r.t.Context(), def, r.o)
@@ -152,13 +153,13 @@ func TestGoOnFromEveryPoint(t *testing.T) {
 		string(load.StepCheck), string(load.StepIntent), string(load.StepUnmark), string(load.StepParts),
 		string(load.StepManifest), string(load.StepMark), string(load.StepClose),
 	}
-	for name, outputs := range map[string][]pipelines.Output{
+	for name, outputs := range map[string][]definition.Output{
 		"one": {days()}, "two": {days(), months()}, "with a file": {days(), {Path: "form1.csv", Format: "csv"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, point := range points {
 				r := newResumed(t)
-				def := func() *pipelines.Definition { return r.daily(slices.Clone(outputs)...) }
+				def := func() *definition.Definition { return r.daily(slices.Clone(outputs)...) }
 				ctx, cancel := context.WithCancelCause(t.Context())
 				o := r.o
 				o.At = func(p string) {
@@ -184,7 +185,7 @@ func TestGoOnFromEveryPoint(t *testing.T) {
 // TestGoOnBeyond: the clock went on, so the run's own range holds more.
 func TestGoOnBeyond(t *testing.T) {
 	r := newResumed(t)
-	def := func() *pipelines.Definition {
+	def := func() *definition.Definition {
 		d := r.daily(days())
 		d.Extract.To = extract.Window{}.To
 		return d
@@ -215,19 +216,19 @@ func TestGoOnBeyond(t *testing.T) {
 // and nothing of the earlier one is left.
 func TestDiscard(t *testing.T) {
 	all := []string{"2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"}
-	for name, change := range map[string]func(*resumed, *pipelines.Definition){
-		"--full":         func(r *resumed, _ *pipelines.Definition) { r.o.Full = true },
-		"another format": func(_ *resumed, d *pipelines.Definition) { d.Outputs[0].Compression = "gzip" },
-		"another name":   func(_ *resumed, d *pipelines.Definition) { d.Name = "other" },
-		"another output": func(r *resumed, d *pipelines.Definition) {
+	for name, change := range map[string]func(*resumed, *definition.Definition){
+		"--full":         func(r *resumed, _ *definition.Definition) { r.o.Full = true },
+		"another format": func(_ *resumed, d *definition.Definition) { d.Outputs[0].Compression = "gzip" },
+		"another name":   func(_ *resumed, d *definition.Definition) { d.Name = "other" },
+		"another output": func(r *resumed, d *definition.Definition) {
 			d.Outputs = append(d.Outputs, r.definition(months()).Outputs...)
 		},
-		"a file": func(r *resumed, d *pipelines.Definition) {
+		"a file": func(r *resumed, d *definition.Definition) {
 			d.Outputs = append(d.Outputs, r.definition(fileAndDays()[0]).Outputs...)
 		},
-		"a broken record": func(r *resumed, _ *pipelines.Definition) { r.damage("journal-", "{") },
-		"a broken header": func(r *resumed, _ *pipelines.Definition) { r.damage("journal", `{"run_id": "../x"`) },
-		"another base":    func(r *resumed, _ *pipelines.Definition) { r.writeManifest() },
+		"a broken record": func(r *resumed, _ *definition.Definition) { r.damage("journal-", "{") },
+		"a broken header": func(r *resumed, _ *definition.Definition) { r.damage("journal", `{"run_id": "../x"`) },
+		"another base":    func(r *resumed, _ *definition.Definition) { r.writeManifest() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newResumed(t)
@@ -324,7 +325,7 @@ func TestGoOnWithChanges(t *testing.T) {
 			r := newResumed(t)
 			copied := days()
 			copied.Path = "copy/"
-			def := func() *pipelines.Definition { return r.daily(days(), copied) }
+			def := func() *definition.Definition { return r.daily(days(), copied) }
 			r.stopAt(def(), "recorded", 5)
 			if err := change(r.form); err != nil {
 				t.Fatal(err)
@@ -393,7 +394,7 @@ func TestLostLease(t *testing.T) {
 			r := newResumed(t)
 			lost := make(chan struct{})
 			o := r.o
-			o.Tables.Open = func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+			o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 				d, err := local.New(root)
 				return &lostLease{d, lost}, err
 			}
@@ -430,12 +431,12 @@ func TestPartGoesOnInTheNext(t *testing.T) {
 	form := generated(20_000)
 	w := newWorld(t, form)
 	o := options()
-	o.Tables.Open = func(_ context.Context, root string, _ pipelines.Output) (load.Destination, error) {
+	o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 		d, err := local.New(root)
 		return small{d, 16 << 20}, err
 	}
-	def := func() *pipelines.Definition {
-		return w.definition(pipelines.Output{Path: "lake/", Format: "ndjson"})
+	def := func() *definition.Definition {
+		return w.definition(definition.Output{Path: "lake/", Format: "ndjson"})
 	}
 	if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
 		t.Fatal(err)
@@ -474,8 +475,8 @@ func TestGoOnFormByForm(t *testing.T) {
 	second := fourDays()
 	second.Directory = "form2"
 	w := newWorld(t, fourDays(), second)
-	def := func() *pipelines.Definition {
-		d := w.daily(pipelines.Output{Path: "{form}/", Format: "ndjson", Partition: pipelines.PartitionDay})
+	def := func() *definition.Definition {
+		d := w.daily(definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay})
 		d.Forms = []string{"form1", "form2"}
 		return d
 	}
@@ -516,7 +517,7 @@ func TestManyStops(t *testing.T) {
 	}
 	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Label: "Answer"}}, results)
 	w := newWorld(t, form)
-	def := func() *pipelines.Definition {
+	def := func() *definition.Definition {
 		d := w.daily(days())
 		d.Extract.To = at(t, "2026-02-01")
 		d.Source.Requests.Concurrency = 4

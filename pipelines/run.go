@@ -12,6 +12,8 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // Options is what a run is told besides its definition.
@@ -76,7 +78,7 @@ type Progress struct {
 // one is begun. The report tells what was done, also when the error is not nil,
 // its forms in the order of the definition and of Get Forms; the error is a
 // *FormsError where a form failed.
-func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
+func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, error) {
 	o = o.withDefaults()
 	o.places, o.encoders = newPlaces(def.Source.Requests.Concurrency), newPlaces(runtime.GOMAXPROCS(0))
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
@@ -137,19 +139,15 @@ func NewRunID(now time.Time) string {
 	return now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
 }
 
-func newClient(def *Definition, o Options) (*extract.Client, error) {
+func newClient(def *definition.Definition, o Options) (*extract.Client, error) {
 	s := def.Source
 	return extract.NewClient(extract.Config{
 		BaseURL: s.BaseURL, Account: s.Account, Key: s.Key, AllowHTTP: s.AllowHTTP,
 		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
-		Budget:     sharedBudget(def, o.Now),
+		Budget:     budget.Shared(def, o.Now),
 		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: o.Client.Patience,
 		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
 	})
-}
-
-func pathValues(def *Definition, form, runID string) PathValues {
-	return PathValues{Form: form, Pipeline: def.Name, Account: def.Source.Account, RunID: runID}
 }
 
 func requestsOf(r extract.Requests) load.Requests {
@@ -163,7 +161,7 @@ func wallNow(now time.Time, zone *time.Location) time.Time {
 }
 
 // askedOf is the span that was asked for; zero where it was left out.
-func askedOf(def *Definition, o Options) extract.Window {
+func askedOf(def *definition.Definition, o Options) extract.Window {
 	w := extract.Window{From: def.Extract.From, To: def.Extract.To}
 	if !o.From.IsZero() {
 		w.From = o.From
@@ -176,7 +174,7 @@ func askedOf(def *Definition, o Options) extract.Window {
 
 // rangeOf is the span that a run reads: as it was asked for, up to now less
 // the settling time where no end was.
-func rangeOf(def *Definition, o Options) (extract.Window, error) {
+func rangeOf(def *definition.Definition, o Options) (extract.Window, error) {
 	w := askedOf(def, o)
 	if w.To.IsZero() {
 		w.To = wallNow(o.Now(), def.Source.Zone).Add(-def.Extract.Settle)

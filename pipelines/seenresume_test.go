@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -15,17 +16,17 @@ func TestSeenGoesOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		spool bool
 		point string
-		out   pipelines.Output
+		out   definition.Output
 		stem  string
 	}{
-		"spool":   {true, "read", pipelines.Output{Path: "f.csv", Format: "csv"}, "f"},
+		"spool":   {true, "read", definition.Output{Path: "f.csv", Format: "csv"}, "f"},
 		"journal": {false, "recorded", days(), "days"},
 	} {
 		for stop := 1; stop <= 3; stop++ {
 			t.Run(fmt.Sprint(name, stop), func(t *testing.T) {
 				r := newResumed(t)
 				r.url, r.spool = newWorld(t, colourForm()).url, c.spool
-				def := func() *pipelines.Definition {
+				def := func() *definition.Definition {
 					return r.coloured(schemas.Column{ListAs: schemas.ListColumns}, c.out)
 				}
 				r.stopAt(def(), c.point, stop)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -55,8 +56,8 @@ func checkLists(path string, committed []load.Column, s *schemas.Schema) error {
 
 // tellOrphans warns of child outputs that the schema no longer asks for: they
 // stay as they are, with the values that they hold.
-func (f *formRun) tellOrphans(ctx context.Context, out Output, path string, m *load.Manifest) {
-	if m == nil || f.def.Schema == nil || out.exploded() {
+func (f *formRun) tellOrphans(ctx context.Context, out definition.Output, path string, m *load.Manifest) {
+	if m == nil || f.def.Schema == nil || out.Exploded() {
 		return
 	}
 	for _, was := range m.Schema {
@@ -68,7 +69,7 @@ func (f *formRun) tellOrphans(ctx context.Context, out Output, path string, m *l
 		if at >= 0 && f.def.Schema.Columns[at].Explode && f.def.Schema.Columns[at].Name == was.Name {
 			continue
 		}
-		child := childPath(path, was.Name)
+		child := definition.ChildPath(path, was.Name)
 		what := "the list " + was.Name + " is no longer exploded: its child output " + child + " stays as it is, with its values; remove it where they must not be kept"
 		f.drift(what)
 		f.log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", child))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -20,8 +21,8 @@ func chosen() *formservice.Form {
 }
 
 // shownAs is a dataset of CSV parts whose list is shown so.
-func shownAs(w *world, as schemas.ListAs, profile string, explode bool) *pipelines.Definition {
-	def := w.definition(pipelines.Output{Path: "days/", Format: "csv", Partition: pipelines.PartitionDay, Profile: profile})
+func shownAs(w *world, as schemas.ListAs, profile string, explode bool) *definition.Definition {
+	def := w.definition(definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay, Profile: profile})
 	def.Schema = &schemas.Schema{Name: "n", Unknown: schemas.UnknownIgnore, Columns: []schemas.Column{
 		{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
 		{
@@ -42,7 +43,7 @@ func TestCSVDatasetKeepsItsLayout(t *testing.T) {
 	w.run(shownAs(w, "", "strict", false))
 	w.run(shownAs(w, schemas.ListJoined, "", false)) // the same, by other words
 	before := dataOnly(tree(t, w.dir))
-	for name, def := range map[string]*pipelines.Definition{
+	for name, def := range map[string]*definition.Definition{
 		"columns": shownAs(w, schemas.ListColumns, "strict", false), "json": shownAs(w, schemas.ListJSON, "strict", false),
 		"excel": shownAs(w, "", "excel", false),
 	} {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -172,7 +173,7 @@ func TestSpoolsAreKeptForAWhile(t *testing.T) {
 				t.Error("a live run's spool was swept")
 			}
 			dies(t, s)
-			swept, err := cleanSpools(&Definition{Name: "other", State: state}, nil, true)
+			swept, err := cleanSpools(&definition.Definition{Name: "other", State: state}, nil, true)
 			if want := map[bool]int{true: 0, false: 1}[c.want]; swept != want || err != nil || !exists(s.folder) {
 				t.Errorf("a dry run sweeps %d, want %d: %v", swept, want, err)
 			}
@@ -308,7 +309,7 @@ func looksOn(t *testing.T, state string, done <-chan struct{}) {
 		default:
 		}
 		keptSpools(state)
-		if _, err := cleanSpools(&Definition{Name: "other", State: state}, nil, false); err != nil {
+		if _, err := cleanSpools(&definition.Definition{Name: "other", State: state}, nil, false); err != nil {
 			t.Error(err)
 		}
 		s, err := openSpool(state, "other")
@@ -319,5 +320,40 @@ func looksOn(t *testing.T, state string, done <-chan struct{}) {
 		if err := s.close(false); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestLeftSpools: those of the definition, of runs that are gone.
+func TestLeftSpools(t *testing.T) {
+	state := t.TempDir()
+	def := &definition.Definition{Name: "nightly", File: "/etc/nightly.yaml", State: state, Forms: []string{"*"}, Exclude: []string{"secret"}, Source: definition.Source{Zone: time.UTC}}
+	dead := begun(t, state, "nightly", "orders")
+	spoolDay(t, dead, 1, 0)
+	spoolDay(t, dead, 2, 0)
+	dies(t, dead)
+	for _, name := range [][2]string{{"nightly", "secret"}, {"other", "orders"}} {
+		dies(t, begun(t, state, name[0], name[1]))
+	}
+	live := begun(t, state, "nightly", "forms")
+	left := ofForms(leftSpools(def), []string{"orders", "forms"})
+	if len(left) != 1 || left[0].Form != "orders" || left[0].RunID != "run1" || left[0].Windows != 2 || left[0].Rows != 6 || left[0].Bytes == 0 {
+		t.Errorf("left %+v", left)
+	}
+	report, err := State(t.Context(), def, Options{})
+	if err != nil || len(report.Forms) != 1 || report.Forms[0].Form != "orders" || len(report.Spools) != 1 {
+		t.Errorf("report %+v, %v", report, err)
+	}
+	reset, err := ResetState(t.Context(), def, Options{}, time.Time{})
+	if err != nil || len(reset.Spools) != 1 || reset.Spools[0].Windows != 2 {
+		t.Errorf("discarded %+v, %v", reset.Spools, err)
+	}
+	if exists(dead.folder) || !exists(live.folder) || len(spools(spoolsIn(state))) != 3 {
+		t.Errorf("left %v", spools(spoolsIn(state)))
+	}
+	if again, err := ResetState(t.Context(), def, Options{}, time.Time{}); err != nil || len(again.Spools) > 0 {
+		t.Errorf("again %+v, %v", again, err)
+	}
+	if err := live.close(false); err != nil {
+		t.Error(err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // StateReport is what runs of a definition left for the next one.
@@ -24,7 +26,7 @@ type StateReport struct {
 	Patterns []string
 	// Unlisted are the paths at which forms cannot be looked for.
 	Unlisted []string
-	Budget   BudgetState
+	Budget   budget.Use
 	Spools   []SpoolState
 }
 
@@ -76,7 +78,7 @@ func (o *OutputState) EndedEarly() *load.Journal {
 // globs stand for are those of which something lies at the outputs. An output
 // that fails does not stop the others: the error is a *FormsError of
 // *OutputsError then, as in Run.
-func State(ctx context.Context, def *Definition, o Options) (*StateReport, error) {
+func State(ctx context.Context, def *definition.Definition, o Options) (*StateReport, error) {
 	o = o.withDefaults()
 	report := &StateReport{
 		Pipeline: def.Name, Definition: def.File, Zone: def.Source.Zone, Now: o.Now(), Incremental: def.Extract.Incremental,
@@ -98,7 +100,7 @@ func State(ctx context.Context, def *Definition, o Options) (*StateReport, error
 		}
 	}
 	report.Spools = ofForms(leftSpools(def), forms)
-	if report.Budget, err = budgetState(def, report.Now); err != nil {
+	if report.Budget, err = budget.Read(def, report.Now); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}
 	if len(failed.Errors) > 0 {
@@ -109,7 +111,7 @@ func State(ctx context.Context, def *Definition, o Options) (*StateReport, error
 
 // stateLooker looks at a definition's outputs.
 type stateLooker struct {
-	def  *Definition
+	def  *definition.Definition
 	o    Options
 	told map[string]bool // leftovers: files in one folder share what lies there
 }
@@ -119,7 +121,7 @@ func (s *stateLooker) form(ctx context.Context, form string) (*FormState, []erro
 	f := &FormState{Form: form}
 	var failures []error
 	for _, out := range s.def.Outputs {
-		if out.Path == StdoutPath || ctx.Err() != nil {
+		if out.Path == definition.StdoutPath || ctx.Err() != nil {
 			continue
 		}
 		at := &OutputState{Path: out.Path, Dataset: out.Dataset(), PerRun: strings.Contains(out.Path, "{run_id}")}
@@ -138,15 +140,15 @@ func (s *stateLooker) form(ctx context.Context, form string) (*FormState, []erro
 }
 
 // output looks at one output.
-func (s *stateLooker) output(ctx context.Context, at *OutputState, out Output, form string) error {
-	expanded, err := ExpandPath(out.Path, pathValues(s.def, form, s.o.RunID))
+func (s *stateLooker) output(ctx context.Context, at *OutputState, out definition.Output, form string) error {
+	expanded, err := definition.ExpandPath(out.Path, s.def.PathValues(form, s.o.RunID))
 	if err != nil {
 		return err
 	}
 	at.Path = expanded
 	root, scope, manifest := expanded, "", load.ManifestName
 	if !at.Dataset {
-		root, scope = splitPath(expanded)
+		root, scope = definition.SplitPath(expanded)
 		manifest = load.FileManifestName(scope)
 	}
 	dest, err := s.o.Tables.Open(ctx, root, out)
@@ -182,7 +184,7 @@ func (s *stateLooker) once(left []load.Leftover) []load.Leftover {
 
 // nextBeginning is where the range of the next incremental run begins, if it
 // does not go on with one that ended early.
-func nextBeginning(def *Definition, o Options, outputs []*OutputState) *load.WallTime {
+func nextBeginning(def *definition.Definition, o Options, outputs []*OutputState) *load.WallTime {
 	if !def.Extract.Incremental {
 		return nil
 	}

@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // forms are the forms that are looked at: those that were chosen or are named,
 // and where the definition has globs those of which something lies at the
 // outputs or in the state folder.
-func (r *StateReport) forms(ctx context.Context, def *Definition, o Options) ([]string, error) {
+func (r *StateReport) forms(ctx context.Context, def *definition.Definition, o Options) ([]string, error) {
 	forms, patterns := namedForms(def, o)
 	if r.Patterns = patterns; len(patterns) == 0 {
 		if len(forms) == 0 {
@@ -23,7 +24,7 @@ func (r *StateReport) forms(ctx context.Context, def *Definition, o Options) ([]
 		return forms, nil
 	}
 	for _, out := range def.Outputs {
-		if out.Path == StdoutPath || strings.Contains(out.Path, "{run_id}") {
+		if out.Path == definition.StdoutPath || strings.Contains(out.Path, "{run_id}") {
 			continue
 		}
 		found, err := formsAt(ctx, def, o, out)
@@ -50,8 +51,8 @@ func (r *StateReport) forms(ctx context.Context, def *Definition, o Options) ([]
 
 // formsAt are the forms of which something lies at an output, by the names of
 // manifests and journals; nil where that cannot be listed.
-func formsAt(ctx context.Context, def *Definition, o Options, out Output) ([]string, error) {
-	template, err := ExpandPath(strings.ReplaceAll(out.Path, "{form}", formMark), pathValues(def, "", o.RunID))
+func formsAt(ctx context.Context, def *definition.Definition, o Options, out definition.Output) ([]string, error) {
+	template, err := definition.ExpandPath(strings.ReplaceAll(out.Path, "{form}", formMark), def.PathValues("", o.RunID))
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func listLocal(template string, ends []string) ([]string, error) {
 
 // listRemote gives the objects below the fixed beginning of a template; nil
 // where it has none.
-func listRemote(ctx context.Context, o Options, out Output, template string) ([]string, error) {
+func listRemote(ctx context.Context, o Options, out definition.Output, template string) ([]string, error) {
 	scheme, rest, _ := strings.Cut(template, "://")
 	fixed, _, _ := strings.Cut(rest, formMark)
 	root, folder := path.Split(path.Dir(fixed + "-"))

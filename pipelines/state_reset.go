@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // ResetReport is what ResetState did.
@@ -42,7 +43,7 @@ func (o *ResetOutput) Nothing() bool {
 // removed, nothing is asked of the service, and a dataset that a run is at is
 // a *load.HeldError. One that fails does not stop the others: the error is a
 // *FormsError of *OutputsError then.
-func ResetState(ctx context.Context, def *Definition, o Options, to time.Time) (*ResetReport, error) {
+func ResetState(ctx context.Context, def *definition.Definition, o Options, to time.Time) (*ResetReport, error) {
 	o = o.withDefaults()
 	report := &ResetReport{Pipeline: def.Name, Definition: def.File}
 	forms, err := (&StateReport{}).forms(ctx, def, o)
@@ -70,7 +71,7 @@ func ResetState(ctx context.Context, def *Definition, o Options, to time.Time) (
 
 // form resets a form's datasets and gives the errors of those that failed.
 // Single files have no watermark.
-func (r *ResetReport) form(ctx context.Context, def *Definition, o Options, form string, to load.WallTime) []error {
+func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o Options, form string, to load.WallTime) []error {
 	// What it discards is told by the report: nobody need be warned of it.
 	f := &formRun{def: def, o: o, form: form, runID: o.RunID, log: slog.New(slog.DiscardHandler)}
 	var failures []error
@@ -88,9 +89,9 @@ func (r *ResetReport) form(ctx context.Context, def *Definition, o Options, form
 }
 
 // reset resets one dataset.
-func (f *formRun) reset(ctx context.Context, out Output, r *ResetOutput, to load.WallTime) error {
+func (f *formRun) reset(ctx context.Context, out definition.Output, r *ResetOutput, to load.WallTime) error {
 	var err error
-	if r.Path, err = ExpandPath(out.Path, pathValues(f.def, f.form, f.runID)); err != nil {
+	if r.Path, err = definition.ExpandPath(out.Path, f.def.PathValues(f.form, f.runID)); err != nil {
 		r.Path = out.Path
 		return err
 	}
@@ -109,7 +110,7 @@ func (f *formRun) reset(ctx context.Context, out Output, r *ResetOutput, to load
 
 // lookAt looks without the lease, which would make the folder of a dataset
 // that was never written; nil where there is none, and nothing that a run left.
-func (f *formRun) lookAt(ctx context.Context, out Output, path string) (*load.Found, error) {
+func (f *formRun) lookAt(ctx context.Context, out definition.Output, path string) (*load.Found, error) {
 	dest, err := f.o.Tables.Open(ctx, path, out)
 	if err != nil {
 		return nil, err

@@ -12,11 +12,12 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // reset resets, and fails the test where that asks the service for anything or
 // touches data.
-func (w *world) reset(def *pipelines.Definition, o pipelines.Options, to time.Time) (*pipelines.ResetReport, error) {
+func (w *world) reset(def *definition.Definition, o pipelines.Options, to time.Time) (*pipelines.ResetReport, error) {
 	w.t.Helper()
 	w.service.Reset()
 	before := w.committed()
@@ -148,8 +149,8 @@ func TestResetGoesOn(t *testing.T) {
 	form1, form2 := fourDays(), fourDays()
 	form2.Directory = "form2"
 	w := newWorld(t, form1, form2)
-	definition := func() *pipelines.Definition {
-		def := w.daily(pipelines.Output{Path: "{form}/", Format: "ndjson"}, pipelines.Output{Path: "all/{form}/", Format: "csv"}, pipelines.Output{Path: "{form}.csv", Format: "csv"})
+	definition := func() *definition.Definition {
+		def := w.daily(definition.Output{Path: "{form}/", Format: "ndjson"}, definition.Output{Path: "all/{form}/", Format: "csv"}, definition.Output{Path: "{form}.csv", Format: "csv"})
 		def.Forms = []string{"form1", "form2"}
 		return def
 	}
@@ -206,7 +207,7 @@ func TestResetForwards(t *testing.T) {
 // TestResetOfNothing makes nothing.
 func TestResetOfNothing(t *testing.T) {
 	w := newWorld(t)
-	def := w.definition(pipelines.Output{Path: "{form}/", Format: "csv"}, pipelines.Output{Path: "runs/{run_id}/", Format: "csv"})
+	def := w.definition(definition.Output{Path: "{form}/", Format: "csv"}, definition.Output{Path: "runs/{run_id}/", Format: "csv"})
 	for _, forms := range [][]string{{"form1"}, {"form*"}} {
 		def.Forms = forms
 		report, err := w.reset(def, options(), at(t, "2026-01-01"))

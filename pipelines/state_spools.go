@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // SpoolState is what a run of the definition that ended early had read of a
@@ -21,7 +23,7 @@ type SpoolState struct {
 
 // leftSpools are the spools that runs of the definition which ended early left,
 // oldest first.
-func leftSpools(def *Definition) []SpoolState {
+func leftSpools(def *definition.Definition) []SpoolState {
 	var left []SpoolState
 	for _, k := range keptSpools(def.State) {
 		if h := k.header; !k.held && k.err == nil && h.is(def.Name, h.Form, def.File) {
@@ -40,7 +42,7 @@ func ofForms(left []SpoolState, forms []string) []SpoolState {
 
 // discardSpools removes the spools that runs which ended early left of forms,
 // and gives those that it removed. One that a run has taken up meanwhile stays.
-func discardSpools(def *Definition, forms []string) (discarded []SpoolState, err error) {
+func discardSpools(def *definition.Definition, forms []string) (discarded []SpoolState, err error) {
 	for _, s := range ofForms(leftSpools(def), forms) {
 		spool := lockLeft(s.folder)
 		if spool == nil {

@@ -13,13 +13,14 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // errDisk is a store that fails.
 var errDisk = &load.IOError{Op: "write", Path: "x", Err: errors.New("disk")}
 
 // state looks, and fails the test where the look changes or asks anything.
-func (w *world) state(def *pipelines.Definition, o pipelines.Options) (*pipelines.StateReport, error) {
+func (w *world) state(def *definition.Definition, o pipelines.Options) (*pipelines.StateReport, error) {
 	w.t.Helper()
 	w.service.Reset()
 	before := tree(w.t, w.dir)
@@ -31,7 +32,7 @@ func (w *world) state(def *pipelines.Definition, o pipelines.Options) (*pipeline
 	return report, err
 }
 
-func (w *world) mustState(def *pipelines.Definition, o pipelines.Options) *pipelines.StateReport {
+func (w *world) mustState(def *definition.Definition, o pipelines.Options) *pipelines.StateReport {
 	w.t.Helper()
 	report, err := w.state(def, o)
 	if err != nil {
@@ -44,7 +45,7 @@ func TestStateOfARunThatEnded(t *testing.T) {
 	w := newWorld(t, fourDays())
 	def := w.daily(append(fileAndDays(), months())...)
 	run := w.run(def)
-	def.Outputs = append(def.Outputs, pipelines.Output{Path: pipelines.StdoutPath}, pipelines.Output{Path: w.path("runs/{run_id}/")})
+	def.Outputs = append(def.Outputs, definition.Output{Path: definition.StdoutPath}, definition.Output{Path: w.path("runs/{run_id}/")})
 	r := w.mustState(def, options())
 	if r.Pipeline != "e2e" || r.Incremental || len(r.Forms) != 1 || r.Forms[0].Form != "form1" || r.Forms[0].Next != nil || len(r.Patterns)+len(r.Spools) > 0 {
 		t.Errorf("report %+v", r)
@@ -68,7 +69,7 @@ func TestStateOfARunThatEnded(t *testing.T) {
 func TestStateTellsLeftoversOnce(t *testing.T) {
 	w := newWorld(t)
 	w.leave(".", "dead", "a.csv")
-	def := w.definition(pipelines.Output{Path: "a.csv", Format: "csv"}, pipelines.Output{Path: "b.csv", Format: "csv"})
+	def := w.definition(definition.Output{Path: "a.csv", Format: "csv"}, definition.Output{Path: "b.csv", Format: "csv"})
 	outs := w.mustState(def, options()).Forms[0].Outputs
 	if len(outs[0].Leftovers) != 1 || len(outs[1].Leftovers) != 0 {
 		t.Errorf("leftovers %v and %v", outs[0].Leftovers, outs[1].Leftovers)
@@ -78,7 +79,7 @@ func TestStateTellsLeftoversOnce(t *testing.T) {
 // TestStateBeforeTheFirstRun makes no folder, whatever is asked for.
 func TestStateBeforeTheFirstRun(t *testing.T) {
 	w := newWorld(t)
-	def := w.definition(pipelines.Output{Path: "{form}/", Format: "csv"}, pipelines.Output{Path: "files/{form}.csv", Format: "csv"})
+	def := w.definition(definition.Output{Path: "{form}/", Format: "csv"}, definition.Output{Path: "files/{form}.csv", Format: "csv"})
 	def.Extract.Incremental = true
 	r := w.mustState(def, options())
 	for _, at := range r.Forms[0].Outputs {
@@ -191,7 +192,7 @@ func TestStateDuringARun(t *testing.T) {
 }
 
 // recorded is a commit that stopped half-way and stands recorded.
-func (r *resumed) recorded(def *pipelines.Definition) {
+func (r *resumed) recorded(def *definition.Definition) {
 	r.t.Helper()
 	o := watching(func(_, op, name string) error {
 		if op == "put" && name == load.ManifestName {
@@ -220,7 +221,7 @@ func TestStateGoesOn(t *testing.T) {
 	form1, form2 := fourDays(), fourDays()
 	form2.Directory = "form2"
 	w := newWorld(t, form1, form2)
-	def := w.daily(pipelines.Output{Path: "{form}/", Format: "ndjson"}, pipelines.Output{Path: "all/{form}/", Format: "csv"})
+	def := w.daily(definition.Output{Path: "{form}/", Format: "ndjson"}, definition.Output{Path: "all/{form}/", Format: "csv"})
 	def.Forms, def.Extract.Incremental = []string{"form1", "form2"}, true
 	w.run(def)
 	if err := os.WriteFile(filepath.Join(w.path("form1"), load.ManifestName), []byte(`{"format": "nd`), 0o600); err != nil {
@@ -266,7 +267,7 @@ func TestStateFindsForms(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			local := newWorld(t)
 			var m memories
-			bucket, err := m.open(t.Context(), "s3://bucket", pipelines.Output{})
+			bucket, err := m.open(t.Context(), "s3://bucket", definition.Output{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,7 +282,7 @@ func TestStateFindsForms(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			def := local.definition(pipelines.Output{Path: c.path, Format: "csv"})
+			def := local.definition(definition.Output{Path: c.path, Format: "csv"})
 			def.Forms, def.Exclude = c.forms, []string{"form-old"}
 			o := options()
 			check(t, "local", c.want, def, o)
@@ -294,13 +295,13 @@ func TestStateFindsForms(t *testing.T) {
 	}
 	w := newWorld(t)
 	def := w.definition()
-	def.Forms, def.Outputs = []string{"*"}, []pipelines.Output{{Path: "s3://bucket/{form}/", Format: "csv"}}
+	def.Forms, def.Outputs = []string{"*"}, []definition.Output{{Path: "s3://bucket/{form}/", Format: "csv"}}
 	if r := w.mustState(def, options()); len(r.Unlisted) != 1 || len(r.Forms) > 0 {
 		t.Errorf("a bucket without a folder: %+v", r)
 	}
 }
 
-func check(t *testing.T, where, want string, def *pipelines.Definition, o pipelines.Options) {
+func check(t *testing.T, where, want string, def *definition.Definition, o pipelines.Options) {
 	t.Helper()
 	r, err := pipelines.State(t.Context(), def, o)
 	if broken, ok := errors.AsType[*pipelines.FormsError](err); err != nil && !ok {
@@ -330,7 +331,7 @@ func TestStateThatFails(t *testing.T) {
 	}
 	def.Outputs[0].Path = w.path("{form}.ndjson")
 	def.Forms = []string{"../evil"}
-	var bad *pipelines.PathError
+	var bad *definition.PathError
 	if r, err := w.state(def, options()); !errors.As(err, &bad) || len(r.Forms) != 1 {
 		t.Errorf("got %v", err)
 	}

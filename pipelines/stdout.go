@@ -3,16 +3,15 @@ package pipelines
 import (
 	"context"
 	"io"
-)
 
-// StdoutPath is the path of the output that goes to standard output.
-const StdoutPath = "-"
+	"github.com/formetl/formetl/pipelines/definition"
+)
 
 // streamOutput is standard output: encoded when all windows are there, so
 // that a failed run has written nothing.
 type streamOutput struct{ encoding }
 
-func (f *formRun) openStream(def Output) (output, error) {
+func (f *formRun) openStream(def definition.Output) (output, error) {
 	e, err := f.encodingOf(def)
 	if err != nil {
 		return nil, err

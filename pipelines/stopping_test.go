@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 var errStop = errors.New("stopped by the test")
@@ -22,7 +23,7 @@ var errStop = errors.New("stopped by the test")
 func TestStopAtEveryRequest(t *testing.T) {
 	form := fourDays()
 	w := newWorld(t, form)
-	def := func() *pipelines.Definition {
+	def := func() *definition.Definition {
 		d := w.definition(fileAndDays()...)
 		d.Extract.Window = extract.Step{Days: 7}
 		d.Source.Requests.Concurrency = 2
@@ -98,7 +99,7 @@ func TestStopDuringACommitFinishesIt(t *testing.T) {
 		}
 		return nil
 	})
-	outputs := append(fileAndDays(), pipelines.Output{Path: "last.csv", Format: "csv"})
+	outputs := append(fileAndDays(), definition.Output{Path: "last.csv", Format: "csv"})
 	_, err := pipelines.Run(ctx, w.daily(outputs[1], outputs[2]), o)
 	if !errors.Is(err, errStop) {
 		t.Errorf("error %v", err)
@@ -123,7 +124,7 @@ func TestStopBetweenForms(t *testing.T) {
 		}
 		return nil
 	})
-	def := w.daily(pipelines.Output{Path: "{form}.csv", Format: "csv"})
+	def := w.daily(definition.Output{Path: "{form}.csv", Format: "csv"})
 	def.Forms = []string{"form1", "form2"}
 	report, err := pipelines.Run(ctx, def, o)
 	if !errors.Is(err, errStop) || len(report.Forms) != 2 || report.Forms[0].Error != "" || report.Requests.Results == 0 {
@@ -145,8 +146,8 @@ func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestStandardOutput(t *testing.T) {
 	form := fourDays()
 	w := newWorld(t, form)
-	def := w.daily(pipelines.Output{Path: "file.csv", Format: "csv"})
-	def.Outputs = append(def.Outputs, pipelines.Output{Path: pipelines.StdoutPath, Format: "csv", Partition: pipelines.PartitionNone})
+	def := w.daily(definition.Output{Path: "file.csv", Format: "csv"})
+	def.Outputs = append(def.Outputs, definition.Output{Path: definition.StdoutPath, Format: "csv", Partition: definition.PartitionNone})
 	var out bytes.Buffer
 	o := options()
 	o.Stdout = &out

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // Tables are the formats and destinations that the program is built with.
@@ -12,7 +13,7 @@ type Tables struct {
 	Formats []load.Format
 	// Open gives the destination at root: a folder, or a prefix with a scheme
 	// such as s3://bucket/lake.
-	Open func(ctx context.Context, root string, o Output) (load.Destination, error)
+	Open func(ctx context.Context, root string, o definition.Output) (load.Destination, error)
 }
 
 func (t Tables) format(name string) (load.Format, bool) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // output is one place that a form's results go to.
@@ -41,7 +42,7 @@ type publisher interface {
 // target is an output of the run and what became of it. Several outputs
 // commit each alone: one that fails is set aside and the others go on.
 type target struct {
-	def       Output
+	def       definition.Output
 	out       output // nil where it could not be opened
 	report    OutputReport
 	staged    *stagedOutput
@@ -123,10 +124,10 @@ func (f *formRun) widened(w extract.Window) extract.Window {
 }
 
 func (f *formRun) open(ctx context.Context, t *target) (output, error) {
-	if t.def.Path == StdoutPath {
+	if t.def.Path == definition.StdoutPath {
 		return f.openStream(t.def)
 	}
-	expanded, err := ExpandPath(t.def.Path, pathValues(f.def, f.form, f.o.RunID))
+	expanded, err := definition.ExpandPath(t.def.Path, f.def.PathValues(f.form, f.o.RunID))
 	if err != nil {
 		return nil, err
 	}
@@ -359,7 +360,7 @@ type place struct {
 
 // openPlace opens the destination at root and takes its lease. scope is "" for
 // the whole destination, a file's name for that file.
-func (f *formRun) openPlace(ctx context.Context, def Output, path, root, scope string) (place, error) {
+func (f *formRun) openPlace(ctx context.Context, def definition.Output, path, root, scope string) (place, error) {
 	p := place{path: path}
 	var err error
 	if p.dest, err = f.o.Tables.Open(ctx, root, def); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -39,9 +40,9 @@ func TestWarnings(t *testing.T) {
 	o := options()
 	o.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	report, err := pipelines.Run(t.Context(), w.definition(
-		pipelines.Output{Path: "form1.csv", Format: "csv", Profile: "excel"},
-		pipelines.Output{Path: "parts/", Format: "csv", Profile: "excel"},
-		pipelines.Output{Path: "strict.csv", Format: "csv", Profile: "strict"},
+		definition.Output{Path: "form1.csv", Format: "csv", Profile: "excel"},
+		definition.Output{Path: "parts/", Format: "csv", Profile: "excel"},
+		definition.Output{Path: "strict.csv", Format: "csv", Profile: "strict"},
 	), o)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestWarnings(t *testing.T) {
 func TestWorkbookRefusesWhatItCannotHold(t *testing.T) {
 	w := withLongAnswer(t)
 	o := options()
-	def := w.definition(pipelines.Output{Path: "form1.xlsx", Format: "xlsx"})
+	def := w.definition(definition.Output{Path: "form1.xlsx", Format: "xlsx"})
 	if err := os.WriteFile(w.path("form1.xlsx"), []byte("before"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestWorkbookRefusesWhatItCannotHold(t *testing.T) {
 func TestWorkbookOfARun(t *testing.T) {
 	w := newWorld(t, colourForm())
 	w.run(w.coloured(schemas.Column{ListAs: schemas.ListColumns, Choices: []string{"red", "never"}},
-		pipelines.Output{Path: "f.csv", Format: "csv"}, pipelines.Output{Path: "f.xlsx", Format: "xlsx"}))
+		definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "f.xlsx", Format: "xlsx"}))
 	book, err := excelize.OpenFile(w.path("f.xlsx"))
 	if err != nil {
 		t.Fatal(err)

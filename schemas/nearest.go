@@ -1,6 +1,10 @@
 package schemas
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/formetl/formetl/internal/nearest"
+)
 
 // nearestType names the known type that the writer most likely meant: by the
 // names that other systems use, then by edit distance.
@@ -37,33 +41,9 @@ func nearestType(text string) string {
 	}
 	best, least := "", -1
 	for _, c := range candidates {
-		if d := distance(name, c.word); least < 0 || d < least {
+		if d := nearest.Distance(name, c.word); least < 0 || d < least {
 			best, least = c.name, d
 		}
 	}
 	return best
-}
-
-// distance is the Levenshtein distance in bytes. Words are cut at 64 bytes:
-// nothing near a known name is longer.
-func distance(a, b string) int {
-	const most = 64
-	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -3,6 +3,8 @@ package schemas
 import (
 	"fmt"
 	"strings"
+
+	"github.com/formetl/formetl/internal/nearest"
 )
 
 // Problem is one thing that is wrong with a schema, and where.
@@ -118,18 +120,18 @@ func (v *validator) oneOf(column int, key, got string, allowed ...string) {
 	if got == "" {
 		return
 	}
-	nearest, least := "", -1
+	best, least := "", -1
 	for _, a := range allowed {
 		if got == a {
 			return
 		}
-		d := distance(strings.ToLower(got), a)
+		d := nearest.Distance(strings.ToLower(got), a)
 		if strings.Contains(a, strings.ToLower(got)) {
 			d = 0 // "null" means set_null
 		}
 		if least < 0 || d < least {
-			nearest, least = a, d
+			best, least = a, d
 		}
 	}
-	v.add(column, key, "%q is not a rule; the nearest is %q (rules: %s)", got, nearest, strings.Join(allowed, ", "))
+	v.add(column, key, "%q is not a rule; the nearest is %q (rules: %s)", got, best, strings.Join(allowed, ", "))
 }

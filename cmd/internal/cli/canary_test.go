@@ -19,7 +19,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // canaryRun is one command of the canary test and the exit code that shows
@@ -231,7 +231,7 @@ func (w *canaryWorld) run(t *testing.T, i int, r canaryRun, do func(args []strin
 // inProcess runs a command in this process, whose environment it does not see.
 func (w *canaryWorld) inProcess(args []string) (code int, stdout, stderr []byte) {
 	var out, told bytes.Buffer
-	code = Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return canary, name == pipelines.KeyVariable })
+	code = Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return canary, name == definition.KeyVariable })
 	return code, out.Bytes(), told.Bytes()
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 type cleanFlags struct {
@@ -104,7 +105,7 @@ func (a *app) clean(ctx context.Context, files []string, f cleanFlags) error {
 }
 
 // loadForCleaning reads definitions, without the key where it is not needed.
-func (f *cleanFlags) loadForCleaning(a *app, files []string, o pipelines.Options) ([]*pipelines.Definition, error) {
+func (f *cleanFlags) loadForCleaning(a *app, files []string, o pipelines.Options) ([]*definition.Definition, error) {
 	defs, err := f.load(a, files, withoutSecrets)
 	if err != nil {
 		return nil, err

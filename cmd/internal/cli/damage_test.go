@@ -15,6 +15,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // damagedWorld is a pipeline's folder as runs have left it, to be damaged.
@@ -48,7 +49,7 @@ func newDamagedWorld(t *testing.T, columns string) *damagedWorld {
 	t.Cleanup(server.Close)
 	w := &damagedWorld{T: t, dir: quickFolder(t), left: map[string]map[string][]byte{}}
 	w.definition = pipelineFile(t, w.dir, "nightly", server.URL, "per_day: 100000, concurrency: 1", fmt.Sprintf(damagedDefinition, columns))
-	def, err := pipelines.LoadDefinition(w.definition, pipelines.LoadOptions{
+	def, err := definition.Load(w.definition, definition.LoadOptions{
 		Lookup: func(string) (string, bool) { return testKey, true }, Formats: tables().Formats, Schemes: schemes(),
 	})
 	if err != nil {
@@ -85,7 +86,7 @@ func quickFolder(t *testing.T) string {
 // do runs a command in this process.
 func (w *damagedWorld) do(args ...string) (code int, told string) {
 	var out, stderr bytes.Buffer
-	code = Main(args, strings.NewReader(""), &out, &stderr, func(name string) (string, bool) { return testKey, name == pipelines.KeyVariable })
+	code = Main(args, strings.NewReader(""), &out, &stderr, func(name string) (string, bool) { return testKey, name == definition.KeyVariable })
 	return code, stderr.String()
 }
 

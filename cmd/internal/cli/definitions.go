@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // definitionFlags are those of every command that works from a definition.
@@ -37,12 +38,12 @@ func clientOptions() pipelines.ClientOptions {
 
 func parseRange(from, to string, o *pipelines.Options) (err error) {
 	if from != "" {
-		if o.From, err = pipelines.ParseWallTime(from); err != nil {
+		if o.From, err = definition.ParseWallTime(from); err != nil {
 			return fmt.Errorf("--from: %w", err)
 		}
 	}
 	if to != "" {
-		if o.To, err = pipelines.ParseWallTime(to); err != nil {
+		if o.To, err = definition.ParseWallTime(to); err != nil {
 			return fmt.Errorf("--to: %w", err)
 		}
 	}
@@ -62,19 +63,19 @@ const (
 
 // load reads definitions and checks all of them before anything is asked of a
 // service. Everything that is wrong in any of them is the error.
-func (d *definitionFlags) load(a *app, files []string, s secrets) ([]*pipelines.Definition, error) {
-	o := pipelines.LoadOptions{Lookup: a.lookup, Formats: tables().Formats, Schemes: schemes(), WithoutSecrets: !bool(s)}
+func (d *definitionFlags) load(a *app, files []string, s secrets) ([]*definition.Definition, error) {
+	o := definition.LoadOptions{Lookup: a.lookup, Formats: tables().Formats, Schemes: schemes(), WithoutSecrets: !bool(s)}
 	if d.keyFile != "" && s {
-		key, err := pipelines.KeyFromFile(d.keyFile)
+		key, err := definition.KeyFromFile(d.keyFile)
 		if err != nil {
 			return nil, &usageError{fmt.Errorf("--api-key-file: %w", err)}
 		}
 		o.Key = key
 	}
-	var defs []*pipelines.Definition
+	var defs []*definition.Definition
 	var failures []error
 	for _, file := range files {
-		def, err := pipelines.LoadDefinition(file, o)
+		def, err := definition.Load(file, o)
 		if err != nil {
 			failures = append(failures, err)
 			continue

@@ -18,6 +18,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 type demoFlags struct {
@@ -77,19 +78,19 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	return a.print(demoSummary(report, time.Since(started)))
 }
 
-func demoDefinition(s *demoService, dir string) *pipelines.Definition {
-	return &pipelines.Definition{
+func demoDefinition(s *demoService, dir string) *definition.Definition {
+	return &definition.Definition{
 		Name:  "demo",
 		Forms: []string{"feedback"}, Labels: true,
 		State: filepath.Join(dir, ".formetl"),
-		Source: pipelines.Source{
+		Source: definition.Source{
 			BaseURL: s.url, Account: formservice.DefaultAccount, Key: s.key, Zone: time.UTC,
-			Requests: pipelines.Requests{Concurrency: extract.DefaultConcurrency, Timeout: extract.DefaultTimeout, Retries: extract.DefaultRetries},
+			Requests: definition.Requests{Concurrency: extract.DefaultConcurrency, Timeout: extract.DefaultTimeout, Retries: extract.DefaultRetries},
 		},
-		Extract: pipelines.Extract{Settle: pipelines.DefaultSettle, Lookback: pipelines.DefaultLookback, Verify: true},
-		Outputs: []pipelines.Output{
-			{Path: filepath.Join(dir, "{form}.csv"), Format: "csv", Profile: "strict", Partition: pipelines.PartitionNone},
-			{Path: filepath.Join(dir, "lake", "{form}") + "/", Format: "parquet", Partition: pipelines.PartitionMonth},
+		Extract: definition.Extract{Settle: definition.DefaultSettle, Lookback: definition.DefaultLookback, Verify: true},
+		Outputs: []definition.Output{
+			{Path: filepath.Join(dir, "{form}.csv"), Format: "csv", Profile: "strict", Partition: definition.PartitionNone},
+			{Path: filepath.Join(dir, "lake", "{form}") + "/", Format: "parquet", Partition: definition.PartitionMonth},
 		},
 	}
 }

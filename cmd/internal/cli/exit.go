@@ -11,6 +11,8 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // Exit codes (contract.md; numbers from sysexits.h).
@@ -119,7 +121,7 @@ func ownCode(err error) int {
 
 func definitionCode(err error) int {
 	switch err.(type) { //nolint:errorlint // one node of the tree
-	case *pipelines.DefinitionError, *pipelines.PathError, *pipelines.CollisionError, *pipelines.RangeError, *pipelines.UnsupportedError,
+	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *pipelines.RangeError, *definition.UnsupportedError,
 		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError, *extract.CostError:
 		return exitConfig
 	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
@@ -172,7 +174,7 @@ func outputCode(err error) int {
 		return exitCantCreate
 	case *load.IOError, *load.JournalError, *pipelines.StdoutError:
 		return exitIO
-	case *pipelines.SpoolError, *fs.PathError, *os.LinkError, *os.SyscallError:
+	case *pipelines.SpoolError, *budget.Error, *fs.PathError, *os.LinkError, *os.SyscallError:
 		if cannotBe(err) {
 			return exitCantCreate
 		}

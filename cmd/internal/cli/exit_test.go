@@ -19,6 +19,8 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/transform"
 )
@@ -40,7 +42,7 @@ func TestExitCode(t *testing.T) {
 		{exitOK, nil},
 		{exitUsage, &usageError{errors.New("x")}},
 		{exitUsage, fmt.Errorf("/lake/: %w", &load.WatermarkError{})},
-		{exitUsage, &usageError{&pipelines.DefinitionError{}}}, // the outermost class decides
+		{exitUsage, &usageError{&definition.Error{}}}, // the outermost class decides
 		{exitData, &extract.AnswerError{}},
 		{exitData, fmt.Errorf("x: %w", &extract.OrderError{})},
 		{exitTemporary, unreadable("")},
@@ -84,6 +86,8 @@ func TestExitCode(t *testing.T) {
 		{exitCantCreate, &pipelines.SpoolError{Err: syscall.ENOTDIR}},
 		{exitCantCreate, &os.LinkError{Err: syscall.EROFS}},
 		{exitIO, &pipelines.SpoolError{Err: disk}},
+		{exitCantCreate, &budget.Error{Err: fs.ErrPermission}},
+		{exitIO, &budget.Error{Err: disk}},
 		{exitIO, &load.IOError{Err: disk}},
 		{exitIO, &pipelines.StdoutError{Err: syscall.EPIPE}},
 		{exitIO, disk},
@@ -99,11 +103,11 @@ func TestExitCode(t *testing.T) {
 		{exitTemporary, fmt.Errorf("x: %w", load.ErrConflict)},
 		{exitTemporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
 		{exitNoPermit, &extract.RequestError{Err: service(extract.CodeInvalidKey, 401)}},
-		{exitConfig, &pipelines.DefinitionError{Err: fs.ErrNotExist}}, // a missing definition too
-		{exitConfig, &pipelines.PathError{}},
+		{exitConfig, &definition.Error{Err: fs.ErrNotExist}}, // a missing definition too
+		{exitConfig, &definition.PathError{}},
 		{exitConfig, &pipelines.CollisionError{}},
 		{exitConfig, &pipelines.RangeError{}},
-		{exitConfig, &pipelines.UnsupportedError{}},
+		{exitConfig, &definition.UnsupportedError{}},
 		{exitConfig, &pipelines.SchemaChangedError{}},
 		{exitConfig, &pipelines.DatasetChangedError{}},
 		{exitConfig, &load.NameError{}},
@@ -197,7 +201,7 @@ func dataFaultTypes(t *testing.T) []string {
 // temporary, else the first of 70 78 77 66 65 73 74 69.
 func TestExitCodeOfSeveral(t *testing.T) {
 	one := map[int]error{
-		exitBug: errors.New("x"), exitConfig: &pipelines.PathError{}, exitNoPermit: service(extract.CodeInvalidKey, 401),
+		exitBug: errors.New("x"), exitConfig: &definition.PathError{}, exitNoPermit: service(extract.CodeInvalidKey, 401),
 		exitNoInput: service(extract.CodeInvalidForm, 404), exitData: &pipelines.VerifyError{},
 		exitCantCreate: &load.CreateError{Err: errors.New("x")}, exitIO: &load.IOError{Err: errors.New("x")},
 		exitUnavailable: service(extract.CodeUnexpected, 500), exitTemporary: service(extract.CodeBusy, 503),
@@ -246,7 +250,7 @@ func TestJudge(t *testing.T) {
 		want  int
 	}{
 		{"a wrong flag", t.Context(), false, errors.New("x"), exitUsage},
-		{"a wrong schema among the flags", t.Context(), false, &pipelines.DefinitionError{}, exitConfig},
+		{"a wrong schema among the flags", t.Context(), false, &definition.Error{}, exitConfig},
 		{"a bug", t.Context(), true, errors.New("x"), exitBug},
 		{"broken off", stopped, true, errors.New("half a file"), exitTerminated},
 		{"broken off by the context", stopped, true, context.Canceled, exitTerminated},
@@ -288,7 +292,7 @@ func TestHint(t *testing.T) {
 		{&usageError{errors.New("x")}, "run", "", "see formetl run --help"},
 		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
 		{&extract.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
-		{&pipelines.DefinitionError{}, "run", "", ""},
+		{&definition.Error{}, "run", "", ""},
 		{&extract.NotServiceError{Err: &extract.AnswerError{}}, "run", "", "check that the base URL is the service's own address"},
 		{unreadable("<html></html>"), "run", "", "run the same command again later"},
 		{unreadable(`<fs_response status="success"/>`), "run", "", ""},

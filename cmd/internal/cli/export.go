@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 type exportFlags struct {
@@ -20,7 +21,7 @@ type exportFlags struct {
 	match, names, schema, state, progress, report        string
 	where                                                []string
 	noVerify, excel, codebook, fresh                     bool
-	s3                                                   pipelines.S3
+	s3                                                   definition.S3
 }
 
 func (a *app) exportCommand() *cobra.Command {
@@ -42,7 +43,7 @@ the AWS environment variables, profile or role.`,
 	f.service.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.form, "form", "", "the form's directory")
-	flags.StringVarP(&f.output, "output", "o", pipelines.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
+	flags.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
 	flags.StringVar(&f.format, "format", "", "csv, ndjson, json, parquet, arrow or xlsx (default: from the file's extension, csv for standard output)")
 	flags.StringVar(&f.from, "from", "", "beginning of the range, wall clock of the account's zone")
 	flags.StringVar(&f.to, "to", "", "end of the range, exclusive")
@@ -62,7 +63,7 @@ the AWS environment variables, profile or role.`,
 	flags.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "URL of an S3 server other than AWS")
 	flags.StringVar(&f.s3.Region, "s3-region", "", "the bucket's region (default: AWS_REGION, or the profile's)")
 	flags.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path instead of the host name")
-	flags.IntVar(&f.service.maxRequests, "max-requests", pipelines.DefaultMaxRequests, "most requests that the plan may need; one that needs more is not begun")
+	flags.IntVar(&f.service.maxRequests, "max-requests", definition.DefaultMaxRequests, "most requests that the plan may need; one that needs more is not begun")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not reconcile with the service's count")
 	return cmd
 }
@@ -130,7 +131,7 @@ func (a *app) resumption(o pipelines.Options) pipelines.Resume {
 }
 
 // definition makes of the flags what a file would say.
-func (f *exportFlags) definition(a *app) (*pipelines.Definition, error) {
+func (f *exportFlags) definition(a *app) (*definition.Definition, error) {
 	if err := checkForm(f.form); err != nil {
 		return nil, err
 	}
@@ -142,21 +143,21 @@ func (f *exportFlags) definition(a *app) (*pipelines.Definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	def := &pipelines.Definition{
+	def := &definition.Definition{
 		Name: "export", Source: source, Forms: []string{f.form}, Labels: labels,
-		Extract: pipelines.Extract{Settle: pipelines.DefaultSettle, View: f.view, CustomLabels: f.labels, Verify: !f.noVerify},
+		Extract: definition.Extract{Settle: definition.DefaultSettle, View: f.view, CustomLabels: f.labels, Verify: !f.noVerify},
 	}
-	if pipelines.IsGlob(f.form) {
+	if definition.IsGlob(f.form) {
 		return nil, fmt.Errorf("--form %q: export takes one form by its name; a definition takes several", f.form)
 	}
-	if def.Extract.Window, err = pipelines.ParseWindow(f.window); err != nil {
+	if def.Extract.Window, err = definition.ParseWindow(f.window); err != nil {
 		return nil, fmt.Errorf("--window: %w", err)
 	}
 	if def.Extract.Search, err = f.search(); err != nil {
 		return nil, err
 	}
 	if f.schema != "" {
-		if def.Schema, err = pipelines.LoadSchemaWithKey(f.schema, a.lookup); err != nil {
+		if def.Schema, err = definition.LoadSchemaWithKey(f.schema, a.lookup); err != nil {
 			return nil, err
 		}
 	}
@@ -168,7 +169,7 @@ func (f *exportFlags) definition(a *app) (*pipelines.Definition, error) {
 		return nil, err
 	}
 	out.NoCodebook = !f.codebook
-	def.Outputs = []pipelines.Output{out}
+	def.Outputs = []definition.Output{out}
 	return def, def.Explode()
 }
 

@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // outputOf reads -o, --format and --excel.
-func (f *exportFlags) outputOf() (pipelines.Output, error) {
+func (f *exportFlags) outputOf() (definition.Output, error) {
 	out, err := f.placeOf()
 	if err != nil || !f.excel {
 		return out, err
@@ -30,15 +30,15 @@ func (f *exportFlags) outputOf() (pipelines.Output, error) {
 }
 
 // placeOf is where the results go and in what format.
-func (f *exportFlags) placeOf() (pipelines.Output, error) {
-	out := pipelines.Output{Path: f.output, Format: f.format, Profile: "strict", Partition: pipelines.PartitionNone}
+func (f *exportFlags) placeOf() (definition.Output, error) {
+	out := definition.Output{Path: f.output, Format: f.format, Profile: "strict", Partition: definition.PartitionNone}
 	if f.format != "" {
 		if _, ok := formatBy(named(f.format)); !ok {
 			return out, fmt.Errorf("--format %q: give one of %s", f.format, strings.Join(formatNames(), ", "))
 		}
 	}
-	if f.output == pipelines.StdoutPath || f.output == "" {
-		out.Path = pipelines.StdoutPath
+	if f.output == definition.StdoutPath || f.output == "" {
+		out.Path = definition.StdoutPath
 		if out.Format == "" {
 			out.Format = "csv"
 		}
@@ -71,7 +71,7 @@ func (f *exportFlags) checkS3() error {
 	if !strings.HasPrefix(f.output, "s3://") {
 		return errors.New("the --s3 flags are for -o s3://bucket/path")
 	}
-	if f.s3.Endpoint != "" && !pipelines.IsEndpoint(f.s3.Endpoint) {
+	if f.s3.Endpoint != "" && !definition.IsEndpoint(f.s3.Endpoint) {
 		return errors.New("--s3-endpoint: give an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment")
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 const (
@@ -136,7 +137,7 @@ func (a *app) printError(err error, command string) {
 
 // explain is an error's text; definitions show the lines that are wrong.
 func explain(err error) string {
-	var d *pipelines.DefinitionError
+	var d *definition.Error
 	if children := several(err); children != nil {
 		texts := make([]string, len(children))
 		for i, e := range children {
@@ -158,7 +159,7 @@ func allDefinitions(err error) bool {
 			return false
 		}
 	}
-	_, is := err.(*pipelines.DefinitionError) //nolint:errorlint // one node of the tree
+	_, is := err.(*definition.Error) //nolint:errorlint // one node of the tree
 	return is || len(children) > 0
 }
 

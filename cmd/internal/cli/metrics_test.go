@@ -17,6 +17,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -68,7 +69,7 @@ func formOf(name, failure string, marks ...string) *pipelines.FormReport {
 		Changes: make([]schemas.Change, 3),
 	}
 	for i, mark := range marks {
-		at, _ := pipelines.ParseWallTime(mark)
+		at, _ := definition.ParseWallTime(mark)
 		f.Outputs = append(f.Outputs, pipelines.OutputReport{
 			Path: "/lake/20260301T120000Z-0123abcd/" + string(rune('a'+i)) + "/", Rows: 50, Bytes: 1234, Watermark: load.Wall(at),
 		})
@@ -278,7 +279,7 @@ func TestFirstInstant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wall, _ := pipelines.ParseWallTime(c.wall)
+		wall, _ := definition.ParseWallTime(c.wall)
 		if got := firstInstant(load.Wall(wall), zone).UTC().Format(time.RFC3339); got != c.want {
 			t.Errorf("%s in %s: %s, want %s", c.wall, c.zone, got, c.want)
 		}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // hmacCanary is a key of pii: hmac whose spellings all differ.
@@ -124,7 +124,7 @@ func newPrivateWorld(t *testing.T) *privateWorld {
 	t.Cleanup(server.Close)
 	w.service, w.url = service, server.URL
 	w.env = map[string]string{
-		pipelines.KeyVariable: testKey, pipelines.HMACKeyVariable: hmacCanary, "SHORT": hmacCanary[:15],
+		definition.KeyVariable: testKey, definition.HMACKeyVariable: hmacCanary, "SHORT": hmacCanary[:15],
 		"FORMETL_BASE_URL": w.url, "FORMETL_ACCOUNT": formservice.DefaultAccount, "FORMETL_TIMEZONE": "UTC",
 		"XDG_CACHE_HOME": filepath.Join(w.root, "cache"), "HOME": w.root,
 	}

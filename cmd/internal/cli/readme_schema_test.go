@@ -6,14 +6,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // TestREADMEHasTheKeysOfSchemaFiles compares its tables with the JSON Schema,
 // which another test holds equal to what is read.
 func TestREADMEHasTheKeysOfSchemaFiles(t *testing.T) {
 	type object struct{ Properties map[string]json.RawMessage }
-	var definition struct {
+	var schema struct {
 		Properties struct {
 			Schema struct{ OneOf []object }
 		}
@@ -21,14 +21,14 @@ func TestREADMEHasTheKeysOfSchemaFiles(t *testing.T) {
 			Columns struct{ Items object }
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(pipelines.DefinitionJSONSchema(), &definition); err != nil {
+	if err := json.Unmarshal(definition.JSONSchema(), &schema); err != nil {
 		t.Fatal(err)
 	}
 	keys := []string{"version"} // of the file alone
-	for _, form := range definition.Properties.Schema.OneOf {
+	for _, form := range schema.Properties.Schema.OneOf {
 		keys = slices.AppendSeq(keys, maps.Keys(form.Properties))
 	}
-	columns := slices.Collect(maps.Keys(definition.Defs.Columns.Items.Properties))
+	columns := slices.Collect(maps.Keys(schema.Defs.Columns.Items.Properties))
 	if len(keys) < 7 || len(columns) < 14 {
 		t.Fatalf("keys %v, of a column %v", keys, columns)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 type replayFlags struct {
@@ -98,7 +99,7 @@ func (a *app) replay(ctx context.Context, files []string, f replayFlags) error {
 
 // replay runs what a form's dead letters ask for, and removes those that were
 // replayed. One run that fails does not stop the others.
-func (r *runs) replay(ctx context.Context, def *pipelines.Definition, form pipelines.FormReplay) {
+func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipelines.FormReplay) {
 	options, first, failed := r.options, len(r.reports), len(r.failures)
 	for _, o := range form.Options(options) { // also those that are not begun any more: the report tells of each
 		r.options = o

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 type runFlags struct {
@@ -102,7 +103,7 @@ type runs struct {
 }
 
 // one runs a definition. Its name goes into the error where there are others.
-func (r *runs) one(ctx context.Context, def *pipelines.Definition, others bool) {
+func (r *runs) one(ctx context.Context, def *definition.Definition, others bool) {
 	now := time.Now
 	if r.options.Now != nil {
 		now = r.options.Now

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -37,7 +38,7 @@ func (a *app) schemaDefinitionCommand() *cobra.Command {
 			if _, err := a.begin(levelWarn); err != nil {
 				return err
 			}
-			return a.print(pipelines.DefinitionJSONSchema())
+			return a.print(definition.JSONSchema())
 		},
 	}
 }
@@ -135,7 +136,7 @@ type columnsOf struct {
 	flags   showFlags
 	files   []string
 	options pipelines.Options
-	def     *pipelines.Definition
+	def     *definition.Definition
 	live    bool // def holds the key
 }
 

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/internal/nearest"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/ddl"
 )
@@ -73,12 +75,12 @@ func (a *app) schemaDDL(ctx context.Context, file string, f ddlFlags) error {
 	if _, err := a.beginWith(levelWarn, &options); err != nil {
 		return err
 	}
-	definition, err := pipelines.IsDefinition(file)
+	isDefinition, err := definition.Is(file)
 	if err != nil {
 		return err
 	}
 	var sql []byte
-	if definition {
+	if isDefinition {
 		sql, err = a.ddlOfDefinition(ctx, d, file, f, options)
 	} else {
 		sql, err = ddlOfSchema(d, file, f)
@@ -97,7 +99,7 @@ func (f *ddlFlags) check() (*ddl.Dialect, error) {
 		return nil, errors.New("--dialect is missing: give " + strings.Join(ddl.Names(), ", "))
 	case d == nil:
 		text := fmt.Sprintf("--dialect %q: give %s", f.dialect, strings.Join(ddl.Names(), ", "))
-		if near := pipelines.Nearest(f.dialect, ddl.Names()); near != "" {
+		if near := nearest.Word(f.dialect, ddl.Names()); near != "" {
 			text += "; did you mean " + near + "?"
 		}
 		return nil, errors.New(text)
@@ -124,7 +126,7 @@ func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 	if f.only == "load" || f.only == "manifest" {
 		return nil, &usageError{fmt.Errorf("--only %s: %s is a schema file and names no outputs; give the definition", f.only, file)}
 	}
-	schema, err := pipelines.LoadSchema(file)
+	schema, err := definition.LoadSchema(file)
 	if err != nil {
 		return nil, err
 	}

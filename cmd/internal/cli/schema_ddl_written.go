@@ -5,6 +5,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/ddl"
 )
@@ -14,7 +15,7 @@ import (
 func writtenAt(l pipelines.Left, location string) (ddl.Written, error) {
 	w := ddl.Written{
 		Path: l.Path, Format: l.Format, Compression: l.Compression, Profile: l.Profile,
-		Hive: l.Partition != pipelines.PartitionNone, Known: l.Manifest != nil,
+		Hive: l.Partition != definition.PartitionNone, Known: l.Manifest != nil,
 	}
 	switch {
 	case location != "" && strings.HasSuffix(location, "/") == w.Dataset():

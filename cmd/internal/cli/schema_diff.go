@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -116,7 +117,7 @@ func diffFiles(set *pflag.FlagSet, files []string) ([]comparison, error) {
 	var both [2]*schemas.Schema
 	var failures []error
 	for i, file := range files {
-		s, err := pipelines.LoadSchema(file)
+		s, err := definition.LoadSchema(file)
 		both[i], failures = s, append(failures, err)
 	}
 	if err := errors.Join(failures...); err != nil {
@@ -143,7 +144,7 @@ func given(set *pflag.FlagSet, counts func(name string) bool) string {
 
 // diffLive compares a schema file, or what a definition gives, with live forms.
 func (a *app) diffLive(ctx context.Context, log *logs, set *pflag.FlagSet, files []string, f diffFlags) ([]comparison, error) {
-	isDefinition, err := pipelines.IsDefinition(files[0])
+	isDefinition, err := definition.Is(files[0])
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +183,7 @@ func (a *app) diffForm(ctx context.Context, file string, options pipelines.Optio
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	known, err := pipelines.LoadSchema(file)
+	known, err := definition.LoadSchema(file)
 	if err != nil {
 		return nil, err
 	}
@@ -190,13 +191,13 @@ func (a *app) diffForm(ctx context.Context, file string, options pipelines.Optio
 	if err != nil {
 		return nil, err
 	}
-	def := &pipelines.Definition{Name: "schema", State: state, Source: source, Forms: []string{form}}
+	def := &definition.Definition{Name: "schema", State: state, Source: source, Forms: []string{form}}
 	c, err := diffOne(ctx, file, def, options, form, known)
 	return []comparison{c}, err
 }
 
 // diffDefinition compares what a definition gives with its live forms.
-func diffDefinition(ctx context.Context, file string, def *pipelines.Definition, options pipelines.Options) ([]comparison, error) {
+func diffDefinition(ctx context.Context, file string, def *definition.Definition, options pipelines.Options) ([]comparison, error) {
 	forms, err := pipelines.ListForms(ctx, def, options)
 	if err != nil {
 		return nil, err
@@ -227,7 +228,7 @@ func originOf(file string, known *pipelines.FormColumns) string {
 	return file
 }
 
-func diffOne(ctx context.Context, was string, def *pipelines.Definition, options pipelines.Options, form string, known *schemas.Schema) (comparison, error) {
+func diffOne(ctx context.Context, was string, def *definition.Definition, options pipelines.Options, form string, known *schemas.Schema) (comparison, error) {
 	d, err := pipelines.DiffLive(ctx, def, options, form, known)
 	if err != nil {
 		return comparison{}, err

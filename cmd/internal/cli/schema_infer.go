@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -50,7 +51,7 @@ of your own are not kept.`,
 	f.service.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.form, "form", "", "the form's directory")
-	flags.StringVarP(&f.output, "output", "o", pipelines.StdoutPath, "file to write, - for standard output")
+	flags.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
 	flags.StringVar(&f.base, "base", "", "schema file whose columns keep their names, types and rules")
 	flags.IntVar(&f.sample, "sample", pipelines.DefaultSample, "about how many results to look at")
 	flags.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data, for you to confirm")
@@ -92,7 +93,7 @@ func (a *app) schemaInfer(ctx context.Context, f inferFlags) error {
 	if err != nil {
 		return err
 	}
-	def := &pipelines.Definition{Name: "schema", State: state, Source: source, Forms: []string{f.form}, Labels: labels}
+	def := &definition.Definition{Name: "schema", State: state, Source: source, Forms: []string{f.form}, Labels: labels}
 	inferred, err := pipelines.InferSchema(ctx, def, options, f.form, pipelines.InferOptions{Sample: f.sample, Base: base, Personal: f.pii})
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (a *app) schemaInfer(ctx context.Context, f inferFlags) error {
 	return a.writeInferred(f, inferred, base != nil, log)
 }
 
-func (f *inferFlags) toFile() bool { return f.output != pipelines.StdoutPath && f.output != "" }
+func (f *inferFlags) toFile() bool { return f.output != definition.StdoutPath && f.output != "" }
 
 // baseSchema reads the schema that the new one goes on from, nil for none. A
 // file that is there and cannot be read as a schema stays as it is: somebody
@@ -115,15 +116,15 @@ func (f *inferFlags) baseSchema() (*schemas.Schema, error) {
 	case there && !f.force:
 		return nil, &load.CreateError{Op: "write", Path: f.output, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
 	case f.base != "":
-		return pipelines.LoadSchema(f.base)
+		return definition.LoadSchema(f.base)
 	case !there:
 		return nil, nil
 	}
-	return pipelines.LoadSchema(f.output)
+	return definition.LoadSchema(f.output)
 }
 
 func (a *app) writeInferred(f inferFlags, inferred *pipelines.InferredSchema, based bool, log *logs) error {
-	data, err := pipelines.FormatNotedSchema(inferred.Schema, inferred.Notes)
+	data, err := definition.FormatNotedSchema(inferred.Schema, inferred.Notes)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // serviceFlags are those that stand for SERVICE in contract.md.
@@ -38,10 +38,10 @@ func (s *serviceFlags) register(cmd *cobra.Command) {
 
 // source checks the flags, with the environment in place of those not given.
 // Its errors are wrong usage.
-func (s *serviceFlags) source(a *app) (pipelines.Source, error) {
-	src := pipelines.Source{
+func (s *serviceFlags) source(a *app) (definition.Source, error) {
+	src := definition.Source{
 		BaseURL: orEnv(a, s.baseURL, "FORMETL_BASE_URL"), Account: orEnv(a, s.account, "FORMETL_ACCOUNT"), AllowHTTP: s.allowHTTP,
-		Requests: pipelines.Requests{Concurrency: s.concurrency, PerMinute: s.perMinute, Timeout: s.timeout, Retries: s.retries, MaxRequests: s.maxRequests},
+		Requests: definition.Requests{Concurrency: s.concurrency, PerMinute: s.perMinute, Timeout: s.timeout, Retries: s.retries, MaxRequests: s.maxRequests},
 	}
 	switch {
 	case src.BaseURL == "":
@@ -97,15 +97,15 @@ func orEnv(a *app, flag, name string) string {
 // apiKey reads the key from a file, or else from the environment.
 func (a *app) apiKey(file string) (extract.Secret, error) {
 	if file != "" {
-		key, err := pipelines.KeyFromFile(file)
+		key, err := definition.KeyFromFile(file)
 		if err != nil {
 			return key, fmt.Errorf("--api-key-file: %w", err)
 		}
 		return key, nil
 	}
-	key := extract.NewSecret(a.env(pipelines.KeyVariable))
+	key := extract.NewSecret(a.env(definition.KeyVariable))
 	if key.IsZero() {
-		return key, fmt.Errorf("no API key: set %s, or give --api-key-file", pipelines.KeyVariable)
+		return key, fmt.Errorf("no API key: set %s, or give --api-key-file", definition.KeyVariable)
 	}
 	return key, nil
 }
@@ -115,7 +115,7 @@ func zone(name string) (*time.Location, error) {
 	if name == "" {
 		name = machineZone()
 	}
-	return pipelines.LoadZone(name)
+	return definition.LoadZone(name)
 }
 
 // machinesZone tells whether nobody named the account's zone.

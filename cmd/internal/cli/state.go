@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 func (a *app) stateCommand() *cobra.Command {
@@ -64,7 +65,7 @@ func (f *stateFlags) registerState(cmd *cobra.Command) {
 
 // loadState reads the definition, without its key, and what a look at its
 // outputs needs.
-func (f *stateFlags) loadState(a *app, files []string) (*pipelines.Definition, pipelines.Options, error) {
+func (f *stateFlags) loadState(a *app, files []string) (*definition.Definition, pipelines.Options, error) {
 	log, err := a.begin(levelWarn)
 	if err != nil {
 		return nil, pipelines.Options{}, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 func (a *app) stateResetCommand() *cobra.Command {
@@ -43,7 +44,7 @@ func (a *app) stateReset(ctx context.Context, files []string, f stateFlags) erro
 	var to time.Time
 	var err error
 	if f.watermark != "" {
-		if to, err = pipelines.ParseWallTime(f.watermark); err != nil {
+		if to, err = definition.ParseWallTime(f.watermark); err != nil {
 			return fmt.Errorf("--watermark: %w", err)
 		}
 	}

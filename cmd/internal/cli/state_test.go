@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/budget"
 )
 
 func wallAt(s string) load.WallTime {
@@ -60,7 +61,7 @@ func stateReport(t *testing.T) *pipelines.StateReport {
 				{Path: "/bad/", Dataset: true, Err: errors.New("denied")},
 			}},
 		},
-		Budget: pipelines.BudgetState{PerMinute: 60, Minute: 1, PerDay: 5000, Day: 5000, Next: now.Add(5 * time.Hour)},
+		Budget: budget.Use{PerMinute: 60, Minute: 1, PerDay: 5000, Day: 5000, Next: now.Add(5 * time.Hour)},
 		Spools: []pipelines.SpoolState{{RunID: "run5", Form: "form2", OpenedAt: now.Add(-time.Hour), Windows: 4, Rows: 1200, Bytes: 34_000}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // summary tells a person on standard error what was made.
@@ -33,7 +34,7 @@ func (a *app) summary(r *pipelines.Report, machinesZone bool) {
 }
 
 func placeOf(out pipelines.OutputReport) string {
-	if out.Path == pipelines.StdoutPath {
+	if out.Path == definition.StdoutPath {
 		return "standard output"
 	}
 	return out.Path

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/load/s3"
 	"github.com/formetl/formetl/load/xlsxout"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // tables are the formats and destinations that formetl is built with.
@@ -29,8 +30,8 @@ func schemes() []string { return []string{"s3"} }
 
 // opener opens a folder, or a prefix of a bucket. What a destination has to
 // say besides errors goes to log.
-func opener(log *slog.Logger) func(context.Context, string, pipelines.Output) (load.Destination, error) {
-	return func(ctx context.Context, root string, o pipelines.Output) (load.Destination, error) {
+func opener(log *slog.Logger) func(context.Context, string, definition.Output) (load.Destination, error) {
+	return func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
 		scheme, _, remote := strings.Cut(root, "://")
 		switch {
 		case !remote:
@@ -38,14 +39,14 @@ func opener(log *slog.Logger) func(context.Context, string, pipelines.Output) (l
 		case scheme == "s3":
 			return s3.New(ctx, root, s3Options(o.S3, log))
 		}
-		return nil, &pipelines.UnsupportedError{What: "the destination " + scheme + "://", Remedy: "write to a local path or to s3://"}
+		return nil, &definition.UnsupportedError{What: "the destination " + scheme + "://", Remedy: "write to a local path or to s3://"}
 	}
 }
 
 // s3Options are a definition's settings as the destination takes them.
-func s3Options(o *pipelines.S3, log *slog.Logger) s3.Options {
+func s3Options(o *definition.S3, log *slog.Logger) s3.Options {
 	if o == nil {
-		o = &pipelines.S3{}
+		o = &definition.S3{}
 	}
 	return s3.Options{
 		Endpoint: o.Endpoint, Region: o.Region, PathStyle: o.PathStyle,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 func TestThousandsAndSizes(t *testing.T) {
@@ -120,7 +121,7 @@ func TestTellJSON(t *testing.T) {
 	}
 	l.tell(levelInfo, "two\nlines", slog.Int("n", 1))
 	l.Info("below the level")
-	a.printError(errors.Join(&pipelines.DefinitionError{File: "a.yaml", Problems: []pipelines.Problem{{Line: 1, Column: 2, Message: "bad"}}}, errors.New("x\ny")), "formetl run")
+	a.printError(errors.Join(&definition.Error{File: "a.yaml", Problems: []definition.Problem{{Line: 1, Column: 2, Message: "bad"}}}, errors.New("x\ny")), "formetl run")
 	a.printPanic("it\nbroke", []byte("goroutine 1\n"))
 	a.summary(&pipelines.Report{Forms: []*pipelines.FormReport{{
 		Form: "f", Timezone: "UTC", Rejected: 2, Replaced: 1, Undated: 3, Drift: []string{"a column more"}, Verified: &load.Verified{Match: true, Counted: 4},
@@ -145,7 +146,7 @@ func TestTellJSON(t *testing.T) {
 // TestExplain holds that all definitions' problems are shown, each with its line.
 func TestExplain(t *testing.T) {
 	wrong := func(file string) error {
-		return &pipelines.DefinitionError{File: file, Problems: []pipelines.Problem{{Line: 3, Column: 1, Key: "k", Message: "is bad", Excerpt: "k: 1"}}}
+		return &definition.Error{File: file, Problems: []definition.Problem{{Line: 3, Column: 1, Key: "k", Message: "is bad", Excerpt: "k: 1"}}}
 	}
 	both := errors.Join(wrong("a.yaml"), wrong("b.yaml"))
 	want := "a.yaml:3:1: k: is bad\n     3 | k: 1\nb.yaml:3:1: k: is bad\n     3 | k: 1"

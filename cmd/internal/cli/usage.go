@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // usageError is a wrong flag or argument.
@@ -29,11 +30,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	name := unknown.GetSpecifiedName()
 	text := fmt.Sprintf("%s has no flag --%s", cmd.CommandPath(), name)
 	if name == "api-key" {
-		return &usageError{errors.New(text + ": a key on the command line can be read by everybody on the machine; use --api-key-file or " + pipelines.KeyVariable)}
+		return &usageError{errors.New(text + ": a key on the command line can be read by everybody on the machine; use --api-key-file or " + definition.KeyVariable)}
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := pipelines.Nearest(name, names); near != "" {
+	if near := nearest.Word(name, names); near != "" {
 		text += "; did you mean --" + near + "?"
 	}
 	return &usageError{errors.New(text)}
@@ -52,7 +53,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
-	if near := pipelines.Nearest(args[0], names); near != "" {
+	if near := nearest.Word(args[0], names); near != "" {
 		return &usageError{fmt.Errorf("%s; did you mean %s?", text, near)}
 	}
 	return &usageError{fmt.Errorf("%s; its commands are %s", text, strings.Join(names, ", "))}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -39,7 +39,7 @@ func (a *app) validate(files []string, strict bool) error {
 	var failures []error
 	for _, file := range files {
 		check := a.checkDefinition
-		if is, err := pipelines.IsDefinition(file); err == nil && !is {
+		if is, err := definition.Is(file); err == nil && !is {
 			check = a.checkSchema
 		}
 		found, lacking, err := check(file)
@@ -74,19 +74,19 @@ func (a *app) checkDefinition(file string) (found string, lacking, err error) {
 
 // checkSchema checks a schema file by itself, as checkDefinition does.
 func (a *app) checkSchema(file string) (found string, lacking, err error) {
-	s, err := pipelines.LoadSchema(file)
+	s, err := definition.LoadSchema(file)
 	if err != nil {
 		return "", nil, err
 	}
-	_, lacking = pipelines.LoadSchemaWithKey(file, a.lookup)
+	_, lacking = definition.LoadSchemaWithKey(file, a.lookup)
 	return "schema of " + plural(len(s.Columns), "column"), lacking, nil
 }
 
 // contents says what a definition holds: "1 form, 2 outputs".
-func contents(def *pipelines.Definition) string {
+func contents(def *definition.Definition) string {
 	names, globs := 0, 0
 	for _, f := range def.Forms {
-		if pipelines.IsGlob(f) {
+		if definition.IsGlob(f) {
 			globs++
 		} else {
 			names++

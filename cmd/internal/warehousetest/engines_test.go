@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -99,7 +99,7 @@ func loaded() map[string][]string {
 // TestPrintedStatementsLoadEqualData runs exactly what the command prints, twice.
 func TestPrintedStatementsLoadEqualData(t *testing.T) {
 	w := newWorld(t, everyValue())
-	schema, err := pipelines.LoadSchema(w.write("form.schema.yaml", everyType))
+	schema, err := definition.LoadSchema(w.write("form.schema.yaml", everyType))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,57 @@
+// Package nearest finds the word that somebody most likely meant: for keys and
+// words of definitions, types of schemas, and flags of the command line. It
+// knows no language: it counts edits. Begin reading at [Word].
+package nearest
+
+import "strings"
+
+// mostEdits is how many edits a suggestion may be away at most.
+const mostEdits = 3
+
+// Word returns the word that takes the fewest edits to become, ignoring case
+// and the kind of dashes. It returns "" where no word is near: where more than
+// a third of the letters, or more than three, would have to change.
+func Word(word string, words []string) string {
+	word = plain(word)
+	if len(word) > 40 {
+		return ""
+	}
+	best, least := "", min(len(word)/3+1, mostEdits)
+	for _, w := range words {
+		if d := Distance(word, plain(w)); d <= least && (best == "" || d < least) {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+func plain(s string) string {
+	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(s)))
+}
+
+// Distance is the number of insertions, deletions, replacements and swaps of
+// neighbouring bytes that turn a into b (optimal string alignment). Of longer
+// words only the first 64 bytes are compared.
+func Distance(a, b string) int {
+	const most = 64
+	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,339 @@
+package definition
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// badDefinition is a change to the minimal definition and the one problem
+// that it gives.
+type badDefinition struct {
+	name, old, new       string
+	line                 int
+	key, message, remedy string
+}
+
+// The minimal definition's lines: 1 version, 2 name, 3 source, 4 base_url,
+// 5 account, 6 timezone, 7 forms, 8 load, 9 path.
+
+func badTop() []badDefinition {
+	return []badDefinition{
+		{"unknown key", "forms:", "formz: [a]\nforms:", 7, "formz", "not known", "did you mean forms?"},
+		{"unknown key far from all", "forms:", "colour: red\nforms:", 7, "colour", "not known", "the keys here are version, name"},
+		{"key of another section", "forms:", "timezone: UTC\nforms:", 7, "timezone", "not known", "under source:"},
+		{"key of the top", "  account", "  exclude: [a]\n  account", 5, "source.exclude", "not known", "at the top level"},
+		{"key twice", "forms:", "name: q\nforms:", 7, "name", "second time; the first is on line 2", "keep one"},
+		{"merge key", "forms:", "<<: {a: b}\nforms:", 7, "", "merge key", "write the keys out"},
+		{"version missing", "version: 1\n", "", 1, "version", "required and missing", "add version:"},
+		{"version 2", "version: 1", "version: 2", 1, "version", "only version", "version: 1"},
+		{"version as text", "version: 1", "version: one", 1, "version", "only version", "version: 1"},
+		{"name missing", "name: p\n", "", 1, "name", "required and missing", "add name:"},
+		{"name without value", "name: p", "name:", 2, "name", "no value", "write a value"},
+		{"empty name", "name: p", `name: ""`, 2, "name", "empty", "write a value"},
+		{"name is a list", "name: p", "name: [p]", 2, "name", "text is expected, not a list", "one value"},
+		{"name is a boolean", "name: p", "name: true", 2, "name", "not true or false", "in quotes"},
+		{"name leaves its folder", "name: p", "name: ../p", 2, "name", "begins with a dot", "letters"},
+		{"name with a slash", "name: p", "name: a/b", 2, "name", "slash", "letters"},
+		{"tag", "name: p", "name: !!str p", 2, "name", "tags are not used", "one value"},
+		{"forms missing", "forms: [form1]\n", "", 1, "forms", "required and missing", "add forms:"},
+		{"forms is text", "[form1]", "form1", 7, "forms", "a list is expected, not text", "[a, b]"},
+		{"no forms", "[form1]", "[]", 7, "forms", "the list is empty", "at least one"},
+		{"form twice", "[form1]", "[form1, form1]", 7, "forms[1]", "listed twice", "keep one"},
+		{"form leaves its path", "[form1]", "[form1, ../../etc]", 7, "forms[1]", "begins with a dot", "formetl forms"},
+		{"form with a slash", "[form1]", "[a/b]", 7, "forms[0]", "slash", "formetl forms"},
+		{"form with a backslash", "[form1]", `['..\x']`, 7, "forms[0]", "begins with a dot", "formetl forms"},
+		{"form with a backslash inside", "[form1]", `['a\x']`, 7, "forms[0]", "backslash", "formetl forms"},
+		{"glob that climbs", "[form1]", "['../*']", 7, "forms[0]", "holds a slash", "form directories"},
+		{"bad glob", "[form1]", `["a[b"]`, 7, "forms[0]", "not a valid glob", "close every ["},
+		{"bad glob excluded", "forms:", "exclude: ['[']\nforms:", 7, "exclude[0]", "not a valid glob", "close every ["},
+		{"all excluded", "forms:", "exclude: ['form?']\nforms:", 7, "exclude", "every form", "remove a name"},
+		{"state elsewhere", "forms:", "state: s3://bucket/state\nforms:", 7, "state", "cannot lie at", "folder of this machine"},
+		{"state at home", "forms:", "state: ~/state\nforms:", 7, "state", "~ is not replaced", "in full"},
+		{"names", "forms:", "names: labels\nforms:", 7, "names", "not one of id, label", "did you mean label?"},
+		{"load missing", "load:\n  - path: out.csv\n", "", 1, "load", "required and missing", "add load:"},
+		{"load without entries", "load:\n  - path: out.csv\n", "load:\n", 8, "load", "no value", "at least one"},
+		{"load is a group", "  - path", "  path", 8, "load", "a list is expected, not a group", "[a, b]"},
+		{"two documents", "forms:", "---\nforms:", 8, "", "more than one YAML document", "file of its own"},
+		{"tab", "  account", "\taccount", 5, "", "not YAML", "indentation"},
+		{"quote not closed", "account: acme", `account: "acme`, 5, "", "not YAML", "quotes"},
+		{"bracket not closed", "[form1]", "[form1", 8, "", "not YAML", "brackets"},
+	}
+}
+
+func badSource() []badDefinition {
+	const remedy = "https://fs1.example.com"
+	url := func(name, u, message, remedy string) badDefinition {
+		return badDefinition{name, "https://fs1.example.com", u, 4, "source.base_url", message, remedy}
+	}
+	requests := func(name, text, key, message, remedy string) badDefinition {
+		return badDefinition{name, "  timezone: UTC", "  timezone: UTC\n  requests:\n    " + text, 8, "source.requests." + key, message, remedy}
+	}
+	return []badDefinition{
+		{"source is text", "source:\n", "source: here\nx:\n", 3, "source", "group of keys is expected, not text", "indented"},
+		{"base_url missing", "  base_url: https://fs1.example.com\n", "", 3, "source.base_url", "required and missing", "add base_url:"},
+		url("no URL", "fs1.example.com", "not the address of a server", remedy),
+		url("no host", "https:///path", "not the address of a server", remedy),
+		url("other scheme", "ftp://fs1.example.com", "neither https:// nor http://", remedy),
+		url("user and password", "https://me:CANARY@fs1.example.com", "user name or password", remedy),
+		url("query", "https://fs1.example.com/?fs_api_key="+canary, "query", remedy),
+		url("fragment", "'https://fs1.example.com/#x'", "fragment", remedy),
+		url("the interface's path", "https://fs1.example.com/api/users/acme/forms", "interface's paths", "added by formetl"),
+		url("plain HTTP", "http://fs1.example.com", "plain HTTP", "allow_http: true"),
+		url("plain HTTP to almost loopback", "http://127.0.0.1.example.com", "plain HTTP", "allow_http: true"),
+		{"account missing", "  account: acme\n", "", 3, "source.account", "required and missing", "add account:"},
+		{"account with a path", "account: acme", "account: acme/forms", 5, "source.account", "slash", "URL extension only"},
+		{"timezone missing", "  timezone: UTC\n", "", 3, "source.timezone", "required and missing", "add timezone:"},
+		{"unknown zone", "UTC", "America/Chicagoo", 6, "source.timezone", "not a time zone", "did you mean America/Chicago?"},
+		{"zone in another case", "UTC", "america/new york", 6, "source.timezone", "not a time zone", "did you mean America/New_York?"},
+		{"zone as an offset", "UTC", `"+01:00"`, 6, "source.timezone", "not a time zone", "IANA name"},
+		{"the machine's zone", "UTC", "Local", 6, "source.timezone", "not a time zone", "IANA name"},
+		{"allow_http as text", "  account", "  allow_http: yes\n  account", 5, "source.allow_http", "true or false is expected, not text", "write true or false"},
+		requests("no concurrency", "concurrency: 0", "concurrency", "not a whole number in the range", "from 1 to"),
+		requests("concurrency as text", "concurrency: '4'", "concurrency", "a whole number is expected, not text", "from 1 to"),
+		requests("half a retry", "retries: 1.5", "retries", "a whole number is expected, not a decimal number", "from 0 to"),
+		requests("negative retries", "retries: -1", "retries", "not a whole number in the range", "from 0 to"),
+		requests("no request at all", "max_requests: 0", "max_requests", "not a whole number in the range", "from 1 to"),
+		requests("hexadecimal budget", "per_day: 0x10", "per_day", "not a whole number in the range", "from 0 to"),
+		requests("negative budget", "per_minute: -5", "per_minute", "not a whole number in the range", "from 0 to"),
+		requests("no timeout", "timeout: 0s", "timeout", "out of range", "from 1ms to 1h"),
+		requests("timeout without a unit", "timeout: 30", "timeout", "not a length of time", "30s"),
+		requests("unknown setting", "concurency: 4", "concurency", "not known", "did you mean concurrency?"),
+	}
+}
+
+func badExtract() []badDefinition {
+	x := func(name, text, key, message, remedy string) badDefinition {
+		return badDefinition{name, "load:", "extract:\n  " + text + "\nload:", 9, "extract." + key, message, remedy}
+	}
+	where := func(name, text, key, message, remedy string) badDefinition {
+		return badDefinition{name, "load:", "extract:\n  search:\n    where:\n      " + text + "\nload:", 11, "extract.search.where[0]" + key, message, remedy}
+	}
+	return []badDefinition{
+		x("month 13", "from: 2026-13-01", "from", "not a day of the calendar", "2026-01-31"),
+		x("30 February", "to: 2026-02-30", "to", "not a day of the calendar", "2026-01-31"),
+		x("25 o'clock", "from: 2026-01-01 25:00:00", "from", "not a day of the calendar or not a time", "06:00:00"),
+		x("offset", "from: 2026-01-01T06:00:00+01:00", "from", "offset", "wall clock of the account's time zone"),
+		x("Z", "from: 2026-01-01T06:00:00Z", "from", "offset", "wall clock of the account's time zone"),
+		x("fraction", "from: 2026-01-01 06:00:00.5", "from", "fraction", "whole seconds"),
+		x("date of another country", "from: 01.02.2026", "from", "not a date", "2026-01-31"),
+		x("date without a value", "from:", "from", "no value", "write a value"),
+		{"to before from", "load:", "extract:\n  from: 2026-02-01\n  to: 2026-01-01\nload:", 10, "extract.to", "is not after `from` (2026-02-01 00:00:00)", "exclusive"},
+		{"empty range", "load:", "extract:\n  from: 2026-02-01\n  to: 2026-02-01 00:00:00\nload:", 10, "extract.to", "the range is empty", "exclusive"},
+		x("window in weeks", "window: 1w", "window", "not a size of windows", "did you mean 7d?"),
+		x("window in months", "window: 1M", "window", "not a size of windows", "did you mean 1mo?"),
+		x("window of nothing", "window: 0d", "window", "not a size of windows", "write auto"),
+		x("window misspelt", "window: atuo", "window", "not a size of windows", "did you mean auto?"),
+		x("window without a unit", "window: 7", "window", "not a size of windows", "1mo"),
+		x("mode", "mode: incremantal", "mode", "not one of full, incremental", "did you mean incremental?"),
+		x("lookback in weeks", "lookback: 2w", "lookback", "not a length of time", "3d"),
+		x("negative lookback", "lookback: -3d", "lookback", "not a length of time", "3d"),
+		x("settle too long", "settle: 99999d", "settle", "out of range", "from 0s to"),
+		x("verify", "verify: 1", "verify", "true or false is expected", "write true or false"),
+		x("view is a list", "view: [11]", "view", "text is expected, not a list", "one value"),
+		x("key of load", "partition: day", "partition", "not known", "under load[]:"),
+		x("search without conditions", "search: {match: or}", "search.where", "required and missing", "add where:"),
+		x("match", "search: {match: either, where: [{column: 1, empty: true}]}", "search.match", "not one of and, or", "write one of and, or"),
+		where("condition is text", "- result_status", "", "group of keys is expected", "indented"),
+		where("no column", "- {equals: Complete}", ".column", "required and missing", "add column:"),
+		where("no operator", "- {column: 1}", "", "has exactly one operator, this has 0", "several entries"),
+		where("two operators", "- {column: 1, begins: a, ends: b}", "", "has exactly one operator, this has 2", "several entries"),
+		where("operator misspelt", "- {column: 1, equals: a, contain: b}", ".contain", "not known", "did you mean contains?"),
+		where("empty: false", "- {column: 1, empty: false}", ".empty", "either there or not", "not_empty: true"),
+		where("not_empty: yes", "- {column: 1, not_empty: yes}", ".not_empty", "true or false is expected", "write true"),
+		where("no term", "- {column: 1, equals: }", ".equals", "no value", "write a value"),
+		{"criteria twice", "load:", "extract:\n  search:\n    where:\n      - {column: 12, equals: a}\n      - {column: '12', equals: b}\nload:", 12, "extract.search.where[1]", "4.5, rule 2", "another operator"},
+	}
+}
+
+func badSchema() []badDefinition {
+	s := func(name, text string, line int, key, message, remedy string) badDefinition {
+		return badDefinition{name, "load:", text + "\nload:", line, key, message, remedy}
+	}
+	col := func(name, columns, key, message, remedy string) badDefinition {
+		return s(name, "columns:\n  - {name: id, from: result_id, type: int64}\n  - "+columns, 10, key, message, remedy)
+	}
+	return []badDefinition{
+		s("schema and columns", "schema: {unknown: add}\ncolumns:\n  - {name: a, from: result_id, type: int64}", 9, "columns", "schema: (line 8) and columns:", "under schema:"),
+		s("schema is a list", "schema: [a]", 8, "schema", "text is expected, not a list", "one value"),
+		s("unknown rule", "schema: {unknown: drop}", 8, "schema.unknown", "not one of add, ignore, fail", "write one of"),
+		s("max_rejects", "schema: {max_rejects: -1}", 8, "schema.max_rejects", "not a whole number in the range", "from 0"),
+		s("empty rule", "schema: {empty: null}", 8, "schema.empty", "no value", "leave the key out"),
+		s("nothing to write", "schema: {unknown: ignore}", 8, "schema", "leave nothing to write", "list columns"),
+		col("no such type", "{name: a, from: 'item:1', type: integer}", "columns[1].type", `"integer"`, "int64"),
+		col("no such source", "{name: a, from: items:1, type: string}", "columns[1].from", `"items:1"`, "item:1"),
+		col("names repeat", "{name: id, from: 'item:1', type: string}", "columns[1].name", `"id" is taken`, "names must differ"),
+		col("sources repeat", "{name: a, from: result_id, type: int64}", "columns[1].from", "already fills", "fills one column"),
+		col("type missing", "{name: a, from: 'item:1'}", "columns[1].type", "required and missing", "add type:"),
+		col("pii", "{name: a, from: 'item:1', type: string, pii: hash}", "columns[1].pii", `rule "hash" is not known`, "write drop, redact"),
+		col("on_error", "{name: a, from: 'item:1', type: string, on_error: ignore}", "columns[1].on_error", "not one of reject, fail, set_null", "write one of"),
+		col("label is a list", "{name: a, from: 'item:1', type: string, label: [x]}", "columns[1].label", "text is expected", "in quotes"),
+		col("column misspelt", "{name: a, form: 'item:1', from: 'item:1', type: string}", "columns[1].form", "not known", "did you mean from?"),
+	}
+}
+
+func badLoad() []badDefinition {
+	l := func(name, path string, line int, key, message, remedy string) badDefinition {
+		return badDefinition{name, "out.csv", path, line, "load" + key, message, remedy}
+	}
+	return []badDefinition{
+		l("no extension", "out", 9, "[0].path", "extension names no format", "format:"),
+		l("unknown extension", "out.xls", 9, "[0].path", "extension names no format", "slash for a dataset"),
+		l("unknown format", "out.csv\n    format: cvs", 10, "[0].format", "not one of csv, ndjson", "did you mean csv?"),
+		l("format and extension differ", "out.csv\n    format: parquet", 10, "[0].format", "the path ends with .csv, the format is parquet", "format: csv"),
+		l("format and inner extension differ", "out.ndjson.gz\n    format: csv", 10, "[0].format", "the path ends with .ndjson", "format: ndjson"),
+		l("parquet in gzip", "out.parquet.gz", 9, "[0].path", "compressed inside", "compression:"),
+		l("dataset without a format", "out/", 9, "[0]", "needs a format", "format: parquet"),
+		l("dataset of json", "out/\n    format: json", 10, "[0].format", "single files only", "use ndjson"),
+		l("dataset of xlsx", "out/\n    format: xlsx", 10, "[0].format", "single files only", "use ndjson"),
+		l("xlsx in zstd", "out.xlsx\n    compression: zstd", 10, "[0].compression", "not one of none", "write one of"),
+		l("partition over a column dt", "out/\n    format: csv\n    partition: day\nschema: {columns: [{name: DT, from: result_id, type: int64}]}", 11, "[0].partition", "the schema has a column dt", "another name"),
+		l("partition of a file", "out.csv\n    partition: day", 10, "[0].partition", "cannot be partitioned", "end the path with a slash"),
+		l("unknown partition", "out/\n    format: csv\n    partition: daily", 11, "[0].partition", "not one of none, day", "did you mean day?"),
+		l("unknown compression", "out/\n    format: csv\n    compression: snappy", 11, "[0].compression", "not one of none, gzip, zstd", "write one of"),
+		l("arrow in snappy", "out.arrow\n    compression: snappy", 10, "[0].compression", "not one of none, zstd", "write one of"),
+		l("compression against the name", "out.csv\n    compression: gzip", 10, "[0].compression", "none by the path, gzip here", ".csv.gz"),
+		l("no compression against the name", "out.csv.gz\n    compression: none", 10, "[0].compression", "gzip by the path, none here", ".csv,"),
+		l("csv settings of parquet", "out.parquet\n    csv: {profile: excel}", 10, "[0].csv", "for the format csv, not parquet", "leave csv: out"),
+		l("csv profile", "out.csv\n    csv: {profile: exel}", 10, "[0].csv.profile", "not one of strict, excel", "did you mean excel?"),
+		l("csv delimiter", "out.csv\n    csv: {delimiter: tab}", 10, "[0].csv.delimiter", "not known", "the keys here are profile"),
+		l("unknown placeholder", "out/{froms}.csv", 9, "[0].path", "nothing is known to replace", "did you mean {form}?"),
+		l("environment in a path", `"${env:HOME}/out.csv"`, 9, "[0].path", "nothing is known to replace", "{account}"),
+		l("brace without a partner", "'out/{form.csv'", 9, "[0].path", "without its partner", "{form}"),
+		l("home folder", "~/out.csv", 9, "[0].path", "~ is not replaced", "relative to the definition"),
+		l("a folder as a file", "../..", 9, "[0].path", "is a folder", "end the path with a slash"),
+		l("file scheme", "file:///tmp/out.csv", 9, "[0].path", "needs no scheme", "without file://"),
+		l("unknown scheme", "gs://bucket/out.csv", 9, "[0].path", "no destination for gs://", "s3://"),
+		l("no bucket", "s3:///out.csv", 9, "[0].path", "no bucket", "s3://bucket/path"),
+		l("bucket alone", "s3://bucket/", 9, "[0].path", "nothing after the bucket", "folder/"),
+		l("remote path that climbs", "s3://bucket/a/../out.csv", 9, "[0].path", "shortest form", ". and .."),
+		l("s3 settings of a local path", "out.csv\n    s3: {region: x}", 10, "[0].s3", "for s3:// paths", "leave s3: out"),
+		l("s3 endpoint with a password", "s3://b/out.csv\n    s3: {endpoint: 'http://a:CANARY@host'}", 10, "[0].s3.endpoint", "not the address of an S3 server", "come from the environment"),
+		l("storage class", "s3://b/out.csv\n    s3: {storage_class: cold}", 10, "[0].s3.storage_class", "not a storage class", "STANDARD_IA"),
+		l("too many tags", "s3://b/out.csv\n    s3: {tags: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1}}", 10, "[0].s3.tags", "at most 10 tags", "keep 10"),
+		l("tag of a list", "s3://b/out.csv\n    s3: {tags: {a: [x]}}", 10, "[0].s3.tags.a", "text is expected", "one value"),
+		l("tag that S3 does not take", "s3://b/out.csv\n    s3: {tags: {a: 'x;y'}}", 10, "[0].s3.tags.a", "does not take this tag", "letters, digits"),
+		l("tag of AWS", "s3://b/out.csv\n    s3: {tags: {'aws:a': x}}", 10, "[0].s3.tags.aws:a", "does not take this tag", "letters, digits"),
+		l("encryption", "s3://b/out.csv\n    s3: {sse: customer}", 10, "[0].s3.sse", "not one of s3, kms", "write one of"),
+		l("key without KMS", "s3://b/out.csv\n    s3: {sse: s3, kms_key_id: k}", 10, "[0].s3.kms_key_id", "sse: kms only", "add sse: kms"),
+		l("key without encryption", "s3://b/out.csv\n    s3: {kms_key_id: k}", 10, "[0].s3.kms_key_id", "sse: kms only", "leave kms_key_id out"),
+		l("bucket owner", "s3://b/out.csv\n    s3: {expected_bucket_owner: acme}", 10, "[0].s3.expected_bucket_owner", "not an account id", "12 digits"),
+		l("part size without a unit that is known", "s3://b/out.csv\n    s3: {part_size: 8MB}", 10, "[0].s3.part_size", "not a size in the range", "16MiB"),
+		l("part size too small", "s3://b/out.csv\n    s3: {part_size: 4MiB}", 10, "[0].s3.part_size", "not a size in the range", "5MiB to 5GiB"),
+		l("part size too large", "s3://b/out.csv\n    s3: {part_size: 6GiB}", 10, "[0].s3.part_size", "not a size in the range", "5MiB to 5GiB"),
+		l("part size beyond all numbers", "s3://b/out.csv\n    s3: {part_size: 99999999999999999999GiB}", 10, "[0].s3.part_size", "not a size in the range", "5MiB to 5GiB"),
+		l("no parts in flight", "s3://b/out.csv\n    s3: {parts_in_flight: 0}", 10, "[0].s3.parts_in_flight", "not a whole number in the range", "from 1 to 256"),
+		l("one path twice", "out.csv\n  - path: ./out.csv", 10, "[1].path", "one path, this and load[0].path on line 9", "path of its own"),
+		l("one path twice by a form's name", "'{form}.csv'\n  - path: form1.csv", 10, "[1].path", "one path", "path of its own"),
+		l("file in a dataset", "lake/\n    format: csv\n  - path: lake/x.csv", 11, "[1].path", "dataset folder", "side by side"),
+		l("dataset around a file", "lake/a/x.csv\n  - path: lake/\n    format: csv", 10, "[1].path", "dataset folder", "side by side"),
+		l("no path", "out.csv\n  - format: csv", 10, "[1].path", "required and missing", "add path:"),
+		{"several forms, one path", "[form1]", "[form1, form2]", 9, "load[0].path", "more than one entry", "{form}"},
+		{"a glob, one path", "[form1]", "['*']", 9, "load[0].path", "the glob", "{form}"},
+		{"incremental file", "load:", "extract: {mode: incremental}\nload:", 10, "load[0].path", "exactly its run's range", "mode: full"},
+	}
+}
+
+func TestBadDefinitions(t *testing.T) {
+	cases := append(append(append(append(badTop(), badSource()...), badExtract()...), badSchema()...), badLoad()...)
+	if len(cases) < 100 {
+		t.Errorf("only %d cases", len(cases))
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			text := strings.Replace(minimal, c.old, c.new, 1)
+			if c.name == "source is text" {
+				text = "version: 1\nname: p\nsource: here\nforms: [form1]\nload: [{path: out.csv}]\n"
+			}
+			_, err := parse(filepath.Join(t.TempDir(), "p.yaml"), []byte(text), testOptions())
+			var wrong *Error
+			if !errors.As(err, &wrong) {
+				t.Fatalf("got %v", err)
+			}
+			if len(wrong.Problems) != 1 {
+				t.Fatalf("%d problems:\n%v", len(wrong.Problems), err)
+			}
+			p := wrong.Problems[0]
+			if p.Line != c.line || p.Key != c.key || !strings.Contains(p.Message, c.message) || !strings.Contains(p.Remedy, c.remedy) || p.Column < 1 {
+				t.Errorf("got  %d %s | %s | %s\nwant %d %s | %s | %s", p.Line, p.Key, p.Message, p.Remedy, c.line, c.key, c.message, c.remedy)
+			}
+			if shown := wrong.Explain() + wrong.Error(); strings.Contains(shown, canary) || strings.Contains(shown, "CANARY") {
+				t.Errorf("the error shows the key: %s", wrong.Explain())
+			}
+		})
+	}
+}
+
+func TestAllProblemsAtOnce(t *testing.T) {
+	text := "nme: p\nversion: 3\nsource:\n  base_url: nowhere\n  timezone: Mars\nforms: [a, a]\nload:\n  - path: x.doc\n"
+	_, err := parse("dir/p.yaml", []byte(text), testOptions())
+	want := []string{
+		"dir/p.yaml:1:1: nme: the key is not known; did you mean name?",
+		"dir/p.yaml:1:1: name: the key is required and missing; add name:",
+		"dir/p.yaml:2:10: version: the only version that this program knows is 1; write version: 1",
+		"dir/p.yaml:3:1: source.account: the key is required and missing; add account:",
+		"dir/p.yaml:4:13: source.base_url: this is not the address of a server; ",
+		"dir/p.yaml:5:13: source.timezone: \"Mars\" is not a time zone that this machine knows; ",
+		"dir/p.yaml:6:12: forms[1]: the form \"a\" is listed twice; keep one of them",
+		"dir/p.yaml:8:11: load[0].path: the file's extension names no format; ",
+	}
+	if err == nil {
+		t.Fatal("no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%v", len(lines), len(want), err)
+	}
+	for i, w := range want {
+		if !strings.HasPrefix(lines[i], w) {
+			t.Errorf("line %d\ngot  %s\nwant %s", i, lines[i], w)
+		}
+	}
+	var wrong *Error
+	if !errors.As(err, &wrong) || !strings.Contains(wrong.Explain(), "\n     5 | timezone: \"Mars\"\n") {
+		t.Errorf("no excerpt:\n%s", wrong.Explain())
+	}
+	if strings.Contains(wrong.Explain(), "nowhere") {
+		t.Errorf("an address is shown:\n%s", wrong.Explain())
+	}
+}
+
+func TestWithoutS3(t *testing.T) {
+	o := testOptions()
+	o.Schemes = nil
+	for path, want := range map[string]string{
+		"s3://b/out.csv":               "this build of formetl has no S3 destination; write a local path",
+		"out.csv\n    s3: {region: x}": "this build of formetl has no S3 destination; leave s3: out",
+		"gs://b/out.csv":               "no destination for gs://; write a local path",
+	} {
+		_, err := parse("p.yaml", []byte(strings.Replace(minimal, "out.csv", path, 1)), o)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+}
+
+func TestNotADefinition(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing":           {"", "p.yaml:1:1: the file is empty"},
+		"only comments":     {"# nothing\n\n", "p.yaml:1:1: the file is empty"},
+		"text":              {"hello", "a group of keys is expected, not text"},
+		"list":              {"- a\n", "a group of keys is expected, not a list"},
+		"deep brackets":     {strings.Repeat("[", 100_000), "deeper than 64"},
+		"deep braces":       {strings.Repeat("{a: ", 100_000), "deeper than 64"},
+		"deep sequences":    {strings.Repeat("- ", 100_000), "deeper than 64"},
+		"deep keys":         {strings.Repeat("? ", 100_000), "deeper than 64"},
+		"deep anchors":      {strings.Repeat("&a ", 100_000), "deeper than 64"},
+		"alias of itself":   {"version: &v *v\n", "not YAML"},
+		"alias of nothing":  {"version: *nothing\n", "version: "},
+		"binary":            {"\x00\x01\x02", "p.yaml:1:1: "},
+		"a directive alone": {"%YAML 1.2\n---\n", "p.yaml:"},
+	} {
+		_, err := parse("p.yaml", []byte(c.text), testOptions())
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			text := err.Error()
+			t.Errorf("%s: got %.300s", name, text)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package definition
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+	"github.com/formetl/formetl/schemas"
+)
+
+// checkOutputs reports what is wrong between outputs, forms and mode.
+func (r *reader) checkOutputs() {
+	several := len(r.def.Forms) > 1 || r.def.ListsForms()
+	for _, out := range r.outputs {
+		if out.Path == "" {
+			continue
+		}
+		if several && !strings.Contains(out.Path, "{form}") {
+			out.path.Fail("put {form} into the path", "several forms would be written to one place: %s", whySeveral(r.def.Forms))
+		}
+		if r.def.Extract.Incremental && !out.Dataset() {
+			out.path.Fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
+		}
+		if out.Partition != PartitionNone && r.def.Schema != nil && hasPartitionKey(r.def.Schema.Columns) {
+			out.partition.Fail("give the column another name, or leave partition out",
+				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)
+		}
+	}
+	r.addChildren()
+	r.checkPlaces()
+}
+
+// hasPartitionKey tells whether readers of a partitioned dataset would take a
+// folder's key for one of the columns.
+func hasPartitionKey(columns []schemas.Column) bool {
+	return slices.ContainsFunc(columns, func(c schemas.Column) bool {
+		return c.Written() && strings.EqualFold(c.Name, schemas.PartitionKey)
+	})
+}
+
+// whySeveral tells why the definition may have several forms.
+func whySeveral(forms []string) string {
+	for _, f := range forms {
+		if IsGlob(f) {
+			return "`forms` has the glob " + strictyaml.Quote(f)
+		}
+	}
+	return "`forms` has more than one entry"
+}
+
+// checkPlaces reports outputs that would write into each other. Paths are
+// compared with the forms put in, and as they were written for globs.
+func (r *reader) checkPlaces() {
+	type place struct {
+		output int
+		form   string
+	}
+	reported := map[[2]int]bool{}
+	places := map[string]place{}
+	report := func(i, j int, remedy, message string) {
+		if i > j {
+			i, j = j, i
+		}
+		if i == j || reported[[2]int{i, j}] {
+			return
+		}
+		reported[[2]int{i, j}] = true
+		r.outputs[j].path.Fail(remedy, message+"%s%s", r.outputs[i].path.Path(), r.outputs[i].path.Line(), r.outputs[i].childNote(), r.outputs[j].childNote())
+	}
+	forms := append([]string{"{form}"}, r.def.Forms...)
+	each := func(visit func(i int, form, expanded string)) {
+		for i, out := range r.outputs {
+			if out.Path == "" {
+				continue
+			}
+			for _, form := range forms {
+				visit(i, form, strings.TrimSuffix(strings.ReplaceAll(out.Path, "{form}", form), "/"))
+			}
+		}
+	}
+	each(func(i int, form, expanded string) {
+		if first, taken := places[expanded]; taken {
+			report(first.output, i, "give each output a path of its own", "two outputs have one path, this and %s on line %d")
+			return
+		}
+		places[expanded] = place{i, form}
+	})
+	each(func(i int, _, expanded string) {
+		out := r.outputs[i].Output
+		if out.Dataset() {
+			expanded += "/"
+		}
+		beside, ok := CodebookPlaceOf(out, expanded, r.o.Formats)
+		if !ok {
+			return
+		}
+		for _, name := range beside.Paths() {
+			if other, taken := places[name]; taken {
+				report(other.output, i, "give one of them another name, or write codebook: false", "of this output and %s on line %d one is written where the codebook of the other is")
+			}
+		}
+	})
+	each(func(i int, _, expanded string) {
+		for folder := path.Dir(expanded); len(folder) > 1; folder = path.Dir(folder) {
+			outer, ok := places[folder]
+			if ok && outer.output != i && r.outputs[outer.output].Dataset() {
+				report(outer.output, i, "put the outputs side by side, not one into the other", "one of this output and %s on line %d lies in the other's dataset folder, where it would be read as data")
+			}
+		}
+	})
+}

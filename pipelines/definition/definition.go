@@ -1,0 +1,143 @@
+package definition
+
+import (
+	"slices"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/schemas"
+)
+
+// Definition is a pipeline definition, checked and complete: every default is
+// filled in and every path is absolute. Wall-clock times are in the account's
+// zone with time.UTC as their vessel, as in extract.Window.
+type Definition struct {
+	File    string // where it was read from, "" for one that a command made
+	Name    string
+	Source  Source
+	Forms   []string // names or globs
+	Exclude []string // names or globs; see WantsForm
+	State   string   // folder of budgets and spool
+	Labels  bool     // names: label
+	Extract Extract
+	Schema  *schemas.Schema // nil: inferred
+	Outputs []Output
+}
+
+// Source is the service's account that results are read from.
+type Source struct {
+	BaseURL   string
+	Account   string
+	Key       extract.Secret
+	Zone      *time.Location // the account's zone
+	AllowHTTP bool           // plain HTTP to a host that is not loopback
+	Requests  Requests
+}
+
+// Requests bounds what a run asks of the service.
+type Requests struct {
+	Concurrency int           // most requests under way at once
+	PerMinute   int           // 0: no budget
+	PerDay      int           // 0: no budget
+	Timeout     time.Duration // of one request
+	Retries     int           // of one request, after the first try
+	MaxRequests int           // that the plan of one form may need; 0: no bound
+}
+
+// Extract says which results are read and how.
+type Extract struct {
+	From, To     time.Time // half-open; zero: no lower bound; now less Settle
+	Settle       time.Duration
+	Window       extract.Step
+	Incremental  bool
+	Lookback     time.Duration
+	View         string
+	CustomLabels string
+	Search       extract.Search
+	Verify       bool
+}
+
+// Partition is how a dataset is divided into folders.
+type Partition string
+
+// The partitions of a dataset.
+const (
+	PartitionNone  Partition = "none"
+	PartitionDay   Partition = "day"
+	PartitionMonth Partition = "month"
+	PartitionYear  Partition = "year"
+)
+
+// Output is one place that the results are written to.
+type Output struct {
+	Path        string // absolute, with {form} and so on unexpanded; ends with a slash for a dataset
+	Format      string // name of a load.Format
+	Compression string // codec: "", none, gzip, zstd, snappy; around text formats, inside the others
+	Profile     string // CSV profile: strict or excel
+	Partition   Partition
+	NoCodebook  bool // nothing that describes the data is written beside them
+	S3          *S3  // nil: the SDK's defaults, or no S3 path
+	// Explode is zero but for a child output: the list that has a row for each
+	// of its elements there. See Definition.Explode.
+	Explode schemas.Source
+}
+
+// S3 is what an s3:// path needs beyond the SDK's defaults.
+type S3 struct {
+	Endpoint            string // URL of the server, "" for AWS
+	Region              string
+	PathStyle           bool              // bucket in the path instead of the host name
+	StorageClass        string            // of data objects, such as STANDARD_IA
+	Tags                map[string]string // of data objects
+	SSE                 string            // "", s3 or kms
+	KMSKeyID            string            // with kms: "" for the account's default key
+	ExpectedBucketOwner string            // account id of 12 digits, "" for any
+	PartSize            int64             // bytes, 0 for the destination's default
+	PartsInFlight       int               // of one upload, 0 for the destination's default
+}
+
+// StdoutPath is the path of the output that goes to standard output.
+const StdoutPath = "-"
+
+// PathValues are what replaces the placeholders in the paths of a form's outputs.
+func (d *Definition) PathValues(form, runID string) PathValues {
+	return PathValues{Form: form, Pipeline: d.Name, Account: d.Source.Account, RunID: runID}
+}
+
+// FinestUnit is the smallest unit that an output is partitioned by.
+func (d *Definition) FinestUnit() extract.Unit {
+	unit := extract.UnitNone
+	for _, out := range d.Outputs {
+		unit = finest(unit, out.Partition.Unit())
+	}
+	return unit
+}
+
+// finest is the smaller unit: its boundaries are those of the larger one too.
+func finest(a, b extract.Unit) extract.Unit {
+	if a == extract.UnitNone || b != extract.UnitNone && b < a {
+		return b
+	}
+	return a
+}
+
+// Unit is the partition's unit of the calendar.
+func (p Partition) Unit() extract.Unit {
+	switch p {
+	case PartitionDay:
+		return extract.UnitDay
+	case PartitionMonth:
+		return extract.UnitMonth
+	case PartitionYear:
+		return extract.UnitYear
+	}
+	return extract.UnitNone
+}
+
+// HasFiles tells whether any output is a single file.
+func (d *Definition) HasFiles() bool {
+	return slices.ContainsFunc(d.Outputs, func(o Output) bool { return !o.Dataset() })
+}
+
+// Dataset tells whether the output is a dataset of parts rather than one file.
+func (o Output) Dataset() bool { return len(o.Path) > 0 && o.Path[len(o.Path)-1] == '/' }

@@ -1,0 +1,19 @@
+// Package definition is what a pipeline's files say: definitions, schema files
+// and the references to keys in them.
+//
+// [Load] reads a definition and gives a [Definition] that is checked and
+// complete: every default is filled in, every path is absolute, the API key is
+// read from where the file refers to. Everything that is wrong is found at once
+// and without any request, as an [Error] of [Problem]s with lines and remedies.
+// A definition names the account ([Source]), which results are read ([Extract]),
+// their columns (a schemas.Schema) and where they go ([Output]); a list column
+// with explode: true adds a child output.
+//
+// [LoadSchema] and [FormatSchema] read and write schema files. [ParseWallTime],
+// [ParseSpan] and [ParseWindow] read the times of definitions and flags.
+// [ExpandPath] puts a form's name into an output's path and refuses names that
+// would leave it.
+//
+// The package asks no service and opens no output. Begin reading at
+// [Definition], then in load.go.
+package definition

@@ -1,0 +1,201 @@
+package definition
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+)
+
+func compiledSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(JSONSchema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("definition.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("definition.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// asJSON reads YAML as an editor does.
+func asJSON(t *testing.T, text string) any {
+	t.Helper()
+	var decoded any
+	if err := yaml.Unmarshal([]byte(text), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(decoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return instance
+}
+
+func TestJSONSchemaAcceptsWhatIsRight(t *testing.T) {
+	s := compiledSchema(t)
+	texts := map[string]string{"minimal": minimal, "full": fullDefinition}
+	files, err := filepath.Glob("../examples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(filepath.Clean(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[file] = string(data)
+	}
+	for name, text := range texts {
+		if err := s.Validate(asJSON(t, text)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What depends on other keys, on the machine or on the build is beyond a JSON
+// Schema; every other bad definition must be refused by both.
+func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
+	s := compiledSchema(t)
+	beyond := []string{
+		"key twice", "merge key", "tag", "two documents", "tab", "quote not closed", "bracket not closed", "bad glob", "bad glob excluded", // YAML, globs
+		"all excluded", "form leaves its path", "form with a slash", "form with a backslash", "form with a backslash inside", "glob that climbs", "state elsewhere", "state at home", "the interface's path",
+		"plain HTTP", "plain HTTP to almost loopback", "unknown zone", "zone in another case", "zone as an offset", "the machine's zone",
+		"30 February", "to before from", "empty range", "settle too long", "no timeout", "criteria twice", "hexadecimal budget",
+		"nothing to write", "no such type", "names repeat", "sources repeat",
+		"no extension", "unknown extension", "format and extension differ", "format and inner extension differ", "parquet in gzip",
+		"dataset without a format", "dataset of json", "dataset of xlsx", "xlsx in zstd", "partition of a file", "unknown compression", "arrow in snappy",
+		"compression against the name", "no compression against the name", "csv settings of parquet", "home folder", "a folder as a file",
+		"file scheme", "unknown scheme", "no bucket", "bucket alone", "remote path that climbs", "s3 settings of a local path", "tag of AWS",
+		"part size too small", "part size too large", "part size beyond all numbers", // as text with a unit
+		"one path twice", "one path twice by a form's name", "file in a dataset", "dataset around a file",
+		"several forms, one path", "a glob, one path", "incremental file", "partition over a column dt",
+	}
+	refused := 0
+	for _, c := range slices.Concat(badTop(), badSource(), badExtract(), badSchema(), badLoad()) {
+		if slices.Contains(beyond, c.name) {
+			continue
+		}
+		text := strings.Replace(minimal, c.old, c.new, 1)
+		if c.name == "source is text" {
+			text = strings.Replace(minimal, "source:", "source: here\nx:", 1)
+		}
+		if err := s.Validate(asJSON(t, text)); err == nil {
+			t.Errorf("%s: the JSON Schema accepts it", c.name)
+		}
+		refused++
+	}
+	if refused < 60 {
+		t.Errorf("only %d cases", refused)
+	}
+}
+
+// The JSON Schema and the decoder know the same keys in the same sections.
+func TestJSONSchemaHasTheDecodersKeys(t *testing.T) {
+	got := map[string][]string{}
+	for _, text := range []string{fullDefinition, strings.Replace(minimal, "load:", "columns: [{}]\nload:", 1)} {
+		doc, root, err := strictyaml.Parse("p.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = decode(doc, root, testOptions()) // the second is wrong on purpose: no key of a column is needed
+		for section, keys := range doc.Sections() {
+			got[section] = slices.Sorted(slices.Values(keys))
+		}
+	}
+	want := map[string][]string{}
+	var schema map[string]any
+	if err := json.Unmarshal(JSONSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	schemaKeys(t, schema, schema, "", want)
+	for _, section := range slices.Sorted(maps.Keys(want)) {
+		if !slices.Equal(got[section], want[section]) {
+			t.Errorf("%q: the decoder knows %v, the JSON Schema %v", section, got[section], want[section])
+		}
+	}
+	for section := range got {
+		if _, ok := want[section]; !ok {
+			t.Errorf("%q: not in the JSON Schema", section)
+		}
+	}
+}
+
+// schemaKeys collects the keys of each section of a JSON Schema and checks
+// that each is closed and described.
+func schemaKeys(t *testing.T, root, node map[string]any, path string, sections map[string][]string) {
+	t.Helper()
+	if ref, ok := node["$ref"].(string); ok {
+		defs := root["$defs"].(map[string]any)
+		schemaKeys(t, root, defs[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any), path, sections)
+	}
+	if properties, ok := node["properties"].(map[string]any); ok {
+		if node["additionalProperties"] != false {
+			t.Errorf("%q: additionalProperties is not false", path)
+		}
+		sections[path] = slices.Sorted(maps.Keys(properties))
+		for key, child := range properties {
+			c := child.(map[string]any)
+			if c["description"] == nil && key != "columns" {
+				t.Errorf("%s: no description", strictyaml.JoinKeys(path, key))
+			}
+			schemaKeys(t, root, c, strictyaml.JoinKeys(path, key), sections)
+		}
+	}
+	if items, ok := node["items"].(map[string]any); ok {
+		schemaKeys(t, root, items, path+"[]", sections)
+	}
+	if several, ok := node["oneOf"].([]any); ok {
+		for _, child := range several {
+			schemaKeys(t, root, child.(map[string]any), path, sections)
+		}
+	}
+}
+
+// Editors get the schema from pipelines/definition.schema.json. go:embed cannot
+// reach upwards, so the file stands here a second time.
+func TestJSONSchemaIsThePublishedOne(t *testing.T) {
+	published, err := os.ReadFile("../definition.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(published, JSONSchema()) {
+		t.Error("pipelines/definition.schema.json and pipelines/definition/definition.schema.json differ: copy one over the other")
+	}
+}
+
+func TestDefinitionHome(t *testing.T) {
+	for key, want := range map[string]string{
+		"timezone": "under source:", "exclude": "at the top level, without indentation", "partition": "under load[]:", "profile": "under load[].csv:",
+		"equals": "under extract.search.where[]:", "unknown": "under schema:", "nothing": "",
+	} {
+		if got := homeOf(key); got != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+	data := JSONSchema()
+	data[0] = 'x'
+	if JSONSchema()[0] == 'x' {
+		t.Error("a caller can change the embedded schema")
+	}
+}

@@ -1,0 +1,297 @@
+package definition
+
+import (
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+)
+
+// placedOutput is an output with the values that it was read from.
+type placedOutput struct {
+	Output
+	path, format, partition, compression, csv, s3 strictyaml.Value
+}
+
+func (r *reader) readLoad(v strictyaml.Value) {
+	for _, e := range v.List() {
+		var out placedOutput
+		keep := func(target *strictyaml.Value) func(strictyaml.Value) { return func(v strictyaml.Value) { *target = v } }
+		if e.Section(
+			strictyaml.Required("path", keep(&out.path)),
+			strictyaml.Optional("format", keep(&out.format)),
+			strictyaml.Optional("csv", keep(&out.csv)),
+			strictyaml.Optional("partition", keep(&out.partition)),
+			strictyaml.Optional("compression", keep(&out.compression)),
+			strictyaml.Optional("codebook", func(v strictyaml.Value) {
+				on, ok := v.Boolean()
+				out.NoCodebook = ok && !on
+			}),
+			strictyaml.Optional("s3", keep(&out.s3)),
+		) == nil {
+			continue
+		}
+		if !r.readPath(&out) {
+			r.outputs = append(r.outputs, out)
+			continue
+		}
+		f := r.readFormat(&out)
+		out.readCompression(f)
+		out.readPartition()
+		out.readCSV()
+		r.readS3(&out)
+		r.outputs = append(r.outputs, out)
+		r.def.Outputs = append(r.def.Outputs, out.Output)
+	}
+}
+
+var (
+	schemeShape = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
+	bracedShape = regexp.MustCompile(`\{([^{}]*)\}`)
+)
+
+// readPath reads where an output goes and makes it absolute.
+func (r *reader) readPath(out *placedOutput) bool {
+	v := out.path
+	if !v.Given() {
+		return false
+	}
+	text, ok := v.Text()
+	if !ok || !checkBraces(v, text) {
+		return false
+	}
+	if m := schemeShape.FindStringSubmatch(text); m != nil {
+		return r.readRemotePath(out, strings.ToLower(m[1]), text[len(m[0]):])
+	}
+	if strings.HasPrefix(text, "~") {
+		v.Fail("write the path in full, or relative to the definition", "~ is not replaced by a home folder")
+		return false
+	}
+	out.Path = filepath.ToSlash(r.local(text))
+	if strings.HasSuffix(text, "/") && out.Path != "/" {
+		out.Path += "/"
+	}
+	if base := path.Base(text); base == "." || base == ".." {
+		if !strings.HasSuffix(text, "/") {
+			v.Fail("write a file's name, or end the path with a slash for a dataset", "%s is a folder", strictyaml.Quote(text))
+			return false
+		}
+	}
+	return true
+}
+
+func (r *reader) readRemotePath(out *placedOutput, scheme, rest string) bool {
+	v := out.path
+	switch {
+	case scheme == "file":
+		v.Fail("write the path without file://", "a local path needs no scheme")
+		return false
+	case !slices.Contains(r.o.Schemes, scheme) && scheme == "s3":
+		v.Fail("write a local path, or use a build with S3", "this build of formetl has no S3 destination")
+		return false
+	case !slices.Contains(r.o.Schemes, scheme):
+		v.Fail("write a local path"+schemeList(r.o.Schemes), "this build of formetl has no destination for %s://", scheme)
+		return false
+	}
+	bucket, key, _ := strings.Cut(rest, "/")
+	switch {
+	case bucket == "" || strings.ContainsAny(bucket, "{}@:?#"):
+		v.Fail("write "+scheme+"://bucket/path", "the path names no bucket, or one that cannot be")
+	case key == "":
+		v.Fail("write "+scheme+"://bucket/file.csv for a file or "+scheme+"://bucket/folder/ for a dataset", "the path has nothing after the bucket")
+	case path.Clean("/"+key) != strings.TrimSuffix("/"+key, "/"):
+		v.Fail("write the path without empty parts, . and ..", "the path is not in its shortest form")
+	default:
+		out.Path = scheme + "://" + rest
+		return true
+	}
+	return false
+}
+
+func schemeList(schemes []string) string {
+	if len(schemes) == 0 {
+		return ""
+	}
+	return " or one that begins with " + strings.Join(schemes, ":// or ") + "://"
+}
+
+// checkBraces reports what stands in braces and is no placeholder.
+func checkBraces(v strictyaml.Value, text string) bool {
+	good := true
+	for _, m := range bracedShape.FindAllStringSubmatch(text, -1) {
+		if slices.Contains(placeholders(), m[1]) {
+			continue
+		}
+		good = false
+		remedy := "only {form}, {pipeline}, {account} and {run_id} are replaced"
+		if near := nearest.Word(m[1], placeholders()); near != "" {
+			remedy = "did you mean {" + near + "}?"
+		}
+		v.Fail(remedy, "nothing is known to replace %s with", strictyaml.Quote(m[0]))
+	}
+	if good && strings.ContainsAny(bracedShape.ReplaceAllString(text, ""), "{}") {
+		v.Fail("write a placeholder whole, such as {form}", "the path has a brace without its partner")
+		return false
+	}
+	return good
+}
+
+// readFormat finds the format and, for a single file, its outer compression.
+func (r *reader) readFormat(out *placedOutput) *load.Format {
+	names := make([]string, len(r.o.Formats))
+	for i, f := range r.o.Formats {
+		names[i] = f.Name
+	}
+	var byName *load.Format
+	if out.format.Given() {
+		name, ok := out.format.OneOf(names...)
+		if !ok {
+			return nil
+		}
+		byName = formatBy(r.o.Formats, func(f load.Format) bool { return f.Name == name })
+	}
+	if out.Dataset() {
+		return out.datasetFormat(byName)
+	}
+	stem, codec := splitCodec(out.Path)
+	byExtension := formatBy(r.o.Formats, func(f load.Format) bool { return strings.EqualFold(path.Ext(stem), f.Extension) })
+	v := out.path
+	switch {
+	case byName == nil && byExtension == nil:
+		v.Fail("add format: with one of "+strings.Join(names, ", ")+", or end the path with a slash for a dataset", "the file's extension names no format")
+		return nil
+	case byName == nil:
+		byName = byExtension
+	case byExtension != nil && byExtension.Name != byName.Name:
+		out.format.Fail("write format: "+byExtension.Name+", or let the path end with "+byName.Extension, "the path ends with %s, the format is %s", byExtension.Extension, byName.Name)
+		return nil
+	}
+	if codec != "" && !byName.Text {
+		v.Fail("let the path end with "+byName.Extension+" and set compression:", "a %s file is compressed inside, not around", byName.Name)
+		return nil
+	}
+	out.Format, out.Compression = byName.Name, codec
+	return byName
+}
+
+func (out *placedOutput) datasetFormat(f *load.Format) *load.Format {
+	switch {
+	case f == nil:
+		out.path.Renamed(strings.TrimSuffix(out.path.Path(), ".path")).Fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
+		return nil
+	case f.FileOnly:
+		out.format.Fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "%s is for single files only: it cannot be divided into parts that are read together", f.Name)
+		return nil
+	}
+	out.Format = f.Name
+	return f
+}
+
+// formatBy is the first format that is meant, nil where none is.
+func formatBy(formats []load.Format, is func(load.Format) bool) *load.Format {
+	if i := slices.IndexFunc(formats, is); i >= 0 {
+		return &formats[i]
+	}
+	return nil
+}
+
+// splitCodec cuts .gz or .zst off a path.
+func splitCodec(p string) (stem, codec string) {
+	switch ext := path.Ext(p); strings.ToLower(ext) {
+	case ".gz":
+		return p[:len(p)-len(ext)], "gzip"
+	case ".zst":
+		return p[:len(p)-len(ext)], "zstd"
+	}
+	return p, ""
+}
+
+// codecs are the compressions of a format: around text formats, inside the
+// others. Arrow IPC knows zstd and lz4 only, and lz4 is not offered.
+func codecs(f *load.Format) []string {
+	switch {
+	case f.Text:
+		return []string{"none", "gzip", "zstd"}
+	case f.Name == "arrow":
+		return []string{"none", "zstd"}
+	case f.Name == "xlsx":
+		return []string{"none"}
+	}
+	return []string{"none", "zstd", "gzip", "snappy"}
+}
+
+func (out *placedOutput) readCompression(f *load.Format) {
+	v := out.compression
+	if !v.Given() || f == nil {
+		return
+	}
+	codec, ok := v.OneOf(codecs(f)...)
+	if !ok {
+		return
+	}
+	if f.Text && !out.Dataset() {
+		around := out.Compression
+		if around == "" {
+			around = "none"
+		}
+		if codec != around {
+			v.Fail("let the path end with "+f.Extension+extensionOf(codec)+", or leave compression out", "a file's name tells its compression: %s by the path, %s here", around, codec)
+			return
+		}
+	}
+	out.Compression = codec
+}
+
+// extensionOf is the extension that tells a codec around a file.
+func extensionOf(codec string) string {
+	switch codec {
+	case "gzip":
+		return ".gz"
+	case "zstd":
+		return ".zst"
+	}
+	return ""
+}
+
+func (out *placedOutput) readPartition() {
+	out.Partition = PartitionNone
+	v := out.partition
+	if !v.Given() {
+		return
+	}
+	word, ok := v.OneOf(string(PartitionNone), string(PartitionDay), string(PartitionMonth), string(PartitionYear))
+	if !ok {
+		return
+	}
+	if !out.Dataset() && word != string(PartitionNone) {
+		v.Fail("end the path with a slash, or leave partition out", "a single file cannot be partitioned")
+		return
+	}
+	out.Partition = Partition(word)
+}
+
+// readCSV decodes the CSV format's own settings.
+func (out *placedOutput) readCSV() {
+	if out.Format == "csv" {
+		out.Profile = "strict"
+	}
+	if !out.csv.Given() {
+		return
+	}
+	if out.Format != "csv" {
+		if out.Format != "" {
+			out.csv.Fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
+		}
+		return
+	}
+	out.csv.Section(strictyaml.Optional("profile", func(v strictyaml.Value) {
+		if profile, ok := v.OneOf("strict", "excel"); ok {
+			out.Profile = profile
+		}
+	}))
+}

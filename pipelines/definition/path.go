@@ -1,0 +1,101 @@
+package definition
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+)
+
+// PathValues replaces the placeholders of an output's path.
+type PathValues struct {
+	Form     string // {form}: the form's directory
+	Pipeline string // {pipeline}: the definition's name
+	Account  string // {account}
+	RunID    string // {run_id}
+}
+
+// PathError is a name that cannot stand in a path, because the path could
+// then lead elsewhere or could not be created everywhere.
+type PathError struct {
+	Placeholder string // form, pipeline, account or run_id
+	Value       string
+	Reason      string // continues "it …"
+}
+
+// Error names the value and why it cannot be used.
+func (e *PathError) Error() string {
+	return fmt.Sprintf("the %s %s cannot be used in a path: it %s; %s", e.Placeholder, strictyaml.Quote(e.Value), e.Reason, e.remedy())
+}
+
+func (e *PathError) remedy() string {
+	if e.Placeholder == "form" || e.Placeholder == "account" {
+		return "exclude it, or write a path without {" + e.Placeholder + "}"
+	}
+	return "use letters, digits, - and _"
+}
+
+// maxPathName bounds a name in bytes: file systems take 255 and names get
+// suffixes.
+const maxPathName = 200
+
+// placeholders are the words that may stand in braces in a path.
+func placeholders() []string { return []string{"form", "pipeline", "account", "run_id"} }
+
+// ExpandPath replaces {form}, {pipeline}, {account} and {run_id} in an
+// output's path. Names come from the service too, so one that could leave its
+// place is a *PathError: a name is one part of the path, whatever it holds.
+// Only placeholders that occur are checked.
+func ExpandPath(template string, v PathValues) (string, error) {
+	values := map[string]string{"form": v.Form, "pipeline": v.Pipeline, "account": v.Account, "run_id": v.RunID}
+	var pairs []string
+	for _, p := range placeholders() {
+		if !strings.Contains(template, "{"+p+"}") {
+			continue
+		}
+		if err := checkPathName(p, values[p]); err != nil {
+			return "", err
+		}
+		pairs = append(pairs, "{"+p+"}", values[p])
+	}
+	return strings.NewReplacer(pairs...).Replace(template), nil
+}
+
+// checkPathName returns nil for a name that can be part of any path.
+func checkPathName(placeholder, name string) *PathError {
+	bad := func(reason string) *PathError { return &PathError{placeholder, name, reason} }
+	switch {
+	case name == "":
+		return bad("is empty")
+	case len(name) > maxPathName:
+		return bad(fmt.Sprintf("is longer than %d bytes", maxPathName))
+	case !utf8.ValidString(name):
+		return bad("is not valid UTF-8")
+	case strings.HasPrefix(name, "."):
+		return bad("begins with a dot")
+	case strings.ContainsAny(name, `/\`):
+		return bad("holds a slash or backslash")
+	case strings.ContainsRune(name, ':'):
+		return bad("holds a colon")
+	case strings.TrimSpace(name) != name:
+		return bad("begins or ends with a blank")
+	case strings.HasSuffix(name, "."):
+		return bad("ends with a dot")
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return bad("holds a control character")
+	}
+	return nil
+}
+
+// SplitPath divides a path or address into the folder and the last name.
+func SplitPath(p string) (root, name string) {
+	if strings.Contains(p, "://") { // path.Dir would make one slash of the two
+		i := strings.LastIndexByte(p, '/')
+		return p[:i], p[i+1:]
+	}
+	return filepath.Dir(p), filepath.Base(p)
+}

@@ -1,0 +1,216 @@
+package definition
+
+import (
+	"errors"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+const contractSchema = `version: 1
+name: feedback
+unknown: add            # add | ignore | fail
+max_rejects: 100
+empty: keep
+columns:
+  - {name: id,        from: result_id,            type: int64}
+  - {name: status,    from: "meta:result_status", type: string}
+  - {name: finished,  from: "meta:date_finish",   type: timestamp}
+  - {name: price,     from: "item:4",             type: "decimal(12,2)", on_error: reject}
+  - {name: born,      from: "item:105",           type: date, on_error: set_null}
+  - {name: colours,   from: "item:206",           type: "list<string>"}
+  - {name: matrix,    from: "item:353-0-0",       type: bool, on_error: fail}
+  - {name: ratio,     from: item:7,               type: float64, label: ""}
+`
+
+func TestContractSchema(t *testing.T) {
+	s, err := parseSchema("feedback.yaml", []byte(contractSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := func(id string) schemas.Source { return schemas.Source{Kind: schemas.FromItem, ID: id} }
+	meta := func(id string) schemas.Source { return schemas.Source{Kind: schemas.FromMeta, ID: id} }
+	kind := func(k schemas.TypeKind) schemas.Type { return schemas.Type{Kind: k} }
+	want := &schemas.Schema{
+		Name: "feedback", Unknown: schemas.UnknownAdd, MaxRejects: 100, Empty: schemas.EmptyKeep,
+		Columns: []schemas.Column{
+			{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: kind(schemas.Int64), OnError: schemas.OnErrorReject},
+			{Name: "status", From: meta("result_status"), Type: kind(schemas.String), OnError: schemas.OnErrorReject},
+			{Name: "finished", From: meta("date_finish"), Type: kind(schemas.Timestamp), OnError: schemas.OnErrorReject},
+			{Name: "price", From: item("4"), Type: schemas.Type{Kind: schemas.Decimal, Precision: 12, Scale: 2}, OnError: schemas.OnErrorReject},
+			{Name: "born", From: item("105"), Type: kind(schemas.Date), OnError: schemas.OnErrorSetNull},
+			{Name: "colours", From: item("206"), Type: schemas.ListOf(kind(schemas.String)), OnError: schemas.OnErrorReject},
+			{Name: "matrix", From: item("353-0-0"), Type: kind(schemas.Bool), OnError: schemas.OnErrorFail},
+			{Name: "ratio", From: item("7"), Type: kind(schemas.Float64), OnError: schemas.OnErrorReject},
+		},
+	}
+	if !reflect.DeepEqual(s, want) {
+		t.Errorf("got  %+v\nwant %+v", s, want)
+	}
+}
+
+func TestSchemaDefaults(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "orders.yaml")
+	write(t, file, "version: 1\n")
+	s, err := LoadSchema(file)
+	want := &schemas.Schema{Name: "orders", Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep}
+	if err != nil || !reflect.DeepEqual(s, want) {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	if _, err := LoadSchema(file + "x"); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSchemaExamplesAreValid(t *testing.T) {
+	files, err := filepath.Glob("../../schemas/examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no examples", err)
+	}
+	for _, file := range files {
+		s, err := LoadSchema(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		roundTrip(t, s)
+	}
+}
+
+func TestBadSchemas(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"no version":       {"name: x\n", []string{"s.yaml:1:1: version: the key is required and missing; add version:"}},
+		"version 2":        {"version: 2\n", []string{"s.yaml:1:10: version: "}},
+		"unknown key":      {"version: 1\ncolums: []\n", []string{"s.yaml:2:1: colums: the key is not known; did you mean columns?"}},
+		"unknown rule":     {"version: 1\nunknown: ad\n", []string{`s.yaml:2:10: unknown: "ad" is not one of add, ignore, fail; did you mean add?`}},
+		"many rejects":     {"version: 1\nmax_rejects: 3000000000\n", []string{"s.yaml:2:14: max_rejects: "}},
+		"empty":            {"version: 1\nempty: nul\n", []string{"s.yaml:2:8: empty: "}},
+		"nothing to write": {"version: 1\nunknown: fail\n", []string{"s.yaml:1:1: no columns and unknown: fail leave nothing to write; list columns"}},
+		"columns a map":    {"version: 1\ncolumns:\n  id: int64\n", []string{"s.yaml:2:1: columns: a list is expected"}},
+		"column is text":   {"version: 1\ncolumns: [id]\n", []string{"s.yaml:2:11: columns[0]: a group of keys is expected"}},
+		"everything at once": {
+			"version: 1\ncolumns:\n  - {name: a, from: result_id, type: int64}\n  - name: A\n    from: 'item:1'\n    type: strnig\n  - name: b\n    from: 'item:1'\n    type: list<list<string>>\n  - {from: nowhere, type: string, on_error: skip}\n",
+			[]string{
+				`s.yaml:4:11: columns[1].name: the name "A" differs from "a" (column 1) only in case`,
+				`s.yaml:6:11: columns[1].type: type "strnig" is not known; the nearest is "string"`,
+				`s.yaml:8:11: columns[2].from: item:1 already fills`,
+				`s.yaml:9:11: columns[2].type: `,
+				`s.yaml:10:5: columns[3].name: the key is required and missing`,
+				`s.yaml:10:12: columns[3].from: source "nowhere" is not known`,
+				`s.yaml:10:45: columns[3].on_error: `,
+			},
+		},
+		"result id as a date": {"version: 1\ncolumns: [{name: a, from: result_id, type: date}]\n", []string{"s.yaml:2:44: columns[0].type: the result id is an integer"}},
+		"pii":                 {"version: 1\ncolumns: [{name: a, from: result_id, type: int64, pii: drop}]\n", []string{"columns[0].pii: the result id tells results apart"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseSchema("s.yaml", []byte(c.text))
+			var wrong *Error
+			if !errors.As(err, &wrong) {
+				t.Fatalf("got %v", err)
+			}
+			lines := strings.Split(err.Error(), "\n")
+			if len(lines) != len(c.want) {
+				t.Fatalf("got\n%v\nwant\n%v", err, strings.Join(c.want, "\n"))
+			}
+			for i, want := range c.want {
+				if !strings.Contains(lines[i], want) {
+					t.Errorf("got  %s\nwant %s", lines[i], want)
+				}
+			}
+		})
+	}
+}
+
+// roundTrip writes a schema and reads it back equal, the defaults filled in.
+func roundTrip(t *testing.T, s *schemas.Schema) {
+	t.Helper()
+	text, err := FormatSchema(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := parseSchema(s.Name+".yaml", text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	want := *s
+	want.Unknown, want.Empty = or(s.Unknown, schemas.UnknownAdd), or(s.Empty, schemas.EmptyKeep)
+	want.Columns = nil
+	for _, c := range s.Columns {
+		c.OnError, c.Inferred = or(c.OnError, schemas.OnErrorReject), false
+		want.Columns = append(want.Columns, c)
+	}
+	if !reflect.DeepEqual(got, &want) {
+		t.Errorf("got  %+v\nwant %+v\n%s", got, &want, text)
+	}
+}
+
+func TestFormatSchema(t *testing.T) {
+	s := &schemas.Schema{
+		Name: "feedback", MaxRejects: 0,
+		Columns: []schemas.Column{
+			{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}, Inferred: true},
+			{Name: "no", From: schemas.Source{Kind: schemas.FromItem, ID: "353-0-0"}, Type: schemas.ListOf(schemas.Type{Kind: schemas.String}), Label: "What's \"up\"?\r\n <b>", OnError: schemas.OnErrorSetNull},
+		},
+	}
+	text, err := FormatSchema(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `version: 1
+name: feedback
+unknown: add
+max_rejects: 0
+empty: keep
+columns:
+  - {name: result_id, from: result_id, type: int64}
+  - {name: "no", from: "item:353-0-0", type: "list<string>", on_error: set_null, label: "What's \"up\"?\r\n <b>"}
+`
+	if string(text) != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	roundTrip(t, s)
+	s.Columns[1].Label = "\xff"
+	if _, err := FormatSchema(s); err == nil || !strings.Contains(err.Error(), "not valid UTF-8") {
+		t.Errorf("got %v", err)
+	}
+	s.Columns[1].Label = "\x00"
+	if _, err := FormatSchema(s); err == nil || !strings.Contains(err.Error(), "NUL") {
+		t.Errorf("got %v", err)
+	}
+	s.Columns[1].Type = schemas.Type{}
+	if _, err := FormatSchema(s); err == nil || !strings.Contains(err.Error(), `write schema "feedback": `) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzFormatSchema(f *testing.F) {
+	for _, seed := range []string{"colours", "true", "no", "~", "12", "1e3", "012", ".5", "a: b", "a #b", "- a", "{a}", "[", "'", `"`, `\`, "a\nb\r\n", "\t", " a ", "é\u2028\u2029\u0085\ufeff", "😀\u202e", "\u0001\u007f", "<&>", "|", "%", "@`", "*a", "&a", "!a", "?", "\U0010ffff", "\ufffd"} {
+		f.Add(seed, seed, seed)
+	}
+	f.Fuzz(func(t *testing.T, name, id, label string) {
+		s := &schemas.Schema{Name: name, MaxRejects: 7, Columns: []schemas.Column{
+			{Name: name, From: schemas.Source{Kind: schemas.FromItem, ID: id}, Type: schemas.Type{Kind: schemas.String}, Label: label, OnError: schemas.OnErrorFail},
+		}}
+		if name == "" || id == "" || s.Validate() != nil {
+			return
+		}
+		for _, text := range []string{name, id, label} {
+			if utf8.ValidString(text) && !strings.ContainsRune(text, 0) {
+				continue
+			}
+			if _, err := FormatSchema(s); err == nil {
+				t.Errorf("%q is written", text)
+			}
+			return
+		}
+		roundTrip(t, s)
+	})
+}

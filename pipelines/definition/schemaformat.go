@@ -1,0 +1,140 @@
+package definition
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// FormatSchema writes a schema as a schema file that LoadSchema reads back
+// equal. Inferred is not part of a file: a column in a file is declared. The
+// schema must be valid.
+func FormatSchema(s *schemas.Schema) ([]byte, error) { return FormatNotedSchema(s, Notes{}) }
+
+// FormatNotedSchema is FormatSchema with comments, which change nothing of
+// what is read back.
+func FormatNotedSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
+	if err := s.Validate(); err != nil {
+		return nil, fmt.Errorf("write schema %q: %w", s.Name, err)
+	}
+	w := &schemaWriter{}
+	w.comments("", notes.Head)
+	w.line("version: 1")
+	if s.Name != "" {
+		w.line("name: " + w.scalar(s.Name))
+	}
+	w.line("unknown: " + string(or(s.Unknown, schemas.UnknownAdd)))
+	w.line(fmt.Sprintf("max_rejects: %d", s.MaxRejects))
+	if s.MaxColumns > 0 {
+		w.line(fmt.Sprintf("max_columns: %d", s.MaxColumns))
+	}
+	w.line("empty: " + string(or(s.Empty, schemas.EmptyKeep)))
+	if s.HMACReference != "" {
+		w.line("hmac_key: " + w.scalar(s.HMACReference))
+	}
+	if len(s.Columns) > 0 {
+		w.line("columns:")
+	}
+	for i, c := range s.Columns {
+		if i < len(notes.Columns) {
+			w.comments("  ", notes.Columns[i])
+		}
+		w.line("  - {" + strings.Join(w.column(c), ", ") + "}")
+	}
+	if w.err != nil {
+		return nil, fmt.Errorf("write schema %q: %w", s.Name, w.err)
+	}
+	return w.buf.Bytes(), nil
+}
+
+// column gives the keys of a column that say more than the default.
+func (w *schemaWriter) column(c schemas.Column) []string {
+	keys := []string{"name: " + w.scalar(c.Name), "from: " + w.scalar(c.From.String()), "type: " + w.scalar(c.Type.String())}
+	add := func(given bool, key, text string) {
+		if given {
+			keys = append(keys, key+": "+text)
+		}
+	}
+	r := c.Reading
+	add(len(r.Formats) == 1, "format", w.text(r.Formats))
+	add(len(r.Formats) > 1, "format", w.list(r.Formats))
+	add(len(r.True) > 0, "true_values", w.list(r.True))
+	add(len(r.False) > 0, "false_values", w.list(r.False))
+	add(r.Decimal != "", "decimal_separator", w.scalar(r.Decimal))
+	add(r.Group != "", "group_separator", w.scalar(r.Group))
+	add(c.Required, "nullable", "false")
+	add(c.OnError != "" && c.OnError != schemas.OnErrorReject, "on_error", string(c.OnError))
+	add(c.PII.Kind != schemas.PIINone, "pii", c.PII.String())
+	add(c.ListAs != "", "list_as", string(c.ListAs))
+	add(len(c.Choices) > 0, "choices", w.list(c.Choices))
+	add(c.Explode, "explode", "true")
+	add(c.Label != "", "label", w.scalar(c.Label))
+	return keys
+}
+
+// text is the first of several texts.
+func (w *schemaWriter) text(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return w.scalar(texts[0])
+}
+
+func (w *schemaWriter) list(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = w.scalar(t)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+func or[T ~string](word, otherwise T) T {
+	if word == "" {
+		return otherwise
+	}
+	return word
+}
+
+// schemaWriter writes lines of YAML and keeps the first error.
+type schemaWriter struct {
+	buf bytes.Buffer
+	err error
+}
+
+func (w *schemaWriter) line(s string) { w.buf.WriteString(s + "\n") }
+
+var plainScalar = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// scalar spells text so that every YAML reader takes it as text: plain words
+// as they are, all else in double quotes. JSON's escapes are YAML's too.
+func (w *schemaWriter) scalar(text string) string {
+	switch {
+	case !utf8.ValidString(text):
+		w.fail("%q is not valid UTF-8", text)
+		return ""
+	case strings.ContainsRune(text, 0):
+		w.fail("%q holds the character NUL", text)
+		return ""
+	case plainScalar.MatchString(text) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, text):
+		return text
+	}
+	var quoted bytes.Buffer
+	e := json.NewEncoder(&quoted)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err != nil && w.err == nil {
+		w.err = err
+	}
+	return strings.TrimSuffix(quoted.String(), "\n")
+}
+
+func (w *schemaWriter) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf(format, args...)
+	}
+}

@@ -1,0 +1,175 @@
+package definition
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+)
+
+func (r *reader) readSource(v strictyaml.Value) {
+	v.Section(
+		strictyaml.Required("base_url", func(v strictyaml.Value) { r.baseURL = v }),
+		strictyaml.Required("account", func(v strictyaml.Value) { readAccount(v, &r.def.Source) }),
+		strictyaml.Optional("api_key", r.readKey),
+		strictyaml.Required("timezone", func(v strictyaml.Value) { readZone(v, &r.def.Source) }),
+		strictyaml.Optional("allow_http", func(v strictyaml.Value) { r.def.Source.AllowHTTP, _ = v.Boolean() }),
+		strictyaml.Optional("requests", func(v strictyaml.Value) { readRequests(v, &r.def.Source.Requests) }),
+	)
+	if r.baseURL.Given() {
+		r.readBaseURL(r.baseURL)
+	}
+}
+
+// readBaseURL checks the server's address. What stands there may hold a key
+// (in a query, as a password) and is never shown.
+func (r *reader) readBaseURL(v strictyaml.Value) {
+	v = v.Hidden()
+	const remedy = "write the server's HTTPS address only, such as https://fs1.example.com"
+	text, ok := v.Text()
+	if !ok {
+		return
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
+		v.Fail(remedy, "this is not the address of a server")
+	case u.Scheme != "https" && u.Scheme != "http":
+		v.Fail(remedy, "the address begins with neither https:// nor http://")
+	case u.User != nil:
+		v.Fail(remedy, "a user name or password cannot stand in the address")
+	case u.RawQuery != "" || u.ForceQuery:
+		v.Fail(remedy, "the address ends with a query (?…)")
+	case u.Fragment != "" || strings.Contains(text, "#"):
+		v.Fail(remedy, "the address ends with a fragment (#…)")
+	case strings.Contains(u.Path+"/", "/api/users/"):
+		v.Fail(remedy+"; /api/users/… is added by formetl", "the address goes on into the interface's paths")
+	case u.Scheme == "http" && !extract.IsLoopback(u.Hostname()) && !r.def.Source.AllowHTTP:
+		v.Fail("write https://, or allow plain HTTP with source.allow_http: true where the network is trusted", "plain HTTP would send the API key unprotected to a host that is not this machine")
+	default:
+		r.def.Source.BaseURL = strings.TrimRight(text, "/")
+	}
+}
+
+func readAccount(v strictyaml.Value, s *Source) {
+	account, ok := v.Text()
+	if !ok {
+		return
+	}
+	if err := checkPathName("account", account); err != nil {
+		v.Fail("write the account's URL extension only, such as acme", "%s is not an account: it %s", strictyaml.Quote(account), err.Reason)
+		return
+	}
+	s.Account = account
+}
+
+func readZone(v strictyaml.Value, s *Source) {
+	name, ok := v.Text()
+	if !ok {
+		return
+	}
+	zone, err := LoadZone(name)
+	if err != nil {
+		v.FailWith(err, "")
+		return
+	}
+	s.Zone = zone
+}
+
+// LoadZone returns the zone of an IANA name. "Local" is refused: it means
+// another zone on another machine. The error names the nearest zone.
+func LoadZone(name string) (*time.Location, error) {
+	zone, err := zoneOf(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a time zone that this machine knows; %s", strictyaml.Quote(name), zoneRemedy(name))
+	}
+	return zone, nil
+}
+
+func zoneOf(name string) (*time.Location, error) {
+	if name == "" || strings.EqualFold(name, "local") {
+		return nil, errors.New("no IANA name")
+	}
+	return time.LoadLocation(name)
+}
+
+func zoneRemedy(name string) string {
+	const remedy = "write an IANA name, such as America/Chicago, Europe/Berlin or UTC"
+	parts := strings.FieldsFunc(strings.TrimSpace(name), func(r rune) bool { return r == '/' })
+	for i, p := range parts {
+		words := strings.FieldsFunc(p, func(r rune) bool { return r == ' ' || r == '_' })
+		for j, w := range words {
+			words[j] = strings.ToUpper(w[:1]) + strings.ToLower(w[1:])
+		}
+		parts[i] = strings.Join(words, "_")
+	}
+	if guess := strings.Join(parts, "/"); guess != "" && guess != name {
+		if _, err := zoneOf(guess); err == nil {
+			return "did you mean " + guess + "?"
+		}
+	}
+	if near := nearest.Word(name, commonZones()); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return remedy
+}
+
+// commonZones are suggested for a name with a typing error. Any IANA name is
+// accepted.
+func commonZones() []string {
+	return []string{
+		"UTC", "America/New_York", "America/Chicago", "America/Denver", "America/Phoenix", "America/Los_Angeles",
+		"America/Anchorage", "America/Toronto", "America/Vancouver", "America/Halifax", "America/Mexico_City",
+		"America/Sao_Paulo", "America/Bogota", "America/Indiana/Indianapolis", "Pacific/Honolulu", "Pacific/Auckland",
+		"Europe/London", "Europe/Dublin", "Europe/Lisbon", "Europe/Paris", "Europe/Madrid", "Europe/Berlin",
+		"Europe/Rome", "Europe/Vienna", "Europe/Zurich", "Europe/Amsterdam", "Europe/Stockholm", "Europe/Helsinki",
+		"Europe/Warsaw", "Europe/Athens", "Europe/Istanbul", "Africa/Cairo", "Africa/Johannesburg", "Africa/Lagos",
+		"Asia/Jerusalem", "Asia/Dubai", "Asia/Kolkata", "Asia/Singapore", "Asia/Hong_Kong", "Asia/Shanghai",
+		"Asia/Tokyo", "Asia/Seoul", "Australia/Sydney", "Australia/Melbourne", "Australia/Brisbane", "Australia/Perth",
+	}
+}
+
+func readRequests(v strictyaml.Value, q *Requests) {
+	whole := func(target *int, least, most int) func(strictyaml.Value) {
+		return func(v strictyaml.Value) {
+			if n, ok := v.Integer(least, most); ok {
+				*target = n
+			}
+		}
+	}
+	v.Section(
+		strictyaml.Optional("concurrency", whole(&q.Concurrency, 1, maxConcurrency)),
+		strictyaml.Optional("per_minute", whole(&q.PerMinute, 0, maxBudget)),
+		strictyaml.Optional("per_day", whole(&q.PerDay, 0, maxBudget)),
+		strictyaml.Optional("timeout", func(v strictyaml.Value) {
+			if d, ok := readSpan(v, time.Millisecond, maxTimeout); ok {
+				q.Timeout = d
+			}
+		}),
+		strictyaml.Optional("retries", whole(&q.Retries, 0, maxRetries)),
+		strictyaml.Optional("max_requests", whole(&q.MaxRequests, 1, maxBudget)),
+	)
+}
+
+// readSpan reads a length of time between least and most.
+func readSpan(v strictyaml.Value, least, most time.Duration) (time.Duration, bool) {
+	text, ok := v.Text()
+	if !ok {
+		return 0, false
+	}
+	d, err := ParseSpan(text)
+	if err != nil {
+		v.FailWith(err, "")
+		return 0, false
+	}
+	if d < least || d > most {
+		v.Fail("write a length of time from "+least.String()+" to "+most.String(), "%s is out of range", strictyaml.Quote(text))
+		return 0, false
+	}
+	return d, true
+}

@@ -1,0 +1,128 @@
+package definition
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+)
+
+// ParseWallTime reads a date ("2026-01-01", its first second) or a date-time
+// ("2026-01-01 06:00:00", with a blank or a T, seconds may be left out) as
+// wall-clock time of the account's zone. The result's location is time.UTC,
+// as a vessel only (see extract.Window). An offset is refused: the zone is the
+// definition's.
+func ParseWallTime(s string) (time.Time, error) {
+	for _, layout := range []string{"2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
+		if len(s) != len(layout) {
+			continue
+		}
+		t, err := time.ParseInLocation(layout, s, time.UTC)
+		if err == nil && t.Year() >= 1 {
+			return t, nil
+		}
+	}
+	switch {
+	case dateShape.MatchString(s):
+		return time.Time{}, fmt.Errorf("%s is not a day of the calendar or not a time of day; write a date such as 2026-01-31, or a date-time such as 2026-01-31 06:00:00", strictyaml.Quote(s))
+	case offsetTime.MatchString(s):
+		return time.Time{}, fmt.Errorf("%s has an offset or a fraction of a second; write the wall clock of the account's time zone in whole seconds, such as 2026-01-31 06:00:00", strictyaml.Quote(s))
+	}
+	return time.Time{}, fmt.Errorf("%s is not a date; write a date such as 2026-01-31, or a date-time such as 2026-01-31 06:00:00", strictyaml.Quote(s))
+}
+
+var (
+	offsetTime  = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2})?([.,]\d+)?( ?(Z|[+-]\d{2}:?(\d{2})?))?$`)
+	dateShape   = regexp.MustCompile(`^\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{1,2}(:\d{1,2})?)?$`)
+	windowShape = regexp.MustCompile(`^(\d{1,6})(s|m|h|d|mo)$`)
+	// spanShape leaves out what model.ParseDuration reads besides: years, weeks
+	// and milliseconds.
+	spanShape = regexp.MustCompile(`^(\d{1,5}d)?(\d{1,7}h)?(\d{1,7}m)?(\d{1,7}s)?$`)
+)
+
+// ParseWindow reads the size of fixed windows: "auto", or a number with s, m,
+// h, d (calendar days) or mo (calendar months).
+func ParseWindow(s string) (extract.Step, error) {
+	if s == "auto" {
+		return extract.Step{}, nil
+	}
+	const remedy = "write auto, or a number with s, m, h, d or mo, such as 15m 6h 1d 7d 1mo"
+	parts := windowShape.FindStringSubmatch(s)
+	if parts == nil {
+		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", strictyaml.Quote(s), nearWindow(s, remedy))
+	}
+	n, err := strconv.Atoi(parts[1])
+	if err != nil || n == 0 {
+		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", strictyaml.Quote(s), remedy)
+	}
+	switch parts[2] {
+	case "mo":
+		return extract.Step{Months: n}, nil
+	case "d":
+		return extract.Step{Days: n}, nil
+	case "h":
+		return extract.Step{Seconds: n * 3600}, nil
+	case "m":
+		return extract.Step{Seconds: n * 60}, nil
+	}
+	return extract.Step{Seconds: n}, nil
+}
+
+var otherUnits = regexp.MustCompile(`^(\d{1,4}) *([a-zA-Z]+)$`)
+
+// nearWindow is the remedy for a size that other programs understand.
+func nearWindow(s, remedy string) string {
+	parts := otherUnits.FindStringSubmatch(strings.TrimSpace(s))
+	if parts == nil {
+		if near := nearest.Word(s, []string{"auto"}); near != "" {
+			return "did you mean auto?"
+		}
+		return remedy
+	}
+	n, err := strconv.Atoi(parts[1])
+	if err != nil || n == 0 {
+		return remedy
+	}
+	var unit string
+	times := 1
+	switch u := strings.ToLower(parts[2]); {
+	case parts[2] == "M", u == "mon", strings.HasPrefix(u, "month"):
+		unit = "mo"
+	case u == "y", strings.HasPrefix(u, "year"):
+		unit, times = "mo", 12
+	case u == "w", strings.HasPrefix(u, "week"):
+		unit, times = "d", 7
+	case u == "d", strings.HasPrefix(u, "day"):
+		unit = "d"
+	case u == "h", strings.HasPrefix(u, "hour"), strings.HasPrefix(u, "hr"):
+		unit = "h"
+	case u == "m", strings.HasPrefix(u, "min"):
+		unit = "m"
+	case u == "s", strings.HasPrefix(u, "sec"):
+		unit = "s"
+	default:
+		return remedy
+	}
+	return fmt.Sprintf("did you mean %d%s?", n*times, unit)
+}
+
+// ParseSpan reads a length of time: "3d", "12h", "1h30m", "1d12h", "30s". A
+// day is 24 hours of wall-clock time.
+func ParseSpan(s string) (time.Duration, error) {
+	const remedy = "write a number with d, h, m or s, such as 3d 12h 30s"
+	if s == "" || s != "0" && !spanShape.MatchString(s) {
+		return 0, fmt.Errorf("%s is not a length of time; %s", strictyaml.Quote(s), remedy)
+	}
+	d, err := model.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("%s is too long; %s", strictyaml.Quote(s), remedy)
+	}
+	return time.Duration(d), nil
+}

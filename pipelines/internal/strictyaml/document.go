@@ -1,0 +1,204 @@
+package strictyaml
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Bounds of a definition or schema file. They are far beyond what anybody
+// writes and keep the YAML parser's recursion shallow.
+const (
+	maxDocument = 1 << 20 // bytes
+	maxNesting  = 64
+)
+
+// Document is a YAML file that is being read. Readers of its values report each
+// problem with [Value.Fail] and read on, so that one look shows all problems.
+type Document struct {
+	file     string
+	problems []Problem
+	anchors  map[string]ast.Node
+	sections map[string][]string
+	home     func(key string) string
+}
+
+// SetHome sets what names the section that a key belongs to, for keys that
+// stand at the wrong level; "" for keys that no section has.
+func (d *Document) SetHome(home func(key string) string) { d.home = home }
+
+// File is the path that the document was read from.
+func (d *Document) File() string { return d.file }
+
+// Sections are the keys that each section accepts, by the section's path
+// without indexes, as far as the file has the section. A test compares them
+// with the JSON Schema.
+func (d *Document) Sections() map[string][]string { return d.sections }
+
+// Redact rewrites every text of the problems found until now: a file may
+// repeat a secret where nobody expects it.
+func (d *Document) Redact(rewrite func(string) string) {
+	for i, p := range d.problems {
+		p.Key, p.Message, p.Remedy, p.Excerpt = rewrite(p.Key), rewrite(p.Message), rewrite(p.Remedy), rewrite(p.Excerpt)
+		d.problems[i] = p
+	}
+}
+
+// Read reads and parses a file of at most 1 MiB. It returns the root
+// value. Where there is none the error is a *Error.
+func Read(file string) (*Document, Value, error) {
+	data, err := ReadFile(file, maxDocument)
+	if err != nil {
+		return nil, Value{}, &Error{File: file, Err: err, Problems: []Problem{{
+			Message: fmt.Sprintf("the file cannot be read: %v", err),
+			Remedy:  "give the path of a file that exists and may be read",
+		}}}
+	}
+	return Parse(file, data)
+}
+
+// Parse parses the bytes of a file, as [Read] does.
+func Parse(file string, data []byte) (*Document, Value, error) {
+	d := &Document{
+		file: file, anchors: map[string]ast.Node{}, sections: map[string][]string{},
+		home: func(string) string { return "" },
+	}
+	node, problem := parseYAML(data)
+	if problem != nil {
+		d.problems = append(d.problems, *problem)
+		return nil, Value{}, d.Err()
+	}
+	for _, n := range ast.Filter(ast.AnchorType, node) {
+		if a, ok := n.(*ast.AnchorNode); ok && a.Name != nil && a.Value != nil {
+			d.anchors[a.Name.GetToken().Value] = a.Value
+		}
+	}
+	return d, Value{doc: d, node: d.resolve(node)}, nil
+}
+
+// Err returns all problems as one *Error in the order of the file, nil
+// if there are none.
+func (d *Document) Err() error {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(d.problems, func(a, b Problem) int {
+		if (a.File == "") != (b.File == "") { // another file's problems come last
+			return strings.Compare(a.File, b.File)
+		}
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+	return &Error{File: d.file, Problems: d.problems}
+}
+
+// parseYAML returns the body of the only document in data. The parser's
+// messages are kept, its source excerpts are not: they may show the API key.
+func parseYAML(data []byte) (body ast.Node, problem *Problem) {
+	defer func() {
+		// The parser is not ours; a panic in it is bad YAML, not a crash.
+		if recover() != nil {
+			body, problem = nil, &Problem{Line: 1, Column: 1, Message: "the file cannot be read as YAML", Remedy: "check quotes, brackets and indentation"}
+		}
+	}()
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	tokens := lexer.Tokenize(string(data))
+	if tk := tooDeep(tokens); tk != nil {
+		return nil, at(tk, Problem{Message: fmt.Sprintf("the file nests deeper than %d levels", maxNesting), Remedy: "write it flatter"})
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, syntaxProblem(err)
+	}
+	for _, doc := range file.Docs {
+		if doc == nil || doc.Body == nil {
+			continue
+		}
+		if doc.Body.Type() == ast.DirectiveType || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		if body != nil {
+			return nil, at(doc.Body.GetToken(), Problem{Message: "the file holds more than one YAML document", Remedy: "put each into a file of its own"})
+		}
+		body = doc.Body
+	}
+	if body == nil {
+		return nil, &Problem{Line: 1, Column: 1, Message: "the file is empty", Remedy: "see pipelines/examples for a file to begin with"}
+	}
+	return body, nil
+}
+
+// tooDeep returns the token at which the nesting of brackets, or of sequences,
+// keys and tags opened on one line, exceeds the bound, else nil.
+func tooDeep(tokens token.Tokens) *token.Token {
+	flow, line, opened := 0, 0, 0
+	for _, tk := range tokens {
+		if tk.Position != nil && tk.Position.Line != line {
+			line, opened = tk.Position.Line, 0
+		}
+		switch tk.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			flow++
+		case token.SequenceEndType, token.MappingEndType:
+			flow--
+		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType, token.MergeKeyType:
+			opened++
+		}
+		// Every level of a block needs a deeper indentation on a line of its own.
+		if flow > maxNesting || opened > maxNesting || (tk.Position != nil && tk.Position.IndentLevel > maxNesting) {
+			return tk
+		}
+	}
+	return nil
+}
+
+func syntaxProblem(err error) *Problem {
+	p := Problem{Line: 1, Column: 1, Remedy: "check quotes, brackets and indentation near here; put a value that holds {, }, [, ], # or a colon and a blank in quotes"}
+	var yamlErr yaml.Error
+	if !errors.As(err, &yamlErr) {
+		p.Message = "this is not YAML"
+		return &p
+	}
+	reason, _, _ := strings.Cut(yamlErr.GetMessage(), `"`) // what the parser quotes may be the key
+	p.Message = "this is not YAML: " + strings.TrimSpace(reason)
+	return at(yamlErr.GetToken(), p)
+}
+
+// at puts a problem where a token stands.
+func at(tk *token.Token, p Problem) *Problem {
+	p.Line, p.Column = 1, 1
+	if tk != nil && tk.Position != nil {
+		p.Line, p.Column = max(tk.Position.Line, 1), max(tk.Position.Column, 1)
+	}
+	return &p
+}
+
+// resolve follows anchors and aliases to the node that they stand for. An
+// alias without an anchor, or one that leads to itself, stays an alias.
+func (d *Document) resolve(n ast.Node) ast.Node {
+	for range maxNesting {
+		switch x := n.(type) {
+		case *ast.AnchorNode:
+			n = x.Value
+		case *ast.AliasNode:
+			target, ok := d.anchors[x.Value.GetToken().Value]
+			if !ok {
+				return n
+			}
+			n = target
+		default:
+			return n
+		}
+	}
+	return n
+}

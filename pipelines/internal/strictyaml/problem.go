@@ -1,0 +1,75 @@
+package strictyaml
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one thing that is wrong in a definition or schema file.
+type Problem struct {
+	File    string // set where it is not the Error's own file: a schema that the definition names
+	Line    int    // from 1; 0 where no place can be named (the file cannot be read)
+	Column  int    // from 1, in characters
+	Key     string // path of the key, such as "source.timezone" or "load[0].path"; "" for the whole file
+	Message string // what is wrong and why
+	Remedy  string // what to write instead
+	// Excerpt is the key with its value, put together anew rather than copied
+	// from the file: a copied line could show the API key.
+	Excerpt string
+}
+
+// String returns "LINE:COLUMN: KEY: MESSAGE; REMEDY".
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "%d:%d: ", p.Line, p.Column)
+	}
+	if p.Key != "" {
+		b.WriteString(p.Key + ": ")
+	}
+	b.WriteString(p.Message)
+	if p.Remedy != "" {
+		b.WriteString("; " + p.Remedy)
+	}
+	return b.String()
+}
+
+// Error lists everything that is wrong in a definition or schema
+// file. Its exit code is 78. No API key is ever part of it.
+type Error struct {
+	File     string
+	Problems []Problem // at least one, in the order of the file
+	Err      error     // what the system said where the file cannot be read, else nil
+}
+
+// Error lists the problems, one on each line, as "FILE:LINE:COLUMN: …".
+func (e *Error) Error() string { return e.list(false) }
+
+// Unwrap returns the system's error where the file cannot be read.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Explain lists the problems as Error does, each followed by an indented line
+// that shows the key and its value where both may be shown.
+func (e *Error) Explain() string { return e.list(true) }
+
+func (e *Error) list(excerpts bool) string {
+	var b strings.Builder
+	for i, p := range e.Problems {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		file := e.File
+		if p.File != "" {
+			file = p.File
+		}
+		b.WriteString(file + ":")
+		if p.Line == 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(p.String())
+		if excerpts && p.Excerpt != "" {
+			fmt.Fprintf(&b, "\n  %4d | %s", p.Line, p.Excerpt)
+		}
+	}
+	return b.String()
+}

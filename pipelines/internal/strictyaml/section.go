@@ -1,0 +1,173 @@
+package strictyaml
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/formetl/formetl/internal/nearest"
+)
+
+// Field is a key of a section and what reads its value.
+type Field struct {
+	key      string
+	required bool
+	read     func(Value)
+}
+
+// Required is a key that the section must have.
+func Required(key string, read func(Value)) Field { return Field{key, true, read} }
+
+// Optional is a key that the section may have.
+func Optional(key string, read func(Value)) Field { return Field{key, false, read} }
+
+// Section reads a group of keys in the order of the fields: unknown, repeated
+// and missing keys are problems. The fields are all that a decoder knows of a
+// section, so a key is accepted exactly if it is read. It returns the values by
+// key, nil where the value is no group.
+func (v Value) Section(fields ...Field) map[string]Value {
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.key
+	}
+	v.doc.sections[indexless(v.path)] = keys
+
+	entries, ok := v.Entries()
+	if !ok {
+		return nil
+	}
+	values := map[string]Value{}
+	for _, child := range entries {
+		name := child.Key()
+		if _, merge := child.key.(*ast.MergeKeyNode); merge {
+			v.badKey(child, "", "the merge key << is not used here", "write the keys out")
+			continue
+		}
+		if !slices.Contains(keys, name) {
+			v.unknownKey(child, keys)
+			continue
+		}
+		if first, twice := values[name]; twice {
+			v.badKey(child, name, fmt.Sprintf("the key stands here a second time; the first is on line %d", first.Line()), "keep one of them")
+			continue
+		}
+		values[name] = child
+	}
+	for _, f := range fields {
+		child, given := values[f.key]
+		switch {
+		case given:
+			f.read(child)
+		case f.required:
+			v.Report(*at(v.place(), Problem{
+				Key: JoinKeys(v.path, f.key), Message: "the key is required and missing", Remedy: "add " + f.key + ":",
+			}))
+		}
+	}
+	return values
+}
+
+// Entries returns the values of a group, which may be any keys, repeated ones
+// too. A key without a value is an empty group: everything under it may be
+// commented out.
+func (v Value) Entries() ([]Value, bool) {
+	if v.isNull() {
+		return nil, true
+	}
+	group, ok := v.node.(ast.MapNode)
+	if !ok { // it may be anything
+		v.Hidden().Fail("write keys and values below it, indented", "a group of keys is expected, not %s", v.Kind())
+		return nil, false
+	}
+	var entries []Value
+	for it := group.MapRange(); it.Next(); {
+		entries = append(entries, Value{
+			doc: v.doc, node: v.doc.resolve(it.Value()), key: it.Key(), path: JoinKeys(v.path, keyText(it.Key())), secret: v.secret,
+		})
+	}
+	return entries, true
+}
+
+// unknownKey reports an entry of the section v whose key is none of keys.
+func (v Value) unknownKey(entry Value, keys []string) {
+	name := entry.Key()
+	shown := name
+	if !harmless(name) || entry.isNull() {
+		shown = "" // it may be a secret that stands there without its key, such as {word}
+	}
+	remedy := "the keys here are " + strings.Join(keys, ", ")
+	if near := nearest.Word(name, keys); near != "" {
+		remedy = "did you mean " + near + "?"
+	} else if home := v.doc.home(name); home != "" && shown != "" {
+		remedy = "it belongs " + home
+	}
+	v.badKey(entry, shown, "the key is not known", remedy)
+}
+
+// badKey reports the key of an entry of the section v. The name "" is not shown.
+func (v Value) badKey(entry Value, name, message, remedy string) {
+	path := v.path
+	if name != "" {
+		path = JoinKeys(v.path, name)
+	}
+	v.Report(*at(entry.key.GetToken(), Problem{Key: path, Message: message, Remedy: remedy}))
+}
+
+// harmless tells whether an unknown key can be shown: it looks like a key and
+// not like a secret.
+func harmless(name string) bool {
+	if len(name) > 24 {
+		return false
+	}
+	for _, r := range name {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-' {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// keyText is the text of a key as it was written.
+func keyText(key ast.MapKeyNode) string {
+	switch k := key.(type) {
+	case nil:
+		return ""
+	case *ast.StringNode:
+		return k.Value
+	case *ast.MappingKeyNode:
+		if k.Value == nil {
+			return ""
+		}
+		return k.Value.GetToken().Value
+	}
+	return key.GetToken().Value
+}
+
+// JoinKeys is the path of a key of the section at a path.
+func JoinKeys(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// indexless turns "load[3].csv" into "load[].csv".
+func indexless(path string) string {
+	var b strings.Builder
+	inside := false
+	for _, r := range path {
+		switch {
+		case r == '[':
+			inside = true
+			b.WriteString("[")
+		case r == ']':
+			inside = false
+			b.WriteString("]")
+		case !inside:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,247 @@
+package strictyaml
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/formetl/formetl/internal/nearest"
+)
+
+// Value is a node of a document and the path that leads to it.
+type Value struct {
+	doc    *Document
+	node   ast.Node
+	key    ast.MapKeyNode // the key that it stands under, nil for the root and for entries of a list
+	path   string         // "source.timezone", "load[0].path"
+	secret bool           // its text must never be shown
+}
+
+// Given tells whether the file has the value.
+func (v Value) Given() bool { return v.node != nil }
+
+// Path is the path of keys that leads to the value, such as
+// "source.timezone" or "load[0].path".
+func (v Value) Path() string { return v.path }
+
+// Key is the key that the value stands under, "" for the root and for
+// entries of a list.
+func (v Value) Key() string { return keyText(v.key) }
+
+// Line is the line of the file that the value stands on, from 1.
+func (v Value) Line() int { return at(v.place(), Problem{}).Line }
+
+// IsGroup tells whether the value is a group of keys.
+func (v Value) IsGroup() bool {
+	_, group := v.node.(ast.MapNode)
+	return group
+}
+
+// Hidden is the value with a text that no problem ever shows.
+func (v Value) Hidden() Value {
+	v.secret = true
+	return v
+}
+
+// Renamed is the value with another path of keys, which problems then name.
+func (v Value) Renamed(path string) Value {
+	v.path = path
+	return v
+}
+
+// isNull tells whether the key stands there without a value.
+func (v Value) isNull() bool {
+	_, null := v.node.(*ast.NullNode)
+	return v.node == nil || null
+}
+
+// Report adds the problems of another file that the value names.
+func (v Value) Report(problems ...Problem) { v.doc.problems = append(v.doc.problems, problems...) }
+
+// FailWith reports an error that says "what; remedy", or only what: then the
+// remedy is otherwise.
+func (v Value) FailWith(err error, otherwise string) {
+	message, remedy := err.Error(), otherwise
+	if i := strings.LastIndex(message, "; "); i >= 0 { // the value, which comes first, may hold one too
+		message, remedy = message[:i], message[i+2:]
+	}
+	v.Fail(remedy, "%s", message)
+}
+
+// Fail reports a problem with the value. The message may hold the value only as
+// [Quote] gives it.
+func (v Value) Fail(remedy, format string, args ...any) {
+	p := *at(v.place(), Problem{Key: v.path, Message: fmt.Sprintf(format, args...), Remedy: remedy})
+	if s, ok := v.Scalar(); ok && !v.secret {
+		p.Excerpt = "- " + Quote(s)
+		if v.key != nil {
+			p.Excerpt = keyText(v.key) + ": " + Quote(s)
+		}
+	}
+	v.Report(p)
+}
+
+// place is the token to point at: the scalar itself, else the key.
+func (v Value) place() *token.Token {
+	if _, ok := v.Scalar(); !ok && v.key != nil {
+		return v.key.GetToken()
+	}
+	switch n := v.node.(type) {
+	case nil:
+		return nil
+	case *ast.MappingNode:
+		if !n.IsFlowStyle && len(n.Values) > 0 { // GetToken is the first colon
+			return n.Values[0].Key.GetToken()
+		}
+	}
+	return v.node.GetToken()
+}
+
+// Quote quotes a value for a message. Long values are cut, and a value that
+// swallowed a line with a key (a quote that was never closed) is not shown.
+func Quote(s string) string {
+	const most = 80
+	lower := strings.ToLower(s)
+	for _, word := range []string{"api_key", "apikey", "api-key", "secret", "password"} {
+		if strings.Contains(lower, word) {
+			return "(a value that may hold a secret)"
+		}
+	}
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// Scalar returns the text of a scalar as it was written: a number keeps its
+// leading zeros.
+func (v Value) Scalar() (string, bool) {
+	switch n := v.node.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+// Text reads a string that is not empty. A number is taken as written, so
+// that ids and years need no quotes.
+func (v Value) Text() (string, bool) {
+	s, ok := v.Scalar()
+	switch {
+	case v.isNull():
+		v.Fail("write a value after the colon, or leave the key out", "there is no value")
+	case !ok:
+		v.Fail("write one value, in quotes if it reads true, false or null", "text is expected, not %s", v.Kind())
+	case s == "":
+		v.Fail("write a value, or leave the key out", "the value is empty")
+	case strings.ContainsRune(s, 0):
+		v.Fail("remove the character", "the value holds the character NUL")
+	default:
+		return s, true
+	}
+	return "", false
+}
+
+// Word is text, where true and false count as the words that they are.
+func (v Value) Word() (string, bool) {
+	if b, isBool := v.node.(*ast.BoolNode); isBool {
+		return b.GetToken().Value, true
+	}
+	return v.Text()
+}
+
+// Integer reads a whole number between least and most.
+func (v Value) Integer(least, most int) (int, bool) {
+	remedy := fmt.Sprintf("write a whole number from %d to %d", least, most)
+	s, ok := v.Scalar()
+	if _, whole := v.node.(*ast.IntegerNode); !ok || !whole {
+		v.Fail(remedy, "a whole number is expected, not %s", v.Kind())
+		return 0, false
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < least || n > most {
+		v.Fail(remedy, "%s is not a whole number in the range", Quote(s))
+		return 0, false
+	}
+	return n, true
+}
+
+// Boolean reads true or false.
+func (v Value) Boolean() (result, ok bool) {
+	if b, isBool := v.node.(*ast.BoolNode); isBool {
+		return b.Value, true
+	}
+	v.Fail("write true or false", "true or false is expected, not %s", v.Kind())
+	return false, false
+}
+
+// OneOf reads one of a few words.
+func (v Value) OneOf(words ...string) (string, bool) {
+	s, ok := v.Text()
+	if !ok {
+		return "", false
+	}
+	for _, w := range words {
+		if s == w {
+			return s, true
+		}
+	}
+	remedy := "write one of " + strings.Join(words, ", ")
+	if near := nearest.Word(s, words); near != "" {
+		remedy = "did you mean " + near + "?"
+	}
+	v.Fail(remedy, "%s is not one of %s", Quote(s), strings.Join(words, ", "))
+	return "", false
+}
+
+// Kind names what the node is, without its text.
+func (v Value) Kind() string {
+	switch v.node.(type) {
+	case nil, *ast.NullNode:
+		return "an empty value"
+	case *ast.StringNode, *ast.LiteralNode:
+		return "text"
+	case *ast.IntegerNode:
+		return "a whole number"
+	case *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return "a decimal number"
+	case *ast.BoolNode:
+		return "true or false"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "a group of keys"
+	case *ast.AliasNode:
+		return "an alias whose anchor is not in this file"
+	case *ast.TagNode:
+		return "a tagged value (tags are not used here)"
+	}
+	return "something else"
+}
+
+// List reads a list that is not empty. It returns nil after a problem.
+func (v Value) List() []Value {
+	seq, ok := v.node.(*ast.SequenceNode)
+	switch {
+	case v.isNull():
+		v.Fail("write at least one entry, or leave the key out", "there is no value")
+	case !ok:
+		v.Fail("write a list, such as [a, b]", "a list is expected, not %s", v.Kind())
+	case len(seq.Values) == 0:
+		v.Fail("write at least one entry, or leave the key out", "the list is empty")
+	default:
+		entries := make([]Value, len(seq.Values))
+		for i, n := range seq.Values {
+			entries[i] = Value{doc: v.doc, node: v.doc.resolve(n), path: fmt.Sprintf("%s[%d]", v.path, i)}
+		}
+		return entries
+	}
+	return nil
+}
