@@ -32,20 +32,12 @@ type Cleaned struct {
 	// Recovery is the commit that was recorded and was finished or taken back;
 	// in a dry run it is still to be. RunID is "" if there was none.
 	Recovery Recovery
-	// Journal is the dead run's that was closed, or would be; nil if none was.
-	Journal *ClosedJournal
 }
 
 // Kept is a leftover that stays.
 type Kept struct {
 	Leftover
 	Why string // such as "run X is alive"
-}
-
-// ClosedJournal is a journal that a dead run left.
-type ClosedJournal struct {
-	RunID string // "" where the journal cannot be read
-	Parts int    // prepared parts that it lists
 }
 
 // Clean removes what dead runs left at d, and nothing else. scope is "" for a
@@ -62,11 +54,9 @@ type ClosedJournal struct {
 //     of it is staged, unless it dies. So whatever was listed and is of no run
 //     that holds a lease was left by a dead one; a run that begins later has
 //     staged nothing that was listed.
-//  4. The records of commits and the journal are read, after the holders: what
+//  4. The records of commits are read, after the holders: what
 //     a run wrote there before it died is there by now. What a recorded commit
-//     of another file needs stays, and so does what a dataset's journal lists
-//     unless it is the dataset that is cleaned: its next run goes on with it,
-//     and may be at it now under the id of the run that died.
+//     of another file needs stays.
 //  5. What is left over then and names its run is removed. What names none is
 //     removed where it can only be of the scope whose lease is held: an upload
 //     by its name, a temporary file where nobody else holds any lease here.
@@ -74,14 +64,13 @@ type ClosedJournal struct {
 //     nor a recorded commit needs. They are written by who holds its lease, and
 //     only then is a commit recorded that needs them: listed with the leftovers,
 //     they were all left by runs that are dead by now or have committed.
-//  7. A dataset's journal is closed, and the parts that it lists are aborted
-//     also where they were in no listing.
+//  7. The journal that an older version of the program left is removed.
 //  8. Where it is asked for, parts that the dataset's manifest does not list are
 //     removed. A reader that globs sees by _SUCCESS that something changed.
 //
-// A lease that is lost meanwhile stops it: the run that has it may go on with
-// what a dead one left. One leftover that cannot be removed does not stop the
-// others; the journal stays then, and cleaning again is harmless.
+// A lease that is lost meanwhile stops it: another run has it now. One
+// leftover that cannot be removed does not stop the others, and cleaning again is
+// harmless.
 func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOptions) (Cleaned, error) {
 	sweeper, sweeps := d.(Sweeper)
 	leaser, leases := d.(Leaser)
@@ -183,8 +172,10 @@ func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 	if err := c.mark(ctx, f.dead); err != nil {
 		return done, err
 	}
-	done.Journal = f.closable(c.scope)
-	return done, c.closeJournal(ctx, f)
+	if c.scope == "" {
+		_, err = DiscardJournal(ctx, c.d)
+	}
+	return done, err
 }
 
 // tell is the dry run.
@@ -202,34 +193,14 @@ func (c *cleaning) tell(ctx context.Context) (Cleaned, error) {
 		}
 	}
 	told := Cleaned{Removed: f.dead, Kept: f.kept, Others: f.others, Recovery: Recovery{RunID: f.pending}}
-	if f.pending == "" { // else the commit closes its journal
-		told.Journal = f.closable(c.scope)
-	}
 	return told, nil
-}
-
-// closeJournal ends the journal of the scope, if it is a dead run's, and
-// removes what crashes left of others.
-func (c *cleaning) closeJournal(ctx context.Context, f *finds) error {
-	if c.scope != "" || f.continued {
-		return nil
-	}
-	if f.journal != nil {
-		if err := AbortAll(ctx, c.d, PreparedOf(f.records...)...); err != nil {
-			return err
-		}
-		if err := f.journal.Close(ctx); err != nil {
-			return err
-		}
-	}
-	return RemoveJournal(ctx, c.d)
 }
 
 // remove removes leftovers side by side and gives those that it removed.
 func (c *cleaning) remove(ctx context.Context, dead []Leftover) ([]Leftover, error) {
 	failures := make([]error, len(dead))
 	var group errgroup.Group
-	group.SetLimit(sideBySide)
+	group.SetLimit(SideBySide)
 	for i, l := range dead {
 		group.Go(func() error {
 			failures[i] = c.removeOne(ctx, l)

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -19,14 +18,6 @@ type finds struct {
 	live    map[string]bool
 	intents map[string]intent // by the names of their objects
 	pending string            // run whose commit is recorded at the scope, "" if none is
-	broken  bool              // a journal lies there that cannot be read
-	// resumable is the run of the dataset's journal where a file is cleaned.
-	resumable string
-
-	// What follows is the journal where it is the dataset that is cleaned.
-	journal   *Journal // nil if there is none that can be read
-	records   []JournalRecord
-	continued bool // its run is alive
 }
 
 // find looks, in the order that Clean promises.
@@ -57,9 +48,6 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	if i, ok := f.intents[intentPath(c.scope)]; ok {
 		f.pending = i.run()
 	}
-	if err := c.findJournal(ctx, f); err != nil {
-		return nil, err
-	}
 	for _, l := range left {
 		f.sort(l, c.scope)
 	}
@@ -71,36 +59,9 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	return f, nil
 }
 
-// findJournal reads the dataset's journal where that is cleaned, else only
-// whose it is.
-func (c *cleaning) findJournal(ctx context.Context, f *finds) (err error) {
-	if c.scope != "" {
-		f.resumable, err = journalRun(ctx, c.d)
-	} else {
-		f.journal, f.records, err = ReadJournal(ctx, c.d)
-		f.continued = err == nil && f.live[f.journal.RunID]
-	}
-	if _, f.broken = errors.AsType[*JournalError](err); f.broken || errors.Is(err, ErrNotExist) {
-		f.journal = nil
-		return nil
-	}
-	return err
-}
-
-// closable is the dataset's journal if it is to be closed, nil otherwise.
-func (f *finds) closable(scope string) *ClosedJournal {
-	switch {
-	case f.broken && scope == "":
-		return &ClosedJournal{}
-	case f.journal == nil || f.continued:
-		return nil
-	}
-	return &ClosedJournal{RunID: f.journal.RunID, Parts: len(PreparedOf(f.records...))}
-}
-
 // sort tells the dead from the rest.
 func (f *finds) sort(l Leftover, scope string) {
-	why := f.reason(l, scope)
+	why := f.reason(l)
 	switch {
 	case why != "":
 		f.kept = append(f.kept, Kept{Leftover: l, Why: why})
@@ -112,7 +73,7 @@ func (f *finds) sort(l Leftover, scope string) {
 }
 
 // reason says why a leftover may still be needed, "" if nobody needs it.
-func (f *finds) reason(l Leftover, scope string) string {
+func (f *finds) reason(l Leftover) string {
 	if l.Run != "" && f.live[l.Run] {
 		return fmt.Sprintf("run %s is alive", l.Run)
 	}
@@ -126,12 +87,6 @@ func (f *finds) reason(l Leftover, scope string) string {
 		return "a run is alive that gives no name"
 	case l.Run == "" && l.Kind == Temporary && len(f.holders) > 0:
 		return fmt.Sprintf("run %s is alive", f.holders[0].RunID)
-	case l.Run == "" || scope == "":
-		return ""
-	case l.Run == f.resumable:
-		return fmt.Sprintf("run %s of the dataset there can be continued", l.Run)
-	case f.broken:
-		return "the journal of the dataset there cannot be read, and may list it"
 	}
 	return ""
 }
@@ -165,23 +120,6 @@ func (i intent) needs(l Leftover) bool {
 		}
 	}
 	return false
-}
-
-// journalRun is the run whose journal lies at d, "" if there is none. It reads
-// the header alone: whoever holds the lease may be at the records.
-func journalRun(ctx context.Context, d Store) (string, error) {
-	data, _, err := d.Get(ctx, journalPath())
-	if errors.Is(err, ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	var h JournalHeader
-	if err := json.Unmarshal(data, &h); err != nil {
-		return "", &JournalError{Name: journalPath(), Err: err}
-	}
-	return h.RunID, nil
 }
 
 // intents gives the records of commits at d, by the names of their objects.

@@ -79,8 +79,8 @@ type DatasetCommit struct {
 	// SupersededIDs are the names of id sets that are removed with the
 	// superseded parts. One that a listed part has stays.
 	SupersededIDs []string `json:"superseded_ids,omitempty"`
-	// Journal is the token of the run's journal, which ends with the commit;
-	// "" if it has none.
+	// Journal stands in records of older versions only. Their journals are removed
+	// when the dataset is opened, see DiscardJournal.
 	Journal string `json:"journal,omitempty"`
 	Hook    Hook   `json:"-"` // nil: none
 }
@@ -98,8 +98,8 @@ type DatasetCommit struct {
 //  5. The manifest is written by compare-and-swap: a reader of it changes
 //     over to the new run here, in one step. If the swap is lost, the run's
 //     own parts and their id sets are removed and the error wraps ErrConflict.
-//  6. Superseded parts and id sets are removed, _SUCCESS is written, the
-//     journal and the record removed.
+//  6. Superseded parts and id sets are removed, _SUCCESS is written, and the
+//     record is removed.
 //
 // An error after step 2 that is no conflict leaves the record: the next run
 // finishes by Recover. Doing a commit twice is harmless.
@@ -116,7 +116,7 @@ func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
 // commits of all before it publishes the first.
 func (c DatasetCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
 	r := &committing{
-		d: d, run: c.RunID, hook: c.Hook, prepared: c.New, unused: c.Unused, objects: c.Objects, ids: c.IDs, ownIDs: c.ownIDs(), journal: c.Journal,
+		d: d, run: c.RunID, hook: c.Hook, prepared: c.New, unused: c.Unused, objects: c.Objects, ids: c.IDs, ownIDs: c.ownIDs(),
 		manifest: ManifestName, intent: intentPath(""), step: StepCheck,
 	}
 	data, err := c.Manifest.encodeFor(c.RunID, c.New, c.Superseded)
@@ -181,11 +181,6 @@ func (r *committing) publishDataset(ctx context.Context, c DatasetCommit, manife
 func (r *committing) close(ctx context.Context) error {
 	if err := AbortAll(ctx, r.d, r.unused...); err != nil {
 		return err
-	}
-	if r.journal != "" {
-		if err := CloseJournal(ctx, r.d, r.journal); err != nil {
-			return err
-		}
 	}
 	return r.d.Delete(ctx, r.intent)
 }

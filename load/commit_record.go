@@ -65,7 +65,6 @@ type committing struct {
 	objects  []SmallObject
 	ids      []SmallObject
 	ownIDs   []string // names of the sets of new parts
-	journal  string   // token, "" without one
 	manifest string   // name of the manifest
 	intent   string   // name of the record
 	previous []byte   // manifest before a file's commit
@@ -78,7 +77,7 @@ type committing struct {
 // store answers each only after a while.
 func (r *committing) each(ctx context.Context, step Step, n int, action func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sideBySide)
+	group.SetLimit(SideBySide)
 	var stopped error
 	for i := 0; i < n && stopped == nil; i++ {
 		stopped = r.at(step, func() error {
@@ -150,7 +149,7 @@ func (r *committing) checkPrepared(ctx context.Context, data []byte) error {
 		return err
 	}
 	group, checking := errgroup.WithContext(ctx)
-	group.SetLimit(sideBySide)
+	group.SetLimit(SideBySide)
 	for _, p := range r.prepared {
 		group.Go(func() error { return r.d.Check(checking, p) })
 	}
@@ -230,13 +229,9 @@ func (r *committing) writeObjects(ctx context.Context) error {
 	return nil
 }
 
-// drop removes the staged objects, and the journal that lists them.
+// drop removes the staged objects.
 func (r *committing) drop(ctx context.Context) error {
-	err := AbortAll(ctx, r.d, slices.Concat(r.prepared, r.unused)...)
-	if err == nil && r.journal != "" {
-		err = CloseJournal(ctx, r.d, r.journal)
-	}
-	return err
+	return AbortAll(ctx, r.d, slices.Concat(r.prepared, r.unused)...)
 }
 
 // rollBack takes a recorded commit back that cannot be done: everything that

@@ -47,8 +47,8 @@ type Upload interface {
 	Abort() error
 }
 
-// Prepared describes a staged object. It is a plain value that survives in a
-// journal, so that another process can commit or abort it after a crash.
+// Prepared describes a staged object. It is a plain value that survives in the
+// record of a commit, so that another process can commit or abort it after a crash.
 type Prepared struct {
 	Name    string `json:"name"`              // the final name
 	Staged  string `json:"staged"`            // where the bytes lie now: a relative path, or an upload id
@@ -57,7 +57,7 @@ type Prepared struct {
 	Replace bool   `json:"replace,omitempty"` // single files: the final name may exist and is replaced in one step
 }
 
-// Store keeps small objects: the manifest, _SUCCESS, dead letters, the journal.
+// Store keeps small objects: the manifest, _SUCCESS, dead letters, checkpoints.
 type Store interface {
 	// Get reads an object and its version, an opaque token for Put.
 	// A missing object is ErrNotExist.

@@ -20,8 +20,13 @@ func EncodeIDs(ids *roaring64.Bitmap) (data []byte, sha string, err error) {
 	if data, err = same.ToBytes(); err != nil {
 		return nil, "", err
 	}
+	return data, SumIDs(data), nil
+}
+
+// SumIDs is the checksum that names a set of ids.
+func SumIDs(data []byte) string {
 	sum := sha256.Sum256(data)
-	return data, hex.EncodeToString(sum[:]), nil
+	return hex.EncodeToString(sum[:])
 }
 
 // DecodeIDs reads a set of ids; anything else is ErrIDs. The library trusts the

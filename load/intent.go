@@ -156,9 +156,6 @@ func (c *DatasetCommit) check(name string) error {
 	if name != intentPath("") {
 		return errors.New("it is the record of a dataset, in the place of a file's")
 	}
-	if c.Journal != "" && CheckRun(c.Journal) != nil {
-		return fmt.Errorf("it names the journal %q", c.Journal)
-	}
 	for _, o := range c.Objects {
 		folder, file := path.Split(o.Name)
 		run, isLetters := strings.CutSuffix(file, path.Ext(RejectsName("")))

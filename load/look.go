@@ -7,21 +7,14 @@ import (
 
 // Found is what lies at one scope of a destination besides what is committed.
 type Found struct {
-	Holder  *Holder // of the scope's lease, nil if nobody holds it
-	Pending string  // run whose commit is recorded and not finished, "" if there is none
-	// Journal is the one of the run that holds the lease, or of a run that ended
-	// early; nil if there is none that can be read, and for a file.
-	Journal *Journal
-	Records int  // of the journal: parts that are prepared
-	Broken  bool // a journal lies there that cannot be read
-	// Leftovers are what Clean would remove, without what the journal's run
-	// staged: the next run goes on with that.
-	Leftovers []Leftover
+	Holder    *Holder    // of the scope's lease, nil if nobody holds it
+	Pending   string     // run whose commit is recorded and not finished, "" if there is none
+	Leftovers []Leftover // what Clean would remove
 }
 
 // Nothing tells whether no run left anything there, and none is at it.
 func (f Found) Nothing() bool {
-	return f.Holder == nil && f.Pending == "" && f.Journal == nil && !f.Broken && len(f.Leftovers) == 0
+	return f.Holder == nil && f.Pending == "" && len(f.Leftovers) == 0
 }
 
 // Look tells what lies at d besides what is committed, and changes nothing: it
@@ -38,15 +31,10 @@ func Look(ctx context.Context, d Destination, scope string) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	found := Found{Pending: f.pending, Journal: f.journal, Records: len(f.records), Broken: f.broken && scope == ""}
+	found := Found{Pending: f.pending, Leftovers: f.dead}
 	for _, h := range f.holders {
 		if h.Scope == scope {
 			found.Holder = &h.Holder
-		}
-	}
-	for _, l := range f.dead {
-		if f.journal == nil || l.Run != f.journal.RunID {
-			found.Leftovers = append(found.Leftovers, l)
 		}
 	}
 	return found, nil

@@ -78,7 +78,7 @@ func CheckRun(run string) error {
 
 // reservedRuns begin the names that destinations use in the control folder.
 func reservedRuns() []string {
-	return []string{IntentName, JournalName, "lease", "checkpoint", "probe-", "put-", "staged"}
+	return []string{IntentName, journalName, "lease", "checkpoint", "probe-", "put-", "staged"}
 }
 
 func nameProblem(name string) string {

@@ -25,7 +25,7 @@ func (e encoding) shown(windows []*windowRun, seen map[schemas.Source]transform.
 		return nil, &transform.ColumnsError{Columns: len(columns), Max: most}
 	}
 	known := bySource(before)
-	if e.out.exploded() {
+	if e.out.Exploded() {
 		return childColumns(columns, e.out.Explode)
 	}
 	for i := range columns {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -17,9 +18,9 @@ type CleanReport struct {
 	Pipeline   string
 	Definition string
 	Outputs    []CleanedOutput
-	// Spools counts the folders of dead runs in the state folder that were
-	// removed, or in a dry run would be.
-	Spools int
+	// Checkpoints counts those of dead runs in the state folder that were removed,
+	// or in a dry run would be.
+	Checkpoints int
 }
 
 // CleanedOutput is what lay at one output.
@@ -61,7 +62,7 @@ func Clean(ctx context.Context, def *definition.Definition, o Options, how load.
 		}
 	}
 	report.tellOnce()
-	if report.Spools, err = cleanSpools(def, forms, how.DryRun); err != nil {
+	if report.Checkpoints, err = cleanCheckpoints(ctx, def, forms, how.DryRun); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}
 	if len(failed.Errors) > 0 {
@@ -206,22 +207,13 @@ func (r *CleanReport) tellOnce() {
 	})
 }
 
-// cleanSpools removes what dead runs of the definition spooled, as it does with
-// their journals, and what any dead run spooled that nobody can go on with. It
-// tells how many folders it were, in a dry run how many it would be.
-func cleanSpools(def *definition.Definition, forms []string, dryRun bool) (swept int, err error) {
-	parent := spoolsIn(def.State)
-	if !dryRun {
-		discarded, err := discardSpools(def, forms)
-		swept = len(discarded) + sweepSpools(parent)
-		_ = os.Remove(parent) // kept where it holds anything
-		return swept, err
+// cleanCheckpoints removes what dead runs of the definition left in the state
+// folder, and what any dead run left there that is of use to nobody. It tells how
+// many checkpoints it were, in a dry run how many it would be.
+func cleanCheckpoints(ctx context.Context, def *definition.Definition, forms []string, dryRun bool) (swept int, err error) {
+	if dryRun {
+		return len(checkpointsOf(ctx, def, forms)) + checkpoint.Sweep(def.State, true), nil
 	}
-	swept = len(ofForms(leftSpools(def), forms))
-	for _, folder := range spools(parent) {
-		if isUselessSpool(folder, func() error { return nil }) {
-			swept++
-		}
-	}
-	return swept, nil
+	discarded, err := discardCheckpoints(ctx, def, forms)
+	return len(discarded) + checkpoint.Sweep(def.State, false), err
 }

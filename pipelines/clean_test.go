@@ -91,8 +91,8 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	// What lies in a folder that two files share is told once.
 	want := "form1.ndjson: dead2; days: dead1; second.csv:"
 	for _, r := range []*pipelines.CleanReport{told, did} {
-		if found(r) != want || r.Spools != 1 {
-			t.Errorf("found %s and %d spools, want %s and 1", found(r), r.Spools, want)
+		if found(r) != want || r.Checkpoints != 1 {
+			t.Errorf("found %s and %d spools, want %s and 1", found(r), r.Checkpoints, want)
 		}
 	}
 	after := tree(t, w.dir)
@@ -103,8 +103,8 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	}
 	sameTree(t, before, after)
 	again, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{})
-	if err != nil || found(again) != "form1.ndjson:; days:; second.csv:" || again.Spools != 0 {
-		t.Errorf("cleaning again found %s and %d spools, %v", found(again), again.Spools, err)
+	if err != nil || found(again) != "form1.ndjson:; days:; second.csv:" || again.Checkpoints != 0 {
+		t.Errorf("cleaning again found %s and %d spools, %v", found(again), again.Checkpoints, err)
 	}
 	if counts := w.service.Counts(); len(counts) > 0 {
 		t.Errorf("the service was asked for %v", counts)
@@ -130,8 +130,8 @@ func TestCleanDuringARun(t *testing.T) {
 			if !errors.As(err, &failed) || len(failed.Errors) != 2 || !errors.As(err, &held) || held.Pipeline != "e2e" {
 				t.Errorf("got %v, want that both outputs are held", err)
 			}
-			if report.Spools != 0 || found(report) != "form1.ndjson:; days:" {
-				t.Errorf("found %s and %d spools", found(report), report.Spools)
+			if report.Checkpoints != 0 || found(report) != "form1.ndjson:; days:" {
+				t.Errorf("found %s and %d spools", found(report), report.Checkpoints)
 			}
 		}
 	}
@@ -154,14 +154,13 @@ func TestCleanDuringARun(t *testing.T) {
 func TestCleanAfterAStoppedRun(t *testing.T) {
 	r := newResumed(t)
 	def := r.daily(days())
-	r.stopAt(def, "recorded", 2)
+	r.stopAt(def, "read", 2)
 	report, err := pipelines.Clean(t.Context(), def, r.o, load.CleanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	journal := report.Outputs[0].Journal
-	if journal == nil || journal.Parts != 2 || len(report.Outputs[0].Removed) != 2 {
-		t.Errorf("found %s and the journal %+v", found(report), journal)
+	if report.Checkpoints != 1 || len(report.Outputs[0].Removed) != 0 {
+		t.Errorf("found %s and %d checkpoints", found(report), report.Checkpoints)
 	}
 	r.checkTidy()
 	if asked, report := r.asked(def); len(asked) != 4 || report.Forms[0].Continued != "" {

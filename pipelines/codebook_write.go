@@ -58,7 +58,7 @@ func (f *formRun) codebookTasks() []*codebookTask {
 	var tasks []*codebookTask
 	at := map[definition.CodebookPlace]*codebookTask{}
 	for _, t := range f.committed() {
-		place, ok := codebookPlaceOf(t.def, t.report.Path, f.o.Tables.Formats)
+		place, ok := definition.CodebookPlaceOf(t.def, t.report.Path, f.o.Tables.Formats)
 		if out, is := t.out.(codebookOutput); !ok || !is || out.facts().columns == nil {
 			continue
 		}

@@ -43,7 +43,7 @@ func (p *datasetPart) String() string {
 // each other share one until it is large. A window that counts show empty is
 // in no part.
 func (o *datasetOutput) divide(windows []*windowRun) (parts []*datasetPart) {
-	unit := o.out.Partition.unit()
+	unit := o.out.Partition.Unit()
 	most := int64(partTarget)
 	if o.f.def.Extract.Incremental {
 		most = incrementalPartTarget
@@ -185,7 +185,7 @@ func (s *partStage) end(ctx context.Context) error {
 	part.Columns = load.ColumnsDigest(manifestColumns(s.columns, s.o.f.schema.HMACKey))
 	part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
 	p.prepared = append(p.prepared, load.PreparedPart{Part: part, Prepared: prepared})
-	if s.o.out.exploded() {
+	if s.o.out.Exploded() {
 		p.results = append(p.results, s.results)
 	}
 	s.before, s.rows, s.results, s.upload = s.before+s.results, 0, 0, nil

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
-	"github.com/formetl/formetl/extract"
 )
 
 const (

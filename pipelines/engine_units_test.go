@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -34,9 +35,9 @@ func window(from, to string) extract.Window { return extract.Window{From: wall(f
 func bitmap(ids ...uint64) *roaring64.Bitmap { return roaring64.BitmapOf(ids...) }
 
 func TestStaleWindowsAreThoseReadFirst(t *testing.T) {
-	a := &windowRun{readAt: 1, ids: bitmap(1, 2, 3)}
-	b := &windowRun{readAt: 3, ids: bitmap(3, 4)}
-	c := &windowRun{readAt: 2, ids: bitmap(5, 4)}
+	a := &windowRun{number: 1, reading: reading{ids: bitmap(1, 2, 3)}}
+	b := &windowRun{number: 3, reading: reading{ids: bitmap(3, 4)}}
+	c := &windowRun{number: 2, reading: reading{ids: bitmap(5, 4)}}
 	unread := &windowRun{}
 	stale, twice := staleWindows([]*windowRun{a, b, c, unread})
 	if len(stale) != 2 || stale[0] != c || stale[1] != a || !twice.Equals(bitmap(3, 4)) {
@@ -45,7 +46,7 @@ func TestStaleWindowsAreThoseReadFirst(t *testing.T) {
 	if !a.ids.Equals(bitmap(1, 2, 3)) || !b.ids.Equals(bitmap(3, 4)) {
 		t.Error("the windows' sets were changed")
 	}
-	if stale, twice := staleWindows([]*windowRun{a, {readAt: 4, ids: bitmap(9)}}); len(stale) != 0 || !twice.IsEmpty() {
+	if stale, twice := staleWindows([]*windowRun{a, {number: 4, reading: reading{ids: bitmap(9)}}}); len(stale) != 0 || !twice.IsEmpty() {
 		t.Errorf("%v stale", stale)
 	}
 }
@@ -66,7 +67,7 @@ func TestPlausibleWindow(t *testing.T) {
 		{[]int64{5, 6}, 8, false},
 		{[]int64{5, 6}, 3, false},
 	} {
-		w := windowRun{counts: c.counts, stats: transform.Stats{Rows: c.rows - 1, Rejected: 1}}
+		w := windowRun{counts: c.counts, reading: reading{stats: transform.Stats{Rows: c.rows - 1, Rejected: 1}}}
 		if got := w.plausible(); got != c.want {
 			t.Errorf("%d of %v: %t", c.rows, c.counts, got)
 		}
@@ -74,12 +75,12 @@ func TestPlausibleWindow(t *testing.T) {
 }
 
 func TestRowIDsLeaveRejectsOut(t *testing.T) {
-	w := &windowRun{ids: bitmap(3, 5, 9), rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, stats: transform.Stats{Rows: 1, Rejected: 2}}
+	w := &windowRun{reading: reading{ids: bitmap(3, 5, 9), rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, stats: transform.Stats{Rows: 1, Rejected: 2}}}
 	if ids := w.rowIDs(0, w.stats.Rows); !ids.Equals(bitmap(5)) || w.ids.GetCardinality() != 3 {
 		t.Errorf("%v of %v", ids, w.ids)
 	}
-	none := &windowRun{ids: bitmap(1), rejects: []transform.Reject{{ResultID: 1}}, stats: transform.Stats{Rejected: 1}}
-	more := &windowRun{ids: bitmap(2, 40), stats: transform.Stats{Rows: 2}}
+	none := &windowRun{reading: reading{ids: bitmap(1), rejects: []transform.Reject{{ResultID: 1}}, stats: transform.Stats{Rejected: 1}}}
+	more := &windowRun{reading: reading{ids: bitmap(2, 40), stats: transform.Stats{Rows: 2}}}
 	if rows, lo, hi := rowsOf([]*windowRun{none, w, more, {}}); rows != 3 || lo != 2 || hi != 40 {
 		t.Errorf("%d rows, %d to %d", rows, lo, hi)
 	}
@@ -87,7 +88,7 @@ func TestRowIDsLeaveRejectsOut(t *testing.T) {
 
 func TestRejectsAreCountedByResult(t *testing.T) {
 	reject := func(ids ...int64) *windowRun {
-		w := &windowRun{stats: transform.Stats{Rejected: int64(len(ids)), Rejects: map[transform.Fault]int64{{Column: "c", Reason: "r"}: int64(len(ids))}}}
+		w := &windowRun{reading: reading{stats: transform.Stats{Rejected: int64(len(ids)), Rejects: map[transform.Fault]int64{{Column: "c", Reason: "r"}: int64(len(ids))}}}}
 		for _, id := range ids {
 			w.rejects = append(w.rejects, transform.Reject{ResultID: id})
 		}
@@ -121,7 +122,7 @@ func TestOwnWindowsOfAWidenedRange(t *testing.T) {
 		{planned: extract.Planned{Window: window("2026-01-01", "2026-01-05")}},
 		{planned: extract.Planned{Window: window("2026-01-05", "2026-01-09")}},
 		{planned: extract.Planned{Window: window("2026-01-09", "2026-02-01")}},
-		{undated: true},
+		{undated: &undatedWindow{}},
 	}
 	names := func(ws []*windowRun) string {
 		s := make([]string, 0, len(ws))
@@ -164,16 +165,10 @@ func TestDivideIntoParts(t *testing.T) {
 		definition.PartitionYear:  "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
 		definition.PartitionMonth: "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
 	} {
-		o := &datasetOutput{encoding: encoding{f: &formRun{def: &definition.Definition{}}, out: definition.Output{Partition: partition}}, parts: map[*windowRun]*datasetPart{}}
-		o.divide(windows)
+		o := &datasetOutput{encoding: encoding{f: &formRun{def: &definition.Definition{}}, out: definition.Output{Partition: partition}}}
 		var got []string
-		for _, p := range o.list {
+		for _, p := range o.divide(windows) {
 			got = append(got, strings.ReplaceAll(p.String(), " 00:00:00", ""))
-			for _, w := range p.windows {
-				if o.parts[w] != p {
-					t.Errorf("%s: a window is in another part", partition)
-				}
-			}
 		}
 		if s := strings.Join(got, " "); s != want {
 			t.Errorf("%s: %s", partition, s)
@@ -261,7 +256,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{&FormsError{Forms: 1, Errors: []error{errors.New("one")}}, "one"},
 		{&OutputsError{Errors: []error{errors.New("one"), errors.New("two")}}, "one\ntwo"},
 		{&RangeError{Window: extract.Window{From: w.To, To: w.From}}, "the range 2026-01-02 00:00:00/2026-01-01 00:00:00 holds no time: `to` is exclusive and must lie after `from`"},
-		{&SpoolError{Folder: "/s", Err: errors.New("full")}, "cannot spool results in /s: full; free space, or choose another folder with --state"},
+		{&checkpoint.FolderError{Folder: "/s", Err: errors.New("full")}, "cannot keep results in /s: full; free space, or choose another folder with --state"},
 		{&StdoutError{Err: errors.New("closed")}, "cannot write to standard output: closed"},
 		{&definition.UnsupportedError{What: "x", Remedy: "do y"}, "x is not supported by this version; do y"},
 	} {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/schemas"
 )
 
 // fileOutput is one file, replaced whole. It is encoded from the spool when
@@ -54,15 +53,6 @@ func (o *fileOutput) lookBack(ctx context.Context) error {
 	}
 	o.manifest, o.base = m, version
 	return nil
-}
-
-// splitPath divides a path or address into the folder and the last name.
-func splitPath(p string) (root, name string) {
-	if strings.Contains(p, "://") { // path.Dir would make one slash of the two
-		i := strings.LastIndexByte(p, '/')
-		return p[:i], p[i+1:]
-	}
-	return filepath.Dir(p), filepath.Base(p)
 }
 
 // stage encodes the file and makes the commit that puts it in its place.

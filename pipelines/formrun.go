@@ -15,13 +15,14 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
 
 // formRun is the run of one form: plan, read, reconcile, stage, commit.
 type formRun struct {
-	def    *Definition
+	def    *definition.Definition
 	o      Options
 	client *extract.Client // of this run alone: it counts what the run costs
 	reader *extract.Reader

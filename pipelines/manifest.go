@@ -6,6 +6,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -40,7 +41,7 @@ func checkManifest(m *load.Manifest, out definition.Output) error {
 		}
 	}
 	columns := m.Schema
-	if out.exploded() && len(columns) > positionAt { // it has the list's source, as the element has
+	if out.Exploded() && len(columns) > positionAt { // it has the list's source, as the element has
 		if _, err := checkpoint.DecodeColumns(columns[positionAt : positionAt+1]); err != nil {
 			return err
 		}

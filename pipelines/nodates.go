@@ -44,7 +44,7 @@ func (e *DatesIgnoredError) DataFault() bool { return true }
 // that need not be divided by time.
 func (f *formRun) wantsAll() bool {
 	begins := !f.rng.From.IsZero() || f.hasFiles() && !f.own.From.IsZero()
-	if begins || !askedOf(f.def, f.o).To.IsZero() || f.def.partition() != extract.UnitNone {
+	if begins || !askedOf(f.def, f.o).To.IsZero() || f.def.FinestUnit() != extract.UnitNone {
 		return false
 	}
 	for _, d := range f.datasets() {

@@ -88,7 +88,7 @@ func (o *datasetOutput) holding(ctx context.Context, ids *roaring64.Bitmap) ([]l
 	_, kept := o.replaced()
 	holds, lacks := make([]bool, len(kept)), make([]bool, len(kept))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sideBySide)
+	group.SetLimit(load.SideBySide)
 	for i, p := range kept {
 		if !meets(ids, p) {
 			continue
@@ -140,14 +140,14 @@ func (o *datasetOutput) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitm
 	if err != nil {
 		return nil, err
 	}
-	if digest(data) != p.IDs {
+	if load.SumIDs(data) != p.IDs {
 		return nil, load.ErrIDs
 	}
 	ids, err := load.DecodeIDs(data)
 	if err != nil {
 		return nil, err
 	}
-	if n := ids.GetCardinality(); n == 0 || n != uint64(p.Rows) && !o.out.exploded() || ids.Minimum() != uint64(p.MinID) || ids.Maximum() != uint64(p.MaxID) { //nolint:gosec // they are not negative
+	if n := ids.GetCardinality(); n == 0 || n != uint64(p.Rows) && !o.out.Exploded() || ids.Minimum() != uint64(p.MinID) || ids.Maximum() != uint64(p.MaxID) { //nolint:gosec // they are not negative
 		return nil, fmt.Errorf("%w: it is of another part", load.ErrIDs)
 	}
 	return ids, nil

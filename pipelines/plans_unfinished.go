@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // Unfinished is a run that ended early and whose checkpoint the planned one
@@ -27,7 +28,7 @@ func (f *formRun) unfinished(ctx context.Context) (u *Unfinished) {
 
 // checkpointsOf are the checkpoints in the state folder that runs of the
 // definition left of forms and that no run holds, oldest first.
-func checkpointsOf(ctx context.Context, def *Definition, forms []string) (left []checkpoint.Left) {
+func checkpointsOf(ctx context.Context, def *definition.Definition, forms []string) (left []checkpoint.Left) {
 	for _, l := range checkpoint.LeftIn(ctx, def.State) {
 		for _, form := range forms {
 			if l.Is(def.Name, form, def.File) {

@@ -102,7 +102,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 }
 
 // runForm runs one form, once more without dates where the service ignores them.
-func runForm(ctx context.Context, def *Definition, o Options, client *extract.Client, form string) (*FormReport, error) {
+func runForm(ctx context.Context, def *definition.Definition, o Options, client *extract.Client, form string) (*FormReport, error) {
 	f := newFormRun(def, o, client, form)
 	err := f.run(ctx)
 	if f.leavesDatesOut(err) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -27,7 +28,8 @@ type StateReport struct {
 	// Unlisted are the paths at which forms cannot be looked for.
 	Unlisted []string
 	Budget   budget.Use
-	Spools   []SpoolState
+	// Checkpoints are what runs that ended early had read, oldest first.
+	Checkpoints []checkpoint.Left
 }
 
 // FormState is what is known of one form.
@@ -49,10 +51,7 @@ type OutputState struct {
 	PerRun   bool
 	Manifest *load.Manifest // of the last commit; nil if there was none
 	load.Found
-	// Outdated tells that the journal began from another manifest: nobody goes
-	// on with it.
-	Outdated bool
-	Err      error // why the state is not known
+	Err error // why the state is not known
 }
 
 // Watermark is the dataset's, zero where it has none.
@@ -61,15 +60,6 @@ func (o *OutputState) Watermark() load.WallTime {
 		return load.WallTime{}
 	}
 	return o.Manifest.Watermark
-}
-
-// EndedEarly is the journal of a run that ended early; nil if there is none, or
-// its run is alive, or its commit is recorded and only to be finished.
-func (o *OutputState) EndedEarly() *load.Journal {
-	if o.Holder != nil || o.Journal != nil && o.Journal.RunID == o.Pending {
-		return nil
-	}
-	return o.Journal
 }
 
 // State tells what runs of a definition left for the next one: watermarks,
@@ -99,7 +89,7 @@ func State(ctx context.Context, def *definition.Definition, o Options) (*StateRe
 			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &OutputsError{Errors: failures}))
 		}
 	}
-	report.Spools = ofForms(leftSpools(def), forms)
+	report.Checkpoints = checkpointsOf(ctx, def, forms)
 	if report.Budget, err = budget.Read(def, report.Now); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}
@@ -161,12 +151,10 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 		return fmt.Errorf("%s: %w", expanded, err)
 	}
 	at.Leftovers = s.once(at.Leftovers)
-	var version string
-	at.Manifest, version, err = manifestAt(ctx, dest, manifest, out)
+	at.Manifest, _, err = manifestAt(ctx, dest, manifest, out)
 	if err != nil && !errors.Is(err, load.ErrNotExist) {
 		return fmt.Errorf("%s: %w", expanded, err)
 	}
-	at.Outdated = at.Journal != nil && at.Journal.Base != version
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -40,8 +41,8 @@ func (r *StateReport) forms(ctx context.Context, def *definition.Definition, o O
 			}
 		}
 	}
-	for _, s := range leftSpools(def) {
-		if def.WantsForm(s.Form) && !slices.Contains(forms, s.Form) {
+	for _, s := range checkpoint.LeftIn(ctx, def.State) {
+		if s.Is(def.Name, s.Form, def.File) && def.WantsForm(s.Form) && !slices.Contains(forms, s.Form) {
 			forms = append(forms, s.Form)
 		}
 	}
@@ -50,7 +51,7 @@ func (r *StateReport) forms(ctx context.Context, def *definition.Definition, o O
 }
 
 // formsAt are the forms of which something lies at an output, by the names of
-// manifests and journals; nil where that cannot be listed.
+// manifests; nil where that cannot be listed.
 func formsAt(ctx context.Context, def *definition.Definition, o Options, out definition.Output) ([]string, error) {
 	template, err := definition.ExpandPath(strings.ReplaceAll(out.Path, "{form}", formMark), def.PathValues("", o.RunID))
 	if err != nil {
@@ -58,7 +59,7 @@ func formsAt(ctx context.Context, def *definition.Definition, o Options, out def
 	}
 	ends := []string{load.FileManifestName("")}
 	if out.Dataset() {
-		ends = []string{load.ManifestName, load.ControlFolder + "/" + load.JournalName}
+		ends = []string{load.ManifestName}
 	}
 	var names []string
 	if strings.Contains(template, "://") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -17,7 +18,8 @@ type ResetReport struct {
 	Pipeline   string
 	Definition string
 	Outputs    []*ResetOutput
-	Spools     []SpoolState // that were discarded
+	// Checkpoints are those that were discarded.
+	Checkpoints []checkpoint.Left
 }
 
 // ResetOutput is a dataset and what was reset of it.
@@ -26,14 +28,12 @@ type ResetOutput struct {
 	Before, After load.WallTime // the watermark; equal where it stays
 	// Recovery is the commit that was recorded and was finished first.
 	Recovery load.Recovery
-	// Discarded is the journal of a run that ended early; nil if there was none.
-	Discarded *load.ClosedJournal
-	Err       error // why it was not reset to the end
+	Err      error // why it was not reset to the end
 }
 
 // Nothing tells whether everything is as it was.
 func (o *ResetOutput) Nothing() bool {
-	return o.Before.Equal(o.After.Time) && o.Recovery.RunID == "" && o.Discarded == nil
+	return o.Before.Equal(o.After.Time) && o.Recovery.RunID == ""
 }
 
 // ResetState sets the watermarks of a definition's datasets back to a time, or
@@ -60,7 +60,7 @@ func ResetState(ctx context.Context, def *definition.Definition, o Options, to t
 			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &OutputsError{Errors: outputs}))
 		}
 	}
-	if report.Spools, err = discardSpools(def, forms); err != nil {
+	if report.Checkpoints, err = discardCheckpoints(ctx, def, forms); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}
 	if len(failed.Errors) > 0 {
@@ -73,7 +73,7 @@ func ResetState(ctx context.Context, def *definition.Definition, o Options, to t
 // Single files have no watermark.
 func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o Options, form string, to load.WallTime) []error {
 	// What it discards is told by the report: nobody need be warned of it.
-	f := &formRun{def: def, o: o, form: form, runID: o.RunID, log: slog.New(slog.DiscardHandler)}
+	f := &formRun{def: def, o: o, form: form, log: slog.New(slog.DiscardHandler)}
 	var failures []error
 	for _, out := range def.Outputs {
 		if !out.Dataset() || strings.Contains(out.Path, "{run_id}") || ctx.Err() != nil {
@@ -91,7 +91,7 @@ func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o Op
 // reset resets one dataset.
 func (f *formRun) reset(ctx context.Context, out definition.Output, r *ResetOutput, to load.WallTime) error {
 	var err error
-	if r.Path, err = definition.ExpandPath(out.Path, f.def.PathValues(f.form, f.runID)); err != nil {
+	if r.Path, err = definition.ExpandPath(out.Path, f.def.PathValues(f.form, f.o.RunID)); err != nil {
 		r.Path = out.Path
 		return err
 	}
@@ -105,7 +105,7 @@ func (f *formRun) reset(ctx context.Context, out definition.Output, r *ResetOutp
 	}
 	o, _ := opened.(*datasetOutput)
 	err = o.reset(ctx, found, r, to)
-	return errors.Join(err, o.close(context.WithoutCancel(ctx), false))
+	return errors.Join(err, o.close(context.WithoutCancel(ctx)))
 }
 
 // lookAt looks without the lease, which would make the folder of a dataset
@@ -141,14 +141,6 @@ func (o *datasetOutput) reset(ctx context.Context, found *load.Found, r *ResetOu
 	}
 	if !to.IsZero() && o.manifest != nil && to.Compare(r.Before.Time) > 0 { // else it would fail half-way
 		return fmt.Errorf("%s: %w", r.Path, &load.WatermarkError{Watermark: r.Before, To: to})
-	}
-	if o.left != nil && !o.finished {
-		r.Discarded = &load.ClosedJournal{RunID: o.left.RunID, Parts: found.Records}
-	} else if found.Broken { // it was removed when the dataset was opened
-		r.Discarded = &load.ClosedJournal{}
-	}
-	if err := o.discard(ctx, "the state is reset"); err != nil {
-		return err
 	}
 	if o.manifest == nil || to.Equal(r.Before.Time) {
 		return nil

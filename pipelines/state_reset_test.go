@@ -1,3 +1,5 @@
+//go:build resumeold
+
 package pipelines_test
 
 import (

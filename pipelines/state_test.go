@@ -47,7 +47,7 @@ func TestStateOfARunThatEnded(t *testing.T) {
 	run := w.run(def)
 	def.Outputs = append(def.Outputs, definition.Output{Path: definition.StdoutPath}, definition.Output{Path: w.path("runs/{run_id}/")})
 	r := w.mustState(def, options())
-	if r.Pipeline != "e2e" || r.Incremental || len(r.Forms) != 1 || r.Forms[0].Form != "form1" || r.Forms[0].Next != nil || len(r.Patterns)+len(r.Spools) > 0 {
+	if r.Pipeline != "e2e" || r.Incremental || len(r.Forms) != 1 || r.Forms[0].Form != "form1" || r.Forms[0].Next != nil || len(r.Patterns)+len(r.Checkpoints) > 0 {
 		t.Errorf("report %+v", r)
 	}
 	outs := r.Forms[0].Outputs
@@ -83,7 +83,7 @@ func TestStateBeforeTheFirstRun(t *testing.T) {
 	def.Extract.Incremental = true
 	r := w.mustState(def, options())
 	for _, at := range r.Forms[0].Outputs {
-		if at.Manifest != nil || !at.Nothing() || !at.Watermark().IsZero() || at.EndedEarly() != nil {
+		if at.Manifest != nil || !at.Nothing() || !at.Watermark().IsZero() {
 			t.Errorf("%s: %+v", at.Path, at)
 		}
 	}
@@ -132,30 +132,21 @@ func TestStateTellsWhereTheNextRunBegins(t *testing.T) {
 	}
 }
 
+// TestStateOfARunThatEndedEarly tells what it had read, and what it was staging.
 func TestStateOfARunThatEndedEarly(t *testing.T) {
 	r := newResumed(t)
-	r.stopAt(r.daily(days()), "recorded", 2)
+	r.stopAt(r.daily(days()), "read", 2)
 	r.leave("days", "dead", "dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.ndjson")
-	at := r.mustState(r.daily(days()), r.o).Forms[0].Outputs[0]
-	j := at.EndedEarly()
-	if j == nil || j.RunID == "" || at.Records != 2 || at.Manifest != nil || at.Holder != nil || !j.OpenedAt.Equal(r.o.Now()) {
-		t.Errorf("journal %+v of %+v", j, at)
+	report := r.mustState(r.daily(days()), r.o)
+	if len(report.Checkpoints) != 1 {
+		t.Fatalf("checkpoints %+v", report.Checkpoints)
 	}
-	// What the journal lists is no leftover: the next run goes on with it.
-	if len(at.Leftovers) != 1 || at.Leftovers[0].Run != "dead" {
-		t.Errorf("leftovers %+v", at.Leftovers)
+	c := report.Checkpoints[0]
+	if c.RunID == "" || c.Form != "form1" || c.Windows != 2 || c.Rows == 0 || c.Bytes == 0 || !c.OpenedAt.Equal(r.o.Now()) {
+		t.Errorf("checkpoint %+v", c)
 	}
-	if at.Outdated {
-		t.Error("the journal is told as outdated")
-	}
-	r.writeManifest()
-	if at := r.mustState(r.daily(days()), r.o).Forms[0].Outputs[0]; at.EndedEarly() == nil || !at.Outdated {
-		t.Errorf("with another manifest: %+v", at)
-	}
-	r.damage("journal", "{")
-	at = r.mustState(r.daily(days()), r.o).Forms[0].Outputs[0]
-	if !at.Broken || at.EndedEarly() != nil || at.Err != nil {
-		t.Errorf("with a broken journal: %+v", at)
+	if at := report.Forms[0].Outputs[0]; at.Manifest != nil || at.Holder != nil || len(at.Leftovers) != 1 || at.Leftovers[0].Run != "dead" {
+		t.Errorf("output %+v", at)
 	}
 }
 
@@ -163,7 +154,6 @@ func TestStateOfARunThatEndedEarly(t *testing.T) {
 func TestStateDuringARun(t *testing.T) {
 	r := newResumed(t)
 	def := r.daily(days(), fileAndDays()[0])
-	var parts []int
 	r.service.Before = func(q formservice.Request) {
 		if q.Transaction != formservice.TransactionResults {
 			return
@@ -174,20 +164,13 @@ func TestStateDuringARun(t *testing.T) {
 			return
 		}
 		for _, at := range report.Forms[0].Outputs {
-			if h := at.Holder; h == nil || h.Pipeline != "e2e" || h.PID != os.Getpid() || h.RunID == "" || at.EndedEarly() != nil {
+			if h := at.Holder; h == nil || h.Pipeline != "e2e" || h.PID != os.Getpid() || h.RunID == "" {
 				t.Errorf("%s: held by %+v", at.Path, h)
 			}
-		}
-		parts = append(parts, report.Forms[0].Outputs[0].Records)
-		if report.Forms[0].Outputs[0].Outdated {
-			t.Error("the journal of a live run is told as outdated")
 		}
 	}
 	if _, err := pipelines.Run(t.Context(), def, r.o); err != nil {
 		t.Fatal(err)
-	}
-	if len(parts) < 4 || !slices.IsSorted(parts) || parts[0] != 0 {
-		t.Errorf("parts in the journal %v", parts)
 	}
 }
 
@@ -211,7 +194,7 @@ func TestStateOfARecordedCommit(t *testing.T) {
 	r := newResumed(t)
 	r.recorded(r.daily(days()))
 	at := r.mustState(r.daily(days()), r.o).Forms[0].Outputs[0]
-	if at.Pending == "" || at.EndedEarly() != nil || at.Manifest != nil || len(at.Leftovers) > 0 {
+	if at.Pending == "" || at.Manifest != nil || len(at.Leftovers) > 0 {
 		t.Errorf("%+v", at)
 	}
 }

@@ -19,35 +19,37 @@ func (f *formRun) openStream(def definition.Output) (output, error) {
 	return &streamOutput{e}, nil
 }
 
-// stage stages nothing: what is written to standard output is gone. So its
-// commit is to write it.
+// stage stages nothing: what is written to standard output is gone. So it is
+// written when the other outputs record their commits.
 func (o *streamOutput) stage(context.Context) (*stagedOutput, error) {
 	staged := &stagedOutput{}
-	staged.record = func(context.Context) (publisher, error) { return streaming{o, &staged.report}, nil }
+	staged.record = func(ctx context.Context) (p publisher, err error) {
+		staged.report, err = o.write(ctx)
+		return written{}, err
+	}
 	return staged, nil
 }
 
-// streaming writes to standard output, and reports what was written.
-type streaming struct {
-	*streamOutput
-	report *OutputReport
-}
+// written is a commit of which nothing is left to do.
+type written struct{}
 
-// Publish writes the results.
-func (o streaming) Publish(ctx context.Context) error {
+// Publish does nothing.
+func (written) Publish(context.Context) error { return nil }
+
+// write writes the results.
+func (o *streamOutput) write(ctx context.Context) (OutputReport, error) {
 	windows := o.f.ownWindows()
 	counted := &countingWriter{w: stdoutWriter{o.f.o.Stdout}}
 	stats, err := o.f.statsFor(ctx, windows)
 	if err != nil {
-		return err
+		return OutputReport{}, err
 	}
 	columns, err := o.shown(windows, stats.Seen, nil)
 	if err != nil {
-		return err
+		return OutputReport{}, err
 	}
 	rows, err := o.encode(ctx, counted, columns, windows, o.f.asked)
-	*o.report = OutputReport{Rows: rows, Parts: 1, Bytes: counted.n}
-	return err
+	return OutputReport{Rows: rows, Parts: 1, Bytes: counted.n}, err
 }
 
 func (o *streamOutput) close(context.Context) error { return nil }

@@ -13,23 +13,20 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
 // Resume bounds what a run takes over of one that ended early, and tells of it.
 // The zero value takes over all that a checkpoint gives.
 type Resume struct {
-	// Within is how old a piece of the checkpoint may be; 0 stands for
-	// ResumeWithin, and less than that takes nothing over.
+	// Within is how old a piece of the checkpoint may be; 0 is no bound, and less
+	// than that takes nothing over.
 	Within time.Duration
 	// Told is called before the first request for results where some are taken
 	// over: how many, and when the first of them was asked for. nil: nobody is.
 	Told func(results int64, oldest time.Time)
 }
-
-// ResumeWithin is how old a piece of a checkpoint may be to be taken over. What
-// was edited since it was read is within the lookback of a later run.
-const ResumeWithin = 24 * time.Hour
 
 // stdoutSlots is how many runs may write one definition's results to standard
 // output, or to a place of their own, at the same time.
@@ -42,7 +39,7 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	shared := false // a lease keeps other runs away
 	for _, out := range f.def.Outputs {
 		paths = append(paths, out.Path)
-		shared = shared || out.Path != StdoutPath && !strings.Contains(out.Path, "{run_id}")
+		shared = shared || out.Path != definition.StdoutPath && !strings.Contains(out.Path, "{run_id}")
 	}
 	slots := stdoutSlots
 	if shared {
@@ -66,7 +63,7 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	for _, fault := range found.Faults {
 		f.log.LogAttrs(ctx, slog.LevelWarn, "a part of the checkpoint is read again", slog.String("error", fault.Error()))
 	}
-	found.Usable(f.o.Now(), cmp.Or(f.o.Resume.Within, ResumeWithin), f.endedBy)
+	found.Usable(f.o.Now(), f.o.Resume.Within, f.endedBy)
 	f.counts.take(found.Counts)
 	f.left = found
 	return nil
@@ -171,7 +168,6 @@ func (f *formRun) takeOver(ctx context.Context) error {
 	}
 	var all []checkpoint.Chain
 	var rows int64
-	oldest := time.Time{}
 	for _, w := range f.windows {
 		chains := f.left.Within(w.planned.Window)
 		if len(chains) == 0 || w.planned.Count == 0 && emptyChains(chains) {
@@ -182,9 +178,6 @@ func (f *formRun) takeOver(ctx context.Context) error {
 			for _, p := range c.Pieces {
 				if err := f.take(w, p); err != nil {
 					return err
-				}
-				if p.Results() > 0 && (oldest.IsZero() || p.ReadAt.Before(oldest)) {
-					oldest = p.ReadAt
 				}
 			}
 		}
@@ -201,7 +194,14 @@ func (f *formRun) takeOver(ctx context.Context) error {
 	if err := f.checkpoint.Keep(ctx, all); err != nil {
 		return err
 	}
-	f.tellTakenOver(ctx, all, rows, oldest)
+	if len(all) == 0 {
+		return nil
+	}
+	f.report.Continued = f.left.RunID
+	f.log.LogAttrs(ctx, slog.LevelInfo, "resuming from the checkpoint of an earlier run",
+		slog.String("earlier_run", f.left.RunID), slog.Int("windows", f.report.Kept), slog.Int64("results", rows),
+		slog.Duration("opened_ago", age(f.o.Now(), f.left.OpenedAt)))
+	f.progress(rows, false)
 	return nil
 }
 
@@ -217,18 +217,22 @@ func (f *formRun) inOrderOfReading() []*windowRun {
 	return taken
 }
 
-// tellTakenOver tells the log, the report and whoever asked for it what is not
-// asked for again.
-func (f *formRun) tellTakenOver(ctx context.Context, all []checkpoint.Chain, results int64, oldest time.Time) {
-	if len(all) == 0 {
+// tellTakenOver tells whoever asked for it what is not asked for again, before
+// the first request.
+func (f *formRun) tellTakenOver() {
+	if f.left == nil || f.o.Resume.Told == nil {
 		return
 	}
-	f.report.Continued = f.left.RunID
-	f.log.LogAttrs(ctx, slog.LevelInfo, "resuming from the checkpoint of an earlier run",
-		slog.String("earlier_run", f.left.RunID), slog.Int("windows", f.report.Kept), slog.Int64("results", results),
-		slog.Duration("opened_ago", age(f.o.Now(), f.left.OpenedAt)))
-	f.progress(results, false)
-	if results > 0 && f.o.Resume.Told != nil {
+	var results int64
+	var oldest time.Time
+	for _, c := range f.left.Within(f.rng) {
+		for _, p := range c.Pieces {
+			if results += p.Results(); p.Results() > 0 && (oldest.IsZero() || p.ReadAt.Before(oldest)) {
+				oldest = p.ReadAt
+			}
+		}
+	}
+	if results > 0 {
 		f.o.Resume.Told(results, oldest)
 	}
 }

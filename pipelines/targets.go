@@ -70,6 +70,7 @@ func (f *formRun) openTargets(ctx context.Context) error {
 	f.rng = f.widened(f.own)
 	f.settleNext()
 	f.report.Range = wallRange(f.rng)
+	f.tellTakenOver()
 	return nil
 }
 
@@ -240,8 +241,11 @@ func (f *formRun) commit(ctx context.Context) error {
 func (f *formRun) publish(ctx context.Context) error {
 	lingering, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
-	err := f.eachTarget(lingering, func(ctx context.Context, t *target) (err error) {
-		t.recorded, err = t.staged.record(ctx)
+	err := f.eachTarget(lingering, func(ctx context.Context, t *target) error {
+		recorded, err := t.staged.record(ctx)
+		if err == nil {
+			t.recorded = recorded
+		}
 		return err
 	})
 	if slices.ContainsFunc(f.targets, func(t *target) bool { return t.recorded != nil }) {

@@ -102,20 +102,23 @@ func (c *Checkpoint) readPieces(ctx context.Context, names []string, verify bool
 	return pieces, faults
 }
 
-// Usable chooses the pieces that a run may take over: not older than most, and
-// of windows that had ended when they were read. ended gives the wall-clock time
+// Usable chooses the pieces that a run may take over: not older than most, which
+// may be 0 for no bound, and of windows that had ended when they were read. ended gives the wall-clock time
 // up to which results were complete at an instant.
 func (i *Inherited) Usable(now time.Time, most time.Duration, ended func(time.Time) time.Time) {
+	fits := func(at time.Time, to time.Time) bool {
+		return (most == 0 || now.Sub(at).Abs() <= most) && !to.IsZero() && !to.After(ended(at))
+	}
 	var usable []Piece
 	for _, p := range i.all {
-		if now.Sub(p.ReadAt).Abs() <= most && !p.Window.To.IsZero() && !p.Window.To.After(ended(p.ReadAt)) {
+		if fits(p.ReadAt, p.Window.To) {
 			usable = append(usable, p)
 		}
 	}
 	i.Chains = chains(usable)
 	var counts []Count
 	for _, c := range i.Counts {
-		if now.Sub(c.At).Abs() <= most && !c.Window.To.IsZero() && !c.Window.To.After(ended(c.At)) {
+		if fits(c.At, c.Window.To.Time) {
 			counts = append(counts, c)
 		}
 	}

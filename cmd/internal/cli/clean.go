@@ -137,9 +137,6 @@ func cleanRows(r *pipelines.CleanReport, dryRun bool) [][]string {
 		for _, l := range out.Removed {
 			rows = append(rows, append(leftoverCells(l), removed))
 		}
-		if j := out.Journal; j != nil {
-			rows = append(rows, []string{"journal", out.Path, plural(j.Parts, "part"), runCell(j.RunID), "-", removed})
-		}
 		for _, k := range out.Kept {
 			rows = append(rows, append(leftoverCells(k.Leftover), "kept: "+k.Why))
 		}
@@ -198,8 +195,7 @@ func (a *app) tellCleaned(r cleanJSON, failed bool) {
 		removed += " (" + size(s.bytes) + ")"
 	}
 	note(s.removed, "leftover", removed)
-	note(s.journals, "journal", did("closed"))
-	note(r.Spools, "spool", "of dead runs "+did("removed"))
+	note(r.Checkpoints, "checkpoint", "of dead runs "+did("removed"))
 	note(s.kept, "leftover", "kept")
 	note(s.others, "upload", "of others left alone")
 	text := "nothing to clean"
@@ -210,5 +206,5 @@ func (a *app) tellCleaned(r cleanJSON, failed bool) {
 		return
 	}
 	a.logs.tell(slog.LevelInfo, text, slog.Bool("dry_run", r.DryRun), slog.Int("removed", s.removed), slog.Int64("bytes", s.bytes),
-		slog.Int("kept", s.kept), slog.Int("finished_commits", s.finished), slog.Int("journals", s.journals), slog.Int("spools", r.Spools))
+		slog.Int("kept", s.kept), slog.Int("finished_commits", s.finished), slog.Int("checkpoints", r.Checkpoints))
 }

@@ -10,9 +10,9 @@ import (
 // cleanJSON is what clean --json prints. In a dry run everything that it
 // tells is still to be done.
 type cleanJSON struct {
-	DryRun  bool          `json:"dry_run"`
-	Outputs []cleanedJSON `json:"outputs"`
-	Spools  int           `json:"spools"` // folders of dead runs in the state folders
+	DryRun      bool          `json:"dry_run"`
+	Outputs     []cleanedJSON `json:"outputs"`
+	Checkpoints int           `json:"checkpoints"` // of dead runs in the state folders
 }
 
 type cleanedJSON struct {
@@ -23,7 +23,6 @@ type cleanedJSON struct {
 	Others    int            `json:"others"` // uploads whose owner cannot be told
 	Finished  *string        `json:"finished_commit"`
 	Withdrawn *string        `json:"withdrawn_commit,omitempty"` // could not be finished any more
-	Journal   *journalJSON   `json:"journal"`
 	Error     string         `json:"error,omitempty"`
 }
 
@@ -37,14 +36,9 @@ type leftoverJSON struct {
 	Why   string     `json:"why,omitempty"`
 }
 
-type journalJSON struct {
-	RunID string `json:"run_id"`
-	Parts int    `json:"parts"`
-}
-
 // add takes a definition's report in.
 func (c *cleanJSON) add(r *pipelines.CleanReport) {
-	c.Spools += r.Spools
+	c.Checkpoints += r.Checkpoints
 	for _, out := range r.Outputs {
 		j := cleanedJSON{
 			Pipeline: r.Pipeline, Path: out.Path, Removed: []leftoverJSON{}, Kept: []leftoverJSON{}, Others: out.Others,
@@ -61,9 +55,6 @@ func (c *cleanJSON) add(r *pipelines.CleanReport) {
 			j.Finished = &commit.RunID
 		default:
 			j.Withdrawn = &commit.RunID
-		}
-		if out.Journal != nil {
-			j.Journal = &journalJSON{RunID: out.Journal.RunID, Parts: out.Journal.Parts}
 		}
 		if out.Err != nil {
 			j.Error = out.Err.Error()
@@ -86,8 +77,8 @@ func leftoverOf(l load.Leftover, why string) leftoverJSON {
 
 // cleanSum counts what clean did.
 type cleanSum struct {
-	removed, kept, others, finished, withdrawn, journals int
-	bytes                                                int64
+	removed, kept, others, finished, withdrawn int
+	bytes                                      int64
 }
 
 func (c *cleanJSON) sum() cleanSum {
@@ -106,9 +97,6 @@ func (c *cleanJSON) sum() cleanSum {
 		}
 		if out.Withdrawn != nil {
 			s.withdrawn++
-		}
-		if out.Journal != nil {
-			s.journals++
 		}
 	}
 	return s

@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -172,9 +173,9 @@ func outputCode(err error) int {
 		return exitTemporary
 	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
 		return exitCantCreate
-	case *load.IOError, *load.JournalError, *pipelines.StdoutError:
+	case *load.IOError, *pipelines.StdoutError:
 		return exitIO
-	case *pipelines.SpoolError, *budget.Error, *fs.PathError, *os.LinkError, *os.SyscallError:
+	case *checkpoint.FolderError, *budget.Error, *fs.PathError, *os.LinkError, *os.SyscallError:
 		if cannotBe(err) {
 			return exitCantCreate
 		}

@@ -92,7 +92,7 @@ func (a *app) export(ctx context.Context, f exportFlags) error {
 	if err := reportPlace(f.report).check(); err != nil {
 		return err
 	}
-	options.Full, options.Resume = f.fresh, a.resumption(options)
+	options.Full, options.Resume = f.fresh, a.resumption(options, f.fresh)
 	options.Logger, options.Progress = log.Logger, bar.update
 	options.Tables.Open = opener(log.Logger)
 	report, err := pipelines.Run(ctx, def, options)
@@ -115,7 +115,10 @@ const resumable = time.Hour
 
 // resumption says first of all what is taken over of an earlier export: a
 // person who exports again expects what the form holds by now.
-func (a *app) resumption(o pipelines.Options) pipelines.Resume {
+func (a *app) resumption(o pipelines.Options, fresh bool) pipelines.Resume {
+	if fresh {
+		return pipelines.Resume{Within: -1}
+	}
 	now := time.Now
 	if o.Now != nil {
 		now = o.Now

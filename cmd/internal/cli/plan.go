@@ -119,7 +119,7 @@ func planRows(p *pipelines.FormPlan) [][]string {
 		{"requests", requestsText(p.Requests)},
 	}
 	if u := p.Unfinished; u != nil {
-		rows = append(rows, []string{"less", fmt.Sprintf("what the run %s had read when it ended early: %d windows in the spool, %d parts prepared", u.RunID, u.Windows, u.Parts)})
+		rows = append(rows, []string{"less", fmt.Sprintf("what the run %s had read when it ended early: %d results, %d windows whole", u.RunID, u.Results, u.Windows)})
 	}
 	rows = append(rows, budgetRows(p.Budget)...)
 	for _, w := range p.Warnings {

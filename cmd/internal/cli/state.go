@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -124,9 +125,9 @@ func writeState(w io.Writer, r *pipelines.StateReport) {
 		fmt.Fprintln(w, "\nbudget")
 		writeTable(w, "  ", rows)
 	}
-	if len(r.Spools) > 0 {
-		fmt.Fprintln(w, "\nread by runs that ended early, and kept for single files")
-		writeTable(w, "  ", spoolRows(r.Spools))
+	if len(r.Checkpoints) > 0 {
+		fmt.Fprintln(w, "\nread by runs that ended early; the next run resumes from it")
+		writeTable(w, "  ", checkpointRows(r.Checkpoints))
 	}
 }
 
@@ -183,23 +184,10 @@ func underWayRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]stri
 		if h.RunID != "" {
 			text = fmt.Sprintf("run %s of pipeline %s, process %d on %s, since %s", h.RunID, h.Pipeline, h.PID, h.Host, since(r.Now, h.Since))
 		}
-		if out.Journal != nil {
-			text += "; " + plural(out.Records, "part") + " prepared"
-		}
 		rows = append(rows, []string{"under way", text})
 	}
 	if out.Pending != "" {
 		rows = append(rows, []string{"commit", fmt.Sprintf("of run %s is recorded; the next run finishes it", out.Pending)})
-	}
-	if j := out.EndedEarly(); j != nil {
-		next := "the next run goes on with it"
-		if out.Outdated {
-			next = "the dataset has changed since, so the next run begins anew"
-		}
-		rows = append(rows, []string{"ended early", fmt.Sprintf("run %s, begun %s, %s prepared; %s", j.RunID, since(r.Now, j.OpenedAt), plural(out.Records, "part"), next)})
-	}
-	if out.Broken && out.Holder == nil {
-		rows = append(rows, []string{"ended early", "a run whose journal cannot be read; the next run begins anew"})
 	}
 	if n := len(out.Leftovers); n > 0 {
 		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d of dead runs; formetl clean removes them", n)})
@@ -264,9 +252,9 @@ func booked(n, limit int) string {
 	return fmt.Sprintf("%s of %s requests booked", thousands(int64(n)), thousands(int64(limit)))
 }
 
-func spoolRows(spools []pipelines.SpoolState) [][]string {
-	rows := make([][]string, len(spools))
-	for i, s := range spools {
+func checkpointRows(left []checkpoint.Left) [][]string {
+	rows := make([][]string, len(left))
+	for i, s := range left {
 		rows[i] = []string{"form " + s.Form, "run " + s.RunID, plural(s.Windows, "window"), plural(int(s.Rows), "result"), size(s.Bytes)}
 	}
 	return rows

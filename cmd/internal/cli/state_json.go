@@ -9,15 +9,15 @@ import (
 
 // stateJSON is what state show --json prints. What does not apply is null.
 type stateJSON struct {
-	Pipeline   string          `json:"pipeline"`
-	Definition string          `json:"definition"`
-	Mode       string          `json:"mode"`
-	Timezone   string          `json:"timezone"` // of watermarks and ranges
-	Forms      []formStateJSON `json:"forms"`
-	Patterns   []string        `json:"patterns"` // globs whose forms are those that something lies of
-	Unlisted   []string        `json:"unlisted"` // paths where forms cannot be looked for
-	Budget     budgetStateJSON `json:"budget"`
-	Spools     []spoolJSON     `json:"spools"`
+	Pipeline   string           `json:"pipeline"`
+	Definition string           `json:"definition"`
+	Mode       string           `json:"mode"`
+	Timezone   string           `json:"timezone"` // of watermarks and ranges
+	Forms      []formStateJSON  `json:"forms"`
+	Patterns   []string         `json:"patterns"` // globs whose forms are those that something lies of
+	Unlisted   []string         `json:"unlisted"` // paths where forms cannot be looked for
+	Budget     budgetStateJSON  `json:"budget"`
+	Checkpoints []checkpointJSON `json:"checkpoints"`
 }
 
 type formStateJSON struct {
@@ -42,7 +42,6 @@ type outputStateJSON struct {
 	Rows         *int64         `json:"rows"`
 	Parts        *int           `json:"parts"`
 	UnderWay     *underWayJSON  `json:"under_way"`
-	EndedEarly   *endedJSON     `json:"ended_early"`
 	Recorded     *string        `json:"recorded_commit"` // the run whose commit the next one finishes
 	Leftovers    []leftoverJSON `json:"leftovers"`
 	Error        string         `json:"error,omitempty"`
@@ -54,14 +53,6 @@ type underWayJSON struct {
 	Host     string     `json:"host"`
 	PID      int        `json:"pid"`
 	Since    *time.Time `json:"since"`
-	Parts    int        `json:"parts"` // prepared so far
-}
-
-type endedJSON struct {
-	RunID    string     `json:"run_id"` // "" where the journal cannot be read
-	OpenedAt *time.Time `json:"opened_at"`
-	Parts    int        `json:"parts"`    // prepared
-	Outdated bool       `json:"outdated"` // nobody goes on with it
 }
 
 type budgetStateJSON struct {
@@ -72,7 +63,7 @@ type budgetStateJSON struct {
 	Next         time.Time `json:"next_request"` // not before
 }
 
-type spoolJSON struct {
+type checkpointJSON struct {
 	Form     string    `json:"form"`
 	RunID    string    `json:"run_id"`
 	OpenedAt time.Time `json:"opened_at"`
@@ -86,8 +77,8 @@ func stateOf(r *pipelines.StateReport) stateJSON {
 	s := stateJSON{
 		Pipeline: r.Pipeline, Definition: r.Definition, Mode: modeOf(r), Timezone: r.Zone.String(),
 		Forms: []formStateJSON{}, Patterns: append([]string{}, r.Patterns...), Unlisted: append([]string{}, r.Unlisted...),
-		Budget: budgetStateJSON{PerMinute: r.Budget.PerMinute, PerDay: r.Budget.PerDay, Next: whole(r.Budget.Next)},
-		Spools: []spoolJSON{},
+		Budget:      budgetStateJSON{PerMinute: r.Budget.PerMinute, PerDay: r.Budget.PerDay, Next: whole(r.Budget.Next)},
+		Checkpoints: []checkpointJSON{},
 	}
 	if r.Budget.PerMinute > 0 {
 		s.Budget.BookedMinute = &r.Budget.Minute
@@ -105,9 +96,9 @@ func stateOf(r *pipelines.StateReport) stateJSON {
 		}
 		s.Forms = append(s.Forms, form)
 	}
-	for _, spool := range r.Spools {
-		s.Spools = append(s.Spools, spoolJSON{
-			Form: spool.Form, RunID: spool.RunID, OpenedAt: whole(spool.OpenedAt), Windows: spool.Windows, Rows: spool.Rows, Bytes: spool.Bytes,
+	for _, left := range r.Checkpoints {
+		s.Checkpoints = append(s.Checkpoints, checkpointJSON{
+			Form: left.Form, RunID: left.RunID, OpenedAt: whole(left.OpenedAt), Windows: left.Windows, Rows: left.Rows, Bytes: left.Bytes,
 		})
 	}
 	return s
@@ -129,17 +120,11 @@ func outputOf(r *pipelines.StateReport, out *pipelines.OutputState) outputStateJ
 		j.RunID, j.CreatedAt, j.Range, j.Rows, j.Parts = &m.RunID, &m.CreatedAt, &m.Range, &m.Rows, &parts
 	}
 	if h := out.Holder; h != nil {
-		j.UnderWay = &underWayJSON{RunID: h.RunID, Pipeline: h.Pipeline, Host: h.Host, PID: h.PID, Parts: out.Records}
+		j.UnderWay = &underWayJSON{RunID: h.RunID, Pipeline: h.Pipeline, Host: h.Host, PID: h.PID}
 		if !h.Since.IsZero() {
 			since := whole(h.Since)
 			j.UnderWay.Since = &since
 		}
-	}
-	if ended := out.EndedEarly(); ended != nil {
-		opened := whole(ended.OpenedAt)
-		j.EndedEarly = &endedJSON{RunID: ended.RunID, OpenedAt: &opened, Parts: out.Records, Outdated: out.Outdated}
-	} else if out.Broken && out.Holder == nil {
-		j.EndedEarly = &endedJSON{Outdated: true}
 	}
 	if out.Pending != "" {
 		j.Recorded = &out.Pending

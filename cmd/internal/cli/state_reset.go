@@ -78,18 +78,15 @@ func (a *app) stateReset(ctx context.Context, files []string, f stateFlags) erro
 
 // resetQuestion says what is about to be done, "" where there is nothing.
 func resetQuestion(s *pipelines.StateReport, to load.WallTime) string {
-	datasets, ended := 0, 0
+	datasets := 0
 	for _, form := range s.Forms {
 		for _, out := range form.Outputs {
 			if w := out.Watermark(); !w.IsZero() && !w.Equal(to.Time) {
 				datasets++
 			}
-			if out.EndedEarly() != nil || out.Broken && out.Holder == nil {
-				ended++
-			}
 		}
 	}
-	if datasets+ended+len(s.Spools) == 0 {
+	if datasets+len(s.Checkpoints) == 0 {
 		return ""
 	}
 	var b strings.Builder
@@ -102,7 +99,7 @@ func resetQuestion(s *pipelines.StateReport, to load.WallTime) string {
 	} else {
 		fmt.Fprintf(&b, "Reset pipeline %s?", cell(s.Pipeline))
 	}
-	if ended+len(s.Spools) > 0 {
+	if len(s.Checkpoints) > 0 {
 		b.WriteString(" What runs that ended early had read is dropped.")
 	}
 	return b.String() + " No data is removed. [y/N] "
@@ -115,9 +112,6 @@ func resetRows(r *pipelines.ResetReport) [][]string {
 		if c := out.Recovery; c.RunID != "" {
 			rows = append(rows, []string{"recorded commit", out.Path, runCell(c.RunID), recoveryWord(c, false)})
 		}
-		if j := out.Discarded; j != nil {
-			rows = append(rows, []string{"journal", out.Path, runCell(j.RunID), plural(j.Parts, "part") + " dropped"})
-		}
 		if !out.Before.Equal(out.After.Time) {
 			to := "none"
 			if !out.After.IsZero() {
@@ -126,21 +120,18 @@ func resetRows(r *pipelines.ResetReport) [][]string {
 			rows = append(rows, []string{"watermark", out.Path, "was " + wallText(out.Before), "now " + to})
 		}
 	}
-	for _, s := range r.Spools {
-		rows = append(rows, []string{"spool", "form " + s.Form, runCell(s.RunID), plural(s.Windows, "window") + " dropped"})
+	for _, s := range r.Checkpoints {
+		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), plural(s.Windows, "window") + " dropped"})
 	}
 	return rows
 }
 
 // tellReset sums up on standard error.
 func (a *app) tellReset(r *pipelines.ResetReport) {
-	marks, journals, commits := 0, 0, 0
+	marks, commits := 0, 0
 	for _, out := range r.Outputs {
 		if !out.Before.Equal(out.After.Time) {
 			marks++
-		}
-		if out.Discarded != nil {
-			journals++
 		}
 		if out.Recovery.Finished {
 			commits++
@@ -154,12 +145,11 @@ func (a *app) tellReset(r *pipelines.ResetReport) {
 	}
 	note(commits, "commit", "finished")
 	note(marks, "watermark", "set back")
-	note(journals, "journal", "dropped")
-	note(len(r.Spools), "spool", "dropped")
+	note(len(r.Checkpoints), "checkpoint", "dropped")
 	text := "nothing to reset"
 	if len(parts) > 0 {
 		text = strings.Join(parts, "; ")
 	}
-	a.logs.tell(slog.LevelInfo, text, slog.Int("watermarks", marks), slog.Int("journals", journals),
-		slog.Int("spools", len(r.Spools)), slog.Int("finished_commits", commits))
+	a.logs.tell(slog.LevelInfo, text, slog.Int("watermarks", marks),
+		slog.Int("checkpoints", len(r.Checkpoints)), slog.Int("finished_commits", commits))
 }

@@ -1,4 +1,4 @@
-package pipelines
+package definition
 
 import (
 	"crypto/sha256"

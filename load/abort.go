@@ -1,0 +1,53 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// SideBySide is how many objects are handled at once where there may be
+// thousands: a store answers each only after a while.
+const SideBySide = 8
+
+// AbortAll aborts prepared objects side by side. Those that could not be
+// aborted do not stop the others; the error is the first one's. When the
+// context ends no more are begun.
+func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
+	failures := make([]error, len(prepared))
+	var group errgroup.Group
+	group.SetLimit(SideBySide)
+	for i, p := range prepared {
+		group.Go(func() error {
+			if failures[i] = context.Cause(ctx); failures[i] == nil {
+				failures[i] = d.Abort(ctx, p)
+			}
+			if NotThere(failures[i]) { // listed by a damaged record
+				failures[i] = nil
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the failures are kept apart
+	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
+	switch {
+	case len(failures) == 0:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(failures) > 1:
+		return fmt.Errorf("%w (and %d more)", failures[0], len(failures)-1)
+	}
+	return failures[0]
+}
+
+func deleteNames(ctx context.Context, d Store, names []string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(SideBySide)
+	for _, name := range names {
+		group.Go(func() error { return d.Delete(ctx, name) })
+	}
+	return group.Wait()
+}
