@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -40,7 +41,7 @@ func (e encoding) show(windows []*windowRun, before *load.Manifest, sum func() m
 	if most := e.f.schema.MostColumns(); len(columns) > most { // windows that were taken over have some, too
 		return nil, &transform.ColumnsError{Columns: len(columns), Max: most}
 	}
-	known := bySource(before)
+	known := codebook.BySource(before)
 	var seen map[schemas.Source]transform.Seen // once it is asked for
 	if e.out.Exploded() {
 		return childColumns(columns, e.out.Explode)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -80,7 +81,7 @@ func (o *datasetOutput) publish(ctx context.Context) (OutputReport, error) {
 	for _, p := range m.Parts {
 		report.Bytes += p.Bytes
 	}
-	o.codebookFacts = codebookFacts{columns: m.Schema, stats: statsOf(f.windows), adds: len(kept) > 0}
+	o.book = codebook.Facts{Columns: m.Schema, Stats: statsOf(f.windows), Adds: len(kept) > 0}
 	return report, commit.Do(ctx, o.dest)
 }
 

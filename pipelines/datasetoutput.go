@@ -82,7 +82,7 @@ func (o *datasetOutput) lookBack(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", o.path, err)
 	}
 	if o.finished {
-		o.codebookFacts = o.finishedFacts()
+		o.book = o.finishedFacts()
 		o.records = nil
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
@@ -98,7 +99,7 @@ func (o *fileOutput) replace(ctx context.Context, prepared load.Prepared, rows i
 		Objects: []load.SmallObject{{Name: load.FileRejectsName(o.name), Data: letters}},
 		Hook:    o.hook(o.f),
 	}.Do(ctx, o.dest)
-	o.codebookFacts = codebookFacts{columns: m.Schema, stats: statsOf(windows)}
+	o.book = codebook.Facts{Columns: m.Schema, Stats: statsOf(windows)}
 	return OutputReport{Rows: part.Rows, Parts: 1, Bytes: part.Bytes}, err
 }
 

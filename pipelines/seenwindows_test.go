@@ -286,3 +286,5 @@ func FuzzPackedSeen(f *testing.F) {
 		}
 	})
 }
+
+func itemOf(id string) schemas.Source { return schemas.Source{Kind: schemas.FromItem, ID: id} }

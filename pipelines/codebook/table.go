@@ -1,4 +1,4 @@
-package pipelines
+package codebook
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 // less what says that something was left out.
 const mostCellText = 32_767 - 64
 
-// table gives the bytes of <name>.codebook.csv: a row for each column, for
-// people who open it in a spreadsheet, and so written as profile excel is.
-func (b *codebook) table() []byte {
+// table gives the bytes of <name>.codebook.csv: a row for each column. People open
+// it in a spreadsheet, so it is written as the CSV profile excel is.
+func (b *Book) table() []byte {
 	var out bytes.Buffer
 	out.WriteString("\uFEFF")
 	line := func(fields ...string) {
@@ -37,7 +37,7 @@ func (b *codebook) table() []byte {
 }
 
 // choicesCell lists the choices with their counts.
-func (c *codebookColumn) choicesCell() string {
+func (c *Column) choicesCell() string {
 	if c.ManyChoices {
 		return "too many to list"
 	}

@@ -1,18 +1,21 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/transform"
 )
 
 // codebookOutput is an output that a codebook tells of.
 type codebookOutput interface {
-	facts() *codebookFacts
+	facts() *codebook.Facts
 	held() error
 }
 
@@ -45,8 +48,8 @@ func (f *formRun) writeCodebooks(ctx context.Context) {
 		}
 		f.mu.Unlock()
 		attrs := []slog.Attr{slog.String("path", strings.Join(task.place.Paths(), ", ")), slog.String("error", err.Error())}
-		if isError[*ForeignFileError](err) {
-			attrs = append(attrs, slog.String("hint", hintNoCodebook))
+		if isError[*codebook.ForeignFileError](err) {
+			attrs = append(attrs, slog.String("hint", codebook.Hint))
 		}
 		f.log.LogAttrs(ctx, slog.LevelWarn, "the codebook could not be written; the data are whole without it", attrs...)
 	}
@@ -60,7 +63,7 @@ func (f *formRun) codebookTasks() []*codebookTask {
 	at := map[definition.CodebookPlace]*codebookTask{}
 	for _, t := range f.committed() {
 		place, ok := definition.CodebookPlaceOf(t.def, t.report.Path, f.o.Tables.Formats)
-		if out, is := t.out.(codebookOutput); !ok || !is || f.factsOf(out).columns == nil {
+		if out, is := t.out.(codebookOutput); !ok || !is || f.factsOf(out).Columns == nil {
 			continue
 		}
 		task := at[place]
@@ -80,18 +83,18 @@ func (f *formRun) codebookTasks() []*codebookTask {
 // factsOf are those of an output. Where the run that this one goes on with had
 // committed it, they are of the windows that were taken over from that one, or
 // that another output's journal knows.
-func (f *formRun) factsOf(out codebookOutput) *codebookFacts {
+func (f *formRun) factsOf(out codebookOutput) *codebook.Facts {
 	d, ok := out.(*datasetOutput)
-	if !ok || d.columns != nil || d.manifest == nil {
+	if !ok || d.facts().Columns != nil || d.manifest == nil {
 		return out.facts()
 	}
-	facts := &codebookFacts{columns: d.manifest.Schema, stats: statsOf(f.windows), adds: true}
+	facts := &codebook.Facts{Columns: d.manifest.Schema, Stats: statsOf(f.windows), Adds: true}
 	if len(f.windows) > 0 {
 		return facts
 	}
 	for _, t := range f.committed() {
-		if other, ok := t.out.(*datasetOutput); ok && other.finished && other.columns != nil {
-			facts.stats = other.stats
+		if other, ok := t.out.(*datasetOutput); ok && other.finished && other.facts().Columns != nil {
+			facts.Stats = other.facts().Stats
 			return facts
 		}
 	}
@@ -121,49 +124,17 @@ func (f *formRun) writeCodebook(ctx context.Context, task *codebookTask) error {
 	if err != nil {
 		return err
 	}
-	before, err := earlierFiles(ctx, dest, task.place)
-	if err != nil {
-		return err
-	}
 	facts := f.factsOf(out)
-	b := f.codebookOf(facts)
-	if facts.adds {
-		if earlier := f.earlierCodebook(ctx, before, task.place); earlier != nil {
-			b.remember(earlier)
-		}
-	}
-	data, err := b.encode()
-	if err != nil {
-		return err
-	}
-	// The schema last: it is what the next run reads.
-	if err := dest.Put(ctx, task.place.Table(), b.table(), load.AnyVersion); err != nil {
-		return err
-	}
-	return dest.Put(ctx, task.place.Schema(), data, load.AnyVersion)
-}
-
-// earlierCodebook is the codebook that an earlier run left, nil where there is
-// none that can be read.
-func (f *formRun) earlierCodebook(ctx context.Context, data []byte, place definition.CodebookPlace) *codebook {
-	if data == nil {
-		return nil
-	}
-	b, err := decodeCodebook(data)
-	if err != nil {
-		f.log.LogAttrs(ctx, slog.LevelWarn, "the codebook of earlier runs cannot be read; its choices begin anew",
-			slog.String("path", place.Paths()[0]), slog.String("error", err.Error()))
-		return nil
-	}
-	return b
+	b := codebook.New(f.def, f.form, cmp.Or(f.schema, f.def.Schema), *facts)
+	return codebook.Write(ctx, dest, task.place, b, facts.Adds, f.log)
 }
 
 // finishedFacts are those of a dataset whose commit an earlier run had recorded
 // and this one finished: the journal knows what that one had read.
-func (o *datasetOutput) finishedFacts() codebookFacts {
-	facts := codebookFacts{adds: true}
+func (o *datasetOutput) finishedFacts() codebook.Facts {
+	facts := codebook.Facts{Adds: true}
 	if o.manifest != nil {
-		facts.columns = o.manifest.Schema
+		facts.Columns = o.manifest.Schema
 	}
 	for _, r := range o.records {
 		var body partRecord
@@ -172,9 +143,24 @@ func (o *datasetOutput) finishedFacts() codebookFacts {
 		}
 		for _, w := range body.Windows {
 			if s, err := w.Stats.stats(); err == nil {
-				facts.stats.Add(s)
+				facts.Stats.Add(s)
 			}
 		}
 	}
 	return facts
 }
+
+// statsOf are the sums over windows, in order of time.
+func statsOf(windows []*windowRun) transform.Stats {
+	var s transform.Stats
+	for _, w := range windows {
+		s.Add(w.stats)
+	}
+	s.Seen = seenIn(windows)
+	return s
+}
+
+// codebookFacts are what an output tells its codebook. Outputs embed it.
+type codebookFacts struct{ book codebook.Facts }
+
+func (c *codebookFacts) facts() *codebook.Facts { return &c.book }

@@ -1,4 +1,4 @@
-package pipelines
+package codebook
 
 import (
 	"bytes"
@@ -12,29 +12,29 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
 
-// codebookVersion is that of the format of <name>.schema.json.
-const codebookVersion = 1
+// version is that of the format of <name>.schema.json.
+const version = 1
 
-// codebook tells what is needed to read the data of an output. It holds no
-// time and no run: equal results give equal bytes.
-type codebook struct {
-	Version  int              `json:"version"`
-	Pipeline string           `json:"pipeline"`
-	Form     string           `json:"form"`
-	Account  string           `json:"account"`
-	Timezone string           `json:"timezone"`
-	Rows     int64            `json:"rows"` // that the run wrote, which the counts are about
-	Columns  []codebookColumn `json:"columns"`
+// Book is a codebook: what is needed to read the data of an output. It holds
+// neither a time nor a run's id, so that equal results give equal bytes.
+type Book struct {
+	Version  int      `json:"version"`
+	Pipeline string   `json:"pipeline"`
+	Form     string   `json:"form"`
+	Account  string   `json:"account"`
+	Timezone string   `json:"timezone"`
+	Rows     int64    `json:"rows"` // that the run wrote, which the counts are about
+	Columns  []Column `json:"columns"`
 }
 
-// codebookColumn is a column of the data. Keys that schema files know are
-// theirs.
-type codebookColumn struct {
+// Column is a column of the data. Keys that schema files have too mean the same
+// here.
+type Column struct {
 	Name         string   `json:"name"`
 	Type         string   `json:"type"`
 	From         string   `json:"from"`
@@ -47,73 +47,60 @@ type codebookColumn struct {
 	Explode      bool     `json:"explode,omitempty"` // the child output has a row for each element
 	// Choices are sorted; of one that was seen in an earlier run alone, or is
 	// declared and was never seen, the count is 0.
-	Choices     []codebookChoice `json:"choices,omitempty"`
-	ManyChoices bool             `json:"many_choices,omitempty"` // more or longer values than are listed
-	Rows        int64            `json:"rows"`
-	Nulls       int64            `json:"nulls"`
-	Nullable    bool             `json:"nullable"`
-	OnError     string           `json:"on_error"`
-	Format      []string         `json:"format,omitempty"`
-	True        []string         `json:"true_values,omitempty"`
-	False       []string         `json:"false_values,omitempty"`
-	Decimal     string           `json:"decimal_separator,omitempty"`
-	Group       string           `json:"group_separator,omitempty"`
+	Choices     []Choice `json:"choices,omitempty"`
+	ManyChoices bool     `json:"many_choices,omitempty"` // more or longer values than are listed
+	Rows        int64    `json:"rows"`
+	Nulls       int64    `json:"nulls"`
+	Nullable    bool     `json:"nullable"`
+	OnError     string   `json:"on_error"`
+	Format      []string `json:"format,omitempty"`
+	True        []string `json:"true_values,omitempty"`
+	False       []string `json:"false_values,omitempty"`
+	Decimal     string   `json:"decimal_separator,omitempty"`
+	Group       string   `json:"group_separator,omitempty"`
 }
 
-// codebookChoice is a value of a list, or of an item that offers choices.
-type codebookChoice struct {
+// Choice is a value of a list, or of an item that offers choices.
+type Choice struct {
 	Value string `json:"value"`
 	Count int64  `json:"count"`
 }
 
-// codebookFacts is what the codebook of an output that was committed tells of.
-type codebookFacts struct {
-	columns []load.Column   // of its manifest
-	stats   transform.Stats // of the run
-	adds    bool            // parts of earlier runs stay
+// Facts are what the codebook of a committed output tells of.
+type Facts struct {
+	Columns []load.Column   // of the output's manifest; nil: there is nothing to tell
+	Stats   transform.Stats // of the results that the run wrote there
+	Adds    bool            // parts of earlier runs stay in the output
 }
 
-// facts gives itself: outputs that have a codebook embed it.
-func (c *codebookFacts) facts() *codebookFacts { return c }
-
-// statsOf are the sums over windows, in order of time.
-func statsOf(windows []*windowRun) transform.Stats {
-	var s transform.Stats
-	for _, w := range windows {
-		s.Add(w.stats)
+// New makes the codebook of an output. schema is the run's, nil where all columns
+// were inferred.
+func New(def *definition.Definition, form string, schema *schemas.Schema, facts Facts) Book {
+	rows := facts.Stats.Rows
+	b := Book{
+		Version: version, Pipeline: def.Name, Form: form,
+		Account: def.Source.Account, Timezone: def.Source.Zone.String(), Rows: rows,
+		Columns: make([]Column, 0, len(facts.Columns)),
 	}
-	s.Seen = seenIn(windows)
-	return s
-}
-
-// codebookOf makes the codebook of an output.
-func (f *formRun) codebookOf(facts *codebookFacts) codebook {
-	rows := facts.stats.Rows
-	b := codebook{
-		Version: codebookVersion, Pipeline: f.def.Name, Form: f.form,
-		Account: f.def.Source.Account, Timezone: f.def.Source.Zone.String(), Rows: rows,
-		Columns: make([]codebookColumn, 0, len(facts.columns)),
-	}
-	s := cmp.Or(f.schema, f.def.Schema)
 	var places map[schemas.Source]int
-	if s != nil {
-		places = s.Places()
+	if schema != nil {
+		places = schema.Places()
 	}
 	declared := func(from schemas.Source) schemas.Column { // one that was inferred where the schema has none
 		if at, ok := places[from]; ok {
-			return s.Columns[at]
+			return schema.Columns[at]
 		}
 		return schemas.Column{From: from, Inferred: true}
 	}
-	for _, m := range facts.columns {
-		c := codebookColumn{
+	for _, m := range facts.Columns {
+		c := Column{
 			Name: m.Name, Type: m.Type, From: m.From, Label: m.Label, LabelsBefore: append([]string{}, m.LabelsBefore...),
 			ItemType: m.ItemType, Index: m.Index, PII: m.PII, Rows: rows, Nulls: rows,
 		}
 		from, err := schemas.ParseSource(m.From)
 		if err == nil {
 			c.rules(declared(from), strings.HasPrefix(m.Type, "list<"))
-			seen := facts.stats.Seen[from]
+			seen := facts.Stats.Seen[from]
 			c.Nulls -= seen.Filled
 			c.seen(seen, m.Choices)
 		}
@@ -123,7 +110,7 @@ func (f *formRun) codebookOf(facts *codebookFacts) codebook {
 }
 
 // rules fills in what the schema says of the column.
-func (c *codebookColumn) rules(s schemas.Column, list bool) {
+func (c *Column) rules(s schemas.Column, list bool) {
 	c.Nullable = !s.Required && s.From.Kind != schemas.FromResultID
 	c.OnError = string(cmp.Or(s.OnError, schemas.OnErrorReject))
 	if s.Inferred {
@@ -138,7 +125,7 @@ func (c *codebookColumn) rules(s schemas.Column, list bool) {
 
 // seen fills in the choices: those that the run saw, and those that the column
 // is declared with. A column with a rule for personal data has none.
-func (c *codebookColumn) seen(s transform.Seen, declared []string) {
+func (c *Column) seen(s transform.Seen, declared []string) {
 	if c.PII != "" {
 		return
 	}
@@ -153,23 +140,23 @@ func (c *codebookColumn) seen(s transform.Seen, declared []string) {
 }
 
 // choose lists choices, or none where they are too many to be choices.
-func (c *codebookColumn) choose(counts map[string]int64, many bool) {
+func (c *Column) choose(counts map[string]int64, many bool) {
 	c.Choices, c.ManyChoices = nil, many || len(counts) > transform.MostChoices
 	if c.ManyChoices {
 		return
 	}
 	for _, value := range slices.Sorted(maps.Keys(counts)) {
-		c.Choices = append(c.Choices, codebookChoice{value, counts[value]})
+		c.Choices = append(c.Choices, Choice{value, counts[value]})
 	}
 }
 
 // remember adds the choices that an earlier codebook of the same results lists
 // and this run did not see.
-func (b *codebook) remember(earlier *codebook) {
+func (b *Book) remember(earlier *Book) {
 	if earlier.Pipeline != b.Pipeline || earlier.Form != b.Form || earlier.Account != b.Account {
 		return
 	}
-	known := make(map[string]codebookColumn, len(earlier.Columns))
+	known := make(map[string]Column, len(earlier.Columns))
 	for _, e := range slices.Backward(earlier.Columns) { // of several the first
 		known[e.From] = e
 	}
@@ -191,7 +178,7 @@ func (b *codebook) remember(earlier *codebook) {
 }
 
 // encode gives the bytes of <name>.schema.json.
-func (b *codebook) encode() ([]byte, error) {
+func (b *Book) encode() ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false) // labels are for people
@@ -202,23 +189,22 @@ func (b *codebook) encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// decodeCodebook reads what encode wrote. Keys that it does not know are
-// skipped.
-func decodeCodebook(data []byte) (*codebook, error) {
+// decode reads what encode wrote. Keys that it does not know are skipped.
+func decode(data []byte) (*Book, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
-	var b codebook
+	var b Book
 	if err := dec.Decode(&b); err != nil {
 		return nil, err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows its end")
 	}
-	if b.Version != codebookVersion {
-		return nil, fmt.Errorf("its version is %d, and this program knows %d", b.Version, codebookVersion)
+	if b.Version != version {
+		return nil, fmt.Errorf("its version is %d, and this program knows %d", b.Version, version)
 	}
 	for _, c := range b.Columns {
 		if len(c.Choices) > transform.MostChoices || strings.TrimSpace(c.From) == "" {
-			return nil, fmt.Errorf("its column %s is none of ours", strictyaml.Quote(c.Name))
+			return nil, fmt.Errorf("its column %.80q is none of ours", c.Name)
 		}
 	}
 	return &b, nil
