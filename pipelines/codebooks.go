@@ -13,23 +13,21 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// codebookOutput is an output that a codebook tells of.
+// codebookOutput is an output that has a codebook beside it.
 type codebookOutput interface {
 	facts() *codebook.Facts
 	held() error
 }
 
-// codebookTask is a codebook that is to be written, and the outputs that it is
-// about.
+// codebookTask is a codebook that is to be written, with the outputs that share it.
 type codebookTask struct {
 	place   definition.CodebookPlace
 	targets []*target
 	lead    *target // the one whose rows it counts
 }
 
-// writeCodebooks writes the codebooks of the outputs that are committed. The
-// data stand whatever becomes of them: one that cannot be written is told in
-// the log and the report.
+// writeCodebooks writes the codebooks of the outputs that are committed. A codebook
+// that cannot be written is told in the log and the report; it fails nothing.
 func (f *formRun) writeCodebooks(ctx context.Context) {
 	ctx, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
@@ -56,8 +54,8 @@ func (f *formRun) writeCodebooks(ctx context.Context) {
 }
 
 // codebookTasks are the codebooks of the committed outputs, in the order of the
-// definition. Where outputs share one it counts the rows of a dataset before
-// those of a file, whatever their order.
+// definition. A codebook that several outputs share counts the rows of a dataset
+// rather than those of a file.
 func (f *formRun) codebookTasks() []*codebookTask {
 	var tasks []*codebookTask
 	at := map[definition.CodebookPlace]*codebookTask{}
@@ -114,11 +112,11 @@ func (f *formRun) committed() []*target {
 	return done
 }
 
-// writeCodebook writes the codebook of an output.
+// writeCodebook writes one codebook to its place.
 func (f *formRun) writeCodebook(ctx context.Context, task *codebookTask) error {
 	out := task.lead.out.(codebookOutput)
 	if err := out.held(); err != nil {
-		return err // whoever holds the output writes one of its own
+		return err // another run holds the output and writes its codebook
 	}
 	dest, err := f.o.Tables.Open(ctx, task.place.Root, task.lead.def)
 	if err != nil {

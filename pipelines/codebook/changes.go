@@ -74,7 +74,7 @@ func (d *comparison) column(c schemas.Column) []schemas.Change {
 	switch {
 	case added, was != nil && was.Gone && listed:
 		x := schemas.Change{Kind: schemas.ColumnAdded, Is: c.Type.String(), Label: cmp.Or(now, c.Label)}
-		if added && joined > 0 { // it never had another type
+		if added && joined > 0 { // a new column never had another type
 			x.Key, x.Count = schemas.KeyJoined, joined
 		}
 		note(x)

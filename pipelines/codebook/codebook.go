@@ -17,7 +17,7 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// version is that of the format of <name>.schema.json.
+// version is the version of the format of <name>.schema.json.
 const version = 1
 
 // Book is a codebook: what is needed to read the data of an output. It holds
@@ -28,36 +28,46 @@ type Book struct {
 	Form     string   `json:"form"`
 	Account  string   `json:"account"`
 	Timezone string   `json:"timezone"`
-	Rows     int64    `json:"rows"` // that the run wrote, which the counts are about
+	Rows     int64    `json:"rows"` // that the run wrote; the counts of the columns refer to them
 	Columns  []Column `json:"columns"`
 }
 
 // Column is a column of the data. Keys that schema files have too mean the same
 // here.
 type Column struct {
-	Name         string   `json:"name"`
-	Type         string   `json:"type"`
-	From         string   `json:"from"`
-	Label        string   `json:"label"`
-	LabelsBefore []string `json:"labels_before"`
-	ItemType     string   `json:"item_type,omitempty"`
-	Index        int      `json:"index,omitempty"`
-	PII          string   `json:"pii,omitempty"`
-	ListAs       string   `json:"list_as,omitempty"`
-	Explode      bool     `json:"explode,omitempty"` // the child output has a row for each element
-	// Choices are sorted; of one that was seen in an earlier run alone, or is
-	// declared and was never seen, the count is 0.
+	Name string `json:"name"`
+	Type string `json:"type"`
+	From string `json:"from"`
+	Item
+	PII     string `json:"pii,omitempty"`
+	ListAs  string `json:"list_as,omitempty"`
+	Explode bool   `json:"explode,omitempty"` // the child output has a row for each element
+	// Choices are sorted. The count is 0 for a choice that only earlier runs saw, or
+	// that the schema declares and no run saw.
 	Choices     []Choice `json:"choices,omitempty"`
 	ManyChoices bool     `json:"many_choices,omitempty"` // more or longer values than are listed
 	Rows        int64    `json:"rows"`
 	Nulls       int64    `json:"nulls"`
 	Nullable    bool     `json:"nullable"`
 	OnError     string   `json:"on_error"`
-	Format      []string `json:"format,omitempty"`
-	True        []string `json:"true_values,omitempty"`
-	False       []string `json:"false_values,omitempty"`
-	Decimal     string   `json:"decimal_separator,omitempty"`
-	Group       string   `json:"group_separator,omitempty"`
+	Reading
+}
+
+// Item is what is known of a column on the form.
+type Item struct {
+	Label        string   `json:"label"`
+	LabelsBefore []string `json:"labels_before"` // the latest first
+	ItemType     string   `json:"item_type,omitempty"`
+	Index        int      `json:"index,omitempty"` // the item's place on the form, from 1; 0: not known
+}
+
+// Reading is how values are read, as in a schema file.
+type Reading struct {
+	Format  []string `json:"format,omitempty"`
+	True    []string `json:"true_values,omitempty"`
+	False   []string `json:"false_values,omitempty"`
+	Decimal string   `json:"decimal_separator,omitempty"`
+	Group   string   `json:"group_separator,omitempty"`
 }
 
 // Choice is a value of a list, or of an item that offers choices.
@@ -86,7 +96,7 @@ func New(def *definition.Definition, form string, schema *schemas.Schema, facts 
 	if schema != nil {
 		places = schema.Places()
 	}
-	declared := func(from schemas.Source) schemas.Column { // one that was inferred where the schema has none
+	declared := func(from schemas.Source) schemas.Column { // a column that the schema does not have was inferred
 		if at, ok := places[from]; ok {
 			return schema.Columns[at]
 		}
@@ -94,8 +104,8 @@ func New(def *definition.Definition, form string, schema *schemas.Schema, facts 
 	}
 	for _, m := range facts.Columns {
 		c := Column{
-			Name: m.Name, Type: m.Type, From: m.From, Label: m.Label, LabelsBefore: append([]string{}, m.LabelsBefore...),
-			ItemType: m.ItemType, Index: m.Index, PII: m.PII, Rows: rows, Nulls: rows,
+			Name: m.Name, Type: m.Type, From: m.From, PII: m.PII, Rows: rows, Nulls: rows,
+			Item: Item{Label: m.Label, LabelsBefore: append([]string{}, m.LabelsBefore...), ItemType: m.ItemType, Index: m.Index},
 		}
 		from, err := schemas.ParseSource(m.From)
 		if err == nil {
@@ -120,11 +130,11 @@ func (c *Column) rules(s schemas.Column, list bool) {
 		c.ListAs, c.Explode = string(cmp.Or(s.ListAs, schemas.ListJoined)), s.Explode
 	}
 	r := s.Reading
-	c.Format, c.True, c.False, c.Decimal, c.Group = r.Formats, r.True, r.False, r.Decimal, r.Group
+	c.Reading = Reading{Format: r.Formats, True: r.True, False: r.False, Decimal: r.Decimal, Group: r.Group}
 }
 
-// seen fills in the choices: those that the run saw, and those that the column
-// is declared with. A column with a rule for personal data has none.
+// seen fills in the choices: those that the run saw and those that the schema
+// declares. A column with a rule for personal data has none.
 func (c *Column) seen(s transform.Seen, declared []string) {
 	if c.PII != "" {
 		return
@@ -139,7 +149,7 @@ func (c *Column) seen(s transform.Seen, declared []string) {
 	c.choose(counts, s.Many)
 }
 
-// choose lists choices, or none where they are too many to be choices.
+// choose lists the choices. Where there are too many of them, it lists none.
 func (c *Column) choose(counts map[string]int64, many bool) {
 	c.Choices, c.ManyChoices = nil, many || len(counts) > transform.MostChoices
 	if c.ManyChoices {
@@ -150,20 +160,20 @@ func (c *Column) choose(counts map[string]int64, many bool) {
 	}
 }
 
-// remember adds the choices that an earlier codebook of the same results lists
-// and this run did not see.
+// remember adds the choices of an earlier codebook of the same results that this
+// run did not see.
 func (b *Book) remember(earlier *Book) {
 	if earlier.Pipeline != b.Pipeline || earlier.Form != b.Form || earlier.Account != b.Account {
 		return
 	}
 	known := make(map[string]Column, len(earlier.Columns))
-	for _, e := range slices.Backward(earlier.Columns) { // of several the first
+	for _, e := range slices.Backward(earlier.Columns) { // of several with one source the first one counts
 		known[e.From] = e
 	}
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		was, ok := known[c.From]
-		if !ok || c.PII != "" || was.PII != "" { // whose values were other ones
+		if !ok || c.PII != "" || was.PII != "" { // the values under a pii rule are not those without it
 			continue
 		}
 		counts := map[string]int64{}

@@ -47,13 +47,12 @@ func earlierFiles(ctx context.Context, dest load.Store, place definition.Codeboo
 	return schema, nil
 }
 
-// schemaHead is how encode begins, in every version.
+// schemaHead is how the files that encode writes begin, in every version.
 var schemaHead = regexp.MustCompile(`^\{\n  "version": \d+,\n  "pipeline": "`)
 
-// isSchema tells whether a file is what encode wrote, now or in another
-// version, and whoever formatted it since. Of one that is torn its beginning
-// tells: nobody else's has these keys in this order and layout. Whatever is
-// torn before that may be anybody's.
+// isSchema tells whether encode wrote a file, in this or another version, even if
+// another program has formatted it since. A file that was cut short is recognised
+// by its beginning; one that ends before that is taken for somebody else's.
 func isSchema(data []byte) bool {
 	var b struct {
 		Version                  *int
@@ -78,8 +77,8 @@ func isSchema(data []byte) bool {
 // version.
 const tableHead = "column,type,from,label,labels_before,"
 
-// isTable tells whether a file is what table wrote. Spreadsheets write
-// the same with other separators, in quotes, without the first character.
+// isTable tells whether table wrote a file, even if a spreadsheet has saved it since
+// with other separators, with quotes, or without the byte order mark.
 func isTable(data []byte) bool {
 	head, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\n"))
 	plain := strings.NewReplacer(`"`, "", ";", ",", "\t", ",").Replace(string(head))

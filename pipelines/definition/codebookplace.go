@@ -57,8 +57,8 @@ func CodebookPlaceOf(out Output, expanded string, formats []load.Format) (Codebo
 	return CodebookPlace{Root: root, stem: name}, true
 }
 
-// withoutExtensions cuts the format's and the codec's extension off a file's
-// name. A name that is nothing else stays.
+// withoutExtensions cuts the format's and the codec's extensions off a file's name.
+// A name that would be empty then stays as it is.
 func withoutExtensions(name string, formats []load.Format) string {
 	stem, _ := splitCodec(name)
 	ext := path.Ext(stem)

@@ -57,7 +57,7 @@ func readDate(v strictyaml.Value) time.Time {
 	return t
 }
 
-// checkRange reports a range that holds nothing.
+// checkRange reports a range that is empty.
 func (r *reader) checkRange() {
 	from, to := r.def.Extract.From, r.def.Extract.To
 	if from.IsZero() || to.IsZero() || to.After(from) {
@@ -93,7 +93,7 @@ func readSearch(v strictyaml.Value, s *extract.Search) {
 	)
 }
 
-// readCriterion reads {column: ID, OPERATOR: TERM}.
+// readCriterion reads one condition of a search: {column: ID, OPERATOR: TERM}.
 func readCriterion(v strictyaml.Value) (extract.Criterion, bool) {
 	var c extract.Criterion
 	operators, good := 0, true

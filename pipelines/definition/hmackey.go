@@ -16,8 +16,8 @@ const HMACKeyVariable = "FORMETL_HMAC_KEY"
 
 const hmacKeyRemedy = "write hmac_key: ${env:" + HMACKeyVariable + "} or hmac_key: ${file:/run/secrets/hmac-key}"
 
-// readHMACKey reads a schema's hmac_key: a reference, never the key. No
-// message holds what stands there.
+// readHMACKey reads a schema's hmac_key, which is a reference and never the key. No
+// message shows what stands there.
 func (r *schemaReader) readHMACKey(v strictyaml.Value) bool {
 	v = v.Hidden()
 	text, ok := v.Scalar()
@@ -34,24 +34,24 @@ func (r *schemaReader) readHMACKey(v strictyaml.Value) bool {
 	return true
 }
 
-// hmacKeys says where the keys of pii: hmac are looked for. The zero value
-// looks for none: only the form of references is checked.
+// hmacKeys says where the key of pii: hmac is looked for. The zero value looks for
+// no key; then only the form of references is checked.
 type hmacKeys struct {
 	wanted bool
 	dir    string                           // that ${file:PATH} is relative to
 	lookup func(name string) (string, bool) // reads the environment; nil is an empty one
 }
 
-// settleHMACKey gets the key where a column needs it. What is wrong with it is
-// reported at the reference, or at the first column that needs a key. The text
-// is given for redacting.
+// settleHMACKey reads the key if a column needs it. Problems with the key are
+// reported at the reference, else at the first column that needs a key. It returns
+// the key's text, so that the caller can redact it.
 func (r *schemaReader) settleHMACKey(keys hmacKeys) extract.Secret {
 	if !keys.wanted || !r.schema.Needs(schemas.PIIHMAC) {
 		return extract.Secret{}
 	}
 	place, referred := r.own["hmac_key"]
 	if referred && r.bad[place.Path()] {
-		return extract.Secret{} // reported
+		return extract.Secret{} // the reference has been reported
 	}
 	remedy := "set it, or change the reference"
 	if !referred {
@@ -73,19 +73,19 @@ func (r *schemaReader) settleHMACKey(keys hmacKeys) extract.Secret {
 	return extract.NewSecret(text)
 }
 
-// firstHMAC is the rule of the first column whose values are hashed.
+// firstHMAC is the pii rule of the first column whose values are hashed.
 func (r *schemaReader) firstHMAC() strictyaml.Value {
 	for i, c := range r.schema.Columns {
 		if c.PII.Kind == schemas.PIIHMAC {
 			return r.columns[i]["pii"]
 		}
 	}
-	return strictyaml.Value{} // nobody asks where there is none
+	return strictyaml.Value{} // not reached: the caller has found such a column
 }
 
-// read gets the text that a reference leads to, "" the default one. Blanks and
-// line ends around it are cut off, as those of API keys are. Its errors never
-// hold the text.
+// read returns the text of a key and where it was found. An empty reference stands
+// for the default variable. Blanks and line ends around the text are cut off, as
+// they are for API keys. Errors never hold the text.
 func (k hmacKeys) read(reference string) (text, where string, err error) {
 	kind, target := "env", HMACKeyVariable
 	if parts := referenceShape.FindStringSubmatch(reference); parts != nil {

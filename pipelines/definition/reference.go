@@ -23,8 +23,8 @@ var (
 	variableShape  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// readKey reads source.api_key: a reference, never the key. No message holds
-// what stands there.
+// readKey reads source.api_key, which is a reference and never the key. No message
+// shows what stands there.
 func (r *reader) readKey(v strictyaml.Value) {
 	v = v.Hidden()
 	r.keyGiven = true
@@ -60,7 +60,8 @@ func (r *reader) readKey(v strictyaml.Value) {
 	r.def.Source.Key = key
 }
 
-// defaultKey finds the key where the definition names none.
+// defaultKey sets the key that is not read from the definition's reference: the one
+// of the options, else that of the default variable if there is no reference.
 func (r *reader) defaultKey(source strictyaml.Value) {
 	if !r.o.Key.IsZero() {
 		r.def.Source.Key = r.o.Key
@@ -90,7 +91,7 @@ func keyFromEnv(lookup func(string) (string, bool), name string) (extract.Secret
 }
 
 // KeyFromFile reads an API key from a file that holds nothing else. Blanks and
-// line ends around it are cut off. Its errors never hold the file's content.
+// line ends around the key are cut off. Errors never hold the file's content.
 func KeyFromFile(file string) (extract.Secret, error) {
 	data, err := strictyaml.ReadFile(file, maxKeyFile)
 	if err != nil {
