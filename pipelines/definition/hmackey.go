@@ -2,8 +2,6 @@ package definition
 
 import (
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
@@ -16,22 +14,13 @@ const HMACKeyVariable = "FORMETL_HMAC_KEY"
 
 const hmacKeyRemedy = "write hmac_key: ${env:" + HMACKeyVariable + "} or hmac_key: ${file:/run/secrets/hmac-key}"
 
-// readHMACKey reads a schema's hmac_key, which is a reference and never the key. No
-// message shows what stands there.
+// readHMACKey reads a schema's hmac_key, which is a reference and never the key.
 func (r *schemaReader) readHMACKey(v strictyaml.Value) bool {
-	v = v.Hidden()
-	text, ok := v.Scalar()
-	parts := referenceShape.FindStringSubmatch(text)
-	switch {
-	case !ok || parts == nil:
-		v.Fail(hmacKeyRemedy+"; a key that has been in a file should be replaced", "the value is not a reference; a key never stands in a schema")
-		return false
-	case parts[1] == "env" && !variableShape.MatchString(parts[2]):
-		v.Fail(hmacKeyRemedy, "the reference names no environment variable")
-		return false
+	_, ok := readReference(v, hmacKeyRemedy, "a key never stands in a schema")
+	if ok {
+		r.schema.HMACReference, _ = v.Scalar()
 	}
-	r.schema.HMACReference = text
-	return true
+	return ok
 }
 
 // hmacKeys says where the key of pii: hmac is looked for. The zero value looks for
@@ -83,42 +72,16 @@ func (r *schemaReader) firstHMAC() strictyaml.Value {
 	return strictyaml.Value{} // not reached: the caller has found such a column
 }
 
-// read returns the text of a key and where it was found. An empty reference stands
-// for the default variable. Blanks and line ends around the text are cut off, as
-// they are for API keys. Errors never hold the text.
-func (k hmacKeys) read(reference string) (text, where string, err error) {
-	kind, target := "env", HMACKeyVariable
-	if parts := referenceShape.FindStringSubmatch(reference); parts != nil {
-		kind, target = parts[1], parts[2]
+// read returns the text of a key and where it was found, as reference.read does. An
+// empty reference stands for the default variable.
+func (k hmacKeys) read(text string) (key, where string, err error) {
+	ref := reference{"env", HMACKeyVariable}
+	if parts := referenceShape.FindStringSubmatch(text); parts != nil {
+		ref = reference{parts[1], parts[2]}
 	}
-	if kind == "env" {
-		where = "the environment variable " + target
-		set := false
-		if k.lookup != nil {
-			text, set = k.lookup(target)
-		}
-		if !set {
-			return "", where, fmt.Errorf("%s is not set", where)
-		}
-	} else {
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(k.dir, target)
-		}
-		where = "the key file " + target
-		data, err := strictyaml.ReadFile(target, maxKeyFile)
-		if err != nil {
-			return "", where, fmt.Errorf("%s cannot be read: %w", where, err)
-		}
-		text = string(data)
+	key, where, err = ref.read(k.dir, k.lookup)
+	if err != nil && key != "" {
+		err = fmt.Errorf("%w; `openssl rand -hex 32` makes one", err)
 	}
-	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
-	if text == "" {
-		return "", where, fmt.Errorf("%s is empty", where)
-	}
-	for _, c := range text {
-		if c < ' ' || c == 0x7f {
-			return text, where, fmt.Errorf("%s holds more than a key: a line end or a control character; `openssl rand -hex 32` makes one", where)
-		}
-	}
-	return text, where, nil
+	return key, where, err
 }

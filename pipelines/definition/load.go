@@ -58,15 +58,6 @@ func Load(file string, o LoadOptions) (*Definition, error) {
 	return decode(doc, root, o)
 }
 
-// parse is Load for bytes that were read from file.
-func parse(file string, data []byte, o LoadOptions) (*Definition, error) {
-	doc, root, err := strictyaml.Parse(file, data)
-	if err != nil {
-		return nil, err
-	}
-	return decode(doc, root, o)
-}
-
 func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*Definition, error) {
 	folder, err := filepath.Abs(filepath.Dir(doc.File()))
 	if err != nil {
@@ -99,10 +90,8 @@ type reader struct {
 	keyGiven bool
 	hmacKey  extract.Secret // is redacted from all problems
 	baseURL  strictyaml.Value
-	from, to strictyaml.Value
-	forms    []strictyaml.Value
+	to       strictyaml.Value
 	outputs  []placedOutput
-	mode     strictyaml.Value
 	schema   strictyaml.Value
 }
 
@@ -125,8 +114,8 @@ func (r *reader) root(v strictyaml.Value) {
 		strictyaml.Required("version", readVersion),
 		strictyaml.Required("name", r.readName),
 		strictyaml.Required("source", r.readSource),
-		strictyaml.Required("forms", func(v strictyaml.Value) { r.forms, r.def.Forms = readForms(v) }),
-		strictyaml.Optional("exclude", func(v strictyaml.Value) { _, r.def.Exclude = readForms(v) }),
+		strictyaml.Required("forms", func(v strictyaml.Value) { r.def.Forms = readForms(v) }),
+		strictyaml.Optional("exclude", func(v strictyaml.Value) { r.def.Exclude = readForms(v) }),
 		strictyaml.Optional("state", r.readState),
 		strictyaml.Optional("names", func(v strictyaml.Value) {
 			word, _ := v.OneOf("id", "label")
@@ -180,8 +169,9 @@ func (r *reader) readState(v strictyaml.Value) {
 	}
 }
 
-// readForms reads a list of form names and globs, and returns their places too.
-func readForms(v strictyaml.Value) (places []strictyaml.Value, forms []string) {
+// readForms reads a list of form names and globs.
+func readForms(v strictyaml.Value) []string {
+	var forms []string
 	for _, e := range v.List() {
 		form, ok := e.Text()
 		if !ok {
@@ -204,9 +194,9 @@ func readForms(v strictyaml.Value) (places []strictyaml.Value, forms []string) {
 			e.Fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", strictyaml.Quote(form), err.Reason)
 			continue
 		}
-		places, forms = append(places, e), append(forms, form)
+		forms = append(forms, form)
 	}
-	return places, forms
+	return forms
 }
 
 // checkForms reports an exclude list that leaves no form.

@@ -31,15 +31,6 @@ func LoadSchemaWithKey(file string, lookup func(name string) (string, bool)) (*s
 	return decodeSchema(doc, root, hmacKeys{wanted: true, dir: filepath.Dir(file), lookup: lookup})
 }
 
-// parseSchema is LoadSchema for bytes that were read from file.
-func parseSchema(file string, data []byte) (*schemas.Schema, error) {
-	doc, root, err := strictyaml.Parse(file, data)
-	if err != nil {
-		return nil, err
-	}
-	return decodeSchema(doc, root, hmacKeys{})
-}
-
 func decodeSchema(doc *strictyaml.Document, root strictyaml.Value, keys hmacKeys) (*schemas.Schema, error) {
 	base := filepath.Base(doc.File())
 	r := newSchemaReader(strings.TrimSuffix(base, filepath.Ext(base)))

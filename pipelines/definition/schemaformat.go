@@ -13,12 +13,9 @@ import (
 )
 
 // FormatSchema writes a valid schema as a schema file that LoadSchema reads back
-// equal, except for Column.Inferred: every column of a file is declared.
-func FormatSchema(s *schemas.Schema) ([]byte, error) { return FormatNotedSchema(s, Notes{}) }
-
-// FormatNotedSchema does what FormatSchema does and adds comments. LoadSchema skips
-// them.
-func FormatNotedSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
+// equal, except for Column.Inferred: every column of a file is declared. Notes
+// become comments.
+func FormatSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("write schema %q: %w", s.Name, err)
 	}
