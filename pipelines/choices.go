@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -24,7 +25,7 @@ func (e encoding) shown(windows []*windowRun, seen map[schemas.Source]transform.
 	if most := e.f.schema.MostColumns(); len(columns) > most { // windows that were taken over have some, too
 		return nil, &transform.ColumnsError{Columns: len(columns), Max: most}
 	}
-	known := bySource(before)
+	known := codebook.BySource(before)
 	if e.out.Exploded() {
 		return childColumns(columns, e.out.Explode)
 	}

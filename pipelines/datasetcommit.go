@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -58,7 +59,7 @@ func (o *datasetOutput) stageParts(ctx context.Context) (*stagedOutput, error) {
 	for _, p := range m.Parts {
 		report.Bytes += p.Bytes
 	}
-	o.codebookFacts = codebookFacts{columns: m.Schema, stats: f.final, adds: len(kept) > 0}
+	o.book = codebook.Facts{Columns: m.Schema, Stats: f.final, Adds: len(kept) > 0}
 	return &stagedOutput{report: report, record: func(ctx context.Context) (publisher, error) { return o.record(ctx, commit) }}, nil
 }
 

@@ -186,7 +186,7 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, be
 	}
 	m := load.Manifest{
 		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.o.RunID, CreatedAt: f.o.Now(),
-		Range: wallRange(f.rng), Schema: f.describe(columns, before), Names: f.naming(), Source: f.source(), Profile: profileRule(e.out.Profile),
+		Range: wallRange(f.rng), Schema: f.described(columns, before), Names: f.naming(), Source: f.source(), Profile: profileRule(e.out.Profile),
 		Verified: f.verified(windows, own), Requests: f.requests(),
 	}
 	if own {

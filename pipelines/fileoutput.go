@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -96,7 +97,7 @@ func (o *fileOutput) stageFile(ctx context.Context) (*stagedOutput, error) {
 		Objects: []load.SmallObject{{Name: load.FileRejectsName(o.name), Data: letters}},
 		Hook:    o.hook(o.f),
 	}
-	o.codebookFacts = codebookFacts{columns: m.Schema, stats: stats}
+	o.book = codebook.Facts{Columns: m.Schema, Stats: stats}
 	return &stagedOutput{
 		report: OutputReport{Rows: part.Rows, Parts: 1, Bytes: part.Bytes},
 		record: func(ctx context.Context) (publisher, error) { return o.record(ctx, commit) },

@@ -44,7 +44,7 @@ func orders(n int, change func(i int, r *formservice.Result)) *formservice.Form 
 
 func fileOf(t *testing.T, in *pipelines.InferredSchema) string {
 	t.Helper()
-	data, err := definition.FormatNotedSchema(in.Schema, in.Notes)
+	data, err := definition.FormatSchema(in.Schema, in.Notes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,11 +289,11 @@ func FuzzNotedSchema(f *testing.F) {
 			{Name: "a", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.String}, Label: label},
 			{Name: "b", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
 		}}
-		plain, err := definition.FormatSchema(s)
+		plain, err := definition.FormatSchema(s, definition.Notes{})
 		if err != nil {
 			return // a label that YAML cannot hold
 		}
-		noted, err := definition.FormatNotedSchema(s, definition.Notes{Head: []string{note, label}, Columns: [][]string{{note, label}, {note}}})
+		noted, err := definition.FormatSchema(s, definition.Notes{Head: []string{note, label}, Columns: [][]string{{note, label}, {note}}})
 		if err != nil {
 			t.Fatal(err)
 		}

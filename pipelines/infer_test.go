@@ -55,7 +55,7 @@ func TestInferColumns(t *testing.T) {
 			if n := len(w.service.Log()); n > c.asked {
 				t.Errorf("%d requests, want at most %d", n, c.asked)
 			}
-			file, err := definition.FormatSchema(got.Schema)
+			file, err := definition.FormatSchema(got.Schema, definition.Notes{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -173,4 +175,41 @@ func (f *formRun) columns(windows []*windowRun) []schemas.Column {
 		}
 	}
 	return all
+}
+
+// seenForm is what the run saw of the form, by columns and statistics.
+func (f *formRun) seenForm(columns []schemas.Column, s transform.Stats) codebook.Form {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return codebook.Form{Columns: columns, Labels: f.labels, Stats: s}
+}
+
+// described are columns as the next manifest lists them. before is the manifest of
+// the run before, nil where there was none.
+func (f *formRun) described(columns []schemas.Column, before *load.Manifest) []load.Column {
+	list := manifestColumns(columns, f.schema.HMACKey)
+	f.seenForm(columns, f.final).Describe(list, before)
+	return list
+}
+
+// changes are those of the form since the run before.
+func (f *formRun) changes(s transform.Stats) []schemas.Change {
+	before, whole := f.manifestBefore()
+	return f.seenForm(f.columns(f.windows), s).Changes(before, whole)
+}
+
+// manifestBefore is the manifest that the form is compared with: that of the first
+// output that has one. Child outputs are left out, because they lack the other
+// columns. whole tells that the run's manifest will not keep columns that this run
+// does not have.
+func (f *formRun) manifestBefore() (m *load.Manifest, whole bool) {
+	for _, t := range f.live() {
+		m, _ := manifestOf(t.out)
+		if m == nil || t.def.Exploded() || m.Form != f.form || m.Source != nil && m.Source.Account != f.def.Source.Account {
+			continue
+		}
+		_, file := t.out.(*fileOutput)
+		return m, file || f.full
+	}
+	return nil, false
 }

@@ -149,7 +149,7 @@ func (l *ledger) fail(err error) error {
 	return &Error{Folder: l.folder, Err: err}
 }
 
-// Error is a ledger that cannot be read or written.
+// Error says that a ledger cannot be read or written.
 type Error struct {
 	Folder string // the state folder
 	Err    error  // of the file system

@@ -8,11 +8,11 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// Use is what is booked of the budgets that a definition shares with all
-// others of its account and state folder.
+// Use is how much of a budget is booked. All definitions of one account with one
+// state folder share the bookings.
 type Use struct {
 	PerMinute, PerDay int // the definition's limits; 0: no budget
-	Minute, Day       int // booked in the last minute, in the last 24 hours; 0 without a budget
+	Minute, Day       int // requests booked in the last minute, in the last 24 hours; 0 without a budget
 	// Next is when the next request may be sent: now, or later.
 	Next time.Time
 }

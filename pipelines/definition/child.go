@@ -12,13 +12,13 @@ import (
 
 // A list column with explode: true has a child output beside each output: a row
 // for each element of the list, with the result's id and the element's position.
-// A child is an output like any other. It stands nowhere in the file.
+// A child is an output like any other, but it does not stand in the file.
 
 // Exploded tells whether the output is the child of another one.
 func (o Output) Exploded() bool { return o.Explode != schemas.Source{} }
 
-// Explode adds the child outputs that the schema asks for, once. Definitions
-// that are read from a file have them.
+// Explode adds the child outputs that the schema asks for to Outputs. Calling it
+// again replaces them. Load has done it for definitions that are read from a file.
 func (d *Definition) Explode() error {
 	d.Outputs = slices.DeleteFunc(d.Outputs, Output.Exploded)
 	children, err := d.children(d.Outputs)
@@ -26,7 +26,7 @@ func (d *Definition) Explode() error {
 	return err
 }
 
-// children are the child outputs of outputs, by output and then by column.
+// children makes the child outputs of outputs, ordered by output and then by column.
 func (d *Definition) children(outputs []Output) ([]Output, error) {
 	if d.Schema == nil {
 		return nil, nil
@@ -47,8 +47,8 @@ func (d *Definition) children(outputs []Output) ([]Output, error) {
 	return children, nil
 }
 
-// addChildren adds the child outputs to those of the definition, each at the place
-// of the path that it lies beside.
+// addChildren adds the child outputs to the definition. Problems with a child are
+// reported at the path of the output that it lies beside.
 func (r *reader) addChildren() {
 	for _, out := range slices.Clone(r.outputs) {
 		if out.Path == "" {
@@ -66,8 +66,8 @@ func (r *reader) addChildren() {
 	}
 }
 
-// childNote tells people of a child output, which stands nowhere in the
-// definition; "" for others.
+// childNote explains a child output in a message, because people do not find it in
+// their file. It is "" for other outputs.
 func (out placedOutput) childNote() string {
 	if !out.Exploded() {
 		return ""
@@ -75,7 +75,8 @@ func (out placedOutput) childNote() string {
 	return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", strictyaml.Quote(out.Path), out.Explode)
 }
 
-// child is the child output of a column: beside the output, with its settings.
+// child makes the child output of a column. It lies beside the output and has the
+// output's settings.
 func (o Output) child(c schemas.Column) (Output, error) {
 	if o.Path == StdoutPath {
 		return o, &UnsupportedError{
@@ -90,12 +91,12 @@ func (o Output) child(c schemas.Column) (Output, error) {
 		}
 	}
 	o.Path, o.Explode = ChildPath(o.Path, c.Name), c.From
-	o.NoCodebook = true // the main output's tells of the list
+	o.NoCodebook = true // the main output's codebook describes the list
 	return o, nil
 }
 
-// childNameProblem tells why a column's name cannot be part of a path, "" if
-// it can.
+// childNameProblem tells why a column's name cannot be part of a path. It is "" for
+// a name that can.
 func childNameProblem(name string) string {
 	if err := checkPathName("column", name); err != nil {
 		return err.Reason
@@ -106,8 +107,8 @@ func childNameProblem(name string) string {
 	return ""
 }
 
-// ChildPath puts "__" and the column's name behind the name of a dataset, or of
-// a file before its extensions.
+// ChildPath is the path of the child output of a column: the parent's path with
+// "__" and the column's name added, in a file's name before its extensions.
 func ChildPath(parent, column string) string {
 	if folder, ok := strings.CutSuffix(parent, "/"); ok {
 		return folder + "__" + column + "/"

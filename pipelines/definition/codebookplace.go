@@ -8,23 +8,26 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// The ends of a codebook's names: for programs and for people.
+// The endings of a codebook's file names.
 const (
-	codebookSchema = ".schema.json"
-	codebookTable  = ".codebook.csv"
+	codebookSchema = ".schema.json"  // for programs
+	codebookTable  = ".codebook.csv" // for people
 )
 
-// CodebookPlace is where the codebook of an output lies: beside its file or its
-// dataset's folder, never in that.
+// CodebookPlace is where the codebook of an output lies: beside the output's file
+// or its dataset's folder, never in that folder.
 type CodebookPlace struct {
 	Root string // of the destination
-	stem string // what its names begin with
+	stem string // what the names of its files begin with
 }
 
+// Schema is the name of the file for programs, below Root.
 func (p CodebookPlace) Schema() string { return p.stem + codebookSchema }
-func (p CodebookPlace) Table() string  { return p.stem + codebookTable }
 
-// Paths are those of the codebook's files.
+// Table is the name of the file for people, below Root.
+func (p CodebookPlace) Table() string { return p.stem + codebookTable }
+
+// Paths are the addresses of the codebook's files: the schema, then the table.
 func (p CodebookPlace) Paths() []string {
 	base := p.Root + "/"
 	if strings.HasSuffix(p.Root, "/") {
@@ -33,10 +36,11 @@ func (p CodebookPlace) Paths() []string {
 	return []string{base + p.Schema(), base + p.Table()}
 }
 
-// CodebookPlaceOf is where the codebook of an output at a path goes: outputs
-// that differ in format and compression alone share one. false where it has
-// none: on standard output, where it is turned off, and where nothing can lie
-// beside the dataset.
+// CodebookPlaceOf is where the codebook of an output at a path goes. expanded is
+// the output's path with its placeholders replaced. Outputs that differ in format
+// and compression alone have the same place. It is false where the output has no
+// codebook: on standard output, where codebooks are turned off, and where nothing
+// can lie beside the dataset.
 func CodebookPlaceOf(out Output, expanded string, formats []load.Format) (CodebookPlace, bool) {
 	if out.NoCodebook || out.Path == StdoutPath {
 		return CodebookPlace{}, false
@@ -53,8 +57,8 @@ func CodebookPlaceOf(out Output, expanded string, formats []load.Format) (Codebo
 	return CodebookPlace{Root: root, stem: name}, true
 }
 
-// withoutExtensions cuts the format's and the codec's extension off a file's
-// name. A name that is nothing else stays.
+// withoutExtensions cuts the format's and the codec's extensions off a file's name.
+// A name that would be empty then stays as it is.
 func withoutExtensions(name string, formats []load.Format) string {
 	stem, _ := splitCodec(name)
 	ext := path.Ext(stem)

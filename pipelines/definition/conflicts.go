@@ -9,7 +9,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// checkOutputs reports what is wrong between outputs, forms and mode.
+// checkOutputs adds the child outputs, and reports outputs that do not fit the
+// forms, the mode, the schema or each other.
 func (r *reader) checkOutputs() {
 	several := len(r.def.Forms) > 1 || r.def.ListsForms()
 	for _, out := range r.outputs {
@@ -49,8 +50,8 @@ func whySeveral(forms []string) string {
 	return "`forms` has more than one entry"
 }
 
-// checkPlaces reports outputs that would write into each other. Paths are
-// compared with the forms put in, and as they were written for globs.
+// checkPlaces reports outputs that would write into each other. It compares their
+// paths with each form put in, and with {form} left in for the forms of globs.
 func (r *reader) checkPlaces() {
 	type place struct {
 		output int

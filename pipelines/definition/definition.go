@@ -9,18 +9,18 @@ import (
 )
 
 // Definition is a pipeline definition, checked and complete: every default is
-// filled in and every path is absolute. Wall-clock times are in the account's
-// zone with time.UTC as their vessel, as in extract.Window.
+// filled in and every path is absolute. Its wall-clock times are those of the
+// account's zone; their location is time.UTC all the same, as in extract.Window.
 type Definition struct {
 	File    string // where it was read from, "" for one that a command made
 	Name    string
 	Source  Source
 	Forms   []string // names or globs
 	Exclude []string // names or globs; see WantsForm
-	State   string   // folder of budgets and spool
-	Labels  bool     // names: label
+	State   string   // folder of budgets and of what interrupted runs have read
+	Labels  bool     // columns are named after labels (names: label) instead of ids
 	Extract Extract
-	Schema  *schemas.Schema // nil: inferred
+	Schema  *schemas.Schema // nil: a run infers it
 	Outputs []Output
 }
 
@@ -41,12 +41,12 @@ type Requests struct {
 	PerDay      int           // 0: no budget
 	Timeout     time.Duration // of one request
 	Retries     int           // of one request, after the first try
-	MaxRequests int           // that the plan of one form may need; 0: no bound
+	MaxRequests int           // most requests that the plan of one form may need; 0: no bound
 }
 
 // Extract says which results are read and how.
 type Extract struct {
-	From, To     time.Time // half-open; zero: no lower bound; now less Settle
+	From, To     time.Time // half-open; a zero From is no lower bound, a zero To is now less Settle
 	Settle       time.Duration
 	Window       extract.Step
 	Incremental  bool
@@ -75,10 +75,10 @@ type Output struct {
 	Compression string // codec: "", none, gzip, zstd, snappy; around text formats, inside the others
 	Profile     string // CSV profile: strict or excel
 	Partition   Partition
-	NoCodebook  bool // nothing that describes the data is written beside them
+	NoCodebook  bool // no codebook is written beside the data
 	S3          *S3  // nil: the SDK's defaults, or no S3 path
-	// Explode is zero but for a child output: the list that has a row for each
-	// of its elements there. See Definition.Explode.
+	// Explode is set for child outputs only. It is the list column that has a row
+	// for each of its elements there. See Definition.Explode.
 	Explode schemas.Source
 }
 
@@ -113,7 +113,8 @@ func (d *Definition) FinestUnit() extract.Unit {
 	return unit
 }
 
-// finest is the smaller unit: its boundaries are those of the larger one too.
+// finest is the smaller of two units. Every boundary of the larger unit is one of
+// the smaller unit too.
 func finest(a, b extract.Unit) extract.Unit {
 	if a == extract.UnitNone || b != extract.UnitNone && b < a {
 		return b
@@ -121,7 +122,7 @@ func finest(a, b extract.Unit) extract.Unit {
 	return a
 }
 
-// Unit is the partition's unit of the calendar.
+// Unit is the unit of the calendar that the partition divides by.
 func (p Partition) Unit() extract.Unit {
 	switch p {
 	case PartitionDay:

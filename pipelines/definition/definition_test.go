@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -348,4 +349,22 @@ func TestFinestUnit(t *testing.T) {
 			t.Errorf("%s and %s: %v", c.a, c.b, got)
 		}
 	}
+}
+
+// parse is Load for bytes that were read from file.
+func parse(file string, data []byte, o LoadOptions) (*Definition, error) {
+	doc, root, err := strictyaml.Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	return decode(doc, root, o)
+}
+
+// parseSchema is LoadSchema for bytes that were read from file.
+func parseSchema(file string, data []byte) (*schemas.Schema, error) {
+	doc, root, err := strictyaml.Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	return decodeSchema(doc, root, hmacKeys{})
 }

@@ -10,7 +10,7 @@ import (
 func (r *reader) readExtract(v strictyaml.Value) {
 	x := &r.def.Extract
 	v.Section(
-		strictyaml.Optional("from", func(v strictyaml.Value) { r.from = v; x.From = readDate(v) }),
+		strictyaml.Optional("from", func(v strictyaml.Value) { x.From = readDate(v) }),
 		strictyaml.Optional("to", func(v strictyaml.Value) { r.to = v; x.To = readDate(v) }),
 		strictyaml.Optional("settle", func(v strictyaml.Value) { keepSpan(v, &x.Settle) }),
 		strictyaml.Optional("window", func(v strictyaml.Value) {
@@ -24,7 +24,7 @@ func (r *reader) readExtract(v strictyaml.Value) {
 		}),
 		strictyaml.Optional("mode", func(v strictyaml.Value) {
 			word, _ := v.OneOf("full", "incremental")
-			r.mode, x.Incremental = v, word == "incremental"
+			x.Incremental = word == "incremental"
 		}),
 		strictyaml.Optional("lookback", func(v strictyaml.Value) { keepSpan(v, &x.Lookback) }),
 		strictyaml.Optional("view", func(v strictyaml.Value) { x.View, _ = v.Text() }),
@@ -57,7 +57,7 @@ func readDate(v strictyaml.Value) time.Time {
 	return t
 }
 
-// checkRange reports a range that holds nothing.
+// checkRange reports a range that is empty.
 func (r *reader) checkRange() {
 	from, to := r.def.Extract.From, r.def.Extract.To
 	if from.IsZero() || to.IsZero() || to.After(from) {
@@ -93,7 +93,7 @@ func readSearch(v strictyaml.Value, s *extract.Search) {
 	)
 }
 
-// readCriterion reads {column: ID, OPERATOR: TERM}.
+// readCriterion reads one condition of a search: {column: ID, OPERATOR: TERM}.
 func readCriterion(v strictyaml.Value) (extract.Criterion, bool) {
 	var c extract.Criterion
 	operators, good := 0, true

@@ -10,9 +10,9 @@ import (
 //go:embed definition.schema.json
 var jsonSchema string
 
-// JSONSchema returns the JSON Schema (draft 2020-12) of definitions,
-// for editors. It is looser than Load: what depends on the machine,
-// on other keys or on the build is not in it.
+// JSONSchema returns the JSON Schema (draft 2020-12) of definitions, for editors.
+// It accepts more than Load does: what depends on the machine, on other keys or on
+// the build is not in it.
 func JSONSchema() []byte { return []byte(jsonSchema) }
 
 // schemaNode is the part of a JSON Schema that says where a key belongs.
@@ -22,8 +22,8 @@ type schemaNode struct {
 	OneOf      []schemaNode          `json:"oneOf"`
 }
 
-// homeOf says where a key that stands at the wrong level belongs, ""
-// where no section has it: "under source:", "at the top".
+// homeOf says where a key belongs that stands at the wrong level, such as
+// "under source:". It is "" for a key that no section has.
 func homeOf(key string) string {
 	var root schemaNode
 	if err := json.Unmarshal([]byte(jsonSchema), &root); err != nil {
@@ -38,8 +38,8 @@ func homeOf(key string) string {
 	return ""
 }
 
-// find returns the path of a section that has the key: the first in
-// alphabetical order, so that the answer does not change.
+// find returns the path of a section that has the key. Of several sections it is
+// the first in alphabetical order, so that the answer is always the same.
 func (n schemaNode) find(key, path string) string {
 	best := ""
 	better := func(found string) {

@@ -24,7 +24,7 @@ const (
 	DefaultState       = ".formetl" // folder beside the definition
 )
 
-// Bounds of what a definition may ask for.
+// Upper bounds of what a definition may ask for.
 const (
 	maxConcurrency = 256
 	maxRetries     = 100
@@ -48,20 +48,10 @@ type LoadOptions struct {
 	WithoutSecrets bool
 }
 
-// Load reads a definition, checks it without any request and fills
-// in the defaults. Everything that is wrong is reported at once, as a
-// *Error.
+// Load reads a definition, checks it without any request and fills in the
+// defaults. Everything that is wrong is reported at once, as an *Error.
 func Load(file string, o LoadOptions) (*Definition, error) {
 	doc, root, err := strictyaml.Read(file)
-	if err != nil {
-		return nil, err
-	}
-	return decode(doc, root, o)
-}
-
-// parse is Load for bytes that were read from file.
-func parse(file string, data []byte, o LoadOptions) (*Definition, error) {
-	doc, root, err := strictyaml.Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
@@ -91,28 +81,27 @@ func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*De
 	return r.def, nil
 }
 
-// reader turns a document into a definition. What can be checked
-// only with other keys known is kept with its place until root's end.
+// reader turns a document into a definition. It keeps the values that can only be
+// checked once other keys are known, and root checks them at its end.
 type reader struct {
 	o        LoadOptions
 	dir      string
 	def      *Definition
 	keyGiven bool
-	hmacKey  extract.Secret // for redacting
+	hmacKey  extract.Secret // is redacted from all problems
 	baseURL  strictyaml.Value
-	from, to strictyaml.Value
-	forms    []strictyaml.Value
+	to       strictyaml.Value
 	outputs  []placedOutput
-	mode     strictyaml.Value
 	schema   strictyaml.Value
 }
 
-// hmacKeys are those of a schema that stands in the definition.
+// hmacKeys says where the key of a schema is looked for that stands in the
+// definition itself.
 func (r *reader) hmacKeys() hmacKeys {
 	return hmacKeys{wanted: !r.o.WithoutSecrets, dir: r.dir, lookup: r.o.Lookup}
 }
 
-// local makes a path of the definition absolute.
+// local makes a path absolute that may be relative to the definition's folder.
 func (r *reader) local(p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
@@ -125,8 +114,8 @@ func (r *reader) root(v strictyaml.Value) {
 		strictyaml.Required("version", readVersion),
 		strictyaml.Required("name", r.readName),
 		strictyaml.Required("source", r.readSource),
-		strictyaml.Required("forms", func(v strictyaml.Value) { r.forms, r.def.Forms = readForms(v) }),
-		strictyaml.Optional("exclude", func(v strictyaml.Value) { _, r.def.Exclude = readForms(v) }),
+		strictyaml.Required("forms", func(v strictyaml.Value) { r.def.Forms = readForms(v) }),
+		strictyaml.Optional("exclude", func(v strictyaml.Value) { r.def.Exclude = readForms(v) }),
 		strictyaml.Optional("state", r.readState),
 		strictyaml.Optional("names", func(v strictyaml.Value) {
 			word, _ := v.OneOf("id", "label")
@@ -145,10 +134,10 @@ func (r *reader) root(v strictyaml.Value) {
 	r.checkOutputs()
 }
 
-// readVersion reads the version of a definition or schema file: 1.
+// readVersion reads the version of a definition or schema file, which must be 1.
 func readVersion(v strictyaml.Value) {
 	if s, ok := v.Scalar(); !ok || s != "1" {
-		// There is nothing to learn from what stands there.
+		// An excerpt would not help: the remedy says all.
 		v.Hidden().Fail("write version: 1", "the only version that this program knows is 1")
 	}
 }
@@ -181,7 +170,8 @@ func (r *reader) readState(v strictyaml.Value) {
 }
 
 // readForms reads a list of form names and globs.
-func readForms(v strictyaml.Value) (places []strictyaml.Value, forms []string) {
+func readForms(v strictyaml.Value) []string {
+	var forms []string
 	for _, e := range v.List() {
 		form, ok := e.Text()
 		if !ok {
@@ -204,12 +194,12 @@ func readForms(v strictyaml.Value) (places []strictyaml.Value, forms []string) {
 			e.Fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", strictyaml.Quote(form), err.Reason)
 			continue
 		}
-		places, forms = append(places, e), append(forms, form)
+		forms = append(forms, form)
 	}
-	return places, forms
+	return forms
 }
 
-// checkForms reports exclusions that leave no form.
+// checkForms reports an exclude list that leaves no form.
 func checkForms(d *Definition, exclude strictyaml.Value) {
 	if len(d.Forms) == 0 || len(d.Exclude) == 0 {
 		return
@@ -234,7 +224,7 @@ func (d *Definition) ListsForms() bool { return slices.ContainsFunc(d.Forms, IsG
 // an entry of Forms names or matches it and none of Exclude does.
 func (d *Definition) WantsForm(form string) bool {
 	named := func(pattern string) bool {
-		if pattern == form || pattern == "*" { // all that Get Forms lists, whatever it is called
+		if pattern == form || pattern == "*" { // "*" matches every form that Get Forms lists, whatever its name
 			return true
 		}
 		ok, err := path.Match(pattern, form) // patterns were checked when the definition was read
@@ -243,8 +233,8 @@ func (d *Definition) WantsForm(form string) bool {
 	return slices.ContainsFunc(d.Forms, named) && !slices.ContainsFunc(d.Exclude, named)
 }
 
-// Is tells by its keys whether a YAML file is a definition rather
-// than a schema file. The error is a *Error of a file that is neither.
+// Is tells by its keys whether a YAML file is a definition rather than a schema
+// file. The error is an *Error where the file is neither.
 func Is(file string) (bool, error) {
 	doc, root, err := strictyaml.Read(file)
 	if err != nil {

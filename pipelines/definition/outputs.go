@@ -12,7 +12,8 @@ import (
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
-// placedOutput is an output with the values that it was read from.
+// placedOutput is an output together with the values that it was read from, at
+// which its problems are reported.
 type placedOutput struct {
 	Output
 	path, format, partition, compression, csv, s3 strictyaml.Value
@@ -55,7 +56,7 @@ var (
 	bracedShape = regexp.MustCompile(`\{([^{}]*)\}`)
 )
 
-// readPath reads where an output goes and makes it absolute.
+// readPath reads the path of an output and makes it absolute.
 func (r *reader) readPath(out *placedOutput) bool {
 	v := out.path
 	if !v.Given() {
@@ -120,7 +121,7 @@ func schemeList(schemes []string) string {
 	return " or one that begins with " + strings.Join(schemes, ":// or ") + "://"
 }
 
-// checkBraces reports what stands in braces and is no placeholder.
+// checkBraces reports braces in a path that hold no placeholder.
 func checkBraces(v strictyaml.Value, text string) bool {
 	good := true
 	for _, m := range bracedShape.FindAllStringSubmatch(text, -1) {
@@ -192,7 +193,7 @@ func (out *placedOutput) datasetFormat(f *load.Format) *load.Format {
 	return f
 }
 
-// formatBy is the first format that is meant, nil where none is.
+// formatBy is the first format for which is holds, nil if there is none.
 func formatBy(formats []load.Format, is func(load.Format) bool) *load.Format {
 	if i := slices.IndexFunc(formats, is); i >= 0 {
 		return &formats[i]
@@ -200,7 +201,7 @@ func formatBy(formats []load.Format, is func(load.Format) bool) *load.Format {
 	return nil
 }
 
-// splitCodec cuts .gz or .zst off a path.
+// splitCodec cuts .gz or .zst off a path and names the codec, "" if there is none.
 func splitCodec(p string) (stem, codec string) {
 	switch ext := path.Ext(p); strings.ToLower(ext) {
 	case ".gz":
@@ -211,8 +212,8 @@ func splitCodec(p string) (stem, codec string) {
 	return p, ""
 }
 
-// codecs are the compressions of a format: around text formats, inside the
-// others. Arrow IPC knows zstd and lz4 only, and lz4 is not offered.
+// codecs are the compressions that a format offers: around text formats, inside the
+// others. Arrow IPC knows only zstd and lz4, and lz4 is not offered.
 func codecs(f *load.Format) []string {
 	switch {
 	case f.Text:
@@ -247,7 +248,7 @@ func (out *placedOutput) readCompression(f *load.Format) {
 	out.Compression = codec
 }
 
-// extensionOf is the extension that tells a codec around a file.
+// extensionOf is the file extension of a codec, "" for none.
 func extensionOf(codec string) string {
 	switch codec {
 	case "gzip":
@@ -275,7 +276,7 @@ func (out *placedOutput) readPartition() {
 	out.Partition = Partition(word)
 }
 
-// readCSV decodes the CSV format's own settings.
+// readCSV reads the settings of the format csv.
 func (out *placedOutput) readCSV() {
 	if out.Format == "csv" {
 		out.Profile = "strict"

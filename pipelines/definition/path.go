@@ -10,7 +10,7 @@ import (
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
-// PathValues replaces the placeholders of an output's path.
+// PathValues are what replaces the placeholders in an output's path.
 type PathValues struct {
 	Form     string // {form}: the form's directory
 	Pipeline string // {pipeline}: the definition's name
@@ -18,8 +18,8 @@ type PathValues struct {
 	RunID    string // {run_id}
 }
 
-// PathError is a name that cannot stand in a path, because the path could
-// then lead elsewhere or could not be created everywhere.
+// PathError is a name that cannot be part of a path: the path could lead elsewhere,
+// or some file systems could not create it.
 type PathError struct {
 	Placeholder string // form, pipeline, account or run_id
 	Value       string
@@ -38,17 +38,16 @@ func (e *PathError) remedy() string {
 	return "use letters, digits, - and _"
 }
 
-// maxPathName bounds a name in bytes: file systems take 255 and names get
-// suffixes.
+// maxPathName is the most bytes of a name. File systems take 255, and suffixes are
+// added to names.
 const maxPathName = 200
 
 // placeholders are the words that may stand in braces in a path.
 func placeholders() []string { return []string{"form", "pipeline", "account", "run_id"} }
 
-// ExpandPath replaces {form}, {pipeline}, {account} and {run_id} in an
-// output's path. Names come from the service too, so one that could leave its
-// place is a *PathError: a name is one part of the path, whatever it holds.
-// Only placeholders that occur are checked.
+// ExpandPath replaces {form}, {pipeline}, {account} and {run_id} in an output's
+// path. Some names come from the service, so a name that could lead out of its
+// place in the path is a *PathError. Only placeholders that occur are checked.
 func ExpandPath(template string, v PathValues) (string, error) {
 	values := map[string]string{"form": v.Form, "pipeline": v.Pipeline, "account": v.Account, "run_id": v.RunID}
 	var pairs []string
@@ -91,9 +90,10 @@ func checkPathName(placeholder, name string) *PathError {
 	return nil
 }
 
-// SplitPath divides a path or address into the folder and the last name.
+// SplitPath divides a path or an address such as s3://bucket/a/b into its folder
+// and its last name.
 func SplitPath(p string) (root, name string) {
-	if strings.Contains(p, "://") { // path.Dir would make one slash of the two
+	if strings.Contains(p, "://") { // filepath.Dir would make one slash of the two
 		i := strings.LastIndexByte(p, '/')
 		return p[:i], p[i+1:]
 	}

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -23,44 +24,83 @@ var (
 	variableShape  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// readKey reads source.api_key: a reference, never the key. No message holds
-// what stands there.
-func (r *reader) readKey(v strictyaml.Value) {
+// reference says where a key is read from: ${env:NAME} or ${file:PATH}.
+type reference struct{ kind, target string }
+
+// readReference reads a reference to a key. The value is never shown, because it may
+// be the key itself; never says that it must not be.
+func readReference(v strictyaml.Value, remedy, never string) (ref reference, ok bool) {
 	v = v.Hidden()
-	r.keyGiven = true
-	text, ok := v.Scalar()
-	if !ok || text == "" {
-		v.Fail(keyRemedy, "the reference to the API key is missing")
-		return
-	}
+	text, _ := v.Scalar()
 	parts := referenceShape.FindStringSubmatch(text)
-	if parts == nil {
-		v.Fail(keyRemedy+"; a key that has been in a file should be replaced", "the value is not a reference; an API key never stands in a definition")
-		return
+	switch {
+	case parts == nil:
+		v.Fail(remedy+"; a key that has been in a file should be replaced", "the value is not a reference; %s", never)
+		return reference{}, false
+	case parts[1] == "env" && !variableShape.MatchString(parts[2]):
+		v.Fail(remedy, "the reference names no environment variable")
+		return reference{}, false
 	}
-	kind, target := parts[1], parts[2]
-	if kind == "env" && !variableShape.MatchString(target) {
-		v.Fail(keyRemedy, "the reference names no environment variable")
-		return
-	}
-	if r.o.WithoutSecrets || !r.o.Key.IsZero() {
-		return
-	}
-	var key extract.Secret
-	var err error
-	if kind == "env" {
-		key, err = keyFromEnv(r.o.Lookup, target)
-	} else {
-		key, err = KeyFromFile(r.local(target))
-	}
-	if err != nil {
-		v.Fail("set it, or change the reference", "%v", err)
-		return
-	}
-	r.def.Source.Key = key
+	return reference{parts[1], parts[2]}, true
 }
 
-// defaultKey finds the key where the definition names none.
+// read returns the text of a key and where it was found. Paths are relative to dir,
+// lookup reads the environment, nil being an empty one. Blanks and line ends around
+// the text are cut off. Errors never hold the text; with one the text may still be a
+// part of a key, for redacting.
+func (r reference) read(dir string, lookup func(name string) (string, bool)) (text, where string, err error) {
+	if r.kind == "env" {
+		where = "the environment variable " + r.target
+		set := false
+		if lookup != nil {
+			text, set = lookup(r.target)
+		}
+		if !set {
+			return "", where, fmt.Errorf("%s is not set", where)
+		}
+	} else {
+		file := r.target
+		if dir != "" && !filepath.IsAbs(file) {
+			file = filepath.Join(dir, file)
+		}
+		where = "the key file " + file
+		data, err := strictyaml.ReadFile(file, maxKeyFile)
+		if err != nil {
+			return "", where, fmt.Errorf("%s cannot be read: %w", where, err)
+		}
+		text = string(data)
+	}
+	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
+	if text == "" {
+		return "", where, fmt.Errorf("%s is empty", where)
+	}
+	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return text, where, fmt.Errorf("%s holds more than a key: a line end or a control character", where)
+	}
+	return text, where, nil
+}
+
+// readKey reads source.api_key and the API key that it refers to.
+func (r *reader) readKey(v strictyaml.Value) {
+	r.keyGiven = true
+	if text, ok := v.Scalar(); !ok || text == "" {
+		v.Hidden().Fail(keyRemedy, "the reference to the API key is missing")
+		return
+	}
+	ref, ok := readReference(v, keyRemedy, "an API key never stands in a definition")
+	if !ok || r.o.WithoutSecrets || !r.o.Key.IsZero() {
+		return
+	}
+	text, _, err := ref.read(r.dir, r.o.Lookup)
+	if err != nil {
+		v.Hidden().Fail("set it, or change the reference", "%v", err)
+		return
+	}
+	r.def.Source.Key = extract.NewSecret(text)
+}
+
+// defaultKey sets the key that is not read from the definition's reference: the one
+// of the options, else that of the default variable if there is no reference.
 func (r *reader) defaultKey(source strictyaml.Value) {
 	if !r.o.Key.IsZero() {
 		r.def.Source.Key = r.o.Key
@@ -69,45 +109,20 @@ func (r *reader) defaultKey(source strictyaml.Value) {
 	if r.keyGiven || r.o.WithoutSecrets {
 		return
 	}
-	key, err := keyFromEnv(r.o.Lookup, KeyVariable)
+	text, _, err := reference{"env", KeyVariable}.read("", r.o.Lookup)
 	if err != nil {
 		source.Hidden().Fail("set it, or "+keyRemedy, "the definition names no API key, and %v", err)
 		return
 	}
-	r.def.Source.Key = key
-}
-
-func keyFromEnv(lookup func(string) (string, bool), name string) (extract.Secret, error) {
-	var text string
-	set := false
-	if lookup != nil {
-		text, set = lookup(name)
-	}
-	if !set {
-		return extract.Secret{}, fmt.Errorf("the environment variable %s is not set", name)
-	}
-	return checkedKey(text, "the environment variable "+name)
+	r.def.Source.Key = extract.NewSecret(text)
 }
 
 // KeyFromFile reads an API key from a file that holds nothing else. Blanks and
-// line ends around it are cut off. Its errors never hold the file's content.
+// line ends around the key are cut off. Errors never hold the file's content.
 func KeyFromFile(file string) (extract.Secret, error) {
-	data, err := strictyaml.ReadFile(file, maxKeyFile)
+	text, _, err := reference{"file", file}.read("", nil)
 	if err != nil {
-		return extract.Secret{}, fmt.Errorf("the key file %s cannot be read: %w", file, err)
+		return extract.Secret{}, err
 	}
-	return checkedKey(string(data), "the key file "+file)
-}
-
-func checkedKey(text, where string) (extract.Secret, error) {
-	key := extract.NewSecret(strings.TrimPrefix(text, "\ufeff"))
-	if key.IsZero() {
-		return extract.Secret{}, fmt.Errorf("%s is empty", where)
-	}
-	for _, c := range strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")) {
-		if c < ' ' || c == 0x7f {
-			return extract.Secret{}, fmt.Errorf("%s holds more than a key: a line end or a control character", where)
-		}
-	}
-	return key, nil
+	return extract.NewSecret(text), nil
 }

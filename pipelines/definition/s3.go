@@ -30,7 +30,7 @@ var (
 	sizeShape         = regexp.MustCompile(`^([0-9]+) ?(B|KiB|MiB|GiB)?$`)
 )
 
-// readS3 decodes the S3 destination's own settings.
+// readS3 reads the settings of the S3 destination.
 func (r *reader) readS3(out *placedOutput) {
 	v := out.s3
 	switch {
@@ -66,8 +66,8 @@ func (r *reader) readS3(out *placedOutput) {
 	out.S3 = &s3
 }
 
-// readEndpoint reads a URL that may hold no credentials; what is refused is
-// not shown.
+// readEndpoint reads a URL, which must not hold credentials. A value that is refused
+// is not shown.
 func readEndpoint(v strictyaml.Value) string {
 	v = v.Hidden()
 	text, ok := v.Text()
@@ -89,7 +89,7 @@ func IsEndpoint(text string) bool {
 		u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// readTags reads the tags of data objects.
+// readTags reads the tags of data objects; nil if there are none.
 func readTags(v strictyaml.Value) map[string]string {
 	entries, ok := v.Entries()
 	if !ok || len(entries) == 0 {
@@ -119,7 +119,7 @@ func readTags(v strictyaml.Value) map[string]string {
 	return tags
 }
 
-// readShaped reads text of a shape.
+// readShaped reads a text that must match shape. It is "" after a problem.
 func readShaped(v strictyaml.Value, shape *regexp.Regexp, remedy, what string) string {
 	text, ok := v.Text()
 	if ok && !shape.MatchString(text) {
@@ -129,7 +129,8 @@ func readShaped(v strictyaml.Value, shape *regexp.Regexp, remedy, what string) s
 	return text
 }
 
-// readSize reads a number of bytes, such as 8MiB, between least and most.
+// readSize reads a number of bytes between least and most, such as 8MiB. It is 0
+// after a problem.
 func readSize(v strictyaml.Value, least, most int64) int64 {
 	text, ok := v.Text()
 	if !ok {
@@ -143,7 +144,7 @@ func readSize(v strictyaml.Value, least, most int64) int64 {
 	return n
 }
 
-// parseSize reads 8388608, 8192KiB, 8MiB or 1GiB.
+// parseSize reads a number of bytes such as 8388608, 8192KiB, 8MiB or 1GiB.
 func parseSize(text string) (int64, bool) {
 	m := sizeShape.FindStringSubmatch(text)
 	if m == nil {

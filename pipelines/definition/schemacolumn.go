@@ -48,7 +48,7 @@ func (r *schemaReader) readColumn(v strictyaml.Value) {
 	values := v.Section(fields...)
 	for _, key := range []string{"name", "from", "type"} {
 		if _, given := values[key]; !given {
-			r.bad[strictyaml.JoinKeys(v.Path(), key)] = true // reported as missing
+			r.bad[strictyaml.JoinKeys(v.Path(), key)] = true // Section has reported it as missing
 		}
 	}
 	r.schema.Columns = append(r.schema.Columns, c)
@@ -56,10 +56,10 @@ func (r *schemaReader) readColumn(v strictyaml.Value) {
 	r.entries = append(r.entries, v)
 }
 
-// checked notes the values that cannot be read.
+// checked wraps the reader of a value and remembers the values that it refuses.
 type checked func(read func(strictyaml.Value) bool) func(strictyaml.Value)
 
-// readingFields are the keys that say how values are read.
+// readingFields are the keys of a column that say how its values are read.
 func readingFields(r *schemas.Reading, check checked) []strictyaml.Field {
 	return []strictyaml.Field{
 		strictyaml.Optional("format", check(func(v strictyaml.Value) bool { return readTexts(v, &r.Formats, true) })),
@@ -70,7 +70,7 @@ func readingFields(r *schemas.Reading, check checked) []strictyaml.Field {
 	}
 }
 
-// listFields are the keys that say how lists are shown.
+// listFields are the keys of a column that say how its lists are shown.
 func listFields(c *schemas.Column, check checked) []strictyaml.Field {
 	return []strictyaml.Field{
 		strictyaml.Optional("list_as", check(func(v strictyaml.Value) bool {
@@ -85,8 +85,8 @@ func listFields(c *schemas.Column, check checked) []strictyaml.Field {
 	}
 }
 
-// readTexts reads a list of texts, or one text where single allows it. Words
-// such as yes and true count as written: in a list of words they are words.
+// readTexts reads a list of texts, or one text where single allows it. In such a
+// list true and false are words like any other.
 func readTexts(v strictyaml.Value, target *[]string, single bool) bool {
 	if _, scalar := v.Scalar(); scalar && single {
 		text, ok := v.Text()

@@ -10,9 +10,9 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// LoadSchema reads a schema file strictly. Everything that is wrong is
-// reported at once, as a *Error. Defaults are filled in; a file
-// without a name is called after its file name.
+// LoadSchema reads a schema file strictly. Everything that is wrong is reported at
+// once, as an *Error. Defaults are filled in. A schema without a name is called
+// after its file.
 func LoadSchema(file string) (*schemas.Schema, error) {
 	doc, root, err := strictyaml.Read(file)
 	if err != nil {
@@ -21,23 +21,14 @@ func LoadSchema(file string) (*schemas.Schema, error) {
 	return decodeSchema(doc, root, hmacKeys{})
 }
 
-// LoadSchemaWithKey is LoadSchema and gets the key of pii: hmac where a column
-// needs it. lookup reads the environment.
+// LoadSchemaWithKey does what LoadSchema does, and reads the key of pii: hmac if a
+// column needs it. lookup reads the environment.
 func LoadSchemaWithKey(file string, lookup func(name string) (string, bool)) (*schemas.Schema, error) {
 	doc, root, err := strictyaml.Read(file)
 	if err != nil {
 		return nil, err
 	}
 	return decodeSchema(doc, root, hmacKeys{wanted: true, dir: filepath.Dir(file), lookup: lookup})
-}
-
-// parseSchema is LoadSchema for bytes that were read from file.
-func parseSchema(file string, data []byte) (*schemas.Schema, error) {
-	doc, root, err := strictyaml.Parse(file, data)
-	if err != nil {
-		return nil, err
-	}
-	return decodeSchema(doc, root, hmacKeys{})
 }
 
 func decodeSchema(doc *strictyaml.Document, root strictyaml.Value, keys hmacKeys) (*schemas.Schema, error) {
@@ -52,8 +43,8 @@ func decodeSchema(doc *strictyaml.Document, root strictyaml.Value, keys hmacKeys
 	return r.schema, nil
 }
 
-// schemaReader turns a document, or a part of a definition, into a schema and
-// keeps the place of every key, so that what schemas.Validate finds gets one.
+// schemaReader turns a document, or a part of a definition, into a schema. It keeps
+// the place of every key, so that problems that schemas.Validate finds have a place.
 type schemaReader struct {
 	schema  *schemas.Schema
 	own     map[string]strictyaml.Value   // the schema's own keys
@@ -114,7 +105,7 @@ func readText(v strictyaml.Value, target *string) bool {
 	return ok
 }
 
-// readWord reads one of a few words into a string type of its own.
+// readWord reads one of a few words into a string type.
 func readWord[T ~string](v strictyaml.Value, target *T, words ...T) bool {
 	plain := make([]string, len(words))
 	for i, w := range words {
@@ -149,8 +140,8 @@ func parseInto[T any](v strictyaml.Value, target *T, parse func(string) (T, erro
 	return true
 }
 
-// validate reports what schemas.Validate finds beyond what has been reported,
-// each at its key.
+// validate reports the problems that schemas.Validate finds, each at its key.
+// Problems at keys that have been reported already are left out.
 func (r *schemaReader) validate(root strictyaml.Value) {
 	var invalid *schemas.InvalidError
 	err := r.schema.Validate()
@@ -214,9 +205,8 @@ func (r *reader) readSchema(v strictyaml.Value) {
 	}
 }
 
-// readColumns reads columns that stand in the definition itself. They take
-// the defaults of a schema file; its other keys need `schema:` with the
-// columns in it.
+// readColumns reads columns that stand in the definition itself (columns:). They
+// make a schema with the defaults of a schema file.
 func (r *reader) readColumns(v strictyaml.Value) {
 	if r.schema.Given() {
 		v.Fail("put the columns under schema:, or keep one of both", "the definition has schema: (line %d) and columns:", r.schema.Line())

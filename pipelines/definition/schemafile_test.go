@@ -132,7 +132,7 @@ func TestBadSchemas(t *testing.T) {
 // roundTrip writes a schema and reads it back equal, the defaults filled in.
 func roundTrip(t *testing.T, s *schemas.Schema) {
 	t.Helper()
-	text, err := FormatSchema(s)
+	text, err := FormatSchema(s, Notes{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestFormatSchema(t *testing.T) {
 			{Name: "no", From: schemas.Source{Kind: schemas.FromItem, ID: "353-0-0"}, Type: schemas.ListOf(schemas.Type{Kind: schemas.String}), Label: "What's \"up\"?\r\n <b>", OnError: schemas.OnErrorSetNull},
 		},
 	}
-	text, err := FormatSchema(s)
+	text, err := FormatSchema(s, Notes{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,15 +178,15 @@ columns:
 	}
 	roundTrip(t, s)
 	s.Columns[1].Label = "\xff"
-	if _, err := FormatSchema(s); err == nil || !strings.Contains(err.Error(), "not valid UTF-8") {
+	if _, err := FormatSchema(s, Notes{}); err == nil || !strings.Contains(err.Error(), "not valid UTF-8") {
 		t.Errorf("got %v", err)
 	}
 	s.Columns[1].Label = "\x00"
-	if _, err := FormatSchema(s); err == nil || !strings.Contains(err.Error(), "NUL") {
+	if _, err := FormatSchema(s, Notes{}); err == nil || !strings.Contains(err.Error(), "NUL") {
 		t.Errorf("got %v", err)
 	}
 	s.Columns[1].Type = schemas.Type{}
-	if _, err := FormatSchema(s); err == nil || !strings.Contains(err.Error(), `write schema "feedback": `) {
+	if _, err := FormatSchema(s, Notes{}); err == nil || !strings.Contains(err.Error(), `write schema "feedback": `) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -206,7 +206,7 @@ func FuzzFormatSchema(f *testing.F) {
 			if utf8.ValidString(text) && !strings.ContainsRune(text, 0) {
 				continue
 			}
-			if _, err := FormatSchema(s); err == nil {
+			if _, err := FormatSchema(s, Notes{}); err == nil {
 				t.Errorf("%q is written", text)
 			}
 			return

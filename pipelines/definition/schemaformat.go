@@ -12,14 +12,10 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// FormatSchema writes a schema as a schema file that LoadSchema reads back
-// equal. Inferred is not part of a file: a column in a file is declared. The
-// schema must be valid.
-func FormatSchema(s *schemas.Schema) ([]byte, error) { return FormatNotedSchema(s, Notes{}) }
-
-// FormatNotedSchema is FormatSchema with comments, which change nothing of
-// what is read back.
-func FormatNotedSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
+// FormatSchema writes a valid schema as a schema file that LoadSchema reads back
+// equal, except for Column.Inferred: every column of a file is declared. Notes
+// become comments.
+func FormatSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("write schema %q: %w", s.Name, err)
 	}
@@ -53,7 +49,7 @@ func FormatNotedSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
 	return w.buf.Bytes(), nil
 }
 
-// column gives the keys of a column that say more than the default.
+// column writes the keys of a column whose values are not the defaults.
 func (w *schemaWriter) column(c schemas.Column) []string {
 	keys := []string{"name: " + w.scalar(c.Name), "from: " + w.scalar(c.From.String()), "type: " + w.scalar(c.Type.String())}
 	add := func(given bool, key, text string) {
@@ -78,7 +74,7 @@ func (w *schemaWriter) column(c schemas.Column) []string {
 	return keys
 }
 
-// text is the first of several texts.
+// text writes the first of several texts.
 func (w *schemaWriter) text(texts []string) string {
 	if len(texts) == 0 {
 		return ""
@@ -111,8 +107,8 @@ func (w *schemaWriter) line(s string) { w.buf.WriteString(s + "\n") }
 
 var plainScalar = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// scalar spells text so that every YAML reader takes it as text: plain words
-// as they are, all else in double quotes. JSON's escapes are YAML's too.
+// scalar spells a text so that every YAML reader takes it as text: plain words as
+// they are, anything else in double quotes. Escapes of JSON are valid in YAML too.
 func (w *schemaWriter) scalar(text string) string {
 	switch {
 	case !utf8.ValidString(text):

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Notes are comments of a schema file, a text a line. Whatever a text holds
-// stays within its line.
+// Notes are the comments of a schema file. Each text takes one line, whatever
+// characters it holds.
 type Notes struct {
 	Head    []string   // above everything
-	Columns [][]string // above each column, by its index; a shorter list leaves columns without
+	Columns [][]string // above each column, by the column's index; missing entries are no comments
 }
 
 func (w *schemaWriter) comments(indent string, texts []string) {
@@ -20,8 +20,8 @@ func (w *schemaWriter) comments(indent string, texts []string) {
 	}
 }
 
-// printable spells characters that are not shown, such as line breaks and
-// those that turn the direction of text around, as Go escapes them.
+// printable replaces characters that are not shown by Go's escapes, such as line
+// breaks and characters that reverse the direction of text.
 func printable(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {

@@ -26,8 +26,8 @@ func (r *reader) readSource(v strictyaml.Value) {
 	}
 }
 
-// readBaseURL checks the server's address. What stands there may hold a key
-// (in a query, as a password) and is never shown.
+// readBaseURL checks the server's address. The value is never shown, because it may
+// hold a key in its query or as a password.
 func (r *reader) readBaseURL(v strictyaml.Value) {
 	v = v.Hidden()
 	const remedy = "write the server's HTTPS address only, such as https://fs1.example.com"
@@ -81,8 +81,8 @@ func readZone(v strictyaml.Value, s *Source) {
 	s.Zone = zone
 }
 
-// LoadZone returns the zone of an IANA name. "Local" is refused: it means
-// another zone on another machine. The error names the nearest zone.
+// LoadZone returns the zone of an IANA name. "Local" is refused, because it means
+// different zones on different machines. The error suggests the nearest zone.
 func LoadZone(name string) (*time.Location, error) {
 	zone, err := zoneOf(name)
 	if err != nil {
@@ -119,8 +119,8 @@ func zoneRemedy(name string) string {
 	return remedy
 }
 
-// commonZones are suggested for a name with a typing error. Any IANA name is
-// accepted.
+// commonZones are the zones that are suggested for a name with a typing error. Any
+// IANA name is accepted.
 func commonZones() []string {
 	return []string{
 		"UTC", "America/New_York", "America/Chicago", "America/Denver", "America/Phoenix", "America/Los_Angeles",

@@ -14,11 +14,11 @@ import (
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
-// ParseWallTime reads a date ("2026-01-01", its first second) or a date-time
-// ("2026-01-01 06:00:00", with a blank or a T, seconds may be left out) as
-// wall-clock time of the account's zone. The result's location is time.UTC,
-// as a vessel only (see extract.Window). An offset is refused: the zone is the
-// definition's.
+// ParseWallTime reads a wall-clock time of the account's zone: a date ("2026-01-01",
+// meaning its first second) or a date-time ("2026-01-01 06:00:00"). A date-time may
+// have a T instead of the blank and may leave out its seconds. Offsets are refused,
+// because the definition sets the zone. The result's location is time.UTC all the
+// same; see extract.Window.
 func ParseWallTime(s string) (time.Time, error) {
 	for _, layout := range []string{"2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
 		if len(s) != len(layout) {
@@ -42,8 +42,8 @@ var (
 	offsetTime  = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2})?([.,]\d+)?( ?(Z|[+-]\d{2}:?(\d{2})?))?$`)
 	dateShape   = regexp.MustCompile(`^\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{1,2}(:\d{1,2})?)?$`)
 	windowShape = regexp.MustCompile(`^(\d{1,6})(s|m|h|d|mo)$`)
-	// spanShape leaves out what model.ParseDuration reads besides: years, weeks
-	// and milliseconds.
+	// spanShape refuses the years, weeks and milliseconds that model.ParseDuration
+	// would accept.
 	spanShape = regexp.MustCompile(`^(\d{1,5}d)?(\d{1,7}h)?(\d{1,7}m)?(\d{1,7}s)?$`)
 )
 
@@ -77,7 +77,8 @@ func ParseWindow(s string) (extract.Step, error) {
 
 var otherUnits = regexp.MustCompile(`^(\d{1,4}) *([a-zA-Z]+)$`)
 
-// nearWindow is the remedy for a size that other programs understand.
+// nearWindow suggests a size in our units for one in the units of other programs,
+// such as "2 weeks". Otherwise it gives the remedy.
 func nearWindow(s, remedy string) string {
 	parts := otherUnits.FindStringSubmatch(strings.TrimSpace(s))
 	if parts == nil {

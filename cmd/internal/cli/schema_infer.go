@@ -124,7 +124,7 @@ func (f *inferFlags) baseSchema() (*schemas.Schema, error) {
 }
 
 func (a *app) writeInferred(f inferFlags, inferred *pipelines.InferredSchema, based bool, log *logs) error {
-	data, err := definition.FormatNotedSchema(inferred.Schema, inferred.Notes)
+	data, err := definition.FormatSchema(inferred.Schema, inferred.Notes)
 	if err != nil {
 		return err
 	}

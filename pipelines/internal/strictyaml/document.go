@@ -14,8 +14,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of a definition or schema file. They are far beyond what anybody
-// writes and keep the YAML parser's recursion shallow.
+// Bounds of a file. They are far beyond what anybody writes, and they keep the
+// recursion of the YAML parser shallow.
 const (
 	maxDocument = 1 << 20 // bytes
 	maxNesting  = 64
@@ -31,19 +31,20 @@ type Document struct {
 	home     func(key string) string
 }
 
-// SetHome sets what names the section that a key belongs to, for keys that
-// stand at the wrong level; "" for keys that no section has.
+// SetHome sets the function that says where a key belongs, such as "under source:".
+// It is asked for keys that stand at the wrong level. For keys that belong nowhere it
+// returns "".
 func (d *Document) SetHome(home func(key string) string) { d.home = home }
 
 // File is the path that the document was read from.
 func (d *Document) File() string { return d.file }
 
-// Sections are the keys that each section accepts, by the section's path
-// without indexes, as far as the file has the section. A test compares them
+// Sections are the keys that each section accepts, by the section's path without
+// indexes. Sections that the file does not have are missing. A test compares them
 // with the JSON Schema.
 func (d *Document) Sections() map[string][]string { return d.sections }
 
-// Redact rewrites every text of the problems found until now: a file may
+// Redact rewrites every text of the problems that were found until now. A file may
 // repeat a secret where nobody expects it.
 func (d *Document) Redact(rewrite func(string) string) {
 	for i, p := range d.problems {
@@ -52,8 +53,8 @@ func (d *Document) Redact(rewrite func(string) string) {
 	}
 }
 
-// Read reads and parses a file of at most 1 MiB. It returns the root
-// value. Where there is none the error is a *Error.
+// Read reads and parses a file of at most 1 MiB. It returns the root value. Where
+// the file has none, the error is an *Error.
 func Read(file string) (*Document, Value, error) {
 	data, err := ReadFile(file, maxDocument)
 	if err != nil {
@@ -84,8 +85,8 @@ func Parse(file string, data []byte) (*Document, Value, error) {
 	return d, Value{doc: d, node: d.resolve(node)}, nil
 }
 
-// Err returns all problems as one *Error in the order of the file, nil
-// if there are none.
+// Err returns all problems as one *Error in the order of the file, nil if there are
+// none.
 func (d *Document) Err() error {
 	if len(d.problems) == 0 {
 		return nil
@@ -102,11 +103,11 @@ func (d *Document) Err() error {
 	return &Error{File: d.file, Problems: d.problems}
 }
 
-// parseYAML returns the body of the only document in data. The parser's
-// messages are kept, its source excerpts are not: they may show the API key.
+// parseYAML returns the body of the only document in data. It keeps the parser's
+// messages without their excerpts of the source, which may show the API key.
 func parseYAML(data []byte) (body ast.Node, problem *Problem) {
 	defer func() {
-		// The parser is not ours; a panic in it is bad YAML, not a crash.
+		// A panic in the parser counts as bad YAML.
 		if recover() != nil {
 			body, problem = nil, &Problem{Line: 1, Column: 1, Message: "the file cannot be read as YAML", Remedy: "check quotes, brackets and indentation"}
 		}
@@ -138,8 +139,8 @@ func parseYAML(data []byte) (body ast.Node, problem *Problem) {
 	return body, nil
 }
 
-// tooDeep returns the token at which the nesting of brackets, or of sequences,
-// keys and tags opened on one line, exceeds the bound, else nil.
+// tooDeep returns the first token that is nested too deeply, else nil. It counts
+// brackets, and the sequences, keys and tags that one line opens.
 func tooDeep(tokens token.Tokens) *token.Token {
 	flow, line, opened := 0, 0, 0
 	for _, tk := range tokens {
@@ -169,12 +170,12 @@ func syntaxProblem(err error) *Problem {
 		p.Message = "this is not YAML"
 		return &p
 	}
-	reason, _, _ := strings.Cut(yamlErr.GetMessage(), `"`) // what the parser quotes may be the key
+	reason, _, _ := strings.Cut(yamlErr.GetMessage(), `"`) // what the parser quotes may be a secret
 	p.Message = "this is not YAML: " + strings.TrimSpace(reason)
 	return at(yamlErr.GetToken(), p)
 }
 
-// at puts a problem where a token stands.
+// at sets a problem's line and column to those of a token; 1 and 1 without one.
 func at(tk *token.Token, p Problem) *Problem {
 	p.Line, p.Column = 1, 1
 	if tk != nil && tk.Position != nil {

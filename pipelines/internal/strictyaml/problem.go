@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong in a definition or schema file.
+// Problem is one thing that is wrong in a file.
 type Problem struct {
-	File    string // set where it is not the Error's own file: a schema that the definition names
+	File    string // set only for a problem of another file, which the Error's file names
 	Line    int    // from 1; 0 where no place can be named (the file cannot be read)
 	Column  int    // from 1, in characters
 	Key     string // path of the key, such as "source.timezone" or "load[0].path"; "" for the whole file
 	Message string // what is wrong and why
 	Remedy  string // what to write instead
-	// Excerpt is the key with its value, put together anew rather than copied
-	// from the file: a copied line could show the API key.
+	// Excerpt is the key with its value. It is not copied from the file, because a
+	// copied line could show a secret.
 	Excerpt string
 }
 
@@ -34,12 +34,11 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Error lists everything that is wrong in a definition or schema
-// file. Its exit code is 78. No API key is ever part of it.
+// Error lists everything that is wrong in a file. No secret is ever part of it.
 type Error struct {
 	File     string
 	Problems []Problem // at least one, in the order of the file
-	Err      error     // what the system said where the file cannot be read, else nil
+	Err      error     // the system's error if the file cannot be read, else nil
 }
 
 // Error lists the problems, one on each line, as "FILE:LINE:COLUMN: …".

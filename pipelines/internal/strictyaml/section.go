@@ -23,10 +23,9 @@ func Required(key string, read func(Value)) Field { return Field{key, true, read
 // Optional is a key that the section may have.
 func Optional(key string, read func(Value)) Field { return Field{key, false, read} }
 
-// Section reads a group of keys in the order of the fields: unknown, repeated
-// and missing keys are problems. The fields are all that a decoder knows of a
-// section, so a key is accepted exactly if it is read. It returns the values by
-// key, nil where the value is no group.
+// Section reads a group of keys, in the order of the fields and not of the file.
+// Unknown, repeated and missing keys are problems; so a key is accepted exactly if
+// it is read. Section returns the values by key, nil where the value is no group.
 func (v Value) Section(fields ...Field) map[string]Value {
 	keys := make([]string, len(fields))
 	for i, f := range fields {
@@ -69,15 +68,15 @@ func (v Value) Section(fields ...Field) map[string]Value {
 	return values
 }
 
-// Entries returns the values of a group, which may be any keys, repeated ones
-// too. A key without a value is an empty group: everything under it may be
-// commented out.
+// Entries returns the values of a group in the order of the file. It accepts any
+// keys, repeated ones too. A key without a value is an empty group, because
+// everything under it may be commented out.
 func (v Value) Entries() ([]Value, bool) {
 	if v.isNull() {
 		return nil, true
 	}
 	group, ok := v.node.(ast.MapNode)
-	if !ok { // it may be anything
+	if !ok { // it may be anything, also a secret
 		v.Hidden().Fail("write keys and values below it, indented", "a group of keys is expected, not %s", v.Kind())
 		return nil, false
 	}
@@ -115,8 +114,8 @@ func (v Value) badKey(entry Value, name, message, remedy string) {
 	v.Report(*at(entry.key.GetToken(), Problem{Key: path, Message: message, Remedy: remedy}))
 }
 
-// harmless tells whether an unknown key can be shown: it looks like a key and
-// not like a secret.
+// harmless tells whether an unknown key can be shown, because it looks like a key
+// and not like a secret.
 func harmless(name string) bool {
 	if len(name) > 24 {
 		return false
@@ -145,7 +144,7 @@ func keyText(key ast.MapKeyNode) string {
 	return key.GetToken().Value
 }
 
-// JoinKeys is the path of a key of the section at a path.
+// JoinKeys is the path of a key in the section at a path.
 func JoinKeys(path, key string) string {
 	if path == "" {
 		return key

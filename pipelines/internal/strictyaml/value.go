@@ -11,7 +11,8 @@ import (
 	"github.com/formetl/formetl/internal/nearest"
 )
 
-// Value is a node of a document and the path that leads to it.
+// Value is a node of a document with the path that leads to it. Its readers report
+// what does not fit and then return false or nothing.
 type Value struct {
 	doc    *Document
 	node   ast.Node
@@ -40,13 +41,13 @@ func (v Value) IsGroup() bool {
 	return group
 }
 
-// Hidden is the value with a text that no problem ever shows.
+// Hidden is the same value, but problems with it never show its text.
 func (v Value) Hidden() Value {
 	v.secret = true
 	return v
 }
 
-// Renamed is the value with another path of keys, which problems then name.
+// Renamed is the same value, but problems with it name another path of keys.
 func (v Value) Renamed(path string) Value {
 	v.path = path
 	return v
@@ -58,14 +59,15 @@ func (v Value) isNull() bool {
 	return v.node == nil || null
 }
 
-// Report adds the problems of another file that the value names.
+// Report adds problems that have their places already, such as those of another
+// file that the value names.
 func (v Value) Report(problems ...Problem) { v.doc.problems = append(v.doc.problems, problems...) }
 
-// FailWith reports an error that says "what; remedy", or only what: then the
-// remedy is otherwise.
+// FailWith reports an error whose text is "what; remedy". An error without a remedy
+// gets the one given as otherwise.
 func (v Value) FailWith(err error, otherwise string) {
 	message, remedy := err.Error(), otherwise
-	if i := strings.LastIndex(message, "; "); i >= 0 { // the value, which comes first, may hold one too
+	if i := strings.LastIndex(message, "; "); i >= 0 { // the last one: the quoted value may hold a semicolon too
 		message, remedy = message[:i], message[i+2:]
 	}
 	v.Fail(remedy, "%s", message)
@@ -100,14 +102,25 @@ func (v Value) place() *token.Token {
 	return v.node.GetToken()
 }
 
-// Quote quotes a value for a message. Long values are cut, and a value that
-// swallowed a line with a key (a quote that was never closed) is not shown.
+const notShown = "(a value that may hold a secret)"
+
+// shown is a value's text for a message.
+func shown(v Value, text string) string {
+	if v.secret {
+		return notShown
+	}
+	return Quote(text)
+}
+
+// Quote quotes a value for a message and cuts long ones. A value that mentions a key
+// or a password is not shown: where a quote is never closed, the value holds the
+// lines after it.
 func Quote(s string) string {
 	const most = 80
 	lower := strings.ToLower(s)
 	for _, word := range []string{"api_key", "apikey", "api-key", "secret", "password"} {
 		if strings.Contains(lower, word) {
-			return "(a value that may hold a secret)"
+			return notShown
 		}
 	}
 	if r := []rune(s); len(r) > most {
@@ -116,8 +129,8 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// Scalar returns the text of a scalar as it was written: a number keeps its
-// leading zeros.
+// Scalar returns the text of a scalar as it was written, so that a number keeps its
+// leading zeros. It reports nothing.
 func (v Value) Scalar() (string, bool) {
 	switch n := v.node.(type) {
 	case *ast.StringNode:
@@ -149,7 +162,7 @@ func (v Value) Text() (string, bool) {
 	return "", false
 }
 
-// Word is text, where true and false count as the words that they are.
+// Word reads a text as Text does, and takes true and false as words.
 func (v Value) Word() (string, bool) {
 	if b, isBool := v.node.(*ast.BoolNode); isBool {
 		return b.GetToken().Value, true
@@ -167,7 +180,7 @@ func (v Value) Integer(least, most int) (int, bool) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < least || n > most {
-		v.Fail(remedy, "%s is not a whole number in the range", Quote(s))
+		v.Fail(remedy, "%s is not a whole number in the range", shown(v, s))
 		return 0, false
 	}
 	return n, true
@@ -197,7 +210,7 @@ func (v Value) OneOf(words ...string) (string, bool) {
 	if near := nearest.Word(s, words); near != "" {
 		remedy = "did you mean " + near + "?"
 	}
-	v.Fail(remedy, "%s is not one of %s", Quote(s), strings.Join(words, ", "))
+	v.Fail(remedy, "%s is not one of %s", shown(v, s), strings.Join(words, ", "))
 	return "", false
 }
 

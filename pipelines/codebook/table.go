@@ -1,4 +1,4 @@
-package pipelines
+package codebook
 
 import (
 	"bytes"
@@ -10,13 +10,13 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// mostCellText is how much text a cell of a spreadsheet holds, in UTF-16 units,
-// less what says that something was left out.
+// mostCellText is how much text a cell of a spreadsheet holds, in UTF-16 units. Room
+// is left for the note that something was left out.
 const mostCellText = 32_767 - 64
 
-// table gives the bytes of <name>.codebook.csv: a row for each column, for
-// people who open it in a spreadsheet, and so written as profile excel is.
-func (b *codebook) table() []byte {
+// table gives the bytes of <name>.codebook.csv: a row for each column. People open
+// it in a spreadsheet, so it is written as the CSV profile excel is.
+func (b *Book) table() []byte {
 	var out bytes.Buffer
 	out.WriteString("\uFEFF")
 	line := func(fields ...string) {
@@ -37,7 +37,7 @@ func (b *codebook) table() []byte {
 }
 
 // choicesCell lists the choices with their counts.
-func (c *codebookColumn) choicesCell() string {
+func (c *Column) choicesCell() string {
 	if c.ManyChoices {
 		return "too many to list"
 	}
@@ -48,8 +48,8 @@ func (c *codebookColumn) choicesCell() string {
 	return joinedCell(list)
 }
 
-// joinedCell joins texts as CSV joins lists, with blanks for people, up to what
-// a cell holds.
+// joinedCell joins texts as CSV files join lists, but with blanks for people. Texts
+// that the cell cannot hold are left out and counted.
 func joinedCell(list []string) string {
 	var cell strings.Builder
 	size := 0
@@ -69,8 +69,8 @@ func joinedCell(list []string) string {
 
 var listEscapes = strings.NewReplacer(`\`, `\\`, `|`, `\|`)
 
-// tableField is a field of the table: in quotes where it must be, or where a
-// spreadsheet might divide it, and shown as it is.
+// tableField is a field of the table. It is quoted where CSV or a spreadsheet needs
+// that, and written so that no spreadsheet takes it for a formula or a date.
 func tableField(s string) string {
 	s = load.ForSheets(s)
 	if strings.ContainsAny(s, ",;\t\"\r\n") {

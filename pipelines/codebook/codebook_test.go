@@ -1,4 +1,4 @@
-package pipelines
+package codebook
 
 import (
 	"encoding/csv"
@@ -16,34 +16,30 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// codebookRun is a run that knows what a codebook asks of it.
-func codebookRun(columns ...schemas.Column) *formRun {
+// source is where a codebook's data come from.
+func source() *definition.Definition {
 	zone := time.FixedZone("America/Chicago", -6*3600)
-	return &formRun{
-		form:   "form1",
-		def:    &definition.Definition{Name: "feedback", Source: definition.Source{Account: "acme", Zone: zone}},
-		schema: &schemas.Schema{Columns: columns},
-	}
+	return &definition.Definition{Name: "feedback", Source: definition.Source{Account: "acme", Zone: zone}}
 }
 
 func itemOf(id string) schemas.Source { return schemas.Source{Kind: schemas.FromItem, ID: id} }
 
-func sampleFacts() (*formRun, *codebookFacts) {
-	f := codebookRun(
-		schemas.Column{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
-		schemas.Column{Name: "born", From: itemOf("1"), OnError: schemas.OnErrorSetNull, Required: true, Reading: schemas.Reading{Formats: []string{"MM/DD/YYYY"}}},
-		schemas.Column{Name: "colours", From: itemOf("2"), ListAs: schemas.ListColumns, Choices: []string{"red", "green"}},
-		schemas.Column{Name: "mail", From: itemOf("3"), PII: schemas.PII{Kind: schemas.PIIHMAC}},
-	)
-	return f, &codebookFacts{
-		columns: []load.Column{
+func sampleFacts() (*schemas.Schema, Facts) {
+	s := &schemas.Schema{Columns: []schemas.Column{
+		{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
+		{Name: "born", From: itemOf("1"), OnError: schemas.OnErrorSetNull, Required: true, Reading: schemas.Reading{Formats: []string{"MM/DD/YYYY"}}},
+		{Name: "colours", From: itemOf("2"), ListAs: schemas.ListColumns, Choices: []string{"red", "green"}},
+		{Name: "mail", From: itemOf("3"), PII: schemas.PII{Kind: schemas.PIIHMAC}},
+	}}
+	return s, Facts{
+		Columns: []load.Column{
 			{Name: "id", Type: "int64", From: "result_id"},
 			{Name: "born", Type: "date", From: "item:1", Label: "=Born, or \"adopted\"", LabelsBefore: []string{"Birth|day", "-Born"}, ItemType: "date", Index: 1},
 			{Name: "colours", Type: "list<string>", From: "item:2", Label: "Colours <liked>", Choices: []string{"red", "green"}, ItemType: "checkbox", Index: 2},
 			{Name: "mail", Type: "string", From: "item:3", Label: "Mail", PII: "hmac(1f2e3d4c)"},
 			{Name: "item_4", Type: "string", From: "item:4", Label: "Why?\nTell us"},
 		},
-		stats: transform.Stats{Rows: 5, Seen: map[schemas.Source]transform.Seen{
+		Stats: transform.Stats{Rows: 5, Seen: map[schemas.Source]transform.Seen{
 			{Kind: schemas.FromResultID}: {Filled: 5},
 			itemOf("1"):                  {Filled: 3},
 			itemOf("2"):                  {Filled: 4, Choices: map[string]int64{"red": 3, "=blue": 2}},
@@ -85,8 +81,8 @@ const sampleSchema = `{
 `
 
 func TestCodebookContent(t *testing.T) {
-	f, facts := sampleFacts()
-	b := f.codebookOf(facts)
+	s, facts := sampleFacts()
+	b := New(source(), "form1", s, facts)
 	if got := string(b.table()); got != sampleTable {
 		t.Errorf("the table is\n%q, want\n%q", got, sampleTable)
 	}
@@ -100,7 +96,7 @@ func TestCodebookContent(t *testing.T) {
 	if !strings.Contains(string(data), "Colours <liked>") || !strings.HasSuffix(string(data), "}\n") {
 		t.Error("the schema is not for people")
 	}
-	again, err := decodeCodebook(data)
+	again, err := decode(data)
 	if err != nil || !reflect.DeepEqual(*again, b) {
 		t.Errorf("read back it is %+v, %v", again, err)
 	}
@@ -111,12 +107,12 @@ func withoutBlanks(s string) string { return strings.Join(strings.Fields(s), "")
 // TestCodebookRemembers: what earlier runs saw is listed with a count of 0,
 // except where it must not be.
 func TestCodebookRemembers(t *testing.T) {
-	earlier := func(pii string, many bool, values ...string) *codebook {
-		c := codebookColumn{From: "item:2", PII: pii, ManyChoices: many}
+	earlier := func(pii string, many bool, values ...string) *Book {
+		c := Column{From: "item:2", PII: pii, ManyChoices: many}
 		for _, v := range values {
-			c.Choices = append(c.Choices, codebookChoice{v, 9})
+			c.Choices = append(c.Choices, Choice{v, 9})
 		}
-		return &codebook{Version: 1, Pipeline: "feedback", Form: "form1", Account: "acme", Columns: []codebookColumn{c}}
+		return &Book{Version: 1, Pipeline: "feedback", Form: "form1", Account: "acme", Columns: []Column{c}}
 	}
 	lots := make([]string, transform.MostChoices)
 	for i := range lots {
@@ -126,7 +122,7 @@ func TestCodebookRemembers(t *testing.T) {
 	other.Form = "form2"
 	for _, c := range []struct {
 		name    string
-		earlier *codebook
+		earlier *Book
 		pii     string
 		want    string
 	}{
@@ -137,9 +133,9 @@ func TestCodebookRemembers(t *testing.T) {
 		{"a rule since", earlier("", false, "old"), "redact", "[] false"},
 		{"a rule before", earlier("redact", false, "old"), "", "[{=blue 2} {green 0} {red 3}] false"},
 	} {
-		f, facts := sampleFacts()
-		facts.columns[2].PII = c.pii
-		b := f.codebookOf(facts)
+		s, facts := sampleFacts()
+		facts.Columns[2].PII = c.pii
+		b := New(source(), "form1", s, facts)
 		b.remember(c.earlier)
 		if got := fmt.Sprint(b.Columns[2].Choices, b.Columns[2].ManyChoices); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
@@ -173,13 +169,13 @@ func FuzzCodebookTable(f *testing.F) {
 	f.Add("-\"x\"\r\n", "", ",")
 	f.Add("\xff\uFEFF", "\x00", "\t")
 	f.Fuzz(func(t *testing.T, label, before, choice string) {
-		run, facts := sampleFacts()
-		facts.columns[1].Label, facts.columns[1].LabelsBefore = label, []string{before}
-		facts.stats.Seen[itemOf("2")] = transform.Seen{Filled: 1, Choices: map[string]int64{choice: 1}}
-		b := run.codebookOf(facts)
+		s, facts := sampleFacts()
+		facts.Columns[1].Label, facts.Columns[1].LabelsBefore = label, []string{before}
+		facts.Stats.Seen[itemOf("2")] = transform.Seen{Filled: 1, Choices: map[string]int64{choice: 1}}
+		b := New(source(), "form1", s, facts)
 		table := strings.TrimPrefix(string(b.table()), "\uFEFF")
 		rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
-		if err != nil || len(rows) != len(facts.columns)+1 {
+		if err != nil || len(rows) != len(facts.Columns)+1 {
 			t.Fatalf("%d rows, %v", len(rows), err)
 		}
 		want := strings.ReplaceAll(label, "\r\n", "\n") // as encoding/csv reads it
@@ -199,8 +195,8 @@ func FuzzCodebookTable(f *testing.F) {
 // FuzzDecodeCodebook: what lies in a codebook's place is read or refused, and
 // what was read can be gone on with.
 func FuzzDecodeCodebook(f *testing.F) {
-	run, facts := sampleFacts()
-	b := run.codebookOf(facts)
+	s, facts := sampleFacts()
+	b := New(source(), "form1", s, facts)
 	sound, err := b.encode()
 	if err != nil {
 		f.Fatal(err)
@@ -210,11 +206,11 @@ func FuzzDecodeCodebook(f *testing.F) {
 	f.Add([]byte(`{"version": 2}`))
 	f.Add([]byte(`{"version": 1, "columns": [{"from": "item:2", "choices": null}]}{}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		earlier, err := decodeCodebook(data)
+		earlier, err := decode(data)
 		if err != nil {
 			return
 		}
-		next := run.codebookOf(facts)
+		next := New(source(), "form1", s, facts)
 		earlier.Pipeline, earlier.Form, earlier.Account = next.Pipeline, next.Form, next.Account
 		next.remember(earlier)
 		for _, c := range next.Columns {

@@ -1,4 +1,4 @@
-package pipelines
+package codebook
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// ForeignFileError is a file that lies where a codebook would be written and is
-// none of ours: it is left alone.
+// ForeignFileError is a file that lies where a codebook would be written and that
+// formetl did not write. It is left as it is.
 type ForeignFileError struct{ Path string }
 
 // Error names the file and what to do.
@@ -22,14 +22,14 @@ func (e *ForeignFileError) Error() string {
 	return e.Path + " is there, and is not a codebook that formetl wrote; it was left as it is, and no codebook was written"
 }
 
-// hintNoCodebook is what the log says beside a ForeignFileError.
-const hintNoCodebook = "give the output or the file another name, or turn the codebook off: codebook: false in the output, or export --codebook=false"
+// Hint is what the log says beside a ForeignFileError.
+const Hint = "give the output or the file another name, or turn the codebook off: codebook: false in the output, or export --codebook=false"
 
-// earlierFiles reads what lies in a codebook's place, and refuses what is not
-// ours. schema is nil where there is none.
+// earlierFiles reads the codebook that lies at a place. A file that formetl did not
+// write is a *ForeignFileError. schema is nil where there is none.
 func earlierFiles(ctx context.Context, dest load.Store, place definition.CodebookPlace) (schema []byte, err error) {
 	paths := place.Paths()
-	for i, ours := range []func([]byte) bool{isCodebook, isCodebookTable} {
+	for i, ours := range []func([]byte) bool{isSchema, isTable} {
 		name := []string{place.Schema(), place.Table()}[i]
 		data, _, err := dest.Get(ctx, name)
 		switch {
@@ -47,21 +47,20 @@ func earlierFiles(ctx context.Context, dest load.Store, place definition.Codeboo
 	return schema, nil
 }
 
-// codebookHead is how encode begins, in every version.
-var codebookHead = regexp.MustCompile(`^\{\n  "version": \d+,\n  "pipeline": "`)
+// schemaHead is how the files that encode writes begin, in every version.
+var schemaHead = regexp.MustCompile(`^\{\n  "version": \d+,\n  "pipeline": "`)
 
-// isCodebook tells whether a file is what encode wrote, now or in another
-// version, and whoever formatted it since. Of one that is torn its beginning
-// tells: nobody else's has these keys in this order and layout. Whatever is
-// torn before that may be anybody's.
-func isCodebook(data []byte) bool {
+// isSchema tells whether encode wrote a file, in this or another version, even if
+// another program has formatted it since. A file that was cut short is recognised
+// by its beginning; one that ends before that is taken for somebody else's.
+func isSchema(data []byte) bool {
 	var b struct {
 		Version                  *int
 		Pipeline, Form, Timezone string
 		Columns                  []struct{ Name, Type, From string }
 	}
 	if !json.Valid(data) {
-		return codebookHead.Match(data)
+		return schemaHead.Match(data)
 	}
 	if err := json.Unmarshal(data, &b); err != nil || b.Version == nil || b.Form == "" || b.Timezone == "" || b.Columns == nil {
 		return false
@@ -74,14 +73,14 @@ func isCodebook(data []byte) bool {
 	return b.Pipeline != ""
 }
 
-// codebookTableHead is how the heading of a codebook's table begins, in every
+// tableHead is how the heading of a codebook's table begins, in every
 // version.
-const codebookTableHead = "column,type,from,label,labels_before,"
+const tableHead = "column,type,from,label,labels_before,"
 
-// isCodebookTable tells whether a file is what table wrote. Spreadsheets write
-// the same with other separators, in quotes, without the first character.
-func isCodebookTable(data []byte) bool {
+// isTable tells whether table wrote a file, even if a spreadsheet has saved it since
+// with other separators, with quotes, or without the byte order mark.
+func isTable(data []byte) bool {
 	head, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\n"))
 	plain := strings.NewReplacer(`"`, "", ";", ",", "\t", ",").Replace(string(head))
-	return strings.HasPrefix(plain, codebookTableHead)
+	return strings.HasPrefix(plain, tableHead)
 }

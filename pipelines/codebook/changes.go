@@ -1,0 +1,159 @@
+package codebook
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+)
+
+// comparison compares what a run saw of the form with what was known before: by
+// the manifest of the run before, else by the labels of the schema.
+type comparison struct {
+	Form
+	headings  headings
+	before    *load.Manifest          // nil where there was none
+	known     map[string]*load.Column // its columns by source
+	added     map[schemas.Source]bool // columns that this run has added
+	columnsBy map[schemas.Source]bool // those of this run
+	whole     bool                    // the manifest is replaced with all its columns
+}
+
+// Changes lists what changed on the form since the run that wrote the manifest
+// before, nil where there was none. whole tells that the new manifest will not
+// keep columns that this run does not have.
+//
+// Describe puts what is reported here into the next manifest, so that the next run
+// does not report it again. Fields that the schema leaves out, and several values
+// that are joined into one, are reported by every run.
+func (f Form) Changes(before *load.Manifest, whole bool) []schemas.Change {
+	d := comparison{
+		Form: f, headings: f.headings(), before: before, known: BySource(before),
+		added: sourcesOf(f.Stats.Added), columnsBy: sourcesOf(f.Columns), whole: whole,
+	}
+	moved := d.moved()
+	var changes []schemas.Change
+	for _, c := range f.Columns {
+		changes = append(changes, d.column(c)...)
+		if m, ok := moved[c.From]; ok {
+			changes = append(changes, m)
+		}
+	}
+	return slices.Concat(changes, d.dropped(), d.ignored())
+}
+
+// was is what the manifest before says of a column, nil where it has none.
+func (d *comparison) was(from schemas.Source) *load.Column {
+	return d.known[from.String()]
+}
+
+// sourcesOf are the sources of columns.
+func sourcesOf(columns []schemas.Column) map[schemas.Source]bool {
+	set := make(map[schemas.Source]bool, len(columns))
+	for _, c := range columns {
+		set[c.From] = true
+	}
+	return set
+}
+
+// column lists what changed of a field that has a column.
+func (d *comparison) column(c schemas.Column) []schemas.Change {
+	var changes []schemas.Change
+	note := func(x schemas.Change) {
+		x.From, x.Column = c.From.String(), c.Name
+		changes = append(changes, x)
+	}
+	was := d.was(c.From)
+	label := c.Label
+	if was != nil {
+		label = was.Label
+	}
+	now, listed := d.Labels[c.From.ID]
+	added, joined := d.isNew(c, was), d.Stats.Joined[c.Name]
+	switch {
+	case added, was != nil && was.Gone && listed:
+		x := schemas.Change{Kind: schemas.ColumnAdded, Is: c.Type.String(), Label: cmp.Or(now, c.Label)}
+		if added && joined > 0 { // a new column never had another type
+			x.Key, x.Count = schemas.KeyJoined, joined
+		}
+		note(x)
+	case was != nil && was.Gone:
+	case d.headings.lacks(c.From, label):
+		note(schemas.Change{Kind: schemas.ColumnRemoved, Was: c.Type.String(), Label: label, Breaking: true})
+	}
+	if now != "" && label != "" && now != label {
+		note(schemas.Change{Kind: schemas.ColumnRelabelled, Was: label, Is: now})
+	}
+	is := d.Stats.Seen[c.From].ItemType
+	if was != nil && was.ItemType != "" && is != "" && is != was.ItemType {
+		note(schemas.Change{Kind: schemas.ColumnRetyped, Key: "item_type", Was: was.ItemType, Is: is})
+	}
+	if joined > 0 && !added {
+		note(schemas.Change{Kind: schemas.ColumnRetyped, Key: "type", Was: c.Type.String(), Is: schemas.ListOf(c.Type).String(), Count: joined})
+	}
+	return changes
+}
+
+// isNew tells whether a column was added by this run. In a first run the columns
+// that the sample showed are not new.
+func (d *comparison) isNew(c schemas.Column, was *load.Column) bool {
+	if d.before != nil {
+		return was == nil && c.Inferred
+	}
+	return d.added[c.From]
+}
+
+// dropped lists the columns of the manifest before whose items the form does not
+// have any more, and which this run, that inferred its columns anew, does not have.
+func (d *comparison) dropped() []schemas.Change {
+	if d.before == nil || !d.whole {
+		return nil
+	}
+	var changes []schemas.Change
+	for _, was := range d.before.Schema {
+		from, err := schemas.ParseSource(was.From)
+		if err != nil || was.Gone || !d.headings.lacks(from, was.Label) || d.columnsBy[from] {
+			continue
+		}
+		changes = append(changes, schemas.Change{
+			Kind: schemas.ColumnRemoved, From: was.From, Column: was.Name, Was: was.Type, Label: was.Label, Breaking: true,
+		})
+	}
+	return changes
+}
+
+// ignored lists the fields that the schema leaves out: they were added on the form
+// and have no column.
+func (d *comparison) ignored() []schemas.Change {
+	changes := make([]schemas.Change, 0, len(d.Stats.Ignored))
+	for from, n := range d.Stats.Ignored {
+		changes = append(changes, schemas.Change{
+			Kind: schemas.ColumnAdded, From: from.String(), Label: d.Labels[from.ID], Count: n,
+		})
+	}
+	slices.SortFunc(changes, func(a, b schemas.Change) int { return cmp.Compare(a.From, b.From) })
+	return changes
+}
+
+// moved finds the items that stand in another order on the form, among those whose
+// place was known before and is known now. Items that share a place have no order
+// among them.
+func (d *comparison) moved() map[schemas.Source]schemas.Change {
+	before, now := map[schemas.Source]int{}, map[schemas.Source]int{}
+	var both []schemas.Column
+	for _, c := range d.Columns {
+		was, is := d.was(c.From), d.Stats.Seen[c.From].Index
+		if was == nil || was.Index == 0 || is == 0 {
+			continue
+		}
+		before[c.From], now[c.From] = was.Index, is
+		both = append(both, c)
+	}
+	order := func(by, ties map[schemas.Source]int) []schemas.Column {
+		return slices.SortedStableFunc(slices.Values(both), func(a, b schemas.Column) int {
+			return cmp.Or(cmp.Compare(by[a.From], by[b.From]), cmp.Compare(ties[a.From], ties[b.From]))
+		})
+	}
+	return schemas.Moved(order(before, now), order(now, before))
+}
