@@ -44,6 +44,8 @@ type Checkpoint struct {
 	store store
 	lock  *lock // nil at a destination, whose lease stands for it
 
+	buffers sync.Pool // of *bytes.Buffer: the rows of pieces that are written
+
 	mu    sync.Mutex
 	next  int  // number of the next piece
 	begun bool // it has a header: the next run may take pieces over
