@@ -7,6 +7,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -152,15 +153,9 @@ func readSample(ctx context.Context, def *definition.Definition, o Options, form
 // sampleRange is the range without the settling time: a sample need not be
 // the same twice.
 func sampleRange(def *definition.Definition, o Options) (extract.Window, error) {
-	w := extract.Window{From: def.Extract.From, To: def.Extract.To}
-	if !o.From.IsZero() {
-		w.From = o.From
-	}
-	if !o.To.IsZero() {
-		w.To = o.To
-	}
+	w := interval.Given(def.Extract, o.flags())
 	if !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
-		return w, &RangeError{Window: w}
+		return w, &interval.RangeError{Window: w}
 	}
 	return w, nil
 }

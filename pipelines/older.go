@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // Ids never change, dates may: a form that was begun a year ago and is finished
@@ -191,7 +192,7 @@ func (f *formRun) olderRangeOf(p load.Part) *olderRange {
 			return nil
 		}
 	}
-	r := &olderRange{window: f.widened(spanOf(at))}
+	r := &olderRange{window: interval.Widen(spanOf(at), f.committedSets(), f.full)}
 	f.older = append(f.older, r)
 	return r
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 func day(text string) time.Time {
@@ -175,7 +176,7 @@ func TestPlanFailures(t *testing.T) {
 	}
 	def.Extract.From = day("2027-01-01")
 	def.Forms = []string{"form1"}
-	var empty *pipelines.RangeError
+	var empty *interval.RangeError
 	if _, err := pipelines.MakePlan(t.Context(), def, options(), false); !errors.As(err, &empty) {
 		t.Errorf("an empty range: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // Options is what a run is told besides its definition.
@@ -154,33 +155,7 @@ func requestsOf(r extract.Requests) load.Requests {
 	return load.Requests{Results: r.Results, Count: r.Count, Retries: r.Retries}
 }
 
-// wallNow is the wall clock of the account's zone, with UTC as its vessel.
-func wallNow(now time.Time, zone *time.Location) time.Time {
-	t := now.In(zone)
-	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
-}
-
-// askedOf is the span that was asked for; zero where it was left out.
-func askedOf(def *definition.Definition, o Options) extract.Window {
-	w := extract.Window{From: def.Extract.From, To: def.Extract.To}
-	if !o.From.IsZero() {
-		w.From = o.From
-	}
-	if !o.To.IsZero() {
-		w.To = o.To
-	}
-	return w
-}
-
-// rangeOf is the span that a run reads: as it was asked for, up to now less
-// the settling time where no end was.
-func rangeOf(def *definition.Definition, o Options) (extract.Window, error) {
-	w := askedOf(def, o)
-	if w.To.IsZero() {
-		w.To = wallNow(o.Now(), def.Source.Zone).Add(-def.Extract.Settle)
-	}
-	if !w.From.IsZero() && !w.From.Before(w.To) {
-		return w, &RangeError{Window: w}
-	}
-	return w, nil
+// flags are what is said of the interval.
+func (o Options) flags() interval.Flags {
+	return interval.Flags{From: o.From, To: o.To, Full: o.Full}
 }

@@ -139,7 +139,7 @@ func (f *formRun) samplePages(ctx context.Context) ([]*extract.Page, error) {
 	}
 	e := f.def.Extract
 	p, err := f.client.Results(ctx, f.form, extract.ResultsQuery{
-		Window: f.rng, Search: e.Search, View: e.View, CustomLabels: e.CustomLabels, Headings: true, Limit: 1,
+		Window: f.iv.Read, Search: e.Search, View: e.View, CustomLabels: e.CustomLabels, Headings: true, Limit: 1,
 	})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // StateReport is what runs of a definition left for the next one.
@@ -176,7 +177,7 @@ func nextBeginning(def *definition.Definition, o Options, outputs []*OutputState
 	if !def.Extract.Incremental {
 		return nil
 	}
-	own, err := rangeOf(def, o)
+	asked, err := interval.Ask(def, o.flags(), o.Now())
 	if err != nil {
 		return nil
 	}
@@ -186,9 +187,9 @@ func nextBeginning(def *definition.Definition, o Options, outputs []*OutputState
 			manifests = append(manifests, at.Manifest)
 		}
 	}
-	from := own.From
-	if w := leastWatermark(manifests); !w.IsZero() {
-		from = sinceOf(def.Extract, w, own.To)
+	from := asked.Asked.From
+	if w := interval.LeastWatermark(manifests); !w.IsZero() {
+		from = interval.Since(def.Extract, w, asked.Asked.To)
 	}
 	next := load.Wall(from)
 	return &next

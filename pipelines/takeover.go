@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -63,7 +64,7 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	for _, fault := range found.Faults {
 		f.log.LogAttrs(ctx, slog.LevelWarn, "a part of the checkpoint is read again", slog.String("error", fault.Error()))
 	}
-	found.Usable(f.o.Now(), f.o.Resume.Within, f.endedBy)
+	found.Usable(f.o.Now(), f.o.Resume.Within, func(at time.Time) time.Time { return interval.Settled(f.def, at) })
 	f.counts.take(found.Counts)
 	f.left = found
 	return nil
@@ -80,12 +81,6 @@ func (f *formRun) tellDiscarded(ctx context.Context, found *checkpoint.Inherited
 	}
 	f.log.LogAttrs(ctx, level, "the checkpoint of an earlier run is discarded",
 		slog.String("earlier_run", found.RunID), slog.String("reason", why.Error()))
-}
-
-// endedBy is the wall-clock time up to which results no longer changed by
-// themselves at an instant.
-func (f *formRun) endedBy(t time.Time) time.Time {
-	return wallNow(t, f.def.Source.Zone).Add(-f.def.Extract.Settle)
 }
 
 // fitting tells why nothing of a checkpoint can be taken over.
@@ -225,7 +220,7 @@ func (f *formRun) tellTakenOver() {
 	}
 	var results int64
 	var oldest time.Time
-	for _, c := range f.left.Within(f.rng) {
+	for _, c := range f.left.Within(f.iv.Read) {
 		for _, p := range c.Pieces {
 			if results += p.Results(); p.Results() > 0 && (oldest.IsZero() || p.ReadAt.Before(oldest)) {
 				oldest = p.ReadAt

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // Exit codes (contract.md; numbers from sysexits.h).
@@ -122,7 +123,7 @@ func ownCode(err error) int {
 
 func definitionCode(err error) int {
 	switch err.(type) { //nolint:errorlint // one node of the tree
-	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *pipelines.RangeError, *definition.UnsupportedError,
+	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
 		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError, *extract.CostError:
 		return exitConfig
 	case *pipelines.NoFormsError, *pipelines.NoColumnsError:

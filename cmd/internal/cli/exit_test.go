@@ -21,6 +21,7 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/transform"
 )
@@ -106,7 +107,7 @@ func TestExitCode(t *testing.T) {
 		{exitConfig, &definition.Error{Err: fs.ErrNotExist}}, // a missing definition too
 		{exitConfig, &definition.PathError{}},
 		{exitConfig, &pipelines.CollisionError{}},
-		{exitConfig, &pipelines.RangeError{}},
+		{exitConfig, &interval.RangeError{}},
 		{exitConfig, &definition.UnsupportedError{}},
 		{exitConfig, &pipelines.SchemaChangedError{}},
 		{exitConfig, &pipelines.DatasetChangedError{}},
