@@ -143,7 +143,7 @@ func TestOwnWindowsOfAWidenedRange(t *testing.T) {
 		{window("2026-01-01", "2026-01-09"), true, "1 2"},
 		{window("2026-01-05", "2026-02-01"), true, "2 3"},
 	} {
-		f := &formRun{def: &definition.Definition{}, own: c.own, rng: window("", "2026-02-01"), windows: windows}
+		f := &formRun{def: &definition.Definition{}, iv: interval.Interval{Asked: c.own, Read: window("", "2026-02-01")}, windows: windows}
 		if c.ask {
 			f.iv.Given.To = c.own.To
 		}
