@@ -2,23 +2,25 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 )
 
 type cleanFlags struct {
-	definitionFlags
+	flags.Definition
 	json, dryRun, unlisted bool
 }
 
-func (a *app) cleanCommand() *cobra.Command {
+func cleanCommand(p *process) *cobra.Command {
 	var f cleanFlags
 	cmd := &cobra.Command{
 		Use:   "clean DEFINITION...",
@@ -40,89 +42,62 @@ globs and no --form is given: then it asks for the forms.`,
   formetl clean feedback.yaml
   formetl clean feedback.yaml --unlisted
   formetl clean a.yaml b.yaml --json | jq '.outputs[].removed'`,
-		Args: definitions,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.clean(cmd.Context(), args, f) },
+		Args: flags.Definitions,
+		RunE: func(cmd *cobra.Command, args []string) error { return clean(cmd.Context(), p, args, f) },
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be removed and change nothing")
-	flags.BoolVar(&f.unlisted, "unlisted", false, "remove parts, too, that no manifest lists: all of a dataset whose manifest is lost")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object")
-	flags.StringArrayVar(&f.forms, "form", nil, "only this form of the definition; repeatable")
-	flags.StringVar(&f.state, "state", "", "folder of budgets and spool (default: the definition's)")
-	flags.StringVar(&f.keyFile, "api-key-file", "", "file that holds the API key, where the forms must be asked for")
+	set := cmd.Flags()
+	set.BoolVar(&f.dryRun, "dry-run", false, "list what would be removed and change nothing")
+	set.BoolVar(&f.unlisted, "unlisted", false, "remove parts, too, that no manifest lists: all of a dataset whose manifest is lost")
+	set.BoolVar(&f.json, "json", false, "print one JSON object")
+	f.RegisterForms(set)
+	f.RegisterKey(set, ", where the forms must be asked for")
 	return cmd
 }
 
-// clean cleans the outputs of definitions, one after the other. One that
-// fails does not stop the others.
-func (a *app) clean(ctx context.Context, files []string, f cleanFlags) error {
-	log, err := a.begin(levelWarn)
+// clean cleans the outputs of definitions, one after the other. A definition
+// that fails does not stop the others.
+func clean(ctx context.Context, p *process, files []string, f cleanFlags) error {
+	defs, options, err := p.open(&f.Definition, files, slog.LevelWarn, withoutKey)
 	if err != nil {
 		return err
 	}
-	options := pipelines.Options{Tables: tables(), Forms: f.forms, Client: clientOptions(), Logger: log.Logger}
-	options.Tables.Open = opener(log.Logger)
-	defs, err := f.loadForCleaning(a, files, options)
-	if err != nil {
-		return err
+	for i, def := range defs {
+		if !pipelines.NeedsForms(def, options) {
+			continue
+		}
+		again, err := p.load(&f.Definition, files[i:i+1], withKey)
+		if err != nil {
+			return err
+		}
+		defs[i] = again[0]
 	}
 	result := cleanJSON{DryRun: f.dryRun, Outputs: []cleanedJSON{}}
-	failed := &pipelines.FormsError{Forms: len(defs)}
+	var failures []error
 	for _, def := range defs {
 		if ctx.Err() != nil {
-			failed.Errors = append(failed.Errors, context.Cause(ctx))
+			failures = append(failures, context.Cause(ctx))
 			break
 		}
 		report, err := pipelines.Clean(ctx, def, options, load.CleanOptions{DryRun: f.dryRun, Unlisted: f.unlisted})
 		if err != nil {
-			if len(defs) > 1 {
-				err = fmt.Errorf("%s: %w", def.Name, err)
-			}
-			failed.Errors = append(failed.Errors, err)
+			failures = append(failures, named(def, len(defs) > 1, err))
 		}
 		result.add(report)
 		if !f.json {
-			if err := a.printTable(cleanRows(report, f.dryRun)...); err != nil {
+			if err := show.Table(p.stdout, cleanRows(report, f.dryRun)...); err != nil {
 				return err
 			}
 		}
 	}
-	if f.json {
-		if err := a.printJSON(result); err != nil {
-			return err
-		}
-	} else {
-		a.tellCleaned(result, len(failed.Errors) > 0)
+	if !f.json {
+		tellCleaned(p.log, result, len(failures) > 0)
+	} else if err := show.JSON(p.stdout, result); err != nil {
+		return err
 	}
-	switch len(failed.Errors) {
-	case 0:
-		return nil
-	case 1:
-		return failed.Errors[0]
-	}
-	return failed
+	return failed(len(defs), failures)
 }
 
-// loadForCleaning reads definitions, without the key where it is not needed.
-func (f *cleanFlags) loadForCleaning(a *app, files []string, o pipelines.Options) ([]*pipelines.Definition, error) {
-	defs, err := f.load(a, files, withoutSecrets)
-	if err != nil {
-		return nil, err
-	}
-	for i, def := range defs {
-		if !pipelines.NeedsForms(def, o) {
-			continue
-		}
-		again, err := f.load(a, files[i:i+1], withSecrets)
-		if err != nil {
-			return nil, err
-		}
-		defs[i] = again[0]
-	}
-	return defs, nil
-}
-
-// cleanRows show to people what was found: a line for each.
+// cleanRows are what was found, for people.
 func cleanRows(r *pipelines.CleanReport, dryRun bool) [][]string {
 	removed := "removed"
 	if dryRun {
@@ -137,7 +112,7 @@ func cleanRows(r *pipelines.CleanReport, dryRun bool) [][]string {
 			rows = append(rows, append(leftoverCells(l), removed))
 		}
 		if j := out.Journal; j != nil {
-			rows = append(rows, []string{"journal", out.Path, plural(j.Parts, "part"), runCell(j.RunID), "-", removed})
+			rows = append(rows, []string{"journal", out.Path, show.Plural(j.Parts, "part"), runCell(j.RunID), "-", removed})
 		}
 		for _, k := range out.Kept {
 			rows = append(rows, append(leftoverCells(k.Leftover), "kept: "+k.Why))
@@ -146,6 +121,7 @@ func cleanRows(r *pipelines.CleanReport, dryRun bool) [][]string {
 	return rows
 }
 
+// recoveryWord says what became of a recorded commit.
 func recoveryWord(r load.Recovery, dryRun bool) string {
 	switch {
 	case dryRun:
@@ -156,10 +132,11 @@ func recoveryWord(r load.Recovery, dryRun bool) string {
 	return "taken back: it could not be finished"
 }
 
+// leftoverCells are the first five columns of cleanRows.
 func leftoverCells(l load.Leftover) []string {
 	bytes, since := "-", "-"
 	if l.Bytes >= 0 {
-		bytes = size(l.Bytes)
+		bytes = show.Size(l.Bytes)
 	}
 	if !l.Since.IsZero() {
 		since = "since " + l.Since.UTC().Format(time.RFC3339)
@@ -167,6 +144,7 @@ func leftoverCells(l load.Leftover) []string {
 	return []string{string(l.Kind), l.Path, bytes, runCell(l.Run), since}
 }
 
+// runCell names a run in a table.
 func runCell(run string) string {
 	if run == "" {
 		return "-"
@@ -174,9 +152,9 @@ func runCell(run string) string {
 	return "run " + run
 }
 
-// tellCleaned sums up on standard error. What failed is told as an error: there
-// may be more to clean than was found.
-func (a *app) tellCleaned(r cleanJSON, failed bool) {
+// tellCleaned sums up on standard error. Where something failed it does not say
+// that there is nothing to clean, because not everything was looked at.
+func tellCleaned(log *telemetry.Log, r cleanJSON, failed bool) {
 	s := r.sum()
 	did := func(verb string) string {
 		if r.DryRun {
@@ -184,23 +162,18 @@ func (a *app) tellCleaned(r cleanJSON, failed bool) {
 		}
 		return verb
 	}
-	var parts []string
-	note := func(n int, noun, what string) {
-		if n > 0 {
-			parts = append(parts, plural(n, noun)+" "+what)
-		}
-	}
-	note(s.finished, "commit", did("finished"))
-	note(s.withdrawn, "commit", "taken back")
+	var parts countList
+	parts.add(s.finished, "commit", did("finished"))
+	parts.add(s.withdrawn, "commit", "taken back")
 	removed := did("removed")
 	if s.bytes > 0 {
-		removed += " (" + size(s.bytes) + ")"
+		removed += " (" + show.Size(s.bytes) + ")"
 	}
-	note(s.removed, "leftover", removed)
-	note(s.journals, "journal", did("closed"))
-	note(r.Spools, "spool", "of dead runs "+did("removed"))
-	note(s.kept, "leftover", "kept")
-	note(s.others, "upload", "of others left alone")
+	parts.add(s.removed, "leftover", removed)
+	parts.add(s.journals, "journal", did("closed"))
+	parts.add(r.Spools, "spool", "of dead runs "+did("removed"))
+	parts.add(s.kept, "leftover", "kept")
+	parts.add(s.others, "upload", "of others left alone")
 	text := "nothing to clean"
 	switch {
 	case len(parts) > 0:
@@ -208,6 +181,16 @@ func (a *app) tellCleaned(r cleanJSON, failed bool) {
 	case failed:
 		return
 	}
-	a.logs.tell(slog.LevelInfo, text, slog.Bool("dry_run", r.DryRun), slog.Int("removed", s.removed), slog.Int64("bytes", s.bytes),
+	log.Tell(slog.LevelInfo, text, slog.Bool("dry_run", r.DryRun), slog.Int("removed", s.removed), slog.Int64("bytes", s.bytes),
 		slog.Int("kept", s.kept), slog.Int("finished_commits", s.finished), slog.Int("journals", s.journals), slog.Int("spools", r.Spools))
+}
+
+// countList is a list such as "1 commit finished; 3 leftovers removed".
+type countList []string
+
+// add adds a number and what became of it, unless it is 0.
+func (l *countList) add(n int, noun, became string) {
+	if n > 0 {
+		*l = append(*l, show.Plural(n, noun)+" "+became)
+	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// cleanJSON is what clean --json prints. In a dry run everything that it
-// tells is still to be done.
+// cleanJSON is what clean --json prints. In a dry run it tells what a run without
+// --dry-run would do.
 type cleanJSON struct {
 	DryRun  bool          `json:"dry_run"`
 	Outputs []cleanedJSON `json:"outputs"`
@@ -42,7 +42,7 @@ type journalJSON struct {
 	Parts int    `json:"parts"`
 }
 
-// add takes a definition's report in.
+// add adds the report of a definition.
 func (c *cleanJSON) add(r *pipelines.CleanReport) {
 	c.Spools += r.Spools
 	for _, out := range r.Outputs {
@@ -72,19 +72,19 @@ func (c *cleanJSON) add(r *pipelines.CleanReport) {
 	}
 }
 
+// leftoverOf is a leftover as JSON; why says why it was kept.
 func leftoverOf(l load.Leftover, why string) leftoverJSON {
 	j := leftoverJSON{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Why: why}
 	if l.Bytes >= 0 {
 		j.Bytes = &l.Bytes
 	}
 	if !l.Since.IsZero() {
-		since := l.Since.UTC().Truncate(time.Second)
-		j.Since = &since
+		j.Since = new(whole(l.Since))
 	}
 	return j
 }
 
-// cleanSum counts what clean did.
+// cleanSum counts what clean did at all outputs.
 type cleanSum struct {
 	removed, kept, others, finished, withdrawn, journals int
 	bytes                                                int64

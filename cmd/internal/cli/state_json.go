@@ -3,6 +3,7 @@ package cli
 import (
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 )
@@ -31,21 +32,26 @@ type nextJSON struct {
 }
 
 type outputStateJSON struct {
-	Path         string         `json:"path"`
-	Dataset      bool           `json:"dataset"`
-	PerRun       bool           `json:"per_run"` // another path for each run
-	Watermark    load.WallTime  `json:"watermark"`
-	WatermarkAge *int64         `json:"watermark_age_seconds"`
-	RunID        *string        `json:"run_id"` // of the last commit
-	CreatedAt    *time.Time     `json:"created_at"`
-	Range        *load.Range    `json:"range"`
-	Rows         *int64         `json:"rows"`
-	Parts        *int           `json:"parts"`
-	UnderWay     *underWayJSON  `json:"under_way"`
-	EndedEarly   *endedJSON     `json:"ended_early"`
-	Recorded     *string        `json:"recorded_commit"` // the run whose commit the next one finishes
-	Leftovers    []leftoverJSON `json:"leftovers"`
-	Error        string         `json:"error,omitempty"`
+	Path         string        `json:"path"`
+	Dataset      bool          `json:"dataset"`
+	PerRun       bool          `json:"per_run"` // another path for each run
+	Watermark    load.WallTime `json:"watermark"`
+	WatermarkAge *int64        `json:"watermark_age_seconds"`
+	lastCommitJSON
+	UnderWay   *underWayJSON  `json:"under_way"`
+	EndedEarly *endedJSON     `json:"ended_early"`
+	Recorded   *string        `json:"recorded_commit"` // the run whose commit the next run finishes
+	Leftovers  []leftoverJSON `json:"leftovers"`
+	Error      string         `json:"error,omitempty"`
+}
+
+// lastCommitJSON are the keys of the last commit.
+type lastCommitJSON struct {
+	RunID     *string     `json:"run_id"`
+	CreatedAt *time.Time  `json:"created_at"`
+	Range     *load.Range `json:"range"`
+	Rows      *int64      `json:"rows"`
+	Parts     *int        `json:"parts"`
 }
 
 type underWayJSON struct {
@@ -61,7 +67,7 @@ type endedJSON struct {
 	RunID    string     `json:"run_id"` // "" where the journal cannot be read
 	OpenedAt *time.Time `json:"opened_at"`
 	Parts    int        `json:"parts"`    // prepared
-	Outdated bool       `json:"outdated"` // nobody goes on with it
+	Outdated bool       `json:"outdated"` // no run resumes it
 }
 
 type budgetStateJSON struct {
@@ -81,7 +87,7 @@ type spoolJSON struct {
 	Bytes    int64     `json:"bytes"`
 }
 
-// stateOf turns a report into what is printed.
+// stateOf is a report as it is printed.
 func stateOf(r *pipelines.StateReport) stateJSON {
 	s := stateJSON{
 		Pipeline: r.Pipeline, Definition: r.Definition, Mode: modeOf(r), Timezone: r.Zone.String(),
@@ -113,6 +119,7 @@ func stateOf(r *pipelines.StateReport) stateJSON {
 	return s
 }
 
+// outputOf is the state of an output as it is printed.
 func outputOf(r *pipelines.StateReport, out *pipelines.OutputState) outputStateJSON {
 	j := outputStateJSON{
 		Path: out.Path, Dataset: out.Dataset, PerRun: out.PerRun, Watermark: out.Watermark(), Leftovers: []leftoverJSON{},
@@ -121,23 +128,19 @@ func outputOf(r *pipelines.StateReport, out *pipelines.OutputState) outputStateJ
 		j.Error = out.Err.Error()
 	}
 	if w := out.Watermark(); !w.IsZero() {
-		age := int64(r.Now.Sub(firstInstant(w, r.Zone)) / time.Second)
-		j.WatermarkAge = &age
+		j.WatermarkAge = new(int64(r.Now.Sub(show.FirstInstant(w, r.Zone)) / time.Second))
 	}
 	if m := out.Manifest; m != nil {
-		parts := len(m.Parts)
-		j.RunID, j.CreatedAt, j.Range, j.Rows, j.Parts = &m.RunID, &m.CreatedAt, &m.Range, &m.Rows, &parts
+		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
 	}
 	if h := out.Holder; h != nil {
 		j.UnderWay = &underWayJSON{RunID: h.RunID, Pipeline: h.Pipeline, Host: h.Host, PID: h.PID, Parts: out.Records}
 		if !h.Since.IsZero() {
-			since := whole(h.Since)
-			j.UnderWay.Since = &since
+			j.UnderWay.Since = new(whole(h.Since))
 		}
 	}
 	if ended := out.EndedEarly(); ended != nil {
-		opened := whole(ended.OpenedAt)
-		j.EndedEarly = &endedJSON{RunID: ended.RunID, OpenedAt: &opened, Parts: out.Records, Outdated: out.Outdated}
+		j.EndedEarly = &endedJSON{RunID: ended.RunID, OpenedAt: new(whole(ended.OpenedAt)), Parts: out.Records, Outdated: out.Outdated}
 	} else if out.Broken && out.Holder == nil {
 		j.EndedEarly = &endedJSON{Outdated: true}
 	}

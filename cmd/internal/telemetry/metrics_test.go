@@ -1,10 +1,10 @@
-package cli
+package telemetry
 
 import (
 	"bytes"
+	"flag"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -15,25 +15,14 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/formetl/formetl/cmd/internal/clitest"
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
 )
 
-// checkMetrics lets Prometheus' own tool judge a file: it may neither refuse it
-// nor warn of anything.
-func checkMetrics(t *testing.T, data []byte) {
-	t.Helper()
-	tool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Fatal("promtool is not installed, which judges metrics; install Debian's package prometheus: apt-get install -y prometheus")
-	}
-	cmd := exec.CommandContext(t.Context(), tool, "check", "metrics")
-	cmd.Stdin = bytes.NewReader(data)
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("promtool: %v\n%s\nof\n%s", err, out, data)
-	}
-}
+var update = flag.Bool("update", false, "rewrite the golden file")
 
 // text is the file of metrics.
 func (m metrics) text(t *testing.T) []byte {
@@ -45,6 +34,16 @@ func (m metrics) text(t *testing.T) []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// writeFile writes a metrics file.
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "m.prom")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 const atNoon = 1772366400 // 2026-03-01 12:00:00 UTC
@@ -78,7 +77,7 @@ func formOf(name, failure string, marks ...string) *pipelines.FormReport {
 
 // failedBefore is a run that failed before its first form.
 func failedBefore(r *pipelines.Report) *pipelines.Report {
-	r.ExitCode, r.Error = exitTemporary, "Get Forms failed"
+	r.ExitCode, r.Error = exit.Temporary, "Get Forms failed"
 	return r
 }
 
@@ -86,7 +85,7 @@ func failedBefore(r *pipelines.Report) *pipelines.Report {
 // so, also where no run before it knew a form.
 func TestMetricsOfNoForm(t *testing.T) {
 	first := newMetrics([]*pipelines.Report{failedBefore(noon(0))}, nil)
-	checkMetrics(t, first.text(t))
+	clitest.CheckMetrics(t, first.text(t))
 	again := newMetrics([]*pipelines.Report{failedBefore(noon(60))}, first)
 	for _, m := range []metrics{first, again} {
 		if got, want := m[runSuccess], (map[string]float64{series("p", ""): 0}); !reflect.DeepEqual(got, want) {
@@ -106,18 +105,18 @@ func TestMetricsFile(t *testing.T) {
 	failed.ExitCode = 66
 	m := newMetrics([]*pipelines.Report{failed}, nil)
 	got := string(m.text(t))
-	checkMetrics(t, []byte(got))
+	clitest.CheckMetrics(t, []byte(got))
 	want, err := os.ReadFile("testdata/metrics.prom")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *update {
-		want = []byte(strings.ReplaceAll(got, version(), "VERSION"))
+		want = []byte(strings.ReplaceAll(got, Version(), "VERSION"))
 		if err := os.WriteFile("testdata/metrics.prom", want, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if text := strings.ReplaceAll(string(want), "VERSION", version()); got != text {
+	if text := strings.ReplaceAll(string(want), "VERSION", Version()); got != text {
 		t.Errorf("got\n%swant\n%s", got, text)
 	}
 }
@@ -175,7 +174,7 @@ func TestMetricsAcrossRuns(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "m.prom")
 			for _, reports := range [][]*pipelines.Report{first, c.then} {
-				if err := writeMetrics(t.Context(), file, reports, slog.New(slog.DiscardHandler)); err != nil {
+				if err := WriteMetrics(t.Context(), file, reports, slog.New(slog.DiscardHandler)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -200,8 +199,8 @@ func TestMetricsLabels(t *testing.T) {
 		m.set("formetl_rows", float64(i), "p", name)
 	}
 	m.set("formetl_rows", 99, "p", "bad \xff byte\x00")
-	file := write(t, t.TempDir(), "m.prom", string(m.text(t)))
-	checkMetrics(t, m.text(t))
+	file := writeFile(t, string(m.text(t)))
+	clitest.CheckMetrics(t, m.text(t))
 	got, err := readMetrics(file)
 	if err != nil || !reflect.DeepEqual(got, m) {
 		t.Errorf("%v; got %v, want %v", err, got, m)
@@ -231,9 +230,9 @@ func TestEarlierMetrics(t *testing.T) {
 		"two lines":      {"# TYPE " + lastSuccess + " gauge\n# TYPE " + lastSuccess + " gauge\n", true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := write(t, t.TempDir(), "m.prom", c.text)
+			file := writeFile(t, c.text)
 			var log bytes.Buffer
-			err := writeMetrics(t.Context(), file, []*pipelines.Report{noon(0, formOf("f", "busy"))}, newLogs(&log, formatJSON, levelInfo).Logger)
+			err := WriteMetrics(t.Context(), file, []*pipelines.Report{noon(0, formOf("f", "busy"))}, jsonLog(t, &log).Logger)
 			if err != nil || strings.Contains(log.String(), "is replaced") != c.warned || strings.Contains(log.String(), `"level":"WARN"`) != c.warned {
 				t.Errorf("%v; log %s", err, log.String())
 			}
@@ -256,31 +255,11 @@ func TestMetricsMode(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := writeMetrics(t.Context(), file, nil, slog.New(slog.DiscardHandler)); err != nil {
+		if err := WriteMetrics(t.Context(), file, nil, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(file); err != nil || info.Mode() != want {
 			t.Errorf("%v: mode %v, want %v", err, info.Mode(), want)
-		}
-	}
-}
-
-func TestFirstInstant(t *testing.T) {
-	for _, c := range []struct{ zone, wall, want string }{
-		{"America/Chicago", "2026-07-01 12:00:00", "2026-07-01T17:00:00Z"},
-		{"America/Chicago", "2026-11-01 01:30:00", "2026-11-01T06:30:00Z"}, // twice
-		{"Europe/Berlin", "2026-10-25 02:30:00", "2026-10-25T00:30:00Z"},   // twice
-		{"Europe/Berlin", "2026-10-25 03:00:00", "2026-10-25T02:00:00Z"},
-		{"Australia/Lord_Howe", "2026-04-05 01:45:00", "2026-04-04T14:45:00Z"}, // twice, half an hour apart
-		{"UTC", "2026-10-25 02:30:00", "2026-10-25T02:30:00Z"},
-	} {
-		zone, err := time.LoadLocation(c.zone)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wall, _ := pipelines.ParseWallTime(c.wall)
-		if got := firstInstant(load.Wall(wall), zone).UTC().Format(time.RFC3339); got != c.want {
-			t.Errorf("%s in %s: %s, want %s", c.wall, c.zone, got, c.want)
 		}
 	}
 }
@@ -306,4 +285,13 @@ func FuzzReadMetrics(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestMetricsAreDocumented holds the metrics to the README's table.
+func TestMetricsAreDocumented(t *testing.T) {
+	names := make([]string, len(families()))
+	for i, f := range families() {
+		names[i] = f.name
+	}
+	clitest.SameNames(t, "metric", clitest.ReadmeTable(t, "Metrics"), names)
 }

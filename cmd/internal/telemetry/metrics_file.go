@@ -1,4 +1,4 @@
-package cli
+package telemetry
 
 import (
 	"bytes"
@@ -17,13 +17,14 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// metricsMode lets everybody on the machine read the file: node_exporter runs
-// as a user of its own. A mode that the file was given stays.
+// metricsMode lets everybody on the machine read the file, because node_exporter
+// runs as a user of its own. A mode that somebody gave the file stays.
 const metricsMode = 0o644
 
-// writeMetrics writes what runs did for node_exporter's textfile collector, by
-// a rename: it may read at any time.
-func writeMetrics(ctx context.Context, file string, reports []*pipelines.Report, log *slog.Logger) error {
+// WriteMetrics writes the file of --metrics for node_exporter's textfile
+// collector. It replaces the file by a rename, because the collector may read at
+// any time. An earlier file that cannot be read is a warning in log.
+func WriteMetrics(ctx context.Context, file string, reports []*pipelines.Report, log *slog.Logger) error {
 	if file == "" {
 		return nil
 	}
@@ -39,12 +40,12 @@ func writeMetrics(ctx context.Context, file string, reports []*pipelines.Report,
 		}
 	}
 	if err := renameio.WriteFile(file, b.Bytes(), metricsMode, renameio.IgnoreUmask()); err != nil {
-		return metricsPlace(file).wrong(err)
+		return MetricsFile(file).unwritable(err)
 	}
 	return nil
 }
 
-// readMetrics reads what an earlier run wrote, nothing where there is no file.
+// readMetrics reads the file of an earlier run; no file is no metrics.
 func readMetrics(file string) (metrics, error) {
 	data, err := os.ReadFile(file)
 	switch {

@@ -1,4 +1,4 @@
-package cli
+package telemetry
 
 import (
 	"maps"
@@ -10,11 +10,11 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/pipelines"
 )
 
-// Families that the code speaks of by name.
+// Families that are kept from run to run, or that decide what is kept.
 const (
 	lastSuccess = "formetl_last_success_timestamp_seconds"
 	lastRun     = "formetl_last_run_timestamp_seconds"
@@ -22,8 +22,8 @@ const (
 	watermark   = "formetl_watermark_timestamp_seconds"
 )
 
-// family is a metric of the textfile. All are gauges: they tell of the last
-// run, and a counter may not fall from one run to the next.
+// family is a metric of the file. All metrics are gauges, because they tell of
+// the last run, and a counter may not fall from one run to the next.
 type family struct {
 	name, help string
 	labels     []string
@@ -55,12 +55,12 @@ func families() []family {
 	}
 }
 
-// metrics are the samples of a textfile, by family and by the values of the
-// labels, so that none can be in it twice.
+// metrics are the samples of a file, by family and by the joined values of the
+// labels, so that no sample can be in it twice.
 type metrics map[string]map[string]float64
 
-// series joins the values of labels. What is not UTF-8 has no place in the
-// format.
+// series joins the values of labels by NUL. Bytes that are not UTF-8 are
+// replaced, because the format cannot hold them.
 func series(values ...string) string {
 	for i, v := range values {
 		values[i] = strings.ReplaceAll(strings.ToValidUTF8(v, "\uFFFD"), "\x00", "\uFFFD")
@@ -85,12 +85,12 @@ func (m metrics) add(name string, value float64, labels ...string) {
 	m.set(name, sum+value, labels...)
 }
 
-// newMetrics are those of runs. What earlier says of a last success and a
-// watermark stays where these runs have nothing newer, so that their age can
-// be watched.
+// newMetrics are the metrics of runs. The last success and the watermark of an
+// earlier file stay where these runs have nothing newer, so that an alert can
+// watch their age.
 func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
 	m := metrics{}
-	m.set("formetl_build_info", 1, version())
+	m.set("formetl_build_info", 1, Version())
 	for _, r := range reports {
 		m.addRun(r)
 		if r.Error != "" && len(r.Forms) == 0 {
@@ -99,8 +99,7 @@ func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
 	}
 	for form, ok := range m[runSuccess] {
 		if ok == 1 {
-			at := m[lastRun][form]
-			m.keep(lastSuccess, form, at)
+			m.keep(lastSuccess, form, m[lastRun][form])
 		}
 	}
 	for form, at := range earlier[lastSuccess] {
@@ -111,8 +110,8 @@ func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
 	for output, at := range earlier[watermark] {
 		_, newer := m[watermark][output]
 		form := output[:strings.LastIndexByte(output, 0)]
-		// Of a form that was done as a whole everything is told by this run: an
-		// output that is not there is no longer one.
+		// A form that succeeded reports all its outputs: one that is missing
+		// was taken out of the definition.
 		if !newer && m[runSuccess][form] != 1 {
 			m.keep(watermark, output, at)
 		}
@@ -125,7 +124,7 @@ func (m metrics) keep(name, key string, value float64) {
 	m.set(name, value, strings.Split(key, "\x00")...)
 }
 
-// addRun adds a run. Two definitions of one name make one pipeline.
+// addRun adds a run. Definitions of the same name count as one pipeline.
 func (m metrics) addRun(r *pipelines.Report) {
 	m.set("formetl_pipeline_last_run_timestamp_seconds", unix(r.EndedAt), r.Pipeline)
 	m.add("formetl_pipeline_duration_seconds", r.EndedAt.Sub(r.StartedAt).Seconds(), r.Pipeline)
@@ -140,9 +139,9 @@ func (m metrics) addRun(r *pipelines.Report) {
 	}
 }
 
-// addNone adds a run that failed before it knew its forms. It failed for those
-// that the file named before; where it named none, a series without a form's
-// name says so, and is gone after the first run that knows its forms.
+// addNone adds a run that failed before it knew its forms. It counts as failed
+// for the forms of the earlier file. Where that knows none, a series with an
+// empty form says so until a run knows its forms.
 func (m metrics) addNone(r *pipelines.Report, earlier metrics) {
 	known := map[string]bool{}
 	for key := range earlier[runSuccess] {
@@ -159,8 +158,8 @@ func (m metrics) addNone(r *pipelines.Report, earlier metrics) {
 	}
 }
 
-// addForm adds what a run did with a form. A form has several entries where
-// the run went on with another: then they count together.
+// addForm adds what a run did with a form. A resumed run reports a form more than
+// once, and then the entries count together.
 func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
 	m.set(lastRun, unix(f.EndedAt), r.Pipeline, f.Form)
 	ok := 1.0
@@ -191,8 +190,9 @@ func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
 	}
 }
 
+// addOutput adds what a run wrote to an output.
 func (m metrics) addOutput(r *pipelines.Report, f *pipelines.FormReport, out pipelines.OutputReport) {
-	// A path that differs from run to run would make new series for ever.
+	// A path that differs from run to run would begin a new series each time.
 	path := regexp.MustCompile(`\d{8}T\d{6}Z-[0-9a-f]{8}`).ReplaceAllString(out.Path, "{run_id}")
 	m.set("formetl_output_rows", float64(out.Rows), r.Pipeline, f.Form, path)
 	m.set("formetl_output_bytes", float64(out.Bytes), r.Pipeline, f.Form, path)
@@ -200,28 +200,14 @@ func (m metrics) addOutput(r *pipelines.Report, f *pipelines.FormReport, out pip
 	if out.Watermark.IsZero() || err != nil { // the zone's name comes from a zone
 		return
 	}
-	m.set(watermark, unix(firstInstant(out.Watermark, zone)), r.Pipeline, f.Form, path)
+	m.set(watermark, unix(show.FirstInstant(out.Watermark, zone)), r.Pipeline, f.Form, path)
 }
 
-// unix is an instant as Prometheus has it: seconds, with milliseconds.
+// unix is an instant as Prometheus writes it: seconds, to the millisecond.
 func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// firstInstant is when a zone's clocks show a time: where they do twice, the first.
-func firstInstant(w load.WallTime, zone *time.Location) time.Time {
-	y, month, d := w.Date()
-	t := time.Date(y, month, d, w.Hour(), w.Minute(), w.Second(), 0, zone)
-	change, _ := t.ZoneBounds()
-	if change.IsZero() {
-		return t
-	}
-	_, before := change.Add(-time.Second).Zone()
-	if first := time.Unix(w.Unix()-int64(before), 0); first.Before(change) {
-		return first.In(zone)
-	}
-	return t
-}
-
-// gauges are the metrics as the format's library takes them, in a fixed order.
+// gauges are the metrics as the library of the format takes them, in the order of
+// families.
 func (m metrics) gauges() []*dto.MetricFamily {
 	var list []*dto.MetricFamily
 	for _, f := range families() {
@@ -242,8 +228,8 @@ func (m metrics) gauges() []*dto.MetricFamily {
 	return list
 }
 
-// metricsIn are the samples of families that hold, with exactly the labels
-// that such a family has. Everything else in a file is not ours.
+// metricsIn are the samples of a file that belong to a known family and have
+// exactly its labels. Anything else was not written by formetl.
 func metricsIn(found map[string]*dto.MetricFamily) metrics {
 	m := metrics{}
 	for _, f := range families() {

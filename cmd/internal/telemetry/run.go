@@ -1,4 +1,4 @@
-package cli
+package telemetry
 
 import (
 	"context"
@@ -6,24 +6,25 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
 )
 
-// logSummary writes the run's last record. log knows the pipeline and the
-// run's id.
-func logSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
-	level, text := levelInfo, "run finished"
+// LogSummary writes the last record of a run that ended with err. log holds the
+// pipeline's name and the run's id.
+func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
+	level, text := slog.LevelInfo, "run finished"
 	if err != nil {
 		level, text = slog.LevelError, "run failed"
 	}
 	log.LogAttrs(ctx, level, text, summaryOf(r, err)...)
 }
 
-// logForm writes what became of a form.
-func logForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
+// LogForm writes what became of a form: its changes, its figures and its error.
+func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	for _, d := range f.Drift {
 		log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("change", d))
 	}
@@ -36,7 +37,7 @@ func logForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 		attrs = append(attrs, slog.String("continued", f.Continued), slog.Int("windows_kept", f.Kept))
 	}
 	if f.Error == "" {
-		log.LogAttrs(ctx, levelInfo, "form done", attrs...)
+		log.LogAttrs(ctx, slog.LevelInfo, "form done", attrs...)
 		return
 	}
 	log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.String("error", f.Error))...)
@@ -45,8 +46,8 @@ func logForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 // mostChanges is how many changes of a form are logged; the report has all.
 const mostChanges = 50
 
-// logChanges writes a line for each change of the form, and one for those that
-// are too many.
+// logChanges writes a record for each change of the form, and one for all that
+// go beyond mostChanges.
 func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change) {
 	for i, c := range changes {
 		if i == mostChanges {
@@ -65,10 +66,11 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 	}
 }
 
-// summaryOf is a run in one line, with keys that do not change.
+// summaryOf are the attributes of a run's summary. Programs read them, so a key
+// never changes.
 func summaryOf(r *pipelines.Report, err error) []slog.Attr {
 	var rows, rejected, bytes int64
-	sizes := map[string]int64{} // by output: a run that went on with another reports it twice
+	sizes := map[string]int64{} // by output, because a resumed run reports it twice
 	forms, failed := map[string]bool{}, map[string]bool{}
 	var least load.WallTime
 	for _, f := range r.Forms {
@@ -103,11 +105,11 @@ func summaryOf(r *pipelines.Report, err error) []slog.Attr {
 	return attrs
 }
 
-// comeBackAt is when a budget that was used up allows the next request, in
-// whole seconds and not too early; "" where that is not what a run waits for.
+// comeBackAt is when a budget that is used up allows the next request, rounded up
+// to whole seconds. It is "" for any other error.
 func comeBackAt(err error) string {
 	used, ok := errors.AsType[*extract.BudgetError](err)
-	if !ok || exitCode(err) != exitTemporary {
+	if !ok || exit.Code(err) != exit.Temporary {
 		return ""
 	}
 	return used.Until.Add(time.Second - 1).UTC().Truncate(time.Second).Format(time.RFC3339)

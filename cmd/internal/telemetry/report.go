@@ -1,0 +1,103 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// File is a file that a command writes besides its outputs, "" for none.
+type File struct{ Path, what string }
+
+// ReportFile is the file of --report.
+func ReportFile(path string) File { return File{path, "report"} }
+
+// MetricsFile is the file of --metrics.
+func MetricsFile(path string) File { return File{path, "metrics"} }
+
+// Check makes sure that the file can be written, before any work is done that
+// it would tell of.
+func (f File) Check() error {
+	if f.Path == "" {
+		return nil
+	}
+	if info, err := os.Stat(f.Path); err == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return f.unwritable(errors.New("it is a folder"))
+		}
+		return f.unwritable(errors.New("it is no ordinary file, and would be replaced by one"))
+	}
+	probe, err := os.CreateTemp(filepath.Dir(f.Path), ".formetl-"+f.what+"-*")
+	if err != nil {
+		return f.unwritable(err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// unwritable is the error of a file that cannot be written.
+func (f File) unwritable(err error) error {
+	if p := new(os.PathError); errors.As(err, &p) {
+		err = p.Err // the path of the probe would only confuse
+	}
+	return &load.CreateError{Op: "write the " + f.what, Path: f.Path, Hint: "give --" + f.what + " a file in a folder that is there and can be written to", Err: err}
+}
+
+// WriteReports writes the report of --report, or a list where a command made
+// none or several.
+func WriteReports(file string, reports []*pipelines.Report) error {
+	if file == "" {
+		return nil
+	}
+	v := any(append([]*pipelines.Report{}, reports...)) // none is [] and not null
+	if len(reports) == 1 {
+		v = reports[0]
+	}
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(file, append(data, '\n'), 0o640); err != nil {
+		return ReportFile(file).unwritable(err)
+	}
+	return nil
+}
+
+// SetExitCodes fills in the exit codes of a run that ended with err and of each
+// of its forms.
+func SetExitCodes(r *pipelines.Report, err error) {
+	if err != nil {
+		r.ExitCode, r.Error = exit.Code(err), err.Error()
+	}
+	for _, f := range r.Forms {
+		f.ExitCode = exit.Code(f.Err)
+	}
+}
+
+// Kept says how much of what failed runs had read is kept, and for whom, such as
+// "for the next run". It is "" where they had read nothing.
+func Kept(whom string, reports ...*pipelines.Report) string {
+	var kept int64
+	read := false
+	for _, r := range reports {
+		for _, f := range r.Forms {
+			if f.ResultsKept != nil {
+				read, kept = true, kept+*f.ResultsKept
+			}
+		}
+	}
+	switch {
+	case !read:
+		return ""
+	case kept == 0:
+		return "nothing of what was read is kept"
+	}
+	return "kept " + whom + ": " + show.Plural(kept, "result") + " of windows that were read whole"
+}
