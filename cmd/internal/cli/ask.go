@@ -37,10 +37,11 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 				return err
 			}
 		}
-		source, err := p.source(&service)
+		source, err := service.Source(p.lookup)
 		if err != nil {
 			return err
 		}
+		p.log.HideKey(source.Key)
 		var o pipelines.Options
 		if err := p.start(slog.LevelWarn, &o); err != nil {
 			return err

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,7 +120,6 @@ func cleanRows(r *pipelines.CleanReport, dryRun bool) [][]string {
 	return rows
 }
 
-// recoveryWord says what became of a recorded commit.
 func recoveryWord(r load.Recovery, dryRun bool) string {
 	switch {
 	case dryRun:
@@ -132,7 +130,6 @@ func recoveryWord(r load.Recovery, dryRun bool) string {
 	return "taken back: it could not be finished"
 }
 
-// leftoverCells are the first five columns of cleanRows.
 func leftoverCells(l load.Leftover) []string {
 	bytes, since := "-", "-"
 	if l.Bytes >= 0 {
@@ -144,7 +141,6 @@ func leftoverCells(l load.Leftover) []string {
 	return []string{string(l.Kind), l.Path, bytes, runCell(l.Run), since}
 }
 
-// runCell names a run in a table.
 func runCell(run string) string {
 	if run == "" {
 		return "-"
@@ -155,42 +151,121 @@ func runCell(run string) string {
 // tellCleaned sums up on standard error. Where something failed it does not say
 // that there is nothing to clean, because not everything was looked at.
 func tellCleaned(log *telemetry.Log, r cleanJSON, failed bool) {
-	s := r.sum()
+	var removed, kept, others, finished, withdrawn, journals int
+	var bytes int64
+	for _, out := range r.Outputs {
+		removed, kept, others = removed+len(out.Removed), kept+len(out.Kept), others+out.Others
+		for _, l := range out.Removed {
+			if l.Bytes != nil {
+				bytes += *l.Bytes
+			}
+		}
+		if out.Finished != nil {
+			finished++
+		}
+		if out.Withdrawn != nil {
+			withdrawn++
+		}
+		if out.Journal != nil {
+			journals++
+		}
+	}
 	did := func(verb string) string {
 		if r.DryRun {
 			return "would be " + verb
 		}
 		return verb
 	}
-	var parts countList
-	parts.add(s.finished, "commit", did("finished"))
-	parts.add(s.withdrawn, "commit", "taken back")
-	removed := did("removed")
-	if s.bytes > 0 {
-		removed += " (" + show.Size(s.bytes) + ")"
+	var told show.Counts
+	told.Add(finished, "commit", did("finished"))
+	told.Add(withdrawn, "commit", "taken back")
+	total := ""
+	if bytes > 0 {
+		total = " (" + show.Size(bytes) + ")"
 	}
-	parts.add(s.removed, "leftover", removed)
-	parts.add(s.journals, "journal", did("closed"))
-	parts.add(r.Spools, "spool", "of dead runs "+did("removed"))
-	parts.add(s.kept, "leftover", "kept")
-	parts.add(s.others, "upload", "of others left alone")
-	text := "nothing to clean"
-	switch {
-	case len(parts) > 0:
-		text = strings.Join(parts, "; ")
-	case failed:
+	told.Add(removed, "leftover", did("removed")+total)
+	told.Add(journals, "journal", did("closed"))
+	told.Add(r.Spools, "spool", "of dead runs "+did("removed"))
+	told.Add(kept, "leftover", "kept")
+	told.Add(others, "upload", "of others left alone")
+	if len(told) == 0 && failed {
 		return
 	}
-	log.Tell(slog.LevelInfo, text, slog.Bool("dry_run", r.DryRun), slog.Int("removed", s.removed), slog.Int64("bytes", s.bytes),
-		slog.Int("kept", s.kept), slog.Int("finished_commits", s.finished), slog.Int("journals", s.journals), slog.Int("spools", r.Spools))
+	log.Tell(slog.LevelInfo, told.Or("nothing to clean"), slog.Bool("dry_run", r.DryRun), slog.Int("removed", removed), slog.Int64("bytes", bytes),
+		slog.Int("kept", kept), slog.Int("finished_commits", finished), slog.Int("journals", journals), slog.Int("spools", r.Spools))
 }
 
-// countList is a list such as "1 commit finished; 3 leftovers removed".
-type countList []string
+// cleanJSON is what clean --json prints. In a dry run it tells what a run without
+// --dry-run would do.
+type cleanJSON struct {
+	DryRun  bool          `json:"dry_run"`
+	Outputs []cleanedJSON `json:"outputs"`
+	Spools  int           `json:"spools"` // folders of dead runs in the state folders
+}
 
-// add adds a number and what became of it, unless it is 0.
-func (l *countList) add(n int, noun, became string) {
-	if n > 0 {
-		*l = append(*l, show.Plural(n, noun)+" "+became)
+type cleanedJSON struct {
+	Pipeline  string         `json:"pipeline"`
+	Path      string         `json:"path"`
+	Removed   []leftoverJSON `json:"removed"`
+	Kept      []leftoverJSON `json:"kept"`
+	Others    int            `json:"others"` // uploads whose owner cannot be told
+	Finished  *string        `json:"finished_commit"`
+	Withdrawn *string        `json:"withdrawn_commit,omitempty"` // could not be finished any more
+	Journal   *journalJSON   `json:"journal"`
+	Error     string         `json:"error,omitempty"`
+}
+
+type leftoverJSON struct {
+	Kind  string     `json:"kind"`
+	Path  string     `json:"path"`
+	Name  string     `json:"name,omitempty"`
+	Run   string     `json:"run_id,omitempty"`
+	Bytes *int64     `json:"bytes"`
+	Since *time.Time `json:"since"`
+	Why   string     `json:"why,omitempty"`
+}
+
+type journalJSON struct {
+	RunID string `json:"run_id"`
+	Parts int    `json:"parts"`
+}
+
+// add adds the report of a definition.
+func (c *cleanJSON) add(r *pipelines.CleanReport) {
+	c.Spools += r.Spools
+	for _, out := range r.Outputs {
+		j := cleanedJSON{
+			Pipeline: r.Pipeline, Path: out.Path, Removed: []leftoverJSON{}, Kept: []leftoverJSON{}, Others: out.Others,
+			Journal: (*journalJSON)(out.Journal),
+		}
+		for _, l := range out.Removed {
+			j.Removed = append(j.Removed, leftoverOf(l, ""))
+		}
+		for _, k := range out.Kept {
+			j.Kept = append(j.Kept, leftoverOf(k.Leftover, k.Why))
+		}
+		switch commit := out.Recovery; {
+		case commit.RunID == "":
+		case commit.Finished || c.DryRun:
+			j.Finished = &commit.RunID
+		default:
+			j.Withdrawn = &commit.RunID
+		}
+		if out.Err != nil {
+			j.Error = out.Err.Error()
+		}
+		c.Outputs = append(c.Outputs, j)
 	}
+}
+
+// leftoverOf is a leftover as JSON; why says why it was kept.
+func leftoverOf(l load.Leftover, why string) leftoverJSON {
+	j := leftoverJSON{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Why: why}
+	if l.Bytes >= 0 {
+		j.Bytes = &l.Bytes
+	}
+	if !l.Since.IsZero() {
+		j.Since = new(whole(l.Since))
+	}
+	return j
 }

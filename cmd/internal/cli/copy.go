@@ -48,7 +48,6 @@ only command that changes anything at the service, so it asks first, or takes
 	return cmd
 }
 
-// copyQuestion says what is about to be copied, and where to.
 func copyQuestion(form string, to extract.CopyTarget) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Copy form %s", show.Cell(form))

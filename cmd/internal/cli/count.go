@@ -44,7 +44,6 @@ func countCommand(p *process) *cobra.Command {
 	return cmd
 }
 
-// checkIDs checks --min-id and --max-id.
 func checkIDs(ids extract.IDRange) error {
 	switch {
 	case ids.Min < 0 || ids.Max < 0:

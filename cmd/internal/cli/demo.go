@@ -73,7 +73,6 @@ func demo(ctx context.Context, p *process, results int, dir string) error {
 	return show.Print(p.stdout, demoSummary(report, time.Since(started)))
 }
 
-// demoDefinition is the sample pipeline.
 func demoDefinition(s *demoService, dir string) *pipelines.Definition {
 	return &pipelines.Definition{
 		Name:  "demo",
@@ -111,37 +110,29 @@ func demoSummary(r *pipelines.Report, took time.Duration) []byte {
 
 // demoService is the embedded test service on a loopback port.
 type demoService struct {
-	url    string
-	key    extract.Secret
-	server *http.Server
-	done   chan struct{}
+	url  string
+	key  extract.Secret
+	stop func() // ends the service and waits for it
 }
 
-// startDemoService starts the service on a free port of loopback.
 func startDemoService(ctx context.Context, generate formservice.GenerateOptions) (*demoService, error) {
-	key := rand.Text()
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start the test service on loopback: %w", err)
 	}
-	s := &demoService{
-		url: "http://" + listener.Addr().String(), key: extract.NewSecret(key), done: make(chan struct{}),
-		server: &http.Server{
-			Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
-			ReadHeaderTimeout: 10 * time.Second,
-			ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn), // its faults are not this program's
-		},
+	key, done := rand.Text(), make(chan struct{})
+	server := &http.Server{
+		Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn), // its faults are not this program's
 	}
 	go func() {
-		defer close(s.done)
-		_ = s.server.Serve(listener) // ends when stop closes the server
+		defer close(done)
+		_ = server.Serve(listener) // ends when stop closes the server
 	}()
-	return s, nil
-}
-
-// stop ends the service and waits for it.
-func (s *demoService) stop() {
-	_ = s.server.Close()
-	<-s.done
+	return &demoService{"http://" + listener.Addr().String(), extract.NewSecret(key), func() {
+		_ = server.Close()
+		<-done
+	}}, nil
 }

@@ -5,27 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
 )
 
 // exportFlags are the flags of export. Those that stand for one key of a
-// definition are read into def.
+// definition's extract part are read into it.
 type exportFlags struct {
-	service                     flags.Service
-	span                        flags.Range
-	search                      searchFlags
-	output                      outputFlags
-	def                         pipelines.Definition
-	form, window, names, schema string
-	report, progress            string
-	noVerify, fresh             bool
+	service                            flags.Service
+	span                               flags.Range
+	search                             searchFlags
+	output                             outputFlags
+	watch                              watchFlags
+	extract                            pipelines.Extract
+	form, window, names, schema, state string
+	noVerify, fresh                    bool
 }
 
 func exportCommand(p *process) *cobra.Command {
@@ -53,13 +56,12 @@ the AWS environment variables, profile or role.`,
 	flags.RegisterNames(set, &f.names)
 	set.StringVar(&f.form, "form", "", "the form's directory")
 	set.StringVar(&f.window, "window", "auto", "size of the windows of time: auto, or 15m 6h 1d 7d 1mo")
-	set.StringVar(&f.def.Extract.View, "view", "", "id of a Results View")
-	set.StringVar(&f.def.Extract.CustomLabels, "custom-labels", "", "id of a set of custom labels")
+	set.StringVar(&f.extract.View, "view", "", "id of a Results View")
+	set.StringVar(&f.extract.CustomLabels, "custom-labels", "", "id of a set of custom labels")
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
-	set.StringVar(&f.def.State, "state", "", "folder of budgets and spool (default: formetl/ in your cache folder)")
+	set.StringVar(&f.state, "state", "", "folder of budgets and spool (default: formetl/ in your cache folder)")
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, also what an export that ended early had read within the last hour")
-	telemetry.RegisterProgress(set, &f.progress)
-	set.StringVar(&f.report, "report", "", "write a report of the run to this file, as JSON")
+	f.watch.register(set, "write a report of the run to this file, as JSON")
 	set.BoolVar(&f.noVerify, "no-verify", false, "do not reconcile with the service's count")
 	return cmd
 }
@@ -74,26 +76,22 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 		return err
 	}
 	def.Extract.From, def.Extract.To = options.From, options.To
-	bar, err := p.log.NewProgress(f.progress)
+	bar, err := p.log.NewProgress(f.watch.progress)
 	if err != nil {
 		return err
 	}
 	if err := p.start(slog.LevelWarn, &options); err != nil {
 		return err
 	}
-	if err := testHooks(p.lookup, &options); err != nil {
-		return err
-	}
-	if err := telemetry.ReportFile(f.report).Check(); err != nil {
+	if err := f.watch.prepare(p, bar, &options); err != nil {
 		return err
 	}
 	options.Full, options.Resume = f.fresh, resumption(p.log, clock(options))
-	options.Progress, options.Stdout = bar.Update, p.stdout
 	report, err := pipelines.Run(ctx, def, options)
 	bar.Finish()
 	telemetry.SetExitCodes(report, err)
 	p.kept = telemetry.Kept("for an hour", report)
-	if werr := telemetry.WriteReports(f.report, []*pipelines.Report{report}); werr != nil {
+	if werr := telemetry.WriteReports(f.watch.report, []*pipelines.Report{report}); werr != nil {
 		err = errors.Join(err, werr)
 	}
 	if err != nil {
@@ -122,21 +120,17 @@ func resumption(log *telemetry.Log, now func() time.Time) pipelines.Resume {
 
 // definition is what a definition file would say in place of the flags.
 func (f *exportFlags) definition(p *process) (*pipelines.Definition, error) {
-	if err := flags.CheckForm(f.form); err != nil {
-		return nil, err
-	}
-	def := &f.def
-	var err error
-	if def.Labels, err = flags.ByLabel(f.names); err != nil {
-		return nil, err
-	}
-	if def.Source, err = p.source(&f.service); err != nil {
+	def, err := p.define("export", f.form, &f.service, f.state)
+	if err != nil {
 		return nil, err
 	}
 	if pipelines.IsGlob(f.form) {
 		return nil, fmt.Errorf("--form %q: export takes one form by its name; a definition takes several", f.form)
 	}
-	def.Name, def.Forms = "export", []string{f.form}
+	if def.Labels, err = flags.ByLabel(f.names); err != nil {
+		return nil, err
+	}
+	def.Extract = f.extract
 	def.Extract.Settle, def.Extract.Verify = pipelines.DefaultSettle, !f.noVerify
 	if def.Extract.Window, err = pipelines.ParseWindow(f.window); err != nil {
 		return nil, fmt.Errorf("--window: %w", err)
@@ -149,13 +143,68 @@ func (f *exportFlags) definition(p *process) (*pipelines.Definition, error) {
 			return nil, err
 		}
 	}
-	if def.State, err = flags.StateFolder(def.State); err != nil {
-		return nil, err
-	}
 	out, err := f.output.output()
 	if err != nil {
 		return nil, err
 	}
 	def.Outputs = []pipelines.Output{out}
 	return def, def.Explode()
+}
+
+// searchFlags say which results export reads.
+type searchFlags struct {
+	where []string
+	match string
+}
+
+func (f *searchFlags) register(set *pflag.FlagSet) {
+	set.StringArrayVar(&f.where, "where", nil, "COLUMN:OP[=TERM], OP one of equals contains begins ends empty not_empty; repeatable")
+	set.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
+}
+
+// criteria are the search that the flags ask the service for.
+func (f *searchFlags) criteria() (extract.Search, error) {
+	s := extract.Search{Any: f.match == "or"}
+	if f.match != "and" && f.match != "or" {
+		return s, fmt.Errorf("--match %q: give and or or", f.match)
+	}
+	type pair struct {
+		column string
+		op     extract.Operator
+	}
+	seen := map[pair]bool{}
+	for _, w := range f.where {
+		c, err := criterion(w)
+		if err != nil {
+			return s, err
+		}
+		if seen[pair{c.Column, c.Operator}] {
+			return s, fmt.Errorf("--where %s: the service takes one %s for column %s (specification, section 4.5, rule 2)", w, c.Operator, c.Column)
+		}
+		seen[pair{c.Column, c.Operator}] = true
+		s.Where = append(s.Where, c)
+	}
+	return s, nil
+}
+
+func criterion(text string) (extract.Criterion, error) {
+	head, term, hasTerm := strings.Cut(text, "=")
+	column, op, ok := strings.Cut(head, ":")
+	c := extract.Criterion{Column: column, Operator: extract.Operator(op), Term: term}
+	if !ok || column == "" {
+		return c, fmt.Errorf("--where %q: write COLUMN:OP=TERM, for example result_status:equals=Complete", text)
+	}
+	switch c.Operator {
+	case extract.OpEmpty, extract.OpNotEmpty:
+		if hasTerm {
+			return c, fmt.Errorf("--where %q: %s takes no term", text, op)
+		}
+	case extract.OpEquals, extract.OpContains, extract.OpBegins, extract.OpEnds:
+		if !hasTerm {
+			return c, fmt.Errorf("--where %q: %s needs a term: %s=TERM", text, op, head)
+		}
+	default:
+		return c, fmt.Errorf("--where %q: the operator %q is none of equals contains begins ends empty not_empty", text, op)
+	}
+	return c, nil
 }

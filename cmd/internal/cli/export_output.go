@@ -52,9 +52,9 @@ func (f *outputFlags) output() (pipelines.Output, error) {
 func (f *outputFlags) place() (pipelines.Output, error) {
 	out := pipelines.Output{Path: f.path, Format: f.format, Profile: "strict", Partition: pipelines.PartitionNone, NoCodebook: !f.codebook}
 	if f.format != "" {
-		var names []string
-		for _, known := range formats() {
-			names = append(names, known.Name)
+		names := make([]string, len(formats()))
+		for i, known := range formats() {
+			names[i] = known.Name
 		}
 		if !slices.Contains(names, f.format) {
 			return out, fmt.Errorf("--format %q: give one of %s", f.format, strings.Join(names, ", "))
@@ -100,7 +100,6 @@ func (f *outputFlags) checkS3() error {
 	return nil
 }
 
-// checkFile checks the path of -o.
 func checkFile(file string) error {
 	scheme, rest, remote := strings.Cut(file, "://")
 	bucket, key, _ := strings.Cut(rest, "/")

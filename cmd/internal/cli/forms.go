@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/extract"
 )
 
@@ -20,11 +21,8 @@ func formsCommand(p *process) *cobra.Command {
 	})
 }
 
-// formRows are forms as a table.
 func formRows(forms ...extract.Form) [][]string {
-	rows := [][]string{{"FORM", "NAME", "ID", "DESCRIPTION"}}
-	for _, f := range forms {
-		rows = append(rows, []string{f.Directory, f.Name, f.ID, f.Description})
-	}
-	return rows
+	return show.Rows([][]string{{"FORM", "NAME", "ID", "DESCRIPTION"}}, forms, func(f extract.Form) []string {
+		return []string{f.Directory, f.Name, f.ID, f.Description}
+	})
 }

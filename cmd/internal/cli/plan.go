@@ -85,19 +85,16 @@ func writePlan(w io.Writer, r *pipelines.PlanReport) {
 			fmt.Fprintln(w, "  no plan: see the error")
 			continue
 		}
-		fmt.Fprint(w, show.Columns("  ", planRows(p)))
-		writeWindows(w, p.Windows)
+		fmt.Fprint(w, show.Columns("  ", planRows(p)), windowsText(p.Windows))
 	}
 	for _, pattern := range r.Patterns {
 		fmt.Fprintf(w, "\nforms that match %s: known when the service is asked\n", show.Cell(pattern))
 	}
 	if len(r.Forms) > 1 && len(r.Patterns) == 0 {
-		fmt.Fprintln(w, "\nall forms")
-		fmt.Fprint(w, show.Columns("  ", budgetRows(r.Budget)))
+		fmt.Fprintf(w, "\nall forms\n%s", show.Columns("  ", budgetRows(r.Budget)))
 	}
 }
 
-// planRows are the lines of a form's plan.
 func planRows(p *pipelines.FormPlan) [][]string {
 	windows := show.Thousands(len(p.Windows))
 	if len(p.Windows) == 0 {
@@ -123,7 +120,6 @@ func planRows(p *pipelines.FormPlan) [][]string {
 	return rows
 }
 
-// requestsText tells how many requests a plan needs.
 func requestsText(r pipelines.PlannedRequests) string {
 	if r.Total == nil {
 		if r.Least != nil {
@@ -135,25 +131,27 @@ func requestsText(r pipelines.PlannedRequests) string {
 		show.Thousands(*r.Total), show.Thousands(*r.Results), show.Thousands(*r.Counts), r.Planned)
 }
 
-// budgetRows tell what requests take of the budgets per minute and per day.
 func budgetRows(b pipelines.Budget) [][]string {
 	minute, day := "no budget per minute", "no budget per day"
-	switch {
-	case b.PerMinute > 0 && b.Minutes == nil:
-		minute = fmt.Sprintf("unknown until counted, at %s requests a minute", show.Thousands(b.PerMinute))
-	case b.PerMinute > 0 && *b.Minutes <= 1:
-		minute = fmt.Sprintf("under a minute, at %s requests a minute", show.Thousands(b.PerMinute))
-	case b.PerMinute > 0:
-		minute = fmt.Sprintf("about %.0f minutes, at %s requests a minute", *b.Minutes, show.Thousands(b.PerMinute))
-	}
-	switch {
-	case b.PerDay > 0 && b.DayShare == nil:
-		day = fmt.Sprintf("unknown share of %s requests a day", show.Thousands(b.PerDay))
-	case b.PerDay > 0:
-		day = fmt.Sprintf("%.1f %% of %s requests a day", 100**b.DayShare, show.Thousands(b.PerDay))
-		if *b.DayShare > 1 {
-			day += ": the run will need several days"
+	if b.PerMinute > 0 {
+		minute = "unknown until counted"
+		switch {
+		case b.Minutes != nil && *b.Minutes <= 1:
+			minute = "under a minute"
+		case b.Minutes != nil:
+			minute = fmt.Sprintf("about %.0f minutes", *b.Minutes)
 		}
+		minute += fmt.Sprintf(", at %s requests a minute", show.Thousands(b.PerMinute))
+	}
+	if b.PerDay > 0 {
+		share, more := "unknown share", ""
+		if b.DayShare != nil {
+			share = fmt.Sprintf("%.1f %%", 100**b.DayShare)
+			if *b.DayShare > 1 {
+				more = ": the run will need several days"
+			}
+		}
+		day = fmt.Sprintf("%s of %s requests a day%s", share, show.Thousands(b.PerDay), more)
 	}
 	return [][]string{{"time", minute}, {"quota", day}}
 }
@@ -161,25 +159,22 @@ func budgetRows(b pipelines.Budget) [][]string {
 // shownWindows is how many windows are listed at either end of a long list.
 const shownWindows = 5
 
-// writeWindows lists the windows of a plan.
-func writeWindows(w io.Writer, windows []pipelines.PlannedWindow) {
+func windowsText(windows []pipelines.PlannedWindow) string {
 	if len(windows) == 0 {
-		return
+		return ""
 	}
-	fmt.Fprintln(w)
 	rows := [][]string{{"FROM", "TO", "RESULTS", "REQUESTS"}}
 	for i, p := range windows {
 		if i == shownWindows && len(windows) > 2*shownWindows+1 {
 			rows = append(rows, []string{fmt.Sprintf("... %s more ...", show.Thousands(len(windows)-2*shownWindows)), "", "", ""})
 		}
 		if i < shownWindows || i >= len(windows)-shownWindows || len(windows) <= 2*shownWindows+1 {
-			rows = append(rows, []string{show.Wall(p.From), show.Wall(p.To), expected(p.Results, "?"), expected(p.Requests, "?")})
+			rows = append(rows, []string{p.From.String(), p.To.String(), expected(p.Results, "?"), expected(p.Requests, "?")})
 		}
 	}
-	fmt.Fprint(w, show.Columns("  ", rows))
+	return "\n" + show.Columns("  ", rows)
 }
 
-// expected is a number that may be unknown.
 func expected(n *int64, otherwise string) string {
 	if n == nil {
 		return otherwise

@@ -83,11 +83,19 @@ func (p *process) load(f *flags.Definition, files []string, key bool) ([]*pipeli
 	return defs, errors.Join(failures...)
 }
 
-// source is the service that flags name.
-func (p *process) source(f *flags.Service) (pipelines.Source, error) {
-	source, err := f.Source(p.lookup)
+// define is a definition that flags make in place of a file: of one form and the
+// service that they name, with the state folder that they name or the user's.
+func (p *process) define(name, form string, service *flags.Service, state string) (*pipelines.Definition, error) {
+	if err := flags.CheckForm(form); err != nil {
+		return nil, err
+	}
+	source, err := service.Source(p.lookup)
+	if err != nil {
+		return nil, err
+	}
 	p.log.HideKey(source.Key)
-	return source, err
+	state, err = flags.StateFolder(state)
+	return &pipelines.Definition{Name: name, State: state, Source: source, Forms: []string{form}}, err
 }
 
 // attended fails where nobody can answer a question: standard input is no

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/extract"
 )
 
@@ -18,13 +19,8 @@ func publishCommand(p *process) *cobra.Command {
   formetl publish --form form1 --secure --json`,
 	}, &form, func(ctx context.Context, c *extract.Client) (reply, error) {
 		publish, err := c.Publish(ctx, form, secure)
-		rows := [][]string{{"KIND", "LINK OR CODE"}}
-		for _, u := range publish.URLs {
-			rows = append(rows, []string{u.Type, u.URL})
-		}
-		for _, code := range publish.Codes {
-			rows = append(rows, []string{"embed", code})
-		}
+		rows := show.Rows([][]string{{"KIND", "LINK OR CODE"}}, publish.URLs, func(u extract.PublishURL) []string { return []string{u.Type, u.URL} })
+		rows = show.Rows(rows, publish.Codes, func(code string) []string { return []string{"embed", code} })
 		// None is [] and not null.
 		publish.URLs, publish.Codes = append([]extract.PublishURL{}, publish.URLs...), append([]string{}, publish.Codes...)
 		return reply{struct {

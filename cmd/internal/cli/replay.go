@@ -39,7 +39,7 @@ all its dead letters.`,
 	set := cmd.Flags()
 	f.RegisterForms(set)
 	f.RegisterKey(set, ", instead of the definition's reference")
-	f.registerTold(set, "write the reports of the runs to this file, as JSON")
+	f.watch.register(set, "write the reports of the runs to this file, as JSON")
 	set.BoolVar(&f.dryRun, "dry-run", false, "list what would be read again and ask the service for nothing")
 	return cmd
 }
@@ -68,12 +68,10 @@ func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 // replay runs what a form's dead letters ask for, and removes those that were
 // replayed. A run that fails does not stop the others.
 func (r *runs) replay(ctx context.Context, def *pipelines.Definition, form pipelines.FormReplay) {
-	options, first, failed := r.options, len(r.reports), len(r.failures)
-	for _, o := range form.Options(options) { // after a stop too, because the report tells of each run
-		r.options = o
-		r.one(ctx, def, false)
+	first, failed := len(r.reports), len(r.failures)
+	for _, o := range form.Options(r.options) { // after a stop too, because the report tells of each run
+		r.one(ctx, def, o, false)
 	}
-	r.options = options
 	if ctx.Err() != nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -17,8 +18,8 @@ import (
 // runFlags are the flags of commands that run definitions: run and replay.
 type runFlags struct {
 	flags.Definition
-	report, metrics, progress string
-	full, dryRun              bool
+	watch        watchFlags
+	full, dryRun bool
 }
 
 func runCommand(p *process) *cobra.Command {
@@ -44,17 +45,11 @@ that fails does not stop the others.`,
 	}
 	set := cmd.Flags()
 	f.Register(set)
-	f.registerTold(set, "write a report of the run to this file, as JSON")
+	f.watch.register(set, "write a report of the run to this file, as JSON")
 	set.BoolVar(&f.full, "full", false, "ignore what earlier runs left: watermark, schema, unfinished work")
 	set.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing: the same as formetl plan")
-	set.StringVar(&f.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom), for node_exporter's textfile collector")
+	set.StringVar(&f.watch.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom), for node_exporter's textfile collector")
 	return cmd
-}
-
-// registerTold adds --report and --progress.
-func (f *runFlags) registerTold(set *pflag.FlagSet, report string) {
-	set.StringVar(&f.report, "report", "", report)
-	telemetry.RegisterProgress(set, &f.progress)
 }
 
 // run runs definitions one after the other.
@@ -64,7 +59,7 @@ func run(ctx context.Context, p *process, files []string, f runFlags) error {
 		return err
 	}
 	for _, def := range defs { // after a stop too, because the report tells of each definition
-		r.one(ctx, def, len(defs) > 1)
+		r.one(ctx, def, r.options, len(defs) > 1)
 	}
 	return failed(len(defs), r.end(ctx, f))
 }
@@ -81,31 +76,40 @@ type runs struct {
 // open starts a command, reads its definitions and prepares their runs. A dry
 // run needs no key.
 func (f *runFlags) open(p *process, files []string) (*runs, []*pipelines.Definition, error) {
-	bar, err := p.log.NewProgress(f.progress)
+	bar, err := p.log.NewProgress(f.watch.progress)
 	if err != nil {
 		return nil, nil, err
 	}
 	defs, o, err := p.open(&f.Definition, files, bar.LogLevel(), !f.dryRun)
-	if err != nil {
-		return nil, nil, err
+	o.Full = f.full
+	if err == nil && !f.dryRun {
+		err = f.watch.prepare(p, bar, &o)
 	}
-	if !f.dryRun {
-		if err := telemetry.ReportFile(f.report).Check(); err != nil {
-			return nil, nil, err
-		}
-		if err := telemetry.MetricsFile(f.metrics).Check(); err != nil {
-			return nil, nil, err
-		}
-	}
-	o.Full, o.Progress, o.Stdout = f.full, bar.Update, p.stdout
-	err = testHooks(p.lookup, &o)
 	return &runs{process: p, bar: bar, options: o}, defs, err
+}
+
+// watchFlags say how a run is watched: by bars, a report and metrics.
+type watchFlags struct{ report, metrics, progress string }
+
+// register adds --report, whose help differs, and --progress.
+func (f *watchFlags) register(set *pflag.FlagSet, report string) {
+	set.StringVar(&f.report, "report", "", report)
+	telemetry.RegisterProgress(set, &f.progress)
+}
+
+// prepare checks the files, and gives options what shows a run's progress and
+// what tests set.
+func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.Options) error {
+	if err := cmp.Or(telemetry.CheckFile("report", f.report), telemetry.CheckFile("metrics", f.metrics)); err != nil {
+		return err
+	}
+	o.Progress, o.Stdout = bar.Update, p.stdout
+	return testHooks(p.lookup, o)
 }
 
 // one runs a definition. Its name goes before its error where the command runs
 // several.
-func (r *runs) one(ctx context.Context, def *pipelines.Definition, several bool) {
-	options := r.options
+func (r *runs) one(ctx context.Context, def *pipelines.Definition, options pipelines.Options, several bool) {
 	options.RunID = pipelines.NewRunID(clock(options)())
 	log := r.process.log.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
 	options.Logger, options.Tables = log, tables(log)
@@ -130,7 +134,7 @@ func (r *runs) one(ctx context.Context, def *pipelines.Definition, several bool)
 // end writes report and metrics, and returns all that failed.
 func (r *runs) end(ctx context.Context, f runFlags) []error {
 	r.process.kept = telemetry.Kept("for the next run", r.reports...)
-	err := errors.Join(telemetry.WriteReports(f.report, r.reports), telemetry.WriteMetrics(ctx, f.metrics, r.reports, r.process.log.Logger))
+	err := errors.Join(telemetry.WriteReports(f.watch.report, r.reports), telemetry.WriteMetrics(ctx, f.watch.metrics, r.reports, r.process.log.Logger))
 	if err != nil {
 		r.failures = append(r.failures, err)
 	}

@@ -178,7 +178,7 @@ type ddlTable struct {
 // tables are a form's table and, behind it, those of its child outputs; or, with
 // --list, one of these.
 func (s *columnSource) tables(ctx context.Context, form string, f ddlFlags) ([]ddlTable, error) {
-	columns, err := s.of(ctx, form)
+	columns, err := s.columns(ctx, form)
 	if err != nil {
 		return nil, err
 	}
@@ -232,23 +232,22 @@ func (f *ddlFlags) write(sql *bytes.Buffer, d *ddl.Dialect, t ddl.Table, outputs
 		sql.Write(manifest)
 		return nil
 	}
+	var parts []string
 	if f.only != "load" {
 		text, err := d.Create(t)
 		if err != nil {
 			return err
 		}
-		sql.WriteString(text)
-	}
-	if f.only == "" {
-		sql.WriteByte('\n')
+		parts = append(parts, text)
 	}
 	if f.only != "table" {
 		text, err := d.Load(t, outputs, f.options)
 		if err != nil {
 			return err
 		}
-		sql.WriteString(text)
+		parts = append(parts, text)
 	}
+	sql.WriteString(strings.Join(parts, "\n"))
 	return nil
 }
 

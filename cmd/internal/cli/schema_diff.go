@@ -92,7 +92,7 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 		return err
 	}
 	if breaking > 0 {
-		return &exit.DataError{Err: fmt.Errorf("%d of %s would break what reads the columns, or runs by them; mend the schema, restore the form, or write the new columns to another path (or over the old ones with --full)",
+		return &exit.Error{Code: exit.Data, Err: fmt.Errorf("%d of %s would break what reads the columns, or runs by them; mend the schema, restore the form, or write the new columns to another path (or over the old ones with --full)",
 			breaking, show.Plural(changes, "change"))}
 	}
 	return nil
@@ -147,24 +147,15 @@ func diffForm(ctx context.Context, p *process, file string, options pipelines.Op
 	if len(options.Forms) != 1 {
 		return nil, exit.Usagef("%s is a schema file: give one --form to compare it with, or a second schema file", file)
 	}
-	form := options.Forms[0]
-	if err := flags.CheckForm(form); err != nil {
-		return nil, &exit.UsageError{Err: err}
-	}
-	source, err := p.source(&f.service)
+	def, err := p.define("schema", options.Forms[0], &f.service, f.definition.State)
 	if err != nil {
-		return nil, &exit.UsageError{Err: err}
+		return nil, &exit.Error{Code: exit.Usage, Err: err}
 	}
 	known, err := pipelines.LoadSchema(file)
 	if err != nil {
 		return nil, err
 	}
-	state, err := flags.StateFolder(f.definition.State)
-	if err != nil {
-		return nil, err
-	}
-	def := &pipelines.Definition{Name: "schema", State: state, Source: source, Forms: []string{form}}
-	c, err := diffOne(ctx, file, def, options, form, known)
+	c, err := diffOne(ctx, file, def, options, def.Forms[0], known)
 	return []comparison{c}, err
 }
 
@@ -183,7 +174,11 @@ func diffDefinition(ctx context.Context, file string, def *pipelines.Definition,
 		if known == nil {
 			return nil, &pipelines.NoColumnsError{File: file, Form: form}
 		}
-		c, err := diffOne(ctx, originOf(file, known), def, options, form, known.Schema)
+		was := file
+		if known.Origin == pipelines.OriginManifest {
+			was += " (its last run)"
+		}
+		c, err := diffOne(ctx, was, def, options, form, known.Schema)
 		if err != nil {
 			return nil, err
 		}
@@ -192,15 +187,6 @@ func diffDefinition(ctx context.Context, file string, def *pipelines.Definition,
 	return list, nil
 }
 
-// originOf says what was compared.
-func originOf(file string, known *pipelines.FormColumns) string {
-	if known.Origin == pipelines.OriginManifest {
-		return file + " (its last run)"
-	}
-	return file
-}
-
-// diffOne compares known columns with a live form.
 func diffOne(ctx context.Context, was string, def *pipelines.Definition, options pipelines.Options, form string, known *schemas.Schema) (comparison, error) {
 	d, err := pipelines.DiffLive(ctx, def, options, form, known)
 	if err != nil {
@@ -234,9 +220,7 @@ func showComparisons(p *process, list []comparison, asJSON bool) error {
 
 // rows are the changes as a table.
 func (c comparison) rows() [][]string {
-	rows := make([][]string, 0, 1+len(c.Changes))
-	rows = append(rows, []string{"CHANGE", "COLUMN", "FROM", "WAS", "IS", "BREAKING"})
-	for _, x := range c.Changes {
+	return show.Rows([][]string{{"CHANGE", "COLUMN", "FROM", "WAS", "IS", "BREAKING"}}, c.Changes, func(x schemas.Change) []string {
 		kind, was, is, breaking := string(x.Kind), x.Was, x.Is, ""
 		if x.Key != "" && x.Key != "type" {
 			kind += " " + x.Key
@@ -255,9 +239,8 @@ func (c comparison) rows() [][]string {
 		if x.Breaking {
 			breaking = "breaking"
 		}
-		rows = append(rows, []string{kind, x.Column, x.From, was, is, breaking})
-	}
-	return rows
+		return []string{kind, x.Column, x.From, was, is, breaking}
+	})
 }
 
 // summary is the comparison on one line.

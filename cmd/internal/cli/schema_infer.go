@@ -65,18 +65,14 @@ of your own are not kept.`,
 }
 
 func schemaInfer(ctx context.Context, p *process, f inferFlags) error {
-	if err := flags.CheckForm(f.form); err != nil {
+	def, err := p.define("schema", f.form, &f.service, "")
+	if err != nil {
 		return err
 	}
 	if f.sample < 1 || f.sample > pipelines.MaxSample {
 		return fmt.Errorf("--sample %d: give 1 to %d", f.sample, pipelines.MaxSample)
 	}
-	def := &pipelines.Definition{Name: "schema", Forms: []string{f.form}}
-	var err error
 	if def.Labels, err = flags.ByLabel(f.names); err != nil {
-		return err
-	}
-	if def.Source, err = p.source(&f.service); err != nil {
 		return err
 	}
 	options, err := f.span.Options()
@@ -90,9 +86,6 @@ func schemaInfer(ctx context.Context, p *process, f inferFlags) error {
 	if err != nil {
 		return err
 	}
-	if def.State, err = flags.StateFolder(""); err != nil {
-		return err
-	}
 	inferred, err := pipelines.InferSchema(ctx, def, options, f.form, pipelines.InferOptions{Sample: f.sample, Base: base, Personal: f.pii})
 	if err != nil {
 		return err
@@ -100,7 +93,6 @@ func schemaInfer(ctx context.Context, p *process, f inferFlags) error {
 	return writeInferred(p, f, inferred, base != nil)
 }
 
-// toFile tells whether the schema goes to a file, and not to standard output.
 func (f *inferFlags) toFile() bool { return f.output != pipelines.StdoutPath && f.output != "" }
 
 // baseSchema reads the schema that the new one follows, nil for none. A file that

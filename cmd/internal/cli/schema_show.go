@@ -66,7 +66,7 @@ func schemaShow(ctx context.Context, p *process, files []string, f flags.Definit
 	}
 	shown := shownColumns{Pipeline: s.def.Name, Forms: []shownForm{}}
 	for _, form := range forms {
-		columns, err := s.of(ctx, form)
+		columns, err := s.columns(ctx, form)
 		if err != nil {
 			return err
 		}
@@ -95,26 +95,19 @@ type columnSource struct {
 	flags   flags.Definition
 	file    string
 	options pipelines.Options
-	def     *pipelines.Definition
-	live    bool // def holds the key
+	def     *pipelines.Definition // without its key until withKey has read it
 }
 
-// withKey reads the definition again, now with its key.
 func (s *columnSource) withKey() error {
-	if s.live {
-		return nil
-	}
 	defs, err := s.process.load(&s.flags, []string{s.file}, withKey)
-	if err != nil {
-		return err
+	if err == nil {
+		s.def = defs[0]
 	}
-	s.def, s.live = defs[0], true
-	return nil
+	return err
 }
 
-// forms are the names of the definition's forms.
 func (s *columnSource) forms(ctx context.Context) ([]string, error) {
-	if s.def.ListsForms() && len(s.options.Forms) == 0 {
+	if pipelines.NeedsForms(s.def, s.options) {
 		if err := s.withKey(); err != nil {
 			return nil, err
 		}
@@ -122,8 +115,7 @@ func (s *columnSource) forms(ctx context.Context) ([]string, error) {
 	return pipelines.ListForms(ctx, s.def, s.options)
 }
 
-// of finds the columns of a form.
-func (s *columnSource) of(ctx context.Context, form string) (*pipelines.FormColumns, error) {
+func (s *columnSource) columns(ctx context.Context, form string) (*pipelines.FormColumns, error) {
 	columns, err := pipelines.KnownColumns(ctx, s.def, s.options, form)
 	if err != nil || columns != nil {
 		return columns, err
@@ -134,7 +126,6 @@ func (s *columnSource) of(ctx context.Context, form string) (*pipelines.FormColu
 	return pipelines.InferColumns(ctx, s.def, s.options, form)
 }
 
-// showColumns are the columns of a schema as they are shown.
 func showColumns(s *schemas.Schema) []shownColumn {
 	columns := make([]shownColumn, len(s.Columns))
 	for i, c := range s.Columns {
@@ -149,13 +140,10 @@ func showColumns(s *schemas.Schema) []shownColumn {
 	return columns
 }
 
-// rows are a form's columns as a table.
 func (f shownForm) rows() [][]string {
-	rows := make([][]string, 0, 1+len(f.Columns))
-	rows = append(rows, []string{"NAME", "TYPE", "FROM", "ON ERROR", "LABEL"})
-	for _, c := range f.Columns {
-		rows = append(rows, []string{c.Name, c.Type, c.From, c.OnError, c.Label})
-	}
+	rows := show.Rows([][]string{{"NAME", "TYPE", "FROM", "ON ERROR", "LABEL"}}, f.Columns, func(c shownColumn) []string {
+		return []string{c.Name, c.Type, c.From, c.OnError, c.Label}
+	})
 	if !slices.ContainsFunc(f.Columns, func(c shownColumn) bool { return c.PII != "" }) {
 		return rows
 	}
@@ -166,7 +154,6 @@ func (f shownForm) rows() [][]string {
 	return rows
 }
 
-// originText says where columns come from.
 func originText(origin string) string {
 	switch origin {
 	case pipelines.OriginSchema:

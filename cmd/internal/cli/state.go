@@ -1,11 +1,17 @@
 package cli
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
 	"log/slog"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -24,12 +30,181 @@ Neither command asks the service for anything or needs an API key.`,
 	return cmd
 }
 
-// openState starts a command on the state of a definition, which it reads
-// without its key.
-func openState(p *process, f *flags.Definition, files []string) (*pipelines.Definition, pipelines.Options, error) {
-	defs, o, err := p.open(f, files, slog.LevelWarn, withoutKey)
-	if err != nil {
-		return nil, o, err
+func stateShowCommand(p *process) *cobra.Command {
+	var f flags.Definition
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show DEFINITION",
+		Short: "Show watermarks, runs under way or ended early, and the budget",
+		Long: `Show tells for each form and output up to when results were read (the
+watermark), what the last run wrote, whether a run is under way or ended early,
+and what is booked of the request budget. It takes no lease and changes nothing.
+
+Where the definition has globs, the forms are those of which something lies at
+the outputs; --form names others.`,
+		Example: `  formetl state show feedback.yaml
+  formetl state show feedback.yaml --form form1
+  formetl state show feedback.yaml --json | jq -r '.forms[].outputs[].watermark'`,
+		Args: flags.OneDefinition(),
+		RunE: func(cmd *cobra.Command, args []string) error { return stateShow(cmd.Context(), p, args, f, asJSON) },
 	}
-	return defs[0], o, nil
+	f.RegisterForms(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func stateShow(ctx context.Context, p *process, files []string, f flags.Definition, asJSON bool) error {
+	defs, o, err := p.open(&f, files, slog.LevelWarn, withoutKey)
+	if err != nil {
+		return err
+	}
+	report, failed := pipelines.State(ctx, defs[0], o)
+	if failed != nil && len(report.Forms) == 0 {
+		return failed
+	}
+	if asJSON {
+		err = show.JSON(p.stdout, stateOf(report))
+	} else {
+		var b bytes.Buffer
+		writeState(&b, report)
+		err = show.Print(p.stdout, b.Bytes())
+	}
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// writeState writes a state for people.
+func writeState(w io.Writer, r *pipelines.StateReport) {
+	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", show.Cell(r.Pipeline), modeOf(r), r.Zone)
+	for _, form := range r.Forms {
+		fmt.Fprintf(w, "\nform %s\n", show.Cell(form.Form))
+		if form.Next != nil {
+			fmt.Fprintf(w, "  the next run begins at %s\n", show.Beginning(*form.Next))
+		}
+		for _, out := range form.Outputs {
+			fmt.Fprintf(w, "  %s\n%s", show.Cell(out.Path), show.Columns("    ", outputRows(r, out)))
+		}
+	}
+	if len(r.Forms) == 0 {
+		fmt.Fprintln(w, "\nno form has anything at the outputs yet")
+	}
+	for _, path := range r.Unlisted {
+		fmt.Fprintf(w, "\nforms cannot be looked for at %s: name them with --form\n", show.Cell(path))
+	}
+	if rows := bookedRows(r); len(rows) > 0 {
+		fmt.Fprintf(w, "\nbudget\n%s", show.Columns("  ", rows))
+	}
+	if len(r.Spools) > 0 {
+		fmt.Fprintf(w, "\nread by runs that ended early, and kept for single files\n%s", show.Columns("  ", spoolRows(r.Spools)))
+	}
+}
+
+func modeOf(r *pipelines.StateReport) string {
+	if r.Incremental {
+		return "incremental"
+	}
+	return "full"
+}
+
+// outputRows are the lines of one output.
+func outputRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]string {
+	switch {
+	case out.Err != nil:
+		return [][]string{{"unknown", "see the error"}}
+	case out.PerRun:
+		return [][]string{{"unknown", "another path for each run: no run goes on from it"}}
+	}
+	var rows [][]string
+	if out.Dataset {
+		rows = append(rows, []string{"watermark", watermarkText(r, out.Watermark())})
+	}
+	if m := out.Manifest; m != nil {
+		rows = append(rows,
+			[]string{"last run", fmt.Sprintf("%s, %s", m.RunID, show.Since(r.Now, m.CreatedAt))},
+			[]string{"range", show.Range(m.Range)},
+			[]string{"rows", rowsText(out.Dataset, m)},
+		)
+	} else {
+		rows = append(rows, []string{"last run", "none"})
+	}
+	return append(rows, underWayRows(r, out)...)
+}
+
+func rowsText(dataset bool, m *load.Manifest) string {
+	if !dataset {
+		return show.Thousands(m.Rows)
+	}
+	return show.Thousands(m.Rows) + " in " + show.Plural(len(m.Parts), "part")
+}
+
+// underWayRows tell what is not committed: a run that is alive, a recorded
+// commit, and what runs that ended early left.
+func underWayRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]string {
+	var rows [][]string
+	if h := out.Holder; h != nil {
+		text := "a run is under way"
+		if h.RunID != "" {
+			text = fmt.Sprintf("run %s of pipeline %s, process %d on %s, since %s", h.RunID, h.Pipeline, h.PID, h.Host, show.Since(r.Now, h.Since))
+		}
+		if out.Journal != nil {
+			text += "; " + show.Plural(out.Records, "part") + " prepared"
+		}
+		rows = append(rows, []string{"under way", text})
+	}
+	if out.Pending != "" {
+		rows = append(rows, []string{"commit", fmt.Sprintf("of run %s is recorded; the next run finishes it", out.Pending)})
+	}
+	if j := out.EndedEarly(); j != nil {
+		next := "the next run goes on with it"
+		if out.Outdated {
+			next = "the dataset has changed since, so the next run begins anew"
+		}
+		rows = append(rows, []string{"ended early", fmt.Sprintf("run %s, begun %s, %s prepared; %s", j.RunID, show.Since(r.Now, j.OpenedAt), show.Plural(out.Records, "part"), next)})
+	}
+	if out.Broken && out.Holder == nil {
+		rows = append(rows, []string{"ended early", "a run whose journal cannot be read; the next run begins anew"})
+	}
+	if n := len(out.Leftovers); n > 0 {
+		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d of dead runs; formetl clean removes them", n)})
+	}
+	return rows
+}
+
+func watermarkText(r *pipelines.StateReport, w load.WallTime) string {
+	if w.IsZero() {
+		return "none"
+	}
+	return w.String() + ", " + show.Ago(r.Now.Sub(show.FirstInstant(w, r.Zone)))
+}
+
+// bookedRows are the lines of the budget, none where there is none.
+func bookedRows(r *pipelines.StateReport) [][]string {
+	b := r.Budget
+	var rows [][]string
+	if b.PerMinute > 0 {
+		rows = append(rows, []string{"minute", booked(b.Minute, b.PerMinute) + " in the last minute"})
+	}
+	if b.PerDay > 0 {
+		rows = append(rows, []string{"day", booked(b.Day, b.PerDay) + " in the last 24 hours"})
+	}
+	switch {
+	case len(rows) == 0:
+		return nil
+	case b.Next.After(r.Now):
+		return append(rows, []string{"next", "a request may be sent at " + show.Since(r.Now, b.Next)})
+	}
+	return append(rows, []string{"next", "a request may be sent now"})
+}
+
+func booked(n, limit int) string {
+	return fmt.Sprintf("%s of %s requests booked", show.Thousands(n), show.Thousands(limit))
+}
+
+// spoolRows tell what is kept for single files.
+func spoolRows(spools []pipelines.SpoolState) [][]string {
+	return show.Rows(nil, spools, func(s pipelines.SpoolState) []string {
+		return []string{"form " + s.Form, "run " + s.RunID, show.Plural(s.Windows, "window"), show.Plural(s.Rows, "result"), show.Size(s.Bytes)}
+	})
 }

@@ -46,7 +46,6 @@ A dataset that a run is writing to stays as it is: reset ends with 75 then.`,
 	return cmd
 }
 
-// nothingChanged is what a no means.
 const nothingChanged = "nothing was changed"
 
 func stateReset(ctx context.Context, p *process, files []string, f resetFlags) error {
@@ -62,12 +61,12 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 			return err
 		}
 	}
-	def, o, err := openState(p, &f.Definition, files)
+	defs, o, err := p.open(&f.Definition, files, slog.LevelWarn, withoutKey)
 	if err != nil {
 		return err
 	}
 	if !f.yes {
-		state, _ := pipelines.State(ctx, def, o) // what fails here fails below too, and is told there
+		state, _ := pipelines.State(ctx, defs[0], o) // what fails here fails below too, and is told there
 		if question := resetQuestion(state, load.Wall(to)); question != "" {
 			agreed, err := p.confirm(ctx, question, nothingChanged)
 			if err != nil || !agreed {
@@ -75,7 +74,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 			}
 		}
 	}
-	report, failed := pipelines.ResetState(ctx, def, o, to)
+	report, failed := pipelines.ResetState(ctx, defs[0], o, to)
 	rows := resetRows(report)
 	if err := show.Table(p.stdout, rows...); err != nil {
 		return err
@@ -106,7 +105,7 @@ func resetQuestion(s *pipelines.StateReport, to load.WallTime) string {
 	if datasets > 0 {
 		from := "the beginning"
 		if !to.IsZero() {
-			from = show.Wall(to)
+			from = to.String()
 		}
 		fmt.Fprintf(&b, "Set the watermark of %s of pipeline %s back to %s?", show.Plural(datasets, "dataset"), show.Cell(s.Pipeline), from)
 	} else {
@@ -131,9 +130,9 @@ func resetRows(r *pipelines.ResetReport) [][]string {
 		if !out.Before.Equal(out.After.Time) {
 			to := "none"
 			if !out.After.IsZero() {
-				to = show.Wall(out.After)
+				to = out.After.String()
 			}
-			rows = append(rows, []string{"watermark", out.Path, "was " + show.Wall(out.Before), "now " + to})
+			rows = append(rows, []string{"watermark", out.Path, "was " + out.Before.String(), "now " + to})
 		}
 	}
 	for _, s := range r.Spools {
@@ -142,7 +141,6 @@ func resetRows(r *pipelines.ResetReport) [][]string {
 	return rows
 }
 
-// tellReset sums up on standard error.
 func tellReset(log *telemetry.Log, r *pipelines.ResetReport) {
 	marks, journals, commits := 0, 0, 0
 	for _, out := range r.Outputs {
@@ -156,15 +154,11 @@ func tellReset(log *telemetry.Log, r *pipelines.ResetReport) {
 			commits++
 		}
 	}
-	var parts countList
-	parts.add(commits, "commit", "finished")
-	parts.add(marks, "watermark", "set back")
-	parts.add(journals, "journal", "dropped")
-	parts.add(len(r.Spools), "spool", "dropped")
-	text := "nothing to reset"
-	if len(parts) > 0 {
-		text = strings.Join(parts, "; ")
-	}
-	log.Tell(slog.LevelInfo, text, slog.Int("watermarks", marks), slog.Int("journals", journals),
+	var told show.Counts
+	told.Add(commits, "commit", "finished")
+	told.Add(marks, "watermark", "set back")
+	told.Add(journals, "journal", "dropped")
+	told.Add(len(r.Spools), "spool", "dropped")
+	log.Tell(slog.LevelInfo, told.Or("nothing to reset"), slog.Int("watermarks", marks), slog.Int("journals", journals),
 		slog.Int("spools", len(r.Spools)), slog.Int("finished_commits", commits))
 }

@@ -18,9 +18,9 @@ func statusCommand(p *process) *cobra.Command {
 	}, &form, func(ctx context.Context, c *extract.Client) (reply, error) {
 		status, err := c.Status(ctx, form)
 		rows := [][]string{{"form", form}, {"state", status.State}, {"last modified", status.LastModified}}
-		for _, l := range status.Limits {
-			rows = append(rows, []string{l.Type, show.Thousands(l.Used) + " of " + show.Thousands(l.Total)})
-		}
+		rows = show.Rows(rows, status.Limits, func(l extract.Limit) []string {
+			return []string{l.Type, show.Thousands(l.Used) + " of " + show.Thousands(l.Total)}
+		})
 		status.Limits = append([]extract.Limit{}, status.Limits...) // none is [] and not null
 		return reply{struct {
 			Form string `json:"form"`

@@ -94,9 +94,9 @@ func ReadMetrics(t testing.TB, file string) map[string]map[string]float64 {
 	for name, family := range families {
 		metrics[name] = map[string]float64{}
 		for _, sample := range family.GetMetric() {
-			var values []string
-			for _, label := range sample.GetLabel() {
-				values = append(values, label.GetValue())
+			values := make([]string, len(sample.GetLabel()))
+			for i, label := range sample.GetLabel() {
+				values[i] = label.GetValue()
 			}
 			metrics[name][strings.Join(values, " ")] = sample.GetGauge().GetValue()
 		}

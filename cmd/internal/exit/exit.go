@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/formetl/formetl/extract"
@@ -40,29 +41,23 @@ const (
 	Terminated   = 143
 )
 
-// UsageError is a wrong flag or argument.
-type UsageError struct{ Err error }
+// Error is an error that ends the command with a code of its own.
+type Error struct {
+	Code int
+	Err  error
+}
 
-// Usagef is fmt.Errorf for a *UsageError.
-func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
-
-// Error is the text of the wrapped error.
-func (e *UsageError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the wrapped error.
-func (e *UsageError) Unwrap() error { return e.Err }
-
-// DataError says that the data do not fit, where no other error does.
-type DataError struct{ Err error }
+// Usagef is fmt.Errorf for a wrong flag or argument.
+func Usagef(format string, args ...any) error { return &Error{Usage, fmt.Errorf(format, args...)} }
 
 // Error is the text of the wrapped error.
-func (e *DataError) Error() string { return e.Err.Error() }
+func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns the wrapped error.
-func (e *DataError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// DataFault is true.
-func (e *DataError) DataFault() bool { return true }
+// DataFault tells whether the data are at fault.
+func (e *Error) DataFault() bool { return e.Code == Data }
 
 // Code is the exit code of a command that ends with err, OK for nil. A missing
 // definition is Config like a wrong one, because both are mended in the job's
@@ -114,12 +109,14 @@ func codeOf(err error) int {
 		return Data
 	}
 	switch e := err.(type) { //nolint:errorlint // one node of the tree
+	case *Error:
+		return e.Code
 	case *StopError:
 		if e.Signal == syscall.SIGTERM {
 			return Terminated
 		}
 		return Interrupted
-	case *UsageError, *pipelines.UnlistedError, *load.WatermarkError: // only the flag --watermark gives the last
+	case *pipelines.UnlistedError, *load.WatermarkError: // only the flag --watermark gives the last
 		return Usage
 	case *pipelines.DefinitionError, *pipelines.PathError, *pipelines.CollisionError, *pipelines.RangeError, *pipelines.UnsupportedError,
 		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError, *extract.CostError:
@@ -180,4 +177,49 @@ func fileCode(err error) int {
 		}
 	}
 	return IO
+}
+
+// Hint says what to do next where the error itself does not, else "". command
+// is the command with its path, such as "formetl run". kept says how much of
+// what the command has read is kept, "" for a command that has read nothing.
+func Hint(err error, command, kept string) string {
+	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
+		switch s.Code {
+		case extract.CodeInvalidKey:
+			return "check the API key: it stands on the form's API page"
+		case extract.CodeInvalidUser:
+			return "check the account: it is the first part of the form's own address"
+		case extract.CodeInvalidForm:
+			return "check the form's directory; `formetl forms` lists the forms"
+		}
+	}
+	again := "run the same command again"
+	switch {
+	case kept != "":
+		again = kept + "; " + again
+	case strings.HasSuffix(command, " copy"): // a second copy would be worse than none
+		again = "look with `formetl forms` whether the copy was made, before you " + again
+	}
+	code := Code(err)
+	if b, ok := errors.AsType[*extract.BudgetError](err); ok && code == Temporary {
+		return again + " after " + b.ComeBack()
+	}
+	switch {
+	case code == Temporary && !is[*load.HeldError](err):
+		return again + " later"
+	case code == Interrupted || code == Terminated:
+		return again
+	case code == Usage:
+		return "see " + command + " --help"
+	case code == Bug:
+		return "this is a bug in formetl; please report it with the command and this message"
+	case is[*extract.RedirectError](err) || is[*extract.NotServiceError](err):
+		return "check that the base URL is the service's own address"
+	}
+	return ""
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }

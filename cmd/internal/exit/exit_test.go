@@ -38,9 +38,9 @@ func TestExitCode(t *testing.T) {
 		err  error
 	}{
 		{OK, nil},
-		{Usage, &UsageError{errors.New("x")}},
+		{Usage, &Error{Usage, errors.New("x")}},
 		{Usage, fmt.Errorf("/lake/: %w", &load.WatermarkError{})},
-		{Usage, &UsageError{&pipelines.DefinitionError{}}}, // the outermost class decides
+		{Usage, &Error{Usage, &pipelines.DefinitionError{}}}, // the outermost class decides
 		{Data, &extract.AnswerError{}},
 		{Data, fmt.Errorf("x: %w", &extract.OrderError{})},
 		{Temporary, unreadable("")},
@@ -69,7 +69,7 @@ func TestExitCode(t *testing.T) {
 		{NoInput, service(extract.CodeInvalidForm, 0)},
 		{NoInput, &pipelines.NoFormsError{}},
 		{NoInput, &pipelines.NoColumnsError{}},
-		{Data, &DataError{errors.New("x")}},
+		{Data, &Error{Data, errors.New("x")}},
 		{Unavailable, service(extract.CodeUnexpected, 500)},
 		{Unavailable, service(extract.CodeInvalidValue, 0)},
 		{Unavailable, service(extract.CodeInvalidID, 0)},
@@ -130,7 +130,7 @@ func TestExitCode(t *testing.T) {
 // that nothing is kept then, also where the run was told to stop besides.
 func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
-		&extract.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &DataError{errors.New("x")},
+		&extract.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
 		&pipelines.RejectsError{}, &pipelines.VerifyError{}, &pipelines.DuplicateError{}, &pipelines.ChoicesError{}, &pipelines.LettersError{},
 		&load.DamagedPartsError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{},
 	}
@@ -284,7 +284,7 @@ func TestHint(t *testing.T) {
 		{&StopError{syscall.SIGTERM}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again"},
 		{&extract.NetworkError{}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again later"},
 		{&load.HeldError{}, "run", "", ""},
-		{&UsageError{errors.New("x")}, "run", "", "see formetl run --help"},
+		{&Error{Usage, errors.New("x")}, "run", "", "see formetl run --help"},
 		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
 		{&extract.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
 		{&pipelines.DefinitionError{}, "run", "", ""},

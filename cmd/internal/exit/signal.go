@@ -57,7 +57,7 @@ func OnSignal(parent context.Context) (ctx context.Context, settle func()) {
 // became of it, because it was not left to finish.
 func Judge(ctx context.Context, err error, began bool) error {
 	if err != nil && !began && Code(err) == Bug {
-		err = &UsageError{err}
+		err = &Error{Usage, err}
 	}
 	stopped, ok := context.Cause(ctx).(*StopError) //nolint:errorlint // OnSignal sets it bare
 	switch code := Code(err); {

@@ -17,7 +17,7 @@ import (
 func Unknown(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || unknown.GetSpecifiedShortnames() != "" {
-		return &exit.UsageError{Err: err}
+		return &exit.Error{Code: exit.Usage, Err: err}
 	}
 	name := unknown.GetSpecifiedName()
 	text := fmt.Sprintf("%s has no flag --%s", cmd.CommandPath(), name)

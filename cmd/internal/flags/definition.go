@@ -19,7 +19,7 @@ type Definition struct {
 
 // Register adds all flags.
 func (d *Definition) Register(set *pflag.FlagSet) {
-	d.Range.register(set, "beginning of the range, wall clock of the account's zone (default: the definition's)", "end of the range, exclusive")
+	d.register(set, "beginning of the range, wall clock of the account's zone (default: the definition's)", "end of the range, exclusive")
 	d.RegisterForms(set)
 	d.RegisterKey(set, ", instead of the definition's reference")
 }

@@ -14,6 +14,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -45,6 +46,15 @@ func JSON(w io.Writer, v any) error {
 // Table prints rows in columns.
 func Table(w io.Writer, rows ...[]string) error {
 	return Print(w, []byte(Columns("", rows)))
+}
+
+// Rows appends a row for each item to the first rows of a table.
+func Rows[T any](first [][]string, items []T, row func(T) []string) [][]string {
+	rows := slices.Grow(first, len(items))
+	for _, item := range items {
+		rows = append(rows, row(item))
+	}
+	return rows
 }
 
 // Columns is the text of a table, each line behind an indent.

@@ -1,7 +1,9 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -24,6 +26,21 @@ func Thousands[N int | int64](n N) string {
 	return s
 }
 
+// Counts is a list such as "1 commit finished; 3 leftovers removed".
+type Counts []string
+
+// Add adds a number and what became of it, unless the number is 0.
+func (c *Counts) Add(n int, noun, became string) {
+	if n > 0 {
+		*c = append(*c, Plural(n, noun)+" "+became)
+	}
+}
+
+// Or is the list as text, or none where the list is empty.
+func (c Counts) Or(none string) string {
+	return cmp.Or(strings.Join(c, "; "), none)
+}
+
 // Size is a number of bytes in the largest unit that it fills, up to GB.
 func Size(n int64) string {
 	switch {
@@ -40,7 +57,7 @@ func Size(n int64) string {
 // Range is a half-open range of wall-clock time; without a beginning it begins
 // at the first result.
 func Range(r load.Range) string {
-	return Beginning(r.From) + " to " + Wall(r.To) + " (exclusive)"
+	return Beginning(r.From) + " to " + r.To.String() + " (exclusive)"
 }
 
 // Beginning is the wall-clock time that a range begins at.
@@ -48,15 +65,7 @@ func Beginning(t load.WallTime) string {
 	if t.IsZero() {
 		return "the first result"
 	}
-	return Wall(t)
-}
-
-// Wall is a wall-clock time, ".." for none.
-func Wall(t load.WallTime) string {
-	if t.IsZero() {
-		return ".."
-	}
-	return t.Format("2006-01-02 15:04:05")
+	return t.String()
 }
 
 // Since is a time and how long ago it was.

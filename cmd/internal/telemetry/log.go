@@ -14,15 +14,20 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines"
 )
 
 const (
@@ -120,4 +125,79 @@ func Version() string {
 		return info.Main.Version
 	}
 	return "(devel)"
+}
+
+// Fail tells the error that a command ends with, and a hint where there is one.
+func (l *Log) Fail(err error, hint string) {
+	if _, ok := errors.AsType[*pipelines.StdoutError](err); ok && errors.Is(err, syscall.EPIPE) && !l.JSON() {
+		return // the reader had enough, as with `| head`: the exit code says it, as a signal would
+	}
+	if l.JSON() {
+		attrs := []slog.Attr{slog.String("error", err.Error()), slog.Int("exit_code", exit.Code(err))}
+		if hint != "" {
+			attrs = append(attrs, slog.String("hint", hint))
+		}
+		l.Tell(slog.LevelError, "failed", attrs...)
+		return
+	}
+	text := strings.TrimRight(Explain(err), "\n")
+	if !allDefinitions(err) { // those begin with FILE:LINE:COLUMN, which editors read
+		text = "formetl: " + text
+	}
+	l.Tell(slog.LevelError, text)
+	if hint != "" {
+		l.Tell(slog.LevelError, "formetl: hint: "+hint)
+	}
+}
+
+// Explain is an error's text. Of a definition it shows the lines that are wrong.
+func Explain(err error) string {
+	errs := joined(err)
+	texts := make([]string, len(errs))
+	for i, e := range errs {
+		texts[i] = e.Error()
+		if d, ok := errors.AsType[*pipelines.DefinitionError](e); ok {
+			texts[i] = d.Explain()
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// allDefinitions tells whether an error is about definitions and nothing else.
+func allDefinitions(err error) bool {
+	return !slices.ContainsFunc(joined(err), func(e error) bool {
+		_, is := e.(*pipelines.DefinitionError) //nolint:errorlint // one node of the tree
+		return !is
+	})
+}
+
+// joined are the errors that errors.Join put together, or the error itself.
+func joined(err error) []error {
+	tree, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the tree is walked by hand
+	if !ok || fmt.Sprintf("%T", err) != "*errors.joinError" {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range tree.Unwrap() {
+		all = append(all, joined(e)...)
+	}
+	return all
+}
+
+// HideKey keeps a key out of what Panic shows.
+func (l *Log) HideKey(key extract.Secret) { l.keys = append(l.keys, key) }
+
+// Panic tells of a bug. The value and the stack of a panic may hold anything,
+// so this is the place where keys are taken out of them.
+func (l *Log) Panic(what, stack string) {
+	for _, key := range l.keys {
+		what, stack = key.Redact(what), key.Redact(stack)
+	}
+	const remedy = "please report it with the command and this message"
+	if l.JSON() {
+		l.Tell(slog.LevelError, "a bug in formetl", slog.String("error", what), slog.String("stack", stack),
+			slog.Int("exit_code", exit.Bug), slog.String("hint", remedy))
+		return
+	}
+	l.Tell(slog.LevelError, "formetl: a bug in formetl: "+what+"; "+remedy+"\n"+stack)
 }

@@ -1,14 +1,24 @@
 package telemetry
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
 	"maps"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/google/renameio/v2"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/pipelines"
@@ -55,84 +65,62 @@ func families() []family {
 	}
 }
 
-// metrics are the samples of a file, by family and by the joined values of the
-// labels, so that no sample can be in it twice.
-type metrics map[string]map[string]float64
+// sample names a sample: its family, and the values of its labels joined by NUL.
+type sample struct{ family, labels string }
 
-// series joins the values of labels by NUL. Bytes that are not UTF-8 are
-// replaced, because the format cannot hold them.
-func series(values ...string) string {
-	for i, v := range values {
-		values[i] = strings.ReplaceAll(strings.ToValidUTF8(v, "\uFFFD"), "\x00", "\uFFFD")
+// sampleOf replaces bytes that are not UTF-8, because the format cannot hold them.
+func sampleOf(family string, labels ...string) sample {
+	for i, v := range labels {
+		labels[i] = strings.ReplaceAll(strings.ToValidUTF8(v, "\uFFFD"), "\x00", "\uFFFD")
 	}
-	return strings.Join(values, "\x00")
+	return sample{family, strings.Join(labels, "\x00")}
 }
 
-func (m metrics) set(name string, value float64, labels ...string) {
-	if m[name] == nil {
-		m[name] = map[string]float64{}
-	}
-	m[name][series(labels...)] = value
-}
-
-func (m metrics) get(name string, labels ...string) (float64, bool) {
-	v, ok := m[name][series(labels...)]
-	return v, ok
-}
-
-func (m metrics) add(name string, value float64, labels ...string) {
-	sum, _ := m.get(name, labels...)
-	m.set(name, sum+value, labels...)
-}
+// metrics are the samples of a file.
+type metrics map[sample]float64
 
 // newMetrics are the metrics of runs. The last success and the watermark of an
 // earlier file stay where these runs have nothing newer, so that an alert can
 // watch their age.
 func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
-	m := metrics{}
-	m.set("formetl_build_info", 1, Version())
+	m := metrics{sampleOf("formetl_build_info", Version()): 1}
 	for _, r := range reports {
 		m.addRun(r)
 		if r.Error != "" && len(r.Forms) == 0 {
 			m.addNone(r, earlier)
 		}
 	}
-	for form, ok := range m[runSuccess] {
-		if ok == 1 {
-			m.keep(lastSuccess, form, m[lastRun][form])
+	for s, ok := range maps.Clone(m) {
+		if s.family == runSuccess && ok == 1 {
+			m[sample{lastSuccess, s.labels}] = m[sample{lastRun, s.labels}]
 		}
 	}
-	for form, at := range earlier[lastSuccess] {
-		if _, newer := m[lastSuccess][form]; !newer {
-			m.keep(lastSuccess, form, at)
-		}
-	}
-	for output, at := range earlier[watermark] {
-		_, newer := m[watermark][output]
-		form := output[:strings.LastIndexByte(output, 0)]
-		// A form that succeeded reports all its outputs: one that is missing
-		// was taken out of the definition.
-		if !newer && m[runSuccess][form] != 1 {
-			m.keep(watermark, output, at)
+	for s, at := range earlier {
+		_, newer := m[s]
+		switch {
+		case newer:
+		case s.family == lastSuccess:
+			m[s] = at
+		case s.family == watermark:
+			// A form that succeeded reports all its outputs: one that is missing
+			// was taken out of the definition.
+			if m[sample{runSuccess, s.labels[:strings.LastIndexByte(s.labels, 0)]}] != 1 {
+				m[s] = at
+			}
 		}
 	}
 	return m
 }
 
-// keep sets a sample by the joined values of its labels.
-func (m metrics) keep(name, key string, value float64) {
-	m.set(name, value, strings.Split(key, "\x00")...)
-}
-
 // addRun adds a run. Definitions of the same name count as one pipeline.
 func (m metrics) addRun(r *pipelines.Report) {
-	m.set("formetl_pipeline_last_run_timestamp_seconds", unix(r.EndedAt), r.Pipeline)
-	m.add("formetl_pipeline_duration_seconds", r.EndedAt.Sub(r.StartedAt).Seconds(), r.Pipeline)
-	if code, _ := m.get("formetl_pipeline_exit_code", r.Pipeline); code == 0 {
-		m.set("formetl_pipeline_exit_code", float64(r.ExitCode), r.Pipeline)
+	m[sampleOf("formetl_pipeline_last_run_timestamp_seconds", r.Pipeline)] = unix(r.EndedAt)
+	m[sampleOf("formetl_pipeline_duration_seconds", r.Pipeline)] += r.EndedAt.Sub(r.StartedAt).Seconds()
+	if code := sampleOf("formetl_pipeline_exit_code", r.Pipeline); m[code] == 0 {
+		m[code] = float64(r.ExitCode)
 	}
 	for outcome, n := range r.RequestOutcomes {
-		m.add("formetl_requests", float64(n), r.Pipeline, outcome)
+		m[sampleOf("formetl_requests", r.Pipeline, outcome)] += float64(n)
 	}
 	for _, f := range r.Forms {
 		m.addForm(r, f)
@@ -143,35 +131,36 @@ func (m metrics) addRun(r *pipelines.Report) {
 // for the forms of the earlier file. Where that knows none, a series with an
 // empty form says so until a run knows its forms.
 func (m metrics) addNone(r *pipelines.Report, earlier metrics) {
-	known := map[string]bool{}
-	for key := range earlier[runSuccess] {
-		if pipeline, form, _ := strings.Cut(key, "\x00"); pipeline == series(r.Pipeline) {
-			known[form] = true
+	none := sampleOf(runSuccess, r.Pipeline, "")
+	known := []string{}
+	for s := range earlier {
+		if s.family == runSuccess && strings.HasPrefix(s.labels, none.labels) {
+			known = append(known, s.labels)
 		}
 	}
 	if len(known) == 0 {
-		known[""] = true
+		known = append(known, none.labels)
 	}
-	for form := range known {
-		m.set(runSuccess, 0, r.Pipeline, form)
-		m.set(lastRun, unix(r.EndedAt), r.Pipeline, form)
+	for _, labels := range known {
+		m[sample{runSuccess, labels}], m[sample{lastRun, labels}] = 0, unix(r.EndedAt)
 	}
 }
 
 // addForm adds what a run did with a form. A resumed run reports a form more than
 // once, and then the entries count together.
 func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
-	m.set(lastRun, unix(f.EndedAt), r.Pipeline, f.Form)
-	ok := 1.0
-	if before, known := m.get(runSuccess, r.Pipeline, f.Form); f.Error != "" || known && before == 0 {
-		ok = 0
+	success := sampleOf(runSuccess, r.Pipeline, f.Form)
+	if before, known := m[success]; f.Error != "" || known && before == 0 {
+		m[success] = 0
+	} else {
+		m[success] = 1
 	}
-	m.set(runSuccess, ok, r.Pipeline, f.Form)
+	m[sample{lastRun, success.labels}] = unix(f.EndedAt)
 	var nulled int64
 	for _, n := range f.Nulled {
 		nulled += n.Count
 	}
-	for name, value := range map[string]float64{
+	for family, value := range map[string]float64{
 		"formetl_run_duration_seconds": f.EndedAt.Sub(f.StartedAt).Seconds(),
 		"formetl_rows":                 float64(f.Rows),
 		"formetl_rejects":              float64(f.Rejected),
@@ -181,26 +170,20 @@ func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
 		"formetl_older_windows":        float64(f.Older),
 		"formetl_drift_changes":        float64(len(f.Changes)),
 	} {
-		m.add(name, value, r.Pipeline, f.Form)
+		m[sample{family, success.labels}] += value
 	}
 	for _, out := range f.Outputs {
-		if out.Error == "" {
-			m.addOutput(r, f, out)
+		if out.Error != "" {
+			continue
+		}
+		// A path that differs from run to run would begin a new series each time.
+		path := regexp.MustCompile(`\d{8}T\d{6}Z-[0-9a-f]{8}`).ReplaceAllString(out.Path, "{run_id}")
+		m[sampleOf("formetl_output_rows", r.Pipeline, f.Form, path)] = float64(out.Rows)
+		m[sampleOf("formetl_output_bytes", r.Pipeline, f.Form, path)] = float64(out.Bytes)
+		if zone, err := time.LoadLocation(f.Timezone); err == nil && !out.Watermark.IsZero() {
+			m[sampleOf(watermark, r.Pipeline, f.Form, path)] = unix(show.FirstInstant(out.Watermark, zone))
 		}
 	}
-}
-
-// addOutput adds what a run wrote to an output.
-func (m metrics) addOutput(r *pipelines.Report, f *pipelines.FormReport, out pipelines.OutputReport) {
-	// A path that differs from run to run would begin a new series each time.
-	path := regexp.MustCompile(`\d{8}T\d{6}Z-[0-9a-f]{8}`).ReplaceAllString(out.Path, "{run_id}")
-	m.set("formetl_output_rows", float64(out.Rows), r.Pipeline, f.Form, path)
-	m.set("formetl_output_bytes", float64(out.Bytes), r.Pipeline, f.Form, path)
-	zone, err := time.LoadLocation(f.Timezone)
-	if out.Watermark.IsZero() || err != nil { // the zone's name comes from a zone
-		return
-	}
-	m.set(watermark, unix(show.FirstInstant(out.Watermark, zone)), r.Pipeline, f.Form, path)
 }
 
 // unix is an instant as Prometheus writes it: seconds, to the millisecond.
@@ -211,13 +194,19 @@ func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 func (m metrics) gauges() []*dto.MetricFamily {
 	var list []*dto.MetricFamily
 	for _, f := range families() {
-		samples := m[f.name]
-		if len(samples) == 0 {
+		var keys []string
+		for s := range m {
+			if s.family == f.name {
+				keys = append(keys, s.labels)
+			}
+		}
+		if len(keys) == 0 {
 			continue
 		}
+		slices.Sort(keys)
 		g := &dto.MetricFamily{Name: &f.name, Help: &f.help, Type: dto.MetricType_GAUGE.Enum()}
-		for _, key := range slices.Sorted(maps.Keys(samples)) {
-			value, labels := samples[key], []*dto.LabelPair{}
+		for _, key := range keys {
+			value, labels := m[sample{f.name, key}], []*dto.LabelPair{}
 			for i, v := range strings.Split(key, "\x00") {
 				labels = append(labels, &dto.LabelPair{Name: &f.labels[i], Value: &v})
 			}
@@ -233,19 +222,66 @@ func (m metrics) gauges() []*dto.MetricFamily {
 func metricsIn(found map[string]*dto.MetricFamily) metrics {
 	m := metrics{}
 	for _, f := range families() {
-		for _, sample := range found[f.name].GetMetric() {
+		for _, metric := range found[f.name].GetMetric() {
 			values := make([]string, len(f.labels))
-			known := len(sample.GetLabel()) == len(f.labels) && sample.GetGauge() != nil
-			for _, l := range sample.GetLabel() {
+			known := len(metric.GetLabel()) == len(f.labels) && metric.GetGauge() != nil
+			for _, l := range metric.GetLabel() {
 				i := slices.Index(f.labels, l.GetName())
 				if known = known && i >= 0; known {
 					values[i] = l.GetValue()
 				}
 			}
-			if v := sample.GetGauge().GetValue(); known && !math.IsNaN(v) && !math.IsInf(v, 0) {
-				m.set(f.name, v, values...)
+			if v := metric.GetGauge().GetValue(); known && !math.IsNaN(v) && !math.IsInf(v, 0) {
+				m[sampleOf(f.name, values...)] = v
 			}
 		}
 	}
 	return m
+}
+
+// metricsMode lets everybody on the machine read the file, because node_exporter
+// runs as a user of its own. A mode that somebody gave the file stays.
+const metricsMode = 0o644
+
+// WriteMetrics writes the file of --metrics for node_exporter's textfile
+// collector. It replaces the file by a rename, because the collector may read at
+// any time. An earlier file that cannot be read is a warning in log.
+func WriteMetrics(ctx context.Context, file string, reports []*pipelines.Report, log *slog.Logger) error {
+	if file == "" {
+		return nil
+	}
+	earlier, err := readMetrics(file)
+	if err != nil {
+		log.LogAttrs(ctx, slog.LevelWarn, "the earlier metrics file cannot be read and is replaced; times of the last success begin anew",
+			slog.String("path", file), slog.String("error", err.Error()))
+	}
+	var b bytes.Buffer
+	for _, f := range newMetrics(reports, earlier).gauges() {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			return err
+		}
+	}
+	if err := renameio.WriteFile(file, b.Bytes(), metricsMode, renameio.IgnoreUmask()); err != nil {
+		return unwritable("metrics", file, err)
+	}
+	return nil
+}
+
+// readMetrics reads the file of an earlier run; no file is no metrics.
+func readMetrics(file string) (metrics, error) {
+	data, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !utf8.Valid(data):
+		return nil, errors.New("it is not text")
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	found, err := parser.TextToMetricFamilies(strings.NewReader(string(data)))
+	if err != nil {
+		return nil, err
+	}
+	return metricsIn(found), nil
 }

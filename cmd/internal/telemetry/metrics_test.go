@@ -46,6 +46,20 @@ func writeFile(t *testing.T, text string) string {
 	return file
 }
 
+// of are the samples of a family by the joined values of their labels.
+func (m metrics) of(family string) map[string]float64 {
+	samples := map[string]float64{}
+	for s, v := range m {
+		if s.family == family {
+			samples[s.labels] = v
+		}
+	}
+	return samples
+}
+
+// series joins the values of labels as samples do.
+func series(labels ...string) string { return sampleOf("", labels...).labels }
+
 const atNoon = 1772366400 // 2026-03-01 12:00:00 UTC
 
 // noon is a run that ended so many seconds after the noon above and took ten.
@@ -88,12 +102,12 @@ func TestMetricsOfNoForm(t *testing.T) {
 	clitest.CheckMetrics(t, first.text(t))
 	again := newMetrics([]*pipelines.Report{failedBefore(noon(60))}, first)
 	for _, m := range []metrics{first, again} {
-		if got, want := m[runSuccess], (map[string]float64{series("p", ""): 0}); !reflect.DeepEqual(got, want) {
+		if got, want := m.of(runSuccess), (map[string]float64{series("p", ""): 0}); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
 	done := newMetrics([]*pipelines.Report{noon(120, formOf("f", ""))}, again)
-	if got, want := done[runSuccess], (map[string]float64{series("p", "f"): 1}); !reflect.DeepEqual(got, want) {
+	if got, want := done.of(runSuccess), (map[string]float64{series("p", "f"): 1}); !reflect.DeepEqual(got, want) {
 		t.Errorf("after a run that was done: got %v, want %v", got, want)
 	}
 }
@@ -131,41 +145,41 @@ func TestMetricsAcrossRuns(t *testing.T) {
 		then []*pipelines.Report
 		want map[string]map[string]float64 // by family and label values
 	}{
-		{"a run that fails keeps success and watermark", []*pipelines.Report{noon(60, formOf("f", "busy"))}, metrics{
+		{"a run that fails keeps success and watermark", []*pipelines.Report{noon(60, formOf("f", "busy"))}, map[string]map[string]float64{
 			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
 			runSuccess:  {series("p", "f"): 0},
 			lastRun:     {series("p", "f"): atNoon + 60},
 			watermark:   {series("p", "f", outputA): atNoon - 3600, series("p", "f", outputB): atNoon - 3600},
 		}},
-		{"one of two outputs committed", []*pipelines.Report{noon(60, formOf("f", "b failed", "2026-03-01 05:30:00"))}, metrics{
+		{"one of two outputs committed", []*pipelines.Report{noon(60, formOf("f", "b failed", "2026-03-01 05:30:00"))}, map[string]map[string]float64{
 			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
 			watermark:   {series("p", "f", outputA): atNoon - 1800, series("p", "f", outputB): atNoon - 3600},
 		}},
-		{"an output that is no longer one goes with a success", []*pipelines.Report{noon(60, formOf("f", "", "2026-03-01 06:00:00"))}, metrics{
+		{"an output that is no longer one goes with a success", []*pipelines.Report{noon(60, formOf("f", "", "2026-03-01 06:00:00"))}, map[string]map[string]float64{
 			lastSuccess: {series("p", "f"): atNoon + 60, series("p", "g"): atNoon},
 			watermark:   {series("p", "f", outputA): atNoon},
 		}},
-		{"a run of another form alone", []*pipelines.Report{noon(60, formOf("g", ""))}, metrics{
+		{"a run of another form alone", []*pipelines.Report{noon(60, formOf("g", ""))}, map[string]map[string]float64{
 			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon + 60},
 			runSuccess:  {series("p", "g"): 1},
 			watermark:   {series("p", "f", outputA): atNoon - 3600, series("p", "f", outputB): atNoon - 3600},
 		}},
-		{"the forms could not be listed", []*pipelines.Report{failedBefore(noon(60))}, metrics{
+		{"the forms could not be listed", []*pipelines.Report{failedBefore(noon(60))}, map[string]map[string]float64{
 			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
 			runSuccess:  {series("p", "f"): 0, series("p", "g"): 0},
 			lastRun:     {series("p", "f"): atNoon + 60, series("p", "g"): atNoon + 60},
 			watermark:   {series("p", "f", outputA): atNoon - 3600, series("p", "f", outputB): atNoon - 3600},
 		}},
-		{"a run that went on with another counts together", []*pipelines.Report{noon(60, formOf("f", "", mark), formOf("f", "", "2026-03-01 06:00:00"))}, metrics{
+		{"a run that went on with another counts together", []*pipelines.Report{noon(60, formOf("f", "", mark), formOf("f", "", "2026-03-01 06:00:00"))}, map[string]map[string]float64{
 			"formetl_rows": {series("p", "f"): 10}, "formetl_run_duration_seconds": {series("p", "f"): 20},
 			"formetl_output_rows": {series("p", "f", outputA): 50},
 			watermark:             {series("p", "f", outputA): atNoon},
 			runSuccess:            {series("p", "f"): 1},
 		}},
-		{"and fails where one of its parts does", []*pipelines.Report{noon(60, formOf("f", "no"), formOf("f", ""))}, metrics{
+		{"and fails where one of its parts does", []*pipelines.Report{noon(60, formOf("f", "no"), formOf("f", ""))}, map[string]map[string]float64{
 			runSuccess: {series("p", "f"): 0}, lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
 		}},
-		{"two definitions of one name", []*pipelines.Report{noon(60, formOf("f", "")), noon(90, formOf("g", ""))}, metrics{
+		{"two definitions of one name", []*pipelines.Report{noon(60, formOf("f", "")), noon(90, formOf("g", ""))}, map[string]map[string]float64{
 			"formetl_requests": {series("p", "busy"): 2, series("p", "ok"): 14},
 			"formetl_pipeline_last_run_timestamp_seconds": {series("p"): atNoon + 90},
 			lastSuccess: {series("p", "f"): atNoon + 60, series("p", "g"): atNoon + 90},
@@ -183,8 +197,8 @@ func TestMetricsAcrossRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, want := range c.want {
-				if !reflect.DeepEqual(got[name], want) {
-					t.Errorf("%s: got %v, want %v", name, got[name], want)
+				if !reflect.DeepEqual(got.of(name), want) {
+					t.Errorf("%s: got %v, want %v", name, got.of(name), want)
 				}
 			}
 		})
@@ -196,16 +210,16 @@ func TestMetricsAcrossRuns(t *testing.T) {
 func TestMetricsLabels(t *testing.T) {
 	m := metrics{}
 	for i, name := range []string{`quote " and \ backslash`, "two\nlines", "山 é", "", "a{b=\"c\"} 1", "# HELP x", "tab\t\r\x1b[31m", "\\n"} {
-		m.set("formetl_rows", float64(i), "p", name)
+		m[sampleOf("formetl_rows", "p", name)] = float64(i)
 	}
-	m.set("formetl_rows", 99, "p", "bad \xff byte\x00")
+	m[sampleOf("formetl_rows", "p", "bad \xff byte\x00")] = 99
 	file := writeFile(t, string(m.text(t)))
 	clitest.CheckMetrics(t, m.text(t))
 	got, err := readMetrics(file)
 	if err != nil || !reflect.DeepEqual(got, m) {
 		t.Errorf("%v; got %v, want %v", err, got, m)
 	}
-	if v, _ := got.get("formetl_rows", "p", "bad \uFFFD byte\uFFFD"); v != 99 {
+	if v := got[sample{"formetl_rows", "p\x00bad \uFFFD byte\uFFFD"}]; v != 99 {
 		t.Errorf("bytes that are no text: %v", got)
 	}
 }
@@ -237,7 +251,7 @@ func TestEarlierMetrics(t *testing.T) {
 				t.Errorf("%v; log %s", err, log.String())
 			}
 			got, err := readMetrics(file)
-			if v, _ := got.get(lastSuccess, "p", "f"); err != nil || v != c.kept {
+			if v := got[sampleOf(lastSuccess, "p", "f")]; err != nil || v != c.kept {
 				t.Errorf("%v; kept %v, want %v", err, v, c.kept)
 			}
 		})
@@ -279,9 +293,9 @@ func FuzzReadMetrics(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for name := range first {
-			if !slices.ContainsFunc(families(), func(g family) bool { return g.name == name }) {
-				t.Errorf("%s is none of ours", name)
+		for s := range first {
+			if !slices.ContainsFunc(families(), func(g family) bool { return g.name == s.family }) {
+				t.Errorf("%s is none of ours", s.family)
 			}
 		}
 	})

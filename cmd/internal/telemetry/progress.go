@@ -123,7 +123,6 @@ func (p *Progress) end(form string) {
 	}
 }
 
-// drop removes the bar of a form from the screen.
 func (p *Progress) drop(form string) {
 	p.bars[form].Abort(true)
 	delete(p.bars, form)

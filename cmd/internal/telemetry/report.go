@@ -14,40 +14,31 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// File is a file that a command writes besides its outputs, "" for none.
-type File struct{ Path, what string }
-
-// ReportFile is the file of --report.
-func ReportFile(path string) File { return File{path, "report"} }
-
-// MetricsFile is the file of --metrics.
-func MetricsFile(path string) File { return File{path, "metrics"} }
-
-// Check makes sure that the file can be written, before any work is done that
-// it would tell of.
-func (f File) Check() error {
-	if f.Path == "" {
+// CheckFile makes sure that the file of a flag, report or metrics, can be
+// written, before any work is done that it would tell of.
+func CheckFile(flag, path string) error {
+	if path == "" {
 		return nil
 	}
-	if info, err := os.Stat(f.Path); err == nil && !info.Mode().IsRegular() {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		if info.IsDir() {
-			return f.unwritable(errors.New("it is a folder"))
+			return unwritable(flag, path, errors.New("it is a folder"))
 		}
-		return f.unwritable(errors.New("it is no ordinary file, and would be replaced by one"))
+		return unwritable(flag, path, errors.New("it is no ordinary file, and would be replaced by one"))
 	}
-	probe, err := os.CreateTemp(filepath.Dir(f.Path), ".formetl-"+f.what+"-*")
+	probe, err := os.CreateTemp(filepath.Dir(path), ".formetl-"+flag+"-*")
 	if err != nil {
-		return f.unwritable(err)
+		return unwritable(flag, path, err)
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// unwritable is the error of a file that cannot be written.
-func (f File) unwritable(err error) error {
+// unwritable is the error of a flag's file that cannot be written.
+func unwritable(flag, path string, err error) error {
 	if p := new(os.PathError); errors.As(err, &p) {
 		err = p.Err // the path of the probe would only confuse
 	}
-	return &load.CreateError{Op: "write the " + f.what, Path: f.Path, Hint: "give --" + f.what + " a file in a folder that is there and can be written to", Err: err}
+	return &load.CreateError{Op: "write the " + flag, Path: path, Hint: "give --" + flag + " a file in a folder that is there and can be written to", Err: err}
 }
 
 // WriteReports writes the report of --report, or a list where a command made
@@ -65,7 +56,7 @@ func WriteReports(file string, reports []*pipelines.Report) error {
 		return err
 	}
 	if err := renameio.WriteFile(file, append(data, '\n'), 0o640); err != nil {
-		return ReportFile(file).unwritable(err)
+		return unwritable("report", file, err)
 	}
 	return nil
 }
