@@ -125,7 +125,7 @@ func startDemoService(ctx context.Context, generate formservice.GenerateOptions)
 	server := &http.Server{
 		Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
 		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn), // its faults are not this program's
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn), // the service's errors are no messages of the demo
 	}
 	go func() {
 		defer close(done)

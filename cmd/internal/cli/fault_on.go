@@ -15,9 +15,9 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// testHooks sets what tests of the real program decide on: where it dies, what
-// time it takes it to be, and how long it waits before it asks again. They are
-// compiled in by the tag formetl_faults.
+// testHooks sets what tests of the real program choose by variables: the point at
+// which the process dies, its clock, and its pauses between attempts. The build
+// tag formetl_faults compiles it in.
 func testHooks(lookup func(string) (string, bool), o *pipelines.Options) (err error) {
 	o.At = faultPoint(lookup)
 	if o.Now, err = testClock(lookup); err != nil {
@@ -26,9 +26,8 @@ func testHooks(lookup func(string) (string, bool), o *pipelines.Options) (err er
 	return testBackoff(lookup, &o.Client)
 }
 
-// faultPoint kills the process, as nothing can be caught, when a run comes to
-// the point that FORMETL_FAULT names: "parts", or "parts:3" for the third time
-// that it comes there. Where FORMETL_SIGNAL is INT or TERM the process is sent
+// faultPoint kills the process by SIGKILL when a run comes to the point that
+// FORMETL_FAULT names: "parts", or "parts:3" for the third time there. Where FORMETL_SIGNAL is INT or TERM the process is sent
 // that signal instead, and the run proceeds when the signal has arrived.
 func faultPoint(lookup func(string) (string, bool)) func(string) {
 	text, ok := lookup("FORMETL_FAULT")

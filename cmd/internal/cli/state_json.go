@@ -15,7 +15,7 @@ type stateJSON struct {
 	Mode       string          `json:"mode"`
 	Timezone   string          `json:"timezone"` // of watermarks and ranges
 	Forms      []formStateJSON `json:"forms"`
-	Patterns   []string        `json:"patterns"` // globs whose forms are those that something lies of
+	Patterns   []string        `json:"patterns"` // globs; Forms has those of their forms that have anything at the outputs
 	Unlisted   []string        `json:"unlisted"` // paths where forms cannot be looked for
 	Budget     budgetStateJSON `json:"budget"`
 	Spools     []spoolJSON     `json:"spools"`
@@ -32,21 +32,25 @@ type nextJSON struct {
 }
 
 type outputStateJSON struct {
-	Path         string         `json:"path"`
-	Dataset      bool           `json:"dataset"`
-	PerRun       bool           `json:"per_run"` // another path for each run
-	Watermark    load.WallTime  `json:"watermark"`
-	WatermarkAge *int64         `json:"watermark_age_seconds"`
-	RunID        *string        `json:"run_id"` // of the last commit
-	CreatedAt    *time.Time     `json:"created_at"`
-	Range        *load.Range    `json:"range"`
-	Rows         *int64         `json:"rows"`
-	Parts        *int           `json:"parts"`
-	UnderWay     *underWayJSON  `json:"under_way"`
-	EndedEarly   *endedJSON     `json:"ended_early"`
-	Recorded     *string        `json:"recorded_commit"` // the run whose commit the next run finishes
-	Leftovers    []leftoverJSON `json:"leftovers"`
-	Error        string         `json:"error,omitempty"`
+	Path         string        `json:"path"`
+	Dataset      bool          `json:"dataset"`
+	PerRun       bool          `json:"per_run"` // another path for each run
+	Watermark    load.WallTime `json:"watermark"`
+	WatermarkAge *int64        `json:"watermark_age_seconds"`
+	lastCommitJSON
+	UnderWay   *underWayJSON  `json:"under_way"`
+	EndedEarly *endedJSON     `json:"ended_early"`
+	Recorded   *string        `json:"recorded_commit"` // the run whose commit the next run finishes
+	Leftovers  []leftoverJSON `json:"leftovers"`
+	Error      string         `json:"error,omitempty"`
+}
+
+type lastCommitJSON struct {
+	RunID     *string     `json:"run_id"`
+	CreatedAt *time.Time  `json:"created_at"`
+	Range     *load.Range `json:"range"`
+	Rows      *int64      `json:"rows"`
+	Parts     *int        `json:"parts"`
 }
 
 type underWayJSON struct {
@@ -125,7 +129,7 @@ func outputOf(r *pipelines.StateReport, out *pipelines.OutputState) outputStateJ
 		j.WatermarkAge = new(int64(r.Now.Sub(show.FirstInstant(w, r.Zone)) / time.Second))
 	}
 	if m := out.Manifest; m != nil {
-		j.RunID, j.CreatedAt, j.Range, j.Rows, j.Parts = &m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))
+		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
 	}
 	if h := out.Holder; h != nil {
 		j.UnderWay = &underWayJSON{RunID: h.RunID, Pipeline: h.Pipeline, Host: h.Host, PID: h.PID, Parts: out.Records}

@@ -35,7 +35,7 @@ func Print(w io.Writer, data []byte) error {
 func JSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // embed codes are HTML, and the output is no web page
+	e.SetEscapeHTML(false) // an embed code is HTML and must stay readable
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
 		return err

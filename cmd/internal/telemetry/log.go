@@ -6,8 +6,8 @@
 // and metrics are written from the reports that package pipelines returns, and
 // both files are replaced by a rename.
 //
-// Data on standard output is not its matter (package show), and it decides no
-// exit code (package exit). Keys of log records are written as literals beside
+// It writes nothing to standard output (package show does), and it decides no
+// exit code (package exit does). Keys of log records are written as literals beside
 // slog's constructors, because a test compares them with the README. Begin
 // reading at Log.
 package telemetry
