@@ -42,8 +42,8 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 			return err
 		}
 		p.log.HideKey(source.Key)
-		var o pipelines.Options
-		if err := p.start(slog.LevelWarn, &o); err != nil {
+		o, err := p.start(slog.LevelWarn, new(flags.Range).Options)
+		if err != nil {
 			return err
 		}
 		state, err := flags.StateFolder("")

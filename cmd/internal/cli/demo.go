@@ -49,8 +49,8 @@ func demo(ctx context.Context, p *process, results int, dir string) error {
 	if err != nil {
 		return err
 	}
-	var o pipelines.Options
-	if err := p.start(slog.LevelWarn, &o); err != nil {
+	o, err := p.start(slog.LevelWarn, new(flags.Range).Options)
+	if err != nil {
 		return err
 	}
 	service, err := startDemoService(ctx, generate)

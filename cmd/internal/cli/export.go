@@ -71,18 +71,15 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := f.span.Options()
-	if err != nil {
-		return err
-	}
-	def.Extract.From, def.Extract.To = options.From, options.To
 	bar, err := p.log.NewProgress(f.watch.progress)
 	if err != nil {
 		return err
 	}
-	if err := p.start(slog.LevelWarn, &options); err != nil {
+	options, err := p.start(slog.LevelWarn, f.span.Options)
+	if err != nil {
 		return err
 	}
+	def.Extract.From, def.Extract.To = options.From, options.To
 	if err := f.watch.prepare(p, bar, &options); err != nil {
 		return err
 	}

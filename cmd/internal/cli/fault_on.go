@@ -27,8 +27,9 @@ func testHooks(lookup func(string) (string, bool), o *pipelines.Options) (err er
 }
 
 // faultPoint kills the process by SIGKILL when a run comes to the point that
-// FORMETL_FAULT names: "parts", or "parts:3" for the third time there. Where FORMETL_SIGNAL is INT or TERM the process is sent
-// that signal instead, and the run proceeds when the signal has arrived.
+// FORMETL_FAULT names: "parts", or "parts:3" for the third time there. Where
+// FORMETL_SIGNAL is INT or TERM it sends that signal instead, and the run
+// proceeds when the signal has arrived.
 func faultPoint(lookup func(string) (string, bool)) func(string) {
 	text, ok := lookup("FORMETL_FAULT")
 	if !ok {

@@ -25,13 +25,18 @@ type process struct {
 }
 
 // start begins a command's own work, after flags and arguments were checked. It
-// gives options the log, and the destinations and the client that use it.
-func (p *process) start(level slog.Level, o *pipelines.Options) error {
-	if err := p.log.Start(level); err != nil {
-		return err
+// reads the options that flags give and adds the log, and the destinations and
+// the client that use it.
+func (p *process) start(level slog.Level, read func() (pipelines.Options, error)) (pipelines.Options, error) {
+	o, err := read()
+	if err == nil {
+		err = p.log.Start(level)
+	}
+	if err != nil {
+		return o, err
 	}
 	o.Logger, o.Tables, o.Client = p.log.Logger, tables(p.log.Logger), pipelines.ClientOptions{UserAgent: "formetl/" + telemetry.Version()}
-	return nil
+	return o, nil
 }
 
 // Whether a command needs the API key of its definitions.
@@ -42,10 +47,7 @@ const (
 
 // open starts a command that works from definitions, and reads them.
 func (p *process) open(f *flags.Definition, files []string, level slog.Level, key bool) ([]*pipelines.Definition, pipelines.Options, error) {
-	o, err := f.Options()
-	if err == nil {
-		err = p.start(level, &o)
-	}
+	o, err := p.start(level, f.Options)
 	if err != nil {
 		return nil, o, err
 	}

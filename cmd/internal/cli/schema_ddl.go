@@ -64,11 +64,8 @@ func schemaDDL(ctx context.Context, p *process, file string, f ddlFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := f.Options()
+	options, err := p.start(slog.LevelWarn, f.Options)
 	if err != nil {
-		return err
-	}
-	if err := p.start(slog.LevelWarn, &options); err != nil {
 		return err
 	}
 	definition, err := pipelines.IsDefinition(file)

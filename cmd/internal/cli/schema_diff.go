@@ -65,11 +65,8 @@ type comparison struct {
 
 func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []string, f diffFlags) error {
 	f.definition.KeyFile = f.service.KeyFile
-	options, err := f.definition.Options()
+	options, err := p.start(slog.LevelWarn, f.definition.Options)
 	if err != nil {
-		return err
-	}
-	if err := p.start(slog.LevelWarn, &options); err != nil {
 		return err
 	}
 	var list []comparison

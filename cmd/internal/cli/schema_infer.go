@@ -75,11 +75,8 @@ func schemaInfer(ctx context.Context, p *process, f inferFlags) error {
 	if def.Labels, err = flags.ByLabel(f.names); err != nil {
 		return err
 	}
-	options, err := f.span.Options()
+	options, err := p.start(slog.LevelWarn, f.span.Options)
 	if err != nil {
-		return err
-	}
-	if err := p.start(slog.LevelWarn, &options); err != nil {
 		return err
 	}
 	base, err := f.baseSchema()
