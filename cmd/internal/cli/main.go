@@ -1,6 +1,7 @@
 // Package cli is formetl's command line. Each command is a function that returns
-// a *cobra.Command and lies in the file of its name; its flags become values of
-// package pipelines, which does the work.
+// a *cobra.Command and lies in the file of its name (schema definition and state
+// show in those of their groups). Its flags become values of package pipelines,
+// which does the work.
 //
 // A command gets its streams, its environment and its log as a process, so that
 // tests run it in-process. What commands share lies beside this package: exit
