@@ -87,7 +87,7 @@ func calm(kind string) *step { return &step{kind: kind, wait: time.Hour} }
 // newPoint chooses where a run kills itself. Some points come once for each
 // output, others once for each part or window.
 func newPoint(random *rand.Rand) string {
-	once := []string{"planned", "journal", "verified", "check", "intent", "unmark", "objects", "manifest", "mark", "close", "codebook"}
+	once := []string{"planned", "verified", "snapshot", "check", "intent", "unmark", "objects", "manifest", "mark", "close", "codebook"}
 	often := []string{"read", "staged", "prepared", "recorded", "ids", "parts", "supersede"}
 	if chance(random, 50) {
 		return fmt.Sprintf("%s:%d", pick(random, once...), pick(random, 1, 1, 1, 2))

@@ -1,10 +1,10 @@
-package cli
+package telemetry
 
 import (
 	"bytes"
+	"flag"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -15,26 +15,15 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/formetl/formetl/cmd/internal/clitest"
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
-// checkMetrics lets Prometheus' own tool judge a file: it may neither refuse it
-// nor warn of anything.
-func checkMetrics(t *testing.T, data []byte) {
-	t.Helper()
-	tool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Fatal("promtool is not installed, which judges metrics; install Debian's package prometheus: apt-get install -y prometheus")
-	}
-	cmd := exec.CommandContext(t.Context(), tool, "check", "metrics")
-	cmd.Stdin = bytes.NewReader(data)
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("promtool: %v\n%s\nof\n%s", err, out, data)
-	}
-}
+var update = flag.Bool("update", false, "rewrite the golden file")
 
 // text is the file of metrics.
 func (m metrics) text(t *testing.T) []byte {
@@ -47,6 +36,30 @@ func (m metrics) text(t *testing.T) []byte {
 	}
 	return b.Bytes()
 }
+
+// writeFile writes a metrics file.
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "m.prom")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// of are the samples of a family by the joined values of their labels.
+func (m metrics) of(family string) map[string]float64 {
+	samples := map[string]float64{}
+	for s, v := range m {
+		if s.family == family {
+			samples[s.labels] = v
+		}
+	}
+	return samples
+}
+
+// series joins the values of labels as samples do.
+func series(labels ...string) string { return sampleOf("", labels...).labels }
 
 const atNoon = 1772366400 // 2026-03-01 12:00:00 UTC
 
@@ -79,7 +92,7 @@ func formOf(name, failure string, marks ...string) *pipelines.FormReport {
 
 // failedBefore is a run that failed before its first form.
 func failedBefore(r *pipelines.Report) *pipelines.Report {
-	r.ExitCode, r.Error = exitTemporary, "Get Forms failed"
+	r.ExitCode, r.Error = exit.Temporary, "Get Forms failed"
 	return r
 }
 
@@ -87,15 +100,15 @@ func failedBefore(r *pipelines.Report) *pipelines.Report {
 // so, also where no run before it knew a form.
 func TestMetricsOfNoForm(t *testing.T) {
 	first := newMetrics([]*pipelines.Report{failedBefore(noon(0))}, nil)
-	checkMetrics(t, first.text(t))
+	clitest.CheckMetrics(t, first.text(t))
 	again := newMetrics([]*pipelines.Report{failedBefore(noon(60))}, first)
 	for _, m := range []metrics{first, again} {
-		if got, want := m[runSuccess], (map[string]float64{series("p", ""): 0}); !reflect.DeepEqual(got, want) {
+		if got, want := m.of(runSuccess), (map[string]float64{series("p", ""): 0}); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
 	done := newMetrics([]*pipelines.Report{noon(120, formOf("f", ""))}, again)
-	if got, want := done[runSuccess], (map[string]float64{series("p", "f"): 1}); !reflect.DeepEqual(got, want) {
+	if got, want := done.of(runSuccess), (map[string]float64{series("p", "f"): 1}); !reflect.DeepEqual(got, want) {
 		t.Errorf("after a run that was done: got %v, want %v", got, want)
 	}
 }
@@ -107,18 +120,18 @@ func TestMetricsFile(t *testing.T) {
 	failed.ExitCode = 66
 	m := newMetrics([]*pipelines.Report{failed}, nil)
 	got := string(m.text(t))
-	checkMetrics(t, []byte(got))
+	clitest.CheckMetrics(t, []byte(got))
 	want, err := os.ReadFile("testdata/metrics.prom")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *update {
-		want = []byte(strings.ReplaceAll(got, version(), "VERSION"))
+		want = []byte(strings.ReplaceAll(got, Version(), "VERSION"))
 		if err := os.WriteFile("testdata/metrics.prom", want, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if text := strings.ReplaceAll(string(want), "VERSION", version()); got != text {
+	if text := strings.ReplaceAll(string(want), "VERSION", Version()); got != text {
 		t.Errorf("got\n%swant\n%s", got, text)
 	}
 }
@@ -133,41 +146,41 @@ func TestMetricsAcrossRuns(t *testing.T) {
 		then []*pipelines.Report
 		want map[string]map[string]float64 // by family and label values
 	}{
-		{"a run that fails keeps success and watermark", []*pipelines.Report{noon(60, formOf("f", "busy"))}, metrics{
+		{"a run that fails keeps success and watermark", []*pipelines.Report{noon(60, formOf("f", "busy"))}, map[string]map[string]float64{
 			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
 			runSuccess:  {series("p", "f"): 0},
 			lastRun:     {series("p", "f"): atNoon + 60},
 			watermark:   {series("p", "f", outputA): atNoon - 3600, series("p", "f", outputB): atNoon - 3600},
 		}},
-		{"one of two outputs committed", []*pipelines.Report{noon(60, formOf("f", "b failed", "2026-03-01 05:30:00"))}, metrics{
+		{"one of two outputs committed", []*pipelines.Report{noon(60, formOf("f", "b failed", "2026-03-01 05:30:00"))}, map[string]map[string]float64{
 			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
 			watermark:   {series("p", "f", outputA): atNoon - 1800, series("p", "f", outputB): atNoon - 3600},
 		}},
-		{"an output that is no longer one goes with a success", []*pipelines.Report{noon(60, formOf("f", "", "2026-03-01 06:00:00"))}, metrics{
+		{"an output that is no longer one goes with a success", []*pipelines.Report{noon(60, formOf("f", "", "2026-03-01 06:00:00"))}, map[string]map[string]float64{
 			lastSuccess: {series("p", "f"): atNoon + 60, series("p", "g"): atNoon},
 			watermark:   {series("p", "f", outputA): atNoon},
 		}},
-		{"a run of another form alone", []*pipelines.Report{noon(60, formOf("g", ""))}, metrics{
+		{"a run of another form alone", []*pipelines.Report{noon(60, formOf("g", ""))}, map[string]map[string]float64{
 			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon + 60},
 			runSuccess:  {series("p", "g"): 1},
 			watermark:   {series("p", "f", outputA): atNoon - 3600, series("p", "f", outputB): atNoon - 3600},
 		}},
-		{"the forms could not be listed", []*pipelines.Report{failedBefore(noon(60))}, metrics{
+		{"the forms could not be listed", []*pipelines.Report{failedBefore(noon(60))}, map[string]map[string]float64{
 			lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
 			runSuccess:  {series("p", "f"): 0, series("p", "g"): 0},
 			lastRun:     {series("p", "f"): atNoon + 60, series("p", "g"): atNoon + 60},
 			watermark:   {series("p", "f", outputA): atNoon - 3600, series("p", "f", outputB): atNoon - 3600},
 		}},
-		{"a run that went on with another counts together", []*pipelines.Report{noon(60, formOf("f", "", mark), formOf("f", "", "2026-03-01 06:00:00"))}, metrics{
+		{"a run that went on with another counts together", []*pipelines.Report{noon(60, formOf("f", "", mark), formOf("f", "", "2026-03-01 06:00:00"))}, map[string]map[string]float64{
 			"formetl_rows": {series("p", "f"): 10}, "formetl_run_duration_seconds": {series("p", "f"): 20},
 			"formetl_output_rows": {series("p", "f", outputA): 50},
 			watermark:             {series("p", "f", outputA): atNoon},
 			runSuccess:            {series("p", "f"): 1},
 		}},
-		{"and fails where one of its parts does", []*pipelines.Report{noon(60, formOf("f", "no"), formOf("f", ""))}, metrics{
+		{"and fails where one of its parts does", []*pipelines.Report{noon(60, formOf("f", "no"), formOf("f", ""))}, map[string]map[string]float64{
 			runSuccess: {series("p", "f"): 0}, lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
 		}},
-		{"two definitions of one name", []*pipelines.Report{noon(60, formOf("f", "")), noon(90, formOf("g", ""))}, metrics{
+		{"two definitions of one name", []*pipelines.Report{noon(60, formOf("f", "")), noon(90, formOf("g", ""))}, map[string]map[string]float64{
 			"formetl_requests": {series("p", "busy"): 2, series("p", "ok"): 14},
 			"formetl_pipeline_last_run_timestamp_seconds": {series("p"): atNoon + 90},
 			lastSuccess: {series("p", "f"): atNoon + 60, series("p", "g"): atNoon + 90},
@@ -176,7 +189,7 @@ func TestMetricsAcrossRuns(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "m.prom")
 			for _, reports := range [][]*pipelines.Report{first, c.then} {
-				if err := writeMetrics(t.Context(), file, reports, slog.New(slog.DiscardHandler)); err != nil {
+				if err := WriteMetrics(t.Context(), file, reports, slog.New(slog.DiscardHandler)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -185,8 +198,8 @@ func TestMetricsAcrossRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, want := range c.want {
-				if !reflect.DeepEqual(got[name], want) {
-					t.Errorf("%s: got %v, want %v", name, got[name], want)
+				if !reflect.DeepEqual(got.of(name), want) {
+					t.Errorf("%s: got %v, want %v", name, got.of(name), want)
 				}
 			}
 		})
@@ -198,16 +211,16 @@ func TestMetricsAcrossRuns(t *testing.T) {
 func TestMetricsLabels(t *testing.T) {
 	m := metrics{}
 	for i, name := range []string{`quote " and \ backslash`, "two\nlines", "山 é", "", "a{b=\"c\"} 1", "# HELP x", "tab\t\r\x1b[31m", "\\n"} {
-		m.set("formetl_rows", float64(i), "p", name)
+		m[sampleOf("formetl_rows", "p", name)] = float64(i)
 	}
-	m.set("formetl_rows", 99, "p", "bad \xff byte\x00")
-	file := write(t, t.TempDir(), "m.prom", string(m.text(t)))
-	checkMetrics(t, m.text(t))
+	m[sampleOf("formetl_rows", "p", "bad \xff byte\x00")] = 99
+	file := writeFile(t, string(m.text(t)))
+	clitest.CheckMetrics(t, m.text(t))
 	got, err := readMetrics(file)
 	if err != nil || !reflect.DeepEqual(got, m) {
 		t.Errorf("%v; got %v, want %v", err, got, m)
 	}
-	if v, _ := got.get("formetl_rows", "p", "bad \uFFFD byte\uFFFD"); v != 99 {
+	if v := got[sample{"formetl_rows", "p\x00bad \uFFFD byte\uFFFD"}]; v != 99 {
 		t.Errorf("bytes that are no text: %v", got)
 	}
 }
@@ -232,14 +245,14 @@ func TestEarlierMetrics(t *testing.T) {
 		"two lines":      {"# TYPE " + lastSuccess + " gauge\n# TYPE " + lastSuccess + " gauge\n", true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := write(t, t.TempDir(), "m.prom", c.text)
+			file := writeFile(t, c.text)
 			var log bytes.Buffer
-			err := writeMetrics(t.Context(), file, []*pipelines.Report{noon(0, formOf("f", "busy"))}, newLogs(&log, formatJSON, levelInfo).Logger)
+			err := WriteMetrics(t.Context(), file, []*pipelines.Report{noon(0, formOf("f", "busy"))}, jsonLog(t, &log).Logger)
 			if err != nil || strings.Contains(log.String(), "is replaced") != c.warned || strings.Contains(log.String(), `"level":"WARN"`) != c.warned {
 				t.Errorf("%v; log %s", err, log.String())
 			}
 			got, err := readMetrics(file)
-			if v, _ := got.get(lastSuccess, "p", "f"); err != nil || v != c.kept {
+			if v := got[sampleOf(lastSuccess, "p", "f")]; err != nil || v != c.kept {
 				t.Errorf("%v; kept %v, want %v", err, v, c.kept)
 			}
 		})
@@ -257,31 +270,11 @@ func TestMetricsMode(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := writeMetrics(t.Context(), file, nil, slog.New(slog.DiscardHandler)); err != nil {
+		if err := WriteMetrics(t.Context(), file, nil, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(file); err != nil || info.Mode() != want {
 			t.Errorf("%v: mode %v, want %v", err, info.Mode(), want)
-		}
-	}
-}
-
-func TestFirstInstant(t *testing.T) {
-	for _, c := range []struct{ zone, wall, want string }{
-		{"America/Chicago", "2026-07-01 12:00:00", "2026-07-01T17:00:00Z"},
-		{"America/Chicago", "2026-11-01 01:30:00", "2026-11-01T06:30:00Z"}, // twice
-		{"Europe/Berlin", "2026-10-25 02:30:00", "2026-10-25T00:30:00Z"},   // twice
-		{"Europe/Berlin", "2026-10-25 03:00:00", "2026-10-25T02:00:00Z"},
-		{"Australia/Lord_Howe", "2026-04-05 01:45:00", "2026-04-04T14:45:00Z"}, // twice, half an hour apart
-		{"UTC", "2026-10-25 02:30:00", "2026-10-25T02:30:00Z"},
-	} {
-		zone, err := time.LoadLocation(c.zone)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wall, _ := definition.ParseWallTime(c.wall)
-		if got := firstInstant(load.Wall(wall), zone).UTC().Format(time.RFC3339); got != c.want {
-			t.Errorf("%s in %s: %s, want %s", c.wall, c.zone, got, c.want)
 		}
 	}
 }
@@ -301,10 +294,19 @@ func FuzzReadMetrics(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for name := range first {
-			if !slices.ContainsFunc(families(), func(g family) bool { return g.name == name }) {
-				t.Errorf("%s is none of ours", name)
+		for s := range first {
+			if !slices.ContainsFunc(families(), func(g family) bool { return g.name == s.family }) {
+				t.Errorf("%s is none of ours", s.family)
 			}
 		}
 	})
+}
+
+// TestMetricsAreDocumented holds the metrics to the README's table.
+func TestMetricsAreDocumented(t *testing.T) {
+	names := make([]string, len(families()))
+	for i, f := range families() {
+		names[i] = f.name
+	}
+	clitest.SameNames(t, "metric", clitest.ReadmeTable(t, "Metrics"), names)
 }

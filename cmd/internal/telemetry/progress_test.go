@@ -1,4 +1,4 @@
-package cli
+package telemetry
 
 import (
 	"bytes"
@@ -52,7 +52,7 @@ func TestProgressEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out terminal
-			p, err := (&app{stderr: &out, logFormat: formatText}).newProgress(progressOn)
+			p, err := NewLog(&out, nil).NewProgress("on")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,10 +60,10 @@ func TestProgressEnds(t *testing.T) {
 			go func() {
 				defer close(ended)
 				for _, u := range updates {
-					p.update(u)
+					p.Update(u)
 				}
-				p.finish()
-				p.finish() // harmless
+				p.Finish()
+				p.Finish() // harmless
 			}()
 			select {
 			case <-ended:
@@ -91,7 +91,7 @@ func manyForms(n int) (updates []pipelines.Progress) {
 // that is under way; those that end make room.
 func TestProgressOfSeveralForms(t *testing.T) {
 	var out terminal
-	p, err := (&app{stderr: &out, logFormat: formatText}).newProgress(progressOn)
+	p, err := NewLog(&out, nil).NewProgress("on")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,33 +103,33 @@ func TestProgressOfSeveralForms(t *testing.T) {
 	}
 	first := manyForms(mostBars + 2)[:mostBars+2]
 	for _, u := range first {
-		p.update(u)
+		p.Update(u)
 	}
 	shown("f00", "f01", "f02", "f03", "f04", "f05")
-	p.update(pipelines.Progress{Form: "f01", Rows: 9, Expected: 9, Done: true})
-	p.update(pipelines.Progress{Form: "f03", Failed: true})
-	p.update(pipelines.Progress{Form: "f06", Rows: 6, Expected: 9})
+	p.Update(pipelines.Progress{Form: "f01", Rows: 9, Expected: 9, Done: true})
+	p.Update(pipelines.Progress{Form: "f03", Failed: true})
+	p.Update(pipelines.Progress{Form: "f06", Rows: 6, Expected: 9})
 	shown("f00", "f02", "f04", "f05", "f06")
 	for _, form := range []string{"f00", "f02", "f04", "f05", "f06"} {
-		p.update(pipelines.Progress{Form: form, Rows: 9, Expected: 9, Done: true})
+		p.Update(pipelines.Progress{Form: form, Rows: 9, Expected: 9, Done: true})
 	}
 	shown("f06") // the last one stays
-	p.update(pipelines.Progress{Form: "f07", Rows: 1, Expected: 9})
+	p.Update(pipelines.Progress{Form: "f07", Rows: 1, Expected: 9})
 	shown("f07")
-	p.finish()
+	p.Finish()
 	if !strings.Contains(out.drawn(), "f07") {
 		t.Errorf("drawn %q", out.drawn())
 	}
 }
 
 func TestProgressModes(t *testing.T) {
-	if p, err := (&app{stderr: io.Discard, logFormat: formatText}).newProgress(progressAuto); err != nil || p.on {
+	if p, err := NewLog(io.Discard, nil).NewProgress(ProgressAuto); err != nil || p.Shown() {
 		t.Errorf("auto without a terminal: on %v, %v", p.on, err)
 	}
-	if p, err := (&app{stderr: io.Discard, logFormat: formatJSON}).newProgress(progressOn); err != nil || p.on {
+	if p, err := NewLog(io.Discard, []string{"--log-format=json"}).NewProgress("on"); err != nil || p.Shown() {
 		t.Errorf("with JSON logs: on %v, %v", p.on, err)
 	}
-	if _, err := (&app{stderr: io.Discard}).newProgress("sometimes"); err == nil {
+	if _, err := NewLog(io.Discard, nil).NewProgress("sometimes"); err == nil {
 		t.Error("an unknown mode is taken")
 	}
 }
