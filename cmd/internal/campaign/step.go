@@ -88,7 +88,7 @@ func calm(kind string) *step { return &step{kind: kind, wait: time.Hour} }
 // output, others once for each part or window.
 func newPoint(random *rand.Rand) string {
 	once := []string{"planned", "verified", "snapshot", "check", "intent", "unmark", "objects", "manifest", "mark", "close", "codebook"}
-	often := []string{"read", "staged", "prepared", "recorded", "ids", "parts", "supersede"}
+	often := []string{"piece", "read", "staged", "prepared", "ids", "parts", "supersede"}
 	if chance(random, 50) {
 		return fmt.Sprintf("%s:%d", pick(random, once...), pick(random, 1, 1, 1, 2))
 	}

@@ -26,8 +26,8 @@ func cleanCommand(p *process) *cobra.Command {
 		Short: "Remove what dead runs left: staged files, unfinished uploads",
 		Long: `Clean lists what runs left at the outputs of definitions, and in their state
 folders, and removes what belongs to dead runs: staged files and unfinished
-uploads, temporary files, and journals, so that the next run begins anew
-instead of going on with a run that ended early. A commit that a dead run left
+uploads, temporary files, and checkpoints, so that the next run begins anew
+instead of resuming from a run that ended early. A commit that a dead run left
 recorded is finished. What belongs to a run that is alive stays, and committed
 data is never touched.
 
