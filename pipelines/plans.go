@@ -171,7 +171,9 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 	}
 	f.iv = f.iv.Decide(def, o.flags(), f.committedSets(), time.Time{})
 	p.Range, p.AtMost = wallRange(f.iv.Read), f.filtered()
-	p.Unfinished = f.unfinished(ctx)
+	if p.Unfinished, err = f.unfinished(ctx); err != nil {
+		return err
+	}
 	plan, err := f.wouldPlan(ctx)
 	if plan == nil {
 		return err

@@ -15,6 +15,7 @@ import (
 func (d *Definition) Fingerprint() (string, error) {
 	reads := *d
 	reads.File, reads.Outputs, reads.Forms, reads.Exclude, reads.State = "", nil, nil, nil, ""
+	reads.CheckpointAtDestination = false
 	reads.Source.Requests, reads.Source.Key = Requests{}, extract.Secret{}
 	e := &reads.Extract
 	e.From, e.To, e.Window, e.Incremental, e.Lookback, e.Verify = time.Time{}, time.Time{}, extract.Step{}, false, 0, false

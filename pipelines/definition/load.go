@@ -117,6 +117,10 @@ func (r *reader) root(v strictyaml.Value) {
 		strictyaml.Required("forms", func(v strictyaml.Value) { r.def.Forms = readForms(v) }),
 		strictyaml.Optional("exclude", func(v strictyaml.Value) { r.def.Exclude = readForms(v) }),
 		strictyaml.Optional("state", r.readState),
+		strictyaml.Optional("checkpoint", func(v strictyaml.Value) {
+			word, _ := v.OneOf("state", "destination")
+			r.def.CheckpointAtDestination = word == "destination"
+		}),
 		strictyaml.Optional("names", func(v strictyaml.Value) {
 			word, _ := v.OneOf("id", "label")
 			r.def.Labels = word == "label"
