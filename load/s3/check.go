@@ -13,32 +13,32 @@ import (
 // is nowhere before its commit, so nothing of it can be gone. Where the store
 // does not tell, or does not permit the question, the upload is taken to be
 // there: its commit finds out.
-func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
+func (g *stager) Check(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil {
 		return err
 	}
-	if err := d.checkContext(ctx, "check", p.Name); err != nil || s.Upload == "" {
+	if err := g.checkContext(ctx, "check", p.Name); err != nil || s.Upload == "" {
 		return err
 	}
-	err = d.ask(ctx, p.Name, s.Upload)
+	err = g.uploads.ask(ctx, p.Name, s.Upload)
 	switch {
 	case err == nil:
 		return nil
 	case unlisted(err):
-		d.noParts.Do(func() {
-			d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not tell whether uploads are still there; they are taken to be",
-				slog.String("path", d.String()), slog.String("error", d.fail(ctx, "look for the upload of", p.Name, err).Error()))
+		g.untold.Do(func() {
+			g.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not tell whether uploads are still there; they are taken to be",
+				slog.String("path", g.String()), slog.String("error", g.fail(ctx, "look for the upload of", p.Name, err).Error()))
 		})
 		return nil
 	case !noUpload(err):
-		return d.fail(ctx, "look for the upload of", p.Name, err)
+		return g.fail(ctx, "look for the upload of", p.Name, err)
 	}
-	err = d.committed(ctx, p, s)
+	err = g.committed(ctx, p, s)
 	if errors.Is(err, load.ErrConflict) {
 		// Another object has the name: what matters here is that the upload
 		// cannot get it any more.
-		return fmt.Errorf("%s cannot be committed: its upload is gone, and the name is taken by other content: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("%s cannot be committed: its upload is gone, and the name is taken by other content: %w", g.path(p.Name), load.ErrStagedGone)
 	}
 	return err
 }

@@ -132,27 +132,27 @@ var errLate = fmt.Errorf("the store did not answer in time: %w", context.Deadlin
 
 // fail gives an SDK's error its class, its words and its remedy. op and name
 // say what was tried on what.
-func (d *Destination) fail(ctx context.Context, op, name string, err error) error {
+func (b *bucket) fail(ctx context.Context, op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded): // of what is tidied up, or of a lease
-		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: "try again later", Err: errLate}
+		return &load.TemporaryError{Op: op, Path: b.path(name), Hint: "try again later", Err: errLate}
 	case ctx.Err() != nil:
-		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
+		return fmt.Errorf("cannot %s %s: %w", op, b.path(name), context.Cause(ctx))
 	}
-	r, c, hint := d.explain(err)
+	r, c, hint := b.explain(err)
 	switch c {
 	case cannotUse:
-		return &load.CreateError{Op: op, Path: d.path(name), Hint: hint, Err: r}
+		return &load.CreateError{Op: op, Path: b.path(name), Hint: hint, Err: r}
 	case temporary:
-		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: hint, Err: r}
+		return &load.TemporaryError{Op: op, Path: b.path(name), Hint: hint, Err: r}
 	}
-	return &load.IOError{Op: op, Path: d.path(name), Hint: hint, Err: r}
+	return &load.IOError{Op: op, Path: b.path(name), Hint: hint, Err: r}
 }
 
-func (d *Destination) explain(err error) (*Refusal, class, string) {
+func (b *bucket) explain(err error) (*Refusal, class, string) {
 	r := &Refusal{Reason: Other, Status: status(err), Code: code(err), Err: err}
 	for _, k := range knownFailures() {
 		if !slices.Contains(k.codes, r.Code) && (k.reason != WrongRegion || r.Status != http.StatusMovedPermanently) {
@@ -167,7 +167,7 @@ func (d *Destination) explain(err error) (*Refusal, class, string) {
 	}
 	switch {
 	case r.Status == http.StatusForbidden || r.Status == http.StatusUnauthorized || r.Code == "AccessDenied":
-		return d.denied(r)
+		return b.denied(r)
 	case r.Status == 0:
 		return unreachable(r)
 	case r.Status == http.StatusTooManyRequests || r.Status >= 500 && r.Status != http.StatusNotImplemented:
@@ -186,11 +186,11 @@ func (d *Destination) explain(err error) (*Refusal, class, string) {
 	return r, refused, "check the endpoint and the output's s3: settings"
 }
 
-func (d *Destination) denied(r *Refusal) (*Refusal, class, string) {
+func (b *bucket) denied(r *Refusal) (*Refusal, class, string) {
 	r.Reason, r.What = Denied, "the store denies it"
 	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListMultipartUploadParts there, and s3:ListBucket, s3:ListBucketMultipartUploads on the bucket (README, section S3)"
-	if d.options.ExpectedBucketOwner != "" {
-		r.What += ", or the bucket is not of account " + d.options.ExpectedBucketOwner
+	if b.options.ExpectedBucketOwner != "" {
+		r.What += ", or the bucket is not of account " + b.options.ExpectedBucketOwner
 		hint = "check expected_bucket_owner and the bucket's name; " + hint
 	}
 	return r, refused, hint

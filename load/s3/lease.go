@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,12 +58,12 @@ type leaseStore interface {
 
 // leaseObject is a lease object of a destination.
 type leaseObject struct {
-	d    *Destination
-	name string
+	store *store
+	name  string
 }
 
 func (o leaseObject) read(ctx context.Context) (leaseRecord, string, time.Duration, error) {
-	got, err := o.d.get(ctx, o.name)
+	got, err := o.store.get(ctx, o.name)
 	if err != nil {
 		return leaseRecord{}, "", 0, err
 	}
@@ -78,42 +79,50 @@ func (o leaseObject) write(ctx context.Context, r leaseRecord, version string) (
 	if err != nil {
 		return "", fmt.Errorf("cannot encode the lease: %w", err)
 	}
-	return o.d.put(ctx, o.name, append(data, '\n'), version)
+	return o.store.put(ctx, o.name, append(data, '\n'), version)
 }
 
-func (o leaseObject) remove(ctx context.Context) error { return o.d.remove(ctx, o.name) }
+func (o leaseObject) remove(ctx context.Context) error { return o.store.remove(ctx, o.name) }
+
+// leases are those of a destination, an object for each scope in the control
+// folder.
+type leases struct {
+	*bucket
+	store *store
+	times leaseTimes
+}
 
 // Acquire takes the lease by a conditional write. A holder that did not renew
 // in time is replaced, one on this host whose process is gone at once.
-func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
+func (l *leases) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
 	if scope != "" {
 		if err := load.CheckObjectName(scope); err != nil {
 			return nil, err
 		}
 	}
-	if err := d.checkContext(ctx, "take the lease of", scope); err != nil {
+	if err := l.checkContext(ctx, "take the lease of", scope); err != nil {
 		return nil, err
 	}
-	if err := d.checkNoFolder(ctx, scope); err != nil {
+	if err := l.store.checkNoFolder(ctx, scope); err != nil {
 		return nil, err
 	}
-	c, err := d.conditions(ctx)
+	c, err := l.store.conditions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	times := d.leasing
+	times := l.times
 	if c.put {
 		times.settle = 0
 	}
-	l := &lease{
-		store: leaseObject{d, path.Join(load.ControlFolder, leaseFile(scope))}, times: times,
+	taken := &lease{
+		store: leaseObject{l.store, path.Join(load.ControlFolder, leaseFile(scope))}, times: times,
 		record: leaseRecord{Scope: scope, Holder: h, Process: thisProcess(), Token: rand.Text()},
-		log:    d.options.Logger, lost: make(chan struct{}), ended: make(chan struct{}),
+		log:    l.options.Logger, lost: make(chan struct{}), ended: make(chan struct{}),
 	}
-	if err := l.take(ctx, d.path(scope)); err != nil {
+	if err := taken.take(ctx, l.path(scope)); err != nil {
 		return nil, err
 	}
-	return l, nil
+	return taken, nil
 }
 
 // leaseFile names a scope's lease. A file's own name would end in a data
@@ -282,4 +291,28 @@ func (l *lease) Release(ctx context.Context) error {
 		}
 	})
 	return nil
+}
+
+// Holders reads the lease objects. Those that Acquire would replace are left
+// out.
+func (l *leases) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
+	objects, err := l.store.List(ctx, path.Join(load.ControlFolder, leaseName))
+	if err != nil {
+		return nil, err
+	}
+	var held []load.ScopedHolder
+	for _, name := range load.NamesOf(objects) {
+		if base := path.Base(name); path.Dir(name) != load.ControlFolder || base != leaseName && !strings.HasPrefix(base, leaseName+"-") {
+			continue
+		}
+		r, _, age, err := leaseObject{l.store, name}.read(ctx)
+		switch {
+		case errors.Is(err, load.ErrNotExist): // released meanwhile
+		case err != nil:
+			return nil, err
+		case !l.times.free(r, age):
+			held = append(held, load.ScopedHolder{Scope: r.Scope, Holder: r.Holder})
+		}
+	}
+	return held, nil
 }

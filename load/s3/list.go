@@ -15,32 +15,32 @@ import (
 // List gives the objects whose names begin with prefix, a thousand with each
 // request. Keys that end with a slash are folders that some programs make, no
 // objects.
-func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, error) {
+func (s *store) List(ctx context.Context, prefix string) ([]load.Object, error) {
 	if err := load.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}
-	return d.list(ctx, prefix, 0)
+	return s.list(ctx, prefix, 0)
 }
 
 // list gives the objects whose names begin with prefix, or the first of them
 // where most is not 0.
-func (d *Destination) list(ctx context.Context, prefix string, most int32) ([]load.Object, error) {
-	if err := d.checkContext(ctx, "list", prefix); err != nil {
+func (s *store) list(ctx context.Context, prefix string, most int32) ([]load.Object, error) {
+	if err := s.checkContext(ctx, "list", prefix); err != nil {
 		return nil, err
 	}
-	in := &awss3.ListObjectsV2Input{Bucket: &d.bucket, Prefix: d.key(prefix), ExpectedBucketOwner: d.owner()}
+	in := &awss3.ListObjectsV2Input{Bucket: &s.name, Prefix: s.key(prefix), ExpectedBucketOwner: s.owner()}
 	if most > 0 {
 		in.MaxKeys = &most
 	}
 	var objects []load.Object
-	pages := awss3.NewListObjectsV2Paginator(d.client, in)
+	pages := awss3.NewListObjectsV2Paginator(s.client, in)
 	for pages.HasMorePages() && (most == 0 || len(objects) < int(most)) {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, d.fail(ctx, "list", prefix, err)
+			return nil, s.fail(ctx, "list", prefix, err)
 		}
 		for _, o := range page.Contents {
-			name, ok := strings.CutPrefix(aws.ToString(o.Key), d.prefix)
+			name, ok := strings.CutPrefix(aws.ToString(o.Key), s.prefix)
 			if ok && !strings.HasSuffix(name, "/") {
 				objects = append(objects, load.Object{Name: name, Bytes: aws.ToInt64(o.Size)})
 			}
@@ -53,16 +53,16 @@ func (d *Destination) list(ctx context.Context, prefix string, most int32) ([]lo
 
 // checkNoFolder refuses a file below whose name other objects lie, as those of
 // a dataset. Some stores refuse such a file only when it is complete.
-func (d *Destination) checkNoFolder(ctx context.Context, file string) error {
+func (s *store) checkNoFolder(ctx context.Context, file string) error {
 	if file == "" {
 		return nil
 	}
-	below, err := d.list(ctx, file+"/", 1)
+	below, err := s.list(ctx, file+"/", 1)
 	if err != nil || len(below) == 0 {
 		return err
 	}
 	return &load.CreateError{
-		Op: "create", Path: d.path(file), Hint: "choose another name, or move them away",
-		Err: fmt.Errorf("objects lie below its name, as if it were a folder: %s", d.path(below[0].Name)),
+		Op: "create", Path: s.path(file), Hint: "choose another name, or move them away",
+		Err: fmt.Errorf("objects lie below its name, as if it were a folder: %s", s.path(below[0].Name)),
 	}
 }

@@ -49,27 +49,27 @@ func decodeMarker(data []byte) (marker, bool) {
 	return m, m.Upload != "" && load.CheckObjectName(m.Name) == nil
 }
 
-func (d *Destination) mark(ctx context.Context, run, id string, m marker) error {
+func (g *stager) mark(ctx context.Context, run, id string, m marker) error {
 	data, err := json.Marshal(m)
 	if err != nil {
-		return fmt.Errorf("cannot encode the marker of %s: %w", d.path(m.Name), err)
+		return fmt.Errorf("cannot encode the marker of %s: %w", g.path(m.Name), err)
 	}
-	_, err = d.put(ctx, markerName(run, id), append(data, '\n'), load.AnyVersion)
+	_, err = g.store.put(ctx, markerName(run, id), append(data, '\n'), load.AnyVersion)
 	return err
 }
 
 // unmark removes the marker of an upload that has ended. One that stays is
 // no harm: clean finds it. So a failure is logged and fails nothing. Uploads of
 // older runs have no marker.
-func (d *Destination) unmark(ctx context.Context, s staged) {
+func (g *stager) unmark(ctx context.Context, s staged) {
 	if s.Upload == "" || s.Run == "" {
 		return
 	}
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
 	name := markerName(s.Run, s.ID)
-	if err := d.remove(ctx, name); err != nil {
-		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of an upload that has ended could not be removed; formetl clean removes it",
-			slog.String("path", d.path(name)), slog.String("error", err.Error()))
+	if err := g.remove(ctx, name); err != nil {
+		g.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of an upload that has ended could not be removed; formetl clean removes it",
+			slog.String("path", g.path(name)), slog.String("error", err.Error()))
 	}
 }
