@@ -85,11 +85,11 @@ func (s *Server) admit(allowed int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	s.recent = slices.DeleteFunc(s.recent, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
-	if len(s.recent) >= allowed {
+	s.log.recent = slices.DeleteFunc(s.log.recent, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	if len(s.log.recent) >= allowed {
 		return false
 	}
-	s.recent = append(s.recent, now)
+	s.log.recent = append(s.log.recent, now)
 	return true
 }
 

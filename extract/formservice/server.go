@@ -46,8 +46,6 @@ type Server struct {
 	faults Faults
 	forms  []*Form
 	log    journal
-	recent []time.Time // of the requests of the last minute that were let in
-	data   int         // requests for results or counts, for Faults.InsertEvery and its like
 }
 
 // prepare takes over the fields, once.
@@ -269,7 +267,7 @@ func (s *Server) run(c *call, w *writer) (int, error) {
 			return 0, err
 		}
 		c.faults.bend(&q)
-		w.number("count", c.form.count(q.selection))
+		w.number("count", c.form.stored.count(q.selection))
 		w.raw("\n")
 	}
 	return 0, nil
