@@ -229,7 +229,7 @@ func (c *cleaning) closeJournal(ctx context.Context, f *finds) error {
 func (c *cleaning) remove(ctx context.Context, dead []Leftover) ([]Leftover, error) {
 	failures := make([]error, len(dead))
 	var group errgroup.Group
-	group.SetLimit(sideBySide)
+	group.SetLimit(SideBySide)
 	for i, l := range dead {
 		group.Go(func() error {
 			failures[i] = c.removeOne(ctx, l)

@@ -78,7 +78,7 @@ type committing struct {
 // store answers each only after a while.
 func (r *committing) each(ctx context.Context, step Step, n int, action func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sideBySide)
+	group.SetLimit(SideBySide)
 	var stopped error
 	for i := 0; i < n && stopped == nil; i++ {
 		stopped = r.at(step, func() error {
@@ -150,7 +150,7 @@ func (r *committing) checkPrepared(ctx context.Context, data []byte) error {
 		return err
 	}
 	group, checking := errgroup.WithContext(ctx)
-	group.SetLimit(sideBySide)
+	group.SetLimit(SideBySide)
 	for _, p := range r.prepared {
 		group.Go(func() error { return r.d.Check(checking, p) })
 	}

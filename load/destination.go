@@ -7,6 +7,10 @@ import (
 	"strings"
 )
 
+// SideBySide is how many objects of a destination are handled at once where
+// there may be thousands: a store answers each request only after a while.
+const SideBySide = 8
+
 // Destination is a folder on disk or a prefix of a bucket. Object names are
 // relative to it, slash-separated, and never leave it.
 type Destination interface {

@@ -1,14 +1,12 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"strings"
 )
@@ -75,13 +73,8 @@ func readIntent(ctx context.Context, s Store, name string) (intent, error) {
 // that is done without some of what it was to do would not show it.
 func decodeIntent(data []byte) (intent, error) {
 	var i intent
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&i); err != nil {
+	if err := DecodeStrict(data, &i); err != nil {
 		return i, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return i, errors.New("something follows its end")
 	}
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {

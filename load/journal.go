@@ -20,10 +20,6 @@ import (
 // dataset's journal: its header, and beside it a folder of records.
 const JournalName = "journal"
 
-// sideBySide is how many objects are handled at once where there may be
-// thousands: a store answers each only after a while.
-const sideBySide = 8
-
 // JournalHeader says which run a journal is of and what must still be true
 // for another run to go on with it.
 type JournalHeader struct {
@@ -129,7 +125,7 @@ func ReadJournal(ctx context.Context, d Store) (*Journal, []JournalRecord, error
 	names := NamesOf(objects)
 	records := make([]JournalRecord, len(names))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sideBySide)
+	group.SetLimit(SideBySide)
 	for i, name := range names {
 		group.Go(func() (err error) {
 			records[i], err = j.read(ctx, name)
@@ -209,7 +205,7 @@ func deleteAll(ctx context.Context, d Store, folder string) error {
 
 func deleteNames(ctx context.Context, d Store, names []string) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sideBySide)
+	group.SetLimit(SideBySide)
 	for _, name := range names {
 		group.Go(func() error { return d.Delete(ctx, name) })
 	}
@@ -222,7 +218,7 @@ func deleteNames(ctx context.Context, d Store, names []string) error {
 func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
 	failures := make([]error, len(prepared))
 	var group errgroup.Group
-	group.SetLimit(sideBySide)
+	group.SetLimit(SideBySide)
 	for i, p := range prepared {
 		group.Go(func() error {
 			if failures[i] = context.Cause(ctx); failures[i] == nil {

@@ -5,20 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 )
 
 // DecodeManifest reads a manifest and checks that it has all its keys and agrees
 // with itself. Keys that it does not know are skipped. The error is a
 // *ManifestError.
 func DecodeManifest(data []byte) (*Manifest, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
 	var m Manifest
-	if err := dec.Decode(&m); err != nil {
+	if err := decodeOne(json.NewDecoder(bytes.NewReader(data)), &m); errors.Is(err, errFollows) {
+		return nil, &ManifestError{Name: ManifestName, Problem: err.Error()}
+	} else if err != nil {
 		return nil, &ManifestError{Name: ManifestName, Problem: "it cannot be read", Err: err}
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, &ManifestError{Name: ManifestName, Problem: "something follows its end"}
 	}
 	if problem := lacksKeys(data); problem != "" {
 		return nil, &ManifestError{Name: ManifestName, Problem: problem}

@@ -37,33 +37,36 @@ func nearestType(text string) string {
 	}
 	best, least := "", -1
 	for _, c := range candidates {
-		if d := distance(name, c.word); least < 0 || d < least {
+		if d := EditDistance(name, c.word); least < 0 || d < least {
 			best, least = c.name, d
 		}
 	}
 	return best
 }
 
-// distance is the Levenshtein distance in bytes. Words are cut at 64 bytes:
-// nothing near a known name is longer.
-func distance(a, b string) int {
+// EditDistance is the number of insertions, deletions, replacements and swaps of
+// neighbours that turn a into b, in bytes (optimal string alignment). Words are
+// cut at 64 bytes: nothing near a known name is longer.
+func EditDistance(a, b string) int {
 	const most = 64
 	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
 		}
+		before, last, row = last, row, before
 	}
-	return row[len(b)]
+	return last[len(b)]
 }

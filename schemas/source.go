@@ -68,11 +68,11 @@ func sourceHint(text string) string {
 	const forms = "a source is result_id, meta:ID or item:ID"
 	kind, id, ok := strings.Cut(text, ":")
 	switch {
-	case ok && id != "" && distance(strings.ToLower(kind), "meta") <= 2:
+	case ok && id != "" && EditDistance(strings.ToLower(kind), "meta") <= 2:
 		return fmt.Sprintf("did you mean %q? (%s)", metaPrefix+strings.TrimSpace(id), forms)
-	case ok && id != "" && distance(strings.ToLower(kind), "item") <= 2:
+	case ok && id != "" && EditDistance(strings.ToLower(kind), "item") <= 2:
 		return fmt.Sprintf("did you mean %q? (%s)", itemPrefix+strings.TrimSpace(id), forms)
-	case distance(strings.ToLower(text), resultID) <= 3 || text == "id":
+	case EditDistance(strings.ToLower(text), resultID) <= 3 || text == "id":
 		return fmt.Sprintf("did you mean %q? (%s)", resultID, forms)
 	}
 	return forms

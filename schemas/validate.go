@@ -123,7 +123,7 @@ func (v *validator) oneOf(column int, key, got string, allowed ...string) {
 		if got == a {
 			return
 		}
-		d := distance(strings.ToLower(got), a)
+		d := EditDistance(strings.ToLower(got), a)
 		if strings.Contains(a, strings.ToLower(got)) {
 			d = 0 // "null" means set_null
 		}
