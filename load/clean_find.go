@@ -9,27 +9,29 @@ import (
 	"strings"
 )
 
-// finds is what lies at a destination besides what is committed.
+// finds is what a look at a destination found besides committed data.
 type finds struct {
 	dead   []Leftover
 	kept   []Kept
 	others int
 
-	holders []ScopedHolder // of leases, without the one who cleans
+	holders []ScopedHolder // of leases, except the caller of Clean
 	live    map[string]bool
 	intents map[string]intent // by the names of their objects
-	pending string            // run whose commit is recorded at the scope, "" if none is
-	broken  bool              // a journal lies there that cannot be read
-	// resumable is the run of the dataset's journal where a file is cleaned.
+	pending string            // run whose commit is recorded at the scope, "" for none
+	broken  bool              // the dataset has a journal that cannot be read
+	// resumable is the run of the dataset's journal. It is set only while a
+	// file is cleaned.
 	resumable string
 
-	// What follows is the journal where it is the dataset that is cleaned.
+	// The fields below are about the dataset's journal. They are set only while
+	// a dataset is cleaned.
 	journal   *Journal // nil if there is none that can be read
 	records   []JournalRecord
 	continued bool // its run is alive
 }
 
-// find looks, in the order that Clean promises.
+// find looks for leftovers, in the order that the comment of Clean gives.
 func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	left, err := c.sweeper.Leftovers(ctx)
 	if err != nil {
@@ -71,8 +73,8 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	return f, nil
 }
 
-// findJournal reads the dataset's journal where that is cleaned, else only
-// whose it is.
+// findJournal reads the journal if a dataset is cleaned. If a file is cleaned,
+// it reads only which run the dataset's journal belongs to.
 func (c *cleaning) findJournal(ctx context.Context, f *finds) (err error) {
 	if c.scope != "" {
 		f.resumable, err = journalRun(ctx, c.d)
@@ -87,7 +89,7 @@ func (c *cleaning) findJournal(ctx context.Context, f *finds) (err error) {
 	return err
 }
 
-// closable is the dataset's journal if it is to be closed, nil otherwise.
+// closable gives the dataset's journal if Clean must close it, otherwise nil.
 func (f *finds) closable(scope string) *ClosedJournal {
 	switch {
 	case f.broken && scope == "":
@@ -98,7 +100,7 @@ func (f *finds) closable(scope string) *ClosedJournal {
 	return &ClosedJournal{RunID: f.journal.RunID, Parts: len(PreparedOf(f.records...))}
 }
 
-// sort tells the dead from the rest.
+// sort puts a leftover among the dead, the kept, or the others.
 func (f *finds) sort(l Leftover, scope string) {
 	why := f.reason(l, scope)
 	switch {
@@ -111,7 +113,7 @@ func (f *finds) sort(l Leftover, scope string) {
 	}
 }
 
-// reason says why a leftover may still be needed, "" if nobody needs it.
+// reason says why a leftover may still be needed. It is "" if nobody needs it.
 func (f *finds) reason(l Leftover, scope string) string {
 	if l.Run != "" && f.live[l.Run] {
 		return fmt.Sprintf("run %s is alive", l.Run)
@@ -122,7 +124,7 @@ func (f *finds) reason(l Leftover, scope string) string {
 		}
 	}
 	switch {
-	case f.live[""]: // its lease cannot be read: anything may be its
+	case f.live[""]: // the name of a live run cannot be read, so any leftover may be its own
 		return "a run is alive that gives no name"
 	case l.Run == "" && l.Kind == Temporary && len(f.holders) > 0:
 		return fmt.Sprintf("run %s is alive", f.holders[0].RunID)
@@ -136,8 +138,8 @@ func (f *finds) reason(l Leftover, scope string) string {
 	return ""
 }
 
-// ofScope tells whether an object's final name is the scope's own: the file
-// itself, or a part of the dataset.
+// ofScope tells whether an object's final name belongs to the scope: it is the
+// file itself, or a part of the dataset.
 func ofScope(name, scope string) bool {
 	if scope != "" {
 		return name == scope
@@ -146,8 +148,8 @@ func ofScope(name, scope string) bool {
 	return err == nil
 }
 
-// needs tells whether the commit needs a leftover: by its run, by where it
-// lies, or, where neither can be told, by its final name.
+// needs tells whether the commit needs a leftover. It compares the run, then
+// the place, and the final name where the run is unknown.
 func (i intent) needs(l Leftover) bool {
 	if l.Run != "" && l.Run == i.run() {
 		return true
@@ -168,7 +170,7 @@ func (i intent) needs(l Leftover) bool {
 }
 
 // journalRun is the run whose journal lies at d, "" if there is none. It reads
-// the header alone: whoever holds the lease may be at the records.
+// only the header, because the lease's holder may be writing records.
 func journalRun(ctx context.Context, d Store) (string, error) {
 	data, _, err := d.Get(ctx, journalPath())
 	if errors.Is(err, ErrNotExist) {
@@ -184,8 +186,9 @@ func journalRun(ctx context.Context, d Store) (string, error) {
 	return h.RunID, nil
 }
 
-// intents gives the records of commits at d, by the names of their objects.
-// One that cannot be read is an error: what it needs cannot be told.
+// intents reads the records of commits at d, by their names. A record that
+// cannot be read is an error, because nobody knows which objects its commit
+// needs.
 func intents(ctx context.Context, d Destination) (map[string]intent, error) {
 	objects, err := d.List(ctx, ControlFolder+"/")
 	if err != nil {
@@ -199,7 +202,7 @@ func intents(ctx context.Context, d Destination) (map[string]intent, error) {
 		}
 		i, err := readIntent(ctx, d, name)
 		if errors.Is(err, ErrNotExist) {
-			continue // finished meanwhile
+			continue // its commit was finished meanwhile
 		}
 		if err != nil {
 			return nil, err

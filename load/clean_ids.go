@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// idSets lists the id sets of the dataset that is cleaned; a file has none.
+// idSets lists the id sets of the dataset. A single file has none.
 func (c *cleaning) idSets(ctx context.Context) ([]string, error) {
 	if c.scope != "" {
 		return nil, nil
@@ -16,11 +16,10 @@ func (c *cleaning) idSets(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(NamesOf(objects), func(name string) bool { return !isIDsName(name) }), err
 }
 
-// orphans gives those of the id sets that no part has and no recorded commit
-// will give one. The sets were listed before the holders of leases and the
-// records of commits were read, and the manifest is read last: a set that was
-// there is one of a run that still holds the lease, or of one that recorded its
-// commit, ended or died before that was asked.
+// orphans gives the id sets that neither a listed part nor a recorded commit
+// needs. The caller has listed the sets first and then read the holders of
+// leases and the records of commits. The manifest is read last. In this order
+// no set of a live run is taken for an orphan.
 func (c *cleaning) orphans(ctx context.Context, f *finds, sets []string) ([]Leftover, error) {
 	held := func(h ScopedHolder) bool { return h.Scope == c.scope }
 	if len(sets) == 0 || slices.ContainsFunc(f.holders, held) {
@@ -28,7 +27,7 @@ func (c *cleaning) orphans(ctx context.Context, f *finds, sets []string) ([]Left
 	}
 	used, err := idsInUse(ctx, c.d, slices.Collect(maps.Values(f.intents))...)
 	if _, damaged := errors.AsType[*ManifestError](err); damaged {
-		return nil, nil // any of them may be needed
+		return nil, nil // the manifest cannot be read, so any set may be needed
 	}
 	if err != nil {
 		return nil, err

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// findUnlisted finds the parts of the dataset that is cleaned which neither its
-// manifest lists nor a recorded commit is about to. Where the manifest cannot
-// be read, none can be told: that fails who wants them removed.
+// findUnlisted finds the parts that neither the dataset's manifest nor a
+// recorded commit lists. If the manifest cannot be read, that is an error only
+// for a caller who wants such parts removed.
 func (c *cleaning) findUnlisted(ctx context.Context, f *finds) error {
 	if c.scope != "" {
 		return nil
@@ -33,7 +33,7 @@ func (c *cleaning) findUnlisted(ctx context.Context, f *finds) error {
 	for _, o := range inventory.Unlisted {
 		l := Leftover{Kind: UnlistedPart, Name: o.Name, Path: where(c.d, o.Name), Bytes: o.Bytes, Ref: o.Name}
 		switch {
-		case pending[o.Name]: // its commit is still to be finished
+		case pending[o.Name]: // its commit is recorded and not finished
 		case c.unlisted:
 			f.dead = append(f.dead, l)
 		default:
@@ -43,7 +43,7 @@ func (c *cleaning) findUnlisted(ctx context.Context, f *finds) error {
 	return nil
 }
 
-// parts are the names that the commit gives parts, and those that it removes.
+// parts are the names of the parts that the commit adds and removes.
 func (i intent) parts() []string {
 	if i.Dataset == nil {
 		return nil
@@ -59,8 +59,8 @@ func hasUnlisted(dead []Leftover) bool {
 	return slices.ContainsFunc(dead, func(l Leftover) bool { return l.Kind == UnlistedPart })
 }
 
-// unmark removes _SUCCESS before unlisted parts are removed: what a reader that
-// globs is reading goes away.
+// unmark removes _SUCCESS before unlisted parts are removed, because readers
+// that glob may be reading them.
 func (c *cleaning) unmark(ctx context.Context, dead []Leftover) error {
 	if !hasUnlisted(dead) {
 		return nil
@@ -68,8 +68,8 @@ func (c *cleaning) unmark(ctx context.Context, dead []Leftover) error {
 	return c.d.Delete(ctx, SuccessName)
 }
 
-// mark writes _SUCCESS again once unlisted parts are gone, with other bytes
-// than before. A dataset without a manifest has none.
+// mark writes _SUCCESS again after the removal. Its bytes differ from before,
+// so that readers notice. A dataset without a manifest has no _SUCCESS.
 func (c *cleaning) mark(ctx context.Context, dead []Leftover) error {
 	if !hasUnlisted(dead) {
 		return nil

@@ -44,7 +44,7 @@
 // (lines of more than 2 MB need max_line_size; a file of one column is read
 // without allow_quoted_nulls). Both calls stand in load/loadtest's tests.
 //
-// Profile excel is for people who open the file in a spreadsheet:
+// The profile excel is for people who open the file in a spreadsheet:
 //
 //   - It begins with a byte order mark and ends lines with CR LF.
 //   - A timestamp is the account's wall clock without an offset,
@@ -102,19 +102,19 @@ const (
 	Excel  = "excel"
 )
 
-// flushAt is the size at which the buffer goes to the writer: large enough
-// that a write costs nothing beside it, small enough to stay in the cache.
+// flushAt is the size at which the buffer is written out. It is large enough to
+// make the cost of a write negligible, and small enough for the CPU's cache.
 const flushAt = 64 << 10
 
 const bom = "\uFEFF"
 
-// Format is the CSV row of the table of formats.
+// Format describes the format for the table of formats.
 func Format() load.Format {
 	return load.Format{Name: "csv", Extension: ".csv", Text: true, New: New}
 }
 
-// New returns an encoder that writes the schema's columns to w as CSV. It
-// writes nothing itself: the header goes out with the first Write or Close.
+// New returns an encoder that writes the schema's columns to w as CSV. New
+// itself writes nothing: the first Write or Close writes the header.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 	e, err := newEncoder(w, schema, o)
 	if err != nil {
@@ -160,24 +160,24 @@ type encoder struct {
 	eol     string
 	excel   bool
 	shapes  []shape // of the schema's fields
-	single  bool    // one column: a null must not be a blank line
+	single  bool    // there is one column, so a null must not give a blank line
 	out     []byte
 	scratch []byte // a list's text before it is quoted
 	limits  limits
 }
 
-// appender appends the field of one row that is not null.
+// appender appends the field of one row. The value is not null.
 type appender func(dst []byte, row int) []byte
 
 type column struct {
 	field  int // of the schema
 	arr    arrow.Array
 	nulls  bool
-	null   string // what stands for a null
+	null   string // the field of a null
 	append appender
 }
 
-// Write is that of load.Encoder.
+// Write implements load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	columns, err := e.columns(batch)
 	if err != nil {
@@ -208,7 +208,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Close is that of load.Encoder.
+// Close implements load.Encoder.
 func (e *encoder) Close() error { return e.flush() }
 
 func (e *encoder) flush() error {
@@ -223,7 +223,8 @@ func (e *encoder) flush() error {
 	return nil
 }
 
-// field returns the appender of a column. CheckSchema has left no other type.
+// field returns the appender of a column. CheckSchema has refused all types but
+// these.
 func (e *encoder) field(arr arrow.Array) appender {
 	switch a := arr.(type) {
 	case *array.String:
@@ -258,7 +259,7 @@ func (e *encoder) plain(arr arrow.Array) appender {
 	panic(fmt.Sprintf("csv: an array of type %s passed CheckSchema", arr.DataType()))
 }
 
-// list returns the appender of a list column.
+// list returns the appender of a column of lists.
 func (e *encoder) list(a *array.List) appender {
 	values := a.ListValues()
 	text, isText := values.(*array.String)
@@ -281,13 +282,13 @@ func (e *encoder) list(a *array.List) appender {
 			}
 			e.scratch = element(e.scratch, int(i))
 		}
-		// A list of numbers is no formula, even if it begins with a minus.
+		// A list of numbers is never a formula, even if it begins with a minus.
 		return appendText(dst, e.scratch, e.excel && isText)
 	}
 }
 
-// appendText appends the text of a string or a list of strings, guarded in
-// profile excel.
+// appendText appends the text of a string or of a list of strings. In the
+// profile excel it puts a ' in front where needed.
 func appendText[T sheets.Text](dst []byte, s T, excel bool) []byte {
 	if !excel {
 		return appendField(dst, s, "", false)
@@ -319,8 +320,8 @@ func appendField[T sheets.Text](dst []byte, s T, prefix string, quoted bool) []b
 	return append(append(dst, s[start:]...), '"')
 }
 
-// odd tells whether a field without special characters needs quotes for what
-// it begins or ends with, or for being empty.
+// odd tells whether a field without special characters still needs quotes,
+// because it is empty or because of its first or last character.
 func odd[T sheets.Text](s T) bool {
 	if len(s) == 0 {
 		return true
@@ -337,8 +338,8 @@ func odd[T sheets.Text](s T) bool {
 	return last == ' ' || last == '\t'
 }
 
-// appendFloat appends f. What is not finite never comes from formetl's own
-// columns; it is written as DuckDB, PostgreSQL and strconv read it.
+// appendFloat appends f. formetl's own columns hold only finite numbers. Others
+// are written as DuckDB, PostgreSQL and strconv read them.
 func appendFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):

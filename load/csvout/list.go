@@ -13,17 +13,18 @@ import (
 	"github.com/formetl/formetl/load/internal/lists"
 )
 
-// shape is how a field of the schema is shown: as one column, or as one for
-// each choice of a list.
+// shape is how a field of the schema is written: as one column, or as one
+// column for each choice of a list.
 type shape struct {
 	field    string
 	listAs   string           // "" where the field is no list
 	headings []string         // the field's name, or those of the choices
 	choices  map[string]int32 // of lists.Columns: value to number
-	on       []bool           // scratch: the choices of a row
+	on       []bool           // scratch: which choices a row holds
 }
 
-// shapesOf reads how the fields are shown, and gives all headings.
+// shapesOf reads from the schema how the fields are written, and gives all
+// headings.
 func shapesOf(schema *arrow.Schema) (shapes []shape, headings []string, err error) {
 	fields, err := lists.Of(schema)
 	if err != nil {
@@ -35,16 +36,16 @@ func shapesOf(schema *arrow.Schema) (shapes []shape, headings []string, err erro
 			s.choices, s.on = make(map[string]int32, len(f.Choices)), make([]bool, len(f.Choices))
 		}
 		for n, c := range f.Choices {
-			s.choices[c.Value] = int32(n) //nolint:gosec // as many as a file has columns
+			s.choices[c.Value] = int32(n) //nolint:gosec // the number of columns fits
 		}
 		shapes, headings = append(shapes, s), append(headings, f.Headings...)
 	}
 	return shapes, headings, nil
 }
 
-// columns are the batch's columns as they are shown. A list whose choices are
-// columns is one here, whose appender gives all their fields; one without
-// choices is none.
+// columns gives the columns to write of a batch. A list with a column for each
+// choice is one entry, whose appender writes all its fields. It is left out if
+// it has no choices.
 func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 	columns := make([]column, 0, batch.NumCols())
 	for i, arr := range batch.Columns() {
@@ -76,7 +77,7 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 	return columns, nil
 }
 
-// listJSON returns the appender of a list that is shown as a JSON array, with
+// listJSON returns the appender of a list that is written as a JSON array, with
 // values as in NDJSON.
 func (e *encoder) listJSON(a *array.List) appender {
 	values := a.ListValues()
@@ -95,7 +96,7 @@ func (e *encoder) listJSON(a *array.List) appender {
 			e.scratch = element(e.scratch, i)
 		}
 		e.scratch = append(e.scratch, ']')
-		// no formula begins with a bracket
+		// a text that begins with a bracket is never a formula
 		return appendField(dst, e.scratch, "", e.excel && cells.HasDivider(e.scratch))
 	}
 }
@@ -126,13 +127,13 @@ func (e *encoder) elementJSON(values arrow.Array) appender {
 	return e.plain(values)
 }
 
-// none is the number of an element that is no choice: null, or empty.
+// none stands for an element that is no choice because it is null or empty.
 const none = -1
 
-// numbers gives the choices that the elements of a batch's lists are, from the
-// first list's first element on. Nothing was chosen by a null or an empty text,
-// unless that is a choice. A value that no column is for is an error: the file
-// would lose it.
+// numbers gives the number of the choice for each element of a batch's lists,
+// beginning with the first element of the first list. A null or an empty text
+// is no choice, unless it is listed as one. A value without a column is an
+// error, because the file would lose it.
 func (s *shape) numbers(a *array.List) ([]int32, error) {
 	if a.Len() == 0 {
 		return nil, nil
@@ -167,7 +168,8 @@ func (s *shape) numbers(a *array.List) ([]int32, error) {
 	return numbers, nil
 }
 
-// ticks returns the appender of the fields of all choices.
+// ticks returns the appender of the fields of all choices: true or false for
+// each.
 func (s *shape) ticks(a *array.List) (appender, error) {
 	numbers, err := s.numbers(a)
 	if err != nil || a.Len() == 0 {

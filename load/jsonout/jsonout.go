@@ -8,10 +8,10 @@
 // float of a number. A timestamp is a string in RFC 3339 with the account's
 // offset, as in CSV, a date "YYYY-MM-DD".
 //
-// The output is valid JSON in valid UTF-8 whatever the input: U+2028 and
-// U+2029 are escaped (JavaScript took them for line ends), bytes that are not
-// UTF-8 become U+FFFD, a float that is not finite becomes null. < > and & stay
-// as they are: this is data, not a page.
+// The output is valid JSON in valid UTF-8 whatever the input: U+2028 and U+2029
+// are escaped (JavaScript took them for line ends), bytes that are not UTF-8
+// become U+FFFD, a float that is not finite becomes null. < > and & are not
+// escaped.
 package jsonout
 
 import (
@@ -28,16 +28,17 @@ import (
 	"github.com/formetl/formetl/load/internal/cells"
 )
 
-// flushAt is the size at which the buffer goes to the writer.
+// flushAt is the size at which the buffer is written out.
 const flushAt = 64 << 10
 
-// NDJSON is the row of the table of formats for one object a line.
+// NDJSON describes the format with one object on each line, for the table of
+// formats.
 func NDJSON() load.Format {
 	return load.Format{Name: "ndjson", Extension: ".ndjson", Text: true, New: newLines}
 }
 
-// JSON is the row for one array a file: [, one object a line, ]. A file
-// without rows is [].
+// JSON describes the format with one array in a file, for the table of formats.
+// Each object is on a line of its own. A file without rows is [].
 func JSON() load.Format {
 	return load.Format{Name: "json", Extension: ".json", Text: true, FileOnly: true, New: newArray}
 }
@@ -87,7 +88,7 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, name st
 	return e, nil
 }
 
-// appender appends the value of one row that is not null.
+// appender appends the value of one row. The value is not null.
 type appender func(dst []byte, row int) []byte
 
 type column struct {
@@ -97,7 +98,7 @@ type column struct {
 	append appender
 }
 
-// Write is that of load.Encoder.
+// Write implements load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	columns := make([]column, batch.NumCols())
 	for i, arr := range batch.Columns() {
@@ -130,7 +131,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// separator is what stands before a row of an array.
+// separator is the text before a row of the array.
 func (e *encoder) separator() string {
 	if e.rows {
 		return ",\n"
@@ -138,7 +139,7 @@ func (e *encoder) separator() string {
 	return "[\n"
 }
 
-// Close is that of load.Encoder.
+// Close implements load.Encoder.
 func (e *encoder) Close() error {
 	switch {
 	case e.array && e.rows:
@@ -161,7 +162,8 @@ func (e *encoder) flush() error {
 	return nil
 }
 
-// value returns the appender of a column. CheckSchema has left no other type.
+// value returns the appender of a column. CheckSchema has refused all types but
+// these.
 func (e *encoder) value(arr arrow.Array) appender {
 	switch a := arr.(type) {
 	case *array.String:
@@ -191,7 +193,7 @@ func (e *encoder) value(arr arrow.Array) appender {
 	panic(fmt.Sprintf("%s: an array of type %s passed CheckSchema", e.name, arr.DataType()))
 }
 
-// list returns the appender of a list column.
+// list returns the appender of a column of lists.
 func (e *encoder) list(a *array.List) appender {
 	values := a.ListValues()
 	element := e.value(values)

@@ -8,8 +8,8 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Check tells whether the staged file is there with its content, or the final
-// one is.
+// Check tells whether the staged file is there with the right length, or the
+// final file is the one that was prepared.
 func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
@@ -24,7 +24,7 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	info, err := root.Lstat(p.Staged)
 	problem := "its staged file is gone"
 	switch {
@@ -45,8 +45,8 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	}
 	err = d.committed(root, p)
 	if errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
-		// That another object has the name does not matter here, but that the
-		// staged one cannot get it any more.
+		// It does not matter here that another file has the name. What matters
+		// is that the staged file is gone.
 		return fmt.Errorf("%s cannot be committed: %s: %w", d.path(p.Name), problem, load.ErrStagedGone)
 	}
 	return err

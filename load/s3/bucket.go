@@ -25,29 +25,30 @@ import (
 // what a refusal of the store means. Names are relative to the prefix.
 type bucket struct {
 	client  *awss3.Client
-	patient awss3.HTTPClient // completes uploads; nil where the configuration has a client of its own
+	patient awss3.HTTPClient // waits longer, to complete uploads; nil if the configuration sets a client
 	options Options
 	name    string
 	prefix  string // "" or ends with "/"
 	custom  bool   // not AWS
 }
 
-// configure sets what differs from the SDK's defaults. Endpoints that are not
-// AWS's get checksums only where the protocol requires them, as many do not
-// know the newer ones.
+// configure sets what differs from the SDK's defaults. Endpoints other than
+// AWS's get checksums only where the protocol requires them, because many do
+// not know the newer ones.
 func (b *bucket) configure(o *awss3.Options, guard stallGuard) {
 	if b.options.Endpoint != "" {
-		o.BaseEndpoint = &b.options.Endpoint // the definition stands over AWS_ENDPOINT_URL_S3
+		o.BaseEndpoint = &b.options.Endpoint // the definition overrides AWS_ENDPOINT_URL_S3
 	}
 	if client, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
-		// Here and not in loadConfig: the SDK has put a dialer of its own since.
+		// This must not be done in loadConfig, because the SDK sets its own
+		// dialer after that.
 		o.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.DialContext = guard.wrap(t.DialContext) })
 		b.patient = client.WithTransportOptions(func(t *http.Transport) {
 			slow := stallGuard{write: guard.write, read: guard.read + completeTimeout - answerTimeout}
 			t.DialContext, t.ResponseHeaderTimeout = slow.wrap(t.DialContext), completeTimeout
 		})
 	}
-	o.DisableLogOutputChecksumValidationSkipped = true // it says so for every object without one
+	o.DisableLogOutputChecksumValidationSkipped = true // otherwise it logs each object without a checksum
 	o.UsePathStyle = b.options.PathStyle
 	if b.custom = o.BaseEndpoint != nil; b.custom {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
@@ -65,8 +66,8 @@ func (b *bucket) configure(o *awss3.Options, guard stallGuard) {
 	}), conflictCode)
 }
 
-// loopback tells whether an endpoint is on this machine, where no bucket has
-// a host name of its own.
+// loopback tells whether an endpoint is on this machine. There a bucket has no
+// host name of its own, so it must stand in the path.
 func loopback(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -79,7 +80,7 @@ func loopback(endpoint string) bool {
 // String returns the destination's address, for messages.
 func (b *bucket) String() string { return "s3://" + b.name + "/" + b.prefix }
 
-// path gives an object's address, for messages.
+// path is an object's address, for messages.
 func (b *bucket) path(name string) string { return b.String() + name }
 
 func (b *bucket) key(name string) *string { return aws.String(b.prefix + name) }
@@ -92,7 +93,7 @@ func (b *bucket) owner() *string {
 	return &b.options.ExpectedBucketOwner
 }
 
-// encryption gives the settings of encryption at rest.
+// encryption gives the kind of encryption at rest, and the id of the KMS key.
 func (b *bucket) encryption() (types.ServerSideEncryption, *string) {
 	switch {
 	case b.options.SSE == SSES3:
@@ -105,9 +106,9 @@ func (b *bucket) encryption() (types.ServerSideEncryption, *string) {
 	return "", nil
 }
 
-// checksum is the checksum of an upload's parts, "" for none. An upload must be
-// begun with the one that its parts have: the SDK gives parts a CRC32 by
-// default, and the upload none.
+// checksum is the checksum algorithm of an upload's parts, "" for none. The
+// upload must be created with the same one: by default the SDK sets CRC32 for
+// parts and none for the upload.
 func (b *bucket) checksum() types.ChecksumAlgorithm {
 	if b.client.Options().RequestChecksumCalculation == aws.RequestChecksumCalculationWhenSupported {
 		return types.ChecksumAlgorithmCrc32
@@ -115,7 +116,8 @@ func (b *bucket) checksum() types.ChecksumAlgorithm {
 	return ""
 }
 
-// checkContext gives a cancelled context's error before anything is begun.
+// checkContext returns an error if the context is cancelled. It is called
+// before an operation begins.
 func (b *bucket) checkContext(ctx context.Context, op, name string) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("cannot %s %s: %w", op, b.path(name), context.Cause(ctx))
@@ -123,9 +125,9 @@ func (b *bucket) checkContext(ctx context.Context, op, name string) error {
 	return nil
 }
 
-// cleanup is a context for what follows a run that was stopped: under one that
-// was cancelled there are still 2 s. A deadline is kept, also one that has
-// passed: who sets it bounds all that he cleans up, not each piece.
+// cleanup gives a context for cleaning up after a run was stopped. It has 2 s
+// even if ctx is cancelled. An earlier deadline of ctx stays, even one that has
+// passed: callers set it to bound the cleaning of many objects.
 func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	until := time.Now().Add(cleanupTimeout)
 	deadline, bounded := ctx.Deadline()
@@ -135,12 +137,12 @@ func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(context.WithoutCancel(ctx), until)
 }
 
-// object is a small object as it was read.
+// object is a small object that was read.
 type object struct {
 	data    []byte
 	version string
 	id      string        // formetl-id
-	age     time.Duration // by the store's own clock; negative where it does not tell
+	age     time.Duration // by the store's own clock; negative if unknown
 }
 
 func (b *bucket) get(ctx context.Context, name string) (object, error) {
@@ -170,7 +172,8 @@ func (b *bucket) head(ctx context.Context, name string) (*awss3.HeadObjectOutput
 	return b.client.HeadObject(ctx, &awss3.HeadObjectInput{Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner()})
 }
 
-// putInput is a PutObject of a small object, marked with an id.
+// putInput is the request that writes a small object with an id in its
+// metadata.
 func (b *bucket) putInput(name string, data []byte, id string) *awss3.PutObjectInput {
 	in := &awss3.PutObjectInput{
 		Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner(),

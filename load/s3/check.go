@@ -9,10 +9,10 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Check tells whether the upload is there, or its object is. An empty object
-// is nowhere before its commit, so nothing of it can be gone. Where the store
-// does not tell, or does not permit the question, the upload is taken to be
-// there: its commit finds out.
+// Check tells whether the upload or its completed object is there. An empty
+// object has no upload, so it can always be committed. If the store does not
+// support or permit the question, the upload is assumed to be there, and Commit
+// finds out.
 func (g *stager) Check(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil {
@@ -36,8 +36,8 @@ func (g *stager) Check(ctx context.Context, p load.Prepared) error {
 	}
 	err = g.committed(ctx, p, s)
 	if errors.Is(err, load.ErrConflict) {
-		// Another object has the name: what matters here is that the upload
-		// cannot get it any more.
+		// Another object has the name. What matters here is that the upload is
+		// gone.
 		return fmt.Errorf("%s cannot be committed: its upload is gone, and the name is taken by other content: %w", g.path(p.Name), load.ErrStagedGone)
 	}
 	return err

@@ -17,8 +17,8 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// An object whose upload is gone is looked for with pauses that double: 1.55 s
-// in all.
+// An object whose upload is gone is looked for several times. The pauses
+// double; they add up to 1.55 s.
 const (
 	firstLook = 50 * time.Millisecond
 	lastLook  = 800 * time.Millisecond
@@ -30,14 +30,14 @@ type stager struct {
 	uploads  *uploads
 	store    *store
 	maxParts int
-	untold   sync.Once // the store does not tell of single uploads: that is logged once
+	untold   sync.Once // the store does not support Check: that is logged once
 }
 
-// Commit completes the upload under its final name, on the condition that the
-// name is free unless p.Replace is set. Whatever the store says to that, the
-// object of that name decides: versitygw, for one, says yes to an upload that
-// is gone where any object has its name. An upload that is of no more use is
-// aborted.
+// Commit completes the upload under its final name. Unless p.Replace is set,
+// the request has the condition that the name is free. Commit then looks at the
+// object of that name, whatever the store answered: versitygw, for one, reports
+// success for an upload that is gone if any object has its name. An upload that
+// can no longer be used is aborted.
 func (g *stager) Commit(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil {
@@ -90,13 +90,14 @@ func (g *stager) commit(ctx context.Context, p load.Prepared, s staged) (err err
 	return g.fail(ctx, "create", p.Name, err)
 }
 
-// stagedIsGone tells that an upload, or a part of it, is not there any more.
+// stagedIsGone tells whether an error means that the upload or one of its parts
+// is gone.
 func stagedIsGone(err error) bool {
 	return noUpload(err) || code(err) == "InvalidPart"
 }
 
-// lookBefore is the second best of a store that knows no conditions: it tells
-// whether the name is taken, and if so how the commit ends.
+// lookBefore replaces the condition for a store that ignores conditions. done
+// tells whether the name is taken; then err is the result of the commit.
 func (g *stager) lookBefore(ctx context.Context, p load.Prepared, s staged) (done bool, err error) {
 	_, err = g.head(ctx, p.Name)
 	if noKey(err) {
@@ -108,8 +109,8 @@ func (g *stager) lookBefore(ctx context.Context, p load.Prepared, s staged) (don
 	return true, g.taken(ctx, p, s)
 }
 
-// taken ends a commit whose name is taken. A refused Complete leaves its
-// upload, which is of no more use.
+// taken ends a commit whose name is taken. The store keeps the upload after a
+// refused Complete, so taken aborts it.
 func (g *stager) taken(ctx context.Context, p load.Prepared, s staged) error {
 	err := g.shown(ctx, p, s)
 	switch {
@@ -144,7 +145,8 @@ func (g *stager) complete(ctx context.Context, p load.Prepared, s staged, guarde
 	return err
 }
 
-// putEmpty writes an empty data object: an upload needs at least one byte.
+// putEmpty writes an empty data object, because an upload needs at least one
+// byte.
 func (g *stager) putEmpty(ctx context.Context, p load.Prepared, s staged, guarded bool) error {
 	in := g.putInput(p.Name, nil, s.ID)
 	in.StorageClass, in.Tagging = types.StorageClass(g.options.StorageClass), g.options.tagging()
@@ -155,8 +157,8 @@ func (g *stager) putEmpty(ctx context.Context, p load.Prepared, s staged, guarde
 	return err
 }
 
-// committed tells whether the final name holds just what was prepared: the
-// object carries its id, or it has the same length and the same SHA-256.
+// committed returns nil if the final name holds exactly what was prepared: the
+// object has the upload's id, or the same length and SHA-256.
 func (g *stager) committed(ctx context.Context, p load.Prepared, s staged) error {
 	final, err := g.head(ctx, p.Name)
 	switch {
@@ -174,16 +176,17 @@ func (g *stager) committed(ctx context.Context, p load.Prepared, s staged) error
 	case same:
 		return nil
 	case p.Replace:
-		// The name was taken before, so this says nothing of a conflict: what
-		// is gone is what should have replaced it.
+		// This is no conflict, because the name was taken before. The upload
+		// that should replace it is gone.
 		return fmt.Errorf("cannot replace %s: its upload is gone: %w", g.path(p.Name), load.ErrStagedGone)
 	}
 	return fmt.Errorf("cannot commit %s: an object of that name is there with other content, and nothing is overwritten: %w", g.path(p.Name), load.ErrConflict)
 }
 
 // completedElsewhere is committed for an upload that is gone. Another process
-// may just be completing it, and a store may take the upload away before it
-// shows the object: a missing object is looked for again for a while.
+// may be completing it, and a store may remove the upload before it shows the
+// object. So it looks for the object for a while, unless this Destination ended
+// the upload itself.
 func (g *stager) completedElsewhere(ctx context.Context, p load.Prepared, s staged) error {
 	if _, ended := g.uploads.ended.Load(s.Upload); ended {
 		return g.committed(ctx, p, s)
@@ -191,8 +194,8 @@ func (g *stager) completedElsewhere(ctx context.Context, p load.Prepared, s stag
 	return g.shown(ctx, p, s)
 }
 
-// shown is committed for an object that the store says is there, or may be
-// about to show.
+// shown is committed, repeated for a while, for an object that the store may
+// not show yet.
 func (g *stager) shown(ctx context.Context, p load.Prepared, s staged) error {
 	err := g.committed(ctx, p, s)
 	for pause := firstLook; pause <= lastLook && errors.Is(err, load.ErrStagedGone); pause *= 2 {
@@ -204,8 +207,8 @@ func (g *stager) shown(ctx context.Context, p load.Prepared, s staged) error {
 	return err
 }
 
-// same reads an object of the right length and compares its checksum. That is
-// rare: another process made the same part.
+// same reads an object and compares its SHA-256. It is called only if another
+// process may have made the same part, which is rare.
 func (g *stager) same(ctx context.Context, p load.Prepared, size int64) (bool, error) {
 	if size != p.Bytes {
 		return false, nil
@@ -222,10 +225,10 @@ func (g *stager) same(ctx context.Context, p load.Prepared, size int64) (bool, e
 	return hex.EncodeToString(h.Sum(nil)) == p.SHA256, nil
 }
 
-// Abort aborts the upload, then removes its marker. What is gone already is no
-// error. It is done for a cancelled context too, for 2 s: cleaning up is what
-// follows a stopped run. A deadline is kept, so that a caller who aborts
-// hundreds can bound them all.
+// Abort aborts the upload, then removes its marker. It is no error if they are
+// gone. If ctx is cancelled, Abort still has 2 s, because it cleans up after
+// stopped runs. A deadline of ctx is kept, so that callers can bound hundreds
+// of calls.
 func (g *stager) Abort(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil || s.Upload == "" {

@@ -13,8 +13,8 @@ import (
 )
 
 // List gives the objects whose names begin with prefix, a thousand with each
-// request. Keys that end with a slash are folders that some programs make, no
-// objects.
+// request. Keys that end with a slash are left out: some programs make them as
+// folders.
 func (s *store) List(ctx context.Context, prefix string) ([]load.Object, error) {
 	if err := load.CheckPrefix(prefix); err != nil {
 		return nil, err
@@ -22,8 +22,8 @@ func (s *store) List(ctx context.Context, prefix string) ([]load.Object, error) 
 	return s.list(ctx, prefix, 0)
 }
 
-// list gives the objects whose names begin with prefix, or the first of them
-// where most is not 0.
+// list gives the objects whose names begin with prefix. If most is not 0, it
+// may stop after so many.
 func (s *store) list(ctx context.Context, prefix string, most int32) ([]load.Object, error) {
 	if err := s.checkContext(ctx, "list", prefix); err != nil {
 		return nil, err
@@ -46,13 +46,13 @@ func (s *store) list(ctx context.Context, prefix string, most int32) ([]load.Obj
 			}
 		}
 	}
-	// Directory buckets list in no order.
+	// Directory buckets do not list in order.
 	slices.SortFunc(objects, func(a, b load.Object) int { return strings.Compare(a.Name, b.Name) })
 	return objects, nil
 }
 
-// checkNoFolder refuses a file below whose name other objects lie, as those of
-// a dataset. Some stores refuse such a file only when it is complete.
+// checkNoFolder refuses a file if objects lie below its name, as if it were a
+// folder. Some stores refuse such a file only after all of it was sent.
 func (s *store) checkNoFolder(ctx context.Context, file string) error {
 	if file == "" {
 		return nil

@@ -21,14 +21,14 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// probePrefix begins the names of the objects that a store is probed with.
+// probePrefix is the prefix of the objects that a store is probed with.
 const probePrefix = "probe-"
 
 func isProbe(name string) bool {
 	return path.Dir(name) == load.ControlFolder && strings.HasPrefix(path.Base(name), probePrefix)
 }
 
-// conditions are those that a store honours rather than ignores.
+// conditions tell which conditions of requests a store honours.
 type conditions struct {
 	put      bool // If-None-Match and If-Match of PutObject
 	complete bool // If-None-Match of CompleteMultipartUpload
@@ -42,8 +42,9 @@ type prober struct {
 	known   *conditions // nil before the probe
 }
 
-// conditions tells what the store honours. AWS honours all; another store is
-// probed, once: a header that it ignores would overwrite without a word.
+// conditions tells which conditions the store honours. AWS honours all. Another
+// store is probed once, because a store that ignores the header would silently
+// overwrite objects.
 func (p *prober) conditions(ctx context.Context) (conditions, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,11 +66,11 @@ func (p *prober) conditions(ctx context.Context) (conditions, error) {
 	return c, nil
 }
 
-// probe writes an object and then tries what a condition must refuse.
+// probe writes an object and then sends requests whose conditions do not hold.
 func (p *prober) probe(ctx context.Context) (c conditions, err error) {
 	name := path.Join(load.ControlFolder, probePrefix+rand.Text())
-	// The object tells whose it is, as a lease does, so that nobody sweeps it
-	// away while it is used.
+	// The object names its process, as a lease does, so that no sweep removes
+	// it while it is used.
 	content, err := json.Marshal(leaseRecord{Process: thisProcess(), Renewed: time.Now().UTC()})
 	if err != nil {
 		return c, fmt.Errorf("cannot encode the probe: %w", err)
@@ -101,7 +102,7 @@ func (p *prober) probe(ctx context.Context) (c conditions, err error) {
 	return c, err
 }
 
-// probeComplete completes an upload of a name that is taken.
+// probeComplete tries to complete an upload under a name that is taken.
 func (p *prober) probeComplete(ctx context.Context, name string) (bool, error) {
 	begun, err := p.client.CreateMultipartUpload(ctx, &awss3.CreateMultipartUploadInput{Bucket: &p.name, Key: p.key(name), ExpectedBucketOwner: p.owner()})
 	if err != nil {
@@ -122,8 +123,9 @@ func (p *prober) probeComplete(ctx context.Context, name string) (bool, error) {
 	return refuses, errors.Join(err, p.uploads.abort(ctx, name, id))
 }
 
-// refuses reads the answer to a write whose condition does not hold. Stores
-// that know no conditions ignore them or say 501.
+// refuses tells from the answer whether the store refused a write whose
+// condition does not hold. A store that knows no conditions ignores them or
+// answers 501.
 func (p *prober) refuses(ctx context.Context, name string, err error) (bool, error) {
 	switch {
 	case err == nil, status(err) == http.StatusNotImplemented, code(err) == "NotImplemented":

@@ -18,28 +18,29 @@ import (
 )
 
 const (
-	defaultRegion = "us-east-1" // of endpoints that know no regions
+	defaultRegion = "us-east-1" // for endpoints that have no regions
 	// attempts is how often the SDK sends one request, unless
 	// AWS_MAX_ATTEMPTS or the profile says otherwise.
 	attempts = 5
-	// answerTimeout is how long a server may think about a whole request before
-	// it answers, and completeTimeout how long it may take to complete a large
-	// upload, for which some stores copy its parts.
+	// answerTimeout is how long a server may take to answer after it has the
+	// whole request. completeTimeout is the same for completing an upload, when
+	// some stores copy all its parts.
 	answerTimeout   = 45 * time.Second
 	completeTimeout = 3 * time.Minute
-	// cleanupTimeout bounds what is done after a run was stopped: it has 10 s.
+	// cleanupTimeout bounds one cleaning step after a run was stopped. The run
+	// has 10 s for all of them.
 	cleanupTimeout = 2 * time.Second
-	// stallTimeout is how long a connection may take nothing of what is sent,
-	// and readTimeout how long it may be silent in both directions: longer than
-	// a server may think.
+	// stallTimeout is how long a connection may accept no bytes. readTimeout is
+	// how long it may be silent in both directions, which is longer than
+	// answerTimeout.
 	stallTimeout = time.Minute
 	readTimeout  = answerTimeout + 30*time.Second
 	idleConns    = 64
 )
 
-// Destination is a prefix of a bucket. Its methods may be called side by
-// side, from several Destinations and from several processes. Each of its
-// parts does one thing, with what it takes of the others.
+// Destination is a prefix of a bucket. Its methods are safe for concurrent use,
+// also by several Destinations and several processes. Each embedded part does
+// one thing and holds the other parts that it needs.
 type Destination struct {
 	*bucket
 	*store
@@ -55,9 +56,9 @@ var (
 	_ load.Sweeper     = (*Destination)(nil)
 )
 
-// New returns the destination at root, s3://bucket or s3://bucket/prefix.
-// Credentials are looked up now, so that a machine without them is told at
-// once; the bucket is not asked for anything yet.
+// New returns the destination at root, s3://bucket or s3://bucket/prefix. It
+// looks up credentials, so that missing ones are an error at once. It sends no
+// request to the bucket.
 func New(ctx context.Context, root string, o Options) (*Destination, error) {
 	return newDestination(ctx, root, o, stallGuard{write: stallTimeout, read: readTimeout})
 }
@@ -94,7 +95,7 @@ func newDestination(ctx context.Context, root string, o Options, guard stallGuar
 	return b.destination(), nil
 }
 
-// destination builds the parts of a destination in the bucket.
+// destination builds a Destination on the bucket from its parts.
 func (b *bucket) destination() *Destination {
 	u := &uploads{bucket: b}
 	s := &store{bucket: b, prober: &prober{bucket: b, uploads: u}}
@@ -106,8 +107,8 @@ func (b *bucket) destination() *Destination {
 	}
 }
 
-// sdkLogger takes the SDK's own messages, which it would write to standard
-// error as they are.
+// sdkLogger logs the SDK's own messages, which would go to standard error
+// otherwise.
 func sdkLogger(log *slog.Logger) logging.Logger {
 	return logging.LoggerFunc(func(c logging.Classification, format string, v ...any) {
 		level := slog.LevelDebug
@@ -118,7 +119,8 @@ func sdkLogger(log *slog.Logger) logging.Logger {
 	})
 }
 
-// loadConfig reads the SDK's configuration: environment, then profile.
+// loadConfig reads the SDK's configuration from the environment and then the
+// profile.
 func loadConfig(ctx context.Context, o Options) (aws.Config, error) {
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = idleConns
@@ -134,7 +136,7 @@ func loadConfig(ctx context.Context, o Options) (aws.Config, error) {
 	return config.LoadDefaultConfig(ctx, settings...)
 }
 
-// hostname is this machine's name, "" where it has none.
+// hostname is this machine's name, "" if unknown.
 func hostname() string {
 	name, err := os.Hostname()
 	if err != nil {

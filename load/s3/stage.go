@@ -19,17 +19,18 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// idMetadata is the metadata under which an object carries its id.
+// idMetadata is the metadata key of an object's id.
 const idMetadata = "formetl-id"
 
-// firstBuffer is what a part's memory begins with: many uploads are small.
+// firstBuffer is the first size of an upload's memory, because many uploads are
+// small.
 const firstBuffer = 64 << 10
 
-// upload is a multipart upload being filled. It is used by one goroutine; its
-// parts are sent by others.
+// upload is a multipart upload that is being written. One goroutine uses it;
+// other goroutines send its parts.
 type upload struct {
 	g      *stager
-	ctx    context.Context //nolint:containedctx // Write has none; Stage's bounds the whole upload
+	ctx    context.Context //nolint:containedctx // Write has no context of its own, so Stage's bounds the whole upload
 	cancel context.CancelCauseFunc
 	run    string
 	name   string
@@ -46,7 +47,7 @@ type upload struct {
 type flight struct {
 	free    chan []byte // memory for parts; its capacity is the parts in flight
 	sending sync.WaitGroup
-	number  int // of parts sent
+	number  int // parts sent so far
 
 	mu    sync.Mutex
 	parts []stagedPart
@@ -54,7 +55,7 @@ type flight struct {
 	cut   bool  // sending a part was broken off, so the store may still be writing it
 }
 
-// Stage begins an object. Nothing is sent before the first part is full.
+// Stage begins an object. Nothing is sent until the first part is full.
 func (g *stager) Stage(ctx context.Context, run, name string) (load.Upload, error) {
 	if err := load.CheckObjectName(name); err != nil {
 		return nil, err
@@ -66,15 +67,15 @@ func (g *stager) Stage(ctx context.Context, run, name string) (load.Upload, erro
 		return nil, err
 	}
 	u := &upload{g: g, run: run, name: name, id: rand.Text(), hash: sha256.New(), flight: flight{free: make(chan []byte, g.options.PartsInFlight)}}
-	for range cap(u.flight.free) - 1 { // the first is being filled
+	for range cap(u.flight.free) - 1 { // one part is always being filled
 		u.flight.free <- nil
 	}
 	u.ctx, u.cancel = context.WithCancelCause(ctx)
 	return u, nil
 }
 
-// Write appends to the object. It waits while all parts are in flight. An
-// error is sticky.
+// Write appends to the object. It waits while the allowed number of parts is in
+// flight. An error is returned by every later call.
 func (u *upload) Write(p []byte) (int, error) {
 	if u.ended {
 		return 0, fmt.Errorf("cannot write to %s: the upload has ended", u.g.path(u.name))
@@ -97,8 +98,8 @@ func (u *upload) Write(p []byte) (int, error) {
 	return written, u.flight.failure()
 }
 
-// fill copies into the part and gives how much went in. The memory of an
-// upload's first part grows, later ones are made whole.
+// fill copies bytes into the part and returns how many fit. The memory of the
+// first part grows; that of later parts is allocated at once.
 func (u *upload) fill(p []byte) int {
 	size := int(u.g.options.PartSize)
 	n := min(len(p), size-len(u.part))
@@ -115,7 +116,7 @@ func (u *upload) fill(p []byte) int {
 	return n
 }
 
-// send hands the filled part over and takes memory for the next one.
+// send starts to send the filled part and takes memory for the next one.
 func (u *upload) send() error {
 	if u.flight.number >= u.g.maxParts {
 		return u.tooLarge()
@@ -138,7 +139,7 @@ func (u *upload) send() error {
 		u.flight.cut = u.flight.cut || err != nil
 		u.flight.mu.Unlock()
 		if err != nil {
-			_ = u.fail(err) // Write and Prepare tell it
+			_ = u.fail(err) // Write and Prepare return it
 		}
 		u.flight.free <- data[:0]
 	})
@@ -150,7 +151,7 @@ func (u *upload) send() error {
 	}
 }
 
-// tooLarge is an object with more parts than an upload may have.
+// tooLarge is the error of an object with more parts than an upload may have.
 func (u *upload) tooLarge() error {
 	size := u.g.options.PartSize
 	return &load.CreateError{
@@ -160,9 +161,9 @@ func (u *upload) tooLarge() error {
 	}
 }
 
-// begin asks the store for a multipart upload and marks it. A run that is
-// stopped meanwhile waits a while for the answer: an upload whose id nobody
-// knows can be aborted by nobody.
+// begin creates the multipart upload and its marker. A run that is stopped
+// meanwhile waits a while for the answer, because nobody could abort an upload
+// whose id is unknown.
 func (u *upload) begin() error {
 	g := u.g
 	ctx, cancel := load.Lingering(u.ctx, cleanupTimeout)
@@ -182,12 +183,12 @@ func (u *upload) begin() error {
 	}
 	u.upload = *out.UploadId
 	if err := g.checkContext(u.ctx, "create", u.name); err != nil {
-		return err // Abort ends the upload
+		return err // the caller's Abort ends the upload
 	}
 	return g.mark(ctx, u.run, u.id, marker{Name: u.name, Upload: u.upload, Since: time.Now().UTC()})
 }
 
-// put sends one part. The body can be read again for a retry.
+// put sends one part. The SDK can read its body again for a retry.
 func (u *upload) put(number int, data []byte) (stagedPart, error) {
 	g := u.g
 	out, err := g.client.UploadPart(u.ctx, &awss3.UploadPartInput{
@@ -205,7 +206,8 @@ func (u *upload) put(number int, data []byte) (stagedPart, error) {
 	return part, nil
 }
 
-// fail keeps the first failure and stops the other parts.
+// fail records the first failure and stops the other parts. It returns the
+// first failure.
 func (u *upload) fail(err error) error {
 	u.flight.mu.Lock()
 	defer u.flight.mu.Unlock()
@@ -236,13 +238,13 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 		err = u.g.checkContext(ctx, "prepare", u.name)
 	}
 	if err != nil {
-		_ = u.Abort() // the first error is the one to tell
+		_ = u.Abort() // the first error is returned
 		return load.Prepared{}, err
 	}
 	s := u.staged()
 	text, err := s.encode()
 	if err != nil {
-		_ = u.Abort() // the first error is the one to tell
+		_ = u.Abort() // the first error is returned
 		return load.Prepared{}, fmt.Errorf("cannot prepare %s: %w", u.g.path(u.name), err)
 	}
 	u.ended = true
@@ -259,31 +261,31 @@ func (u *upload) staged() staged {
 	return s
 }
 
-// finish sends what is left and waits until every part is there.
+// finish sends the last part and waits until all parts have arrived.
 func (u *upload) finish() error {
 	if len(u.part) > 0 && u.flight.failure() == nil {
 		if err := u.send(); err != nil {
-			_ = u.fail(err) // told below
+			_ = u.fail(err) // returned below
 		}
 	}
 	u.flight.sending.Wait()
 	return u.flight.failure()
 }
 
-// Abort drops the upload. After Prepare it does nothing.
+// Abort aborts the upload. After Prepare it does nothing.
 func (u *upload) Abort() error {
 	if u.ended {
 		return nil
 	}
 	u.ended = true
 	u.cancel(context.Canceled)
-	u.flight.sending.Wait() // a part that arrives after the abort would stay
+	u.flight.sending.Wait() // a part that arrives after the abort would stay in the store
 	u.part, u.flight.free = nil, nil
 	if u.upload == "" {
 		return nil
 	}
-	// Whatever ended the upload's context, its end included, dropping it has
-	// time of its own.
+	// The upload's context is cancelled by now, so the abort gets a context of
+	// its own.
 	ctx, cancel := cleanup(context.WithoutCancel(u.ctx))
 	defer cancel()
 	drop := u.g.uploads.abort

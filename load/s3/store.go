@@ -12,14 +12,14 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// store keeps small objects. It writes them on condition where the bucket's
-// store honours conditions.
+// store reads and writes small objects. It uses conditional requests if the
+// server honours them.
 type store struct {
 	*bucket
 	*prober
 }
 
-// Get reads an object; its version is the store's ETag.
+// Get reads an object. Its version is its ETag.
 func (s *store) Get(ctx context.Context, name string) ([]byte, string, error) {
 	if err := load.CheckName(name); err != nil {
 		return nil, "", err
@@ -28,7 +28,7 @@ func (s *store) Get(ctx context.Context, name string) ([]byte, string, error) {
 	return o.data, o.version, err
 }
 
-// Put writes an object whole; the store does that in one step.
+// Put writes an object. S3 replaces objects in one step.
 func (s *store) Put(ctx context.Context, name string, data []byte, version string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *store) Put(ctx context.Context, name string, data []byte, version strin
 	return err
 }
 
-// put is Put and gives the new version.
+// put is Put, and returns the new version.
 func (s *store) put(ctx context.Context, name string, data []byte, version string) (string, error) {
 	if err := s.checkContext(ctx, "write", name); err != nil {
 		return "", err
@@ -70,8 +70,9 @@ func (s *store) put(ctx context.Context, name string, data []byte, version strin
 	return "", s.fail(ctx, "write", name, err)
 }
 
-// wrote tells whether the object is the one that was just sent: its answer
-// may have been lost, and a retry met it.
+// wrote checks whether the object is the one that was just sent. The answer to
+// the first attempt may have been lost, so that the SDK's retry met that
+// object. It returns the version, or ErrConflict.
 func (s *store) wrote(ctx context.Context, name string, in *awss3.PutObjectInput) (string, error) {
 	now, err := s.head(ctx, name)
 	if err != nil && !noKey(err) {
@@ -83,7 +84,8 @@ func (s *store) wrote(ctx context.Context, name string, in *awss3.PutObjectInput
 	return "", fmt.Errorf("cannot write %s: %w", s.path(name), load.ErrConflict)
 }
 
-// putUnguarded is the second best of a store that knows no conditions.
+// putUnguarded is put for a server that ignores conditions: it checks the
+// version before the write, and afterwards whose object it is.
 func (s *store) putUnguarded(ctx context.Context, name string, in *awss3.PutObjectInput, version string) (string, error) {
 	current := load.NoVersion
 	o, err := s.get(ctx, name)
@@ -101,7 +103,7 @@ func (s *store) putUnguarded(ctx context.Context, name string, in *awss3.PutObje
 	return s.wrote(ctx, name, in)
 }
 
-// Delete removes an object; S3 takes a missing one for removed.
+// Delete removes an object. It is no error if there is none.
 func (s *store) Delete(ctx context.Context, name string) error {
 	if err := load.CheckName(name); err != nil {
 		return err

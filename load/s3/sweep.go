@@ -20,22 +20,22 @@ type sweeper struct {
 	leases  *leases
 }
 
-// ref is what Remove needs of a leftover, as JSON.
+// ref is the content of Leftover.Ref, in JSON.
 type ref struct {
-	Object string `json:"object,omitempty"` // a marker or probe object
+	Object string `json:"object,omitempty"` // a marker or probe object to remove
 	Name   string `json:"name,omitempty"`   // the upload's
 	Upload string `json:"upload,omitempty"` // the store's id
 }
 
 func (r ref) encode() string {
-	data, _ := json.Marshal(r) // strings cannot fail
+	data, _ := json.Marshal(r) // encoding strings cannot fail
 	return string(data)
 }
 
 var errNotRef = errors.New("it is no leftover of an S3 destination")
 
-// decodeRef refuses what does not come from Leftovers: Remove must not remove
-// anything visible.
+// decodeRef refuses what Leftovers cannot have made, because Remove must not
+// remove committed data.
 func decodeRef(text string) (ref, error) {
 	var r ref
 	if json.Unmarshal([]byte(text), &r) != nil || r == (ref{}) || (r.Upload == "") != (r.Name == "") {
@@ -50,10 +50,9 @@ func decodeRef(text string) (ref, error) {
 	return r, nil
 }
 
-// Leftovers gives the uploads that are marked, those that the store lists
-// besides, and what is left of probes. The store's list comes first: an upload
-// on it that is a live run's has its marker by the time that markers are read,
-// or is gone.
+// Leftovers gives the uploads that have a marker, other uploads that the store
+// lists, and objects of probes. It lists uploads before it reads markers. So an
+// upload of a live run that was listed has its marker by then, or has ended.
 func (w *sweeper) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	if err := w.checkContext(ctx, "list", load.ControlFolder); err != nil {
 		return nil, err
@@ -85,12 +84,12 @@ func (w *sweeper) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	return s.found, nil
 }
 
-// sweep is one look for leftovers.
+// sweep is one search for leftovers.
 type sweep struct {
 	w      *sweeper
 	found  []load.Leftover
-	known  map[string]bool // ids of uploads found so far
-	others map[string]bool // whether a folder is a destination of its own
+	known  map[string]bool // by upload id: it was found
+	others map[string]bool // by folder: it is a destination of its own
 }
 
 func (s *sweep) add(l load.Leftover, r ref) {
@@ -99,12 +98,12 @@ func (s *sweep) add(l load.Leftover, r ref) {
 	s.found = append(s.found, l)
 }
 
-// marked adds the upload of a marker. A marker without an upload that can be
-// told, or whose upload is gone, is still to be removed.
+// marked adds the upload of a marker. A marker that cannot be read, or whose
+// upload is gone, is a leftover too.
 func (s *sweep) marked(ctx context.Context, run, name string) error {
 	got, err := s.w.get(ctx, name)
 	if errors.Is(err, load.ErrNotExist) {
-		return nil // ended meanwhile
+		return nil // the upload ended meanwhile
 	}
 	if err != nil {
 		return err
@@ -121,10 +120,10 @@ func (s *sweep) marked(ctx context.Context, run, name string) error {
 	return s.w.checkContext(ctx, "look for the upload of", m.Name)
 }
 
-// unmarked adds an upload that the store lists. That a run begins it and dies
-// before it is marked is rare, so most that has no marker here is another
-// program's, or of a destination below this one. Those below are told by
-// their control folders and left out.
+// unmarked adds an upload that the store lists and that has no marker. A run
+// rarely dies between creating an upload and marking it. So most of these
+// belong to another program or to a destination below this one. Destinations
+// below have a control folder, and their uploads are left out.
 func (s *sweep) unmarked(ctx context.Context, u pending) error {
 	if s.known[u.id] {
 		return nil
@@ -140,7 +139,7 @@ func (s *sweep) unmarked(ctx context.Context, u pending) error {
 		}
 	}
 	size, gone := s.w.uploads.size(ctx, u.name, u.id)
-	if !gone { // else it ended meanwhile
+	if !gone { // otherwise it ended meanwhile
 		s.add(load.Leftover{
 			Kind: load.UnfinishedUpload, Name: u.name, Path: s.w.uploads.address(u.name, u.id), Bytes: size, Since: u.since,
 		}, ref{Name: u.name, Upload: u.id})
@@ -148,7 +147,8 @@ func (s *sweep) unmarked(ctx context.Context, u pending) error {
 	return s.w.checkContext(ctx, "look for the upload of", u.name)
 }
 
-// destination tells whether a folder has a control folder of its own.
+// destination tells whether a folder is a destination of its own: it has a
+// control folder.
 func (s *sweep) destination(ctx context.Context, folder string) (bool, error) {
 	other, known := s.others[folder]
 	if known {
@@ -165,9 +165,9 @@ func (s *sweep) destination(ctx context.Context, folder string) (bool, error) {
 	return s.others[folder], nil
 }
 
-// probe adds a probe object that its process left, and the upload that it may
-// have. A probe that is under way is no leftover: it would take the removal
-// for an answer of the store.
+// probe adds a probe object that a dead process left, and its upload. A probe
+// that is under way is no leftover: removing its object would falsify its
+// result.
 func (s *sweep) probe(ctx context.Context, name string) error {
 	r, _, age, err := leaseObject{s.w.store, name}.read(ctx)
 	if errors.Is(err, load.ErrNotExist) {
@@ -176,7 +176,7 @@ func (s *sweep) probe(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	uploads, err := s.w.uploads.list(ctx, name) // MinIO lists them for the whole key alone
+	uploads, err := s.w.uploads.list(ctx, name) // MinIO lists uploads for an exact key only
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,8 @@ func (s *sweep) probe(ctx context.Context, name string) error {
 	return nil
 }
 
-// Remove aborts a leftover's upload until it is gone, then removes its marker.
+// Remove aborts a leftover's upload until it is gone, then removes its marker
+// or probe object.
 func (w *sweeper) Remove(ctx context.Context, l load.Leftover) error {
 	r, err := decodeRef(l.Ref)
 	if err != nil {

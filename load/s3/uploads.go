@@ -12,32 +12,33 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// An upload of which a part was cut off is aborted so often, with a pause.
+// An upload whose last request was broken off is aborted several times, with a
+// pause.
 const (
 	abortAttempts = 4
 	abortPause    = 200 * time.Millisecond
 )
 
-// uploads are the multipart uploads of a bucket: the requests about those that
-// are under way, and which of them have ended.
+// uploads are the multipart uploads of a bucket: the requests to list, ask for
+// and abort them.
 type uploads struct {
 	*bucket
 	// ended holds the ids of uploads that this Destination completed or
-	// aborted: nobody else can still be at them.
+	// aborted. No other process can still complete them.
 	ended  sync.Map
 	untold sync.Once // the store does not list uploads: that is logged once
 }
 
-// pending is an unfinished upload as the store lists it.
+// pending is an unfinished upload that the store lists.
 type pending struct {
 	name  string // of the object, below the prefix
 	id    string
 	since time.Time
 }
 
-// list gives the unfinished uploads whose names begin with start. A store
-// that cannot, or does not allow it, has none that can be told: markers are
-// what is relied on.
+// list gives the unfinished uploads whose names begin with start. If the store
+// cannot list them or does not permit it, the list is empty, and only uploads
+// with markers are found.
 func (u *uploads) list(ctx context.Context, start string) ([]pending, error) {
 	var found []pending
 	pages := awss3.NewListMultipartUploadsPaginator(u.client, &awss3.ListMultipartUploadsInput{
@@ -57,7 +58,7 @@ func (u *uploads) list(ctx context.Context, start string) ([]pending, error) {
 		}
 		for _, up := range page.Uploads {
 			name, ok := strings.CutPrefix(aws.ToString(up.Key), u.prefix)
-			if ok && strings.HasPrefix(name, start) { // MinIO lists more than was asked for
+			if ok && strings.HasPrefix(name, start) { // MinIO lists more than the prefix
 				found = append(found, pending{name: name, id: aws.ToString(up.UploadId), since: aws.ToTime(up.Initiated)})
 			}
 		}
@@ -65,8 +66,8 @@ func (u *uploads) list(ctx context.Context, start string) ([]pending, error) {
 	return found, nil
 }
 
-// unlisted tells that a store does not know a request, or does not permit it,
-// while it knows who asks.
+// unlisted tells whether an error means that the store does not support or
+// permit a request, although the credentials are valid.
 func unlisted(err error) bool {
 	switch status(err) {
 	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented:
@@ -75,7 +76,7 @@ func unlisted(err error) bool {
 	return false
 }
 
-// ask asks for an upload; its error is the SDK's.
+// ask asks whether an upload is there. Its error is the SDK's.
 func (u *uploads) ask(ctx context.Context, name, uploadID string) error {
 	_, err := u.client.ListParts(ctx, &awss3.ListPartsInput{
 		Bucket: &u.name, Key: u.key(name), ExpectedBucketOwner: u.owner(), UploadId: &uploadID, MaxParts: aws.Int32(1),
@@ -83,8 +84,8 @@ func (u *uploads) ask(ctx context.Context, name, uploadID string) error {
 	return err
 }
 
-// size is the length of an upload's parts so far: 0 for one that is
-// gone, -1 where that cannot be told.
+// size is the length of an upload's parts so far. It is 0 if the upload is
+// gone, and -1 if unknown.
 func (u *uploads) size(ctx context.Context, name, uploadID string) (size int64, gone bool) {
 	pages := awss3.NewListPartsPaginator(u.client, &awss3.ListPartsInput{
 		Bucket: &u.name, Key: u.key(name), ExpectedBucketOwner: u.owner(), UploadId: &uploadID,
@@ -126,9 +127,9 @@ func (u *uploads) sendAbort(ctx context.Context, name, uploadID string) error {
 	return err
 }
 
-// abortCut aborts an upload of which a part was cut off. A store that still
-// writes that part may bring the upload back (Amazon S3 API reference,
-// AbortMultipartUpload), so it is aborted until it is gone.
+// abortCut aborts an upload after sending a part was broken off. The store may
+// still be writing that part, which can keep the upload (Amazon S3 API
+// reference, AbortMultipartUpload). So it is aborted until it is gone.
 func (u *uploads) abortCut(ctx context.Context, name, uploadID string) error {
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
@@ -138,7 +139,7 @@ func (u *uploads) abortCut(ctx context.Context, name, uploadID string) error {
 			break
 		}
 		if !wait(ctx, abortPause) {
-			return nil // the last answer was yes
+			return nil // the last abort succeeded
 		}
 	}
 	if noUpload(err) {
@@ -147,15 +148,16 @@ func (u *uploads) abortCut(ctx context.Context, name, uploadID string) error {
 	return u.fail(ctx, "abort the upload of", name, err)
 }
 
-// abortGone aborts an upload until the store no longer knows it: a part that
-// still arrives brings it back (Amazon S3 API reference, AbortMultipartUpload).
+// abortGone aborts an upload until the store no longer knows it, because a part
+// that still arrives can keep it (Amazon S3 API reference,
+// AbortMultipartUpload).
 func (u *uploads) abortGone(ctx context.Context, name, uploadID string) error {
 	for range abortAttempts {
 		if err := u.sendAbort(ctx, name, uploadID); err != nil && !noUpload(err) {
 			return u.fail(ctx, "abort the upload of", name, err)
 		}
 		err := u.ask(ctx, name, uploadID)
-		if noUpload(err) || unlisted(err) { // it said yes to the abort: that must do
+		if noUpload(err) || unlisted(err) { // the abort succeeded, and the store tells no more
 			break
 		}
 		if err != nil {
@@ -169,7 +171,7 @@ func (u *uploads) abortGone(ctx context.Context, name, uploadID string) error {
 	return nil
 }
 
-// wait lets a time pass, and tells whether the context is still good then.
+// wait pauses. It returns false if the context is cancelled meanwhile.
 func wait(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

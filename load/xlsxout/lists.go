@@ -12,8 +12,8 @@ import (
 	"github.com/formetl/formetl/load/internal/lists"
 )
 
-// list is the value of a column that shows a list: one text, or whether a
-// choice is in it.
+// list gives the value of a column of a list: a text, or a boolean that tells
+// whether the list holds the column's choice.
 func (c column) list(e *encoder, a *array.List) value {
 	elements := a.ListValues()
 	if c.listAs == lists.Columns {
@@ -52,10 +52,10 @@ func (c column) list(e *encoder, a *array.List) value {
 	}
 }
 
-// appender appends an element of a list that is not null.
+// appender appends an element of a list. The element is not null.
 type appender func(dst []byte, i int) []byte
 
-// joined appends elements as CSV's profile for spreadsheets does.
+// joined appends elements as CSV's profile excel does.
 func (e *encoder) joined(arr arrow.Array) appender {
 	switch a := arr.(type) {
 	case *array.String:
