@@ -83,8 +83,6 @@ package csvout
 import (
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -166,15 +164,12 @@ type encoder struct {
 	limits  limits
 }
 
-// appender appends the field of one row. The value is not null.
-type appender func(dst []byte, row int) []byte
-
 type column struct {
 	field  int // of the schema
 	arr    arrow.Array
 	nulls  bool
 	null   string // the field of a null
-	append appender
+	append cells.Appender
 }
 
 // Write implements load.Encoder.
@@ -223,66 +218,31 @@ func (e *encoder) flush() error {
 	return nil
 }
 
-// field returns the appender of a column. CheckSchema has refused all types but
-// these.
-func (e *encoder) field(arr arrow.Array) appender {
+// field returns the appender of a column.
+func (e *encoder) field(arr arrow.Array) cells.Appender {
 	switch a := arr.(type) {
 	case *array.String:
 		return func(dst []byte, row int) []byte { return appendText(dst, a.Value(row), e.excel) }
 	case *array.List:
 		return e.list(a)
-	default:
-		return e.plain(arr)
 	}
+	return cells.Text(arr, e.timestamp) // its text never needs quotes
 }
 
-// plain returns the appender of a column whose text never needs quotes.
-func (e *encoder) plain(arr arrow.Array) appender {
-	switch a := arr.(type) {
-	case *array.Int64:
-		return func(dst []byte, row int) []byte { return strconv.AppendInt(dst, a.Value(row), 10) }
-	case *array.Float64:
-		return func(dst []byte, row int) []byte { return appendFloat(dst, a.Value(row)) }
-	case *array.Boolean:
-		return func(dst []byte, row int) []byte { return strconv.AppendBool(dst, a.Value(row)) }
-	case *array.Date32:
-		return func(dst []byte, row int) []byte { return cells.AppendDate(dst, int32(a.Value(row))) }
-	case *array.Timestamp:
-		if e.excel {
-			return func(dst []byte, row int) []byte { return cells.AppendLocal(dst, int64(a.Value(row)), e.zone) }
-		}
-		return func(dst []byte, row int) []byte { return cells.AppendTimestamp(dst, int64(a.Value(row)), e.zone) }
-	case *array.Decimal128:
-		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
-		return func(dst []byte, row int) []byte { return cells.AppendDecimal(dst, a.Value(row), scale) }
+func (e *encoder) timestamp(dst []byte, us int64) []byte {
+	if e.excel {
+		return cells.AppendLocal(dst, us, e.zone)
 	}
-	panic(fmt.Sprintf("csv: an array of type %s passed CheckSchema", arr.DataType()))
+	return cells.AppendTimestamp(dst, us, e.zone)
 }
 
 // list returns the appender of a column of lists.
-func (e *encoder) list(a *array.List) appender {
-	values := a.ListValues()
-	text, isText := values.(*array.String)
-	var element appender
-	if isText {
-		element = func(dst []byte, i int) []byte { return lists.AppendJoined(dst, text.Value(i)) }
-	} else {
-		element = e.plain(values)
-	}
+func (e *encoder) list(a *array.List) cells.Appender {
+	joined := lists.Join(a, e.timestamp)
+	// A list of numbers is never a formula, even if it begins with a minus.
+	_, isText := a.ListValues().(*array.String)
 	return func(dst []byte, row int) []byte {
-		start, end := a.ValueOffsets(row)
-		e.scratch = e.scratch[:0]
-		for i := start; i < end; i++ {
-			if i > start {
-				e.scratch = append(e.scratch, '|')
-			}
-			if values.IsNull(int(i)) {
-				e.scratch = append(e.scratch, `\N`...)
-				continue
-			}
-			e.scratch = element(e.scratch, int(i))
-		}
-		// A list of numbers is never a formula, even if it begins with a minus.
+		e.scratch = joined(e.scratch[:0], row)
 		return appendText(dst, e.scratch, e.excel && isText)
 	}
 }
@@ -336,18 +296,4 @@ func odd[T sheets.Text](s T) bool {
 	}
 	last := s[len(s)-1]
 	return last == ' ' || last == '\t'
-}
-
-// appendFloat appends f. formetl's own columns hold only finite numbers. Others
-// are written as DuckDB, PostgreSQL and strconv read them.
-func appendFloat(dst []byte, f float64) []byte {
-	switch {
-	case math.IsNaN(f):
-		return append(dst, "NaN"...)
-	case math.IsInf(f, 1):
-		return append(dst, "Infinity"...)
-	case math.IsInf(f, -1):
-		return append(dst, "-Infinity"...)
-	}
-	return cells.AppendFloat(dst, f)
 }

@@ -2,7 +2,6 @@ package csvout
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -79,52 +78,13 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 
 // listJSON returns the appender of a list that is written as a JSON array, with
 // values as in NDJSON.
-func (e *encoder) listJSON(a *array.List) appender {
-	values := a.ListValues()
-	element := e.elementJSON(values)
+func (e *encoder) listJSON(a *array.List) cells.Appender {
+	json := cells.JSON(a, e.zone)
 	return func(dst []byte, row int) []byte {
-		start, end := a.ValueOffsets(row)
-		e.scratch = append(e.scratch[:0], '[')
-		for i := int(start); i < int(end); i++ {
-			if i > int(start) {
-				e.scratch = append(e.scratch, ',')
-			}
-			if values.IsNull(i) {
-				e.scratch = append(e.scratch, "null"...)
-				continue
-			}
-			e.scratch = element(e.scratch, i)
-		}
-		e.scratch = append(e.scratch, ']')
+		e.scratch = json(e.scratch[:0], row)
 		// a text that begins with a bracket is never a formula
 		return appendField(dst, e.scratch, "", e.excel && cells.HasDivider(e.scratch))
 	}
-}
-
-// elementJSON returns the appender of a list's element as JSON.
-func (e *encoder) elementJSON(values arrow.Array) appender {
-	quoted := func(text appender) appender {
-		return func(dst []byte, i int) []byte { return append(text(append(dst, '"'), i), '"') }
-	}
-	switch a := values.(type) {
-	case *array.String:
-		return func(dst []byte, i int) []byte { return cells.AppendJSON(dst, a.Value(i)) }
-	case *array.Float64:
-		return func(dst []byte, i int) []byte {
-			if f := a.Value(i); !math.IsNaN(f) && !math.IsInf(f, 0) {
-				return cells.AppendFloat(dst, f)
-			}
-			return append(dst, "null"...)
-		}
-	case *array.Timestamp:
-		return quoted(func(dst []byte, i int) []byte { return cells.AppendTimestamp(dst, int64(a.Value(i)), e.zone) })
-	case *array.Date32:
-		return quoted(func(dst []byte, i int) []byte { return cells.AppendDate(dst, int32(a.Value(i))) })
-	case *array.Decimal128:
-		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
-		return quoted(func(dst []byte, i int) []byte { return cells.AppendDecimal(dst, a.Value(i), scale) })
-	}
-	return e.plain(values)
 }
 
 // none stands for an element that is no choice because it is null or empty.
@@ -170,7 +130,7 @@ func (s *shape) numbers(a *array.List) ([]int32, error) {
 
 // ticks returns the appender of the fields of all choices: true or false for
 // each.
-func (s *shape) ticks(a *array.List) (appender, error) {
+func (s *shape) ticks(a *array.List) (cells.Appender, error) {
 	numbers, err := s.numbers(a)
 	if err != nil || a.Len() == 0 {
 		return func(dst []byte, _ int) []byte { return dst }, err

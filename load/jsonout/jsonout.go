@@ -17,12 +17,9 @@ package jsonout
 import (
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/cells"
@@ -88,21 +85,18 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, name st
 	return e, nil
 }
 
-// appender appends the value of one row. The value is not null.
-type appender func(dst []byte, row int) []byte
-
 type column struct {
 	key    []byte
 	arr    arrow.Array
 	nulls  bool
-	append appender
+	append cells.Appender
 }
 
 // Write implements load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	columns := make([]column, batch.NumCols())
 	for i, arr := range batch.Columns() {
-		columns[i] = column{key: e.keys[i], arr: arr, nulls: arr.NullN() > 0, append: e.value(arr)}
+		columns[i] = column{key: e.keys[i], arr: arr, nulls: arr.NullN() > 0, append: cells.JSON(arr, e.zone)}
 	}
 	for row := range int(batch.NumRows()) {
 		if e.array {
@@ -160,63 +154,4 @@ func (e *encoder) flush() error {
 		return fmt.Errorf("%s: write: %w", e.name, err)
 	}
 	return nil
-}
-
-// value returns the appender of a column. CheckSchema has refused all types but
-// these.
-func (e *encoder) value(arr arrow.Array) appender {
-	switch a := arr.(type) {
-	case *array.String:
-		return func(dst []byte, row int) []byte { return cells.AppendJSON(dst, a.Value(row)) }
-	case *array.Int64:
-		return func(dst []byte, row int) []byte { return strconv.AppendInt(dst, a.Value(row), 10) }
-	case *array.Float64:
-		return func(dst []byte, row int) []byte { return appendFloat(dst, a.Value(row)) }
-	case *array.Boolean:
-		return func(dst []byte, row int) []byte { return strconv.AppendBool(dst, a.Value(row)) }
-	case *array.Date32:
-		return func(dst []byte, row int) []byte {
-			return append(cells.AppendDate(append(dst, '"'), int32(a.Value(row))), '"')
-		}
-	case *array.Timestamp:
-		return func(dst []byte, row int) []byte {
-			return append(cells.AppendTimestamp(append(dst, '"'), int64(a.Value(row)), e.zone), '"')
-		}
-	case *array.Decimal128:
-		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
-		return func(dst []byte, row int) []byte {
-			return append(cells.AppendDecimal(append(dst, '"'), a.Value(row), scale), '"')
-		}
-	case *array.List:
-		return e.list(a)
-	}
-	panic(fmt.Sprintf("%s: an array of type %s passed CheckSchema", e.name, arr.DataType()))
-}
-
-// list returns the appender of a column of lists.
-func (e *encoder) list(a *array.List) appender {
-	values := a.ListValues()
-	element := e.value(values)
-	return func(dst []byte, row int) []byte {
-		start, end := a.ValueOffsets(row)
-		dst = append(dst, '[')
-		for i := start; i < end; i++ {
-			if i > start {
-				dst = append(dst, ',')
-			}
-			if values.IsNull(int(i)) {
-				dst = append(dst, "null"...)
-				continue
-			}
-			dst = element(dst, int(i))
-		}
-		return append(dst, ']')
-	}
-}
-
-func appendFloat(dst []byte, f float64) []byte {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return append(dst, "null"...)
-	}
-	return cells.AppendFloat(dst, f)
 }

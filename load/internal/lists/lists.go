@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/formetl/formetl/load/internal/cells"
 )
 
 // The keys of a field's metadata that say how its lists are written. They must
@@ -102,4 +105,17 @@ func AppendJoined(dst []byte, s string) []byte {
 		dst = append(append(dst, s[:i]...), '\\', s[i])
 		s = s[i+1:]
 	}
+}
+
+// Join returns the appender of a column of lists that are written as one
+// text: elements with | between them, and \N for one that is null. timestamp is
+// that of cells.Text.
+func Join(a *array.List, timestamp func(dst []byte, us int64) []byte) cells.Appender {
+	var element cells.Appender
+	if text, ok := a.ListValues().(*array.String); ok {
+		element = func(dst []byte, i int) []byte { return AppendJoined(dst, text.Value(i)) }
+	} else {
+		element = cells.Text(a.ListValues(), timestamp)
+	}
+	return func(dst []byte, row int) []byte { return cells.AppendList(dst, a, row, '|', `\N`, element) }
 }
