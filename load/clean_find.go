@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
-	"strings"
 )
 
 // finds is what a look at a destination found besides committed data.
@@ -196,8 +194,7 @@ func intents(ctx context.Context, d Destination) (map[string]intent, error) {
 	}
 	found := map[string]intent{}
 	for _, name := range NamesOf(objects) {
-		base := path.Base(name)
-		if path.Dir(name) != ControlFolder || base != IntentName && !strings.HasPrefix(base, IntentName+"-") {
+		if !IsScopeName(name, IntentName) {
 			continue
 		}
 		i, err := readIntent(ctx, d, name)

@@ -2,8 +2,6 @@ package load
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,16 +14,8 @@ import (
 const IntentName = "intent"
 
 // intentPath is the name of the record of a commit. scope is "" for a dataset
-// and the file's name for a single file. The name holds a hash of the file's
-// name, because no name in the control folder may end in a data extension. The
-// record holds the file's name.
-func intentPath(scope string) string {
-	if scope == "" {
-		return ControlFolder + "/" + IntentName
-	}
-	digest := sha256.Sum256([]byte(scope))
-	return ControlFolder + "/" + IntentName + "-" + hex.EncodeToString(digest[:8])
-}
+// and the file's name for a single file. The record holds the file's name.
+func intentPath(scope string) string { return ScopeName(IntentName, scope) }
 
 // intent is the record of a commit. It holds all that another process needs to
 // do the commit again from the beginning.

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -118,4 +120,22 @@ func nameProblem(name string) string {
 		return "it is not a local path"
 	}
 	return ""
+}
+
+// ScopeName is the name of a file in the control folder that is about a scope:
+// base alone for "", the whole destination. For a single file it is base and a
+// hash of the file's name, because no name in the control folder may end in a
+// data extension.
+func ScopeName(base, scope string) string {
+	if scope == "" {
+		return ControlFolder + "/" + base
+	}
+	digest := sha256.Sum256([]byte(scope))
+	return ControlFolder + "/" + base + "-" + hex.EncodeToString(digest[:8])
+}
+
+// IsScopeName tells whether a name is one that ScopeName gives for base.
+func IsScopeName(name, base string) bool {
+	file, inFolder := strings.CutPrefix(name, ControlFolder+"/")
+	return inFolder && !strings.Contains(file, "/") && (file == base || strings.HasPrefix(file, base+"-"))
 }

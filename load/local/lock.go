@@ -2,8 +2,6 @@ package local
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -123,7 +121,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		_ = root.Close() // it only resolves paths: an error here loses nothing
 		return nil, fail("create", d.path(scope), syscall.EISDIR)
 	}
-	name := path.Join(load.ControlFolder, leaseFile(scope))
+	name := load.ScopeName(leaseName, scope)
 	held, err := d.hold(root, name, func(f *flock.Flock) (bool, error) { return tryLease(ctx, f) })
 	if err == nil && held == nil {
 		err = &load.HeldError{Path: d.path(scope), Holder: readLease(root, name).Holder}
@@ -192,17 +190,6 @@ func (d *Destination) leaseFree(root *os.Root, name string) (bool, error) {
 		return true, nil // it was released meanwhile
 	}
 	return shared, err
-}
-
-// leaseFile is the name of a scope's lease file. It holds a hash of a file's
-// name, because no name in the control folder may end in a data extension. The
-// content holds the scope.
-func leaseFile(scope string) string {
-	if scope == "" {
-		return leaseName
-	}
-	digest := sha256.Sum256([]byte(scope))
-	return leaseName + "-" + hex.EncodeToString(digest[:8])
 }
 
 // readLease reads the content of a lease file. It is zero if it cannot be read.

@@ -112,10 +112,10 @@ func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) 
 	}
 	var held []load.ScopedHolder
 	for _, entry := range entries {
-		if base := entry.Name(); entry.IsDir() || base != leaseName && !strings.HasPrefix(base, leaseName+"-") {
+		name := path.Join(load.ControlFolder, entry.Name())
+		if entry.IsDir() || !load.IsScopeName(name, leaseName) {
 			continue
 		}
-		name := path.Join(load.ControlFolder, entry.Name())
 		free, err := d.leaseFree(root, name)
 		if err != nil {
 			return nil, failRead("ask for the lock of", d.path(name), err)

@@ -3,14 +3,10 @@ package s3
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"path"
-	"strings"
 	"sync"
 	"time"
 
@@ -118,7 +114,7 @@ func (l *leases) Acquire(ctx context.Context, scope string, h load.Holder) (load
 		times.settle = 0
 	}
 	taken := &lease{
-		store: leaseObject{l.store, path.Join(load.ControlFolder, leaseFile(scope))}, times: times,
+		store: leaseObject{l.store, load.ScopeName(leaseName, scope)}, times: times,
 		record: leaseRecord{Scope: scope, Holder: h, Process: thisProcess(), Token: rand.Text()},
 		log:    l.options.Logger, lost: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -126,17 +122,6 @@ func (l *leases) Acquire(ctx context.Context, scope string, h load.Holder) (load
 		return nil, err
 	}
 	return taken, nil
-}
-
-// leaseFile is the name of a scope's lease object. It holds a hash of a file's
-// name, because no name in the control folder may end in a data extension. The
-// content holds the scope.
-func leaseFile(scope string) string {
-	if scope == "" {
-		return leaseName
-	}
-	digest := sha256.Sum256([]byte(scope))
-	return leaseName + "-" + hex.EncodeToString(digest[:8])
 }
 
 type lease struct {
@@ -301,13 +286,13 @@ func (l *lease) Release(ctx context.Context) error {
 
 // Holders reads the lease objects, except those that Acquire would replace.
 func (l *leases) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
-	objects, err := l.store.List(ctx, path.Join(load.ControlFolder, leaseName))
+	objects, err := l.store.List(ctx, load.ScopeName(leaseName, ""))
 	if err != nil {
 		return nil, err
 	}
 	var held []load.ScopedHolder
 	for _, name := range load.NamesOf(objects) {
-		if base := path.Base(name); path.Dir(name) != load.ControlFolder || base != leaseName && !strings.HasPrefix(base, leaseName+"-") {
+		if !load.IsScopeName(name, leaseName) {
 			continue
 		}
 		r, _, age, err := leaseObject{l.store, name}.read(ctx)
