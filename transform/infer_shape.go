@@ -51,7 +51,7 @@ func (s *shapes) add(v []byte, c *clock) {
 
 // add counts a value that is a number, or digits.
 func (n *numbers) add(v []byte) bool {
-	digits, negative := cutMinus(v)
+	digits, negative := bytes.CutPrefix(v, []byte("-"))
 	point := bytes.IndexByte(digits, '.')
 	whole, fraction := digits, []byte(nil)
 	if point >= 0 {
@@ -125,13 +125,6 @@ func placeholder(v []byte) bool {
 	return false
 }
 
-func cutMinus(v []byte) (rest []byte, negative bool) {
-	if len(v) > 0 && v[0] == '-' {
-		return v[1:], true
-	}
-	return v, false
-}
-
 // allDigits tells whether v is digits, at least one.
 func allDigits(v []byte) bool {
 	for _, c := range v {
@@ -142,14 +135,8 @@ func allDigits(v []byte) bool {
 	return len(v) > 0
 }
 
-func zerosOnly(v []byte) bool {
-	for _, c := range v {
-		if c != '0' {
-			return false
-		}
-	}
-	return true
-}
+// zerosOnly tells whether v is nothing but zeros, or empty.
+func zerosOnly(v []byte) bool { return len(bytes.Trim(v, "0")) == 0 }
 
 func hasLetter(v []byte) bool {
 	for _, c := range v {

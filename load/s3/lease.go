@@ -187,12 +187,8 @@ func (l *lease) settle(ctx context.Context) error {
 	if l.times.settle == 0 {
 		return nil
 	}
-	timer := time.NewTimer(l.times.settle)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+	if !wait(ctx, l.times.settle) {
 		return fmt.Errorf("cannot take the lease: %w", context.Cause(ctx))
-	case <-timer.C:
 	}
 	held, _, _, err := l.store.read(ctx)
 	if err != nil || held.Token == l.record.Token {
