@@ -45,14 +45,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	limited := s.limit(&req, faults, atOnce)
 
-	buffer, _ := s.buffers.Get().(*[]byte)
+	buffer, _ := s.reuse.buffers.Get().(*[]byte)
 	if buffer == nil {
 		buffer = new([]byte)
 	}
 	x := newWriter(*buffer, faults)
 	defer func() {
 		*buffer = x.buf
-		s.buffers.Put(buffer)
+		s.reuse.buffers.Put(buffer)
 	}()
 	out := s.outcome(r, rt, routeErr, faults, req.Fault, limited, x)
 	if faults.Errors200 && out.code >= 0 && req.Fault == NoFault {
@@ -203,14 +203,14 @@ func takesGzip(r *http.Request) bool {
 // compress returns the gzip form of a body.
 func (s *Server) compress(body []byte) []byte {
 	var out sliceWriter
-	z, _ := s.gzips.Get().(*gzip.Writer)
+	z, _ := s.reuse.gzips.Get().(*gzip.Writer)
 	if z == nil {
 		z, _ = gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is a valid one
 	}
 	z.Reset(&out)
 	_, _ = z.Write(body) // a slice takes everything
 	_ = z.Close()
-	s.gzips.Put(z)
+	s.reuse.gzips.Put(z)
 	return out
 }
 

@@ -38,14 +38,19 @@ type Server struct {
 	// Now is the clock of Faults.PerMinute and of the log; nil: time.Now.
 	Now func() time.Time
 
-	start   sync.Once
-	buffers sync.Pool // *[]byte
-	gzips   sync.Pool // *gzip.Writer
+	start sync.Once
+	reuse reuse
 
 	mu     sync.Mutex
 	faults Faults
 	forms  []*Form
 	log    journal
+}
+
+// reuse holds what one answer leaves for the next.
+type reuse struct {
+	buffers sync.Pool // *[]byte
+	gzips   sync.Pool // *gzip.Writer
 }
 
 // prepare takes over the fields, once.

@@ -160,7 +160,7 @@ func (b *bucket) explain(err error) (*Refusal, class, string) {
 		}
 		r.Reason, r.What = k.reason, k.what
 		hint := k.hint
-		if region := httpAnswer(err).Header.Get("X-Amz-Bucket-Region"); k.reason == WrongRegion && region != "" {
+		if region := header(err, "X-Amz-Bucket-Region"); k.reason == WrongRegion && region != "" {
 			hint = "set region: " + region + " in the output's s3: settings, or AWS_REGION"
 		}
 		return r, k.class, hint
@@ -234,17 +234,22 @@ func code(err error) string {
 	return ""
 }
 
-// httpAnswer is the HTTP response of an error, empty without one.
-func httpAnswer(err error) *http.Response {
-	var r *smithyhttp.ResponseError
-	if errors.As(err, &r) && r.Response != nil && r.Response.Response != nil {
-		return r.Response.Response
+// status is the HTTP status of an error, 0 without an answer.
+func status(err error) int {
+	var answer *smithyhttp.ResponseError
+	if errors.As(err, &answer) && answer.Response != nil {
+		return answer.HTTPStatusCode()
 	}
-	return &http.Response{}
+	return 0
 }
 
-// status is the HTTP status of an error, 0 without an answer.
-func status(err error) int { return httpAnswer(err).StatusCode }
+func header(err error, name string) string {
+	var answer *smithyhttp.ResponseError
+	if errors.As(err, &answer) && answer.Response != nil && answer.Response.Response != nil {
+		return answer.Response.Header.Get(name)
+	}
+	return ""
+}
 
 // noKey tells whether an error means that the object is missing. The status 404
 // does not suffice: it may mean the bucket or, with versitygw, the user. An

@@ -142,7 +142,7 @@ func TestUploadsCannotBeListed(t *testing.T) {
 
 func TestSweepRefused(t *testing.T) {
 	f, d, _ := marked(t)
-	d.leases.times.settle = 0
+	d.times.settle = 0
 	p := stage(t, d, "x.csv", []byte("content"))
 	if _, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"}); err != nil {
 		t.Fatal(err)
@@ -318,7 +318,7 @@ func TestHoldersLeftOut(t *testing.T) {
 	}
 	holders("live ", "elsewhere a.csv")
 	f.mu.Lock()
-	f.now = f.now.Add(d.leases.times.expire + 2*time.Second)
+	f.now = f.now.Add(d.times.expire + 2*time.Second)
 	f.mu.Unlock()
 	holders()
 }

@@ -64,8 +64,8 @@ func (p *Proxy) Unforward(ctx context.Context, name string) error {
 	return p.ask(ctx, http.MethodDelete, proxyPath(name), nil, nil)
 }
 
-// Enable(false) cuts every connection and refuses new ones. Enable(true)
-// accepts them again at the same address.
+// Enable cuts every connection and refuses new ones if enabled is false. With
+// true it accepts them again at the same address.
 func (p *Proxy) Enable(ctx context.Context, name string, enabled bool) error {
 	return p.ask(ctx, http.MethodPost, proxyPath(name), map[string]any{"enabled": enabled}, nil)
 }
