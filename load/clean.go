@@ -126,28 +126,12 @@ type cleaning struct {
 // takes no lease, because a lease would create the folder of a destination that
 // was never written to.
 func (c *cleaning) nothing(ctx context.Context) (bool, error) {
-	left, err := c.sweeper.Leftovers(ctx)
-	if err != nil || len(left) > 0 {
-		return false, err
-	}
 	control, err := c.d.List(ctx, ControlFolder+"/")
 	if err != nil || len(control) > 0 {
 		return false, err
 	}
-	holders, err := c.sweeper.Holders(ctx)
-	if err != nil || len(holders) > 0 {
-		return false, err
-	}
-	sets, err := c.idSets(ctx)
-	if err != nil {
-		return false, err
-	}
-	f := &finds{}
-	if err := c.findUnlisted(ctx, f); err != nil || len(f.dead)+len(f.kept) > 0 {
-		return false, err
-	}
-	orphans, err := c.orphans(ctx, f, sets)
-	return len(orphans) == 0, err
+	f, err := c.findAll(ctx)
+	return err == nil && len(f.dead)+len(f.kept)+len(f.holders)+f.others == 0, err
 }
 
 // whileHeld gives a context that is cancelled when the lease is lost, with a
@@ -171,10 +155,7 @@ func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 		return Cleaned{}, err
 	}
 	done := Cleaned{Recovery: recovery}
-	f, err := c.find(ctx)
-	if err == nil {
-		err = c.findUnlisted(ctx, f)
-	}
+	f, err := c.findAll(ctx)
 	if err != nil {
 		return done, err
 	}
@@ -194,10 +175,7 @@ func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 
 // preview does a dry run: it reports what clean would do.
 func (c *cleaning) preview(ctx context.Context) (Cleaned, error) {
-	f, err := c.find(ctx)
-	if err == nil {
-		err = c.findUnlisted(ctx, f)
-	}
+	f, err := c.findAll(ctx)
 	if err != nil {
 		return Cleaned{}, err
 	}

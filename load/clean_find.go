@@ -29,6 +29,15 @@ type finds struct {
 	continued bool // its run is alive
 }
 
+// findAll is find, and adds parts that no manifest lists.
+func (c *cleaning) findAll(ctx context.Context) (*finds, error) {
+	f, err := c.find(ctx)
+	if err == nil {
+		err = c.findUnlisted(ctx, f)
+	}
+	return f, err
+}
+
 // find looks for leftovers, in the order that the comment of Clean gives.
 func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	left, err := c.sweeper.Leftovers(ctx)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/load/internal/sheets"
 )
 
 // Encoder writes record batches of one schema in one format.
@@ -52,4 +54,13 @@ type Format struct {
 	FileOnly bool
 	// New returns an encoder of the schema that writes to w.
 	New func(w io.Writer, schema *arrow.Schema, o EncodeOptions) (Encoder, error)
+}
+
+// ForSheets gives a text as CSV's profile excel writes it. It puts a ' in front
+// if a spreadsheet would run the text as a formula or show it changed.
+func ForSheets(text string) string {
+	if sheets.Guarded(text) {
+		return "'" + text
+	}
+	return text
 }
