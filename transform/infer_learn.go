@@ -161,7 +161,7 @@ func (l *Learner) guess(c schemas.Column) Guess {
 	if c.From.Kind == schemas.FromMeta {
 		text = wordsOf(c.From.ID, c.Label)
 	}
-	g := Guess{Results: l.results, Filled: f.filled, Empty: f.empty, Several: f.several, Padded: f.shapes.padded}
+	g := Guess{Results: l.results, Filled: f.filled, Empty: f.empty, Several: f.several, Padded: f.shapes.numbers.padded}
 	if c.From.Kind == schemas.FromMeta && c.Type.Kind == schemas.Timestamp {
 		g.Type, g.Why = f.shapes.wallTimes()
 	} else {

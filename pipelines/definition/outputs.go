@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/schemas/nearest"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/schemas/nearest"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/schemas/nearest"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/schemas/nearest"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
