@@ -295,7 +295,7 @@ func commitThenDelete(b *bench) {
 	b.clean()
 }
 
-// throughJSON sends a prepared object through a journal.
+// throughJSON sends a prepared object through a record.
 func (b *bench) throughJSON(p load.Prepared) load.Prepared {
 	b.Helper()
 	data, err := json.Marshal(p)
