@@ -91,7 +91,7 @@ func listMissing(b *bench) {
 }
 
 func listControl(b *bench) {
-	header, folder := load.ControlFolder+"/journal", load.ControlFolder+"/journal-X"
+	header, folder := load.ControlFolder+"/checkpoint", load.ControlFolder+"/checkpoint-X"
 	for _, name := range []string{folder + "/000002", header, folder + "/000001"} {
 		b.must("put "+name, b.d.Put(b.Context(), name, []byte("{}"), load.NoVersion))
 	}

@@ -219,7 +219,7 @@ func TestRefs(t *testing.T) {
 	d := &Destination{}
 	for _, text := range []string{
 		"", "{", "{}", "null", `{"object":"x.csv"}`, `{"object":"_manifest.json"}`, `{"object":".formetl/intent"}`, `{"object":".formetl/lease"}`,
-		`{"object":".formetl/journal-X/staged-A"}`, `{"object":".formetl/run1/staged-a"}`, `{"object":".formetl/run1/staged-A/x"}`,
+		`{"object":".formetl/checkpoint-X/staged-A"}`, `{"object":".formetl/run1/staged-a"}`, `{"object":".formetl/run1/staged-A/x"}`,
 		`{"object":"a/.formetl/run1/staged-A"}`, `{"upload":"u"}`, `{"name":"x.csv"}`, `{"name":"../x.csv","upload":"u"}`,
 	} {
 		var name *load.NameError
@@ -344,7 +344,7 @@ func TestListMany(t *testing.T) {
 		}
 		want := make([]string, n)
 		for i := range want {
-			want[i] = fmt.Sprintf(".formetl/journal-X/%06d", i)
+			want[i] = fmt.Sprintf(".formetl/checkpoint-X/%06d", i)
 			work <- want[i]
 		}
 		close(work)
@@ -355,7 +355,7 @@ func TestListMany(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, err := d.List(t.Context(), ".formetl/journal-X/"); err != nil || !slices.Equal(load.NamesOf(got), want) {
+		if got, err := d.List(t.Context(), ".formetl/checkpoint-X/"); err != nil || !slices.Equal(load.NamesOf(got), want) {
 			t.Errorf("%d names are listed, %v", len(got), err)
 		}
 	})
