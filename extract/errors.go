@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // Error codes of the service (specification, section 7).
@@ -16,6 +18,8 @@ const (
 	CodeInvalidUser  = 101
 	CodeInvalidForm  = 102
 	CodeInvalidID    = 103
+
+	CodeNone = -1 // an error without a readable code
 )
 
 // ServiceError is an error envelope that the service answered with
@@ -29,16 +33,24 @@ type ServiceError struct {
 
 // Error names the code, its meaning by the specification and the service's words.
 func (e *ServiceError) Error() string {
-	return fmt.Sprintf("the service answered error %d (%s): %s%s", e.Code, codeMeaning(e.Code), e.Message, comeBack(e.RetryAfter))
+	return fmt.Sprintf("the service answered error %d (%s): %s%s", e.Code, codeMeaning(e.Code), e.Message, transport.ComeBack(e.RetryAfter))
 }
 
-// comeBack tells what a Retry-After header asked for.
-func comeBack(after time.Duration) string {
-	if after <= 0 {
-		return ""
+// Class tells what the error means for another attempt.
+func (e *ServiceError) Class() transport.Class {
+	switch {
+	case e.Code == CodeBusy, e.Temporary() && e.Status == http.StatusTooManyRequests:
+		return transport.ClassBusy
+	case e.Temporary():
+		return transport.ClassUnavailable
+	case e.Code == CodeUnexpected, e.Code == CodeNone:
+		return transport.ClassDoubtful
 	}
-	return fmt.Sprintf(" (it asks to come back after %s)", after.Round(time.Second))
+	return transport.ClassFinal
 }
+
+// ComeAfter is RetryAfter.
+func (e *ServiceError) ComeAfter() time.Duration { return e.RetryAfter }
 
 // Temporary tells whether the same request may succeed later: a busy system
 // (3), and with HTTP status 429 or 503 any code but those of section 7 that
@@ -74,3 +86,45 @@ func codeMeaning(code int) string {
 	}
 	return "a code that the specification does not list"
 }
+
+// UnclearError is a request to make something that was sent and not answered
+// by the service: it may have been carried out, and is not to be sent again
+// without a look.
+type UnclearError struct{ Err error }
+
+// DataFault is false: what was made is to be looked at, and no data were read.
+func (e *UnclearError) DataFault() bool { return false }
+
+// Error says what is not known and where to look.
+func (e *UnclearError) Error() string {
+	return e.Err.Error() + "; whether the copy was made is not known: see `formetl forms` before you ask for it again"
+}
+
+// Unwrap returns why it is not known.
+func (e *UnclearError) Unwrap() error { return e.Err }
+
+// Temporary is false: nobody is to send it again unseen.
+func (e *UnclearError) Temporary() bool { return false }
+
+// OrderError is a page whose results do not follow in ascending order of id
+// where earlier pages of the window did: the service keeps another order, and
+// results may have been passed over. A window that is begun again with the
+// same Reader is read by page numbers and sorted.
+type OrderError struct {
+	After int64 // the last result that came in order
+}
+
+// Error says what came out of order.
+func (e *OrderError) Error() string { return e.Unwrap().Error() }
+
+// Unwrap returns it as an *transport.AnswerError.
+func (e *OrderError) Unwrap() error {
+	return &transport.AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as those of the page before did", e.After)}
+}
+
+// PlanError is a range that cannot be divided as it was asked for. Nothing is
+// wrong with the service: the definition has to change.
+type PlanError struct{ Problem string }
+
+// Error says what is wrong and what to do.
+func (e *PlanError) Error() string { return e.Problem }

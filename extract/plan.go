@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// pageSize is the most results that one request brings (specification, section 8).
-	pageSize = 100
 	// DefaultTarget is how many results an auto window holds at most, where
 	// counts allow it: forty pages.
 	DefaultTarget = 4000
@@ -63,12 +61,12 @@ func (p *Plan) Pages() int64 {
 			uncounted++
 		case w.Count > 0:
 			known += w.Count
-			pages += w.Count/pageSize + 1
+			pages += w.Count/PageSize + 1
 		}
 	}
 	if uncounted > 0 {
 		rest := max(0, p.Total-known)
-		pages += uncounted * (rest/uncounted/pageSize + 1)
+		pages += uncounted * (rest/uncounted/PageSize + 1)
 	}
 	return pages
 }
@@ -150,8 +148,8 @@ type piece struct {
 
 // whole is the range as one piece.
 func (p *planner) whole(total int64) piece {
-	c := piece{Window: p.Window, lower: epoch, n: total}
-	if !epoch.Before(p.Window.To) {
+	c := piece{Window: p.Window, lower: Epoch, n: total}
+	if !Epoch.Before(p.Window.To) {
 		c.lower = p.Window.To.Add(-second)
 	}
 	return c
@@ -172,7 +170,7 @@ func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
 	// Cutting once more costs a count and at most one half-filled page: with a
 	// fortieth of the pages for each, plan, pages and the count of the
 	// verification stay below 1.05 times the pages plus three.
-	p.budget = int((total + pageSize - 1) / pageSize / 40)
+	p.budget = int((total + PageSize - 1) / PageSize / 40)
 	pieces := []piece{p.whole(total)}
 	for {
 		ask := p.choose(pieces)
@@ -386,7 +384,7 @@ func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 		if !ok {
 			break
 		}
-		lower := Window{From: epoch, To: middle} // undated results may match a lone upper bound
+		lower := Window{From: Epoch, To: middle} // undated results may match a lone upper bound
 		n, err := p.count(ctx, lower)
 		if err != nil {
 			return time.Time{}, err

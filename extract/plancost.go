@@ -34,7 +34,7 @@ func (p *Plan) Fair() int64 {
 	if p.Total == Unknown {
 		return fair + uncountedWindows
 	}
-	return fair + 2*((p.Total+pageSize-1)/pageSize)
+	return fair + 2*((p.Total+PageSize-1)/PageSize)
 }
 
 // partitions is how many of them the windows that are read lie in.

@@ -11,15 +11,15 @@ const watchedPages = 20
 // is as much as the range itself holds may be all there is.
 func (p *planner) checkBeginning(ctx context.Context, total int64) error {
 	w := p.Window
-	if p.Uncounted || total < watchedPages*pageSize || !w.From.After(epoch) || w.To.IsZero() {
+	if p.Uncounted || total < watchedPages*PageSize || !w.From.After(Epoch) || w.To.IsZero() {
 		return nil
 	}
-	before := Window{From: epoch, To: w.From}
+	before := Window{From: Epoch, To: w.From}
 	n, err := p.count(ctx, before)
 	if err != nil || !nearly(n, total) {
 		return err
 	}
-	both, err := p.count(ctx, Window{From: epoch, To: w.To})
+	both, err := p.count(ctx, Window{From: Epoch, To: w.To})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 )
 
@@ -42,7 +42,7 @@ type LoadOptions struct {
 	Schemes []string
 	// Key, where it is set, is used instead of the definition's reference
 	// (--api-key-file).
-	Key extract.Secret
+	Key transport.Secret
 	// WithoutSecrets checks the form of the key's reference but needs no key.
 	WithoutSecrets bool
 }
@@ -92,7 +92,7 @@ func decodeDefinition(doc *document, root value, o LoadOptions) (*Definition, er
 
 // redact removes the key from every problem: a definition may repeat it
 // where nobody expects it.
-func (d *document) redact(key extract.Secret) {
+func (d *document) redact(key transport.Secret) {
 	for i, p := range d.problems {
 		p.Key, p.Message, p.Remedy, p.Excerpt = key.Redact(p.Key), key.Redact(p.Message), key.Redact(p.Remedy), key.Redact(p.Excerpt)
 		d.problems[i] = p
@@ -106,7 +106,7 @@ type definitionReader struct {
 	dir      string
 	def      *Definition
 	keyGiven bool
-	hmacKey  extract.Secret // for redacting
+	hmacKey  transport.Secret // for redacting
 	baseURL  value
 	from, to value
 	forms    []value

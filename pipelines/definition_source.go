@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 func (r *definitionReader) readSource(v value) {
@@ -47,7 +47,7 @@ func (r *definitionReader) readBaseURL(v value) {
 		v.fail(remedy, "the address ends with a fragment (#…)")
 	case strings.Contains(u.Path+"/", "/api/users/"):
 		v.fail(remedy+"; /api/users/… is added by formetl", "the address goes on into the interface's paths")
-	case u.Scheme == "http" && !extract.IsLoopback(u.Hostname()) && !r.def.Source.AllowHTTP:
+	case u.Scheme == "http" && !transport.IsLoopback(u.Hostname()) && !r.def.Source.AllowHTTP:
 		v.fail("write https://, or allow plain HTTP with source.allow_http: true where the network is trusted", "plain HTTP would send the API key unprotected to a host that is not this machine")
 	default:
 		r.def.Source.BaseURL = strings.TrimRight(text, "/")

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 )
@@ -22,7 +23,7 @@ import (
 type formRun struct {
 	def     *Definition
 	o       Options
-	client  *extract.Client // of this run alone: it counts what the run costs
+	client  extract.Client // of this run alone: it counts what the run costs
 	reader  *extract.Reader
 	form    string
 	log     *slog.Logger
@@ -50,8 +51,8 @@ type formRun struct {
 	dateless bool
 	plan     *extract.Plan
 
-	schema   *schemas.Schema   // what flatteners begin with
-	headings []extract.Heading // labels known when the schema was settled
+	schema   *schemas.Schema // what flatteners begin with
+	headings []page.Heading  // labels known when the schema was settled
 
 	// What follows is written by one goroutine while no window is read. While
 	// windows are read, mu guards it, and with it what a windowRun says of its
@@ -74,7 +75,7 @@ type formRun struct {
 	undatedMoved bool              // a result that was undated has a date now
 }
 
-func newFormRun(def *Definition, o Options, client *extract.Client, form string) *formRun {
+func newFormRun(def *Definition, o Options, client extract.Client, form string) *formRun {
 	f := &formRun{
 		def: def, o: o, client: client.Fork(), form: form, expected: extract.Unknown,
 		runID: o.RunID, full: o.Full, compared: roaring64.New(),
@@ -87,7 +88,7 @@ func newFormRun(def *Definition, o Options, client *extract.Client, form string)
 
 func (f *formRun) newReader() *extract.Reader {
 	e := f.def.Extract
-	return f.client.NewReader(f.form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels})
+	return extract.NewReader(f.client, f.form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels})
 }
 
 // filtered tells whether the results are fewer than counts count: the count

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -44,13 +44,13 @@ type hmacKeys struct {
 // settleHMACKey gets the key where a column needs it. What is wrong with it is
 // reported at the reference, or at the first column that needs a key. The text
 // is given for redacting.
-func (r *schemaReader) settleHMACKey(keys hmacKeys) extract.Secret {
+func (r *schemaReader) settleHMACKey(keys hmacKeys) transport.Secret {
 	if !keys.wanted || !r.schema.Needs(schemas.PIIHMAC) {
-		return extract.Secret{}
+		return transport.Secret{}
 	}
 	place, referred := r.own["hmac_key"]
 	if referred && r.bad[place.path] {
-		return extract.Secret{} // reported
+		return transport.Secret{} // reported
 	}
 	remedy := "set it, or change the reference"
 	if !referred {
@@ -70,7 +70,7 @@ func (r *schemaReader) settleHMACKey(keys hmacKeys) extract.Secret {
 	default:
 		place.fail(remedy, "the column needs a key, the schema names none, and %v", err)
 	}
-	return extract.NewSecret(text)
+	return transport.NewSecret(text)
 }
 
 // firstHMAC is the rule of the first column whose values are hashed.

@@ -12,6 +12,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -38,7 +39,7 @@ type frozen struct {
 	Inferred []load.Column  `json:"inferred,omitempty"`
 	// Headings are those that the schema was inferred with, Labels all that
 	// were known when the journal was opened.
-	Headings []extract.Heading `json:"headings,omitempty"`
+	Headings []page.Heading    `json:"headings,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
 }
 

@@ -14,18 +14,18 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // sharedBudget is the budget of a definition's account, shared by all runs against
 // it that have the same state folder; nil where the definition sets none. now
 // is the clock of the bookings.
-func sharedBudget(def *Definition, now func() time.Time) extract.Budget {
+func sharedBudget(def *Definition, now func() time.Time) transport.Budget {
 	r := def.Source.Requests
 	if r.PerMinute <= 0 && r.PerDay <= 0 {
 		return nil
 	}
-	return extract.NewRollingBudget(r.PerMinute, r.PerDay, ledgerOf(def)).WithClock(now)
+	return transport.NewRollingBudget(r.PerMinute, r.PerDay, ledgerOf(def)).WithClock(now)
 }
 
 // ledgerOf is the ledger of a definition's account.
@@ -52,7 +52,7 @@ type ledgerFile struct {
 // turn takes about a millisecond.
 const lockPause = 2 * time.Millisecond
 
-// Update is that of extract.Ledger.
+// Update is that of transport.Ledger.
 func (l *ledger) Update(ctx context.Context, change func(booked []time.Time) []time.Time) (err error) {
 	if err := os.MkdirAll(l.folder, 0o750); err != nil {
 		return l.fail(err)
@@ -85,7 +85,7 @@ func (l *ledger) trim(file ledgerFile, booked []time.Time) ledgerFile {
 	}
 	from := now.Add(-24 * time.Hour)
 	if now.UnixMilli() > next.DayUntil {
-		from = now.Add(-extract.BudgetMinute)
+		from = now.Add(-transport.BudgetMinute)
 	}
 	for _, t := range booked {
 		if t.After(from) {

@@ -113,7 +113,7 @@ func MakePlan(ctx context.Context, def *Definition, o Options, offline bool) (*P
 
 // forms are the forms that a run would read, and the client to ask about
 // them, nil offline.
-func (r *PlanReport) forms(ctx context.Context, def *Definition, o Options) ([]string, *extract.Client, error) {
+func (r *PlanReport) forms(ctx context.Context, def *Definition, o Options) ([]string, extract.Client, error) {
 	if r.Offline {
 		var forms []string
 		forms, r.Patterns = namedForms(def, o)
@@ -157,7 +157,7 @@ func namedForms(def *Definition, o Options) (forms, patterns []string) {
 }
 
 // make plans one form as its run would: same range, same windows.
-func (p *FormPlan) make(ctx context.Context, def *Definition, o Options, client *extract.Client) error {
+func (p *FormPlan) make(ctx context.Context, def *Definition, o Options, client extract.Client) error {
 	f := &formRun{def: def, o: o, client: client, form: p.Form, full: o.Full}
 	if err := f.settleRange(); err != nil {
 		return err

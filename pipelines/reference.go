@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // KeyVariable is the environment variable that holds the API key where a
@@ -49,7 +49,7 @@ func (r *definitionReader) readKey(v value) {
 	if r.o.WithoutSecrets || !r.o.Key.IsZero() {
 		return
 	}
-	var key extract.Secret
+	var key transport.Secret
 	var err error
 	if kind == "env" {
 		key, err = keyFromEnv(r.o.Lookup, target)
@@ -81,36 +81,36 @@ func (r *definitionReader) defaultKey(source value) {
 	r.def.Source.Key = key
 }
 
-func keyFromEnv(lookup func(string) (string, bool), name string) (extract.Secret, error) {
+func keyFromEnv(lookup func(string) (string, bool), name string) (transport.Secret, error) {
 	var text string
 	set := false
 	if lookup != nil {
 		text, set = lookup(name)
 	}
 	if !set {
-		return extract.Secret{}, fmt.Errorf("the environment variable %s is not set", name)
+		return transport.Secret{}, fmt.Errorf("the environment variable %s is not set", name)
 	}
 	return checkedKey(text, "the environment variable "+name)
 }
 
 // KeyFromFile reads an API key from a file that holds nothing else. Blanks and
 // line ends around it are cut off. Its errors never hold the file's content.
-func KeyFromFile(file string) (extract.Secret, error) {
+func KeyFromFile(file string) (transport.Secret, error) {
 	data, err := readBounded(file, maxKeyFile)
 	if err != nil {
-		return extract.Secret{}, fmt.Errorf("the key file %s cannot be read: %w", file, systemReason(err))
+		return transport.Secret{}, fmt.Errorf("the key file %s cannot be read: %w", file, systemReason(err))
 	}
 	return checkedKey(string(data), "the key file "+file)
 }
 
-func checkedKey(text, where string) (extract.Secret, error) {
-	key := extract.NewSecret(strings.TrimPrefix(text, "\ufeff"))
+func checkedKey(text, where string) (transport.Secret, error) {
+	key := transport.NewSecret(strings.TrimPrefix(text, "\ufeff"))
 	if key.IsZero() {
-		return extract.Secret{}, fmt.Errorf("%s is empty", where)
+		return transport.Secret{}, fmt.Errorf("%s is empty", where)
 	}
 	for _, c := range strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")) {
 		if c < ' ' || c == 0x7f {
-			return extract.Secret{}, fmt.Errorf("%s holds more than a key: a line end or a control character", where)
+			return transport.Secret{}, fmt.Errorf("%s holds more than a key: a line end or a control character", where)
 		}
 	}
 	return key, nil

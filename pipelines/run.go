@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/load"
 )
 
@@ -99,7 +101,7 @@ func Run(ctx context.Context, def *Definition, o Options) (*Report, error) {
 
 // runForm runs one form. Where that went on with a run that had ended early,
 // what its own range holds beyond that one's is done after it.
-func runForm(ctx context.Context, def *Definition, o Options, client *extract.Client, form string) ([]*FormReport, error) {
+func runForm(ctx context.Context, def *Definition, o Options, client extract.Client, form string) ([]*FormReport, error) {
 	f := newFormRun(def, o, client, form)
 	err := f.run(ctx)
 	if f.leavesDatesOut(err) {
@@ -153,14 +155,16 @@ func NewRunID(now time.Time) string {
 	return now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
 }
 
-func newClient(def *Definition, o Options) (*extract.Client, error) {
+func newClient(def *Definition, o Options) (extract.Client, error) {
 	s := def.Source
-	return extract.NewClient(extract.Config{
-		BaseURL: s.BaseURL, Account: s.Account, Key: s.Key, AllowHTTP: s.AllowHTTP,
-		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
-		Budget:     sharedBudget(def, o.Now),
-		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: o.Client.Patience,
-		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
+	return v1.NewClient(v1.Config{
+		BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Config: transport.Config{
+			Key:     s.Key,
+			Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
+			Budget:     sharedBudget(def, o.Now),
+			BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: o.Client.Patience,
+			Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
+		},
 	})
 }
 
@@ -168,7 +172,7 @@ func pathValues(def *Definition, form, runID string) PathValues {
 	return PathValues{Form: form, Pipeline: def.Name, Account: def.Source.Account, RunID: runID}
 }
 
-func requestsOf(r extract.Requests) load.Requests {
+func requestsOf(r transport.Requests) load.Requests {
 	return load.Requests{Results: r.Results, Count: r.Count, Retries: r.Retries}
 }
 

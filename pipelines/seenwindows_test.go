@@ -14,7 +14,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/extract"
+	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -167,8 +167,8 @@ func TestWindowReadAgain(t *testing.T) {
 	f := &formRun{o: Options{RunID: "r"}}
 	read := func(w *windowRun, value string) {
 		t.Helper()
-		page, err := extract.DecodePage([]byte(`<?xml version="1.0"?><fs_response status="success"><results><result id="1"><items>`+
-			`<item id="1" type="radio" index="4"><value>`+value+`</value></item></items></result></results></fs_response>`), "text/xml", extract.Bounds{})
+		page, err := v1.DecodePage([]byte(`<?xml version="1.0"?><fs_response status="success"><results><result id="1"><items>`+
+			`<item id="1" type="radio" index="4"><value>`+value+`</value></item></items></result></results></fs_response>`), "text/xml", v1.Bounds{})
 		if err != nil {
 			t.Fatal(err)
 		}

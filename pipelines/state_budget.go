@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // BudgetState is what is booked of the budgets that a definition shares with
@@ -33,7 +33,7 @@ func budgetState(def *Definition, now time.Time) (BudgetState, error) {
 			booked[i] = now
 		}
 	}
-	b.Minute = b.spend(booked, b.PerMinute, extract.BudgetMinute, now)
+	b.Minute = b.spend(booked, b.PerMinute, transport.BudgetMinute, now)
 	b.Day = b.spend(booked, b.PerDay, 24*time.Hour, now)
 	return b, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 )
 
 // everything tells whether no range was asked for: then results without a
@@ -37,14 +38,14 @@ func (f *formRun) readUndated(ctx context.Context) error {
 	if f.dateless {
 		return nil // they are in the one window
 	}
-	total, n, err := f.client.CountUndated(ctx, f.form)
+	total, n, err := extract.CountUndated(ctx, f.client, f.form)
 	if err != nil {
 		return err
 	}
 	if err := f.checkRest(ctx, total, n); err != nil {
 		return err
 	}
-	ranges, err := f.client.UndatedRanges(ctx, f.form, total, n)
+	ranges, err := extract.UndatedRanges(ctx, f.client, f.form, total, n)
 	if err != nil || len(ranges) == 0 {
 		return err
 	}
@@ -120,7 +121,7 @@ func (f *formRun) datedIDs(ctx context.Context, undated *windowRun) (func(id int
 			return nil, err
 		}
 	}
-	err := f.reader.Each(ctx, extract.Window{From: f.rng.To}, extract.IDRange{}, func(p *extract.Page) error {
+	err := f.reader.Each(ctx, extract.Window{From: f.rng.To}, extract.IDRange{}, func(p *page.Page) error {
 		addIDs(dated, p)
 		return nil
 	})
@@ -131,7 +132,7 @@ func (f *formRun) datedIDs(ctx context.Context, undated *windowRun) (func(id int
 // range. Parts that stay do not tell: one that came late is in none.
 func (f *formRun) addOlder(ctx context.Context, dated *roaring64.Bitmap, ranges []extract.UndatedRange) error {
 	for _, r := range ranges {
-		err := f.reader.Each(ctx, extract.Window{From: epoch, To: f.rng.From}, r.IDs, func(p *extract.Page) error {
+		err := f.reader.Each(ctx, extract.Window{From: extract.Epoch, To: f.rng.From}, r.IDs, func(p *page.Page) error {
 			addIDs(dated, p)
 			return nil
 		})
@@ -142,7 +143,7 @@ func (f *formRun) addOlder(ctx context.Context, dated *roaring64.Bitmap, ranges 
 	return nil
 }
 
-func addIDs(set *roaring64.Bitmap, p *extract.Page) {
+func addIDs(set *roaring64.Bitmap, p *page.Page) {
 	for i := range p.Len() {
 		set.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
 	}

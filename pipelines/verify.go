@@ -345,7 +345,7 @@ func (v *verification) undated(ctx context.Context) error {
 		if err := v.settle(ctx); err != nil {
 			return err
 		}
-		if w.ranges, err = f.client.UndatedRanges(ctx, f.form, total, n); err != nil {
+		if w.ranges, err = extract.UndatedRanges(ctx, f.client, f.form, total, n); err != nil {
 			return err
 		}
 		if err := f.readChanged(ctx, []*windowRun{w}); err != nil {

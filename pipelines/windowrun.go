@@ -10,6 +10,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -29,7 +30,7 @@ type windowRun struct {
 	disagreed int // times that the verification found it at odds with its count
 
 	// The first window's beginning is read before the schema is known.
-	head    []*extract.Page
+	head    []*page.Page
 	pages   *extract.WindowReader
 	done    bool      // read, or known to be empty
 	readAt  int       // the number of its last reading in the run, 0 for none
@@ -246,7 +247,7 @@ func (r *windowReading) readPages(ctx context.Context, w *windowRun) error {
 	}
 }
 
-func (r *windowReading) page(p *extract.Page) error {
+func (r *windowReading) page(p *page.Page) error {
 	for i := range p.Len() {
 		r.ids.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
 	}
@@ -266,7 +267,7 @@ func (f *formRun) usable(count int64) int64 {
 }
 
 // learnLabels keeps the first headings that the service gives.
-func (f *formRun) learnLabels(headings []extract.Heading) {
+func (f *formRun) learnLabels(headings []page.Heading) {
 	if len(headings) == 0 {
 		return
 	}

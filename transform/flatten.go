@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -31,7 +31,7 @@ type Options struct {
 	Labels bool
 	// Headings are labels known beforehand. Give all flatteners of a run the
 	// same, so that a column that several of them add has one name.
-	Headings []extract.Heading
+	Headings []page.Heading
 	// Mem allocates the batches; nil is Arrow's default.
 	Mem memory.Allocator
 	// BatchRows and BatchBytes bound a batch: it ends with the row that
@@ -78,11 +78,11 @@ type Flattener struct {
 	ignored []ignoredField
 	labels  map[schemas.Source]string
 
-	page       *extract.Page // the page at hand
-	at         []int32       // by index into page.Fields: as in fields
-	row        int64         // number of the row at hand, from 1
-	gathered   []gathered    // by column
-	next       []int32       // by cell of the result: the column's next cell, or -1
+	page       *page.Page // the page at hand
+	at         []int32    // by index into page.Fields: as in fields
+	row        int64      // number of the row at hand, from 1
+	gathered   []gathered // by column
+	next       []int32    // by cell of the result: the column's next cell, or -1
 	pending    []outcome
 	rows       int // in the batch
 	bytes      int
@@ -153,7 +153,7 @@ func (f *Flattener) extend(columns []schemas.Column) {
 
 // Append adds the page's results, in their order. The page stays the
 // caller's and is not needed after the call.
-func (f *Flattener) Append(p *extract.Page) error {
+func (f *Flattener) Append(p *page.Page) error {
 	if f.err != nil {
 		return f.err
 	}
@@ -236,7 +236,7 @@ func (f *Flattener) direct(k int) bool {
 }
 
 // appendPlain writes the row's only string, or null, straight from the page.
-func (f *Flattener) appendPlain(c *column, g *gathered, cells []extract.Cell) (size int) {
+func (f *Flattener) appendPlain(c *column, g *gathered, cells []page.Cell) (size int) {
 	if g.row == f.row && g.values == 1 {
 		k := g.head
 		for cells[k].Values == 0 { // elements without a value before the one that has it
@@ -253,7 +253,7 @@ func (f *Flattener) appendPlain(c *column, g *gathered, cells []extract.Cell) (s
 }
 
 // gather chains the result's cells by their columns.
-func (f *Flattener) gather(cells []extract.Cell) {
+func (f *Flattener) gather(cells []page.Cell) {
 	f.row++
 	if len(cells) > len(f.next) {
 		f.next = make([]int32, 2*len(cells))

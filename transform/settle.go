@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -34,7 +34,7 @@ const (
 // settle gives column c its values of the row: it reads, parses and, where a
 // value does not fit, applies the column's rule. It returns the first fault
 // that the rule does not heal (on_error fail and reject), with the raw value.
-func (f *Flattener) settle(c *column, g *gathered, cells []extract.Cell) (raw, reason string) {
+func (f *Flattener) settle(c *column, g *gathered, cells []page.Cell) (raw, reason string) {
 	c.vals, c.null = c.vals[:0], false
 	if g.row != f.row {
 		c.null = true
@@ -96,7 +96,7 @@ func (f *Flattener) take(c *column, v []byte) (raw, reason string) {
 
 // settleSeveral handles several values in a column that is no list: an
 // inferred string takes them joined, for any other column they do not fit.
-func (f *Flattener) settleSeveral(c *column, g *gathered, cells []extract.Cell) (raw, reason string) {
+func (f *Flattener) settleSeveral(c *column, g *gathered, cells []page.Cell) (raw, reason string) {
 	switch {
 	case c.isString() && c.Inferred:
 		c.text = f.join(c.text[:0], c, g, cells)
@@ -117,7 +117,7 @@ func (f *Flattener) heals(c *column) bool { return c.Inferred || c.OnError == sc
 // join appends the column's values to out as CSV shows a list: "|" between
 // them, "\" before a "|" or "\" of a value. Values are as the column's pii
 // rule leaves them.
-func (f *Flattener) join(out []byte, c *column, g *gathered, cells []extract.Cell) []byte {
+func (f *Flattener) join(out []byte, c *column, g *gathered, cells []page.Cell) []byte {
 	first := true
 	for k := g.head; k >= 0; k = f.next[k] {
 		for i := range int(cells[k].Values) {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -281,7 +281,7 @@ func TestCanaryPanic(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		a := &app{stdout: &stdout, stderr: &stderr, logFormat: format}
 		root := &cobra.Command{Use: "formetl", RunE: func(*cobra.Command, []string) error {
-			a.usesKey(extract.NewSecret(canary))
+			a.usesKey(transport.NewSecret(canary))
 			panic("https://x.invalid/?fs_api_key=" + canary + " " + echo(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?fs_api_key="+lowerHex(canary), http.NoBody)))
 		}}
 		if code := a.main(t.Context(), root, nil); code != exitBug {

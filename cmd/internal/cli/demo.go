@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -84,7 +84,7 @@ func demoDefinition(s *demoService, dir string) *pipelines.Definition {
 		State: filepath.Join(dir, ".formetl"),
 		Source: pipelines.Source{
 			BaseURL: s.url, Account: formservice.DefaultAccount, Key: s.key, Zone: time.UTC,
-			Requests: pipelines.Requests{Concurrency: extract.DefaultConcurrency, Timeout: extract.DefaultTimeout, Retries: extract.DefaultRetries},
+			Requests: pipelines.Requests{Concurrency: transport.DefaultConcurrency, Timeout: transport.DefaultTimeout, Retries: transport.DefaultRetries},
 		},
 		Extract: pipelines.Extract{Settle: pipelines.DefaultSettle, Lookback: pipelines.DefaultLookback, Verify: true},
 		Outputs: []pipelines.Output{
@@ -115,7 +115,7 @@ func demoSummary(r *pipelines.Report, took time.Duration) []byte {
 // demoService is the embedded test service on a loopback port.
 type demoService struct {
 	url    string
-	key    extract.Secret
+	key    transport.Secret
 	server *http.Server
 	done   chan error
 }
@@ -130,7 +130,7 @@ func startDemoService(ctx context.Context, generate formservice.GenerateOptions)
 		return nil, fmt.Errorf("start the test service on loopback: %w", err)
 	}
 	s := &demoService{
-		url: "http://" + listener.Addr().String(), key: extract.NewSecret(key), done: make(chan error, 1),
+		url: "http://" + listener.Addr().String(), key: transport.NewSecret(key), done: make(chan error, 1),
 		server: &http.Server{
 			Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
 			ReadHeaderTimeout: 10 * time.Second,

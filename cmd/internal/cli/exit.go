@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 )
@@ -120,7 +121,7 @@ func ownCode(err error) int {
 func definitionCode(err error) int {
 	switch err.(type) { //nolint:errorlint // one node of the tree
 	case *pipelines.DefinitionError, *pipelines.PathError, *pipelines.CollisionError, *pipelines.RangeError, *pipelines.UnsupportedError,
-		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError, *extract.CostError:
+		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError:
 		return exitConfig
 	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
 		return exitNoInput
@@ -142,16 +143,16 @@ func serviceCode(err error) int {
 			return exitTemporary
 		}
 		return exitUnavailable
-	case *extract.RedirectError, *extract.NotServiceError: // the base URL is not the service's, as with error 1
+	case *transport.RedirectError, *transport.NotServiceError: // the base URL is not the service's, as with error 1
 		return exitConfig
-	case *extract.BudgetError, *extract.OutageError:
+	case *transport.BudgetError, *transport.OutageError:
 		return exitTemporary
 	case *extract.UnclearError: // somebody has to look before it is asked for again
 		return exitUnavailable
-	case *extract.AnswerError: // damaged on its way; one that is wrong each time is a data fault
+	case *transport.AnswerError: // damaged on its way; one that is wrong each time is a data fault
 		return exitTemporary
-	case *extract.StatusError, *extract.NetworkError:
-		if extract.Temporary(err) {
+	case *transport.StatusError, *transport.NetworkError:
+		if transport.Temporary(err) {
 			return exitTemporary
 		}
 		return exitUnavailable
@@ -218,7 +219,7 @@ func hint(err error, code int, command, kept string) string {
 	case strings.HasSuffix(command, " copy"): // a second copy would be worse than none
 		again = "look with `formetl forms` whether the copy was made, before you " + again
 	}
-	if b, ok := errors.AsType[*extract.BudgetError](err); ok && code == exitTemporary {
+	if b, ok := errors.AsType[*transport.BudgetError](err); ok && code == exitTemporary {
 		return again + " after " + b.ComeBack()
 	}
 	switch {
@@ -238,5 +239,5 @@ func hint(err error, code int, command, kept string) string {
 
 // notTheService tells whether something else seems to answer at the base URL.
 func notTheService(err error) bool {
-	return is[*extract.RedirectError](err) || is[*extract.NotServiceError](err)
+	return is[*transport.RedirectError](err) || is[*transport.NotServiceError](err)
 }

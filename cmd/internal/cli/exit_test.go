@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas/ddl"
@@ -27,7 +29,7 @@ func service(code, status int) error { return &extract.ServiceError{Code: code, 
 
 // unreadable is the error of an answer that cannot be read.
 func unreadable(body string) error {
-	_, err := extract.DecodePage([]byte(body), "", extract.Bounds{})
+	_, err := v1.DecodePage([]byte(body), "", v1.Bounds{})
 	return err
 }
 
@@ -41,7 +43,7 @@ func TestExitCode(t *testing.T) {
 		{exitUsage, &usageError{errors.New("x")}},
 		{exitUsage, fmt.Errorf("/lake/: %w", &load.WatermarkError{})},
 		{exitUsage, &usageError{&pipelines.DefinitionError{}}}, // the outermost class decides
-		{exitData, &extract.AnswerError{}},
+		{exitData, &transport.AnswerError{}},
 		{exitData, fmt.Errorf("x: %w", &extract.OrderError{})},
 		{exitTemporary, unreadable("")},
 		{exitTemporary, unreadable("<html><br></html>")},
@@ -50,9 +52,9 @@ func TestExitCode(t *testing.T) {
 		{exitTemporary, unreadable(`<fs_response status="success"></x>`)},
 		{exitData, unreadable(`<fs_response status="success"/>`)},
 		{exitData, unreadable(`<other/>`)},
-		{exitTemporary, &extract.OutageError{Last: unreadable(`<other/>`)}},
-		{exitConfig, &extract.RequestError{Err: &extract.NotServiceError{Err: &extract.AnswerError{}}}},
-		{exitUnavailable, &extract.UnclearError{Err: &extract.NetworkError{}}},
+		{exitTemporary, &transport.OutageError{Last: unreadable(`<other/>`)}},
+		{exitConfig, &transport.RequestError{Err: &transport.NotServiceError{Err: &transport.AnswerError{}}}},
+		{exitUnavailable, &extract.UnclearError{Err: &transport.NetworkError{}}},
 		{exitData, &pipelines.RejectsError{}},
 		{exitData, &load.DamagedPartsError{}},
 		{exitCantCreate, &load.UnlistedPartsError{}},
@@ -74,8 +76,8 @@ func TestExitCode(t *testing.T) {
 		{exitUnavailable, service(extract.CodeInvalidValue, 0)},
 		{exitUnavailable, service(extract.CodeInvalidID, 0)},
 		{exitUnavailable, service(4711, 200)},
-		{exitUnavailable, &extract.StatusError{Status: 403}},
-		{exitUnavailable, &extract.NetworkError{Final: true}},
+		{exitUnavailable, &transport.StatusError{Status: 403}},
+		{exitUnavailable, &transport.NetworkError{Final: true}},
 		{exitBug, errors.New("nobody knows")},
 		{exitBug, fmt.Errorf("wrapped: %w", errors.New("nobody knows"))},
 		{exitCantCreate, &load.CreateError{Err: errors.New("x")}},
@@ -89,16 +91,16 @@ func TestExitCode(t *testing.T) {
 		{exitIO, disk},
 		{exitTemporary, service(extract.CodeBusy, 200)},
 		{exitTemporary, service(extract.CodeUnexpected, 429)},
-		{exitTemporary, &extract.StatusError{Status: 502}},
-		{exitTemporary, &extract.NetworkError{}},
-		{exitTemporary, &extract.BudgetError{}},
-		{exitTemporary, &extract.RequestError{Err: &extract.OutageError{Last: &extract.StatusError{Status: 502}}}},
-		{exitTemporary, &extract.OutageError{Last: errors.New("nobody knows")}},
-		{exitTemporary, &extract.RequestError{Err: &extract.OutageError{Last: &extract.AnswerError{}}}},
+		{exitTemporary, &transport.StatusError{Status: 502}},
+		{exitTemporary, &transport.NetworkError{}},
+		{exitTemporary, &transport.BudgetError{}},
+		{exitTemporary, &transport.RequestError{Err: &transport.OutageError{Last: &transport.StatusError{Status: 502}}}},
+		{exitTemporary, &transport.OutageError{Last: errors.New("nobody knows")}},
+		{exitTemporary, &transport.RequestError{Err: &transport.OutageError{Last: &transport.AnswerError{}}}},
 		{exitTemporary, &load.HeldError{}},
 		{exitTemporary, fmt.Errorf("x: %w", load.ErrConflict)},
 		{exitTemporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
-		{exitNoPermit, &extract.RequestError{Err: service(extract.CodeInvalidKey, 401)}},
+		{exitNoPermit, &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}},
 		{exitConfig, &pipelines.DefinitionError{Err: fs.ErrNotExist}}, // a missing definition too
 		{exitConfig, &pipelines.PathError{}},
 		{exitConfig, &pipelines.CollisionError{}},
@@ -107,9 +109,9 @@ func TestExitCode(t *testing.T) {
 		{exitConfig, &pipelines.SchemaChangedError{}},
 		{exitConfig, &pipelines.DatasetChangedError{}},
 		{exitConfig, &load.NameError{}},
-		{exitConfig, &extract.ConfigError{}},
+		{exitConfig, &transport.ConfigError{}},
 		{exitConfig, &extract.PlanError{}},
-		{exitConfig, &extract.RedirectError{}},
+		{exitConfig, &transport.RedirectError{}},
 		{exitConfig, service(extract.CodeInvalidURL, 404)},
 		{exitInterrupt, &stopError{syscall.SIGINT}},
 		{exitInterrupt, fmt.Errorf("x: %w", context.Canceled)},
@@ -130,12 +132,12 @@ func TestExitCode(t *testing.T) {
 // that nothing is kept then, also where the run was told to stop besides.
 func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
-		&extract.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &breakingError{1, 2},
+		&transport.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &breakingError{1, 2},
 		&pipelines.RejectsError{}, &pipelines.VerifyError{}, &pipelines.DuplicateError{}, &pipelines.ChoicesError{}, &pipelines.LettersError{},
 		&load.DamagedPartsError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{},
 	}
 	// What these wrap may be a fault of the data, and they are none.
-	others := []pipelines.DataFault{&extract.NotServiceError{Err: &extract.AnswerError{}}, &extract.UnclearError{Err: &extract.AnswerError{}}}
+	others := []pipelines.DataFault{&transport.NotServiceError{Err: &transport.AnswerError{}}, &extract.UnclearError{Err: &transport.AnswerError{}}}
 	for _, other := range others {
 		if exitCode(other) == exitData || pipelines.DataAtFault(other) {
 			t.Errorf("%T: %d, and the data are at fault: %t", other, exitCode(other), pipelines.DataAtFault(other))
@@ -151,7 +153,7 @@ func TestDataFaults(t *testing.T) {
 			t.Errorf("%s is not found in the code", name)
 		}
 		output := &pipelines.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", fault)}}
-		for _, err := range []error{fault, &extract.RequestError{Err: fault}, output, fmt.Errorf("form a: %w", output)} {
+		for _, err := range []error{fault, &transport.RequestError{Err: fault}, output, fmt.Errorf("form a: %w", output)} {
 			if exitCode(err) != exitData || !pipelines.DataAtFault(err) {
 				t.Errorf("%s in %T: %d, and the data are at fault: %t", name, err, exitCode(err), pipelines.DataAtFault(err))
 			}
@@ -218,7 +220,7 @@ func TestExitCodeOfSeveral(t *testing.T) {
 			}
 		}
 	}
-	refused := &extract.RequestError{Err: service(extract.CodeInvalidKey, 401)}
+	refused := &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}
 	notRun := &pipelines.FormsError{Forms: 3, Errors: []error{
 		fmt.Errorf("form a: %w", &load.HeldError{}), fmt.Errorf("form b: %w", refused),
 		fmt.Errorf("form c: %w", &pipelines.NotRunError{Form: "c", Err: refused}),
@@ -274,25 +276,25 @@ func TestHint(t *testing.T) {
 		{service(extract.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the form's own address"},
 		{service(extract.CodeInvalidForm, 404), "run", "", "check the form's directory; `formetl forms` lists the forms"},
 		{service(extract.CodeBusy, 503), "run", "", "run the same command again later"},
-		{&extract.OutageError{Last: &extract.NetworkError{}}, "run", "", "run the same command again later"},
+		{&transport.OutageError{Last: &transport.NetworkError{}}, "run", "", "run the same command again later"},
 		{
-			&extract.RequestError{Err: &extract.BudgetError{Until: time.Date(2026, 2, 3, 4, 5, 6, 1, time.FixedZone("", 3600))}},
+			&transport.RequestError{Err: &transport.BudgetError{Until: time.Date(2026, 2, 3, 4, 5, 6, 1, time.FixedZone("", 3600))}},
 			"export", "nothing of what was read is kept", "nothing of what was read is kept; run the same command again after 2026-02-03T04:05:07+01:00",
 		},
 		{service(extract.CodeBusy, 503), "run", "kept for the next run: 7 results", "kept for the next run: 7 results; run the same command again later"},
 		{&stopError{syscall.SIGINT}, "run", "", "run the same command again"},
 		{&stopError{syscall.SIGINT}, "export", "nothing of what was read is kept", "nothing of what was read is kept; run the same command again"},
 		{&stopError{syscall.SIGTERM}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again"},
-		{&extract.NetworkError{}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again later"},
+		{&transport.NetworkError{}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again later"},
 		{&load.HeldError{}, "run", "", ""},
 		{&usageError{errors.New("x")}, "run", "", "see formetl run --help"},
 		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
-		{&extract.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
+		{&transport.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
 		{&pipelines.DefinitionError{}, "run", "", ""},
-		{&extract.NotServiceError{Err: &extract.AnswerError{}}, "run", "", "check that the base URL is the service's own address"},
+		{&transport.NotServiceError{Err: &transport.AnswerError{}}, "run", "", "check that the base URL is the service's own address"},
 		{unreadable("<html></html>"), "run", "", "run the same command again later"},
 		{unreadable(`<fs_response status="success"/>`), "run", "", ""},
-		{&extract.UnclearError{Err: &extract.NetworkError{}}, "copy", "", ""},
+		{&extract.UnclearError{Err: &transport.NetworkError{}}, "copy", "", ""},
 	} {
 		if got := hint(c.err, exitCode(c.err), "formetl "+c.command, c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -188,4 +188,4 @@ func (a *app) printPanic(what string, stack []byte) {
 }
 
 // usesKey remembers a key for printPanic.
-func (a *app) usesKey(key extract.Secret) { a.keys = append(a.keys, key) }
+func (a *app) usesKey(key transport.Secret) { a.keys = append(a.keys, key) }

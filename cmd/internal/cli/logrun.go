@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
@@ -106,7 +106,7 @@ func summaryOf(r *pipelines.Report, err error) []slog.Attr {
 // comeBackAt is when a budget that was used up allows the next request, in
 // whole seconds and not too early; "" where that is not what a run waits for.
 func comeBackAt(err error) string {
-	used, ok := errors.AsType[*extract.BudgetError](err)
+	used, ok := errors.AsType[*transport.BudgetError](err)
 	if !ok || exitCode(err) != exitTemporary {
 		return ""
 	}

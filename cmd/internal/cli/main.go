@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // Main runs one command and returns its exit code (contract.md, "Exit
@@ -42,9 +42,9 @@ type app struct {
 
 	logFormat, logLevel string
 	logs                *logs
-	keys                []extract.Secret // that were read, for what a panic may show
-	began               bool             // a command's own work has begun: flags and arguments were right
-	kept                string           // what of it another command can go on from, for hint
+	keys                []transport.Secret // that were read, for what a panic may show
+	began               bool               // a command's own work has begun: flags and arguments were right
+	kept                string             // what of it another command can go on from, for hint
 }
 
 // main runs a command and tells its exit code. A panic is a bug, said so.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -30,9 +30,9 @@ func (s *serviceFlags) register(cmd *cobra.Command) {
 	f.StringVar(&s.timezone, "timezone", "", "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)")
 	f.StringVar(&s.keyFile, "api-key-file", "", "file that holds the API key (default: FORMETL_API_KEY)")
 	f.BoolVar(&s.allowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
-	f.DurationVar(&s.timeout, "timeout", extract.DefaultTimeout, "longest wait for one answer")
-	f.IntVar(&s.retries, "retries", extract.DefaultRetries, "how often a request that may succeed later is tried again")
-	f.IntVar(&s.concurrency, "concurrency", extract.DefaultConcurrency, "most requests under way at once")
+	f.DurationVar(&s.timeout, "timeout", transport.DefaultTimeout, "longest wait for one answer")
+	f.IntVar(&s.retries, "retries", transport.DefaultRetries, "how often a request that may succeed later is tried again")
+	f.IntVar(&s.concurrency, "concurrency", transport.DefaultConcurrency, "most requests under way at once")
 	f.IntVar(&s.perMinute, "requests-per-minute", 0, "most requests in any minute; 0 is no budget")
 }
 
@@ -59,7 +59,7 @@ func (s *serviceFlags) source(a *app) (pipelines.Source, error) {
 	case s.timeout <= 0:
 		return src, errors.New("--timeout must be longer than nothing")
 	}
-	if _, err := extract.ParseBaseURL(src.BaseURL, src.AllowHTTP); err != nil {
+	if _, err := transport.ParseBaseURL(src.BaseURL, src.AllowHTTP); err != nil {
 		return src, fmt.Errorf("--base-url: %s", strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
 	}
 	var err error
@@ -95,7 +95,7 @@ func orEnv(a *app, flag, name string) string {
 }
 
 // apiKey reads the key from a file, or else from the environment.
-func (a *app) apiKey(file string) (extract.Secret, error) {
+func (a *app) apiKey(file string) (transport.Secret, error) {
 	if file != "" {
 		key, err := pipelines.KeyFromFile(file)
 		if err != nil {
@@ -103,7 +103,7 @@ func (a *app) apiKey(file string) (extract.Secret, error) {
 		}
 		return key, nil
 	}
-	key := extract.NewSecret(a.env(pipelines.KeyVariable))
+	key := transport.NewSecret(a.env(pipelines.KeyVariable))
 	if key.IsZero() {
 		return key, fmt.Errorf("no API key: set %s, or give --api-key-file", pipelines.KeyVariable)
 	}

@@ -21,7 +21,7 @@ type askFlags struct {
 
 // askCommand is a command that sends one transaction; ask begins after flags
 // and arguments were checked.
-func (a *app) askCommand(cmd *cobra.Command, f *askFlags, ofForm bool, ask func(context.Context, *extract.Client) error) *cobra.Command {
+func (a *app) askCommand(cmd *cobra.Command, f *askFlags, ofForm bool, ask func(context.Context, extract.Client) error) *cobra.Command {
 	f.service.register(cmd)
 	if ofForm {
 		cmd.Flags().StringVar(&f.form, "form", "", "the form's directory")
@@ -77,7 +77,7 @@ func (a *app) formsCommand() *cobra.Command {
 		Short: "List the account's forms",
 		Example: `  formetl forms --base-url https://fs1.example.com --account acme
   formetl forms --json | jq -r '.[].directory'`,
-	}, &f, false, func(ctx context.Context, c *extract.Client) error {
+	}, &f, false, func(ctx context.Context, c extract.Client) error {
 		forms, err := c.Forms(ctx)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:     "status --form FORM",
 		Short:   "Show whether a form is open, and how much of its quotas is used",
 		Example: `  formetl status --base-url https://fs1.example.com --account acme --form form1`,
-	}, &f, true, func(ctx context.Context, c *extract.Client) error {
+	}, &f, true, func(ctx context.Context, c extract.Client) error {
 		status, err := c.Status(ctx, f.form)
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func (a *app) publishCommand() *cobra.Command {
 		Short: "Show a form's publishing links and embed codes",
 		Example: `  formetl publish --base-url https://fs1.example.com --account acme --form form1
   formetl publish --form form1 --secure --json`,
-	}, &f, true, func(ctx context.Context, c *extract.Client) error {
+	}, &f, true, func(ctx context.Context, c extract.Client) error {
 		publish, err := c.Publish(ctx, f.form, secure)
 		if err != nil {
 			return err
@@ -165,7 +165,7 @@ func (a *app) countCommand() *cobra.Command {
 		Example: `  formetl count --base-url https://fs1.example.com --account acme --form form1
   formetl count --form form1 --from 2026-01-01 --to 2026-02-01
   formetl count --form form1 --min-id 100001`,
-	}, &f, true, func(ctx context.Context, c *extract.Client) error {
+	}, &f, true, func(ctx context.Context, c extract.Client) error {
 		n, err := c.Count(ctx, f.form, q)
 		if err != nil {
 			return err
@@ -216,7 +216,7 @@ only command that changes anything at the service, so it asks first, or takes
 --yes. It is never sent twice: if the answer is lost, look with formetl forms.`,
 		Example: `  formetl copy --base-url https://fs1.example.com --account acme --form form1 --to-form "Form 2"
   formetl copy --form form1 --to-account other --yes`,
-	}, &f, true, func(ctx context.Context, c *extract.Client) error {
+	}, &f, true, func(ctx context.Context, c extract.Client) error {
 		made, err := c.Copy(ctx, f.form, to)
 		if err != nil {
 			return err
