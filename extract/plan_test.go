@@ -328,7 +328,7 @@ func TestPlanFixed(t *testing.T) {
 	} {
 		p := mustPlan(t, extract.Range{Window: w, Step: tc.step, Partition: tc.partition}, d)
 		checkPlan(t, p, d)
-		var got []string
+		got := make([]string, 0, len(p.Windows))
 		for _, w := range p.Windows[1:] {
 			got = append(got, strings.TrimSuffix(w.Window.From.Format(extract.WireTime), " 00:00:00"))
 		}

@@ -239,7 +239,7 @@ func TestKeyStaysHidden(t *testing.T) {
 				cfg.BackoffMin, cfg.BackoffMax = time.Microsecond, time.Microsecond
 				cfg.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			})
-			_, err := c.Results(t.Context(), "form one", extract.ResultsQuery{Limit: 5, Search: extract.Search{Where: []extract.Criterion{{"1", extract.OpEquals, transport.Canary}}}})
+			_, err := c.Results(t.Context(), "form one", extract.ResultsQuery{Limit: 5, Search: extract.Search{Where: []extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: transport.Canary}}}})
 			e := transport.MustAs[*transport.RequestError](t, err)
 			if e.Form != "form one" || e.Transaction != "Get Results" || !strings.Contains(e.Detail, "fs_limit=5") || e.Attempts < 1 {
 				t.Errorf("the error does not say what failed: %+v", e)

@@ -104,13 +104,13 @@ func TestFields(t *testing.T) {
 	</results>`))
 	defer p.Release()
 	want := []page.Field{
-		{page.KindMeta, "a", "", 0},
-		{page.KindItem, "5", "list", 2},
-		{page.KindItem, "4", "", 1},
-		{page.KindMeta, "b", "", 0},
-		{page.KindItem, "6", "", 7},
-		{page.KindItem, "7", "", 0},
-		{page.KindItem, "8", "", 0},
+		{Kind: page.KindMeta, ID: "a", Type: "", Index: 0},
+		{Kind: page.KindItem, ID: "5", Type: "list", Index: 2},
+		{Kind: page.KindItem, ID: "4", Type: "", Index: 1},
+		{Kind: page.KindMeta, ID: "b", Type: "", Index: 0},
+		{Kind: page.KindItem, ID: "6", Type: "", Index: 7},
+		{Kind: page.KindItem, ID: "7", Type: "", Index: 0},
+		{Kind: page.KindItem, ID: "8", Type: "", Index: 0},
 	}
 	if !reflect.DeepEqual(p.Fields, want) {
 		t.Errorf("fields %+v, want %+v", p.Fields, want)
@@ -163,14 +163,14 @@ func TestHeadings(t *testing.T) {
 		want      []page.Heading
 	}{
 		{"none", results, nil},
-		{"before", `<headings><heading for="1">Name</heading></headings>` + results, []page.Heading{{"1", "Name", 0}}},
-		{"after", results + `<headings><heading for="1">Name</heading></headings>`, []page.Heading{{"1", "Name", 0}}},
-		{"inside", `<results><headings><heading for="1">Name</heading></headings></results>`, []page.Heading{{"1", "Name", 0}}},
-		{"id", `<headings><heading id="1">Name</heading><heading id="2" for="3"/></headings>` + results, []page.Heading{{"1", "Name", 0}, {"3", "", 0}}},
-		{"groups", `<headings><metas><heading for="s">S</heading></metas><items><heading id="1">N</heading></items></headings>` + results, []page.Heading{{"s", "S", page.KindMeta}, {"1", "N", page.KindItem}}},
-		{"named as columns", `<headings><meta id="s">S</meta><item id="1">N</item></headings>` + results, []page.Heading{{"s", "S", page.KindMeta}, {"1", "N", page.KindItem}}},
-		{"faithful", "<headings><heading for=\"1\"><![CDATA[First\nname <b>&amp;</b> ]]> </heading></headings>" + results, []page.Heading{{"1", "First\nname <b>&amp;</b>  ", 0}}},
-		{"repeated and empty", `<headings><heading for="1">A</heading><heading for="2">A</heading><heading for="3"></heading></headings>` + results, []page.Heading{{"1", "A", 0}, {"2", "A", 0}, {"3", "", 0}}},
+		{"before", `<headings><heading for="1">Name</heading></headings>` + results, []page.Heading{{ID: "1", Label: "Name", Kind: 0}}},
+		{"after", results + `<headings><heading for="1">Name</heading></headings>`, []page.Heading{{ID: "1", Label: "Name", Kind: 0}}},
+		{"inside", `<results><headings><heading for="1">Name</heading></headings></results>`, []page.Heading{{ID: "1", Label: "Name", Kind: 0}}},
+		{"id", `<headings><heading id="1">Name</heading><heading id="2" for="3"/></headings>` + results, []page.Heading{{ID: "1", Label: "Name", Kind: 0}, {ID: "3", Label: "", Kind: 0}}},
+		{"groups", `<headings><metas><heading for="s">S</heading></metas><items><heading id="1">N</heading></items></headings>` + results, []page.Heading{{ID: "s", Label: "S", Kind: page.KindMeta}, {ID: "1", Label: "N", Kind: page.KindItem}}},
+		{"named as columns", `<headings><meta id="s">S</meta><item id="1">N</item></headings>` + results, []page.Heading{{ID: "s", Label: "S", Kind: page.KindMeta}, {ID: "1", Label: "N", Kind: page.KindItem}}},
+		{"faithful", "<headings><heading for=\"1\"><![CDATA[First\nname <b>&amp;</b> ]]> </heading></headings>" + results, []page.Heading{{ID: "1", Label: "First\nname <b>&amp;</b>  ", Kind: 0}}},
+		{"repeated and empty", `<headings><heading for="1">A</heading><heading for="2">A</heading><heading for="3"></heading></headings>` + results, []page.Heading{{ID: "1", Label: "A", Kind: 0}, {ID: "2", Label: "A", Kind: 0}, {ID: "3", Label: "", Kind: 0}}},
 		{"without an id", `<headings><heading>A</heading><x/><heading for="">B</heading></headings>` + results, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

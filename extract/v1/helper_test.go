@@ -76,12 +76,6 @@ func success(content string) string {
 	return `<?xml version="1.0" encoding="UTF-8"?><fs_response status="success">` + content + `</fs_response>`
 }
 
-func failure(code string) string {
-	return `<fs_response status="error"><error code="` + code + `">the service's words</error></fs_response>`
-}
-
-const countOf7 = `<fs_response status="success"><count>7</count></fs_response>`
-
 func mustAs[E error](t testing.TB, err error) E {
 	t.Helper()
 	e, ok := errors.AsType[E](err)
@@ -107,7 +101,7 @@ func wallTime(t testing.TB, s string) time.Time {
 
 func day(t testing.TB, from, to string) extract.Window {
 	t.Helper()
-	return extract.Window{wallTime(t, from), wallTime(t, to)}
+	return extract.Window{From: wallTime(t, from), To: wallTime(t, to)}
 }
 
 // countOnly is any request, for tests of what all requests share.

@@ -78,16 +78,16 @@ func TestResultsParameters(t *testing.T) {
 		{"window", extract.ResultsQuery{Window: day(t, "2026-01-06", "2026-01-08")}, []int64{4, 5}},
 		{"sort by a meta", extract.ResultsQuery{Sort: "date_finish"}, []int64{6, 5, 4, 3, 2, 1}},
 		{"sort by an item, descending", extract.ResultsQuery{Sort: "1", Descending: true, Limit: 2}, []int64{6, 2}},
-		{"equals", where(false, extract.Criterion{"1", extract.OpEquals, "Ada & Bob+C"}), []int64{1}},
-		{"equals per cent", where(false, extract.Criterion{"1", extract.OpEquals, "50% off"}), []int64{5}},
-		{"contains unicode", where(false, extract.Criterion{"1", extract.OpContains, "ïcode 😀"}), []int64{6}},
-		{"begins", where(false, extract.Criterion{"1", extract.OpBegins, "Bob "}), []int64{4}},
-		{"ends", where(false, extract.Criterion{"1", extract.OpEnds, "Ada"}), []int64{4}},
-		{"empty", where(false, extract.Criterion{"1", extract.OpEmpty, "ignored"}), []int64{3}},
-		{"not empty", where(false, extract.Criterion{"353-0-0", extract.OpNotEmpty, ""}), []int64{1, 3, 5}},
-		{"and", where(false, extract.Criterion{"1", extract.OpContains, "Ada"}, extract.Criterion{"353-0-0", extract.OpNotEmpty, ""}), []int64{1}},
-		{"or", where(true, extract.Criterion{"1", extract.OpContains, "Ada"}, extract.Criterion{"353-0-0", extract.OpNotEmpty, ""}), []int64{1, 3, 4, 5}},
-		{"equals nothing", where(false, extract.Criterion{"1", extract.OpEquals, ""}), []int64{3}},
+		{"equals", where(false, extract.Criterion{Column: "1", Operator: extract.OpEquals, Term: "Ada & Bob+C"}), []int64{1}},
+		{"equals per cent", where(false, extract.Criterion{Column: "1", Operator: extract.OpEquals, Term: "50% off"}), []int64{5}},
+		{"contains unicode", where(false, extract.Criterion{Column: "1", Operator: extract.OpContains, Term: "ïcode 😀"}), []int64{6}},
+		{"begins", where(false, extract.Criterion{Column: "1", Operator: extract.OpBegins, Term: "Bob "}), []int64{4}},
+		{"ends", where(false, extract.Criterion{Column: "1", Operator: extract.OpEnds, Term: "Ada"}), []int64{4}},
+		{"empty", where(false, extract.Criterion{Column: "1", Operator: extract.OpEmpty, Term: "ignored"}), []int64{3}},
+		{"not empty", where(false, extract.Criterion{Column: "353-0-0", Operator: extract.OpNotEmpty, Term: ""}), []int64{1, 3, 5}},
+		{"and", where(false, extract.Criterion{Column: "1", Operator: extract.OpContains, Term: "Ada"}, extract.Criterion{Column: "353-0-0", Operator: extract.OpNotEmpty, Term: ""}), []int64{1}},
+		{"or", where(true, extract.Criterion{Column: "1", Operator: extract.OpContains, Term: "Ada"}, extract.Criterion{Column: "353-0-0", Operator: extract.OpNotEmpty, Term: ""}), []int64{1, 3, 4, 5}},
+		{"equals nothing", where(false, extract.Criterion{Column: "1", Operator: extract.OpEquals, Term: ""}), []int64{3}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			page, err := c.Results(t.Context(), "people", tc.q)
@@ -125,11 +125,11 @@ func TestTransactions(t *testing.T) {
 		server.SetFaults(formservice.Faults{OldRoot: old, Latin1: old})
 		c := newClientFor(t, server, nil)
 		ctx := t.Context()
-		if forms, err := c.Forms(ctx); err != nil || len(forms) == 0 || forms[0] != (extract.Form{"42", "People & more", "<who>", "people"}) {
+		if forms, err := c.Forms(ctx); err != nil || len(forms) == 0 || forms[0] != (extract.Form{ID: "42", Name: "People & more", Description: "<who>", Directory: "people"}) {
 			t.Errorf("forms = %+v, %v", forms, err)
 		}
 		status, err := c.Status(ctx, "people")
-		want := extract.Status{"open", "2026-01-01 00:00:00", []extract.Limit{{"items", 2, 500}, {"results", 6, formservice.MaxResults}}}
+		want := extract.Status{State: "open", LastModified: "2026-01-01 00:00:00", Limits: []extract.Limit{{Type: "items", Used: 2, Total: 500}, {Type: "results", Used: 6, Total: formservice.MaxResults}}}
 		if err != nil || !reflect.DeepEqual(status, want) {
 			t.Errorf("status = %+v, %v", status, err)
 		}
@@ -149,8 +149,8 @@ func TestTransactions(t *testing.T) {
 		}{
 			{extract.CountQuery{}, 6},
 			{extract.CountQuery{Window: day(t, "2026-01-06", "2026-01-08")}, 2},
-			{extract.CountQuery{IDs: extract.IDRange{2, 4}}, 3},
-			{extract.CountQuery{Window: day(t, "2026-01-06", "2026-01-09"), IDs: extract.IDRange{4, 9}}, 2},
+			{extract.CountQuery{IDs: extract.IDRange{Min: 2, Max: 4}}, 3},
+			{extract.CountQuery{Window: day(t, "2026-01-06", "2026-01-09"), IDs: extract.IDRange{Min: 4, Max: 9}}, 2},
 		} {
 			if n, err := c.Count(ctx, "people", q.q); err != nil || n != q.want {
 				t.Errorf("count %+v = %d, %v; want %d", q.q, n, err, q.want)
@@ -173,8 +173,8 @@ func TestQueries(t *testing.T) {
 	c := newClientFor(t, recorder, func(cfg *Config) { cfg.Account, cfg.Key = "a c/m?e", transport.NewSecret("k +&") })
 	ctx := t.Context()
 	full := extract.ResultsQuery{
-		Window: day(t, "2026-01-01", "2026-02-01"), IDs: extract.IDRange{5, 9}, Limit: 50, Page: 2, Sort: "date finish", Descending: true,
-		Search: extract.Search{Any: true, Where: []extract.Criterion{{"1", extract.OpEquals, "a b+c&d=e%"}, {"353-0-0", extract.OpEmpty, "no term"}, {"2", extract.OpNotEmpty, ""}}},
+		Window: day(t, "2026-01-01", "2026-02-01"), IDs: extract.IDRange{Min: 5, Max: 9}, Limit: 50, Page: 2, Sort: "date finish", Descending: true,
+		Search: extract.Search{Any: true, Where: []extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "a b+c&d=e%"}, {Column: "353-0-0", Operator: extract.OpEmpty, Term: "no term"}, {Column: "2", Operator: extract.OpNotEmpty, Term: ""}}},
 		View:   "1 1", Headings: true, CustomLabels: "2/3",
 	}
 	const base = "/api/users/a%20c%2Fm%3Fe/forms"
@@ -223,7 +223,7 @@ func TestQueries(t *testing.T) {
 // TestQueryNames checks for any set of parameters that no name comes twice.
 func TestQueryNames(t *testing.T) {
 	q := extract.ResultsQuery{Search: extract.Search{Where: []extract.Criterion{
-		{"1", extract.OpEquals, "a"}, {"1", extract.OpContains, "b"}, {"1", extract.OpBegins, "c"}, {"1", extract.OpEnds, "d"}, {"1", extract.OpEmpty, ""}, {"1", extract.OpNotEmpty, ""}, {"2", extract.OpEquals, "a"},
+		{Column: "1", Operator: extract.OpEquals, Term: "a"}, {Column: "1", Operator: extract.OpContains, Term: "b"}, {Column: "1", Operator: extract.OpBegins, Term: "c"}, {Column: "1", Operator: extract.OpEnds, Term: "d"}, {Column: "1", Operator: extract.OpEmpty, Term: ""}, {Column: "1", Operator: extract.OpNotEmpty, Term: ""}, {Column: "2", Operator: extract.OpEquals, Term: "a"},
 	}}}
 	query := encode(resultsParameters(q))
 	values, err := url.ParseQuery(query)
@@ -249,9 +249,9 @@ func TestSearchIsChecked(t *testing.T) {
 		where []extract.Criterion
 		want  string
 	}{
-		{[]extract.Criterion{{"1", extract.OpEquals, "a"}, {"1", extract.OpEquals, "b"}}, `search equals on column "1" twice`},
-		{[]extract.Criterion{{"1", "like", "a"}}, `"like" is not an operator`},
-		{[]extract.Criterion{{"", extract.OpEquals, "a"}}, "no column"},
+		{[]extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "a"}, {Column: "1", Operator: extract.OpEquals, Term: "b"}}, `search equals on column "1" twice`},
+		{[]extract.Criterion{{Column: "1", Operator: "like", Term: "a"}}, `"like" is not an operator`},
+		{[]extract.Criterion{{Column: "", Operator: extract.OpEquals, Term: "a"}}, "no column"},
 	} {
 		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{Search: extract.Search{Where: tc.where}})
 		if e := mustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, tc.want) {
