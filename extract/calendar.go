@@ -3,8 +3,8 @@ package extract
 import "time"
 
 // Calendar boundaries are where windows are cut. They depend on the calendar
-// alone, never on where a range begins or ends, so that the cuts of one run
-// are cuts of the next.
+// alone, never on where a range begins or ends. So two runs with different
+// ranges cut at the same times.
 
 // Unit is a calendar unit that always cuts: a partition's.
 type Unit uint8

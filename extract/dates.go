@@ -12,10 +12,10 @@ import (
 )
 
 // A service may ignore fs_min_date or fs_max_date. Then every window holds
-// what lies outside it too, and a range that was asked for is none. No column
-// tells for sure, since which date the service filters by is not specified, and
-// no count does, since all results may lie in one window. What proves it is a
-// result that comes in two windows which have no time in common.
+// results from outside it too. No column proves that, because the specification
+// does not say which date the service filters by. No count proves it, because
+// all results may lie in one window. The proof is a result that comes in two
+// windows which have no time in common.
 
 // DatesError is a service that does not keep to fs_min_date and fs_max_date.
 type DatesError struct {
@@ -113,8 +113,8 @@ func idsOf(p *page.Page) []int64 {
 	return ids
 }
 
-// stray finds a result that has no date in the window, and a window beside it
-// where such a result is to be: on the side of its dates. -1 is none.
+// stray finds a result that has no date in the window, and a window beside this
+// one that should hold it: on the side of its dates. -1 is none.
 func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	dated := make([]bool, len(p.Fields)) // metas that are dates
 	for i, f := range p.Fields {

@@ -3,8 +3,8 @@
 //
 // A Window is a span of wall-clock time. NewPlan divides a range into windows
 // by counts (auto) or by the calendar (a fixed Step). A Reader asks for the
-// pages of a window in ascending order of id, and notices a service that keeps
-// to no order, to no bounds or to no dates. UndatedRanges finds the results
+// pages of a window in ascending order of id. It notices a service that ignores
+// the order, the bounds of ids or the dates. UndatedRanges finds the results
 // that no window holds. Every request goes through the small interface Service.
 //
 // A decoded answer is a page.Page (extract/page). Retries, the bound on

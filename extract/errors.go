@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -52,8 +53,8 @@ func (e *ServiceError) Class() transport.Class {
 // ComeAfter is RetryAfter.
 func (e *ServiceError) ComeAfter() time.Duration { return e.RetryAfter }
 
-// Temporary tells whether the same request may succeed later: a busy system
-// (3), and with HTTP status 429 or 503 any code but those of section 7 that
+// Temporary tells whether the same request may succeed later. A busy system
+// (3) may. With HTTP status 429 or 503 any code may but those of section 7 that
 // blame the request.
 func (e *ServiceError) Temporary() bool {
 	switch e.Code {
@@ -66,30 +67,21 @@ func (e *ServiceError) Temporary() bool {
 }
 
 func codeMeaning(code int) string {
-	switch code {
-	case CodeUnexpected:
-		return "unexpected error"
-	case CodeInvalidURL:
-		return "invalid or incomplete API URL"
-	case CodeInvalidValue:
-		return "invalid URL parameter value"
-	case CodeBusy:
-		return "system too busy"
-	case CodeInvalidKey:
-		return "invalid API key"
-	case CodeInvalidUser:
-		return "invalid user"
-	case CodeInvalidForm:
-		return "invalid form"
-	case CodeInvalidID:
-		return "invalid result ID"
-	}
-	return "a code that the specification does not list"
+	return cmp.Or(map[int]string{
+		CodeUnexpected:   "unexpected error",
+		CodeInvalidURL:   "invalid or incomplete API URL",
+		CodeInvalidValue: "invalid URL parameter value",
+		CodeBusy:         "system too busy",
+		CodeInvalidKey:   "invalid API key",
+		CodeInvalidUser:  "invalid user",
+		CodeInvalidForm:  "invalid form",
+		CodeInvalidID:    "invalid result ID",
+	}[code], "a code that the specification does not list")
 }
 
 // UnclearError is a request to make something that was sent and not answered
-// by the service: it may have been carried out, and is not to be sent again
-// without a look.
+// by the service. It may have been carried out, so it must not be sent again
+// before somebody has looked.
 type UnclearError struct{ Err error }
 
 // DataFault is false: what was made is to be looked at, and no data were read.
@@ -106,9 +98,9 @@ func (e *UnclearError) Unwrap() error { return e.Err }
 // Temporary is false: nobody is to send it again unseen.
 func (e *UnclearError) Temporary() bool { return false }
 
-// OrderError is a page whose results do not follow in ascending order of id
-// where earlier pages of the window did: the service keeps another order, and
-// results may have been passed over. A window that is begun again with the
+// OrderError is a page whose results do not follow in ascending order of id,
+// though those of earlier pages of the window did. The service keeps another
+// order, and results may be missing. A window that is begun again with the
 // same Reader is read by page numbers and sorted.
 type OrderError struct {
 	After int64 // the last result that came in order

@@ -2,9 +2,9 @@ package extract
 
 import "context"
 
-// watchedPages is from how many pages on a plan of a range with a beginning
-// pays a count to see whether the service keeps to it. Below, the reader finds
-// that out about as fast, and for nothing.
+// watchedPages is the fewest pages for which a plan of a range with a beginning
+// spends a count on whether the service honours it. With fewer pages the reader
+// notices that about as soon, without a further request.
 const watchedPages = 20
 
 // checkBeginning counts what lies before a range that has a beginning. What

@@ -24,10 +24,10 @@ const (
 	numbered
 )
 
-// Reader pages a form's windows. The windows of a run share it, so that what
-// one window teaches about the service (how long its pages are, whether it
-// keeps the order that is asked for) serves the others. It is safe for
-// concurrent use.
+// Reader pages a form's windows. The windows of a run share it: what one window
+// shows about the service serves the others. That is how long its pages are,
+// and whether it keeps the order that is asked for. It is safe for concurrent
+// use.
 type Reader struct {
 	service Service
 	form    string
@@ -52,8 +52,8 @@ func NewReader(service Service, form string, common ResultsQuery) *Reader {
 
 // Trust tells whether any page of fewer than a hundred results may end a
 // window of time that was not counted by itself. It saves such a window a
-// request, and is for runs that compare their windows with counts afterwards:
-// a service whose pages are shorter than specified is found out there.
+// request. It is for runs that compare their windows with counts afterwards,
+// which notice a service whose pages are shorter than specified.
 func (r *Reader) Trust(yes bool) { r.trusting.Store(yes) }
 
 // Window begins to read a window; ids may bound it further. count is the
@@ -175,9 +175,9 @@ func (w *WindowReader) beyond(ids *IDRange) bool {
 	return w.lastID > 0 && ids.Max >= ids.Min
 }
 
-// isLast tells whether a page of n results, taken in already, ends the window:
-// it is shorter than another page was, or the count agrees, or will have to. A full page never
-// does: a count may agree by chance when results come and go.
+// isLast tells whether a page of n results, taken in already, ends the window.
+// It does where it is shorter than another page was, where the count agrees, or
+// where Trust was called. A full page never does: a count may agree by chance.
 func (w *WindowReader) isLast(n int) bool {
 	longest := w.reader.longest.Load()
 	for int64(n) > longest && !w.reader.longest.CompareAndSwap(longest, int64(n)) {
@@ -191,8 +191,8 @@ func (w *WindowReader) isLast(n int) bool {
 }
 
 // accept checks a page against the way it was asked for and takes it in. Where
-// it does not fit, the window begins again in the next way; if pages were given
-// by then, it is too late for that: an *OrderError.
+// it does not fit, the window begins again in the next way. Where pages of the
+// window were given already, the error is an *OrderError instead.
 func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, err error) {
 	first, last := p.ID(0), p.ID(p.Len()-1)
 	rises, falls := monotone(p)
@@ -294,11 +294,7 @@ func (w *WindowReader) restart(way paging) {
 
 // downgrade lets windows that begin from now on be paged in that way.
 func (r *Reader) downgrade(way paging) {
-	for {
-		now := r.way.Load()
-		if now >= int32(way) || r.way.CompareAndSwap(now, int32(way)) {
-			return
-		}
+	for now := r.way.Load(); now < int32(way) && !r.way.CompareAndSwap(now, int32(way)); now = r.way.Load() {
 	}
 }
 

@@ -31,8 +31,8 @@ type UndatedRange struct {
 	Mixed bool // dated results lie in it too
 }
 
-// UndatedRanges finds the undated results by halving ranges of ids, where
-// that costs less than reading all results once; else one range holds all.
+// UndatedRanges finds the undated results by halving ranges of ids. Where that
+// costs more than reading all results once, one range holds all of them.
 // total and undated are the form's counts. Ranges come in ascending order.
 func UndatedRanges(ctx context.Context, s Service, form string, total, undated int64) ([]UndatedRange, error) {
 	if undated <= 0 {

@@ -7,9 +7,9 @@ import (
 )
 
 // A body that outgrows the memory at hand goes on in chunks, and moves into
-// memory of its size when it has ended. Growing step by step would take as
-// much again as the body for every copy, and leave all steps to the garbage
-// collector: with answers of 9 MB that was most of a run's memory.
+// memory of its size when it has ended. Growing step by step would copy the
+// body at every step, and leave all steps to the garbage collector. With answers
+// of 9 MB that was most of a run's memory.
 const chunkBytes = 256 << 10
 
 type chunk [chunkBytes]byte

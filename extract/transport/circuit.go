@@ -14,22 +14,19 @@ import (
 // pause of a second.
 const opensAfter = 5
 
-// circuit keeps the requests of a client and its forks from hammering a
+// circuit keeps the requests of a sender and its forks from hammering a
 // service that is not there. After an unbroken streak of failures it is open:
-// requests wait in it, with their places in the gate, and only one of them at
-// a time is sent as a probe, after pauses that double. The first answer that
-// is the service's own, be it that it is busy, closes it and all go on. If it
-// does not come within patience, all who wait fail with an *OutageError, and
-// who comes later fails at once unless it is time for the next probe.
+// requests wait in it, with their places in the gate. One of them at a time is
+// sent as a probe, after pauses that double. The first answer of the service's
+// own, even that it is busy, closes the circuit and all requests go on. Where
+// none comes within patience, all waiting requests fail with an *OutageError.
+// Later ones then fail at once, unless it is time for the next probe.
 //
-// The streak must be of several requests, and where several forms are read of
-// several forms: one that fails alone, again and again, may ask for what the
+// The streak must be of several requests, and of several forms where several
+// are read. A request that fails alone, again and again, may ask for what the
 // service cannot give, and has its own retries.
 //
-// The common libraries for circuits fail fast while theirs is open; a run has
-// nothing better to do than to wait, so this one lets its callers wait.
-//
-// It has no goroutine of its own: each who waits keeps the time.
+// It has no goroutine of its own: each waiting request keeps the time.
 type circuit struct {
 	shortest, longest time.Duration // the first pause and the last, at most
 	patience          time.Duration // how long an outage is waited for
@@ -86,7 +83,7 @@ func (c *circuit) enter(ctx context.Context) (probe bool, err error) {
 }
 
 // look tells whether a request may go now, or how long to wait until it is
-// worth while to look again, if nothing changes before.
+// worth while to look again. changed may come sooner.
 func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -115,8 +115,8 @@ func isAbsence(err error, met bool) bool {
 	return ok && s.Status >= http.StatusInternalServerError && s.RetryAfter == 0
 }
 
-// MayBeDone tells whether a request failed that may have done what it was to
-// do: it was sent, and nothing of the service says what became of it.
+// MayBeDone tells whether a request that failed may have been carried out: it was
+// sent, and the service did not say what became of it.
 func MayBeDone(err error) bool {
 	if n, ok := errors.AsType[*NetworkError](err); ok {
 		return !n.Final && !n.unsent

@@ -7,10 +7,10 @@ import (
 )
 
 // gate bounds the requests under way. The bound falls to half when the
-// service is busy and rises by one after a bound's worth of good answers
-// (additive increase, multiplicative decrease), never above the configured
+// service is busy, and rises by one after a bound's worth of good answers
+// (additive increase, multiplicative decrease). It never exceeds the configured
 // one. Close below the level at which the service was busy last it rises
-// eight times slower: every busy answer is a request spent for nothing.
+// eight times slower, because every busy answer wastes a request.
 type gate struct {
 	mu      sync.Mutex
 	most    int

@@ -12,14 +12,14 @@ import (
 )
 
 // maxEncoders is how many encoders in a row a key may have gone through and
-// is still found: what a proxy repeats of a request was percent-encoded by
-// us, perhaps again by it, and then written as HTML or JSON.
+// is still found. A proxy may repeat a request that we percent-encoded: it may
+// encode it again, and write it as HTML or JSON.
 const maxEncoders = 3
 
-// redact replaces a key in text however it is spelled: percent-encoded in
-// either case, with "+" for a blank, in the escapes of JSON and Go strings, in
-// the references of XML and HTML, in several of these one after the other, and
-// in base64 or hex of the whole key. It undoes the encodings and remembers
+// redact replaces a key in text however it is spelled. It may be
+// percent-encoded, with "+" for a blank, in the escapes of JSON and Go strings,
+// or in the references of XML and HTML, in several of these one after the other,
+// or in base64 or hex as a whole. redact undoes the encodings and remembers
 // where every byte came from, so that only the key goes.
 func redact(text, key string) string {
 	plain := []byte(key)
@@ -144,25 +144,23 @@ func backslashDecoder(text []byte, at int) ([]byte, int) {
 	if text[at] != '\\' || at+2 > len(text) {
 		return nil, 0
 	}
-	c := text[at+1]
-	if i := bytes.IndexByte([]byte(`abfnrtv`), c); i >= 0 {
-		return []byte{"\a\b\f\n\r\t\v"[i]}, 2
-	}
-	switch c {
-	case '"', '\'', '\\', '/':
+	switch c := text[at+1]; c {
+	case '"', '\'', '/':
 		return []byte{c}, 2
-	case 'x':
-		if v, ok := hexDigits(text, at+2, 2); ok {
-			return []byte{byte(v)}, 4 //nolint:gosec // two digits
-		}
-	case 'U':
-		if v, ok := hexDigits(text, at+2, 8); ok {
-			return utf8.AppendRune(nil, v), 10
-		}
 	case 'u':
 		return unicodeEscape(text, at)
 	}
-	return nil, 0
+	const longest = 10
+	rest := string(text[at:min(len(text), at+longest)])
+	r, isRune, tail, err := strconv.UnquoteChar(rest, 0)
+	switch n := len(rest) - len(tail); {
+	case err != nil:
+		return nil, 0
+	case isRune:
+		return utf8.AppendRune(nil, r), n
+	default:
+		return []byte{byte(r)}, n //nolint:gosec // a byte, says UnquoteChar
+	}
 }
 
 // unicodeEscape undoes \u00fc, and a pair for what lies beyond the basic plane.

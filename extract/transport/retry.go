@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -16,8 +15,8 @@ const (
 	// is waited for.
 	patience = 2 * time.Minute
 	// doubtfulTries bounds the attempts after answers that are most likely
-	// final but may be a passing fault: error 0, the same wrong answer again, and
-	// the same page where nothing ever came from the service.
+	// final but may be a passing fault. They are a doubtful refusal, the same
+	// wrong answer again, and the same page of a server that never answered.
 	doubtfulTries = 3
 )
 
@@ -50,26 +49,6 @@ func (e *effort) samePage() bool {
 	return ok && a.isPage() && !e.varies && e.unread == e.attempts
 }
 
-// retry makes attempts until one succeeds, one fails for good, or the retries
-// or the patience are used up; the error is the last attempt's, or ctx's.
-func (s *Sender) retry(ctx context.Context, e *effort, attempt func() error, again func(pause time.Duration)) error {
-	once := func() (struct{}, error) {
-		e.last = attempt()
-		if e.last == nil || e.mayHelp(s.circuit.wasMet()) {
-			return struct{}{}, e.last
-		}
-		return struct{}{}, backoff.Permanent(e.last)
-	}
-	_, err := backoff.Retry(ctx, once,
-		backoff.WithBackOff(&patient{effort: e, circuit: s.circuit, ExponentialBackOff: backoff.ExponentialBackOff{
-			InitialInterval: s.cfg.BackoffMin, MaxInterval: s.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 1, // full jitter: none to twice the interval
-		}}),
-		backoff.WithMaxTries(uint(s.cfg.Retries)+1), //nolint:gosec // NewSender has set what was negative
-		backoff.WithMaxElapsedTime(0),               // patient sees to it
-		backoff.WithNotify(func(_ error, pause time.Duration) { again(pause) }))
-	return err
-}
-
 // mayHelp tells whether one more attempt may bring what the last one did not.
 // met tells that the service has answered something in this run.
 func (e *effort) mayHelp(met bool) bool {
@@ -83,23 +62,19 @@ func (e *effort) mayHelp(met bool) bool {
 		return class == ClassBusy
 	}
 	if a, ok := errors.AsType[*AnswerError](e.last); ok {
-		return e.unread < doubtfulTries || !e.isFinal(a, met)
+		// Most are asked for as often as where the network failed: what is empty,
+		// cut or a proxy's page is no answer of the service.
+		again := a.Temporary()
+		if a.isPage() {
+			again = met || !e.samePage()
+		}
+		return again || e.unread < doubtfulTries
 	}
 	if class == ClassDoubtful {
 		e.doubtful++
 		return e.doubtful < doubtfulTries
 	}
 	return Temporary(e.last)
-}
-
-// isFinal tells whether an answer that cannot be read, and came often enough,
-// is not asked for again. Most are, as often as where the network failed: what
-// is empty, cut or a proxy's page is no answer of the service.
-func (e *effort) isFinal(a *AnswerError, met bool) bool {
-	if a.isPage() {
-		return !met && e.samePage()
-	}
-	return !a.Temporary()
 }
 
 // patient gives pauses as long as the request's patience lasts.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 )
 
 // Defaults of Config.
@@ -108,27 +111,15 @@ func NewSender(cfg Config) (*Sender, error) {
 	if cfg.Key.IsZero() {
 		return nil, &ConfigError{"no API key: set FORMETL_API_KEY, or name a file that holds it"}
 	}
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = DefaultTimeout
-	}
 	if cfg.Retries < 0 {
 		cfg.Retries = DefaultRetries
 	}
-	if cfg.Concurrency <= 0 {
-		cfg.Concurrency = DefaultConcurrency
-	}
-	if cfg.BackoffMin <= 0 {
-		cfg.BackoffMin = 500 * time.Millisecond
-	}
-	if cfg.BackoffMax <= 0 {
-		cfg.BackoffMax = 30 * time.Second
-	}
-	if cfg.Patience <= 0 {
-		cfg.Patience = patience
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Timeout = cmp.Or(max(0, cfg.Timeout), DefaultTimeout)
+	cfg.Concurrency = cmp.Or(max(0, cfg.Concurrency), DefaultConcurrency)
+	cfg.BackoffMin = cmp.Or(max(0, cfg.BackoffMin), 500*time.Millisecond)
+	cfg.BackoffMax = cmp.Or(max(0, cfg.BackoffMax), 30*time.Second)
+	cfg.Patience = cmp.Or(max(0, cfg.Patience), patience)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Transport == nil {
 		cfg.Transport = newTransport(cfg.Concurrency)
 	}
@@ -179,16 +170,27 @@ func (s *Sender) Close() {
 // later. The error is that of ctx, or a *RequestError.
 func (s *Sender) Send(ctx context.Context, call Call) error {
 	e := &effort{form: call.Form, repeatable: call.Method != http.MethodPost}
-	err := s.retry(ctx, e, func() error {
-		return s.attempt(ctx, call, e)
-	}, func(pause time.Duration) {
-		if s.circuit.isOpen() {
-			return // the circuit has logged it, and this request is not the cause
+	once := func() (struct{}, error) {
+		e.last = s.attempt(ctx, call, e)
+		if e.last == nil || e.mayHelp(s.circuit.wasMet()) {
+			return struct{}{}, e.last
 		}
-		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
-			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
-			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), slog.String("error", s.cfg.Key.Redact(e.last.Error())))
-	})
+		return struct{}{}, backoff.Permanent(e.last)
+	}
+	_, err := backoff.Retry(ctx, once,
+		backoff.WithBackOff(&patient{effort: e, circuit: s.circuit, ExponentialBackOff: backoff.ExponentialBackOff{
+			InitialInterval: s.cfg.BackoffMin, MaxInterval: s.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 1, // full jitter: none to twice the interval
+		}}),
+		backoff.WithMaxTries(uint(s.cfg.Retries)+1), //nolint:gosec // NewSender has set what was negative
+		backoff.WithMaxElapsedTime(0),               // patient sees to it
+		backoff.WithNotify(func(_ error, pause time.Duration) {
+			if s.circuit.isOpen() {
+				return // the circuit has logged it, and this request is not the cause
+			}
+			s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
+				slog.String("transaction", call.Transaction), slog.String("form", call.Form),
+				slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), slog.String("error", s.cfg.Key.Redact(e.last.Error())))
+		}))
 	switch {
 	case err == nil:
 		return nil

@@ -83,9 +83,8 @@ func parseMediaType(header string) mediaType {
 // pick chooses the encoding of body: a byte order mark first, then the
 // Content-Type (RFC 7303, section 3), then the XML declaration, then UTF-8.
 // Where Content-Type and declaration contradict each other and one of them is
-// UTF-8, the bytes decide: text of another encoding that happens to be valid
-// UTF-8 does not occur, and proxies and frameworks add a charset that they do
-// not know.
+// UTF-8, the bytes decide. Proxies and frameworks add a charset that they do not
+// know, and text of another encoding is practically never valid UTF-8.
 func pick(header, declared charset, body []byte) charset {
 	switch {
 	case header == charsetNone && declared == charsetNone:

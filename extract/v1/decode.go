@@ -2,6 +2,7 @@ package v1
 
 import (
 	"bytes"
+	"cmp"
 	"sync"
 
 	"github.com/formetl/formetl/extract/page"
@@ -23,17 +24,11 @@ const (
 )
 
 func (b Bounds) orDefaults() Bounds {
-	if b.Bytes <= 0 {
-		b.Bytes = defaultBytes
+	return Bounds{
+		Bytes:   min(cmp.Or(max(0, b.Bytes), defaultBytes), mostBytes),
+		Depth:   cmp.Or(max(0, b.Depth), defaultDepth),
+		Results: cmp.Or(max(0, b.Results), defaultResults),
 	}
-	b.Bytes = min(b.Bytes, mostBytes)
-	if b.Depth <= 0 {
-		b.Depth = defaultDepth
-	}
-	if b.Results <= 0 {
-		b.Results = defaultResults
-	}
-	return b
 }
 
 // decoder decodes answers of Get Results into pages. It is kept for reuse.
@@ -111,10 +106,6 @@ func notXML(why string) error {
 
 func notHTML() error { return notXML("it is an HTML page, as a proxy or a login page sends it") }
 
-func isEmpty() error {
-	return &transport.AnswerError{Offset: -1, Problem: "not XML: it is empty", Fault: transport.FaultEmpty}
-}
-
 // document is an answer on its way to clean UTF-8.
 type document struct {
 	text     []byte
@@ -136,7 +127,7 @@ func (d *document) prepare(media mediaType) error {
 	}
 	content := bytes.TrimLeft(d.text[d.first:], blanks)
 	if len(content) == 0 {
-		return isEmpty()
+		return &transport.AnswerError{Offset: -1, Problem: "not XML: it is empty", Fault: transport.FaultEmpty}
 	}
 	d.html = media.html || isHTML(content)
 	if content[0] != '<' {
@@ -173,10 +164,8 @@ func (d *document) rewrite(text []byte) { d.text, d.spare = text, d.text[:0] }
 
 // isHTML tells whether text begins as HTML pages do.
 func isHTML(text []byte) bool {
-	for _, begin := range [...]string{"<!doctype html", "<html"} {
-		if len(text) >= len(begin) && bytes.EqualFold(text[:len(begin)], []byte(begin)) {
-			return true
-		}
+	begins := func(with string) bool {
+		return len(text) >= len(with) && bytes.EqualFold(text[:len(with)], []byte(with))
 	}
-	return false
+	return begins("<!doctype html") || begins("<html")
 }

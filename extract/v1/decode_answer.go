@@ -126,9 +126,9 @@ func (d *decoder) readText() (page.Span, error) {
 }
 
 // readHeadings reads the column labels. Their shape is not specified: the
-// elements are called heading, or meta and item like the columns, the id is in
-// for or id, and they may be grouped under metas and items, which then tell
-// their kind. What has no id is not a column's label.
+// elements are called heading, or meta and item like the columns. The id is in
+// for or id. They may be grouped under metas and items, which then tell their
+// kind. An element without an id is not a column's label.
 func (d *decoder) readHeadings(group page.Kind) error {
 	s := &d.scan
 	for {

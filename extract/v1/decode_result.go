@@ -9,8 +9,8 @@ import (
 )
 
 // layout remembers how the results of a page are laid out. Results of a form
-// have the same fields in the same order, mostly with the same tags, so the
-// decoder guesses the next cell's tag and compares bytes; only a wrong guess
+// have the same fields in the same order, mostly with the same tags. So the
+// decoder guesses the next cell's tag and compares bytes. Only a wrong guess
 // costs reading attributes and a look-up.
 type layout struct {
 	known []knownField // one for each field of the page

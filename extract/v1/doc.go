@@ -2,13 +2,12 @@
 // extract.Client whose answers are XML.
 //
 // A Client turns a query into the parameters of a transaction, sends it by a
-// transport.Sender, and decodes what comes. Get Results is decoded into a
+// transport.Sender, and decodes the answer. Get Results is decoded into a
 // page.Page by a scanner of our own, which makes spans of the answer's bytes
-// instead of copies; its cells follow a layout that is guessed from the result
-// before. The other answers are small and are decoded into a tree. Decoding is
-// strict: what XML 1.0 forbids and the service sends all the same is replaced
-// and counted, and anything else that is wrong is an error that names its place
-// and never quotes the answer.
+// instead of copies. The decoder guesses each cell from the result before. The
+// other answers are small and are decoded into a tree. Decoding is strict:
+// characters that XML 1.0 forbids are replaced and counted, and anything else
+// that is wrong is an error. The error names the place and never quotes it.
 //
 // Retries, pauses and the bound on requests are in extract/transport, paging
 // and windows in extract. Begin reading at Client.Results, and for the decoder

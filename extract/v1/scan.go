@@ -151,9 +151,9 @@ func (s *scanner) child() (bool, error) {
 }
 
 // take reads a start tag if it comes next, behind blanks, and is byte for byte
-// this one, whose name is so many bytes long: the short way past scanStart for
-// a tag that was read before or holds nothing but its name. Without it, s
-// stays where it was.
+// this one. name is the length of its name in bytes. It is a short way past
+// scanStart, for tags that were read before or hold only a name. Where the tag
+// does not come next, s stays where it was.
 func (s *scanner) take(tag []byte, name int) bool {
 	if s.pending || len(s.open) >= s.depth {
 		return false

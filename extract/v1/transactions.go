@@ -70,16 +70,15 @@ func (c *Client) Status(ctx context.Context, form string) (extract.Status, error
 		}
 		status = extract.Status{State: trimmed(n, "state"), LastModified: trimmed(n, "last_modified")}
 		for _, l := range n.all("limit") {
-			kind, _ := l.attr("type")
-			used, err := integer(l, "used")
+			used, err := number(trimmed(l, "used"), "used")
 			if err != nil {
 				return err
 			}
-			total, err := integer(l, "total")
+			total, err := number(trimmed(l, "total"), "total")
 			if err != nil {
 				return err
 			}
-			status.Limits = append(status.Limits, extract.Limit{Type: kind, Used: used, Total: total})
+			status.Limits = append(status.Limits, extract.Limit{Type: l.Attrs["type"], Used: used, Total: total})
 		}
 		return nil
 	})
@@ -101,8 +100,7 @@ func (c *Client) Publish(ctx context.Context, form string, secure bool) (extract
 		}
 		publish = extract.Publish{}
 		for _, u := range n.all("url") {
-			kind, _ := u.attr("type")
-			publish.URLs = append(publish.URLs, extract.PublishURL{Type: kind, URL: strings.TrimSpace(u.Text)})
+			publish.URLs = append(publish.URLs, extract.PublishURL{Type: u.Attrs["type"], URL: strings.TrimSpace(u.Text)})
 		}
 		for _, code := range n.all("code") {
 			publish.Codes = append(publish.Codes, strings.TrimSpace(code.Text))
@@ -139,8 +137,7 @@ func (c *Client) Copy(ctx context.Context, form string, to extract.CopyTarget) (
 }
 
 func formOf(n *node) extract.Form {
-	id, _ := n.attr("id")
-	return extract.Form{ID: id, Name: trimmed(n, "name"), Description: trimmed(n, "description"), Directory: trimmed(n, "directory")}
+	return extract.Form{ID: n.Attrs["id"], Name: trimmed(n, "name"), Description: trimmed(n, "description"), Directory: trimmed(n, "directory")}
 }
 
 // payload returns the element that a successful answer must hold.
@@ -151,8 +148,6 @@ func payload(root *node, name string) (*node, error) {
 	}
 	return n, nil
 }
-
-func integer(parent *node, name string) (int64, error) { return number(trimmed(parent, name), name) }
 
 func number(text, name string) (int64, error) {
 	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)

@@ -15,21 +15,9 @@ const maxNodes = 200_000
 // node is an element of an answer to a transaction other than Get Results.
 type node struct {
 	Name     string
-	Attrs    []attr
+	Attrs    map[string]string
 	Children []*node
 	Text     string // character data and CDATA, joined, without that of the children
-}
-
-type attr struct{ Name, Value string }
-
-// attr returns an attribute's value.
-func (n *node) attr(name string) (string, bool) {
-	for _, a := range n.Attrs {
-		if a.Name == name {
-			return a.Value, true
-		}
-	}
-	return "", false
 }
 
 // child returns the first child element of that name, nil if there is none.
@@ -94,8 +82,7 @@ func (n *node) failure() *extract.ServiceError {
 	if found := n.all("error"); len(found) > 0 {
 		e = found[len(found)-1]
 	}
-	text, _ := e.attr("code")
-	code, err := strconv.Atoi(strings.TrimSpace(text))
+	code, err := strconv.Atoi(strings.TrimSpace(e.Attrs["code"]))
 	if err != nil {
 		code = extract.CodeNone
 	}
@@ -104,9 +91,9 @@ func (n *node) failure() *extract.ServiceError {
 
 // nodeOf returns the element whose start tag was read last, without its content.
 func nodeOf(s *scanner) *node {
-	n := &node{Name: string(s.bytes(s.name))}
+	n := &node{Name: string(s.bytes(s.name)), Attrs: map[string]string{}}
 	for _, a := range s.attrs {
-		n.Attrs = append(n.Attrs, attr{string(s.bytes(a.name)), string(s.bytes(a.value))})
+		n.Attrs[string(s.bytes(a.name))] = string(s.bytes(a.value))
 	}
 	return n
 }
