@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -31,7 +31,7 @@ type Options struct {
 	Labels bool
 	// Headings are labels known beforehand. Give all flatteners of a run the
 	// same, so that a column that several of them add has one name.
-	Headings []extract.Heading
+	Headings []page.Heading
 	// Mem allocates the batches; nil is Arrow's default.
 	Mem memory.Allocator
 	// BatchRows and BatchBytes bound a batch: it ends with the row that
@@ -135,7 +135,7 @@ func (f *Flattener) extend(columns []schemas.Column) {
 
 // Append adds the page's results, in their order. The page stays the
 // caller's and is not needed after the call.
-func (f *Flattener) Append(p *extract.Page) error {
+func (f *Flattener) Append(p *page.Page) error {
 	if f.err != nil {
 		return f.err
 	}

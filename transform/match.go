@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -34,8 +34,8 @@ func (m *fieldMap) ignore(from schemas.Source, dropped bool) int32 {
 }
 
 // source is the column source of a page's field.
-func source(x extract.Field) schemas.Source {
-	if x.Kind == extract.KindMeta {
+func source(x page.Field) schemas.Source {
+	if x.Kind == page.KindMeta {
 		return schemas.Source{Kind: schemas.FromMeta, ID: x.ID}
 	}
 	return schemas.Source{Kind: schemas.FromItem, ID: x.ID}
@@ -107,12 +107,12 @@ func (f *Flattener) add(unknown []int) error {
 
 // learn keeps the first label of every heading, under both kinds where the
 // answer does not tell which it is about.
-func (m *fieldMap) learn(headings []extract.Heading) {
+func (m *fieldMap) learn(headings []page.Heading) {
 	for _, h := range headings {
-		if h.Kind != extract.KindItem {
+		if h.Kind != page.KindItem {
 			m.label(schemas.Source{Kind: schemas.FromMeta, ID: h.ID}, h.Label)
 		}
-		if h.Kind != extract.KindMeta {
+		if h.Kind != page.KindMeta {
 			m.label(schemas.Source{Kind: schemas.FromItem, ID: h.ID}, h.Label)
 		}
 	}
@@ -132,7 +132,7 @@ func keep(s schemas.Source) schemas.Source {
 
 // owners returns for every field of the page the first result that has it, -1
 // for none.
-func owners(p *extract.Page) []int {
+func owners(p *page.Page) []int {
 	owner := make([]int, len(p.Fields))
 	for i := range owner {
 		owner[i] = -1
@@ -149,13 +149,13 @@ func owners(p *extract.Page) []int {
 
 // order sorts indices of fields: metas before items, items by their index on
 // the form, equals in order of occurrence.
-func order(fields []extract.Field, at []int) {
+func order(fields []page.Field, at []int) {
 	slices.SortStableFunc(at, func(a, b int) int {
 		x, y := fields[a], fields[b]
 		if x.Kind != y.Kind {
 			return int(x.Kind) - int(y.Kind)
 		}
-		if x.Kind == extract.KindItem && x.Index != y.Index {
+		if x.Kind == page.KindItem && x.Index != y.Index {
 			return x.Index - y.Index
 		}
 		return a - b

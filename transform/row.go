@@ -1,13 +1,13 @@
 package transform
 
 import (
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 )
 
 // row is the result at hand: its cells by the columns that they go to, and what
 // their values are read with.
 type row struct {
-	page        *extract.Page
+	page        *page.Page
 	number      int64      // from 1
 	gathered    []gathered // by column
 	next        []int32    // by cell of the result: the column's next cell, or -1
@@ -26,7 +26,7 @@ type gathered struct {
 }
 
 // gather chains the result's cells by their columns.
-func (r *row) gather(cells []extract.Cell, fields *fieldMap) {
+func (r *row) gather(cells []page.Cell, fields *fieldMap) {
 	r.number++
 	if len(cells) > len(r.next) {
 		r.next = make([]int32, 2*len(cells))
@@ -50,7 +50,7 @@ func (r *row) gather(cells []extract.Cell, fields *fieldMap) {
 }
 
 // appendPlain writes the row's only string, or null, straight from the page.
-func (r *row) appendPlain(c *column, g *gathered, cells []extract.Cell) (size int) {
+func (r *row) appendPlain(c *column, g *gathered, cells []page.Cell) (size int) {
 	if g.row == r.number && g.values == 1 {
 		k := g.head
 		for cells[k].Values == 0 { // elements without a value before the one that has it

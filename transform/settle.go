@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -26,7 +26,7 @@ const (
 // settle gives column c its values of the row: it reads, parses and, where a
 // value does not fit, applies the column's rule. It returns the first fault
 // that the rule does not heal (on_error fail and reject), with the raw value.
-func (r *row) settle(c *column, g *gathered, cells []extract.Cell) (raw, reason string) {
+func (r *row) settle(c *column, g *gathered, cells []page.Cell) (raw, reason string) {
 	c.vals, c.null = c.vals[:0], false
 	if g.row != r.number {
 		c.null = true
@@ -88,7 +88,7 @@ func (r *row) take(c *column, v []byte) (raw, reason string) {
 
 // settleSeveral handles several values in a column that is no list: an
 // inferred string takes them joined, for any other column they do not fit.
-func (r *row) settleSeveral(c *column, g *gathered, cells []extract.Cell) (raw, reason string) {
+func (r *row) settleSeveral(c *column, g *gathered, cells []page.Cell) (raw, reason string) {
 	switch {
 	case c.isString() && c.Inferred:
 		c.text = r.join(c.text[:0], c, g, cells)
@@ -109,7 +109,7 @@ func (c *column) heals() bool { return c.Inferred || c.OnError == schemas.OnErro
 // join appends the column's values to out as CSV shows a list: "|" between
 // them, "\" before a "|" or "\" of a value. Values are as the column's pii
 // rule leaves them.
-func (r *row) join(out []byte, c *column, g *gathered, cells []extract.Cell) []byte {
+func (r *row) join(out []byte, c *column, g *gathered, cells []page.Cell) []byte {
 	first := true
 	for k := g.head; k >= 0; k = r.next[k] {
 		for i := range int(cells[k].Values) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -31,7 +32,7 @@ type Definition struct {
 type Source struct {
 	BaseURL   string
 	Account   string
-	Key       extract.Secret
+	Key       transport.Secret
 	Zone      *time.Location // the account's zone
 	AllowHTTP bool           // plain HTTP to a host that is not loopback
 	Requests  Requests

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
@@ -81,8 +82,8 @@ func change(t *testing.T, v reflect.Value, path string) {
 	case *time.Location:
 		v.Set(reflect.ValueOf(time.FixedZone("elsewhere", 3600)))
 		return
-	case extract.Secret:
-		v.Set(reflect.ValueOf(extract.NewSecret("another")))
+	case transport.Secret:
+		v.Set(reflect.ValueOf(transport.NewSecret("another")))
 		return
 	case extract.Step:
 		v.Set(reflect.ValueOf(extract.Step{Days: 3}))
