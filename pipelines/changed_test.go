@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // TestDatasetOfOtherResultsIsRefused: a run that reads other results than the
@@ -48,7 +49,7 @@ func TestDatasetOfOtherResultsIsRefused(t *testing.T) {
 			def := w.daily(days)
 			change(def)
 			_, err = pipelines.Run(t.Context(), def, options())
-			var changed *pipelines.DatasetChangedError
+			var changed *output.DatasetChangedError
 			if !errors.As(err, &changed) || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "--full") {
 				t.Errorf("error %v", err)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // CleanReport is what Clean found and removed.
@@ -58,7 +59,7 @@ func Clean(ctx context.Context, def *definition.Definition, o Options, how load.
 			return report, context.Cause(ctx)
 		}
 		if len(outputs) > 0 {
-			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &OutputsError{Errors: outputs}))
+			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &output.OutputsError{Errors: outputs}))
 		}
 	}
 	report.tellOnce()

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // leave stages what a run that died left at a folder.
@@ -125,7 +126,7 @@ func TestCleanDuringARun(t *testing.T) {
 		cleaned++
 		for _, dryRun := range []bool{false, true} {
 			report, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{DryRun: dryRun})
-			var failed *pipelines.OutputsError
+			var failed *output.OutputsError
 			var held *load.HeldError
 			if !errors.As(err, &failed) || len(failed.Errors) != 2 || !errors.As(err, &held) || held.Pipeline != "e2e" {
 				t.Errorf("got %v, want that both outputs are held", err)
@@ -233,7 +234,7 @@ func TestCleanGoesOn(t *testing.T) {
 		return d, err
 	}
 	report, err := pipelines.Clean(t.Context(), def, o, load.CleanOptions{})
-	var outputs *pipelines.OutputsError
+	var outputs *output.OutputsError
 	var held *load.HeldError
 	var unsupported *definition.UnsupportedError
 	if !errors.As(err, &outputs) || len(outputs.Errors) != 4 || !errors.As(err, &held) || !errors.As(err, &unsupported) || !errors.Is(err, refused) {

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -168,7 +169,7 @@ func TestUnknownFieldsAndValuesThatDoNotFit(t *testing.T) {
 		{"fail", declared(t, schemas.UnknownFail, "", "string"), is(new(*transform.UnknownFieldError)), "", ""},
 		{"on_error fail", declared(t, schemas.UnknownIgnore, schemas.OnErrorFail, "int64"), is(new(*transform.ValueError)), "", ""},
 		{"on_error set_null", declared(t, schemas.UnknownIgnore, schemas.OnErrorSetNull, "int64"), nil, "id,answer", "left out 8 times"},
-		{"too many rejects", declared(t, schemas.UnknownIgnore, schemas.OnErrorReject, "int64"), is(new(*pipelines.RejectsError)), "", ""},
+		{"too many rejects", declared(t, schemas.UnknownIgnore, schemas.OnErrorReject, "int64"), is(new(*reading.RejectsError)), "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, fourDays())

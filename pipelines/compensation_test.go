@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
 // TestLossThatADeletionHides: after the last day was read and before the
@@ -94,7 +95,7 @@ func TestSustainedMovesAreNeverSilent(t *testing.T) {
 		def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-01-05")
 		def.Extract.Window = extract.Step{Days: 1}
 		_, err := pipelines.Run(t.Context(), def, options())
-		var loud *pipelines.VerifyError
+		var loud *reconcile.VerifyError
 		switch {
 		case errors.As(err, &loud):
 			if _, err := os.Stat(w.path("form1.ndjson")); err == nil {

@@ -30,18 +30,3 @@ func DataAtFault(err error) bool {
 	}
 	return false
 }
-
-// DataFault is true: the schema or the answers have to be mended.
-func (e *RejectsError) DataFault() bool { return true }
-
-// DataFault is true: what was read may be what does not agree.
-func (e *VerifyError) DataFault() bool { return true }
-
-// DataFault is true: what was read holds the result twice.
-func (e *DuplicateError) DataFault() bool { return true }
-
-// DataFault is true: the values are no choices.
-func (e *ChoicesError) DataFault() bool { return true }
-
-// DataFault is true: the dead letters have to be mended.
-func (e *LettersError) DataFault() bool { return true }

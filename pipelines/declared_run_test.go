@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // booking is a result for schemas/examples/bookings.yaml: the answers to its
@@ -63,7 +63,7 @@ func TestDeclaredForms(t *testing.T) {
 		t.Errorf("CSV (%v):\n%s\nwant:\n%s", err, csv, want)
 	}
 
-	counts := func(list []pipelines.FaultCount) string {
+	counts := func(list []reading.FaultCount) string {
 		lines := make([]string, len(list))
 		for i, c := range list {
 			lines[i] = fmt.Sprintf("%s %d %s", c.Column, c.Count, c.Reason)

@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -208,7 +209,7 @@ func TestDriftOfRunsThatFail(t *testing.T) {
 		want    string
 	}{
 		{schemas.UnknownFail, "", new(*transform.UnknownFieldError), form + "added item:6  [] [] Six breaks\nadded item:7  [] [] Seven breaks"},
-		{schemas.UnknownAdd, "required", new(*pipelines.RejectsError), form + "added item:6 item_6 [] [string] Six\nadded item:7 item_7 [] [string] Seven"},
+		{schemas.UnknownAdd, "required", new(*reading.RejectsError), form + "added item:6 item_6 [] [string] Six\nadded item:7 item_7 [] [string] Seven"},
 	} {
 		t.Run(string(c.unknown), func(t *testing.T) {
 			l := &driftingForm{w: newWorld(t)}

@@ -28,6 +28,7 @@ import (
 	"github.com/formetl/formetl/load/xlsxout"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -81,7 +82,7 @@ func (w *world) definition(outputs ...definition.Output) *definition.Definition 
 
 func options() pipelines.Options {
 	return pipelines.Options{
-		Tables: pipelines.Tables{
+		Tables: output.Tables{
 			Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()},
 			Open: func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 				return local.New(root)

@@ -1,12 +1,9 @@
 package pipelines
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/formetl/formetl/extract"
 )
 
 // FormsError is a run some of whose forms failed; the others were committed.
@@ -87,15 +84,6 @@ func (e *NotRunError) Error() string {
 // Unwrap returns the reason.
 func (e *NotRunError) Unwrap() error { return e.Err }
 
-// OutputsError is a form some of whose outputs failed; the others were committed.
-type OutputsError struct{ Errors []error }
-
-// Error lists the outputs' errors.
-func (e *OutputsError) Error() string { return errors.Join(e.Errors...).Error() }
-
-// Unwrap returns the outputs' errors.
-func (e *OutputsError) Unwrap() []error { return e.Errors }
-
 // NoFormsError says that no form is left to run.
 type NoFormsError struct {
 	Patterns []string // of the definition
@@ -118,82 +106,6 @@ type NoColumnsError struct{ File, Form string }
 // Error names both and what to do.
 func (e *NoColumnsError) Error() string {
 	return fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", e.File, e.Form)
-}
-
-// RejectsError is a run that rejected more results than the schema allows.
-type RejectsError struct {
-	Form     string
-	Rejected int64
-	Max      int
-	Faults   []string // the most frequent reasons, with their counts
-}
-
-// Error says how many and why.
-func (e *RejectsError) Error() string {
-	return fmt.Sprintf("%d results were rejected and max_rejects is %d (%s); mend the schema, or raise max_rejects; nothing was written", e.Rejected, e.Max, strings.Join(e.Faults, "; "))
-}
-
-// VerifyError is a range whose results do not agree with the service's count.
-type VerifyError struct {
-	Counted, Extracted int64
-	Windows            []extract.Window // those that do not agree
-	Undated            bool             // it is the results without a date that do not agree
-}
-
-// Error names the windows.
-func (e *VerifyError) Error() string {
-	names := make([]string, 0, len(e.Windows))
-	for _, w := range e.Windows {
-		names = append(names, w.String())
-	}
-	where := " in the windows " + strings.Join(names, ", ")
-	if e.Undated {
-		where = " without a date"
-	}
-	return fmt.Sprintf("the service counts %d results and %d were read; after %d more readings they still do not agree%s; nothing was written: run again when the form is quieter, or set verify: false",
-		e.Counted, e.Extracted, rereads, where)
-}
-
-// DuplicateError is an id that keeps turning up in two windows.
-type DuplicateError struct {
-	ID      uint64
-	Windows []extract.Window // the zero Window stands for the results without a date
-}
-
-// Error names the id and the windows.
-func (e *DuplicateError) Error() string {
-	names := make([]string, 0, len(e.Windows))
-	for _, w := range e.Windows {
-		if w == (extract.Window{}) {
-			names = append(names, "undated")
-			continue
-		}
-		names = append(names, w.String())
-	}
-	return fmt.Sprintf("result %d is in more than one window, %s, however often they are read; nothing was written: run again when the form is quieter",
-		e.ID, strings.Join(names, " and "))
-}
-
-// SchemaChangedError is a column of a committed dataset that the definition
-// now describes otherwise.
-type SchemaChangedError struct {
-	Path, Column, Was, Is string
-	Why                   string // what speaks against it; "": readers of the older parts would break
-}
-
-// Error names the column and the way out.
-func (e *SchemaChangedError) Error() string {
-	return fmt.Sprintf("%s: column %s was %s and is %s now; %s: restore it, write to another path, or replace everything with --full",
-		e.Path, e.Column, e.Was, e.Is, cmp.Or(e.Why, "readers of the older parts would break"))
-}
-
-// DatasetChangedError is a committed dataset that the definition now describes
-// otherwise as a whole.
-type DatasetChangedError struct{ Path, What, Was, Is string }
-
-// Error names what changed and the way out.
-func (e *DatasetChangedError) Error() string {
-	return fmt.Sprintf("%s: the %s of the dataset was %s and is %s now; restore it, write to another path, or replace everything with --full", e.Path, e.What, e.Was, e.Is)
 }
 
 func isError[E error](err error) bool {

@@ -18,6 +18,7 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -387,7 +388,7 @@ func TestExplodeKeepsItsColumns(t *testing.T) {
 	def := w.coloured(exploded(), definition.Output{Path: "days/", Format: "ndjson"})
 	def.Schema.Columns[0].Type = schemas.Type{Kind: schemas.String}
 	def.Outputs = def.Outputs[1:] // the child alone
-	var changed *pipelines.SchemaChangedError
+	var changed *output.SchemaChangedError
 	if _, err := pipelines.Run(t.Context(), def, options()); !errors.As(err, &changed) || changed.Column != "id" {
 		t.Errorf("the error is %v", err)
 	}

@@ -8,113 +8,165 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
-	"github.com/formetl/formetl/schemas"
-	"github.com/formetl/formetl/transform"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// formRun is the run of one form: plan, read, reconcile, stage, commit.
+// runForm runs one form, once more without dates where the service ignores them.
+func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
+	f := newFormRun(def, o, client.Fork(), form)
+	err := f.run(ctx)
+	if f.leavesDatesOut(err) {
+		f = f.withoutDates(ctx)
+		err = f.run(ctx)
+	}
+	return f.report, err
+}
+
+// formRun is the run of one form: what the steps have given so far.
 type formRun struct {
-	def    *definition.Definition
-	o      Options
-	client extract.Client // of this run alone: it counts what the run costs
-	reader *extract.Reader
-	form   string
-	log    *slog.Logger
-	report *FormReport
-	full   bool // everything is replaced
-
-	iv      interval.Interval
-	targets []*target
-	kept    []schemas.Column // of the manifests that earlier runs left
-
-	checkpoint *checkpoint.Checkpoint
+	o          Options
+	reader     *reading.Reader
+	iv         interval.Interval
+	outputs    *output.Set
 	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing of use
-	counts     counts
-	// dateless tells that no request has dates, since the service ignores them.
-	dateless bool
-	plan     *extract.Plan
+	counts     reading.Counts
+	plan       *extract.Plan
+	reconciler *reconcile.Reconciler
 
-	schema   *schemas.Schema // what flatteners begin with
-	headings []page.Heading  // labels known when the schema was settled
-
-	// What follows is written by one goroutine while no window is read. While
-	// windows are read, mu guards it, and with it the readings of windows.
-	mu       sync.Mutex
-	windows  []*windowRun            // in order of time, undated results last
-	reads    int                     // windows read so far, to tell which of two was read first
-	rows     int64                   // results read so far, for the progress
-	expected int64                   // results counted, or extract.Unknown
-	rejects  int64                   // of the windows read
-	added    map[schemas.Source]bool // columns that windows have added to the schema
-	labels   map[string]string       // headings by id, as the service gives them now
-
-	ownCounted int64 // what the service counts in own, where rng is wider
-
-	older        []*olderRange     // read again because a result of them moved
-	compared     *roaring64.Bitmap // ids that were looked for in older parts
-	undatedMoved bool              // a result that was undated has a date now
-	final        transform.Stats   // sums over all windows, once nothing is read any more
+	mu     sync.Mutex // guards the drift of the report
+	report *FormReport
 }
 
 func newFormRun(def *definition.Definition, o Options, client extract.Client, form string) *formRun {
 	f := &formRun{
-		def: def, o: o, client: client.Fork(), form: form, expected: extract.Unknown,
-		full: o.Full, compared: roaring64.New(),
-		log:    o.Logger.With(slog.String("form", form)),
-		report: &FormReport{Form: form, StartedAt: o.Now().UTC(), Timezone: def.Source.Zone.String(), Outputs: []OutputReport{}},
+		o: o, outputs: &output.Set{}, report: &FormReport{Form: form, StartedAt: o.Now().UTC(), Timezone: def.Source.Zone.String()},
 	}
-	f.reader = f.newReader()
+	f.reader = &reading.Reader{
+		Form: reading.Form{
+			Def: def, Name: form, Client: client, Pages: reading.NewPages(def, client, form), RunID: o.RunID, Began: f.report.StartedAt,
+			Now: o.Now, Log: o.Logger.With(slog.String("form", form)), At: o.at, Slots: o.windows,
+		},
+		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },
+		Watch:  func(read, expected int64) { f.progress(read, expected, false) },
+	}
+	f.reconciler = &reconcile.Reconciler{Reader: f.reader, Full: o.Full}
 	return f
 }
 
-func (f *formRun) newReader() *extract.Reader {
-	e := f.def.Extract
-	return extract.NewReader(f.client, f.form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels})
-}
-
-// filtered tells whether the results are fewer than counts count: the count
-// knows neither searches nor views (specification, section 4.6).
-func (f *formRun) filtered() bool {
-	return len(f.def.Extract.Search.Where) > 0 || f.def.Extract.View != ""
-}
-
-// at tells whoever watches that the run has come to a point.
-func (f *formRun) at(point string) {
-	if f.o.At != nil {
-		f.o.At(point)
-	}
-}
-
-// run does the whole run. Whatever happens, leases are given back, and what was
-// read and not committed is kept for the next run or removed.
+// run does the whole run: Open, Decide, Plan, Read, Reconcile, Stage and Commit.
+// Whatever happens, leases are given back, and what was read and not committed is
+// kept for the next run or removed.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
-	if f.iv, err = interval.Ask(f.def, f.o.flags(), f.o.Now()); err != nil {
+	if f.iv, err = interval.Ask(f.reader.Def, f.o.flags(), f.o.Now()); err != nil {
 		return err
 	}
-	defer func() {
-		err = f.closed(ctx, err, f.closeTargets(ctx))
-	}()
+	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
 	defer func() { err = errors.Join(err, f.closeCheckpoint(ctx, err)) }()
-	steps := []func(context.Context) error{
-		f.openTargets, f.makePlan, f.keepPlan, f.settleSchema, f.takeOver, f.beginCheckpoint, f.readAll, f.readUndated, f.settle, f.commit,
-	}
-	for _, step := range steps {
+	for _, step := range []func(context.Context) error{f.open, f.makePlan, f.read, f.reconciler.Reconcile, f.commit} {
 		if err := step(ctx); err != nil {
 			f.endFaults(ctx, err)
 			return stopped(ctx, f.needsDates(err))
 		}
 	}
 	return nil
+}
+
+// open opens the outputs and the checkpoint, and decides what is read. Nothing is
+// asked of the service before.
+func (f *formRun) open(ctx context.Context) (err error) {
+	r := f.reader
+	f.outputs, err = output.Open(ctx, &output.Job{
+		Def: r.Def, Form: r.Name, RunID: r.RunID, Full: f.o.Full, Tables: f.o.Tables, Stdout: f.o.Stdout, Now: r.Now, Log: r.Log, At: r.At,
+		Encoders: f.o.encoders, Requests: f.requests, Drift: f.drift,
+	})
+	if err != nil {
+		return err
+	}
+	if r.Checkpoint, err = openCheckpoint(ctx, r.Def, r.Name, f.outputs); err != nil {
+		return err
+	}
+	if f.left, err = f.inherit(ctx); err != nil {
+		return err
+	}
+	f.iv = f.iv.Decide(r.Def, f.o.flags(), f.outputs.Manifests(), f.left.Oldest())
+	f.report.Range = wallRange(f.iv.Read)
+	f.tellTakenOver()
+	return nil
+}
+
+// makePlan divides the range into windows.
+func (f *formRun) makePlan(ctx context.Context) (err error) {
+	r, c := f.reader, f.reconciler
+	if f.plan, err = r.NewPlan(ctx, f.iv, f.iv.Read, f.counts.Remembered(r.Counter(), f.o.Now)); err != nil {
+		return err
+	}
+	c.Interval, c.Plan, c.Windows, c.Parts, c.Files = f.iv, f.plan, reading.Windows(f.plan), f.outputs, f.outputs.HasFiles()
+	c.Trusted = f.left != nil && f.left.Trusted
+	if r.Filtered() {
+		r.Expect(extract.Unknown)
+	} else {
+		r.Expect(f.plan.Total)
+		r.Pages.Trust(c.Verifies())
+	}
+	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned",
+		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(f.plan.Windows)),
+		slog.Int64("results", f.plan.Total), slog.Int("count_requests", f.plan.Requests))
+	r.At(pointPlanned)
+	if f.left != nil || f.plan.Requests < costlyPlan {
+		return nil
+	}
+	return f.beginCheckpoint(ctx)
+}
+
+// read reads every window that may hold results, and the results without a date.
+func (f *formRun) read(ctx context.Context) error {
+	r, c := f.reader, f.reconciler
+	err := r.SettleSchema(ctx, reading.Start{
+		Plan: f.plan, Windows: c.Windows, Read: f.iv.Read, Kept: f.outputs.Kept(), Left: f.left, Begin: f.beginCheckpoint, Keeps: keepsRead,
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.takeOver(ctx); err != nil {
+		return err
+	}
+	if err := f.beginCheckpoint(ctx); err != nil {
+		return err
+	}
+	if err := r.Read(ctx, slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return w.Done })); err != nil {
+		return err
+	}
+	if how := r.Pages.Downgraded(); how != "" {
+		f.drift(how)
+		r.Log.LogAttrs(ctx, slog.LevelWarn, how)
+	}
+	return c.ReadUndated(ctx)
+}
+
+// commit stages what was read at every output, and commits it.
+func (f *formRun) commit(ctx context.Context) error {
+	snapshot, err := f.reconciler.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	f.summarise(snapshot)
+	err = f.outputs.Commit(ctx, snapshot, func(ctx context.Context) {
+		if err := f.reader.Checkpoint.Clear(ctx); err != nil {
+			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the checkpoint could not be removed; the next run does it", slog.String("error", err.Error()))
+		}
+	})
+	if f.outputs.Committed() {
+		f.progress(f.reader.Total(), f.plan.Total, true)
+	}
+	return err
 }
 
 // stopped is the error of a run that ended early. Where the run was told to
@@ -125,38 +177,10 @@ func stopped(ctx context.Context, err error) error {
 		return err
 	}
 	cause := context.Cause(ctx)
-	if byStop := errors.Is(err, cause) || errors.Is(err, ctx.Err()); byStop && !mustStay(err) {
+	if byStop := errors.Is(err, cause) || errors.Is(err, ctx.Err()); byStop && !output.Recorded(err) {
 		return cause
 	}
 	return fmt.Errorf("%w; %w", cause, err)
-}
-
-// endReport fills in what the report says also of a run that failed.
-func (f *formRun) endReport(err error) {
-	f.report.EndedAt = f.o.Now().UTC()
-	f.report.Requests = f.requests()
-	f.report.Windows = len(f.windows)
-	f.report.read = f.ownReadings()
-	for _, t := range f.targets {
-		if t.committed || t.err != nil {
-			f.report.Outputs = append(f.report.Outputs, t.report)
-		}
-	}
-	if err != nil {
-		f.report.Error, f.report.Err = err.Error(), err
-	}
-}
-
-// ownReadings are the spans of time that this process read itself, or knows to
-// be empty, rather than taking over what another one had read.
-func (f *formRun) ownReadings() []extract.Window {
-	var read []extract.Window
-	for _, w := range f.windows {
-		if w.undated == nil && w.done && !w.taken {
-			read = append(read, w.planned.Window)
-		}
-	}
-	return gathered(read, 0)
 }
 
 // closed is the error of a run whose outputs were closed. What went wrong there
@@ -166,140 +190,53 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 		return closing
 	}
 	if closing != nil {
-		f.log.LogAttrs(ctx, slog.LevelWarn, "not everything could be tidied up; the next run or `formetl clean` does it", slog.String("error", closing.Error()))
+		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "not everything could be tidied up; the next run or `formetl clean` does it", slog.String("error", closing.Error()))
 	}
 	return err
 }
 
-// makePlan divides the range into windows.
-func (f *formRun) makePlan(ctx context.Context) error {
-	plan, err := f.newPlan(ctx, f.iv.Read, f.remembered(f.counter()))
+// endReport fills in what the report says also of a run that failed.
+func (f *formRun) endReport(err error) {
+	r, c := f.report, f.reconciler
+	r.EndedAt, r.Requests = f.o.Now().UTC(), f.requests()
+	r.Windows, r.Reread, r.Older, r.Verified, r.readUndated = len(c.Windows), c.Reread, c.OlderWindows, c.Verified, c.UndatedRead
+	r.read = ownReadings(c.Windows)
+	r.Outputs = f.outputs.Reports()
 	if err != nil {
-		return err
-	}
-	f.plan = plan
-	if !f.filtered() {
-		f.expected = plan.Total
-		f.reader.Trust(f.verifies())
-	}
-	f.windows = f.divide(plan)
-	f.log.LogAttrs(ctx, slog.LevelInfo, "planned",
-		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(plan.Windows)),
-		slog.Int64("results", plan.Total), slog.Int("count_requests", plan.Requests))
-	f.at(pointPlanned)
-	return nil
-}
-
-// divide makes the windows of a plan.
-func (f *formRun) divide(plan *extract.Plan) []*windowRun {
-	windows := make([]*windowRun, 0, len(plan.Windows))
-	groups := make([]windowGroup, len(plan.Groups))
-	for _, p := range plan.Windows {
-		w := &windowRun{planned: p, done: p.Count == 0}
-		if p.Count != extract.Unknown {
-			w.counted(p.Count)
-		}
-		windows = append(windows, w)
-		groups[p.Group].windows = append(groups[p.Group].windows, w)
-	}
-	for i, w := range windows {
-		g := plan.Windows[i].Group
-		w.group = windowGroup{windows: groups[g].windows, count: plan.Groups[g]}
-	}
-	return windows
-}
-
-// planRange is how a span of time is to be divided.
-func (f *formRun) planRange(span extract.Window) extract.Range {
-	if f.dateless {
-		return wholeRange(span, !f.def.Extract.Verify)
-	}
-	r := extract.Range{
-		Window: span, Step: f.def.Extract.Window, Partition: f.def.FinestUnit(), Most: int64(f.def.Source.Requests.MaxRequests),
-	}
-	if f.iv.Asked != f.iv.Read {
-		r.Cuts = append(r.Cuts, f.iv.Asked.From, f.iv.Asked.To)
-	}
-	r.Cuts = append(r.Cuts, f.iv.Next)
-	// Without verification fixed windows of a bounded range need no count.
-	r.Uncounted = !f.def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
-	return r
-}
-
-func (f *formRun) counter() extract.Counter {
-	return func(ctx context.Context, w extract.Window) (int64, error) {
-		if f.dateless {
-			w = extract.Window{}
-		}
-		return f.client.Count(ctx, f.form, extract.CountQuery{Window: w})
+		r.Error, r.Err = err.Error(), err
 	}
 }
 
-// readAll reads every window that may hold results, side by side.
-func (f *formRun) readAll(ctx context.Context) error {
-	todo := slices.DeleteFunc(slices.Clone(f.windows), func(w *windowRun) bool { return w.done })
-	if err := f.readEach(ctx, todo); err != nil {
-		return err
-	}
-	if how := f.reader.Downgraded(); how != "" {
-		f.drift(how)
-		f.log.LogAttrs(ctx, slog.LevelWarn, how)
-	}
-	return nil
-}
-
-// readEach reads windows side by side.
-func (f *formRun) readEach(ctx context.Context, todo []*windowRun) error {
-	return f.eachWindow(ctx, todo, func(ctx context.Context, w *windowRun) error {
-		if err := f.leasesHeld(ctx); err != nil {
-			return err
-		}
-		err := f.readWindow(ctx, w)
-		if !isError[*extract.OrderError](err) {
-			return err
-		}
-		if err := f.forget(ctx, w); err != nil {
-			return err
-		}
-		return f.readWindow(ctx, w) // the reader pages otherwise from here on
-	})
-}
-
-// eachWindow does something with windows side by side, with no more of them at
-// once over all forms of the run than requests may be under way.
-func (f *formRun) eachWindow(ctx context.Context, windows []*windowRun, do func(ctx context.Context, w *windowRun) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(cap(f.o.places))
+// ownReadings are the spans of time that this process read itself, or knows to
+// be empty, rather than taking over what another one had read.
+func ownReadings(windows []*reading.Window) []extract.Window {
+	var read []extract.Window
 	for _, w := range windows {
-		group.Go(func() error {
-			return f.o.places.hold(ctx, func() error { return do(ctx, w) })
-		})
+		if w.Undated == nil && w.Done && !w.Taken {
+			read = append(read, w.Planned.Window)
+		}
 	}
-	return group.Wait()
+	return gathered(read, 0)
 }
 
 // requests are those that this form has cost so far.
-func (f *formRun) requests() load.Requests { return requestsOf(f.client.Requests()) }
+func (f *formRun) requests() load.Requests { return requestsOf(f.reader.Client.Requests()) }
 
 // drift notes a change of the form or the service for the report.
 func (f *formRun) drift(what string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, d := range f.report.Drift {
-		if d == what {
-			return
-		}
+	if !slices.Contains(f.report.Drift, what) {
+		f.report.Drift = append(f.report.Drift, what)
 	}
-	f.report.Drift = append(f.report.Drift, what)
 }
 
 // progress tells the watcher how far the run is.
-func (f *formRun) progress(rows int64, done bool) {
-	f.mu.Lock()
-	f.rows += rows
-	p := Progress{Form: f.form, Rows: f.rows, Expected: f.expected, Done: done}
-	f.mu.Unlock()
+func (f *formRun) progress(rows, expected int64, done bool) {
 	r := f.requests()
-	p.Requests = r.Results + r.Count + r.Retries
-	f.o.Progress(p)
+	f.o.Progress(Progress{Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.Results + r.Count + r.Retries})
+}
+
+func wallRange(w extract.Window) load.Range {
+	return load.Range{From: load.Wall(w.From), To: load.Wall(w.To)}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // formRuns runs the forms of a definition side by side. As many are open at
@@ -46,7 +47,7 @@ func (r *formRuns) run(ctx context.Context) {
 	r.ends = make([]formEnd, len(r.forms))
 	defer r.tidyState()()
 	var group errgroup.Group
-	group.SetLimit(cap(r.o.places))
+	group.SetLimit(cap(r.o.windows))
 	for i := range r.forms {
 		group.Go(func() error {
 			r.one(ctx, i)
@@ -91,7 +92,7 @@ func (e *formEnd) notBegun(r *formRuns, form string, err error) {
 	e.err = formFailed(form, err)
 	e.report = &FormReport{
 		Form: form, StartedAt: now, EndedAt: now, Timezone: r.def.Source.Zone.String(),
-		Outputs: []OutputReport{}, Error: err.Error(), Err: err,
+		Outputs: []output.Report{}, Error: err.Error(), Err: err,
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -53,20 +55,20 @@ func KnownColumns(ctx context.Context, def *definition.Definition, o Options, fo
 // run, a single file's count only where there is no dataset: the file is
 // written anew, a dataset's older parts stay.
 func outputColumns(ctx context.Context, def *definition.Definition, o Options, form string) ([]schemas.Column, error) {
-	f := &formRun{def: def, o: o, form: form}
+	job := o.job(def, form)
 	var sets, files []schemas.Column
 	for _, out := range def.Outputs {
 		if out.Path == definition.StdoutPath || out.Exploded() {
 			continue
 		}
-		m, err := f.readManifest(ctx, out)
+		m, err := job.Manifest(ctx, out)
 		if err != nil {
 			return nil, err
 		}
 		if m == nil {
 			continue
 		}
-		columns, err := columnsOf(m)
+		columns, err := output.ColumnsOf(m)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", out.Path, err)
@@ -110,7 +112,7 @@ func InferColumns(ctx context.Context, def *definition.Definition, o Options, fo
 			p.Release()
 		}
 	}()
-	sampled, err := readSample(ctx, def, o, form, sampleResults, keepIn(&pages))
+	sampled, err := readSample(ctx, def, o, form, reading.SampleResults, keepIn(&pages))
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -26,7 +27,7 @@ func (l Left) Columns(columns []schemas.Column) ([]schemas.Column, error) {
 	if l.List == "" {
 		return columns, nil
 	}
-	return childColumns(columns, l.Explode)
+	return output.ChildColumns(columns, l.Explode)
 }
 
 // At is where the output lies when its main output lies at another location.
@@ -41,7 +42,7 @@ func (l Left) At(location string) string {
 // It reads their manifests and nothing else. Where a path holds {run_id}, each
 // run has a place of its own and none is looked at.
 func LookAtOutputs(ctx context.Context, def *definition.Definition, o Options, form string) ([]Left, error) {
-	f := &formRun{def: def, o: o.withDefaults(), form: form}
+	job := o.withDefaults().job(def, form)
 	var left []Left
 	for _, out := range def.Outputs {
 		path, err := definition.ExpandPath(out.Path, def.PathValues(form, "{run_id}"))
@@ -53,7 +54,7 @@ func LookAtOutputs(ctx context.Context, def *definition.Definition, o Options, f
 			l.List = def.Schema.Columns[def.Schema.Find(out.Explode)].Name
 		}
 		if !strings.Contains(path, "{run_id}") {
-			if l.Manifest, err = f.readManifest(ctx, out); err != nil {
+			if l.Manifest, err = job.Manifest(ctx, out); err != nil {
 				return nil, err
 			}
 		}
@@ -72,7 +73,7 @@ func LaterColumns(def *definition.Definition, columns []schemas.Column, left []L
 		if l.Manifest == nil || l.List != "" {
 			continue
 		}
-		written, err := columnsOf(l.Manifest)
+		written, err := output.ColumnsOf(l.Manifest)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", l.Path, err)
 		}

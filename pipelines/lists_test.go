@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -270,7 +271,7 @@ func TestTooManyChoicesFailTheirOutputAlone(t *testing.T) {
 		definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay},
 		definition.Output{Path: "f.parquet", Format: "parquet"})
 	_, err = pipelines.Run(t.Context(), def, options())
-	var many *pipelines.ChoicesError
+	var many *output.ChoicesError
 	if !errors.As(err, &many) || many.Column != "colours" || !strings.Contains(err.Error(), "list_as: joined") {
 		t.Fatalf("the error is %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
 // TestResultsThatMoveWhileTheyAreRead changes the form at an exact place of a
@@ -210,7 +211,7 @@ func TestCountThatNeverAgrees(t *testing.T) {
 			before := tree(t, w.dir)
 			haunted = true
 			report, err := pipelines.Run(t.Context(), def, options())
-			var v *pipelines.VerifyError
+			var v *reconcile.VerifyError
 			if !errors.As(err, &v) {
 				t.Fatalf("error %v", err)
 			}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
 // Where the service ignores dates there is one window: all that the form holds.
@@ -41,15 +43,16 @@ func (e *DatesIgnoredError) Unwrap() error { return e.Err }
 // DataFault is true: the service cannot give what was asked for.
 func (e *DatesIgnoredError) DataFault() bool { return true }
 
-// wantsAll tells whether the run is to give all results up to now, in places
-// that need not be divided by time.
-func (f *formRun) wantsAll() bool {
-	begins := !f.iv.Read.From.IsZero() || f.hasFiles() && !f.iv.Asked.From.IsZero()
-	if begins || !interval.Given(f.def.Extract, f.o.flags()).To.IsZero() || f.def.FinestUnit() != extract.UnitNone {
+// wantsAll tells whether a run is to give all results up to now, in places that
+// need not be divided by time.
+func wantsAll(def *definition.Definition, flags interval.Flags, i interval.Interval, outputs *output.Set) bool {
+	begins := !i.Read.From.IsZero() || outputs.HasFiles() && !i.Asked.From.IsZero()
+	if begins || !interval.Given(def.Extract, flags).To.IsZero() || def.FinestUnit() != extract.UnitNone {
 		return false
 	}
-	for _, d := range f.datasets() {
-		_, kept := d.replaced()
+	replaced := reconcile.Replaced{Read: i.Read, Undated: i.Everything(), Full: flags.Full}
+	for _, m := range outputs.Manifests() {
+		_, kept := replaced.Divide(m)
 		if slices.ContainsFunc(kept, func(p load.Part) bool { return !p.Undated }) {
 			return false // they hold what would be read again
 		}
@@ -59,35 +62,34 @@ func (f *formRun) wantsAll() bool {
 
 // leavesDatesOut tells whether a run that failed is to begin again without
 // dates, because the service ignores them and all is wanted anyway.
-func (f *formRun) leavesDatesOut(err error) bool {
-	return isError[*extract.DatesError](err) && !isError[*DatesIgnoredError](err) && !f.dateless
+func (f *formRun) leavesDatesOut(err error) bool { return leavesDatesOut(err) && !f.reader.Dateless }
+
+func leavesDatesOut(err error) bool {
+	return isError[*extract.DatesError](err) && !isError[*DatesIgnoredError](err)
 }
 
 // needsDates makes an error that says what to do of one that tells that the
 // service ignores dates, where the run cannot do without them.
 func (f *formRun) needsDates(err error) error {
+	return needsDates(err, f.reader.Def, f.o.flags(), f.iv, f.outputs)
+}
+
+func needsDates(err error, def *definition.Definition, flags interval.Flags, i interval.Interval, outputs *output.Set) error {
 	ignored, ok := errors.AsType[*extract.DatesError](err)
-	if !ok || f.wantsAll() {
+	if !ok || wantsAll(def, flags, i, outputs) {
 		return err
 	}
-	return &DatesIgnoredError{Range: f.iv.Read, Partition: f.def.FinestUnit() != extract.UnitNone && f.iv.Everything(), Err: ignored}
+	return &DatesIgnoredError{Range: i.Read, Partition: def.FinestUnit() != extract.UnitNone && i.Everything(), Err: ignored}
 }
 
 // withoutDates is the same run once more, without dates. What it costs is
 // counted with what was spent so far.
 func (f *formRun) withoutDates(ctx context.Context) *formRun {
-	f.log.LogAttrs(ctx, slog.LevelWarn, datesIgnored)
-	again := newFormRun(f.def, f.o, f.client, f.form)
-	again.client = f.client
-	again.reader = again.newReader()
-	again.report.StartedAt = f.report.StartedAt
-	again.dateless = true
-	again.reader.LeaveDatesOut()
+	f.reader.Log.LogAttrs(ctx, slog.LevelWarn, datesIgnored)
+	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name)
+	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
+	again.reader.Dateless = true
+	again.reader.Pages.LeaveDatesOut()
 	again.drift(datesIgnored)
 	return again
-}
-
-// wholeRange is how all results are read as one window.
-func wholeRange(span extract.Window, uncounted bool) extract.Range {
-	return extract.Range{Window: span, Target: math.MaxInt, Uncounted: uncounted}
 }

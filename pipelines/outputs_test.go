@@ -16,6 +16,7 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -81,7 +82,7 @@ func TestOneOutputFails(t *testing.T) {
 			}
 			before := tree(t, w.path(c.failed))
 			report, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), o)
-			var outputs *pipelines.OutputsError
+			var outputs *output.OutputsError
 			if !errors.As(err, &outputs) || len(outputs.Errors) != 1 || !c.is(err) || !strings.Contains(err.Error(), c.failed) {
 				t.Fatalf("error %v", err)
 			}
@@ -403,7 +404,7 @@ func TestSecondDatasetWithItsOwnPast(t *testing.T) {
 	}}
 	w.run(def)
 	report, err := pipelines.Run(t.Context(), w.daily(one, two), options())
-	var changed *pipelines.DatasetChangedError
+	var changed *output.DatasetChangedError
 	if !errors.As(err, &changed) || !strings.Contains(changed.Path, "two") {
 		t.Fatalf("error %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -59,7 +60,7 @@ func TestRuleOfACommittedColumn(t *testing.T) {
 			w.run(def) // again, by the same rule
 			before := tree(t, w.dir)
 			def.Schema = private(t, c.is, c.isKey)
-			var changed *pipelines.SchemaChangedError
+			var changed *output.SchemaChangedError
 			if _, err := pipelines.Run(t.Context(), def, options()); !errors.As(err, &changed) || changed.Column != "answer" {
 				t.Fatalf("run: %v", err)
 			}

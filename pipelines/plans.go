@@ -12,6 +12,8 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // PlanReport says what a run of a definition would do. Expectations that
@@ -161,27 +163,33 @@ func namedForms(def *definition.Definition, o Options) (forms, patterns []string
 
 // make plans one form as its run would: same range, same windows.
 func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Options, client extract.Client) error {
-	f := &formRun{def: def, o: o, client: client, form: p.Form, full: o.Full}
-	var err error
-	if f.iv, err = interval.Ask(def, o.flags(), o.Now()); err != nil {
+	flags := o.flags()
+	i, err := interval.Ask(def, flags, o.Now())
+	if err != nil {
 		return err
 	}
-	if err := f.lookUp(ctx); err != nil {
+	outputs, err := output.Look(ctx, o.job(def, p.Form))
+	if err != nil {
 		return err
 	}
-	f.iv = f.iv.Decide(def, o.flags(), f.committedSets(), time.Time{})
-	p.Range, p.AtMost = wallRange(f.iv.Read), f.filtered()
-	if p.Unfinished, err = f.unfinished(ctx); err != nil {
+	i = i.Decide(def, flags, outputs.Manifests(), time.Time{})
+	form := reading.Form{Def: def, Name: p.Form, Client: client}
+	p.Range, p.AtMost = wallRange(i.Read), form.Filtered()
+	if p.Unfinished, err = unfinishedOf(ctx, def, o, p.Form); err != nil {
 		return err
 	}
-	plan, err := f.wouldPlan(ctx)
-	if plan == nil {
+	plan, err := wouldPlan(ctx, form, i)
+	if err = needsDates(err, def, flags, i, outputs); leavesDatesOut(err) {
+		form.Dateless = true
+		plan, err = wouldPlan(ctx, form, i)
+	}
+	if plan == nil || err != nil {
 		return err
 	}
 	p.take(plan)
-	p.warn(f, plan)
+	p.warn(form, plan)
 	if client != nil {
-		p.Requests.Counts = known(int64(plan.Requests + f.laterCounts()))
+		p.Requests.Counts = known(int64(plan.Requests + laterCounts(form, i)))
 		p.Requests.Total = sum(p.Requests.Results, p.Requests.Counts)
 	}
 	p.Budget = expend(def.Source.Requests, p.Requests.Total)
@@ -189,125 +197,45 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 }
 
 // wouldPlan makes the plan of a run, nil where only counts tell and none may be
-// asked for.
-func (f *formRun) wouldPlan(ctx context.Context) (*extract.Plan, error) {
-	r := f.planRange(f.iv.Read)
-	if f.client == nil {
+// asked for, because there is no client.
+func wouldPlan(ctx context.Context, form reading.Form, i interval.Interval) (*extract.Plan, error) {
+	r, count := form.Range(i, i.Read), form.Counter()
+	if form.Client == nil {
 		if r.Step.Auto() || r.Window.From.IsZero() {
 			return nil, nil
 		}
 		r.Uncounted = true
+		count = func(context.Context, extract.Window) (int64, error) {
+			return 0, errors.New("a plan that sends nothing was asked to count") // NewPlan counts nothing where Uncounted is set
+		}
 	}
-	plan, err := extract.NewPlan(ctx, r, f.planCounter())
-	if err = f.needsDates(err); !f.leavesDatesOut(err) {
-		return plan, err
-	}
-	f.dateless = true
-	return f.wouldPlan(ctx)
+	return extract.NewPlan(ctx, r, count)
 }
 
 // warn fills in what the run would tell before it reads.
-func (p *FormPlan) warn(f *formRun, plan *extract.Plan) {
-	if f.dateless {
+func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
+	if form.Dateless {
 		p.Warnings = append(p.Warnings, datesIgnored)
 	}
-	if costly := costlyText(plan); costly != "" {
+	if costly := reading.CostlyText(plan); costly != "" {
 		p.Warnings = append(p.Warnings, costly)
 	}
-	if err := f.tooCostly(plan); err != nil {
+	if err := form.TooCostly(plan); err != nil {
 		p.Warnings = append(p.Warnings, "a run ends before it begins: "+err.Error())
-	}
-}
-
-// planCounter is the run's counter, or one that is never asked.
-func (f *formRun) planCounter() extract.Counter {
-	if f.client != nil {
-		return f.counter()
-	}
-	return func(context.Context, extract.Window) (int64, error) {
-		return 0, errors.New("a plan that sends nothing was asked to count") // NewPlan counts nothing where Uncounted is set
 	}
 }
 
 // laterCounts is how many counts a run sends after its plan where all agrees:
 // one that verifies, and two that look for results without a date.
-func (f *formRun) laterCounts() int {
+func laterCounts(form reading.Form, i interval.Interval) int {
 	n := 0
-	if f.def.Extract.Verify && !f.filtered() {
+	if form.Def.Extract.Verify && !form.Filtered() {
 		n++
 	}
-	if f.iv.Everything() && !f.dateless {
+	if i.Everything() && !form.Dateless {
 		n += 2
 	}
 	return n
-}
-
-// lookUp reads the manifests of datasets, as a run does, and nothing else. It
-// refuses what the run would refuse: a definition that no longer fits them.
-func (f *formRun) lookUp(ctx context.Context) error {
-	for _, out := range f.def.Outputs {
-		t := &target{def: out}
-		f.targets = append(f.targets, t)
-		if !out.Dataset() {
-			continue
-		}
-		d, err := f.datasetAt(ctx, out)
-		if err != nil {
-			return err
-		}
-		t.out = d
-		if err := d.fits(); err != nil {
-			return err
-		}
-		if f.full {
-			continue
-		}
-		if _, err := f.keptBy(d, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// datasetAt is a dataset as an earlier run left it, to look at only.
-func (f *formRun) datasetAt(ctx context.Context, out definition.Output) (*datasetOutput, error) {
-	e, err := f.encodingOf(out)
-	if err != nil {
-		return nil, err
-	}
-	m, err := f.readManifest(ctx, out)
-	if err != nil {
-		return nil, err
-	}
-	path, err := definition.ExpandPath(out.Path, f.def.PathValues(f.form, f.o.RunID))
-	return &datasetOutput{encoding: e, place: place{path: path}, manifest: m}, err
-}
-
-// readManifest reads the manifest that an earlier run left at an output, nil
-// if there is none.
-func (f *formRun) readManifest(ctx context.Context, out definition.Output) (*load.Manifest, error) {
-	expanded, err := definition.ExpandPath(out.Path, f.def.PathValues(f.form, f.o.RunID))
-	if err != nil {
-		return nil, err
-	}
-	root, name := expanded, load.ManifestName
-	if !out.Dataset() {
-		var file string
-		root, file = definition.SplitPath(expanded)
-		name = load.FileManifestName(file)
-	}
-	dest, err := f.o.Tables.Open(ctx, root, out)
-	if err != nil {
-		return nil, err
-	}
-	m, _, err := manifestAt(ctx, dest, name, out)
-	if errors.Is(err, load.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", expanded, err)
-	}
-	return m, nil
 }
 
 // take fills the plan's windows and expectations in.

@@ -2,6 +2,8 @@ package pipelines
 
 import (
 	"context"
+
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // Unfinished is a run that ended early and whose checkpoint the planned one
@@ -12,12 +14,12 @@ type Unfinished struct {
 	Results int64  `json:"results"` // that were read, also of windows that were not read whole
 }
 
-// unfinished tells what an earlier run left in a checkpoint, nil if there is
+// unfinishedOf tells what an earlier run left in a checkpoint, nil if there is
 // nothing. Whether it fits the definition is for the run to see.
-func (f *formRun) unfinished(ctx context.Context) (u *Unfinished, err error) {
-	all, err := checkpointsOf(ctx, f.def, f.o, []string{f.form})
+func unfinishedOf(ctx context.Context, def *definition.Definition, o Options, form string) (u *Unfinished, err error) {
+	all, err := checkpointsOf(ctx, def, o, []string{form})
 	for _, left := range all {
-		if left.Full || !f.full { // a run with --full takes over those of its kind alone
+		if left.Full || !o.Full { // a run with --full takes over those of its kind alone
 			u = &Unfinished{RunID: left.RunID, Windows: left.Windows, Results: left.Rows}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -340,13 +341,13 @@ func TestPlanRefusesWhatTheRunWould(t *testing.T) {
 		change func(*definition.Definition)
 		is     any
 	}{
-		"partition": {func(d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionMonth }, new(*pipelines.DatasetChangedError)},
-		"zone":      {func(d *definition.Definition) { d.Source.Zone = time.UTC }, new(*pipelines.DatasetChangedError)},
+		"partition": {func(d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionMonth }, new(*output.DatasetChangedError)},
+		"zone":      {func(d *definition.Definition) { d.Source.Zone = time.UTC }, new(*output.DatasetChangedError)},
 		"a type": {func(d *definition.Definition) {
 			d.Schema = &schemas.Schema{Name: "form1", Columns: []schemas.Column{
 				{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.String}},
 			}}
-		}, new(*pipelines.SchemaChangedError)},
+		}, new(*output.SchemaChangedError)},
 	} {
 		l.edit, l.o.Full = c.change, false
 		l.service.Reset()

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // Replay is what the dead letters at a definition's outputs ask for: the
@@ -38,7 +39,7 @@ type FormReplay struct {
 
 // placedLetters are dead letters and where they lie.
 type placedLetters struct {
-	letters
+	output.Letters
 	store   load.Store
 	path    string // for people
 	dataset bool   // they are removed once they are replayed; a file's are replaced with it
@@ -111,12 +112,12 @@ func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o Opt
 		names = load.NamesOf(objects)
 	}
 	for _, name := range names {
-		l, err := readLetters(ctx, dest, name)
+		l, err := output.ReadLetters(ctx, dest, name)
 		if err != nil {
 			return fmt.Errorf("%s: dead letters %s: %w", path, name, err)
 		}
-		if len(l.results) > 0 {
-			f.letters = append(f.letters, placedLetters{letters: l, store: dest, path: path, dataset: out.Dataset()})
+		if len(l.Results) > 0 {
+			f.letters = append(f.letters, placedLetters{Letters: l, store: dest, path: path, dataset: out.Dataset()})
 		}
 	}
 	f.Objects = len(f.letters)
@@ -129,11 +130,11 @@ func (f *FormReplay) settle(def *definition.Definition) {
 	var windows []extract.Window
 	undated := false
 	for _, l := range f.letters {
-		for id := range l.results {
+		for id := range l.Results {
 			results[id] = true
 		}
-		windows = append(windows, l.windows...)
-		undated = undated || l.undated
+		windows = append(windows, l.Windows...)
+		undated = undated || l.Undated
 	}
 	f.Results = len(results)
 	// A run of a bounded range looks for no results without a date.
@@ -200,12 +201,12 @@ func (f FormReplay) Remove(ctx context.Context, reports []*Report) (removed, kep
 		if !l.dataset {
 			continue
 		}
-		if !done.covers(l.letters) {
+		if !done.covers(l.Letters) {
 			kept++
 			continue
 		}
-		if err := l.store.Delete(ctx, l.name); err != nil {
-			failures = append(failures, fmt.Errorf("%s: dead letters %s were replayed and cannot be removed: %w", l.path, l.name, err))
+		if err := l.store.Delete(ctx, l.Name); err != nil {
+			failures = append(failures, fmt.Errorf("%s: dead letters %s were replayed and cannot be removed: %w", l.path, l.Name, err))
 			continue
 		}
 		removed++
@@ -234,11 +235,11 @@ func (d *replayDone) add(run string, form *FormReport) {
 }
 
 // covers tells whether all that the dead letters tell of was read again.
-func (d *replayDone) covers(l letters) bool {
-	if slices.Contains(d.own, l.name) || l.undated && !d.undated {
+func (d *replayDone) covers(l output.Letters) bool {
+	if slices.Contains(d.own, l.Name) || l.Undated && !d.undated {
 		return false
 	}
-	return !slices.ContainsFunc(l.windows, func(w extract.Window) bool { return !within(w, d.read) })
+	return !slices.ContainsFunc(l.Windows, func(w extract.Window) bool { return !within(w, d.read) })
 }
 
 // within tells whether one of the spans holds the window whole.

@@ -19,6 +19,7 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 func dated(r formservice.Result) bool { return date(r) != "" }
@@ -185,7 +186,7 @@ func TestAnothersJournalStays(t *testing.T) {
 	def := r.daily(days())
 	def.Source.Account = "other"
 	_, err := pipelines.Run(t.Context(), def, r.o)
-	if e := new(pipelines.DatasetChangedError); !errors.As(err, &e) || r.staged() != 3 {
+	if e := new(output.DatasetChangedError); !errors.As(err, &e) || r.staged() != 3 {
 		t.Errorf("%v; %d staged", err, r.staged())
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -350,7 +351,7 @@ func TestDataAtFaultKeepsNothing(t *testing.T) {
 		{Name: "n", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.Int64}},
 	}, MaxRejects: 5}
 	_, err := pipelines.Run(t.Context(), def, r.o)
-	if e := new(pipelines.RejectsError); !errors.As(err, &e) {
+	if e := new(reading.RejectsError); !errors.As(err, &e) {
 		t.Fatal(err)
 	}
 	r.checkTidy()

@@ -17,11 +17,13 @@ import (
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // Options is what a run is told besides its definition.
 type Options struct {
-	Tables Tables
+	Tables output.Tables
 	// From and To override the definition's range where they are not zero.
 	From, To time.Time
 	// Full replaces what an earlier run left, whatever its schema was.
@@ -42,21 +44,13 @@ type Options struct {
 	// the process there. nil: nobody is told; called from several goroutines.
 	At func(point string)
 
-	places   places // of the run's windows, set by Run
-	encoders places // of the objects that are encoded at once, set by Run
+	windows  reading.Slots // of the windows of all forms, set by Run
+	encoders reading.Slots // of the objects that are encoded at once, set by Run
 }
 
-// The points of a run besides the steps of its commits.
-const (
-	pointPlanned  = "planned"  // the windows are known
-	pointPiece    = "piece"    // a piece is read, and about to be written to the checkpoint
-	pointRead     = "read"     // a window is read, and all its pieces are in the checkpoint
-	pointVerified = "verified" // what was read agrees with the counts
-	pointSnapshot = "snapshot" // rows, schema and statistics are final, and nothing is encoded
-	pointStaged   = "staged"   // an object is written, and not prepared
-	pointPrepared = "prepared" // an object is prepared, and no commit is recorded
-	pointCodebook = "codebook" // the outputs are committed, and their codebooks are about to be written
-)
+// pointPlanned is told to Options.At once the windows are known. The other points
+// are those of packages reading, reconcile and output.
+const pointPlanned = "planned"
 
 // ClientOptions replaces parts of the client that a definition says nothing of.
 type ClientOptions struct {
@@ -83,7 +77,7 @@ type Progress struct {
 // *FormsError where a form failed.
 func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, error) {
 	o = o.withDefaults()
-	o.places, o.encoders = newPlaces(def.Source.Requests.Concurrency), newPlaces(runtime.GOMAXPROCS(0))
+	o.windows, o.encoders = reading.NewSlots(def.Source.Requests.Concurrency), reading.NewSlots(runtime.GOMAXPROCS(0))
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
 	defer func() { report.EndedAt = o.Now().UTC() }()
 	client, err := newClient(def, o)
@@ -102,17 +96,6 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 	runs := &formRuns{def: def, o: o, client: client, forms: forms, clash: collisions(def, forms, o.Tables.Formats, o.RunID, foldsCase())}
 	runs.run(ctx)
 	return report, runs.result(report)
-}
-
-// runForm runs one form, once more without dates where the service ignores them.
-func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
-	f := newFormRun(def, o, client, form)
-	err := f.run(ctx)
-	if f.leavesDatesOut(err) {
-		f = f.withoutDates(ctx)
-		err = f.run(ctx)
-	}
-	return f.report, err
 }
 
 func (o Options) withDefaults() Options {
@@ -162,4 +145,17 @@ func requestsOf(r transport.Requests) load.Requests {
 // flags are what is said of the interval.
 func (o Options) flags() interval.Flags {
 	return interval.Flags{From: o.From, To: o.To, Full: o.Full}
+}
+
+// at tells whoever watches that the run has come to a point.
+func (o Options) at(point string) {
+	if o.At != nil {
+		o.At(point)
+	}
+}
+
+// job is what the outputs of a form have in common, for those who only look at
+// them.
+func (o Options) job(def *definition.Definition, form string) *output.Job {
+	return &output.Job{Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Now: o.Now, Log: o.Logger, At: o.at}
 }

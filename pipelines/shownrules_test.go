@@ -8,6 +8,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -48,8 +49,8 @@ func TestCSVDatasetKeepsItsLayout(t *testing.T) {
 		"excel": shownAs(w, "", "excel", false),
 	} {
 		_, err := pipelines.Run(t.Context(), def, options())
-		var schema *pipelines.SchemaChangedError
-		var dataset *pipelines.DatasetChangedError
+		var schema *output.SchemaChangedError
+		var dataset *output.DatasetChangedError
 		if !errors.As(err, &schema) && !errors.As(err, &dataset) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // StateReport is what runs of a definition left for the next one.
@@ -87,7 +88,7 @@ func State(ctx context.Context, def *definition.Definition, o Options) (*StateRe
 		}
 		report.Forms = append(report.Forms, f)
 		if len(failures) > 0 {
-			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &OutputsError{Errors: failures}))
+			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &output.OutputsError{Errors: failures}))
 		}
 	}
 	if report.Checkpoints, err = checkpointsOf(ctx, def, o, forms); err != nil {
@@ -154,7 +155,7 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 		return fmt.Errorf("%s: %w", expanded, err)
 	}
 	at.Leftovers = s.once(at.Leftovers)
-	at.Manifest, _, err = manifestAt(ctx, dest, manifest, out)
+	at.Manifest, _, err = output.ManifestAt(ctx, dest, manifest, out)
 	if err != nil && !errors.Is(err, load.ErrNotExist) {
 		return fmt.Errorf("%s: %w", expanded, err)
 	}

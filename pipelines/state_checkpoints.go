@@ -9,6 +9,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // checkpointsOf are the checkpoints that runs of the definition left of forms
@@ -71,7 +72,7 @@ type remoteCheckpoint struct {
 // Checkpoint is nil where that is no place for one.
 func remoteCheckpointOf(ctx context.Context, def *definition.Definition, o Options, form string) (c remoteCheckpoint, err error) {
 	out := def.Outputs[0]
-	if !lastingPlace(out) {
+	if !output.LastingPlace(out) {
 		return c, nil
 	}
 	root, err := definition.ExpandPath(out.Path, def.PathValues(form, o.RunID))

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // reset resets, and fails the test where that asks the service for anything or
@@ -168,7 +169,7 @@ func TestResetGoesOn(t *testing.T) {
 	report, err := w.reset(changed, options(), time.Time{})
 	var held *load.HeldError
 	var damaged *load.ManifestError
-	var other *pipelines.DatasetChangedError
+	var other *output.DatasetChangedError
 	if !errors.As(err, &held) || !errors.As(err, &damaged) || !errors.As(err, &other) || held.RunID != "another" {
 		t.Errorf("got %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // errDisk is a store that fails.
@@ -211,7 +212,7 @@ func TestStateGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := w.state(def, options())
-	var failed *pipelines.OutputsError
+	var failed *output.OutputsError
 	var damaged *load.ManifestError
 	if !errors.As(err, &failed) || len(failed.Errors) != 1 || !errors.As(err, &damaged) || !strings.Contains(err.Error(), "form form1: "+w.path("form1")) {
 		t.Errorf("got %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 var errStop = errors.New("stopped by the test")
@@ -164,7 +165,7 @@ func TestStandardOutput(t *testing.T) {
 
 	o.Stdout = broken{}
 	_, err = pipelines.Run(t.Context(), def, o)
-	var s *pipelines.StdoutError
+	var s *output.StdoutError
 	if !errors.As(err, &s) || !errors.Is(err, io.ErrClosedPipe) || strings.Count(err.Error(), "standard output") != 1 {
 		t.Errorf("error %v", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// encodeColumns describes columns that nobody declared: they have no rules.
-func encodeColumns(columns []schemas.Column) []load.Column {
+// EncodeColumns describes columns that nobody declared: they have no rules.
+func EncodeColumns(columns []schemas.Column) []load.Column {
 	list := make([]load.Column, 0, len(columns))
 	for _, c := range columns {
 		list = append(list, load.Column{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label})

@@ -61,6 +61,22 @@ func (i *Inherited) Newest() time.Time {
 	return newest
 }
 
+// Oldest is when the oldest piece was asked for that may be taken over, zero
+// where there is none. A nil Inherited has none.
+func (i *Inherited) Oldest() (oldest time.Time) {
+	if i == nil {
+		return oldest
+	}
+	for _, c := range i.Chains {
+		for _, p := range c.Pieces {
+			if oldest.IsZero() || p.ReadAt.Before(oldest) {
+				oldest = p.ReadAt
+			}
+		}
+	}
+	return oldest
+}
+
 // errNoHeader is a checkpoint whose run ended before anything in it was of use
 // to another one.
 var errNoHeader = errors.New("it has no header")

@@ -29,7 +29,7 @@ type fault struct {
 func encodeStats(s transform.Stats) stats {
 	return stats{
 		Rows: s.Rows, Rejected: s.Rejected, Rejects: faults(s.Rejects), Nulled: faults(s.Nulled), Joined: s.Joined, Shifted: s.Shifted,
-		Ignored: bySource(s.Ignored), Added: encodeColumns(s.Added), Seen: bySource(s.Seen),
+		Ignored: bySource(s.Ignored), Added: EncodeColumns(s.Added), Seen: bySource(s.Seen),
 	}
 }
 

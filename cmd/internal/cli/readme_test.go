@@ -10,6 +10,8 @@ import (
 	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -48,14 +50,14 @@ func TestReportKeysAreDocumented(t *testing.T) {
 // TestReportLeavesOut holds that the README marks with ° what is left out of a
 // report in which nothing happened, and nothing else.
 func TestReportLeavesOut(t *testing.T) {
-	quiet := &pipelines.Report{Forms: []*pipelines.FormReport{{Outputs: []pipelines.OutputReport{{}}}}}
+	quiet := &pipelines.Report{Forms: []*pipelines.FormReport{{Outputs: []output.Report{{}}}}}
 	full := &pipelines.Report{
 		Definition: "d.yaml", Error: "e", RequestOutcomes: map[string]int64{"ok": 1},
 		Forms: []*pipelines.FormReport{{
 			Continued: "r", Kept: 1, ResultsKept: new(int64), Error: "e", Drift: []string{"d"},
 			Changes: []schemas.Change{{Kind: "k", From: "f", Column: "c", Key: "k", Was: "w", Is: "i", Label: "l", Count: 1, Breaking: true}},
-			Rejects: []pipelines.FaultCount{{}}, Nulled: []pipelines.FaultCount{{}}, Verified: &load.Verified{Reason: "r"},
-			Outputs: []pipelines.OutputReport{{Watermark: load.Wall(time.Now()), Explode: "item:1", CompanionsError: "c", Warnings: []string{"w"}, Error: "e"}},
+			Rejects: []reading.FaultCount{{}}, Nulled: []reading.FaultCount{{}}, Verified: &load.Verified{Reason: "r"},
+			Outputs: []output.Report{{Watermark: load.Wall(time.Now()), Explode: "item:1", CompanionsError: "c", Warnings: []string{"w"}, Error: "e"}},
 		}},
 	}
 	there := jsonKeys(t, quiet)

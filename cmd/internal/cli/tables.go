@@ -13,8 +13,8 @@ import (
 	"github.com/formetl/formetl/load/parquetout"
 	"github.com/formetl/formetl/load/s3"
 	"github.com/formetl/formetl/load/xlsxout"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // formats are the formats that formetl is built with.
@@ -27,8 +27,8 @@ func schemes() []string { return []string{"s3"} }
 
 // tables are the formats and destinations that formetl is built with: folders,
 // and prefixes of buckets. What a destination tells besides errors goes to log.
-func tables(log *slog.Logger) pipelines.Tables {
-	return pipelines.Tables{Formats: formats(), Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
+func tables(log *slog.Logger) output.Tables {
+	return output.Tables{Formats: formats(), Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
 		scheme, _, remote := strings.Cut(root, "://")
 		switch {
 		case !remote:

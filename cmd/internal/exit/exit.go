@@ -27,6 +27,7 @@ import (
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // The exit codes of contract.md, with the numbers of sysexits.h.
@@ -124,7 +125,7 @@ func codeOf(err error) int {
 	case *pipelines.UnlistedError, *load.WatermarkError: // only the flag --watermark gives the last
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
-		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError:
+		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError:
 		return Config
 	case *transport.RedirectError, *transport.NotServiceError: // the base URL is not the service's, as with error 1
 		return Config
@@ -144,7 +145,7 @@ func codeOf(err error) int {
 		return Temporary
 	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
 		return CantCreate
-	case *load.IOError, *pipelines.StdoutError:
+	case *load.IOError, *output.StdoutError:
 		return IO
 	case *checkpoint.FolderError, *budget.Error, *fs.PathError, *os.LinkError, *os.SyscallError:
 		return fileCode(err)

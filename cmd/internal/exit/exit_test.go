@@ -24,6 +24,9 @@ import (
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/transform"
 )
@@ -58,16 +61,16 @@ func TestExitCode(t *testing.T) {
 		{Temporary, &transport.OutageError{Last: unreadable(`<other/>`)}},
 		{Config, &transport.RequestError{Err: &transport.NotServiceError{Err: &transport.AnswerError{}}}},
 		{Unavailable, &extract.UnclearError{Err: &transport.NetworkError{}}},
-		{Data, &pipelines.RejectsError{}},
+		{Data, &reading.RejectsError{}},
 		{Data, &load.DamagedPartsError{}},
 		{CantCreate, &load.UnlistedPartsError{}},
 		{Data, &load.CellError{}},
-		{Data, &pipelines.VerifyError{}},
-		{Data, &pipelines.DuplicateError{}},
+		{Data, &reconcile.VerifyError{}},
+		{Data, &reconcile.DuplicateError{}},
 		{Data, &transform.ValueError{}},
 		{Data, &transform.UnknownFieldError{}},
-		{Data, &pipelines.ChoicesError{}},
-		{Data, &pipelines.LettersError{}},
+		{Data, &output.ChoicesError{}},
+		{Data, &output.LettersError{}},
 		{Data, &ddl.UnfitError{}},
 		{Data, &extract.OrderError{}},
 		{NoInput, service(extract.CodeInvalidUser, 0)},
@@ -90,7 +93,7 @@ func TestExitCode(t *testing.T) {
 		{CantCreate, &os.LinkError{Err: syscall.EROFS}},
 		{IO, &checkpoint.FolderError{Err: disk}},
 		{IO, &load.IOError{Err: disk}},
-		{IO, &pipelines.StdoutError{Err: syscall.EPIPE}},
+		{IO, &output.StdoutError{Err: syscall.EPIPE}},
 		{IO, disk},
 		{Temporary, service(extract.CodeBusy, 200)},
 		{Temporary, service(extract.CodeUnexpected, 429)},
@@ -109,8 +112,8 @@ func TestExitCode(t *testing.T) {
 		{Config, &pipelines.CollisionError{}},
 		{Config, &interval.RangeError{}},
 		{Config, &definition.UnsupportedError{}},
-		{Config, &pipelines.SchemaChangedError{}},
-		{Config, &pipelines.DatasetChangedError{}},
+		{Config, &output.SchemaChangedError{}},
+		{Config, &output.DatasetChangedError{}},
 		{Config, &load.NameError{}},
 		{Config, &transport.ConfigError{}},
 		{Config, &extract.PlanError{}},
@@ -136,7 +139,7 @@ func TestExitCode(t *testing.T) {
 func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
 		&transport.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
-		&pipelines.RejectsError{}, &pipelines.VerifyError{}, &pipelines.DuplicateError{}, &pipelines.ChoicesError{}, &pipelines.LettersError{},
+		&reading.RejectsError{}, &reconcile.VerifyError{}, &reconcile.DuplicateError{}, &output.ChoicesError{}, &output.LettersError{},
 		&load.DamagedPartsError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{},
 	}
 	// What these wrap may be a fault of the data, and they are none.
@@ -155,7 +158,7 @@ func TestDataFaults(t *testing.T) {
 		if !slices.Contains(declared, name[strings.LastIndexByte(name, '.')+1:]) {
 			t.Errorf("%s is not found in the code", name)
 		}
-		output := &pipelines.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", fault)}}
+		output := &output.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", fault)}}
 		for _, err := range []error{fault, &transport.RequestError{Err: fault}, output, fmt.Errorf("form a: %w", output)} {
 			if Code(err) != Data || !pipelines.DataAtFault(err) {
 				t.Errorf("%s in %T: %d, and the data are at fault: %t", name, err, Code(err), pipelines.DataAtFault(err))
@@ -203,7 +206,7 @@ func dataFaultTypes(t *testing.T) []string {
 func TestExitCodeOfSeveral(t *testing.T) {
 	one := map[int]error{
 		Bug: errors.New("x"), Config: &definition.PathError{}, NoPermission: service(extract.CodeInvalidKey, 401),
-		NoInput: service(extract.CodeInvalidForm, 404), Data: &pipelines.VerifyError{},
+		NoInput: service(extract.CodeInvalidForm, 404), Data: &reconcile.VerifyError{},
 		CantCreate: &load.CreateError{Err: errors.New("x")}, IO: &load.IOError{Err: errors.New("x")},
 		Unavailable: service(extract.CodeUnexpected, 500), Temporary: service(extract.CodeBusy, 503),
 	}
@@ -214,8 +217,8 @@ func TestExitCodeOfSeveral(t *testing.T) {
 			for _, err := range []error{
 				errors.Join(errs...),
 				&pipelines.FormsError{Errors: []error{errs[0], errs[2]}},
-				&pipelines.OutputsError{Errors: []error{errs[0], errs[2]}},
-				fmt.Errorf("x: %w", &pipelines.FormsError{Errors: []error{&pipelines.OutputsError{Errors: []error{errs[2]}}, errs[0]}}),
+				&output.OutputsError{Errors: []error{errs[0], errs[2]}},
+				fmt.Errorf("x: %w", &pipelines.FormsError{Errors: []error{&output.OutputsError{Errors: []error{errs[2]}}, errs[0]}}),
 			} {
 				if got := Code(err); got != first {
 					t.Errorf("%d and %d give %d", second, first, got)

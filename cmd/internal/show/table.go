@@ -2,7 +2,7 @@
 // numbers, sizes and times in words.
 //
 // Data goes to the writer that a command passes, which is standard output, in
-// one write whose failure is a *pipelines.StdoutError. Names come from services
+// one write whose failure is a *output.StdoutError. Names come from services
 // and files, so tables show every cell on one line and without characters that
 // could steer a terminal.
 //
@@ -19,14 +19,14 @@ import (
 	"text/tabwriter"
 	"unicode"
 
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
-// Print writes data in one go. A failure is a *pipelines.StdoutError, so that a
+// Print writes data in one go. A failure is a *output.StdoutError, so that a
 // full disk behind a redirection does not go unnoticed.
 func Print(w io.Writer, data []byte) error {
 	if _, err := w.Write(data); err != nil {
-		return &pipelines.StdoutError{Err: err}
+		return &output.StdoutError{Err: err}
 	}
 	return nil
 }

@@ -27,8 +27,8 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 const (
@@ -130,7 +130,7 @@ func Version() string {
 
 // Fail tells the error that a command ends with, and a hint where there is one.
 func (l *Log) Fail(err error, hint string) {
-	if _, ok := errors.AsType[*pipelines.StdoutError](err); ok && errors.Is(err, syscall.EPIPE) && !l.JSON() {
+	if _, ok := errors.AsType[*output.StdoutError](err); ok && errors.Is(err, syscall.EPIPE) && !l.JSON() {
 		return // the reader had enough, as with `| head`: the exit code says it, as a signal would
 	}
 	if l.JSON() {

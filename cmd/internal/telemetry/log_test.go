@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // jsonLog is a log of JSON records that was started.
@@ -49,7 +50,7 @@ func TestTellJSON(t *testing.T) {
 	l.Panic("it\nbroke", "goroutine 1\n")
 	l.Summarize(&pipelines.Report{Forms: []*pipelines.FormReport{{
 		Form: "f", Timezone: "UTC", Rejected: 2, Replaced: 1, Undated: 3, Drift: []string{"a column more"}, Verified: &load.Verified{Match: true, Counted: 4},
-		Outputs: []pipelines.OutputReport{{Path: "-", Rows: 7, Bytes: 10}},
+		Outputs: []output.Report{{Path: "-", Rows: 7, Bytes: 10}},
 	}, {Form: "g", Error: "failed"}}}, true)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if len(lines) != 6 {

@@ -20,6 +20,8 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -78,12 +80,12 @@ func noon(after int, forms ...*pipelines.FormReport) *pipelines.Report {
 func formOf(name, failure string, marks ...string) *pipelines.FormReport {
 	f := &pipelines.FormReport{
 		Form: name, Timezone: "America/Chicago", Windows: 4, Rows: 5, Rejected: 2, Reread: 1, Older: 3, Error: failure,
-		Nulled:  []pipelines.FaultCount{{Count: 2}, {Count: 4}},
+		Nulled:  []reading.FaultCount{{Count: 2}, {Count: 4}},
 		Changes: make([]schemas.Change, 3),
 	}
 	for i, mark := range marks {
 		at, _ := definition.ParseWallTime(mark)
-		f.Outputs = append(f.Outputs, pipelines.OutputReport{
+		f.Outputs = append(f.Outputs, output.Report{
 			Path: "/lake/20260301T120000Z-0123abcd/" + string(rune('a'+i)) + "/", Rows: 50, Bytes: 1234, Watermark: load.Wall(at),
 		})
 	}

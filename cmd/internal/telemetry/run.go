@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -157,7 +158,7 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 	}
 }
 
-func placeOf(out pipelines.OutputReport) string {
+func placeOf(out output.Report) string {
 	if out.Path == definition.StdoutPath {
 		return "standard output"
 	}

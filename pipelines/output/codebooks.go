@@ -1,0 +1,110 @@
+package output
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas"
+)
+
+// codebookOutput is an output that has a codebook beside it.
+type codebookOutput interface {
+	facts() *codebook.Facts
+	held() error
+}
+
+// codebookTask is a codebook that is to be written, with the outputs that share it.
+type codebookTask struct {
+	place   definition.CodebookPlace
+	targets []*target
+	lead    *target // the one whose rows it counts
+}
+
+// writeCodebooks writes the codebooks of the outputs that are committed. A codebook
+// that cannot be written is told in the log and the report; it fails nothing.
+func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
+	ctx, cancel := load.Lingering(ctx, commitGrace)
+	defer cancel()
+	tasks := s.codebookTasks()
+	if len(tasks) > 0 {
+		s.job.At(PointCodebook)
+	}
+	for _, task := range tasks {
+		err := s.writeCodebook(ctx, task, schema)
+		if err == nil {
+			continue
+		}
+		s.mu.Lock()
+		for _, t := range task.targets {
+			t.report.CompanionsError = err.Error()
+		}
+		s.mu.Unlock()
+		attrs := []slog.Attr{slog.String("path", strings.Join(task.place.Paths(), ", ")), slog.String("error", err.Error())}
+		if isError[*codebook.ForeignFileError](err) {
+			attrs = append(attrs, slog.String("hint", codebook.Hint))
+		}
+		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "the codebook could not be written; the data are whole without it", attrs...)
+	}
+}
+
+// codebookTasks are the codebooks of the committed outputs, in the order of the
+// definition. A codebook that several outputs share counts the rows of a dataset
+// rather than those of a file.
+func (s *Set) codebookTasks() []*codebookTask {
+	var tasks []*codebookTask
+	at := map[definition.CodebookPlace]*codebookTask{}
+	for _, t := range s.committed() {
+		place, ok := definition.CodebookPlaceOf(t.def, t.report.Path, s.job.Tables.Formats)
+		if out, is := t.out.(codebookOutput); !ok || !is || out.facts().Columns == nil {
+			continue
+		}
+		task := at[place]
+		if task == nil {
+			task = &codebookTask{place: place, lead: t}
+			at[place] = task
+			tasks = append(tasks, task)
+		}
+		task.targets = append(task.targets, t)
+		if t.def.Dataset() && !task.lead.def.Dataset() {
+			task.lead = t
+		}
+	}
+	return tasks
+}
+
+// committed are the targets that were committed.
+func (s *Set) committed() []*target {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var done []*target
+	for _, t := range s.targets {
+		if t.committed && t.out != nil {
+			done = append(done, t)
+		}
+	}
+	return done
+}
+
+// writeCodebook writes one codebook to its place.
+func (s *Set) writeCodebook(ctx context.Context, task *codebookTask, schema *schemas.Schema) error {
+	out := task.lead.out.(codebookOutput)
+	if err := out.held(); err != nil {
+		return err // another run holds the output and writes its codebook
+	}
+	dest, err := s.job.Tables.Open(ctx, task.place.Root, task.lead.def)
+	if err != nil {
+		return err
+	}
+	facts := out.facts()
+	b := codebook.New(s.job.Def, s.job.Form, schema, *facts)
+	return codebook.Write(ctx, dest, task.place, b, facts.Adds, s.job.Log)
+}
+
+// codebookFacts are what an output tells its codebook. Outputs embed it.
+type codebookFacts struct{ book codebook.Facts }
+
+func (c *codebookFacts) facts() *codebook.Facts { return &c.book }

@@ -1,0 +1,126 @@
+package output
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/reading"
+)
+
+// rejectLine is one line of the dead letters.
+type rejectLine struct {
+	ResultID int64  `json:"result_id"`
+	Column   string `json:"column"`
+	Raw      string `json:"raw"`
+	Reason   string `json:"reason"`
+	Window   string `json:"window"` // as windowRun.name shows it
+}
+
+// deadLetters are the rejected results of the windows as lines of JSON, nil
+// if there are none.
+func deadLetters(windows []*reading.Window) ([]byte, error) {
+	var lines []byte
+	for _, w := range windows {
+		for _, r := range w.Rejects {
+			line, err := json.Marshal(rejectLine{r.ResultID, r.Column, r.Raw, r.Reason, w.Name()})
+			if err != nil {
+				return nil, err
+			}
+			lines = append(append(lines, line...), '\n')
+		}
+	}
+	return lines, nil
+}
+
+// LettersError is an object in the place of dead letters that holds something
+// else. It is a data error (exit code 65).
+type LettersError struct{ Line int }
+
+// Error names the line, and nothing of it: it may be personal data.
+func (e *LettersError) Error() string {
+	return fmt.Sprintf("line %d is no dead letter of formetl; mend it, or move the object away", e.Line)
+}
+
+// Letters are the dead letters of one object: which results, and the windows
+// that they were met in.
+type Letters struct {
+	Name    string // in its destination
+	Results map[int64]bool
+	Windows []extract.Window
+	Undated bool // a result without a date is among them
+}
+
+// ReadLetters reads an object of dead letters. One that is not there has none.
+func ReadLetters(ctx context.Context, store load.Store, name string) (Letters, error) {
+	l := Letters{Name: name, Results: map[int64]bool{}}
+	data, _, err := store.Get(ctx, name)
+	if errors.Is(err, load.ErrNotExist) {
+		return l, nil
+	}
+	if err != nil {
+		return l, err
+	}
+	err = l.parse(data)
+	return l, err
+}
+
+// parse reads lines of dead letters. Its errors hold nothing of a value.
+func (l *Letters) parse(data []byte) error {
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var r rejectLine
+		if json.Unmarshal(line, &r) != nil || r.ResultID < 0 {
+			return &LettersError{Line: number}
+		}
+		l.Results[r.ResultID] = true
+		if r.Window == reading.UndatedName {
+			l.Undated = true
+			continue
+		}
+		w, err := parseWindowName(r.Window)
+		if err != nil {
+			return &LettersError{Line: number}
+		}
+		if n := len(l.Windows); n == 0 || l.Windows[n-1] != w {
+			l.Windows = append(l.Windows, w)
+		}
+	}
+	return nil
+}
+
+// parseWindowName reads a window as extract.Window.String shows it.
+func parseWindowName(text string) (w extract.Window, err error) {
+	from, to, ok := strings.Cut(text, "/")
+	if !ok {
+		return w, errors.New("no slash between two times")
+	}
+	if w.From, err = parseBound(from); err != nil {
+		return w, err
+	}
+	if w.To, err = parseBound(to); err != nil {
+		return w, err
+	}
+	if !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
+		return w, errors.New("it ends before it begins")
+	}
+	return w, nil
+}
+
+// parseBound reads a bound of a window's name; ".." is none.
+func parseBound(text string) (time.Time, error) {
+	if text == ".." {
+		return time.Time{}, nil
+	}
+	return time.Parse(extract.WireTime, text)
+}

@@ -1,0 +1,228 @@
+package output
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// encoding writes windows from the checkpoint in the format of one output.
+type encoding struct {
+	job    *Job
+	out    definition.Output
+	format load.Format
+	warned *warnings
+	// snapshot is what is encoded; nil before the output is staged.
+	snapshot *reconcile.Snapshot
+}
+
+func (j *Job) encodingOf(out definition.Output) (encoding, error) {
+	format, ok := j.Tables.format(out.Format)
+	if !ok {
+		return encoding{}, &definition.UnsupportedError{What: fmt.Sprintf("the format %q", out.Format), Remedy: "choose one of those that `formetl run --help` lists"}
+	}
+	return encoding{job: j, out: out, format: format, warned: &warnings{}}, nil
+}
+
+// extension is that of the output's data objects: ".csv.gz", for instance.
+func (e encoding) extension() string {
+	if e.format.Text {
+		return e.format.Extension + load.CompressionExtension(e.out.Compression)
+	}
+	return e.format.Extension
+}
+
+// encodedObject is an object being encoded: an encoder over a compressor
+// where the format is text.
+type encodedObject struct {
+	load.Encoder
+	compressed io.WriteCloser
+	closed     func() // once its bytes are whole
+}
+
+// Close ends the object's bytes; what they go to stays open.
+func (o encodedObject) Close() error {
+	if err := errors.Join(o.Encoder.Close(), o.compressed.Close()); err != nil {
+		return err
+	}
+	o.closed()
+	return nil
+}
+
+// discard gives the object up: nothing of it is kept.
+func (o encodedObject) discard() {
+	if d, ok := o.Encoder.(interface{ Discard() }); ok {
+		d.Discard()
+	}
+}
+
+// object begins an object that is written to w. span is what its footer says
+// of its windows.
+func (e encoding) object(w io.Writer, columns []schemas.Column, span fmt.Stringer) (encodedObject, error) {
+	inner, outer := e.out.Compression, "none"
+	if e.format.Text {
+		inner, outer = "", e.out.Compression
+	}
+	compressed, err := load.Compress(w, outer)
+	if err != nil {
+		return encodedObject{}, err
+	}
+	metadata, err := e.metadata(columns, span.String())
+	if err != nil {
+		return encodedObject{}, err
+	}
+	encoder, err := e.format.New(compressed, schemas.ArrowSchema(columns), load.EncodeOptions{
+		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, TempDir: e.snapshot.TempDir(),
+	})
+	told := func() { e.warned.add(span.String(), warningsOf(encoder)) }
+	return encodedObject{encoder, compressed, told}, err
+}
+
+// each gives the windows' batches from the checkpoint, in their order and with all
+// columns, and how many results they are of: as many as rows, but for a child
+// output. A batch is valid during the call.
+func (e encoding) each(ctx context.Context, columns []schemas.Column, windows []*reading.Window, visit func(b arrow.RecordBatch, results int64) error) error {
+	schema := schemas.ArrowSchema(columns)
+	for _, w := range windows {
+		err := e.snapshot.Rows(ctx, w, func(b arrow.RecordBatch) error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if e.out.Exploded() {
+				x, err := newExplosion(b, e.out.Explode, schema)
+				if err != nil {
+					return err
+				}
+				return x.each(mostExploded, visit)
+			}
+			whole, err := transform.Conform(b, schema, nil)
+			if err != nil {
+				return err
+			}
+			defer whole.Release()
+			return visit(whole, whole.NumRows())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encode writes the windows as one object to w, and tells how many rows it has.
+func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*reading.Window, span fmt.Stringer) (rows int64, err error) {
+	object, err := e.object(w, columns, span)
+	if err != nil {
+		return 0, err
+	}
+	err = e.each(ctx, columns, windows, func(b arrow.RecordBatch, _ int64) error {
+		rows += b.NumRows()
+		return object.Write(b)
+	})
+	if err != nil {
+		object.discard()
+		return 0, err
+	}
+	return rows, object.Close()
+}
+
+// metadata is what a file's footer says of it: nothing of the run or the
+// time, so that equal results give equal bytes.
+func (e encoding) metadata(columns []schemas.Column, window string) ([]load.KeyValue, error) {
+	schema, err := json.Marshal(manifestColumns(columns, e.snapshot.Schema.HMACKey))
+	if err != nil {
+		return nil, err
+	}
+	return []load.KeyValue{
+		{Key: "formetl.pipeline", Value: e.job.Def.Name},
+		{Key: "formetl.form", Value: e.job.Form},
+		{Key: "formetl.window", Value: window},
+		{Key: "formetl.schema", Value: string(schema)},
+	}, nil
+}
+
+// manifestColumns describes columns as manifests do. key is that of their hmac
+// rules.
+func manifestColumns(columns []schemas.Column, key schemas.HMACKey) []load.Column {
+	list := make([]load.Column, 0, len(columns))
+	for _, c := range columns {
+		list = append(list, load.Column{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label, PII: ruleOf(c, key), ListAs: listRule(c), Choices: c.Choices})
+	}
+	return list
+}
+
+// encodeTo encodes the windows into one staged object, and tells how many rows it
+// has.
+func (e encoding) encodeTo(ctx context.Context, d load.Stager, name string, columns []schemas.Column, windows []*reading.Window, span fmt.Stringer) (load.Prepared, int64, error) {
+	upload, err := d.Stage(ctx, e.job.RunID, name)
+	if err != nil {
+		return load.Prepared{}, 0, err
+	}
+	defer func() { _ = upload.Abort() }()
+	rows, err := e.encode(ctx, upload, columns, windows, span)
+	if err != nil {
+		return load.Prepared{}, 0, fmt.Errorf("%s: %w", name, err)
+	}
+	e.job.At(PointStaged)
+	prepared, err := upload.Prepare(ctx)
+	e.job.At(PointPrepared)
+	return prepared, rows, err
+}
+
+// newManifest fills in what every output's manifest says. before is that of the
+// run before, nil where there was none; own tells that it is about the range that was asked for, not the one widened to whole parts.
+func (e encoding) newManifest(columns []schemas.Column, windows []*reading.Window, before *load.Manifest, own bool) load.Manifest {
+	j, s := e.job, e.snapshot
+	if e.out.Exploded() {
+		before = elements(before)
+	}
+	m := load.Manifest{
+		Format: e.format.Name, Pipeline: j.Def.Name, Form: j.Form, RunID: j.RunID, CreatedAt: j.Now(),
+		Range: spanOf(s.Interval.Read), Schema: e.described(columns, before), Names: j.naming(), Source: j.source(), Profile: profileRule(e.out.Profile),
+		Verified: s.Verified(windows, own), Requests: j.Requests(),
+	}
+	if own {
+		m.Range = spanOf(s.Interval.Asked)
+	}
+	if e.out.Exploded() {
+		m.Schema[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form knows nothing of it
+	}
+	for _, w := range windows {
+		m.Rejected += w.Reading.Stats.Rejected
+	}
+	return m
+}
+
+// described are columns as the next manifest lists them. before is the manifest of
+// the run before, nil where there was none.
+func (e encoding) described(columns []schemas.Column, before *load.Manifest) []load.Column {
+	s := e.snapshot
+	list := manifestColumns(columns, s.Schema.HMACKey)
+	codebook.Form{Columns: columns, Labels: s.Labels, Stats: s.Stats}.Describe(list, before)
+	return list
+}
+
+// source says in a manifest which results the run reads.
+func (j *Job) source() *load.Source {
+	e := j.Def.Extract
+	return &load.Source{
+		Account: j.Def.Source.Account, Timezone: j.Def.Source.Zone.String(), View: e.View, Search: e.Search.String(),
+	}
+}
+
+func spanOf(w extract.Window) load.Range {
+	return load.Range{From: load.Wall(w.From), To: load.Wall(w.To)}
+}

@@ -1,0 +1,237 @@
+package output
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/schemas"
+)
+
+// partTarget is how many results a part takes in, where counts tell: windows
+// that follow each other share a part up to here.
+const partTarget = 1_000_000
+
+// incrementalPartTarget is the same where runs go on from a watermark: a result
+// that moves costs its old part's requests, two hundred by this.
+const incrementalPartTarget = 20_000
+
+// datasetPart is one part of the run: the windows that share an object.
+type datasetPart struct {
+	windows  []*reading.Window
+	from, to time.Time
+	undated  bool
+
+	prepared []load.PreparedPart // its objects; none where there are no rows
+	results  []int64             // how many each is of; nil where they are as many as rows
+}
+
+// String is the part's window, for its footer.
+func (p *datasetPart) String() string {
+	if p.undated {
+		return "undated"
+	}
+	return extract.Window{From: p.from, To: p.to}.String()
+}
+
+// divide assigns windows to parts: within a partition, windows that follow
+// each other share one until it is large. A window that counts show empty is
+// in no part.
+func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
+	unit := o.out.Partition.Unit()
+	most := int64(partTarget)
+	if o.job.Def.Extract.Incremental {
+		most = incrementalPartTarget
+	}
+	var at *datasetPart
+	var before *reading.Window
+	var rows int64
+	for _, w := range windows {
+		p := w.Planned
+		if w.Undated != nil {
+			parts, at = append(parts, &datasetPart{windows: []*reading.Window{w}, undated: true}), nil
+			continue
+		}
+		if p.Count == 0 && w.IDs == nil {
+			at = nil
+			continue
+		}
+		same := at != nil && w.Older == before.Older && at.to.Equal(p.Window.From) &&
+			(unit == extract.UnitNone || unit.Start(last(at.to)).Equal(unit.Start(last(p.Window.To))))
+		if !same || p.Window.From.Equal(o.snapshot.Interval.Next) || rows+max(0, p.Count) > most && rows > 0 {
+			at, rows = &datasetPart{from: p.Window.From}, 0
+			parts = append(parts, at)
+		}
+		at.windows = append(at.windows, w)
+		at.to = p.Window.To
+		rows += max(0, p.Count)
+		before = w
+	}
+	return parts
+}
+
+// stagedOf are the objects of a part as they are staged.
+func stagedOf(parts ...*datasetPart) []load.Prepared {
+	var staged []load.Prepared
+	for _, p := range parts {
+		for _, object := range p.prepared {
+			staged = append(staged, object.Prepared)
+		}
+	}
+	return staged
+}
+
+// prepare stages a part as one object, or as several where one would grow
+// larger than the destination takes. What was staged stays in the part, also
+// with an error.
+func (o *dataset) prepare(ctx context.Context, p *datasetPart, columns []schemas.Column) error {
+	s := &partStage{o: o, part: p, columns: columns}
+	if l, ok := o.dest.(load.Limiter); ok {
+		s.most = l.MaxObjectBytes() / 4 * 3 // encoders hold back a row group and write a footer
+	}
+	err := o.each(ctx, columns, p.windows, func(b arrow.RecordBatch, results int64) error { return s.write(ctx, b, results) })
+	if err == nil {
+		err = s.end(ctx)
+	}
+	if err != nil {
+		s.abort()
+	}
+	return err
+}
+
+// resultsIn is how many results an object of the part is of.
+func (p *datasetPart) resultsIn(object int) int64 {
+	if p.results != nil {
+		return p.results[object]
+	}
+	return p.prepared[object].Part.Rows
+}
+
+// partStage stages the objects of a part one after the other.
+type partStage struct {
+	o       *dataset
+	part    *datasetPart
+	columns []schemas.Column
+	most    int64       // bytes after which the next object begins, 0 for no limit
+	upload  load.Upload // nil between two objects
+	counted *countingWriter
+	object  encodedObject
+	name    string
+	rows    int64 // of the object
+	results int64 // that they are of, and those without a row before them
+	before  int64 // results of the objects before it
+}
+
+// write appends rows that are of so many results.
+func (s *partStage) write(ctx context.Context, b arrow.RecordBatch, results int64) error {
+	if b.NumRows() == 0 {
+		s.results += results
+		return nil
+	}
+	if s.upload != nil && s.most > 0 && s.counted.n >= s.most {
+		if err := s.end(ctx); err != nil {
+			return err
+		}
+	}
+	if s.upload == nil {
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
+	}
+	s.rows += b.NumRows()
+	s.results += results
+	return s.failed(s.object.Write(b))
+}
+
+func (s *partStage) begin(ctx context.Context) error {
+	s.name = s.o.nameOf(s.part, len(s.part.prepared))
+	upload, err := s.o.dest.Stage(ctx, s.o.job.RunID, s.name)
+	if err != nil {
+		return err
+	}
+	s.upload, s.counted = upload, &countingWriter{w: upload}
+	s.object, err = s.o.object(s.counted, s.columns, s.part)
+	return s.failed(err)
+}
+
+// end prepares the object that is under way.
+func (s *partStage) end(ctx context.Context) error {
+	if s.upload == nil {
+		return nil
+	}
+	if err := s.object.Close(); err != nil {
+		return s.failed(err)
+	}
+	s.o.job.At(PointStaged)
+	prepared, err := s.upload.Prepare(ctx)
+	if err != nil {
+		return s.failed(err)
+	}
+	s.o.job.At(PointPrepared)
+	p := s.part
+	ids := idsBetween(p.windows, s.before, s.before+s.results)
+	part := load.Part{
+		Path: s.name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
+		Rows: s.rows, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
+	}
+	if _, part.IDs, err = load.EncodeIDs(ids); err != nil {
+		return s.failed(err)
+	}
+	part.Columns = load.ColumnsDigest(manifestColumns(s.columns, s.o.snapshot.Schema.HMACKey))
+	part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
+	p.prepared = append(p.prepared, load.PreparedPart{Part: part, Prepared: prepared})
+	if s.o.out.Exploded() {
+		p.results = append(p.results, s.results)
+	}
+	s.before, s.rows, s.results, s.upload = s.before+s.results, 0, 0, nil
+	return nil
+}
+
+func (s *partStage) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.name, err)
+}
+
+func (s *partStage) abort() {
+	if s.upload != nil {
+		s.object.discard()
+		_ = s.upload.Abort() // the error that led here is the one to tell
+	}
+}
+
+// idsBetween are the ids of the results from one number up to another, in the
+// order in which the windows are written.
+func idsBetween(windows []*reading.Window, from, to int64) *roaring64.Bitmap {
+	ids, at := roaring64.New(), int64(0)
+	for _, w := range windows {
+		n := w.Reading.Stats.Rows
+		lo, hi := max(from-at, 0), min(to-at, n)
+		if at += n; lo < hi {
+			ids.Or(w.RowIDs(lo, hi))
+		}
+	}
+	return ids
+}
+
+func (o *dataset) nameOf(p *datasetPart, n int) string {
+	key := load.PartKey{Generation: o.generation, N: n, Extension: o.extension()}
+	partition := string(o.out.Partition)
+	if p.undated {
+		key.Undated, key.DT = true, load.UndatedDT(partition)
+		return load.PartName(key)
+	}
+	key.From, key.To = p.from, p.to
+	key.DT = load.DTValue(partition, last(p.to), p.to)
+	return load.PartName(key)
+}
+
+// last is the last second of a window that ends at to.
+func last(to time.Time) time.Time { return to.Add(-time.Second) }

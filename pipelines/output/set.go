@@ -1,0 +1,312 @@
+package output
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/schemas"
+)
+
+// output is one place that a form's results go to.
+type output interface {
+	// stage encodes the results, once nothing is read any more, and makes them
+	// durable and not yet visible. It is called from several goroutines at once.
+	stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error)
+	// close gives the lease back. What was staged and not recorded is dropped.
+	close(ctx context.Context) error
+}
+
+// stagedOutput is an output whose objects are prepared.
+type stagedOutput struct {
+	report Report
+	// record lets the commit be done, whatever becomes of this process.
+	record func(ctx context.Context) (publisher, error)
+}
+
+// publisher is a recorded commit that makes the results visible.
+type publisher interface {
+	Publish(ctx context.Context) error
+}
+
+// target is an output of the run and what became of it. Several outputs
+// commit each alone: one that fails is set aside and the others go on.
+type target struct {
+	def       definition.Output
+	out       output // nil where it could not be opened
+	report    Report
+	staged    *stagedOutput
+	recorded  publisher
+	committed bool
+	err       error // its first failure; Set.mu guards both
+}
+
+// Set is the outputs of a form's run.
+type Set struct {
+	job     *Job
+	targets []*target
+	kept    []schemas.Column
+
+	mu sync.Mutex // guards what became of the targets
+}
+
+// Open opens every destination, takes its lease, finishes an interrupted commit,
+// and looks at what earlier runs left. The set is to be closed, also with an
+// error.
+func Open(ctx context.Context, job *Job) (*Set, error) {
+	s := &Set{job: job}
+	for _, def := range job.Def.Outputs {
+		s.targets = append(s.targets, &target{def: def, report: Report{Path: def.Path, Format: def.Format, Explode: def.Explode.String()}})
+	}
+	for _, step := range []func(context.Context) error{s.openEach, s.checkFits, s.settleKept} {
+		if err := step(ctx); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// Kept are the columns of the manifests that earlier runs left.
+func (s *Set) Kept() []schemas.Column { return s.kept }
+
+// openEach opens the outputs in the order of their paths, whatever order a
+// definition has them in. Where another run of the same pipeline holds one, the
+// run ends: that one is about to take the others. So of two such runs, one has
+// all that both want, and goes on.
+func (s *Set) openEach(ctx context.Context) error {
+	inOrder := slices.SortedStableFunc(slices.Values(s.targets), func(a, b *target) int { return cmp.Compare(a.def.Path, b.def.Path) })
+	for _, t := range inOrder {
+		var err error
+		if t.out, err = s.job.open(ctx, t); err == nil {
+			continue
+		}
+		if all := s.setAside(ctx, t, err); all != nil {
+			return all
+		}
+		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") { // one that begins has no name yet
+			return &OutputsError{Errors: []error{err}}
+		}
+	}
+	return nil
+}
+
+// checkFits sets outputs aside that hold what the definition no longer says.
+func (s *Set) checkFits(ctx context.Context) error {
+	for _, t := range s.live() {
+		d, ok := t.out.(*dataset)
+		if !ok {
+			continue
+		}
+		if err := d.fits(); err != nil {
+			if err := s.setAside(ctx, t, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Manifests are those of the live datasets, nil for one that no run
+// has committed.
+func (s *Set) Manifests() (manifests []*load.Manifest) {
+	for _, d := range s.datasets() {
+		manifests = append(manifests, d.manifest)
+	}
+	return manifests
+}
+
+func (j *Job) open(ctx context.Context, t *target) (output, error) {
+	if t.def.Path == definition.StdoutPath {
+		return j.openStream(t.def)
+	}
+	expanded, err := definition.ExpandPath(t.def.Path, j.Def.PathValues(j.Form, j.RunID))
+	if err != nil {
+		return nil, err
+	}
+	t.report.Path = expanded
+	if t.def.Dataset() {
+		return j.openDataset(ctx, t.def, expanded)
+	}
+	return j.openFile(ctx, t.def, expanded)
+}
+
+// setAside notes that an output failed. The run goes on with the others; the
+// error is not nil where none is left, or where the run was stopped.
+func (s *Set) setAside(ctx context.Context, t *target, err error) error {
+	if ctx.Err() != nil {
+		return err // it is the run that ends
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.err == nil {
+		t.err, t.report.Error = err, err.Error()
+		if !errors.Is(err, syscall.EPIPE) { // a reader of standard output that had enough is no news
+			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path), slog.String("error", err.Error()))
+		}
+	}
+	failed := &OutputsError{}
+	for _, t := range s.targets {
+		if t.err != nil {
+			failed.Errors = append(failed.Errors, t.err)
+		}
+	}
+	if len(failed.Errors) == len(s.job.Def.Outputs) {
+		return failed
+	}
+	return nil
+}
+
+// live are the targets that have not failed and are still to be committed.
+func (s *Set) live() []*target {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var live []*target
+	for _, t := range s.targets {
+		if t.err == nil && !t.committed {
+			live = append(live, t)
+		}
+	}
+	return live
+}
+
+// datasets are the live targets that are datasets.
+func (s *Set) datasets() []*dataset {
+	var sets []*dataset
+	for _, t := range s.live() {
+		if d, ok := t.out.(*dataset); ok {
+			sets = append(sets, d)
+		}
+	}
+	return sets
+}
+
+// HasFiles tells whether an output is no dataset: it holds the range that was
+// asked for and no more.
+func (s *Set) HasFiles() bool { return len(s.datasets()) < len(s.live()) }
+
+// LeasesHeld sets outputs aside that another run has taken over.
+func (s *Set) LeasesHeld(ctx context.Context) error {
+	for _, t := range s.live() {
+		o, leased := t.out.(interface{ held() error })
+		if !leased {
+			continue
+		}
+		if err := o.held(); err != nil {
+			if err := s.setAside(ctx, t, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// closing bounds all that a run still does at its destinations when it was told
+// to stop. It has ten seconds in all, of which uploads that are broken off, or
+// a commit that had begun, may have taken some.
+const closing = 3 * time.Second
+
+// Close closes the outputs side by side: a store that does not answer
+// keeps no other from being closed in time.
+func (s *Set) Close(ctx context.Context) error {
+	ctx, cancel := load.Lingering(ctx, closing)
+	defer cancel()
+	failures := make([]error, len(s.targets))
+	var group errgroup.Group
+	for i, t := range s.targets {
+		if t.out == nil {
+			continue
+		}
+		group.Go(func() error {
+			failures[i] = t.out.close(ctx)
+			return nil
+		})
+	}
+	_ = group.Wait() // the failures are kept apart
+	return errors.Join(failures...)
+}
+
+// Reports tell of the outputs that were committed or failed, in the order of the
+// definition.
+func (s *Set) Reports() []Report {
+	reports := []Report{}
+	for _, t := range s.targets {
+		if t.committed || t.err != nil {
+			reports = append(reports, t.report)
+		}
+	}
+	return reports
+}
+
+// Committed tells whether an output was committed.
+func (s *Set) Committed() bool {
+	return slices.ContainsFunc(s.targets, func(t *target) bool { return t.committed })
+}
+
+// Base is what an output held when the run began.
+type Base struct {
+	Path    string
+	Version string // of its manifest
+	RunID   string // of the run that wrote it; "" where there was none
+}
+
+// Bases are those of the live outputs.
+func (s *Set) Bases() (bases []Base) {
+	for _, t := range s.live() {
+		m, version := manifestOf(t.out)
+		b := Base{Path: t.report.Path, Version: version}
+		if m != nil {
+			b.RunID = m.RunID
+		}
+		bases = append(bases, b)
+	}
+	return bases
+}
+
+// First is the destination of the first output, for a checkpoint beside it;
+// false where that could not be opened, or is another place for each run.
+func (s *Set) First() (store load.Store, at string, ok bool) {
+	if len(s.targets) == 0 || s.targets[0].err != nil || !LastingPlace(s.targets[0].def) {
+		return nil, "", false
+	}
+	switch o := s.targets[0].out.(type) {
+	case *dataset:
+		return o.dest, o.path, true
+	case *file:
+		root, _ := definition.SplitPath(o.path)
+		return o.dest, root, true
+	}
+	return nil, "", false
+}
+
+// LastingPlace tells whether each run writes an output to the same place. Then
+// its lease keeps other runs away.
+func LastingPlace(out definition.Output) bool {
+	return out.Path != definition.StdoutPath && !strings.Contains(out.Path, "{run_id}")
+}
+
+// Before is the manifest that the form is compared with: that of the first
+// output that has one. Child outputs are left out, because they lack the other
+// columns. whole tells that the run's manifest will not keep columns that this run
+// does not have.
+func (s *Set) Before() (m *load.Manifest, whole bool) {
+	for _, t := range s.live() {
+		m, _ := manifestOf(t.out)
+		if m == nil || t.def.Exploded() || m.Form != s.job.Form || m.Source != nil && m.Source.Account != s.job.Def.Source.Account {
+			continue
+		}
+		_, single := t.out.(*file)
+		return m, single || s.job.Full
+	}
+	return nil, false
+}

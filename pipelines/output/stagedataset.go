@@ -1,0 +1,230 @@
+package output
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
+	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/schemas"
+)
+
+// stage encodes the parts side by side and makes the commit that publishes them.
+func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
+	staged, err := o.stageParts(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.path, err)
+	}
+	return staged, nil
+}
+
+func (o *dataset) stageParts(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
+	o.snapshot = s
+	columns, err := o.shown(s.Windows, s.Stats.Seen, o.manifest)
+	if err != nil {
+		return nil, err
+	}
+	o.parts = o.divide(s.Windows)
+	group, encoding := errgroup.WithContext(ctx)
+	for _, p := range o.parts {
+		group.Go(func() error {
+			return o.job.Encoders.Hold(encoding, func() error { return o.prepare(encoding, p, columns) })
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var fresh []load.PreparedPart
+	for _, p := range o.parts {
+		fresh = append(fresh, p.prepared...)
+	}
+	old, kept := s.Replaced.Divide(o.manifest)
+	reuse := o.reuse(old, fresh)
+	m := o.wholeManifest(columns, kept, reuse.Parts)
+	commit := load.DatasetCommit{
+		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
+		SupersededIDs: supersededSets(old, m.Parts), Hook: o.hook(o.job),
+	}
+	if commit.IDs, err = o.idSets(reuse); err != nil {
+		return nil, err
+	}
+	if commit.Objects, err = o.deadLetters(ctx); err != nil {
+		return nil, err
+	}
+	report := Report{Rows: m.Rows, Parts: len(m.Parts), Watermark: m.Watermark}
+	for _, p := range m.Parts {
+		report.Bytes += p.Bytes
+	}
+	o.book = codebook.Facts{Columns: m.Schema, Stats: s.Stats, Adds: len(kept) > 0}
+	return &stagedOutput{report: report, record: func(ctx context.Context) (publisher, error) { return o.record(ctx, commit) }}, nil
+}
+
+// record records the commit. Parts of one that is recorded, or that was refused
+// because another run came first, are not this run's to drop any more.
+func (o *dataset) record(ctx context.Context, commit load.DatasetCommit) (publisher, error) {
+	if err := o.held(); err != nil {
+		return nil, err
+	}
+	recorded, err := commit.Record(ctx, o.dest)
+	if err == nil || Recorded(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
+		o.parts = nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.path, err)
+	}
+	return namedPublisher{path: o.path, publisher: recorded}, nil
+}
+
+// namedPublisher names the output of an error.
+type namedPublisher struct {
+	path      string
+	publisher publisher
+}
+
+// Publish is that of the commit.
+func (n namedPublisher) Publish(ctx context.Context) error {
+	if err := n.publisher.Publish(ctx); err != nil {
+		return fmt.Errorf("%s: %w", n.path, err)
+	}
+	return nil
+}
+
+// close drops what was staged and not recorded, and gives the lease back. A
+// destination that someone else has taken over is left alone.
+func (o *dataset) close(ctx context.Context) error {
+	if o.held() != nil {
+		return o.release(ctx)
+	}
+	err := load.AbortAll(ctx, o.dest, stagedOf(o.parts...)...)
+	return errors.Join(err, o.release(ctx))
+}
+
+// reuse compares the run's parts with those that they replace. A part that is
+// not as its manifest says is never reused. A full run reuses none, and removes
+// what no manifest lists.
+func (o *dataset) reuse(old []load.Part, fresh []load.PreparedPart) load.Reuse {
+	if o.job.Full {
+		r := load.ReuseParts(nil, fresh)
+		for _, p := range old {
+			r.Superseded = append(r.Superseded, p.Path)
+		}
+		r.Superseded = append(r.Superseded, load.NamesOf(o.inventory.Unlisted)...)
+		return r
+	}
+	sound, damaged := o.inventory.Sound(old)
+	r := load.ReuseParts(sound, fresh)
+	for _, p := range damaged {
+		r.Superseded = append(r.Superseded, p.Path)
+	}
+	return r
+}
+
+// damaged is a *load.DamagedPartsError where parts that this run left in the
+// dataset are not as its manifest says, nil otherwise.
+func (o *dataset) damaged() error {
+	_, kept := o.snapshot.Replaced.Divide(o.manifest)
+	if _, damaged := o.inventory.Sound(kept); len(damaged) > 0 {
+		return &load.DamagedPartsError{Dataset: o.path, Parts: damaged}
+	}
+	return nil
+}
+
+// deadLetters are those of the run as an object. A run that replaces the whole
+// dataset removes all others: what they tell of is read again.
+func (o *dataset) deadLetters(ctx context.Context) ([]load.SmallObject, error) {
+	letters, err := o.letters(o.snapshot.Windows)
+	if err != nil {
+		return nil, err
+	}
+	var objects []load.SmallObject
+	own := load.RejectsName(o.job.RunID)
+	if letters != nil {
+		objects = append(objects, load.SmallObject{Name: own, Data: letters})
+	}
+	if !o.job.Full {
+		return objects, nil
+	}
+	listed, err := o.dest.List(ctx, load.RejectsFolder+"/")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range load.NamesOf(listed) {
+		if name != own || letters == nil {
+			objects = append(objects, load.SmallObject{Name: name})
+		}
+	}
+	return objects, nil
+}
+
+// wholeManifest is the whole dataset's: the columns of the parts that stay
+// stay too.
+func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Part) load.Manifest {
+	m := o.newManifest(columns, o.snapshot.Windows, o.manifest, false)
+	m.Parts = slices.Concat(kept, fresh)
+	m.Watermark = o.snapshot.Interval.Watermark(o.job.Def.Extract, o.watermarkBefore())
+	for _, p := range m.Parts {
+		m.Rows += p.Rows
+	}
+	if len(kept) > 0 && !o.out.Exploded() { // a child's columns are always the same
+		m.Schema = withOlder(m.Schema, o.manifest.Schema)
+	}
+	return m
+}
+
+// idSets are the sets of the ids of new parts, as objects beside the data, and
+// of parts that came out as they were but lack theirs.
+func (o *dataset) idSets(reuse load.Reuse) ([]load.SmallObject, error) {
+	wanted := make(map[string]bool, len(reuse.New))
+	for _, p := range reuse.New {
+		wanted[p.Name] = true
+	}
+	for _, p := range reuse.Duplicates {
+		wanted[p.Name] = o.lacks
+	}
+	var sets []load.SmallObject
+	for _, p := range o.parts {
+		var before int64
+		for i, object := range p.prepared {
+			results := p.resultsIn(i)
+			if wanted[object.Part.Path] {
+				data, name, err := load.EncodeIDs(idsBetween(p.windows, before, before+results))
+				if err != nil {
+					return nil, err
+				}
+				sets = append(sets, load.SmallObject{Name: load.IDsName(name), Data: data})
+			}
+			before += results
+		}
+	}
+	return sets, nil
+}
+
+// supersededSets are the names of the sets that no part of a manifest needs
+// any more.
+func supersededSets(old []load.Part, now []load.Part) []string {
+	needed := make(map[string]bool, len(now))
+	for _, p := range now {
+		needed[p.IDs] = true
+	}
+	var names []string
+	for _, p := range old {
+		if p.IDs != "" && !needed[p.IDs] {
+			names = append(names, load.IDsName(p.IDs))
+		}
+	}
+	return names
+}
+
+// watermarkBefore is the watermark that this run continues: none where it
+// replaces a dataset of other results.
+func (o *dataset) watermarkBefore() load.WallTime {
+	if o.manifest == nil || o.job.Full && o.changed() != nil {
+		return load.WallTime{}
+	}
+	return o.manifest.Watermark
+}

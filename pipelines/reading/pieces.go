@@ -1,0 +1,291 @@
+package reading
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// The points of a reading that Form.At is told of.
+const (
+	PointPiece = "piece" // a piece is read, and about to be written to the checkpoint
+	PointRead  = "read"  // a window is read, and all its pieces are in the checkpoint
+)
+
+// readWindow reads what is still to be read of a window, piece by piece, into
+// the checkpoint. Where a result moved within the window meanwhile, all of it is
+// read again.
+func (r *Reader) readWindow(ctx context.Context, w *Window) error {
+	if err := r.readGaps(ctx, w); err != nil {
+		return err
+	}
+	if w.IDs != nil && w.holdsTwice() {
+		r.Log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.Name()), slog.String("reason", "a result moved within it"))
+		if err := r.Forget(ctx, w); err != nil {
+			return err
+		}
+		return r.readGaps(ctx, w)
+	}
+	return nil
+}
+
+func (r *Reader) readGaps(ctx context.Context, w *Window) error {
+	w.Tries++
+	if w.Undated != nil {
+		p, err := r.newPieces(ctx, w, gap{after: checkpoint.First})
+		if err == nil {
+			err = p.readUndated(ctx)
+		}
+		if err := p.close(ctx, err); err != nil {
+			return err
+		}
+	} else {
+		for _, g := range gaps(w.Planned.Window, w.Chains) {
+			p, err := r.newPieces(ctx, w, g)
+			if err == nil {
+				err = p.readPages(ctx)
+			}
+			if err := p.close(ctx, err); err != nil {
+				return err
+			}
+		}
+	}
+	r.mu.Lock()
+	r.reads++
+	w.Done, w.Number = true, r.reads
+	r.mu.Unlock()
+	r.At(PointRead)
+	return nil
+}
+
+// Forget removes what was read of a window from the checkpoint.
+func (r *Reader) Forget(ctx context.Context, w *Window) error {
+	pieces := w.Pieces()
+	n := w.Results()
+	r.mu.Lock()
+	for _, p := range pieces {
+		r.countRejects(p, -1)
+	}
+	w.Reading, w.Done = Reading{}, false
+	r.mu.Unlock()
+	if n > 0 {
+		r.Progress(-n)
+	}
+	return r.Checkpoint.Forget(ctx, pieces...)
+}
+
+// pieces reads a gap of a window as one piece after the other.
+type pieces struct {
+	r   *Reader
+	w   *Window
+	gap gap
+
+	// The piece that is under way.
+	flattener *transform.Flattener
+	rows      *checkpoint.Writer
+	piece     checkpoint.Piece
+	began     time.Time // by the process's own clock, which only goes forward
+	results   int
+	last      int64 // the highest id so far
+}
+
+func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, error) {
+	p := &pieces{r: r, w: w, gap: g, last: g.after}
+	if err := p.begin(); err != nil {
+		return p, err
+	}
+	if len(w.head) > 0 { // of which the time is not known
+		p.piece.ReadAt = r.Began
+	}
+	return p, ctx.Err()
+}
+
+// begin begins a piece.
+func (p *pieces) begin() (err error) {
+	r := p.r
+	p.rows, p.results, p.began = r.Checkpoint.Write(), 0, time.Now()
+	p.piece = checkpoint.Piece{Window: p.gap.window, After: p.last, ReadAt: r.Now(), Run: r.RunID, IDs: roaring64.New()}
+	p.flattener, err = transform.NewFlattener(r.Schema, transform.Options{
+		Zone: r.Def.Source.Zone, Labels: r.Def.Labels, Headings: r.Headings, Emit: p.rows.Add,
+		Reject: func(reject transform.Reject) error {
+			p.piece.Rejects = append(p.piece.Rejects, reject)
+			return nil
+		},
+	})
+	return err
+}
+
+// close ends the reading of the gap; err is what ended it early.
+func (p *pieces) close(ctx context.Context, err error) error {
+	if p.flattener == nil {
+		return err
+	}
+	if err == nil {
+		err = p.end(ctx, checkpoint.Last)
+	}
+	p.flattener.Release()
+	return err
+}
+
+// end writes the piece that is under way, which holds all results up to an id.
+func (p *pieces) end(ctx context.Context, through int64) error {
+	if err := p.flattener.Flush(); err != nil {
+		return p.failed(err)
+	}
+	p.piece.Through = through
+	p.piece.Stats = p.flattener.Stats()
+	p.piece.IDs.RunOptimize()
+	p.r.At(PointPiece)
+	piece, err := p.rows.End(ctx, p.piece, p.w.Undated != nil || p.w.Older != nil)
+	if err != nil {
+		return p.failed(err)
+	}
+	if err := p.r.Take(p.w, piece); err != nil {
+		return err
+	}
+	return p.r.checkRejects()
+}
+
+// Take makes a piece one of its window's reading. It fails where the windows
+// together have added too many columns.
+func (r *Reader) Take(w *Window, p checkpoint.Piece) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w.add(p)
+	r.countRejects(p, 1)
+	if len(p.Stats.Added) == 0 {
+		return nil
+	}
+	if r.added == nil {
+		r.added = map[schemas.Source]bool{}
+	}
+	for _, c := range p.Stats.Added {
+		r.added[c.From] = true
+	}
+	return r.bound()
+}
+
+// failed names the window of an error. Those of the reader name it themselves.
+func (p *pieces) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("window %s: %w", p.w.Name(), err)
+}
+
+func (p *pieces) readUndated(ctx context.Context) error {
+	dated, err := p.r.datedIDs(ctx, p.w)
+	if err != nil {
+		return err
+	}
+	// A service that ignores fs_max_id gives a result with every range below it.
+	known := func(id int64) bool {
+		return dated(id) || p.piece.IDs.Contains(uint64(id)) || p.w.IDs != nil && p.w.IDs.Contains(uint64(id)) //nolint:gosec // ids are not negative
+	}
+	page := func(page *page.Page) error {
+		if err := p.page(page); err != nil {
+			return err
+		}
+		return p.cut(ctx, true)
+	}
+	for _, u := range p.w.Undated.Ranges {
+		// What was undated when it was counted may have a date by now.
+		u.Mixed = true
+		if err := p.r.Pages.Undated(ctx, u, known, page); err != nil {
+			return fmt.Errorf("results without a date: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p *pieces) readPages(ctx context.Context) error {
+	w := p.w
+	head, source := w.head, w.pages
+	w.head, w.pages = nil, nil
+	if source == nil {
+		count := int64(extract.Unknown)
+		if p.gap == (gap{w.Planned.Window, checkpoint.First}) && w.Tries == 1 {
+			count = p.r.usable(w.Planned.Count)
+		}
+		source = p.r.Pages.Window(p.gap.window, extract.IDRange{Min: p.gap.after + 1}, count)
+	}
+	defer source.Close()
+	next := func() (*page.Page, error) {
+		if len(head) > 0 {
+			page := head[0]
+			head = head[1:]
+			return page, nil
+		}
+		return source.Next(ctx)
+	}
+	for {
+		page, err := next()
+		if err != nil || page == nil {
+			return err
+		}
+		err = p.page(page)
+		page.Release()
+		if err == nil {
+			err = p.cut(ctx, !source.Ascending())
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// keepHead writes the pages that a window's reading began with to the
+// checkpoint, and asks for no more.
+func (r *Reader) keepHead(ctx context.Context, w *Window) error {
+	p, err := r.newPieces(ctx, w, gap{w.Planned.Window, checkpoint.First})
+	if err != nil {
+		return err
+	}
+	defer p.flattener.Release()
+	for _, page := range w.head {
+		if err := p.page(page); err != nil {
+			return err
+		}
+	}
+	if w.pages.Ended() {
+		return p.end(ctx, checkpoint.Last)
+	}
+	p.piece.Whole = !w.pages.Ascending()
+	return p.end(ctx, p.last)
+}
+
+// cut ends a piece behind the page at hand where it is time for that. whole
+// tells that nothing can follow on the piece but in this reading.
+func (p *pieces) cut(ctx context.Context, whole bool) error {
+	pace := p.r.Checkpoint.Pace
+	if p.results == 0 || p.results < pace.Results && time.Since(p.began) < pace.Every && p.rows.Bytes() < pace.Bytes {
+		return nil
+	}
+	p.piece.Whole = whole
+	if err := p.end(ctx, p.last); err != nil {
+		return err
+	}
+	p.flattener.Release()
+	return p.begin()
+}
+
+func (p *pieces) page(page *page.Page) error {
+	for i := range page.Len() {
+		id := page.ID(i)
+		p.piece.IDs.Add(uint64(id)) //nolint:gosec // ids are not negative
+		p.last = max(p.last, id)
+	}
+	p.results += page.Len()
+	p.piece.Replaced += int64(page.Replaced)
+	p.r.Learn(page.Headings)
+	p.r.Progress(int64(page.Len()))
+	return p.failed(p.flattener.Append(page))
+}

@@ -1,0 +1,94 @@
+package reading
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/interval"
+)
+
+// NewPlan divides a span of the form, and fails where reading it would take
+// more requests than are allowed. A plan that takes far more than its results
+// call for is told in the log before anything is read.
+func (f Form) NewPlan(ctx context.Context, i interval.Interval, span extract.Window, count extract.Counter) (*extract.Plan, error) {
+	plan, err := extract.NewPlan(ctx, f.Range(i, span), count)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.TooCostly(plan); err != nil {
+		return nil, err
+	}
+	if costly := CostlyText(plan); costly != "" {
+		f.Log.LogAttrs(ctx, slog.LevelWarn, costly)
+	}
+	return plan, nil
+}
+
+// Range is how a span of time is to be divided: at the ends of what was asked
+// for, and where the next run begins.
+func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
+	if f.Dateless { // all results are one window
+		return extract.Range{Window: span, Target: math.MaxInt, Uncounted: !f.Def.Extract.Verify}
+	}
+	r := extract.Range{
+		Window: span, Step: f.Def.Extract.Window, Partition: f.Def.FinestUnit(), Most: int64(f.Def.Source.Requests.MaxRequests),
+	}
+	if i.Asked != i.Read {
+		r.Cuts = append(r.Cuts, i.Asked.From, i.Asked.To)
+	}
+	r.Cuts = append(r.Cuts, i.Next)
+	// Without verification fixed windows of a bounded range need no count.
+	r.Uncounted = !f.Def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
+	return r
+}
+
+// TooCostly is an *extract.CostError where a plan needs more requests than are
+// allowed, those included that it has cost.
+func (f Form) TooCostly(plan *extract.Plan) error {
+	most := int64(f.Def.Source.Requests.MaxRequests)
+	needed := int64(plan.Requests) + plan.Cost()
+	if most == 0 || needed <= most {
+		return nil
+	}
+	return &extract.CostError{Requests: needed, Most: most, Windows: len(plan.Windows), Results: plan.Total, Step: plan.Range.Step}
+}
+
+// CostlyText says that a plan takes far more requests than its results call
+// for; "" where it does not.
+func CostlyText(plan *extract.Plan) string {
+	cost, fair := plan.Cost(), plan.Fair()
+	if cost <= fair {
+		return ""
+	}
+	remedy := "set window: auto, or read a shorter range"
+	if plan.Range.Step.Auto() {
+		remedy = "read a shorter range, or choose a larger partition"
+	}
+	if plan.Total == extract.Unknown {
+		return fmt.Sprintf("the plan takes at least %d requests, one for each window of %s, and nothing was counted; %s", cost, plan.Range.Step, remedy)
+	}
+	return fmt.Sprintf("the plan takes about %d requests for %d results, where %d would do (%d windows, window: %s); %s",
+		cost, plan.Total, fair, len(plan.Windows), plan.Range.Step, remedy)
+}
+
+// Windows are the windows of a plan.
+func Windows(plan *extract.Plan) []*Window {
+	windows := make([]*Window, 0, len(plan.Windows))
+	groups := make([]Group, len(plan.Groups))
+	for _, p := range plan.Windows {
+		w := &Window{Planned: p, Done: p.Count == 0}
+		if p.Count != extract.Unknown {
+			w.AddCount(p.Count)
+		}
+		windows = append(windows, w)
+		groups[p.Group].Windows = append(groups[p.Group].Windows, w)
+	}
+	for i, w := range windows {
+		g := plan.Windows[i].Group
+		w.Group = Group{Windows: groups[g].Windows, Count: plan.Groups[g]}
+	}
+	return windows
+}

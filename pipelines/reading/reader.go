@@ -1,0 +1,214 @@
+package reading
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+
+	"github.com/formetl/formetl/extract/page"
+)
+
+// Reader reads windows of a form into a checkpoint. Its methods may be called
+// while windows are read.
+type Reader struct {
+	Form
+	Checkpoint *checkpoint.Checkpoint
+	Schema     *schemas.Schema // what the rows begin with
+	Headings   []page.Heading  // labels known when the schema was settled
+	// Before is called before each window; an error ends the reading.
+	Before func(context.Context) error
+	// Watch is told how many results were read, and how many are expected or
+	// extract.Unknown.
+	Watch func(read, expected int64)
+
+	mu       sync.Mutex // guards what follows, and the readings of windows
+	reads    int        // windows read so far, to tell which of two was read first
+	read     int64
+	expected int64
+	rejected map[int64]int             // results that windows reject, and how many do
+	rejects  map[transform.Fault]int64 // why
+	added    map[schemas.Source]bool   // columns that windows have added to the schema
+	labels   map[string]string         // headings by id, as the service gives them now
+}
+
+// Read reads windows side by side, with no more of them at once over all forms
+// of the run than requests may be under way.
+func (r *Reader) Read(ctx context.Context, windows []*Window) error {
+	return r.each(ctx, windows, func(ctx context.Context, w *Window) error {
+		if err := r.Before(ctx); err != nil {
+			return err
+		}
+		err := r.readWindow(ctx, w)
+		if _, disorder := errors.AsType[*extract.OrderError](err); !disorder {
+			return err
+		}
+		if err := r.Forget(ctx, w); err != nil {
+			return err
+		}
+		return r.readWindow(ctx, w) // the reader pages otherwise from here on
+	})
+}
+
+func (r *Reader) each(ctx context.Context, windows []*Window, do func(ctx context.Context, w *Window) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(cap(r.Slots))
+	for _, w := range windows {
+		group.Go(func() error {
+			return r.Slots.Hold(ctx, func() error { return do(ctx, w) })
+		})
+	}
+	return group.Wait()
+}
+
+// Reads is how many windows were read so far, each time counted.
+func (r *Reader) Reads() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reads
+}
+
+// Expect adds to the results that are expected.
+func (r *Reader) Expect(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n == extract.Unknown || r.expected == extract.Unknown {
+		r.expected = extract.Unknown
+		return
+	}
+	r.expected += n
+}
+
+// Progress adds to the results that were read, and tells whoever watches.
+func (r *Reader) Progress(results int64) {
+	r.mu.Lock()
+	r.read += results
+	read, expected := r.read, r.expected
+	r.mu.Unlock()
+	r.Watch(read, expected)
+}
+
+// Total is how many results were read so far.
+func (r *Reader) Total() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.read
+}
+
+// Labels are the headings by id, as the service gives them now; nil where none
+// came.
+func (r *Reader) Labels() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.labels
+}
+
+// Learn keeps the first headings that the service gives.
+func (r *Reader) Learn(headings []page.Heading) {
+	if len(headings) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.labels != nil {
+		return
+	}
+	labels := make(map[string]string, len(headings))
+	for _, h := range headings {
+		labels[h.ID] = h.Label
+	}
+	r.labels = labels
+}
+
+// bound holds the columns of the schema, and those that windows have added to
+// it, to max_columns. The caller holds r.mu where windows are read.
+func (r *Reader) bound() error {
+	if n, most := len(r.Schema.Columns)+len(r.added), r.Schema.MostColumns(); n > most {
+		return &transform.ColumnsError{Columns: n, Max: most}
+	}
+	return nil
+}
+
+// countRejects adds what a piece rejects, n times. The caller holds r.mu.
+func (r *Reader) countRejects(p checkpoint.Piece, n int) {
+	if r.rejected == nil {
+		r.rejected, r.rejects = map[int64]int{}, map[transform.Fault]int64{}
+	}
+	for _, reject := range p.Rejects {
+		if r.rejected[reject.ResultID] += n; r.rejected[reject.ResultID] <= 0 {
+			delete(r.rejected, reject.ResultID)
+		}
+	}
+	for fault, k := range p.Stats.Rejects {
+		r.rejects[fault] += k * int64(n)
+	}
+}
+
+// checkRejects fails the run as soon as more results are rejected than the
+// schema allows. A result that moved between two readings may be rejected in
+// both windows: it counts once.
+func (r *Reader) checkRejects() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.rejected) <= r.Schema.MaxRejects {
+		return nil
+	}
+	e := &RejectsError{Form: r.Name, Max: r.Schema.MaxRejects}
+	for _, n := range r.rejected {
+		e.Rejected += int64(n)
+	}
+	for _, c := range Faults(r.rejects) {
+		e.Faults = append(e.Faults, fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count))
+		if len(e.Faults) == 5 {
+			break
+		}
+	}
+	return e
+}
+
+// RejectsError is a run that rejected more results than the schema allows.
+type RejectsError struct {
+	Form     string
+	Rejected int64
+	Max      int
+	Faults   []string // the most frequent reasons, with their counts
+}
+
+// Error says how many and why.
+func (e *RejectsError) Error() string {
+	return fmt.Sprintf("%d results were rejected and max_rejects is %d (%s); mend the schema, or raise max_rejects; nothing was written", e.Rejected, e.Max, strings.Join(e.Faults, "; "))
+}
+
+// DataFault is true: another run meets the same values.
+func (e *RejectsError) DataFault() bool { return true }
+
+// FaultCount counts the values of a column that did not fit for one reason.
+type FaultCount struct {
+	Column string `json:"column"`
+	Reason string `json:"reason"`
+	Count  int64  `json:"count"`
+}
+
+// Faults lists counts by column and reason, the most frequent first.
+func Faults(m map[transform.Fault]int64) []FaultCount {
+	list := make([]FaultCount, 0, len(m))
+	for k, n := range m {
+		if n > 0 {
+			list = append(list, FaultCount{Column: k.Column, Reason: k.Reason, Count: n})
+		}
+	}
+	slices.SortFunc(list, func(a, b FaultCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Reason, b.Reason))
+	})
+	return list
+}

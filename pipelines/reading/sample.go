@@ -1,0 +1,199 @@
+package reading
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// A schema is inferred from the pages that the first windows begin with. They
+// are read anyway; the other windows wait for them. Which ones they are follows
+// from the plan alone, so equal results give an equal schema.
+const (
+	samplePages = 5
+	// SampleResults is how many results a schema is inferred from, as far as
+	// counts tell.
+	SampleResults = 500
+	sampleWindows = 64
+)
+
+// Start is what is known before the first window is read.
+type Start struct {
+	Plan    *extract.Plan
+	Windows []*Window
+	Read    extract.Window
+	Kept    []schemas.Column      // of the manifests that earlier runs left
+	Left    *checkpoint.Inherited // what an earlier run read; nil where there is nothing of use
+	// Begin lets the next run take over what is read from there on.
+	Begin func(context.Context) error
+	// Keeps tells whether another run can take over what was read before an error.
+	Keeps func(error) bool
+}
+
+// SettleSchema decides what columns the rows begin with: the definition's; else
+// those of the checkpoint that is resumed from; else those of the manifest that
+// an earlier run left; else what the headings and the first pages show.
+func (r *Reader) SettleSchema(ctx context.Context, s Start) error {
+	switch {
+	case r.Def.Schema != nil:
+		declared := *r.Def.Schema
+		if declared.Unknown == "" || declared.Unknown == schemas.UnknownAdd {
+			declared.Columns = schemas.Merge(declared.Columns, s.Kept) // what earlier runs added stays
+		}
+		r.Schema = &declared
+		return r.bound()
+	case s.Left != nil && len(s.Left.Chains) > 0 && len(s.Left.Inferred) > 0:
+		return r.inheritSchema(s.Left)
+	case len(s.Kept) > 0:
+		r.Schema = &schemas.Schema{Name: r.Name, Columns: s.Kept}
+		return r.bound()
+	}
+	pages, err := r.samplePages(ctx, s)
+	if err != nil {
+		return errors.Join(err, r.salvage(ctx, s, pages, err))
+	}
+	if err := r.infer(pages); err != nil {
+		return err
+	}
+	if len(pages) == 1 && pages[0].Len() == 0 {
+		pages[0].Release()
+	}
+	return nil
+}
+
+// inheritSchema takes over what the run inferred whose checkpoint is resumed
+// from: its rows have these columns.
+func (r *Reader) inheritSchema(left *checkpoint.Inherited) error {
+	columns, err := checkpoint.DecodeColumns(left.Inferred)
+	if err != nil {
+		return err
+	}
+	r.Schema, r.Headings = &schemas.Schema{Name: r.Name, Columns: columns}, left.Headings
+	r.Learn(left.Headings)
+	return nil
+}
+
+func (r *Reader) infer(pages []*page.Page) error {
+	r.Schema = transform.Infer(r.Name, pages, r.Def.Labels)
+	if err := r.bound(); err != nil {
+		return err
+	}
+	for _, p := range pages { // the first that has them: all say the same
+		if len(p.Headings) > 0 {
+			r.Headings = slices.Clone(p.Headings)
+			break
+		}
+	}
+	return nil
+}
+
+// salvageResults is how many results are a sample where the run ends before it
+// has a whole one: better a schema of fewer than to ask for them again.
+const salvageResults = 100
+
+// salvage keeps what was read before the sample was complete, for the run that
+// resumes from there.
+func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause error) error {
+	results := 0
+	for _, p := range pages {
+		results += p.Len()
+	}
+	if !s.Keeps(cause) || results < salvageResults {
+		return nil
+	}
+	if err := r.infer(pages); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // nothing is asked for
+	if err := s.Begin(ctx); err != nil {
+		return err
+	}
+	for _, w := range s.Windows {
+		if len(w.head) == 0 {
+			continue
+		}
+		if err := r.keepHead(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// samplePages reads the beginnings of the first windows that hold results.
+// Their workers go on from there. A range without results gives one page with
+// headings only.
+func (r *Reader) samplePages(ctx context.Context, s Start) ([]*page.Page, error) {
+	rest := make([]*Window, 0, len(s.Windows))
+	for _, w := range s.Windows {
+		if w.Planned.Count != 0 {
+			rest = append(rest, w)
+		}
+	}
+	for len(rest) > 0 {
+		n := sampleSize(s.Plan, rest)
+		pages, err := r.readHeads(ctx, rest[:n])
+		if err != nil || len(pages) > 0 {
+			return pages, err
+		}
+		rest = rest[n:]
+	}
+	e := r.Def.Extract
+	p, err := r.Client.Results(ctx, r.Name, extract.ResultsQuery{
+		Window: s.Read, Search: e.Search, View: e.View, CustomLabels: e.CustomLabels, Headings: true, Limit: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Filter(func(int64) bool { return false })
+	return []*page.Page{p}, nil
+}
+
+// sampleSize is how many of the windows hold enough results for a sample.
+func sampleSize(plan *extract.Plan, windows []*Window) int {
+	guess := int64(pageGuess)
+	if plan.Total != extract.Unknown {
+		guess = plan.Total / int64(len(plan.Windows))
+	}
+	var results int64
+	for i, w := range windows {
+		if w.Planned.Count == extract.Unknown {
+			results += guess
+		} else {
+			results += w.Planned.Count
+		}
+		if results >= SampleResults || i+1 == sampleWindows {
+			return i + 1
+		}
+	}
+	return len(windows)
+}
+
+// pageGuess is how many results an uncounted window is taken to hold.
+const pageGuess = 50
+
+// readHeads reads the first pages of each window and leaves the rest to its worker.
+func (r *Reader) readHeads(ctx context.Context, windows []*Window) ([]*page.Page, error) {
+	most := max(1, samplePages/len(windows))
+	err := r.each(ctx, windows, func(ctx context.Context, w *Window) error {
+		w.pages = r.Pages.Window(w.Planned.Window, extract.IDRange{}, r.usable(w.Planned.Count))
+		for len(w.head) < most {
+			p, err := w.pages.Next(ctx)
+			if err != nil || p == nil {
+				return err
+			}
+			w.head = append(w.head, p)
+		}
+		return nil
+	})
+	var pages []*page.Page
+	for _, w := range windows {
+		pages = append(pages, w.head...)
+	}
+	return pages, err
+}

@@ -1,0 +1,41 @@
+package reading
+
+import (
+	"context"
+
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/transform"
+)
+
+// Stats are the sums over windows in order of time, so that what was added does
+// not depend on which was read first. It is one pass over all that was read of
+// them.
+func Stats(ctx context.Context, c *checkpoint.Checkpoint, windows []*Window) (transform.Stats, error) {
+	sum := Counted(windows)
+	for _, w := range windows {
+		for _, p := range w.Pieces() {
+			seen, err := c.Seen(ctx, p)
+			if err != nil {
+				return sum, err
+			}
+			sum.Add(transform.Stats{Seen: seen})
+		}
+	}
+	return sum, nil
+}
+
+// Counted is Stats without what the rows were seen to hold.
+func Counted(windows []*Window) (sum transform.Stats) {
+	for _, w := range windows {
+		sum.Add(w.Reading.Stats)
+	}
+	return sum
+}
+
+// Results is how many results windows hold: rows and rejects.
+func Results(windows []*Window) (n int64) {
+	for _, w := range windows {
+		n += w.Results()
+	}
+	return n
+}

@@ -1,0 +1,51 @@
+package reading
+
+import (
+	"context"
+	"slices"
+
+	"github.com/formetl/formetl/pipelines/checkpoint"
+)
+
+// TakeOver makes the pieces of an earlier run those of windows: each takes the
+// ones that lie wholly within it. All others are removed from the checkpoint. It
+// gives how many windows are whole by that, and how many results were taken.
+func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoint.Inherited) (whole int, results int64, err error) {
+	var all []checkpoint.Chain
+	for _, w := range windows {
+		chains := left.Within(w.Planned.Window)
+		if len(chains) == 0 || w.Planned.Count == 0 && emptyChains(chains) {
+			continue
+		}
+		all = append(all, chains...)
+		for _, c := range chains {
+			for _, p := range c.Pieces {
+				if err := r.Take(w, p); err != nil {
+					return whole, results, err
+				}
+			}
+		}
+		w.Taken, w.Done = true, false
+		results += w.Results()
+	}
+	for _, w := range inOrderOfReading(windows) {
+		if w.Done = len(gaps(w.Planned.Window, w.Chains)) == 0; w.Done {
+			r.reads++
+			w.Number = r.reads
+			whole++
+		}
+	}
+	return whole, results, r.Checkpoint.Keep(ctx, all)
+}
+
+func emptyChains(chains []checkpoint.Chain) bool {
+	return !slices.ContainsFunc(chains, func(c checkpoint.Chain) bool { return c.Results() > 0 })
+}
+
+// inOrderOfReading are the windows of which an earlier run read something, the
+// one whose oldest piece is the oldest first.
+func inOrderOfReading(windows []*Window) []*Window {
+	taken := slices.DeleteFunc(slices.Clone(windows), func(w *Window) bool { return !w.Taken })
+	slices.SortStableFunc(taken, func(a, b *Window) int { return a.ReadAt.Compare(b.ReadAt) })
+	return taken
+}

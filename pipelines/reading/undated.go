@@ -1,0 +1,66 @@
+package reading
+
+import (
+	"context"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+)
+
+// Undated is what the window of the results without a date holds.
+type Undated struct {
+	Ranges []extract.UndatedRange
+	Only   *roaring64.Bitmap // the results that it may hold; nil for any
+	// Dated gives the ids that the windows of time hold now.
+	Dated func() *roaring64.Bitmap
+	Read  extract.Window // what those windows span
+}
+
+// NewUndated is a window of results without a date. counts are the service's.
+func NewUndated(u Undated, counts ...int64) *Window {
+	return &Window{Planned: extract.Planned{Count: extract.Unknown}, Undated: &u, Counts: counts}
+}
+
+// datedIDs tells which results are not among the undated: those that the
+// windows of time gave (a service may give undated ones where only an upper
+// bound is asked for), and, where ranges are mixed, those dated later than the
+// run's range. Where the window is read again every range may be mixed:
+// results get their date when they are finished.
+func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, error) {
+	r.mu.Lock()
+	dated := w.Undated.Dated()
+	r.mu.Unlock()
+	known := func(id int64) bool { return dated.Contains(uint64(id)) } //nolint:gosec // ids are not negative
+	if only := w.Undated.Only; only != nil {
+		return func(id int64) bool { return known(id) || !only.Contains(uint64(id)) }, nil //nolint:gosec // as above
+	}
+	mixed := w.Tries > 1
+	for _, u := range w.Undated.Ranges {
+		mixed = mixed || u.Mixed
+	}
+	if !mixed {
+		return known, nil
+	}
+	if read := w.Undated.Read; !read.From.IsZero() {
+		// Parts that stay do not tell which results lie before the run's range: one
+		// that came late is in none.
+		for _, u := range w.Undated.Ranges {
+			if err := r.addIDs(ctx, dated, extract.Window{From: extract.Epoch, To: read.From}, u.IDs); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return known, r.addIDs(ctx, dated, extract.Window{From: w.Undated.Read.To}, extract.IDRange{})
+}
+
+// addIDs adds the ids of a span's results to a set.
+func (r *Reader) addIDs(ctx context.Context, set *roaring64.Bitmap, span extract.Window, ids extract.IDRange) error {
+	return r.Pages.Each(ctx, span, ids, func(p *page.Page) error {
+		for i := range p.Len() {
+			set.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
+		}
+		return nil
+	})
+}

@@ -1,0 +1,129 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/formetl/formetl/pipelines/reading"
+)
+
+const (
+	// rereads is how often a window is read again before the run gives up.
+	rereads = 3
+	// mostRounds bounds how often duplicates are looked for: on a form that
+	// changes with every request new ones come while others go.
+	mostRounds = 20
+)
+
+// settleDuplicates sees to it that no id is in two windows. An unfinished
+// result that is finished during the run leaves its window for a later one;
+// the window that was read first is out of date then and is read again.
+func (c *Reconciler) settleDuplicates(ctx context.Context) error {
+	var history []*roaring64.Bitmap // [i]: ids that were in two windows in each of the last i+1 rounds
+	for round := 0; ; round++ {
+		stale, twice := staleWindows(c.Windows)
+		if len(stale) == 0 {
+			return nil
+		}
+		for i := range history {
+			history[i].And(twice)
+		}
+		history = append([]*roaring64.Bitmap{twice}, history[:min(len(history), rereads)]...)
+		if oldest := history[len(history)-1]; len(history) > rereads && !oldest.IsEmpty() {
+			return c.duplicateError(oldest.Minimum())
+		}
+		if round == mostRounds {
+			return c.duplicateError(twice.Minimum())
+		}
+		if err := c.readAgain(ctx, stale, "a result is in two windows"); err != nil {
+			return err
+		}
+	}
+}
+
+// staleWindows are the windows that hold an id which a later reading found in
+// another window, and twice are those ids.
+func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice *roaring64.Bitmap) {
+	read := readWindows(windows)
+	slices.SortFunc(read, func(a, b *reading.Window) int { return cmp.Compare(b.Number, a.Number) })
+	seen, twice := roaring64.New(), roaring64.New()
+	for _, w := range read {
+		if seen.Intersects(w.IDs) {
+			stale = append(stale, w)
+			twice.Or(roaring64.And(seen, w.IDs))
+		}
+		seen.Or(w.IDs)
+	}
+	return stale, twice
+}
+
+func readWindows(windows []*reading.Window) []*reading.Window {
+	var read []*reading.Window
+	for _, w := range windows {
+		if w.IDs != nil {
+			read = append(read, w)
+		}
+	}
+	return read
+}
+
+// readAgain reads windows once more; the result replaces what they held. The
+// undated come last: which they are depends on the others.
+func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, why string) error {
+	var dated, undated []*reading.Window
+	for _, w := range windows {
+		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.Name()), slog.String("reason", why))
+		switch {
+		case w.Undated != nil:
+			undated = append(undated, w)
+		case w.IDs == nil: // the planner's counts had shown it empty
+			planned, err := c.planAgain(ctx, w)
+			if err != nil {
+				return err
+			}
+			dated = append(dated, planned...)
+		default:
+			dated = append(dated, w)
+		}
+	}
+	for _, w := range slices.Concat(dated, undated) {
+		if err := c.Reader.Forget(ctx, w); err != nil {
+			return err
+		}
+	}
+	c.Reread += len(dated) + len(undated)
+	if err := c.Reader.Read(ctx, dated); err != nil {
+		return err
+	}
+	return c.Reader.Read(ctx, undated)
+}
+
+// planAgain divides a window that turned out not to be empty, and puts the
+// new windows in its place. It returns those that may hold results.
+func (c *Reconciler) planAgain(ctx context.Context, w *reading.Window) ([]*reading.Window, error) {
+	plan, err := c.Reader.NewPlan(ctx, c.Interval, w.Planned.Window, c.Reader.Counter())
+	if err != nil {
+		return nil, err
+	}
+	fresh := reading.Windows(plan)
+	for _, n := range fresh {
+		n.Older = w.Older
+	}
+	at := slices.Index(c.Windows, w)
+	c.Windows = slices.Replace(c.Windows, at, at+1, fresh...)
+	return slices.DeleteFunc(slices.Clone(fresh), func(w *reading.Window) bool { return w.Done }), nil
+}
+
+// duplicateError names the windows that hold an id.
+func (c *Reconciler) duplicateError(id uint64) error {
+	e := &DuplicateError{ID: id}
+	for _, w := range readWindows(c.Windows) {
+		if w.IDs.Contains(id) {
+			e.Windows = append(e.Windows, w.Planned.Window)
+		}
+	}
+	return e
+}

@@ -1,0 +1,171 @@
+package reconcile
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/reading"
+)
+
+// Ids never change, dates may: a form that was begun a year ago and is finished
+// today leaves a part that this run does not touch and turns up in one that it
+// does. Every part keeps the set of its ids, and one that holds an id which
+// this run read is out of date: it is read again and replaced in the same
+// commit. So an id is in a dataset once.
+
+// readOlder reads the parts again that hold an id which this run read
+// elsewhere, until there are none.
+func (c *Reconciler) readOlder(ctx context.Context) error {
+	for {
+		ids := c.freshIDs()
+		if ids.IsEmpty() {
+			return nil
+		}
+		hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
+		if err != nil {
+			return err
+		}
+		c.compared.Or(ids)
+		if err := c.readHits(ctx, hits); err != nil {
+			return err
+		}
+		if err := c.settleDuplicates(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// freshIDs are the ids that were read and not yet compared with older parts.
+func (c *Reconciler) freshIDs() *roaring64.Bitmap {
+	ids := roaring64.New()
+	if c.Full {
+		return ids // no part stays
+	}
+	for _, w := range readWindows(c.Windows) {
+		ids.Or(w.IDs)
+	}
+	ids.AndNot(c.compared)
+	return ids
+}
+
+// readHits plans and reads what older parts hold now.
+func (c *Reconciler) readHits(ctx context.Context, hits []load.Part) error {
+	var todo []*reading.Window
+	undated := false
+	for _, p := range hits {
+		if p.Undated {
+			undated = true
+			continue
+		}
+		r := c.olderRangeOf(p)
+		if r == nil {
+			continue // another hit's range holds it
+		}
+		windows, err := c.planOlder(ctx, r)
+		if err != nil {
+			return err
+		}
+		todo = append(todo, windows...)
+	}
+	c.OlderWindows += len(todo)
+	if err := c.Reader.Read(ctx, todo); err != nil {
+		return err
+	}
+	if undated && !c.wantsUndated() {
+		return c.readKnownUndated(ctx)
+	}
+	return nil
+}
+
+// olderRangeOf is the range of a part, widened to whole parts of every dataset;
+// nil where it is read already.
+func (c *Reconciler) olderRangeOf(p load.Part) *reading.Older {
+	for _, r := range c.older {
+		if hit, _, _ := load.Intersecting([]load.Part{p}, span(r.Window)); len(hit) > 0 {
+			return nil
+		}
+	}
+	r := &reading.Older{Window: interval.Widen(extract.Window{From: p.From.Time, To: p.To.Time}, c.Parts.Manifests(), c.Full)}
+	c.older = append(c.older, r)
+	return r
+}
+
+// planOlder divides an older range into windows, puts them among those of the
+// run, and gives those that may hold results.
+func (c *Reconciler) planOlder(ctx context.Context, r *reading.Older) ([]*reading.Window, error) {
+	plan, err := c.Reader.NewPlan(ctx, c.Interval, r.Window, c.Reader.Counter())
+	if err != nil {
+		return nil, err
+	}
+	r.Counts = append(r.Counts, plan.Total)
+	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "an older part is read again",
+		slog.String("window", r.Window.String()), slog.Int64("results", plan.Total), slog.String("reason", "a result of it has another date now"))
+	fresh := reading.Windows(plan)
+	var todo []*reading.Window
+	for _, w := range fresh {
+		w.Older = r
+		if !w.Done {
+			todo = append(todo, w)
+		}
+	}
+	c.Windows = slices.Insert(c.Windows, c.placeOf(r.Window), fresh...)
+	return todo, nil
+}
+
+// placeOf is where windows of a span belong among the run's.
+func (c *Reconciler) placeOf(span extract.Window) int {
+	i := slices.IndexFunc(c.Windows, func(w *reading.Window) bool {
+		return w.Undated != nil || !w.Planned.Window.From.IsZero() && !w.Planned.Window.From.Before(span.To)
+	})
+	if i < 0 {
+		return len(c.Windows)
+	}
+	return i
+}
+
+// windowsOf are the windows of an older range.
+func (c *Reconciler) windowsOf(r *reading.Older) []*reading.Window {
+	return slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return w.Older != r })
+}
+
+// verifyOlder compares older ranges with their counts. The planner's is asked
+// for before the reading; where it does not agree the range is counted, and
+// read again.
+func (c *Reconciler) verifyOlder(ctx context.Context) error {
+	for _, r := range c.older {
+		for round := 0; ; round++ {
+			windows := c.windowsOf(r)
+			n := reading.Results(windows)
+			if n == r.Counts[len(r.Counts)-1] {
+				break
+			}
+			counted, err := c.Reader.Counter()(ctx, r.Window)
+			if err != nil {
+				return err
+			}
+			if r.Counts = append(r.Counts, counted); n == counted || round == rereads && reading.Plausible(r.Counts, n) {
+				break
+			}
+			if round == rereads {
+				return &VerifyError{Counted: counted, Extracted: n, Windows: spans(windows)}
+			}
+			if err := c.readChanged(ctx, windows); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// olderCounted is what the service counts in the older ranges.
+func (c *Reconciler) olderCounted() (n int64) {
+	for _, r := range c.older {
+		n += r.Counts[len(r.Counts)-1]
+	}
+	return n
+}

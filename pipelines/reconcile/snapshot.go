@@ -1,0 +1,133 @@
+package reconcile
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// Snapshot is what a run read, once all of it agrees. Nothing of it changes any
+// more.
+type Snapshot struct {
+	Interval interval.Interval
+	Windows  []*reading.Window // in order of time, results without a date last
+	Schema   *schemas.Schema   // what the rows began with
+	Labels   map[string]string // headings by id, as the service gives them now
+	Stats    transform.Stats   // sums over all windows
+	Replaced Replaced
+
+	rows     *checkpoint.Checkpoint
+	verified load.Verified // of the windows of Interval.Read
+	own      int64         // what the service counts in Interval.Asked
+	older    int64         // what it counts in older parts
+}
+
+// Snapshot gives what was read, after Reconcile.
+func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
+	s := &Snapshot{
+		Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), Replaced: c.Replaced(),
+		rows: c.Reader.Checkpoint, verified: *c.Verified, own: c.own, older: c.olderCounted(),
+	}
+	var err error
+	s.Stats, err = reading.Stats(ctx, s.rows, s.Windows)
+	return s, err
+}
+
+// Own are the windows of the range that was asked for, without what a dataset's
+// whole parts widened it by.
+func (s *Snapshot) Own() []*reading.Window {
+	i := s.Interval
+	undated := len(s.Windows) > 0 && s.Windows[len(s.Windows)-1].Undated != nil
+	if i.Asked == i.Read && s.older == 0 && len(s.Replaced.Older) == 0 && (i.Everything() || !undated) {
+		return s.Windows
+	}
+	return ownOf(i, s.Windows)
+}
+
+func ownOf(i interval.Interval, windows []*reading.Window) (own []*reading.Window) {
+	for _, w := range windows {
+		p := w.Planned.Window
+		before := !i.Asked.From.IsZero() && (p.From.IsZero() || p.From.Before(i.Asked.From))
+		after := p.To.IsZero() || p.To.After(i.Asked.To)
+		if w.Undated != nil && i.Everything() || w.Undated == nil && w.Older == nil && !before && !after {
+			own = append(own, w)
+		}
+	}
+	return own
+}
+
+// Columns are the schema's columns that are written and those that windows
+// added, with labels where the form's headings are known.
+func (s *Snapshot) Columns(windows []*reading.Window) []schemas.Column {
+	return Columns(s.Schema, s.Labels, windows)
+}
+
+// Columns are those of a schema that are written and those that windows added,
+// with labels where the form's headings, by id, are known.
+func Columns(schema *schemas.Schema, labels map[string]string, windows []*reading.Window) []schemas.Column {
+	added := make([][]schemas.Column, 0, len(windows))
+	for _, w := range windows {
+		added = append(added, w.Reading.Stats.Added)
+	}
+	all := (&schemas.Schema{Columns: schemas.Merge(schema.Columns, schemas.Merge(nil, added...))}).Written()
+	for i, c := range all {
+		if c.Label == "" {
+			all[i].Label = labels[c.From.ID]
+		}
+	}
+	return all
+}
+
+// StatsOf are the sums over some of the windows.
+func (s *Snapshot) StatsOf(ctx context.Context, windows []*reading.Window) (transform.Stats, error) {
+	if len(windows) == len(s.Windows) {
+		return s.Stats, nil
+	}
+	return reading.Stats(ctx, s.rows, windows)
+}
+
+// Rows gives the rows of a window in ascending order of id. A batch is valid
+// during the call.
+func (s *Snapshot) Rows(ctx context.Context, w *reading.Window, visit func(arrow.RecordBatch) error) error {
+	return s.rows.RowsOf(ctx, w.Chains, visit)
+}
+
+// TempDir is a folder for temporary files of the run, "" for the system's.
+func (s *Snapshot) TempDir() string { return s.rows.TempDir() }
+
+// Verified is what a manifest says that holds these windows: with own of the
+// range that was asked for, else of the one that was read.
+func (s *Snapshot) Verified(windows []*reading.Window, own bool) load.Verified {
+	v := s.verified
+	v.Extracted = reading.Results(windows)
+	if v.Reason != "" {
+		return v
+	}
+	if own && s.Interval.Asked != s.Interval.Read {
+		v.Counted = s.own
+	}
+	if !own {
+		v.Counted += s.older
+	}
+	if n := len(windows); n > 0 && windows[n-1].Undated != nil {
+		v.Counted += vouched(windows[n-1])
+	}
+	v.Match = v.Counted == v.Extracted
+	return v
+}
+
+// vouched is how many results the service counts without a date; those that
+// were asked for by their ids are not counted.
+func vouched(w *reading.Window) int64 {
+	if w.Undated.Only != nil {
+		return w.Results()
+	}
+	return w.Counts[len(w.Counts)-1]
+}

@@ -1,0 +1,375 @@
+package reconcile
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/reading"
+	"golang.org/x/sync/errgroup"
+)
+
+// verify compares what was read with Get Results Count. One count over the
+// range says whether all is well: usually it is. If not, halves are counted
+// until the windows that changed are found; those are read again. A form that
+// changes all the time may never agree to the one: in the end a window agrees
+// when what was read of it lies between its counts before and after.
+func (c *Reconciler) verify(ctx context.Context) error {
+	switch {
+	case c.Reader.Filtered():
+		return c.unverified("not applicable: counts know neither searches nor views")
+	case !c.Verifies():
+		return c.unverified("not asked for")
+	}
+	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total, own: extract.Unknown}
+	for round := 0; ; round++ {
+		if err := v.settle(ctx); err != nil {
+			return err
+		}
+		if err := v.undated(ctx); err != nil {
+			return err
+		}
+		read := c.Reader.Reads()
+		if err := c.verifyOlder(ctx); err != nil {
+			return err
+		}
+		if c.Reader.Reads() == read || round == rereads {
+			break // or what was read for them is to agree too
+		}
+	}
+	if err := v.countOwn(ctx); err != nil {
+		return err
+	}
+	c.own = v.own
+	c.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: v.after == v.extracted()}
+	c.Reader.At(PointVerified)
+	return nil
+}
+
+// verifies tells whether counts are to vouch for what is read: it was asked for
+// now, or by the run whose checkpoint is taken over, which read in that trust.
+func (c *Reconciler) verifies() bool {
+	return !c.Reader.Filtered() && (c.Reader.Def.Extract.Verify || c.Trusted)
+}
+
+func (c *Reconciler) unverified(why string) error {
+	c.Verified = &load.Verified{Extracted: reading.Results(c.dated()), Reason: why}
+	return nil
+}
+
+// settle reads windows again until they agree with their counts, each at most
+// so often, or changes too fast for that.
+func (v *verification) settle(ctx context.Context) error {
+	for round := 0; round < mostRounds; round++ {
+		agrees, err := v.whole(ctx)
+		if err != nil || agrees {
+			return err
+		}
+		changed, err := v.changed(ctx)
+		if err != nil {
+			return err
+		}
+		if v.thorough && len(changed) == 0 {
+			return nil
+		}
+		again, wrong := v.judge(changed, round == mostRounds-1)
+		if len(wrong) > 0 {
+			return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong)}
+		}
+		if len(again) == 0 && len(changed) > 0 {
+			return v.endUnsettled(changed)
+		}
+		if err := v.c.readChanged(ctx, again); err != nil {
+			return err
+		}
+	}
+	return v.endUnsettled(v.c.dated())
+}
+
+// endUnsettled ends a verification whose counts never agreed to the one: it
+// passes where the whole range is plausible.
+func (v *verification) endUnsettled(changed []*reading.Window) error {
+	if v.plausible() {
+		return nil
+	}
+	return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(changed)}
+}
+
+// judge divides the windows that changed into those that are to be read again
+// and, among those that were often enough, or may not be any more, the ones
+// whose results do not lie between their counts. A window that was counted
+// once has no count of before: the whole run's stand for it.
+func (v *verification) judge(changed []*reading.Window, final bool) (again, wrong []*reading.Window) {
+	n := v.extracted()
+	whole := min(v.before, v.after) <= n && n <= max(v.before, v.after)
+	plausible := func(w *reading.Window) bool { return w.Plausible() || len(w.Counts) < 2 && whole }
+	for _, w := range changed {
+		w.Disagreed++
+		switch {
+		case w.Disagreed <= rereads && !final:
+			again = append(again, w)
+		case !plausible(w):
+			wrong = append(wrong, w)
+		}
+	}
+	return again, wrong
+}
+
+// plausible tells whether what was read of the whole range lies between its
+// counts before and after, give or take as many as those differ by: so many
+// results came or went. Where they agree, results only moved, and none may be
+// missing.
+func (v *verification) plausible() bool {
+	n, least, most := v.extracted(), min(v.before, v.after), max(v.before, v.after)
+	return least-(most-least) <= n && n <= most+(most-least)
+}
+
+// readChanged reads windows again that do not agree with their counts.
+func (c *Reconciler) readChanged(ctx context.Context, changed []*reading.Window) error {
+	c.Reader.Pages.Trust(false) // its pages may be shorter than specified
+	if err := c.readAgain(ctx, changed, "the service counts otherwise"); err != nil {
+		return err
+	}
+	return c.settleDuplicates(ctx)
+}
+
+// verification compares one run with counts.
+type verification struct {
+	c             *Reconciler
+	before, after int64 // counts over the range before and after the reading
+	last          int64 // the count of the round before
+	// thorough is set where the range's count changed since the round before:
+	// then a result that was missed and one that went may make up for each
+	// other, and what agrees as a whole is compared part by part.
+	thorough bool
+	own      int64 // count over the range that was asked for, extract.Unknown where it was not asked
+}
+
+// dated are the windows of the run's range; counts over it leave undated results
+// out.
+func (c *Reconciler) dated() []*reading.Window {
+	return slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return w.Undated != nil || w.Older != nil })
+}
+
+func (v *verification) extracted() int64 { return reading.Results(v.c.dated()) }
+
+// whole counts the range once more. The run agrees if that is what was read
+// and what was counted before.
+func (v *verification) whole(ctx context.Context) (bool, error) {
+	n, err := v.c.Reader.Counter()(ctx, v.c.Interval.Read)
+	if err != nil {
+		return false, err
+	}
+	if v.before == extract.Unknown { // nothing was counted for the plan
+		v.before, v.last = n, n
+	}
+	v.thorough = n != v.last
+	v.after, v.last, v.own = n, n, extract.Unknown
+	if n != v.extracted() || v.thorough {
+		return false, nil
+	}
+	err = v.countOwn(ctx)
+	return v.own == extract.Unknown || v.own == reading.Results(v.ownWindows()), err
+}
+
+// countOwn counts the range that was asked for, once a round, where datasets
+// widened it: a single file's manifest is about that alone.
+func (v *verification) countOwn(ctx context.Context) error {
+	c := v.c
+	if v.own != extract.Unknown || c.Interval.Asked == c.Interval.Read || !c.Files {
+		return nil
+	}
+	n, err := c.Reader.Counter()(ctx, c.Interval.Asked)
+	v.own = n
+	return err
+}
+
+// ownWindows are the windows of time of the range that was asked for.
+func (v *verification) ownWindows() []*reading.Window {
+	return slices.DeleteFunc(ownOf(v.c.Interval, v.c.Windows), func(w *reading.Window) bool { return w.Undated != nil })
+}
+
+// changed finds the windows that do not agree with their counts by halving
+// the list of windows.
+func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
+	windows, counted := v.c.dated(), v.after
+	if v.own != extract.Unknown { // the whole range agrees
+		windows, counted = v.ownWindows(), v.own
+	}
+	found, err := v.halve(ctx, windows, counted, true)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	v.c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "the count does not agree",
+		slog.Int64("counted", counted), slog.Int64("extracted", reading.Results(windows)), slog.Int("windows", len(found)))
+	return found, nil
+}
+
+// halve looks for the windows that changed among ws, which hold so many
+// results by the counts. The count of an upper half is what others leave, and
+// a form may change between two counts: exact tells that it was asked for.
+func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted int64, exact bool) ([]*reading.Window, error) {
+	if len(ws) == 0 || v.agree(ws, counted) {
+		return nil, nil
+	}
+	if len(ws) == 1 {
+		w := ws[0]
+		if !exact {
+			var err error
+			if counted, err = v.c.Reader.Counter()(ctx, w.Planned.Window); err != nil {
+				return nil, err
+			}
+		}
+		w.AddCount(counted)
+		if w.Results() == counted {
+			return nil, nil
+		}
+		return ws, nil
+	}
+	if v.thorough && v.blind(ws) {
+		return v.countEach(ctx, ws)
+	}
+	lower, upper := ws[:len(ws)/2], ws[len(ws)/2:]
+	n, err := v.c.Reader.Counter()(ctx, extract.Window{From: lower[0].Planned.Window.From, To: lower[len(lower)-1].Planned.Window.To})
+	if err != nil {
+		return nil, err
+	}
+	found, err := v.halve(ctx, lower, n, true)
+	if err != nil {
+		return nil, err
+	}
+	more, err := v.halve(ctx, upper, counted-n, false)
+	return append(found[:len(found):len(found)], more...), err
+}
+
+// agree tells whether windows need no closer look: what was read is what is
+// counted, and, where results came and went, what was counted before.
+func (v *verification) agree(ws []*reading.Window, counted int64) bool {
+	return reading.Results(ws) == counted && (!v.thorough || v.countedBefore(ws) == counted)
+}
+
+// countedBefore is what the windows held by the counts so far, extract.Unknown
+// where neither they nor the planner's groups that they make up were counted.
+func (v *verification) countedBefore(ws []*reading.Window) int64 {
+	var sum int64
+	for i := 0; i < len(ws); {
+		if n := len(ws[i].Counts); n > 0 {
+			sum += ws[i].Counts[n-1]
+			i++
+			continue
+		}
+		group := ws[i].Group
+		size := len(group.Windows)
+		if size == 0 || size > len(ws)-i || !slices.Equal(group.Windows, ws[i:i+size]) {
+			return extract.Unknown
+		}
+		sum += group.Count
+		i += size
+	}
+	return sum
+}
+
+// blind tells whether no half of the windows can agree, because nothing of
+// them was counted before.
+func (v *verification) blind(ws []*reading.Window) bool {
+	for _, w := range ws {
+		if len(w.Counts) > 0 || len(w.Group.Windows) < len(ws) {
+			return false
+		}
+	}
+	return true
+}
+
+// countEach counts window by window, side by side.
+func (v *verification) countEach(ctx context.Context, ws []*reading.Window) ([]*reading.Window, error) {
+	counts := make([]int64, len(ws))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(v.c.Reader.Def.Source.Requests.Concurrency)
+	for i, w := range ws {
+		group.Go(func() (err error) {
+			counts[i], err = v.c.Reader.Counter()(ctx, w.Planned.Window)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var changed []*reading.Window
+	for i, w := range ws {
+		w.AddCount(counts[i])
+		if w.Results() != counts[i] {
+			changed = append(changed, w)
+		}
+	}
+	return changed, nil
+}
+
+// undated compares the results without a date with their count. It asks again
+// only where the count that they were found by does not agree. Then results
+// have come, gone, or got their date: their windows are looked at first, as
+// what those hold is not undated.
+func (v *verification) undated(ctx context.Context) error {
+	c := v.c
+	w := c.undatedWindow()
+	if w == nil || w.Undated.Only != nil || w.Results() == w.Counts[0] {
+		return nil
+	}
+	for round := 0; ; round++ {
+		total, n, err := c.countUndated(ctx)
+		if err != nil {
+			return err
+		}
+		w.AddCount(n)
+		switch {
+		case w.Results() == n:
+			return nil
+		case round == rereads && w.Plausible():
+			return nil
+		case round == rereads:
+			return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true}
+		}
+		if err := v.settle(ctx); err != nil {
+			return err
+		}
+		if w.Undated.Ranges, err = extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n); err != nil {
+			return err
+		}
+		if err := c.readChanged(ctx, []*reading.Window{w}); err != nil {
+			return err
+		}
+	}
+}
+
+// countUndated counts the results that no window can give: all of them less
+// those up to the range's end and those from there on. It asks once more than
+// Client.CountUndated, and agrees with the windows whatever the service does
+// with results before 1970 and with undated ones where only an upper bound is
+// given.
+func (c *Reconciler) countUndated(ctx context.Context) (total, undated int64, err error) {
+	undated = 0
+	for i, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
+		n, err := c.Reader.Counter()(ctx, w)
+		if err != nil {
+			return 0, 0, err
+		}
+		if i == 0 {
+			total, undated = n, n
+		} else {
+			undated -= n
+		}
+	}
+	return total, max(0, undated), nil
+}
+
+func spans(ws []*reading.Window) []extract.Window {
+	out := make([]extract.Window, 0, len(ws))
+	for _, w := range ws {
+		out = append(out, w.Planned.Window)
+	}
+	return out
+}
