@@ -165,7 +165,7 @@ func (o *datasetOutput) deadLetters(ctx context.Context) ([]load.SmallObject, er
 func (o *datasetOutput) wholeManifest(columns []schemas.Column, kept, fresh []load.Part) load.Manifest {
 	m := o.newManifest(columns, o.f.windows, o.manifest, false)
 	m.Parts = slices.Concat(kept, fresh)
-	m.Watermark = o.watermark()
+	m.Watermark = o.f.iv.Watermark(o.f.def.Extract, o.watermarkBefore())
 	for _, p := range m.Parts {
 		m.Rows += p.Rows
 	}
@@ -184,7 +184,7 @@ func (o *datasetOutput) replaced() (old, kept []load.Part) {
 	if o.f.full {
 		return o.manifest.Parts, nil
 	}
-	hit, rest, _ := load.Intersecting(o.manifest.Parts, wallRange(o.f.rng))
+	hit, rest, _ := load.Intersecting(o.manifest.Parts, wallRange(o.f.iv.Read))
 	for _, r := range o.f.older {
 		var again []load.Part
 		again, rest, _ = load.Intersecting(rest, wallRange(r.window))
@@ -242,4 +242,13 @@ func supersededSets(old []load.Part, now []load.Part) []string {
 		}
 	}
 	return names
+}
+
+// watermarkBefore is the watermark that this run continues: none where it
+// replaces a dataset of other results.
+func (o *datasetOutput) watermarkBefore() load.WallTime {
+	if o.manifest == nil || o.f.full && o.changed() != nil {
+		return load.WallTime{}
+	}
+	return o.manifest.Watermark
 }

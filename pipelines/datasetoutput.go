@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -164,29 +163,6 @@ func partitionOf(key load.PartKey) string {
 		}
 	}
 	return "dt=" + key.DT
-}
-
-// widen extends a range to the whole parts that it touches; where the dataset
-// is replaced whole, to all of them.
-func (o *datasetOutput) widen(w extract.Window) extract.Window {
-	if o.manifest == nil {
-		return w
-	}
-	_, rest, whole := load.Intersecting(o.manifest.Parts, wallRange(w))
-	if o.f != nil && o.f.full {
-		for _, p := range rest {
-			if p.Undated {
-				continue
-			}
-			if p.From.IsZero() || !whole.From.IsZero() && p.From.Before(whole.From.Time) {
-				whole.From = p.From
-			}
-			if whole.To.Before(p.To.Time) {
-				whole.To = p.To
-			}
-		}
-	}
-	return extract.Window{From: whole.From.Time, To: whole.To.Time}
 }
 
 // hasUndated tells whether an earlier run left results without a date.

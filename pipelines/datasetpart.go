@@ -63,7 +63,7 @@ func (o *datasetOutput) divide(windows []*windowRun) (parts []*datasetPart) {
 		}
 		same := at != nil && w.older == before.older && at.to.Equal(p.Window.From) &&
 			(unit == extract.UnitNone || unit.Start(last(at.to)).Equal(unit.Start(last(p.Window.To))))
-		if !same || p.Window.From.Equal(o.f.next) || rows+max(0, p.Count) > most && rows > 0 {
+		if !same || p.Window.From.Equal(o.f.iv.Next) || rows+max(0, p.Count) > most && rows > 0 {
 			at, rows = &datasetPart{from: p.Window.From}, 0
 			parts = append(parts, at)
 		}

@@ -186,11 +186,11 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*windowRun, be
 	}
 	m := load.Manifest{
 		Format: e.format.Name, Pipeline: f.def.Name, Form: f.form, RunID: f.o.RunID, CreatedAt: f.o.Now(),
-		Range: wallRange(f.rng), Schema: f.described(columns, before), Names: f.naming(), Source: f.source(), Profile: profileRule(e.out.Profile),
+		Range: wallRange(f.iv.Read), Schema: f.described(columns, before), Names: f.naming(), Source: f.source(), Profile: profileRule(e.out.Profile),
 		Verified: f.verified(windows, own), Requests: f.requests(),
 	}
 	if own {
-		m.Range = wallRange(f.own)
+		m.Range = wallRange(f.iv.Asked)
 	}
 	if e.out.Exploded() {
 		m.Schema[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form knows nothing of it

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -142,9 +143,9 @@ func TestOwnWindowsOfAWidenedRange(t *testing.T) {
 		{window("2026-01-01", "2026-01-09"), true, "1 2"},
 		{window("2026-01-05", "2026-02-01"), true, "2 3"},
 	} {
-		f := &formRun{def: &definition.Definition{}, own: c.own, rng: window("", "2026-02-01"), windows: windows}
+		f := &formRun{def: &definition.Definition{}, iv: interval.Interval{Asked: c.own, Read: window("", "2026-02-01")}, windows: windows}
 		if c.ask {
-			f.asked.To = c.own.To
+			f.iv.Given.To = c.own.To
 		}
 		if got := names(f.ownWindows()); got != c.want {
 			t.Errorf("%s asked %t: windows %s, want %s", c.own, c.ask, got, c.want)
@@ -172,30 +173,6 @@ func TestDivideIntoParts(t *testing.T) {
 		}
 		if s := strings.Join(got, " "); s != want {
 			t.Errorf("%s: %s", partition, s)
-		}
-	}
-}
-
-func TestWidenToWholeParts(t *testing.T) {
-	part := func(from, to string) load.Part {
-		return load.Part{From: load.Wall(wall(from)), To: load.Wall(wall(to))}
-	}
-	parts := []load.Part{part("", "2026-01-01"), part("2026-01-01", "2026-02-01"), part("2026-03-01", "2026-04-01"), {Undated: true}}
-	for _, c := range []struct {
-		parts []load.Part
-		w     extract.Window
-		full  bool
-		want  extract.Window
-	}{
-		{parts, window("2026-01-10", "2026-01-12"), false, window("2026-01-01", "2026-02-01")},
-		{parts, window("2026-02-10", "2026-02-12"), false, window("2026-02-10", "2026-02-12")},
-		{parts, window("2026-02-10", "2026-02-12"), true, window("", "2026-04-01")},
-		{parts[1:], window("2026-02-10", "2026-05-12"), true, window("2026-01-01", "2026-05-12")},
-		{parts[1:3], window("", "2026-01-12"), true, window("", "2026-04-01")},
-	} {
-		o := &datasetOutput{encoding: encoding{f: &formRun{full: c.full}}, manifest: &load.Manifest{Parts: c.parts}}
-		if got := o.widen(c.w); got != c.want {
-			t.Errorf("%s full %t: %s, want %s", c.w, c.full, got, c.want)
 		}
 	}
 }
@@ -255,7 +232,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{&FormsError{Forms: 3, Errors: []error{errors.New("one"), errors.New("two")}}, "2 of 3 forms failed:\none\ntwo"},
 		{&FormsError{Forms: 1, Errors: []error{errors.New("one")}}, "one"},
 		{&OutputsError{Errors: []error{errors.New("one"), errors.New("two")}}, "one\ntwo"},
-		{&RangeError{Window: extract.Window{From: w.To, To: w.From}}, "the range 2026-01-02 00:00:00/2026-01-01 00:00:00 holds no time: `to` is exclusive and must lie after `from`"},
+		{&interval.RangeError{Window: extract.Window{From: w.To, To: w.From}}, "the range 2026-01-02 00:00:00/2026-01-01 00:00:00 holds no time: `to` is exclusive and must lie after `from`"},
 		{&checkpoint.FolderError{Folder: "/s", Err: errors.New("full")}, "cannot keep results in /s: full; free space, or choose another folder with --state"},
 		{&StdoutError{Err: errors.New("closed")}, "cannot write to standard output: closed"},
 		{&definition.UnsupportedError{What: "x", Remedy: "do y"}, "x is not supported by this version; do y"},

@@ -120,14 +120,6 @@ func (e *NoColumnsError) Error() string {
 	return fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", e.File, e.Form)
 }
 
-// RangeError is a range that ends before it begins.
-type RangeError struct{ Window extract.Window }
-
-// Error shows the range.
-func (e *RangeError) Error() string {
-	return fmt.Sprintf("the range %s holds no time: `to` is exclusive and must lie after `from`", e.Window)
-}
-
 // RejectsError is a run that rejected more results than the schema allows.
 type RejectsError struct {
 	Form     string

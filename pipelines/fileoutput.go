@@ -77,7 +77,7 @@ func (o *fileOutput) stageFile(ctx context.Context) (*stagedOutput, error) {
 	}
 	var rows int64
 	err = o.f.o.encoders.hold(ctx, func() (err error) {
-		o.staged, rows, err = o.encodeTo(ctx, o.dest, o.name, columns, windows, o.f.asked)
+		o.staged, rows, err = o.encodeTo(ctx, o.dest, o.name, columns, windows, o.f.iv.Given)
 		return err
 	})
 	if err != nil {
@@ -131,15 +131,15 @@ func (o *fileOutput) close(ctx context.Context) error {
 // ownWindows are the windows of the range that was asked for, without what a
 // dataset's whole parts widened it by.
 func (f *formRun) ownWindows() []*windowRun {
-	if f.own == f.rng && len(f.older) == 0 && (f.everything() || f.undatedWindow() == nil) {
+	if f.iv.Asked == f.iv.Read && len(f.older) == 0 && (f.iv.Everything() || f.undatedWindow() == nil) {
 		return f.windows
 	}
 	var own []*windowRun
 	for _, w := range f.windows {
 		p := w.planned.Window
-		before := !f.own.From.IsZero() && (p.From.IsZero() || p.From.Before(f.own.From))
-		after := p.To.IsZero() || p.To.After(f.own.To)
-		if w.undated != nil && f.everything() || w.undated == nil && w.older == nil && !before && !after {
+		before := !f.iv.Asked.From.IsZero() && (p.From.IsZero() || p.From.Before(f.iv.Asked.From))
+		after := p.To.IsZero() || p.To.After(f.iv.Asked.To)
+		if w.undated != nil && f.iv.Everything() || w.undated == nil && w.older == nil && !before && !after {
 			own = append(own, w)
 		}
 	}

@@ -7,15 +7,16 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -24,20 +25,16 @@ import (
 type formRun struct {
 	def    *definition.Definition
 	o      Options
-	client *extract.Client // of this run alone: it counts what the run costs
+	client extract.Client // of this run alone: it counts what the run costs
 	reader *extract.Reader
 	form   string
 	log    *slog.Logger
 	report *FormReport
 	full   bool // everything is replaced
 
-	asked    extract.Window // the range as it was asked for: without an end where the clock gives it
-	own      extract.Window // the same with its end
-	rng      extract.Window // own, widened to the whole parts of datasets
-	complete time.Time      // upper bound of the watermark: wall clock up to which results were complete
-	next     time.Time      // where the next incremental run begins; zero where that is not known
-	targets  []*target
-	kept     []schemas.Column // of the manifests that earlier runs left
+	iv      interval.Interval
+	targets []*target
+	kept    []schemas.Column // of the manifests that earlier runs left
 
 	checkpoint *checkpoint.Checkpoint
 	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing of use
@@ -46,8 +43,8 @@ type formRun struct {
 	dateless bool
 	plan     *extract.Plan
 
-	schema   *schemas.Schema   // what flatteners begin with
-	headings []extract.Heading // labels known when the schema was settled
+	schema   *schemas.Schema // what flatteners begin with
+	headings []page.Heading  // labels known when the schema was settled
 
 	// What follows is written by one goroutine while no window is read. While
 	// windows are read, mu guards it, and with it the readings of windows.
@@ -68,7 +65,7 @@ type formRun struct {
 	final        transform.Stats   // sums over all windows, once nothing is read any more
 }
 
-func newFormRun(def *definition.Definition, o Options, client *extract.Client, form string) *formRun {
+func newFormRun(def *definition.Definition, o Options, client extract.Client, form string) *formRun {
 	f := &formRun{
 		def: def, o: o, client: client.Fork(), form: form, expected: extract.Unknown,
 		full: o.Full, compared: roaring64.New(),
@@ -81,7 +78,7 @@ func newFormRun(def *definition.Definition, o Options, client *extract.Client, f
 
 func (f *formRun) newReader() *extract.Reader {
 	e := f.def.Extract
-	return f.client.NewReader(f.form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels})
+	return extract.NewReader(f.client, f.form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels})
 }
 
 // filtered tells whether the results are fewer than counts count: the count
@@ -101,7 +98,7 @@ func (f *formRun) at(point string) {
 // read and not committed is kept for the next run or removed.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
-	if err = f.settleRange(); err != nil {
+	if f.iv, err = interval.Ask(f.def, f.o.flags(), f.o.Now()); err != nil {
 		return err
 	}
 	defer func() {
@@ -118,14 +115,6 @@ func (f *formRun) run(ctx context.Context) (err error) {
 		}
 	}
 	return nil
-}
-
-// settleRange finds the range as it is asked for, before any watermark.
-func (f *formRun) settleRange() (err error) {
-	f.own, err = rangeOf(f.def, f.o)
-	f.asked = askedOf(f.def, f.o)
-	f.complete = f.endedBy(f.o.Now())
-	return err
 }
 
 // stopped is the error of a run that ended early. Where the run was told to
@@ -184,7 +173,7 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 
 // makePlan divides the range into windows.
 func (f *formRun) makePlan(ctx context.Context) error {
-	plan, err := f.newPlan(ctx, f.rng, f.remembered(f.counter()))
+	plan, err := f.newPlan(ctx, f.iv.Read, f.remembered(f.counter()))
 	if err != nil {
 		return err
 	}
@@ -195,7 +184,7 @@ func (f *formRun) makePlan(ctx context.Context) error {
 	}
 	f.windows = f.divide(plan)
 	f.log.LogAttrs(ctx, slog.LevelInfo, "planned",
-		slog.String("range", f.rng.String()), slog.Int("windows", len(plan.Windows)),
+		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(plan.Windows)),
 		slog.Int64("results", plan.Total), slog.Int("count_requests", plan.Requests))
 	f.at(pointPlanned)
 	return nil
@@ -228,10 +217,10 @@ func (f *formRun) planRange(span extract.Window) extract.Range {
 	r := extract.Range{
 		Window: span, Step: f.def.Extract.Window, Partition: f.def.FinestUnit(), Most: int64(f.def.Source.Requests.MaxRequests),
 	}
-	if f.own != f.rng {
-		r.Cuts = append(r.Cuts, f.own.From, f.own.To)
+	if f.iv.Asked != f.iv.Read {
+		r.Cuts = append(r.Cuts, f.iv.Asked.From, f.iv.Asked.To)
 	}
-	r.Cuts = append(r.Cuts, f.next)
+	r.Cuts = append(r.Cuts, f.iv.Next)
 	// Without verification fixed windows of a bounded range need no count.
 	r.Uncounted = !f.def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
 	return r

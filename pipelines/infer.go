@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -102,7 +104,7 @@ func ListForms(ctx context.Context, def *definition.Definition, o Options) ([]st
 // the form's headings and a sample that is spread over the range. It costs a
 // handful of requests.
 func InferColumns(ctx context.Context, def *definition.Definition, o Options, form string) (*FormColumns, error) {
-	var pages []*extract.Page
+	var pages []*page.Page
 	defer func() {
 		for _, p := range pages {
 			p.Release()
@@ -119,8 +121,8 @@ func InferColumns(ctx context.Context, def *definition.Definition, o Options, fo
 
 // keepIn keeps the pages of a sample: those that have results, and the first,
 // which has headings.
-func keepIn(pages *[]*extract.Page) func(*extract.Page) {
-	return func(p *extract.Page) {
+func keepIn(pages *[]*page.Page) func(*page.Page) {
+	return func(p *page.Page) {
 		if p.Len() == 0 && len(*pages) > 0 {
 			p.Release()
 			return
@@ -131,7 +133,7 @@ func keepIn(pages *[]*extract.Page) func(*extract.Page) {
 
 // readSample reads a sample of the form's results in the definition's range,
 // with its search and view. The pages are give's to release.
-func readSample(ctx context.Context, def *definition.Definition, o Options, form string, want int, give func(*extract.Page)) (Sampled, error) {
+func readSample(ctx context.Context, def *definition.Definition, o Options, form string, want int, give func(*page.Page)) (Sampled, error) {
 	o = o.withDefaults()
 	client, err := newClient(def, o)
 	if err != nil {
@@ -152,22 +154,16 @@ func readSample(ctx context.Context, def *definition.Definition, o Options, form
 // sampleRange is the range without the settling time: a sample need not be
 // the same twice.
 func sampleRange(def *definition.Definition, o Options) (extract.Window, error) {
-	w := extract.Window{From: def.Extract.From, To: def.Extract.To}
-	if !o.From.IsZero() {
-		w.From = o.From
-	}
-	if !o.To.IsZero() {
-		w.To = o.To
-	}
+	w := interval.Given(def.Extract, o.flags())
 	if !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
-		return w, &RangeError{Window: w}
+		return w, &interval.RangeError{Window: w}
 	}
 	return w, nil
 }
 
 // NewClient makes a client for the six transactions of the source's account.
 // state is the folder that its budgets are kept in, as in a definition.
-func NewClient(s definition.Source, state string, o Options) (*extract.Client, error) {
+func NewClient(s definition.Source, state string, o Options) (extract.Client, error) {
 	if s.Zone == nil {
 		return nil, errors.New("a source needs its account's zone")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // Where the service ignores dates there is one window: all that the form holds.
@@ -43,8 +44,8 @@ func (e *DatesIgnoredError) DataFault() bool { return true }
 // wantsAll tells whether the run is to give all results up to now, in places
 // that need not be divided by time.
 func (f *formRun) wantsAll() bool {
-	begins := !f.rng.From.IsZero() || f.hasFiles() && !f.own.From.IsZero()
-	if begins || !askedOf(f.def, f.o).To.IsZero() || f.def.FinestUnit() != extract.UnitNone {
+	begins := !f.iv.Read.From.IsZero() || f.hasFiles() && !f.iv.Asked.From.IsZero()
+	if begins || !interval.Given(f.def.Extract, f.o.flags()).To.IsZero() || f.def.FinestUnit() != extract.UnitNone {
 		return false
 	}
 	for _, d := range f.datasets() {
@@ -69,7 +70,7 @@ func (f *formRun) needsDates(err error) error {
 	if !ok || f.wantsAll() {
 		return err
 	}
-	return &DatesIgnoredError{Range: f.rng, Partition: f.def.FinestUnit() != extract.UnitNone && f.everything(), Err: ignored}
+	return &DatesIgnoredError{Range: f.iv.Read, Partition: f.def.FinestUnit() != extract.UnitNone && f.iv.Everything(), Err: ignored}
 }
 
 // withoutDates is the same run once more, without dates. What it costs is

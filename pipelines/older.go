@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // Ids never change, dates may: a form that was begun a year ago and is finished
@@ -191,7 +191,7 @@ func (f *formRun) olderRangeOf(p load.Part) *olderRange {
 			return nil
 		}
 	}
-	r := &olderRange{window: f.widened(spanOf(at))}
+	r := &olderRange{window: interval.Widen(spanOf(at), f.committedSets(), f.full)}
 	f.older = append(f.older, r)
 	return r
 }
@@ -270,6 +270,3 @@ func (f *formRun) olderCounted() (n int64) {
 	}
 	return n
 }
-
-// epoch is before the date of any result, see extract.Client.CountUndated.
-var epoch = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // PlanReport says what a run of a definition would do. Expectations that
@@ -114,7 +116,7 @@ func MakePlan(ctx context.Context, def *definition.Definition, o Options, offlin
 
 // forms are the forms that a run would read, and the client to ask about
 // them, nil offline.
-func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Options) ([]string, *extract.Client, error) {
+func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Options) ([]string, extract.Client, error) {
 	if r.Offline {
 		var forms []string
 		forms, r.Patterns = namedForms(def, o)
@@ -158,19 +160,20 @@ func namedForms(def *definition.Definition, o Options) (forms, patterns []string
 }
 
 // make plans one form as its run would: same range, same windows.
-func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Options, client *extract.Client) error {
+func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Options, client extract.Client) error {
 	f := &formRun{def: def, o: o, client: client, form: p.Form, full: o.Full}
-	if err := f.settleRange(); err != nil {
+	var err error
+	if f.iv, err = interval.Ask(def, o.flags(), o.Now()); err != nil {
 		return err
 	}
 	if err := f.lookUp(ctx); err != nil {
 		return err
 	}
-	f.sinceWatermark()
-	f.rng = f.widened(f.own)
-	f.settleNext()
-	p.Range, p.AtMost = wallRange(f.rng), f.filtered()
-	p.Unfinished = f.unfinished(ctx)
+	f.iv = f.iv.Decide(def, o.flags(), f.committedSets(), time.Time{})
+	p.Range, p.AtMost = wallRange(f.iv.Read), f.filtered()
+	if p.Unfinished, err = f.unfinished(ctx); err != nil {
+		return err
+	}
 	plan, err := f.wouldPlan(ctx)
 	if plan == nil {
 		return err
@@ -188,7 +191,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 // wouldPlan makes the plan of a run, nil where only counts tell and none may be
 // asked for.
 func (f *formRun) wouldPlan(ctx context.Context) (*extract.Plan, error) {
-	r := f.planRange(f.rng)
+	r := f.planRange(f.iv.Read)
 	if f.client == nil {
 		if r.Step.Auto() || r.Window.From.IsZero() {
 			return nil, nil
@@ -233,7 +236,7 @@ func (f *formRun) laterCounts() int {
 	if f.def.Extract.Verify && !f.filtered() {
 		n++
 	}
-	if f.everything() && !f.dateless {
+	if f.iv.Everything() && !f.dateless {
 		n += 2
 	}
 	return n

@@ -11,8 +11,10 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 func day(text string) time.Time {
@@ -104,7 +106,7 @@ func TestPlanBudget(t *testing.T) {
 func TestPlanOffline(t *testing.T) {
 	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 100, Seed: 5}))
 	def := w.definition(definition.Output{Path: "lake/", Format: "parquet", Partition: definition.PartitionMonth})
-	def.Source.Key = extract.Secret{} // none is needed
+	def.Source.Key = transport.Secret{} // none is needed
 	def.Forms = []string{"form1", "f*", "skipped"}
 	def.Exclude = []string{"skipped"}
 	def.Extract.From, def.Extract.To, def.Extract.Window = day("2025-01-10"), day("2025-03-10"), extract.Step{Days: 7}
@@ -175,7 +177,7 @@ func TestPlanFailures(t *testing.T) {
 	}
 	def.Extract.From = day("2027-01-01")
 	def.Forms = []string{"form1"}
-	var empty *pipelines.RangeError
+	var empty *interval.RangeError
 	if _, err := pipelines.MakePlan(t.Context(), def, options(), false); !errors.As(err, &empty) {
 		t.Errorf("an empty range: %v", err)
 	}

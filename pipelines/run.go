@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // Options is what a run is told besides its definition.
@@ -102,7 +105,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 }
 
 // runForm runs one form, once more without dates where the service ignores them.
-func runForm(ctx context.Context, def *definition.Definition, o Options, client *extract.Client, form string) (*FormReport, error) {
+func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
 	f := newFormRun(def, o, client, form)
 	err := f.run(ctx)
 	if f.leavesDatesOut(err) {
@@ -139,48 +142,24 @@ func NewRunID(now time.Time) string {
 	return now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
 }
 
-func newClient(def *definition.Definition, o Options) (*extract.Client, error) {
+func newClient(def *definition.Definition, o Options) (extract.Client, error) {
 	s := def.Source
-	return extract.NewClient(extract.Config{
-		BaseURL: s.BaseURL, Account: s.Account, Key: s.Key, AllowHTTP: s.AllowHTTP,
-		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
-		Budget:     budget.Shared(def, o.Now),
-		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: o.Client.Patience,
-		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
+	return v1.NewClient(v1.Config{
+		BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Config: transport.Config{
+			Key:     s.Key,
+			Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
+			Budget:     budget.Shared(def, o.Now),
+			BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: o.Client.Patience,
+			Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
+		},
 	})
 }
 
-func requestsOf(r extract.Requests) load.Requests {
+func requestsOf(r transport.Requests) load.Requests {
 	return load.Requests{Results: r.Results, Count: r.Count, Retries: r.Retries}
 }
 
-// wallNow is the wall clock of the account's zone, with UTC as its vessel.
-func wallNow(now time.Time, zone *time.Location) time.Time {
-	t := now.In(zone)
-	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
-}
-
-// askedOf is the span that was asked for; zero where it was left out.
-func askedOf(def *definition.Definition, o Options) extract.Window {
-	w := extract.Window{From: def.Extract.From, To: def.Extract.To}
-	if !o.From.IsZero() {
-		w.From = o.From
-	}
-	if !o.To.IsZero() {
-		w.To = o.To
-	}
-	return w
-}
-
-// rangeOf is the span that a run reads: as it was asked for, up to now less
-// the settling time where no end was.
-func rangeOf(def *definition.Definition, o Options) (extract.Window, error) {
-	w := askedOf(def, o)
-	if w.To.IsZero() {
-		w.To = wallNow(o.Now(), def.Source.Zone).Add(-def.Extract.Settle)
-	}
-	if !w.From.IsZero() && !w.From.Before(w.To) {
-		return w, &RangeError{Window: w}
-	}
-	return w, nil
+// flags are what is said of the interval.
+func (o Options) flags() interval.Flags {
+	return interval.Flags{From: o.From, To: o.To, Full: o.Full}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // StateReport is what runs of a definition left for the next one.
@@ -89,7 +90,9 @@ func State(ctx context.Context, def *definition.Definition, o Options) (*StateRe
 			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &OutputsError{Errors: failures}))
 		}
 	}
-	report.Checkpoints = checkpointsOf(ctx, def, forms)
+	if report.Checkpoints, err = checkpointsOf(ctx, def, o, forms); err != nil {
+		failed.Errors = append(failed.Errors, err)
+	}
 	if report.Budget, err = budget.Read(def, report.Now); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}
@@ -176,7 +179,7 @@ func nextBeginning(def *definition.Definition, o Options, outputs []*OutputState
 	if !def.Extract.Incremental {
 		return nil
 	}
-	own, err := rangeOf(def, o)
+	asked, err := interval.Ask(def, o.flags(), o.Now())
 	if err != nil {
 		return nil
 	}
@@ -186,9 +189,9 @@ func nextBeginning(def *definition.Definition, o Options, outputs []*OutputState
 			manifests = append(manifests, at.Manifest)
 		}
 	}
-	from := own.From
-	if w := leastWatermark(manifests); !w.IsZero() {
-		from = sinceOf(def.Extract, w, own.To)
+	from := asked.Asked.From
+	if w := interval.LeastWatermark(manifests); !w.IsZero() {
+		from = interval.Since(def.Extract, w, asked.Asked.To)
 	}
 	next := load.Wall(from)
 	return &next

@@ -63,7 +63,7 @@ func ResetState(ctx context.Context, def *definition.Definition, o Options, to t
 			done = append(done, form)
 		}
 	}
-	if report.Checkpoints, err = discardCheckpoints(ctx, def, done); err != nil {
+	if report.Checkpoints, err = discardCheckpoints(ctx, def, o, done); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}
 	if len(failed.Errors) > 0 {

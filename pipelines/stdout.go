@@ -48,7 +48,7 @@ func (o *streamOutput) write(ctx context.Context) (OutputReport, error) {
 	if err != nil {
 		return OutputReport{}, err
 	}
-	rows, err := o.encode(ctx, counted, columns, windows, o.f.asked)
+	rows, err := o.encode(ctx, counted, columns, windows, o.f.iv.Given)
 	return OutputReport{Rows: rows, Parts: 1, Bytes: counted.n}, err
 }
 

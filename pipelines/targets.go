@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -63,13 +62,8 @@ func (f *formRun) openTargets(ctx context.Context) error {
 			return err
 		}
 	}
-	if oldest := f.oldestPiece(); !oldest.IsZero() {
-		f.complete = earlier(f.complete, f.endedBy(oldest))
-	}
-	f.sinceWatermark()
-	f.rng = f.widened(f.own)
-	f.settleNext()
-	f.report.Range = wallRange(f.rng)
+	f.iv = f.iv.Decide(f.def, f.o.flags(), f.committedSets(), f.oldestPiece())
+	f.report.Range = wallRange(f.iv.Read)
 	f.tellTakenOver()
 	return nil
 }
@@ -111,17 +105,13 @@ func (f *formRun) checkFits(ctx context.Context) error {
 	return nil
 }
 
-// widened is a span extended to the whole parts that it touches.
-func (f *formRun) widened(w extract.Window) extract.Window {
-	for changed := true; changed; {
-		changed = false
-		for _, d := range f.datasets() {
-			next := d.widen(w)
-			changed = changed || next != w
-			w = next
-		}
+// committedSets are the manifests of the live datasets, nil for one that no run
+// has committed.
+func (f *formRun) committedSets() (manifests []*load.Manifest) {
+	for _, d := range f.datasets() {
+		manifests = append(manifests, d.manifest)
 	}
-	return w
+	return manifests
 }
 
 func (f *formRun) open(ctx context.Context, t *target) (output, error) {

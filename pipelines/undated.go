@@ -7,16 +7,13 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 )
-
-// everything tells whether no range was asked for: then results without a
-// date belong to the answer too.
-func (f *formRun) everything() bool { return f.asked == extract.Window{} }
 
 // wantsUndated tells whether results without a date are read: they belong to
 // the answer, or a dataset that is replaced whole holds some.
 func (f *formRun) wantsUndated() bool {
-	if f.everything() || f.undatedMoved || f.dateless {
+	if f.iv.Everything() || f.undatedMoved || f.dateless {
 		return true
 	}
 	for _, d := range f.datasets() {
@@ -37,14 +34,14 @@ func (f *formRun) readUndated(ctx context.Context) error {
 	if f.dateless {
 		return nil // they are in the one window
 	}
-	total, n, err := f.client.CountUndated(ctx, f.form)
+	total, n, err := extract.CountUndated(ctx, f.client, f.form)
 	if err != nil {
 		return err
 	}
 	if err := f.checkRest(ctx, total, n); err != nil {
 		return err
 	}
-	ranges, err := f.client.UndatedRanges(ctx, f.form, total, n)
+	ranges, err := extract.UndatedRanges(ctx, f.client, f.form, total, n)
 	if err != nil || len(ranges) == 0 {
 		return err
 	}
@@ -60,15 +57,15 @@ func (f *formRun) readUndated(ctx context.Context) error {
 // counts as a later one, and those without a date do not show.
 func (f *formRun) checkRest(ctx context.Context, total, undated int64) error {
 	in := f.plan.Total
-	if in <= 0 || total <= in+undated || !f.rng.From.IsZero() {
+	if in <= 0 || total <= in+undated || !f.iv.Read.From.IsZero() {
 		return nil
 	}
-	rest := extract.Window{From: f.rng.To}
+	rest := extract.Window{From: f.iv.Read.To}
 	later, err := f.counter()(ctx, rest)
 	if err != nil || later < total {
 		return err
 	}
-	return &extract.DatesError{Windows: [2]extract.Window{f.rng, rest}}
+	return &extract.DatesError{Windows: [2]extract.Window{f.iv.Read, rest}}
 }
 
 // addUndated reads results without a date as the run's last window.
@@ -112,12 +109,12 @@ func (f *formRun) datedIDs(ctx context.Context, w *windowRun) (func(id int64) bo
 	if !mixed {
 		return known, nil
 	}
-	if !f.rng.From.IsZero() {
+	if !f.iv.Read.From.IsZero() {
 		if err := f.addOlder(ctx, dated, w.undated.ranges); err != nil {
 			return nil, err
 		}
 	}
-	err := f.reader.Each(ctx, extract.Window{From: f.rng.To}, extract.IDRange{}, func(p *extract.Page) error {
+	err := f.reader.Each(ctx, extract.Window{From: f.iv.Read.To}, extract.IDRange{}, func(p *page.Page) error {
 		addIDs(dated, p)
 		return nil
 	})
@@ -128,7 +125,7 @@ func (f *formRun) datedIDs(ctx context.Context, w *windowRun) (func(id int64) bo
 // range. Parts that stay do not tell: one that came late is in none.
 func (f *formRun) addOlder(ctx context.Context, dated *roaring64.Bitmap, ranges []extract.UndatedRange) error {
 	for _, r := range ranges {
-		err := f.reader.Each(ctx, extract.Window{From: epoch, To: f.rng.From}, r.IDs, func(p *extract.Page) error {
+		err := f.reader.Each(ctx, extract.Window{From: extract.Epoch, To: f.iv.Read.From}, r.IDs, func(p *page.Page) error {
 			addIDs(dated, p)
 			return nil
 		})
@@ -139,7 +136,7 @@ func (f *formRun) addOlder(ctx context.Context, dated *roaring64.Bitmap, ranges 
 	return nil
 }
 
-func addIDs(set *roaring64.Bitmap, p *extract.Page) {
+func addIDs(set *roaring64.Bitmap, p *page.Page) {
 	for i := range p.Len() {
 		set.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
 	}

@@ -166,7 +166,7 @@ func (v *verification) extracted() int64 { return extractedOf(v.f.dated()) }
 // whole counts the range once more. The run agrees if that is what was read
 // and what was counted before.
 func (v *verification) whole(ctx context.Context) (bool, error) {
-	n, err := v.f.counter()(ctx, v.f.rng)
+	n, err := v.f.counter()(ctx, v.f.iv.Read)
 	if err != nil {
 		return false, err
 	}
@@ -186,10 +186,10 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 // widened it: a single file's manifest is about that alone.
 func (v *verification) countOwn(ctx context.Context) error {
 	f := v.f
-	if v.own != extract.Unknown || f.own == f.rng || !f.hasFiles() {
+	if v.own != extract.Unknown || f.iv.Asked == f.iv.Read || !f.hasFiles() {
 		return nil
 	}
-	n, err := f.counter()(ctx, f.own)
+	n, err := f.counter()(ctx, f.iv.Asked)
 	v.own = n
 	return err
 }
@@ -344,7 +344,7 @@ func (v *verification) undated(ctx context.Context) error {
 		if err := v.settle(ctx); err != nil {
 			return err
 		}
-		if w.undated.ranges, err = f.client.UndatedRanges(ctx, f.form, total, n); err != nil {
+		if w.undated.ranges, err = extract.UndatedRanges(ctx, f.client, f.form, total, n); err != nil {
 			return err
 		}
 		if err := f.readChanged(ctx, []*windowRun{w}); err != nil {
@@ -360,7 +360,7 @@ func (v *verification) undated(ctx context.Context) error {
 // given.
 func (f *formRun) countUndated(ctx context.Context) (total, undated int64, err error) {
 	undated = 0
-	for i, w := range []extract.Window{{}, {To: f.rng.To}, {From: f.rng.To}} {
+	for i, w := range []extract.Window{{}, {To: f.iv.Read.To}, {From: f.iv.Read.To}} {
 		n, err := f.counter()(ctx, w)
 		if err != nil {
 			return 0, 0, err
@@ -382,7 +382,7 @@ func (f *formRun) verified(windows []*windowRun, own bool) load.Verified {
 	if v.Reason != "" {
 		return v
 	}
-	if own && f.own != f.rng {
+	if own && f.iv.Asked != f.iv.Read {
 		v.Counted = f.ownCounted
 	}
 	if !own {

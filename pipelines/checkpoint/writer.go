@@ -15,7 +15,7 @@ import (
 // Writer collects the rows of one piece in memory.
 type Writer struct {
 	c       *Checkpoint
-	data    bytes.Buffer
+	data    *bytes.Buffer // given back at the piece's end
 	streams []stream
 	begin   int // of the stream that is under way, in data
 	schema  *arrow.Schema
@@ -23,7 +23,14 @@ type Writer struct {
 }
 
 // Write begins a piece.
-func (c *Checkpoint) Write() *Writer { return &Writer{c: c} }
+func (c *Checkpoint) Write() *Writer {
+	data, ok := c.buffers.Get().(*bytes.Buffer)
+	if !ok {
+		data = &bytes.Buffer{}
+	}
+	data.Reset()
+	return &Writer{c: c, data: data}
+}
 
 // Bytes is how much memory the rows take so far.
 func (w *Writer) Bytes() int { return w.data.Len() }
@@ -38,7 +45,7 @@ func (w *Writer) Add(b arrow.RecordBatch) error {
 			return err
 		}
 		w.begin, w.schema = w.data.Len(), b.Schema()
-		w.batches = ipc.NewWriter(&w.data, ipc.WithSchema(w.schema))
+		w.batches = ipc.NewWriter(w.data, ipc.WithSchema(w.schema))
 	}
 	return w.batches.Write(b)
 }
@@ -85,5 +92,6 @@ func (w *Writer) End(ctx context.Context, p Piece, passing bool) (Piece, error) 
 		return p, err
 	}
 	p.Stats.Seen = nil
+	w.c.buffers.Put(w.data)
 	return p, nil
 }

@@ -17,8 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -89,18 +91,18 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 		{"publish", 0, "", with("publish", "--form", "form1")},
 		{"count", 0, "", with("count", "--form", "form1")},
 		{"copy", 0, "", with("copy", "--form", "form1", "--yes")},
-		{"copy refused", exitUsage, "", with("copy", "--form", "form1")},
+		{"copy refused", exit.Usage, "", with("copy", "--form", "form1")},
 		{"demo", 0, "", []string{"demo", "--results", "100", "--dir", "demo"}},
 		{"rejects", 0, "", []string{"run", w.definition(t, "rejects", w.url, "columns:\n  - {name: id, from: result_id, type: int64}\n  - {name: price, from: \"item:353-0-0\", type: int64}\n"), "--form", "form1"}},
-		{"too many rejects", exitData, "", []string{"run", w.definition(t, "strict", w.url, "schema: {max_rejects: 0, columns: [{name: price, from: \"item:353-0-0\", type: int64}]}\n"), "--form", "form1"}},
-		{"a key in a definition", exitConfig, "", []string{"validate", literal}},
-		{"a key in a definition that is run", exitConfig, "", []string{"run", literal}},
-		{"a key as a flag", exitUsage, "", with("forms", "--api-key="+canary)},
-		{"a key in the address", exitUsage, "", []string{"forms", "--account", "acme", "--base-url", w.url + "/?fs_api_key=" + canary}},
-		{"a key as a password", exitUsage, "", []string{"forms", "--account", "acme", "--base-url", "https://user:" + canary + "@127.0.0.1/"}},
-		{"an output that cannot be", exitCantCreate, "", with("export", "--form", "form1", "-o", filepath.Join(w.inputs, "key", "x.csv"))},
-		{"an unknown form", exitNoInput, "", with("status", "--form", "gone")},
-		{"an unknown account", exitNoInput, "", []string{"forms", "--base-url", w.url, "--account", "nobody"}},
+		{"too many rejects", exit.Data, "", []string{"run", w.definition(t, "strict", w.url, "schema: {max_rejects: 0, columns: [{name: price, from: \"item:353-0-0\", type: int64}]}\n"), "--form", "form1"}},
+		{"a key in a definition", exit.Config, "", []string{"validate", literal}},
+		{"a key in a definition that is run", exit.Config, "", []string{"run", literal}},
+		{"a key as a flag", exit.Usage, "", with("forms", "--api-key="+canary)},
+		{"a key in the address", exit.Usage, "", []string{"forms", "--account", "acme", "--base-url", w.url + "/?fs_api_key=" + canary}},
+		{"a key as a password", exit.Usage, "", []string{"forms", "--account", "acme", "--base-url", "https://user:" + canary + "@127.0.0.1/"}},
+		{"an output that cannot be", exit.CantCreate, "", with("export", "--form", "form1", "-o", filepath.Join(w.inputs, "key", "x.csv"))},
+		{"an unknown form", exit.NoInput, "", with("status", "--form", "gone")},
+		{"an unknown account", exit.NoInput, "", []string{"forms", "--base-url", w.url, "--account", "nobody"}},
 	}
 }
 
@@ -113,19 +115,19 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 		faults string
 		code   int
 	}{
-		{"busy=1,busy-status=200", exitTemporary},
-		{"busy=1,busy-status=429,retry-after=1", exitTemporary},
-		{"busy=1", exitTemporary},
-		{"html=1", exitTemporary},
-		{"cut=1", exitTemporary},
-		{"truncate=1", exitTemporary},
-		{"reset=1", exitTemporary},
-		{"redirect=1", exitConfig},
-		{"redirect=1,redirect-to=" + w.crooked, exitConfig},
+		{"busy=1,busy-status=200", exit.Temporary},
+		{"busy=1,busy-status=429,retry-after=1", exit.Temporary},
+		{"busy=1", exit.Temporary},
+		{"html=1", exit.Temporary},
+		{"cut=1", exit.Temporary},
+		{"truncate=1", exit.Temporary},
+		{"reset=1", exit.Temporary},
+		{"redirect=1", exit.Config},
+		{"redirect=1,redirect-to=" + w.crooked, exit.Config},
 		{"slow=1", 0},
 		{"old-root,latin1,errors-200,control=raw,headings=nested", 0},
 		{"ignore-direction,no-gzip", 0},
-		{"per-minute=3", exitTemporary},
+		{"per-minute=3", exit.Temporary},
 	} {
 		runs = append(runs,
 			canaryRun{"run with " + f.faults, f.code, f.faults, []string{"run", good, "--full", "--report", filepath.Join(w.root, "report-of-a-failure.json"), "--metrics", filepath.Join(w.root, "metrics.prom")}},
@@ -137,29 +139,29 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 		code    int
 		unclear bool // whether a copy was made is not known
 	}{
-		{w.crooked + "/code/0", exitUnavailable, false},
-		{w.crooked + "/code/1", exitConfig, false},
-		{w.crooked + "/code/2", exitUnavailable, false},
-		{w.crooked + "/code/3", exitTemporary, false},
-		{w.crooked + "/code/100", exitNoPermit, false},
-		{w.crooked + "/code/101", exitNoInput, false},
-		{w.crooked + "/code/102", exitNoInput, false},
-		{w.crooked + "/code/103", exitUnavailable, false},
-		{w.crooked + "/code/999", exitUnavailable, false},
-		{w.crooked + "/html", exitConfig, true},
-		{w.crooked + "/bad/404", exitConfig, true},
-		{w.crooked + "/bad/500", exitTemporary, true},
-		{w.crooked + "/moved", exitConfig, false},
-		{w.crooked + "/deaf", exitTemporary, true},
-		{w.crooked + "/half", exitTemporary, true},
-		{"http://127.0.0.1:1", exitTemporary, false},
-		{"https://nowhere.invalid", exitTemporary, false},
-		{w.tlsURL, exitUnavailable, false},
-		{strings.Replace(w.url, "http:", "https:", 1), exitUnavailable, false},
+		{w.crooked + "/code/0", exit.Unavailable, false},
+		{w.crooked + "/code/1", exit.Config, false},
+		{w.crooked + "/code/2", exit.Unavailable, false},
+		{w.crooked + "/code/3", exit.Temporary, false},
+		{w.crooked + "/code/100", exit.NoPermission, false},
+		{w.crooked + "/code/101", exit.NoInput, false},
+		{w.crooked + "/code/102", exit.NoInput, false},
+		{w.crooked + "/code/103", exit.Unavailable, false},
+		{w.crooked + "/code/999", exit.Unavailable, false},
+		{w.crooked + "/html", exit.Config, true},
+		{w.crooked + "/bad/404", exit.Config, true},
+		{w.crooked + "/bad/500", exit.Temporary, true},
+		{w.crooked + "/moved", exit.Config, false},
+		{w.crooked + "/deaf", exit.Temporary, true},
+		{w.crooked + "/half", exit.Temporary, true},
+		{"http://127.0.0.1:1", exit.Temporary, false},
+		{"https://nowhere.invalid", exit.Temporary, false},
+		{w.tlsURL, exit.Unavailable, false},
+		{strings.Replace(w.url, "http:", "https:", 1), exit.Unavailable, false},
 	} {
 		copied := place.code
 		if place.unclear {
-			copied = exitUnavailable
+			copied = exit.Unavailable
 		}
 		name := strings.NewReplacer("/", "_", ":", "_", ".", "_").Replace(place.url)
 		runs = append(runs,
@@ -216,7 +218,7 @@ func (w *canaryWorld) run(t *testing.T, i int, r canaryRun, do func(args []strin
 	}
 	w.service.Reset()
 	w.service.SetFaults(faults)
-	format := []string{formatText, formatJSON}[i%2]
+	format := []string{"text", "json"}[i%2]
 	code, stdout, stderr := do(append(r.args, "--log-level", "debug", "--log-format", format))
 	if code != r.code {
 		t.Errorf("%s: ended with %d, want %d:\n%s", r.name, code, r.code, stderr)
@@ -277,14 +279,14 @@ func (w *canaryWorld) killedRun(t *testing.T) {
 
 // TestCanaryPanic holds that a bug does not tell the key either, and is 70.
 func TestCanaryPanic(t *testing.T) {
-	for _, format := range []string{formatText, formatJSON} {
+	for _, format := range []string{"text", "json"} {
 		var stdout, stderr bytes.Buffer
-		a := &app{stdout: &stdout, stderr: &stderr, logFormat: format}
+		p := &process{stdout: &stdout, stderr: &stderr, log: telemetry.NewLog(&stderr, []string{"--log-format", format})}
 		root := &cobra.Command{Use: "formetl", RunE: func(*cobra.Command, []string) error {
-			a.usesKey(extract.NewSecret(canary))
+			p.log.HideKey(transport.NewSecret(canary))
 			panic("https://x.invalid/?fs_api_key=" + canary + " " + echo(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?fs_api_key="+lowerHex(canary), http.NoBody)))
 		}}
-		if code := a.main(t.Context(), root, nil); code != exitBug {
+		if code := p.run(t.Context(), func() {}, root, nil); code != exit.Bug {
 			t.Errorf("%s: a panic ended with %d", format, code)
 		}
 		if found := leaks(stderr.Bytes(), canary); found != nil || !strings.Contains(stderr.String(), "a bug in formetl") {

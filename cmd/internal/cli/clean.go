@@ -2,32 +2,32 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/definition"
 )
 
 type cleanFlags struct {
-	definitionFlags
+	flags.Definition
 	json, dryRun, unlisted bool
 }
 
-func (a *app) cleanCommand() *cobra.Command {
+func cleanCommand(p *process) *cobra.Command {
 	var f cleanFlags
 	cmd := &cobra.Command{
 		Use:   "clean DEFINITION...",
 		Short: "Remove what dead runs left: staged files, unfinished uploads",
 		Long: `Clean lists what runs left at the outputs of definitions, and in their state
 folders, and removes what belongs to dead runs: staged files and unfinished
-uploads, temporary files, and journals, so that the next run begins anew
-instead of going on with a run that ended early. A commit that a dead run left
+uploads, temporary files, and checkpoints, so that the next run begins anew
+instead of resuming from a run that ended early. A commit that a dead run left
 recorded is finished. What belongs to a run that is alive stays, and committed
 data is never touched.
 
@@ -41,89 +41,62 @@ globs and no --form is given: then it asks for the forms.`,
   formetl clean feedback.yaml
   formetl clean feedback.yaml --unlisted
   formetl clean a.yaml b.yaml --json | jq '.outputs[].removed'`,
-		Args: definitions,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.clean(cmd.Context(), args, f) },
+		Args: flags.Definitions,
+		RunE: func(cmd *cobra.Command, args []string) error { return clean(cmd.Context(), p, args, f) },
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be removed and change nothing")
-	flags.BoolVar(&f.unlisted, "unlisted", false, "remove parts, too, that no manifest lists: all of a dataset whose manifest is lost")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object")
-	flags.StringArrayVar(&f.forms, "form", nil, "only this form of the definition; repeatable")
-	flags.StringVar(&f.state, "state", "", "folder of budgets and spool (default: the definition's)")
-	flags.StringVar(&f.keyFile, "api-key-file", "", "file that holds the API key, where the forms must be asked for")
+	set := cmd.Flags()
+	set.BoolVar(&f.dryRun, "dry-run", false, "list what would be removed and change nothing")
+	set.BoolVar(&f.unlisted, "unlisted", false, "remove parts, too, that no manifest lists: all of a dataset whose manifest is lost")
+	set.BoolVar(&f.json, "json", false, "print one JSON object")
+	f.RegisterForms(set)
+	f.RegisterKey(set, ", where the forms must be asked for")
 	return cmd
 }
 
-// clean cleans the outputs of definitions, one after the other. One that
-// fails does not stop the others.
-func (a *app) clean(ctx context.Context, files []string, f cleanFlags) error {
-	log, err := a.begin(levelWarn)
+// clean cleans the outputs of definitions, one after the other. A definition
+// that fails does not stop the others.
+func clean(ctx context.Context, p *process, files []string, f cleanFlags) error {
+	defs, options, err := p.open(&f.Definition, files, slog.LevelWarn, withoutKey)
 	if err != nil {
 		return err
 	}
-	options := pipelines.Options{Tables: tables(), Forms: f.forms, Client: clientOptions(), Logger: log.Logger}
-	options.Tables.Open = opener(log.Logger)
-	defs, err := f.loadForCleaning(a, files, options)
-	if err != nil {
-		return err
+	for i, def := range defs {
+		if !pipelines.NeedsForms(def, options) {
+			continue
+		}
+		again, err := p.load(&f.Definition, files[i:i+1], withKey)
+		if err != nil {
+			return err
+		}
+		defs[i] = again[0]
 	}
 	result := cleanJSON{DryRun: f.dryRun, Outputs: []cleanedJSON{}}
-	failed := &pipelines.FormsError{Forms: len(defs)}
+	var failures []error
 	for _, def := range defs {
 		if ctx.Err() != nil {
-			failed.Errors = append(failed.Errors, context.Cause(ctx))
+			failures = append(failures, context.Cause(ctx))
 			break
 		}
 		report, err := pipelines.Clean(ctx, def, options, load.CleanOptions{DryRun: f.dryRun, Unlisted: f.unlisted})
 		if err != nil {
-			if len(defs) > 1 {
-				err = fmt.Errorf("%s: %w", def.Name, err)
-			}
-			failed.Errors = append(failed.Errors, err)
+			failures = append(failures, named(def, len(defs) > 1, err))
 		}
 		result.add(report)
 		if !f.json {
-			if err := a.printTable(cleanRows(report, f.dryRun)...); err != nil {
+			if err := show.Table(p.stdout, cleanRows(report, f.dryRun)...); err != nil {
 				return err
 			}
 		}
 	}
-	if f.json {
-		if err := a.printJSON(result); err != nil {
-			return err
-		}
-	} else {
-		a.tellCleaned(result, len(failed.Errors) > 0)
+	if !f.json {
+		tellCleaned(p.log, result, len(failures) > 0)
+	} else if err := show.JSON(p.stdout, result); err != nil {
+		return err
 	}
-	switch len(failed.Errors) {
-	case 0:
-		return nil
-	case 1:
-		return failed.Errors[0]
-	}
-	return failed
+	return failed(len(defs), failures)
 }
 
-// loadForCleaning reads definitions, without the key where it is not needed.
-func (f *cleanFlags) loadForCleaning(a *app, files []string, o pipelines.Options) ([]*definition.Definition, error) {
-	defs, err := f.load(a, files, withoutSecrets)
-	if err != nil {
-		return nil, err
-	}
-	for i, def := range defs {
-		if !pipelines.NeedsForms(def, o) {
-			continue
-		}
-		again, err := f.load(a, files[i:i+1], withSecrets)
-		if err != nil {
-			return nil, err
-		}
-		defs[i] = again[0]
-	}
-	return defs, nil
-}
-
-// cleanRows show to people what was found: a line for each.
+// cleanRows are what was found, for people.
 func cleanRows(r *pipelines.CleanReport, dryRun bool) [][]string {
 	removed := "removed"
 	if dryRun {
@@ -157,7 +130,7 @@ func recoveryWord(r load.Recovery, dryRun bool) string {
 func leftoverCells(l load.Leftover) []string {
 	bytes, since := "-", "-"
 	if l.Bytes >= 0 {
-		bytes = size(l.Bytes)
+		bytes = show.Size(l.Bytes)
 	}
 	if !l.Since.IsZero() {
 		since = "since " + l.Since.UTC().Format(time.RFC3339)
@@ -172,39 +145,114 @@ func runCell(run string) string {
 	return "run " + run
 }
 
-// tellCleaned sums up on standard error. What failed is told as an error: there
-// may be more to clean than was found.
-func (a *app) tellCleaned(r cleanJSON, failed bool) {
-	s := r.sum()
+// tellCleaned sums up on standard error. Where something failed it does not say
+// that there is nothing to clean, because not everything was looked at.
+func tellCleaned(log *telemetry.Log, r cleanJSON, failed bool) {
+	var removed, kept, others, finished, withdrawn int
+	var bytes int64
+	for _, out := range r.Outputs {
+		removed, kept, others = removed+len(out.Removed), kept+len(out.Kept), others+out.Others
+		for _, l := range out.Removed {
+			if l.Bytes != nil {
+				bytes += *l.Bytes
+			}
+		}
+		if out.Finished != nil {
+			finished++
+		}
+		if out.Withdrawn != nil {
+			withdrawn++
+		}
+	}
 	did := func(verb string) string {
 		if r.DryRun {
 			return "would be " + verb
 		}
 		return verb
 	}
-	var parts []string
-	note := func(n int, noun, what string) {
-		if n > 0 {
-			parts = append(parts, plural(n, noun)+" "+what)
-		}
+	var told show.Counts
+	told.Add(finished, "commit", did("finished"))
+	told.Add(withdrawn, "commit", "taken back")
+	total := ""
+	if bytes > 0 {
+		total = " (" + show.Size(bytes) + ")"
 	}
-	note(s.finished, "commit", did("finished"))
-	note(s.withdrawn, "commit", "taken back")
-	removed := did("removed")
-	if s.bytes > 0 {
-		removed += " (" + size(s.bytes) + ")"
-	}
-	note(s.removed, "leftover", removed)
-	note(r.Checkpoints, "checkpoint", "of dead runs "+did("removed"))
-	note(s.kept, "leftover", "kept")
-	note(s.others, "upload", "of others left alone")
-	text := "nothing to clean"
-	switch {
-	case len(parts) > 0:
-		text = strings.Join(parts, "; ")
-	case failed:
+	told.Add(removed, "leftover", did("removed")+total)
+	told.Add(r.Checkpoints, "checkpoint", "of dead runs "+did("removed"))
+	told.Add(kept, "leftover", "kept")
+	told.Add(others, "upload", "of others left alone")
+	if len(told) == 0 && failed {
 		return
 	}
-	a.logs.tell(slog.LevelInfo, text, slog.Bool("dry_run", r.DryRun), slog.Int("removed", s.removed), slog.Int64("bytes", s.bytes),
-		slog.Int("kept", s.kept), slog.Int("finished_commits", s.finished), slog.Int("checkpoints", r.Checkpoints))
+	log.Tell(slog.LevelInfo, told.Or("nothing to clean"), slog.Bool("dry_run", r.DryRun), slog.Int("removed", removed), slog.Int64("bytes", bytes),
+		slog.Int("kept", kept), slog.Int("finished_commits", finished), slog.Int("checkpoints", r.Checkpoints))
+}
+
+// cleanJSON is what clean --json prints. In a dry run it tells what a run without
+// --dry-run would do.
+type cleanJSON struct {
+	DryRun  bool          `json:"dry_run"`
+	Outputs []cleanedJSON `json:"outputs"`
+	// Checkpoints counts those of dead runs in the state folders.
+	Checkpoints int `json:"checkpoints"`
+}
+
+type cleanedJSON struct {
+	Pipeline  string         `json:"pipeline"`
+	Path      string         `json:"path"`
+	Removed   []leftoverJSON `json:"removed"`
+	Kept      []leftoverJSON `json:"kept"`
+	Others    int            `json:"others"` // uploads whose owner cannot be told
+	Finished  *string        `json:"finished_commit"`
+	Withdrawn *string        `json:"withdrawn_commit,omitempty"` // could not be finished any more
+	Error     string         `json:"error,omitempty"`
+}
+
+type leftoverJSON struct {
+	Kind  string     `json:"kind"`
+	Path  string     `json:"path"`
+	Name  string     `json:"name,omitempty"`
+	Run   string     `json:"run_id,omitempty"`
+	Bytes *int64     `json:"bytes"`
+	Since *time.Time `json:"since"`
+	Why   string     `json:"why,omitempty"`
+}
+
+// add adds the report of a definition.
+func (c *cleanJSON) add(r *pipelines.CleanReport) {
+	c.Checkpoints += r.Checkpoints
+	for _, out := range r.Outputs {
+		j := cleanedJSON{
+			Pipeline: r.Pipeline, Path: out.Path, Removed: []leftoverJSON{}, Kept: []leftoverJSON{}, Others: out.Others,
+		}
+		for _, l := range out.Removed {
+			j.Removed = append(j.Removed, leftoverOf(l, ""))
+		}
+		for _, k := range out.Kept {
+			j.Kept = append(j.Kept, leftoverOf(k.Leftover, k.Why))
+		}
+		switch commit := out.Recovery; {
+		case commit.RunID == "":
+		case commit.Finished || c.DryRun:
+			j.Finished = &commit.RunID
+		default:
+			j.Withdrawn = &commit.RunID
+		}
+		if out.Err != nil {
+			j.Error = out.Err.Error()
+		}
+		c.Outputs = append(c.Outputs, j)
+	}
+}
+
+// leftoverOf is a leftover as JSON; why says why it was kept.
+func leftoverOf(l load.Leftover, why string) leftoverJSON {
+	j := leftoverJSON{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Why: why}
+	if l.Bytes >= 0 {
+		j.Bytes = &l.Bytes
+	}
+	if !l.Since.IsZero() {
+		j.Since = new(whole(l.Since))
+	}
+	return j
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
@@ -55,13 +58,13 @@ recorded commit    /out/a.csv                   -       run done  -             
 		},
 	} {
 		var stdout, stderr bytes.Buffer
-		a := &app{stdout: &stdout, logs: newLogs(&stderr, formatText, levelWarn)}
-		if err := a.printTable(cleanRows(cleanReports(), c.dryRun)...); err != nil {
+		log := telemetry.NewLog(&stderr, nil)
+		if err := show.Table(&stdout, cleanRows(cleanReports(), c.dryRun)...); err != nil {
 			t.Fatal(err)
 		}
 		result := cleanJSON{DryRun: c.dryRun}
 		result.add(cleanReports())
-		a.tellCleaned(result, true)
+		tellCleaned(log, result, true)
 		if stdout.String() != c.stdout || stderr.String() != c.sentence {
 			t.Errorf("dry run %v: got\n%s%s\nwant\n%s%s", c.dryRun, &stdout, &stderr, c.stdout, c.sentence)
 		}
@@ -84,7 +87,7 @@ func TestCleanHeld(t *testing.T) {
 	}
 	for _, args := range [][]string{{"clean", definition, "--dry-run"}, {"clean", definition}} {
 		p := command(t, dir, testKey, args...)
-		if code := p.code(t, p.Run()); code != exitTemporary || strings.Contains(p.stderr.String(), "nothing to clean") || !strings.Contains(p.stderr.String(), "has been writing to") {
+		if code := p.code(t, p.Run()); code != exit.Temporary || strings.Contains(p.stderr.String(), "nothing to clean") || !strings.Contains(p.stderr.String(), "has been writing to") {
 			t.Errorf("%v ended with %d:\n%s%s", args, code, &p.stdout, &p.stderr)
 		}
 	}
@@ -92,7 +95,7 @@ func TestCleanHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := command(t, dir, testKey, "clean", definition, "--dry-run")
-	if code := p.code(t, p.Run()); code != exitOK || p.stderr.String() != "nothing to clean\n" {
+	if code := p.code(t, p.Run()); code != exit.OK || p.stderr.String() != "nothing to clean\n" {
 		t.Errorf("then ended with %d:\n%s", code, &p.stderr)
 	}
 }
@@ -101,7 +104,7 @@ func TestCleanAsJSON(t *testing.T) {
 	var stdout bytes.Buffer
 	result := cleanJSON{Outputs: []cleanedJSON{}}
 	result.add(cleanReports())
-	if err := (&app{stdout: &stdout}).printJSON(result); err != nil {
+	if err := show.JSON(&stdout, result); err != nil {
 		t.Fatal(err)
 	}
 	const want = `{

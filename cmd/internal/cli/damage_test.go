@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -50,13 +52,13 @@ func newDamagedWorld(t *testing.T, columns string) *damagedWorld {
 	w := &damagedWorld{T: t, dir: quickFolder(t), left: map[string]map[string][]byte{}}
 	w.definition = pipelineFile(t, w.dir, "nightly", server.URL, "per_day: 100000, concurrency: 1", fmt.Sprintf(damagedDefinition, columns))
 	def, err := definition.Load(w.definition, definition.LoadOptions{
-		Lookup: func(string) (string, bool) { return testKey, true }, Formats: tables().Formats, Schemes: schemes(),
+		Lookup: func(string) (string, bool) { return testKey, true }, Formats: formats(), Schemes: schemes(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	passed := map[string]int{}
-	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Tables: tables(), RunID: "early1", At: func(point string) {
+	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Tables: tables(slog.New(slog.DiscardHandler)), RunID: "early1", At: func(point string) {
 		if passed[point]++; passed[point] <= 2 {
 			w.left[fmt.Sprint(point, " ", passed[point])] = w.files()
 		}
@@ -64,7 +66,7 @@ func newDamagedWorld(t *testing.T, columns string) *damagedWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, told := w.do("run", w.definition, "--metrics", filepath.Join(w.dir, "metrics.prom")); code != exitOK {
+	if code, told := w.do("run", w.definition, "--metrics", filepath.Join(w.dir, "metrics.prom")); code != exit.OK {
 		t.Fatalf("the run ended with %d:\n%s", code, told)
 	}
 	w.left[""], w.want = w.files(), w.data()
@@ -278,8 +280,8 @@ func (w *damagedWorld) damage(point, file, way string, damaged []byte) {
 	} {
 		code, told := w.do(args...)
 		switch code {
-		case exitOK, exitCantCreate, exitIO, exitConfig:
-		case exitData: // dead letters that cannot be read stay, and are told of
+		case exit.OK, exit.CantCreate, exit.IO, exit.Config:
+		case exit.Data: // dead letters that cannot be read stay, and are told of
 			if args[0] != "replay" || !strings.Contains(told, "mend it, or move the object away") {
 				w.Errorf("%s: %v ends with %d:\n%s", where, args[:2], code, told)
 			}
@@ -295,15 +297,15 @@ func (w *damagedWorld) damage(point, file, way string, damaged []byte) {
 
 // judge looks at what a run made of a damage.
 func (w *damagedWorld) judge(where, file string, code int, told string) {
-	if code != exitOK {
-		if !strings.Contains(told, "--full") || code != exitConfig && !strings.Contains(told, filepath.Base(file)) {
+	if code != exit.OK {
+		if !strings.Contains(told, "--full") || code != exit.Config && !strings.Contains(told, filepath.Base(file)) {
 			w.Errorf("%s: the run ends with %d and tells no cure:\n%s", where, code, told)
 			return
 		}
 		if err := os.Remove(filepath.Join(w.dir, file)); err != nil {
 			w.Fatal(err)
 		}
-		if code, told := w.do("run", "--full", w.definition); code != exitOK {
+		if code, told := w.do("run", "--full", w.definition); code != exit.OK {
 			w.Errorf("%s: the cure ends with %d:\n%s", where, code, told)
 			return
 		}

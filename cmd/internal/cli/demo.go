@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -15,19 +13,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-type demoFlags struct {
-	results int
-	dir     string
-}
-
-func (a *app) demoCommand() *cobra.Command {
-	var f demoFlags
+func demoCommand(p *process) *cobra.Command {
+	var results int
+	var dir string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a sample pipeline against a service of its own",
@@ -36,24 +33,24 @@ sample pipeline against it over real HTTP, writes CSV and Parquet, and exits.
 It needs no credentials and no network.`,
 		Example: `  formetl demo
   formetl demo --results 200000 --dir /tmp/demo`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), f) },
+		Args: flags.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), p, results, dir) },
 	}
-	cmd.Flags().IntVar(&f.results, "results", 5000, "results that the service holds")
-	cmd.Flags().StringVar(&f.dir, "dir", "demo", "folder that the files are written under")
+	cmd.Flags().IntVar(&results, "results", 5000, "results that the service holds")
+	cmd.Flags().StringVar(&dir, "dir", "demo", "folder that the files are written under")
 	return cmd
 }
 
-func (a *app) demo(ctx context.Context, f demoFlags) error {
-	generate := formservice.GenerateOptions{Directory: "feedback", Name: "Customer feedback", Results: f.results, Seed: 1}
+func demo(ctx context.Context, p *process, results int, dir string) error {
+	generate := formservice.GenerateOptions{Directory: "feedback", Name: "Customer feedback", Results: results, Seed: 1}
 	if err := generate.Validate(); err != nil {
 		return fmt.Errorf("--results: %w", err)
 	}
-	dir, err := filepath.Abs(f.dir)
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	log, err := a.begin(levelWarn)
+	o, err := p.start(slog.LevelWarn, new(flags.Range).Options)
 	if err != nil {
 		return err
 	}
@@ -62,20 +59,19 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 		return err
 	}
 	defer service.stop()
-	log.tell(levelInfo, fmt.Sprintf("A test service with %s listens on %s.", plural(f.results, "result"), service.url))
-	bar, err := a.newProgress(progressAuto)
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(results, "result"), service.url))
+	bar, err := p.log.NewProgress(telemetry.ProgressAuto)
 	if err != nil {
 		return err
 	}
+	o.Progress = bar.Update
 	started := time.Now()
-	report, err := pipelines.Run(ctx, demoDefinition(service, dir), pipelines.Options{
-		Tables: tables(), Logger: log.Logger, Progress: bar.update, Client: clientOptions(),
-	})
-	bar.finish()
+	report, err := pipelines.Run(ctx, demoDefinition(service, dir), o)
+	bar.Finish()
 	if err != nil {
 		return err
 	}
-	return a.print(demoSummary(report, time.Since(started)))
+	return show.Print(p.stdout, demoSummary(report, time.Since(started)))
 }
 
 func demoDefinition(s *demoService, dir string) *definition.Definition {
@@ -85,7 +81,7 @@ func demoDefinition(s *demoService, dir string) *definition.Definition {
 		State: filepath.Join(dir, ".formetl"),
 		Source: definition.Source{
 			BaseURL: s.url, Account: formservice.DefaultAccount, Key: s.key, Zone: time.UTC,
-			Requests: definition.Requests{Concurrency: extract.DefaultConcurrency, Timeout: extract.DefaultTimeout, Retries: extract.DefaultRetries},
+			Requests: definition.Requests{Concurrency: transport.DefaultConcurrency, Timeout: transport.DefaultTimeout, Retries: transport.DefaultRetries},
 		},
 		Extract: definition.Extract{Settle: definition.DefaultSettle, Lookback: definition.DefaultLookback, Verify: true},
 		Outputs: []definition.Output{
@@ -95,15 +91,15 @@ func demoDefinition(s *demoService, dir string) *definition.Definition {
 	}
 }
 
-// demoSummary is the last thing that a newcomer reads.
+// demoSummary tells a newcomer what was written, and what to try next.
 func demoSummary(r *pipelines.Report, took time.Duration) []byte {
 	f := r.Forms[0]
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "\nDone in %s: %s results read once, %s; %d requests.\n\n", took.Round(time.Millisecond), thousands(f.Rows), verifiedSentence(f),
+	fmt.Fprintf(&b, "\nDone in %s: %s results read once, %s; %d requests.\n\n", took.Round(time.Millisecond), show.Thousands(f.Rows), telemetry.Verified(f),
 		r.Requests.Results+r.Requests.Count+r.Requests.Retries)
 	csv, lake := f.Outputs[0], f.Outputs[1]
-	fmt.Fprintf(&b, "  %s  (%s, one row a result)\n", csv.Path, size(csv.Bytes))
-	fmt.Fprintf(&b, "  %s  (Parquet, %d parts by month, %s)\n\n", lake.Path, lake.Parts, size(lake.Bytes))
+	fmt.Fprintf(&b, "  %s  (%s, one row a result)\n", csv.Path, show.Size(csv.Bytes))
+	fmt.Fprintf(&b, "  %s  (Parquet, %d parts by month, %s)\n\n", lake.Path, lake.Parts, show.Size(lake.Bytes))
 	fmt.Fprintf(&b, `Try next:
   head -n 3 %[1]s
   duckdb -c "SELECT dt, count(*) FROM read_parquet('%[2]s**/*.parquet', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt"
@@ -115,37 +111,29 @@ func demoSummary(r *pipelines.Report, took time.Duration) []byte {
 
 // demoService is the embedded test service on a loopback port.
 type demoService struct {
-	url    string
-	key    extract.Secret
-	server *http.Server
-	done   chan error
+	url  string
+	key  transport.Secret
+	stop func() // ends the service and waits for it
 }
 
 func startDemoService(ctx context.Context, generate formservice.GenerateOptions) (*demoService, error) {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
-	key := hex.EncodeToString(random[:])
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start the test service on loopback: %w", err)
 	}
-	s := &demoService{
-		url: "http://" + listener.Addr().String(), key: extract.NewSecret(key), done: make(chan error, 1),
-		server: &http.Server{
-			Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
-			ReadHeaderTimeout: 10 * time.Second,
-			ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, levelWarn), // its faults are not this program's
-		},
+	key, done := rand.Text(), make(chan struct{})
+	server := &http.Server{
+		Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn), // the service's errors are no messages of the demo
 	}
-	go func() { s.done <- s.server.Serve(listener) }()
-	return s, nil
-}
-
-// stop ends the service and waits for it.
-func (s *demoService) stop() {
-	_ = s.server.Close()
-	if err := <-s.done; err != nil && !errors.Is(err, http.ErrServerClosed) {
-		return // it was going away anyway
-	}
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // ends when stop closes the server
+	}()
+	return &demoService{"http://" + listener.Addr().String(), transport.NewSecret(key), func() {
+		_ = server.Close()
+		<-done
+	}}, nil
 }

@@ -9,13 +9,32 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// outputOf reads -o, --format and --excel.
-func (f *exportFlags) outputOf() (definition.Output, error) {
-	out, err := f.placeOf()
+// outputFlags say where export writes, and how.
+type outputFlags struct {
+	path, format    string
+	excel, codebook bool
+	s3              definition.S3
+}
+
+func (f *outputFlags) register(set *pflag.FlagSet) {
+	set.StringVarP(&f.path, "output", "o", definition.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
+	set.StringVar(&f.format, "format", "", "csv, ndjson, json, parquet, arrow or xlsx (default: from the file's extension, csv for standard output)")
+	set.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: a byte-order mark, CR LF, local times, no cell that is a formula or is changed")
+	set.BoolVar(&f.codebook, "codebook", true, "write what describes the columns beside the file: .schema.json and .codebook.csv")
+	set.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "URL of an S3 server other than AWS")
+	set.StringVar(&f.s3.Region, "s3-region", "", "the bucket's region (default: AWS_REGION, or the profile's)")
+	set.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path instead of the host name")
+}
+
+// output is the output that the flags ask for.
+func (f *outputFlags) output() (definition.Output, error) {
+	out, err := f.place()
 	if err != nil || !f.excel {
 		return out, err
 	}
@@ -29,15 +48,19 @@ func (f *exportFlags) outputOf() (definition.Output, error) {
 	return out, nil
 }
 
-// placeOf is where the results go and in what format.
-func (f *exportFlags) placeOf() (definition.Output, error) {
-	out := definition.Output{Path: f.output, Format: f.format, Profile: "strict", Partition: definition.PartitionNone}
+// place is where the results go, and in what format.
+func (f *outputFlags) place() (definition.Output, error) {
+	out := definition.Output{Path: f.path, Format: f.format, Profile: "strict", Partition: definition.PartitionNone, NoCodebook: !f.codebook}
 	if f.format != "" {
-		if _, ok := formatBy(named(f.format)); !ok {
-			return out, fmt.Errorf("--format %q: give one of %s", f.format, strings.Join(formatNames(), ", "))
+		names := make([]string, len(formats()))
+		for i, known := range formats() {
+			names[i] = known.Name
+		}
+		if !slices.Contains(names, f.format) {
+			return out, fmt.Errorf("--format %q: give one of %s", f.format, strings.Join(names, ", "))
 		}
 	}
-	if f.output == definition.StdoutPath || f.output == "" {
+	if f.path == definition.StdoutPath || f.path == "" {
 		out.Path = definition.StdoutPath
 		if out.Format == "" {
 			out.Format = "csv"
@@ -47,28 +70,28 @@ func (f *exportFlags) placeOf() (definition.Output, error) {
 	if err := f.checkS3(); err != nil {
 		return out, err
 	}
-	if err := checkFile(f.output); err != nil {
+	if err := checkFile(f.path); err != nil {
 		return out, err
 	}
 	var err error
-	if out.Format, out.Compression, err = formatOf(f.output, f.format); err != nil {
+	if out.Format, out.Compression, err = formatOf(f.path, f.format); err != nil {
 		return out, err
 	}
-	if strings.Contains(f.output, "://") {
-		out.Path, out.S3 = f.output, &f.s3
+	if strings.Contains(f.path, "://") {
+		out.Path, out.S3 = f.path, &f.s3
 		return out, nil
 	}
-	out.Path, err = filepath.Abs(f.output)
+	out.Path, err = filepath.Abs(f.path)
 	return out, err
 }
 
-// checkS3 checks the --s3 flags: they are for s3:// paths, and no address
-// holds credentials.
-func (f *exportFlags) checkS3() error {
+// checkS3 checks the --s3 flags: they are for s3:// paths, and an address holds
+// no credentials.
+func (f *outputFlags) checkS3() error {
 	if f.s3.Endpoint == "" && f.s3.Region == "" && !f.s3.PathStyle {
 		return nil
 	}
-	if !strings.HasPrefix(f.output, "s3://") {
+	if !strings.HasPrefix(f.path, "s3://") {
 		return errors.New("the --s3 flags are for -o s3://bucket/path")
 	}
 	if f.s3.Endpoint != "" && !definition.IsEndpoint(f.s3.Endpoint) {
@@ -96,9 +119,9 @@ func checkFile(file string) error {
 	return nil
 }
 
-// formatOf tells a file's format and the codec around it, by its extensions
-// and by --format, which must not contradict them: a file's name is what
-// everybody else goes by.
+// formatOf finds a file's format, and the codec around it, by its extensions and
+// by --format. The two must not contradict each other, because everybody else
+// goes by the file's name.
 func formatOf(file, flag string) (format, codec string, err error) {
 	stem := file
 	switch ext := path.Ext(file); ext {
@@ -107,39 +130,18 @@ func formatOf(file, flag string) (format, codec string, err error) {
 	case ".zst":
 		stem, codec = strings.TrimSuffix(file, ext), "zstd"
 	}
-	f, known := formatBy(func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
+	all := formats()
+	at := slices.IndexFunc(all, func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
 	switch {
-	case flag == "" && !known:
+	case flag == "" && at < 0:
 		return "", "", fmt.Errorf("-o %s: its extension names no format; use .csv .ndjson .json .parquet .arrow .xlsx, or give --format", file)
-	case flag != "" && known && f.Name != flag:
-		return "", "", fmt.Errorf("-o %s is a name for %s, and --format says %s; change one of them", file, f.Name, flag)
+	case flag != "" && at >= 0 && all[at].Name != flag:
+		return "", "", fmt.Errorf("-o %s is a name for %s, and --format says %s; change one of them", file, all[at].Name, flag)
 	case flag != "":
-		f, _ = formatBy(named(flag))
+		at = slices.IndexFunc(all, func(f load.Format) bool { return f.Name == flag })
 	}
-	if codec != "" && !f.Text {
-		return "", "", fmt.Errorf("-o %s: a %s file is compressed inside, not around; leave %s out", file, f.Name, path.Ext(file))
+	if codec != "" && !all[at].Text {
+		return "", "", fmt.Errorf("-o %s: a %s file is compressed inside, not around; leave %s out", file, all[at].Name, path.Ext(file))
 	}
-	return f.Name, codec, nil
-}
-
-func formatBy(is func(load.Format) bool) (load.Format, bool) {
-	for _, f := range tables().Formats {
-		if is(f) {
-			return f, true
-		}
-	}
-	return load.Format{}, false
-}
-
-func named(name string) func(load.Format) bool {
-	return func(f load.Format) bool { return f.Name == name }
-}
-
-func formatNames() []string {
-	formats := tables().Formats
-	names := make([]string, len(formats))
-	for i, f := range formats {
-		names[i] = f.Name
-	}
-	return names
+	return all[at].Name, codec, nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -54,7 +55,7 @@ func TestExportResumes(t *testing.T) {
 			service.Reset()
 
 			p := command(t, dir, testKey, append(args, c.flags...)...)
-			if code := p.code(t, p.Run()); code != exitOK {
+			if code := p.code(t, p.Run()); code != exit.OK {
 				t.Fatalf("ended with %d:\n%s", code, &p.stderr)
 			}
 			says, pages := p.stderr.String(), service.Counts()[formservice.TransactionResults]
@@ -84,7 +85,7 @@ func TestExportResumes(t *testing.T) {
 
 // killWhen runs a command that gets so many pages and no more, and kills it when
 // what they brought is in the spool.
-func killWhen(t *testing.T, service *formservice.Server, hook *atomic.Pointer[func(formservice.Request)], pages int64, state string, p *process) {
+func killWhen(t *testing.T, service *formservice.Server, hook *atomic.Pointer[func(formservice.Request)], pages int64, state string, p *child) {
 	t.Helper()
 	var asked atomic.Int64
 	before := func(r formservice.Request) {

@@ -15,9 +15,9 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// testHooks sets what tests of the real program decide on: where it dies, what
-// time it takes it to be, and how long it waits before it asks again. They are
-// compiled in by the tag formetl_faults.
+// testHooks sets what tests of the real program choose by variables: the point at
+// which the process dies, its clock, and its pauses between attempts. The build
+// tag formetl_faults compiles it in.
 func testHooks(lookup func(string) (string, bool), o *pipelines.Options) (err error) {
 	o.At = faultPoint(lookup)
 	if o.Now, err = testClock(lookup); err != nil {
@@ -26,21 +26,19 @@ func testHooks(lookup func(string) (string, bool), o *pipelines.Options) (err er
 	return testBackoff(lookup, &o.Client)
 }
 
-// faultPoint kills the process, as nothing can be caught, when a run comes to
-// the point that FORMETL_FAULT names: "parts", or "parts:3" for the third time
-// that it comes there. Where FORMETL_SIGNAL is INT or TERM the process is sent
-// that signal instead, and goes on from the point once it knows of it.
+// faultPoint kills the process by SIGKILL when a run comes to the point that
+// FORMETL_FAULT names: "parts", or "parts:3" for the third time there. Where
+// FORMETL_SIGNAL is INT or TERM it sends that signal instead, and the run
+// proceeds when the signal has arrived.
 func faultPoint(lookup func(string) (string, bool)) func(string) {
 	text, ok := lookup("FORMETL_FAULT")
 	if !ok {
 		return nil
 	}
-	send := kill
-	switch which, _ := lookup("FORMETL_SIGNAL"); which {
-	case "INT":
-		send = func() { deliver(syscall.SIGINT) }
-	case "TERM":
-		send = func() { deliver(syscall.SIGTERM) }
+	which, _ := lookup("FORMETL_SIGNAL")
+	send, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM}[which]
+	if !ok {
+		send = syscall.SIGKILL
 	}
 	name, times, _ := strings.Cut(text, ":")
 	left, err := strconv.Atoi(times)
@@ -54,24 +52,15 @@ func faultPoint(lookup func(string) (string, bool)) func(string) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if left--; left == 0 {
-			send()
+		if left--; left != 0 {
+			return
 		}
+		arrived := make(chan os.Signal, 1)
+		signal.Notify(arrived, send)
+		defer signal.Stop(arrived)
+		_ = syscall.Kill(os.Getpid(), send)
+		<-arrived // SIGKILL never arrives: the process ends here
 	}
-}
-
-func kill() {
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {} // the signal may come a moment later
-}
-
-// deliver sends the process a signal that it catches, and waits until it came.
-func deliver(s syscall.Signal) {
-	came := make(chan os.Signal, 1)
-	signal.Notify(came, s)
-	defer signal.Stop(came)
-	_ = syscall.Kill(os.Getpid(), s)
-	<-came
 }
 
 // testClock is the clock of a process that began at the instant that

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -99,7 +100,7 @@ func TestDataAtFaultKeepNothing(t *testing.T) {
 					answer(t, form, id, c.text)
 				}
 				p := command(t, dir, testKey, args...)
-				if code := p.code(t, p.Run()); code != exitData {
+				if code := p.code(t, p.Run()); code != exit.Data {
 					t.Fatalf("ended with %d:\n%.3000s", code, &p.stderr)
 				}
 				if left := spoolsIn(t, filepath.Join(dir, "state")); len(left) > 0 {
@@ -109,7 +110,7 @@ func TestDataAtFaultKeepNothing(t *testing.T) {
 				answer(t, form, id, before.Items[0].Values[0])
 				asked := service.Counts()[formservice.TransactionResults]
 				p = command(t, dir, testKey, args...)
-				if code := p.code(t, p.Run()); code != exitOK {
+				if code := p.code(t, p.Run()); code != exit.OK {
 					t.Fatalf("mended, it ended with %d:\n%.3000s", code, &p.stderr)
 				}
 				if n := service.Counts()[formservice.TransactionResults] - asked; n < days {
@@ -201,14 +202,14 @@ func TestStopTellsWhatIsKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			code := p.code(t, p.Wait())
-			if want := "formetl: hint: " + c.kept + "; run the same command again\n"; code != exitInterrupt || !strings.HasSuffix(p.stderr.String(), want) {
+			if want := "formetl: hint: " + c.kept + "; run the same command again\n"; code != exit.Interrupted || !strings.HasSuffix(p.stderr.String(), want) {
 				t.Errorf("ended with %d, want %q:\n%s", code, want, &p.stderr)
 			}
 			server.CloseClientConnections()
 			service.SetFaults(formservice.Faults{})
 			before := pages.Load()
 			p = command(t, dir, testKey, args...)
-			if code := p.code(t, p.Run()); code != exitOK {
+			if code := p.code(t, p.Run()); code != exit.OK {
 				t.Fatalf("the next one ended with %d:\n%s", code, &p.stderr)
 			}
 			if n := int(pages.Load() - before); n != c.again {

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-)
 
-const moduleRoot = "../../.."
+	"github.com/formetl/formetl/cmd/internal/clitest"
+)
 
 // kinds are the JSON types that slog's constructors write.
 func kinds() map[string]string {
@@ -29,7 +29,7 @@ func kinds() map[string]string {
 func logKeys(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	err := filepath.WalkDir(moduleRoot, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(clitest.ModuleRoot, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && d.Name() == "testdata" {
 			return err
 		}
@@ -71,7 +71,7 @@ func noteKey(t *testing.T, set *token.FileSet, call *ast.CallExpr, found map[str
 	}
 	literal, ok := call.Args[0].(*ast.BasicLit)
 	if !ok {
-		if text := set.Position(call.Pos()); !strings.HasSuffix(text.Filename, "cli/log.go") { // the handler's own
+		if text := set.Position(call.Pos()); !strings.HasSuffix(text.Filename, "telemetry/log.go") { // the handler's own
 			t.Errorf("%s: write the key as it is, so that it can be found", text)
 		}
 		return
@@ -95,5 +95,5 @@ func TestLogKeysAreDocumented(t *testing.T) {
 			t.Errorf("the key %q is not in snake case", key)
 		}
 	}
-	sameNames(t, "key", readmeTable(t, "Logs"), append(keys, "time", "level", "msg"))
+	clitest.SameNames(t, "key", clitest.ReadmeTable(t, "Logs"), append(keys, "time", "level", "msg"))
 }

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/clitest"
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/schemas"
 )
 
 // logLine reads a line of a JSON log: an object, and its keys in order, none
@@ -68,10 +66,10 @@ func TestLogOfRuns(t *testing.T) {
 	good := pipelineFile(t, dir, "good", server.URL, "", twoForms)
 	bad := pipelineFile(t, dir, "bad", server.URL, "", "forms: [form1, gone]\nload: [{path: 'bad/{form}.csv'}]")
 	p := command(t, dir, testKey, "run", good, bad, "--log-format", "json", "--log-level", "debug")
-	if code := p.code(t, p.Run()); code != exitNoInput {
+	if code := p.code(t, p.Run()); code != exit.NoInput {
 		t.Fatalf("exit code %d: %s", code, p.stderr.String())
 	}
-	known := readmeTable(t, "Logs")
+	known := clitest.ReadmeTable(t, "Logs")
 	last := map[string]map[string]any{} // by pipeline
 	summaries, lines := 0, strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
 	for i, line := range lines {
@@ -173,7 +171,7 @@ func TestComeBackAt(t *testing.T) {
 	began := time.Now()
 	p := command(t, dir, testKey, "run", "--log-format", "json", "--report", "report.json",
 		pipelineFile(t, dir, "poor", server.URL, "per_day: 3", "forms: [orders]\nload: [{path: 'out/{form}.csv'}]"))
-	if code := p.code(t, p.Run()); code != exitTemporary {
+	if code := p.code(t, p.Run()); code != exit.Temporary {
 		t.Fatalf("exit code %d: %s", code, p.stderr.String())
 	}
 	for line := range strings.Lines(p.stderr.String()) {
@@ -198,6 +196,13 @@ func TestComeBackAt(t *testing.T) {
 	t.Errorf("no summary: %s", p.stderr.String())
 }
 
+// The metrics that tests of whole runs look at.
+const (
+	lastSuccess = "formetl_last_success_timestamp_seconds"
+	runSuccess  = "formetl_last_run_success"
+	watermark   = "formetl_watermark_timestamp_seconds"
+)
+
 // TestMetricsOfRuns lets the real command write metrics: after a run that was
 // done, one that failed, one of a single form, over a broken file, and for
 // several definitions.
@@ -208,7 +213,7 @@ func TestMetricsOfRuns(t *testing.T) {
 	good := pipelineFile(t, dir, "good", server.URL, "", twoForms)
 	other := pipelineFile(t, dir, "other", server.URL, "", "forms: [orders]\nload: [{path: 'other/{form}.csv'}]")
 	file := filepath.Join(dir, "formetl.prom")
-	run := func(code int, key string, args ...string) (metrics, string) {
+	run := func(code int, key string, args ...string) (metrics map[string]map[string]float64, stderr string) {
 		t.Helper()
 		p := command(t, dir, key, append([]string{"run", "--metrics", file}, args...)...)
 		if got := p.code(t, p.Run()); got != code {
@@ -218,19 +223,15 @@ func TestMetricsOfRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkMetrics(t, data)
+		clitest.CheckMetrics(t, data)
 		if strings.Contains(string(data), key) {
 			t.Error("the key is in the metrics")
 		}
-		m, err := readMetrics(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m, p.stderr.String()
+		return clitest.ReadMetrics(t, file), p.stderr.String()
 	}
-	value := func(m metrics, want float64, name string, labels ...string) {
+	value := func(m map[string]map[string]float64, want float64, name string, labels ...string) {
 		t.Helper()
-		if v, ok := m.get(name, labels...); !ok || v != want {
+		if v, ok := m[name][strings.Join(labels, " ")]; !ok || v != want {
 			t.Errorf("%s of %v is %v (%v), want %v", name, labels, v, ok, want)
 		}
 	}
@@ -239,23 +240,23 @@ func TestMetricsOfRuns(t *testing.T) {
 	value(first, 443, "formetl_output_rows", "good", "orders", filepath.Join(dir, "lake", "orders")+"/")
 	value(first, 0, "formetl_pipeline_exit_code", "good")
 	value(first, 1, runSuccess, "good", "form1")
-	success, _ := first.get(lastSuccess, "good", "orders")
+	success := first[lastSuccess]["good orders"]
 	if age := time.Since(time.UnixMilli(int64(success * 1000))); age < 0 || age > patience {
 		t.Errorf("the last success was %s ago", age)
 	}
 	mark := filepath.Join(dir, "lake", "form1") + "/"
 	value(first, time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC).Sub(time.Unix(0, 0)).Seconds(), watermark, "good", "form1", mark)
 
-	refused, _ := run(exitNoPermit, "another-key", good)
+	refused, _ := run(exit.NoPermission, "another-key", good)
 	value(refused, success, lastSuccess, "good", "orders")
 	value(refused, 0, runSuccess, "good", "form1")
-	value(refused, exitNoPermit, "formetl_pipeline_exit_code", "good")
-	value(refused, first[watermark][series("good", "form1", mark)], watermark, "good", "form1", mark)
+	value(refused, exit.NoPermission, "formetl_pipeline_exit_code", "good")
+	value(refused, first[watermark]["good form1 "+mark], watermark, "good", "form1", mark)
 
 	single, _ := run(0, testKey, good, other, "--form", "orders")
 	value(single, 1, runSuccess, "other", "orders")
-	value(single, first[lastSuccess][series("good", "form1")], lastSuccess, "good", "form1")
-	if v, _ := single.get(lastSuccess, "good", "orders"); v <= success {
+	value(single, first[lastSuccess]["good form1"], lastSuccess, "good", "form1")
+	if v := single[lastSuccess]["good orders"]; v <= success {
 		t.Errorf("the last success of the form that ran is still %v", v)
 	}
 
@@ -263,28 +264,5 @@ func TestMetricsOfRuns(t *testing.T) {
 	_, text := run(0, testKey, other)
 	if !strings.Contains(text, "cannot be read and is replaced") {
 		t.Errorf("no warning: %s", text)
-	}
-}
-
-// TestLogOfChanges: one line a change, with what applies, and no more of them
-// than people read.
-func TestLogOfChanges(t *testing.T) {
-	var out bytes.Buffer
-	log := slog.New(slog.NewJSONHandler(&out, nil))
-	changes := slices.Repeat([]schemas.Change{{Kind: schemas.ColumnAdded, From: "item:9"}}, mostChanges+21)
-	changes[0] = schemas.Change{Kind: schemas.ColumnRemoved, From: "item:3", Column: "fax", Was: "string", Label: "Fax", Breaking: true}
-	logForm(t.Context(), log, &pipelines.FormReport{Changes: changes})
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != mostChanges+2 { // and the form's own
-		t.Fatalf("%d lines:\n%s", len(lines), out.String())
-	}
-	for i, want := range map[int]string{
-		0:           `"level":"WARN","msg":"the form changed","change":"removed","from":"item:3","breaking":true,"column":"fax","was":"string","label":"Fax"}`,
-		1:           `"level":"WARN","msg":"the form changed","change":"added","from":"item:9","breaking":false}`,
-		mostChanges: `"level":"WARN","msg":"the form changed more than is logged; the report has it all","changes":71}`,
-	} {
-		if !strings.HasSuffix(lines[i], want) {
-			t.Errorf("line %d is %s, want %s", i, lines[i], want)
-		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -147,7 +148,7 @@ func (w *privateWorld) outputs(name string, only ...string) string {
 		}
 		fmt.Fprintf(&b, "  - {path: %q, format: %s%s}\n", filepath.ToSlash(filepath.Join(w.root, "out", name))+"/"+path, format, more)
 	}
-	for _, f := range tables().Formats {
+	for _, f := range formats() {
 		out(f.Name+"/{form}"+f.Extension, f.Name, "")
 		if f.Text {
 			out(f.Name+"/{form}"+f.Extension+".gz", f.Name, "")
@@ -185,7 +186,7 @@ load:
 func (w *privateWorld) do(code int, args ...string) {
 	w.t.Helper()
 	var out, told bytes.Buffer
-	format := []string{formatJSON, formatText}[w.told%2]
+	format := []string{"json", "text"}[w.told%2]
 	args = append(args, "--log-level", "debug", "--log-format", format)
 	got := Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { v, set := w.env[name]; return v, set })
 	if got != code {
@@ -211,11 +212,11 @@ func (w *privateWorld) everything(rules bool) {
 	w.do(0, "run", all, "--report", file("again.json"))
 	w.do(0, "replay", all, "--report", file("replay.json"))
 	w.do(0, "schema", "show", all, "--json")
-	w.do(exitData, "schema", "diff", all, "--json") // amounts that do not fit
+	w.do(exit.Data, "schema", "diff", all, "--json") // amounts that do not fit
 	w.do(0, "schema", "ddl", all, "--dialect", "duckdb")
-	w.do(exitData, "run", w.define("strict", "max_rejects: 0\n"+columns, w.file("out/strict")), "--report", file("strict.json"))
-	w.do(exitData, "run", w.define("fails", privateColumns(rules, `from: "item:7", type: string`, `from: "item:7", type: string, on_error: fail`), w.file("out/fails")), "--report", file("fails.json"))
-	w.do(exitData, "run", w.define("unknown", "unknown: fail\n"+columns, w.file("out/unknown")))
+	w.do(exit.Data, "run", w.define("strict", "max_rejects: 0\n"+columns, w.file("out/strict")), "--report", file("strict.json"))
+	w.do(exit.Data, "run", w.define("fails", privateColumns(rules, `from: "item:7", type: string`, `from: "item:7", type: string, on_error: fail`), w.file("out/fails")), "--report", file("fails.json"))
+	w.do(exit.Data, "run", w.define("unknown", "unknown: fail\n"+columns, w.file("out/unknown")))
 
 	schema := write(w.t, w.inputs, "people.schema.yaml", "version: 1\nhmac_key: ${env:FORMETL_HMAC_KEY}\nmax_rejects: 20\n"+privateColumns(rules, ", explode: true", "")) // which a file takes
 	service := serviceArgs(w.url)
@@ -237,7 +238,7 @@ func (w *privateWorld) interrupted(columns string) {
 			w.service.SetFaults(formservice.Faults{Busy: 1})
 		}
 	}
-	w.do(exitTemporary, "run", w.define("cut", "max_rejects: 20\n"+columns, w.outputs("cut", onlyDatasets)), "--report", filepath.Join(w.root, "cut.json"))
+	w.do(exit.Temporary, "run", w.define("cut", "max_rejects: 20\n"+columns, w.outputs("cut", onlyDatasets)), "--report", filepath.Join(w.root, "cut.json"))
 	w.service.Before = nil
 	w.service.SetFaults(formservice.Faults{})
 }
@@ -304,7 +305,7 @@ func (w *privateWorld) kinds() []string {
 		"out/cut/lake-parquet/people/" + load.ControlFolder + "/*/staged-*", "out/cut/lake-csv/people/" + load.ControlFolder + "/journal-*/*",
 		"export.csv", "export.parquet", "told/*-export.stdout",
 	}
-	for _, f := range tables().Formats {
+	for _, f := range formats() {
 		kinds = append(kinds, "out/all/"+f.Name+"/people"+f.Extension, "out/all/"+f.Name+"/people__friends"+f.Extension)
 		if f.Text {
 			kinds = append(kinds, "out/all/"+f.Name+"/people"+f.Extension+".gz", "out/all/"+f.Name+"/people"+f.Extension+".zst")
@@ -330,7 +331,7 @@ func (w *privateWorld) badKeys() {
 	out := w.file("out/bad")
 	columns := privateColumns(true)
 	for _, line := range []string{"hmac_key: '" + hmacCanary + "'", "hmac_key: ${env:SHORT}", "hmac_key: ${env:UNSET}", "hmackey: '" + hmacCanary + "'", "hmac_key: ${env:FORMETL_HMAC_KEY}\nempty: '" + hmacCanary + "'"} {
-		w.do(exitConfig, "run", w.define("bad", line+"\n"+columns, out))
-		w.do(exitConfig, append([]string{"export", "--form", "people", "--schema", write(w.t, w.inputs, "bad.schema.yaml", "version: 1\n"+line+"\n"+columns)}, serviceArgs(w.url)...)...)
+		w.do(exit.Config, "run", w.define("bad", line+"\n"+columns, out))
+		w.do(exit.Config, append([]string{"export", "--form", "people", "--schema", write(w.t, w.inputs, "bad.schema.yaml", "version: 1\n"+line+"\n"+columns)}, serviceArgs(w.url)...)...)
 	}
 }

@@ -6,20 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/pipelines"
 )
 
 type planFlags struct {
-	definitionFlags
+	flags.Definition
 	json, offline, full bool
 }
 
-func (a *app) planCommand() *cobra.Command {
+func planCommand(p *process) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
 		Use:   "plan DEFINITION",
@@ -32,44 +33,37 @@ definition has globs; with --offline it sends nothing and needs no key.`,
   formetl plan feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl plan feedback.yaml --json | jq '.forms[].requests.total'
   formetl plan feedback.yaml --offline`,
-		Args: oneDefinition,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd.Context(), args, f) },
+		Args: flags.OneDefinition(),
+		RunE: func(cmd *cobra.Command, args []string) error { return plan(cmd.Context(), p, args, f) },
 	}
-	flags := cmd.Flags()
-	f.register(flags)
-	flags.BoolVar(&f.json, "json", false, "print the plan as JSON, with every window")
-	flags.BoolVar(&f.offline, "offline", false, "send no request")
-	flags.BoolVar(&f.full, "full", false, "as a run with --full would go about it")
+	set := cmd.Flags()
+	f.Register(set)
+	set.BoolVar(&f.json, "json", false, "print the plan as JSON, with every window")
+	set.BoolVar(&f.offline, "offline", false, "send no request")
+	set.BoolVar(&f.full, "full", false, "as a run with --full would go about it")
 	return cmd
 }
 
-// plan shows the plans of definitions, several of them as run --dry-run has them.
-func (a *app) plan(ctx context.Context, files []string, f planFlags) error {
-	options, err := f.options()
+// plan shows the plans of definitions; run --dry-run gives several.
+func plan(ctx context.Context, p *process, files []string, f planFlags) error {
+	defs, options, err := p.open(&f.Definition, files, slog.LevelWarn, !f.offline)
 	if err != nil {
 		return err
 	}
 	options.Full = f.full
-	if _, err := a.beginWith(levelWarn, &options); err != nil {
-		return err
-	}
-	defs, err := f.load(a, files, secrets(!f.offline))
-	if err != nil {
-		return err
-	}
 	var failures []error
 	for i, def := range defs {
 		report, err := pipelines.MakePlan(ctx, def, options, f.offline)
 		failures = append(failures, err)
 		if f.json {
-			err = a.printJSON(report)
+			err = show.JSON(p.stdout, report)
 		} else {
 			var b bytes.Buffer
 			if i > 0 {
 				b.WriteByte('\n')
 			}
 			writePlan(&b, report)
-			err = a.print(b.Bytes())
+			err = show.Print(p.stdout, b.Bytes())
 		}
 		if err != nil {
 			return err
@@ -78,42 +72,40 @@ func (a *app) plan(ctx context.Context, files []string, f planFlags) error {
 	return errors.Join(failures...)
 }
 
-// writePlan shows a plan to people.
+// writePlan writes a plan for people.
 func writePlan(w io.Writer, r *pipelines.PlanReport) {
-	fmt.Fprintf(w, "pipeline %s", cell(r.Pipeline))
+	fmt.Fprintf(w, "pipeline %s", show.Cell(r.Pipeline))
 	if r.Offline {
 		fmt.Fprint(w, ", without asking the service")
 	}
 	fmt.Fprintln(w)
 	for _, p := range r.Forms {
-		fmt.Fprintf(w, "\nform %s\n", cell(p.Form))
+		fmt.Fprintf(w, "\nform %s\n", show.Cell(p.Form))
 		if p.Error != "" {
 			fmt.Fprintln(w, "  no plan: see the error")
 			continue
 		}
-		writeTable(w, "  ", planRows(p))
-		writeWindows(w, p.Windows)
+		fmt.Fprint(w, show.Columns("  ", planRows(p)), windowsText(p.Windows))
 	}
 	for _, pattern := range r.Patterns {
-		fmt.Fprintf(w, "\nforms that match %s: known when the service is asked\n", cell(pattern))
+		fmt.Fprintf(w, "\nforms that match %s: known when the service is asked\n", show.Cell(pattern))
 	}
 	if len(r.Forms) > 1 && len(r.Patterns) == 0 {
-		fmt.Fprintln(w, "\nall forms")
-		writeTable(w, "  ", budgetRows(r.Budget))
+		fmt.Fprintf(w, "\nall forms\n%s", show.Columns("  ", budgetRows(r.Budget)))
 	}
 }
 
 func planRows(p *pipelines.FormPlan) [][]string {
-	windows := thousands(int64(len(p.Windows)))
+	windows := show.Thousands(len(p.Windows))
 	if len(p.Windows) == 0 {
 		windows = "unknown until counted"
 	}
-	results := expected(p.Results)
+	results := expected(p.Results, "unknown until counted")
 	if p.AtMost && p.Results != nil {
 		results = "at most " + results + " (counts know neither searches nor views)"
 	}
 	rows := [][]string{
-		{"range", rangeText(p.Range) + ", " + p.Timezone},
+		{"range", show.Range(p.Range) + ", " + p.Timezone},
 		{"windows", windows},
 		{"results", results},
 		{"requests", requestsText(p.Requests)},
@@ -128,55 +120,38 @@ func planRows(p *pipelines.FormPlan) [][]string {
 	return rows
 }
 
-func rangeText(r load.Range) string {
-	from, to := wallText(r.From), wallText(r.To)
-	if r.From.IsZero() {
-		from = "the first result"
-	}
-	return from + " to " + to + " (exclusive)"
-}
-
-func wallText(t load.WallTime) string {
-	if t.IsZero() {
-		return ".."
-	}
-	return t.Format("2006-01-02 15:04:05")
-}
-
 func requestsText(r pipelines.PlannedRequests) string {
 	if r.Total == nil {
-		return "unknown until counted" + atLeast(r.Least)
+		if r.Least != nil {
+			return fmt.Sprintf("unknown until counted, at least %s: one for each window", show.Thousands(*r.Least))
+		}
+		return "unknown until counted"
 	}
 	return fmt.Sprintf("about %s: %s for results, %s for counts, %d of them for this plan",
-		thousands(*r.Total), thousands(*r.Results), thousands(*r.Counts), r.Planned)
-}
-
-// atLeast tells the requests of a plan that nothing was counted for.
-func atLeast(windows *int64) string {
-	if windows == nil {
-		return ""
-	}
-	return fmt.Sprintf(", at least %s: one for each window", thousands(*windows))
+		show.Thousands(*r.Total), show.Thousands(*r.Results), show.Thousands(*r.Counts), r.Planned)
 }
 
 func budgetRows(b pipelines.Budget) [][]string {
 	minute, day := "no budget per minute", "no budget per day"
-	switch {
-	case b.PerMinute > 0 && b.Minutes == nil:
-		minute = fmt.Sprintf("unknown until counted, at %s requests a minute", thousands(int64(b.PerMinute)))
-	case b.PerMinute > 0 && *b.Minutes <= 1:
-		minute = fmt.Sprintf("under a minute, at %s requests a minute", thousands(int64(b.PerMinute)))
-	case b.PerMinute > 0:
-		minute = fmt.Sprintf("about %.0f minutes, at %s requests a minute", *b.Minutes, thousands(int64(b.PerMinute)))
-	}
-	switch {
-	case b.PerDay > 0 && b.DayShare == nil:
-		day = fmt.Sprintf("unknown share of %s requests a day", thousands(int64(b.PerDay)))
-	case b.PerDay > 0:
-		day = fmt.Sprintf("%.1f %% of %s requests a day", 100**b.DayShare, thousands(int64(b.PerDay)))
-		if *b.DayShare > 1 {
-			day += ": the run will need several days"
+	if b.PerMinute > 0 {
+		minute = "unknown until counted"
+		switch {
+		case b.Minutes != nil && *b.Minutes <= 1:
+			minute = "under a minute"
+		case b.Minutes != nil:
+			minute = fmt.Sprintf("about %.0f minutes", *b.Minutes)
 		}
+		minute += fmt.Sprintf(", at %s requests a minute", show.Thousands(b.PerMinute))
+	}
+	if b.PerDay > 0 {
+		share, more := "unknown share", ""
+		if b.DayShare != nil {
+			share = fmt.Sprintf("%.1f %%", 100**b.DayShare)
+			if *b.DayShare > 1 {
+				more = ": the run will need several days"
+			}
+		}
+		day = fmt.Sprintf("%s of %s requests a day%s", share, show.Thousands(b.PerDay), more)
 	}
 	return [][]string{{"time", minute}, {"quota", day}}
 }
@@ -184,31 +159,25 @@ func budgetRows(b pipelines.Budget) [][]string {
 // shownWindows is how many windows are listed at either end of a long list.
 const shownWindows = 5
 
-func writeWindows(w io.Writer, windows []pipelines.PlannedWindow) {
+func windowsText(windows []pipelines.PlannedWindow) string {
 	if len(windows) == 0 {
-		return
+		return ""
 	}
-	fmt.Fprintln(w)
 	rows := [][]string{{"FROM", "TO", "RESULTS", "REQUESTS"}}
 	for i, p := range windows {
 		if i == shownWindows && len(windows) > 2*shownWindows+1 {
-			rows = append(rows, []string{fmt.Sprintf("... %s more ...", thousands(int64(len(windows)-2*shownWindows))), "", "", ""})
+			rows = append(rows, []string{fmt.Sprintf("... %s more ...", show.Thousands(len(windows)-2*shownWindows)), "", "", ""})
 		}
 		if i < shownWindows || i >= len(windows)-shownWindows || len(windows) <= 2*shownWindows+1 {
-			rows = append(rows, []string{wallText(p.From), wallText(p.To), expectedOr(p.Results, "?"), expectedOr(p.Requests, "?")})
+			rows = append(rows, []string{p.From.String(), p.To.String(), expected(p.Results, "?"), expected(p.Requests, "?")})
 		}
 	}
-	var b strings.Builder
-	writeTable(&b, "  ", rows)
-	fmt.Fprint(w, b.String())
+	return "\n" + show.Columns("  ", rows)
 }
 
-// expected shows a number that may be unknown.
-func expected(n *int64) string { return expectedOr(n, "unknown until counted") }
-
-func expectedOr(n *int64, otherwise string) string {
+func expected(n *int64, otherwise string) string {
 	if n == nil {
 		return otherwise
 	}
-	return thousands(*n)
+	return show.Thousands(*n)
 }

@@ -18,8 +18,8 @@ import (
 // is no measurement: a slow machine only takes longer to fail.
 const patience = time.Minute
 
-// process is formetl as a process of its own.
-type process struct {
+// child is formetl as a process of its own.
+type child struct {
 	*exec.Cmd
 	stdout, stderr bytes.Buffer
 }
@@ -29,7 +29,7 @@ type process struct {
 const raceOptions = "atexit_sleep_ms=0"
 
 // command prepares formetl in a folder, with a key in its environment.
-func command(t testing.TB, dir, key string, args ...string) *process {
+func command(t testing.TB, dir, key string, args ...string) *child {
 	t.Helper()
 	program, err := exec.LookPath("formetl") // installed by TestMain
 	if err != nil {
@@ -37,7 +37,7 @@ func command(t testing.TB, dir, key string, args ...string) *process {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	p := &process{Cmd: exec.CommandContext(ctx, program, args...)}
+	p := &child{Cmd: exec.CommandContext(ctx, program, args...)}
 	p.Dir, p.Stdout, p.Stderr = dir, &p.stdout, &p.stderr
 	p.Env = append(environment(), "FORMETL_API_KEY="+key, "XDG_CACHE_HOME="+filepath.Join(dir, ".cache"), "HOME="+dir, "TZ=UTC", "GORACE="+raceOptions)
 	return p
@@ -55,7 +55,7 @@ func environment() []string {
 }
 
 // code is the exit code that the process ended with.
-func (p *process) code(t testing.TB, err error) int {
+func (p *child) code(t testing.TB, err error) int {
 	t.Helper()
 	if err == nil {
 		return 0

@@ -2,60 +2,16 @@ package cli
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
 )
-
-// readmeTable returns the names in the first column of the table that follows
-// a heading of the README; with a mark, those that are followed by it.
-func readmeTable(t *testing.T, heading string, mark ...string) []string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(moduleRoot, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, ok := strings.Cut(string(data), "\n### "+heading+"\n")
-	if !ok {
-		t.Fatalf("the README has no %q", heading)
-	}
-	text, _, _ = strings.Cut(text, "\n#")
-	var names []string
-	for line := range strings.Lines(text) {
-		if first, _, ok := strings.Cut(strings.TrimPrefix(line, "|"), "|"); ok && strings.HasPrefix(line, "|") {
-			for _, name := range regexp.MustCompile("`[^`]+`"+strings.Join(mark, "")).FindAllString(first, -1) {
-				names = append(names, strings.Trim(name, "`"+strings.Join(mark, "")))
-			}
-		}
-	}
-	return names
-}
-
-// sameNames tells what one of two lists has and the other lacks.
-func sameNames(t *testing.T, what string, documented, actual []string) {
-	t.Helper()
-	for _, name := range actual {
-		if !slices.Contains(documented, name) {
-			t.Errorf("%s %s is not in the README's table", what, name)
-		}
-	}
-	seen := map[string]bool{}
-	for _, name := range documented {
-		if !slices.Contains(actual, name) || seen[name] {
-			t.Errorf("the README's table has the %s %s, which is not there, or twice", what, name)
-		}
-		seen[name] = true
-	}
-}
 
 // keysOf are the keys of a struct as JSON, those of structs and lists in it
 // with the way to them.
@@ -86,7 +42,7 @@ func keysOf(t reflect.Type, way string) []string {
 // TestReportKeysAreDocumented holds the report to the README: what reads
 // reports is written against it, so keys come, and none goes or is renamed.
 func TestReportKeysAreDocumented(t *testing.T) {
-	sameNames(t, "key", readmeTable(t, "The run report"), keysOf(reflect.TypeFor[pipelines.Report](), ""))
+	clitest.SameNames(t, "key", clitest.ReadmeTable(t, "The run report"), keysOf(reflect.TypeFor[pipelines.Report](), ""))
 }
 
 // TestReportLeavesOut holds that the README marks with ° what is left out of a
@@ -109,7 +65,7 @@ func TestReportLeavesOut(t *testing.T) {
 			optional = append(optional, key)
 		}
 	}
-	sameNames(t, "optional key", readmeTable(t, "The run report", "°"), optional)
+	clitest.SameNames(t, "optional key", clitest.ReadmeTable(t, "The run report", "°"), optional)
 	if all := jsonKeys(t, full); len(all) != len(keysOf(reflect.TypeFor[pipelines.Report](), "")) {
 		t.Errorf("the full report of this test has %d keys", len(all))
 	}
@@ -148,13 +104,4 @@ func jsonKeys(t *testing.T, v any) map[string]bool {
 	}
 	walk("", tree)
 	return keys
-}
-
-// TestMetricsAreDocumented holds the metrics to the README's table.
-func TestMetricsAreDocumented(t *testing.T) {
-	names := make([]string, len(families()))
-	for i, f := range families() {
-		names[i] = f.name
-	}
-	sameNames(t, "metric", readmeTable(t, "Metrics"), names)
 }

@@ -1,25 +1,29 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
+// runFlags are the flags of commands that run definitions: run and replay.
 type runFlags struct {
-	definitionFlags
-	report, metrics, progress string
-	full, dryRun              bool
+	flags.Definition
+	watch        watchFlags
+	full, dryRun bool
 }
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(p *process) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run DEFINITION...",
@@ -32,112 +36,116 @@ that fails does not stop the others.`,
   formetl run a.yaml b.yaml --log-format json --report report.json
   formetl run feedback.yaml --metrics /var/lib/prometheus/node-exporter/feedback.prom
   formetl run feedback.yaml --dry-run`,
-		Args: definitions,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, f) },
+		Args: flags.Definitions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.dryRun {
+				return plan(cmd.Context(), p, args, planFlags{Definition: f.Definition, full: f.full})
+			}
+			return run(cmd.Context(), p, args, f)
+		},
 	}
-	flags := cmd.Flags()
-	f.register(flags)
-	flags.BoolVar(&f.full, "full", false, "ignore what earlier runs left: watermark, schema, unfinished work")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing: the same as formetl plan")
-	flags.StringVar(&f.report, "report", "", "write a report of the run to this file, as JSON")
-	flags.StringVar(&f.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom), for node_exporter's textfile collector")
-	flags.StringVar(&f.progress, "progress", progressAuto, progressUsage)
+	set := cmd.Flags()
+	f.Register(set)
+	f.watch.register(set, "write a report of the run to this file, as JSON")
+	set.BoolVar(&f.full, "full", false, "ignore what earlier runs left: watermark, schema, unfinished work")
+	set.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing: the same as formetl plan")
+	set.StringVar(&f.watch.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom), for node_exporter's textfile collector")
 	return cmd
 }
 
 // run runs definitions one after the other.
-func (a *app) run(ctx context.Context, files []string, f runFlags) error {
-	if f.dryRun {
-		return a.plan(ctx, files, planFlags{definitionFlags: f.definitionFlags, full: f.full})
-	}
-	options, err := f.options()
+func run(ctx context.Context, p *process, files []string, f runFlags) error {
+	r, defs, err := f.open(p, files)
 	if err != nil {
 		return err
 	}
-	options.Full = f.full
-	bar, err := a.newProgress(f.progress)
-	if err != nil {
-		return err
+	for _, def := range defs { // after a stop too, because the report tells of each definition
+		r.one(ctx, def, r.options, len(defs) > 1)
 	}
-	log, err := a.begin(runLevel(bar))
-	if err != nil {
-		return err
-	}
-	defs, err := f.load(a, files, withSecrets)
-	if err != nil {
-		return err
-	}
-	for _, side := range []sideFile{reportPlace(f.report), metricsPlace(f.metrics)} {
-		if err := side.check(); err != nil {
-			return err
-		}
-	}
-	options.Progress, options.Stdout = bar.update, a.stdout
-	if err := testHooks(a.lookup, &options); err != nil {
-		return err
-	}
-	r := runs{a: a, bar: bar, options: options}
-	for _, def := range defs { // also those that are not begun any more: the report tells of each
-		r.one(ctx, def, len(defs) > 1)
-	}
-	a.kept = keptOf("for the next run", r.reports...)
-	if err := errors.Join(writeReports(f.report, r.reports), writeMetrics(ctx, f.metrics, r.reports, log.Logger)); err != nil {
-		r.failures = append(r.failures, err)
-	}
-	switch len(r.failures) {
-	case 0:
-		return nil
-	case 1:
-		return r.failures[0]
-	}
-	return &pipelines.FormsError{Forms: len(defs), Errors: r.failures}
+	return failed(len(defs), r.end(ctx, f))
 }
 
 // runs are the runs of one command.
 type runs struct {
-	a        *app
-	bar      *progress
+	process  *process
+	bar      *telemetry.Progress
 	options  pipelines.Options
 	reports  []*pipelines.Report
 	failures []error
 }
 
-// one runs a definition. Its name goes into the error where there are others.
-func (r *runs) one(ctx context.Context, def *definition.Definition, others bool) {
-	now := time.Now
-	if r.options.Now != nil {
-		now = r.options.Now
-	}
-	options := r.options
-	options.RunID = pipelines.NewRunID(now())
-	log := r.a.logs.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
-	options.Logger, options.Tables.Open = log, opener(log)
-	report, err := pipelines.Run(ctx, def, options)
-	r.bar.finish()
-	r.reports = append(r.reports, report)
-	judgeReport(report, err)
+// open starts a command, reads its definitions and prepares their runs. A dry
+// run needs no key.
+func (f *runFlags) open(p *process, files []string) (*runs, []*definition.Definition, error) {
+	bar, err := p.log.NewProgress(f.watch.progress)
 	if err != nil {
-		failure := err
-		if others {
-			failure = fmt.Errorf("%s: %w", def.Name, err)
-		}
-		r.failures = append(r.failures, failure)
+		return nil, nil, err
+	}
+	defs, o, err := p.open(&f.Definition, files, bar.LogLevel(), !f.dryRun)
+	o.Full = f.full
+	if err == nil && !f.dryRun {
+		err = f.watch.prepare(p, bar, &o)
+	}
+	return &runs{process: p, bar: bar, options: o}, defs, err
+}
+
+// watchFlags say how a run is watched: by bars, a report and metrics.
+type watchFlags struct{ report, metrics, progress string }
+
+// register adds --report, whose help differs, and --progress.
+func (f *watchFlags) register(set *pflag.FlagSet, report string) {
+	set.StringVar(&f.report, "report", "", report)
+	telemetry.RegisterProgress(set, &f.progress)
+}
+
+// prepare checks the files, and gives options what shows a run's progress and
+// what tests set.
+func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.Options) error {
+	if err := cmp.Or(telemetry.CheckFile("report", f.report), telemetry.CheckFile("metrics", f.metrics)); err != nil {
+		return err
+	}
+	o.Progress, o.Stdout = bar.Update, p.stdout
+	return testHooks(p.lookup, o)
+}
+
+// one runs a definition. Its name goes before its error where the command runs
+// several.
+func (r *runs) one(ctx context.Context, def *definition.Definition, options pipelines.Options, several bool) {
+	options.RunID = pipelines.NewRunID(clock(options)())
+	log := r.process.log.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
+	options.Logger, options.Tables = log, tables(log)
+	report, err := pipelines.Run(ctx, def, options)
+	r.bar.Finish()
+	r.reports = append(r.reports, report)
+	telemetry.SetExitCodes(report, err)
+	if err != nil {
+		r.failures = append(r.failures, named(def, several, err))
 	}
 	for _, f := range report.Forms {
-		logForm(ctx, log.With(slog.String("form", f.Form)), f)
+		telemetry.LogForm(ctx, log.With(slog.String("form", f.Form)), f)
 	}
-	if !r.bar.on || log.Enabled(ctx, levelInfo) {
-		logSummary(ctx, log, report, err)
+	if !r.bar.Shown() || log.Enabled(ctx, slog.LevelInfo) {
+		telemetry.LogSummary(ctx, log, report, err)
 	}
-	if r.bar.on { // a person watches, and the log keeps out of the bar's way
-		r.a.summary(report, false)
+	if r.bar.Shown() { // a person watches, and the log keeps out of the way of the bars
+		r.process.log.Summarize(report, false)
 	}
 }
 
-// runLevel keeps info records out of a progress bar's way.
-func runLevel(bar *progress) slog.Level {
-	if bar.on {
-		return levelWarn
+// end writes report and metrics, and returns all that failed.
+func (r *runs) end(ctx context.Context, f runFlags) []error {
+	r.process.kept = telemetry.Kept("for the next run", r.reports...)
+	err := errors.Join(telemetry.WriteReports(f.watch.report, r.reports), telemetry.WriteMetrics(ctx, f.watch.metrics, r.reports, r.process.log.Logger))
+	if err != nil {
+		r.failures = append(r.failures, err)
 	}
-	return levelInfo
+	return r.failures
+}
+
+// clock is the clock of a run, which tests set.
+func clock(o pipelines.Options) func() time.Time {
+	if o.Now != nil {
+		return o.Now
+	}
+	return time.Now
 }

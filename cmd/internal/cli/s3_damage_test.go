@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
@@ -76,7 +77,7 @@ load:
 		s.remove(t, "lake/form1/_manifest.json")
 		parts, _ := s.parts(t)
 		log.Reset()
-		stderr := run(exitCantCreate, "run", definition)
+		stderr := run(exit.CantCreate, "run", definition)
 		for _, part := range parts {
 			if !strings.Contains(stderr, strings.TrimPrefix(part, "lake/form1/")) {
 				t.Errorf("%s is not named: %s", part, stderr)

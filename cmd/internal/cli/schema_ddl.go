@@ -5,25 +5,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/ddl"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 type ddlFlags struct {
-	definitionFlags
+	flags.Definition
 	dialect, table, only, location, list string
 	options                              ddl.Options
 }
 
-func (a *app) schemaDDLCommand() *cobra.Command {
+func schemaDDLCommand(p *process) *cobra.Command {
 	var f ddlFlags
 	cmd := &cobra.Command{
 		Use:   "ddl SCHEMA|DEFINITION --dialect DIALECT",
@@ -40,55 +45,45 @@ run, or give --glob.`,
   formetl schema ddl feedback.yaml --dialect duckdb | duckdb -bail lake.db
   formetl schema ddl feedback.yaml --dialect bigquery --table project.forms.feedback --location gs://bucket/lake/feedback/
   formetl schema ddl feedback.yaml --dialect redshift --only manifest | aws s3 cp - s3://bucket/lake/feedback.redshift-manifest.json`,
-		Args: oneSchemaOrDefinition,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.schemaDDL(cmd.Context(), args[0], f) },
+		Args: flags.Arguments(1, 1, "one schema file or definition, such as feedback.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error { return schemaDDL(cmd.Context(), p, args[0], f) },
 	}
-	flags := cmd.Flags()
-	f.register(flags)
-	flags.StringVar(&f.dialect, "dialect", "", strings.Join(ddl.Names(), ", "))
-	flags.StringVar(&f.table, "table", "", "name of the table, database.schema.table where it is elsewhere (default: the schema's or form's name)")
-	flags.StringVar(&f.only, "only", "", "table, load, or for Redshift manifest (default: table and load)")
-	flags.StringVar(&f.location, "location", "", "where the engine finds the output, such as gs://bucket/lake/form1/, in place of its path")
-	flags.StringVar(&f.list, "list", "", "only the table of this list's child output (explode: true)")
-	flags.BoolVar(&f.options.Glob, "glob", false, "find a dataset's parts by a pattern, which stays right after later runs")
-	flags.StringVar(&f.options.IAMRole, "iam-role", "", "ARN of the role that Redshift reads S3 by (default: the cluster's default role)")
-	flags.StringVar(&f.options.Integration, "integration", "", "name of the storage integration that Snowflake reads by (default formetl)")
+	set := cmd.Flags()
+	f.Register(set)
+	set.StringVar(&f.dialect, "dialect", "", strings.Join(ddl.Names(), ", "))
+	set.StringVar(&f.table, "table", "", "name of the table, database.schema.table where it is elsewhere (default: the schema's or form's name)")
+	set.StringVar(&f.only, "only", "", "table, load, or for Redshift manifest (default: table and load)")
+	set.StringVar(&f.location, "location", "", "where the engine finds the output, such as gs://bucket/lake/form1/, in place of its path")
+	set.StringVar(&f.list, "list", "", "only the table of this list's child output (explode: true)")
+	set.BoolVar(&f.options.Glob, "glob", false, "find a dataset's parts by a pattern, which stays right after later runs")
+	set.StringVar(&f.options.IAMRole, "iam-role", "", "ARN of the role that Redshift reads S3 by (default: the cluster's default role)")
+	set.StringVar(&f.options.Integration, "integration", "", "name of the storage integration that Snowflake reads by (default formetl)")
 	return cmd
 }
 
-func oneSchemaOrDefinition(cmd *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	return &usageError{fmt.Errorf("%s takes one schema file or definition, such as feedback.yaml; %d were given", cmd.CommandPath(), len(args))}
-}
-
-func (a *app) schemaDDL(ctx context.Context, file string, f ddlFlags) error {
+func schemaDDL(ctx context.Context, p *process, file string, f ddlFlags) error {
 	d, err := f.check()
 	if err != nil {
 		return err
 	}
-	options, err := f.definitionFlags.options()
+	options, err := p.start(slog.LevelWarn, f.Options)
 	if err != nil {
 		return err
 	}
-	if _, err := a.beginWith(levelWarn, &options); err != nil {
-		return err
-	}
-	isDefinition, err := definition.Is(file)
+	definition, err := definition.Is(file)
 	if err != nil {
 		return err
 	}
 	var sql []byte
-	if isDefinition {
-		sql, err = a.ddlOfDefinition(ctx, d, file, f, options)
+	if definition {
+		sql, err = ddlOfDefinition(ctx, p, d, file, f, options)
 	} else {
 		sql, err = ddlOfSchema(d, file, f)
 	}
 	if err != nil {
 		return err
 	}
-	return a.print(sql)
+	return show.Print(p.stdout, sql)
 }
 
 // check tells whether the flags go together.
@@ -98,11 +93,11 @@ func (f *ddlFlags) check() (*ddl.Dialect, error) {
 	case f.dialect == "":
 		return nil, errors.New("--dialect is missing: give " + strings.Join(ddl.Names(), ", "))
 	case d == nil:
-		text := fmt.Sprintf("--dialect %q: give %s", f.dialect, strings.Join(ddl.Names(), ", "))
-		if near := nearest.Word(f.dialect, ddl.Names()); near != "" {
-			text += "; did you mean " + near + "?"
+		near := nearest.Word(f.dialect, ddl.Names())
+		if near != "" {
+			near = "; did you mean " + near + "?"
 		}
-		return nil, errors.New(text)
+		return nil, fmt.Errorf("--dialect %q: give %s%s", f.dialect, strings.Join(ddl.Names(), ", "), near)
 	case !slices.Contains([]string{"", "table", "load", "manifest"}, f.only):
 		return nil, fmt.Errorf("--only %q: give table, load or manifest", f.only)
 	case f.only == "manifest" && d.Name != "redshift":
@@ -113,7 +108,7 @@ func (f *ddlFlags) check() (*ddl.Dialect, error) {
 	return d, nil
 }
 
-// name is the table's name, after a schema or a form where none was given.
+// name is the table's name; without --table it follows a schema's or a form's.
 func (f *ddlFlags) name(after string) []string {
 	if f.table == "" {
 		return []string{schemas.Snake(after)}
@@ -121,10 +116,10 @@ func (f *ddlFlags) name(after string) []string {
 	return strings.Split(f.table, ".")
 }
 
-// ddlOfSchema makes the table of a schema file, which knows no outputs.
+// ddlOfSchema makes the table of a schema file, which names no outputs.
 func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 	if f.only == "load" || f.only == "manifest" {
-		return nil, &usageError{fmt.Errorf("--only %s: %s is a schema file and names no outputs; give the definition", f.only, file)}
+		return nil, exit.Usagef("--only %s: %s is a schema file and names no outputs; give the definition", f.only, file)
 	}
 	schema, err := definition.LoadSchema(file)
 	if err != nil {
@@ -135,18 +130,18 @@ func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 }
 
 // ddlOfDefinition makes the tables of a definition's forms.
-func (a *app) ddlOfDefinition(ctx context.Context, d *ddl.Dialect, file string, f ddlFlags, options pipelines.Options) ([]byte, error) {
-	defs, err := f.load(a, []string{file}, withoutSecrets)
+func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file string, f ddlFlags, options pipelines.Options) ([]byte, error) {
+	defs, err := p.load(&f.Definition, []string{file}, withoutKey)
 	if err != nil {
 		return nil, err
 	}
-	s := &columnsOf{a: a, flags: showFlags{definitionFlags: f.definitionFlags}, files: []string{file}, options: options, def: defs[0]}
+	s := &columnSource{process: p, flags: f.Definition, file: file, options: options, def: defs[0]}
 	forms, err := s.forms(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(forms) > 1 && (f.table != "" || f.location != "" || f.only == "manifest") {
-		return nil, &usageError{fmt.Errorf("--table, --location and --only manifest are for one form, and the definition has %d; choose one by --form", len(forms))}
+		return nil, exit.Usagef("--table, --location and --only manifest are for one form, and the definition has %d; choose one by --form", len(forms))
 	}
 	var sql bytes.Buffer
 	f.options.Location = f.location
@@ -181,8 +176,8 @@ type ddlTable struct {
 
 // tables are a form's table and, behind it, those of its child outputs; or, with
 // --list, one of these.
-func (s *columnsOf) tables(ctx context.Context, form string, f ddlFlags) ([]ddlTable, error) {
-	columns, err := s.of(ctx, form)
+func (s *columnSource) tables(ctx context.Context, form string, f ddlFlags) ([]ddlTable, error) {
+	columns, err := s.columns(ctx, form)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +213,7 @@ func (s *columnsOf) tables(ctx context.Context, form string, f ddlFlags) ([]ddlT
 		tables[at].outputs = append(tables[at].outputs, output)
 	}
 	if len(tables) == 0 {
-		return nil, &usageError{fmt.Errorf("--list %q: no list of that name has a child output (explode: true)", f.list)}
+		return nil, exit.Usagef("--list %q: no list of that name has a child output (explode: true)", f.list)
 	}
 	return tables, nil
 }
@@ -228,7 +223,7 @@ func (f *ddlFlags) write(sql *bytes.Buffer, d *ddl.Dialect, t ddl.Table, outputs
 	if f.only == "manifest" {
 		manifest, err := d.Manifest(outputs)
 		if errors.Is(err, ddl.ErrNoManifest) {
-			return &usageError{fmt.Errorf("--only manifest: %w", err)}
+			return exit.Usagef("--only manifest: %w", err)
 		}
 		if err != nil {
 			return err
@@ -236,22 +231,61 @@ func (f *ddlFlags) write(sql *bytes.Buffer, d *ddl.Dialect, t ddl.Table, outputs
 		sql.Write(manifest)
 		return nil
 	}
+	var parts []string
 	if f.only != "load" {
 		text, err := d.Create(t)
 		if err != nil {
 			return err
 		}
-		sql.WriteString(text)
-	}
-	if f.only == "" {
-		sql.WriteByte('\n')
+		parts = append(parts, text)
 	}
 	if f.only != "table" {
 		text, err := d.Load(t, outputs, f.options)
 		if err != nil {
 			return err
 		}
-		sql.WriteString(text)
+		parts = append(parts, text)
 	}
+	sql.WriteString(strings.Join(parts, "\n"))
 	return nil
+}
+
+// writtenAt is what lies at an output, as statements need to know it. A location
+// takes the place of the path where both are a file or both are a dataset.
+func writtenAt(l pipelines.Left, location string) (ddl.Written, error) {
+	w := ddl.Written{
+		Path: l.Path, Format: l.Format, Compression: l.Compression, Profile: l.Profile,
+		Hive: l.Partition != definition.PartitionNone, Known: l.Manifest != nil,
+	}
+	switch {
+	case location != "" && strings.HasSuffix(location, "/") == w.Dataset():
+		w.Path = l.At(location)
+	case l.S3 != nil:
+		w.Endpoint, w.Region = l.S3.Endpoint, l.S3.Region
+	}
+	if strings.Contains(l.Path, "{run_id}") {
+		w.Refuse = "each run has a place of its own; write a path without {run_id}"
+	}
+	if l.Manifest == nil {
+		return w, nil
+	}
+	for _, c := range l.Manifest.Schema {
+		t, err := schemas.ParseType(c.Type)
+		if err != nil {
+			return w, err
+		}
+		w.Columns = append(w.Columns, schemas.Column{Name: c.Name, Type: t})
+	}
+	leading := load.LeadingColumns(l.Manifest.Schema)
+	for _, p := range l.Manifest.Parts {
+		part := ddl.Part{Path: p.Path, Bytes: p.Bytes, Rows: p.Rows, Leading: leading[p.Columns]}
+		if p.Columns != "" && part.Leading == 0 {
+			part.Leading = ddl.OtherColumns
+		}
+		if !w.Dataset() {
+			part.Path = ""
+		}
+		w.Parts = append(w.Parts, part)
+	}
+	return w, nil
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -17,13 +20,14 @@ import (
 )
 
 type inferFlags struct {
-	service                             serviceFlags
-	form, output, base, names, from, to string
-	sample                              int
-	force, pii                          bool
+	service                   flags.Service
+	span                      flags.Range
+	form, output, base, names string
+	sample                    int
+	force, pii                bool
 }
 
-func (a *app) schemaInferCommand() *cobra.Command {
+func schemaInferCommand(p *process) *cobra.Command {
 	var f inferFlags
 	cmd := &cobra.Command{
 		Use:   "infer --form FORM [-o FILE]",
@@ -45,43 +49,34 @@ of your own are not kept.`,
   formetl schema infer --form form1 --names id --from 2026-01-01 --sample 5000
   formetl schema infer --form form1 --pii -o form1.schema.yaml --force
   formetl schema infer --form form1 --base form1.schema.yaml | diff form1.schema.yaml -`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.schemaInfer(cmd.Context(), f) },
+		Args: flags.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return schemaInfer(cmd.Context(), p, f) },
 	}
-	f.service.register(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&f.form, "form", "", "the form's directory")
-	flags.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
-	flags.StringVar(&f.base, "base", "", "schema file whose columns keep their names, types and rules")
-	flags.IntVar(&f.sample, "sample", pipelines.DefaultSample, "about how many results to look at")
-	flags.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data, for you to confirm")
-	flags.StringVar(&f.names, "names", "label", "columns are named by label or id")
-	flags.StringVar(&f.from, "from", "", "sample from here on, wall clock of the account's zone")
-	flags.StringVar(&f.to, "to", "", "sample up to here, exclusive")
-	flags.BoolVar(&f.force, "force", false, "write the file anew if it is there; without --base it is the base")
+	set := cmd.Flags()
+	f.service.Register(set)
+	f.span.RegisterSample(set)
+	flags.RegisterNames(set, &f.names)
+	set.StringVar(&f.form, "form", "", "the form's directory")
+	set.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
+	set.StringVar(&f.base, "base", "", "schema file whose columns keep their names, types and rules")
+	set.IntVar(&f.sample, "sample", pipelines.DefaultSample, "about how many results to look at")
+	set.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data, for you to confirm")
+	set.BoolVar(&f.force, "force", false, "write the file anew if it is there; without --base it is the base")
 	return cmd
 }
 
-func (a *app) schemaInfer(ctx context.Context, f inferFlags) error {
-	if err := checkForm(f.form); err != nil {
+func schemaInfer(ctx context.Context, p *process, f inferFlags) error {
+	def, err := p.define("schema", f.form, &f.service, "")
+	if err != nil {
 		return err
 	}
 	if f.sample < 1 || f.sample > pipelines.MaxSample {
 		return fmt.Errorf("--sample %d: give 1 to %d", f.sample, pipelines.MaxSample)
 	}
-	labels, err := byLabel(f.names)
-	if err != nil {
+	if def.Labels, err = flags.ByLabel(f.names); err != nil {
 		return err
 	}
-	source, err := f.service.source(a)
-	if err != nil {
-		return err
-	}
-	options := pipelines.Options{Tables: tables(), Client: clientOptions()}
-	if err := parseRange(f.from, f.to, &options); err != nil {
-		return err
-	}
-	log, err := a.beginWith(levelWarn, &options)
+	options, err := p.start(slog.LevelWarn, f.span.Options)
 	if err != nil {
 		return err
 	}
@@ -89,23 +84,18 @@ func (a *app) schemaInfer(ctx context.Context, f inferFlags) error {
 	if err != nil {
 		return err
 	}
-	state, err := stateFolder("")
-	if err != nil {
-		return err
-	}
-	def := &definition.Definition{Name: "schema", State: state, Source: source, Forms: []string{f.form}, Labels: labels}
 	inferred, err := pipelines.InferSchema(ctx, def, options, f.form, pipelines.InferOptions{Sample: f.sample, Base: base, Personal: f.pii})
 	if err != nil {
 		return err
 	}
-	return a.writeInferred(f, inferred, base != nil, log)
+	return writeInferred(p, f, inferred, base != nil)
 }
 
 func (f *inferFlags) toFile() bool { return f.output != definition.StdoutPath && f.output != "" }
 
-// baseSchema reads the schema that the new one goes on from, nil for none. A
-// file that is there and cannot be read as a schema stays as it is: somebody
-// may have made a mistake in a schema that took hours.
+// baseSchema reads the schema that the new one follows, nil for none. A file that
+// is there and cannot be read as a schema is an error even with --force, because
+// it may be somebody's work with a mistake in it.
 func (f *inferFlags) baseSchema() (*schemas.Schema, error) {
 	there := false
 	if f.toFile() {
@@ -123,26 +113,27 @@ func (f *inferFlags) baseSchema() (*schemas.Schema, error) {
 	return definition.LoadSchema(f.output)
 }
 
-func (a *app) writeInferred(f inferFlags, inferred *pipelines.InferredSchema, based bool, log *logs) error {
+// writeInferred writes the schema file. based says that it follows an earlier one.
+func writeInferred(p *process, f inferFlags, inferred *pipelines.InferredSchema, based bool) error {
 	data, err := definition.FormatSchema(inferred.Schema, inferred.Notes)
 	if err != nil {
 		return err
 	}
 	if !f.toFile() {
-		return a.print(data)
+		return show.Print(p.stdout, data)
 	}
 	if err := renameio.WriteFile(f.output, data, 0o640); err != nil {
 		return &load.CreateError{Op: "write", Path: f.output, Hint: "give a file in a folder that is there and can be written to", Err: err}
 	}
-	told := fmt.Sprintf("%s: %s to %s", f.form, plural(len(inferred.Schema.Columns), "column"), f.output)
+	told := fmt.Sprintf("%s: %s to %s", f.form, show.Plural(len(inferred.Schema.Columns), "column"), f.output)
 	if based {
 		told += ": " + changesText(inferred)
 	}
-	log.tell(levelInfo, told)
+	p.log.Tell(slog.LevelInfo, told)
 	return nil
 }
 
-// changesText sums up what became of the columns that were there before.
+// changesText sums up how the schema differs from the one that it follows.
 func changesText(in *pipelines.InferredSchema) string {
 	var parts []string
 	for _, p := range []struct {
@@ -157,12 +148,4 @@ func changesText(in *pipelines.InferredSchema) string {
 		return "as they were"
 	}
 	return strings.Join(parts, ", ")
-}
-
-// byLabel reads --names.
-func byLabel(names string) (bool, error) {
-	if names != "label" && names != "id" {
-		return false, fmt.Errorf("--names %q: give label or id", names)
-	}
-	return names == "label", nil
 }

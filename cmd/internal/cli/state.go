@@ -5,17 +5,18 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/checkpoint"
-	"github.com/formetl/formetl/pipelines/definition"
 )
 
-func (a *app) stateCommand() *cobra.Command {
+func stateCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state",
 		Short: "Show or reset watermarks and what is under way",
@@ -23,21 +24,16 @@ func (a *app) stateCommand() *cobra.Command {
 Neither command asks the service for anything or needs an API key.`,
 		Example: `  formetl state show feedback.yaml
   formetl state reset feedback.yaml`,
-		Args: knownCommand,
+		Args: flags.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.stateShowCommand(), a.stateResetCommand())
+	cmd.AddCommand(stateShowCommand(p), stateResetCommand(p))
 	return cmd
 }
 
-type stateFlags struct {
-	definitionFlags
-	json, yes bool
-	watermark string
-}
-
-func (a *app) stateShowCommand() *cobra.Command {
-	var f stateFlags
+func stateShowCommand(p *process) *cobra.Command {
+	var f flags.Definition
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show DEFINITION",
 		Short: "Show watermarks, runs under way or ended early, and the budget",
@@ -50,51 +46,29 @@ the outputs; --form names others.`,
 		Example: `  formetl state show feedback.yaml
   formetl state show feedback.yaml --form form1
   formetl state show feedback.yaml --json | jq -r '.forms[].outputs[].watermark'`,
-		Args: oneDefinition,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.stateShow(cmd.Context(), args, f) },
+		Args: flags.OneDefinition(),
+		RunE: func(cmd *cobra.Command, args []string) error { return stateShow(cmd.Context(), p, args, f, asJSON) },
 	}
-	f.registerState(cmd)
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	f.RegisterForms(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
-func (f *stateFlags) registerState(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringArrayVar(&f.forms, "form", nil, "only this form of the definition; repeatable")
-	flags.StringVar(&f.state, "state", "", "folder of budgets and spool (default: the definition's)")
-}
-
-// loadState reads the definition, without its key, and what a look at its
-// outputs needs.
-func (f *stateFlags) loadState(a *app, files []string) (*definition.Definition, pipelines.Options, error) {
-	log, err := a.begin(levelWarn)
-	if err != nil {
-		return nil, pipelines.Options{}, err
-	}
-	o := pipelines.Options{Tables: tables(), Forms: f.forms, Logger: log.Logger}
-	o.Tables.Open = opener(log.Logger)
-	defs, err := f.load(a, files, withoutSecrets)
-	if err != nil {
-		return nil, o, err
-	}
-	return defs[0], o, nil
-}
-
-func (a *app) stateShow(ctx context.Context, files []string, f stateFlags) error {
-	def, o, err := f.loadState(a, files)
+func stateShow(ctx context.Context, p *process, files []string, f flags.Definition, asJSON bool) error {
+	defs, o, err := p.open(&f, files, slog.LevelWarn, withoutKey)
 	if err != nil {
 		return err
 	}
-	report, failed := pipelines.State(ctx, def, o)
+	report, failed := pipelines.State(ctx, defs[0], o)
 	if failed != nil && len(report.Forms) == 0 {
 		return failed
 	}
-	if f.json {
-		err = a.printJSON(stateOf(report))
+	if asJSON {
+		err = show.JSON(p.stdout, stateOf(report))
 	} else {
 		var b bytes.Buffer
 		writeState(&b, report)
-		err = a.print(b.Bytes())
+		err = show.Print(p.stdout, b.Bytes())
 	}
 	if err != nil {
 		return err
@@ -102,32 +76,29 @@ func (a *app) stateShow(ctx context.Context, files []string, f stateFlags) error
 	return failed
 }
 
-// writeState shows a state to people.
+// writeState writes a state for people.
 func writeState(w io.Writer, r *pipelines.StateReport) {
-	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", cell(r.Pipeline), modeOf(r), r.Zone)
+	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", show.Cell(r.Pipeline), modeOf(r), r.Zone)
 	for _, form := range r.Forms {
-		fmt.Fprintf(w, "\nform %s\n", cell(form.Form))
+		fmt.Fprintf(w, "\nform %s\n", show.Cell(form.Form))
 		if form.Next != nil {
-			fmt.Fprintf(w, "  the next run begins at %s\n", beginning(*form.Next))
+			fmt.Fprintf(w, "  the next run begins at %s\n", show.Beginning(*form.Next))
 		}
 		for _, out := range form.Outputs {
-			fmt.Fprintf(w, "  %s\n", cell(out.Path))
-			writeTable(w, "    ", outputRows(r, out))
+			fmt.Fprintf(w, "  %s\n%s", show.Cell(out.Path), show.Columns("    ", outputRows(r, out)))
 		}
 	}
 	if len(r.Forms) == 0 {
 		fmt.Fprintln(w, "\nno form has anything at the outputs yet")
 	}
 	for _, path := range r.Unlisted {
-		fmt.Fprintf(w, "\nforms cannot be looked for at %s: name them with --form\n", cell(path))
+		fmt.Fprintf(w, "\nforms cannot be looked for at %s: name them with --form\n", show.Cell(path))
 	}
 	if rows := bookedRows(r); len(rows) > 0 {
-		fmt.Fprintln(w, "\nbudget")
-		writeTable(w, "  ", rows)
+		fmt.Fprintf(w, "\nbudget\n%s", show.Columns("  ", rows))
 	}
 	if len(r.Checkpoints) > 0 {
-		fmt.Fprintln(w, "\nread by runs that ended early; the next run resumes from it")
-		writeTable(w, "  ", checkpointRows(r.Checkpoints))
+		fmt.Fprintf(w, "\nread by runs that ended early; the next run resumes from it\n%s", show.Columns("  ", checkpointRows(r.Checkpoints)))
 	}
 }
 
@@ -136,13 +107,6 @@ func modeOf(r *pipelines.StateReport) string {
 		return "incremental"
 	}
 	return "full"
-}
-
-func beginning(t load.WallTime) string {
-	if t.IsZero() {
-		return "the first result"
-	}
-	return wallText(t)
 }
 
 // outputRows are the lines of one output.
@@ -159,8 +123,8 @@ func outputRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]string
 	}
 	if m := out.Manifest; m != nil {
 		rows = append(rows,
-			[]string{"last run", fmt.Sprintf("%s, %s", m.RunID, since(r.Now, m.CreatedAt))},
-			[]string{"range", rangeText(m.Range)},
+			[]string{"last run", fmt.Sprintf("%s, %s", m.RunID, show.Since(r.Now, m.CreatedAt))},
+			[]string{"range", show.Range(m.Range)},
 			[]string{"rows", rowsText(out.Dataset, m)},
 		)
 	} else {
@@ -171,18 +135,19 @@ func outputRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]string
 
 func rowsText(dataset bool, m *load.Manifest) string {
 	if !dataset {
-		return thousands(m.Rows)
+		return show.Thousands(m.Rows)
 	}
-	return thousands(m.Rows) + " in " + plural(len(m.Parts), "part")
+	return show.Thousands(m.Rows) + " in " + show.Plural(len(m.Parts), "part")
 }
 
-// underWayRows tell of what is not committed.
+// underWayRows tell what is not committed: a run that is alive, a recorded
+// commit, and what dead runs were staging.
 func underWayRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]string {
 	var rows [][]string
 	if h := out.Holder; h != nil {
 		text := "a run is under way"
 		if h.RunID != "" {
-			text = fmt.Sprintf("run %s of pipeline %s, process %d on %s, since %s", h.RunID, h.Pipeline, h.PID, h.Host, since(r.Now, h.Since))
+			text = fmt.Sprintf("run %s of pipeline %s, process %d on %s, since %s", h.RunID, h.Pipeline, h.PID, h.Host, show.Since(r.Now, h.Since))
 		}
 		rows = append(rows, []string{"under way", text})
 	}
@@ -195,38 +160,11 @@ func underWayRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]stri
 	return rows
 }
 
-// watermarkText shows a watermark and how long ago it was.
 func watermarkText(r *pipelines.StateReport, w load.WallTime) string {
 	if w.IsZero() {
 		return "none"
 	}
-	return wallText(w) + ", " + ago(r.Now.Sub(firstInstant(w, r.Zone)))
-}
-
-// since shows a time and how long ago it was.
-func since(now, then time.Time) string {
-	return then.UTC().Format(time.RFC3339) + " (" + ago(now.Sub(then)) + ")"
-}
-
-// ago shows to people how long ago something was.
-func ago(d time.Duration) string {
-	if d < 0 {
-		return lasting(-d) + " from now"
-	}
-	return lasting(d) + " ago"
-}
-
-// lasting shows a length of time in one unit.
-func lasting(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return plural(int(d/time.Second), "second")
-	case d < 2*time.Hour:
-		return plural(int(d/time.Minute), "minute")
-	case d < 48*time.Hour:
-		return plural(int(d/time.Hour), "hour")
-	}
-	return plural(int(d/(24*time.Hour)), "day")
+	return w.String() + ", " + show.Ago(r.Now.Sub(show.FirstInstant(w, r.Zone)))
 }
 
 // bookedRows are the lines of the budget, none where there is none.
@@ -243,19 +181,18 @@ func bookedRows(r *pipelines.StateReport) [][]string {
 	case len(rows) == 0:
 		return nil
 	case b.Next.After(r.Now):
-		return append(rows, []string{"next", "a request may be sent at " + since(r.Now, b.Next)})
+		return append(rows, []string{"next", "a request may be sent at " + show.Since(r.Now, b.Next)})
 	}
 	return append(rows, []string{"next", "a request may be sent now"})
 }
 
 func booked(n, limit int) string {
-	return fmt.Sprintf("%s of %s requests booked", thousands(int64(n)), thousands(int64(limit)))
+	return fmt.Sprintf("%s of %s requests booked", show.Thousands(n), show.Thousands(limit))
 }
 
+// checkpointRows tell what the next run need not ask for.
 func checkpointRows(left []checkpoint.Left) [][]string {
-	rows := make([][]string, len(left))
-	for i, s := range left {
-		rows[i] = []string{"form " + s.Form, "run " + s.RunID, plural(s.Windows, "window"), plural(int(s.Rows), "result"), size(s.Bytes)}
-	}
-	return rows
+	return show.Rows(nil, left, func(s checkpoint.Left) []string {
+		return []string{"form " + s.Form, "run " + s.RunID, show.Plural(s.Windows, "window"), show.Plural(s.Rows, "result"), show.Size(s.Bytes)}
+	})
 }

@@ -3,20 +3,22 @@ package cli
 import (
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 )
 
 // stateJSON is what state show --json prints. What does not apply is null.
 type stateJSON struct {
-	Pipeline   string           `json:"pipeline"`
-	Definition string           `json:"definition"`
-	Mode       string           `json:"mode"`
-	Timezone   string           `json:"timezone"` // of watermarks and ranges
-	Forms      []formStateJSON  `json:"forms"`
-	Patterns   []string         `json:"patterns"` // globs whose forms are those that something lies of
-	Unlisted   []string         `json:"unlisted"` // paths where forms cannot be looked for
-	Budget     budgetStateJSON  `json:"budget"`
+	Pipeline   string          `json:"pipeline"`
+	Definition string          `json:"definition"`
+	Mode       string          `json:"mode"`
+	Timezone   string          `json:"timezone"` // of watermarks and ranges
+	Forms      []formStateJSON `json:"forms"`
+	Patterns   []string        `json:"patterns"` // globs; Forms has those of their forms that have anything at the outputs
+	Unlisted   []string        `json:"unlisted"` // paths where forms cannot be looked for
+	Budget     budgetStateJSON `json:"budget"`
+	// Checkpoints are what runs that ended early had read.
 	Checkpoints []checkpointJSON `json:"checkpoints"`
 }
 
@@ -31,20 +33,24 @@ type nextJSON struct {
 }
 
 type outputStateJSON struct {
-	Path         string         `json:"path"`
-	Dataset      bool           `json:"dataset"`
-	PerRun       bool           `json:"per_run"` // another path for each run
-	Watermark    load.WallTime  `json:"watermark"`
-	WatermarkAge *int64         `json:"watermark_age_seconds"`
-	RunID        *string        `json:"run_id"` // of the last commit
-	CreatedAt    *time.Time     `json:"created_at"`
-	Range        *load.Range    `json:"range"`
-	Rows         *int64         `json:"rows"`
-	Parts        *int           `json:"parts"`
-	UnderWay     *underWayJSON  `json:"under_way"`
-	Recorded     *string        `json:"recorded_commit"` // the run whose commit the next one finishes
-	Leftovers    []leftoverJSON `json:"leftovers"`
-	Error        string         `json:"error,omitempty"`
+	Path         string        `json:"path"`
+	Dataset      bool          `json:"dataset"`
+	PerRun       bool          `json:"per_run"` // another path for each run
+	Watermark    load.WallTime `json:"watermark"`
+	WatermarkAge *int64        `json:"watermark_age_seconds"`
+	lastCommitJSON
+	UnderWay  *underWayJSON  `json:"under_way"`
+	Recorded  *string        `json:"recorded_commit"` // the run whose commit the next run finishes
+	Leftovers []leftoverJSON `json:"leftovers"`
+	Error     string         `json:"error,omitempty"`
+}
+
+type lastCommitJSON struct {
+	RunID     *string     `json:"run_id"`
+	CreatedAt *time.Time  `json:"created_at"`
+	Range     *load.Range `json:"range"`
+	Rows      *int64      `json:"rows"`
+	Parts     *int        `json:"parts"`
 }
 
 type underWayJSON struct {
@@ -72,7 +78,7 @@ type checkpointJSON struct {
 	Bytes    int64     `json:"bytes"`
 }
 
-// stateOf turns a report into what is printed.
+// stateOf is a report as it is printed.
 func stateOf(r *pipelines.StateReport) stateJSON {
 	s := stateJSON{
 		Pipeline: r.Pipeline, Definition: r.Definition, Mode: modeOf(r), Timezone: r.Zone.String(),
@@ -112,18 +118,15 @@ func outputOf(r *pipelines.StateReport, out *pipelines.OutputState) outputStateJ
 		j.Error = out.Err.Error()
 	}
 	if w := out.Watermark(); !w.IsZero() {
-		age := int64(r.Now.Sub(firstInstant(w, r.Zone)) / time.Second)
-		j.WatermarkAge = &age
+		j.WatermarkAge = new(int64(r.Now.Sub(show.FirstInstant(w, r.Zone)) / time.Second))
 	}
 	if m := out.Manifest; m != nil {
-		parts := len(m.Parts)
-		j.RunID, j.CreatedAt, j.Range, j.Rows, j.Parts = &m.RunID, &m.CreatedAt, &m.Range, &m.Rows, &parts
+		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
 	}
 	if h := out.Holder; h != nil {
 		j.UnderWay = &underWayJSON{RunID: h.RunID, Pipeline: h.Pipeline, Host: h.Host, PID: h.PID}
 		if !h.Since.IsZero() {
-			since := whole(h.Since)
-			j.UnderWay.Since = &since
+			j.UnderWay.Since = new(whole(h.Since))
 		}
 	}
 	if out.Pending != "" {

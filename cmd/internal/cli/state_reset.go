@@ -9,13 +9,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-func (a *app) stateResetCommand() *cobra.Command {
-	var f stateFlags
+type resetFlags struct {
+	flags.Definition
+	watermark string
+	yes       bool
+}
+
+func stateResetCommand(p *process) *cobra.Command {
+	var f resetFlags
 	cmd := &cobra.Command{
 		Use:   "reset DEFINITION",
 		Short: "Set watermarks back, and drop what runs that ended early left",
@@ -28,19 +37,19 @@ A dataset that a run is writing to stays as it is: reset ends with 75 then.`,
 		Example: `  formetl state reset feedback.yaml
   formetl state reset feedback.yaml --watermark 2026-01-01 --yes
   formetl state reset feedback.yaml --form form1 --yes`,
-		Args: oneDefinition,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.stateReset(cmd.Context(), args, f) },
+		Args: flags.OneDefinition(),
+		RunE: func(cmd *cobra.Command, args []string) error { return stateReset(cmd.Context(), p, args, f) },
 	}
-	f.registerState(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&f.watermark, "watermark", "", "set it back to this date or date-time, wall clock of the account's zone, instead of removing it")
-	flags.BoolVar(&f.yes, "yes", false, "do not ask")
+	set := cmd.Flags()
+	f.RegisterForms(set)
+	set.StringVar(&f.watermark, "watermark", "", "set it back to this date or date-time, wall clock of the account's zone, instead of removing it")
+	set.BoolVar(&f.yes, "yes", false, "do not ask")
 	return cmd
 }
 
 const nothingChanged = "nothing was changed"
 
-func (a *app) stateReset(ctx context.Context, files []string, f stateFlags) error {
+func stateReset(ctx context.Context, p *process, files []string, f resetFlags) error {
 	var to time.Time
 	var err error
 	if f.watermark != "" {
@@ -48,30 +57,31 @@ func (a *app) stateReset(ctx context.Context, files []string, f stateFlags) erro
 			return fmt.Errorf("--watermark: %w", err)
 		}
 	}
-	if !f.yes { // also where there is nothing to reset: a job that cannot answer never works
-		if err := a.somebodyThere(nothingChanged); err != nil {
+	if !f.yes { // even where there is nothing to reset, so that a job that cannot answer fails at once
+		if err := p.attended(nothingChanged); err != nil {
 			return err
 		}
 	}
-	def, o, err := f.loadState(a, files)
+	defs, o, err := p.open(&f.Definition, files, slog.LevelWarn, withoutKey)
 	if err != nil {
 		return err
 	}
 	if !f.yes {
-		state, _ := pipelines.State(ctx, def, o) // what fails there fails below too, and is told then
+		state, _ := pipelines.State(ctx, defs[0], o) // what fails here fails below too, and is told there
 		if question := resetQuestion(state, load.Wall(to)); question != "" {
-			agreed, err := a.confirm(ctx, question, nothingChanged)
+			agreed, err := p.confirm(ctx, question, nothingChanged)
 			if err != nil || !agreed {
 				return err
 			}
 		}
 	}
-	report, failed := pipelines.ResetState(ctx, def, o, to)
-	if err := a.printTable(resetRows(report)...); err != nil {
+	report, failed := pipelines.ResetState(ctx, defs[0], o, to)
+	rows := resetRows(report)
+	if err := show.Table(p.stdout, rows...); err != nil {
 		return err
 	}
-	if failed == nil || len(resetRows(report)) > 0 {
-		a.tellReset(report)
+	if failed == nil || len(rows) > 0 {
+		tellReset(p.log, report)
 	}
 	return failed
 }
@@ -93,11 +103,11 @@ func resetQuestion(s *pipelines.StateReport, to load.WallTime) string {
 	if datasets > 0 {
 		from := "the beginning"
 		if !to.IsZero() {
-			from = wallText(to)
+			from = to.String()
 		}
-		fmt.Fprintf(&b, "Set the watermark of %s of pipeline %s back to %s?", plural(datasets, "dataset"), cell(s.Pipeline), from)
+		fmt.Fprintf(&b, "Set the watermark of %s of pipeline %s back to %s?", show.Plural(datasets, "dataset"), show.Cell(s.Pipeline), from)
 	} else {
-		fmt.Fprintf(&b, "Reset pipeline %s?", cell(s.Pipeline))
+		fmt.Fprintf(&b, "Reset pipeline %s?", show.Cell(s.Pipeline))
 	}
 	if len(s.Checkpoints) > 0 {
 		b.WriteString(" What runs that ended early had read is dropped.")
@@ -105,7 +115,7 @@ func resetQuestion(s *pipelines.StateReport, to load.WallTime) string {
 	return b.String() + " No data is removed. [y/N] "
 }
 
-// resetRows show to people what was done: a line for each.
+// resetRows are what was done, for people.
 func resetRows(r *pipelines.ResetReport) [][]string {
 	var rows [][]string
 	for _, out := range r.Outputs {
@@ -115,19 +125,18 @@ func resetRows(r *pipelines.ResetReport) [][]string {
 		if !out.Before.Equal(out.After.Time) {
 			to := "none"
 			if !out.After.IsZero() {
-				to = wallText(out.After)
+				to = out.After.String()
 			}
-			rows = append(rows, []string{"watermark", out.Path, "was " + wallText(out.Before), "now " + to})
+			rows = append(rows, []string{"watermark", out.Path, "was " + out.Before.String(), "now " + to})
 		}
 	}
 	for _, s := range r.Checkpoints {
-		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), plural(s.Windows, "window") + " dropped"})
+		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), show.Plural(s.Windows, "window") + " dropped"})
 	}
 	return rows
 }
 
-// tellReset sums up on standard error.
-func (a *app) tellReset(r *pipelines.ResetReport) {
+func tellReset(log *telemetry.Log, r *pipelines.ResetReport) {
 	marks, commits := 0, 0
 	for _, out := range r.Outputs {
 		if !out.Before.Equal(out.After.Time) {
@@ -137,19 +146,10 @@ func (a *app) tellReset(r *pipelines.ResetReport) {
 			commits++
 		}
 	}
-	var parts []string
-	note := func(n int, noun, what string) {
-		if n > 0 {
-			parts = append(parts, plural(n, noun)+" "+what)
-		}
-	}
-	note(commits, "commit", "finished")
-	note(marks, "watermark", "set back")
-	note(len(r.Checkpoints), "checkpoint", "dropped")
-	text := "nothing to reset"
-	if len(parts) > 0 {
-		text = strings.Join(parts, "; ")
-	}
-	a.logs.tell(slog.LevelInfo, text, slog.Int("watermarks", marks),
+	var told show.Counts
+	told.Add(commits, "commit", "finished")
+	told.Add(marks, "watermark", "set back")
+	told.Add(len(r.Checkpoints), "checkpoint", "dropped")
+	log.Tell(slog.LevelInfo, told.Or("nothing to reset"), slog.Int("watermarks", marks),
 		slog.Int("checkpoints", len(r.Checkpoints)), slog.Int("finished_commits", commits))
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 	"github.com/formetl/formetl/pipelines"
@@ -130,7 +132,7 @@ read by runs that ended early, and kept for single files
 
 func TestStateAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := (&app{stdout: &out}).printJSON(stateOf(stateReport(t))); err != nil {
+	if err := show.JSON(&out, stateOf(stateReport(t))); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join("testdata", "state.json")
@@ -143,7 +145,7 @@ func TestStateAsJSON(t *testing.T) {
 	// What there is nothing of is an empty list or null, and never left out.
 	out.Reset()
 	empty := &pipelines.StateReport{Pipeline: "new", Zone: time.UTC, Forms: []*pipelines.FormState{{Form: "f", Outputs: []*pipelines.OutputState{{Path: "/x/"}}}}}
-	if err := (&app{stdout: &out}).printJSON(stateOf(empty)); err != nil {
+	if err := show.JSON(&out, stateOf(empty)); err != nil {
 		t.Fatal(err)
 	}
 	var full, least map[string]any
@@ -170,17 +172,6 @@ func sameKeys(t *testing.T, where string, a, b map[string]any) {
 	}
 }
 
-func TestLasting(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0 seconds ago", time.Second: "1 second ago", 59 * time.Second: "59 seconds ago", time.Minute: "1 minute ago", 119 * time.Minute: "119 minutes ago",
-		2 * time.Hour: "2 hours ago", 47*time.Hour + 59*time.Minute: "47 hours ago", 48 * time.Hour: "2 days ago", -time.Minute: "1 minute from now",
-	} {
-		if got := ago(d); got != want {
-			t.Errorf("%s: %q, want %q", d, got, want)
-		}
-	}
-}
-
 func TestResetAsks(t *testing.T) {
 	s := stateReport(t)
 	for _, c := range []struct {
@@ -203,7 +194,7 @@ func TestResetAsks(t *testing.T) {
 
 func TestResetTells(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: &stdout, logs: newLogs(&stderr, formatText, levelWarn)}
+	log := telemetry.NewLog(&stderr, nil)
 	r := &pipelines.ResetReport{
 		Outputs: []*pipelines.ResetOutput{
 			{Path: "/a/", Before: wallAt("2026-03-07 12:00:00"), Recovery: load.Recovery{RunID: "run1", Finished: true}},
@@ -212,10 +203,10 @@ func TestResetTells(t *testing.T) {
 		},
 		Spools: []pipelines.SpoolState{{RunID: "run3", Form: "form1", Windows: 1}},
 	}
-	if err := a.printTable(resetRows(r)...); err != nil {
+	if err := show.Table(&stdout, resetRows(r)...); err != nil {
 		t.Fatal(err)
 	}
-	a.tellReset(r)
+	tellReset(log, r)
 	const want = `recorded commit  /a/         run run1                 finished
 watermark        /a/         was 2026-03-07 12:00:00  now none
 journal          /b/         run run2                 3 parts dropped

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -36,12 +37,12 @@ func stops() []stopped {
 		}
 	}
 	return []stopped{
-		{"while planning, interrupted", syscall.SIGINT, exitInterrupt, "", func(r formservice.Request) bool { return r.Transaction == formservice.TransactionCount }, minute},
-		{"in the first page", syscall.SIGINT, exitInterrupt, "", results(1), minute},
-		{"while reading, interrupted", syscall.SIGINT, exitInterrupt, "", results(25), minute},
-		{"while reading, terminated", syscall.SIGTERM, exitTerminated, "", results(25), minute},
-		{"while pausing between attempts", syscall.SIGTERM, exitTerminated, "", results(25), formservice.Faults{Busy: 1, RetryAfter: 60}},
-		{"while waiting for the budget", syscall.SIGINT, exitInterrupt, "per_minute: 20", results(19), formservice.Faults{}},
+		{"while planning, interrupted", syscall.SIGINT, exit.Interrupted, "", func(r formservice.Request) bool { return r.Transaction == formservice.TransactionCount }, minute},
+		{"in the first page", syscall.SIGINT, exit.Interrupted, "", results(1), minute},
+		{"while reading, interrupted", syscall.SIGINT, exit.Interrupted, "", results(25), minute},
+		{"while reading, terminated", syscall.SIGTERM, exit.Terminated, "", results(25), minute},
+		{"while pausing between attempts", syscall.SIGTERM, exit.Terminated, "", results(25), formservice.Faults{Busy: 1, RetryAfter: 60}},
+		{"while waiting for the budget", syscall.SIGINT, exit.Interrupted, "per_minute: 20", results(19), formservice.Faults{}},
 	}
 }
 
@@ -121,7 +122,7 @@ func checkRecovers(t *testing.T, dir, definition string, service *formservice.Se
 	elsewhere := t.TempDir()
 	for _, d := range []string{dir, elsewhere} {
 		p := command(t, d, testKey, "run", write(t, d, "stop.yaml", quick))
-		if code := p.code(t, p.Run()); code != exitOK {
+		if code := p.code(t, p.Run()); code != exit.OK {
 			t.Fatalf("the next run ended with %d:\n%s", code, &p.stderr)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/formetl/formetl/cmd/internal/clitest"
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -112,7 +114,7 @@ func TestStopBeforeFlags(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			var once sync.Once
 			code := Main(args, strings.NewReader(""), &stdout, &stderr, environ(dir, func() { once.Do(func() { interrupt(s) }) }))
-			if want := exitCode(&stopError{s}); code != want || !strings.Contains(stderr.String(), "stopped by "+s.String()) {
+			if want := exit.Code(&exit.StopError{Signal: s}); code != want || !strings.Contains(stderr.String(), "stopped by "+s.String()) {
 				t.Errorf("%v: ended with %d, want %d:\n%s", args, code, want, &stderr)
 			}
 		}
@@ -136,15 +138,12 @@ func TestStopInTheCommand(t *testing.T) {
 			report, damaged := filepath.Join(dir, "report.json"), write(t, dir, "damaged.prom", "{")
 			stderr := &trigger{text: c.at}
 			code := Main([]string{"run", one, two, "--report", report, "--metrics", damaged, "--log-format", "json"}, strings.NewReader(""), &bytes.Buffer{}, stderr, environ(dir, never))
-			if code != exitTerminated {
+			if code != exit.Terminated {
 				t.Errorf("ended with %d:\n%s", code, stderr)
 			}
 			checkStopped(t, report, c.done)
-			metrics, err := readMetrics(damaged)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, key := range []string{series("one", "form1"), series("two", "form2")} {
+			metrics := clitest.ReadMetrics(t, damaged)
+			for i, key := range []string{"one form1", "two form2"} {
 				got, there := metrics[runSuccess][key]
 				if want := map[bool]float64{true: 1, false: 0}[i < c.done]; !there || got != want {
 					t.Errorf("formetl_last_run_success of %q is %v (%t), want %v", key, got, there, want)
@@ -168,7 +167,7 @@ func checkStopped(t *testing.T, file string, done int) {
 	for i, r := range reports {
 		code, failure := 0, ""
 		if i >= done { // it had not begun, or just begun, when the run heard of the signal
-			code, failure = exitTerminated, "stopped by terminated"
+			code, failure = exit.Terminated, "stopped by terminated"
 		}
 		if r.Pipeline != []string{"one", "two"}[i] || r.ExitCode != code || !strings.Contains(r.Error, failure) || len(r.Forms) != 1 || r.Forms[0].ExitCode != code {
 			t.Errorf("the report of definition %d is %+v", i+1, r)
@@ -187,21 +186,21 @@ func TestReportOfNoForms(t *testing.T) {
 	definition := write(t, dir, "none.yaml", "version: 1\nname: none\n"+
 		"source: {base_url: \"http://127.0.0.1:1\", account: acme, timezone: UTC, requests: {retries: 0}}\nforms: [\"*\"]\nload: [{path: \"{form}.csv\"}]\n")
 	p := command(t, dir, testKey, "run", definition, "--report", "report.json", "--metrics", "metrics.prom")
-	if code := p.code(t, p.Run()); code != exitTemporary {
+	if code := p.code(t, p.Run()); code != exit.Temporary {
 		t.Fatalf("ended with %d:\n%s", code, &p.stderr)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
 	if err != nil || !strings.HasPrefix(string(data), "{") || !strings.Contains(string(data), `"forms": []`) {
 		t.Errorf("%v, the report is %s", err, data)
 	}
-	metrics, err := readMetrics(filepath.Join(dir, "metrics.prom"))
-	if got, there := metrics[runSuccess][series("none", "")]; err != nil || !there || got != 0 {
-		t.Errorf("%v, formetl_last_run_success is %v, %t", err, got, there)
+	metrics := clitest.ReadMetrics(t, filepath.Join(dir, "metrics.prom"))
+	if got, there := metrics[runSuccess]["none "]; !there || got != 0 {
+		t.Errorf("formetl_last_run_success is %v, %t", got, there)
 	}
 	replay := write(t, dir, "replay.yaml", "version: 1\nname: replay\n"+
 		"source: {base_url: \"http://127.0.0.1:1\", account: acme, timezone: UTC}\nforms: [form1]\nload: [{path: \"{form}.csv\"}]\n")
 	p = command(t, dir, testKey, "replay", replay, "--report", "replay.json")
-	if code := p.code(t, p.Run()); code != exitOK {
+	if code := p.code(t, p.Run()); code != exit.OK {
 		t.Fatalf("the replay ended with %d:\n%s", code, &p.stderr)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "replay.json")); err != nil || string(data) != "[]\n" {

@@ -17,21 +17,18 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// tables are the formats and destinations that formetl is built with.
-func tables() pipelines.Tables {
-	return pipelines.Tables{
-		Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()},
-		Open:    opener(slog.New(slog.DiscardHandler)),
-	}
+// formats are the formats that formetl is built with.
+func formats() []load.Format {
+	return []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()}
 }
 
-// schemes are what a path may begin with besides a local one's name.
+// schemes are what a path may begin with, besides a local path.
 func schemes() []string { return []string{"s3"} }
 
-// opener opens a folder, or a prefix of a bucket. What a destination has to
-// say besides errors goes to log.
-func opener(log *slog.Logger) func(context.Context, string, definition.Output) (load.Destination, error) {
-	return func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
+// tables are the formats and destinations that formetl is built with: folders,
+// and prefixes of buckets. What a destination tells besides errors goes to log.
+func tables(log *slog.Logger) pipelines.Tables {
+	return pipelines.Tables{Formats: formats(), Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
 		scheme, _, remote := strings.Cut(root, "://")
 		switch {
 		case !remote:
@@ -40,7 +37,7 @@ func opener(log *slog.Logger) func(context.Context, string, definition.Output) (
 			return s3.New(ctx, root, s3Options(o.S3, log))
 		}
 		return nil, &definition.UnsupportedError{What: "the destination " + scheme + "://", Remedy: "write to a local path or to s3://"}
-	}
+	}}
 }
 
 // s3Options are a definition's settings as the destination takes them.

@@ -2,15 +2,18 @@ package cli
 
 import (
 	"errors"
-	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-func (a *app) validateCommand() *cobra.Command {
+func validateCommand(p *process) *cobra.Command {
 	strict := false
 	cmd := &cobra.Command{
 		Use:   "validate DEFINITION...",
@@ -25,61 +28,61 @@ problem of every file is shown; the exit code is 78 if there is one, with
   formetl validate pipelines/*.yaml
   formetl validate feedback.yaml --strict
   formetl validate form1.schema.yaml`,
-		Args: definitions,
-		RunE: func(_ *cobra.Command, args []string) error { return a.validate(args, strict) },
+		Args: flags.Definitions,
+		RunE: func(_ *cobra.Command, args []string) error { return validate(p, args, strict) },
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "a key that is not there, where a run would need it, is a problem and no warning")
 	return cmd
 }
 
-func (a *app) validate(files []string, strict bool) error {
-	if _, err := a.begin(levelWarn); err != nil {
+func validate(p *process, files []string, strict bool) error {
+	if err := p.log.Start(slog.LevelWarn); err != nil {
 		return err
 	}
 	var failures []error
 	for _, file := range files {
-		check := a.checkDefinition
+		check := checkDefinition
 		if is, err := definition.Is(file); err == nil && !is {
-			check = a.checkSchema
+			check = checkSchema
 		}
-		found, lacking, err := check(file)
-		switch {
-		case err != nil:
+		found, lacking, err := check(p, file)
+		if err == nil && strict {
+			err = lacking
+		}
+		if err != nil {
 			failures = append(failures, err)
 			continue
-		case lacking != nil && strict:
-			failures = append(failures, lacking)
-			continue
-		case lacking != nil:
-			text := "\n" + strings.TrimRight(explain(lacking), "\n")
-			a.logs.tell(levelWarn, strings.ReplaceAll(text, "\n"+file+":", "\nwarning: "+file+":")[1:])
 		}
-		if err := a.print([]byte(fmt.Sprintf("%s: ok (%s)\n", file, found))); err != nil {
+		if lacking != nil {
+			text := "\n" + strings.TrimRight(telemetry.Explain(lacking), "\n")
+			p.log.Tell(slog.LevelWarn, strings.ReplaceAll(text, "\n"+file+":", "\nwarning: "+file+":")[1:])
+		}
+		if err := show.Print(p.stdout, []byte(file+": ok ("+found+")\n")); err != nil {
 			return err
 		}
 	}
 	return errors.Join(failures...)
 }
 
-// checkDefinition checks a definition. found says what it holds, lacking which
-// keys a run would need that are not there.
-func (a *app) checkDefinition(file string) (found string, lacking, err error) {
-	defs, err := new(definitionFlags).load(a, []string{file}, withoutSecrets)
+// checkDefinition checks a definition. found says what it holds. lacking names
+// the keys that a run would need and that are not there.
+func checkDefinition(p *process, file string) (found string, lacking, err error) {
+	defs, err := p.load(&flags.Definition{}, []string{file}, withoutKey)
 	if err != nil {
 		return "", nil, err
 	}
-	_, lacking = new(definitionFlags).load(a, []string{file}, withSecrets)
+	_, lacking = p.load(&flags.Definition{}, []string{file}, withKey)
 	return contents(defs[0]), lacking, nil
 }
 
 // checkSchema checks a schema file by itself, as checkDefinition does.
-func (a *app) checkSchema(file string) (found string, lacking, err error) {
+func checkSchema(p *process, file string) (found string, lacking, err error) {
 	s, err := definition.LoadSchema(file)
 	if err != nil {
 		return "", nil, err
 	}
-	_, lacking = definition.LoadSchemaWithKey(file, a.lookup)
-	return "schema of " + plural(len(s.Columns), "column"), lacking, nil
+	_, lacking = definition.LoadSchemaWithKey(file, p.lookup)
+	return "schema of " + show.Plural(len(s.Columns), "column"), lacking, nil
 }
 
 // contents says what a definition holds: "1 form, 2 outputs".
@@ -94,17 +97,10 @@ func contents(def *definition.Definition) string {
 	}
 	var parts []string
 	if names > 0 {
-		parts = append(parts, plural(names, "form"))
+		parts = append(parts, show.Plural(names, "form"))
 	}
 	if globs > 0 {
-		parts = append(parts, plural(globs, "pattern")+" of forms")
+		parts = append(parts, show.Plural(globs, "pattern")+" of forms")
 	}
-	return strings.Join(append(parts, plural(len(def.Outputs), "output")), ", ")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%s %ss", thousands(int64(n)), noun)
+	return strings.Join(append(parts, show.Plural(len(def.Outputs), "output")), ", ")
 }

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFormatOf(t *testing.T) {
+	for _, c := range []struct{ file, flag, format, codec, problem string }{
+		{"a.csv", "", "csv", "", ""},
+		{"a.csv.gz", "", "csv", "gzip", ""},
+		{"a.ndjson.zst", "", "ndjson", "zstd", ""},
+		{"a.json", "json", "json", "", ""},
+		{"a.txt", "csv", "csv", "", ""},
+		{"a.txt.gz", "csv", "csv", "gzip", ""},
+		{"a.gz", "ndjson", "ndjson", "gzip", ""},
+		{"a.parquet", "", "parquet", "", ""},
+		{"a.arrow", "", "arrow", "", ""},
+		{"a.xlsx", "", "xlsx", "", ""},
+		{"a.xlsx.gz", "", "", "", "compressed inside"},
+		{"a", "", "", "", "names no format"},
+		{"a.gz", "", "", "", "names no format"},
+		{"a.csv", "json", "", "", "is a name for csv"},
+		{"a.parquet.gz", "", "", "", "compressed inside"},
+		{"a.gz", "arrow", "", "", "compressed inside"},
+	} {
+		format, codec, err := formatOf(c.file, c.flag)
+		wrong := c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem))
+		if format != c.format || codec != c.codec || wrong {
+			t.Errorf("%s, --format %s: %q %q %v", c.file, c.flag, format, codec, err)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// process is what a command is given by the process that runs it.
+type process struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	lookup         flags.Environment
+	log            *telemetry.Log
+	kept           string // how much of what was read is kept for a later command, for the hint
+}
+
+// start begins a command's own work, after flags and arguments were checked. It
+// reads the options that flags give and adds the log, and the destinations and
+// the client that use it.
+func (p *process) start(level slog.Level, read func() (pipelines.Options, error)) (pipelines.Options, error) {
+	o, err := read()
+	if err == nil {
+		err = p.log.Start(level)
+	}
+	if err != nil {
+		return o, err
+	}
+	o.Logger, o.Tables, o.Client = p.log.Logger, tables(p.log.Logger), pipelines.ClientOptions{UserAgent: "formetl/" + telemetry.Version()}
+	return o, nil
+}
+
+// Whether a command needs the API key of its definitions.
+const (
+	withKey    = true
+	withoutKey = false
+)
+
+// open starts a command that works from definitions, and reads them.
+func (p *process) open(f *flags.Definition, files []string, level slog.Level, key bool) ([]*definition.Definition, pipelines.Options, error) {
+	o, err := p.start(level, f.Options)
+	if err != nil {
+		return nil, o, err
+	}
+	defs, err := p.load(f, files, key)
+	return defs, o, err
+}
+
+// load reads definitions and checks all of them before anything is asked of a
+// service. The error holds every problem of all of them.
+func (p *process) load(f *flags.Definition, files []string, key bool) ([]*definition.Definition, error) {
+	o := definition.LoadOptions{Lookup: p.lookup, Formats: formats(), Schemes: schemes(), WithoutSecrets: !key}
+	if f.KeyFile != "" && key {
+		secret, err := definition.KeyFromFile(f.KeyFile)
+		if err != nil {
+			return nil, exit.Usagef("--api-key-file: %w", err)
+		}
+		o.Key = secret
+	}
+	var defs []*definition.Definition
+	var failures []error
+	for _, file := range files {
+		def, err := definition.Load(file, o)
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		p.log.HideKey(def.Source.Key)
+		if f.State != "" {
+			if def.State, err = filepath.Abs(f.State); err != nil {
+				return nil, err
+			}
+		}
+		defs = append(defs, def)
+	}
+	return defs, errors.Join(failures...)
+}
+
+// define is a definition that flags make in place of a file: of one form and the
+// service that they name, with the state folder that they name or the user's.
+func (p *process) define(name, form string, service *flags.Service, state string) (*definition.Definition, error) {
+	if err := flags.CheckForm(form); err != nil {
+		return nil, err
+	}
+	source, err := service.Source(p.lookup)
+	if err != nil {
+		return nil, err
+	}
+	p.log.HideKey(source.Key)
+	state, err = flags.StateFolder(state)
+	return &definition.Definition{Name: name, State: state, Source: source, Forms: []string{form}}, err
+}
+
+// attended fails where nobody can answer a question: standard input is no
+// terminal, or programs read standard error. That is wrong usage, and not a yes.
+// otherwise says what was not done.
+func (p *process) attended(otherwise string) error {
+	if !show.IsTerminal(p.stdin) || p.log.JSON() {
+		return exit.Usagef("nobody is there to ask: give --yes to do it without asking; %s", otherwise)
+	}
+	return nil
+}
+
+// confirm asks a yes-or-no question where somebody can answer it.
+func (p *process) confirm(ctx context.Context, question, otherwise string) (bool, error) {
+	if err := p.attended(otherwise); err != nil {
+		return false, err
+	}
+	return show.Ask(ctx, p.stdin, p.stderr, question, otherwise)
+}
+
+// failed is the error of a command on so many definitions or forms.
+func failed(of int, failures []error) error {
+	switch len(failures) {
+	case 0:
+		return nil
+	case 1:
+		return failures[0]
+	}
+	return &pipelines.FormsError{Forms: of, Errors: failures}
+}
+
+// named puts a definition's name before its error where there are several.
+func named(def *definition.Definition, several bool, err error) error {
+	if err != nil && several {
+		return fmt.Errorf("%s: %w", def.Name, err)
+	}
+	return err
+}

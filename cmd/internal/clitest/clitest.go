@@ -1,0 +1,105 @@
+// Package clitest holds what the tests of the command line's packages share: the
+// tables of the README, which they compare with the code, and a second reader
+// of metrics files, which shares nothing with the one that is tested. No shipped
+// file imports it.
+package clitest
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// ModuleRoot is the module's folder, seen from the package under test.
+const ModuleRoot = "../../.."
+
+// ReadmeTable returns the names in the first column of the table that follows
+// a heading of the README; with a mark, those that are followed by it.
+func ReadmeTable(t testing.TB, heading string, mark ...string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(ModuleRoot, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(data), "\n### "+heading+"\n")
+	if !ok {
+		t.Fatalf("the README has no %q", heading)
+	}
+	text, _, _ = strings.Cut(text, "\n#")
+	var names []string
+	for line := range strings.Lines(text) {
+		if first, _, ok := strings.Cut(strings.TrimPrefix(line, "|"), "|"); ok && strings.HasPrefix(line, "|") {
+			for _, name := range regexp.MustCompile("`[^`]+`"+strings.Join(mark, "")).FindAllString(first, -1) {
+				names = append(names, strings.Trim(name, "`"+strings.Join(mark, "")))
+			}
+		}
+	}
+	return names
+}
+
+// SameNames tells what one of two lists has and the other lacks.
+func SameNames(t testing.TB, what string, documented, actual []string) {
+	t.Helper()
+	for _, name := range actual {
+		if !slices.Contains(documented, name) {
+			t.Errorf("%s %s is not in the README's table", what, name)
+		}
+	}
+	seen := map[string]bool{}
+	for _, name := range documented {
+		if !slices.Contains(actual, name) || seen[name] {
+			t.Errorf("the README's table has the %s %s, which is not there, or twice", what, name)
+		}
+		seen[name] = true
+	}
+}
+
+// CheckMetrics lets Prometheus' own tool judge a file: it may neither refuse it
+// nor warn of anything.
+func CheckMetrics(t testing.TB, data []byte) {
+	t.Helper()
+	tool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Fatal("promtool is not installed, which judges metrics; install Debian's package prometheus: apt-get install -y prometheus")
+	}
+	cmd := exec.CommandContext(t.Context(), tool, "check", "metrics")
+	cmd.Stdin = bytes.NewReader(data)
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool: %v\n%s\nof\n%s", err, out, data)
+	}
+}
+
+// ReadMetrics reads a metrics file: the samples by family and by the values of
+// their labels in the order of the file, joined by a space.
+func ReadMetrics(t testing.TB, file string) map[string]map[string]float64 {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := map[string]map[string]float64{}
+	for name, family := range families {
+		metrics[name] = map[string]float64{}
+		for _, sample := range family.GetMetric() {
+			values := make([]string, len(sample.GetLabel()))
+			for i, label := range sample.GetLabel() {
+				values[i] = label.GetValue()
+			}
+			metrics[name][strings.Join(values, " ")] = sample.GetGauge().GetValue()
+		}
+	}
+	return metrics
+}

@@ -1,0 +1,230 @@
+// Package exit decides how a command ends: the exit code of an error, the hint
+// that tells a person what to do next, and what a signal does.
+//
+// An error has a class by its type. Code walks the tree of wrapped errors from
+// the top, and the outermost error that has a class decides. Of errors that
+// stand side by side the worst decides, in the order that contract.md gives. An
+// error without a class is a bug of formetl and ends with 70.
+//
+// The package writes nothing; package telemetry prints the error and its hint.
+// Begin reading at Code.
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
+)
+
+// The exit codes of contract.md, with the numbers of sysexits.h.
+const (
+	OK           = 0
+	Usage        = 64 // wrong flags or arguments
+	Data         = 65 // the data do not fit what is declared
+	NoInput      = 66 // the service knows no such form or account
+	Unavailable  = 69 // the service failed, and asking again does not help
+	Bug          = 70
+	CantCreate   = 73 // an output cannot be where it is wanted
+	IO           = 74
+	Temporary    = 75 // the same command may succeed later
+	NoPermission = 77 // the service refused the key
+	Config       = 78 // the definition is wrong or missing
+	Interrupted  = 130
+	Terminated   = 143
+)
+
+// Error is an error that ends the command with a code of its own.
+type Error struct {
+	Code int
+	Err  error
+}
+
+// Usagef is fmt.Errorf for a wrong flag or argument.
+func Usagef(format string, args ...any) error { return &Error{Usage, fmt.Errorf(format, args...)} }
+
+// Error is the text of the wrapped error.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the wrapped error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// DataFault tells whether the data are at fault.
+func (e *Error) DataFault() bool { return e.Code == Data }
+
+// Code is the exit code of a command that ends with err, OK for nil. A missing
+// definition is Config like a wrong one, because both are mended in the job's
+// files; NoInput is for the service's answer that it has no such form.
+func Code(err error) int {
+	if err == nil {
+		return OK
+	}
+	for err != nil {
+		if code := codeOf(err); code != OK {
+			return code
+		}
+		switch e := err.(type) { //nolint:errorlint // the tree is walked by hand
+		case interface{ Unwrap() []error }:
+			return worst(e.Unwrap())
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		default:
+			return Bug
+		}
+	}
+	return Bug
+}
+
+// worst is the exit code of several failures: Temporary only if all of them
+// are, else the first of contract.md's order that occurred.
+func worst(errs []error) int {
+	seen := map[int]bool{}
+	for _, err := range errs {
+		if err != nil {
+			seen[Code(err)] = true
+		}
+	}
+	for _, code := range []int{
+		Interrupted, Terminated, Usage,
+		Bug, Config, NoPermission, NoInput, Data, CantCreate, IO, Unavailable, Temporary,
+	} {
+		if seen[code] {
+			return code
+		}
+	}
+	return Bug
+}
+
+// codeOf is the class of one error without the errors that it wraps, OK where
+// it has none.
+func codeOf(err error) int {
+	if d, ok := err.(pipelines.DataFault); ok && d.DataFault() { //nolint:errorlint // one node of the tree
+		return Data
+	}
+	switch e := err.(type) { //nolint:errorlint // one node of the tree
+	case *Error:
+		return e.Code
+	case *StopError:
+		if e.Signal == syscall.SIGTERM {
+			return Terminated
+		}
+		return Interrupted
+	case *pipelines.UnlistedError, *load.WatermarkError: // only the flag --watermark gives the last
+		return Usage
+	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
+		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError:
+		return Config
+	case *transport.RedirectError, *transport.NotServiceError: // the base URL is not the service's, as with error 1
+		return Config
+	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
+		return NoInput
+	case *extract.ServiceError:
+		return serviceCode(e)
+	case *extract.UnclearError: // a person has to look before the command is run again
+		return Unavailable
+	case *transport.StatusError, *transport.NetworkError:
+		if transport.Temporary(err) {
+			return Temporary
+		}
+		return Unavailable
+	case *transport.BudgetError, *transport.OutageError, *load.HeldError, *load.TemporaryError,
+		*transport.AnswerError: // damaged on its way; an answer that is wrong each time is a data fault
+		return Temporary
+	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
+		return CantCreate
+	case *load.IOError, *pipelines.StdoutError:
+		return IO
+	case *checkpoint.FolderError, *budget.Error, *fs.PathError, *os.LinkError, *os.SyscallError:
+		return fileCode(err)
+	}
+	switch err { //nolint:errorlint // one node of the tree
+	case context.Canceled:
+		return Interrupted
+	case load.ErrConflict, load.ErrStagedGone, context.DeadlineExceeded:
+		return Temporary
+	}
+	return OK
+}
+
+// serviceCode is the class of an error that the service answered with.
+func serviceCode(e *extract.ServiceError) int {
+	switch {
+	case e.Code == extract.CodeInvalidKey:
+		return NoPermission
+	case e.Code == extract.CodeInvalidUser, e.Code == extract.CodeInvalidForm:
+		return NoInput
+	case e.Code == extract.CodeInvalidURL:
+		return Config
+	case e.Temporary():
+		return Temporary
+	}
+	return Unavailable
+}
+
+// fileCode is CantCreate where a file or folder cannot be where it is wanted,
+// and IO where the disk fails.
+func fileCode(err error) int {
+	for _, target := range []error{fs.ErrPermission, fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EROFS, syscall.ENAMETOOLONG} {
+		if errors.Is(err, target) {
+			return CantCreate
+		}
+	}
+	return IO
+}
+
+// Hint says what to do next where the error itself does not, else "". command
+// is the command with its path, such as "formetl run". kept says how much of
+// what the command has read is kept, "" for a command that has read nothing.
+func Hint(err error, command, kept string) string {
+	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
+		switch s.Code {
+		case extract.CodeInvalidKey:
+			return "check the API key: it stands on the form's API page"
+		case extract.CodeInvalidUser:
+			return "check the account: it is the first part of the form's own address"
+		case extract.CodeInvalidForm:
+			return "check the form's directory; `formetl forms` lists the forms"
+		}
+	}
+	again := "run the same command again"
+	switch {
+	case kept != "":
+		again = kept + "; " + again
+	case strings.HasSuffix(command, " copy"): // a second copy would be worse than none
+		again = "look with `formetl forms` whether the copy was made, before you " + again
+	}
+	code := Code(err)
+	if b, ok := errors.AsType[*transport.BudgetError](err); ok && code == Temporary {
+		return again + " after " + b.ComeBack()
+	}
+	switch {
+	case code == Temporary && !is[*load.HeldError](err):
+		return again + " later"
+	case code == Interrupted || code == Terminated:
+		return again
+	case code == Usage:
+		return "see " + command + " --help"
+	case code == Bug:
+		return "this is a bug in formetl; please report it with the command and this message"
+	case is[*transport.RedirectError](err) || is[*transport.NotServiceError](err):
+		return "check that the base URL is the service's own address"
+	}
+	return ""
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

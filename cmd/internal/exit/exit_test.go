@@ -1,0 +1,305 @@
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/schemas/ddl"
+	"github.com/formetl/formetl/transform"
+)
+
+func service(code, status int) error { return &extract.ServiceError{Code: code, Status: status} }
+
+// unreadable is the error of an answer that cannot be read.
+func unreadable(body string) error {
+	_, err := v1.DecodePage([]byte(body), "", v1.Bounds{})
+	return err
+}
+
+func TestExitCode(t *testing.T) {
+	disk := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	for _, c := range []struct {
+		want int
+		err  error
+	}{
+		{OK, nil},
+		{Usage, &Error{Usage, errors.New("x")}},
+		{Usage, fmt.Errorf("/lake/: %w", &load.WatermarkError{})},
+		{Usage, &Error{Usage, &definition.Error{}}}, // the outermost class decides
+		{Data, &transport.AnswerError{}},
+		{Data, fmt.Errorf("x: %w", &extract.OrderError{})},
+		{Temporary, unreadable("")},
+		{Temporary, unreadable("<html><br></html>")},
+		{Temporary, unreadable("hello")},
+		{Temporary, unreadable(`<fs_response status="success"><results>`)},
+		{Temporary, unreadable(`<fs_response status="success"></x>`)},
+		{Data, unreadable(`<fs_response status="success"/>`)},
+		{Data, unreadable(`<other/>`)},
+		{Temporary, &transport.OutageError{Last: unreadable(`<other/>`)}},
+		{Config, &transport.RequestError{Err: &transport.NotServiceError{Err: &transport.AnswerError{}}}},
+		{Unavailable, &extract.UnclearError{Err: &transport.NetworkError{}}},
+		{Data, &pipelines.RejectsError{}},
+		{Data, &load.DamagedPartsError{}},
+		{CantCreate, &load.UnlistedPartsError{}},
+		{Data, &load.CellError{}},
+		{Data, &pipelines.VerifyError{}},
+		{Data, &pipelines.DuplicateError{}},
+		{Data, &transform.ValueError{}},
+		{Data, &transform.UnknownFieldError{}},
+		{Data, &pipelines.ChoicesError{}},
+		{Data, &pipelines.LettersError{}},
+		{Data, &ddl.UnfitError{}},
+		{Data, &extract.OrderError{}},
+		{NoInput, service(extract.CodeInvalidUser, 0)},
+		{NoInput, service(extract.CodeInvalidForm, 0)},
+		{NoInput, &pipelines.NoFormsError{}},
+		{NoInput, &pipelines.NoColumnsError{}},
+		{Data, &Error{Data, errors.New("x")}},
+		{Unavailable, service(extract.CodeUnexpected, 500)},
+		{Unavailable, service(extract.CodeInvalidValue, 0)},
+		{Unavailable, service(extract.CodeInvalidID, 0)},
+		{Unavailable, service(4711, 200)},
+		{Unavailable, &transport.StatusError{Status: 403}},
+		{Unavailable, &transport.NetworkError{Final: true}},
+		{Bug, errors.New("nobody knows")},
+		{Bug, fmt.Errorf("wrapped: %w", errors.New("nobody knows"))},
+		{CantCreate, &load.CreateError{Err: errors.New("x")}},
+		{CantCreate, &load.ManifestError{}},
+		{CantCreate, &checkpoint.FolderError{Err: fs.ErrPermission}},
+		{CantCreate, &checkpoint.FolderError{Err: syscall.ENOTDIR}},
+		{CantCreate, &os.LinkError{Err: syscall.EROFS}},
+		{IO, &checkpoint.FolderError{Err: disk}},
+		{IO, &load.IOError{Err: disk}},
+		{IO, &pipelines.StdoutError{Err: syscall.EPIPE}},
+		{IO, disk},
+		{Temporary, service(extract.CodeBusy, 200)},
+		{Temporary, service(extract.CodeUnexpected, 429)},
+		{Temporary, &transport.StatusError{Status: 502}},
+		{Temporary, &transport.NetworkError{}},
+		{Temporary, &transport.BudgetError{}},
+		{Temporary, &transport.RequestError{Err: &transport.OutageError{Last: &transport.StatusError{Status: 502}}}},
+		{Temporary, &transport.OutageError{Last: errors.New("nobody knows")}},
+		{Temporary, &transport.RequestError{Err: &transport.OutageError{Last: &transport.AnswerError{}}}},
+		{Temporary, &load.HeldError{}},
+		{Temporary, fmt.Errorf("x: %w", load.ErrConflict)},
+		{Temporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
+		{NoPermission, &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}},
+		{Config, &definition.Error{Err: fs.ErrNotExist}}, // a missing definition too
+		{Config, &definition.PathError{}},
+		{Config, &pipelines.CollisionError{}},
+		{Config, &interval.RangeError{}},
+		{Config, &definition.UnsupportedError{}},
+		{Config, &pipelines.SchemaChangedError{}},
+		{Config, &pipelines.DatasetChangedError{}},
+		{Config, &load.NameError{}},
+		{Config, &transport.ConfigError{}},
+		{Config, &extract.PlanError{}},
+		{Config, &transport.RedirectError{}},
+		{Config, service(extract.CodeInvalidURL, 404)},
+		{Interrupted, &StopError{syscall.SIGINT}},
+		{Interrupted, fmt.Errorf("x: %w", context.Canceled)},
+		{Terminated, fmt.Errorf("x: %w", &StopError{syscall.SIGTERM})},
+	} {
+		if got := Code(c.err); got != c.want {
+			t.Errorf("%T %v: %d, want %d", c.err, c.err, got, c.want)
+		}
+		// A run keeps what it read by the same rule.
+		if got := pipelines.DataAtFault(c.err); got != (c.want == Data) {
+			t.Errorf("%T %v: the data are at fault: %t, and the exit code is %d", c.err, c.err, got, c.want)
+		}
+	}
+}
+
+// TestDataFaults finds every type of the program that says that the data are at
+// fault, and holds that it ends a command with 65 however it is wrapped, and
+// that nothing is kept then, also where the run was told to stop besides.
+func TestDataFaults(t *testing.T) {
+	faults := []pipelines.DataFault{
+		&transport.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
+		&pipelines.RejectsError{}, &pipelines.VerifyError{}, &pipelines.DuplicateError{}, &pipelines.ChoicesError{}, &pipelines.LettersError{},
+		&load.DamagedPartsError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{},
+	}
+	// What these wrap may be a fault of the data, and they are none.
+	others := []pipelines.DataFault{&transport.NotServiceError{Err: &transport.AnswerError{}}, &extract.UnclearError{Err: &transport.AnswerError{}}}
+	for _, other := range others {
+		if Code(other) == Data || pipelines.DataAtFault(other) {
+			t.Errorf("%T: %d, and the data are at fault: %t", other, Code(other), pipelines.DataAtFault(other))
+		}
+	}
+	declared := dataFaultTypes(t)
+	if len(declared) != len(faults)+len(others) {
+		t.Errorf("%d types have a method DataFault: %v; the test knows %d", len(declared), declared, len(faults)+len(others))
+	}
+	for _, fault := range faults {
+		name := fmt.Sprintf("%T", fault)
+		if !slices.Contains(declared, name[strings.LastIndexByte(name, '.')+1:]) {
+			t.Errorf("%s is not found in the code", name)
+		}
+		output := &pipelines.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", fault)}}
+		for _, err := range []error{fault, &transport.RequestError{Err: fault}, output, fmt.Errorf("form a: %w", output)} {
+			if Code(err) != Data || !pipelines.DataAtFault(err) {
+				t.Errorf("%s in %T: %d, and the data are at fault: %t", name, err, Code(err), pipelines.DataAtFault(err))
+			}
+		}
+		stopped := fmt.Errorf("%w; %w", &StopError{syscall.SIGTERM}, output)
+		if Code(stopped) != Terminated || !pipelines.DataAtFault(stopped) {
+			t.Errorf("%s beside a stop: %d, and the data are at fault: %t", name, Code(stopped), pipelines.DataAtFault(stopped))
+		}
+	}
+}
+
+// dataFaultTypes are the names of the types with a method DataFault in the
+// module's code.
+func dataFaultTypes(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != "DataFault" {
+				continue
+			}
+			if star, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
+				names = append(names, star.X.(*ast.Ident).Name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestExitCodeOfSeveral holds contract.md's order: 75 only if all are
+// temporary, else the first of 70 78 77 66 65 73 74 69.
+func TestExitCodeOfSeveral(t *testing.T) {
+	one := map[int]error{
+		Bug: errors.New("x"), Config: &definition.PathError{}, NoPermission: service(extract.CodeInvalidKey, 401),
+		NoInput: service(extract.CodeInvalidForm, 404), Data: &pipelines.VerifyError{},
+		CantCreate: &load.CreateError{Err: errors.New("x")}, IO: &load.IOError{Err: errors.New("x")},
+		Unavailable: service(extract.CodeUnexpected, 500), Temporary: service(extract.CodeBusy, 503),
+	}
+	order := []int{Bug, Config, NoPermission, NoInput, Data, CantCreate, IO, Unavailable, Temporary}
+	for i, first := range order {
+		for _, second := range order[i:] {
+			errs := []error{fmt.Errorf("form a: %w", one[second]), nil, fmt.Errorf("form b: %w", one[first])}
+			for _, err := range []error{
+				errors.Join(errs...),
+				&pipelines.FormsError{Errors: []error{errs[0], errs[2]}},
+				&pipelines.OutputsError{Errors: []error{errs[0], errs[2]}},
+				fmt.Errorf("x: %w", &pipelines.FormsError{Errors: []error{&pipelines.OutputsError{Errors: []error{errs[2]}}, errs[0]}}),
+			} {
+				if got := Code(err); got != first {
+					t.Errorf("%d and %d give %d", second, first, got)
+				}
+			}
+		}
+	}
+	refused := &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}
+	notRun := &pipelines.FormsError{Forms: 3, Errors: []error{
+		fmt.Errorf("form a: %w", &load.HeldError{}), fmt.Errorf("form b: %w", refused),
+		fmt.Errorf("form c: %w", &pipelines.NotRunError{Form: "c", Err: refused}),
+	}}
+	if got := Code(notRun); got != NoPermission {
+		t.Errorf("forms that were not run give %d", got)
+	}
+	stopped := errors.Join(errors.New("x"), &StopError{syscall.SIGTERM})
+	if got := Code(stopped); got != Terminated {
+		t.Errorf("a stop among others is %d", got)
+	}
+}
+
+// TestJudge holds that a command which was told to stop counts as stopped,
+// whatever it came to, and that an error before a command's own work is wrong
+// usage, unless it has a class.
+func TestJudge(t *testing.T) {
+	stopped, cancel := context.WithCancelCause(t.Context())
+	cancel(&StopError{syscall.SIGTERM})
+	for _, c := range []struct {
+		name  string
+		ctx   context.Context
+		began bool
+		err   error
+		want  int
+	}{
+		{"a wrong flag", t.Context(), false, errors.New("x"), Usage},
+		{"a wrong schema among the flags", t.Context(), false, &definition.Error{}, Config},
+		{"a bug", t.Context(), true, errors.New("x"), Bug},
+		{"broken off", stopped, true, errors.New("half a file"), Terminated},
+		{"broken off by the context", stopped, true, context.Canceled, Terminated},
+		{"failed, and told to stop before it ended", stopped, true, service(extract.CodeInvalidKey, 401), Terminated},
+		{"told to stop in an answer of a store", stopped, true, &load.IOError{Err: context.Canceled}, Terminated},
+		{"told to stop before its flags were read", stopped, false, nil, Terminated},
+		{"told to stop, and wrong flags", stopped, false, errors.New("x"), Terminated},
+		{"told to stop while tidying up", stopped, true, nil, Terminated},
+		{"left to finish", t.Context(), true, nil, OK},
+	} {
+		if got := Code(Judge(c.ctx, c.err, c.began)); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestHint(t *testing.T) {
+	for _, c := range []struct {
+		err           error
+		command, kept string
+		want          string
+	}{
+		{service(extract.CodeInvalidKey, 401), "run", "", "check the API key: it stands on the form's API page"},
+		{service(extract.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the form's own address"},
+		{service(extract.CodeInvalidForm, 404), "run", "", "check the form's directory; `formetl forms` lists the forms"},
+		{service(extract.CodeBusy, 503), "run", "", "run the same command again later"},
+		{&transport.OutageError{Last: &transport.NetworkError{}}, "run", "", "run the same command again later"},
+		{
+			&transport.RequestError{Err: &transport.BudgetError{Until: time.Date(2026, 2, 3, 4, 5, 6, 1, time.FixedZone("", 3600))}},
+			"export", "nothing of what was read is kept", "nothing of what was read is kept; run the same command again after 2026-02-03T04:05:07+01:00",
+		},
+		{service(extract.CodeBusy, 503), "run", "kept for the next run: 7 results", "kept for the next run: 7 results; run the same command again later"},
+		{&StopError{syscall.SIGINT}, "run", "", "run the same command again"},
+		{&StopError{syscall.SIGINT}, "export", "nothing of what was read is kept", "nothing of what was read is kept; run the same command again"},
+		{&StopError{syscall.SIGTERM}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again"},
+		{&transport.NetworkError{}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again later"},
+		{&load.HeldError{}, "run", "", ""},
+		{&Error{Usage, errors.New("x")}, "run", "", "see formetl run --help"},
+		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
+		{&transport.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
+		{&definition.Error{}, "run", "", ""},
+		{&transport.NotServiceError{Err: &transport.AnswerError{}}, "run", "", "check that the base URL is the service's own address"},
+		{unreadable("<html></html>"), "run", "", "run the same command again later"},
+		{unreadable(`<fs_response status="success"/>`), "run", "", ""},
+		{&extract.UnclearError{Err: &transport.NetworkError{}}, "copy", "", ""},
+	} {
+		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {
+			t.Errorf("%T: %q, want %q", c.err, got, c.want)
+		}
+	}
+}

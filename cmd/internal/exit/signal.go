@@ -1,0 +1,70 @@
+package exit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// StopError is the end of a command that a signal stopped in order.
+type StopError struct{ Signal os.Signal }
+
+// Error names the signal.
+func (e *StopError) Error() string { return "stopped by " + e.Signal.String() }
+
+// OnSignal ends the context on SIGINT and SIGTERM, with a *StopError as its
+// cause. A second signal ends the process at once. SIGPIPE is caught too, so
+// that a reader of standard output that goes away is an error of that write and
+// staged files are still removed.
+//
+// settle stops catching signals. A signal that came before settle has ended the
+// context by its return. It may be called more than once.
+func OnSignal(parent context.Context) (ctx context.Context, settle func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(pipes, syscall.SIGPIPE)
+	settled, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(&StopError{s})
+		case <-settled:
+		}
+	}()
+	return ctx, sync.OnceFunc(func() {
+		signal.Stop(signals) // after Stop no signal is on its way to the channel
+		signal.Stop(pipes)
+		close(settled)
+		<-done
+		select {
+		case s := <-signals:
+			cancel(&StopError{s})
+		default:
+			cancel(nil)
+		}
+	})
+}
+
+// Judge gives a command's error its class where only the circumstances tell it.
+// An error without a class from before the command's own work began is wrong
+// usage. A command that a signal told to stop ends as stopped, whatever else
+// became of it, because it was not left to finish.
+func Judge(ctx context.Context, err error, began bool) error {
+	if err != nil && !began && Code(err) == Bug {
+		err = &Error{Usage, err}
+	}
+	stopped, ok := context.Cause(ctx).(*StopError) //nolint:errorlint // OnSignal sets it bare
+	switch code := Code(err); {
+	case !ok || is[*StopError](err) && code == Code(stopped):
+		return err
+	case code == OK || code == Bug || code == Interrupted:
+		return stopped
+	}
+	return fmt.Errorf("%w; %w", stopped, err)
+}

@@ -1,0 +1,82 @@
+package flags
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// Definition are the flags of commands that work from definitions. A flag takes
+// precedence over the definition; the environment never does.
+type Definition struct {
+	Range
+	KeyFile, State string
+	Forms          []string
+}
+
+// Register adds all flags.
+func (d *Definition) Register(set *pflag.FlagSet) {
+	d.register(set, "beginning of the range, wall clock of the account's zone (default: the definition's)", "end of the range, exclusive")
+	d.RegisterForms(set)
+	d.RegisterKey(set, ", instead of the definition's reference")
+}
+
+// RegisterForms adds --form and --state alone.
+func (d *Definition) RegisterForms(set *pflag.FlagSet) {
+	set.StringArrayVar(&d.Forms, "form", nil, "only this form of the definition; repeatable")
+	set.StringVar(&d.State, "state", "", "folder of budgets and checkpoints (default: the definition's)")
+}
+
+// RegisterKey adds --api-key-file; its help goes on with when it is needed.
+func (d *Definition) RegisterKey(set *pflag.FlagSet, when string) {
+	set.StringVar(&d.KeyFile, "api-key-file", "", "file that holds the API key"+when)
+}
+
+// Options are what the flags tell a run besides its definition.
+func (d *Definition) Options() (pipelines.Options, error) {
+	o, err := d.Range.Options()
+	o.Forms = d.Forms
+	return o, err
+}
+
+// Range are the flags --from and --to: wall-clock time of the account's zone.
+type Range struct{ from, to string }
+
+// RegisterSample adds the flags for a command that samples the range.
+func (r *Range) RegisterSample(set *pflag.FlagSet) {
+	r.register(set, "sample from here on, wall clock of the account's zone", "sample up to here, exclusive")
+}
+
+// Register adds the flags for a command that reads the range.
+func (r *Range) Register(set *pflag.FlagSet) {
+	r.register(set, "beginning of the range, wall clock of the account's zone", "end of the range, exclusive")
+}
+
+func (r *Range) register(set *pflag.FlagSet, from, to string) {
+	set.StringVar(&r.from, "from", "", from)
+	set.StringVar(&r.to, "to", "", to)
+}
+
+// Options holds the range, From and To zero where the flags were not given. The
+// error is of a time that cannot be read, or of an empty range.
+func (r *Range) Options() (o pipelines.Options, err error) {
+	for _, flag := range []struct {
+		name, value string
+		into        *time.Time
+	}{{"from", r.from, &o.From}, {"to", r.to, &o.To}} {
+		if flag.value == "" {
+			continue
+		}
+		if *flag.into, err = definition.ParseWallTime(flag.value); err != nil {
+			return o, fmt.Errorf("--%s: %w", flag.name, err)
+		}
+	}
+	if !o.From.IsZero() && !o.To.IsZero() && !o.From.Before(o.To) {
+		return o, fmt.Errorf("--to %s does not lie after --from %s (--to is exclusive)", r.to, r.from)
+	}
+	return o, nil
+}

@@ -1,0 +1,180 @@
+// Package flags holds the flags that commands share, and the checks of their
+// values and of arguments: which service is asked, what is said besides a
+// definition, which form and which range.
+//
+// A type registers its flags on a command and turns their values into the
+// values of package pipelines. Names of flags and their help are part of the
+// contract with users. An error of a flag has no class of its own: package exit
+// takes whatever fails before a command has started for wrong usage.
+//
+// Flags of one command alone stand beside that command. Begin reading at
+// Service and Definition.
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// Environment reads a variable; false: it is not set.
+type Environment func(name string) (string, bool)
+
+// Service are the flags that name a service, SERVICE in contract.md.
+type Service struct {
+	KeyFile  string
+	source   definition.Source
+	timezone string
+}
+
+// Register adds the flags.
+func (s *Service) Register(f *pflag.FlagSet) {
+	f.StringVar(&s.source.BaseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
+	f.StringVar(&s.source.Account, "account", "", "the account's URL extension (or FORMETL_ACCOUNT)")
+	f.StringVar(&s.timezone, "timezone", "", "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)")
+	f.StringVar(&s.KeyFile, "api-key-file", "", "file that holds the API key (default: FORMETL_API_KEY)")
+	f.BoolVar(&s.source.AllowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
+	r := &s.source.Requests
+	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "longest wait for one answer")
+	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often a request that may succeed later is tried again")
+	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "most requests under way at once")
+	f.IntVar(&r.PerMinute, "requests-per-minute", 0, "most requests in any minute; 0 is no budget")
+}
+
+// RegisterMaxRequests adds the bound of what a plan may cost.
+func (s *Service) RegisterMaxRequests(f *pflag.FlagSet) {
+	f.IntVar(&s.source.Requests.MaxRequests, "max-requests", definition.DefaultMaxRequests, "most requests that the plan may need; one that needs more is not begun")
+}
+
+// Source checks the flags, with the environment in place of those that were not
+// given. It holds the API key.
+func (s *Service) Source(env Environment) (definition.Source, error) {
+	src := s.source
+	src.BaseURL, src.Account = or(src.BaseURL, env, "FORMETL_BASE_URL"), or(src.Account, env, "FORMETL_ACCOUNT")
+	switch r := src.Requests; {
+	case src.BaseURL == "":
+		return src, errors.New("no service: give --base-url, or set FORMETL_BASE_URL")
+	case src.Account == "":
+		return src, errors.New("no account: give --account, or set FORMETL_ACCOUNT")
+	case r.Concurrency < 1:
+		return src, errors.New("--concurrency must be at least 1")
+	case r.PerMinute < 0:
+		return src, errors.New("--requests-per-minute must not be negative")
+	case r.Retries < 0:
+		return src, errors.New("--retries must not be negative")
+	case r.MaxRequests < 0:
+		return src, errors.New("--max-requests must not be negative")
+	case r.Timeout <= 0:
+		return src, errors.New("--timeout must be longer than nothing")
+	}
+	if _, err := transport.ParseBaseURL(src.BaseURL, src.AllowHTTP); err != nil {
+		return src, fmt.Errorf("--base-url: %s", strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
+	}
+	var err error
+	if src.Key, err = apiKey(s.KeyFile, env); err != nil {
+		return src, err
+	}
+	zone := or(s.timezone, env, "FORMETL_TIMEZONE")
+	if zone == "" {
+		zone = machineZone()
+	}
+	if src.Zone, err = definition.LoadZone(zone); err != nil {
+		return src, fmt.Errorf("--timezone: %w", err)
+	}
+	return src, nil
+}
+
+// MachinesZone tells whether nobody named the account's zone.
+func (s *Service) MachinesZone(env Environment) bool {
+	return or(s.timezone, env, "FORMETL_TIMEZONE") == ""
+}
+
+// or is a flag's value, or else that of a variable, "" where neither is given.
+func or(flag string, env Environment, name string) string {
+	if flag == "" {
+		flag, _ = env(name)
+	}
+	return flag
+}
+
+// apiKey reads the key from a file, or else from the environment.
+func apiKey(file string, env Environment) (transport.Secret, error) {
+	if file != "" {
+		key, err := definition.KeyFromFile(file)
+		if err != nil {
+			return key, fmt.Errorf("--api-key-file: %w", err)
+		}
+		return key, nil
+	}
+	key := transport.NewSecret(or("", env, definition.KeyVariable))
+	if key.IsZero() {
+		return key, fmt.Errorf("no API key: set %s, or give --api-key-file", definition.KeyVariable)
+	}
+	return key, nil
+}
+
+// machineZone is the IANA name of the machine's zone, UTC where it has none.
+func machineZone() string {
+	if name := time.Local.String(); name != "Local" && name != "" {
+		return name
+	}
+	if target, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
+		if _, name, ok := strings.Cut(target, "zoneinfo/"); ok {
+			return name
+		}
+	}
+	if data, err := os.ReadFile("/etc/timezone"); err == nil {
+		if name := strings.TrimSpace(string(data)); name != "" {
+			return name
+		}
+	}
+	return "UTC"
+}
+
+// StateFolder is the absolute path of the state folder of a command without a
+// definition: the folder that --state names, else formetl/ in the user's cache,
+// or in the machine's temporary folder where there is no home.
+func StateFolder(flag string) (string, error) {
+	if flag != "" {
+		return filepath.Abs(flag)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	return filepath.Join(cache, "formetl"), nil
+}
+
+// CheckForm checks the --form of a command on one form.
+func CheckForm(form string) error {
+	switch {
+	case form == "":
+		return errors.New("no form: give --form; `formetl forms` lists them")
+	case form == "." || form == "..":
+		return fmt.Errorf("--form %q is no form; `formetl forms` lists them", form)
+	case strings.ContainsAny(form, "/\\\x00"):
+		return fmt.Errorf("--form %q: a form's directory holds no slash; `formetl forms` lists them", form)
+	}
+	return nil
+}
+
+// RegisterNames adds --names, which says what columns are named by.
+func RegisterNames(f *pflag.FlagSet, names *string) {
+	f.StringVar(names, "names", "label", "columns are named by label or id")
+}
+
+// ByLabel tells whether --names says label, and not id.
+func ByLabel(names string) (bool, error) {
+	if names != "label" && names != "id" {
+		return false, fmt.Errorf("--names %q: give label or id", names)
+	}
+	return names == "label", nil
+}

@@ -1,0 +1,204 @@
+// Package telemetry tells what a run does and did: the log and the messages on
+// standard error, the progress bars, the metrics file and the report file.
+//
+// Log is standard error of one command. It writes log records, and it tells
+// people things; with --log-format json every line is a record. Report files
+// and metrics are written from the reports that package pipelines returns, and
+// both files are replaced by a rename.
+//
+// It writes nothing to standard output (package show does), and it decides no
+// exit code (package exit does). Keys of log records are written as literals beside
+// slog's constructors, because a test compares them with the README. Begin
+// reading at Log.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
+
+// Log is standard error of a command: lines for people, or records that
+// programs read.
+type Log struct {
+	*slog.Logger // of the level that Start was given; nil before Start
+
+	out           io.Writer
+	format, level string             // as the flags say
+	keys          []transport.Secret // that Panic must not show
+}
+
+// NewLog returns the log of a command with these arguments. --log-format holds
+// before flags are parsed, so that an error in the flags takes that form too.
+func NewLog(out io.Writer, args []string) *Log { return &Log{out: out, format: formatIn(args)} }
+
+func formatIn(args []string) string {
+	format := formatText
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if value, ok := strings.CutPrefix(arg, "--log-format="); ok {
+			format = value
+		} else if arg == "--log-format" && i+1 < len(args) {
+			format = args[i+1]
+		}
+	}
+	return format
+}
+
+// Register adds the flags of all commands that say how they log.
+func (l *Log) Register(flags *pflag.FlagSet) {
+	early := l.format
+	flags.StringVar(&l.format, "log-format", formatText, "lines on standard error as text or json")
+	l.format = early
+	flags.StringVar(&l.level, "log-level", "", "least level that is logged: debug, info, warn or error (default info for run, warn else)")
+}
+
+// Start checks the flags and opens the logger. From here on an error is no
+// longer one of flags and arguments. --log-level takes the place of level.
+func (l *Log) Start(level slog.Level) error {
+	if l.level != "" {
+		if err := level.UnmarshalText([]byte(l.level)); err != nil {
+			return fmt.Errorf("--log-level %q: give debug, info, warn or error", l.level)
+		}
+	}
+	switch l.format {
+	case formatJSON:
+		l.Logger = slog.New(jsonHandler(l.out, level))
+	case formatText:
+		l.Logger = slog.New(slog.NewTextHandler(l.out, &slog.HandlerOptions{Level: level}))
+	default:
+		return fmt.Errorf("--log-format %q: give text or json", l.format)
+	}
+	return nil
+}
+
+// Started tells whether the command's own work has begun: its flags and
+// arguments were right.
+func (l *Log) Started() bool { return l.Logger != nil }
+
+// JSON tells whether every line is a record.
+func (l *Log) JSON() bool { return l.format == formatJSON }
+
+// jsonHandler writes one object a line. A length of time is a number of
+// seconds, because programs read it.
+func jsonHandler(out io.Writer, level slog.Level) slog.Handler {
+	return slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration {
+			return slog.Float64(a.Key, a.Value.Duration().Seconds())
+		}
+		return a
+	}})
+}
+
+// Tell says something to people: a line of its own, or a record. The record is
+// written whatever --log-level says, because it is an answer and not a log.
+func (l *Log) Tell(level slog.Level, text string, attrs ...slog.Attr) {
+	if !l.JSON() {
+		fmt.Fprintln(l.out, text)
+		return
+	}
+	slog.New(jsonHandler(l.out, slog.LevelDebug)).LogAttrs(context.Background(), level, text, attrs...)
+}
+
+// Version is the module's version as the build recorded it.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// Fail tells the error that a command ends with, and a hint where there is one.
+func (l *Log) Fail(err error, hint string) {
+	if _, ok := errors.AsType[*pipelines.StdoutError](err); ok && errors.Is(err, syscall.EPIPE) && !l.JSON() {
+		return // the reader had enough, as with `| head`: the exit code says it, as a signal would
+	}
+	if l.JSON() {
+		attrs := []slog.Attr{slog.String("error", err.Error()), slog.Int("exit_code", exit.Code(err))}
+		if hint != "" {
+			attrs = append(attrs, slog.String("hint", hint))
+		}
+		l.Tell(slog.LevelError, "failed", attrs...)
+		return
+	}
+	text := strings.TrimRight(Explain(err), "\n")
+	if !allDefinitions(err) { // those begin with FILE:LINE:COLUMN, which editors read
+		text = "formetl: " + text
+	}
+	l.Tell(slog.LevelError, text)
+	if hint != "" {
+		l.Tell(slog.LevelError, "formetl: hint: "+hint)
+	}
+}
+
+// Explain is an error's text. Of a definition it shows the lines that are wrong.
+func Explain(err error) string {
+	errs := joined(err)
+	texts := make([]string, len(errs))
+	for i, e := range errs {
+		texts[i] = e.Error()
+		if d, ok := errors.AsType[*definition.Error](e); ok {
+			texts[i] = d.Explain()
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// allDefinitions tells whether an error is about definitions and nothing else.
+func allDefinitions(err error) bool {
+	return !slices.ContainsFunc(joined(err), func(e error) bool {
+		_, is := e.(*definition.Error) //nolint:errorlint // one node of the tree
+		return !is
+	})
+}
+
+// joined are the errors that errors.Join put together, or the error itself.
+func joined(err error) []error {
+	tree, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the tree is walked by hand
+	if !ok || fmt.Sprintf("%T", err) != "*errors.joinError" {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range tree.Unwrap() {
+		all = append(all, joined(e)...)
+	}
+	return all
+}
+
+// HideKey keeps a key out of what Panic shows.
+func (l *Log) HideKey(key transport.Secret) { l.keys = append(l.keys, key) }
+
+// Panic tells of a bug. The value and the stack of a panic may hold anything,
+// so this is the place where keys are taken out of them.
+func (l *Log) Panic(what, stack string) {
+	for _, key := range l.keys {
+		what, stack = key.Redact(what), key.Redact(stack)
+	}
+	const remedy = "please report it with the command and this message"
+	if l.JSON() {
+		l.Tell(slog.LevelError, "a bug in formetl", slog.String("error", what), slog.String("stack", stack),
+			slog.Int("exit_code", exit.Bug), slog.String("hint", remedy))
+		return
+	}
+	l.Tell(slog.LevelError, "formetl: a bug in formetl: "+what+"; "+remedy+"\n"+stack)
+}

@@ -1,0 +1,94 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// CheckFile makes sure that the file of a flag, report or metrics, can be
+// written, before any work is done that it would tell of.
+func CheckFile(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return unwritable(flag, path, errors.New("it is a folder"))
+		}
+		return unwritable(flag, path, errors.New("it is no ordinary file, and would be replaced by one"))
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".formetl-"+flag+"-*")
+	if err != nil {
+		return unwritable(flag, path, err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// unwritable is the error of a flag's file that cannot be written.
+func unwritable(flag, path string, err error) error {
+	if p := new(os.PathError); errors.As(err, &p) {
+		err = p.Err // the path of the probe would only confuse
+	}
+	return &load.CreateError{Op: "write the " + flag, Path: path, Hint: "give --" + flag + " a file in a folder that is there and can be written to", Err: err}
+}
+
+// WriteReports writes the report of --report, or a list where a command made
+// none or several.
+func WriteReports(file string, reports []*pipelines.Report) error {
+	if file == "" {
+		return nil
+	}
+	v := any(append([]*pipelines.Report{}, reports...)) // none is [] and not null
+	if len(reports) == 1 {
+		v = reports[0]
+	}
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(file, append(data, '\n'), 0o640); err != nil {
+		return unwritable("report", file, err)
+	}
+	return nil
+}
+
+// SetExitCodes fills in the exit codes of a run that ended with err and of each
+// of its forms.
+func SetExitCodes(r *pipelines.Report, err error) {
+	if err != nil {
+		r.ExitCode, r.Error = exit.Code(err), err.Error()
+	}
+	for _, f := range r.Forms {
+		f.ExitCode = exit.Code(f.Err)
+	}
+}
+
+// Kept says how much of what failed runs had read is kept, and for whom, such as
+// "for the next run". It is "" where they had read nothing.
+func Kept(whom string, reports ...*pipelines.Report) string {
+	var kept int64
+	read := false
+	for _, r := range reports {
+		for _, f := range r.Forms {
+			if f.ResultsKept != nil {
+				read, kept = true, kept+*f.ResultsKept
+			}
+		}
+	}
+	switch {
+	case !read:
+		return ""
+	case kept == 0:
+		return "nothing of what was read is kept"
+	}
+	return "kept " + whom + ": " + show.Plural(kept, "result") + " of windows that were read whole"
+}

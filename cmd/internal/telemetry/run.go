@@ -1,0 +1,196 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas"
+)
+
+// LogSummary writes the last record of a run that ended with err. log holds the
+// pipeline's name and the run's id.
+func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
+	level, text := slog.LevelInfo, "run finished"
+	if err != nil {
+		level, text = slog.LevelError, "run failed"
+	}
+	log.LogAttrs(ctx, level, text, summaryOf(r, err)...)
+}
+
+// LogForm writes what became of a form: its changes, its figures and its error.
+func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
+	for _, d := range f.Drift {
+		log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("change", d))
+	}
+	logChanges(ctx, log, f.Changes)
+	attrs := []slog.Attr{
+		slog.Int("windows", f.Windows), slog.Int64("rows", f.Rows), slog.Int64("rejected", f.Rejected),
+		slog.Int64("undated", f.Undated), slog.String("verified", verifiedWord(f)), slog.Int("exit_code", f.ExitCode),
+	}
+	if f.Continued != "" {
+		attrs = append(attrs, slog.String("continued", f.Continued), slog.Int("windows_kept", f.Kept))
+	}
+	if f.Error == "" {
+		log.LogAttrs(ctx, slog.LevelInfo, "form done", attrs...)
+		return
+	}
+	log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.String("error", f.Error))...)
+}
+
+// mostChanges is how many changes of a form are logged; the report has all.
+const mostChanges = 50
+
+// logChanges writes a record for each change of the form, and one for all that
+// go beyond mostChanges.
+func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change) {
+	for i, c := range changes {
+		if i == mostChanges {
+			log.LogAttrs(ctx, slog.LevelWarn, "the form changed more than is logged; the report has it all", slog.Int("changes", len(changes)))
+			return
+		}
+		attrs := []slog.Attr{slog.String("change", string(c.Kind)), slog.String("from", c.From), slog.Bool("breaking", c.Breaking)}
+		for _, a := range []slog.Attr{
+			slog.String("column", c.Column), slog.String("key", c.Key), slog.String("was", c.Was), slog.String("is", c.Is), slog.String("label", c.Label),
+		} {
+			if a.Value.String() != "" {
+				attrs = append(attrs, a)
+			}
+		}
+		log.LogAttrs(ctx, slog.LevelWarn, "the form changed", attrs...)
+	}
+}
+
+// summaryOf are the attributes of a run's summary. Programs read them, so a key
+// never changes.
+func summaryOf(r *pipelines.Report, err error) []slog.Attr {
+	var rows, rejected, bytes int64
+	sizes := map[string]int64{} // by output, because a resumed run reports it twice
+	forms, failed := map[string]bool{}, map[string]bool{}
+	var least load.WallTime
+	for _, f := range r.Forms {
+		rows, rejected = rows+f.Rows, rejected+f.Rejected
+		forms[f.Form] = true
+		if f.Error != "" {
+			failed[f.Form] = true
+		}
+		for _, out := range f.Outputs {
+			bytes += out.Bytes - sizes[out.Path]
+			sizes[out.Path] = out.Bytes
+			if w := out.Watermark; !w.IsZero() && (least.IsZero() || w.Before(least.Time)) {
+				least = w
+			}
+		}
+	}
+	attrs := []slog.Attr{
+		slog.Int("exit_code", r.ExitCode), slog.Int64("rows", rows), slog.Int64("rejected", rejected),
+		slog.Int64("requests", r.Requests.Results+r.Requests.Count), slog.Int64("retries", r.Requests.Retries),
+		slog.Int64("bytes", bytes), slog.Duration("duration", r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)),
+		slog.Int("forms", len(forms)), slog.Int("forms_failed", len(failed)),
+	}
+	if !least.IsZero() {
+		attrs = append(attrs, slog.String("watermark", least.String()))
+	}
+	if until := comeBackAt(err); until != "" {
+		attrs = append(attrs, slog.String("come_back_at", until))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", err.Error()))
+	}
+	return attrs
+}
+
+// comeBackAt is when a budget that is used up allows the next request, rounded up
+// to whole seconds. It is "" for any other error.
+func comeBackAt(err error) string {
+	used, ok := errors.AsType[*transport.BudgetError](err)
+	if !ok || exit.Code(err) != exit.Temporary {
+		return ""
+	}
+	return used.Until.Add(time.Second - 1).UTC().Truncate(time.Second).Format(time.RFC3339)
+}
+
+func verifiedWord(f *pipelines.FormReport) string {
+	switch {
+	case f.Verified == nil:
+		return "no"
+	case f.Verified.Match:
+		return "yes"
+	case f.Verified.Reason == "":
+		return "between counts"
+	}
+	return f.Verified.Reason
+}
+
+// Summarize tells a person what a run wrote and how it was verified.
+// machinesZone says that the times are in this machine's zone because nobody
+// named the account's.
+func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
+	for _, f := range r.Forms {
+		if f.Error != "" {
+			continue // the error says it
+		}
+		for _, out := range f.Outputs {
+			what := "result"
+			if out.Explode != "" {
+				what = "row"
+			}
+			l.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, show.Plural(out.Rows, what), placeOf(out), show.Size(out.Bytes)),
+				slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
+			for _, w := range out.Warnings {
+				l.Tell(slog.LevelWarn, fmt.Sprintf("%s: note: %s", f.Form, w))
+			}
+		}
+		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(r, f, machinesZone), "; "))
+		for _, d := range f.Drift {
+			l.Tell(slog.LevelWarn, fmt.Sprintf("%s: note: %s", f.Form, d))
+		}
+	}
+}
+
+func placeOf(out pipelines.OutputReport) string {
+	if out.Path == definition.StdoutPath {
+		return "standard output"
+	}
+	return out.Path
+}
+
+func remarks(r *pipelines.Report, f *pipelines.FormReport, machinesZone bool) []string {
+	parts := []string{Verified(f), show.Plural(r.Requests.Results+r.Requests.Count+r.Requests.Retries, "request")}
+	if f.Rejected > 0 {
+		parts = append(parts, show.Thousands(f.Rejected)+" rejected")
+	}
+	if f.Replaced > 0 {
+		parts = append(parts, show.Plural(f.Replaced, "forbidden character")+" replaced")
+	}
+	zone := "times in " + f.Timezone
+	if machinesZone {
+		zone += ", this machine's zone (--timezone names the account's)"
+	}
+	return append(parts, zone)
+}
+
+// Verified says in words whether what was read agrees with the service's counts.
+func Verified(f *pipelines.FormReport) string {
+	switch {
+	case f.Verified == nil:
+		return "not verified"
+	case f.Verified.Match && f.Undated > 0:
+		return fmt.Sprintf("verified: the service counts %s with a date, and %s without one", show.Thousands(f.Verified.Counted), show.Thousands(f.Undated))
+	case f.Verified.Match:
+		return "verified: the service counts " + show.Thousands(f.Verified.Counted)
+	case f.Verified.Reason == "":
+		return fmt.Sprintf("verified: %s lies between the service's counts before and after, as results came and went; the last is %s",
+			show.Thousands(f.Verified.Extracted), show.Thousands(f.Verified.Counted))
+	}
+	return "not verified: " + f.Verified.Reason
+}

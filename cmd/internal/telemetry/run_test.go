@@ -1,0 +1,35 @@
+package telemetry
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// TestLogOfChanges: one line a change, with what applies, and no more of them
+// than people read.
+func TestLogOfChanges(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewJSONHandler(&out, nil))
+	changes := slices.Repeat([]schemas.Change{{Kind: schemas.ColumnAdded, From: "item:9"}}, mostChanges+21)
+	changes[0] = schemas.Change{Kind: schemas.ColumnRemoved, From: "item:3", Column: "fax", Was: "string", Label: "Fax", Breaking: true}
+	LogForm(t.Context(), log, &pipelines.FormReport{Changes: changes})
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != mostChanges+2 { // and the form's own
+		t.Fatalf("%d lines:\n%s", len(lines), out.String())
+	}
+	for i, want := range map[int]string{
+		0:           `"level":"WARN","msg":"the form changed","change":"removed","from":"item:3","breaking":true,"column":"fax","was":"string","label":"Fax"}`,
+		1:           `"level":"WARN","msg":"the form changed","change":"added","from":"item:9","breaking":false}`,
+		mostChanges: `"level":"WARN","msg":"the form changed more than is logged; the report has it all","changes":71}`,
+	} {
+		if !strings.HasSuffix(lines[i], want) {
+			t.Errorf("line %d is %s, want %s", i, lines[i], want)
+		}
+	}
+}
