@@ -243,7 +243,7 @@ func TestCheckpointOfADataset(t *testing.T) {
 		"compression":  {change: func(_ *resumed, d *definition.Definition) { d.Outputs[0].Compression = "gzip" }, kept: 2},
 		"a partition":  {change: func(_ *resumed, d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionMonth }, kept: 2},
 		"another name": {change: func(_ *resumed, d *definition.Definition) { d.Name = "other" }, stays: true},
-		"another file": {change: func(r *resumed, d *definition.Definition) { d.File = r.path("other.yaml") }, stays: true},
+		"another file": {change: func(r *resumed, d *definition.Definition) { d.File = r.path("other.yaml") }, kept: 2},
 		"another output": {change: func(r *resumed, d *definition.Definition) {
 			d.Outputs = append(d.Outputs, r.definition(months()).Outputs...)
 		}, stays: true},
