@@ -2,11 +2,9 @@ package checkpoint
 
 import (
 	"encoding/json"
-	"errors"
-	"hash/crc32"
+	"slices"
 	"testing"
-
-	"github.com/apache/arrow-go/v18/arrow"
+	"time"
 
 	"github.com/formetl/formetl/load/loadtest"
 )
@@ -118,34 +116,83 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
-// FuzzRows reads rows that anybody may have written, with checksums that fit and
-// with some that do not: what does not agree is an error, never a panic.
+// FuzzRows writes ids in chains of pieces as the input lays them out, and reads
+// them merged: sorted, each with its own values. With one bit of an object
+// changed the same rows are read, or none of that piece.
 func FuzzRows(f *testing.F) {
-	rows := sampled(f)["0000000-rows"]
-	f.Add(rows, int64(len(rows)), true)
-	f.Add(rows[:len(rows)/2], int64(len(rows)/2), true)
-	f.Add(rows, int64(-1), true)
-	f.Add(rows, int64(1)<<62, false)
-	f.Add([]byte("ARROW1"), int64(3), true)
-	f.Fuzz(func(t *testing.T, data []byte, n int64, fits bool) {
-		c := OpenAt(loadtest.NewMemory(), "", "key")
-		must(t, c.store.put(t.Context(), objectName(0, rowsSuffix), data))
-		s := stream{Bytes: n}
-		if inside := n >= 0 && n <= int64(len(data)); fits && inside {
-			s.CRC = crc32.Checksum(data[:n], castagnoli)
+	f.Add([]byte{0, 1, 2, 0, 1, 2}, uint16(9), uint8(3))
+	f.Add([]byte{0, 0, 64, 128, 1, 65, 129, 193, 2, 2, 130}, uint16(0), uint8(7))
+	f.Add([]byte{3, 3, 3, 255, 192, 63, 127}, uint16(700), uint8(1))
+	f.Add([]byte{}, uint16(0), uint8(0))
+	f.Fuzz(func(t *testing.T, layout []byte, place uint16, change uint8) {
+		if len(layout) > 200 {
+			return
 		}
-		p := Piece{streams: []stream{s}}
-		read := 0
-		err := c.Rows(t.Context(), p, func(b arrow.RecordBatch) error {
-			if read++; read > 1000 {
-				return errors.New("enough")
+		c := OpenAt(loadtest.NewMemory(), "", "key")
+		begin(t, c)
+		want := map[uint64]string{}
+		drafts := make([][]draft, 4)
+		for id, b := range layout { // two bits say the chain, others what begins with the id
+			n := b & 3
+			list := drafts[n]
+			if len(list) == 0 || b&64 != 0 {
+				after := First
+				if len(list) > 0 {
+					after = int64(id) - 1
+					list[len(list)-1].through = after
+				}
+				list = append(list, draft{window: []string{"01-01/01-02", "01-02/01-03", "01-03/01-04", "01-04/01-05"}[n], after: after, through: Last, batch: 1 + int(b>>2)&7, grows: b&32 != 0})
 			}
-			_ = b.NumRows()
-			return nil
-		})
-		if n < 0 || n > int64(len(data)) {
-			if err == nil {
-				t.Fatalf("a stream of %d bytes is read from %d", n, len(data))
+			d := &list[len(list)-1]
+			if b&128 != 0 {
+				d.rejects = append(d.rejects, uint64(id)) //nolint:gosec // small
+			} else {
+				added := 0
+				if d.grows {
+					added = len(d.ids) / d.batch
+				}
+				want[uint64(id)] = rowText(added, uint64(id)) //nolint:gosec // small
+				d.ids = append(d.ids, uint64(id))             //nolint:gosec // small
+			}
+			drafts[n] = list
+		}
+		for _, list := range drafts {
+			write(t, c, list...)
+		}
+		chains := found(t, c).Chains
+		ids, rows := merged(t, c, chains)
+		if !slices.IsSorted(ids) || len(ids) != len(want) {
+			t.Fatalf("%v are read of %d", ids, len(want))
+		}
+		for i, id := range ids {
+			if rows[i] != want[id] {
+				t.Fatalf("result %d is %q, want %q", id, rows[i], want[id])
+			}
+		}
+
+		names, err := c.store.list(t.Context())
+		must(t, err)
+		slices.Sort(names)
+		name := names[int(place)%len(names)]
+		data, err := c.store.get(t.Context(), name)
+		must(t, err)
+		data[int(place)%len(data)] ^= 1 << (change & 7)
+		must(t, c.store.put(t.Context(), name, data))
+		i, err := c.Found(t.Context())
+		if (name == headerName) != (err != nil) {
+			t.Fatalf("%s is damaged: %v", name, err)
+		}
+		if err == nil && len(i.Faults) != 1 {
+			t.Fatalf("%s is damaged: faults %v", name, i.Faults)
+		}
+		if err != nil {
+			return
+		}
+		i.Usable(at(t, "02-02 12:00"), 0, func(now time.Time) time.Time { return now })
+		ids, rows = merged(t, c, i.Chains)
+		for n, id := range ids {
+			if rows[n] != want[id] {
+				t.Fatalf("%s is damaged, and result %d is %q", name, id, rows[n])
 			}
 		}
 	})
