@@ -357,3 +357,52 @@ func TestOldJournalIsSwept(t *testing.T) {
 		})
 	}
 }
+
+// TestKilledAfterEveryOperation: from one operation on nothing that is done at
+// any destination has an effect, as if the process were gone. The next run
+// finishes what was recorded, asks for no result that was read and is not
+// committed, and all outputs hold what there is.
+func TestKilledAfterEveryOperation(t *testing.T) {
+	outs := func() []definition.Output { return []definition.Output{file(), days(), months()} }
+	for n := 1; ; n++ {
+		r := newDeclared(t)
+		var mu sync.Mutex
+		done, recorded := 0, false
+		o := watching(func(_, op, name string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; done >= n {
+				return errBoom
+			}
+			recorded = recorded || op == "put" && strings.HasPrefix(name, ".formetl/intent")
+			return nil
+		})
+		o.Now = r.o.Now
+		report, err := pipelines.Run(t.Context(), r.daily(outs()...), o)
+		if err == nil {
+			if n < 30 {
+				t.Errorf("the run does %d operations", n)
+			}
+			return
+		}
+		if !errors.Is(err, errBoom) || len(report.Forms) != 1 {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		if recorded != (len(r.checkpoints("header")) == 0) {
+			t.Errorf("operation %d: a commit is recorded: %t, and the checkpoints are %v", n, recorded, r.checkpoints("header"))
+		}
+		asked, report := r.askedUntidy(r.daily(outs()...))
+		if f := report.Forms[0]; !recorded && len(asked) > 0 || !f.Verified.Match {
+			t.Errorf("operation %d: asked for %v, report %+v", n, asked, f)
+		}
+		r.checkAll(outs(), inJanuary)
+		if _, err := pipelines.Clean(t.Context(), r.daily(outs()...), r.o, load.CleanOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r.checkTidy()
+		r.checkAll(outs(), inJanuary)
+		if t.Failed() {
+			t.Fatalf("killed at operation %d", n)
+		}
+	}
+}
