@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -398,6 +399,47 @@ func TestJournalOfAnOlderVersion(t *testing.T) {
 		}
 		r.checkDataset("days", truth(r.form, inJanuary))
 	}
+}
+
+// TestSpoolOfAnOlderVersion is discarded by the next run, which tells of it once,
+// and by clean.
+func TestSpoolOfAnOlderVersion(t *testing.T) {
+	leave := func(r *declaredRun) {
+		at := r.path("state/spool/20260215T100000Z-00000001-123")
+		if err := os.MkdirAll(at, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"lock", "header.json", "w0000000-0-0.spool"} {
+			if err := os.WriteFile(filepath.Join(at, name), []byte("{}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r := newDeclared(t)
+	leave(r)
+	var log bytes.Buffer
+	r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	if asked, report := r.asked(r.daily(file())); len(asked) != 4 || report.Forms[0].Continued != "" {
+		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+	}
+	if strings.Count(log.String(), "what runs of an older version had read is discarded") != 1 {
+		t.Errorf("the log says\n%s", &log)
+	}
+	if _, err := os.Stat(r.path("state")); !errors.Is(err, fs.ErrNotExist) {
+		if left := files(t, r.path("state")); len(left) > 0 {
+			t.Errorf("left are %v", left)
+		}
+	}
+	leave(r)
+	for _, dry := range []bool{true, false} {
+		if report, err := pipelines.Clean(t.Context(), r.daily(file()), r.o, load.CleanOptions{DryRun: dry}); err != nil || report.Checkpoints != 1 {
+			t.Errorf("%+v, %v", report, err)
+		}
+	}
+	if left := files(t, r.path("state")); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+	r.checkAll([]definition.Output{file()}, inJanuary)
 }
 
 // TestDifferentDefinitions: two definitions have read for an output that both
