@@ -3,8 +3,8 @@ package extract
 import "time"
 
 // Calendar boundaries are where windows are cut. They depend on the calendar
-// alone, never on where a range begins or ends, so that the cuts of one run
-// are cuts of the next.
+// alone, never on where a range begins or ends. So two runs with different
+// ranges cut at the same times.
 
 // Unit is a calendar unit that always cuts: a partition's.
 type Unit uint8
@@ -77,9 +77,10 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// epoch stands for "no lower bound" where a window has to be halved: online
-// forms are younger.
-var epoch = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+// Epoch is before the date of any result: online forms are younger. It stands
+// for "no lower bound" where a window has to be halved or undated results are to
+// be left out.
+var Epoch = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // level gives the first boundary of one calendar level after t.
 type level func(t time.Time) time.Time

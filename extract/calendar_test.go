@@ -219,3 +219,22 @@ func FuzzStep(f *testing.F) {
 		}
 	})
 }
+
+// wallTime parses a wall-clock time.
+func wallTime(t testing.TB, s string) time.Time {
+	t.Helper()
+	layout := WireTime
+	if len(s) == len(time.DateOnly) {
+		layout = time.DateOnly
+	}
+	v, err := time.Parse(layout, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func day(t testing.TB, from, to string) Window {
+	t.Helper()
+	return Window{wallTime(t, from), wallTime(t, to)}
+}

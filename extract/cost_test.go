@@ -1,4 +1,4 @@
-package extract
+package extract_test
 
 import (
 	"context"
@@ -7,28 +7,31 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 // readPlan plans a range and reads its windows side by side, as a run does.
 // It returns how often each id came.
-func readPlan(ctx context.Context, c *Client, form string, rng Range) (*Plan, map[int64]int, error) {
-	plan, err := NewPlan(ctx, rng, func(ctx context.Context, w Window) (int64, error) {
-		return c.Count(ctx, form, CountQuery{Window: w})
+func readPlan(ctx context.Context, c *v1.Client, form string, rng extract.Range) (*extract.Plan, map[int64]int, error) {
+	plan, err := extract.NewPlan(ctx, rng, func(ctx context.Context, w extract.Window) (int64, error) {
+		return c.Count(ctx, form, extract.CountQuery{Window: w})
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	r := c.NewReader(form, ResultsQuery{})
+	r := extract.NewReader(c, form, extract.ResultsQuery{})
 	windows := make([][]int64, len(plan.Windows))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(DefaultConcurrency)
+	group.SetLimit(transport.DefaultConcurrency)
 	for i, w := range plan.Windows {
 		if w.Count == 0 {
 			continue
 		}
 		group.Go(func() error {
-			wr := r.Window(w.Window, IDRange{}, w.Count)
+			wr := r.Window(w.Window, extract.IDRange{}, w.Count)
 			defer wr.Close()
 			for {
 				p, err := wr.Next(ctx)
@@ -59,21 +62,21 @@ func TestRequestCost(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		o    formservice.GenerateOptions
-		rng  Range
+		rng  extract.Range
 		most int // 0: the bound of design.md
 	}{
-		{"many, even", formservice.GenerateOptions{Results: manyResults, Even: true, Items: 1, NoHostile: true, NoUndated: true}, Range{Window: year}, 0},
-		{"20,000 with bursts, quiet days and late ones", formservice.GenerateOptions{Results: 20_000, Items: 2}, Range{Window: year}, 0},
-		{"20,000 without a lower bound", formservice.GenerateOptions{Results: 20_000, Items: 2}, Range{Window: Window{To: year.To}}, 0},
-		{"300 over a year", formservice.GenerateOptions{Results: 300, Items: 2}, Range{Window: year}, 0},
-		{"300 over a year, by months", formservice.GenerateOptions{Results: 300, Items: 2}, Range{Window: year, Partition: UnitMonth}, 40},
+		{"many, even", formservice.GenerateOptions{Results: manyResults, Even: true, Items: 1, NoHostile: true, NoUndated: true}, extract.Range{Window: year}, 0},
+		{"20,000 with bursts, quiet days and late ones", formservice.GenerateOptions{Results: 20_000, Items: 2}, extract.Range{Window: year}, 0},
+		{"20,000 without a lower bound", formservice.GenerateOptions{Results: 20_000, Items: 2}, extract.Range{Window: extract.Window{To: year.To}}, 0},
+		{"300 over a year", formservice.GenerateOptions{Results: 300, Items: 2}, extract.Range{Window: year}, 0},
+		{"300 over a year, by months", formservice.GenerateOptions{Results: 300, Items: 2}, extract.Range{Window: year, Partition: extract.UnitMonth}, 40},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			form := formservice.Generate(tc.o)
 			server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: formservice.Faults{NoGzip: true}}
 			listener := httptest.NewServer(server)
 			defer listener.Close()
-			c := newTestClient(t, Config{BaseURL: listener.URL, Account: formservice.DefaultAccount, Key: NewSecret(formservice.DefaultKey)})
+			c := newTestClient(t, v1.Config{BaseURL: listener.URL, Account: formservice.DefaultAccount, Config: transport.Config{Key: transport.NewSecret(formservice.DefaultKey)}})
 			plan, came, err := readPlan(t.Context(), c, "form1", tc.rng)
 			if err != nil {
 				t.Fatal(err)

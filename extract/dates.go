@@ -7,13 +7,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/formetl/formetl/extract/page"
 )
 
 // A service may ignore fs_min_date or fs_max_date. Then every window holds
-// what lies outside it too, and a range that was asked for is none. No column
-// tells for sure, since which date the service filters by is not specified, and
-// no count does, since all results may lie in one window. What proves it is a
-// result that comes in two windows which have no time in common.
+// results from outside it too. No column proves that, because the specification
+// does not say which date the service filters by. No count proves it, because
+// all results may lie in one window. The proof is a result that comes in two
+// windows which have no time in common.
 
 // DatesError is a service that does not keep to fs_min_date and fs_max_date.
 type DatesError struct {
@@ -55,7 +57,7 @@ func (r *Reader) LeaveDatesOut() { r.doubts.leftOut = true }
 // window that it came in. It asks for that result where its dates are: if it
 // comes there too, and still in its window, the service ignores dates. A page
 // whose results have their dates in the window costs nothing.
-func (w *WindowReader) checkDates(ctx context.Context, p *Page) error {
+func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 	d := &w.reader.doubts
 	if d.leftOut || w.window == (Window{}) {
 		return nil
@@ -77,7 +79,7 @@ func (w *WindowReader) checkDates(ctx context.Context, p *Page) error {
 	if err != nil {
 		return err
 	}
-	both := slices.IndexFunc(there, func(id int64) bool { return p.has(id) })
+	both := slices.IndexFunc(there, func(id int64) bool { return slices.Contains(idsOf(p), id) })
 	if both < 0 {
 		return nil
 	}
@@ -95,31 +97,31 @@ func (w *WindowReader) checkDates(ctx context.Context, p *Page) error {
 func (w *WindowReader) asked(ctx context.Context, in Window, id int64) ([]int64, error) {
 	q := w.reader.common
 	q.Window, q.IDs = in, IDRange{id, id}
-	p, err := w.reader.client.Results(ctx, w.reader.form, q)
+	p, err := w.reader.service.Results(ctx, w.reader.form, q)
 	if err != nil {
 		return nil, fmt.Errorf("result %d, window %s: %w", id, in, err)
 	}
 	defer p.Release()
+	return idsOf(p), nil
+}
+
+func idsOf(p *page.Page) []int64 {
 	ids := make([]int64, p.Len())
 	for i := range ids {
 		ids[i] = p.ID(i)
 	}
-	return ids, nil
+	return ids
 }
 
-func (p *Page) has(id int64) bool {
-	return slices.ContainsFunc(p.results, func(r result) bool { return r.id == id })
-}
-
-// stray finds a result that has no date in the window, and a window beside it
-// where such a result is to be: on the side of its dates. -1 is none.
-func (w *WindowReader) stray(p *Page) (i int, elsewhere Window) {
+// stray finds a result that has no date in the window, and a window beside this
+// one that should hold it: on the side of its dates. -1 is none.
+func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	dated := make([]bool, len(p.Fields)) // metas that are dates
 	for i, f := range p.Fields {
-		dated[i] = f.Kind == KindMeta && strings.HasPrefix(f.ID, "date_")
+		dated[i] = f.Kind == page.KindMeta && strings.HasPrefix(f.ID, "date_")
 	}
-	from, to := wireBound(w.window.From, ""), wireBound(w.window.To, "9999")
-	for i := range p.results {
+	from, to := onWire(w.window.From, ""), onWire(w.window.To, "9999") // to be compared with dates as they come
+	for i := range p.Len() {
 		inside, later := false, false
 		for _, c := range p.Cells(i) {
 			if !dated[c.Field] || c.Values == 0 {
@@ -144,23 +146,15 @@ func (w *WindowReader) stray(p *Page) (i int, elsewhere Window) {
 	return -1, Window{}
 }
 
-// wireBound is a bound as it is sent, to be compared with dates as they come.
-func wireBound(t time.Time, none string) string {
-	if t.IsZero() {
-		return none
-	}
-	return t.Format(WireTime)
-}
-
 // beside is all time after the window, or before it. A lower bound keeps
 // results without a date out, which may match an upper one by itself.
 func (w *WindowReader) beside(later bool) (beside Window, ok bool) {
-	before, after := w.window.From.After(epoch), !w.window.To.IsZero()
+	before, after := w.window.From.After(Epoch), !w.window.To.IsZero()
 	switch {
 	case after && (later || !before):
 		return Window{From: w.window.To}, true
 	case before:
-		return Window{From: epoch, To: w.window.From}, true
+		return Window{From: Epoch, To: w.window.From}, true
 	}
 	return Window{}, false
 }

@@ -1,8 +1,17 @@
 // Package extract reads results from a Form Results Service: it plans a range
-// of time into windows, pages Get Results through each window, and decodes
-// every answer strictly into a Page.
+// of time into windows and pages through each window by result ids.
 //
-// The package knows the service and nothing else: no schema, no file format,
-// no destination. It never repairs an answer silently: what it replaces it
-// counts, and what it cannot read is an error that names the request.
+// A Window is a span of wall-clock time. NewPlan divides a range into windows
+// by counts (auto) or by the calendar (a fixed Step). A Reader asks for the
+// pages of a window in ascending order of id. It notices a service that ignores
+// the order, the bounds of ids or the dates. UndatedRanges finds the results
+// that no window holds. Every request goes through the small interface Service.
+//
+// A decoded answer is a page.Page (extract/page). Retries, the bound on
+// requests and the budget are in extract/transport. The requests and answers of
+// the XML generation of the service are in extract/v1, which this package does
+// not import.
+//
+// The package knows no schema, no file format and no destination. Begin
+// reading at NewPlan and at WindowReader.Next.
 package extract

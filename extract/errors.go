@@ -1,9 +1,12 @@
 package extract
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // Error codes of the service (specification, section 7).
@@ -16,6 +19,8 @@ const (
 	CodeInvalidUser  = 101
 	CodeInvalidForm  = 102
 	CodeInvalidID    = 103
+
+	CodeNone = -1 // an error without a readable code
 )
 
 // ServiceError is an error envelope that the service answered with
@@ -29,19 +34,27 @@ type ServiceError struct {
 
 // Error names the code, its meaning by the specification and the service's words.
 func (e *ServiceError) Error() string {
-	return fmt.Sprintf("the service answered error %d (%s): %s%s", e.Code, codeMeaning(e.Code), e.Message, comeBack(e.RetryAfter))
+	return fmt.Sprintf("the service answered error %d (%s): %s%s", e.Code, codeMeaning(e.Code), e.Message, transport.ComeBack(e.RetryAfter))
 }
 
-// comeBack tells what a Retry-After header asked for.
-func comeBack(after time.Duration) string {
-	if after <= 0 {
-		return ""
+// Class tells what the error means for another attempt.
+func (e *ServiceError) Class() transport.Class {
+	switch {
+	case e.Code == CodeBusy, e.Temporary() && e.Status == http.StatusTooManyRequests:
+		return transport.ClassBusy
+	case e.Temporary():
+		return transport.ClassUnavailable
+	case e.Code == CodeUnexpected, e.Code == CodeNone:
+		return transport.ClassDoubtful
 	}
-	return fmt.Sprintf(" (it asks to come back after %s)", after.Round(time.Second))
+	return transport.ClassFinal
 }
 
-// Temporary tells whether the same request may succeed later: a busy system
-// (3), and with HTTP status 429 or 503 any code but those of section 7 that
+// ComeAfter is RetryAfter.
+func (e *ServiceError) ComeAfter() time.Duration { return e.RetryAfter }
+
+// Temporary tells whether the same request may succeed later. A busy system
+// (3) may. With HTTP status 429 or 503 any code may but those of section 7 that
 // blame the request.
 func (e *ServiceError) Temporary() bool {
 	switch e.Code {
@@ -54,23 +67,56 @@ func (e *ServiceError) Temporary() bool {
 }
 
 func codeMeaning(code int) string {
-	switch code {
-	case CodeUnexpected:
-		return "unexpected error"
-	case CodeInvalidURL:
-		return "invalid or incomplete API URL"
-	case CodeInvalidValue:
-		return "invalid URL parameter value"
-	case CodeBusy:
-		return "system too busy"
-	case CodeInvalidKey:
-		return "invalid API key"
-	case CodeInvalidUser:
-		return "invalid user"
-	case CodeInvalidForm:
-		return "invalid form"
-	case CodeInvalidID:
-		return "invalid result ID"
-	}
-	return "a code that the specification does not list"
+	return cmp.Or(map[int]string{
+		CodeUnexpected:   "unexpected error",
+		CodeInvalidURL:   "invalid or incomplete API URL",
+		CodeInvalidValue: "invalid URL parameter value",
+		CodeBusy:         "system too busy",
+		CodeInvalidKey:   "invalid API key",
+		CodeInvalidUser:  "invalid user",
+		CodeInvalidForm:  "invalid form",
+		CodeInvalidID:    "invalid result ID",
+	}[code], "a code that the specification does not list")
 }
+
+// UnclearError is a request to make something that was sent and not answered
+// by the service. It may have been carried out, so it must not be sent again
+// before somebody has looked.
+type UnclearError struct{ Err error }
+
+// DataFault is false: what was made is to be looked at, and no data were read.
+func (e *UnclearError) DataFault() bool { return false }
+
+// Error says what is not known and where to look.
+func (e *UnclearError) Error() string {
+	return e.Err.Error() + "; whether the copy was made is not known: see `formetl forms` before you ask for it again"
+}
+
+// Unwrap returns why it is not known.
+func (e *UnclearError) Unwrap() error { return e.Err }
+
+// Temporary is false: nobody is to send it again unseen.
+func (e *UnclearError) Temporary() bool { return false }
+
+// OrderError is a page whose results do not follow in ascending order of id,
+// though those of earlier pages of the window did. The service keeps another
+// order, and results may be missing. A window that is begun again with the
+// same Reader is read by page numbers and sorted.
+type OrderError struct {
+	After int64 // the last result that came in order
+}
+
+// Error says what came out of order.
+func (e *OrderError) Error() string { return e.Unwrap().Error() }
+
+// Unwrap returns it as an *transport.AnswerError.
+func (e *OrderError) Unwrap() error {
+	return &transport.AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as those of the page before did", e.After)}
+}
+
+// PlanError is a range that cannot be divided as it was asked for. Nothing is
+// wrong with the service: the definition has to change.
+type PlanError struct{ Problem string }
+
+// Error says what is wrong and what to do.
+func (e *PlanError) Error() string { return e.Problem }

@@ -1,31 +1,28 @@
-package extract
+package extract_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
 )
 
-// canary is a key whose encoded forms differ from the plain one.
-const canary = "c4n4ry/key+with %special&signs=é"
-
 // newClientFor serves h over loopback HTTP and returns a client of it.
-func newClientFor(t testing.TB, h http.Handler, change func(*Config)) *Client {
+func newClientFor(t testing.TB, h http.Handler, change func(*v1.Config)) *v1.Client {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	cfg := Config{
-		BaseURL: server.URL, Account: formservice.DefaultAccount, Key: NewSecret(formservice.DefaultKey),
-		BackoffMin: time.Microsecond, BackoffMax: time.Microsecond, Retries: DefaultRetries,
+	cfg := v1.Config{
+		BaseURL: server.URL, Account: formservice.DefaultAccount, Config: transport.Config{
+			Key: transport.NewSecret(formservice.DefaultKey), BackoffMin: time.Microsecond, BackoffMax: time.Microsecond, Retries: transport.DefaultRetries,
+		},
 	}
 	if change != nil {
 		change(&cfg)
@@ -33,9 +30,9 @@ func newClientFor(t testing.TB, h http.Handler, change func(*Config)) *Client {
 	return newTestClient(t, cfg)
 }
 
-func newTestClient(t testing.TB, cfg Config) *Client {
+func newTestClient(t testing.TB, cfg v1.Config) *v1.Client {
 	t.Helper()
-	c, err := NewClient(cfg)
+	c, err := v1.NewClient(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,73 +40,8 @@ func newTestClient(t testing.TB, cfg Config) *Client {
 	return c
 }
 
-// roundTripFunc is a transport made of a function.
-type roundTripFunc func(*http.Request) (*http.Response, error)
-
-func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// transportClient has no network: f answers.
-func transportClient(t testing.TB, f roundTripFunc, change func(*Config)) *Client {
-	t.Helper()
-	cfg := Config{BaseURL: "https://fs1.example.com", Account: "acme", Key: NewSecret(canary), Transport: f, Retries: DefaultRetries}
-	if change != nil {
-		change(&cfg)
-	}
-	return newTestClient(t, cfg)
-}
-
-// respond makes a response; headers are "Name: value".
-func respond(status int, body string, headers ...string) *http.Response {
-	h := http.Header{}
-	for _, line := range headers {
-		name, value, _ := strings.Cut(line, ": ")
-		h.Add(name, value)
-	}
-	return &http.Response{
-		StatusCode: status, Status: http.StatusText(status), Header: h, ContentLength: int64(len(body)),
-		Body: io.NopCloser(strings.NewReader(body)), ProtoMajor: 1, ProtoMinor: 1,
-	}
-}
-
 func success(content string) string {
 	return `<?xml version="1.0" encoding="UTF-8"?><fs_response status="success">` + content + `</fs_response>`
-}
-
-func failure(code string) string {
-	return `<fs_response status="error"><error code="` + code + `">the service's words</error></fs_response>`
-}
-
-const countOf7 = `<fs_response status="success"><count>7</count></fs_response>`
-
-// hidesKey fails the test if text holds the canary, plain or encoded.
-func hidesKey(t testing.TB, what, text string) {
-	t.Helper()
-	for _, form := range NewSecret(canary).forms() {
-		if strings.Contains(text, form) {
-			t.Errorf("%s holds the key as %q:\n%s", what, form, text)
-		}
-	}
-	if strings.Contains(text, "c4n4ry") {
-		t.Errorf("%s holds a part of the key:\n%s", what, text)
-	}
-}
-
-// lockedBuffer is a log's destination.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 func mustAs[E error](t testing.TB, err error) E {
@@ -124,7 +56,7 @@ func mustAs[E error](t testing.TB, err error) E {
 // wallTime parses a wall-clock time.
 func wallTime(t testing.TB, s string) time.Time {
 	t.Helper()
-	layout := WireTime
+	layout := extract.WireTime
 	if len(s) == len(time.DateOnly) {
 		layout = time.DateOnly
 	}
@@ -135,13 +67,15 @@ func wallTime(t testing.TB, s string) time.Time {
 	return v
 }
 
-func day(t testing.TB, from, to string) Window {
+func day(t testing.TB, from, to string) extract.Window {
 	t.Helper()
-	return Window{wallTime(t, from), wallTime(t, to)}
+	return extract.Window{wallTime(t, from), wallTime(t, to)}
 }
 
-// countOnly is any request, for tests of what all requests share.
-func countOnly(ctx context.Context, c *Client) error {
-	_, err := c.Count(ctx, "form1", CountQuery{})
-	return err
+func idsOf(p *page.Page) []int64 {
+	ids := make([]int64, p.Len())
+	for i := range ids {
+		ids[i] = p.ID(i)
+	}
+	return ids
 }

@@ -1,6 +1,6 @@
 //go:build !race
 
-package extract
+package extract_test
 
 // manyResults is the size of the form that TestRequestCost takes whole: that
 // of the bound in design.md.

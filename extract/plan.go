@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// pageSize is the most results that one request brings (specification, section 8).
-	pageSize = 100
 	// DefaultTarget is how many results an auto window holds at most, where
 	// counts allow it: forty pages.
 	DefaultTarget = 4000
@@ -63,12 +61,12 @@ func (p *Plan) Pages() int64 {
 			uncounted++
 		case w.Count > 0:
 			known += w.Count
-			pages += w.Count/pageSize + 1
+			pages += w.Count/PageSize + 1
 		}
 	}
 	if uncounted > 0 {
 		rest := max(0, p.Total-known)
-		pages += uncounted * (rest/uncounted/pageSize + 1)
+		pages += uncounted * (rest/uncounted/PageSize + 1)
 	}
 	return pages
 }
@@ -76,10 +74,10 @@ func (p *Plan) Pages() int64 {
 // Counter counts a form's results in a window.
 type Counter func(ctx context.Context, w Window) (int64, error)
 
-// NewPlan plans a range. Count requests are the price of good windows, and
-// the planner pays it where it saves more requests than it costs: it halves at
-// calendar boundaries what is too large for one window or too sparse for one
-// request a partition, and leaves out what is empty.
+// NewPlan plans a range. It asks for a count only where that saves more
+// requests than it costs. By counts it halves, at calendar boundaries, spans
+// that hold too much for one window, or too little for one request a partition.
+// Empty spans get windows with a count of 0.
 func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	if r.Target <= 0 {
 		r.Target = DefaultTarget
@@ -121,8 +119,7 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan.Groups = p.groups
-	if plan.Groups == nil {
+	if plan.Groups = p.groups; plan.Groups == nil {
 		plan.Groups = []int64{plan.Total}
 	}
 	plan.Requests = int(p.asked.Load())
@@ -150,8 +147,8 @@ type piece struct {
 
 // whole is the range as one piece.
 func (p *planner) whole(total int64) piece {
-	c := piece{Window: p.Window, lower: epoch, n: total}
-	if !epoch.Before(p.Window.To) {
+	c := piece{Window: p.Window, lower: Epoch, n: total}
+	if !Epoch.Before(p.Window.To) {
 		c.lower = p.Window.To.Add(-second)
 	}
 	return c
@@ -169,10 +166,10 @@ func (p piece) start() time.Time {
 // its counts side by side; which are asked depends on earlier counts alone, so
 // equal data gives an equal plan.
 func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
-	// Cutting once more costs a count and at most one half-filled page: with a
-	// fortieth of the pages for each, plan, pages and the count of the
-	// verification stay below 1.05 times the pages plus three.
-	p.budget = int((total + pageSize - 1) / pageSize / 40)
+	// Cutting once more costs a count and at most one half-filled page. A
+	// fortieth of the pages for each keeps all requests, with the count of the
+	// verification, below 1.05 times the pages plus three.
+	p.budget = int((total + PageSize - 1) / PageSize / 40)
 	pieces := []piece{p.whole(total)}
 	for {
 		ask := p.choose(pieces)
@@ -274,10 +271,10 @@ func (p *planner) choose(pieces []piece) []int {
 }
 
 // worthAsking tells whether a piece of k partitions is halved by a count
-// rather than read partition by partition. Without a lower bound it always
-// is; else if it is wide (results may cluster), if its results are so few that
-// finding them costs less than a request a partition, or if its partitions
-// need cutting themselves.
+// rather than read partition by partition. It is without a lower bound, where
+// it is wide (results may cluster), and where its partitions need cutting
+// themselves. It is too where its results are so few that finding them costs
+// less than a request a partition.
 func (p *planner) worthAsking(c piece, k int) bool {
 	const wide = 8
 	if c.From.IsZero() || k > wide || c.n/int64(k) > int64(p.Target) {
@@ -354,10 +351,8 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 	var ws []Planned
 	for at := from; at.Before(w.To); {
 		end := p.Step.next(at)
-		if p.Partition != UnitNone {
-			if b := p.Partition.next(at); b.Before(end) {
-				end = b
-			}
+		if b := p.Partition.next(at); p.Partition != UnitNone && b.Before(end) {
+			end = b
 		}
 		if end.After(w.To) {
 			end = w.To
@@ -386,7 +381,7 @@ func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 		if !ok {
 			break
 		}
-		lower := Window{From: epoch, To: middle} // undated results may match a lone upper bound
+		lower := Window{From: Epoch, To: middle} // undated results may match a lone upper bound
 		n, err := p.count(ctx, lower)
 		if err != nil {
 			return time.Time{}, err

@@ -1,4 +1,4 @@
-package extract
+package extract_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/formetl/formetl/extract"
 )
 
 // dates are the wall-clock seconds of a form's results, ascending.
@@ -22,7 +24,7 @@ func newDates(ds []int64) dates {
 	return ds
 }
 
-func (d dates) in(w Window) int64 {
+func (d dates) in(w extract.Window) int64 {
 	from, to := 0, len(d)
 	if !w.From.IsZero() {
 		from, _ = slices.BinarySearch(d, w.From.Unix())
@@ -33,14 +35,14 @@ func (d dates) in(w Window) int64 {
 	return int64(max(0, to-from))
 }
 
-func (d dates) counter() Counter {
-	return func(_ context.Context, w Window) (int64, error) { return d.in(w), nil }
+func (d dates) counter() extract.Counter {
+	return func(_ context.Context, w extract.Window) (int64, error) { return d.in(w), nil }
 }
 
 func at(t testing.TB, s string) int64 { return wallTime(t, s).Unix() }
 
 // spread gives n dates evenly over a window.
-func spread(n int, w Window) []int64 {
+func spread(n int, w extract.Window) []int64 {
 	ds := make([]int64, n)
 	from, span := w.From.Unix(), w.To.Unix()-w.From.Unix()
 	for i := range ds {
@@ -50,7 +52,7 @@ func spread(n int, w Window) []int64 {
 }
 
 // random gives n dates at random in a window.
-func random(n int, w Window, seed uint64) []int64 {
+func random(n int, w extract.Window, seed uint64) []int64 {
 	r := rand.New(rand.NewPCG(seed, 7))
 	ds := make([]int64, n)
 	for i := range ds {
@@ -61,38 +63,38 @@ func random(n int, w Window, seed uint64) []int64 {
 
 // pagesOf is what WindowReader pays for the plan's windows: pages of 100, and
 // a last one that is shorter, empty perhaps.
-func pagesOf(p *Plan, d dates) int {
+func pagesOf(p *extract.Plan, d dates) int {
 	pages := 0
 	for _, w := range p.Windows {
 		if w.Count != 0 {
-			pages += int(d.in(w.Window))/pageSize + 1
+			pages += int(d.in(w.Window))/extract.PageSize + 1
 		}
 	}
 	return pages
 }
 
 // mostRequests is design.md's bound.
-func mostRequests(results int) int { return int(1.05*math.Ceil(float64(results)/pageSize) + 3) }
+func mostRequests(results int) int { return int(1.05*math.Ceil(float64(results)/extract.PageSize) + 3) }
 
 // checkPlan checks what holds for every plan of unchanging data.
-func checkPlan(t testing.TB, p *Plan, d dates) {
+func checkPlan(t testing.TB, p *extract.Plan, d dates) {
 	t.Helper()
 	checkTiles(t, p)
 	for _, w := range p.Windows {
-		if n := d.in(w.Window); w.Count != Unknown && w.Count != n {
+		if n := d.in(w.Window); w.Count != extract.Unknown && w.Count != n {
 			t.Errorf("window %s counts %d, it holds %d", w.Window, w.Count, n)
 		}
-		if w.Window.From.IsZero() || w.Window.To.IsZero() || p.Range.Partition == UnitNone || w.Count == 0 {
+		if w.Window.From.IsZero() || w.Window.To.IsZero() || p.Range.Partition == extract.UnitNone || w.Count == 0 {
 			continue
 		}
-		if p.Range.Partition.spans(w.Window.From, w.Window.To) != 1 {
+		if p.Range.Partition.Spans(w.Window.From, w.Window.To) != 1 {
 			t.Errorf("window %s crosses a partition's boundary", w.Window)
 		}
 	}
 }
 
 // checkTiles checks that the windows tile the range without hole or overlap.
-func checkTiles(t testing.TB, p *Plan) {
+func checkTiles(t testing.TB, p *extract.Plan) {
 	t.Helper()
 	if len(p.Windows) == 0 {
 		t.Fatal("no windows")
@@ -108,15 +110,15 @@ func checkTiles(t testing.TB, p *Plan) {
 		if !w.Window.From.IsZero() && !w.Window.To.IsZero() && !w.Window.From.Before(w.Window.To) {
 			t.Errorf("window %s is empty", w.Window)
 		}
-		if w.Count < Unknown {
+		if w.Count < extract.Unknown {
 			t.Errorf("window %s counts %d", w.Window, w.Count)
 		}
 	}
 }
 
-func mustPlan(t testing.TB, r Range, d dates) *Plan {
+func mustPlan(t testing.TB, r extract.Range, d dates) *extract.Plan {
 	t.Helper()
-	p, err := NewPlan(context.Background(), r, d.counter())
+	p, err := extract.NewPlan(context.Background(), r, d.counter())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,24 +142,24 @@ func TestPlanCost(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		dates []int64
-		w     Window
+		w     extract.Window
 		most  int // windows' results, 0: not checked
 	}{
-		{"even", spread(n, year), year, 2 * DefaultTarget},
-		{"random", random(n, year, 1), year, 2 * DefaultTarget},
+		{"even", spread(n, year), year, 2 * extract.DefaultTarget},
+		{"random", random(n, year, 1), year, 2 * extract.DefaultTarget},
 		{"even, hundreds", fullPages, year, 0},
 		{"a fifth in an hour", slices.Concat(random(n*4/5, year, 2), random(n/5, hour, 3)), year, 0},
 		{"all in a second", oneSecond, year, 0},
 		{"all in an hour", random(n, hour, 4), year, 0},
 		{"the last month of ten years", random(n, day(t, "2025-12-01", "2026-01-01"), 5), day(t, "2016-01-01", "2026-01-01"), 0},
-		{"no lower bound", random(n, year, 6), Window{To: year.To}, 0},
-		{"one over the target", random(DefaultTarget+1, year, 7), year, 0},
+		{"no lower bound", random(n, year, 6), extract.Window{To: year.To}, 0},
+		{"one over the target", random(extract.DefaultTarget+1, year, 7), year, 0},
 		{"ten thousand", random(10_000, year, 8), year, 0},
 		{"a few bursts", slices.Concat(random(n/4, hour, 9), random(n/4, day(t, "2025-01-01", "2025-01-02"), 10), spread(n/2, year)), year, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := newDates(tc.dates)
-			p := mustPlan(t, Range{Window: tc.w}, d)
+			p := mustPlan(t, extract.Range{Window: tc.w}, d)
 			checkPlan(t, p, d)
 			cost, bound := p.Requests+pagesOf(p, d)+1, mostRequests(len(d))
 			largest := int64(0)
@@ -183,25 +185,25 @@ func TestPlanOfFewResults(t *testing.T) {
 	year := day(t, "2025-01-01", "2026-01-01")
 	for _, tc := range []struct {
 		n         int
-		partition Unit
-		w         Window
+		partition extract.Unit
+		w         extract.Window
 		most      int
 	}{
-		{0, UnitNone, year, 1},
-		{1, UnitNone, year, 2},
-		{12, UnitNone, year, 2},
-		{300, UnitNone, year, 5},
-		{300, UnitNone, Window{To: year.To}, 5},
-		{0, UnitDay, year, 1},
-		{1, UnitDay, year, 12},
-		{5, UnitDay, year, 50},
-		{1, UnitMonth, year, 13},
-		{300, UnitMonth, year, 20},
-		{3, UnitYear, Window{To: year.To}, 12},
-		{1, UnitDay, Window{To: year.To}, 25},
+		{0, extract.UnitNone, year, 1},
+		{1, extract.UnitNone, year, 2},
+		{12, extract.UnitNone, year, 2},
+		{300, extract.UnitNone, year, 5},
+		{300, extract.UnitNone, extract.Window{To: year.To}, 5},
+		{0, extract.UnitDay, year, 1},
+		{1, extract.UnitDay, year, 12},
+		{5, extract.UnitDay, year, 50},
+		{1, extract.UnitMonth, year, 13},
+		{300, extract.UnitMonth, year, 20},
+		{3, extract.UnitYear, extract.Window{To: year.To}, 12},
+		{1, extract.UnitDay, extract.Window{To: year.To}, 25},
 	} {
 		d := newDates(random(tc.n, year, uint64(tc.n)))
-		p := mustPlan(t, Range{Window: tc.w, Partition: tc.partition}, d)
+		p := mustPlan(t, extract.Range{Window: tc.w, Partition: tc.partition}, d)
 		checkPlan(t, p, d)
 		t.Logf("%d results, unit %d, %s: %d counts + %d pages", tc.n, tc.partition, tc.w, p.Requests, pagesOf(p, d))
 		if cost := p.Requests + pagesOf(p, d); cost > tc.most {
@@ -214,7 +216,7 @@ func TestPlanOfFewResults(t *testing.T) {
 func TestPlanWindowsKeepToTheTarget(t *testing.T) {
 	year := day(t, "2025-01-01", "2026-01-01")
 	d := newDates(random(30_000, year, 1))
-	p := mustPlan(t, Range{Window: year, Target: 10_000}, d)
+	p := mustPlan(t, extract.Range{Window: year, Target: 10_000}, d)
 	checkPlan(t, p, d)
 	for _, w := range p.Windows {
 		if w.Count > 10_000 {
@@ -226,17 +228,17 @@ func TestPlanWindowsKeepToTheTarget(t *testing.T) {
 func TestPlanPartitions(t *testing.T) {
 	year := day(t, "2025-01-01", "2026-01-01")
 	for _, tc := range []struct {
-		unit    Unit
+		unit    extract.Unit
 		n       int
 		windows int // with results
 		most    int // requests
 	}{
-		{UnitDay, 36_500, 365, 365*2 + 100},
-		{UnitMonth, 24_000, 12, 290},
-		{UnitYear, 3000, 1, 35},
+		{extract.UnitDay, 36_500, 365, 365*2 + 100},
+		{extract.UnitMonth, 24_000, 12, 290},
+		{extract.UnitYear, 3000, 1, 35},
 	} {
 		d := newDates(spread(tc.n, year))
-		p := mustPlan(t, Range{Window: year, Partition: tc.unit}, d)
+		p := mustPlan(t, extract.Range{Window: year, Partition: tc.unit}, d)
 		checkPlan(t, p, d)
 		n := 0
 		for _, w := range p.Windows {
@@ -252,10 +254,10 @@ func TestPlanPartitions(t *testing.T) {
 
 func TestPlanWithoutLowerBound(t *testing.T) {
 	to := wallTime(t, "2026-01-01")
-	for _, unit := range []Unit{UnitNone, UnitDay, UnitMonth, UnitYear} {
+	for _, unit := range []extract.Unit{extract.UnitNone, extract.UnitDay, extract.UnitMonth, extract.UnitYear} {
 		for _, first := range []string{"1969-05-05", "1999-12-31", "2025-06-01"} {
 			d := newDates(append(random(20_000, day(t, "2025-07-01", "2025-12-01"), 1), at(t, first)))
-			p := mustPlan(t, Range{Window: Window{To: to}, Partition: unit}, d)
+			p := mustPlan(t, extract.Range{Window: extract.Window{To: to}, Partition: unit}, d)
 			checkPlan(t, p, d)
 			if !p.Windows[0].Window.From.IsZero() {
 				t.Errorf("unit %v: the first window is %s", unit, p.Windows[0].Window)
@@ -270,7 +272,7 @@ func TestPlanWithoutLowerBound(t *testing.T) {
 	}
 	// A range that ends before the time that stands for no bound.
 	d := newDates([]int64{at(t, "1960-01-01")})
-	for _, r := range []Range{{Partition: UnitDay}, {Step: Step{Days: 1}}, {Step: Step{Months: 1}, Partition: UnitMonth}} {
+	for _, r := range []extract.Range{{Partition: extract.UnitDay}, {Step: extract.Step{Days: 1}}, {Step: extract.Step{Months: 1}, Partition: extract.UnitMonth}} {
 		r.Window.To = wallTime(t, "1965-01-01")
 		checkPlan(t, mustPlan(t, r, d), d)
 	}
@@ -284,19 +286,19 @@ func TestPlanCuts(t *testing.T) {
 		{},
 		year.From, year.To, wallTime(t, "2024-01-01"), wallTime(t, "2027-01-01"), wallTime(t, "2025-03-03 03:03:03"),
 	}
-	for _, r := range []Range{
-		{Window: year}, {Window: year, Partition: UnitMonth}, {Window: year, Step: Step{Months: 1}}, {Window: year, Uncounted: true}, {Window: Window{To: year.To}},
+	for _, r := range []extract.Range{
+		{Window: year}, {Window: year, Partition: extract.UnitMonth}, {Window: year, Step: extract.Step{Months: 1}}, {Window: year, Uncounted: true}, {Window: extract.Window{To: year.To}},
 	} {
 		r.Cuts = cuts
 		p := mustPlan(t, r, d)
 		checkPlan(t, p, d)
 		for _, cut := range cuts[:3] {
-			if !slices.ContainsFunc(p.Windows, func(w Planned) bool { return w.Window.From.Equal(cut) }) {
+			if !slices.ContainsFunc(p.Windows, func(w extract.Planned) bool { return w.Window.From.Equal(cut) }) {
 				t.Errorf("%+v: no window begins at %s", r, cut)
 			}
 		}
 	}
-	for _, r := range []Range{{Partition: UnitDay}, {Step: Step{Days: 2}, Partition: UnitMonth}} { // a cut before the first result
+	for _, r := range []extract.Range{{Partition: extract.UnitDay}, {Step: extract.Step{Days: 2}, Partition: extract.UnitMonth}} { // a cut before the first result
 		r.Window.To, r.Cuts = year.To, []time.Time{wallTime(t, "2020-02-02 02:02:02")}
 		p := mustPlan(t, r, d)
 		checkPlan(t, p, d)
@@ -304,7 +306,7 @@ func TestPlanCuts(t *testing.T) {
 			t.Errorf("%+v", p.Windows[:3])
 		}
 	}
-	p := mustPlan(t, Range{Window: year, Cuts: cuts}, nil)
+	p := mustPlan(t, extract.Range{Window: year, Cuts: cuts}, nil)
 	if len(p.Windows) != 4 || p.Requests != 1 {
 		t.Errorf("an empty range: %d windows, %d counts", len(p.Windows), p.Requests)
 	}
@@ -314,21 +316,21 @@ func TestPlanFixed(t *testing.T) {
 	w := day(t, "2024-02-27 12:00:00", "2024-03-02 06:00:00")
 	d := newDates(random(1000, w, 1))
 	for _, tc := range []struct {
-		step      Step
-		partition Unit
+		step      extract.Step
+		partition extract.Unit
 		want      []string // where the windows after the first begin
 	}{
-		{Step{Days: 1}, UnitNone, []string{"2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"}},
-		{Step{Days: 7}, UnitNone, nil},
-		{Step{Days: 7}, UnitMonth, []string{"2024-03-01"}},
-		{Step{Months: 1}, UnitDay, []string{"2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"}},
-		{Step{Seconds: 36 * 3600}, UnitNone, []string{"2024-02-28 12:00:00", "2024-03-01"}},
+		{extract.Step{Days: 1}, extract.UnitNone, []string{"2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"}},
+		{extract.Step{Days: 7}, extract.UnitNone, nil},
+		{extract.Step{Days: 7}, extract.UnitMonth, []string{"2024-03-01"}},
+		{extract.Step{Months: 1}, extract.UnitDay, []string{"2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"}},
+		{extract.Step{Seconds: 36 * 3600}, extract.UnitNone, []string{"2024-02-28 12:00:00", "2024-03-01"}},
 	} {
-		p := mustPlan(t, Range{Window: w, Step: tc.step, Partition: tc.partition}, d)
+		p := mustPlan(t, extract.Range{Window: w, Step: tc.step, Partition: tc.partition}, d)
 		checkPlan(t, p, d)
-		var got []string
+		got := make([]string, 0, len(p.Windows))
 		for _, w := range p.Windows[1:] {
-			got = append(got, strings.TrimSuffix(w.Window.From.Format(WireTime), " 00:00:00"))
+			got = append(got, strings.TrimSuffix(w.Window.From.Format(extract.WireTime), " 00:00:00"))
 		}
 		if !slices.Equal(got, tc.want) && tc.step.Seconds == 0 {
 			t.Errorf("%s with %v: cuts %v, want %v", tc.step, tc.partition, got, tc.want)
@@ -337,7 +339,7 @@ func TestPlanFixed(t *testing.T) {
 			t.Errorf("%d counts", p.Requests)
 		}
 	}
-	open := mustPlan(t, Range{Window: Window{To: w.To}, Step: Step{Days: 1}}, d)
+	open := mustPlan(t, extract.Range{Window: extract.Window{To: w.To}, Step: extract.Step{Days: 1}}, d)
 	checkPlan(t, open, d)
 	if len(open.Windows) > 10 || open.Requests > 30 {
 		t.Errorf("without a lower bound: %d windows, %d counts", len(open.Windows), open.Requests)
@@ -346,31 +348,31 @@ func TestPlanFixed(t *testing.T) {
 
 func TestPlanUncounted(t *testing.T) {
 	w := day(t, "2026-01-01", "2026-01-05")
-	never := func(context.Context, Window) (int64, error) { return 0, errors.New("a count was asked for") }
+	never := func(context.Context, extract.Window) (int64, error) { return 0, errors.New("a count was asked for") }
 	for _, tc := range []struct {
-		r       Range
+		r       extract.Range
 		windows int // 0: an error
 		want    string
 	}{
-		{Range{Window: w, Step: Step{Days: 1}}, 4, ""},
-		{Range{Window: w}, 1, ""},
-		{Range{Window: Window{}}, 1, ""},
-		{Range{Window: w, Partition: UnitDay}, 4, ""},
-		{Range{Window: Window{To: w.To}}, 1, ""},
-		{Range{Window: Window{To: w.To}, Partition: UnitDay}, 0, "set extract.from"},
-		{Range{Window: Window{To: w.To}, Step: Step{Days: 1}}, 0, "set extract.from"},
-		{Range{Window: Window{From: w.From}, Step: Step{Days: 1}}, 0, "set extract.to"},
-		{Range{Window: day(t, "1970-01-01", "2026-01-01"), Step: Step{Seconds: 60}}, 0, "windows"},
+		{extract.Range{Window: w, Step: extract.Step{Days: 1}}, 4, ""},
+		{extract.Range{Window: w}, 1, ""},
+		{extract.Range{Window: extract.Window{}}, 1, ""},
+		{extract.Range{Window: w, Partition: extract.UnitDay}, 4, ""},
+		{extract.Range{Window: extract.Window{To: w.To}}, 1, ""},
+		{extract.Range{Window: extract.Window{To: w.To}, Partition: extract.UnitDay}, 0, "set extract.from"},
+		{extract.Range{Window: extract.Window{To: w.To}, Step: extract.Step{Days: 1}}, 0, "set extract.from"},
+		{extract.Range{Window: extract.Window{From: w.From}, Step: extract.Step{Days: 1}}, 0, "set extract.to"},
+		{extract.Range{Window: day(t, "1970-01-01", "2026-01-01"), Step: extract.Step{Seconds: 60}}, 0, "windows"},
 	} {
 		tc.r.Uncounted = true
-		p, err := NewPlan(t.Context(), tc.r, never)
+		p, err := extract.NewPlan(t.Context(), tc.r, never)
 		if tc.windows == 0 {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%+v: err = %v, want %q", tc.r, err, tc.want)
 			}
 			continue
 		}
-		if err != nil || len(p.Windows) != tc.windows || p.Total != Unknown || p.Requests != 0 || p.Pages() != Unknown {
+		if err != nil || len(p.Windows) != tc.windows || p.Total != extract.Unknown || p.Requests != 0 || p.Pages() != extract.Unknown {
 			t.Errorf("%+v: %+v, %v", tc.r, p, err)
 		}
 	}
@@ -379,19 +381,19 @@ func TestPlanUncounted(t *testing.T) {
 // TestPlanWithoutUpperBound is one window: that of a search without dates.
 func TestPlanWithoutUpperBound(t *testing.T) {
 	d := newDates(random(100_000, day(t, "2025-01-01", "2026-01-01"), 1))
-	p := mustPlan(t, Range{}, d)
-	if len(p.Windows) != 1 || p.Windows[0] != (Planned{Count: 100_000}) {
+	p := mustPlan(t, extract.Range{}, d)
+	if len(p.Windows) != 1 || p.Windows[0] != (extract.Planned{Count: 100_000}) {
 		t.Errorf("%+v", p.Windows)
 	}
 }
 
 func TestPlanIsDeterministic(t *testing.T) {
 	year := day(t, "2025-01-01", "2026-01-01")
-	for _, unit := range []Unit{UnitNone, UnitDay, UnitMonth} {
+	for _, unit := range []extract.Unit{extract.UnitNone, extract.UnitDay, extract.UnitMonth} {
 		d := newDates(random(50_000, year, 3))
-		first := mustPlan(t, Range{Window: year, Partition: unit}, d)
+		first := mustPlan(t, extract.Range{Window: year, Partition: unit}, d)
 		for range 5 {
-			if again := mustPlan(t, Range{Window: year, Partition: unit}, d); !reflect.DeepEqual(first, again) {
+			if again := mustPlan(t, extract.Range{Window: year, Partition: unit}, d); !reflect.DeepEqual(first, again) {
 				t.Fatalf("unit %v: another plan for the same results", unit)
 			}
 		}
@@ -405,7 +407,7 @@ func TestPlanOfALivingForm(t *testing.T) {
 	for seed := range uint64(50) {
 		d := newDates(random(20_000, year, seed))
 		var asked atomic.Int64
-		p, err := NewPlan(t.Context(), Range{Window: Window{To: year.To}, Partition: Unit(seed % 4)}, func(_ context.Context, w Window) (int64, error) {
+		p, err := extract.NewPlan(t.Context(), extract.Range{Window: extract.Window{To: year.To}, Partition: extract.Unit(seed % 4)}, func(_ context.Context, w extract.Window) (int64, error) {
 			drift := asked.Add(1)*int64(seed)*7919%41 - 20
 			return max(0, d.in(w)+drift), nil
 		})
@@ -423,10 +425,10 @@ func TestPlanFailsWithItsCounts(t *testing.T) {
 	broken := errors.New("broken")
 	year := day(t, "2025-01-01", "2026-01-01")
 	d := newDates(random(20_000, year, 1))
-	for _, r := range []Range{{Window: year}, {Window: Window{To: year.To}, Step: Step{Days: 1}}} {
+	for _, r := range []extract.Range{{Window: year}, {Window: extract.Window{To: year.To}, Step: extract.Step{Days: 1}}} {
 		for fails := range int64(4) {
 			var asked atomic.Int64
-			_, err := NewPlan(t.Context(), r, func(_ context.Context, w Window) (int64, error) {
+			_, err := extract.NewPlan(t.Context(), r, func(_ context.Context, w extract.Window) (int64, error) {
 				if asked.Add(1) > fails {
 					return 0, broken
 				}
@@ -451,16 +453,16 @@ func FuzzPlan(f *testing.F) {
 		n, target = (n%5000+5000)%5000, 1+(target%5000+5000)%5000
 		const years = 30 * 366 * 86400
 		from := time.Unix(1_700_000_000+start%years, 0).UTC()
-		w := Window{from, from.Add(time.Duration(1+(length%years+years)%years) * second)}
-		r := Range{Window: w, Partition: Unit(unit % 4), Target: target}
+		w := extract.Window{from, from.Add(time.Duration(1+(length%years+years)%years) * time.Second)}
+		r := extract.Range{Window: w, Partition: extract.Unit(unit % 4), Target: target}
 		if kind&1 != 0 {
 			r.Window.From = time.Time{}
 		}
 		if kind&2 != 0 && w.To.Sub(w.From) < 400*24*time.Hour {
-			r.Step = [...]Step{{Days: 1 + n%40}, {Months: 1 + n%15}, {Seconds: 3600 * (1 + n%50)}}[seed%3]
+			r.Step = [...]extract.Step{{Days: 1 + n%40}, {Months: 1 + n%15}, {Seconds: 3600 * (1 + n%50)}}[seed%3]
 		}
 		if kind&4 != 0 {
-			r.Cuts = []time.Time{w.From.Add(w.To.Sub(w.From) / 3).Truncate(second)}
+			r.Cuts = []time.Time{w.From.Add(w.To.Sub(w.From) / 3).Truncate(time.Second)}
 		}
 		ds := random(n, w, seed)
 		for i := range ds {
@@ -469,7 +471,7 @@ func FuzzPlan(f *testing.F) {
 			}
 		}
 		d := newDates(ds)
-		p, err := NewPlan(context.Background(), r, d.counter())
+		p, err := extract.NewPlan(context.Background(), r, d.counter())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -486,7 +488,7 @@ func FuzzPlan(f *testing.F) {
 		if read != int64(len(d)) || p.Total != read {
 			t.Errorf("%d results lie in windows that are read, there are %d, the plan says %d", read, len(d), p.Total)
 		}
-		if r.Partition == UnitNone && r.Step.Auto() && r.Cuts == nil {
+		if r.Partition == extract.UnitNone && r.Step.Auto() && r.Cuts == nil {
 			if cost, bound := p.Requests+pagesOf(p, d)+1, mostRequests(len(d)); cost > bound {
 				t.Errorf("%d requests, the bound is %d", cost, bound)
 			}
@@ -497,12 +499,12 @@ func FuzzPlan(f *testing.F) {
 func ExampleNewPlan() {
 	// Five thousand results in the first week of March, and none else.
 	march := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	count := func(_ context.Context, w Window) (int64, error) {
+	count := func(_ context.Context, w extract.Window) (int64, error) {
 		from, to := max(0, int(w.From.Sub(march)/time.Hour)), min(168, int(w.To.Sub(march)/time.Hour))
 		return int64(max(0, to-from)) * 30, nil
 	}
-	year := Window{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}
-	plan, err := NewPlan(context.Background(), Range{Window: year, Target: 3000}, count)
+	year := extract.Window{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}
+	plan, err := extract.NewPlan(context.Background(), extract.Range{Window: year, Target: 3000}, count)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -22,8 +22,8 @@ func (p *Plan) Cost() int64 {
 }
 
 // Fair is how many Get Results requests the plan may take without being called
-// costly: twice the pages that its results fill, and one for each window that
-// partitions and further cuts call for.
+// costly. It is twice the pages that its results fill, and one for each window
+// that partitions and further cuts make necessary.
 func (p *Plan) Fair() int64 {
 	fair := p.partitions()
 	for _, cut := range p.Range.Cuts {
@@ -34,7 +34,7 @@ func (p *Plan) Fair() int64 {
 	if p.Total == Unknown {
 		return fair + uncountedWindows
 	}
-	return fair + 2*((p.Total+pageSize-1)/pageSize)
+	return fair + 2*((p.Total+PageSize-1)/PageSize)
 }
 
 // partitions is how many of them the windows that are read lie in.

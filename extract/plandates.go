@@ -2,24 +2,24 @@ package extract
 
 import "context"
 
-// watchedPages is from how many pages on a plan of a range with a beginning
-// pays a count to see whether the service keeps to it. Below, the reader finds
-// that out about as fast, and for nothing.
+// watchedPages is the fewest pages for which a plan of a range with a beginning
+// spends a count on whether the service honours it. With fewer pages the reader
+// notices that about as soon, without a further request.
 const watchedPages = 20
 
 // checkBeginning counts what lies before a range that has a beginning. What
 // is as much as the range itself holds may be all there is.
 func (p *planner) checkBeginning(ctx context.Context, total int64) error {
 	w := p.Window
-	if p.Uncounted || total < watchedPages*pageSize || !w.From.After(epoch) || w.To.IsZero() {
+	if p.Uncounted || total < watchedPages*PageSize || !w.From.After(Epoch) || w.To.IsZero() {
 		return nil
 	}
-	before := Window{From: epoch, To: w.From}
+	before := Window{From: Epoch, To: w.From}
 	n, err := p.count(ctx, before)
 	if err != nil || !nearly(n, total) {
 		return err
 	}
-	both, err := p.count(ctx, Window{From: epoch, To: w.To})
+	both, err := p.count(ctx, Window{From: Epoch, To: w.To})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // paging is how the pages of a window are asked for.
@@ -21,14 +24,14 @@ const (
 	numbered
 )
 
-// Reader pages a form's windows. The windows of a run share it, so that what
-// one window teaches about the service (how long its pages are, whether it
-// keeps the order that is asked for) serves the others. It is safe for
-// concurrent use.
+// Reader pages a form's windows. The windows of a run share it: what one window
+// shows about the service serves the others. That is how long its pages are,
+// and whether it keeps the order that is asked for. It is safe for concurrent
+// use.
 type Reader struct {
-	client *Client
-	form   string
-	common ResultsQuery
+	service Service
+	form    string
+	common  ResultsQuery
 	// longest is the longest page seen: the service's pages can be at least
 	// that long, so a shorter one ends its window.
 	longest atomic.Int64
@@ -43,14 +46,14 @@ type Reader struct {
 
 // NewReader returns a reader of the form. common holds the parameters that
 // all its requests share: search, view and custom labels.
-func (c *Client) NewReader(form string, common ResultsQuery) *Reader {
-	return &Reader{client: c, form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
+func NewReader(service Service, form string, common ResultsQuery) *Reader {
+	return &Reader{service: service, form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
 }
 
 // Trust tells whether any page of fewer than a hundred results may end a
 // window of time that was not counted by itself. It saves such a window a
-// request, and is for runs that compare their windows with counts afterwards:
-// a service whose pages are shorter than specified is found out there.
+// request. It is for runs that compare their windows with counts afterwards,
+// which notice a service whose pages are shorter than specified.
 func (r *Reader) Trust(yes bool) { r.trusting.Store(yes) }
 
 // Window begins to read a window; ids may bound it further. count is the
@@ -88,16 +91,16 @@ type WindowReader struct {
 	any      bool  // whether a page was taken in this way
 	lastID   int64 // the last id in this way's direction, -1 before the first
 	finished bool
-	given    bool    // whether anything may have been given: then it is too late to begin again
-	ready    []*Page // pages that may be given
-	held     []*Page // pages that may not be given yet
+	given    bool         // whether anything may have been given: then it is too late to begin again
+	ready    []*page.Page // pages that may be given
+	held     []*page.Page // pages that may not be given yet
 	seen     map[int64]struct{}
 }
 
 // Next returns the window's next page, its results in ascending order of id
 // and beyond all earlier pages', or nil at the end. The page is the caller's
 // to release.
-func (w *WindowReader) Next(ctx context.Context) (*Page, error) {
+func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	for len(w.ready) == 0 && !w.finished {
 		if err := w.request(ctx); err != nil {
 			return nil, err
@@ -106,9 +109,9 @@ func (w *WindowReader) Next(ctx context.Context) (*Page, error) {
 	if len(w.ready) == 0 {
 		return nil, nil
 	}
-	page := w.ready[0]
+	next := w.ready[0]
 	w.ready = w.ready[1:]
-	return page, nil
+	return next, nil
 }
 
 // Ended tells whether all pages were given: Next asks for nothing any more.
@@ -135,23 +138,23 @@ func (w *WindowReader) request(ctx context.Context) error {
 	} else if w.any && !w.beyond(&q.IDs) {
 		return w.finish()
 	}
-	page, err := w.reader.client.Results(ctx, w.reader.form, q)
+	p, err := w.reader.service.Results(ctx, w.reader.form, q)
 	if err != nil {
 		return fmt.Errorf("window %s, page %d: %w", w.window, w.page, err)
 	}
-	n := page.Len()
+	n := p.Len()
 	if n > 0 && w.way == keysetDown && w.any && w.lastID == 1 {
-		page.Filter(func(id int64) bool { return id < 1 }) // see beyond
+		p.Filter(func(id int64) bool { return id < 1 }) // see beyond
 	}
-	if page.Len() == 0 {
-		page.Release()
+	if p.Len() == 0 {
+		p.Release()
 		return w.finish()
 	}
-	if err := w.checkDates(ctx, page); err != nil {
-		page.Release()
+	if err := w.checkDates(ctx, p); err != nil {
+		p.Release()
 		return fmt.Errorf("window %s, page %d: %w", w.window, w.page, err)
 	}
-	taken, err := w.accept(ctx, page)
+	taken, err := w.accept(ctx, p)
 	if err != nil {
 		return fmt.Errorf("form %s, window %s, page %d: %w", w.reader.form, w.window, w.page, err)
 	}
@@ -176,15 +179,15 @@ func (w *WindowReader) beyond(ids *IDRange) bool {
 	return w.lastID > 0 && ids.Max >= ids.Min
 }
 
-// isLast tells whether a page of n results, taken in already, ends the window:
-// it is shorter than another page was, or the count agrees, or will have to. A full page never
-// does: a count may agree by chance when results come and go.
+// isLast tells whether a page of n results, taken in already, ends the window.
+// It does where it is shorter than another page was, where the count agrees, or
+// where Trust was called. A full page never does: a count may agree by chance.
 func (w *WindowReader) isLast(n int) bool {
 	longest := w.reader.longest.Load()
 	for int64(n) > longest && !w.reader.longest.CompareAndSwap(longest, int64(n)) {
 		longest = w.reader.longest.Load()
 	}
-	if n >= pageSize {
+	if n >= PageSize {
 		return false
 	}
 	trusted := w.count == Unknown && !w.window.To.IsZero() && w.reader.trusting.Load()
@@ -192,77 +195,77 @@ func (w *WindowReader) isLast(n int) bool {
 }
 
 // accept checks a page against the way it was asked for and takes it in. Where
-// it does not fit, the window begins again in the next way; if pages were given
-// by then, it is too late for that: an *OrderError.
-func (w *WindowReader) accept(ctx context.Context, page *Page) (taken bool, err error) {
-	first, last := page.ID(0), page.ID(page.Len()-1)
-	rises, falls := monotone(page)
+// it does not fit, the window begins again in the next way. Where pages of the
+// window were given already, the error is an *OrderError instead.
+func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, err error) {
+	first, last := p.ID(0), p.ID(p.Len()-1)
+	rises, falls := monotone(p)
 	switch w.way {
 	case keysetUp:
 		if rises && first > w.lastID {
-			return true, w.takeUp(page, last)
+			return true, w.takeUp(p, last)
 		}
 		if w.given {
-			page.Release()
+			p.Release()
 			w.reader.downgrade(numbered)
 			return false, &OrderError{After: w.lastID}
 		}
 		if falls && w.page == 1 {
 			w.restart(keysetDown)
 			w.page = 1
-			w.takeDown(page, last)
+			w.takeDown(p, last)
 			return true, nil
 		}
 	case keysetDown:
 		if falls && (!w.any || first < w.lastID) {
-			w.takeDown(page, last)
+			w.takeDown(p, last)
 			return true, nil
 		}
 	case numbered:
-		return true, w.takeNumbered(ctx, page)
+		return true, w.takeNumbered(ctx, p)
 	}
-	page.Release()
+	p.Release()
 	w.restart(numbered)
 	return false, nil
 }
 
 // takeUp gives a page on, at once if the service is known to keep the order,
 // else when the page after it has shown that it does.
-func (w *WindowReader) takeUp(page *Page, last int64) error {
-	w.rows += int64(page.Len())
+func (w *WindowReader) takeUp(p *page.Page, last int64) error {
+	w.rows += int64(p.Len())
 	if w.any {
 		w.reader.sure.Store(true)
 	}
 	w.any, w.lastID = true, last
-	w.held = append(w.held, page)
+	w.held = append(w.held, p)
 	if !w.reader.sure.Load() {
 		return nil
 	}
 	return w.give()
 }
 
-func (w *WindowReader) takeDown(page *Page, last int64) {
-	w.rows += int64(page.Len())
-	page.Filter(w.ids.holds)
+func (w *WindowReader) takeDown(p *page.Page, last int64) {
+	w.rows += int64(p.Len())
+	p.Filter(w.ids.holds)
 	w.any, w.lastID = true, last
-	w.held = append(w.held, page)
+	w.held = append(w.held, p)
 }
 
 // takeNumbered drops what came before: an insertion shifts results to the next page.
-func (w *WindowReader) takeNumbered(ctx context.Context, page *Page) error {
+func (w *WindowReader) takeNumbered(ctx context.Context, p *page.Page) error {
 	if w.seen == nil {
 		w.seen = map[int64]struct{}{}
 	}
-	all := int64(page.Len())
-	page.Filter(func(id int64) bool {
+	all := int64(p.Len())
+	p.Filter(func(id int64) bool {
 		_, again := w.seen[id]
 		w.seen[id] = struct{}{}
 		return !again
 	})
-	fresh := int64(page.Len())
-	page.Filter(w.ids.holds)
+	fresh := int64(p.Len())
+	p.Filter(w.ids.holds)
 	w.rows += fresh
-	w.held = append(w.held, page)
+	w.held = append(w.held, p)
 	if fresh > 0 {
 		return nil
 	}
@@ -281,11 +284,11 @@ func (w *WindowReader) repeated(ctx context.Context) error {
 	if w.reader.doubts.leftOut {
 		q.Window = Window{}
 	}
-	n, err := w.reader.client.Count(ctx, w.reader.form, q)
+	n, err := w.reader.service.Count(ctx, w.reader.form, q)
 	if err != nil || n <= w.rows {
 		return err
 	}
-	return &AnswerError{Offset: -1, Problem: fmt.Sprintf(
+	return &transport.AnswerError{Offset: -1, Problem: fmt.Sprintf(
 		"it repeats the page before, though the service counts %d results where %d came: it ignores fs_min_id, fs_max_id and fs_page alike, so that the others cannot be reached; choose smaller windows", n, w.rows)}
 }
 
@@ -297,11 +300,7 @@ func (w *WindowReader) restart(way paging) {
 
 // downgrade lets windows that begin from now on be paged in that way.
 func (r *Reader) downgrade(way paging) {
-	for {
-		now := r.way.Load()
-		if now >= int32(way) || r.way.CompareAndSwap(now, int32(way)) {
-			return
-		}
+	for now := r.way.Load(); now < int32(way) && !r.way.CompareAndSwap(now, int32(way)); now = r.way.Load() {
 	}
 }
 
@@ -321,7 +320,7 @@ func (w *WindowReader) finish() error {
 
 // monotone tells whether the page's ids strictly rise, and whether they
 // strictly fall. One result does both.
-func monotone(p *Page) (rises, falls bool) {
+func monotone(p *page.Page) (rises, falls bool) {
 	rises, falls = true, true
 	for i := 1; i < p.Len(); i++ {
 		a, b := p.ID(i-1), p.ID(i)

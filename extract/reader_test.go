@@ -1,6 +1,7 @@
-package extract
+package extract_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 var epoch2026 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -28,7 +33,7 @@ func lateForm(first, n int, late time.Duration) *formservice.Form {
 		id := int64(first + i)
 		results[i] = formservice.Result{
 			ID:    id,
-			Metas: []formservice.Meta{{ID: "date_finish", Value: finish.Format(WireTime)}},
+			Metas: []formservice.Meta{{ID: "date_finish", Value: finish.Format(extract.WireTime)}},
 			Items: []formservice.Answer{{ID: "1", Values: []string{fmt.Sprint("value of ", id)}}},
 		}
 	}
@@ -40,7 +45,7 @@ func lateForm(first, n int, late time.Duration) *formservice.Form {
 // readWindow reads a window to its end and checks what holds for every page:
 // ids ascend strictly within pages and across them, values are those of their
 // results, and the headings are there.
-func readWindow(t testing.TB, r *Reader, w Window, ids IDRange, count int64) ([]int64, error) {
+func readWindow(t testing.TB, r *extract.Reader, w extract.Window, ids extract.IDRange, count int64) ([]int64, error) {
 	t.Helper()
 	wr := r.Window(w, ids, count)
 	defer wr.Close()
@@ -67,7 +72,7 @@ func readWindow(t testing.TB, r *Reader, w Window, ids IDRange, count int64) ([]
 			last = id
 			got = append(got, id)
 			for _, c := range p.Cells(i) {
-				if f := p.Fields[c.Field]; f.Kind == KindItem && f.ID == "1" && c.Values == 1 {
+				if f := p.Fields[c.Field]; f.Kind == page.KindItem && f.ID == "1" && c.Values == 1 {
 					if v := string(p.Value(c, 0)); v != fmt.Sprint("value of ", id) && !strings.HasPrefix(v, "edited") && !strings.HasPrefix(v, "inserted") {
 						t.Errorf("result %d has the value %q", id, v)
 					}
@@ -94,12 +99,12 @@ func TestReaderSizes(t *testing.T) {
 		for _, n := range []int{0, 1, 2, 99, 100, 101, 199, 200, 201, 1000} {
 			server := &formservice.Server{Forms: []*formservice.Form{numberedForm(first, n)}}
 			c := newClientFor(t, server, nil)
-			got, err := readWindow(t, c.NewReader("f", ResultsQuery{}), Window{}, IDRange{}, int64(n))
+			got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, int64(n))
 			if err != nil || !slices.Equal(got, sequence(first, n)) {
 				t.Errorf("%d results from %d: %d came, %v", n, first, len(got), err)
 			}
-			if asked := server.Counts()[formservice.TransactionResults]; asked != requestsFor(n, pageSize) {
-				t.Errorf("%d results: %d requests, want %d", n, asked, requestsFor(n, pageSize))
+			if asked := server.Counts()[formservice.TransactionResults]; asked != requestsFor(n, extract.PageSize) {
+				t.Errorf("%d results: %d requests, want %d", n, asked, requestsFor(n, extract.PageSize))
 			}
 		}
 	}
@@ -140,10 +145,10 @@ func TestReaderOfHostileServices(t *testing.T) {
 					continue
 				}
 				server := &formservice.Server{Forms: []*formservice.Form{numberedForm(first, n)}, Faults: faults}
-				c := newClientFor(t, server, func(cfg *Config) { cfg.Retries = 20 })
-				r := c.NewReader("f", ResultsQuery{})
-				for _, count := range []int64{int64(n), Unknown} {
-					got, err := readWindow(t, r, Window{}, IDRange{}, count)
+				c := newClientFor(t, server, func(cfg *v1.Config) { cfg.Retries = 20 })
+				r := extract.NewReader(c, "f", extract.ResultsQuery{})
+				for _, count := range []int64{int64(n), extract.Unknown} {
+					got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, count)
 					if err != nil || !slices.Equal(got, sequence(first, n)) {
 						t.Errorf("%d results, count %d: %d came, %v", n, count, len(got), err)
 					}
@@ -151,8 +156,8 @@ func TestReaderOfHostileServices(t *testing.T) {
 				if faults.IgnoreMinID || faults.IgnoreMaxID || n == 0 {
 					continue
 				}
-				half := IDRange{int64(first + n/4), int64(first + n/2)}
-				got, err := readWindow(t, r, Window{}, half, Unknown)
+				half := extract.IDRange{int64(first + n/4), int64(first + n/2)}
+				got, err := readWindow(t, r, extract.Window{}, half, extract.Unknown)
 				if err != nil || !slices.Equal(got, sequence(first+n/4, n/2-n/4+1)) {
 					t.Errorf("%d results, ids %v: %v, %v", n, half, got, err)
 				}
@@ -173,7 +178,7 @@ func bareService(n int, descends bool) http.Handler {
 			_, _ = fmt.Sscan(v, &most)
 		}
 		var b strings.Builder
-		for i := range pageSize {
+		for i := range extract.PageSize {
 			id := least + i
 			if descends {
 				id = min(most, n-1) - i
@@ -192,9 +197,9 @@ func bareService(n int, descends bool) http.Handler {
 func TestReaderOfIDZero(t *testing.T) {
 	for _, descends := range []bool{false, true} {
 		for _, n := range []int{0, 1, 2, 100, 101, 102, 201, 202} {
-			for _, count := range []int64{int64(n), Unknown} {
+			for _, count := range []int64{int64(n), extract.Unknown} {
 				c := newClientFor(t, bareService(n, descends), nil)
-				got, err := readWindow(t, c.NewReader("f", ResultsQuery{}), Window{}, IDRange{}, count)
+				got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, count)
 				if err != nil || !slices.Equal(got, sequence(0, n)) {
 					t.Errorf("descends %v, %d results: %d came, %v", descends, n, len(got), err)
 				}
@@ -210,7 +215,7 @@ func TestReaderOfTheHighestID(t *testing.T) {
 		asked++
 		_, _ = w.Write([]byte(success(`<headings><heading for="1"/></headings><results><result id="9223372036854775807"/></results>`)))
 	}), nil)
-	got, err := readWindow(t, c.NewReader("f", ResultsQuery{}), Window{}, IDRange{}, Unknown)
+	got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
 	if err != nil || len(got) != 1 || asked != 1 {
 		t.Errorf("%v, %v, %d requests", got, err, asked)
 	}
@@ -229,8 +234,8 @@ func TestReaderSaysHowItReads(t *testing.T) {
 		{formservice.Faults{IgnoreDirection: true, IgnoreMaxID: true}, "fs_page"},
 	} {
 		c := newClientFor(t, &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 350)}, Faults: tc.faults}, nil)
-		r := c.NewReader("f", ResultsQuery{})
-		if _, err := readWindow(t, r, Window{}, IDRange{}, Unknown); err != nil {
+		r := extract.NewReader(c, "f", extract.ResultsQuery{})
+		if _, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, extract.Unknown); err != nil {
 			t.Errorf("%s: %v", tc.faults, err)
 		}
 		if how := r.Downgraded(); (how == "") != (tc.want == "") || !strings.Contains(how, tc.want) {
@@ -248,22 +253,22 @@ func TestReaderCost(t *testing.T) {
 		first, next int // requests of the first window and of a second one
 	}{
 		{formservice.Faults{}, 37, 37, 1, 1},
-		{formservice.Faults{}, 37, Unknown, 2, 2}, // 37 may be the most that a page holds
-		{formservice.Faults{}, 137, Unknown, 2, 2},
+		{formservice.Faults{}, 37, extract.Unknown, 2, 2}, // 37 may be the most that a page holds
+		{formservice.Faults{}, 137, extract.Unknown, 2, 2},
 		{formservice.Faults{}, 200, 200, 3, 3}, // a count may agree by chance
 		{formservice.Faults{PageCap: 50}, 137, 137, 3, 3},
-		{formservice.Faults{PageCap: 50}, 137, Unknown, 3, 3},
+		{formservice.Faults{PageCap: 50}, 137, extract.Unknown, 3, 3},
 		{formservice.Faults{PageCap: 50}, 150, 150, 3, 3},
-		{formservice.Faults{PageCap: 50}, 150, Unknown, 4, 4},
+		{formservice.Faults{PageCap: 50}, 150, extract.Unknown, 4, 4},
 		{formservice.Faults{IgnoreDirection: true}, 250, 250, 3, 3},
 		{formservice.Faults{IgnoreMinID: true}, 250, 250, 2 + 3, 3}, // two to find out
 	} {
 		server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, tc.n)}, Faults: tc.faults}
 		c := newClientFor(t, server, nil)
-		r := c.NewReader("f", ResultsQuery{})
+		r := extract.NewReader(c, "f", extract.ResultsQuery{})
 		for i, want := range []int{tc.first, tc.next} {
 			server.Reset()
-			if _, err := readWindow(t, r, Window{}, IDRange{}, tc.count); err != nil {
+			if _, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, tc.count); err != nil {
 				t.Fatal(err)
 			}
 			if asked := len(server.Log()); asked != want {
@@ -286,14 +291,14 @@ func TestReaderCannotReachTheRest(t *testing.T) {
 			faults := formservice.Faults{IgnoreMinID: true, IgnoreMaxID: true, IgnorePage: true, PageCap: capped}
 			server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, n)}, Faults: faults}
 			c := newClientFor(t, server, nil)
-			got, err := readWindow(t, c.NewReader("f", ResultsQuery{}), Window{}, IDRange{}, Unknown)
+			got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
 			if n <= full {
 				if err != nil || len(got) != n {
 					t.Errorf("pages of %d, %d results: %d came, %v", full, n, len(got), err)
 				}
 				continue
 			}
-			if e := mustAs[*AnswerError](t, err); !strings.Contains(e.Problem, fmt.Sprintf("counts %d results where %d came", n, full)) || !strings.Contains(err.Error(), "form f, window ../..") {
+			if e := mustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, fmt.Sprintf("counts %d results where %d came", n, full)) || !strings.Contains(err.Error(), "form f, window ../..") {
 				t.Errorf("pages of %d, %d results: %v", full, n, err)
 			}
 			if len(got) != 0 {
@@ -318,7 +323,7 @@ func TestReaderWhereTheLastPageRepeats(t *testing.T) {
 			}
 			server.ServeHTTP(w, r)
 		}), nil)
-		got, err := readWindow(t, c.NewReader("f", ResultsQuery{}), Window{}, IDRange{}, Unknown)
+		got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
 		if err != nil || !slices.Equal(got, sequence(1, n)) {
 			t.Errorf("%d results: %d came, %v", n, len(got), err)
 		}
@@ -340,9 +345,9 @@ func TestReaderOfADateSortedService(t *testing.T) {
 	for _, faults := range []formservice.Faults{{}, {IgnoreDirection: true}, {PageCap: 50}} {
 		for _, n := range []int{0, 1, 20, 100, 450} {
 			c := newClientFor(t, sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{numberedForm(1, n)}, Faults: faults}), nil)
-			r := c.NewReader("f", ResultsQuery{})
+			r := extract.NewReader(c, "f", extract.ResultsQuery{})
 			for range 2 {
-				got, err := readWindow(t, r, Window{}, IDRange{}, int64(n))
+				got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, int64(n))
 				if err != nil || !slices.Equal(got, sequence(1, n)) {
 					t.Errorf("%s, %d results: %d came, %v", faults, n, len(got), err)
 				}
@@ -355,15 +360,15 @@ func TestReaderOfADateSortedService(t *testing.T) {
 // ascend by id too. The window fails when that ends, and can be read again.
 func TestReaderOfOrdersByChance(t *testing.T) {
 	c := newClientFor(t, sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{lateForm(1, 450, 48*time.Hour)}}), nil)
-	r := c.NewReader("f", ResultsQuery{})
-	got, err := readWindow(t, r, Window{}, IDRange{}, 450)
-	if e := mustAs[*OrderError](t, err); e.After == 0 || len(got) == 0 {
+	r := extract.NewReader(c, "f", extract.ResultsQuery{})
+	got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, 450)
+	if e := mustAs[*extract.OrderError](t, err); e.After == 0 || len(got) == 0 {
 		t.Errorf("%d came, %v", len(got), err)
 	}
-	if !isAnswerError(err) {
+	if _, ok := errors.AsType[*transport.AnswerError](err); !ok {
 		t.Errorf("%v is no *AnswerError: the exit code is that of bad data", err)
 	}
-	if got, err = readWindow(t, r, Window{}, IDRange{}, Unknown); err != nil || !slices.Equal(got, sequence(1, 450)) {
+	if got, err = readWindow(t, r, extract.Window{}, extract.IDRange{}, extract.Unknown); err != nil || !slices.Equal(got, sequence(1, 450)) {
 		t.Errorf("read again: %d came, %v", len(got), err)
 	}
 }
@@ -381,13 +386,13 @@ func TestReaderLosesTheOrderLate(t *testing.T) {
 		}
 		server.ServeHTTP(w, r)
 	}), nil)
-	r := c.NewReader("f", ResultsQuery{})
-	_, err := readWindow(t, r, Window{}, IDRange{}, Unknown)
-	if e := mustAs[*AnswerError](t, err); !strings.Contains(e.Problem, "do not follow result 300") || !strings.Contains(err.Error(), "page 4") {
+	r := extract.NewReader(c, "f", extract.ResultsQuery{})
+	_, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, extract.Unknown)
+	if e := mustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, "do not follow result 300") || !strings.Contains(err.Error(), "page 4") {
 		t.Errorf("err = %v", err)
 	}
 	// The next window begins with nothing given, and can be read.
-	if got, err := readWindow(t, r, Window{}, IDRange{}, Unknown); err != nil || !slices.Equal(got, sequence(1, 1000)) {
+	if got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, extract.Unknown); err != nil || !slices.Equal(got, sequence(1, 1000)) {
 		t.Errorf("%d came, %v", len(got), err)
 	}
 }
@@ -396,10 +401,10 @@ func TestReaderLosesTheOrderLate(t *testing.T) {
 func TestReaderWindows(t *testing.T) {
 	form := numberedForm(1, 5000)
 	c := newClientFor(t, &formservice.Server{Forms: []*formservice.Form{form}}, nil)
-	r := c.NewReader("f", ResultsQuery{})
+	r := extract.NewReader(c, "f", extract.ResultsQuery{})
 	seen := map[int64]bool{}
-	for _, w := range UnitDay.cut(epoch2026, epoch2026.AddDate(0, 0, 8)) {
-		got, err := readWindow(t, r, w, IDRange{}, Unknown)
+	for _, w := range extract.UnitDay.Cut(epoch2026, epoch2026.AddDate(0, 0, 8)) {
+		got, err := readWindow(t, r, w, extract.IDRange{}, extract.Unknown)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -423,14 +428,14 @@ func TestReaderShared(t *testing.T) {
 	for _, name := range []string{"none", "direction", "min id", "pages of 50", "both ids, passing faults"} {
 		t.Run(name, func(t *testing.T) {
 			server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 2500)}, Faults: hostileServices()[name]}
-			c := newClientFor(t, server, func(cfg *Config) { cfg.Concurrency = 8; cfg.Retries = 20 })
-			r := c.NewReader("f", ResultsQuery{})
+			c := newClientFor(t, server, func(cfg *v1.Config) { cfg.Concurrency = 8; cfg.Retries = 20 })
+			r := extract.NewReader(c, "f", extract.ResultsQuery{})
 			var mu sync.Mutex
 			seen := map[int64]int{}
 			var group sync.WaitGroup
-			for _, w := range UnitDay.cut(epoch2026, epoch2026.AddDate(0, 0, 5)) {
+			for _, w := range extract.UnitDay.Cut(epoch2026, epoch2026.AddDate(0, 0, 5)) {
 				group.Go(func() {
-					got, err := readWindow(t, r, w, IDRange{}, Unknown)
+					got, err := readWindow(t, r, w, extract.IDRange{}, extract.Unknown)
 					if err != nil {
 						t.Error(err)
 					}
@@ -473,7 +478,7 @@ func TestReaderOfALivingForm(t *testing.T) {
 				faults.Seed = seed
 				form := numberedForm(1, 3000)
 				c := newClientFor(t, &formservice.Server{Forms: []*formservice.Form{form}, Faults: faults}, nil)
-				got, err := readWindow(t, c.NewReader("f", ResultsQuery{}), Window{}, IDRange{}, 3000)
+				got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, 3000)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -511,8 +516,8 @@ func TestReaderErrors(t *testing.T) {
 		}
 		return formservice.NoFault
 	}}
-	c := newClientFor(t, server, func(cfg *Config) { cfg.Retries = 1 })
-	wr := c.NewReader("f", ResultsQuery{}).Window(day(t, "2026-01-01", "2026-02-01"), IDRange{}, Unknown)
+	c := newClientFor(t, server, func(cfg *v1.Config) { cfg.Retries = 1 })
+	wr := extract.NewReader(c, "f", extract.ResultsQuery{}).Window(day(t, "2026-01-01", "2026-02-01"), extract.IDRange{}, extract.Unknown)
 	_, err := wr.Next(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "window 2026-01-01 00:00:00/2026-02-01 00:00:00, page 2: Get Results of form f") {
 		t.Errorf("err = %v", err)
@@ -521,56 +526,5 @@ func TestReaderErrors(t *testing.T) {
 	wr.Close()
 	if p, err := wr.Next(t.Context()); p != nil || err != nil {
 		t.Errorf("after Close: %v, %v", p, err)
-	}
-}
-
-// TestInOrder merges what overlaps and keeps apart what does not.
-func TestInOrder(t *testing.T) {
-	page := func(heading string, ids ...int64) *Page {
-		var b strings.Builder
-		if heading != "" {
-			fmt.Fprintf(&b, `<headings><heading for="1">%s</heading></headings>`, heading)
-		}
-		b.WriteString("<results>")
-		for _, id := range ids {
-			fmt.Fprintf(&b, `<result id="%d"><items><item id="%d"><value>v%d</value><value/></item></items></result>`, id, id%3, id)
-		}
-		p, err := DecodePage([]byte(success(b.String()+"</results>")), "", Bounds{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	for _, tc := range []struct {
-		in   []*Page
-		want string
-	}{
-		{nil, "[]"},
-		{[]*Page{page("h")}, "[]"},
-		{[]*Page{page("h", 5, 4), page("", 3, 2)}, "[[2 3] [4 5]]"},
-		{[]*Page{page("h", 5, 1), page("", 9, 8), page("", 4, 2), page("", 7, 3)}, "[[1 2 3 4 5 7] [8 9]]"},
-		{[]*Page{page("", 2, 9), page("h", 3, 4), page(""), page("", 5)}, "[[2 3 4 5 9]]"},
-	} {
-		pages, err := inOrder(tc.in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := [][]int64{}
-		for _, p := range pages {
-			got = append(got, idsOf(p))
-			for i := range p.Len() {
-				c := p.Cells(i)
-				if len(c) != 1 || c[0].Values != 2 || string(p.Value(c[0], 0)) != fmt.Sprint("v", p.ID(i)) || p.Fields[c[0].Field].ID != fmt.Sprint(p.ID(i)%3) {
-					t.Errorf("result %d: %+v", p.ID(i), c)
-				}
-			}
-		}
-		if fmt.Sprint(got) != tc.want {
-			t.Errorf("%v, want %s", got, tc.want)
-		}
-		if len(pages) > 0 && (len(pages[0].Headings) != 1 || pages[0].Headings[0].Label != "h") {
-			t.Errorf("headings %+v", pages[0].Headings)
-		}
-		release(pages)
 	}
 }

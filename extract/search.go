@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // Operator is a search operator of Get Results (specification, section 4.5).
@@ -34,22 +36,22 @@ type Search struct {
 	Where []Criterion
 }
 
-// check refuses what the service would: an operator that does not exist, no
+// Check refuses what the service would: an operator that does not exist, no
 // column, one operator twice on one column.
-func (s Search) check() error {
+func (s Search) Check() error {
 	seen := map[Criterion]bool{}
 	for _, c := range s.Where {
 		switch c.Operator {
 		case OpEquals, OpContains, OpBegins, OpEnds, OpEmpty, OpNotEmpty:
 		default:
-			return &ConfigError{fmt.Sprintf("search on column %q: %q is not an operator", c.Column, string(c.Operator))}
+			return &transport.ConfigError{Problem: fmt.Sprintf("search on column %q: %q is not an operator", c.Column, string(c.Operator))}
 		}
 		c.Term = ""
 		switch {
 		case c.Column == "":
-			return &ConfigError{fmt.Sprintf("search %s: no column; give a meta or item id", c.Operator)}
+			return &transport.ConfigError{Problem: fmt.Sprintf("search %s: no column; give a meta or item id", c.Operator)}
 		case seen[c]:
-			return &ConfigError{fmt.Sprintf("search %s on column %q twice: the service takes one term for each operator and column", c.Operator, c.Column)}
+			return &transport.ConfigError{Problem: fmt.Sprintf("search %s on column %q twice: the service takes one term for each operator and column", c.Operator, c.Column)}
 		}
 		seen[c] = true
 	}

@@ -38,35 +38,24 @@ var firstMonday = time.Date(1969, 12, 29, 0, 0, 0, 0, time.UTC)
 // start returns the step's boundary at or before t. Boundaries are fixed to
 // the calendar: months to the year 0, days to a Monday, seconds to a midnight.
 func (s Step) start(t time.Time) time.Time {
-	switch {
-	case s.Months > 0:
+	if s.Months > 0 {
 		m := t.Year()*12 + int(t.Month()) - 1
 		m -= m % s.Months
 		return time.Date(m/12, time.Month(m%12+1), 1, 0, 0, 0, 0, time.UTC)
-	case s.Days > 0:
-		since := int(floorDiv(int64(midnight(t).Sub(firstMonday)/second), 86400))
-		return firstMonday.AddDate(0, 0, int(floorDiv(int64(since), int64(s.Days)))*s.Days)
 	}
-	size := int64(s.Seconds)
-	return firstMonday.Add(time.Duration(floorDiv(int64(t.Sub(firstMonday)/second), size)*size) * second)
+	since, size := t.Sub(firstMonday), s.size()
+	return t.Add(-((since%size + size) % size))
 }
 
 func (s Step) next(t time.Time) time.Time {
 	b := s.start(t)
-	switch {
-	case s.Months > 0:
+	if s.Months > 0 {
 		return b.AddDate(0, s.Months, 0)
-	case s.Days > 0:
-		return b.AddDate(0, 0, s.Days)
 	}
-	return b.Add(time.Duration(s.Seconds) * second)
+	return b.Add(s.size())
 }
 
-// floorDiv divides towards minus infinity.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b != 0 && (a < 0) != (b < 0) {
-		q--
-	}
-	return q
+// size is that of a step of days or seconds. Wall-clock days have 24 hours.
+func (s Step) size() time.Duration {
+	return time.Duration(s.Days)*24*time.Hour + time.Duration(s.Seconds)*second
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/formetl/formetl/extract/page"
 )
 
 // Undated results match no bound of date, so no window finds them. Where no
@@ -11,12 +13,12 @@ import (
 
 // CountUndated counts the results without a date: all of them less those
 // since 1970-01-01 00:00:00. total counts all.
-func (c *Client) CountUndated(ctx context.Context, form string) (total, undated int64, err error) {
-	total, err = c.Count(ctx, form, CountQuery{})
+func CountUndated(ctx context.Context, s Service, form string) (total, undated int64, err error) {
+	total, err = s.Count(ctx, form, CountQuery{})
 	if err != nil || total == 0 {
 		return 0, 0, err
 	}
-	dated, err := c.Count(ctx, form, CountQuery{Window: Window{From: epoch}})
+	dated, err := s.Count(ctx, form, CountQuery{Window: Window{From: Epoch}})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -29,29 +31,29 @@ type UndatedRange struct {
 	Mixed bool // dated results lie in it too
 }
 
-// UndatedRanges finds the undated results by halving ranges of ids, where
-// that costs less than reading all results once; else one range holds all.
+// UndatedRanges finds the undated results by halving ranges of ids. Where that
+// costs more than reading all results once, one range holds all of them.
 // total and undated are the form's counts. Ranges come in ascending order.
-func (c *Client) UndatedRanges(ctx context.Context, form string, total, undated int64) ([]UndatedRange, error) {
+func UndatedRanges(ctx context.Context, s Service, form string, total, undated int64) ([]UndatedRange, error) {
 	if undated <= 0 {
 		return nil, nil
 	}
 	whole := []UndatedRange{{Mixed: undated < total}}
-	pages := float64(total)/pageSize + 1
+	pages := float64(total)/PageSize + 1
 	// Halving down to where each undated result is alone takes two counts for
 	// each, and from there two a halving to a page; then it is read.
 	finding := float64(undated) * (3 + 2*max(0, math.Log2(pages/float64(undated))))
 	if finding >= pages {
 		return whole, nil
 	}
-	highest, ok, err := c.highestID(ctx, form, total)
+	highest, ok, err := highestID(ctx, s, form, total)
 	if err != nil {
 		return nil, fmt.Errorf("looking for results without a date: %w", err)
 	}
 	if !ok {
 		return whole, nil
 	}
-	h := halver{client: c, form: form, budget: int(pages)}
+	h := halver{service: s, form: form, budget: int(pages)}
 	if err := h.halve(ctx, IDRange{0, highest}, total, undated); err != nil {
 		return nil, fmt.Errorf("looking for results without a date: %w", err)
 	}
@@ -60,8 +62,8 @@ func (c *Client) UndatedRanges(ctx context.Context, form string, total, undated 
 
 // highestID finds an id that no result's exceeds; false where counts do not
 // keep to bounds of ids.
-func (c *Client) highestID(ctx context.Context, form string, total int64) (highest int64, ok bool, err error) {
-	last, err := c.Results(ctx, form, ResultsQuery{Limit: 1, Descending: true})
+func highestID(ctx context.Context, s Service, form string, total int64) (highest int64, ok bool, err error) {
+	last, err := s.Results(ctx, form, ResultsQuery{Limit: 1, Descending: true})
 	if err != nil {
 		return 0, false, err
 	}
@@ -71,11 +73,11 @@ func (c *Client) highestID(ctx context.Context, form string, total int64) (highe
 		highest = max(highest, last.ID(i))
 	}
 	// No more than two results have ids of 0 and 1.
-	if least, err := c.Count(ctx, form, CountQuery{IDs: IDRange{Max: 1}}); err != nil || least > 2 {
+	if least, err := s.Count(ctx, form, CountQuery{IDs: IDRange{Max: 1}}); err != nil || least > 2 {
 		return 0, false, err
 	}
 	for highest < math.MaxInt64/2 { // a service that ignores the order gave any id
-		beyond, err := c.Count(ctx, form, CountQuery{IDs: IDRange{Min: highest + 1}})
+		beyond, err := s.Count(ctx, form, CountQuery{IDs: IDRange{Min: highest + 1}})
 		switch {
 		case err != nil || beyond >= total:
 			return 0, false, err
@@ -88,10 +90,10 @@ func (c *Client) highestID(ctx context.Context, form string, total int64) (highe
 }
 
 type halver struct {
-	client *Client
-	form   string
-	budget int // counts that may still be spent
-	found  []UndatedRange
+	service Service
+	form    string
+	budget  int // counts that may still be spent
+	found   []UndatedRange
 }
 
 // halve looks for n undated results among the all results of the range.
@@ -99,17 +101,17 @@ func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error)
 	if n <= 0 {
 		return nil
 	}
-	if all <= n || all <= pageSize || r.Max-r.Min < pageSize || h.budget < 2 {
+	if all <= n || all <= PageSize || r.Max-r.Min < PageSize || h.budget < 2 {
 		h.found = append(h.found, UndatedRange{IDs: r, Mixed: all > n})
 		return nil
 	}
 	h.budget -= 2
 	lower := IDRange{r.Min, r.Min + (r.Max-r.Min)/2}
-	lowerAll, err := h.client.Count(ctx, h.form, CountQuery{IDs: lower})
+	lowerAll, err := h.service.Count(ctx, h.form, CountQuery{IDs: lower})
 	if err != nil {
 		return err
 	}
-	dated, err := h.client.Count(ctx, h.form, CountQuery{IDs: lower, Window: Window{From: epoch}})
+	dated, err := h.service.Count(ctx, h.form, CountQuery{IDs: lower, Window: Window{From: Epoch}})
 	if err != nil {
 		return err
 	}
@@ -123,16 +125,16 @@ func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error)
 // Undated gives the pages of a range of undated results in ascending order of
 // id, without those that dated tells to have been read or to have a date. A
 // page is valid during the call.
-func (r *Reader) Undated(ctx context.Context, u UndatedRange, dated func(id int64) bool, page func(*Page) error) error {
-	return r.Each(ctx, Window{}, u.IDs, func(p *Page) error {
+func (r *Reader) Undated(ctx context.Context, u UndatedRange, dated func(id int64) bool, each func(*page.Page) error) error {
+	return r.Each(ctx, Window{}, u.IDs, func(p *page.Page) error {
 		p.Filter(func(id int64) bool { return !dated(id) })
-		return page(p)
+		return each(p)
 	})
 }
 
 // Each gives the pages of a window in ascending order of id. A page is valid
 // during the call.
-func (r *Reader) Each(ctx context.Context, w Window, ids IDRange, page func(*Page) error) error {
+func (r *Reader) Each(ctx context.Context, w Window, ids IDRange, each func(*page.Page) error) error {
 	wr := r.Window(w, ids, Unknown)
 	defer wr.Close()
 	for {
@@ -140,7 +142,7 @@ func (r *Reader) Each(ctx context.Context, w Window, ids IDRange, page func(*Pag
 		if err != nil || p == nil {
 			return err
 		}
-		err = page(p)
+		err = each(p)
 		p.Release()
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package extract
+package extract_test
 
 import (
 	"fmt"
@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/page"
+	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 // datedForm has n results with dates, and one without for each id of without.
@@ -93,24 +96,24 @@ func TestUndated(t *testing.T) {
 }
 
 // readUndated finds and reads them, as pipelines does.
-func readUndated(t testing.TB, c *Client, form string, dated func(int64) bool) []int64 {
+func readUndated(t testing.TB, c *v1.Client, form string, dated func(int64) bool) []int64 {
 	t.Helper()
 	ctx := t.Context()
-	total, n, err := c.CountUndated(ctx, form)
+	total, n, err := extract.CountUndated(ctx, c, form)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ranges, err := c.UndatedRanges(ctx, form, total, n)
+	ranges, err := extract.UndatedRanges(ctx, c, form, total, n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := c.NewReader(form, ResultsQuery{})
+	r := extract.NewReader(c, form, extract.ResultsQuery{})
 	var got []int64
 	for i, u := range ranges {
 		if i > 0 && u.IDs.Min <= ranges[i-1].IDs.Max {
 			t.Errorf("range %v follows %v", u.IDs, ranges[i-1].IDs)
 		}
-		err := r.Undated(ctx, u, dated, func(p *Page) error {
+		err := r.Undated(ctx, u, dated, func(p *page.Page) error {
 			got = append(got, idsOf(p)...)
 			return nil
 		})
@@ -129,7 +132,7 @@ func TestUndatedOfHostileServices(t *testing.T) {
 		form := datedForm(t, 3000, 100_500, 105_000)
 		dated, want := isDated(form)
 		server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: faults}
-		c := newClientFor(t, server, func(cfg *Config) { cfg.Retries = 20 })
+		c := newClientFor(t, server, func(cfg *v1.Config) { cfg.Retries = 20 })
 		got := readUndated(t, c, "form1", dated)
 		if slices.Sort(got); !slices.Equal(slices.Compact(got), want) {
 			t.Errorf("%s: %v, want %v", faults, got, want)

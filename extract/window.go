@@ -16,11 +16,12 @@ type Window struct {
 
 // String formats the window as "2026-01-01 00:00:00/2026-02-01 00:00:00",
 // with ".." for a missing bound.
-func (w Window) String() string { return wireOr(w.From) + "/" + wireOr(w.To) }
+func (w Window) String() string { return onWire(w.From, "..") + "/" + onWire(w.To, "..") }
 
-func wireOr(t time.Time) string {
+// onWire formats a bound, with none for a missing one.
+func onWire(t time.Time, none string) string {
 	if t.IsZero() {
-		return ".."
+		return none
 	}
 	return t.Format(WireTime)
 }

@@ -8,10 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// SideBySide is how many objects are handled at once where there may be
-// thousands: a store answers each only after a while.
-const SideBySide = 8
-
 // AbortAll aborts prepared objects side by side. Those that could not be
 // aborted do not stop the others; the error is the first one's. When the
 // context ends no more are begun.

@@ -12,65 +12,68 @@ import (
 // ErrNoSweep is a destination that cannot tell what dead runs left there.
 var ErrNoSweep = errors.New("the destination cannot tell what dead runs left there")
 
-// CleanOptions says how Clean goes about it.
+// CleanOptions changes what Clean does.
 type CleanOptions struct {
-	// DryRun looks and changes nothing: it takes no lease either, so a run that
-	// starts meanwhile is not turned away.
+	// DryRun only reports what Clean would do. It takes no lease, so a run that
+	// starts meanwhile is not refused.
 	DryRun bool
-	// Unlisted removes the parts of the dataset, too, that its manifest does not
-	// list: all of them where it has none. Without it they are kept and told.
+	// Unlisted also removes the parts that the dataset's manifest does not
+	// list. A dataset without a manifest loses all its parts. If Unlisted is
+	// false, such parts stay and are reported in Kept.
 	Unlisted bool
 }
 
 // Cleaned is what Clean found at one scope of a destination.
 type Cleaned struct {
-	Removed []Leftover // of dead runs; in a dry run those that would be removed
+	Removed []Leftover // left by dead runs; a dry run reports what would be removed
 	Kept    []Kept     // may still be needed
-	// Others counts what has neither a run's name nor one of the scope: whose it
-	// is cannot be told, so it is left alone.
+	// Others counts the leftovers that name neither a run nor an object of the
+	// scope. Clean does not know their owner, so it leaves them alone.
 	Others int
-	// Recovery is the commit that was recorded and was finished or taken back;
-	// in a dry run it is still to be. RunID is "" if there was none.
+	// Recovery is the recorded commit that Clean finished or rolled back. A dry
+	// run only names it. RunID is "" if no commit was recorded.
 	Recovery Recovery
 }
 
-// Kept is a leftover that stays.
+// Kept is a leftover that Clean does not remove, with the reason.
 type Kept struct {
 	Leftover
 	Why string // such as "run X is alive"
 }
 
 // Clean removes what dead runs left at d, and nothing else. scope is "" for a
-// dataset, a file's name for that file. h says who cleans.
+// dataset and the file's name for a single file. h is the holder of the lease
+// that Clean takes.
 //
-// What it removes is dead, and the order is the proof:
+// The order of the steps makes sure that nothing is removed which a live run
+// needs:
 //
-//  1. The lease of the scope is taken. A run that is alive there is a
-//     *HeldError, and nothing is touched.
-//  2. A commit that is recorded there is finished by Recover: what it staged is
-//     needed, and a reader may be waiting for it.
-//  3. The leftovers are listed, and only then the holders of leases are read. A
-//     run takes its lease before it stages anything and keeps it until nothing
-//     of it is staged, unless it dies. So whatever was listed and is of no run
-//     that holds a lease was left by a dead one; a run that begins later has
-//     staged nothing that was listed.
-//  4. The records of commits are read, after the holders: what
-//     a run wrote there before it died is there by now. What a recorded commit
-//     of another file needs stays.
-//  5. What is left over then and names its run is removed. What names none is
-//     removed where it can only be of the scope whose lease is held: an upload
-//     by its name, a temporary file where nobody else holds any lease here.
-//  6. So are id sets of the dataset that is cleaned which neither its manifest
-//     nor a recorded commit needs. They are written by who holds its lease, and
-//     only then is a commit recorded that needs them: listed with the leftovers,
-//     they were all left by runs that are dead by now or have committed.
+//  1. Clean takes the lease of the scope. If a live run holds it, the error is
+//     a *HeldError and nothing is touched.
+//  2. Recover finishes a commit that is recorded there, because its staged
+//     objects are needed.
+//  3. The leftovers are listed first, and the holders of leases are read after
+//     that. A live run holds its lease from before its first staged object
+//     until after its last one. So a listed leftover whose run holds no lease
+//     was left by a dead run. A run that begins later has staged nothing that
+//     was listed.
+//  4. The records of commits are read after the holders, so that they hold all
+//     that a dead run wrote. What a recorded commit of another file needs stays.
+//  5. The remaining leftovers that name their run are removed. One that names
+//     no run is removed only if it must belong to the scope: an upload by its
+//     final name, or a temporary file while nobody else holds a lease here.
+//  6. Id sets of the dataset are removed if neither its manifest nor a recorded
+//     commit needs them. Only the holder of the lease writes id sets, and it
+//     does so before it records its commit. So each set that was listed belongs
+//     to a commit or to a dead run.
 //  7. The journal that an older version of the program left is removed.
-//  8. Where it is asked for, parts that the dataset's manifest does not list are
-//     removed. A reader that globs sees by _SUCCESS that something changed.
+//  8. With CleanOptions.Unlisted, parts that the dataset's manifest does not
+//     list are removed. _SUCCESS is written anew, which tells readers that
+//     glob.
 //
-// A lease that is lost meanwhile stops it: another run has it now. One
-// leftover that cannot be removed does not stop the others, and cleaning again is
-// harmless.
+// Clean stops when it loses the lease, because another run holds it then. One
+// leftover that cannot be removed does not stop the others, and Clean can be
+// called again.
 func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOptions) (Cleaned, error) {
 	sweeper, sweeps := d.(Sweeper)
 	leaser, leases := d.(Leaser)
@@ -79,7 +82,7 @@ func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOp
 	}
 	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: h, unlisted: o.Unlisted}
 	if o.DryRun {
-		return c.tell(ctx)
+		return c.preview(ctx)
 	}
 	if nothing, err := c.nothing(ctx); nothing || err != nil {
 		return Cleaned{}, err
@@ -91,7 +94,7 @@ func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOp
 	held, end := c.whileHeld(ctx, lease)
 	cleaned, err := c.clean(held)
 	if lost, is := errors.AsType[*HeldError](context.Cause(held)); is {
-		err = lost // whatever failed, failed for that
+		err = lost // the lost lease is the cause of any other error
 	}
 	end()
 	return cleaned, errors.Join(err, lease.Release(context.WithoutCancel(ctx)))
@@ -107,35 +110,20 @@ type cleaning struct {
 	unlisted bool // unlisted parts are removed
 }
 
-// nothing tells whether there is nothing at all: then no lease is taken, which
-// would make the folder of a destination that was never written to.
+// nothing tells whether the destination holds nothing to clean. Clean then
+// takes no lease, because a lease would create the folder of a destination that
+// was never written to.
 func (c *cleaning) nothing(ctx context.Context) (bool, error) {
-	left, err := c.sweeper.Leftovers(ctx)
-	if err != nil || len(left) > 0 {
-		return false, err
-	}
 	control, err := c.d.List(ctx, ControlFolder+"/")
 	if err != nil || len(control) > 0 {
 		return false, err
 	}
-	holders, err := c.sweeper.Holders(ctx)
-	if err != nil || len(holders) > 0 {
-		return false, err
-	}
-	sets, err := c.idSets(ctx)
-	if err != nil {
-		return false, err
-	}
-	f := &finds{}
-	if err := c.findUnlisted(ctx, f); err != nil || len(f.dead)+len(f.kept) > 0 {
-		return false, err
-	}
-	orphans, err := c.orphans(ctx, f, sets)
-	return len(orphans) == 0, err
+	f, err := c.findAll(ctx)
+	return err == nil && len(f.dead)+len(f.kept)+len(f.holders)+f.others == 0, err
 }
 
-// whileHeld is a context that ends when the lease is lost, with a *HeldError
-// as its cause. end stops the watch.
+// whileHeld gives a context that is cancelled when the lease is lost, with a
+// *HeldError as its cause. The caller must call end.
 func (c *cleaning) whileHeld(ctx context.Context, lease Lease) (held context.Context, end func()) {
 	held, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -148,17 +136,14 @@ func (c *cleaning) whileHeld(ctx context.Context, lease Lease) (held context.Con
 	return held, func() { cancel(nil) }
 }
 
-// clean does the steps that follow the lease.
+// clean does the steps of Clean that follow the first.
 func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 	recovery, err := Recover(ctx, c.d, c.scope)
 	if err != nil {
 		return Cleaned{}, err
 	}
 	done := Cleaned{Recovery: recovery}
-	f, err := c.find(ctx)
-	if err == nil {
-		err = c.findUnlisted(ctx, f)
-	}
+	f, err := c.findAll(ctx)
 	if err != nil {
 		return done, err
 	}
@@ -178,12 +163,9 @@ func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 	return done, err
 }
 
-// tell is the dry run.
-func (c *cleaning) tell(ctx context.Context) (Cleaned, error) {
-	f, err := c.find(ctx)
-	if err == nil {
-		err = c.findUnlisted(ctx, f)
-	}
+// preview does a dry run: it reports what clean would do.
+func (c *cleaning) preview(ctx context.Context) (Cleaned, error) {
+	f, err := c.findAll(ctx)
 	if err != nil {
 		return Cleaned{}, err
 	}
@@ -196,7 +178,7 @@ func (c *cleaning) tell(ctx context.Context) (Cleaned, error) {
 	return told, nil
 }
 
-// remove removes leftovers side by side and gives those that it removed.
+// remove removes leftovers side by side and returns those that it removed.
 func (c *cleaning) remove(ctx context.Context, dead []Leftover) ([]Leftover, error) {
 	failures := make([]error, len(dead))
 	var group errgroup.Group
@@ -207,7 +189,7 @@ func (c *cleaning) remove(ctx context.Context, dead []Leftover) ([]Leftover, err
 			return nil
 		})
 	}
-	_ = group.Wait() // the failures are kept apart
+	_ = group.Wait() // the errors are in failures
 	var removed []Leftover
 	for i, l := range dead {
 		if failures[i] == nil {
@@ -215,7 +197,7 @@ func (c *cleaning) remove(ctx context.Context, dead []Leftover) ([]Leftover, err
 		}
 	}
 	if ctx.Err() != nil {
-		return removed, context.Cause(ctx) // one reason, not one for each
+		return removed, context.Cause(ctx) // one cause instead of an error for each leftover
 	}
 	return removed, errors.Join(failures...)
 }
@@ -225,7 +207,7 @@ func (c *cleaning) removeOne(ctx context.Context, l Leftover) error {
 		return context.Cause(ctx)
 	}
 	remove := c.sweeper.Remove
-	if l.Kind == OrphanedIDs || l.Kind == UnlistedPart { // objects like any other: no destination knows of them
+	if l.Kind == OrphanedIDs || l.Kind == UnlistedPart { // these are ordinary objects, which no Sweeper lists
 		remove = func(ctx context.Context, l Leftover) error { return c.d.Delete(ctx, l.Ref) }
 	}
 	if err := remove(ctx, l); err != nil {
@@ -234,7 +216,7 @@ func (c *cleaning) removeOne(ctx context.Context, l Leftover) error {
 	return nil
 }
 
-// where is a scope's place, for people.
+// where is the address of a scope, for messages.
 func where(d Destination, scope string) string {
 	root := "the destination"
 	if s, ok := d.(fmt.Stringer); ok {

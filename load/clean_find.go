@@ -4,23 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"strings"
 )
 
-// finds is what lies at a destination besides what is committed.
+// finds is what a look at a destination found besides committed data.
 type finds struct {
 	dead   []Leftover
 	kept   []Kept
 	others int
 
-	holders []ScopedHolder // of leases, without the one who cleans
+	holders []ScopedHolder // of leases, except the caller of Clean
 	live    map[string]bool
 	intents map[string]intent // by the names of their objects
-	pending string            // run whose commit is recorded at the scope, "" if none is
+	pending string            // run whose commit is recorded at the scope, "" for none
 }
 
-// find looks, in the order that Clean promises.
+// findAll is find, and adds parts that no manifest lists.
+func (c *cleaning) findAll(ctx context.Context) (*finds, error) {
+	f, err := c.find(ctx)
+	if err == nil {
+		err = c.findUnlisted(ctx, f)
+	}
+	return f, err
+}
+
+// find looks for leftovers, in the order that the comment of Clean gives.
 func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	left, err := c.sweeper.Leftovers(ctx)
 	if err != nil {
@@ -59,7 +66,7 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	return f, nil
 }
 
-// sort tells the dead from the rest.
+// sort puts a leftover among the dead, the kept, or the others.
 func (f *finds) sort(l Leftover, scope string) {
 	why := f.reason(l)
 	switch {
@@ -72,7 +79,7 @@ func (f *finds) sort(l Leftover, scope string) {
 	}
 }
 
-// reason says why a leftover may still be needed, "" if nobody needs it.
+// reason says why a leftover may still be needed. It is "" if nobody needs it.
 func (f *finds) reason(l Leftover) string {
 	if l.Run != "" && f.live[l.Run] {
 		return fmt.Sprintf("run %s is alive", l.Run)
@@ -83,7 +90,7 @@ func (f *finds) reason(l Leftover) string {
 		}
 	}
 	switch {
-	case f.live[""]: // its lease cannot be read: anything may be its
+	case f.live[""]: // the name of a live run cannot be read, so any leftover may be its own
 		return "a run is alive that gives no name"
 	case l.Run == "" && l.Kind == Temporary && len(f.holders) > 0:
 		return fmt.Sprintf("run %s is alive", f.holders[0].RunID)
@@ -91,8 +98,8 @@ func (f *finds) reason(l Leftover) string {
 	return ""
 }
 
-// ofScope tells whether an object's final name is the scope's own: the file
-// itself, or a part of the dataset.
+// ofScope tells whether an object's final name belongs to the scope: it is the
+// file itself, or a part of the dataset.
 func ofScope(name, scope string) bool {
 	if scope != "" {
 		return name == scope
@@ -101,8 +108,8 @@ func ofScope(name, scope string) bool {
 	return err == nil
 }
 
-// needs tells whether the commit needs a leftover: by its run, by where it
-// lies, or, where neither can be told, by its final name.
+// needs tells whether the commit needs a leftover. It compares the run, then
+// the place, and the final name where the run is unknown.
 func (i intent) needs(l Leftover) bool {
 	if l.Run != "" && l.Run == i.run() {
 		return true
@@ -122,8 +129,9 @@ func (i intent) needs(l Leftover) bool {
 	return false
 }
 
-// intents gives the records of commits at d, by the names of their objects.
-// One that cannot be read is an error: what it needs cannot be told.
+// intents reads the records of commits at d, by their names. A record that
+// cannot be read is an error, because nobody knows which objects its commit
+// needs.
 func intents(ctx context.Context, d Destination) (map[string]intent, error) {
 	objects, err := d.List(ctx, ControlFolder+"/")
 	if err != nil {
@@ -131,13 +139,12 @@ func intents(ctx context.Context, d Destination) (map[string]intent, error) {
 	}
 	found := map[string]intent{}
 	for _, name := range NamesOf(objects) {
-		base := path.Base(name)
-		if path.Dir(name) != ControlFolder || base != IntentName && !strings.HasPrefix(base, IntentName+"-") {
+		if !IsScopeName(name, IntentName) {
 			continue
 		}
 		i, err := readIntent(ctx, d, name)
 		if errors.Is(err, ErrNotExist) {
-			continue // finished meanwhile
+			continue // its commit was finished meanwhile
 		}
 		if err != nil {
 			return nil, err

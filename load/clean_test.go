@@ -2,7 +2,6 @@ package load_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -75,6 +74,7 @@ func runsOf(left []load.Leftover) string {
 	for _, l := range left {
 		runs = append(runs, l.Run)
 	}
+	slices.Sort(runs)
 	return strings.Join(runs, " ")
 }
 
@@ -101,7 +101,7 @@ func TestCleanRemovesWhatTheDeadLeft(t *testing.T) {
 			s.same("what is left", s.everything(), before)
 			s.content(days{1: "one", 2: "two"})
 			again := s.clean(scope)
-			if len(again.Removed)+len(again.Kept)+again.Others > 0 || again.Journal != nil || again.Recovery != (load.Recovery{}) {
+			if len(again.Removed)+len(again.Kept)+again.Others > 0 || again.Recovery != (load.Recovery{}) {
 				t.Errorf("cleaning again found %+v", again)
 			}
 			s.same("after cleaning twice", s.everything(), before)
@@ -242,13 +242,14 @@ func TestCleanLeavesWhatAnotherRunStagedForARecordedCommit(t *testing.T) {
 	})
 }
 
-// A recorded commit closes its run's journal itself.
+// A recorded commit is finished before the journal of its older version goes:
+// what that lists is the commit's.
 func TestCleanFinishesACommitWithItsJournal(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()
-		j, parts := s.journal("dead")
+		parts := s.journal("dead")
 		m := manifest("dead")
-		c := load.DatasetCommit{RunID: "dead", Base: load.NoVersion, Journal: j.Token}
+		c := load.DatasetCommit{RunID: "dead", Base: load.NoVersion}
 		for _, p := range parts {
 			m.Parts, m.Rows, c.New = append(m.Parts, p.Part), m.Rows+p.Part.Rows, append(c.New, p.Prepared)
 		}
@@ -258,10 +259,11 @@ func TestCleanFinishesACommitWithItsJournal(t *testing.T) {
 		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}
+		s.oldRecord()
 		told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
 		s.must(err)
 		for _, cleaned := range []load.Cleaned{told, s.clean("")} {
-			if cleaned.Recovery.RunID != "dead" || cleaned.Journal != nil || len(cleaned.Removed) > 0 {
+			if cleaned.Recovery.RunID != "dead" || len(cleaned.Removed) > 0 {
 				t.Errorf("got %+v", cleaned)
 			}
 		}
@@ -269,22 +271,7 @@ func TestCleanFinishesACommitWithItsJournal(t *testing.T) {
 	})
 }
 
-// journal leaves the journal of a run that died with two parts.
-func (s shop) journal(run string) (*load.Journal, []load.PreparedPart) {
-	s.t.Helper()
-	j, err := load.OpenJournal(s.t.Context(), s.d, load.JournalHeader{RunID: run, Body: json.RawMessage("{}")})
-	s.must(err)
-	var parts []load.PreparedPart
-	for day := 1; day <= 2; day++ {
-		p, err := s.stage(run, 1, day, "text")
-		s.must(err)
-		s.must(j.Record(s.t.Context(), load.JournalRecord{Number: day, Parts: []load.PreparedPart{p}, Body: json.RawMessage("{}")}))
-		parts = append(parts, p)
-	}
-	return j, parts
-}
-
-func TestCleanClosesTheJournal(t *testing.T) {
+func TestCleanDiscardsAnOldJournal(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()
 		s.must(s.run("base", days{5: "five"}, nil))
@@ -295,14 +282,11 @@ func TestCleanClosesTheJournal(t *testing.T) {
 		s.must(err)
 		cleaned := s.clean("")
 		for _, c := range []load.Cleaned{told, cleaned} {
-			if len(c.Removed) != 4 || c.Journal == nil || *c.Journal != (load.ClosedJournal{RunID: "dead", Parts: 2}) {
+			if runsOf(c.Removed) != "dead dead first first" || len(c.Kept) > 0 {
 				t.Errorf("got %+v", c)
 			}
 		}
 		s.same("what is left", s.everything(), before)
-		if _, _, err := load.ReadJournal(t.Context(), s.d); !errors.Is(err, load.ErrNotExist) {
-			t.Errorf("the journal is still there: %v", err)
-		}
 	})
 }
 
@@ -312,54 +296,51 @@ func TestCleanRemovesAJournalThatCannotBeRead(t *testing.T) {
 		s.must(s.run("base", days{5: "five"}, nil))
 		before := s.everything()
 		s.journal("dead")
-		s.must(s.d.Put(t.Context(), ".formetl/journal", []byte("{"), load.AnyVersion))
-		beside := s.clean("form1.csv")
-		if len(beside.Removed) > 0 || len(beside.Kept) != 2 || beside.Journal != nil {
-			t.Errorf("beside it: %+v", beside)
-		}
+		s.must(s.d.Put(t.Context(), journalHeader, []byte("{"), load.AnyVersion))
 		cleaned := s.clean("")
-		if cleaned.Journal == nil || cleaned.Journal.RunID != "" || len(cleaned.Removed) != 2 {
+		if runsOf(cleaned.Removed) != "dead dead" {
 			t.Errorf("got %+v", cleaned)
 		}
 		s.same("what is left", s.everything(), before)
 	})
 }
 
-// A file's clean leaves what the next run of the dataset beside it needs, also
-// when that run starts at the worst time: after the holders were read.
+// A file's clean leaves the journal of the dataset beside it alone, and what a
+// run that begins at the worst time stages: after the holders were read.
 func TestCleanOfAFileLeavesTheDatasetsJournal(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()
-		_, parts := s.journal("stopped")
+		s.journal("stopped")
+		left := s.journals()
 		s.leave("dead", "form1.csv")
-		d := &watched{Destination: s.d, afterHolders: func() { s.hold("", "next") }}
+		var p load.Prepared
+		d := &watched{Destination: s.d, afterHolders: func() {
+			s.hold("", "next")
+			p = s.leave("next", "dt=2026-01-09/part-20260109T000000-20260110T000000-000002-0000.csv")
+		}}
 		cleaned, err := load.Clean(t.Context(), d, "form1.csv", cleaner, load.CleanOptions{})
 		s.must(err)
-		if got := runsOf(cleaned.Removed); got != "dead dead" || len(cleaned.Kept) != 2 || cleaned.Journal != nil {
+		if got := runsOf(cleaned.Removed); got != "dead dead stopped stopped" {
 			t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
 		}
-		_, records, err := load.ReadJournal(t.Context(), s.d)
-		if err != nil || len(records) != 2 {
-			t.Errorf("the journal has %d records, %v", len(records), err)
-		}
-		for _, p := range parts {
-			s.must(s.d.Check(t.Context(), p.Prepared))
-		}
+		s.same("the journal", s.journals(), left)
+		s.must(s.d.Check(t.Context(), p))
 	})
 }
 
-// The journal of a run that is still at another output stays.
-func TestCleanLeavesTheJournalOfALiveRun(t *testing.T) {
+// What a run staged that is still at another output stays, whatever becomes of
+// its journal.
+func TestCleanLeavesTheStagedPartsOfALiveRun(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()
-		s.journal("alive")
+		parts := s.journal("alive")
 		s.hold("form1.csv", "alive")
 		cleaned := s.clean("")
-		if len(cleaned.Removed) > 0 || len(cleaned.Kept) != 2 || cleaned.Journal != nil {
+		if len(cleaned.Removed) > 0 || len(cleaned.Kept) != 2 {
 			t.Errorf("got %+v", cleaned)
 		}
-		if _, records, err := load.ReadJournal(t.Context(), s.d); err != nil || len(records) != 2 {
-			t.Errorf("the journal has %d records, %v", len(records), err)
+		for _, p := range parts {
+			s.must(s.d.Check(t.Context(), p.Prepared))
 		}
 	})
 }

@@ -10,8 +10,8 @@ import (
 // columnsDigits is the length of a ColumnsDigest.
 const columnsDigits = 16
 
-// ColumnsDigest is equal for columns of equal names and types in the same
-// order. A part keeps that of its own, for loaders that take columns by
+// ColumnsDigest is a digest of the names and types of columns, in their order.
+// The manifest holds it for each part, for loaders that match columns by
 // position.
 func ColumnsDigest(columns []Column) string {
 	h := sha256.New()
@@ -21,9 +21,9 @@ func ColumnsDigest(columns []Column) string {
 	return columnsSum(h)
 }
 
-// LeadingColumns are the digests of the first columns of a list: of one, of
-// two, up to all of them. A part with one of them has so many of the list's
-// columns at the same places.
+// LeadingColumns maps the digest of the first n columns to n, for every n. A
+// part with such a digest has the first n columns of the list, in the same
+// places.
 func LeadingColumns(columns []Column) map[string]int {
 	leading := make(map[string]int, len(columns))
 	h := sha256.New()

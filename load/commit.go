@@ -25,25 +25,26 @@ const (
 	StepClose     Step = "close"     // the record is removed
 )
 
-// Hook is called before each action of a commit, by one goroutine; of a step
-// that occurs many times several actions may be under way. An error ends the
-// commit there, as a crash would: nothing is cleaned up. The check that the
-// lease is still held and the fault points of tests hang on it.
+// Hook is called before each action of a commit, always by one goroutine.
+// Earlier actions of the same step may still be under way. An error ends the
+// commit there, as a crash would, and nothing is cleaned up. Callers use it to
+// check the lease, and tests use it for their fault points.
 type Hook func(Step) error
 
-// SmallObject is a small object that a commit writes beside the data. Nil
-// data removes it: dead letters of an earlier run do not outlive it.
+// SmallObject is a small object that a commit writes beside the data. If Data
+// is nil, the commit removes the object, such as dead letters of an earlier
+// run.
 type SmallObject struct {
 	Name string `json:"name"`
 	Data []byte `json:"data"`
 }
 
-// CommitError is a commit that did not come to its end.
+// CommitError is a commit that was not finished.
 type CommitError struct {
 	RunID string
 	Step  Step
-	// Recorded tells that the commit stands recorded at the destination: the
-	// next run finishes it by Recover, and its staged objects must stay.
+	// Recorded tells that the destination holds the commit's record. The next
+	// run finishes the commit by Recover, so the staged objects must stay.
 	Recorded bool
 	Err      error
 }
@@ -68,16 +69,16 @@ type DatasetCommit struct {
 	// Base is the version of the manifest that was read when the run started,
 	// NoVersion if there was none.
 	Base       string        `json:"base"`
-	New        []Prepared    `json:"new"`              // parts to be given their names
-	Unused     []Prepared    `json:"unused,omitempty"` // prepared and not needed after all: aborted
-	Superseded []string      `json:"superseded"`       // paths of parts to be removed
+	New        []Prepared    `json:"new"`              // parts to commit
+	Unused     []Prepared    `json:"unused,omitempty"` // prepared objects to abort, because they are not needed
+	Superseded []string      `json:"superseded"`       // paths of parts to remove
 	Objects    []SmallObject `json:"objects,omitempty"`
-	// IDs are the id sets of new parts, by their IDsName. They are written
-	// before the commit is recorded, and not in its record, which must stay
-	// small: nobody reads one before the manifest lists its part.
+	// IDs are the id sets of new parts, named by IDsName. They are written
+	// before the commit is recorded and are not part of the record, which keeps
+	// it small. Nobody reads a set before the manifest lists its part.
 	IDs []SmallObject `json:"-"`
-	// SupersededIDs are the names of id sets that are removed with the
-	// superseded parts. One that a listed part has stays.
+	// SupersededIDs are the names of the id sets of superseded parts. A set
+	// that a listed part has too is not removed.
 	SupersededIDs []string `json:"superseded_ids,omitempty"`
 	// Journal stands in records of older versions only. Their journals are removed
 	// when the dataset is opened, see DiscardJournal.
@@ -85,24 +86,26 @@ type DatasetCommit struct {
 	Hook    Hook   `json:"-"` // nil: none
 }
 
-// Do makes the change visible, whole or not at all:
+// Do makes the change visible, either whole or not at all:
 //
-//  1. The manifest must still be the one of Base, or the error wraps
-//     ErrConflict, the run's staged parts are dropped and nothing was touched.
+//  1. The current manifest must have the version Base. Otherwise the error
+//     wraps ErrConflict, the run's staged parts are aborted, and nothing else
+//     changes.
 //  2. The id sets of new parts are written, and then the commit is recorded in
-//     the control folder. Another run's record found there is ErrConflict too:
-//     that run is at it, or died and waits for Recover. What this one wrote is
-//     removed again then.
-//  3. _SUCCESS is removed. A reader that globs knows from here on.
-//  4. Parts get their final names, which no part had before.
-//  5. The manifest is written by compare-and-swap: a reader of it changes
-//     over to the new run here, in one step. If the swap is lost, the run's
-//     own parts and their id sets are removed and the error wraps ErrConflict.
+//     the control folder. If another run's record lies there, the id sets are
+//     removed again and the error wraps ErrConflict: that run is committing, or
+//     it died and Recover must finish it.
+//  3. _SUCCESS is removed. From now on readers that glob can see that the
+//     dataset is changing.
+//  4. Parts get their final names. No part ever had these names before.
+//  5. The manifest is replaced by compare-and-swap, so its readers see the new
+//     run in one step. If someone else changed it, the run's own parts and id
+//     sets are removed and the error wraps ErrConflict.
 //  6. Superseded parts and id sets are removed, _SUCCESS is written, and the
 //     record is removed.
 //
-// An error after step 2 that is no conflict leaves the record: the next run
-// finishes by Recover. Doing a commit twice is harmless.
+// Any other error after step 2 leaves the record, and the next run finishes the
+// commit by Recover. Doing a commit twice is harmless.
 func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
 	recorded, err := c.Record(ctx, d)
 	if err != nil {
@@ -146,7 +149,7 @@ func (r *committing) publishDataset(ctx context.Context, c DatasetCommit, manife
 		return err
 	}
 	if err := r.publishParts(ctx); err != nil {
-		if errors.Is(err, ErrConflict) { // what lies there stays there: trying again is no help
+		if errors.Is(err, ErrConflict) { // the object stays there, so a retry would fail too
 			err = &CreateError{Op: "commit", Path: "the parts", Hint: "no manifest lists it: move it away, and run again", Err: err}
 		}
 		if errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone) {
@@ -176,8 +179,8 @@ func (r *committing) publishDataset(ctx context.Context, c DatasetCommit, manife
 	return r.at(StepClose, func() error { return r.close(ctx) })
 }
 
-// close ends the commit. The record goes last: whatever is still to be done
-// before that is done again by Recover.
+// close ends the commit. It removes the record last, so that Recover repeats
+// whatever an interrupted close left undone.
 func (r *committing) close(ctx context.Context) error {
 	if err := AbortAll(ctx, r.d, r.unused...); err != nil {
 		return err
@@ -193,17 +196,17 @@ type FileCommit struct {
 	// Base is the version of the file's manifest that was read when the run
 	// started, NoVersion if there was none.
 	Base    string        `json:"base"`
-	File    Prepared      `json:"file"` // Replace is taken as set
+	File    Prepared      `json:"file"` // Do sets Replace
 	Objects []SmallObject `json:"objects,omitempty"`
 	Hook    Hook          `json:"-"` // nil: none
 }
 
-// Do replaces the file. The order keeps a manifest from lying: the old one is
-// removed, the file replaced in one step, the new one written. So a reader of
-// the file sees the old or the new one, whole, at any time; a reader of the
-// manifest finds one that agrees with the file, or none while a commit is
-// under way, and then reads again. One that read a manifest, then the file,
-// compares the sha256 that the manifest gives, or reads the manifest again.
+// Do replaces the file in three steps: it removes the old manifest, replaces
+// the file, and writes the new manifest. So no manifest ever describes another
+// state of the file. A reader of the file sees the old or the new one, always
+// whole. A reader of the manifest finds none while a commit is under way, and
+// tries again. One that reads the manifest and then the file compares the
+// sha256 that the manifest gives.
 //
 // The steps before and the errors are those of DatasetCommit.Do.
 func (c FileCommit) Do(ctx context.Context, d Destination) error {
@@ -244,8 +247,8 @@ func (r *committing) publishFile(ctx context.Context, data []byte) error {
 	if err := r.writeObjects(ctx); err != nil {
 		return err
 	}
-	// The record makes this run the only one that writes here, so the file
-	// that lies there now is its own, and so is the manifest to be.
+	// While the record lies here no other run writes here. So the file is this
+	// run's own, and its manifest can be written without a condition.
 	write := func() error { return r.d.Put(ctx, r.manifest, data, AnyVersion) }
 	if err := r.at(StepManifest, write); err != nil {
 		return err
@@ -253,8 +256,8 @@ func (r *committing) publishFile(ctx context.Context, data []byte) error {
 	return r.at(StepClose, func() error { return r.close(ctx) })
 }
 
-// unmarkFile removes the manifest of the file's earlier state, not the one of
-// this commit where it is done again.
+// unmarkFile removes the manifest of the file's earlier state. If the commit is
+// done again, its own manifest stays.
 func (r *committing) unmarkFile(ctx context.Context, data []byte) error {
 	now, _, err := r.d.Get(ctx, r.manifest)
 	if errors.Is(err, ErrNotExist) || err == nil && slices.Equal(now, data) {
@@ -266,8 +269,8 @@ func (r *committing) unmarkFile(ctx context.Context, data []byte) error {
 	return r.d.Delete(ctx, r.manifest)
 }
 
-// encodeFor gives the manifest's bytes after a check that the commit agrees
-// with it: a manifest that lists what is not there is never written.
+// encodeFor gives the manifest's bytes. It first checks that the commit agrees
+// with the manifest, so that no manifest lists an object that is not there.
 func (m Manifest) encodeFor(run string, prepared []Prepared, superseded []string) ([]byte, error) {
 	if err := m.fits(run, prepared, superseded); err != nil {
 		return nil, err
@@ -306,7 +309,7 @@ func (m Manifest) fits(run string, prepared []Prepared, superseded []string) err
 	return nil
 }
 
-// putOnce is Put, harmless when it was done before.
+// putOnce is Put, but succeeds if the object already holds the data.
 func putOnce(ctx context.Context, s Store, name string, data []byte, version string) error {
 	err := s.Put(ctx, name, data, version)
 	if !errors.Is(err, ErrConflict) {
@@ -317,7 +320,7 @@ func putOnce(ctx context.Context, s Store, name string, data []byte, version str
 	case getErr == nil && slices.Equal(now, data):
 		return nil
 	case getErr != nil && !errors.Is(getErr, ErrNotExist):
-		return getErr // whose it is cannot be told: the record stays, and the next run finds out
+		return getErr // nobody knows who wrote the object: the record stays, and the next run decides
 	}
 	return err
 }

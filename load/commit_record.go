@@ -14,16 +14,15 @@ import (
 // Recovery is what Recover found.
 type Recovery struct {
 	RunID string // of the commit that was under way, "" if there was none
-	// Finished tells that the commit was done to its end. Otherwise it could
-	// not be done any more (its staged objects are gone, or someone else
-	// changed the destination) and every trace of it was removed: its results
-	// are to be read again.
+	// Finished tells that the commit was finished. Otherwise it was rolled
+	// back, because its staged objects are gone or someone else changed the
+	// destination. Its results must be read again.
 	Finished bool
 }
 
-// Recover finishes the commit that a dead run left recorded at d. scope is ""
-// for a dataset, a file's name for a single file. A run calls it when it
-// holds the lease and before it reads the manifest.
+// Recover finishes a commit that a dead run recorded at d. scope is "" for a
+// dataset and the file's name for a single file. The caller must hold the
+// lease, and reads the manifest after the call.
 func Recover(ctx context.Context, d Destination, scope string) (Recovery, error) {
 	return RecoverWith(ctx, d, scope, nil)
 }
@@ -64,17 +63,17 @@ type committing struct {
 	unused   []Prepared
 	objects  []SmallObject
 	ids      []SmallObject
-	ownIDs   []string // names of the sets of new parts
+	ownIDs   []string // names of the id sets of new parts
 	manifest string   // name of the manifest
 	intent   string   // name of the record
 	previous []byte   // manifest before a file's commit
 	step     Step
-	hooked   bool // the hook ended the commit, as a crash would
+	hooked   bool // the hook ended the commit as a crash would, so nothing is cleaned up
 	recorded bool
 }
 
-// each does the actions of a step that occurs many times, several at once: a
-// store answers each only after a while.
+// each does the n actions of a step, several at once, because a store answers
+// each request only after a while.
 func (r *committing) each(ctx context.Context, step Step, n int, action func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(SideBySide)
@@ -100,7 +99,7 @@ func (r *committing) at(step Step, action func() error) error {
 	return action()
 }
 
-// failed tells an error with its step; nil stays nil.
+// failed wraps an error in a *CommitError with the current step. nil stays nil.
 func (r *committing) failed(err error) error {
 	if err == nil {
 		return nil
@@ -108,8 +107,8 @@ func (r *committing) failed(err error) error {
 	return &CommitError{RunID: r.run, Step: r.step, Recorded: r.recorded, Err: err}
 }
 
-// record checks the base and records the commit, or finds it recorded by an
-// earlier attempt of the same run.
+// record checks the base and records the commit. If an earlier attempt of the
+// same run has recorded it, record checks the prepared objects instead.
 func (r *committing) record(ctx context.Context, i intent, base string, data []byte) error {
 	resumed := false
 	err := r.at(StepCheck, func() error {
@@ -137,9 +136,9 @@ func (r *committing) record(ctx context.Context, i intent, base string, data []b
 	return r.failed(err)
 }
 
-// checkPrepared takes a commit back that an earlier process recorded and of
-// which something is gone or damaged by now. Once its manifest is written it
-// is decided, and only its end is left to do.
+// checkPrepared rolls back a commit that an earlier process recorded if a
+// prepared object is gone or damaged. A commit whose manifest is written is not
+// rolled back: only its last steps are left to do.
 func (r *committing) checkPrepared(ctx context.Context, data []byte) error {
 	now, _, err := r.d.Get(ctx, r.manifest)
 	if err == nil && slices.Equal(now, data) {
@@ -155,7 +154,7 @@ func (r *committing) checkPrepared(ctx context.Context, data []byte) error {
 	}
 	err = group.Wait()
 	if NotThere(err) {
-		return r.rollBack(ctx, fmt.Errorf("%w (%v)", ErrStagedGone, err)) //nolint:errorlint // only that it is not there matters
+		return r.rollBack(ctx, fmt.Errorf("%w (%v)", ErrStagedGone, err)) //nolint:errorlint // the class of the second error must not be passed on
 	}
 	return err
 }
@@ -175,9 +174,9 @@ func (r *committing) resume(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// checkBase compares the current manifest with the one that the run began
-// from, and gives its bytes. The commit's own manifest will do: then it was
-// done before.
+// checkBase compares the current manifest with the one that the run began from,
+// and gives the current bytes. The commit's own manifest is accepted: the
+// commit was done before.
 func (r *committing) checkBase(ctx context.Context, base string, data []byte) ([]byte, error) {
 	now, version, err := r.d.Get(ctx, r.manifest)
 	if err != nil && !errors.Is(err, ErrNotExist) {
@@ -192,9 +191,9 @@ func (r *committing) checkBase(ctx context.Context, base string, data []byte) ([
 	return now, nil
 }
 
-// putIntent records the commit. Where another record is in its place, its id
-// sets are removed again. After any other error it may be recorded in spite of
-// it, so they stay for whoever finds out.
+// putIntent records the commit. If another record is in its place, the commit's
+// id sets are removed again. After any other error the record may have been
+// written, so the id sets stay.
 func (r *committing) putIntent(ctx context.Context, i intent) error {
 	data, err := json.Marshal(i)
 	if err != nil {
@@ -229,14 +228,14 @@ func (r *committing) writeObjects(ctx context.Context) error {
 	return nil
 }
 
-// drop removes the staged objects.
+// drop aborts the staged objects.
 func (r *committing) drop(ctx context.Context) error {
 	return AbortAll(ctx, r.d, slices.Concat(r.prepared, r.unused)...)
 }
 
-// rollBack takes a recorded commit back that cannot be done: everything that
-// is its own is removed, at last the record. It can itself be interrupted and
-// done again. Where it fails, the record stays for the next run.
+// rollBack undoes a recorded commit that cannot be finished. It removes
+// everything that the commit made, and the record last. It can be interrupted
+// and done again: if it fails, the record stays for the next run.
 func (r *committing) rollBack(ctx context.Context, cause error) error {
 	now, _, err := r.d.Get(ctx, r.manifest)
 	if err != nil && !errors.Is(err, ErrNotExist) {
@@ -264,10 +263,10 @@ func (r *committing) rollBack(ctx context.Context, cause error) error {
 	return cause
 }
 
-// removeOwn removes the objects that this commit made visible. With the
-// staged objects gone, Commit succeeds just where the final name holds what
-// was prepared: so nobody else's object is taken for its own. One that the
-// current manifest lists stays, whoever made it, and so does its id set.
+// removeOwn removes the objects that this commit made visible. The staged
+// objects are gone by now, so Commit succeeds only if the final name holds what
+// was prepared. That protects objects of others. A part that the current
+// manifest lists stays, and so does its id set.
 func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 	kept := map[string]bool{}
 	if current != nil {
@@ -307,8 +306,9 @@ func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 	return nil
 }
 
-// restore puts back what told readers that the destination is whole. The
-// first line of _SUCCESS is the run's id, as ever.
+// restore puts back what tells readers that the destination is complete:
+// _SUCCESS of a dataset, or the previous manifest of a file. The first line of
+// _SUCCESS is the run's id.
 func (r *committing) restore(ctx context.Context, current *Manifest) error {
 	if r.manifest != ManifestName {
 		if current != nil || r.previous == nil {
@@ -319,8 +319,8 @@ func (r *committing) restore(ctx context.Context, current *Manifest) error {
 	if current == nil {
 		return nil
 	}
-	// The same bytes as before would hide from a reader that globbed meanwhile
-	// that some of what it read is gone.
+	// A second line makes the bytes differ from before. So a reader that
+	// globbed meanwhile notices that some files it saw are gone.
 	mark := current.RunID + "\nwithout " + r.run + "\n"
 	return r.d.Put(ctx, SuccessName, []byte(mark), AnyVersion)
 }

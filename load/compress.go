@@ -22,9 +22,9 @@ const (
 //
 // Equal input gives equal bytes, whatever the sizes of the writes: the gzip
 // header holds no name and no time, and zstd compresses on the caller's
-// goroutine (its blocks are cut by size, not by who was ready first). gzip is
-// level 6 and zstd is level 1, the fastest: text of forms shrinks nearly as
-// well as at level 3 for two thirds of the time.
+// goroutine (so blocks are cut by size, not by timing). gzip uses level 6. zstd
+// uses level 1, the fastest: it compresses the text of forms nearly as well as
+// level 3 and takes two thirds of the time.
 func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 	switch codec {
 	case "", CodecNone:
@@ -34,8 +34,8 @@ func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 		if err != nil {
 			return nil, fmt.Errorf("gzip: %w", err)
 		}
-		// 0 says "no time". Left alone, this library writes the zero time.Time's
-		// seconds, which readers show as a day in 2042.
+		// 0 means "no time". By default this library writes the seconds of the
+		// zero time.Time, which readers show as a day in 2042.
 		z.ModTime = time.Unix(0, 0)
 		return z, nil
 	case CodecZstd:
@@ -64,5 +64,5 @@ func CompressionExtension(codec string) string {
 // plainCloser passes writes through.
 type plainCloser struct{ io.Writer }
 
-// Close does nothing: there is nothing to end.
+// Close does nothing, because nothing is buffered.
 func (plainCloser) Close() error { return nil }

@@ -7,6 +7,10 @@ import (
 	"strings"
 )
 
+// SideBySide is how many objects of a destination are handled at once where
+// there may be thousands: a store answers each request only after a while.
+const SideBySide = 8
+
 // Destination is a folder on disk or a prefix of a bucket. Object names are
 // relative to it, slash-separated, and never leave it.
 type Destination interface {
@@ -21,29 +25,29 @@ type Stager interface {
 	// visible under name until Commit.
 	Stage(ctx context.Context, run, name string) (Upload, error)
 	// Commit makes a prepared object visible under its final name. It never
-	// overwrites unless p.Replace is set, and committing twice is harmless: a
-	// final object of the right length and checksum is a success, another one
-	// is ErrConflict. A prepared object that is neither staged nor final any
-	// more is ErrStagedGone.
+	// overwrites unless p.Replace is set. Committing twice is harmless: if the
+	// final name holds an object of the right length and checksum, that is a
+	// success. Another object there is ErrConflict. An object that is neither
+	// staged nor final is ErrStagedGone.
 	Commit(ctx context.Context, p Prepared) error
-	// Abort removes a prepared object that is not to be committed. It is
+	// Abort removes a prepared object that will not be committed. It is
 	// harmless after Commit and when called twice.
 	Abort(ctx context.Context, p Prepared) error
-	// Check tells whether a prepared object can still be committed: its bytes
-	// are staged, with the right length where that can be told, or it is
-	// committed already. Otherwise the error wraps ErrStagedGone, or is a
-	// *NameError where the destination cannot have made the object; any other
-	// error says that nobody could tell. See NotThere.
+	// Check returns nil if a prepared object can still be committed or is
+	// committed already. Lengths are compared where the destination tells them.
+	// The error wraps ErrStagedGone if the object is gone, or is a *NameError
+	// if the destination cannot have made it. Any other error means that the
+	// answer is unknown. See NotThere.
 	Check(ctx context.Context, p Prepared) error
 }
 
-// Upload is an object being staged. Exactly one of Prepare and Abort ends it;
-// Abort after Prepare is a no-op, so it can be deferred.
+// Upload is an object that is being staged. Prepare or Abort ends it. Abort
+// after Prepare does nothing, so it can be deferred.
 type Upload interface {
 	io.Writer
-	// Prepare makes everything durable and nothing visible.
+	// Prepare makes all bytes durable. The object stays invisible.
 	Prepare(ctx context.Context) (Prepared, error)
-	// Abort drops the object.
+	// Abort removes the object.
 	Abort() error
 }
 
@@ -51,7 +55,7 @@ type Upload interface {
 // record of a commit, so that another process can commit or abort it after a crash.
 type Prepared struct {
 	Name    string `json:"name"`              // the final name
-	Staged  string `json:"staged"`            // where the bytes lie now: a relative path, or an upload id
+	Staged  string `json:"staged"`            // the destination's own reference to the staged bytes
 	Bytes   int64  `json:"bytes"`             // length
 	SHA256  string `json:"sha256"`            // hex, of the bytes
 	Replace bool   `json:"replace,omitempty"` // single files: the final name may exist and is replaced in one step
@@ -69,19 +73,19 @@ type Store interface {
 	// Delete removes an object; a missing one is no error.
 	Delete(ctx context.Context, name string) error
 	// List gives the objects whose names begin with prefix, sorted by the bytes
-	// of their names: "a/b/" gives what lies below the folder a/b, "a/b" also
-	// its neighbours a/b.csv and a/bc. Where nothing begins so the list is empty.
-	// The control folder is open to it; the temporary files of Put are not listed.
+	// of their names. "a/b/" gives what lies below the folder a/b; "a/b" also
+	// gives a/b.csv and a/bc. The list may be empty. Objects of the control
+	// folder are listed, temporary files of Put are not.
 	List(ctx context.Context, prefix string) ([]Object, error)
 }
 
-// Object is what a listing tells of an object.
+// Object is an entry of a listing.
 type Object struct {
 	Name  string // whole, relative to the destination
 	Bytes int64
 }
 
-// NamesOf gives the names of objects, in their order.
+// NamesOf gives the names of objects, in the same order.
 func NamesOf(objects []Object) []string {
 	names := make([]string, len(objects))
 	for i, o := range objects {
@@ -90,19 +94,18 @@ func NamesOf(objects []Object) []string {
 	return names
 }
 
-// CheckPrefix tells whether names may begin with prefix: it is a name, or one
-// with a slash behind it. The error is a *NameError.
+// CheckPrefix checks a prefix for List: it must be a valid name, or a valid
+// name followed by a slash. The error is a *NameError.
 func CheckPrefix(prefix string) error { return CheckName(strings.TrimSuffix(prefix, "/")) }
 
-// Versions that Put understands besides those of Get.
+// Versions for Put that do not come from Get.
 const (
 	AnyVersion = "*"
 	NoVersion  = ""
 )
 
-// NotThere tells by an error of Commit or Check that a prepared object is not
-// there: it is gone, or what describes it was damaged, so that the destination
-// cannot have made it.
+// NotThere tells whether an error of Commit or Check means that a prepared
+// object does not exist: it is gone, or its description was damaged.
 func NotThere(err error) bool {
 	_, damaged := errors.AsType[*NameError](err)
 	return damaged || errors.Is(err, ErrStagedGone)
@@ -110,12 +113,12 @@ func NotThere(err error) bool {
 
 // Errors of a Store and of Commit.
 var (
-	// ErrNotExist is an object that is not there.
+	// ErrNotExist means that there is no such object.
 	ErrNotExist = errors.New("no such object")
-	// ErrConflict is an object that is there with other content or another
-	// version than the caller knows (exit 75).
+	// ErrConflict means that the object has other content or another version
+	// than the caller expects (exit 75).
 	ErrConflict = errors.New("the object was changed by someone else")
-	// ErrStagedGone is a prepared object whose bytes are no longer there: it
-	// must be made again.
+	// ErrStagedGone means that the bytes of a prepared object are gone. It must
+	// be staged again.
 	ErrStagedGone = errors.New("the staged object is gone")
 )

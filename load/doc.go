@@ -1,7 +1,19 @@
-// Package load puts record batches into files: encoders turn batches into
-// bytes of one format, destinations keep objects, and a commit makes a run
-// visible whole or not at all.
+// Package load writes record batches to files and datasets, and makes a run's
+// output visible either whole or not at all.
 //
-// Formats and destinations are sub-packages that import this one; they are
-// put into tables at the top of the program and nowhere else.
+// An Encoder turns batches into the bytes of one format. A Destination is a
+// folder or a prefix of a bucket: its Stager stages data objects in two steps
+// (Prepare makes them durable, Commit makes them visible), its Store keeps small
+// objects. A dataset is a set of parts that its Manifest lists; a single file has
+// a manifest beside it. DatasetCommit and FileCommit record their intent at the
+// destination first, so Recover can finish a commit whose process died. A Leaser
+// lets one run write at a time. Clean removes what dead runs left behind.
+//
+// The package knows no form service and no schema file, and it opens no files:
+// formats and destinations are sub-packages that import this one. The command
+// line lists them in tables; nothing registers itself.
+//
+// Begin reading with Destination (destination.go), then DatasetCommit.Do
+// (commit.go), then the comment of Clean (clean.go). Package loadtest holds the
+// tests that every encoder and destination must pass.
 package load

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/load/internal/sheets"
 )
 
 // Encoder writes record batches of one schema in one format.
@@ -12,18 +14,17 @@ type Encoder interface {
 	// Write appends the batch's rows. The batch has the encoder's schema and
 	// stays the caller's: an encoder that needs it longer retains it.
 	Write(batch arrow.RecordBatch) error
-	// Close writes what is buffered and the format's end. It does not close
-	// the writer beneath. An encoder that is not closed has written no
-	// complete file.
+	// Close writes what is buffered and the end of the format. It does not
+	// close the underlying writer. Without Close the file is incomplete.
 	Close() error
 }
 
-// Warner is the optional ability of an encoder to tell what was written as it
-// is and will not be shown whole by the programs that the format is for. It is
-// asked after Close; a warning names columns and counts, never a value.
+// Warner is an encoder that warns of values which the format's usual programs
+// do not show in full, although the file holds them. Call Warnings after Close.
+// A warning names columns and counts, never a value.
 type Warner interface{ Warnings() []string }
 
-// EncodeOptions is what an encoder may be told beyond the schema.
+// EncodeOptions are settings of an encoder besides the schema.
 type EncodeOptions struct {
 	// Zone gives text formats the offset of timestamps; nil is UTC.
 	Zone *time.Location
@@ -34,9 +35,9 @@ type EncodeOptions struct {
 	Compression string
 	// Metadata is written into the footers of formats that have one, in order.
 	Metadata []KeyValue
-	// TempDir is where a format that cannot be written in one go keeps what
-	// does not fit into memory; "" is the system's folder. What is there holds
-	// results: it is for the owner alone, and goes with the encoder.
+	// TempDir is the folder for temporary files of formats that cannot be
+	// streamed; "" is the system's folder. The files hold results, so only
+	// their owner can read them. The encoder removes them.
 	TempDir string
 }
 
@@ -47,10 +48,19 @@ type KeyValue struct{ Key, Value string }
 type Format struct {
 	Name      string // as in a definition: csv, ndjson, json, parquet, arrow, xlsx
 	Extension string // with the dot: ".csv"
-	// Text formats may be compressed from outside (.gz, .zst).
+	// Text formats may be compressed as a whole (.gz, .zst).
 	Text bool
-	// FileOnly formats cannot be the parts of a dataset.
+	// FileOnly formats cannot be used for the parts of a dataset.
 	FileOnly bool
 	// New returns an encoder of the schema that writes to w.
 	New func(w io.Writer, schema *arrow.Schema, o EncodeOptions) (Encoder, error)
+}
+
+// ForSheets gives a text as CSV's profile excel writes it. It puts a ' in front
+// if a spreadsheet would run the text as a formula or show it changed.
+func ForSheets(text string) string {
+	if sheets.Guarded(text) {
+		return "'" + text
+	}
+	return text
 }

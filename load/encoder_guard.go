@@ -10,15 +10,15 @@ import (
 // ErrClosed is returned by a Write after Close.
 var ErrClosed = errors.New("the encoder is closed")
 
-// Guard wraps an encoder with what all encoders promise alike, so that none
-// has to repeat it: a batch of another schema is refused before a byte of it
-// is written, the first error is kept and returned by every later call, Write
-// after Close is ErrClosed, and a second Close is harmless. After an error
-// Close writes nothing: half a file is never ended as if it were whole.
+// Guard wraps an encoder with the rules that hold for all encoders. A batch of
+// another schema is refused before any of it is written. The first error is
+// returned by every later call. Write after Close is ErrClosed, and a second
+// Close is harmless. After an error Close writes nothing, so that an incomplete
+// file never looks complete.
 //
-// If enc has a Discard method, Guard calls it once, at the first error, so
-// that buffered batches are released without a Close. Warnings of a Warner are
-// passed on.
+// If enc has a Discard method, Guard calls it at the first error, so that
+// buffered batches are released without Close. Warnings of a Warner are passed
+// on.
 func Guard(schema *arrow.Schema, enc Encoder) Encoder {
 	return &guard{schema: schema, enc: enc}
 }
@@ -30,7 +30,7 @@ type guard struct {
 	closed bool
 }
 
-// discarder is the optional ability of an encoder that keeps batches.
+// discarder is an encoder that buffers batches and can release them.
 type discarder interface{ Discard() }
 
 // Write passes the batch on if it has the encoder's schema; after an error it returns that error.
@@ -67,15 +67,15 @@ func (g *guard) Close() error {
 	return nil
 }
 
-// Discard gives the file up, where it was not closed: what the encoder keeps
-// is released, and later calls return an error.
+// Discard gives up a file that was not closed. It releases what the encoder
+// buffers, and later calls return an error.
 func (g *guard) Discard() {
 	if g.err == nil && !g.closed {
 		_ = g.fail(ErrClosed)
 	}
 }
 
-// Warnings are those of the encoder, if it is a Warner.
+// Warnings gives the warnings of the encoder if it is a Warner.
 func (g *guard) Warnings() []string {
 	if w, ok := g.enc.(Warner); ok {
 		return w.Warnings()

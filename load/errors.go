@@ -43,10 +43,10 @@ func sentence(op, path, hint string, err error) string {
 	return s
 }
 
-// HeldError is a lease that another run holds (exit 75).
+// HeldError means that another run holds the lease (exit 75).
 type HeldError struct {
 	Path string // of the destination
-	// Holder is who holds the lease; its zero value where that cannot be read.
+	// Holder is the run that holds the lease. It is zero if it cannot be read.
 	Holder
 }
 
@@ -74,13 +74,13 @@ func (e *TemporaryError) Error() string { return sentence(e.Op, e.Path, e.Hint, 
 // Unwrap gives the cause.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
-// CellError is a value that a format cannot hold: writing it would change it
-// (exit 65).
+// CellError is a value that the format cannot hold without changing it (exit
+// 65).
 type CellError struct {
 	Format  string
 	Column  string // "" where it is about the whole file
 	Sheet   string // "" where the file has one only
-	Row     int64  // of the sheet, from 1, where its heading stands
+	Row     int64  // of the sheet, counted from 1; row 1 is the heading
 	Result  string // the result's id, "" where it is not known
 	Problem string // without the value
 	Hint    string // what to do

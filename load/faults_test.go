@@ -105,7 +105,6 @@ func TestRecoverWhereReadingFails(t *testing.T) {
 				s.must(s.run("run1", days{1: "a"}, nil))
 				commit, _, err := s.change("run2", days{1: "x", 2: "y"})
 				s.must(err)
-				commit.Journal = journal(t, m, "run2", 0, 1).Token
 				commit.Hook = killBefore(c.step, c.n)
 				if err := commit.Do(t.Context(), m); !errors.Is(err, errKilled) {
 					t.Fatal(err)
@@ -139,7 +138,7 @@ func TestCleanWhereCallsFail(t *testing.T) {
 		"a journal": func(s shop) { s.journal("dead") },
 		"a broken journal": func(s shop) {
 			s.journal("dead")
-			s.must(s.d.Put(s.t.Context(), ".formetl/journal", []byte("{"), load.AnyVersion))
+			s.must(s.d.Put(s.t.Context(), journalHeader, []byte("{"), load.AnyVersion))
 		},
 		"a recorded commit": func(s shop) {
 			hook := killBefore(load.StepParts, 1)
@@ -197,31 +196,4 @@ func (s shop) whole(finished bool) error {
 	}
 	_, _, err = s.d.Get(s.t.Context(), m.Parts[0].Path)
 	return err
-}
-
-// TestJournalWhereCallsFail: a call that fails is told as it is, not as a
-// journal that is broken, which would be removed; and ending it again does it.
-func TestJournalWhereCallsFail(t *testing.T) {
-	for name, use := range map[string]func(d load.Store, token string) error{
-		"reading": func(d load.Store, _ string) error {
-			_, _, err := load.ReadJournal(t.Context(), d)
-			return err
-		},
-		"closing":  func(d load.Store, token string) error { return load.CloseJournal(t.Context(), d, token) },
-		"removing": func(d load.Store, _ string) error { return load.RemoveJournal(t.Context(), d) },
-	} {
-		for n, hit := 0, true; hit; n++ {
-			m := loadtest.NewMemory()
-			j := journal(t, m, "run1", 0, 1, 2)
-			u := newUnreliable(m, n)
-			err := use(u, j.Token)
-			if e := new(load.JournalError); u.hit != errors.Is(err, errKilled) || errors.As(err, &e) {
-				t.Errorf("%s: call %d failed: %v", name, n, err)
-			}
-			if err := j.Close(t.Context()); err != nil || len(m.Names()) > 0 {
-				t.Errorf("%s: call %d failed; closed again: %v, %v are left", name, n, err, m.Names())
-			}
-			hit = u.hit
-		}
-	}
 }

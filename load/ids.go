@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// Id sets lie beside a dataset's manifest: the ids of the results of each
-// part, for runs to come that look for results which moved to another window.
-// They are no data. A set is named by its own checksum, which the manifest says
-// of each part: equal sets are one, so a name never means two things, whoever
-// wrote it.
+// An id set holds the ids of the results of one part. Later runs use it to find
+// results that moved to another window. Sets lie in a folder beside the
+// manifest and are not data. A set is named by its own SHA-256, which the
+// manifest holds for each part, so equal sets share one object.
 const (
 	idsFolder    = "_ids"
 	idsExtension = ".roaring"
 )
 
-// IDsName is where the id set lies that has this SHA-256, in hex.
+// IDsName is the name of the id set that has this SHA-256, given in hex.
 func IDsName(sha256 string) string { return idsFolder + "/" + sha256 + idsExtension }
 
 // isIDsName tells whether a name is one that IDsName gives.
@@ -27,8 +26,7 @@ func isIDsName(name string) bool {
 	return inFolder && isSet && isHex(digest, sha256Digits)
 }
 
-// idsOf adds the names of the sets that the manifest's parts have; without a
-// manifest there are none.
+// idsOf adds the names of the id sets of the manifest's parts. m may be nil.
 func (m *Manifest) idsOf(names map[string]bool) {
 	if m == nil {
 		return
@@ -40,7 +38,7 @@ func (m *Manifest) idsOf(names map[string]bool) {
 	}
 }
 
-// ownIDs are the names of the sets of the commit's new parts.
+// ownIDs are the names of the id sets of the commit's new parts.
 func (c DatasetCommit) ownIDs() []string {
 	fresh := make(map[string]bool, len(c.New))
 	for _, p := range c.New {
@@ -55,8 +53,8 @@ func (c DatasetCommit) ownIDs() []string {
 	return names
 }
 
-// checkIDs tells whether the commit's id sets are those of its manifest, and
-// what it removes are id sets.
+// checkIDs checks that the manifest lists the commit's id sets, and that
+// SupersededIDs names nothing but id sets.
 func (c DatasetCommit) checkIDs() error {
 	listed := map[string]bool{}
 	c.Manifest.idsOf(listed)
@@ -76,9 +74,8 @@ func (c DatasetCommit) checkIDs() error {
 	return nil
 }
 
-// needless are the names of everything that the commit removes once its
-// manifest is written. A superseded part may have held the same as one that is
-// listed: their set stays.
+// needless are the names of all objects that the commit removes after its
+// manifest is written. An id set that a listed part has too is not among them.
 func (c DatasetCommit) needless() []string {
 	listed := map[string]bool{}
 	c.Manifest.idsOf(listed)
@@ -91,8 +88,8 @@ func (c DatasetCommit) needless() []string {
 	return names
 }
 
-// ids adds the names of the sets that a recorded commit is about: those of the
-// parts that it will list, and those that it will remove itself.
+// ids adds the names of the id sets that a recorded commit still needs: those
+// of the parts in its manifest, and those that it will remove itself.
 func (i intent) ids(names map[string]bool) {
 	if i.Dataset == nil {
 		return
@@ -104,9 +101,9 @@ func (i intent) ids(names map[string]bool) {
 }
 
 // idsInUse gives the names of the id sets that recorded commits or the current
-// manifest need. Whoever asks read the records before: a commit that has ended
+// manifest need. The caller has read the records before. A commit that ended
 // since then has its parts in the manifest that is read now, so no set is
-// missed in between.
+// missed.
 func idsInUse(ctx context.Context, s Store, recorded ...intent) (map[string]bool, error) {
 	names := map[string]bool{}
 	for _, i := range recorded {
@@ -120,9 +117,9 @@ func idsInUse(ctx context.Context, s Store, recorded ...intent) (map[string]bool
 	return names, nil
 }
 
-// writeIDs writes the id sets of the new parts, before anything refers to
-// them. Where that fails they are removed again. A commit that another process
-// recorded comes without them: they are there.
+// writeIDs writes the id sets of the new parts before anything refers to them,
+// and removes them again if that fails. A commit that another process recorded
+// has none to write: that process has written them.
 func (r *committing) writeIDs(ctx context.Context) error {
 	write := func(ctx context.Context, i int) error { return r.d.Put(ctx, r.ids[i].Name, r.ids[i].Data, AnyVersion) }
 	err := r.each(ctx, StepIDs, len(r.ids), write)
@@ -132,9 +129,9 @@ func (r *committing) writeIDs(ctx context.Context) error {
 	return err
 }
 
-// withdrawIDs removes the id sets of a commit that was not recorded, as well
-// as may be: one that stays harms nobody, and Clean removes it. Sets that
-// somebody may need stay, so where that cannot be told all of them do.
+// withdrawIDs tries to remove the id sets of a commit that was not recorded.
+// Errors are ignored, because Clean removes what stays. Sets that another
+// commit or the manifest needs stay; if that cannot be read, all sets stay.
 func (r *committing) withdrawIDs(ctx context.Context) {
 	if r.hooked || len(r.ids) == 0 {
 		return
@@ -148,8 +145,8 @@ func (r *committing) withdrawIDs(ctx context.Context) {
 	}
 }
 
-// removeIDs removes the id sets of the commit's own parts, but for those that
-// are used. A commit that another process recorded tells them by its parts.
+// removeIDs removes the id sets of the commit's own parts, except those in
+// used. A commit that another process recorded knows them only from its parts.
 func (r *committing) removeIDs(ctx context.Context, used map[string]bool) error {
 	if r.manifest != ManifestName { // a single file has none
 		return nil

@@ -1,40 +1,29 @@
 package load
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"strings"
 )
 
-// IntentName begins the names of the control folder's files that record a
+// IntentName is the prefix of the files in the control folder that record a
 // commit while it is under way.
 const IntentName = "intent"
 
-// intentPath is where the commit of a dataset is recorded, or with a scope
-// that of a single file. A file's own name would end in a data extension, so
-// its hash stands for it; the record itself tells the name.
-func intentPath(scope string) string {
-	if scope == "" {
-		return ControlFolder + "/" + IntentName
-	}
-	digest := sha256.Sum256([]byte(scope))
-	return ControlFolder + "/" + IntentName + "-" + hex.EncodeToString(digest[:8])
-}
+// intentPath is the name of the record of a commit. scope is "" for a dataset
+// and the file's name for a single file. The record holds the file's name.
+func intentPath(scope string) string { return ScopeName(IntentName, scope) }
 
-// intent is the record of a commit: all that another process needs to do it
-// again from the beginning.
+// intent is the record of a commit. It holds all that another process needs to
+// do the commit again from the beginning.
 type intent struct {
 	Dataset *DatasetCommit `json:"dataset,omitempty"`
 	File    *FileCommit    `json:"file,omitempty"`
-	// Previous is the manifest that a file's commit removes, to be put back
-	// where the commit cannot be done; nil if there was none.
+	// Previous is the manifest that a file's commit removes, nil if there was
+	// none. A rollback puts it back.
 	Previous []byte `json:"previous,omitempty"`
 }
 
@@ -48,10 +37,10 @@ func (i intent) run() string {
 	return ""
 }
 
-// readIntent reads a record. One that cannot be understood whole is an error
-// with a way out, as nobody but a person can tell what it was. It may have been
-// damaged by anyone: what is taken names objects of its own destination only,
-// and of those only what a commit writes.
+// readIntent reads and checks a record. A record that is not understood in full
+// is an error whose hint tells the user what to do. A record may have been
+// damaged or written by anyone. So it is accepted only if it names nothing but
+// objects of its own destination that such a commit writes.
 func readIntent(ctx context.Context, s Store, name string) (intent, error) {
 	data, _, err := s.Get(ctx, name)
 	if err != nil {
@@ -71,17 +60,12 @@ func readIntent(ctx context.Context, s Store, name string) (intent, error) {
 	return i, nil
 }
 
-// decodeIntent reads a record that has all its keys and no others: a commit
-// that is done without some of what it was to do would not show it.
+// decodeIntent reads a record that must have all its keys and no others.
+// Otherwise a damaged record could lead to half a commit that nobody notices.
 func decodeIntent(data []byte) (intent, error) {
 	var i intent
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&i); err != nil {
+	if err := DecodeStrict(data, &i); err != nil {
 		return i, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return i, errors.New("something follows its end")
 	}
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
@@ -106,7 +90,7 @@ func decodeIntent(data []byte) (intent, error) {
 	}
 	m := i.manifest()
 	if m.Parts == nil {
-		m.Parts = []Part{} // the commit of a dataset without results has null there
+		m.Parts = []Part{} // a dataset without results has null here
 	}
 	if problem := m.problem(); problem != "" {
 		return i, fmt.Errorf("its manifest: %s", problem)
@@ -114,7 +98,7 @@ func decodeIntent(data []byte) (intent, error) {
 	return i, nil
 }
 
-// manifest is that of the commit.
+// manifest gives the manifest of the commit.
 func (i intent) manifest() *Manifest {
 	if i.File != nil {
 		return &i.File.Manifest
@@ -122,7 +106,7 @@ func (i intent) manifest() *Manifest {
 	return &i.Dataset.Manifest
 }
 
-// check tells whether a record is that of a commit which its place can have.
+// check checks that the record is one that can lie under this name.
 func (i intent) check(name string) error {
 	if (i.Dataset == nil) == (i.File == nil) {
 		return errors.New("it names no commit, or two")
@@ -136,8 +120,7 @@ func (i intent) check(name string) error {
 	return i.Dataset.check(name)
 }
 
-// check tells whether the commit can be that of the file whose record has this
-// name.
+// check checks that the commit is of the file whose record has this name.
 func (c *FileCommit) check(name string) error {
 	if name != intentPath(c.File.Name) {
 		return fmt.Errorf("it is the record of %q, which lies elsewhere", c.File.Name)
@@ -150,8 +133,8 @@ func (c *FileCommit) check(name string) error {
 	return c.Manifest.fits(c.RunID, []Prepared{c.File}, nil)
 }
 
-// check tells whether the commit can be that of the dataset whose record has
-// this name.
+// check checks that the commit is of a dataset, and names only objects that
+// such a commit writes.
 func (c *DatasetCommit) check(name string) error {
 	if name != intentPath("") {
 		return errors.New("it is the record of a dataset, in the place of a file's")

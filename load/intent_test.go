@@ -136,7 +136,6 @@ func hostileRecords(scope string) map[string][2]string {
 		"a foreign object written":    {`"name":"_rejects/run2.jsonl"`, `"name":"precious.txt"`},
 		"notes beside dead letters":   {`"name":"_rejects/run2.jsonl"`, `"name":"_rejects/notes.txt"`},
 		"no id set":                   {`"superseded_ids":[`, `"superseded_ids":["_ids/notes.txt",`},
-		"another's journal":           {`"superseded_ids":[`, `"journal":"../x","superseded_ids":[`},
 		"a part that is replaced":     {`"new":[{`, `"new":[{"replace":true,`},
 		"two commits":                 {`{"dataset":`, `{"file":{"run_id":"run2","manifest":{},"base":"","file":{}},"dataset":`},
 	}

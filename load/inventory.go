@@ -8,21 +8,22 @@ import (
 	"strings"
 )
 
-// Inventory is what lies at a dataset, compared with its manifest.
+// Inventory is the difference between the parts that lie at a dataset and its
+// manifest.
 type Inventory struct {
-	// Damaged are the parts that the manifest lists and that are missing, or
-	// have another size than it says.
+	// Damaged are the listed parts that are missing or have another size than
+	// the manifest says.
 	Damaged []DamagedPart
-	// Unlisted are the objects that are named like parts and are in no manifest,
-	// sorted by name. A reader that globs takes them for data.
+	// Unlisted are the objects that are named like parts but are not in the
+	// manifest, sorted by name. A reader that globs reads them as data.
 	Unlisted []Object
 }
 
-// DamagedPart is a part that is not there as its manifest says.
+// DamagedPart is a listed part that is missing or has the wrong size.
 type DamagedPart struct {
 	Part
 	Missing bool
-	Now     int64 // its size in bytes, where it is not missing
+	Now     int64 // its size in bytes, if it is not missing
 }
 
 // String names the part and what is wrong with it.
@@ -33,10 +34,10 @@ func (p DamagedPart) String() string {
 	return fmt.Sprintf("%s (%d bytes instead of %d)", p.Path, p.Now, p.Bytes)
 }
 
-// TakeInventory compares the parts that lie at a dataset with its manifest, nil
-// where it has none. It lists the dataset and reads no part. Whoever takes it
-// finishes a recorded commit first, and holds the lease where the dataset may
-// be written to meanwhile.
+// TakeInventory compares the parts that lie at a dataset with its manifest; m
+// is nil if it has none. It lists the dataset and reads no part. The caller
+// must have finished a recorded commit, and must hold the lease if others may
+// write meanwhile.
 func TakeInventory(ctx context.Context, s Store, m *Manifest) (Inventory, error) {
 	there := map[string]int64{}
 	for _, prefix := range []string{dtPrefix, partPrefix} {
@@ -54,7 +55,7 @@ func TakeInventory(ctx context.Context, s Store, m *Manifest) (Inventory, error)
 	if m != nil {
 		for _, p := range m.Parts {
 			if _, err := ParsePartName(p.Path); err != nil {
-				continue // no listing of parts tells of it
+				continue // its name is not in the form of a part's, so the listing does not hold it
 			}
 			bytes, ok := there[p.Path]
 			if !ok || bytes != p.Bytes {
@@ -69,8 +70,7 @@ func TakeInventory(ctx context.Context, s Store, m *Manifest) (Inventory, error)
 	return i, nil
 }
 
-// Sound divides parts into those that are as the manifest says and those that
-// are damaged.
+// Sound divides parts into sound and damaged ones.
 func (i Inventory) Sound(parts []Part) (sound []Part, damaged []DamagedPart) {
 	found := make(map[string]DamagedPart, len(i.Damaged))
 	for _, p := range i.Damaged {
@@ -86,8 +86,8 @@ func (i Inventory) Sound(parts []Part) (sound []Part, damaged []DamagedPart) {
 	return sound, damaged
 }
 
-// Err is an *UnlistedPartsError where parts are unlisted, nil otherwise. where
-// is the dataset, for people.
+// Err is an *UnlistedPartsError if there are unlisted parts, otherwise nil.
+// where is the dataset's address, for the message.
 func (i Inventory) Err(where string) error {
 	if len(i.Unlisted) == 0 {
 		return nil
@@ -95,11 +95,11 @@ func (i Inventory) Err(where string) error {
 	return &UnlistedPartsError{Dataset: where, Names: NamesOf(i.Unlisted)}
 }
 
-// UnlistedPartsError is a dataset that holds parts which its manifest does not
-// list, or which has parts and no manifest. Parts of a run beside them would
-// double rows for readers that glob (exit 73).
+// UnlistedPartsError is a dataset that holds parts which no manifest lists. If
+// a run added its parts beside them, readers that glob could see rows twice
+// (exit 73).
 type UnlistedPartsError struct {
-	Dataset string   // as the user knows it
+	Dataset string   // path or URL
 	Names   []string // of the parts
 }
 
@@ -110,15 +110,14 @@ func (e *UnlistedPartsError) Error() string {
 		e.Dataset, countOf(len(e.Names)), few(e.Names))
 }
 
-// DamagedPartsError is a dataset some of whose parts are not as its manifest
-// says, outside the range of the run that noticed it (exit 65). What the run
-// read is committed.
+// DamagedPartsError is a dataset with damaged parts outside the range of the
+// run that noticed them (exit 65). What the run read is committed.
 type DamagedPartsError struct {
-	Dataset string // as the user knows it
+	Dataset string // path or URL
 	Parts   []DamagedPart
 }
 
-// Error names the parts, and the ranges to read again.
+// Error names the parts and the ranges to read again.
 func (e *DamagedPartsError) Error() string {
 	names := make([]string, len(e.Parts))
 	for i, p := range e.Parts {
@@ -128,12 +127,11 @@ func (e *DamagedPartsError) Error() string {
 		e.Dataset, countOf(len(e.Parts)), few(names), e.cure())
 }
 
-// DataFault is true: what the manifest promises is not there.
+// DataFault is true, because data that the manifest lists is missing.
 func (e *DamagedPartsError) DataFault() bool { return true }
 
-// cure gives the flags of the runs that replace the parts. A part without a
-// lower bound, and one of results without a date, is in no range that flags
-// can name.
+// cure gives the flags of runs that replace the parts. A part without a lower
+// bound or of results without a date needs --full, as no range includes it.
 func (e *DamagedPartsError) cure() string {
 	var spans []Range
 	for _, p := range e.Parts {
@@ -158,7 +156,7 @@ func (e *DamagedPartsError) cure() string {
 	return strings.Join(flags, ", and with ")
 }
 
-// flagTime is a wall-clock time as flags take it, in one word.
+// flagTime writes a wall-clock time as flags take it, without a blank.
 func flagTime(t WallTime) string {
 	if t.Hour() == 0 && t.Minute() == 0 && t.Second() == 0 {
 		return t.Format(dateLayout)
@@ -173,7 +171,7 @@ func countOf(parts int) string {
 	return fmt.Sprintf("%d parts", parts)
 }
 
-// few lists names, and the first of very many.
+// few joins names; of very many it gives only the first.
 func few(names []string) string {
 	const most = 100
 	if len(names) <= most {

@@ -7,23 +7,24 @@ import (
 
 // Leaser is a destination that lets one run write at a time.
 type Leaser interface {
-	// Acquire takes the lease of scope: "" for the whole destination, a file's
-	// name for that file alone. A lease that another run holds is a *HeldError.
-	// A holder whose process is gone is replaced. A file that cannot be there,
-	// because a folder has its name, is a *CreateError.
+	// Acquire takes the lease of a scope: "" for the whole destination, or a
+	// file's name for that file alone. If another run holds it, the error is a
+	// *HeldError. A lease whose holder's process is gone is taken over. If
+	// scope is a file's name and a folder has that name, the error is a
+	// *CreateError.
 	Acquire(ctx context.Context, scope string, h Holder) (Lease, error)
 }
 
 // Lease is the right to write to a destination.
 type Lease interface {
-	// Lost is closed when the lease is no longer held though nobody released
-	// it; a lease that cannot be lost gives a channel that stays open.
+	// Lost gives a channel that is closed if the lease is lost without Release.
+	// It is never closed for a lease that cannot be lost.
 	Lost() <-chan struct{}
-	// Release gives the lease back. Releasing twice is harmless.
+	// Release gives the lease back. Calling it twice is harmless.
 	Release(ctx context.Context) error
 }
 
-// Holder is who holds a lease.
+// Holder is the run that holds a lease.
 type Holder struct {
 	RunID    string    `json:"run_id"`
 	Pipeline string    `json:"pipeline"`

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Lingering is a context that ends with ctx, but the grace later: for what has
-// begun and is better ended than broken off. The function it returns must be
-// called, as that of context.WithCancel.
+// Lingering gives a context that is cancelled a while (grace) after ctx is. It
+// is for a request that is better finished than broken off. The caller must
+// call the function that it returns, as with context.WithCancel.
 func Lingering(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unwatch := context.AfterFunc(ctx, func() {

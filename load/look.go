@@ -5,22 +5,22 @@ import (
 	"fmt"
 )
 
-// Found is what lies at one scope of a destination besides what is committed.
+// Found is what lies at one scope of a destination besides committed data.
 type Found struct {
 	Holder    *Holder    // of the scope's lease, nil if nobody holds it
-	Pending   string     // run whose commit is recorded and not finished, "" if there is none
+	Pending   string     // run whose commit is recorded and not finished, "" for none
 	Leftovers []Leftover // what Clean would remove
 }
 
-// Nothing tells whether no run left anything there, and none is at it.
+// Nothing tells whether no run is under way there and none left anything.
 func (f Found) Nothing() bool {
 	return f.Holder == nil && f.Pending == "" && len(f.Leftovers) == 0
 }
 
-// Look tells what lies at d besides what is committed, and changes nothing: it
-// takes no lease, so that a run that starts meanwhile is not turned away. scope
-// is "" for a dataset, a file's name for that file. A destination that cannot
-// tell is ErrNoSweep.
+// Look tells what lies at d besides committed data, and changes nothing. It
+// takes no lease, so a run that starts meanwhile is not refused. scope is ""
+// for a dataset and the file's name for a file. If d is no Sweeper, the error
+// is ErrNoSweep.
 func Look(ctx context.Context, d Destination, scope string) (Found, error) {
 	sweeper, sweeps := d.(Sweeper)
 	if !sweeps {
@@ -40,6 +40,6 @@ func Look(ctx context.Context, d Destination, scope string) (Found, error) {
 	return found, nil
 }
 
-// nobody is no run's id: whoever looks holds no lease. A lease that cannot be
-// read has none, "".
+// nobody stands for the caller of Look, who holds no lease. It is no run's id,
+// and differs from "", the id of a lease that cannot be read.
 const nobody = "-"

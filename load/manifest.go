@@ -14,43 +14,43 @@ import (
 
 // Names of the small objects beside the data.
 const (
-	ManifestName = "_manifest.json" // what to read in a dataset
-	SuccessName  = "_SUCCESS"       // holds the id of the run that the dataset is whole with
+	ManifestName = "_manifest.json" // lists the parts of a dataset
+	SuccessName  = "_SUCCESS"       // the dataset is complete; holds the id of its last run
 )
 
-// FileManifestName is where the manifest of a single file lies.
+// FileManifestName is the name of the manifest of a single file.
 func FileManifestName(file string) string { return file + ".manifest.json" }
 
 // RejectsFolder is the folder of the dead letters of a dataset.
 const RejectsFolder = "_rejects"
 
-// RejectsName is where a run's dead letters lie in a dataset.
+// RejectsName is the name of a run's dead letters in a dataset.
 func RejectsName(run string) string { return RejectsFolder + "/" + run + ".jsonl" }
 
-// FileRejectsName is where the dead letters of a single file lie.
+// FileRejectsName is the name of the dead letters of a single file.
 func FileRejectsName(file string) string { return file + ".rejects.jsonl" }
 
-// Manifest says what a run left to be read, and what is known about it. Its
-// keys are those of contract.md, in that order.
+// Manifest lists the parts of a dataset, or a single file, and says what is
+// known about them. Its keys and their order are part of formetl's contract
+// with readers.
 type Manifest struct {
 	Format   string `json:"format"`
 	Pipeline string `json:"pipeline"`
 	Form     string `json:"form"`
 	RunID    string `json:"run_id"`
-	// Attempt is the id of the process's own run, where it committed under the
-	// id of one that ended early.
+	// Attempt is the id of the run whose process committed, if it resumed an
+	// earlier run and committed under that run's id.
 	Attempt   string    `json:"attempt,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	Range     Range     `json:"range"` // what the run read
-	// Watermark is the time up to which results were read, without a gap;
-	// null where no run goes on from it, as with a single file, or where it was
-	// reset.
+	// Watermark is the time up to which results were read without a gap. It is
+	// null for a single file and after a reset.
 	Watermark WallTime `json:"watermark"`
-	// Names is how columns without a declared name were named, id or label; ""
-	// where all were declared.
+	// Names says how columns without a declared name were named, by id or
+	// label. It is "" if all names were declared.
 	Names string `json:"names,omitempty"`
-	// Source says which results these are; a run that reads others does not
-	// mix them in. nil in a manifest that nobody gave one.
+	// Source says which results these are. A run with another source does not
+	// write to the dataset. It is nil if the writer gave none.
 	Source *Source `json:"source,omitempty"`
 	// Profile is the CSV profile, "" for strict.
 	Profile  string   `json:"profile,omitempty"`
@@ -87,18 +87,18 @@ type Column struct {
 	PII string `json:"pii,omitempty"`
 	// ListAs is how CSV shows the list, "" for joined.
 	ListAs string `json:"list_as,omitempty"`
-	// Explode tells that the list has a child output.
+	// Explode tells that the list has a child output of its own.
 	Explode bool `json:"explode,omitempty"`
-	// Choices are those that CSV has columns for (list_as: columns), in order.
+	// Choices are the values that CSV has a column for (list_as: columns), in
+	// order.
 	Choices []string `json:"choices,omitempty"`
-	// What follows is about the form, not the data, and stands in the manifest
-	// alone: an item's type and place on the form, and earlier labels, the
-	// latest first.
+	// The fields below are about the form, not the data. They are an item's
+	// type, its place on the form, and its earlier labels, the latest first.
 	ItemType     string   `json:"item_type,omitempty"`
 	Index        int      `json:"index,omitempty"`
 	LabelsBefore []string `json:"labels_before,omitempty"`
-	// Gone marks an item that the form's headings listed once and do not list
-	// any more.
+	// Gone marks an item that the form's headings listed before and no longer
+	// list.
 	Gone bool `json:"gone,omitempty"`
 }
 
@@ -112,39 +112,39 @@ type Part struct {
 	MaxID  int64    `json:"max_id"`
 	Bytes  int64    `json:"bytes"`
 	SHA256 string   `json:"sha256"` // hex
-	// IDs names the set of the part's ids, which lies beside the data: the hex
-	// SHA-256 of the set. "" where there is none. See IDsName.
+	// IDs is the SHA-256 of the part's id set in hex, "" if it has none. See
+	// IDsName.
 	IDs string `json:"ids,omitempty"`
-	// Columns is the ColumnsDigest of those that the part has, "" where an
-	// earlier formetl wrote it.
+	// Columns is the ColumnsDigest of the part's columns. It is "" if an
+	// earlier version of formetl wrote the part.
 	Columns string `json:"columns,omitempty"`
-	// Undated marks the part of results without a date, whose From and To are
-	// null for that reason.
+	// Undated marks the part of results without a date. Its From and To are
+	// null.
 	Undated bool `json:"undated,omitempty"`
 }
 
-// Verified is what the service counted against what was read.
+// Verified compares the service's count with what was read.
 type Verified struct {
 	Counted   int64 `json:"counted"`
 	Extracted int64 `json:"extracted"` // rows and rejects
 	Match     bool  `json:"match"`
-	// Reason says why nothing was counted, "" where it was.
+	// Reason says why the service was not asked for a count, "" if it was.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Requests counts what a run asked of the service.
+// Requests counts the requests of a run to the service.
 type Requests struct {
 	Results int64 `json:"results"`
 	Count   int64 `json:"count"`
 	Retries int64 `json:"retries"`
 }
 
-// ManifestError is an object in a manifest's place that is none of ours, or
-// was damaged.
+// ManifestError is an object under a manifest's name that is no manifest of
+// formetl, or is damaged.
 type ManifestError struct {
 	Name    string
 	Problem string
-	Err     error // nil where the JSON is sound
+	Err     error // nil if the JSON is valid
 }
 
 // Error names the object, what is wrong with it and what to do.
@@ -159,7 +159,7 @@ func (e *ManifestError) Error() string {
 // Unwrap gives the cause.
 func (e *ManifestError) Unwrap() error { return e.Err }
 
-// partJSON is a Part on disk: ids are null where there is no row to have one.
+// partJSON is a Part in JSON: its ids are null if the part has no rows.
 type partJSON struct {
 	Path    string   `json:"path"`
 	From    WallTime `json:"from"`
@@ -183,7 +183,7 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; a part that has rows has ids.
+// UnmarshalJSON reads what MarshalJSON writes. A part with rows must have ids.
 func (p *Part) UnmarshalJSON(data []byte) error {
 	var j partJSON
 	if err := json.Unmarshal(data, &j); err != nil {
@@ -199,14 +199,15 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Encode gives the manifest's bytes: indented, keys in order, a newline at
-// the end, parts sorted, so that they do not depend on who finished first.
+// Encode gives the manifest's bytes: indented, keys in a fixed order, parts
+// sorted, a newline at the end. Equal manifests give equal bytes.
 func (m Manifest) Encode() ([]byte, error) {
-	// Empty lists are [] and not null: readers walk them without a check.
+	// Empty lists are [] and not null, so that readers need no check.
 	m.Parts = append([]Part{}, m.Parts...)
 	SortParts(m.Parts)
 	m.Schema = append([]Column{}, m.Schema...)
-	// Bytes must not depend on how often the manifest went through JSON.
+	// The bytes must stay the same when the manifest is decoded and encoded
+	// again.
 	m.Pipeline, m.Form, m.Verified.Reason = valid(m.Pipeline), valid(m.Form), valid(m.Verified.Reason)
 	for i, c := range m.Schema {
 		m.Schema[i] = c.valid()
@@ -224,7 +225,7 @@ func (m Manifest) Encode() ([]byte, error) {
 
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// valid is the column with texts that JSON leaves as they are.
+// valid gives the column with valid UTF-8 texts, which JSON does not change.
 func (c Column) valid() Column {
 	c.Name, c.Type, c.From, c.Label = valid(c.Name), valid(c.Type), valid(c.From), valid(c.Label)
 	c.PII, c.ItemType, c.ListAs = valid(c.PII), valid(c.ItemType), valid(c.ListAs)
@@ -240,8 +241,8 @@ func validAll(list []string) []string {
 	return list
 }
 
-// SortParts orders parts as they are to be read: by window, parts of one
-// window by path, results without a date last.
+// SortParts sorts parts by window and then by path. Results without a date come
+// last.
 func SortParts(parts []Part) {
 	slices.SortFunc(parts, func(a, b Part) int {
 		if a.Undated != b.Undated {
@@ -254,7 +255,8 @@ func SortParts(parts []Part) {
 	})
 }
 
-// compareEnds compares two exclusive ends: no bound lies behind every other.
+// compareEnds compares two exclusive upper bounds. No bound comes after every
+// other.
 func compareEnds(a, b WallTime) int {
 	if a.IsZero() != b.IsZero() {
 		if a.IsZero() {
@@ -265,9 +267,9 @@ func compareEnds(a, b WallTime) int {
 	return a.Compare(b.Time)
 }
 
-// ReadManifest reads and checks the manifest at name and gives its version
-// for a commit's Base. A missing one is ErrNotExist with NoVersion; one that
-// is not ours, or was damaged, is a *ManifestError.
+// ReadManifest reads and checks the manifest of that name. version is for a
+// commit's Base. If there is none, the error is ErrNotExist and version is
+// NoVersion. If it is damaged or not formetl's, the error is a *ManifestError.
 func ReadManifest(ctx context.Context, s Store, name string) (m *Manifest, version string, err error) {
 	data, version, err := s.Get(ctx, name)
 	if err != nil {

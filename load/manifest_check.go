@@ -5,20 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 )
 
-// DecodeManifest reads a manifest and checks that it has all its keys and agrees
-// with itself. Keys that it does not know are skipped. The error is a
-// *ManifestError.
+// DecodeManifest reads a manifest and checks that it has all required keys and
+// is consistent. Unknown keys are ignored. The error is a *ManifestError.
 func DecodeManifest(data []byte) (*Manifest, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
 	var m Manifest
-	if err := dec.Decode(&m); err != nil {
+	if err := decodeOne(json.NewDecoder(bytes.NewReader(data)), &m); errors.Is(err, errFollows) {
+		return nil, &ManifestError{Name: ManifestName, Problem: err.Error()}
+	} else if err != nil {
 		return nil, &ManifestError{Name: ManifestName, Problem: "it cannot be read", Err: err}
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, &ManifestError{Name: ManifestName, Problem: "something follows its end"}
 	}
 	if problem := lacksKeys(data); problem != "" {
 		return nil, &ManifestError{Name: ManifestName, Problem: problem}
@@ -29,8 +25,9 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	return &m, nil
 }
 
-// lacksKeys names a key that every manifest has and this one lacks. A key that
-// is missing would be read as a value: that of a bound as none, for instance.
+// lacksKeys names the first required key that a manifest lacks, "" if none. The
+// decoder would read a missing key as a value: a missing bound as no bound, for
+// instance.
 func lacksKeys(data []byte) string {
 	problem := lacks(data, "format", "pipeline", "form", "run_id", "created_at", "range", "watermark", "schema", "parts", "rows", "rejected", "verified", "requests")
 	if problem != "" {
@@ -45,7 +42,7 @@ func lacksKeys(data []byte) string {
 		Requests json.RawMessage   `json:"requests"`
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		return err.Error() // it was read before
+		return err.Error() // cannot happen: it was decoded before
 	}
 	objects := []struct {
 		what string
@@ -62,7 +59,7 @@ func lacksKeys(data []byte) string {
 	for _, o := range objects {
 		for _, object := range o.list {
 			if object == nil {
-				continue // a source is not in every manifest
+				continue // a source is optional
 			}
 			if problem := lacks(object, o.keys...); problem != "" {
 				return o.what + ": " + problem
@@ -72,8 +69,8 @@ func lacksKeys(data []byte) string {
 	return ""
 }
 
-// lacks names the first of the keys that a JSON object does not have, "" where
-// it has all.
+// lacks names the first of the keys that a JSON object does not have, "" if it
+// has all.
 func lacks(object []byte, keys ...string) string {
 	var has map[string]json.RawMessage
 	if err := json.Unmarshal(object, &has); err != nil || has == nil {
@@ -87,7 +84,7 @@ func lacks(object []byte, keys ...string) string {
 	return ""
 }
 
-// problem says in what a manifest does not agree with itself.
+// problem says where a manifest is inconsistent, "" if it is consistent.
 func (m *Manifest) problem() string {
 	switch {
 	case m.Format == "":
@@ -144,7 +141,7 @@ func (p *Part) problem() string {
 // sha256Digits is the length of a SHA-256 in hex.
 const sha256Digits = 64
 
-// isHex tells whether s is so many digits of lower-case hex.
+// isHex tells whether s is lower-case hex of exactly this many digits.
 func isHex(s string, digits int) bool {
 	if len(s) != digits {
 		return false

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -8,9 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// ControlFolder is where a destination keeps what is not data: staged files,
-// locks, leases, the record of a commit that is under way. It lies at the
-// destination's root; nothing in it ends in a data extension.
+// ControlFolder is the folder for what is not data: staged files, locks,
+// leases, and the record of a commit that is under way. It lies at the
+// destination's root. No name in it ends in a data extension, so no glob for
+// data finds them.
 const ControlFolder = ".formetl"
 
 const (
@@ -18,8 +21,9 @@ const (
 	maxElement = 255  // bytes of one element: the limit of common file systems
 )
 
-// NameError is an object name that a destination refuses, because it could
-// leave the destination, hide there, or not be stored everywhere.
+// NameError is an object name that destinations refuse. Such a name could lead
+// out of the destination, hide in the control folder, or not be storable
+// everywhere.
 type NameError struct {
 	Name    string
 	Problem string
@@ -30,9 +34,9 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("the name %q cannot be an object of a destination: %s; use a relative path of plain names separated by /", e.Name, e.Problem)
 }
 
-// CheckName tells whether name may be an object of a destination: relative,
-// slash-separated, valid UTF-8, without empty, "." or ".." elements, without
-// backslashes and control characters. The error is a *NameError.
+// CheckName checks the name of an object. It must be relative, slash-separated
+// and valid UTF-8, without empty, "." or ".." elements, backslashes or control
+// characters. The error is a *NameError.
 func CheckName(name string) error {
 	if problem := nameProblem(name); problem != "" {
 		return &NameError{Name: name, Problem: problem}
@@ -40,8 +44,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckObjectName is CheckName for what a run may stage: the control folder
-// is not open to it. The error is a *NameError.
+// CheckObjectName is CheckName for data objects: a name in the control folder
+// is refused too. The error is a *NameError.
 func CheckObjectName(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -52,10 +56,10 @@ func CheckObjectName(name string) error {
 	return nil
 }
 
-// CheckRun tells whether a run's id may name a folder of the control folder:
-// one element of ASCII letters, digits, '-', '_' and '.', which begins with a
-// letter or digit and is no name that the control folder itself uses. The error
-// is a *NameError.
+// CheckRun checks a run's id, which names a folder in the control folder. It
+// must be one element of ASCII letters, digits, '-', '_' and '.', begin with a
+// letter or digit, and not be a name that the control folder itself uses. The
+// error is a *NameError.
 func CheckRun(run string) error {
 	if run == "" {
 		return &NameError{Name: run, Problem: "a run needs an id"}
@@ -76,7 +80,8 @@ func CheckRun(run string) error {
 	return nil
 }
 
-// reservedRuns begin the names that destinations use in the control folder.
+// reservedRuns are the prefixes of names that destinations use in the control
+// folder.
 func reservedRuns() []string {
 	return []string{IntentName, journalName, "lease", "checkpoint", "probe-", "put-", "staged"}
 }
@@ -115,4 +120,22 @@ func nameProblem(name string) string {
 		return "it is not a local path"
 	}
 	return ""
+}
+
+// ScopeName is the name of a file in the control folder that is about a scope:
+// base alone for "", the whole destination. For a single file it is base and a
+// hash of the file's name, because no name in the control folder may end in a
+// data extension.
+func ScopeName(base, scope string) string {
+	if scope == "" {
+		return ControlFolder + "/" + base
+	}
+	digest := sha256.Sum256([]byte(scope))
+	return ControlFolder + "/" + base + "-" + hex.EncodeToString(digest[:8])
+}
+
+// IsScopeName tells whether a name is one that ScopeName gives for base.
+func IsScopeName(name, base string) bool {
+	file, inFolder := strings.CutPrefix(name, ControlFolder+"/")
+	return inFolder && !strings.Contains(file, "/") && (file == base || strings.HasPrefix(file, base+"-"))
 }

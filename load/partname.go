@@ -14,14 +14,14 @@ const HiveDefaultPartition = "__HIVE_DEFAULT_PARTITION__"
 const (
 	partLayout = "20060102T150405"
 	dateLayout = "2006-01-02"
-	noFrom     = "min" // spelling of a missing lower bound
-	noTo       = "max" // spelling of a missing upper bound
+	noFrom     = "min" // stands for no lower bound
+	noTo       = "max" // stands for no upper bound
 	undated    = "undated"
 	partPrefix = "part-"
 	dtPrefix   = "dt="
 )
 
-// PartKey is what the name of a part says:
+// PartKey is what the name of a part holds:
 //
 //	dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.parquet
 //	part-min-20260102T000000-000001-0000.csv.gz
@@ -29,15 +29,16 @@ const (
 type PartKey struct {
 	DT         string // value of dt, "" where the dataset has no partitions
 	From, To   time.Time
-	Undated    bool   // results without a date: From and To are not used
+	Undated    bool   // of results without a date; From and To are not used
 	Generation int    // of the dataset's parts; a higher one is newer
-	N          int    // counts the objects of one window
+	N          int    // number of the object within its window
 	Extension  string // with its dot: ".parquet", ".csv.gz"
 }
 
-// DTValue gives the value of dt for a window under a partition of "none" (or
-// ""), "day", "month" or "year": the first day of the partition that holds
-// the window's beginning, or, where it has none, its last second.
+// DTValue gives the value of dt for a window. partition is "none" (or ""),
+// "day", "month" or "year". The value is the first day of the partition that
+// holds the window's beginning. For a window without a beginning it is the
+// partition of its last second.
 func DTValue(partition string, from, to time.Time) string {
 	if partition == "" || partition == "none" {
 		return ""
@@ -90,11 +91,12 @@ func bound(t time.Time, none string) string {
 	return t.Format(partLayout)
 }
 
-// ParsePartName reads a name that PartName gave, and refuses every other.
-// Times have the location UTC as their vessel.
+// ParsePartName reads a name that PartName gave and refuses every other.
+// Wall-clock times are returned with the location UTC.
 func ParsePartName(name string) (PartKey, error) {
 	k, ok := parsePart(name)
-	// One name, one key: what does not come back as it was is not ours.
+	// A name must be the one that PartName gives for its key, so that each key
+	// has one name.
 	if !ok || PartName(k) != name {
 		return PartKey{}, fmt.Errorf("%q is not the name of a part: it should look like dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.parquet", name)
 	}
@@ -168,8 +170,8 @@ func parseBound(s, none string) (time.Time, bool) {
 	return t, err == nil && !t.IsZero()
 }
 
-// NextGeneration gives a generation that none of the parts has: one above
-// the highest. Parts whose names are not of a dataset do not count.
+// NextGeneration gives a generation above that of all parts. Names that are no
+// part names are ignored.
 func NextGeneration(parts []Part) int {
 	highest := 0
 	for _, p := range parts {

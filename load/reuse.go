@@ -8,15 +8,15 @@ type PreparedPart struct {
 	Prepared Prepared `json:"prepared"`
 }
 
-// Reuse is what comes of a run's parts and those that they replace.
+// Reuse is the result of ReuseParts.
 type Reuse struct {
-	Parts      []Part     // for the manifest, in place of the old ones
-	New        []Prepared // to be committed
-	Superseded []string   // paths of old parts to be removed
-	Duplicates []Prepared // equal to an old part that stays: to be aborted
+	Parts      []Part     // for the manifest, instead of the old parts
+	New        []Prepared // to commit
+	Superseded []string   // paths of old parts to remove
+	Duplicates []Prepared // equal to an old part that stays; to abort
 }
 
-// partIdentity is what makes two parts the same but for their names.
+// partIdentity is equal for two parts that differ only in their names.
 type partIdentity struct {
 	folder, extension string
 	from, to          int64 // Unix seconds of the wall clock
@@ -35,9 +35,9 @@ func identityOf(p Part) partIdentity {
 }
 
 // ReuseParts compares the parts that a run made with the old ones that it
-// replaces. A part that came out as it was (the same folder, window, rows and
-// bytes) keeps its old object and name: a rerun over equal results leaves the
-// same tree, and a reader's cache stays good.
+// replaces. If a new part equals an old one in folder, window, rows and bytes,
+// the old object stays under its name. So a rerun over equal results changes no
+// file, and readers' caches stay valid.
 func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 	byIdentity := make(map[partIdentity][]Part, len(old))
 	for _, p := range old {
@@ -51,7 +51,7 @@ func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 		if same := byIdentity[key]; len(same) > 0 {
 			byIdentity[key] = same[1:]
 			kept[same[0].Path] = true
-			if f.Part.Columns != "" { // an earlier formetl did not note them
+			if f.Part.Columns != "" { // earlier versions of formetl did not write this digest
 				same[0].Columns = f.Part.Columns
 			}
 			r.Parts = append(r.Parts, same[0])
@@ -69,10 +69,10 @@ func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 	return r
 }
 
-// Intersecting divides parts into those that a run over r replaces and those
-// that stay, and widens r to whole parts. A part of results without a date
-// lies in no range and is among the rest: a run that looked for such results
-// replaces it by its own choice.
+// Intersecting divides parts into those that a run over r replaces (hit) and
+// those that stay (rest), and widens r to whole parts. A part of results
+// without a date lies in no range, so it is in rest. A run that read such
+// results must replace it itself.
 func Intersecting(parts []Part, r Range) (hit, rest []Part, whole Range) {
 	whole = r
 	for {
@@ -100,7 +100,7 @@ func touches(r Range, p Part) bool {
 	return begins && ends
 }
 
-// union gives the least range that holds both.
+// union gives the smallest range that includes both.
 func union(a, b Range) Range {
 	if b.From.IsZero() || !a.From.IsZero() && b.From.Before(a.From.Time) {
 		a.From = b.From

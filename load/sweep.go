@@ -5,24 +5,23 @@ import (
 	"time"
 )
 
-// Sweeper is a destination that can tell what runs left behind. To find what
-// dead runs left, ask for the leftovers first and for the holders then: a run
-// that had staged something by the first question holds its lease by the
-// second, or has ended.
+// Sweeper is a destination that can list what runs left behind. To find what
+// dead runs left, call Leftovers first and then Holders. A live run that staged
+// a listed leftover holds its lease at the second call; otherwise it has ended.
 type Sweeper interface {
 	// Leftovers gives what was staged and neither committed nor aborted, and
-	// the temporary files of small writes; those of live runs too.
+	// temporary files of Put. Those of live runs are included.
 	Leftovers(ctx context.Context) ([]Leftover, error)
-	// Remove removes a leftover. One that is gone already is no error. It never
-	// removes anything visible, whatever l holds.
+	// Remove removes a leftover. It is no error if the leftover is gone. It
+	// never removes committed data, whatever l holds.
 	Remove(ctx context.Context, l Leftover) error
-	// Holders gives who holds which lease here now. Leases that are free, that
-	// have expired, or whose process is gone are left out. Asking disturbs
-	// nobody who takes a lease meanwhile.
+	// Holders gives the leases that are held here now. Leases that have expired
+	// or whose process is gone are left out. The call does not disturb a run
+	// that takes a lease at the same time.
 	Holders(ctx context.Context) ([]ScopedHolder, error)
 }
 
-// LeftoverKind says what a leftover is, in words.
+// LeftoverKind says what a leftover is, for messages.
 type LeftoverKind string
 
 // The kinds of leftovers.
@@ -30,33 +29,33 @@ const (
 	StagedFile       LeftoverKind = "staged file"
 	UnfinishedUpload LeftoverKind = "unfinished upload"
 	Temporary        LeftoverKind = "temporary file"
-	// OrphanedIDs is an id set that no part of the dataset has. Clean finds and
-	// removes it; a Sweeper does not know of it.
+	// OrphanedIDs is an id set that no part of the dataset has. Clean finds it;
+	// a Sweeper does not list it.
 	OrphanedIDs LeftoverKind = "id set"
-	// UnlistedPart is an object that is named like a part and is in no manifest.
-	// Clean finds it, and removes it where it is told to.
+	// UnlistedPart is an object that is named like a part but is in no
+	// manifest. Clean finds it, and removes it with CleanOptions.Unlisted.
 	UnlistedPart LeftoverKind = "unlisted part"
 )
 
-// Leftover is something that a run staged, or wrote beside the data, and
-// neither committed nor aborted.
+// Leftover is an object that a run staged or wrote beside the data, and neither
+// committed nor aborted.
 type Leftover struct {
 	Kind  LeftoverKind
-	Run   string    // id of the run that made it, "" where that cannot be told
-	Name  string    // the final name that it was meant for, "" where that cannot be told
-	Path  string    // where it lies, as people know it: a path, or s3://… with the upload's id
-	Bytes int64     // -1 where it cannot be told
-	Since time.Time // when it was begun, zero where that cannot be told
-	Ref   string    // what Remove needs
+	Run   string    // id of the run that made it, "" if unknown
+	Name  string    // its intended final name, "" if unknown
+	Path  string    // for messages: a path, or s3://… with the upload's id
+	Bytes int64     // -1 if unknown
+	Since time.Time // when it was begun, zero if unknown
+	Ref   string    // the destination's own reference, for Remove
 }
 
-// ScopedHolder is who holds the lease of a scope.
+// ScopedHolder is the holder of the lease of a scope.
 type ScopedHolder struct {
 	Scope string // as given to Acquire
 	Holder
 }
 
-// Limiter is a destination whose objects have a largest size.
+// Limiter is a destination that limits the size of objects.
 type Limiter interface {
 	// MaxObjectBytes is the size that no object may exceed.
 	MaxObjectBytes() int64

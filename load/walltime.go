@@ -9,12 +9,13 @@ import (
 const wallLayout = "2006-01-02 15:04:05"
 
 // WallTime is wall-clock time of the account's zone at one-second resolution,
-// written as "2026-01-01 00:00:00". UTC is its vessel only: it is no instant.
-// The zero WallTime is no bound, written as null.
+// written as "2026-01-01 00:00:00". It is not an instant: its location is
+// always UTC, whatever the zone. The zero WallTime means no bound and is
+// written as null.
 type WallTime struct{ time.Time }
 
-// Wall takes the wall clock of t, whatever its location; the zero time is no
-// bound.
+// Wall gives the wall-clock time that t shows in its location. The zero time
+// means no bound.
 func Wall(t time.Time) WallTime {
 	if t.IsZero() {
 		return WallTime{}

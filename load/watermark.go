@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// WatermarkError is a watermark that cannot be set: results between the
-// present one and it were never read, and no run would look for them.
+// WatermarkError is a watermark later than the present one. It cannot be set,
+// because results between the two were never read and no run would read them.
 type WatermarkError struct {
-	Watermark WallTime // the present one, zero if there is none
+	Watermark WallTime // the present watermark, zero if there is none
 	To        WallTime
 }
 
@@ -22,16 +22,16 @@ func (e *WatermarkError) Error() string {
 	return fmt.Sprintf("the watermark of the dataset cannot be set to %s: %s, and those in between would be missing; give an earlier time, or none", e.To, known)
 }
 
-// ResetWatermark sets the watermark of the dataset at s back to a time, or, to
-// the zero time, to none: the next incremental run begins like the first. It
-// gives the watermark before and touches nothing but the manifest.
+// ResetWatermark sets the watermark of the dataset at s back to an earlier
+// time. The zero time removes it, and the next incremental run begins like the
+// first. It returns the watermark before, and changes nothing but the manifest.
 //
-// The caller holds the lease and has called Recover: where a commit is
-// recorded, or someone else writes the manifest meanwhile, the error wraps
-// ErrConflict. Without a manifest it is ErrNotExist, where the manifest is none
-// of ours a *ManifestError, and for a later time than the present one a
-// *WatermarkError. An unfinished run is not gone on with after a reset: its
-// journal began from another manifest.
+// The caller holds the lease and has called Recover. The error wraps
+// ErrConflict if a commit is recorded or someone else writes the manifest
+// meanwhile. It is ErrNotExist without a manifest, a *ManifestError if the
+// manifest is damaged, and a *WatermarkError if the time is later than the
+// present watermark. An unfinished run is not resumed after a reset, because it
+// began from another manifest.
 func ResetWatermark(ctx context.Context, s Store, to WallTime) (before WallTime, err error) {
 	i, err := readIntent(ctx, s, intentPath(""))
 	if err == nil {

@@ -62,7 +62,7 @@ func Clean(ctx context.Context, def *definition.Definition, o Options, how load.
 		}
 	}
 	report.tellOnce()
-	if report.Checkpoints, err = cleanCheckpoints(ctx, def, forms, how.DryRun); err != nil {
+	if report.Checkpoints, err = cleanCheckpoints(ctx, def, o, forms, how.DryRun); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}
 	if len(failed.Errors) > 0 {
@@ -210,10 +210,11 @@ func (r *CleanReport) tellOnce() {
 // cleanCheckpoints removes what dead runs of the definition left in the state
 // folder, and what any dead run left there that is of use to nobody. It tells how
 // many checkpoints it were, in a dry run how many it would be.
-func cleanCheckpoints(ctx context.Context, def *definition.Definition, forms []string, dryRun bool) (swept int, err error) {
+func cleanCheckpoints(ctx context.Context, def *definition.Definition, o Options, forms []string, dryRun bool) (swept int, err error) {
 	if dryRun {
-		return len(checkpointsOf(ctx, def, forms)) + checkpoint.Sweep(def.State, true), nil
+		left, err := checkpointsOf(ctx, def, o, forms)
+		return len(left) + checkpoint.Sweep(def.State, true), err
 	}
-	discarded, err := discardCheckpoints(ctx, def, forms)
+	discarded, err := discardCheckpoints(ctx, def, o, forms)
 	return len(discarded) + checkpoint.Sweep(def.State, false), err
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -65,7 +65,7 @@ type liveForm struct {
 	err     error
 
 	form     *schemas.Schema // as it is now, in the form's order
-	headings []extract.Heading
+	headings []page.Heading
 	answered map[schemas.Source]bool // some sampled result has it
 	listed   map[schemas.Source]bool // by a heading that is about it, or may be
 	lists    map[schemas.SourceKind]bool
@@ -101,7 +101,7 @@ func (l *liveForm) release() {
 }
 
 // page takes a page of the sample in.
-func (l *liveForm) page(p *extract.Page) {
+func (l *liveForm) page(p *page.Page) {
 	defer p.Release()
 	l.learner.Add(p)
 	l.results += p.Len()
@@ -114,7 +114,7 @@ func (l *liveForm) page(p *extract.Page) {
 		}
 	}
 	for _, h := range p.Headings {
-		l.headings = append(l.headings, extract.Heading{ID: strings.Clone(h.ID), Kind: h.Kind})
+		l.headings = append(l.headings, page.Heading{ID: strings.Clone(h.ID), Kind: h.Kind})
 	}
 	if l.fitting != nil && l.err == nil {
 		l.err = l.fitting.Append(p)
@@ -122,8 +122,8 @@ func (l *liveForm) page(p *extract.Page) {
 }
 
 // fieldSource is the source of a page's field.
-func fieldSource(x extract.Field) schemas.Source {
-	if x.Kind == extract.KindMeta {
+func fieldSource(x page.Field) schemas.Source {
+	if x.Kind == page.KindMeta {
 		return schemas.Source{Kind: schemas.FromMeta, ID: x.ID}
 	}
 	return schemas.Source{Kind: schemas.FromItem, ID: x.ID}
@@ -131,8 +131,8 @@ func fieldSource(x extract.Field) schemas.Source {
 
 // heading notes what a heading is about: it need not say itself whether that
 // is a meta or an item.
-func (l *liveForm) heading(h extract.Heading) {
-	for kind, source := range map[extract.Kind]schemas.SourceKind{extract.KindMeta: schemas.FromMeta, extract.KindItem: schemas.FromItem} {
+func (l *liveForm) heading(h page.Heading) {
+	for kind, source := range map[page.Kind]schemas.SourceKind{page.KindMeta: schemas.FromMeta, page.KindItem: schemas.FromItem} {
 		from := schemas.Source{Kind: source, ID: h.ID}
 		if h.Kind != 0 && h.Kind != kind {
 			continue

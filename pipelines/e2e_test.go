@@ -18,6 +18,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/arrowout"
 	"github.com/formetl/formetl/load/csvout"
@@ -71,7 +72,7 @@ func (w *world) definition(outputs ...definition.Output) *definition.Definition 
 	return &definition.Definition{
 		Name: "e2e", Forms: []string{"form1"}, State: w.path("state"), Outputs: outputs,
 		Source: definition.Source{
-			BaseURL: w.url, Account: formservice.DefaultAccount, Key: extract.NewSecret(testKey), Zone: w.zone,
+			BaseURL: w.url, Account: formservice.DefaultAccount, Key: transport.NewSecret(testKey), Zone: w.zone,
 			Requests: definition.Requests{Concurrency: 4, Timeout: 20 * time.Second, Retries: 30},
 		},
 		Extract: definition.Extract{Settle: time.Minute, Verify: true},

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -24,7 +25,7 @@ import (
 type formRun struct {
 	def    *definition.Definition
 	o      Options
-	client *extract.Client // of this run alone: it counts what the run costs
+	client extract.Client // of this run alone: it counts what the run costs
 	reader *extract.Reader
 	form   string
 	log    *slog.Logger
@@ -42,8 +43,8 @@ type formRun struct {
 	dateless bool
 	plan     *extract.Plan
 
-	schema   *schemas.Schema   // what flatteners begin with
-	headings []extract.Heading // labels known when the schema was settled
+	schema   *schemas.Schema // what flatteners begin with
+	headings []page.Heading  // labels known when the schema was settled
 
 	// What follows is written by one goroutine while no window is read. While
 	// windows are read, mu guards it, and with it the readings of windows.
@@ -64,7 +65,7 @@ type formRun struct {
 	final        transform.Stats   // sums over all windows, once nothing is read any more
 }
 
-func newFormRun(def *definition.Definition, o Options, client *extract.Client, form string) *formRun {
+func newFormRun(def *definition.Definition, o Options, client extract.Client, form string) *formRun {
 	f := &formRun{
 		def: def, o: o, client: client.Fork(), form: form, expected: extract.Unknown,
 		full: o.Full, compared: roaring64.New(),
@@ -77,7 +78,7 @@ func newFormRun(def *definition.Definition, o Options, client *extract.Client, f
 
 func (f *formRun) newReader() *extract.Reader {
 	e := f.def.Extract
-	return f.client.NewReader(f.form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels})
+	return extract.NewReader(f.client, f.form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels})
 }
 
 // filtered tells whether the results are fewer than counts count: the count

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -22,7 +23,7 @@ import (
 type formRuns struct {
 	def    *definition.Definition
 	o      Options
-	client *extract.Client
+	client extract.Client
 	forms  []string
 	clash  map[string]*CollisionError // forms that would write over each other
 	ends   []formEnd                  // in the order of forms
@@ -140,10 +141,10 @@ func hopeless(err error) bool {
 	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
 		return s.Code == extract.CodeInvalidKey || s.Code == extract.CodeInvalidUser
 	}
-	if isError[*extract.OutageError](err) || isError[*extract.NotServiceError](err) {
+	if isError[*transport.OutageError](err) || isError[*transport.NotServiceError](err) {
 		return true
 	}
-	n, ok := errors.AsType[*extract.NetworkError](err)
+	n, ok := errors.AsType[*transport.NetworkError](err)
 	return ok && n.Final
 }
 

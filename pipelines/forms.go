@@ -18,7 +18,7 @@ import (
 // formsOf resolves the definition's forms: names as they are, globs by Get
 // Forms. A form that appears there is run from its beginning; one that is gone
 // is asked nothing of, and what was written of it stays.
-func formsOf(ctx context.Context, client *extract.Client, def *definition.Definition, o Options) ([]string, error) {
+func formsOf(ctx context.Context, client extract.Client, def *definition.Definition, o Options) ([]string, error) {
 	names := def.Forms
 	if def.ListsForms() {
 		listed, err := client.Forms(ctx)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
@@ -272,7 +273,7 @@ func TestWhatConcernsEveryFormIsAskedOnce(t *testing.T) {
 		change func(*definition.Definition)
 		code   int
 	}{
-		"refused key":   {func(d *definition.Definition) { d.Source.Key = extract.NewSecret("another") }, extract.CodeInvalidKey},
+		"refused key":   {func(d *definition.Definition) { d.Source.Key = transport.NewSecret("another") }, extract.CodeInvalidKey},
 		"wrong account": {func(d *definition.Definition) { d.Source.Account = "another" }, extract.CodeInvalidUser},
 	} {
 		for _, concurrency := range []int{1, 4} {
@@ -318,7 +319,7 @@ func TestUsedUpBudgetOfSeveralForms(t *testing.T) {
 	def := w.several()
 	def.Source.Requests.Concurrency, def.Source.Requests.PerDay = 2, 7
 	report, err := pipelines.Run(t.Context(), def, options())
-	if b, ok := errors.AsType[*extract.BudgetError](err); !ok || b.Limit != 7 {
+	if b, ok := errors.AsType[*transport.BudgetError](err); !ok || b.Limit != 7 {
 		t.Fatalf("error %v", err)
 	}
 	if n := len(w.service.Log()); n != 7 || formsIn(report) != "a b c d" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -63,15 +64,15 @@ func TestHopeless(t *testing.T) {
 	}{
 		{&extract.ServiceError{Code: extract.CodeInvalidKey}, true},
 		{&extract.ServiceError{Code: extract.CodeInvalidUser}, true},
-		{&extract.NetworkError{Final: true}, true},
-		{&extract.OutageError{Last: errors.New("x")}, true},
+		{&transport.NetworkError{Final: true}, true},
+		{&transport.OutageError{Last: errors.New("x")}, true},
 		{&OutputsError{Errors: []error{errors.New("x"), &extract.ServiceError{Code: extract.CodeInvalidKey}}}, true},
 		{&extract.ServiceError{Code: extract.CodeInvalidForm}, false},
 		{&extract.ServiceError{Code: extract.CodeInvalidURL}, false}, // a form's name may make it one
 		{&extract.ServiceError{Code: extract.CodeUnexpected}, false},
 		{&extract.ServiceError{Code: extract.CodeBusy}, false},
-		{&extract.NetworkError{}, false},
-		{&extract.BudgetError{}, false},
+		{&transport.NetworkError{}, false},
+		{&transport.BudgetError{}, false},
 		{&VerifyError{}, false},
 		{errors.New("x"), false},
 	} {

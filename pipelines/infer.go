@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/schemas"
@@ -103,7 +104,7 @@ func ListForms(ctx context.Context, def *definition.Definition, o Options) ([]st
 // the form's headings and a sample that is spread over the range. It costs a
 // handful of requests.
 func InferColumns(ctx context.Context, def *definition.Definition, o Options, form string) (*FormColumns, error) {
-	var pages []*extract.Page
+	var pages []*page.Page
 	defer func() {
 		for _, p := range pages {
 			p.Release()
@@ -120,8 +121,8 @@ func InferColumns(ctx context.Context, def *definition.Definition, o Options, fo
 
 // keepIn keeps the pages of a sample: those that have results, and the first,
 // which has headings.
-func keepIn(pages *[]*extract.Page) func(*extract.Page) {
-	return func(p *extract.Page) {
+func keepIn(pages *[]*page.Page) func(*page.Page) {
+	return func(p *page.Page) {
 		if p.Len() == 0 && len(*pages) > 0 {
 			p.Release()
 			return
@@ -132,7 +133,7 @@ func keepIn(pages *[]*extract.Page) func(*extract.Page) {
 
 // readSample reads a sample of the form's results in the definition's range,
 // with its search and view. The pages are give's to release.
-func readSample(ctx context.Context, def *definition.Definition, o Options, form string, want int, give func(*extract.Page)) (Sampled, error) {
+func readSample(ctx context.Context, def *definition.Definition, o Options, form string, want int, give func(*page.Page)) (Sampled, error) {
 	o = o.withDefaults()
 	client, err := newClient(def, o)
 	if err != nil {
@@ -162,7 +163,7 @@ func sampleRange(def *definition.Definition, o Options) (extract.Window, error) 
 
 // NewClient makes a client for the six transactions of the source's account.
 // state is the folder that its budgets are kept in, as in a definition.
-func NewClient(s definition.Source, state string, o Options) (*extract.Client, error) {
+func NewClient(s definition.Source, state string, o Options) (extract.Client, error) {
 	if s.Zone == nil {
 		return nil, errors.New("a source needs its account's zone")
 	}

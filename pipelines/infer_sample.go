@@ -5,14 +5,13 @@ import (
 	"math"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 )
 
 // Bounds of a sample of InferSchema.
 const (
 	DefaultSample = 1000
 	MaxSample     = 100_000
-
-	fullPage = 100 // the most results of a request (specification, section 8)
 )
 
 // Sampled tells what a sample is of.
@@ -32,13 +31,13 @@ type Sampled struct {
 // page that brings no new one ends the sample, and where order or id bounds
 // are ignored pages are asked for by their numbers.
 type sampler struct {
-	client *extract.Client
+	client extract.Client
 	form   string
 	query  extract.ResultsQuery // what all requests share
 	want   int
 	// give takes a page of which no result was given before. It is give's to
 	// release.
-	give func(*extract.Page)
+	give func(*page.Page)
 
 	seen    map[int64]struct{}
 	length  int // of the first page as it came
@@ -194,19 +193,19 @@ func (s *sampler) pages() int { return max(1, (s.want-len(s.seen)+s.length-1)/s.
 // atMost is the limit for n results: 0, which is none, for a full page. Two
 // are the least that show an order.
 func (s *sampler) atMost(n int) int {
-	if n >= fullPage {
+	if n >= extract.PageSize {
 		return 0
 	}
 	return max(2, n)
 }
 
-func (s *sampler) ask(ctx context.Context, q extract.ResultsQuery) (*extract.Page, error) {
+func (s *sampler) ask(ctx context.Context, q extract.ResultsQuery) (*page.Page, error) {
 	s.sampled.Requests++
 	return s.client.Results(ctx, s.form, q)
 }
 
 // fresh keeps the page's new results, by ascending id, and counts them.
-func (s *sampler) fresh(p *extract.Page) int {
+func (s *sampler) fresh(p *page.Page) int {
 	p.Filter(func(id int64) bool {
 		_, again := s.seen[id]
 		s.seen[id] = struct{}{}
@@ -217,7 +216,7 @@ func (s *sampler) fresh(p *extract.Page) int {
 }
 
 // rising tells whether the page's ids rise and whether they fall; one does both.
-func rising(p *extract.Page) (rises, falls bool) {
+func rising(p *page.Page) (rises, falls bool) {
 	rises, falls = true, true
 	for i := 1; i < p.Len(); i++ {
 		rises, falls = rises && p.ID(i-1) < p.ID(i), falls && p.ID(i-1) > p.ID(i)
@@ -226,7 +225,7 @@ func rising(p *extract.Page) (rises, falls bool) {
 }
 
 // bounds are the least and the greatest id of a page.
-func bounds(p *extract.Page) (least, greatest int64) {
+func bounds(p *page.Page) (least, greatest int64) {
 	least, greatest = math.MaxInt64, -1
 	for i := range p.Len() {
 		least, greatest = min(least, p.ID(i)), max(greatest, p.ID(i))

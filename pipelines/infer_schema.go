@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -50,7 +50,7 @@ func InferSchema(ctx context.Context, def *definition.Definition, o Options, for
 	}
 	defer trial.release()
 	var failed error
-	sampled, err := readSample(ctx, def, o, form, how.Sample, func(p *extract.Page) {
+	sampled, err := readSample(ctx, def, o, form, how.Sample, func(p *page.Page) {
 		learner.Add(p)
 		failed = errors.Join(failed, trial.add(p))
 		p.Release()

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
@@ -151,7 +151,7 @@ func TestListForms(t *testing.T) {
 }
 
 func TestNewClient(t *testing.T) {
-	if _, err := pipelines.NewClient(definition.Source{BaseURL: "https://x.invalid", Account: "a", Key: extract.NewSecret("k")}, t.TempDir(), pipelines.Options{}); err == nil {
+	if _, err := pipelines.NewClient(definition.Source{BaseURL: "https://x.invalid", Account: "a", Key: transport.NewSecret("k")}, t.TempDir(), pipelines.Options{}); err == nil {
 		t.Error("a source without a zone made a client")
 	}
 	w := newWorld(t, formservice.NewForm("form1", nil, nil))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -45,7 +45,7 @@ func newTrial(base *schemas.Schema, zone *time.Location) (*trial, error) {
 	return &trial{flattener: f}, nil
 }
 
-func (t *trial) add(p *extract.Page) error {
+func (t *trial) add(p *page.Page) error {
 	if t == nil {
 		return nil
 	}

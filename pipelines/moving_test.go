@@ -8,6 +8,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -264,7 +265,7 @@ func TestErrorsNameTheirPlaceOnce(t *testing.T) {
 		return formservice.NoFault
 	}
 	_, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), options())
-	var a *extract.AnswerError
+	var a *transport.AnswerError
 	if !errors.As(err, &a) {
 		t.Fatalf("error %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -300,7 +301,7 @@ func TestResumeWithoutDates(t *testing.T) {
 	def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}, definition.Output{Path: "all/", Format: "ndjson"})
 	def.Extract.Window = extract.Step{Days: 7}
 	def.Source.Requests.Retries, def.Source.Requests.Concurrency = 2, 1
-	if _, err := pipelines.Run(t.Context(), def, options()); !extract.Temporary(err) {
+	if _, err := pipelines.Run(t.Context(), def, options()); !transport.Temporary(err) {
 		t.Fatalf("err = %v", err)
 	}
 	pages = 100

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
@@ -271,6 +270,3 @@ func (f *formRun) olderCounted() (n int64) {
 	}
 	return n
 }
-
-// epoch is before the date of any result, see extract.Client.CountUndated.
-var epoch = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)

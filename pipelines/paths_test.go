@@ -18,6 +18,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/pipelines"
@@ -100,7 +101,7 @@ func TestServiceFailsForGoodAtEveryRequest(t *testing.T) {
 		if err == nil {
 			break
 		}
-		var a *extract.AnswerError
+		var a *transport.AnswerError
 		if !errors.As(err, &a) {
 			t.Errorf("from request %d: %v", n, err)
 		}

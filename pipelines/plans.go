@@ -116,7 +116,7 @@ func MakePlan(ctx context.Context, def *definition.Definition, o Options, offlin
 
 // forms are the forms that a run would read, and the client to ask about
 // them, nil offline.
-func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Options) ([]string, *extract.Client, error) {
+func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Options) ([]string, extract.Client, error) {
 	if r.Offline {
 		var forms []string
 		forms, r.Patterns = namedForms(def, o)
@@ -160,7 +160,7 @@ func namedForms(def *definition.Definition, o Options) (forms, patterns []string
 }
 
 // make plans one form as its run would: same range, same windows.
-func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Options, client *extract.Client) error {
+func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Options, client extract.Client) error {
 	f := &formRun{def: def, o: o, client: client, form: p.Form, full: o.Full}
 	var err error
 	if f.iv, err = interval.Ask(def, o.flags(), o.Now()); err != nil {
@@ -171,7 +171,9 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 	}
 	f.iv = f.iv.Decide(def, o.flags(), f.committedSets(), time.Time{})
 	p.Range, p.AtMost = wallRange(f.iv.Read), f.filtered()
-	p.Unfinished = f.unfinished(ctx)
+	if p.Unfinished, err = f.unfinished(ctx); err != nil {
+		return err
+	}
 	plan, err := f.wouldPlan(ctx)
 	if plan == nil {
 		return err

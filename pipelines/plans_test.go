@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -105,7 +106,7 @@ func TestPlanBudget(t *testing.T) {
 func TestPlanOffline(t *testing.T) {
 	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 100, Seed: 5}))
 	def := w.definition(definition.Output{Path: "lake/", Format: "parquet", Partition: definition.PartitionMonth})
-	def.Source.Key = extract.Secret{} // none is needed
+	def.Source.Key = transport.Secret{} // none is needed
 	def.Forms = []string{"form1", "f*", "skipped"}
 	def.Exclude = []string{"skipped"}
 	def.Extract.From, def.Extract.To, def.Extract.Window = day("2025-01-10"), day("2025-03-10"), extract.Step{Days: 7}

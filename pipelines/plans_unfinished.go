@@ -2,9 +2,6 @@ package pipelines
 
 import (
 	"context"
-
-	"github.com/formetl/formetl/pipelines/checkpoint"
-	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // Unfinished is a run that ended early and whose checkpoint the planned one
@@ -15,26 +12,14 @@ type Unfinished struct {
 	Results int64  `json:"results"` // that were read, also of windows that were not read whole
 }
 
-// unfinished tells what an earlier run left in the state folder, nil if there is
+// unfinished tells what an earlier run left in a checkpoint, nil if there is
 // nothing. Whether it fits the definition is for the run to see.
-func (f *formRun) unfinished(ctx context.Context) (u *Unfinished) {
-	for _, left := range checkpointsOf(ctx, f.def, []string{f.form}) {
-		if left.Full == f.full {
+func (f *formRun) unfinished(ctx context.Context) (u *Unfinished, err error) {
+	all, err := checkpointsOf(ctx, f.def, f.o, []string{f.form})
+	for _, left := range all {
+		if left.Full || !f.full { // a run with --full takes over those of its kind alone
 			u = &Unfinished{RunID: left.RunID, Windows: left.Windows, Results: left.Rows}
 		}
 	}
-	return u
-}
-
-// checkpointsOf are the checkpoints in the state folder that runs of the
-// definition left of forms and that no run holds, oldest first.
-func checkpointsOf(ctx context.Context, def *definition.Definition, forms []string) (left []checkpoint.Left) {
-	for _, l := range checkpoint.LeftIn(ctx, def.State) {
-		for _, form := range forms {
-			if l.Is(def.Name, form, def.File) {
-				left = append(left, l)
-			}
-		}
-	}
-	return left
+	return u, err
 }

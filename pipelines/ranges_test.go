@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -227,7 +228,7 @@ func TestDayBudgetBesideAMinuteBudget(t *testing.T) {
 	l.o.Now = func() time.Time { return now }
 	daily := func(d *definition.Definition) { d.Source.Requests.PerDay = 30 }
 	l.edit = daily
-	if _, err := pipelines.Run(t.Context(), l.definition(), l.o); !errors.As(err, new(*extract.BudgetError)) {
+	if _, err := pipelines.Run(t.Context(), l.definition(), l.o); !errors.As(err, new(*transport.BudgetError)) {
 		t.Fatal(err)
 	}
 	now = now.Add(time.Hour)
@@ -243,7 +244,7 @@ func TestDayBudgetBesideAMinuteBudget(t *testing.T) {
 	l.edit = daily
 	before := len(l.service.Log())
 	_, err := pipelines.Run(t.Context(), l.definition(), l.o)
-	if n := len(l.service.Log()) - before; !errors.As(err, new(*extract.BudgetError)) || n != 0 {
+	if n := len(l.service.Log()) - before; !errors.As(err, new(*transport.BudgetError)) || n != 0 {
 		t.Errorf("%v; %d more requests", err, n)
 	}
 }
@@ -306,7 +307,7 @@ func TestSmallBudgetEnds(t *testing.T) {
 			if err == nil {
 				break
 			}
-			if !errors.As(err, new(*extract.BudgetError)) {
+			if !errors.As(err, new(*transport.BudgetError)) {
 				t.Fatal(err)
 			}
 			now = now.Add(24*time.Hour + time.Second)

@@ -9,6 +9,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -182,7 +183,7 @@ func (p *pieces) readUndated(ctx context.Context) error {
 	known := func(id int64) bool {
 		return dated(id) || p.piece.IDs.Contains(uint64(id)) || p.w.ids != nil && p.w.ids.Contains(uint64(id)) //nolint:gosec // ids are not negative
 	}
-	page := func(page *extract.Page) error {
+	page := func(page *page.Page) error {
 		if err := p.page(page); err != nil {
 			return err
 		}
@@ -210,7 +211,7 @@ func (p *pieces) readPages(ctx context.Context) error {
 		source = p.f.reader.Window(p.gap.window, extract.IDRange{Min: p.gap.after + 1}, count)
 	}
 	defer source.Close()
-	next := func() (*extract.Page, error) {
+	next := func() (*page.Page, error) {
 		if len(head) > 0 {
 			page := head[0]
 			head = head[1:]
@@ -269,7 +270,7 @@ func (p *pieces) cut(ctx context.Context, whole bool) error {
 	return p.begin()
 }
 
-func (p *pieces) page(page *extract.Page) error {
+func (p *pieces) page(page *page.Page) error {
 	for i := range page.Len() {
 		id := page.ID(i)
 		p.piece.IDs.Add(uint64(id)) //nolint:gosec // ids are not negative
@@ -292,7 +293,7 @@ func (f *formRun) usable(count int64) int64 {
 }
 
 // learnLabels keeps the first headings that the service gives.
-func (f *formRun) learnLabels(headings []extract.Heading) {
+func (f *formRun) learnLabels(headings []page.Heading) {
 	if len(headings) == 0 {
 		return
 	}

@@ -19,7 +19,7 @@ type Report struct {
 	Error      string        `json:"error,omitempty"`
 	Requests   load.Requests `json:"requests"`
 	// RequestOutcomes counts the attempts of all requests by what became of
-	// them (extract.Client.Outcomes).
+	// them (transport.Sender.Outcomes).
 	RequestOutcomes map[string]int64 `json:"request_outcomes,omitempty"`
 	Forms           []*FormReport    `json:"forms"`
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -372,7 +373,7 @@ func TestSpoolOfAFailure(t *testing.T) {
 	def := r.daily(file())
 	def.Source.Requests.PerDay = 4 // a count and three windows
 	_, err := pipelines.Run(t.Context(), def, r.o)
-	if e := (*extract.BudgetError)(nil); !errors.As(err, &e) {
+	if e := (*transport.BudgetError)(nil); !errors.As(err, &e) {
 		t.Fatal(err)
 	}
 	if asked, report := r.asked(r.daily(file())); !slices.Equal(asked, []string{"2026-01-04"}) || report.Forms[0].Kept != 3 {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -103,7 +105,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 }
 
 // runForm runs one form, once more without dates where the service ignores them.
-func runForm(ctx context.Context, def *definition.Definition, o Options, client *extract.Client, form string) (*FormReport, error) {
+func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
 	f := newFormRun(def, o, client, form)
 	err := f.run(ctx)
 	if f.leavesDatesOut(err) {
@@ -140,18 +142,20 @@ func NewRunID(now time.Time) string {
 	return now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
 }
 
-func newClient(def *definition.Definition, o Options) (*extract.Client, error) {
+func newClient(def *definition.Definition, o Options) (extract.Client, error) {
 	s := def.Source
-	return extract.NewClient(extract.Config{
-		BaseURL: s.BaseURL, Account: s.Account, Key: s.Key, AllowHTTP: s.AllowHTTP,
-		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
-		Budget:     budget.Shared(def, o.Now),
-		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: o.Client.Patience,
-		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
+	return v1.NewClient(v1.Config{
+		BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Config: transport.Config{
+			Key:     s.Key,
+			Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
+			Budget:     budget.Shared(def, o.Now),
+			BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: o.Client.Patience,
+			Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
+		},
 	})
 }
 
-func requestsOf(r extract.Requests) load.Requests {
+func requestsOf(r transport.Requests) load.Requests {
 	return load.Requests{Results: r.Results, Count: r.Count, Retries: r.Retries}
 }
 

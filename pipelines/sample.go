@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -64,7 +65,7 @@ func (f *formRun) inheritSchema() error {
 	return nil
 }
 
-func (f *formRun) infer(pages []*extract.Page) error {
+func (f *formRun) infer(pages []*page.Page) error {
 	f.schema = transform.Infer(f.form, pages, f.def.Labels)
 	if err := f.bound(); err != nil {
 		return err
@@ -93,7 +94,7 @@ const salvageResults = 100
 
 // salvage keeps what was read before the sample was complete, for the run that
 // resumes from there.
-func (f *formRun) salvage(ctx context.Context, pages []*extract.Page, cause error) error {
+func (f *formRun) salvage(ctx context.Context, pages []*page.Page, cause error) error {
 	results := 0
 	for _, p := range pages {
 		results += p.Len()
@@ -122,7 +123,7 @@ func (f *formRun) salvage(ctx context.Context, pages []*extract.Page, cause erro
 // samplePages reads the beginnings of the first windows that hold results.
 // Their workers go on from there. A range without results gives one page with
 // headings only.
-func (f *formRun) samplePages(ctx context.Context) ([]*extract.Page, error) {
+func (f *formRun) samplePages(ctx context.Context) ([]*page.Page, error) {
 	rest := make([]*windowRun, 0, len(f.windows))
 	for _, w := range f.windows {
 		if w.planned.Count != 0 {
@@ -145,7 +146,7 @@ func (f *formRun) samplePages(ctx context.Context) ([]*extract.Page, error) {
 		return nil, err
 	}
 	p.Filter(func(int64) bool { return false })
-	return []*extract.Page{p}, nil
+	return []*page.Page{p}, nil
 }
 
 // sampleSize is how many of the windows hold enough results for a sample.
@@ -172,7 +173,7 @@ func (f *formRun) sampleSize(windows []*windowRun) int {
 const pageGuess = 50
 
 // readHeads reads the first pages of each window and leaves the rest to its worker.
-func (f *formRun) readHeads(ctx context.Context, windows []*windowRun) ([]*extract.Page, error) {
+func (f *formRun) readHeads(ctx context.Context, windows []*windowRun) ([]*page.Page, error) {
 	most := max(1, samplePages/len(windows))
 	err := f.eachWindow(ctx, windows, func(ctx context.Context, w *windowRun) error {
 		w.pages = f.reader.Window(w.planned.Window, extract.IDRange{}, f.usable(w.planned.Count))
@@ -185,7 +186,7 @@ func (f *formRun) readHeads(ctx context.Context, windows []*windowRun) ([]*extra
 		}
 		return nil
 	})
-	var pages []*extract.Page
+	var pages []*page.Page
 	for _, w := range windows {
 		pages = append(pages, w.head...)
 	}

@@ -90,7 +90,9 @@ func State(ctx context.Context, def *definition.Definition, o Options) (*StateRe
 			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &OutputsError{Errors: failures}))
 		}
 	}
-	report.Checkpoints = checkpointsOf(ctx, def, forms)
+	if report.Checkpoints, err = checkpointsOf(ctx, def, o, forms); err != nil {
+		failed.Errors = append(failed.Errors, err)
+	}
 	if report.Budget, err = budget.Read(def, report.Now); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}

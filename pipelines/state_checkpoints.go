@@ -3,23 +3,124 @@ package pipelines
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
+// checkpointsOf are the checkpoints that runs of the definition left of forms
+// and that no run holds, oldest first: those in the state folder, or those at the
+// first output.
+func checkpointsOf(ctx context.Context, def *definition.Definition, o Options, forms []string) (left []checkpoint.Left, err error) {
+	if def.CheckpointAtDestination {
+		for _, form := range forms {
+			at, err := remoteCheckpointOf(ctx, def, o, form)
+			if err != nil {
+				return left, err
+			}
+			if l, err := at.left(ctx); l != nil && err == nil { // what cannot be read is of no use
+				left = append(left, *l)
+			}
+		}
+		return left, nil
+	}
+	for _, l := range checkpoint.LeftIn(ctx, def.State) {
+		for _, form := range forms {
+			if l.Is(def.Name, form, def.File) {
+				left = append(left, l)
+			}
+		}
+	}
+	return left, nil
+}
+
 // discardCheckpoints removes the checkpoints that runs which ended early left of
 // forms, and gives those that it removed. One that a run has taken up meanwhile
 // stays.
-func discardCheckpoints(ctx context.Context, def *definition.Definition, forms []string) (discarded []checkpoint.Left, err error) {
-	for _, l := range checkpointsOf(ctx, def, forms) {
-		gone, failed := l.Discard(ctx)
-		if failed != nil {
-			err = errors.Join(err, failed)
+func discardCheckpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (discarded []checkpoint.Left, err error) {
+	left, err := checkpointsOf(ctx, def, o, forms)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range left {
+		var gone bool
+		var failed error
+		if def.CheckpointAtDestination {
+			gone, failed = discardRemote(ctx, def, o, l.Form)
+		} else {
+			gone, failed = l.Discard(ctx)
 		}
-		if gone && failed == nil {
+		if err = errors.Join(err, failed); gone {
 			discarded = append(discarded, l)
 		}
 	}
 	return discarded, err
+}
+
+// remoteCheckpoint is a checkpoint at the first output of a definition.
+type remoteCheckpoint struct {
+	*checkpoint.Checkpoint
+	dest  load.Destination
+	scope string // of the lease that stands for its lock
+}
+
+// remoteCheckpointOf opens the checkpoint of a form at the first output; its
+// Checkpoint is nil where that is no place for one.
+func remoteCheckpointOf(ctx context.Context, def *definition.Definition, o Options, form string) (c remoteCheckpoint, err error) {
+	out := def.Outputs[0]
+	if !lastingPlace(out) {
+		return c, nil
+	}
+	root, err := definition.ExpandPath(out.Path, def.PathValues(form, o.RunID))
+	if err != nil {
+		return c, err
+	}
+	if !out.Dataset() {
+		root, c.scope = definition.SplitPath(root)
+	}
+	if c.dest, err = o.Tables.Open(ctx, root, out); err != nil {
+		return c, err
+	}
+	c.Checkpoint = checkpoint.OpenAt(c.dest, root, checkpointKey(def, form))
+	return c, nil
+}
+
+// left describes the checkpoint, nil where there is none or a run holds it.
+func (c remoteCheckpoint) left(ctx context.Context) (*checkpoint.Left, error) {
+	if c.Checkpoint == nil {
+		return nil, nil
+	}
+	found, err := load.Look(ctx, c.dest, c.scope)
+	if err != nil || found.Holder != nil {
+		return nil, err
+	}
+	return c.Left(ctx)
+}
+
+// discardRemote removes a checkpoint at the first output, under its lease.
+func discardRemote(ctx context.Context, def *definition.Definition, o Options, form string) (bool, error) {
+	c, err := remoteCheckpointOf(ctx, def, o, form)
+	if c.Checkpoint == nil || err != nil {
+		return false, err
+	}
+	leaser, ok := c.dest.(load.Leaser)
+	if !ok {
+		return false, nil
+	}
+	host, _ := os.Hostname() // shown to people only
+	lease, err := leaser.Acquire(ctx, c.scope, load.Holder{RunID: o.RunID, Pipeline: def.Name, Host: host, PID: os.Getpid(), Since: o.Now().UTC()})
+	if isError[*load.HeldError](err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	err = c.Clear(ctx)
+	if err = errors.Join(err, lease.Release(context.WithoutCancel(ctx))); err != nil {
+		return false, fmt.Errorf("the checkpoint at %s: %w", c.Place, err)
+	}
+	return true, nil
 }

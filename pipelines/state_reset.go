@@ -60,7 +60,7 @@ func ResetState(ctx context.Context, def *definition.Definition, o Options, to t
 			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &OutputsError{Errors: outputs}))
 		}
 	}
-	if report.Checkpoints, err = discardCheckpoints(ctx, def, forms); err != nil {
+	if report.Checkpoints, err = discardCheckpoints(ctx, def, o, forms); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}
 	if len(failed.Errors) > 0 {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -29,26 +31,23 @@ type Resume struct {
 	Told func(results int64, oldest time.Time)
 }
 
-// stdoutSlots is how many runs may write one definition's results to standard
+// ownSlots is how many runs may write one definition's results to standard
 // output, or to a place of their own, at the same time.
-const stdoutSlots = 64
+const ownSlots = 64
 
 // openCheckpoint opens the checkpoint of the form, and decides what of it this
 // run takes over.
 func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
-	paths := make([]string, 0, len(f.def.Outputs))
-	shared := false // a lease keeps other runs away
-	for _, out := range f.def.Outputs {
-		paths = append(paths, out.Path)
-		shared = shared || out.Path != definition.StdoutPath && !strings.Contains(out.Path, "{run_id}")
-	}
-	slots := stdoutSlots
-	if shared {
-		slots = 1
-	}
-	key := checkpoint.Key(f.def.Name+"\x00"+f.def.File, f.form, paths)
-	if f.checkpoint, err = checkpoint.Open(ctx, f.def.State, key, slots); err != nil {
-		return err
+	if dest, place, ok := f.checkpointPlace(); ok {
+		f.checkpoint = checkpoint.OpenAt(dest, place, checkpointKey(f.def, f.form))
+	} else {
+		slots := 1
+		if !slices.ContainsFunc(f.def.Outputs, lastingPlace) {
+			slots = ownSlots
+		}
+		if f.checkpoint, err = checkpoint.Open(ctx, f.def.State, checkpointKey(f.def, f.form), slots); err != nil {
+			return err
+		}
 	}
 	found, err := f.checkpoint.Found(ctx)
 	if found == nil && err == nil {
@@ -68,6 +67,39 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	f.counts.take(found.Counts)
 	f.left = found
 	return nil
+}
+
+// checkpointKey names the checkpoint of a form.
+func checkpointKey(def *definition.Definition, form string) string {
+	paths := make([]string, len(def.Outputs))
+	for i, out := range def.Outputs {
+		if paths[i] = out.Path; def.CheckpointAtDestination { // another host may have it elsewhere
+			paths[i] = path.Base(filepath.ToSlash(out.Path))
+		}
+	}
+	return checkpoint.Key(def.Name, form, paths)
+}
+
+// lastingPlace tells whether each run writes an output to the same place. Then
+// its lease keeps other runs away.
+func lastingPlace(out definition.Output) bool {
+	return out.Path != definition.StdoutPath && !strings.Contains(out.Path, "{run_id}")
+}
+
+// checkpointPlace is the destination of the first output, where the definition
+// says that the checkpoint lies there and the output can be written.
+func (f *formRun) checkpointPlace() (store load.Store, at string, ok bool) {
+	if !f.def.CheckpointAtDestination || len(f.targets) == 0 || f.targets[0].err != nil || !lastingPlace(f.targets[0].def) {
+		return nil, "", false
+	}
+	switch o := f.targets[0].out.(type) {
+	case *datasetOutput:
+		return o.dest, o.path, true
+	case *fileOutput:
+		root, _ := definition.SplitPath(o.path)
+		return o.dest, root, true
+	}
+	return nil, "", false
 }
 
 // tellDiscarded tells the log that what an earlier run read is of no use.
@@ -91,6 +123,8 @@ func (f *formRun) fitting(found *checkpoint.Inherited) error {
 		return err
 	case found.Fingerprint != own:
 		return errors.New("the definition has changed since")
+	case f.o.Now().Sub(found.Newest()).Abs() > checkpoint.KeepFor:
+		return errors.New("it is too old")
 	case f.full && !found.Full:
 		return errors.New("everything is to be read anew")
 	case f.o.Resume.Within < 0:

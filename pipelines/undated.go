@@ -7,6 +7,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 )
 
 // wantsUndated tells whether results without a date are read: they belong to
@@ -33,14 +34,14 @@ func (f *formRun) readUndated(ctx context.Context) error {
 	if f.dateless {
 		return nil // they are in the one window
 	}
-	total, n, err := f.client.CountUndated(ctx, f.form)
+	total, n, err := extract.CountUndated(ctx, f.client, f.form)
 	if err != nil {
 		return err
 	}
 	if err := f.checkRest(ctx, total, n); err != nil {
 		return err
 	}
-	ranges, err := f.client.UndatedRanges(ctx, f.form, total, n)
+	ranges, err := extract.UndatedRanges(ctx, f.client, f.form, total, n)
 	if err != nil || len(ranges) == 0 {
 		return err
 	}
@@ -113,7 +114,7 @@ func (f *formRun) datedIDs(ctx context.Context, w *windowRun) (func(id int64) bo
 			return nil, err
 		}
 	}
-	err := f.reader.Each(ctx, extract.Window{From: f.iv.Read.To}, extract.IDRange{}, func(p *extract.Page) error {
+	err := f.reader.Each(ctx, extract.Window{From: f.iv.Read.To}, extract.IDRange{}, func(p *page.Page) error {
 		addIDs(dated, p)
 		return nil
 	})
@@ -124,7 +125,7 @@ func (f *formRun) datedIDs(ctx context.Context, w *windowRun) (func(id int64) bo
 // range. Parts that stay do not tell: one that came late is in none.
 func (f *formRun) addOlder(ctx context.Context, dated *roaring64.Bitmap, ranges []extract.UndatedRange) error {
 	for _, r := range ranges {
-		err := f.reader.Each(ctx, extract.Window{From: epoch, To: f.iv.Read.From}, r.IDs, func(p *extract.Page) error {
+		err := f.reader.Each(ctx, extract.Window{From: extract.Epoch, To: f.iv.Read.From}, r.IDs, func(p *page.Page) error {
 			addIDs(dated, p)
 			return nil
 		})
@@ -135,7 +136,7 @@ func (f *formRun) addOlder(ctx context.Context, dated *roaring64.Bitmap, ranges 
 	return nil
 }
 
-func addIDs(set *roaring64.Bitmap, p *extract.Page) {
+func addIDs(set *roaring64.Bitmap, p *page.Page) {
 	for i := range p.Len() {
 		set.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
 	}

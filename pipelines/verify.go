@@ -344,7 +344,7 @@ func (v *verification) undated(ctx context.Context) error {
 		if err := v.settle(ctx); err != nil {
 			return err
 		}
-		if w.undated.ranges, err = f.client.UndatedRanges(ctx, f.form, total, n); err != nil {
+		if w.undated.ranges, err = extract.UndatedRanges(ctx, f.client, f.form, total, n); err != nil {
 			return err
 		}
 		if err := f.readChanged(ctx, []*windowRun{w}); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -26,7 +27,7 @@ type windowRun struct {
 	disagreed int // times that the verification found it at odds with its count
 
 	// The first window's beginning is read before the schema is known.
-	head  []*extract.Page
+	head  []*page.Page
 	pages *extract.WindowReader
 
 	done   bool // read whole, or known to be empty

@@ -3,7 +3,7 @@ package schemas
 import (
 	"strings"
 
-	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // nearestType names the known type that the writer most likely meant: by the

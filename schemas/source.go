@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // SourceKind tells what a column is filled from.

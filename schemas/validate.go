@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // Problem is one thing that is wrong with a schema, and where.

@@ -7,12 +7,12 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 )
 
 // benchPage is a page of 100 results of 31 columns: the id, three metas, 27
 // items, as decisions.md measures.
-func benchPage(tb testing.TB) (*extract.Page, int64) {
+func benchPage(tb testing.TB) (*page.Page, int64) {
 	a := new(answer)
 	for i := range 100 {
 		cells := append(make([]string, 0, 30),

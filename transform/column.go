@@ -37,18 +37,12 @@ type column struct {
 	cloaked    []byte // room for what the pii rule makes of the values of
 	cloakedRow int64  // this row
 
-	plain     *texts        // of a string column
-	builder   array.Builder // of any other
-	lists     *array.ListBuilder
-	strings   *array.BinaryBuilder // inside lists
-	ints      *array.Int64Builder
-	floats    *array.Float64Builder
-	bools     *array.BooleanBuilder
-	dates     *array.Date32Builder
-	times     *array.TimestampBuilder
-	decimals  *array.Decimal128Builder
-	seen      *Seen // nil where nothing was seen of it
-	lastBytes int   // text bytes of the last batch, to reserve for the next
+	plain     *texts             // of a string column
+	builder   array.Builder      // of any other
+	lists     *array.ListBuilder // the builder of a list
+	elems     array.Builder      // the builder itself, or that of a list's elements
+	seen      *Seen              // nil where nothing was seen of it
+	lastBytes int                // text bytes of the last batch, to reserve for the next
 }
 
 func newColumn(c schemas.Column, mem memory.Allocator) *column {
@@ -58,27 +52,11 @@ func newColumn(c schemas.Column, mem memory.Allocator) *column {
 		return col
 	}
 	col.builder = array.NewBuilder(mem, c.Type.Arrow())
-	elem := col.builder
+	col.elems = col.builder
 	if c.Type.Kind == schemas.List {
 		col.list, col.elem = true, *c.Type.Elem
 		col.lists = col.builder.(*array.ListBuilder)
-		elem = col.lists.ValueBuilder()
-	}
-	switch b := elem.(type) {
-	case *array.StringBuilder:
-		col.strings = b.BinaryBuilder
-	case *array.Int64Builder:
-		col.ints = b
-	case *array.Float64Builder:
-		col.floats = b
-	case *array.BooleanBuilder:
-		col.bools = b
-	case *array.Date32Builder:
-		col.dates = b
-	case *array.TimestampBuilder:
-		col.times = b
-	case *array.Decimal128Builder:
-		col.decimals = b
+		col.elems = col.lists.ValueBuilder()
 	}
 	return col
 }
@@ -114,24 +92,24 @@ func (c *column) append() int {
 
 func (c *column) appendValue(v *value) {
 	if v.null {
-		c.lists.ValueBuilder().AppendNull() // null inside a list: a scalar's null is c.null
+		c.elems.AppendNull() // null inside a list: a scalar's null is c.null
 		return
 	}
-	switch c.elem.Kind {
-	case schemas.String:
-		c.strings.Append(v.text)
-	case schemas.Int64:
-		c.ints.Append(v.num)
-	case schemas.Float64:
-		c.floats.Append(math.Float64frombits(uint64(v.num)))
-	case schemas.Bool:
-		c.bools.Append(v.num != 0)
-	case schemas.Date:
-		c.dates.Append(arrow.Date32(v.num))
-	case schemas.Timestamp:
-		c.times.Append(arrow.Timestamp(v.num))
-	case schemas.Decimal:
-		c.decimals.Append(decimal128.New(v.num, v.low))
+	switch b := c.elems.(type) {
+	case *array.StringBuilder:
+		b.BinaryBuilder.Append(v.text)
+	case *array.Int64Builder:
+		b.Append(v.num)
+	case *array.Float64Builder:
+		b.Append(math.Float64frombits(uint64(v.num)))
+	case *array.BooleanBuilder:
+		b.Append(v.num != 0)
+	case *array.Date32Builder:
+		b.Append(arrow.Date32(v.num))
+	case *array.TimestampBuilder:
+		b.Append(arrow.Timestamp(v.num))
+	case *array.Decimal128Builder:
+		b.Append(decimal128.New(v.num, v.low))
 	}
 }
 
@@ -141,8 +119,8 @@ func (c *column) reserve(rows int) {
 		return
 	}
 	c.builder.Reserve(rows)
-	if c.strings != nil && c.lastBytes > 0 {
-		c.strings.ReserveData(c.lastBytes)
+	if texts, ok := c.elems.(*array.StringBuilder); ok && c.lastBytes > 0 {
+		texts.ReserveData(c.lastBytes)
 	}
 }
 
@@ -151,8 +129,8 @@ func (c *column) finish() arrow.Array {
 	if c.plain != nil {
 		return c.plain.finish()
 	}
-	if c.strings != nil {
-		c.lastBytes = c.strings.DataLen()
+	if texts, ok := c.elems.(*array.StringBuilder); ok {
+		c.lastBytes = texts.DataLen()
 	}
 	return c.builder.NewArray()
 }

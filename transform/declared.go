@@ -44,7 +44,7 @@ func words(texts []string) (words [][]byte) {
 
 // parseDeclared reads a value without blanks around it by the column's
 // declared forms, and by nothing else.
-func (f *Flattener) parseDeclared(c *column, v []byte) (out value, moved bool, reason string) {
+func (r *row) parseDeclared(c *column, v []byte) (out value, moved bool, reason string) {
 	d := c.declared
 	switch c.elem.Kind {
 	case schemas.Bool:
@@ -65,18 +65,18 @@ func (f *Flattener) parseDeclared(c *column, v []byte) (out value, moved bool, r
 		if !ok {
 			return out, false, reasonTimeForm
 		}
-		out.num, moved = f.clock.micros(p)
+		out.num, moved = r.clock.micros(p)
 	default:
-		return f.parseNumber(c, v)
+		return r.parseNumber(c, v)
 	}
 	return out, moved, reason
 }
 
 // parseNumber reads a number with the column's separators.
-func (f *Flattener) parseNumber(c *column, v []byte) (out value, moved bool, reason string) {
+func (r *row) parseNumber(c *column, v []byte) (out value, moved bool, reason string) {
 	v, ok := c.declared.plain(v, c.elem.Kind == schemas.Float64)
 	if ok {
-		out, moved, reason = f.parseScalar(&c.elem, v)
+		out, moved, reason = r.parseScalar(&c.elem, v)
 	}
 	if !ok || reason == reasonInt || reason == reasonFloat || reason == reasonDecimal {
 		return value{}, false, reasonSeparators

@@ -31,7 +31,7 @@ func flattenerOf(t testing.TB, kind string, r schemas.Reading) (*Flattener, *col
 // read spells what a column makes of a value, or the reason why it does not
 // fit.
 func read(f *Flattener, c *column, text string) string {
-	v, moved, reason := f.parse(c, []byte(text))
+	v, moved, reason := f.row.parse(c, []byte(text))
 	s := reason
 	if reason == "" {
 		switch c.elem.Kind {
@@ -183,10 +183,10 @@ func FuzzDeclaredTimestamp(f *testing.F) {
 			return
 		}
 		g, c := flattenerOf(t, "timestamp", schemas.Reading{Formats: []string{"dddd, D MMMM YYYY, h:mm:ss A"}})
-		g.clock = clock{zone: zone(t, fuzzZones[int(z)%len(fuzzZones)])}
-		want, shifted, _ := g.clock.parseTimestamp([]byte(when.Format("2006-01-02 15:04:05")))
+		g.row.clock = clock{zone: zone(t, fuzzZones[int(z)%len(fuzzZones)])}
+		want, shifted, _ := g.row.clock.parseTimestamp([]byte(when.Format("2006-01-02 15:04:05")))
 		text := when.Format("Monday, 2 January 2006, 3:04:05 PM")
-		if got, moved, reason := g.parse(c, []byte(text)); reason != "" || got.num != want || moved != shifted {
+		if got, moved, reason := g.row.parse(c, []byte(text)); reason != "" || got.num != want || moved != shifted {
 			t.Errorf("%q = %s, %v, %q; want %s, %v", text, stamp(got.num), moved, reason, stamp(want), shifted)
 		}
 	})
@@ -220,7 +220,7 @@ func FuzzSeparators(f *testing.F) {
 		plain = strings.Replace(plain, point, ".", 1)
 
 		g, c := flattenerOf(t, "decimal(38,6)", r)
-		v, _, reason := g.parse(c, []byte(s))
+		v, _, reason := g.row.parse(c, []byte(s))
 		if fits := regexp.MustCompile(`^` + mantissa + `$`).MatchString(text); !fits {
 			if reason != reasonSeparators {
 				t.Errorf("%+v %q = %s", r, s, read(g, c, s))
@@ -238,7 +238,7 @@ func FuzzSeparators(f *testing.F) {
 		}
 
 		g, c = flattenerOf(t, "float64", r)
-		v, _, reason = g.parse(c, []byte(s))
+		v, _, reason = g.row.parse(c, []byte(s))
 		want, err := strconv.ParseFloat(plain, 64)
 		fits := err == nil && regexp.MustCompile(`^`+mantissa+`(?:[eE][+-]?[0-9]+)?$`).MatchString(text)
 		if (reason == "") != fits || fits && uint64(v.num) != math.Float64bits(want) {
@@ -264,7 +264,7 @@ func TestDeclaredAllocates(t *testing.T) {
 	} {
 		f, c := flattenerOf(t, tt.kind, tt.r)
 		v := []byte(tt.text)
-		if n := testing.AllocsPerRun(100, func() { _, _, _ = f.parse(c, v) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { _, _, _ = f.row.parse(c, v) }); n > 0 {
 			t.Errorf("%s: %.1f allocations", tt.kind, n)
 		}
 	}
@@ -289,7 +289,7 @@ func BenchmarkDeclared(b *testing.B) {
 			v := []byte(tt.text)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, reason := f.parse(c, v); reason != "" {
+				if _, _, reason := f.row.parse(c, v); reason != "" {
 					b.Fatal(reason)
 				}
 			}

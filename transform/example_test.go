@@ -6,7 +6,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -21,14 +22,14 @@ const body = `<fs_response status="success">
 
 // A page becomes a batch by the schema that its own headings and values give.
 func ExampleFlattener() {
-	page, err := extract.DecodePage([]byte(body), "text/xml", extract.Bounds{})
+	p, err := v1.DecodePage([]byte(body), "text/xml", v1.Bounds{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer page.Release()
+	defer p.Release()
 
-	schema := transform.Infer("feedback", []*extract.Page{page}, true)
+	schema := transform.Infer("feedback", []*page.Page{p}, true)
 	f, err := transform.NewFlattener(schema, transform.Options{
 		Zone: time.FixedZone("", -5*60*60),
 		Emit: func(b arrow.RecordBatch) error {
@@ -43,7 +44,7 @@ func ExampleFlattener() {
 		return
 	}
 	defer f.Release()
-	if err := f.Append(page); err != nil {
+	if err := f.Append(p); err != nil {
 		fmt.Println(err)
 	}
 	if err := f.Flush(); err != nil {
@@ -58,12 +59,12 @@ func ExampleFlattener() {
 
 // A value that does not fit is told apart from the rows, never changed.
 func ExampleOptions_reject() {
-	page, err := extract.DecodePage([]byte(body), "text/xml", extract.Bounds{})
+	p, err := v1.DecodePage([]byte(body), "text/xml", v1.Bounds{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer page.Release()
+	defer p.Release()
 
 	f, err := transform.NewFlattener(&schemas.Schema{
 		Unknown: schemas.UnknownIgnore,
@@ -81,7 +82,7 @@ func ExampleOptions_reject() {
 		return
 	}
 	defer f.Release()
-	if err := f.Append(page); err != nil {
+	if err := f.Append(p); err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println(f.Stats().Rejected, "rejected")

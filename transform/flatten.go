@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -31,7 +31,7 @@ type Options struct {
 	Labels bool
 	// Headings are labels known beforehand. Give all flatteners of a run the
 	// same, so that a column that several of them add has one name.
-	Headings []extract.Heading
+	Headings []page.Heading
 	// Mem allocates the batches; nil is Arrow's default.
 	Mem memory.Allocator
 	// BatchRows and BatchBytes bound a batch: it ends with the row that
@@ -60,42 +60,25 @@ type Reject struct {
 // After an error every further call returns the same error. A Flattener is
 // not safe for concurrent use.
 type Flattener struct {
-	o           Options
-	unknown     schemas.Unknown
-	most        int // columns
-	emptyAsNull bool
-	clock       clock
-	cloak       cloak
-
+	o       Options
+	given   schemas.Schema
 	columns []*column        // those that are written
 	listed  []schemas.Column // columns as a schema, and those that are dropped
-	base    int              // how many columns the schema has
 	schema  *arrow.Schema
 	idAt    int // index of the result id's column, -1 for none
-	// fields maps every source met so far to its column, or to ^i for the
-	// ignored field i.
-	fields  map[schemas.Source]int32
-	ignored []ignoredField
-	labels  map[schemas.Source]string
 
-	page       *extract.Page // the page at hand
-	at         []int32       // by index into page.Fields: as in fields
-	row        int64         // number of the row at hand, from 1
-	gathered   []gathered    // by column
-	next       []int32       // by cell of the result: the column's next cell, or -1
-	pending    []outcome
-	rows       int // in the batch
-	bytes      int
-	batchRows  int // of the last batch
+	fields     fieldMap
+	row        row
+	batch      batchSize
 	stats      Stats
 	choiceRoom int64 // bytes of texts that choices may still take, see room
 	err        error
 }
 
-type ignoredField struct {
-	from    schemas.Source
-	n       int64
-	dropped bool // the schema has it, and its pii rule is drop: nobody counts it
+// batchSize is how much the batch at hand holds.
+type batchSize struct {
+	rows, bytes int
+	lastRows    int // of the batch before
 }
 
 // NewFlattener checks the schema and the options. Release frees what the
@@ -117,16 +100,16 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 		o.BatchBytes = DefaultBatchBytes
 	}
 	o.BatchBytes = min(o.BatchBytes, mostBatchBytes)
-	f := &Flattener{
-		o: o, unknown: s.Unknown, most: s.MostColumns(), emptyAsNull: s.Empty == schemas.EmptyAsNull,
-		clock: clock{zone: o.Zone}, base: len(s.Columns), idAt: -1,
-		fields: map[schemas.Source]int32{}, labels: map[schemas.Source]string{}, choiceRoom: mostChoiceTexts,
-	}
-	var err error
-	if f.cloak, err = newCloak(s); err != nil {
+	cloak, err := newCloak(s)
+	if err != nil {
 		return nil, err
 	}
-	f.learn(o.Headings)
+	f := &Flattener{
+		o: o, given: *s, idAt: -1, choiceRoom: mostChoiceTexts,
+		fields: fieldMap{columns: map[schemas.Source]int32{}, labels: map[schemas.Source]string{}},
+		row:    row{clock: clock{zone: o.Zone}, cloak: cloak, emptyAsNull: s.Empty == schemas.EmptyAsNull},
+	}
+	f.fields.learn(o.Headings)
 	f.extend(s.Columns)
 	return f, nil
 }
@@ -137,29 +120,28 @@ func (f *Flattener) extend(columns []schemas.Column) {
 	for _, c := range columns {
 		i := len(f.columns)
 		if !c.Written() {
-			f.fields[c.From] = ^int32(len(f.ignored))
-			f.ignored = append(f.ignored, ignoredField{from: c.From, dropped: true})
+			f.fields.ignore(c.From, true)
 			continue
 		}
-		f.fields[c.From] = int32(i)
+		f.fields.columns[c.From] = int32(i)
 		if c.From.Kind == schemas.FromResultID {
 			f.idAt = i
 		}
 		f.columns = append(f.columns, newColumn(c, f.o.Mem))
 	}
-	f.gathered = make([]gathered, len(f.columns))
+	f.row.gathered = make([]gathered, len(f.columns))
 	f.schema = schemas.ArrowSchema(f.Columns())
 }
 
 // Append adds the page's results, in their order. The page stays the
 // caller's and is not needed after the call.
-func (f *Flattener) Append(p *extract.Page) error {
+func (f *Flattener) Append(p *page.Page) error {
 	if f.err != nil {
 		return f.err
 	}
-	f.page = p
+	f.row.page = p
 	f.err = f.appendPage()
-	f.page = nil
+	f.row.page = nil
 	return f.err
 }
 
@@ -168,12 +150,12 @@ func (f *Flattener) appendPage() error {
 		return err
 	}
 	f.attributes()
-	for i := range f.page.Len() {
+	for i := range f.row.page.Len() {
 		written, err := f.appendResult(i)
 		if err != nil {
 			return err
 		}
-		if written && (f.rows >= f.o.BatchRows || f.bytes >= f.o.BatchBytes) {
+		if written && (f.batch.rows >= f.o.BatchRows || f.batch.bytes >= f.o.BatchBytes) {
 			if err := f.flush(); err != nil {
 				return err
 			}
@@ -185,43 +167,43 @@ func (f *Flattener) appendPage() error {
 // appendResult settles all columns of result i and then writes them, or
 // rejects the result.
 func (f *Flattener) appendResult(i int) (written bool, err error) {
-	cells := f.page.Cells(i)
-	f.gather(cells)
-	f.pending = f.pending[:0]
+	cells := f.row.page.Cells(i)
+	f.row.gather(cells, &f.fields)
+	f.row.pending = f.row.pending[:0]
 	var reject *Reject
 	for k, c := range f.columns {
 		if k == f.idAt {
-			settleID(c, f.page.ID(i))
+			settleID(c, f.row.page.ID(i))
 			continue
 		}
 		if f.direct(k) {
 			continue
 		}
-		raw, reason := f.settle(c, &f.gathered[k], cells)
+		raw, reason := f.row.settle(c, &f.row.gathered[k], cells)
 		switch {
 		case reason == "":
 		case c.OnError == schemas.OnErrorFail:
-			return false, &ValueError{f.page.ID(i), c.Name, c.From, c.Type, raw, reason}
+			return false, &ValueError{f.row.page.ID(i), c.Name, c.From, c.Type, raw, reason}
 		case reject == nil:
-			reject = &Reject{f.page.ID(i), c.Name, raw, reason}
+			reject = &Reject{f.row.page.ID(i), c.Name, raw, reason}
 		}
 	}
 	if reject != nil {
 		return false, f.reject(*reject)
 	}
-	if f.rows == 0 {
+	if f.batch.rows == 0 {
 		f.reserve()
 	}
 	for k, c := range f.columns {
 		if f.direct(k) {
-			f.bytes += f.appendPlain(c, &f.gathered[k], cells)
+			f.batch.bytes += f.row.appendPlain(c, &f.row.gathered[k], cells)
 		} else {
-			f.bytes += c.append()
+			f.batch.bytes += c.append()
 		}
 	}
-	f.rows++
+	f.batch.rows++
 	f.stats.Rows++
-	if len(f.pending) > 0 {
+	if len(f.row.pending) > 0 {
 		f.count()
 	}
 	return true, nil
@@ -231,49 +213,8 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 // without being settled: a single string always fits, and so does none where
 // the column may be null.
 func (f *Flattener) direct(k int) bool {
-	c, g := f.columns[k], &f.gathered[k]
-	return c.plain != nil && k != f.idAt && (g.values <= 1 || g.row != f.row) && !c.Required
-}
-
-// appendPlain writes the row's only string, or null, straight from the page.
-func (f *Flattener) appendPlain(c *column, g *gathered, cells []extract.Cell) (size int) {
-	if g.row == f.row && g.values == 1 {
-		k := g.head
-		for cells[k].Values == 0 { // elements without a value before the one that has it
-			k = f.next[k]
-		}
-		if v := f.page.Value(cells[k], 0); len(v) > 0 || !f.emptyAsNull {
-			v = f.valueOf(c, v)
-			c.plain.append(v)
-			return 4 + len(v)
-		}
-	}
-	c.plain.appendNull()
-	return 4
-}
-
-// gather chains the result's cells by their columns.
-func (f *Flattener) gather(cells []extract.Cell) {
-	f.row++
-	if len(cells) > len(f.next) {
-		f.next = make([]int32, 2*len(cells))
-	}
-	for k, c := range cells {
-		at := f.at[c.Field]
-		if at < 0 {
-			f.ignored[^at].n++
-			continue
-		}
-		g := &f.gathered[at]
-		f.next[k] = -1
-		if g.row != f.row {
-			*g = gathered{row: f.row, head: int32(k), tail: int32(k), values: c.Values}
-			continue
-		}
-		f.next[g.tail] = int32(k)
-		g.tail = int32(k)
-		g.values += c.Values
-	}
+	c, g := f.columns[k], &f.row.gathered[k]
+	return c.plain != nil && k != f.idAt && (g.values <= 1 || g.row != f.row.number) && !c.Required
 }
 
 func (f *Flattener) reject(r Reject) error {
@@ -290,7 +231,7 @@ func (f *Flattener) reject(r Reject) error {
 
 // count adds the outcomes of a written row to the stats.
 func (f *Flattener) count() {
-	for _, p := range f.pending {
+	for _, p := range f.row.pending {
 		switch p.kind {
 		case nulled:
 			f.stats.Nulled = count(f.stats.Nulled, Fault{p.column.Name, p.reason})
@@ -305,7 +246,7 @@ func (f *Flattener) count() {
 // reserve prepares the builders for a batch like the last one.
 func (f *Flattener) reserve() {
 	for _, c := range f.columns {
-		c.reserve(f.batchRows)
+		c.reserve(f.batch.lastRows)
 	}
 }
 
@@ -319,7 +260,7 @@ func (f *Flattener) Flush() error {
 }
 
 func (f *Flattener) flush() error {
-	if f.rows == 0 {
+	if f.batch.rows == 0 {
 		return nil
 	}
 	arrays := make([]arrow.Array, len(f.columns))
@@ -327,11 +268,11 @@ func (f *Flattener) flush() error {
 		arrays[i] = c.finish()
 	}
 	f.see(arrays)
-	batch := array.NewRecordBatch(f.schema, arrays, int64(f.rows))
+	batch := array.NewRecordBatch(f.schema, arrays, int64(f.batch.rows))
 	for _, a := range arrays {
 		a.Release() // the batch holds them
 	}
-	f.batchRows, f.rows, f.bytes = f.rows, 0, 0
+	f.batch = batchSize{lastRows: f.batch.rows}
 	defer batch.Release()
 	return f.o.Emit(batch)
 }
@@ -353,12 +294,12 @@ func (f *Flattener) Stats() Stats {
 			s.Add(Stats{Seen: map[schemas.Source]Seen{c.From: *c.seen}})
 		}
 	}
-	for _, g := range f.ignored {
+	for _, g := range f.fields.ignored {
 		if g.n > 0 && !g.dropped {
 			s.Ignored = sum(s.Ignored, map[schemas.Source]int64{g.from: g.n})
 		}
 	}
-	s.Added = append([]schemas.Column(nil), f.listed[f.base:]...)
+	s.Added = append([]schemas.Column(nil), f.listed[len(f.given.Columns):]...)
 	return s
 }
 

@@ -11,7 +11,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -117,8 +118,8 @@ func TestInferredSeveralValues(t *testing.T) {
 func TestJoinEscapesBars(t *testing.T) {
 	s := schema(t, "a item:1 string")
 	s.Columns[0].Inferred = true
-	p, err := extract.DecodePage([]byte(`<fs_response status="success"><results><result id="1"><items>`+
-		`<item id="1"><value>a|b</value><value>c\</value></item></items></result></results></fs_response>`), "text/xml", extract.Bounds{})
+	p, err := v1.DecodePage([]byte(`<fs_response status="success"><results><result id="1"><items>`+
+		`<item id="1"><value>a|b</value><value>c\</value></item></items></result></results></fs_response>`), "text/xml", v1.Bounds{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +220,7 @@ func TestUnknownAdd(t *testing.T) {
 
 func TestUnknownAddNames(t *testing.T) {
 	s := schema(t, "id result_id int64", "item_7 item:1 string")
-	headings := []extract.Heading{{ID: "7", Label: "Known before"}}
+	headings := []page.Heading{{ID: "7", Label: "Known before"}}
 	p := new(answer).result(1, "item:7@1=a", "item:8@2=b", "item:9@3=c", "meta:x=1").
 		page(t, "7=Seven", "8=Eight, or so\n", "meta:x=Ex")
 	r := start(t, s, func(o *Options) { o.Labels = true; o.Headings = headings }).feed(t, p)

@@ -12,7 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -64,7 +65,7 @@ func (a *answer) cell(kind, spec string) {
 
 // page decodes the answer, with headings "id=label" (or "meta:id=label",
 // "item:id=label") in front.
-func (a *answer) page(t testing.TB, headings ...string) *extract.Page {
+func (a *answer) page(t testing.TB, headings ...string) *page.Page {
 	t.Helper()
 	var head strings.Builder
 	for _, h := range headings {
@@ -77,7 +78,7 @@ func (a *answer) page(t testing.TB, headings ...string) *extract.Page {
 		}
 	}
 	body := fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?><fs_response status="success"><headings>%s</headings><results>%s</results></fs_response>`, head.String(), a.String())
-	p, err := extract.DecodePage([]byte(body), "text/xml", extract.Bounds{})
+	p, err := v1.DecodePage([]byte(body), "text/xml", v1.Bounds{})
 	if err != nil {
 		t.Fatalf("%v in %s", err, body)
 	}
@@ -192,7 +193,7 @@ func cell(a arrow.Array, i int) string {
 }
 
 // feed appends the pages and flushes.
-func (r *run) feed(t testing.TB, pages ...*extract.Page) *run {
+func (r *run) feed(t testing.TB, pages ...*page.Page) *run {
 	t.Helper()
 	for _, p := range pages {
 		if err := r.Append(p); err != nil {

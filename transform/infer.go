@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -18,13 +18,13 @@ import (
 //
 // Pages are given in the order of the range. Where an item moved on the form
 // the last page's index stands; where it was relabelled, the first heading.
-func Infer(name string, pages []*extract.Page, labels bool) *schemas.Schema {
+func Infer(name string, pages []*page.Page, labels bool) *schemas.Schema {
 	var s sample
 	s.at = map[schemas.Source]int{}
 	for _, p := range pages {
 		s.page(p)
 	}
-	var headings []extract.Heading
+	var headings []page.Heading
 	for _, p := range pages {
 		headings = append(headings, p.Headings...)
 	}
@@ -78,7 +78,7 @@ func (s *sample) field(from schemas.Source) *seen {
 }
 
 // page takes in what the page's results have.
-func (s *sample) page(p *extract.Page) {
+func (s *sample) page(p *page.Page) {
 	counts := make([]int32, len(p.Fields)) // values of the result at hand
 	cells := make([]int32, len(p.Fields))  // cells of the page
 	several := make([]bool, len(p.Fields))
@@ -106,7 +106,7 @@ func (s *sample) page(p *extract.Page) {
 }
 
 // headings takes in the labels, and the fields that no result has.
-func (s *sample) headings(headings []extract.Heading) {
+func (s *sample) headings(headings []page.Heading) {
 	for place, h := range headings {
 		about := s.meanings(h)
 		if about == nil && s.idLabel == "" {
@@ -129,14 +129,14 @@ func (s *sample) clone() *sample {
 // the fields that results have (a meta and an item of that id share it), by
 // the metas that are known, else an item. A heading "result_id" or "id" that
 // is no field is about the result's id: nil.
-func (s *sample) meanings(h extract.Heading) []schemas.Source {
+func (s *sample) meanings(h page.Heading) []schemas.Source {
 	meta := schemas.Source{Kind: schemas.FromMeta, ID: h.ID}
 	item := schemas.Source{Kind: schemas.FromItem, ID: h.ID}
 	var about []schemas.Source
-	if _, is := s.at[meta]; is && h.Kind != extract.KindItem {
+	if _, is := s.at[meta]; is && h.Kind != page.KindItem {
 		about = append(about, meta)
 	}
-	if _, is := s.at[item]; is && h.Kind != extract.KindMeta {
+	if _, is := s.at[item]; is && h.Kind != page.KindMeta {
 		about = append(about, item)
 	}
 	switch {
@@ -144,7 +144,7 @@ func (s *sample) meanings(h extract.Heading) []schemas.Source {
 		return about
 	case h.ID == "result_id" || h.ID == "id":
 		return nil
-	case h.Kind == extract.KindMeta || h.Kind == 0 && knownMeta(h.ID):
+	case h.Kind == page.KindMeta || h.Kind == 0 && knownMeta(h.ID):
 		return []schemas.Source{meta}
 	}
 	return []schemas.Source{item}

@@ -134,7 +134,7 @@ func answerWord(v []byte) bool {
 
 // add counts a number with commas, blanks or apostrophes.
 func (g *groupForm) add(v []byte) {
-	v, _ = cutMinus(v)
+	v = bytes.TrimPrefix(v, []byte("-"))
 	var signs []byte
 	var digits []int // of the parts between the signs
 	n := 0

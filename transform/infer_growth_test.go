@@ -5,17 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/transform"
 )
 
 // headed is a page of so many headings, which no result has.
-func headed(n int) []*extract.Page {
-	p := &extract.Page{Headings: make([]extract.Heading, n)}
+func headed(n int) []*page.Page {
+	p := &page.Page{Headings: make([]page.Heading, n)}
 	for i := range p.Headings {
-		p.Headings[i] = extract.Heading{ID: strconv.Itoa(i + 1), Label: "Question", Kind: extract.KindItem}
+		p.Headings[i] = page.Heading{ID: strconv.Itoa(i + 1), Label: "Question", Kind: page.KindItem}
 	}
-	return []*extract.Page{p}
+	return []*page.Page{p}
 }
 
 // BenchmarkInferHeadings is to grow as the headings do.

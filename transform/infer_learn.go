@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -21,7 +21,7 @@ import (
 type Learner struct {
 	clock    clock
 	sample   sample
-	headings []extract.Heading
+	headings []page.Heading
 	fields   map[schemas.Source]*learned
 	results  int
 
@@ -63,9 +63,9 @@ func NewLearner(zone *time.Location) *Learner {
 
 // Add learns from a page. Give pages in the order of the range, and no result
 // twice. The page stays the caller's and is not needed after the call.
-func (l *Learner) Add(p *extract.Page) {
+func (l *Learner) Add(p *page.Page) {
 	for _, h := range p.Headings {
-		l.headings = append(l.headings, extract.Heading{ID: strings.Clone(h.ID), Label: strings.Clone(h.Label), Kind: h.Kind})
+		l.headings = append(l.headings, page.Heading{ID: strings.Clone(h.ID), Label: strings.Clone(h.Label), Kind: h.Kind})
 	}
 	l.sample.page(p)
 	fields := make([]*learned, len(p.Fields))
@@ -77,7 +77,7 @@ func (l *Learner) Add(p *extract.Page) {
 }
 
 // result learns from one result of the page.
-func (l *Learner) result(p *extract.Page, r int, fields []*learned) {
+func (l *Learner) result(p *page.Page, r int, fields []*learned) {
 	cells := p.Cells(r)
 	for _, c := range cells {
 		f := l.field(p, c, fields)
@@ -112,7 +112,7 @@ func (l *Learner) result(p *extract.Page, r int, fields []*learned) {
 }
 
 // field is the entry of a cell's field.
-func (l *Learner) field(p *extract.Page, c extract.Cell, fields []*learned) *learned {
+func (l *Learner) field(p *page.Page, c page.Cell, fields []*learned) *learned {
 	if f := fields[c.Field]; f != nil {
 		return f
 	}
@@ -161,7 +161,7 @@ func (l *Learner) guess(c schemas.Column) Guess {
 	if c.From.Kind == schemas.FromMeta {
 		text = wordsOf(c.From.ID, c.Label)
 	}
-	g := Guess{Results: l.results, Filled: f.filled, Empty: f.empty, Several: f.several, Padded: f.shapes.padded}
+	g := Guess{Results: l.results, Filled: f.filled, Empty: f.empty, Several: f.several, Padded: f.shapes.numbers.padded}
 	if c.From.Kind == schemas.FromMeta && c.Type.Kind == schemas.Timestamp {
 		g.Type, g.Why = f.shapes.wallTimes()
 	} else {

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 )
 
-func schemaOf(pages ...*extract.Page) []string { return spell(Infer("x", pages, true).Columns) }
+func schemaOf(pages ...*page.Page) []string { return spell(Infer("x", pages, true).Columns) }
 
 func TestPersonal(t *testing.T) {
 	for name, tt := range map[string]struct {

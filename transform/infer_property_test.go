@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -32,14 +32,14 @@ func learnable() [][]string {
 }
 
 // learnedSample makes pages of fields that each keep to a form, or do not.
-func learnedSample(t testing.TB, r *rand.Rand) []*extract.Page {
+func learnedSample(t testing.TB, r *rand.Rand) []*page.Page {
 	forms := learnable()
 	spoiled := len(forms) - 1
 	chosen := make([]int, 12)
 	for i := range chosen {
 		chosen[i] = r.IntN(len(forms))
 	}
-	pages := make([]*extract.Page, 3)
+	pages := make([]*page.Page, 3)
 	for i := range pages {
 		a := new(answer)
 		for k := range 8 {
@@ -68,7 +68,7 @@ func learnedSample(t testing.TB, r *rand.Rand) []*extract.Page {
 // sameAgain flattens a sample with the schema that was learned from it, and
 // holds that nothing is rejected or lost and that every value is printed as it
 // was read.
-func sameAgain(t testing.TB, z *time.Location, pages ...*extract.Page) *schemas.Schema {
+func sameAgain(t testing.TB, z *time.Location, pages ...*page.Page) *schemas.Schema {
 	t.Helper()
 	l := NewLearner(z)
 	for _, p := range pages {

@@ -11,15 +11,7 @@ import (
 type shapes struct {
 	values int // that are not empty
 
-	ints            int // whole numbers in the one way to write them
-	shortest        int // digits of the shortest of them
-	longest         int // and of the longest
-	padded          int // digits with zeros in front
-	points          int // numbers with a fraction
-	leastFraction   int // digits of the shortest fraction
-	mostFraction    int // and of the longest
-	zeros           int // fractions that end with a zero
-	whole           int // most digits before the point, of ints and points
+	numbers         numbers
 	bools           int
 	dates, holders  int // YYYY-MM-DD; those that only hold a place
 	times, skipped  int // YYYY-MM-DD HH:MM:SS; those that the zone never shows
@@ -28,11 +20,24 @@ type shapes struct {
 	phones, letters int // values like phone numbers; values with a letter
 }
 
+// numbers counts the values that are numbers, or digits.
+type numbers struct {
+	ints          int // whole numbers in the one way to write them
+	shortest      int // digits of the shortest of them
+	longest       int // and of the longest
+	padded        int // digits with zeros in front
+	points        int // numbers with a fraction
+	leastFraction int // digits of the shortest fraction
+	mostFraction  int // and of the longest
+	zeros         int // fractions that end with a zero
+	whole         int // most digits before the point, of ints and points
+}
+
 // add counts a value that is not empty.
 func (s *shapes) add(v []byte, c *clock) {
 	s.values++
 	switch {
-	case s.number(v), s.calendar(v, c):
+	case s.numbers.add(v), s.calendar(v, c):
 	case string(v) == "true" || string(v) == "false":
 		s.bools++
 	default:
@@ -44,9 +49,9 @@ func (s *shapes) add(v []byte, c *clock) {
 	s.personal(v)
 }
 
-// number counts a value that is a number, or digits.
-func (s *shapes) number(v []byte) bool {
-	digits, negative := cutMinus(v)
+// add counts a value that is a number, or digits.
+func (n *numbers) add(v []byte) bool {
+	digits, negative := bytes.CutPrefix(v, []byte("-"))
 	point := bytes.IndexByte(digits, '.')
 	whole, fraction := digits, []byte(nil)
 	if point >= 0 {
@@ -57,27 +62,27 @@ func (s *shapes) number(v []byte) bool {
 	}
 	if whole[0] == '0' && len(whole) > 1 || negative && zerosOnly(whole) && zerosOnly(fraction) {
 		if point < 0 && !negative {
-			s.padded++
+			n.padded++
 		}
 		return !negative && point < 0
 	}
-	s.whole = max(s.whole, len(whole))
+	n.whole = max(n.whole, len(whole))
 	if point < 0 {
-		if s.ints == 0 || len(whole) < s.shortest {
-			s.shortest = len(whole)
+		if n.ints == 0 || len(whole) < n.shortest {
+			n.shortest = len(whole)
 		}
-		s.longest = max(s.longest, len(whole))
-		s.ints++
+		n.longest = max(n.longest, len(whole))
+		n.ints++
 		return true
 	}
-	if s.points == 0 || len(fraction) < s.leastFraction {
-		s.leastFraction = len(fraction)
+	if n.points == 0 || len(fraction) < n.leastFraction {
+		n.leastFraction = len(fraction)
 	}
-	s.mostFraction = max(s.mostFraction, len(fraction))
+	n.mostFraction = max(n.mostFraction, len(fraction))
 	if fraction[len(fraction)-1] == '0' {
-		s.zeros++
+		n.zeros++
 	}
-	s.points++
+	n.points++
 	return true
 }
 
@@ -120,13 +125,6 @@ func placeholder(v []byte) bool {
 	return false
 }
 
-func cutMinus(v []byte) (rest []byte, negative bool) {
-	if len(v) > 0 && v[0] == '-' {
-		return v[1:], true
-	}
-	return v, false
-}
-
 // allDigits tells whether v is digits, at least one.
 func allDigits(v []byte) bool {
 	for _, c := range v {
@@ -137,14 +135,8 @@ func allDigits(v []byte) bool {
 	return len(v) > 0
 }
 
-func zerosOnly(v []byte) bool {
-	for _, c := range v {
-		if c != '0' {
-			return false
-		}
-	}
-	return true
-}
+// zerosOnly tells whether v is nothing but zeros, or empty.
+func zerosOnly(v []byte) bool { return len(bytes.Trim(v, "0")) == 0 }
 
 func hasLetter(v []byte) bool {
 	for _, c := range v {

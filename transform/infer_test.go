@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -40,7 +41,7 @@ func TestInfer(t *testing.T) {
 		result(2, "item:206@4=red|green", "item:4@1=b").
 		page(t, "result_id=Reference #", "result_status=Status", "date_finish=Finished", "4=Full name", "353-0-0=Row one", "9=Full name", "206=Colours\n")
 	second := new(answer).result(7, "meta:user_ip=::1", "item:77@9=p", "item:77@9=q", "item:5@2=late").page(t)
-	pages := []*extract.Page{first, second}
+	pages := []*page.Page{first, second}
 
 	byID := Infer("feedback", pages, false)
 	wantColumns(t, byID,
@@ -61,7 +62,7 @@ func TestInfer(t *testing.T) {
 func TestInferWithoutResults(t *testing.T) {
 	wantColumns(t, Infer("x", nil, true), "result_id result_id int64")
 	p := new(answer).page(t, "id=No", "result_status=Status", "date_custom=D", "score=Points", "3=C", "1=A", "title=T")
-	wantColumns(t, Infer("x", []*extract.Page{p}, true),
+	wantColumns(t, Infer("x", []*page.Page{p}, true),
 		"result_id result_id int64", "result_status meta:result_status string", "date_custom meta:date_custom timestamp", "score meta:score string",
 		"c item:3 string", "a item:1 string", "t item:title string")
 }
@@ -83,7 +84,7 @@ func TestInferOrder(t *testing.T) {
 	} {
 		p := new(answer).result(1, tt.cells...).page(t, tt.headings...)
 		var got []string
-		for _, c := range Infer("x", []*extract.Page{p}, false).Columns[1:] {
+		for _, c := range Infer("x", []*page.Page{p}, false).Columns[1:] {
 			got = append(got, c.From.ID)
 		}
 		if strings.Join(got, " ") != tt.want {
@@ -96,7 +97,7 @@ func TestInferOrder(t *testing.T) {
 func TestInferMoved(t *testing.T) {
 	old := new(answer).result(1, "item:1@1=a", "item:2@2=b").page(t, "1=First", "2=Second")
 	now := new(answer).result(2, "item:1@3=a", "item:2@2=b").page(t, "1=Renamed", "2=Second")
-	s := Infer("x", []*extract.Page{old, now}, true)
+	s := Infer("x", []*page.Page{old, now}, true)
 	wantColumns(t, s, "result_id result_id int64", "second item:2 string", "first item:1 string")
 }
 
@@ -105,7 +106,7 @@ func TestInferKinds(t *testing.T) {
 		result(1, "meta:result_id=1", "meta:7=m", "item:7=i", "meta:date_a=x", "item:date_b=y", "item:score=5").
 		page(t, "meta:extra=M", "item:user_ip=I", "7=Seven", "score=Score", "result_id=R", "id=Not a field")
 	// Headings without a kind: a field that results have decides before known metas.
-	s := Infer("x", []*extract.Page{p}, true)
+	s := Infer("x", []*page.Page{p}, true)
 	wantColumns(t, s,
 		"result_id result_id int64", "extra meta:extra string", "result_id_2 meta:result_id string", "7 meta:7 string", "date_a meta:date_a timestamp",
 		"i item:user_ip string", "seven item:7 string", "score item:score string", "item_date_b item:date_b string")
@@ -118,12 +119,12 @@ func TestInferSeveral(t *testing.T) {
 	p := new(answer).
 		result(1, "item:1=a", "item:1=b", "item:2=a", "item:3", "item:3=x", "item:4=|", "meta:m=1", "meta:m=2").
 		result(2, "item:2=b", "item:3=y").page(t)
-	wantColumns(t, Infer("x", []*extract.Page{p}, false),
+	wantColumns(t, Infer("x", []*page.Page{p}, false),
 		"result_id result_id int64", "m meta:m string",
 		"item_1 item:1 list<string>", "item_2 item:2 string", "item_3 item:3 string", "item_4 item:4 list<string>")
 
 	p.Filter(func(id int64) bool { return id == 2 })
-	wantColumns(t, Infer("x", []*extract.Page{p}, false), "result_id result_id int64", "item_2 item:2 string", "item_3 item:3 string")
+	wantColumns(t, Infer("x", []*page.Page{p}, false), "result_id result_id int64", "item_2 item:2 string", "item_3 item:3 string")
 }
 
 // TestInferOutlivesPages: the schema holds no view of a released page.
@@ -131,13 +132,13 @@ func TestInferOutlivesPages(t *testing.T) {
 	body := func(x string) []byte {
 		return fmt.Appendf(nil, `<fs_response status="success"><headings><heading for="%s">L%s</heading></headings><results><result id="1"><items><item id="%s"><value>v</value></item></items></result></results></fs_response>`, x, x, x)
 	}
-	p, err := extract.DecodePage(body("aaaa"), "text/xml", extract.Bounds{})
+	p, err := v1.DecodePage(body("aaaa"), "text/xml", v1.Bounds{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Infer("x", []*extract.Page{p}, false)
+	s := Infer("x", []*page.Page{p}, false)
 	p.Release()
-	q, err := extract.DecodePage(body("bbbb"), "text/xml", extract.Bounds{})
+	q, err := v1.DecodePage(body("bbbb"), "text/xml", v1.Bounds{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func TestInferThenFlatten(t *testing.T) {
 	p := new(answer).
 		result(1, "meta:date_finish=2026-01-01 00:00:00", "item:1@1=a", "item:2@2=x|y").
 		result(2, "meta:date_finish=", "item:2@2=").page(t)
-	r := start(t, Infer("x", []*extract.Page{p}, false))
+	r := start(t, Infer("x", []*page.Page{p}, false))
 	r.feed(t, p)
 	r.wantRows(t, `1 · 2026-01-01T00:00:00Z · "a" · ["x" "y"]`, `2 · ∅ · ∅ · []`)
 	if s := r.Stats(); s.Nulled != nil || s.Joined != nil || s.Rejected != 0 || s.Added != nil {
@@ -184,7 +185,7 @@ func FuzzInfer(f *testing.F) {
 		}
 		p := new(answer).result(1, "meta:"+id1+"=m", "item:"+id2+"=v").result(2, "item:"+id1+"=a|b", "meta:"+id2+"=n").
 			page(t, id1+"="+label1, id2+"="+label2)
-		s := Infer("x", []*extract.Page{p}, labels)
+		s := Infer("x", []*page.Page{p}, labels)
 		if err := s.Validate(); err != nil {
 			t.Fatal(err)
 		}

@@ -33,13 +33,13 @@ func (s *shapes) fit(identifier string) (schemas.Type, string) {
 	}
 	all := fmt.Sprintf("all %d values are ", s.values)
 	switch s.values {
-	case s.ints:
-		if why := s.names(identifier); why != "" {
+	case s.numbers.ints:
+		if why := s.numbers.names(identifier); why != "" {
 			return text, all + "whole numbers" + why
 		}
 		return schemas.Type{Kind: schemas.Int64}, all + "whole numbers"
-	case s.ints + s.points:
-		return s.decimal(all, identifier)
+	case s.numbers.ints + s.numbers.points:
+		return s.numbers.decimal(all, identifier)
 	case s.bools:
 		return schemas.Type{Kind: schemas.Bool}, all + "true or false"
 	case s.dates:
@@ -52,43 +52,43 @@ func (s *shapes) fit(identifier string) (schemas.Type, string) {
 			return text, fmt.Sprintf("%stimes YYYY-MM-DD HH:MM:SS, but the account's zone skips %d of them", all, s.skipped)
 		}
 		return schemas.Type{Kind: schemas.Timestamp}, all + "times YYYY-MM-DD HH:MM:SS"
-	case s.ints + s.padded:
-		return text, fmt.Sprintf("%sdigits, but %d with zeros in front, which a number would lose", all, s.padded)
+	case s.numbers.ints + s.numbers.padded:
+		return text, fmt.Sprintf("%sdigits, but %d with zeros in front, which a number would lose", all, s.numbers.padded)
 	}
 	return text, s.text()
 }
 
 // names says why whole numbers are taken for names of something; "" where they
 // count.
-func (s *shapes) names(identifier string) string {
+func (n *numbers) names(identifier string) string {
 	switch {
 	case identifier != "":
 		return fmt.Sprintf(", but kept as text by the word %q of its label or type", identifier)
-	case s.longest > longestCount:
-		return fmt.Sprintf(", but of up to %d digits, as ids and phone numbers are", s.longest)
-	case s.shortest == s.longest && s.longest >= shortestID:
-		return fmt.Sprintf(", but of %d digits each, as ids and postal codes are", s.longest)
+	case n.longest > longestCount:
+		return fmt.Sprintf(", but of up to %d digits, as ids and phone numbers are", n.longest)
+	case n.shortest == n.longest && n.longest >= shortestID:
+		return fmt.Sprintf(", but of %d digits each, as ids and postal codes are", n.longest)
 	}
 	return ""
 }
 
 // decimal judges numbers of which some have fractions.
-func (s *shapes) decimal(all, identifier string) (schemas.Type, string) {
-	text, digits := schemas.Type{Kind: schemas.String}, s.mostFraction
+func (n *numbers) decimal(all, identifier string) (schemas.Type, string) {
+	text, digits := schemas.Type{Kind: schemas.String}, n.mostFraction
 	why := all + fmt.Sprintf("numbers with up to %d decimals", digits)
-	if s.leastFraction == digits && s.ints == 0 {
+	if n.leastFraction == digits && n.ints == 0 {
 		why = all + fmt.Sprintf("numbers with %d decimals", digits)
 	}
 	switch {
 	case identifier != "":
 		return text, why + fmt.Sprintf(", but kept as text by the word %q of its label or type", identifier)
-	case s.leastFraction != digits && s.zeros > 0:
-		return text, why + fmt.Sprintf(", but %d end with a zero that a number would lose", s.zeros)
-	case s.whole+digits > schemas.MaxPrecision:
+	case n.leastFraction != digits && n.zeros > 0:
+		return text, why + fmt.Sprintf(", but %d end with a zero that a number would lose", n.zeros)
+	case n.whole+digits > schemas.MaxPrecision:
 		return text, why + fmt.Sprintf(", with more digits than the %d of a decimal", schemas.MaxPrecision)
 	}
 	t := schemas.Type{Kind: schemas.Decimal, Precision: narrow, Scale: int32(digits)}
-	if s.whole+digits+headRoom > narrow {
+	if n.whole+digits+headRoom > narrow {
 		t.Precision = schemas.MaxPrecision
 	}
 	return t, why
@@ -96,15 +96,15 @@ func (s *shapes) decimal(all, identifier string) (schemas.Type, string) {
 
 // text says what values look like that fit no type.
 func (s *shapes) text() string {
-	if hint := s.foreign.hint(s.values, s.ints); hint != "" {
+	if hint := s.foreign.hint(s.values, s.numbers.ints); hint != "" {
 		return fmt.Sprintf("all %d values look %s", s.values, hint)
 	}
 	for _, form := range []struct {
 		n    int
 		what string
 	}{
-		{s.ints, "whole numbers"},
-		{s.ints + s.points, "numbers"},
+		{s.numbers.ints, "whole numbers"},
+		{s.numbers.ints + s.numbers.points, "numbers"},
 		{s.bools, "true or false"},
 		{s.dates, "dates YYYY-MM-DD"},
 		{s.times, "times YYYY-MM-DD HH:MM:SS"},

@@ -5,13 +5,37 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
+// fieldMap maps the fields of pages to columns.
+type fieldMap struct {
+	// columns maps every source met so far to its column, or to ^i for the
+	// ignored field i.
+	columns map[schemas.Source]int32
+	ignored []ignoredField
+	labels  map[schemas.Source]string
+	at      []int32 // by index into the Fields of the page at hand: as in columns
+}
+
+type ignoredField struct {
+	from    schemas.Source
+	n       int64
+	dropped bool // the schema has it, and its pii rule is drop: nobody counts it
+}
+
+// ignore adds an ignored field and gives its number, as columns has it.
+func (m *fieldMap) ignore(from schemas.Source, dropped bool) int32 {
+	at := ^int32(len(m.ignored))
+	m.columns[from] = at
+	m.ignored = append(m.ignored, ignoredField{from: from, dropped: dropped})
+	return at
+}
+
 // source is the column source of a page's field.
-func source(x extract.Field) schemas.Source {
-	if x.Kind == extract.KindMeta {
+func source(x page.Field) schemas.Source {
+	if x.Kind == page.KindMeta {
 		return schemas.Source{Kind: schemas.FromMeta, ID: x.ID}
 	}
 	return schemas.Source{Kind: schemas.FromItem, ID: x.ID}
@@ -23,17 +47,17 @@ const nowhere = math.MinInt32
 // match finds the column of every field of the page, and applies the rule for
 // unknown fields to those that have none.
 func (f *Flattener) match() error {
-	p := f.page
-	f.learn(p.Headings)
-	f.at = f.at[:0]
+	p := f.row.page
+	f.fields.learn(p.Headings)
+	f.fields.at = f.fields.at[:0]
 	var unknown []int // indices into p.Fields
 	for i, x := range p.Fields {
-		at, known := f.fields[source(x)]
+		at, known := f.fields.columns[source(x)]
 		if !known {
 			at = nowhere
 			unknown = append(unknown, i)
 		}
-		f.at = append(f.at, at)
+		f.fields.at = append(f.fields.at, at)
 	}
 	if unknown == nil {
 		return nil
@@ -45,20 +69,17 @@ func (f *Flattener) match() error {
 		return nil
 	}
 	order(p.Fields, unknown)
-	switch f.unknown {
+	switch f.given.Unknown {
 	case schemas.UnknownFail:
 		from := source(p.Fields[unknown[0]])
-		e := &UnknownFieldError{From: keep(from), Label: f.labels[from], ResultID: p.ID(owner[unknown[0]])}
+		e := &UnknownFieldError{From: keep(from), Label: f.fields.labels[from], ResultID: p.ID(owner[unknown[0]])}
 		for _, i := range unknown[1:] {
 			e.Others = append(e.Others, keep(source(p.Fields[i])))
 		}
 		return e
 	case schemas.UnknownIgnore:
 		for _, i := range unknown {
-			from := keep(source(p.Fields[i]))
-			f.at[i] = ^int32(len(f.ignored))
-			f.fields[from] = f.at[i]
-			f.ignored = append(f.ignored, ignoredField{from: from})
+			f.fields.at[i] = f.fields.ignore(keep(source(p.Fields[i])), false)
 		}
 		return nil
 	}
@@ -67,17 +88,18 @@ func (f *Flattener) match() error {
 
 // add appends a column for each of the page's fields.
 func (f *Flattener) add(unknown []int) error {
-	if n := len(f.listed) + len(unknown); n > f.most {
-		return &ColumnsError{Columns: n, Max: f.most}
+	most := f.given.MostColumns()
+	if n := len(f.listed) + len(unknown); n > most {
+		return &ColumnsError{Columns: n, Max: most}
 	}
 	if err := f.flush(); err != nil {
 		return err
 	}
 	late := make([]schemas.Column, len(unknown))
 	for k, i := range unknown {
-		from := keep(source(f.page.Fields[i]))
-		late[k] = schemas.Late(from, f.labels[from], f.o.Labels)
-		f.at[i] = int32(len(f.columns) + k)
+		from := keep(source(f.row.page.Fields[i]))
+		late[k] = schemas.Late(from, f.fields.labels[from], f.o.Labels)
+		f.fields.at[i] = int32(len(f.columns) + k)
 	}
 	f.extend(schemas.Merge(f.listed, late)[len(f.listed):])
 	return nil
@@ -85,20 +107,20 @@ func (f *Flattener) add(unknown []int) error {
 
 // learn keeps the first label of every heading, under both kinds where the
 // answer does not tell which it is about.
-func (f *Flattener) learn(headings []extract.Heading) {
+func (m *fieldMap) learn(headings []page.Heading) {
 	for _, h := range headings {
-		if h.Kind != extract.KindItem {
-			f.label(schemas.Source{Kind: schemas.FromMeta, ID: h.ID}, h.Label)
+		if h.Kind != page.KindItem {
+			m.label(schemas.Source{Kind: schemas.FromMeta, ID: h.ID}, h.Label)
 		}
-		if h.Kind != extract.KindMeta {
-			f.label(schemas.Source{Kind: schemas.FromItem, ID: h.ID}, h.Label)
+		if h.Kind != page.KindMeta {
+			m.label(schemas.Source{Kind: schemas.FromItem, ID: h.ID}, h.Label)
 		}
 	}
 }
 
-func (f *Flattener) label(from schemas.Source, label string) {
-	if _, known := f.labels[from]; !known {
-		f.labels[keep(from)] = strings.Clone(label)
+func (m *fieldMap) label(from schemas.Source, label string) {
+	if _, known := m.labels[from]; !known {
+		m.labels[keep(from)] = strings.Clone(label)
 	}
 }
 
@@ -110,7 +132,7 @@ func keep(s schemas.Source) schemas.Source {
 
 // owners returns for every field of the page the first result that has it, -1
 // for none.
-func owners(p *extract.Page) []int {
+func owners(p *page.Page) []int {
 	owner := make([]int, len(p.Fields))
 	for i := range owner {
 		owner[i] = -1
@@ -127,13 +149,13 @@ func owners(p *extract.Page) []int {
 
 // order sorts indices of fields: metas before items, items by their index on
 // the form, equals in order of occurrence.
-func order(fields []extract.Field, at []int) {
+func order(fields []page.Field, at []int) {
 	slices.SortStableFunc(at, func(a, b int) int {
 		x, y := fields[a], fields[b]
 		if x.Kind != y.Kind {
 			return int(x.Kind) - int(y.Kind)
 		}
-		if x.Kind == extract.KindItem && x.Index != y.Index {
+		if x.Kind == page.KindItem && x.Index != y.Index {
 			return x.Index - y.Index
 		}
 		return a - b

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -22,7 +22,7 @@ type model struct {
 
 // values returns a result's values of one source, and whether it has the
 // field at all.
-func values(p *extract.Page, r int, from schemas.Source) (out []string, has bool) {
+func values(p *page.Page, r int, from schemas.Source) (out []string, has bool) {
 	for _, c := range p.Cells(r) {
 		x := p.Fields[c.Field]
 		if x.Kind.String()+":"+x.ID != from.String() {
@@ -38,7 +38,7 @@ func values(p *extract.Page, r int, from schemas.Source) (out []string, has bool
 
 // cell shows a column's value of a result as helpers' cell does; ok is false
 // where the result is to be rejected.
-func (m *model) cell(p *extract.Page, r int, c schemas.Column) (text string, ok bool) {
+func (m *model) cell(p *page.Page, r int, c schemas.Column) (text string, ok bool) {
 	got, has := values(p, r, c.From)
 	keep := m.schema.Empty != schemas.EmptyAsNull
 	show := func(v string) string {
@@ -77,7 +77,7 @@ func (m *model) cell(p *extract.Page, r int, c schemas.Column) (text string, ok 
 	return "", false
 }
 
-func (m *model) rows(pages []*extract.Page, columns []schemas.Column) (out []string) {
+func (m *model) rows(pages []*page.Page, columns []schemas.Column) (out []string) {
 	for _, p := range pages {
 		for r := range p.Len() {
 			cells, joined, whole := make([]string, len(columns)), m.joined, true
@@ -151,7 +151,7 @@ func TestWideForm(t *testing.T) {
 		headings = append(headings, id+"="+label)
 	}
 	p := new(answer).result(1, cells...).result(2, cells[:800]...).page(t, headings...)
-	s := Infer("wide", []*extract.Page{p}, true)
+	s := Infer("wide", []*page.Page{p}, true)
 	if err := s.Validate(); err != nil || len(s.Columns) != 1601 {
 		t.Fatalf("%d columns: %v", len(s.Columns), err)
 	}
@@ -160,7 +160,7 @@ func TestWideForm(t *testing.T) {
 			t.Errorf("the name %q is too long", c.Name)
 		}
 	}
-	if again := Infer("wide", []*extract.Page{p}, true); !slices.Equal(spell(again.Columns), spell(s.Columns)) {
+	if again := Infer("wide", []*page.Page{p}, true); !slices.Equal(spell(again.Columns), spell(s.Columns)) {
 		t.Error("names differ when inferred again")
 	}
 	r := start(t, s).feed(t, p)

@@ -68,13 +68,13 @@ func truncate(v []byte, n int) []byte {
 
 // valueOf is a value of the row at hand as column c may show it. It is valid
 // until the next row.
-func (f *Flattener) valueOf(c *column, v []byte) []byte {
+func (r *row) valueOf(c *column, v []byte) []byte {
 	if c.PII.Kind == schemas.PIINone {
 		return v
 	}
-	if c.cloakedRow != f.row {
-		c.cloakedRow, c.cloaked = f.row, c.cloaked[:0]
+	if c.cloakedRow != r.number {
+		c.cloakedRow, c.cloaked = r.number, c.cloaked[:0]
 	}
-	v, c.cloaked = f.cloak.value(c.PII, v, c.cloaked)
+	v, c.cloaked = r.cloak.value(c.PII, v, c.cloaked)
 	return v
 }

@@ -224,7 +224,7 @@ func TestPIIAllocates(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Release()
-	f.unknown = schemas.UnknownIgnore
+	f.given.Unknown = schemas.UnknownIgnore
 	for range 3 {
 		for range 60 {
 			if err := f.Append(p); err != nil {

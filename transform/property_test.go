@@ -11,15 +11,15 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
 
 // randomPages makes pages of random results: fields come and go, values fit
 // or do not, some come several times.
-func randomPages(t *testing.T, r *rand.Rand) []*extract.Page {
+func randomPages(t *testing.T, r *rand.Rand) []*page.Page {
 	values := []string{"", "1", "-7", "1.25", "true", "2026-01-01", "2026-03-08 02:30:00", "2026-11-01 01:30:00", "x", "a|b", "|", "1|2|x", `\`, "0"}
-	pages := make([]*extract.Page, 1+r.IntN(4))
+	pages := make([]*page.Page, 1+r.IntN(4))
 	id := int64(0)
 	for i := range pages {
 		a := new(answer)
@@ -74,7 +74,7 @@ func randomReading(t schemas.Type) schemas.Reading {
 
 // flattened is everything that a run gave, its batches conformed to the last
 // schema as a file of several batches is.
-func flattened(t *testing.T, s *schemas.Schema, pages []*extract.Page, batchRows int) (all []string, r *run) {
+func flattened(t *testing.T, s *schemas.Schema, pages []*page.Page, batchRows int) (all []string, r *run) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
@@ -136,7 +136,7 @@ func TestWindowsDoNotMatter(t *testing.T) {
 		var added [][]schemas.Column
 		var total Stats
 		for _, p := range pages {
-			_, part := flattened(t, s, []*extract.Page{p}, 2)
+			_, part := flattened(t, s, []*page.Page{p}, 2)
 			added = append(added, part.Stats().Added)
 			total.Add(part.Stats())
 		}

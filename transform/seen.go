@@ -170,8 +170,8 @@ func (s *Seen) giveUp(room *int64) {
 
 // attributes notes the type and place of the page's items.
 func (f *Flattener) attributes() {
-	for i, x := range f.page.Fields {
-		at := f.at[i]
+	for i, x := range f.row.page.Fields {
+		at := f.fields.at[i]
 		if at < 0 || x.Type == "" && x.Index == 0 {
 			continue
 		}

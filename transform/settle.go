@@ -4,17 +4,9 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 )
-
-// gathered is where the row's cells of one column are: a chain through
-// Flattener.next.
-type gathered struct {
-	row        int64 // the row that the rest is about; another row's is stale
-	head, tail int32 // first and last cell
-	values     int32 // in all cells
-}
 
 // outcome is what is counted of a row once the row is written.
 type outcome struct {
@@ -34,21 +26,21 @@ const (
 // settle gives column c its values of the row: it reads, parses and, where a
 // value does not fit, applies the column's rule. It returns the first fault
 // that the rule does not heal (on_error fail and reject), with the raw value.
-func (f *Flattener) settle(c *column, g *gathered, cells []extract.Cell) (raw, reason string) {
+func (r *row) settle(c *column, g *gathered, cells []page.Cell) (raw, reason string) {
 	c.vals, c.null = c.vals[:0], false
-	if g.row != f.row {
+	if g.row != r.number {
 		c.null = true
 		return "", c.missing()
 	}
 	if g.values > 1 && !c.list {
-		return f.settleSeveral(c, g, cells)
+		return r.settleSeveral(c, g, cells)
 	}
 	seen := 0
-	for k := g.head; k >= 0; k = f.next[k] {
+	for k := g.head; k >= 0; k = r.next[k] {
 		for i := range int(cells[k].Values) {
-			v := f.page.Value(cells[k], i)
-			if len(v) > 0 || c.list && g.values > 1 || c.plain != nil && !f.emptyAsNull {
-				if raw, reason = f.take(c, v); reason != "" {
+			v := r.page.Value(cells[k], i)
+			if len(v) > 0 || c.list && g.values > 1 || c.plain != nil && !r.emptyAsNull {
+				if raw, reason = r.take(c, v); reason != "" {
 					return raw, reason
 				}
 				seen++
@@ -56,7 +48,7 @@ func (f *Flattener) settle(c *column, g *gathered, cells []extract.Cell) (raw, r
 		}
 	}
 	if seen == 0 {
-		c.null = !c.list || f.emptyAsNull
+		c.null = !c.list || r.emptyAsNull
 	} else if !c.list {
 		c.null = c.vals[0].null
 	}
@@ -73,22 +65,22 @@ func (c *column) missing() string {
 }
 
 // take parses a value and adds it to the row's.
-func (f *Flattener) take(c *column, v []byte) (raw, reason string) {
+func (r *row) take(c *column, v []byte) (raw, reason string) {
 	if len(v) == 0 { // among several values of a list, or a string that has no null
-		c.vals = append(c.vals, value{null: !c.isString() || f.emptyAsNull})
+		c.vals = append(c.vals, value{null: !c.isString() || r.emptyAsNull})
 		return "", ""
 	}
-	v = f.valueOf(c, v)
-	parsed, moved, reason := f.parse(c, v)
+	v = r.valueOf(c, v)
+	parsed, moved, reason := r.parse(c, v)
 	if reason != "" {
-		if !f.heals(c) {
+		if !c.heals() {
 			return string(v), reason
 		}
 		parsed = value{null: true}
-		f.pending = append(f.pending, outcome{c, nulled, reason})
+		r.pending = append(r.pending, outcome{c, nulled, reason})
 	}
 	if moved {
-		f.pending = append(f.pending, outcome{column: c, kind: shifted})
+		r.pending = append(r.pending, outcome{column: c, kind: shifted})
 	}
 	c.vals = append(c.vals, parsed)
 	return "", ""
@@ -96,36 +88,36 @@ func (f *Flattener) take(c *column, v []byte) (raw, reason string) {
 
 // settleSeveral handles several values in a column that is no list: an
 // inferred string takes them joined, for any other column they do not fit.
-func (f *Flattener) settleSeveral(c *column, g *gathered, cells []extract.Cell) (raw, reason string) {
+func (r *row) settleSeveral(c *column, g *gathered, cells []page.Cell) (raw, reason string) {
 	switch {
 	case c.isString() && c.Inferred:
-		c.text = f.join(c.text[:0], c, g, cells)
+		c.text = r.join(c.text[:0], c, g, cells)
 		c.set(value{text: c.text})
-		f.pending = append(f.pending, outcome{column: c, kind: joined})
-	case f.heals(c):
+		r.pending = append(r.pending, outcome{column: c, kind: joined})
+	case c.heals():
 		c.null = true
-		f.pending = append(f.pending, outcome{c, nulled, reasonSeveral})
+		r.pending = append(r.pending, outcome{c, nulled, reasonSeveral})
 	default:
-		return string(f.join(nil, c, g, cells)), reasonSeveral
+		return string(r.join(nil, c, g, cells)), reasonSeveral
 	}
 	return "", ""
 }
 
 // heals tells whether a value that does not fit the column becomes null.
-func (f *Flattener) heals(c *column) bool { return c.Inferred || c.OnError == schemas.OnErrorSetNull }
+func (c *column) heals() bool { return c.Inferred || c.OnError == schemas.OnErrorSetNull }
 
 // join appends the column's values to out as CSV shows a list: "|" between
 // them, "\" before a "|" or "\" of a value. Values are as the column's pii
 // rule leaves them.
-func (f *Flattener) join(out []byte, c *column, g *gathered, cells []extract.Cell) []byte {
+func (r *row) join(out []byte, c *column, g *gathered, cells []page.Cell) []byte {
 	first := true
-	for k := g.head; k >= 0; k = f.next[k] {
+	for k := g.head; k >= 0; k = r.next[k] {
 		for i := range int(cells[k].Values) {
 			if !first {
 				out = append(out, '|')
 			}
 			first = false
-			for _, b := range f.valueOf(c, f.page.Value(cells[k], i)) {
+			for _, b := range r.valueOf(c, r.page.Value(cells[k], i)) {
 				if b == '|' || b == '\\' {
 					out = append(out, '\\')
 				}
@@ -138,19 +130,19 @@ func (f *Flattener) join(out []byte, c *column, g *gathered, cells []extract.Cel
 
 // parse reads a value that is not empty as one of the column's. The reason is
 // "" where it fits; moved marks a wall-clock time that the zone skips.
-func (f *Flattener) parse(c *column, v []byte) (out value, moved bool, reason string) {
+func (r *row) parse(c *column, v []byte) (out value, moved bool, reason string) {
 	switch {
 	case c.elem.Kind == schemas.String:
 		return value{text: v}, false, ""
 	case c.declared != nil:
-		return f.parseDeclared(c, trim(v))
+		return r.parseDeclared(c, trim(v))
 	}
-	return f.parseScalar(&c.elem, trim(v))
+	return r.parseScalar(&c.elem, trim(v))
 }
 
 // parseScalar reads a value without blanks around it as the scalar type t, in
 // the form that the package comment gives.
-func (f *Flattener) parseScalar(t *schemas.Type, v []byte) (out value, moved bool, reason string) {
+func (r *row) parseScalar(t *schemas.Type, v []byte) (out value, moved bool, reason string) {
 	switch t.Kind {
 	case schemas.Int64:
 		out.num, reason = parseInt(v)
@@ -168,7 +160,7 @@ func (f *Flattener) parseScalar(t *schemas.Type, v []byte) (out value, moved boo
 		days, reason = parseDate(v)
 		out.num = int64(days)
 	case schemas.Timestamp:
-		out.num, moved, reason = f.clock.parseTimestamp(v)
+		out.num, moved, reason = r.clock.parseTimestamp(v)
 	case schemas.Decimal:
 		n, why := parseDecimal(v, t.Precision, t.Scale)
 		out.num, out.low, reason = n.HighBits(), n.LowBits(), why

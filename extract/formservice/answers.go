@@ -80,7 +80,7 @@ func (w *writer) status(f *Form) {
 	w.element("state", state)
 	w.element("last_modified", modified.Format(WallTime))
 	w.limit("items", len(f.Items), cmp.Or(f.ItemsAllowed, 500))
-	w.limit("results", f.count(everything), cmp.Or(f.TotalAllowed, MaxResults))
+	w.limit("results", f.stored.count(everything), cmp.Or(f.TotalAllowed, MaxResults))
 	w.raw("</status>\n")
 }
 

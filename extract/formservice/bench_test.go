@@ -13,10 +13,10 @@ import (
 func BenchmarkPage(b *testing.B) {
 	f := Generate(GenerateOptions{Results: MaxResults, Items: 20})
 	s := &Server{Forms: []*Form{f}}
-	last := f.base.id(f.base.n - 1)
+	last := f.stored.base.id(f.stored.base.n - 1)
 	b.ReportAllocs()
 	for i := range b.N {
-		id := f.base.o.FirstID + int64(i)*7_919_003%(last-f.base.o.FirstID)
+		id := f.stored.base.o.FirstID + int64(i)*7_919_003%(last-f.stored.base.o.FirstID)
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(b.Context(), "GET", "/api/users/acme/forms/form1/results?fs_api_key="+DefaultKey+
 			"&fs_sort_direction=asc&fs_min_date=2025-01-01%2000:00:00&fs_max_date=2025-12-31%2023:59:59&fs_min_id="+
@@ -48,8 +48,8 @@ func BenchmarkCount(b *testing.B) {
 	f := Generate(GenerateOptions{Results: MaxResults})
 	q := newResultsQuery()
 	q.dated = true
-	q.from, q.to = f.base.from+10*daySize, f.base.from+190*daySize
+	q.from, q.to = f.stored.base.from+10*daySize, f.stored.base.from+190*daySize
 	for range b.N {
-		f.count(q.selection)
+		f.stored.count(q.selection)
 	}
 }

@@ -23,7 +23,7 @@ func calendars() map[string]*generated {
 		"finished":        {Results: 4000, NoUnfinished: true},
 		"prompt":          {Results: 4000, NoLate: true},
 	} {
-		made[name] = Generate(o).base
+		made[name] = Generate(o).stored.base
 	}
 	return made
 }
@@ -77,7 +77,7 @@ func TestDelaysAreBounded(t *testing.T) {
 
 // TestSlotsDiffer checks that no result is two things at once.
 func TestSlotsDiffer(t *testing.T) {
-	g := Generate(GenerateOptions{Results: 1}).base
+	g := Generate(GenerateOptions{Results: 1}).stored.base
 	seen := map[int64]bool{}
 	for block := range int64(5000) {
 		late, open, undated := g.slots(block)
@@ -160,7 +160,7 @@ func TestMaskEqualsDates(t *testing.T) {
 
 // TestBlocksKeepTheOrder also when a walk goes down or is left early.
 func TestBlocksKeepTheOrder(t *testing.T) {
-	g := Generate(GenerateOptions{Results: 1000}).base
+	g := Generate(GenerateOptions{Results: 1000}).stored.base
 	for _, desc := range []bool{false, true} {
 		s := everything
 		s.desc = desc

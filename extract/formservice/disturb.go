@@ -14,8 +14,8 @@ func (s *Server) disturb(req *Request, faults Faults) {
 		return
 	}
 	s.mu.Lock()
-	s.data++
-	n := s.data
+	s.log.data++
+	n := s.log.data
 	s.mu.Unlock()
 	form := s.Form(req.Form)
 	if form == nil {
@@ -39,12 +39,12 @@ func (s *Server) disturb(req *Request, faults Faults) {
 
 // span is the range of dates that changes keep to: that of the generated
 // results, or the one of the held ones, at least a second.
-func (f *Form) span() (from, to int64) {
-	if f.base != nil {
-		return f.base.from, f.base.to
+func (st *stored) span() (from, to int64) {
+	if st.base != nil {
+		return st.base.from, st.base.to
 	}
 	from, to = math.MaxInt64, math.MinInt64
-	for _, r := range f.held {
+	for _, r := range st.held {
 		if r.dated {
 			from, to = min(from, r.date), max(to, r.date+1)
 		}
@@ -57,22 +57,22 @@ func (f *Form) span() (from, to int64) {
 }
 
 // any returns an existing result that passes want, nil after many tries.
-func (f *Form) any(h uint64, want func(Result) bool) *Result {
-	first, last := int64(1), f.lastID()
-	if f.base != nil {
-		first = f.base.o.FirstID
-	} else if len(f.held) > 0 {
-		first = f.held[0].id
+func (st *stored) any(h uint64, want func(Result) bool) *Result {
+	first, last := int64(1), st.lastID()
+	if st.base != nil {
+		first = st.base.o.FirstID
+	} else if len(st.held) > 0 {
+		first = st.held[0].id
 	}
 	if last < first {
 		return nil
 	}
 	for try := range uint64(2000) {
 		id := first + int64(mix(h, try)%uint64(last-first+1))
-		if i, _ := f.find(id); f.base == nil && i < len(f.held) {
-			id = f.held[i].id // held ids may be far apart
+		if i, _ := st.find(id); st.base == nil && i < len(st.held) {
+			id = st.held[i].id // held ids may be far apart
 		}
-		if r, ok := f.load(id, new(scratch)); ok && want(r) {
+		if r, ok := st.load(id, new(scratch)); ok && want(r) {
 			r = r.Clone()
 			return &r
 		}
@@ -85,7 +85,7 @@ func (f *Form) any(h uint64, want func(Result) bool) *Result {
 func (f *Form) insertAny(h uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	from, to := f.span()
+	from, to := f.stored.span()
 	finish := to - 1 - int64(h%uint64(max((to-from)/10, 1)))
 	stamp := func(t int64) string { return time.Unix(t, 0).UTC().Format(WallTime) }
 	r := Result{Metas: []Meta{{metaStatus, "Complete"}, {metaStart, stamp(max(finish-60, from))}, {metaFinish, stamp(finish)}}}
@@ -103,11 +103,11 @@ func (f *Form) insertAny(h uint64) {
 func (f *Form) editAny(h uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := f.any(h, func(r Result) bool { return len(r.Items) > 0 })
+	r := f.stored.any(h, func(r Result) bool { return len(r.Items) > 0 })
 	if r == nil {
 		return
 	}
-	_, to := f.span()
+	_, to := f.stored.span()
 	r.setMeta(metaUpdate, time.Unix(to-1, 0).UTC().Format(WallTime))
 	r.Items[0].Values = []string{"edited " + strconv.FormatUint(h%1000, 10)}
 	_ = f.update(*r) // it exists
@@ -116,7 +116,7 @@ func (f *Form) editAny(h uint64) {
 func (f *Form) deleteAny(h uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r := f.any(h, func(Result) bool { return true }); r != nil {
+	if r := f.stored.any(h, func(Result) bool { return true }); r != nil {
 		f.remove(r.ID)
 	}
 }
@@ -126,11 +126,11 @@ func (f *Form) deleteAny(h uint64) {
 func (f *Form) finishAny(h uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := f.any(h, func(r Result) bool { v, _ := r.Meta(metaFinish); return v == "" })
+	r := f.stored.any(h, func(r Result) bool { v, _ := r.Meta(metaFinish); return v == "" })
 	if r == nil {
 		return
 	}
-	from, to := f.span()
+	from, to := f.stored.span()
 	if rec := newRecord(*r); rec.dated {
 		from = rec.date
 	}

@@ -123,7 +123,13 @@ type Form struct {
 	Views  []View                       // besides AllData
 	Labels map[string]map[string]string // sets of custom labels: set id, then meta or item id
 
-	mu      sync.RWMutex
+	mu     sync.RWMutex
+	stored stored
+}
+
+// stored is the results of a form: those of the generated base that still
+// stand, those that are held one by one, and what was done to them.
+type stored struct {
 	base    *generated          // nil: none
 	masked  map[int64]uint64    // by block: the base's results that were deleted or are held
 	held    []*record           // by ascending id
@@ -142,7 +148,7 @@ func NewForm(directory string, items []Item, results []Result) *Form {
 			continue
 		}
 	}
-	f.changes = nil
+	f.stored.changes = nil
 	return f
 }
 
@@ -150,7 +156,7 @@ func NewForm(directory string, items []Item, results []Result) *Form {
 func (f *Form) Len() int {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.count(everything)
+	return f.stored.count(everything)
 }
 
 // Each calls yield with every result by ascending id until it returns false.
@@ -159,8 +165,8 @@ func (f *Form) Each(yield func(Result) bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	var s scratch
-	f.walk(everything, 0, func(id int64) bool {
-		r, _ := f.load(id, &s)
+	f.stored.walk(everything, 0, func(id int64) bool {
+		r, _ := f.stored.load(id, &s)
 		return yield(r.Clone())
 	})
 }
@@ -170,23 +176,23 @@ func (f *Form) Get(id int64) (Result, bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	var s scratch
-	r, ok := f.load(id, &s)
+	r, ok := f.stored.load(id, &s)
 	return r.Clone(), ok
 }
 
 // load finds a result; it is valid until s is used again.
-func (f *Form) load(id int64, s *scratch) (Result, bool) {
-	if i, ok := f.find(id); ok {
-		return f.held[i].result, true
+func (st *stored) load(id int64, s *scratch) (Result, bool) {
+	if i, ok := st.find(id); ok {
+		return st.held[i].result, true
 	}
-	if f.base == nil {
+	if st.base == nil {
 		return Result{}, false
 	}
-	n, ok := f.base.number(id)
-	if !ok || f.masked[n/blockSize]&(1<<(n%blockSize)) != 0 {
+	n, ok := st.base.number(id)
+	if !ok || st.masked[n/blockSize]&(1<<(n%blockSize)) != 0 {
 		return Result{}, false
 	}
-	return f.base.result(n, s), true
+	return st.base.result(n, s), true
 }
 
 // item returns the form's item of that id.
@@ -204,7 +210,7 @@ func (f *Form) hasColumn(id string) bool {
 	if _, ok := f.item(id); ok || slices.Contains(f.Metas, id) {
 		return true
 	}
-	_, ok := f.seen[id]
+	_, ok := f.stored.seen[id]
 	return ok
 }
 

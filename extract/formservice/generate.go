@@ -98,7 +98,7 @@ func Generate(o GenerateOptions) *Form {
 		ID: fmt.Sprint(1000 + mix(o.Seed, 7)%9000), Name: o.Name, Directory: o.Directory,
 		Description: "A generated form: results & answers of seed " + fmt.Sprint(o.Seed),
 		Items:       g.items, Metas: generatedMetas(), Views: makeViews(g.items), Labels: makeLabels(g.items),
-		base: g,
+		stored: stored{base: g},
 	}
 }
 

@@ -36,7 +36,7 @@ func randomSelection(rng *rand.Rand, f *Form) selection {
 	q := newResultsQuery()
 	s := q.selection
 	s.desc = rng.IntN(2) == 0
-	from, to := f.span()
+	from, to := f.stored.span()
 	if rng.IntN(4) > 0 {
 		s.dated = true
 		span := []int64{1, 60, 3600, daySize, 12 * daySize, to - from}[rng.IntN(6)]
@@ -49,7 +49,7 @@ func randomSelection(rng *rand.Rand, f *Form) selection {
 			s.to = q.to
 		}
 	}
-	last := f.lastID()
+	last := f.stored.lastID()
 	if rng.IntN(3) == 0 {
 		s.minID = last - rng.Int64N(last/100+100)
 	}
@@ -67,12 +67,12 @@ func checkSelections(t *testing.T, f *Form, seed uint64, rounds int) {
 	for range rounds {
 		s := randomSelection(rng, f)
 		want := bruteForce(all, s)
-		if got := f.count(s); got != len(want) {
+		if got := f.stored.count(s); got != len(want) {
 			t.Fatalf("count of %+v: %d, want %d", s, got, len(want))
 		}
 		skip := rng.IntN(len(want) + 2)
 		got := []int64{}
-		f.walk(s, skip, func(id int64) bool { got = append(got, id); return true })
+		f.stored.walk(s, skip, func(id int64) bool { got = append(got, id); return true })
 		if !slices.Equal(got, want[min(skip, len(want)):]) {
 			t.Fatalf("walk of %+v from %d: %d ids, want %d", s, skip, len(got), len(want)-skip)
 		}
@@ -127,7 +127,7 @@ func TestPagingGivesTheFilteredSet(t *testing.T) {
 	for range 5 {
 		sel := randomSelection(rng, f)
 		sel.desc, sel.dated, sel.minID, sel.maxID = false, true, everything.minID, everything.maxID
-		sel.from, sel.to = max(sel.from, f.base.from), min(sel.to, f.base.to)
+		sel.from, sel.to = max(sel.from, f.stored.base.from), min(sel.to, f.stored.base.to)
 		bounds := "fs_sort_direction=asc&fs_min_date=" + stamp(sel.from) + "&fs_max_date=" + stamp(sel.to)
 		want := bruteForce(all, sel)
 		byPage, byKey := []int64{}, []int64{}
@@ -315,17 +315,17 @@ func TestTenMillion(t *testing.T) {
 		t.Fatalf("%d results", n)
 	}
 	half := newResultsQuery().selection
-	half.dated, half.to = true, f.base.from+180*daySize
+	half.dated, half.to = true, f.stored.base.from+180*daySize
 	rest := newResultsQuery().selection
 	rest.dated, rest.from = true, half.to+1
 	dated := newResultsQuery().selection
 	dated.dated = true
-	if a, b, all := f.count(half), f.count(rest), f.count(dated); a+b != all {
+	if a, b, all := f.stored.count(half), f.stored.count(rest), f.stored.count(dated); a+b != all {
 		t.Errorf("%d + %d results with a date, want %d", a, b, all)
 	}
 	var id int64
-	f.walk(dated, f.count(dated)-1, func(last int64) bool { id = last; return true })
-	if r, ok := f.Get(id); !ok || id > f.base.id(blockSize) {
+	f.stored.walk(dated, f.stored.count(dated)-1, func(last int64) bool { id = last; return true })
+	if r, ok := f.Get(id); !ok || id > f.stored.base.id(blockSize) {
 		t.Errorf("the last page ends with %d: %v", id, r)
 	}
 }

@@ -50,7 +50,7 @@ type Change struct {
 func (f *Form) Changes() []Change {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return slices.Clone(f.changes)
+	return slices.Clone(f.stored.changes)
 }
 
 // Insert adds a copy of a result and returns its id: the one given or, for
@@ -63,14 +63,14 @@ func (f *Form) Insert(r Result) (int64, error) {
 
 func (f *Form) insert(r Result) (int64, error) {
 	if r.ID == 0 {
-		r.ID = f.lastID() + 1
+		r.ID = f.stored.lastID() + 1
 	}
-	if _, ok := f.load(r.ID, new(scratch)); ok {
+	if _, ok := f.stored.load(r.ID, new(scratch)); ok {
 		return 0, fmt.Errorf("insert into form %q: result %d exists; use Update", f.Directory, r.ID)
 	}
 	r = r.Clone()
 	f.hold(r)
-	f.changes = append(f.changes, Change{Kind: Inserted, After: r})
+	f.stored.changes = append(f.stored.changes, Change{Kind: Inserted, After: r})
 	return r.ID, nil
 }
 
@@ -83,14 +83,14 @@ func (f *Form) Update(r Result) error {
 }
 
 func (f *Form) update(r Result) error {
-	old, ok := f.load(r.ID, new(scratch))
+	old, ok := f.stored.load(r.ID, new(scratch))
 	if !ok {
 		return fmt.Errorf("update form %q: there is no result %d; use Insert", f.Directory, r.ID)
 	}
 	old, r = old.Clone(), r.Clone()
-	f.drop(r.ID)
+	f.stored.drop(r.ID)
 	f.hold(r)
-	f.changes = append(f.changes, Change{Kind: Updated, Before: old, After: r})
+	f.stored.changes = append(f.stored.changes, Change{Kind: Updated, Before: old, After: r})
 	return nil
 }
 
@@ -99,7 +99,7 @@ func (f *Form) update(r Result) error {
 func (f *Form) Finish(id int64, at time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r, ok := f.load(id, new(scratch))
+	r, ok := f.stored.load(id, new(scratch))
 	if !ok {
 		return fmt.Errorf("finish a result of form %q: there is no result %d", f.Directory, id)
 	}
@@ -117,25 +117,25 @@ func (f *Form) Delete(id int64) bool {
 }
 
 func (f *Form) remove(id int64) bool {
-	old, ok := f.load(id, new(scratch))
+	old, ok := f.stored.load(id, new(scratch))
 	if !ok {
 		return false
 	}
-	f.changes = append(f.changes, Change{Kind: Deleted, Before: old.Clone()})
-	f.drop(id)
+	f.stored.changes = append(f.stored.changes, Change{Kind: Deleted, Before: old.Clone()})
+	f.stored.drop(id)
 	return true
 }
 
 // find returns where in held the id is or belongs.
-func (f *Form) find(id int64) (int, bool) {
-	return slices.BinarySearchFunc(f.held, id, func(r *record, id int64) int { return cmp.Compare(r.id, id) })
+func (st *stored) find(id int64) (int, bool) {
+	return slices.BinarySearchFunc(st.held, id, func(r *record, id int64) int { return cmp.Compare(r.id, id) })
 }
 
 // hold adds a result that the form does not have.
 func (f *Form) hold(r Result) {
-	f.top = max(f.top, r.ID)
-	i, _ := f.find(r.ID)
-	f.held = slices.Insert(f.held, i, newRecord(r))
+	f.stored.top = max(f.stored.top, r.ID)
+	i, _ := f.stored.find(r.ID)
+	f.stored.held = slices.Insert(f.stored.held, i, newRecord(r))
 	for _, m := range r.Metas {
 		f.noteColumn(m.ID)
 	}
@@ -148,35 +148,35 @@ func (f *Form) noteColumn(id string) {
 	if f.hasColumn(id) {
 		return
 	}
-	if f.seen == nil {
-		f.seen = make(map[string]struct{})
+	if f.stored.seen == nil {
+		f.stored.seen = make(map[string]struct{})
 	}
-	f.seen[id] = struct{}{}
+	f.stored.seen[id] = struct{}{}
 }
 
 // drop takes a result out of held or masks it in the base.
-func (f *Form) drop(id int64) {
-	if i, ok := f.find(id); ok {
-		f.held = slices.Delete(f.held, i, i+1)
+func (st *stored) drop(id int64) {
+	if i, ok := st.find(id); ok {
+		st.held = slices.Delete(st.held, i, i+1)
 		return
 	}
-	if f.base == nil {
+	if st.base == nil {
 		return
 	}
-	n, ok := f.base.number(id)
+	n, ok := st.base.number(id)
 	if !ok {
 		return
 	}
-	if f.masked == nil {
-		f.masked = make(map[int64]uint64)
+	if st.masked == nil {
+		st.masked = make(map[int64]uint64)
 	}
-	f.masked[n/blockSize] |= 1 << (n % blockSize)
+	st.masked[n/blockSize] |= 1 << (n % blockSize)
 }
 
 // lastID returns the highest id ever given: ids are never given twice.
-func (f *Form) lastID() int64 {
-	if f.base != nil && f.base.n > 0 {
-		return max(f.top, f.base.id(f.base.n-1))
+func (st *stored) lastID() int64 {
+	if st.base != nil && st.base.n > 0 {
+		return max(st.top, st.base.id(st.base.n-1))
 	}
-	return f.top
+	return st.top
 }

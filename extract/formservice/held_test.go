@@ -171,7 +171,7 @@ func TestEmptyForms(t *testing.T) {
 		}
 		dated := newResultsQuery().selection
 		dated.dated = true
-		if f.count(dated) != 1 {
+		if f.stored.count(dated) != 1 {
 			t.Errorf("%s: the inserted result has no date", name)
 		}
 	}
@@ -179,7 +179,7 @@ func TestEmptyForms(t *testing.T) {
 
 func TestSpan(t *testing.T) {
 	f := NewForm("f", nil, []Result{{ID: 1}, finished(2, "1969-12-31 23:59:59"), finished(3, "1970-01-01 00:00:00")})
-	if from, to := f.span(); from != -1 || to != 1 {
+	if from, to := f.stored.span(); from != -1 || to != 1 {
 		t.Errorf("span %d to %d, want -1 to 1", from, to)
 	}
 }

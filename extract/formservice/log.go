@@ -28,6 +28,9 @@ type journal struct {
 	counts   map[string]int
 	now      int // requests under way
 	peak     int
+
+	recent []time.Time // of the requests of the last minute that were let in
+	data   int         // requests for results or counts, for Faults.InsertEvery and its like
 }
 
 // kept is how many requests the log holds at least: when there are twice as
@@ -93,5 +96,4 @@ func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = journal{now: s.log.now, peak: s.log.now}
-	s.recent, s.data = nil, 0
 }

@@ -102,21 +102,21 @@ func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
 	if q.sort != sortByID {
 		keys := f.sorted(q, s)
 		for _, k := range keys[min(skip, len(keys)):] {
-			if r, ok := f.load(k.id, s); ok && !take(r) {
+			if r, ok := f.stored.load(k.id, s); ok && !take(r) {
 				return
 			}
 		}
 		return
 	}
 	if !q.filters() {
-		f.walk(q.selection, skip, func(id int64) bool {
-			r, _ := f.load(id, s)
+		f.stored.walk(q.selection, skip, func(id int64) bool {
+			r, _ := f.stored.load(id, s)
 			return take(r)
 		})
 		return
 	}
-	f.walk(q.selection, 0, func(id int64) bool {
-		r, _ := f.load(id, s)
+	f.stored.walk(q.selection, 0, func(id int64) bool {
+		r, _ := f.stored.load(id, s)
 		if !q.accepts(r) {
 			return true
 		}
@@ -137,8 +137,8 @@ type sortKey struct {
 // sorted returns the keys of all results of the request, in its order.
 func (f *Form) sorted(q *resultsQuery, s *scratch) []sortKey {
 	var keys []sortKey
-	f.walk(q.selection, 0, func(id int64) bool {
-		if r, _ := f.load(id, s); q.accepts(r) {
+	f.stored.walk(q.selection, 0, func(id int64) bool {
+		if r, _ := f.stored.load(id, s); q.accepts(r) {
 			keys = append(keys, sortKey{firstValue(r, q.sort), id})
 		}
 		return true

@@ -45,14 +45,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	limited := s.limit(&req, faults, atOnce)
 
-	buffer, _ := s.buffers.Get().(*[]byte)
+	buffer, _ := s.reuse.buffers.Get().(*[]byte)
 	if buffer == nil {
 		buffer = new([]byte)
 	}
 	x := newWriter(*buffer, faults)
 	defer func() {
 		*buffer = x.buf
-		s.buffers.Put(buffer)
+		s.reuse.buffers.Put(buffer)
 	}()
 	out := s.outcome(r, rt, routeErr, faults, req.Fault, limited, x)
 	if faults.Errors200 && out.code >= 0 && req.Fault == NoFault {
@@ -85,11 +85,11 @@ func (s *Server) admit(allowed int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	s.recent = slices.DeleteFunc(s.recent, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
-	if len(s.recent) >= allowed {
+	s.log.recent = slices.DeleteFunc(s.log.recent, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	if len(s.log.recent) >= allowed {
 		return false
 	}
-	s.recent = append(s.recent, now)
+	s.log.recent = append(s.log.recent, now)
 	return true
 }
 
@@ -203,14 +203,14 @@ func takesGzip(r *http.Request) bool {
 // compress returns the gzip form of a body.
 func (s *Server) compress(body []byte) []byte {
 	var out sliceWriter
-	z, _ := s.gzips.Get().(*gzip.Writer)
+	z, _ := s.reuse.gzips.Get().(*gzip.Writer)
 	if z == nil {
 		z, _ = gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is a valid one
 	}
 	z.Reset(&out)
 	_, _ = z.Write(body) // a slice takes everything
 	_ = z.Close()
-	s.gzips.Put(z)
+	s.reuse.gzips.Put(z)
 	return out
 }
 

@@ -38,16 +38,19 @@ type Server struct {
 	// Now is the clock of Faults.PerMinute and of the log; nil: time.Now.
 	Now func() time.Time
 
-	start   sync.Once
-	buffers sync.Pool // *[]byte
-	gzips   sync.Pool // *gzip.Writer
+	start sync.Once
+	reuse reuse
 
 	mu     sync.Mutex
 	faults Faults
 	forms  []*Form
 	log    journal
-	recent []time.Time // of the requests of the last minute that were let in
-	data   int         // requests for results or counts, for Faults.InsertEvery and its like
+}
+
+// reuse holds what one answer leaves for the next.
+type reuse struct {
+	buffers sync.Pool // *[]byte
+	gzips   sync.Pool // *gzip.Writer
 }
 
 // prepare takes over the fields, once.
@@ -269,7 +272,7 @@ func (s *Server) run(c *call, w *writer) (int, error) {
 			return 0, err
 		}
 		c.faults.bend(&q)
-		w.number("count", c.form.count(q.selection))
+		w.number("count", c.form.stored.count(q.selection))
 		w.raw("\n")
 	}
 	return 0, nil

@@ -35,12 +35,12 @@ type heldCursor struct {
 	i    int
 }
 
-func (f *Form) heldCursor(s selection) *heldCursor {
-	c := &heldCursor{held: f.held, s: s}
+func (st *stored) heldCursor(s selection) *heldCursor {
+	c := &heldCursor{held: st.held, s: s}
 	if s.desc {
-		c.i = sort.Search(len(f.held), func(i int) bool { return f.held[i].id > s.maxID }) - 1
+		c.i = sort.Search(len(st.held), func(i int) bool { return st.held[i].id > s.maxID }) - 1
 	} else {
-		c.i = sort.Search(len(f.held), func(i int) bool { return f.held[i].id >= s.minID })
+		c.i = sort.Search(len(st.held), func(i int) bool { return st.held[i].id >= s.minID })
 	}
 	c.settle()
 	return c
@@ -72,8 +72,8 @@ func (c *heldCursor) next() (id int64, ok bool) {
 // walk calls yield with the ids of a selection in its order, but for the first
 // skip of them, until yield returns false. A block of the base that is skipped
 // whole costs one mask: O(blocks + held results passed + ids given).
-func (f *Form) walk(s selection, skip int, yield func(id int64) bool) {
-	held := f.heldCursor(s)
+func (st *stored) walk(s selection, skip int, yield func(id int64) bool) {
+	held := st.heldCursor(s)
 	emit := func(id int64) bool {
 		if skip > 0 {
 			skip--
@@ -94,14 +94,14 @@ func (f *Form) walk(s selection, skip int, yield func(id int64) bool) {
 			held.settle()
 		}
 	}
-	for b := range f.base.blocks(s) {
-		mask := f.base.mask(b, s) &^ f.masked[b]
+	for b := range st.base.blocks(s) {
+		mask := st.base.mask(b, s) &^ st.masked[b]
 		if mask == 0 {
 			continue
 		}
 		if n := bits.OnesCount64(mask); skip >= n {
 			next, ok := held.next()
-			if !ok || s.before(f.base.id(b*blockSize+lastBit(mask, s.desc)), next) {
+			if !ok || s.before(st.base.id(b*blockSize+lastBit(mask, s.desc)), next) {
 				skip -= n
 				continue
 			}
@@ -109,7 +109,7 @@ func (f *Form) walk(s selection, skip int, yield func(id int64) bool) {
 		for mask != 0 {
 			bit := firstBit(mask, s.desc)
 			mask &^= 1 << bit
-			id := f.base.id(b*blockSize + bit)
+			id := st.base.id(b*blockSize + bit)
 			if !heldBefore(id, true) || !emit(id) {
 				return
 			}
@@ -129,23 +129,23 @@ func lastBit(mask uint64, desc bool) int64 { return firstBit(mask, !desc) }
 
 // count returns the number of results of a selection: O(1) without a date
 // bound, else a mask for every 64 results whose date may lie in the bounds.
-func (f *Form) count(s selection) int {
+func (st *stored) count(s selection) int {
 	n := 0
-	for _, r := range f.held {
+	for _, r := range st.held {
 		if s.matches(r) {
 			n++
 		}
 	}
-	if f.base != nil && !s.dated {
-		first, end := f.base.numbers(s)
+	if st.base != nil && !s.dated {
+		first, end := st.base.numbers(s)
 		n += int(max(0, end-first))
-		for b, masked := range f.masked {
-			n -= bits.OnesCount64(f.base.clip(b, masked, s))
+		for b, masked := range st.masked {
+			n -= bits.OnesCount64(st.base.clip(b, masked, s))
 		}
 		return n
 	}
-	for b := range f.base.blocks(s) {
-		n += bits.OnesCount64(f.base.mask(b, s) &^ f.masked[b])
+	for b := range st.base.blocks(s) {
+		n += bits.OnesCount64(st.base.mask(b, s) &^ st.masked[b])
 	}
 	return n
 }

@@ -2,10 +2,10 @@
 // known as Feather version 2): the schema, batches whose buffers are
 // compressed with zstd, and a footer.
 //
-// Equal rows give equal bytes, however they were divided into batches: rows
-// are copied into batches of a fixed size, and what a batch may hold beside
-// its values (what stands where a value is null, the spare bits of a bitmap)
-// is always zero. Metadata of the file is the schema's metadata.
+// Equal rows give equal bytes, however they were divided into batches. Rows are
+// copied into batches of a fixed size. Bytes that stand for no value (those of
+// nulls, the spare bits of a bitmap) are always zero. EncodeOptions.Metadata is
+// written as metadata of the schema. Begin reading with New and drain.
 package arrowout
 
 import (
@@ -22,15 +22,16 @@ import (
 )
 
 const (
-	// stepRows is how many rows are copied between two looks at the bounds.
+	// stepRows is how many rows are copied before the bounds of a batch are
+	// checked again.
 	stepRows = 64
-	// A batch ends after either: enough rows for readers to work in bulk, and
-	// a bound on the memory that it takes.
+	// A batch ends when it has so many rows or bytes. The rows suffice for
+	// readers to work in bulk, and the bytes bound the memory.
 	batchRows  = 16_384
 	batchBytes = 32 << 20
 )
 
-// Format is the Arrow IPC row of the table of formats.
+// Format describes the format for the table of formats.
 func Format() load.Format {
 	return load.Format{Name: "arrow", Extension: ".arrow", New: New}
 }
@@ -41,8 +42,8 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	if err := load.CheckSchema(schema); err != nil {
 		return nil, fmt.Errorf("arrow: %w", err)
 	}
-	// The encoder's memory is Go's own: fresh memory is zero, which the
-	// package's promise of equal bytes needs.
+	// Memory from Go's allocator is zeroed, which the promise of equal bytes
+	// needs.
 	mem := memory.NewGoAllocator()
 	out := withMetadata(schema, o.Metadata)
 	options := []ipc.Option{ipc.WithSchema(out), ipc.WithAllocator(mem)}
@@ -86,13 +87,13 @@ type encoder struct {
 	bytes   int // of values in the builder
 }
 
-// Write is that of load.Encoder.
+// Write implements load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	e.queue.Push(batch)
 	return e.drain(stepRows)
 }
 
-// Close is that of load.Encoder.
+// Close implements load.Encoder.
 func (e *encoder) Close() error {
 	if err := e.drain(1); err != nil {
 		return err
@@ -107,13 +108,13 @@ func (e *encoder) Close() error {
 	return nil
 }
 
-// Discard releases the rows that are not written yet.
+// Discard releases the rows that were not written.
 func (e *encoder) Discard() {
 	e.queue.Discard()
 	e.builder.Release()
 }
 
-// drain copies steps while the queue holds at least that many rows.
+// drain copies stepRows at a time while the queue holds at least least rows.
 func (e *encoder) drain(least int) error {
 	for e.queue.Len() >= least {
 		for _, p := range e.queue.Peek(stepRows) {

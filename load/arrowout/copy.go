@@ -11,7 +11,7 @@ import (
 // copier appends the elements [from, to) of an array to a builder.
 type copier func(arr arrow.Array, from, to int)
 
-// copierOf returns the copier into b and counts the bytes that it copies.
+// copierOf returns a copier into b that adds the bytes it copies to e.bytes.
 func (e *encoder) copierOf(b array.Builder) copier {
 	switch b := b.(type) {
 	case *array.StringBuilder:
@@ -44,13 +44,13 @@ func (e *encoder) copierOf(b array.Builder) copier {
 	panic(fmt.Sprintf("arrow: a column of type %s passed CheckSchema", b.Type()))
 }
 
-// values is what arrays of a fixed width have in common.
+// values is an array of values of a fixed width.
 type values[T any] interface {
 	IsNull(i int) bool
 	Value(i int) T
 }
 
-// builder is what their builders have in common.
+// builder is a builder of such an array.
 type builder[T any] interface {
 	Append(v T)
 	AppendNull()

@@ -44,7 +44,7 @@
 // (lines of more than 2 MB need max_line_size; a file of one column is read
 // without allow_quoted_nulls). Both calls stand in load/loadtest's tests.
 //
-// Profile excel is for people who open the file in a spreadsheet:
+// The profile excel is for people who open the file in a spreadsheet:
 //
 //   - It begins with a byte order mark and ends lines with CR LF.
 //   - A timestamp is the account's wall clock without an offset,
@@ -83,8 +83,6 @@ package csvout
 import (
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -102,19 +100,19 @@ const (
 	Excel  = "excel"
 )
 
-// flushAt is the size at which the buffer goes to the writer: large enough
-// that a write costs nothing beside it, small enough to stay in the cache.
+// flushAt is the size at which the buffer is written out. It is large enough to
+// make the cost of a write negligible, and small enough for the CPU's cache.
 const flushAt = 64 << 10
 
 const bom = "\uFEFF"
 
-// Format is the CSV row of the table of formats.
+// Format describes the format for the table of formats.
 func Format() load.Format {
 	return load.Format{Name: "csv", Extension: ".csv", Text: true, New: New}
 }
 
-// New returns an encoder that writes the schema's columns to w as CSV. It
-// writes nothing itself: the header goes out with the first Write or Close.
+// New returns an encoder that writes the schema's columns to w as CSV. New
+// itself writes nothing: the first Write or Close writes the header.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 	e, err := newEncoder(w, schema, o)
 	if err != nil {
@@ -160,24 +158,21 @@ type encoder struct {
 	eol     string
 	excel   bool
 	shapes  []shape // of the schema's fields
-	single  bool    // one column: a null must not be a blank line
+	single  bool    // there is one column, so a null must not give a blank line
 	out     []byte
 	scratch []byte // a list's text before it is quoted
 	limits  limits
 }
 
-// appender appends the field of one row that is not null.
-type appender func(dst []byte, row int) []byte
-
 type column struct {
 	field  int // of the schema
 	arr    arrow.Array
 	nulls  bool
-	null   string // what stands for a null
-	append appender
+	null   string // the field of a null
+	append cells.Appender
 }
 
-// Write is that of load.Encoder.
+// Write implements load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	columns, err := e.columns(batch)
 	if err != nil {
@@ -208,7 +203,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Close is that of load.Encoder.
+// Close implements load.Encoder.
 func (e *encoder) Close() error { return e.flush() }
 
 func (e *encoder) flush() error {
@@ -223,71 +218,37 @@ func (e *encoder) flush() error {
 	return nil
 }
 
-// field returns the appender of a column. CheckSchema has left no other type.
-func (e *encoder) field(arr arrow.Array) appender {
+// field returns the appender of a column.
+func (e *encoder) field(arr arrow.Array) cells.Appender {
 	switch a := arr.(type) {
 	case *array.String:
 		return func(dst []byte, row int) []byte { return appendText(dst, a.Value(row), e.excel) }
 	case *array.List:
 		return e.list(a)
-	default:
-		return e.plain(arr)
 	}
+	return cells.Text(arr, e.timestamp) // its text never needs quotes
 }
 
-// plain returns the appender of a column whose text never needs quotes.
-func (e *encoder) plain(arr arrow.Array) appender {
-	switch a := arr.(type) {
-	case *array.Int64:
-		return func(dst []byte, row int) []byte { return strconv.AppendInt(dst, a.Value(row), 10) }
-	case *array.Float64:
-		return func(dst []byte, row int) []byte { return appendFloat(dst, a.Value(row)) }
-	case *array.Boolean:
-		return func(dst []byte, row int) []byte { return strconv.AppendBool(dst, a.Value(row)) }
-	case *array.Date32:
-		return func(dst []byte, row int) []byte { return cells.AppendDate(dst, int32(a.Value(row))) }
-	case *array.Timestamp:
-		if e.excel {
-			return func(dst []byte, row int) []byte { return cells.AppendLocal(dst, int64(a.Value(row)), e.zone) }
-		}
-		return func(dst []byte, row int) []byte { return cells.AppendTimestamp(dst, int64(a.Value(row)), e.zone) }
-	case *array.Decimal128:
-		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
-		return func(dst []byte, row int) []byte { return cells.AppendDecimal(dst, a.Value(row), scale) }
+func (e *encoder) timestamp(dst []byte, us int64) []byte {
+	if e.excel {
+		return cells.AppendLocal(dst, us, e.zone)
 	}
-	panic(fmt.Sprintf("csv: an array of type %s passed CheckSchema", arr.DataType()))
+	return cells.AppendTimestamp(dst, us, e.zone)
 }
 
-// list returns the appender of a list column.
-func (e *encoder) list(a *array.List) appender {
-	values := a.ListValues()
-	text, isText := values.(*array.String)
-	var element appender
-	if isText {
-		element = func(dst []byte, i int) []byte { return lists.AppendJoined(dst, text.Value(i)) }
-	} else {
-		element = e.plain(values)
-	}
+// list returns the appender of a column of lists.
+func (e *encoder) list(a *array.List) cells.Appender {
+	joined := lists.Join(a, e.timestamp)
+	// A list of numbers is never a formula, even if it begins with a minus.
+	_, isText := a.ListValues().(*array.String)
 	return func(dst []byte, row int) []byte {
-		start, end := a.ValueOffsets(row)
-		e.scratch = e.scratch[:0]
-		for i := start; i < end; i++ {
-			if i > start {
-				e.scratch = append(e.scratch, '|')
-			}
-			if values.IsNull(int(i)) {
-				e.scratch = append(e.scratch, `\N`...)
-				continue
-			}
-			e.scratch = element(e.scratch, int(i))
-		}
-		// A list of numbers is no formula, even if it begins with a minus.
+		e.scratch = joined(e.scratch[:0], row)
 		return appendText(dst, e.scratch, e.excel && isText)
 	}
 }
 
-// appendText appends the text of a string or a list of strings, guarded in
-// profile excel.
+// appendText appends the text of a string or of a list of strings. In the
+// profile excel it puts a ' in front where needed.
 func appendText[T sheets.Text](dst []byte, s T, excel bool) []byte {
 	if !excel {
 		return appendField(dst, s, "", false)
@@ -319,8 +280,8 @@ func appendField[T sheets.Text](dst []byte, s T, prefix string, quoted bool) []b
 	return append(append(dst, s[start:]...), '"')
 }
 
-// odd tells whether a field without special characters needs quotes for what
-// it begins or ends with, or for being empty.
+// odd tells whether a field without special characters still needs quotes,
+// because it is empty or because of its first or last character.
 func odd[T sheets.Text](s T) bool {
 	if len(s) == 0 {
 		return true
@@ -335,18 +296,4 @@ func odd[T sheets.Text](s T) bool {
 	}
 	last := s[len(s)-1]
 	return last == ' ' || last == '\t'
-}
-
-// appendFloat appends f. What is not finite never comes from formetl's own
-// columns; it is written as DuckDB, PostgreSQL and strconv read it.
-func appendFloat(dst []byte, f float64) []byte {
-	switch {
-	case math.IsNaN(f):
-		return append(dst, "NaN"...)
-	case math.IsInf(f, 1):
-		return append(dst, "Infinity"...)
-	case math.IsInf(f, -1):
-		return append(dst, "-Infinity"...)
-	}
-	return cells.AppendFloat(dst, f)
 }

@@ -11,21 +11,22 @@ import (
 	"github.com/formetl/formetl/load/internal/sheets"
 )
 
-// limits counts, in profile excel, what a spreadsheet will not show as it is.
+// limits counts what a spreadsheet will not show unchanged. It is used in the
+// profile excel.
 type limits struct {
-	maxRows int64 // of a sheet, the heading's among them
+	maxRows int64 // rows of a sheet, including the heading
 	rows    int64
 	columns int
 	fields  []fieldLimits
 	excel   bool
 }
 
-// fieldLimits are those of a field of the schema.
+// fieldLimits are the counts of one field of the schema.
 type fieldLimits struct {
-	exact    bool  // its numbers have digits that count
-	long     int64 // texts that no cell can hold
+	exact    bool  // its type is an integer or a decimal, whose digits must not be rounded
+	long     int64 // texts too long for a cell
 	rounded  int64 // numbers that a spreadsheet rounds
-	formulas int64 // texts that are formulas where lines are divided at ; alone
+	formulas int64 // texts that become formulas if a spreadsheet splits lines only at ;
 }
 
 func newLimits(excel bool, schema *arrow.Schema, columns int) limits {
@@ -33,14 +34,14 @@ func newLimits(excel bool, schema *arrow.Schema, columns int) limits {
 	for i, f := range schema.Fields() {
 		kind := f.Type
 		if list, ok := kind.(*arrow.ListType); ok {
-			kind = list.Elem() // a list of one number is shown as that
+			kind = list.Elem() // a list of one number is shown as a number
 		}
 		l.fields[i].exact = kind.ID() == arrow.INT64 || kind.ID() == arrow.DECIMAL128
 	}
 	return l
 }
 
-// cell counts a field that was just written, as it stands in the file.
+// cell counts a field from the bytes that were written for it.
 func (l *limits) cell(field int, written []byte) {
 	if !l.excel || len(written) == 0 {
 		return
@@ -57,7 +58,7 @@ func (l *limits) cell(field int, written []byte) {
 	}
 }
 
-// unitsOf is the length of the text of a field, without its quotes.
+// unitsOf is the length of a field's text in UTF-16 units, without the quotes.
 func unitsOf(written []byte) int {
 	units := sheets.Units(written)
 	if written[0] != '"' {
@@ -72,8 +73,8 @@ func unitsOf(written []byte) int {
 	return units - quotes/2 - 1
 }
 
-// digitsOf is how many significant digits a number has, 0 where a field is
-// none: a list of several.
+// digitsOf is how many significant digits a number has. It is 0 for a field
+// that is no single number, such as a list of several.
 func digitsOf(written []byte) int {
 	var digits [64]byte
 	n := 0
@@ -91,9 +92,9 @@ func digitsOf(written []byte) int {
 }
 
 // hidesFormula tells whether a field in quotes has a formula behind a ; or at
-// the beginning of a line. A spreadsheet that divides lines at ; alone does
-// not see the quotes in the middle of what is one cell for it. Only what can
-// reach out of its cell counts, and not every smile or list with dashes.
+// the beginning of a line. A spreadsheet that splits lines only at ; ignores
+// quotes in the middle of a cell, and would run it. Only formulas that call
+// something count, so that a smiley or a list with dashes causes no warning.
 func hidesFormula(written []byte) bool {
 	for {
 		i := bytes.IndexAny(written, ";\t\r\n")
@@ -111,7 +112,7 @@ func hidesFormula(written []byte) bool {
 	}
 }
 
-// calls tells whether a text calls a function or another program.
+// calls tells whether a formula calls a function or another program.
 func calls(s []byte) bool {
 	if bytes.IndexByte(s, '|') >= 0 && bytes.IndexByte(s, '!') >= 0 {
 		return true
@@ -124,7 +125,7 @@ func calls(s []byte) bool {
 	return false
 }
 
-// Warnings is that of load.Warner.
+// Warnings implements load.Warner.
 func (e *encoder) Warnings() []string {
 	l := &e.limits
 	if !l.excel {

@@ -2,7 +2,6 @@ package csvout
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -13,17 +12,18 @@ import (
 	"github.com/formetl/formetl/load/internal/lists"
 )
 
-// shape is how a field of the schema is shown: as one column, or as one for
-// each choice of a list.
+// shape is how a field of the schema is written: as one column, or as one
+// column for each choice of a list.
 type shape struct {
 	field    string
 	listAs   string           // "" where the field is no list
 	headings []string         // the field's name, or those of the choices
 	choices  map[string]int32 // of lists.Columns: value to number
-	on       []bool           // scratch: the choices of a row
+	on       []bool           // scratch: which choices a row holds
 }
 
-// shapesOf reads how the fields are shown, and gives all headings.
+// shapesOf reads from the schema how the fields are written, and gives all
+// headings.
 func shapesOf(schema *arrow.Schema) (shapes []shape, headings []string, err error) {
 	fields, err := lists.Of(schema)
 	if err != nil {
@@ -35,16 +35,16 @@ func shapesOf(schema *arrow.Schema) (shapes []shape, headings []string, err erro
 			s.choices, s.on = make(map[string]int32, len(f.Choices)), make([]bool, len(f.Choices))
 		}
 		for n, c := range f.Choices {
-			s.choices[c.Value] = int32(n) //nolint:gosec // as many as a file has columns
+			s.choices[c.Value] = int32(n) //nolint:gosec // the number of columns fits
 		}
 		shapes, headings = append(shapes, s), append(headings, f.Headings...)
 	}
 	return shapes, headings, nil
 }
 
-// columns are the batch's columns as they are shown. A list whose choices are
-// columns is one here, whose appender gives all their fields; one without
-// choices is none.
+// columns gives the columns to write of a batch. A list with a column for each
+// choice is one entry, whose appender writes all its fields. It is left out if
+// it has no choices.
 func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 	columns := make([]column, 0, batch.NumCols())
 	for i, arr := range batch.Columns() {
@@ -76,63 +76,24 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 	return columns, nil
 }
 
-// listJSON returns the appender of a list that is shown as a JSON array, with
+// listJSON returns the appender of a list that is written as a JSON array, with
 // values as in NDJSON.
-func (e *encoder) listJSON(a *array.List) appender {
-	values := a.ListValues()
-	element := e.elementJSON(values)
+func (e *encoder) listJSON(a *array.List) cells.Appender {
+	json := cells.JSON(a, e.zone)
 	return func(dst []byte, row int) []byte {
-		start, end := a.ValueOffsets(row)
-		e.scratch = append(e.scratch[:0], '[')
-		for i := int(start); i < int(end); i++ {
-			if i > int(start) {
-				e.scratch = append(e.scratch, ',')
-			}
-			if values.IsNull(i) {
-				e.scratch = append(e.scratch, "null"...)
-				continue
-			}
-			e.scratch = element(e.scratch, i)
-		}
-		e.scratch = append(e.scratch, ']')
-		// no formula begins with a bracket
+		e.scratch = json(e.scratch[:0], row)
+		// a text that begins with a bracket is never a formula
 		return appendField(dst, e.scratch, "", e.excel && cells.HasDivider(e.scratch))
 	}
 }
 
-// elementJSON returns the appender of a list's element as JSON.
-func (e *encoder) elementJSON(values arrow.Array) appender {
-	quoted := func(text appender) appender {
-		return func(dst []byte, i int) []byte { return append(text(append(dst, '"'), i), '"') }
-	}
-	switch a := values.(type) {
-	case *array.String:
-		return func(dst []byte, i int) []byte { return cells.AppendJSON(dst, a.Value(i)) }
-	case *array.Float64:
-		return func(dst []byte, i int) []byte {
-			if f := a.Value(i); !math.IsNaN(f) && !math.IsInf(f, 0) {
-				return cells.AppendFloat(dst, f)
-			}
-			return append(dst, "null"...)
-		}
-	case *array.Timestamp:
-		return quoted(func(dst []byte, i int) []byte { return cells.AppendTimestamp(dst, int64(a.Value(i)), e.zone) })
-	case *array.Date32:
-		return quoted(func(dst []byte, i int) []byte { return cells.AppendDate(dst, int32(a.Value(i))) })
-	case *array.Decimal128:
-		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
-		return quoted(func(dst []byte, i int) []byte { return cells.AppendDecimal(dst, a.Value(i), scale) })
-	}
-	return e.plain(values)
-}
-
-// none is the number of an element that is no choice: null, or empty.
+// none stands for an element that is no choice because it is null or empty.
 const none = -1
 
-// numbers gives the choices that the elements of a batch's lists are, from the
-// first list's first element on. Nothing was chosen by a null or an empty text,
-// unless that is a choice. A value that no column is for is an error: the file
-// would lose it.
+// numbers gives the number of the choice for each element of a batch's lists,
+// beginning with the first element of the first list. A null or an empty text
+// is no choice, unless it is listed as one. A value without a column is an
+// error, because the file would lose it.
 func (s *shape) numbers(a *array.List) ([]int32, error) {
 	if a.Len() == 0 {
 		return nil, nil
@@ -167,8 +128,9 @@ func (s *shape) numbers(a *array.List) ([]int32, error) {
 	return numbers, nil
 }
 
-// ticks returns the appender of the fields of all choices.
-func (s *shape) ticks(a *array.List) (appender, error) {
+// ticks returns the appender of the fields of all choices: true or false for
+// each.
+func (s *shape) ticks(a *array.List) (cells.Appender, error) {
 	numbers, err := s.numbers(a)
 	if err != nil || a.Len() == 0 {
 		return func(dst []byte, _ int) []byte { return dst }, err

@@ -8,36 +8,34 @@
 // float of a number. A timestamp is a string in RFC 3339 with the account's
 // offset, as in CSV, a date "YYYY-MM-DD".
 //
-// The output is valid JSON in valid UTF-8 whatever the input: U+2028 and
-// U+2029 are escaped (JavaScript took them for line ends), bytes that are not
-// UTF-8 become U+FFFD, a float that is not finite becomes null. < > and & stay
-// as they are: this is data, not a page.
+// The output is valid JSON in valid UTF-8 whatever the input: U+2028 and U+2029
+// are escaped (JavaScript took them for line ends), bytes that are not UTF-8
+// become U+FFFD, a float that is not finite becomes null. < > and & are not
+// escaped.
 package jsonout
 
 import (
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/cells"
 )
 
-// flushAt is the size at which the buffer goes to the writer.
+// flushAt is the size at which the buffer is written out.
 const flushAt = 64 << 10
 
-// NDJSON is the row of the table of formats for one object a line.
+// NDJSON describes the format with one object on each line, for the table of
+// formats.
 func NDJSON() load.Format {
 	return load.Format{Name: "ndjson", Extension: ".ndjson", Text: true, New: newLines}
 }
 
-// JSON is the row for one array a file: [, one object a line, ]. A file
-// without rows is [].
+// JSON describes the format with one array in a file, for the table of formats.
+// Each object is on a line of its own. A file without rows is [].
 func JSON() load.Format {
 	return load.Format{Name: "json", Extension: ".json", Text: true, FileOnly: true, New: newArray}
 }
@@ -87,21 +85,18 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, name st
 	return e, nil
 }
 
-// appender appends the value of one row that is not null.
-type appender func(dst []byte, row int) []byte
-
 type column struct {
 	key    []byte
 	arr    arrow.Array
 	nulls  bool
-	append appender
+	append cells.Appender
 }
 
-// Write is that of load.Encoder.
+// Write implements load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	columns := make([]column, batch.NumCols())
 	for i, arr := range batch.Columns() {
-		columns[i] = column{key: e.keys[i], arr: arr, nulls: arr.NullN() > 0, append: e.value(arr)}
+		columns[i] = column{key: e.keys[i], arr: arr, nulls: arr.NullN() > 0, append: cells.JSON(arr, e.zone)}
 	}
 	for row := range int(batch.NumRows()) {
 		if e.array {
@@ -130,7 +125,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// separator is what stands before a row of an array.
+// separator is the text before a row of the array.
 func (e *encoder) separator() string {
 	if e.rows {
 		return ",\n"
@@ -138,7 +133,7 @@ func (e *encoder) separator() string {
 	return "[\n"
 }
 
-// Close is that of load.Encoder.
+// Close implements load.Encoder.
 func (e *encoder) Close() error {
 	switch {
 	case e.array && e.rows:
@@ -159,62 +154,4 @@ func (e *encoder) flush() error {
 		return fmt.Errorf("%s: write: %w", e.name, err)
 	}
 	return nil
-}
-
-// value returns the appender of a column. CheckSchema has left no other type.
-func (e *encoder) value(arr arrow.Array) appender {
-	switch a := arr.(type) {
-	case *array.String:
-		return func(dst []byte, row int) []byte { return cells.AppendJSON(dst, a.Value(row)) }
-	case *array.Int64:
-		return func(dst []byte, row int) []byte { return strconv.AppendInt(dst, a.Value(row), 10) }
-	case *array.Float64:
-		return func(dst []byte, row int) []byte { return appendFloat(dst, a.Value(row)) }
-	case *array.Boolean:
-		return func(dst []byte, row int) []byte { return strconv.AppendBool(dst, a.Value(row)) }
-	case *array.Date32:
-		return func(dst []byte, row int) []byte {
-			return append(cells.AppendDate(append(dst, '"'), int32(a.Value(row))), '"')
-		}
-	case *array.Timestamp:
-		return func(dst []byte, row int) []byte {
-			return append(cells.AppendTimestamp(append(dst, '"'), int64(a.Value(row)), e.zone), '"')
-		}
-	case *array.Decimal128:
-		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
-		return func(dst []byte, row int) []byte {
-			return append(cells.AppendDecimal(append(dst, '"'), a.Value(row), scale), '"')
-		}
-	case *array.List:
-		return e.list(a)
-	}
-	panic(fmt.Sprintf("%s: an array of type %s passed CheckSchema", e.name, arr.DataType()))
-}
-
-// list returns the appender of a list column.
-func (e *encoder) list(a *array.List) appender {
-	values := a.ListValues()
-	element := e.value(values)
-	return func(dst []byte, row int) []byte {
-		start, end := a.ValueOffsets(row)
-		dst = append(dst, '[')
-		for i := start; i < end; i++ {
-			if i > start {
-				dst = append(dst, ',')
-			}
-			if values.IsNull(int(i)) {
-				dst = append(dst, "null"...)
-				continue
-			}
-			dst = element(dst, int(i))
-		}
-		return append(dst, ']')
-	}
-}
-
-func appendFloat(dst []byte, f float64) []byte {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return append(dst, "null"...)
-	}
-	return cells.AppendFloat(dst, f)
 }

@@ -11,17 +11,20 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Place is an empty place for objects that a test of destinations works on.
+// Place is where a test's destination keeps its objects: an empty folder or
+// prefix.
 type Place struct {
-	// Open opens the place anew, as another process would.
+	// Open returns a new Destination at the place, as another process would
+	// have.
 	Open func() load.Destination
-	// Names lists everything that one who lists the place finds, staged files
-	// and the like included.
+	// Names lists all objects at the place, including staged ones that a
+	// listing shows.
 	Names func() []string
 }
 
-// Destination checks that a destination does what load.Destination and, where
-// it has leases, or can be swept, load.Leaser and load.Sweeper promise. open gives a new empty place each time.
+// Destination checks that a destination meets the contract of load.Destination.
+// It also checks load.Leaser and load.Sweeper if the destination implements
+// them. open gives a new empty place for each case.
 func Destination(t *testing.T, open func(t *testing.T) Place) {
 	for _, c := range slices.Concat(stageCases(), storeCases(), listCases(), raceCases(), sweepCases(), idsCases()) {
 		t.Run(c.name, func(t *testing.T) {
@@ -84,7 +87,7 @@ func (b *bench) must(what string, err error) {
 	}
 }
 
-// wants checks that an error wraps the wanted one and says more than it.
+// wants checks that an error wraps the wanted one and adds to its text.
 func (b *bench) wants(what string, err, want error) {
 	b.Helper()
 	if !errors.Is(err, want) {
@@ -104,7 +107,7 @@ func (b *bench) prepare(name, content string) load.Prepared {
 	return p
 }
 
-// holds checks an object's content through a fresh destination.
+// holds checks an object's content through a new Destination.
 func (b *bench) holds(name, want string) {
 	b.Helper()
 	got, _, err := b.place.Open().Get(b.Context(), name)
@@ -123,7 +126,7 @@ func (b *bench) absent(name string) {
 	}
 }
 
-// clean checks that nothing lies at the place but the given names.
+// clean checks that the place holds the given names and nothing else.
 func (b *bench) clean(names ...string) {
 	b.Helper()
 	got := strings.Join(b.place.Names(), " ")
@@ -295,7 +298,7 @@ func commitThenDelete(b *bench) {
 	b.clean()
 }
 
-// throughJSON sends a prepared object through a journal.
+// throughJSON encodes a prepared object in JSON and decodes it again.
 func (b *bench) throughJSON(p load.Prepared) load.Prepared {
 	b.Helper()
 	data, err := json.Marshal(p)
@@ -325,7 +328,7 @@ func sameNameTwice(b *bench) {
 		b.Fatalf("both lie at %s", first.Staged)
 	}
 	b.must("commit", b.d.Commit(b.Context(), first))
-	// Equal content under the same name is what was asked for.
+	// The name holds equal content, so the commit succeeds.
 	b.must("commit of the equal one", b.d.Commit(b.Context(), second))
 	b.holds("part.csv", "same")
 	b.clean("part.csv")
@@ -343,7 +346,8 @@ func cancelled(b *bench) {
 	b.wants("put", b.d.Put(ctx, "a", nil, load.AnyVersion), context.Canceled)
 	b.wants("delete", b.d.Delete(ctx, "a"), context.Canceled)
 	b.absent("part.csv")
-	// Cleaning up is what follows a cancelled run.
+	// Abort must work for a cancelled context too, because it cleans up after
+	// stopped runs.
 	b.must("abort", b.d.Abort(ctx, p))
 	b.clean()
 }

@@ -28,13 +28,14 @@ func idsCases() []destinationCase {
 	}
 }
 
-// days are the content of a dataset: a day's number to the text of its part.
+// days is the content of a dataset: the text of each part by the number of its
+// day.
 type days map[int]string
 
 var errKilled = errors.New("killed")
 
-// replace stages what a run does that replaces the whole dataset; a part that
-// comes out as it was keeps its name.
+// replace stages a commit that replaces the whole dataset. A part with
+// unchanged content keeps its name.
 func (b *bench) replace(run string, content days) load.DatasetCommit {
 	b.Helper()
 	base, version, err := load.ReadManifest(b.Context(), b.d, load.ManifestName)
@@ -70,7 +71,8 @@ func (b *bench) replace(run string, content days) load.DatasetCommit {
 	return c
 }
 
-// killed does a commit up to before its n-th action of a step, counted from 1.
+// killed does a commit and stops it just before the n-th action of a step,
+// counted from 1.
 func (b *bench) killed(c load.DatasetCommit, step load.Step, n int) {
 	b.Helper()
 	c.Hook = func(s load.Step) error {
@@ -84,8 +86,8 @@ func (b *bench) killed(c load.DatasetCommit, step load.Step, n int) {
 	b.wants("the commit", c.Do(b.Context(), b.d), errKilled)
 }
 
-// dataset checks that the place holds the dataset of a run, an id set for each
-// part, and nothing else.
+// dataset checks that the place holds the dataset of that run with an id set
+// for each part, and nothing else.
 func (b *bench) dataset(run string, content days) {
 	b.Helper()
 	d := b.place.Open()
@@ -104,7 +106,7 @@ func (b *bench) dataset(run string, content days) {
 	b.clean(slices.Compact(names)...)
 }
 
-// sweep is load.Clean, where the place can be swept.
+// sweep calls load.Clean if the destination can be swept.
 func (b *bench) sweep() load.Cleaned {
 	b.Helper()
 	if _, _, ok := b.leases(); !ok {
@@ -168,11 +170,12 @@ func idsListed(b *bench) {
 	}
 }
 
-// idsKilled kills a commit before each of its actions. Either it is finished,
-// or another one follows: cleaned, the place holds what the last one says.
+// idsKilled kills a commit before each of its actions. Then it is recovered, or
+// another commit follows. After Clean the place must hold exactly what the last
+// commit says.
 func idsKilled(b *bench) {
 	if _, _, ok := b.leases(); !ok {
-		return // nothing removes what was never recorded
+		return // without a Sweeper nothing removes the sets of an unrecorded commit
 	}
 	for n, killed := 1, true; killed; n++ {
 		base := days{1: "kept", 2: fmt.Sprint("old", n), 3: "equal"}
@@ -197,7 +200,7 @@ func idsKilled(b *bench) {
 			b.sweep()
 			b.dataset("base", base)
 			continue
-		case left: // the next run makes the same
+		case left: // the next run commits the same
 			b.must("commit again", b.replace("next", next).Do(b.Context(), b.d))
 			b.sweep()
 		}
@@ -208,7 +211,8 @@ func idsKilled(b *bench) {
 func idsTakenBack(b *bench) {
 	b.must("commit", b.replace("base", days{1: "kept", 2: "equal", 3: "c"}).Do(b.Context(), b.d))
 	for visible := range 3 {
-		// Day 4 has what day 2 had, so its set is not the commit's alone.
+		// Day 4 has the content that day 2 had, so an older part uses the same
+		// id set.
 		c := b.replace("next", days{1: "kept", 3: "new", 4: "equal", 5: "e"})
 		b.killed(c, load.StepParts, visible+1)
 		b.must("abort", b.d.Abort(b.Context(), c.New[2]))
@@ -221,7 +225,7 @@ func idsTakenBack(b *bench) {
 	}
 }
 
-// at does something of its own before a step of a commit.
+// at gives a hook that calls do before a step of a commit.
 func at(step load.Step, do func() error) load.Hook {
 	return func(s load.Step) error {
 		if s != step {

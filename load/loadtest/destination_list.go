@@ -23,14 +23,14 @@ func listCases() []destinationCase {
 	}
 }
 
-// lists checks what List gives below a folder, through a fresh destination.
+// lists checks what List gives below a folder, through a new Destination.
 func (b *bench) lists(folder string, want ...string) {
 	b.Helper()
 	b.begins(folder+"/", want...)
 }
 
-// begins checks which objects List gives for a prefix, with the sizes that Get
-// reads.
+// begins checks which objects List gives for a prefix, and compares their sizes
+// with what Get reads.
 func (b *bench) begins(prefix string, want ...string) {
 	b.Helper()
 	d := b.place.Open()
@@ -78,7 +78,7 @@ func listMissing(b *bench) {
 	b.lists(load.ControlFolder)
 	for _, name := range leavingNames {
 		if name == "a/" {
-			continue // what lies below a folder
+			continue // a prefix that ends with a slash is no name
 		}
 		_, err := b.d.List(b.Context(), name)
 		b.refused(fmt.Sprintf("list %.40q", name), err)
@@ -91,7 +91,7 @@ func listMissing(b *bench) {
 }
 
 func listControl(b *bench) {
-	header, folder := load.ControlFolder+"/journal", load.ControlFolder+"/journal-X"
+	header, folder := load.ControlFolder+"/checkpoint", load.ControlFolder+"/checkpoint-X"
 	for _, name := range []string{folder + "/000002", header, folder + "/000001"} {
 		b.must("put "+name, b.d.Put(b.Context(), name, []byte("{}"), load.NoVersion))
 	}
@@ -112,8 +112,8 @@ func listStaged(b *bench) {
 	b.lists(load.ControlFolder)
 }
 
-// checks checks what Check says, here and in another process; want is nil or
-// ErrStagedGone.
+// checks checks the result of Check by this Destination and by a new one. want
+// is nil or ErrStagedGone.
 func (b *bench) checks(when string, p load.Prepared, want error) {
 	b.Helper()
 	for _, d := range []load.Destination{b.d, b.place.Open()} {

@@ -17,9 +17,9 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Memory is a destination in memory. As with an object store, staged objects
-// have no name until they are committed. Several handles from Fresh share one
-// place, as several processes share a bucket.
+// Memory is a destination in memory. As in an object store, staged objects have
+// no name until they are committed. Destinations from Fresh share their
+// objects, as processes share a bucket.
 type Memory struct{ place *place }
 
 type place struct {
@@ -44,7 +44,7 @@ func NewMemory() *Memory {
 	}}
 }
 
-// Fresh returns another handle to the same place.
+// Fresh returns another Destination with the same objects.
 func (m *Memory) Fresh() *Memory { return &Memory{place: m.place} }
 
 // Names lists the objects that are visible, sorted.
@@ -103,7 +103,7 @@ func (u *memoryUpload) Prepare(ctx context.Context) (load.Prepared, error) {
 	u.ended = true
 	u.place.mu.Lock()
 	defer u.place.mu.Unlock()
-	if l, there := u.place.begun[u.id]; there { // else it was swept away
+	if l, there := u.place.begun[u.id]; there { // otherwise Remove has removed it
 		l.Bytes = int64(u.data.Len())
 		u.place.begun[u.id] = l
 		u.place.staged[u.id] = u.data.Bytes()
@@ -111,7 +111,7 @@ func (u *memoryUpload) Prepare(ctx context.Context) (load.Prepared, error) {
 	return load.Prepared{Name: u.name, Staged: u.id, Bytes: int64(u.data.Len()), SHA256: digest(u.data.Bytes())}, nil
 }
 
-// Abort drops the object; after Prepare it does nothing.
+// Abort removes the object. After Prepare it does nothing.
 func (u *memoryUpload) Abort() error {
 	if !u.ended {
 		u.ended = true
@@ -144,13 +144,13 @@ func (m *Memory) Commit(ctx context.Context, p load.Prepared) error {
 	return nil
 }
 
-// Abort drops a prepared object.
+// Abort removes a prepared object.
 func (m *Memory) Abort(_ context.Context, p load.Prepared) error {
 	m.place.drop(p.Staged)
 	return nil
 }
 
-// Check tells whether a prepared object is there, or is visible.
+// Check tells whether a prepared object is staged or committed.
 func (m *Memory) Check(ctx context.Context, p load.Prepared) error {
 	if err := errors.Join(load.CheckObjectName(p.Name), ctx.Err()); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (m *Memory) Check(ctx context.Context, p load.Prepared) error {
 	return fmt.Errorf("%s cannot be committed: %w", p.Name, load.ErrStagedGone)
 }
 
-// Get reads an object; its version is the hash of its content.
+// Get reads an object. Its version is the hash of its content.
 func (m *Memory) Get(ctx context.Context, name string) ([]byte, string, error) {
 	if err := errors.Join(load.CheckName(name), ctx.Err()); err != nil {
 		return nil, "", err
@@ -181,7 +181,7 @@ func (m *Memory) Get(ctx context.Context, name string) ([]byte, string, error) {
 	return slices.Clone(data), digest(data), nil
 }
 
-// Put writes an object where the version is the current one.
+// Put writes an object if the version is the current one.
 func (m *Memory) Put(ctx context.Context, name string, data []byte, version string) error {
 	if err := errors.Join(load.CheckName(name), ctx.Err()); err != nil {
 		return err
@@ -252,7 +252,7 @@ func (m *Memory) Acquire(ctx context.Context, scope string, h load.Holder) (load
 	return &memoryLease{place: m.place, scope: scope, lost: make(chan struct{})}, nil
 }
 
-// Lost is never closed.
+// Lost gives a channel that is never closed.
 func (l *memoryLease) Lost() <-chan struct{} { return l.lost }
 
 // Release gives the lease back.

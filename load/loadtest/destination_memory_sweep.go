@@ -8,7 +8,7 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// drop forgets an upload, prepared or not.
+// drop removes an upload, whether it is prepared or not.
 func (p *place) drop(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -16,7 +16,7 @@ func (p *place) drop(id string) {
 	delete(p.begun, id)
 }
 
-// Leftovers gives the uploads that nobody ended.
+// Leftovers gives the uploads that were neither committed nor aborted.
 func (m *Memory) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (m *Memory) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	return found, nil
 }
 
-// Remove drops an upload.
+// Remove removes an upload.
 func (m *Memory) Remove(ctx context.Context, l load.Leftover) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (m *Memory) Remove(ctx context.Context, l load.Leftover) error {
 	return nil
 }
 
-// Holders gives who holds which lease.
+// Holders gives the leases that are held.
 func (m *Memory) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

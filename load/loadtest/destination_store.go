@@ -41,7 +41,7 @@ func raceCases() []destinationCase {
 	}
 }
 
-// dataExtensions are what readers look for.
+// dataExtensions are the extensions that readers glob for.
 var dataExtensions = [...]string{".csv", ".gz", ".zst", ".json", ".ndjson", ".jsonl", ".parquet", ".arrow"}
 
 func stagedIsNoData(b *bench) {
@@ -129,7 +129,8 @@ func strangeNames(b *bench) {
 	b.clean()
 }
 
-// leavingNames could lead out of a destination, or be misread as a path.
+// leavingNames are names that could lead out of a destination or be misread as
+// a path.
 var leavingNames = [...]string{
 	"", ".", "..", "../x.csv", "a/../../x.csv", "a/../x.csv", "/etc/x.csv", "a//x.csv", "a/", "/",
 	"./x.csv", "a/./x.csv", "a\\..\\x.csv", "..\\x.csv", "x\x00.csv", "x\n.csv", "\xff.csv",
@@ -230,7 +231,7 @@ func versionGone(b *bench) {
 	b.absent("m.json")
 }
 
-// race runs n copies of f at once and gives their errors.
+// race calls f n times at once and returns the errors.
 func race(n int, f func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
@@ -246,7 +247,7 @@ func race(n int, f func(i int) error) []error {
 	return errs
 }
 
-// oneWinner checks that one error is nil and the others are as they should be.
+// oneWinner checks that exactly one error is nil and lost accepts the others.
 func (b *bench) oneWinner(errs []error, lost func(error) bool) {
 	b.Helper()
 	winners := 0
@@ -303,7 +304,7 @@ func racePutIfAbsent(b *bench) {
 	}), isConflict)
 }
 
-// raceCounter counts up by compare-and-swap from several sides.
+// raceCounter lets several goroutines increment a counter by compare-and-swap.
 func raceCounter(b *bench) {
 	b.must("put", b.d.Put(b.Context(), "m.json", nil, load.NoVersion))
 	const sides, rounds = 4, 5
@@ -353,7 +354,7 @@ func raceCommitSame(b *bench) {
 	b.clean("x/part.csv")
 }
 
-// leaser gives the place as a Leaser, or false where it has no leases.
+// leaser gives the destination as a Leaser, or false if it has no leases.
 func (b *bench) leaser() (load.Leaser, bool) {
 	l, ok := b.place.Open().(load.Leaser)
 	return l, ok
@@ -362,7 +363,7 @@ func (b *bench) leaser() (load.Leaser, bool) {
 func leaseExclusive(b *bench) {
 	first, ok := b.leaser()
 	if !ok {
-		return // an optional ability
+		return // leases are optional
 	}
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	held, err := first.Acquire(b.Context(), "", load.Holder{RunID: "run1", Pipeline: "feedback", Host: "h", PID: 7, Since: since})
@@ -396,7 +397,7 @@ func leaseExclusive(b *bench) {
 func leaseScopes(b *bench) {
 	l, ok := b.leaser()
 	if !ok {
-		return // an optional ability
+		return // leases are optional
 	}
 	one, err := l.Acquire(b.Context(), "a.csv", load.Holder{RunID: "run1"})
 	b.must("acquire a.csv", err)
@@ -431,7 +432,7 @@ func leaseOfFolder(b *bench) {
 
 func raceLease(b *bench) {
 	if _, ok := b.leaser(); !ok {
-		return // an optional ability
+		return // leases are optional
 	}
 	var held []load.Lease
 	var mu sync.Mutex

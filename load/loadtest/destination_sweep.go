@@ -30,14 +30,13 @@ func sweepCases() []destinationCase {
 	}
 }
 
-// sweeper gives the place as another process's Sweeper, or false where it is
-// none: that is an optional ability.
+// sweeper gives a new Destination as a Sweeper, or false if it is none.
 func (b *bench) sweeper() (load.Sweeper, bool) {
 	s, ok := b.place.Open().(load.Sweeper)
 	return s, ok
 }
 
-// leftovers gives what is left over, sorted by run and name.
+// leftovers gives the leftovers, sorted by run and name.
 func (b *bench) leftovers(s load.Sweeper) []load.Leftover {
 	b.Helper()
 	found, err := s.Leftovers(b.Context())
@@ -54,7 +53,8 @@ func (b *bench) leftovers(s load.Sweeper) []load.Leftover {
 	return found
 }
 
-// oneLeftover gives the only leftover, which is of a run and for a name.
+// oneLeftover checks that there is one leftover, of that run and name, and
+// returns it.
 func (b *bench) oneLeftover(s load.Sweeper, run, name string) load.Leftover {
 	b.Helper()
 	found := b.leftovers(s)
@@ -64,7 +64,7 @@ func (b *bench) oneLeftover(s load.Sweeper, run, name string) load.Leftover {
 	return found[0]
 }
 
-// nothingLeft checks that nothing is left over.
+// nothingLeft checks that there are no leftovers.
 func (b *bench) nothingLeft(s load.Sweeper) {
 	b.Helper()
 	if found := b.leftovers(s); len(found) != 0 {
@@ -92,8 +92,8 @@ func sweepEmpty(b *bench) {
 	b.clean()
 }
 
-// inProgress is longer than what a destination keeps in memory before it
-// sends anything.
+// inProgress is more bytes than a destination buffers before it writes or sends
+// any.
 const inProgress = 9 << 20
 
 func sweepInProgress(b *bench) {
@@ -109,7 +109,7 @@ func sweepInProgress(b *bench) {
 	b.must("remove", s.Remove(b.Context(), l))
 	b.must("remove again", s.Remove(b.Context(), l))
 	b.nothingLeft(s)
-	_ = u.Abort() // of what is gone: what it says does not matter
+	_ = u.Abort() // the object is gone, so the error does not matter
 	b.clean()
 }
 
@@ -216,7 +216,7 @@ func sweepForged(b *bench) {
 	} {
 		l := real
 		l.Ref = ref
-		_ = s.Remove(b.Context(), l) // it may be refused, or find nothing
+		_ = s.Remove(b.Context(), l) // it may be refused or find nothing; both are fine
 	}
 	b.checks("of the only leftover", p, nil)
 	b.must("abort", b.d.Abort(b.Context(), p))
@@ -234,7 +234,7 @@ func sweepThenCommit(b *bench) {
 	b.clean()
 }
 
-// held checks who holds leases.
+// held checks which leases are held.
 func (b *bench) held(s load.Sweeper, want ...load.ScopedHolder) {
 	b.Helper()
 	got, err := s.Holders(b.Context())
@@ -247,13 +247,14 @@ func (b *bench) held(s load.Sweeper, want ...load.ScopedHolder) {
 	}
 }
 
-// holder is a live one: this process.
+// holder is a holder whose process is alive: this one.
 func holder(run string) load.Holder {
 	host, _ := os.Hostname() // "" is a host too
 	return load.Holder{RunID: run, Pipeline: "feedback", Host: host, PID: os.Getpid(), Since: time.Now().UTC().Truncate(time.Second)}
 }
 
-// leases gives the place as both, or false where one is missing.
+// leases gives the destination as a Leaser and a Sweeper, or false if it is not
+// both.
 func (b *bench) leases() (load.Leaser, load.Sweeper, bool) {
 	s, sweeps := b.sweeper()
 	l, leases := b.leaser()
@@ -270,7 +271,7 @@ func holdersNow(b *bench) {
 		lease, err := l.Acquire(b.Context(), "", h)
 		b.must("acquire", err)
 		b.held(s, load.ScopedHolder{Holder: h})
-		b.held(s, load.ScopedHolder{Holder: h}) // asking changes nothing
+		b.held(s, load.ScopedHolder{Holder: h}) // a call of Holders changes nothing
 		other, _ := b.leaser()
 		_, err = other.Acquire(b.Context(), "", holder("run3"))
 		var held *load.HeldError
@@ -301,7 +302,8 @@ func holdersScopes(b *bench) {
 	b.clean()
 }
 
-// holdersDisturbNobody takes a lease again and again while others ask.
+// holdersDisturbNobody takes a lease repeatedly while other goroutines call
+// Holders.
 func holdersDisturbNobody(b *bench) {
 	l, _, ok := b.leases()
 	if !ok {

@@ -1,4 +1,9 @@
-// Package loadtest holds the conformance suites of package load: every
-// encoder and every destination passes the same list of named cases. It is
-// imported by tests only.
+// Package loadtest holds the conformance suites of package load: Encoder and
+// Destination run the same named cases for every format and every destination.
+//
+// A case knows only the interfaces of load. What a format cannot hold is told by
+// Limits, and optional abilities (leases, sweeping) are skipped where a
+// destination lacks them. Memory is a destination in memory that passes the
+// suite. Only tests import the package. Begin reading with Destination and
+// EncoderWithin, which list the cases.
 package loadtest

@@ -16,23 +16,24 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Encoder runs the cases that every format passes. read is a reader of the
-// format that owes nothing to the encoder.
+// Encoder runs the cases that every format must pass. read is a reader of the
+// format that shares no code with the encoder.
 func Encoder(t *testing.T, format load.Format, read Read) {
 	t.Helper()
 	EncoderWithin(t, format, read, Limits{})
 }
 
-// Limits are what a format cannot hold, or does otherwise, and its package
-// says so; the zero value is none.
+// Limits are documented limits of a format, within which the cases stay. The
+// zero value is no limit.
 type Limits struct {
-	// MaxText is how many bytes of text a value may have at most.
+	// MaxText is the largest number of bytes of a text, 0 for no limit.
 	MaxText int
-	// XMLText: no text has characters that XML forbids.
+	// XMLText tells that texts must not have characters that XML forbids.
 	XMLText bool
-	// WallClock: timestamps have no offset; the cases are in UTC.
+	// WallClock tells that timestamps are written without an offset. The cases
+	// use UTC then.
 	WallClock bool
-	// AtClose: nothing is written before Close.
+	// AtClose tells that nothing is written before Close.
 	AtClose bool
 }
 
@@ -54,7 +55,7 @@ type encoderCase struct {
 	run  func(t encoderTest)
 }
 
-// encoderTest is what a case works with.
+// encoderTest is the argument of a case.
 type encoderTest struct {
 	*testing.T
 	format load.Format
@@ -89,7 +90,7 @@ func (t encoderTest) open(w io.Writer, schema *arrow.Schema) load.Encoder {
 	return e
 }
 
-// options are those of all cases: a zone with daylight saving.
+// options are the options of all cases. Their zone has daylight saving time.
 func (t encoderTest) options() load.EncodeOptions {
 	o := load.EncodeOptions{
 		Zone:     Chicago(),
@@ -110,7 +111,7 @@ func Chicago() *time.Location {
 	return zone
 }
 
-// encode returns the file of the batches and releases each as soon as it is
+// encode returns the file of the batches. It releases each as soon as it is
 // written, as a pipeline does.
 func (t encoderTest) encode(schema *arrow.Schema, batches ...arrow.RecordBatch) []byte {
 	t.Helper()
@@ -128,7 +129,7 @@ func (t encoderTest) encode(schema *arrow.Schema, batches ...arrow.RecordBatch) 
 	return out.Bytes()
 }
 
-// roundTrip writes the batch and compares what read makes of the file.
+// roundTrip writes the batch, reads the file back and compares.
 func (t encoderTest) roundTrip(batch arrow.RecordBatch) {
 	t.Helper()
 	want := Text(batch)
@@ -147,10 +148,10 @@ func (t encoderTest) compare(file []byte, schema *arrow.Schema, want [][]string)
 	}
 }
 
-// failingWriter takes a number of bytes and then fails.
+// failingWriter accepts a number of bytes and then fails.
 type failingWriter struct {
 	room  int
-	calls int // after the first failure
+	calls int // calls after the first failure
 	err   error
 }
 
@@ -177,7 +178,7 @@ type closeWatcher struct {
 	closed bool
 }
 
-// Close notes that it was called.
+// Close records that it was called.
 func (w *closeWatcher) Close() error { w.closed = true; return nil }
 
 // Differs describes the first cell in which the rows differ, or is "".

@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Timestamp is the type of every timestamp that encoders are given.
+// Timestamp is the type of all timestamps in formetl.
 func Timestamp() arrow.DataType {
 	return &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
 }
@@ -133,8 +133,8 @@ func appendRandom(b array.Builder, r *rand.Rand, texts []string) {
 		b.Append(randomDecimal(r, b.Type().(*arrow.Decimal128Type).Precision))
 	case *array.ListBuilder:
 		b.Append(true)
-		// Two or none: a list that holds one empty string is the pair of values
-		// that CSV does not keep apart; it has its own tests.
+		// Lists have two elements or none: CSV writes a list of one empty
+		// string like an empty list. csvout has tests for that.
 		n := 2 * r.IntN(3)
 		for range n {
 			appendRandom(b.ValueBuilder(), r, texts)

@@ -9,14 +9,14 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// benchRows is what every benchmark writes per round, in batches of benchBatch.
+// Each round of a benchmark writes benchRows rows in batches of benchBatch.
 const (
 	benchRows  = 32_768
 	benchBatch = 4096
 )
 
-// Bench measures an encoder on realistic rows: rows a second, and MB a second
-// of what it writes.
+// Bench measures an encoder on realistic rows, in rows a second and in MB of
+// output a second.
 func Bench(b *testing.B, format load.Format, o load.EncodeOptions) {
 	b.Helper()
 	BenchRows(b, func(w *CountingWriter, batches []arrow.RecordBatch) error {
@@ -33,7 +33,7 @@ func Bench(b *testing.B, format load.Format, o load.EncodeOptions) {
 	})
 }
 
-// BenchRows measures any function that writes the batches that Bench writes.
+// BenchRows measures any function that writes the batches of Bench.
 func BenchRows(b *testing.B, write func(w *CountingWriter, batches []arrow.RecordBatch) error) {
 	b.Helper()
 	whole := Realistic(memory.NewGoAllocator(), benchRows, 1)
@@ -51,10 +51,10 @@ func BenchRows(b *testing.B, write func(w *CountingWriter, batches []arrow.Recor
 	b.ReportMetric(float64(benchRows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
-// CountingWriter drops what it is given and counts it.
+// CountingWriter counts the bytes written to it and discards them.
 type CountingWriter struct{ Bytes int64 }
 
-// Write counts the bytes and drops them.
+// Write counts and discards the bytes.
 func (w *CountingWriter) Write(p []byte) (int, error) {
 	w.Bytes += int64(len(p))
 	return len(p), nil

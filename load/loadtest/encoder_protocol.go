@@ -12,7 +12,8 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// encoderProtocolCases are about bytes, errors and who owns what.
+// encoderProtocolCases are about equal bytes, errors and the ownership of
+// batches.
 func encoderProtocolCases() []encoderCase {
 	return []encoderCase{
 		{"the same bytes for any batches", caseBatches},
@@ -32,8 +33,9 @@ func encoderProtocolCases() []encoderCase {
 	}
 }
 
-// caseBatches: how rows are divided must not show in the file, or a rerun
-// would not be byte-identical. 8500 rows are more than any encoder samples.
+// caseBatches checks that the file does not depend on how rows are divided into
+// batches. Otherwise a rerun would not be byte-identical. 8500 rows are more
+// than any encoder samples.
 func caseBatches(t encoderTest) {
 	whole := Realistic(t.mem, 8500, 5)
 	defer whole.Release()

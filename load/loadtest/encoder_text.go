@@ -10,16 +10,16 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Null is how Text writes a null. It is not valid in a form's answer (NUL is
-// no XML character), so no value is mistaken for it.
+// Null is how Text writes a null. No answer of a form can hold it, because NUL
+// is no XML character.
 const Null = "\x00null"
 
-// Read is a reader of a format that owes nothing to its encoder: it returns
+// Read is a reader of a format that shares no code with its encoder. It returns
 // the rows of a file as Text writes them.
 type Read func(file []byte, schema *arrow.Schema) ([][]string, error)
 
-// Text returns a batch's rows as strings in one plain form per type, for
-// comparing what different readers made of it.
+// Text returns a batch's rows as strings, in one form for each type, to compare
+// the results of readers.
 func Text(batch arrow.RecordBatch) [][]string {
 	out := make([][]string, batch.NumRows())
 	for row := range out {
@@ -31,10 +31,10 @@ func Text(batch arrow.RecordBatch) [][]string {
 	return out
 }
 
-// Cell returns one value as Text writes it: a string is itself; a float is
-// the shortest that reads back equal; a timestamp is RFC 3339 in UTC with six
-// digits of a second; a decimal has the digits of its scale; a list is its
-// elements, each quoted as in Go or null, in brackets.
+// Cell returns one value as Text writes it: a string is unchanged, a float is
+// the shortest text that reads back equal, and a decimal has the digits of its
+// scale. A timestamp is RFC 3339 in UTC with six digits of a second. A list is
+// its elements in brackets, each quoted as in Go or null.
 func Cell(arr arrow.Array, row int) string {
 	if arr.IsNull(row) {
 		return Null
@@ -89,7 +89,8 @@ func ListText(elements []string) string {
 	return b.String()
 }
 
-// ParseText turns a scalar as CSV and JSON hold it into the form of Cell.
+// ParseText converts a scalar from its text in CSV and JSON to the form of
+// Cell.
 func ParseText(t arrow.DataType, text string) (string, error) {
 	switch t.ID() {
 	case arrow.FLOAT64:

@@ -10,7 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// encoderValueCases compare what a reader makes of a file with what was written.
+// encoderValueCases compare the values that a reader reads with those that were
+// written.
 func encoderValueCases() []encoderCase {
 	return []encoderCase{
 		{"no rows", caseNoRows},
@@ -219,8 +220,8 @@ func caseManyRows(t encoderTest) {
 	}))
 }
 
-// caseChange: a column that looks like a few choices at first, and then every
-// value is another, more than a dictionary is allowed to hold.
+// caseChange writes a column that begins with a few repeated values. Then every
+// value is different, more than a dictionary may hold.
 func caseChange(t encoderTest) {
 	schema := Columns("id", arrow.PrimitiveTypes.Int64, "text", arrow.BinaryTypes.String)
 	pad := strings.Repeat("x", 100)

@@ -12,9 +12,10 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Commit gives a staged file its final name: by a link, which the file system
-// refuses where the name is taken, or with p.Replace by a rename, which
-// replaces in one step. Folders are made 0750 and synced.
+// Commit gives a staged file its final name. Without p.Replace it makes a hard
+// link, which the file system refuses if the name is taken. With p.Replace it
+// renames, which replaces in one step. Folders are made with mode 0750 and
+// synced.
 func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
@@ -29,7 +30,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	info, err := root.Lstat(p.Staged)
 	if missing(err) {
 		return d.committed(root, p)
@@ -48,7 +49,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	err = inFolder(root, dir, func() error {
 		err := publish(ctx, d, root, p)
 		if errors.Is(err, fs.ErrNotExist) && stagedGone(root, p) {
-			return load.ErrStagedGone // someone else commits it: no use in trying again
+			return load.ErrStagedGone // someone else committed it: a retry would fail too
 		}
 		return err
 	})
@@ -56,8 +57,8 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	case errors.Is(err, load.ErrStagedGone):
 		return d.committed(root, p)
 	case errors.Is(err, fs.ErrExist) && !p.Replace:
-		// A crash between link and unlink leaves both names, or the name is
-		// someone else's.
+		// Either a crash between link and unlink left both names, or the name
+		// belongs to someone else.
 		if err := d.committed(root, p); err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ func stagedGone(root *os.Root, p load.Prepared) bool {
 	return missing(err)
 }
 
-// committed tells whether the final name holds just what was prepared.
+// committed returns nil if the final name holds exactly what was prepared.
 func (d *Destination) committed(root *os.Root, p load.Prepared) error {
 	size, digest, err := sum(root, p.Name)
 	switch {
@@ -86,8 +87,8 @@ func (d *Destination) committed(root *os.Root, p load.Prepared) error {
 	case size == p.Bytes && digest == p.SHA256:
 		return nil
 	case p.Replace:
-		// The name was taken before, so this says nothing of a conflict: what
-		// is gone is what should have replaced it.
+		// This is no conflict, because the name was taken before. The staged
+		// file that should replace it is gone.
 		return fmt.Errorf("cannot replace %s: its staged file is gone: %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return fmt.Errorf("cannot commit %s: a file of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
@@ -107,8 +108,8 @@ func link(ctx context.Context, d *Destination, root *os.Root, p load.Prepared) e
 	return err
 }
 
-// renameLocked renames where the name is free. All writers of this package
-// that cannot link hold the lock, so that none overwrites another.
+// renameLocked renames if the name is free. All writers that cannot link hold
+// the destination's lock, so that none overwrites another's file.
 func renameLocked(ctx context.Context, d *Destination, root *os.Root, p load.Prepared) error {
 	unlock, err := d.lock(ctx, root)
 	if err != nil {
@@ -121,8 +122,52 @@ func renameLocked(ctx context.Context, d *Destination, root *os.Root, p load.Pre
 	return root.Rename(p.Staged, p.Name)
 }
 
-// missing tells whether an error means that there is no such file; a file in
-// the place of a folder on the way means that too.
+// missing tells whether an error means that there is no such file. That
+// includes a file in the place of a folder of its path.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, errNotFolder)
+}
+
+// Check tells whether the staged file is there with the right length, or the
+// final file is the one that was prepared.
+func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
+	if err := checkStaged(p); err != nil {
+		return err
+	}
+	if err := checkContext(ctx, "check", p.Name); err != nil {
+		return err
+	}
+	root, err := d.open(false)
+	if missing(err) {
+		return fmt.Errorf("%s cannot be committed: the folder %s is gone: %w", p.Name, d.root, load.ErrStagedGone)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
+	info, err := root.Lstat(p.Staged)
+	problem := "its staged file is gone"
+	switch {
+	case missing(err):
+	case err != nil:
+		return failRead("read", d.path(p.Staged), err)
+	case !info.Mode().IsRegular() || info.Size() != p.Bytes:
+		problem = fmt.Sprintf("its staged file has %d bytes instead of %d", info.Size(), p.Bytes)
+	default:
+		_, digest, err := sum(root, p.Staged)
+		if err == nil && digest == p.SHA256 {
+			return nil
+		}
+		if err != nil && !missing(err) {
+			return failRead("read", d.path(p.Staged), err)
+		}
+		problem = "its staged file has other content than was written"
+	}
+	err = d.committed(root, p)
+	if errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
+		// It does not matter here that another file has the name. What matters
+		// is that the staged file is gone.
+		return fmt.Errorf("%s cannot be committed: %s: %w", d.path(p.Name), problem, load.ErrStagedGone)
+	}
+	return err
 }

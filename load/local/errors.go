@@ -16,9 +16,9 @@ var (
 	errLength    = errors.New("the file does not have the length that was written")
 )
 
-// fail gives an operating system's error its class: what keeps an output from
-// being created, or a device that fails. ENOSPC is the device even when a file
-// is being created.
+// fail turns an error of the operating system into a *load.CreateError or, if
+// the device is to blame, a *load.IOError. ENOSPC is the device's fault even
+// when a file is being created.
 func fail(op, path string, err error) error {
 	if err == nil || told(err) {
 		return err
@@ -30,8 +30,8 @@ func fail(op, path string, err error) error {
 	return &load.CreateError{Op: op, Path: path, Hint: hint, Err: bare(err)}
 }
 
-// told tells whether an error says its own class already, or none: a
-// cancelled context is not the disk's fault.
+// told tells whether fail must leave an error as it is: it has a class already,
+// or it is a cancelled context.
 func told(err error) bool {
 	var create *load.CreateError
 	var device *load.IOError
@@ -39,13 +39,14 @@ func told(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// failRead is fail for what is read: an output that is there is not created.
+// failRead is fail for reading. Its error is never a *load.CreateError, because
+// the output exists.
 func failRead(op, path string, err error) error {
 	hint, _ := cause(err)
 	return &load.IOError{Op: op, Path: path, Hint: hint, Err: bare(err)}
 }
 
-// cause gives a remedy, and tells whether the device is to blame.
+// cause gives the hint for an error, and tells whether the device is to blame.
 func cause(err error) (hint string, device bool) {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -75,11 +76,11 @@ func cause(err error) (hint string, device bool) {
 	if errors.As(err, &errno) {
 		return "", true
 	}
-	// What os.Root refuses has no errno.
+	// An error of os.Root itself has no errno.
 	return "a link there must not lead out of the folder", false
 }
 
-// bare takes the path off an error that is told with a path of its own.
+// bare removes the path from an error whose message gets a path of its own.
 func bare(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -92,7 +93,7 @@ func bare(err error) error {
 	return err
 }
 
-// syncDir makes the entries of a folder durable.
+// syncDir syncs a folder, which makes its entries durable.
 func syncDir(root *os.Root, dir string) error {
 	f, err := root.Open(dir)
 	if err != nil {
@@ -101,8 +102,9 @@ func syncDir(root *os.Root, dir string) error {
 	return syncFolder(f)
 }
 
-// syncFolder syncs and closes an open folder. File systems that cannot sync a
-// folder say EINVAL or ENOTSUP; Windows cannot at all.
+// syncFolder syncs and closes an open folder. It ignores EINVAL and ENOTSUP,
+// which file systems return that cannot sync a folder. On Windows it only
+// closes.
 func syncFolder(f *os.File) error {
 	err := f.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) || runtime.GOOS == "windows" {

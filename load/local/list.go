@@ -12,7 +12,7 @@ import (
 )
 
 // List gives the files whose names begin with prefix. Links to folders are not
-// followed. What is removed while it looks is listed or not.
+// followed. A file that is removed during the call may or may not be listed.
 func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, error) {
 	if err := load.CheckPrefix(prefix); err != nil {
 		return nil, err
@@ -24,23 +24,23 @@ func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, e
 	if root == nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	l := listing{root: root}
 	if err := l.begin(ctx, prefix); err != nil {
 		return nil, failRead("list", d.path(prefix), err)
 	}
-	// A walk has "a/b" before "a-b".
+	// A walk gives "a/b" before "a-b", which is not the order of their bytes.
 	slices.SortFunc(l.objects, func(a, b load.Object) int { return strings.Compare(a.Name, b.Name) })
 	return l.objects, nil
 }
 
-// listing gathers the files that a walk meets.
+// listing collects the files that a walk finds.
 type listing struct {
 	root    *os.Root
 	objects []load.Object
 }
 
-// begin gathers what lies at and below the entries of one folder whose names
+// begin adds the files at and below those entries of one folder whose names
 // begin with the last element of prefix.
 func (l *listing) begin(ctx context.Context, prefix string) error {
 	folder, start := path.Split(prefix)
@@ -63,7 +63,7 @@ func (l *listing) begin(ctx context.Context, prefix string) error {
 	return err
 }
 
-// walk gathers what lies below a folder.
+// walk adds the files below a folder.
 func (l *listing) walk(ctx context.Context, folder string) error {
 	return fs.WalkDir(l.root.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -78,7 +78,7 @@ func (l *listing) walk(ctx context.Context, folder string) error {
 	})
 }
 
-// add takes in a file, unless Put is writing it or it is a link to what Get
+// add adds a file, unless it is a temporary file of Put or a link that Get
 // cannot read.
 func (l *listing) add(name string, entry fs.DirEntry) error {
 	if isPut(name) {
@@ -101,7 +101,7 @@ func (l *listing) add(name string, entry fs.DirEntry) error {
 	return nil
 }
 
-// isPut tells whether a name is that of a file that Put is writing.
+// isPut tells whether a name is that of a temporary file of Put.
 func isPut(name string) bool {
 	return path.Dir(name) == load.ControlFolder && strings.HasPrefix(path.Base(name), putPrefix)
 }

@@ -15,13 +15,13 @@ import (
 const (
 	fileMode   = 0o640
 	folderMode = 0o750
-	// attempts bounds how often a step is repeated because someone else
-	// removed the empty folder that it was about to use.
+	// attempts is how often a step is tried if someone else removes the empty
+	// folder that it is about to use.
 	attempts = 100
 )
 
-// Destination is a folder. Its methods may be called side by side, from
-// several Destinations and from several processes.
+// Destination is a folder. Its methods are safe for concurrent use, also by
+// several Destinations and several processes.
 type Destination struct {
 	root string // absolute
 }
@@ -31,8 +31,8 @@ var (
 	_ load.Leaser      = (*Destination)(nil)
 )
 
-// New returns the destination at the folder root. Nothing is touched yet: the
-// folder is made when something is first written.
+// New returns the destination at the folder root. It touches nothing: the
+// folder is made by the first write.
 func New(root string) (*Destination, error) {
 	if root == "" {
 		return nil, &load.CreateError{Op: "use", Path: `""`, Hint: "give a folder", Err: errors.New("the path is empty")}
@@ -55,9 +55,9 @@ func (d *Destination) path(name string) string {
 	return filepath.Join(d.root, filepath.FromSlash(name))
 }
 
-// open opens the root and makes it where create is set. It is opened anew for
-// each operation, so that a Destination needs no Close and a folder that was
-// replaced meanwhile is not written to behind its name.
+// open opens the root and makes it first if create is set. Each operation opens
+// it anew. So a Destination needs no Close, and it never writes to a folder
+// that has been replaced under its name.
 func (d *Destination) open(create bool) (*os.Root, error) {
 	if create {
 		if err := makeRoot(d.root); err != nil {
@@ -67,15 +67,15 @@ func (d *Destination) open(create bool) (*os.Root, error) {
 	root, err := os.OpenRoot(d.root)
 	if err != nil {
 		if info, statErr := os.Stat(d.root); statErr == nil && !info.IsDir() {
-			err = errNotFolder // OpenRoot says it without an errno
+			err = errNotFolder // the error of OpenRoot has no errno
 		}
 		return nil, fail("open the folder", d.root, err)
 	}
 	return root, nil
 }
 
-// openThere is open for what has nothing to do where there is no folder: it
-// gives nil then, without an error.
+// openThere is open for operations that do nothing if the folder is missing. It
+// returns nil and no error then.
 func (d *Destination) openThere() (*os.Root, error) {
 	root, err := d.open(false)
 	if missing(err) {
@@ -84,7 +84,8 @@ func (d *Destination) openThere() (*os.Root, error) {
 	return root, err
 }
 
-// makeRoot makes a folder and its parents and syncs each parent that got one.
+// makeRoot makes a folder and its parents, and syncs each folder that got a new
+// entry.
 func makeRoot(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil {
@@ -113,8 +114,8 @@ func makeRoot(dir string) error {
 	return syncFolder(f)
 }
 
-// inFolder makes dir and calls do. Another run may remove the folder in
-// between, as it is empty: then both are repeated.
+// inFolder makes dir and calls do. It repeats both if another run removes the
+// empty folder in between.
 func inFolder(root *os.Root, dir string, do func() error) error {
 	var err error
 	for range attempts {
@@ -128,8 +129,8 @@ func inFolder(root *os.Root, dir string, do func() error) error {
 	return err
 }
 
-// makeFolder makes dir and its parents below the root and syncs each parent
-// that got one.
+// makeFolder makes dir and its parents below the root, and syncs each folder
+// that got a new entry.
 func makeFolder(root *os.Root, dir string) error {
 	if dir == "." {
 		return nil
@@ -153,11 +154,12 @@ func makeFolder(root *os.Root, dir string) error {
 	return syncDir(root, path.Dir(dir))
 }
 
-// prune removes dir and its parents below the root as far as they are empty.
-// It is tidiness, so it does not fail: a folder in use stays.
+// prune removes dir and its parents below the root as long as they are empty.
+// It ignores errors, because an empty folder that stays does no harm.
 func prune(root *os.Root, dir string) {
 	for ; dir != "." && dir != "/"; dir = path.Dir(dir) {
-		// Only a folder: Remove would take a file, or a link to a folder.
+		// Remove would also remove a file or a link to a folder, so only a
+		// folder is passed to it.
 		info, err := root.Lstat(dir)
 		if err != nil || !info.IsDir() || root.Remove(dir) != nil {
 			return
@@ -165,7 +167,8 @@ func prune(root *os.Root, dir string) {
 	}
 }
 
-// checkContext gives a cancelled context's error before anything is begun.
+// checkContext returns an error if the context is cancelled. It is called
+// before an operation begins.
 func checkContext(ctx context.Context, op, name string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("cannot %s %s: %w", op, name, context.Cause(ctx))

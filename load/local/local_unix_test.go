@@ -227,7 +227,7 @@ func TestControlFolderLeadsAway(t *testing.T) {
 	}
 }
 
-// A journal may come from anywhere: it names no file that is not staged.
+// A record may come from anywhere: it names no file that is not staged.
 func TestHostilePrepared(t *testing.T) {
 	root := t.TempDir()
 	d := open(t, root)

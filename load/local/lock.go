@@ -2,8 +2,6 @@ package local
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -20,15 +18,15 @@ import (
 )
 
 const (
-	lockName  = "lock"  // held while a small object is written
-	leaseName = "lease" // held by a run
-	// lockRetry is how often a held lock is asked for again. Holders keep it
+	lockName  = "lock"  // lock that is held while a small object is written
+	leaseName = "lease" // lock that a run holds
+	// lockRetry is the pause before a held lock is tried again. Holders keep it
 	// for one small write.
 	lockRetry = 2 * time.Millisecond
 )
 
-// lock takes the destination's lock for one small write. The function it
-// returns gives it back and cleans up.
+// lock takes the destination's lock for one small write. The caller must call
+// unlock.
 func (d *Destination) lock(ctx context.Context, root *os.Root) (unlock func(), err error) {
 	name := path.Join(load.ControlFolder, lockName)
 	held, err := d.hold(root, name, func(f *flock.Flock) (bool, error) {
@@ -40,13 +38,14 @@ func (d *Destination) lock(ctx context.Context, root *os.Root) (unlock func(), e
 	return func() { release(root, name, held) }, nil
 }
 
-// hold locks a file in the control folder. Lock files are removed by those
-// who hold them, so a lock counts only if the name still leads to the file
-// that was locked. It returns nil without an error where try gives false.
+// hold locks a file in the control folder. Holders remove their lock file, so a
+// lock is valid only if the name still leads to the locked file. It returns nil
+// and no error if try returns false.
 func (d *Destination) hold(root *os.Root, name string, try func(*flock.Flock) (bool, error)) (*flock.Flock, error) {
 	var held *flock.Flock
 	err := inFolder(root, path.Dir(name), func() error {
-		// Through os.Root first: it refuses a control folder that leads away.
+		// os.Root refuses a control folder that leads out of the destination;
+		// the lock library would follow it.
 		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
 		if err != nil {
 			return err
@@ -60,7 +59,7 @@ func (d *Destination) hold(root *os.Root, name string, try func(*flock.Flock) (b
 			return errors.Join(err, lock.Close())
 		}
 		if !current(root, name, lock) {
-			// Its holder removed it meanwhile: to be asked for again.
+			// The holder removed the file meanwhile, so hold tries again.
 			return errors.Join(fs.ErrNotExist, lock.Close())
 		}
 		held = lock
@@ -79,9 +78,9 @@ func current(root *os.Root, name string, lock *flock.Flock) bool {
 	return err == nil && os.SameFile(locked, named)
 }
 
-// release removes a lock file while it is held, so that no two runs hold
-// different files of one name, then unlocks. Nothing of it can fail a run:
-// the lock ends with the process at the latest.
+// release removes a lock file and then unlocks it. In this order no two runs
+// can hold different files of the same name. Errors are ignored, because the
+// lock ends with the process anyway.
 func release(root *os.Root, name string, lock *flock.Flock) {
 	if current(root, name, lock) {
 		_ = root.Remove(name)
@@ -90,7 +89,7 @@ func release(root *os.Root, name string, lock *flock.Flock) {
 	prune(root, path.Dir(name))
 }
 
-// leaseRecord is what a lease file holds, for people and for HeldError.
+// leaseRecord is the content of a lease file. It is read for messages only.
 type leaseRecord struct {
 	Scope string `json:"scope,omitempty"`
 	load.Holder
@@ -104,7 +103,7 @@ type lease struct {
 	lost chan struct{}
 }
 
-// Acquire takes the lease by a file lock, which ends with its process.
+// Acquire takes the lease by locking its file. The lock ends with the process.
 func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
 	if scope != "" {
 		if err := load.CheckObjectName(scope); err != nil {
@@ -119,10 +118,10 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		return nil, err
 	}
 	if info, err := root.Stat(scope); scope != "" && err == nil && info.IsDir() {
-		_ = root.Close() // opened for paths only, nothing to lose
+		_ = root.Close() // it only resolves paths: an error here loses nothing
 		return nil, fail("create", d.path(scope), syscall.EISDIR)
 	}
-	name := path.Join(load.ControlFolder, leaseFile(scope))
+	name := load.ScopeName(leaseName, scope)
 	held, err := d.hold(root, name, func(f *flock.Flock) (bool, error) { return tryLease(ctx, f) })
 	if err == nil && held == nil {
 		err = &load.HeldError{Path: d.path(scope), Holder: readLease(root, name).Holder}
@@ -130,21 +129,21 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		err = fail("lock", d.path(name), err)
 	}
 	if err != nil {
-		_ = root.Close() // the first error is the one to tell
+		_ = root.Close() // the first error is returned
 		return nil, err
 	}
 	l := &lease{root: root, name: name, lock: held, lost: make(chan struct{})}
 	if err := writeHolder(root, name, leaseRecord{Scope: scope, Holder: h}); err != nil {
-		_ = l.Release(ctx) // the first error is the one to tell
+		_ = l.Release(ctx) // the first error is returned
 		return nil, fail("write", d.path(name), err)
 	}
 	return l, nil
 }
 
-// tryLease takes a lease's lock unless another run holds it. A lock that is
-// shared is not a run's: somebody asks who holds it (leaseFree), or tries here
-// too, and lets go of it at once. So it is tried again. Who shares it for long
-// is none of ours, and keeps runs out as a run would.
+// tryLease takes a lease's lock unless another run holds it. A run's lock is
+// exclusive. A shared lock belongs to leaseFree or to another tryLease, which
+// give it back at once, so tryLease tries again. A program that shares the lock
+// for long is treated like a run that holds it.
 func tryLease(ctx context.Context, lock *flock.Flock) (bool, error) {
 	for range attempts {
 		ok, err := lock.TryLock()
@@ -169,10 +168,11 @@ func tryLease(ctx context.Context, lock *flock.Flock) (bool, error) {
 	return false, nil
 }
 
-// leaseFree tells whether no run holds a lease, by sharing its lock for a
-// moment. The file is not made, and stays.
+// leaseFree tells whether no run holds a lease. It shares the lock for a
+// moment. It neither makes nor removes the file.
 func (d *Destination) leaseFree(root *os.Root, name string) (bool, error) {
-	// Through os.Root first: it refuses a control folder that leads away.
+	// os.Root refuses a control folder that leads out of the destination; the
+	// lock library would follow it.
 	f, err := root.Open(name)
 	if missing(err) {
 		return true, nil
@@ -187,22 +187,12 @@ func (d *Destination) leaseFree(root *os.Root, name string) (bool, error) {
 	shared, err := lock.TryRLock()
 	err = errors.Join(err, lock.Close())
 	if missing(err) {
-		return true, nil // released meanwhile
+		return true, nil // it was released meanwhile
 	}
 	return shared, err
 }
 
-// leaseFile names a scope's lease. A file's own name would end in a data
-// extension, so its hash stands for it; the scope is told inside.
-func leaseFile(scope string) string {
-	if scope == "" {
-		return leaseName
-	}
-	digest := sha256.Sum256([]byte(scope))
-	return leaseName + "-" + hex.EncodeToString(digest[:8])
-}
-
-// readLease reads who holds a lease; what cannot be read is left empty.
+// readLease reads the content of a lease file. It is zero if it cannot be read.
 func readLease(root *os.Root, name string) leaseRecord {
 	var r leaseRecord
 	data, err := root.ReadFile(name)
@@ -212,8 +202,9 @@ func readLease(root *os.Root, name string) leaseRecord {
 	return r
 }
 
-// writeHolder writes into the locked file itself: a renamed one would not be
-// locked. A reader that meets it half-written learns no name, nothing worse.
+// writeHolder writes into the locked file itself, because a renamed file would
+// not be locked. A reader may find it incomplete and then does not know the
+// holder's name.
 func writeHolder(root *os.Root, name string, r leaseRecord) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -227,14 +218,15 @@ func writeHolder(root *os.Root, name string, r leaseRecord) error {
 	return errors.Join(err, f.Close())
 }
 
-// Lost is never closed: a file lock lives as long as its process.
+// Lost gives a channel that is never closed, because a file lock lasts as long
+// as its process.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
 // Release removes the lease file and unlocks.
 func (l *lease) Release(context.Context) error {
 	l.once.Do(func() {
 		release(l.root, l.name, l.lock)
-		_ = l.root.Close() // opened for paths only, nothing to lose
+		_ = l.root.Close() // it only resolves paths: an error here loses nothing
 	})
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// bufferSize is what an upload gathers before it hashes and writes.
+// bufferSize is how many bytes an upload buffers before it hashes and writes
+// them.
 const bufferSize = 256 << 10
 
 // upload is a staged file being written. It is used by one goroutine.
@@ -31,7 +32,7 @@ type upload struct {
 	ended  bool
 }
 
-// Stage begins an object: a file under .formetl/<run>/.
+// Stage creates a file under .formetl/<run>/.
 func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload, error) {
 	if err := load.CheckObjectName(name); err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 		return err
 	})
 	if err != nil {
-		_ = root.Close() // the first error is the one to tell
+		_ = root.Close() // the first error is returned
 		return nil, fail("create", d.path(u.staged), err)
 	}
 	u.buffer = bufio.NewWriterSize(sink{u}, bufferSize)
@@ -65,7 +66,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 // sink counts and hashes what reaches the file.
 type sink struct{ u *upload }
 
-// Write passes p to the file and then to the hash: only what was written counts.
+// Write writes p to the file and hashes as much of it as was written.
 func (s sink) Write(p []byte) (int, error) {
 	n, err := s.u.file.Write(p)
 	s.u.hash.Write(p[:n])
@@ -94,7 +95,7 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 		return load.Prepared{}, err
 	}
 	if err := u.finish(); err != nil {
-		_ = u.Abort() // the first error is the one to tell
+		_ = u.Abort() // the first error is returned
 		return load.Prepared{}, fail("write", u.d.path(u.staged), err)
 	}
 	u.ended = true
@@ -127,19 +128,18 @@ func (u *upload) finish() error {
 	return syncDir(u.root, path.Dir(u.staged))
 }
 
-// Abort drops the staged file. After Prepare it does nothing.
+// Abort removes the staged file. After Prepare it does nothing.
 func (u *upload) Abort() error {
 	if u.ended {
 		return nil
 	}
 	u.ended = true
-	defer func() { _ = u.root.Close() }() // opened for paths only, nothing to lose
-	_ = u.file.Close()                    // its content is dropped
+	defer func() { _ = u.root.Close() }() // it only resolves paths: an error here loses nothing
+	_ = u.file.Close()                    // the file is removed, so its content does not matter
 	return u.d.removeStaged(u.root, u.staged)
 }
 
-// Abort removes a staged file. One that is gone already, or that cannot be
-// told from a committed one, is no error.
+// Abort removes a staged file. It is no error if the file is gone.
 func (d *Destination) Abort(_ context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (d *Destination) Abort(_ context.Context, p load.Prepared) error {
 	if root == nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	return d.removeStaged(root, p.Staged)
 }
 
@@ -161,8 +161,9 @@ func (d *Destination) removeStaged(root *os.Root, staged string) error {
 	return nil
 }
 
-// checkStaged refuses a prepared object that this package cannot have made: a
-// journal may come from anywhere, and must not name a file outside.
+// checkStaged refuses a prepared object that this package cannot have made.
+// Records may have been damaged or written by anyone, and must not lead to
+// other files.
 func checkStaged(p load.Prepared) error {
 	if err := load.CheckObjectName(p.Name); err != nil {
 		return err
@@ -176,7 +177,7 @@ func checkStaged(p load.Prepared) error {
 	return nil
 }
 
-// sum gives length and SHA-256 of a file.
+// sum gives the length and the SHA-256 of a file.
 func sum(root *os.Root, name string) (size int64, digest string, err error) {
 	f, err := root.Open(name)
 	if err != nil {

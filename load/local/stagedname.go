@@ -16,10 +16,10 @@ const (
 	maxBase      = 255 // bytes of a file's name on common file systems
 )
 
-// stagedName makes the name of a staged file: something random, the time in
-// seconds, and the final name in base64, which holds no dot and so ends in no
-// data extension. They are in the file's name because that is there as soon as
-// the file is. A final name that does not fit is left out.
+// stagedName makes the name of a staged file from something random, the time in
+// seconds, and the final name in base64. Base64 has no dot, so the name ends in
+// no data extension. The name holds all this because it exists as soon as the
+// file does. A final name that is too long is left out.
 func stagedName(final string, now time.Time) string {
 	name := stagedPrefix + rand.Text() + "-" + strconv.FormatInt(now.Unix(), 16)
 	if encoded := base64.RawURLEncoding.EncodeToString([]byte(final)); len(name)+1+len(encoded) <= maxBase {
@@ -28,7 +28,8 @@ func stagedName(final string, now time.Time) string {
 	return name
 }
 
-// stagedFor reads what stagedName tells, as far as it is told.
+// stagedFor reads the final name and the time from a name that stagedName made.
+// Either is zero if it cannot be read.
 func stagedFor(base string) (final string, since time.Time) {
 	parts := strings.SplitN(strings.TrimPrefix(base, stagedPrefix), "-", 3)
 	if len(parts) < 2 {
@@ -46,7 +47,7 @@ func stagedFor(base string) (final string, since time.Time) {
 	return final, since
 }
 
-// stagedRun tells whose staged file a name is, if it is one.
+// stagedRun tells whether a name is that of a staged file, and of which run.
 func stagedRun(name string) (run string, ok bool) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 || parts[0] != load.ControlFolder || load.CheckRun(parts[1]) != nil {

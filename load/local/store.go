@@ -14,11 +14,10 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// putPrefix begins the names of files that Put is writing.
+// putPrefix is the prefix of Put's temporary files.
 const putPrefix = "put-"
 
-// Get reads an object. Its version is the SHA-256 of its content, so that
-// equal content has an equal version whoever wrote it.
+// Get reads an object. Its version is the SHA-256 of its content.
 func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, error) {
 	if err := load.CheckName(name); err != nil {
 		return nil, "", err
@@ -33,7 +32,7 @@ func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, err
 	if err != nil {
 		return nil, "", err
 	}
-	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	return d.get(root, name)
 }
 
@@ -49,8 +48,9 @@ func (d *Destination) get(root *os.Root, name string) ([]byte, string, error) {
 	return data, hex.EncodeToString(digest[:]), nil
 }
 
-// Put writes an object through a synced file that is renamed. The condition
-// is checked under the destination's lock, so that it holds between processes.
+// Put writes an object to a temporary file, syncs it and renames it. It checks
+// the version and writes under the destination's lock, so that the condition
+// also holds between processes.
 func (d *Destination) Put(ctx context.Context, name string, data []byte, version string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	unlock, err := d.lock(ctx, root)
 	if err != nil {
 		return err
@@ -80,7 +80,9 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 	return fail("write", d.path(name), d.write(root, name, data))
 }
 
-// write puts data under name by way of a file that nobody reads.
+// write replaces the file of that name. The temporary file lies in the control
+// folder, under a name that Leftovers finds and List leaves out. renameio would
+// put it beside the data, and does not sync the folder.
 func (d *Destination) write(root *os.Root, name string, data []byte) error {
 	temp := path.Join(load.ControlFolder, putPrefix+rand.Text())
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
@@ -95,7 +97,7 @@ func (d *Destination) write(root *os.Root, name string, data []byte) error {
 		err = inFolder(root, path.Dir(name), func() error { return root.Rename(temp, name) })
 	}
 	if err != nil {
-		_ = root.Remove(temp) // the first error is the one to tell
+		_ = root.Remove(temp) // the first error is returned
 		return err
 	}
 	return syncDir(root, path.Dir(name))
@@ -113,7 +115,7 @@ func (d *Destination) Delete(ctx context.Context, name string) error {
 	if root == nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	info, err := root.Lstat(name)
 	if missing(err) {
 		return nil
@@ -122,7 +124,7 @@ func (d *Destination) Delete(ctx context.Context, name string) error {
 		return fail("remove", d.path(name), err)
 	}
 	if info.IsDir() {
-		// An object store has no folders: a folder is not an object.
+		// A folder is no object, so there is nothing to remove.
 		return nil
 	}
 	unlock, err := d.lock(ctx, root)

@@ -11,7 +11,7 @@ import (
 
 var _ load.Sweeper = (*Destination)(nil)
 
-// Leftovers gives the staged files of all runs and what is left of writes.
+// Leftovers gives the staged files of all runs and Put's temporary files.
 func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	if err := checkContext(ctx, "list", load.ControlFolder); err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	if root == nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	var found []load.Leftover
 	err = fs.WalkDir(root.FS(), load.ControlFolder, func(name string, entry fs.DirEntry, err error) error {
 		if missing(err) {
@@ -30,7 +30,7 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 			return err
 		}
 		if entry.IsDir() {
-			if strings.Count(name, "/") > 1 { // below a run's folder lies nothing of ours
+			if strings.Count(name, "/") > 1 { // staged files lie directly in a run's folder
 				return fs.SkipDir
 			}
 			return checkContext(ctx, "list", name)
@@ -41,7 +41,7 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 		}
 		info, err := entry.Info()
 		if missing(err) {
-			return nil // ended meanwhile
+			return nil // it was committed or removed meanwhile
 		}
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	return found, nil
 }
 
-// Remove removes a staged file, or what is left of a write.
+// Remove removes a staged file or a temporary file of Put.
 func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 	if err := load.CheckName(l.Ref); err != nil {
 		return err
@@ -79,9 +79,10 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 	if root == nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	if !staged {
-		// Who writes holds the lock: a file that is there now is nobody's.
+		// A writer holds the lock. So a temporary file that is there while this
+		// call holds it was left by a dead process.
 		if _, err := root.Lstat(l.Ref); missing(err) {
 			return nil
 		}
@@ -94,8 +95,8 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 	return d.removeStaged(root, l.Ref)
 }
 
-// Holders asks the locks themselves. Who is about to take a lease is not
-// disturbed: see tryLease.
+// Holders tries the locks of all leases. It does not disturb a run that takes a
+// lease at the same time; see tryLease.
 func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
 	if err := checkContext(ctx, "list", load.ControlFolder); err != nil {
 		return nil, err
@@ -104,17 +105,17 @@ func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) 
 	if root == nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // opened for paths only, nothing to lose
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	entries, err := fs.ReadDir(root.FS(), load.ControlFolder)
 	if err != nil && !missing(err) {
 		return nil, failRead("list", d.path(load.ControlFolder), err)
 	}
 	var held []load.ScopedHolder
 	for _, entry := range entries {
-		if base := entry.Name(); entry.IsDir() || base != leaseName && !strings.HasPrefix(base, leaseName+"-") {
+		name := path.Join(load.ControlFolder, entry.Name())
+		if entry.IsDir() || !load.IsScopeName(name, leaseName) {
 			continue
 		}
-		name := path.Join(load.ControlFolder, entry.Name())
 		free, err := d.leaseFree(root, name)
 		if err != nil {
 			return nil, failRead("ask for the lock of", d.path(name), err)

@@ -79,7 +79,7 @@ func TestLeftoversAmongOthers(t *testing.T) {
 	d := &Destination{root: t.TempDir()}
 	ours := map[string]load.LeftoverKind{".formetl/put-X": load.Temporary, ".formetl/run1/staged-X": load.StagedFile}
 	others := []string{
-		".formetl/put-folder/x", ".formetl/spool/w1", ".formetl/run1/notes", ".formetl/run1/deeper/staged-X", ".formetl/lease", ".formetl/lease-0123",
+		".formetl/put-folder/x", ".formetl/checkpoint/0123/0000000-rows", ".formetl/checkpoint/0123/header", ".formetl/run1/notes", ".formetl/run1/deeper/staged-X", ".formetl/lease", ".formetl/lease-0123",
 		".formetl/intent", ".formetl/journal", ".formetl/journal-X/000001", ".formetl/staged-X", "put-X", "run1/staged-X", "x.csv",
 	}
 	write := func(name string) {

@@ -11,10 +11,9 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 )
 
-// group is the root of a schema: a group whose fields keep the order that they
-// were given in, where parquet.Group sorts them by name. A struct made by
-// reflection keeps an order too, but cannot carry every name (a struct tag
-// splits at commas); a group that implements parquet.Node can.
+// group is the root of a schema. Its fields keep their order; parquet.Group
+// would sort them by name. A struct made by reflection would keep the order
+// too, but its tags cannot hold every name, because they are split at commas.
 type group []parquet.Field
 
 // ID is 0: columns are known by name.
@@ -38,7 +37,7 @@ func (g group) Required() bool { return true }
 // Leaf is false.
 func (g group) Leaf() bool { return false }
 
-// Fields gives the columns in their order; parquet.Group would sort them.
+// Fields gives the columns in their order.
 func (g group) Fields() []parquet.Field { return g }
 
 // Encoding is nil: only leaves have one.
@@ -47,20 +46,19 @@ func (g group) Encoding() encoding.Encoding { return nil }
 // Compression is nil: only leaves have one.
 func (g group) Compression() compress.Codec { return nil }
 
-// GoType is what rows of Go values would be; column writers never ask.
+// GoType is the type of rows as Go values. Column writers never call it.
 func (g group) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }
 
-// field names a node. A name is never split at dots or otherwise: the file's
-// schema holds names, and the writer paths as lists of names.
+// field is a node with a name. The name may hold dots and any other character.
 type field struct {
 	parquet.Node
 	name string
 }
 
-// Name is the column's.
+// Name is the column's name.
 func (f field) Name() string { return f.name }
 
-// Value is how rows of Go values would be read; column writers never ask.
+// Value reads a field of a row as a Go value. Column writers never call it.
 func (f field) Value(reflect.Value) reflect.Value { return reflect.Value{} }
 
 // newSchema returns the Parquet schema of the columns in their order.
@@ -88,12 +86,13 @@ func newSchema(schema *arrow.Schema, dictionary []bool) *parquet.Schema {
 		}
 		root[i] = field{Node: node, name: f.Name}
 	}
-	// The name of the root is not shown by any reader; "schema" is what the
-	// reference implementations write.
+	// Readers do not show the name of the root. The reference implementations
+	// write "schema".
 	return parquet.NewSchema("schema", root)
 }
 
-// leaf returns the node of a scalar. CheckSchema has left no other type.
+// leaf returns the node of a scalar. CheckSchema has refused all types but
+// these.
 func leaf(t arrow.DataType) parquet.Node {
 	switch t := t.(type) {
 	case *arrow.StringType:
@@ -120,7 +119,7 @@ func leaf(t arrow.DataType) parquet.Node {
 
 // decimalType returns the narrowest physical type for a precision, as the
 // format's description of DECIMAL asks: INT32 up to 9 digits, INT64 up to 18,
-// beyond that as few bytes as hold them.
+// beyond that as few bytes as suffice.
 func decimalType(precision int) parquet.Type {
 	switch {
 	case precision <= 9:

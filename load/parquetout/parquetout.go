@@ -6,13 +6,14 @@
 // levels (list.element). Every chunk has statistics and a page index; zstd is
 // the default codec.
 //
-// A column is dictionary-encoded if that pays for the first rows of the part,
-// never because of its name: this choice is the largest lever on speed and
-// size that there is (decisions.md).
+// A column is dictionary-encoded if a dictionary makes the first rows of the
+// part smaller. Of all settings this choice has the largest effect on speed and
+// size.
 //
 // Equal rows give equal bytes, however they were divided into batches: the
-// sample, the pages and the row groups are counted in rows and in bytes of
-// values, and the file holds no time of writing and no build's version.
+// bounds of the sample, the pages and the row groups are counts of rows and of
+// bytes of values, and the file holds neither a time of writing nor a program
+// version.
 package parquetout
 
 import (
@@ -31,28 +32,31 @@ import (
 )
 
 const (
-	// stepRows is how many rows go to a column at once. A page ends between
-	// two steps, so this bounds how far a page of long values overshoots.
+	// stepRows is how many rows are written to a column at once. A page ends
+	// between two steps, so this bounds how much a page of long values exceeds
+	// pageBytes.
 	stepRows = 64
-	// A row group ends after either. 65,536 rows are the unit of DuckDB's and
-	// others' parallel scans; the bytes (of values, before encoding) bound the
-	// memory that a part takes to write and to read. Ordinary rows meet the
-	// first; 64 MiB of long ones would be a third of what a run may hold.
+	// A row group ends when it has so many rows or bytes. DuckDB and others
+	// scan groups in parallel, and 65,536 rows suit them. The bytes (of values,
+	// before encoding) bound the memory for writing and reading. Rows of usual
+	// length reach the first bound. A bound of 64 MiB would allow a third of
+	// the memory that a run may use.
 	groupRows  = 65_536
 	groupBytes = 32 << 20
-	// pageBytes is what a page holds before compression, roughly.
+	// pageBytes is the approximate size of a page before compression.
 	pageBytes = 256 << 10
-	// dictionaryBytes is the size at which a column goes on without its
-	// dictionary, for a part that changes after its sample.
+	// dictionaryBytes is the size of a dictionary at which the column continues
+	// without one. It matters if values after the sample differ more than those
+	// in it.
 	dictionaryBytes = 1 << 20
-	// createdBy is constant: with the version of the build in it, which is the
-	// library's default, the same results would give other bytes after an
-	// upgrade. It names a version all the same, because parquet-mr parses this
-	// field and drops the statistics of strings where it cannot.
+	// createdBy is constant, so that the same results give the same bytes after
+	// an upgrade. By default the library writes its own version. The text still
+	// names a version, because parquet-mr parses this field and ignores the
+	// statistics of strings if it cannot.
 	createdBy = "formetl version 1"
 )
 
-// Format is the Parquet row of the table of formats.
+// Format describes the format for the table of formats.
 func Format() load.Format {
 	return load.Format{Name: "parquet", Extension: ".parquet", New: New}
 }
@@ -93,16 +97,16 @@ type encoder struct {
 	codec    compress.Codec
 	metadata []load.KeyValue
 
-	sample  *sample                     // nil when it is done
+	sample  *sample                     // nil once it is complete
 	queue   rows.Queue                  // rows not yet given to the writer
-	out     *parquet.GenericWriter[any] // rows never pass as Go values: only its column writers are used
+	out     *parquet.GenericWriter[any] // only its column writers are used
 	writers []*parquet.ColumnWriter
 	columns []*column
 	rows    int // in the open row group
 	bytes   int // of values in the open row group
 }
 
-// Write is that of load.Encoder.
+// Write implements load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	e.queue.Push(batch)
 	if e.sample != nil {
@@ -114,7 +118,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return e.drain(stepRows)
 }
 
-// Close is that of load.Encoder.
+// Close implements load.Encoder.
 func (e *encoder) Close() error {
 	if e.sample != nil {
 		e.begin()
@@ -128,18 +132,19 @@ func (e *encoder) Close() error {
 	return nil
 }
 
-// Discard releases the rows that are not written yet.
+// Discard releases the rows that were not written.
 func (e *encoder) Discard() { e.queue.Discard() }
 
-// begin opens the writer once the sample has told which dictionaries pay.
+// begin opens the writer after the sample has decided which columns get a
+// dictionary.
 func (e *encoder) begin() {
 	e.out = parquet.NewGenericWriter[any](e.w,
 		newSchema(e.schema, e.sample.dictionary()),
 		parquet.Compression(e.codec),
 		&parquet.WriterConfig{CreatedBy: createdBy},
-		// The page index holds the bounds of pages, cut to 16 bytes; in the
-		// headers of pages they would stand uncut, and arrow-go, for one, does
-		// not read the header of a page whose bounds are long texts.
+		// The page index holds the bounds of pages, cut to 16 bytes. Page
+		// headers would hold them uncut, and arrow-go, for one, fails to read a
+		// header with long texts.
 		parquet.DataPageStatistics(false),
 		parquet.PageBufferSize(pageBytes),
 		parquet.DictionaryMaxBytes(dictionaryBytes),
@@ -155,7 +160,7 @@ func (e *encoder) begin() {
 	e.sample = nil
 }
 
-// drain writes steps while the queue holds at least that many rows.
+// drain writes stepRows at a time while the queue holds at least least rows.
 func (e *encoder) drain(least int) error {
 	for e.queue.Len() >= least {
 		step := e.queue.Peek(stepRows)
@@ -178,7 +183,7 @@ func (e *encoder) step(pieces []rows.Piece) error {
 			return fmt.Errorf("parquet: write column %q: %w", e.schema.Field(i).Name, err)
 		}
 		e.bytes += c.bytes
-		clear(c.scratch) // it would keep a batch that is released alive
+		clear(c.scratch) // otherwise it would keep a released batch in memory
 	}
 	for _, p := range pieces {
 		e.rows += p.To - p.From

@@ -9,8 +9,8 @@ import (
 )
 
 // The sample that decides on dictionaries is the first rows of the part, up to
-// either bound. It is counted in rows and in bytes of values, never in
-// batches, so that the same rows give the same file however they were divided.
+// so many rows or bytes of values. It does not depend on batches, so that the
+// same rows give the same file however they were divided.
 const (
 	sampleRows  = 8192
 	sampleBytes = 16 << 20
@@ -31,10 +31,10 @@ func newCardinality() *cardinality {
 	return &cardinality{strings: map[string]struct{}{}, numbers: map[uint64]struct{}{}}
 }
 
-// pays tells whether a dictionary makes the column smaller. It asks for a wide
-// margin, four values to one distinct one and half the bytes: values that
-// repeat now and then are compressed as well by zstd, for less time than a
-// hash table takes, and a sample shows fewer distinct values than the part has.
+// pays tells whether the column gets a dictionary. It requires at least four
+// values to each distinct one, and half the bytes. zstd compresses values that
+// repeat less often as well, in less time than a hash table takes. A sample
+// also has fewer distinct values than the part.
 func (c *cardinality) pays() bool {
 	if c.values == 0 || c.distinct*4 > c.values {
 		return false
@@ -44,8 +44,8 @@ func (c *cardinality) pays() bool {
 }
 
 // count returns a function that counts the value of one row, lists element by
-// element, and returns its bytes. Booleans and wide decimals have bytes but no
-// dictionary: the first are bits anyway, of the second see signedType.
+// element, and returns its bytes. Booleans and wide decimals never get a
+// dictionary: booleans are single bits, and for wide decimals see signedType.
 func (c *cardinality) count(arr arrow.Array) func(row int) int {
 	switch a := arr.(type) {
 	case *array.String:
@@ -107,7 +107,7 @@ func (c *cardinality) number(v uint64, size int) int {
 	return size
 }
 
-// sample takes rows until one of its bounds is met.
+// sample counts rows until it reaches one of its bounds.
 type sample struct {
 	columns []*cardinality
 	rows    int
@@ -144,7 +144,7 @@ func (s *sample) add(batch arrow.RecordBatch) bool {
 
 func (s *sample) full() bool { return s.rows >= sampleRows || s.bytes >= sampleBytes }
 
-// dictionary tells for each column whether a dictionary pays.
+// dictionary tells for each column whether it gets a dictionary.
 func (s *sample) dictionary() []bool {
 	pays := make([]bool, len(s.columns))
 	for i, c := range s.columns {

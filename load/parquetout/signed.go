@@ -9,12 +9,11 @@ import (
 )
 
 // signedType orders FIXED_LEN_BYTE_ARRAY decimals as numbers. parquet-go
-// v0.32.0 orders them as unsigned bytes, so that -1 would be the maximum of
-// its page: a reader that skips pages and row groups by their statistics
-// would lose rows. (It also splits its index of such a column wrongly after a
-// page of nulls.) Only the bounds are replaced here; the bytes of the values
-// are written by the library. Such a column never has a dictionary, which
-// would compute bounds of its own.
+// v0.32.0 orders them as unsigned bytes, so that -1 would be the maximum of its
+// page. A reader that skips pages and row groups by their statistics would lose
+// rows. The library also splits its index of such a column wrongly after a page
+// of nulls. Only the bounds are replaced here. Such a column has no dictionary,
+// because a dictionary computes its own bounds.
 type signedType struct {
 	parquet.Type
 }
@@ -74,23 +73,23 @@ func (p signedPage) Bounds() (least, greatest parquet.Value, ok bool) {
 	return parquet.FixedLenByteArrayValue(lo), parquet.FixedLenByteArrayValue(hi), true
 }
 
-// signedIndexer collects a column index without claiming an order of pages:
-// "unordered" is right for every column and costs readers a scan of the index.
+// signedIndexer collects a column index and declares its pages unordered. That
+// is correct for every column, and costs readers a scan of the index.
 type signedIndexer struct{ index format.ColumnIndex }
 
 // Reset forgets the pages.
 func (x *signedIndexer) Reset() { x.index = format.ColumnIndex{} }
 
-// IndexPage notes one page's bounds.
+// IndexPage adds the bounds of one page.
 func (x *signedIndexer) IndexPage(values, nulls int64, least, greatest parquet.Value) {
 	x.index.NullPages = append(x.index.NullPages, values == nulls)
 	x.index.NullCounts = append(x.index.NullCounts, nulls)
-	// The page's memory is used again: keep copies.
+	// The library reuses the page's memory, so the bounds are copied.
 	x.index.MinValues = append(x.index.MinValues, bytes.Clone(least.ByteArray()))
 	x.index.MaxValues = append(x.index.MaxValues, bytes.Clone(greatest.ByteArray()))
 }
 
-// ColumnIndex gives what was noted.
+// ColumnIndex gives the index of the pages that were added.
 func (x *signedIndexer) ColumnIndex() format.ColumnIndex {
 	x.index.BoundaryOrder = format.Unordered
 	return x.index

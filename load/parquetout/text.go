@@ -7,10 +7,10 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// textType lets go of long texts. parquet-go v0.32.0 keeps the column index of
-// every row group until the footer is written, with bounds that are cut to 16
-// bytes but lie in the memory of the whole values: with texts of 3 kB a part
-// of 2 GB holds 30 MB of them at its end. Only the indexer is replaced; the
+// textType keeps long texts from staying in memory. parquet-go v0.32.0 keeps
+// the column index of every row group until the footer is written. Its bounds
+// are cut to 16 bytes but refer to the memory of whole values: with texts of 3
+// kB a part of 2 GB would keep 30 MB. Only the indexer is replaced, and the
 // file's bytes are the same.
 type textType struct {
 	parquet.Type
@@ -23,7 +23,7 @@ func (t textType) NewColumnIndexer(sizeLimit int) parquet.ColumnIndexer {
 
 type textIndexer struct{ parquet.ColumnIndexer }
 
-// ColumnIndex gives the bounds in memory of their own.
+// ColumnIndex gives the index with copies of the bounds.
 func (x textIndexer) ColumnIndex() format.ColumnIndex {
 	index := x.ColumnIndexer.ColumnIndex()
 	for _, bounds := range [][][]byte{index.MinValues, index.MaxValues} {

@@ -18,7 +18,7 @@ import (
 func names(t testing.TB, d *Destination) []string {
 	t.Helper()
 	var found []string
-	objects := awss3.NewListObjectsV2Paginator(d.client, &awss3.ListObjectsV2Input{Bucket: &d.bucket, Prefix: &d.prefix})
+	objects := awss3.NewListObjectsV2Paginator(d.client, &awss3.ListObjectsV2Input{Bucket: &d.name, Prefix: &d.prefix})
 	for objects.HasMorePages() {
 		page, err := objects.NextPage(context.Background())
 		if err != nil {
@@ -28,7 +28,7 @@ func names(t testing.TB, d *Destination) []string {
 			found = append(found, strings.TrimPrefix(aws.ToString(o.Key), d.prefix))
 		}
 	}
-	uploads, err := d.client.ListMultipartUploads(context.Background(), &awss3.ListMultipartUploadsInput{Bucket: &d.bucket, Prefix: &d.prefix})
+	uploads, err := d.client.ListMultipartUploads(context.Background(), &awss3.ListMultipartUploadsInput{Bucket: &d.name, Prefix: &d.prefix})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,44 +1,45 @@
-// Package s3 is the destination in a bucket: a prefix of Amazon S3 or of a
-// store that speaks its protocol.
+// Package s3 is the destination in a bucket: a prefix of Amazon S3 or of a store
+// that speaks its protocol.
 //
 // A staged object is a multipart upload whose parts are all sent and which is
-// not completed: nobody who lists the bucket's objects finds it. Prepared
-// holds the upload's id and its parts' tags, so that any process can complete
-// or abort it. Commit completes it on the condition that the final name is
-// free (If-None-Match: *), except where a single file is replaced. An empty
-// object cannot be an upload and is put at commit.
+// not completed, so no listing of objects shows it. Prepared.Staged holds the
+// upload's id and the tags of its parts, so any process can complete or abort
+// it. Commit completes it on condition that the final name is free
+// (If-None-Match: *), except where a single file is replaced. An upload needs at
+// least one byte, so an empty object is put at commit.
 //
-// No store tells whose an unfinished upload is, and not every store lists them:
-// each has a marker, .formetl/<run>/staged-<id>, from before its first part
-// until it is committed or aborted. What dead runs left is found by the markers
-// and, where the store lists them, by the uploads that have none: those have no
-// run, and may be other programs'.
+// No store tells which program began an upload, and not every store lists
+// uploads. So each upload has a marker, .formetl/<run>/staged-<id>, from before
+// its first part until it is committed or aborted. Leftovers finds what dead runs
+// left by these markers. Where the store lists uploads, those without a marker
+// are found too; their run is unknown, and they may belong to other programs.
 //
-// Every upload carries a random id in its metadata (formetl-id), set when it
-// is begun, so a commit that is done again, or whose answer was lost, knows
-// its own object. An object of the same length with another id is read and
-// its SHA-256 compared; ETags are not relied on, as they depend on
-// encryption.
+// Each upload has a random id in its metadata (formetl-id). A commit that is
+// done again, or whose answer was lost, recognises its own object by it. An
+// object of the same length with another id is read and its SHA-256 compared.
+// ETags are not compared, because they depend on the encryption.
 //
-// The versions of small objects are ETags, and Put is conditional on them.
-// Put marks what it writes with an id too: where the SDK's own retry meets
-// the object that its first attempt wrote, that is no conflict.
+// The versions of small objects are their ETags, and Put sends them as
+// conditions. Put sets an id too: if the SDK's retry meets the object that its
+// first attempt wrote, that is no conflict.
 //
-// AWS honours conditions. Another store is asked once for each Destination,
-// before the first condition matters, by writing to a probe object in the
-// control folder. Where conditions are ignored, the second best is done: look
-// before, write, look after whose object it is. Two runs that write within
-// the same moment can then overwrite each other, so there the lease is the
-// only guard, and it is taken with a pause before its check.
+// AWS honours conditions. Any other store is probed once for each Destination,
+// before the first condition matters, with an object in the control folder. If
+// the store ignores conditions, the package checks before each write and checks
+// after it whose object is there. Two runs that write at the same moment could
+// then overwrite each other, so only the lease keeps them apart; it is checked
+// again a moment after it was written.
 //
-// The lease is an object in the control folder, written on condition, renewed
-// every 15 s and free for others 60 s after its last renewal. Its age is the
-// difference of two times that the store itself tells, so the clocks of hosts
-// need not agree.
+// The lease is an object in the control folder. It is written on condition and
+// renewed every 15 s, and others may take it 60 s after its last renewal. Its age
+// is the difference of two times that the store itself gives, so the clocks of
+// hosts may differ.
 //
-// A request that stands still fails: after a minute in which the store takes
-// nothing of it, after 45 s in which it does not answer, or three minutes where it completes
-// an upload.
+// A request fails if the store accepts no bytes for a minute, or does not answer
+// within 45 s (three minutes where it completes an upload). Memory is part size
+// times parts in flight for each upload under way.
 //
-// Memory is part size times parts in flight for each upload under way.
+// The package knows nothing of manifests or formats, and it makes no bucket.
+// Begin reading with Destination (s3.go), which lists the parts, then stage.go
+// and commit.go.
 package s3

@@ -20,8 +20,8 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// conflictCode is what S3 answers to one of several conditional writes that
-// it gets at the same moment; the SDK sends it again.
+// conflictCode is the answer of S3 to one of several conditional writes at the
+// same moment. The SDK repeats the request.
 const conflictCode = "ConditionalRequestConflict"
 
 const credentialsHint = "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the profile, or the machine's role"
@@ -29,27 +29,27 @@ const credentialsHint = "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_
 // Reason says why a store refused a request.
 type Reason string
 
-// The reasons that are told apart.
+// The reasons.
 const (
 	Credentials Reason = "credentials" // unknown, wrong, expired or missing
-	NoBucket    Reason = "bucket"      // there is none of the name
-	Denied      Reason = "denied"      // known and not allowed, or another account's bucket
+	NoBucket    Reason = "bucket"      // there is no bucket of that name
+	Denied      Reason = "denied"      // not permitted, or another account's bucket
 	WrongRegion Reason = "region"      // the bucket is elsewhere
 	ClockSkew   Reason = "clock"       // this machine's clock is wrong
 	Encryption  Reason = "encryption"  // KMS refused
-	Unreachable Reason = "unreachable" // no answer, or none that S3 gives
-	Busy        Reason = "busy"        // beyond the SDK's retries
+	Unreachable Reason = "unreachable" // no answer, or none of an S3 server
+	Busy        Reason = "busy"        // busy, also after the SDK's retries
 	Other       Reason = "other"
 )
 
-// Refusal is a store's refusal. It is wrapped by the error that carries the
-// class: *load.CreateError, *load.IOError or *load.TemporaryError. Its text
-// holds neither a credential nor a signature.
+// Refusal is why a store refused a request. It is wrapped by a
+// *load.CreateError, *load.IOError or *load.TemporaryError. Its text holds
+// neither a credential nor a signature.
 type Refusal struct {
 	Reason Reason
 	What   string // in words
-	Code   string // the store's own code, "" if it gave none
-	Status int    // of HTTP, 0 without an answer
+	Code   string // the store's error code, "" if it gave none
+	Status int    // HTTP status, 0 without an answer
 	Err    error  // the SDK's
 }
 
@@ -67,7 +67,7 @@ func (r *Refusal) Error() string {
 // Unwrap gives the SDK's error.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// class is what a failure means for the exit code.
+// class is the kind of a failure, which decides on the exit code.
 type class int
 
 const (
@@ -76,7 +76,7 @@ const (
 	temporary              // 75
 )
 
-// known is a failure that is told apart by the store's code.
+// known is a failure that the store's error code identifies.
 type known struct {
 	codes  []string
 	reason Reason
@@ -126,33 +126,33 @@ func knownFailures() []known {
 	}
 }
 
-// errLate is a request whose time was over. It is context.DeadlineExceeded,
-// told in the words of who waited.
+// errLate is a request whose deadline passed. It wraps
+// context.DeadlineExceeded.
 var errLate = fmt.Errorf("the store did not answer in time: %w", context.DeadlineExceeded)
 
-// fail gives an SDK's error its class, its words and its remedy. op and name
-// say what was tried on what.
-func (d *Destination) fail(ctx context.Context, op, name string, err error) error {
+// fail turns an error of the SDK into one with a class, an explanation and a
+// hint. op and name say what was tried on which object.
+func (b *bucket) fail(ctx context.Context, op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded): // of what is tidied up, or of a lease
-		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: "try again later", Err: errLate}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded): // the deadline of cleaning up or of a lease
+		return &load.TemporaryError{Op: op, Path: b.path(name), Hint: "try again later", Err: errLate}
 	case ctx.Err() != nil:
-		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
+		return fmt.Errorf("cannot %s %s: %w", op, b.path(name), context.Cause(ctx))
 	}
-	r, c, hint := d.explain(err)
+	r, c, hint := b.explain(err)
 	switch c {
 	case cannotUse:
-		return &load.CreateError{Op: op, Path: d.path(name), Hint: hint, Err: r}
+		return &load.CreateError{Op: op, Path: b.path(name), Hint: hint, Err: r}
 	case temporary:
-		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: hint, Err: r}
+		return &load.TemporaryError{Op: op, Path: b.path(name), Hint: hint, Err: r}
 	}
-	return &load.IOError{Op: op, Path: d.path(name), Hint: hint, Err: r}
+	return &load.IOError{Op: op, Path: b.path(name), Hint: hint, Err: r}
 }
 
-func (d *Destination) explain(err error) (*Refusal, class, string) {
+func (b *bucket) explain(err error) (*Refusal, class, string) {
 	r := &Refusal{Reason: Other, Status: status(err), Code: code(err), Err: err}
 	for _, k := range knownFailures() {
 		if !slices.Contains(k.codes, r.Code) && (k.reason != WrongRegion || r.Status != http.StatusMovedPermanently) {
@@ -167,7 +167,7 @@ func (d *Destination) explain(err error) (*Refusal, class, string) {
 	}
 	switch {
 	case r.Status == http.StatusForbidden || r.Status == http.StatusUnauthorized || r.Code == "AccessDenied":
-		return d.denied(r)
+		return b.denied(r)
 	case r.Status == 0:
 		return unreachable(r)
 	case r.Status == http.StatusTooManyRequests || r.Status >= 500 && r.Status != http.StatusNotImplemented:
@@ -186,18 +186,18 @@ func (d *Destination) explain(err error) (*Refusal, class, string) {
 	return r, refused, "check the endpoint and the output's s3: settings"
 }
 
-func (d *Destination) denied(r *Refusal) (*Refusal, class, string) {
+func (b *bucket) denied(r *Refusal) (*Refusal, class, string) {
 	r.Reason, r.What = Denied, "the store denies it"
 	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListMultipartUploadParts there, and s3:ListBucket, s3:ListBucketMultipartUploads on the bucket (README, section S3)"
-	if d.options.ExpectedBucketOwner != "" {
-		r.What += ", or the bucket is not of account " + d.options.ExpectedBucketOwner
+	if b.options.ExpectedBucketOwner != "" {
+		r.What += ", or the bucket is not of account " + b.options.ExpectedBucketOwner
 		hint = "check expected_bucket_owner and the bucket's name; " + hint
 	}
 	return r, refused, hint
 }
 
-// unreachable explains a request without an answer. A name or certificate
-// that is wrong stays wrong; anything else may pass.
+// unreachable explains a request without an answer. A wrong host name or
+// certificate stays wrong; any other failure may be temporary.
 func unreachable(r *Refusal) (*Refusal, class, string) {
 	r.Reason = Unreachable
 	cause := r.Err
@@ -251,9 +251,9 @@ func header(err error, name string) string {
 	return ""
 }
 
-// noKey tells that the object is missing, not its bucket or, as versitygw
-// has it, the user: the status alone does not tell. HEAD has no code of its
-// own, the SDK calls it NotFound.
+// noKey tells whether an error means that the object is missing. The status 404
+// does not suffice: it may mean the bucket or, with versitygw, the user. An
+// answer to HEAD has no code, and the SDK sets NotFound.
 func noKey(err error) bool {
 	c := code(err)
 	return c == "NoSuchKey" || c == "NotFound"
@@ -261,7 +261,7 @@ func noKey(err error) bool {
 
 func noUpload(err error) bool { return code(err) == "NoSuchUpload" }
 
-// unmet tells that a write's condition did not hold.
+// unmet tells whether an error means that a write's condition did not hold.
 func unmet(err error) bool {
 	return code(err) == "PreconditionFailed" || status(err) == http.StatusPreconditionFailed
 }

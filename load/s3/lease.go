@@ -3,66 +3,65 @@ package s3
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"path"
 	"sync"
 	"time"
 
 	"github.com/formetl/formetl/load"
 )
 
-// leaseName begins the names of lease objects in the control folder.
+// leaseName is the prefix of lease objects in the control folder.
 const leaseName = "lease"
 
-// leaseTimes are the times of a lease.
+// leaseTimes are the durations that rule a lease.
 type leaseTimes struct {
-	expire time.Duration // after the last renewal, by the store's clock, others may take it
-	hold   time.Duration // after the last renewal was sent, the holder takes it for lost
-	renew  time.Duration // from one renewal to the next
-	retry  time.Duration // after a renewal that failed
-	settle time.Duration // before the check, where conditions are ignored
+	expire time.Duration // others may take it so long after the last renewal, by the store's clock
+	hold   time.Duration // the holder gives it up so long after it sent the last successful renewal
+	renew  time.Duration // time from one renewal to the next
+	retry  time.Duration // pause after a renewal that failed
+	settle time.Duration // pause between writing and checking it, if the store ignores conditions
 }
 
-// defaultLeaseTimes leave three renewals before a lease is lost. expire has a
-// second more than the promised 60, as the store tells times in whole ones.
+// defaultLeaseTimes leave time for three renewals before a lease is lost.
+// expire is a second longer than the documented 60 s, because stores give times
+// in whole seconds.
 func defaultLeaseTimes() leaseTimes {
 	return leaseTimes{expire: 61 * time.Second, hold: 50 * time.Second, renew: 15 * time.Second, retry: 2 * time.Second, settle: 3 * time.Second}
 }
 
-// leaseRecord is what a lease object holds.
+// leaseRecord is the content of a lease object.
 type leaseRecord struct {
 	Scope string `json:"scope,omitempty"`
 	load.Holder
 	Process  process   `json:"process"`
-	Token    string    `json:"token"`    // names the lease
-	Renewals int       `json:"renewals"` // so that every renewal is a new version
-	Renewed  time.Time `json:"renewed"`  // by the holder's clock, for people
+	Token    string    `json:"token"`    // random, different for each lease
+	Renewals int       `json:"renewals"` // counted, so that every renewal has another ETag
+	Renewed  time.Time `json:"renewed"`  // by the holder's clock
 }
 
-// leaseStore keeps one lease object.
+// leaseStore reads and writes one lease object.
 type leaseStore interface {
 	// read gives the record, its version and its age by the store's clock,
-	// negative where that is not known. A record that cannot be read is empty.
+	// which is negative if unknown. A damaged record is returned as empty.
 	read(ctx context.Context) (r leaseRecord, version string, age time.Duration, err error)
-	// write writes the record on the condition of its version.
+	// write writes the record if the object still has that version, and gives
+	// the new version.
 	write(ctx context.Context, r leaseRecord, version string) (string, error)
 	// remove removes the object.
 	remove(ctx context.Context) error
 }
 
-// leaseObject is a lease object of a destination.
+// leaseObject is a leaseStore in a bucket.
 type leaseObject struct {
-	d    *Destination
-	name string
+	store *store
+	name  string
 }
 
 func (o leaseObject) read(ctx context.Context) (leaseRecord, string, time.Duration, error) {
-	got, err := o.d.get(ctx, o.name)
+	got, err := o.store.get(ctx, o.name)
 	if err != nil {
 		return leaseRecord{}, "", 0, err
 	}
@@ -78,69 +77,68 @@ func (o leaseObject) write(ctx context.Context, r leaseRecord, version string) (
 	if err != nil {
 		return "", fmt.Errorf("cannot encode the lease: %w", err)
 	}
-	return o.d.put(ctx, o.name, append(data, '\n'), version)
+	return o.store.put(ctx, o.name, append(data, '\n'), version)
 }
 
-func (o leaseObject) remove(ctx context.Context) error { return o.d.remove(ctx, o.name) }
+func (o leaseObject) remove(ctx context.Context) error { return o.store.remove(ctx, o.name) }
 
-// Acquire takes the lease by a conditional write. A holder that did not renew
-// in time is replaced, one on this host whose process is gone at once.
-func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
+// leases are the leases of a destination. Each scope has one object in the
+// control folder.
+type leases struct {
+	*bucket
+	store *store
+	times leaseTimes
+}
+
+// Acquire takes the lease by a conditional write. It replaces a holder that did
+// not renew in time. It replaces a holder on this host at once if its process
+// is gone.
+func (l *leases) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
 	if scope != "" {
 		if err := load.CheckObjectName(scope); err != nil {
 			return nil, err
 		}
 	}
-	if err := d.checkContext(ctx, "take the lease of", scope); err != nil {
+	if err := l.checkContext(ctx, "take the lease of", scope); err != nil {
 		return nil, err
 	}
-	if err := d.checkNoFolder(ctx, scope); err != nil {
+	if err := l.store.checkNoFolder(ctx, scope); err != nil {
 		return nil, err
 	}
-	c, err := d.conditions(ctx)
+	c, err := l.store.conditions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	times := d.leasing
+	times := l.times
 	if c.put {
 		times.settle = 0
 	}
-	l := &lease{
-		store: leaseObject{d, path.Join(load.ControlFolder, leaseFile(scope))}, times: times,
+	taken := &lease{
+		store: leaseObject{l.store, load.ScopeName(leaseName, scope)}, times: times,
 		record: leaseRecord{Scope: scope, Holder: h, Process: thisProcess(), Token: rand.Text()},
-		log:    d.options.Logger, lost: make(chan struct{}), ended: make(chan struct{}),
+		log:    l.options.Logger, lost: make(chan struct{}), ended: make(chan struct{}),
 	}
-	if err := l.take(ctx, d.path(scope)); err != nil {
+	if err := taken.take(ctx, l.path(scope)); err != nil {
 		return nil, err
 	}
-	return l, nil
-}
-
-// leaseFile names a scope's lease. A file's own name would end in a data
-// extension, so its hash stands for it; the scope is told inside.
-func leaseFile(scope string) string {
-	if scope == "" {
-		return leaseName
-	}
-	digest := sha256.Sum256([]byte(scope))
-	return leaseName + "-" + hex.EncodeToString(digest[:8])
+	return taken, nil
 }
 
 type lease struct {
 	store   leaseStore
 	times   leaseTimes
-	record  leaseRecord // its renewer's, once it is taken
+	record  leaseRecord // used by the renewing goroutine alone after take
 	version string
 	log     *slog.Logger
 
 	stop  context.CancelFunc
 	lost  chan struct{}
-	ended chan struct{} // the renewer has ended
+	ended chan struct{} // closed when the renewing goroutine has ended
 	once  sync.Once
 }
 
-// take writes the lease and starts its renewal. Several that find the same
-// dead holder race by the holder's version, and one wins.
+// take writes the lease and starts its renewal. If several runs find the same
+// dead holder, each writes on condition of that version, and one wins.
 func (l *lease) take(ctx context.Context, where string) error {
 	version := load.NoVersion
 	for range 4 {
@@ -161,7 +159,7 @@ func (l *lease) take(ctx context.Context, where string) error {
 		held, current, age, err := l.store.read(ctx)
 		switch {
 		case errors.Is(err, load.ErrNotExist):
-			version = load.NoVersion // released meanwhile
+			version = load.NoVersion // it was released meanwhile
 		case err != nil:
 			return err
 		case l.times.free(held, age):
@@ -170,29 +168,27 @@ func (l *lease) take(ctx context.Context, where string) error {
 			return &load.HeldError{Path: where, Holder: held.Holder}
 		}
 	}
-	return &load.HeldError{Path: where} // others are faster every time
+	return &load.HeldError{Path: where} // others took it first each time
 }
 
-// free tells whether a lease's holder lost it or is gone.
+// free tells whether another run may take the lease: it has expired, or its
+// holder's process is gone.
 func (t leaseTimes) free(held leaseRecord, age time.Duration) bool {
 	if age < 0 && !held.Renewed.IsZero() {
-		age = time.Since(held.Renewed) // the hosts' clocks must do
+		age = time.Since(held.Renewed) // the store does not tell the age, so the hosts' clocks are compared
 	}
 	return age > t.expire || held.Process.gone()
 }
 
-// settle waits until another's write of the same moment must have arrived,
-// and looks whose lease it is. It is for stores that ignore conditions.
+// settle is for stores that ignore conditions. It waits until another run's
+// write of the same moment must have arrived, and then checks who holds the
+// lease.
 func (l *lease) settle(ctx context.Context) error {
 	if l.times.settle == 0 {
 		return nil
 	}
-	timer := time.NewTimer(l.times.settle)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+	if !wait(ctx, l.times.settle) {
 		return fmt.Errorf("cannot take the lease: %w", context.Cause(ctx))
-	case <-timer.C:
 	}
 	held, _, _, err := l.store.read(ctx)
 	if err != nil || held.Token == l.record.Token {
@@ -201,8 +197,8 @@ func (l *lease) settle(ctx context.Context) error {
 	return load.ErrConflict
 }
 
-// start renews the lease until Release. The run's own end does not end it:
-// what a stopped run still commits must be guarded too.
+// start begins to renew the lease, until Release. It goes on after ctx is
+// cancelled, because a stopped run may still be committing.
 func (l *lease) start(ctx context.Context, sent time.Time) {
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
@@ -213,8 +209,8 @@ func (l *lease) start(ctx context.Context, sent time.Time) {
 	}()
 }
 
-// keep renews until ctx ends, or gives false when the lease is lost: another
-// took it, or it could not be renewed in time.
+// keep renews the lease until ctx is cancelled. It returns false if the lease
+// is lost: another run took it, or it could not be renewed in time.
 func (l *lease) keep(ctx context.Context, renewed time.Time) bool {
 	timer := time.NewTimer(l.times.renew)
 	defer timer.Stop()
@@ -241,8 +237,8 @@ func (l *lease) keep(ctx context.Context, renewed time.Time) bool {
 	}
 }
 
-// renew writes the next record. On a store that ignores conditions the check
-// before the write tells of another holder.
+// renew writes the next record. It fails with ErrConflict if another run has
+// taken the lease.
 func (l *lease) renew(ctx context.Context, now, deadline time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -255,20 +251,20 @@ func (l *lease) renew(ctx context.Context, now, deadline time.Time) error {
 	return err
 }
 
-// Lost is closed when another run has the lease or could have it.
+// Lost gives a channel that is closed when another run has taken the lease or
+// may take it.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// Release removes the lease object if it is still this lease's. Between the
-// look and the removal nobody else can take a lease that was renewed in time.
-// Where that fails, the lease is left to expire: the run's results are not
-// worse for it, so it is logged and no error.
+// Release removes the lease object if it still belongs to this lease. Nobody
+// can take it between the check and the removal, because it was renewed in
+// time. A failure is logged and not returned: the lease expires by itself.
 func (l *lease) Release(ctx context.Context) error {
 	l.once.Do(func() {
 		l.stop()
 		<-l.ended
 		select {
 		case <-l.lost:
-			return // another's, or soon
+			return // another run has it, or may take it
 		default:
 		}
 		ctx, cancel := cleanup(ctx)
@@ -282,4 +278,27 @@ func (l *lease) Release(ctx context.Context) error {
 		}
 	})
 	return nil
+}
+
+// Holders reads the lease objects, except those that Acquire would replace.
+func (l *leases) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
+	objects, err := l.store.List(ctx, load.ScopeName(leaseName, ""))
+	if err != nil {
+		return nil, err
+	}
+	var held []load.ScopedHolder
+	for _, name := range load.NamesOf(objects) {
+		if !load.IsScopeName(name, leaseName) {
+			continue
+		}
+		r, _, age, err := leaseObject{l.store, name}.read(ctx)
+		switch {
+		case errors.Is(err, load.ErrNotExist): // it was released meanwhile
+		case err != nil:
+			return nil, err
+		case !l.times.free(r, age):
+			held = append(held, load.ScopedHolder{Scope: r.Scope, Holder: r.Holder})
+		}
+	}
+	return held, nil
 }

@@ -321,7 +321,7 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 	eachServer(t, func(t *testing.T, s server) {
 		d := s.open(t, "dead")
 		write := func(p process) {
-			o := leaseObject{d, load.ControlFolder + "/" + leaseName}
+			o := leaseObject{d.store, load.ControlFolder + "/" + leaseName}
 			if _, err := o.write(t.Context(), leaseRecord{Token: "T", Process: p, Holder: load.Holder{RunID: "old"}}, load.AnyVersion); err != nil {
 				t.Fatal(err)
 			}
@@ -356,7 +356,7 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 // says; a record that cannot be read is held until then.
 func TestLeaseAge(t *testing.T) {
 	f, d := fakeDestination(t, nil)
-	d.honoured = &conditions{put: true, complete: true}
+	d.known = &conditions{put: true, complete: true}
 	if err := d.Put(t.Context(), load.ControlFolder+"/"+leaseName, []byte("damaged"), load.AnyVersion); err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func makeBucket(url string) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.client.CreateBucket(context.Background(), &awss3.CreateBucketInput{Bucket: &d.bucket})
+	_, err = d.client.CreateBucket(context.Background(), &awss3.CreateBucketInput{Bucket: &d.name})
 	return err
 }
 

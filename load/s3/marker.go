@@ -12,13 +12,13 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// stagedPrefix begins the names of markers in a run's folder.
+// stagedPrefix is the prefix of markers in a run's folder.
 const stagedPrefix = "staged-"
 
-// marker is a small object beside an upload that is under way. Uploads cannot
-// be found by listing alone: MinIO lists them for an exact key only and not
-// after a restart, and no store tells whose they are. It is put as soon as the
-// upload has an id and removed when the upload has ended.
+// marker is a small object that tells of an upload under way. Listing alone
+// does not find uploads: MinIO lists them for an exact key only and not after a
+// restart, and no store tells which program began them. The marker is written
+// as soon as the upload has an id, and removed after the upload has ended.
 type marker struct {
 	Name   string    `json:"name"`   // the final name
 	Upload string    `json:"upload"` // the store's id
@@ -29,7 +29,7 @@ func markerName(run, id string) string {
 	return path.Join(load.ControlFolder, run, stagedPrefix+id)
 }
 
-// markerRun tells whose marker a name is, if it is one.
+// markerRun tells whether a name is that of a marker, and of which run.
 func markerRun(name string) (run string, ok bool) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 || parts[0] != load.ControlFolder || load.CheckRun(parts[1]) != nil {
@@ -39,8 +39,8 @@ func markerRun(name string) (run string, ok bool) {
 	return parts[1], ok && isID(id)
 }
 
-// decodeMarker refuses what could not be an upload's: a marker may have been
-// written by anyone.
+// decodeMarker reads a marker and refuses one that cannot be an upload's,
+// because anyone may have written it.
 func decodeMarker(data []byte) (marker, bool) {
 	var m marker
 	if json.Unmarshal(data, &m) != nil {
@@ -49,27 +49,27 @@ func decodeMarker(data []byte) (marker, bool) {
 	return m, m.Upload != "" && load.CheckObjectName(m.Name) == nil
 }
 
-func (d *Destination) mark(ctx context.Context, run, id string, m marker) error {
+func (g *stager) mark(ctx context.Context, run, id string, m marker) error {
 	data, err := json.Marshal(m)
 	if err != nil {
-		return fmt.Errorf("cannot encode the marker of %s: %w", d.path(m.Name), err)
+		return fmt.Errorf("cannot encode the marker of %s: %w", g.path(m.Name), err)
 	}
-	_, err = d.put(ctx, markerName(run, id), append(data, '\n'), load.AnyVersion)
+	_, err = g.store.put(ctx, markerName(run, id), append(data, '\n'), load.AnyVersion)
 	return err
 }
 
-// unmark removes the marker of an upload that has ended. One that stays is
-// no harm: clean finds it. So a failure is logged and fails nothing. Uploads of
-// older runs have no marker.
-func (d *Destination) unmark(ctx context.Context, s staged) {
+// unmark removes the marker of an upload that has ended. A failure is only
+// logged, because clean removes a marker that stays. Uploads of older versions
+// of formetl have no marker.
+func (g *stager) unmark(ctx context.Context, s staged) {
 	if s.Upload == "" || s.Run == "" {
 		return
 	}
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
 	name := markerName(s.Run, s.ID)
-	if err := d.remove(ctx, name); err != nil {
-		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of an upload that has ended could not be removed; formetl clean removes it",
-			slog.String("path", d.path(name)), slog.String("error", err.Error()))
+	if err := g.remove(ctx, name); err != nil {
+		g.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of an upload that has ended could not be removed; formetl clean removes it",
+			slog.String("path", g.path(name)), slog.String("error", err.Error()))
 	}
 }

@@ -23,11 +23,11 @@ const (
 
 // How objects are encrypted at rest, besides the bucket's own default.
 const (
-	SSES3  = "s3"  // with keys of S3
+	SSES3  = "s3"  // with keys that S3 manages
 	SSEKMS = "kms" // with a key of KMS
 )
 
-// Options are a destination's settings; the zero value is AWS with the SDK's
+// Options are a destination's settings. The zero value is AWS with the SDK's
 // own configuration (environment, profile, web identity, instance role).
 type Options struct {
 	Endpoint            string            // URL of the server, "" for AWS or what the SDK's configuration names
@@ -80,12 +80,13 @@ func (o Options) tagging() *string {
 	for k, v := range o.Tags {
 		values.Set(k, v)
 	}
-	// A plus sign would be read as itself by stores that decode only %XX.
+	// Some stores decode only %XX and would keep a plus sign.
 	text := strings.ReplaceAll(values.Encode(), "+", "%20")
 	return &text
 }
 
-// parseRoot divides s3://bucket/prefix. The prefix is empty or ends with "/".
+// parseRoot splits s3://bucket/prefix. The prefix that it returns is empty or
+// ends with "/".
 func parseRoot(root string) (bucket, prefix string, err error) {
 	rest, ok := strings.CutPrefix(root, "s3://")
 	if !ok {

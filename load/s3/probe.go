@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,107 +21,117 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// probePrefix begins the names of the objects that a store is probed with.
+// probePrefix is the prefix of the objects that a store is probed with.
 const probePrefix = "probe-"
 
 func isProbe(name string) bool {
 	return path.Dir(name) == load.ControlFolder && strings.HasPrefix(path.Base(name), probePrefix)
 }
 
-// conditions are those that a store honours rather than ignores.
+// conditions tell which conditions of requests a store honours.
 type conditions struct {
 	put      bool // If-None-Match and If-Match of PutObject
 	complete bool // If-None-Match of CompleteMultipartUpload
 }
 
-// conditions tells what the store honours. AWS honours all; another store is
-// probed, once: a header that it ignores would overwrite without a word.
-func (d *Destination) conditions(ctx context.Context) (conditions, error) {
-	d.probing.Lock()
-	defer d.probing.Unlock()
-	if d.honoured != nil {
-		return *d.honoured, nil
+// prober finds out which conditions the store honours.
+type prober struct {
+	*bucket
+	uploads *uploads
+	mu      sync.Mutex
+	known   *conditions // nil before the probe
+}
+
+// conditions tells which conditions the store honours. AWS honours all. Another
+// store is probed once, because a store that ignores the header would silently
+// overwrite objects.
+func (p *prober) conditions(ctx context.Context) (conditions, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known != nil {
+		return *p.known, nil
 	}
 	c := conditions{put: true, complete: true}
-	if d.custom {
+	if p.custom {
 		var err error
-		if c, err = d.probe(ctx); err != nil {
+		if c, err = p.probe(ctx); err != nil {
 			return conditions{}, err
 		}
 	}
 	if !c.put || !c.complete {
-		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not honour conditional writes; the lease alone keeps two runs apart",
-			slog.String("path", d.String()), slog.Bool("conditional_put", c.put), slog.Bool("conditional_complete", c.complete))
+		p.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not honour conditional writes; the lease alone keeps two runs apart",
+			slog.String("path", p.String()), slog.Bool("conditional_put", c.put), slog.Bool("conditional_complete", c.complete))
 	}
-	d.honoured = &c
+	p.known = &c
 	return c, nil
 }
 
-// probe writes an object and then tries what a condition must refuse.
-func (d *Destination) probe(ctx context.Context) (c conditions, err error) {
+// probe writes an object and then sends requests whose conditions do not hold.
+func (p *prober) probe(ctx context.Context) (c conditions, err error) {
 	name := path.Join(load.ControlFolder, probePrefix+rand.Text())
-	// The object tells whose it is, as a lease does, so that nobody sweeps it
-	// away while it is used.
+	// The object names its process, as a lease does, so that no sweep removes
+	// it while it is used.
 	content, err := json.Marshal(leaseRecord{Process: thisProcess(), Renewed: time.Now().UTC()})
 	if err != nil {
 		return c, fmt.Errorf("cannot encode the probe: %w", err)
 	}
-	if _, err := d.client.PutObject(ctx, d.putInput(name, content, rand.Text())); err != nil {
-		return c, d.fail(ctx, "write", name, err)
+	if _, err := p.client.PutObject(ctx, p.putInput(name, content, rand.Text())); err != nil {
+		return c, p.fail(ctx, "write", name, err)
 	}
 	defer func() {
 		ctx, cancel := cleanup(ctx)
 		defer cancel()
-		err = errors.Join(err, d.remove(ctx, name))
+		err = errors.Join(err, p.remove(ctx, name))
 	}()
-	again := d.putInput(name, content, rand.Text())
+	again := p.putInput(name, content, rand.Text())
 	again.IfNoneMatch = aws.String("*")
-	_, err = d.client.PutObject(ctx, again)
-	fresh, err := d.refuses(ctx, name, err)
+	_, err = p.client.PutObject(ctx, again)
+	fresh, err := p.refuses(ctx, name, err)
 	if err != nil {
 		return c, err
 	}
-	other := d.putInput(name, content, rand.Text())
+	other := p.putInput(name, content, rand.Text())
 	other.IfMatch = aws.String(`"00000000000000000000000000000000"`)
-	_, err = d.client.PutObject(ctx, other)
-	match, err := d.refuses(ctx, name, err)
+	_, err = p.client.PutObject(ctx, other)
+	match, err := p.refuses(ctx, name, err)
 	if err != nil {
 		return c, err
 	}
 	c.put = fresh && match
-	c.complete, err = d.probeComplete(ctx, name)
+	c.complete, err = p.probeComplete(ctx, name)
 	return c, err
 }
 
-// probeComplete completes an upload of a name that is taken.
-func (d *Destination) probeComplete(ctx context.Context, name string) (bool, error) {
-	begun, err := d.client.CreateMultipartUpload(ctx, &awss3.CreateMultipartUploadInput{Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner()})
+// probeComplete tries to complete an upload under a name that is taken.
+func (p *prober) probeComplete(ctx context.Context, name string) (bool, error) {
+	begun, err := p.client.CreateMultipartUpload(ctx, &awss3.CreateMultipartUploadInput{Bucket: &p.name, Key: p.key(name), ExpectedBucketOwner: p.owner()})
 	if err != nil {
-		return false, d.fail(ctx, "create", name, err)
+		return false, p.fail(ctx, "create", name, err)
 	}
 	id := aws.ToString(begun.UploadId)
-	part, err := d.client.UploadPart(ctx, &awss3.UploadPartInput{
-		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &id, PartNumber: aws.Int32(1), Body: bytes.NewReader([]byte("formetl")),
+	part, err := p.client.UploadPart(ctx, &awss3.UploadPartInput{
+		Bucket: &p.name, Key: p.key(name), ExpectedBucketOwner: p.owner(), UploadId: &id, PartNumber: aws.Int32(1), Body: bytes.NewReader([]byte("formetl")),
 	})
 	if err != nil {
-		return false, errors.Join(d.fail(ctx, "write", name, err), d.abort(ctx, name, id))
+		return false, errors.Join(p.fail(ctx, "write", name, err), p.uploads.abort(ctx, name, id))
 	}
-	_, err = d.client.CompleteMultipartUpload(ctx, &awss3.CompleteMultipartUploadInput{
-		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &id, IfNoneMatch: aws.String("*"),
+	_, err = p.client.CompleteMultipartUpload(ctx, &awss3.CompleteMultipartUploadInput{
+		Bucket: &p.name, Key: p.key(name), ExpectedBucketOwner: p.owner(), UploadId: &id, IfNoneMatch: aws.String("*"),
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: part.ETag}}},
 	})
-	refuses, err := d.refuses(ctx, name, err)
-	return refuses, errors.Join(err, d.abort(ctx, name, id))
+	refuses, err := p.refuses(ctx, name, err)
+	return refuses, errors.Join(err, p.uploads.abort(ctx, name, id))
 }
 
-// refuses reads the answer to a write whose condition does not hold. Stores
-// that know no conditions ignore them or say 501.
-func (d *Destination) refuses(ctx context.Context, name string, err error) (bool, error) {
+// refuses tells from the answer whether the store refused a write whose
+// condition does not hold. A store that knows no conditions ignores them or
+// answers 501.
+func (p *prober) refuses(ctx context.Context, name string, err error) (bool, error) {
 	switch {
 	case err == nil, status(err) == http.StatusNotImplemented, code(err) == "NotImplemented":
 		return false, nil
 	case unmet(err):
 		return true, nil
 	}
-	return false, d.fail(ctx, "write", name, err)
+	return false, p.fail(ctx, "write", name, err)
 }

@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// process names a process of one machine, so that a later one on the same
-// machine can tell whether it is gone. A container has a machine name and
-// process ids of its own: Space tells it from its neighbours.
+// process identifies a process of one machine, so that a later process there
+// can tell whether it has ended. Containers have host names and process ids of
+// their own, so Space tells them apart.
 type process struct {
 	Host  string `json:"host,omitempty"`
-	Space string `json:"space,omitempty"` // boot and process id space, "" where the system does not tell
+	Space string `json:"space,omitempty"` // boot id and process id namespace, "" if unknown
 	PID   int    `json:"pid,omitempty"`
-	Start string `json:"start,omitempty"` // when it started, as the system counts, "" where that is not told
+	Start string `json:"start,omitempty"` // when it started, in the system's own units, "" if unknown
 }
 
 func thisProcess() process {
@@ -23,25 +23,26 @@ func thisProcess() process {
 	return process{Host: hostname(), Space: processSpace(), PID: pid, Start: processStart(pid)}
 }
 
-// gone tells that the process was on this host and has ended. Where that
-// cannot be known for sure, it is taken for alive: its lease expires anyway.
+// gone tells whether the process ran on this host and has ended. If that is
+// uncertain, it is false, and the lease expires by itself.
 func (p process) gone() bool {
 	if p.PID <= 0 || p.Host == "" || p.Host != hostname() || p.Space != processSpace() {
 		return false
 	}
 	found, err := os.FindProcess(p.PID)
 	if err != nil {
-		return true // as on Windows
+		return true // on Windows
 	}
 	err = found.Signal(syscall.Signal(0))
 	if errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH) {
 		return true
 	}
 	start := processStart(p.PID)
-	return p.Start != "" && start != "" && p.Start != start // the id is another's now
+	return p.Start != "" && start != "" && p.Start != start // another process has the id now
 }
 
-// processSpace identifies the running system and its process ids (Linux).
+// processSpace identifies the running system and its process id namespace
+// (Linux only).
 func processSpace() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -54,8 +55,9 @@ func processSpace() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 }
 
-// processStart is the 22nd field of /proc/PID/stat (proc(5)), counted after
-// the program's name, which may hold anything.
+// processStart is the start time of a process: the 22nd field of /proc/PID/stat
+// (see proc(5)). Fields are counted from behind the program's name, which may
+// hold blanks.
 func processStart(pid int) string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

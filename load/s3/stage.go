@@ -19,17 +19,18 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// idMetadata is the metadata under which an object carries its id.
+// idMetadata is the metadata key of an object's id.
 const idMetadata = "formetl-id"
 
-// firstBuffer is what a part's memory begins with: many uploads are small.
+// firstBuffer is the first size of an upload's memory, because many uploads are
+// small.
 const firstBuffer = 64 << 10
 
-// upload is a multipart upload being filled. It is used by one goroutine; its
-// parts are sent by others.
+// upload is a multipart upload that is being written. One goroutine uses it;
+// other goroutines send its parts.
 type upload struct {
-	d      *Destination
-	ctx    context.Context //nolint:containedctx // Write has none; Stage's bounds the whole upload
+	g      *stager
+	ctx    context.Context //nolint:containedctx // Write has no context of its own, so Stage's bounds the whole upload
 	cancel context.CancelCauseFunc
 	run    string
 	name   string
@@ -37,69 +38,74 @@ type upload struct {
 	upload string // the store's id, "" before the first part
 	hash   hash.Hash
 	bytes  int64
-	part   []byte      // being filled
-	number int         // of parts sent
-	free   chan []byte // memory for parts; its capacity is the parts in flight
+	part   []byte // being filled
 	ended  bool
-
-	sending sync.WaitGroup
-	mu      sync.Mutex
-	parts   []stagedPart
-	err     error // the first failure of a part
-	cut     bool  // a part was cut off: the store may still be at it
+	flight flight
 }
 
-// Stage begins an object. Nothing is sent before the first part is full.
-func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload, error) {
+// flight is the parts of an upload that are on their way or have arrived.
+type flight struct {
+	free    chan []byte // memory for parts; its capacity is the parts in flight
+	sending sync.WaitGroup
+	number  int // parts sent so far
+
+	mu    sync.Mutex
+	parts []stagedPart
+	err   error // the first failure of a part
+	cut   bool  // sending a part was broken off, so the store may still be writing it
+}
+
+// Stage begins an object. Nothing is sent until the first part is full.
+func (g *stager) Stage(ctx context.Context, run, name string) (load.Upload, error) {
 	if err := load.CheckObjectName(name); err != nil {
 		return nil, err
 	}
 	if err := load.CheckRun(run); err != nil {
 		return nil, err
 	}
-	if err := d.checkContext(ctx, "stage", name); err != nil {
+	if err := g.checkContext(ctx, "stage", name); err != nil {
 		return nil, err
 	}
-	u := &upload{d: d, run: run, name: name, id: rand.Text(), hash: sha256.New(), free: make(chan []byte, d.options.PartsInFlight)}
-	for range cap(u.free) - 1 { // the first is being filled
-		u.free <- nil
+	u := &upload{g: g, run: run, name: name, id: rand.Text(), hash: sha256.New(), flight: flight{free: make(chan []byte, g.options.PartsInFlight)}}
+	for range cap(u.flight.free) - 1 { // one part is always being filled
+		u.flight.free <- nil
 	}
 	u.ctx, u.cancel = context.WithCancelCause(ctx)
 	return u, nil
 }
 
-// Write appends to the object. It waits while all parts are in flight. An
-// error is sticky.
+// Write appends to the object. It waits while the allowed number of parts is in
+// flight. An error is returned by every later call.
 func (u *upload) Write(p []byte) (int, error) {
 	if u.ended {
-		return 0, fmt.Errorf("cannot write to %s: the upload has ended", u.d.path(u.name))
+		return 0, fmt.Errorf("cannot write to %s: the upload has ended", u.g.path(u.name))
 	}
 	written := 0
 	for written < len(p) {
-		if err := u.failure(); err != nil {
+		if err := u.flight.failure(); err != nil {
 			return written, err
 		}
 		n := u.fill(p[written:])
 		u.hash.Write(p[written : written+n])
 		u.bytes += int64(n)
 		written += n
-		if int64(len(u.part)) == u.d.options.PartSize {
+		if int64(len(u.part)) == u.g.options.PartSize {
 			if err := u.send(); err != nil {
 				return written, u.fail(err)
 			}
 		}
 	}
-	return written, u.failure()
+	return written, u.flight.failure()
 }
 
-// fill copies into the part and gives how much went in. The memory of an
-// upload's first part grows, later ones are made whole.
+// fill copies bytes into the part and returns how many fit. The memory of the
+// first part grows; that of later parts is allocated at once.
 func (u *upload) fill(p []byte) int {
-	size := int(u.d.options.PartSize)
+	size := int(u.g.options.PartSize)
 	n := min(len(p), size-len(u.part))
 	if need := len(u.part) + n; need > cap(u.part) {
 		room := size
-		if u.number == 0 {
+		if u.flight.number == 0 {
 			room = min(size, max(firstBuffer, 2*cap(u.part), need))
 		}
 		grown := make([]byte, len(u.part), room)
@@ -110,9 +116,9 @@ func (u *upload) fill(p []byte) int {
 	return n
 }
 
-// send hands the filled part over and takes memory for the next one.
+// send starts to send the filled part and takes memory for the next one.
 func (u *upload) send() error {
-	if u.number >= u.d.maxParts {
+	if u.flight.number >= u.g.maxParts {
 		return u.tooLarge()
 	}
 	if u.upload == "" {
@@ -120,174 +126,181 @@ func (u *upload) send() error {
 			return err
 		}
 	}
-	u.number++
-	number, data := u.number, u.part
+	u.flight.number++
+	number, data := u.flight.number, u.part
 	u.part = nil
-	u.mu.Lock()
-	u.parts = append(u.parts, stagedPart{})
-	u.mu.Unlock()
-	u.sending.Go(func() {
+	u.flight.mu.Lock()
+	u.flight.parts = append(u.flight.parts, stagedPart{})
+	u.flight.mu.Unlock()
+	u.flight.sending.Go(func() {
 		part, err := u.put(number, data)
-		u.mu.Lock()
-		u.parts[number-1] = part
-		u.cut = u.cut || err != nil
-		u.mu.Unlock()
+		u.flight.mu.Lock()
+		u.flight.parts[number-1] = part
+		u.flight.cut = u.flight.cut || err != nil
+		u.flight.mu.Unlock()
 		if err != nil {
-			_ = u.fail(err) // Write and Prepare tell it
+			_ = u.fail(err) // Write and Prepare return it
 		}
-		u.free <- data[:0]
+		u.flight.free <- data[:0]
 	})
 	select {
-	case u.part = <-u.free:
+	case u.part = <-u.flight.free:
 		return nil
 	case <-u.ctx.Done():
-		return u.d.checkContext(u.ctx, "write", u.name)
+		return u.g.checkContext(u.ctx, "write", u.name)
 	}
 }
 
-// tooLarge is an object with more parts than an upload may have.
+// tooLarge is the error of an object with more parts than an upload may have.
 func (u *upload) tooLarge() error {
-	size := u.d.options.PartSize
+	size := u.g.options.PartSize
 	return &load.CreateError{
-		Op: "write", Path: u.d.path(u.name),
+		Op: "write", Path: u.g.path(u.name),
 		Hint: fmt.Sprintf("set part_size: %dMiB, or more, in the output's s3: settings", min(2*size, MaxPartSize)>>20),
-		Err:  fmt.Errorf("it is larger than %d parts of %d bytes, and S3 takes no more parts", u.d.maxParts, size),
+		Err:  fmt.Errorf("it is larger than %d parts of %d bytes, and S3 takes no more parts", u.g.maxParts, size),
 	}
 }
 
-// begin asks the store for a multipart upload and marks it. A run that is
-// stopped meanwhile waits a while for the answer: an upload whose id nobody
-// knows can be aborted by nobody.
+// begin creates the multipart upload and its marker. A run that is stopped
+// meanwhile waits a while for the answer, because nobody could abort an upload
+// whose id is unknown.
 func (u *upload) begin() error {
-	d := u.d
+	g := u.g
 	ctx, cancel := load.Lingering(u.ctx, cleanupTimeout)
 	defer cancel()
 	in := &awss3.CreateMultipartUploadInput{
-		Bucket: &d.bucket, Key: d.key(u.name), ExpectedBucketOwner: d.owner(),
-		Metadata: map[string]string{idMetadata: u.id}, StorageClass: types.StorageClass(d.options.StorageClass), Tagging: d.options.tagging(),
+		Bucket: &g.name, Key: g.key(u.name), ExpectedBucketOwner: g.owner(),
+		Metadata: map[string]string{idMetadata: u.id}, StorageClass: types.StorageClass(g.options.StorageClass), Tagging: g.options.tagging(),
 	}
-	in.ServerSideEncryption, in.SSEKMSKeyId = d.encryption()
-	in.ChecksumAlgorithm = d.checksum()
-	out, err := d.client.CreateMultipartUpload(ctx, in)
+	in.ServerSideEncryption, in.SSEKMSKeyId = g.encryption()
+	in.ChecksumAlgorithm = g.checksum()
+	out, err := g.client.CreateMultipartUpload(ctx, in)
 	if err != nil {
-		return d.fail(u.ctx, "create", u.name, err)
+		return g.fail(u.ctx, "create", u.name, err)
 	}
 	if out.UploadId == nil || *out.UploadId == "" {
-		return &load.IOError{Op: "create", Path: d.path(u.name), Hint: "check that the endpoint is an S3 server", Err: errors.New("the store gave no upload id")}
+		return &load.IOError{Op: "create", Path: g.path(u.name), Hint: "check that the endpoint is an S3 server", Err: errors.New("the store gave no upload id")}
 	}
 	u.upload = *out.UploadId
-	if err := d.checkContext(u.ctx, "create", u.name); err != nil {
-		return err // Abort ends the upload
+	if err := g.checkContext(u.ctx, "create", u.name); err != nil {
+		return err // the caller's Abort ends the upload
 	}
-	return d.mark(ctx, u.run, u.id, marker{Name: u.name, Upload: u.upload, Since: time.Now().UTC()})
+	return g.mark(ctx, u.run, u.id, marker{Name: u.name, Upload: u.upload, Since: time.Now().UTC()})
 }
 
-// put sends one part. The body can be read again for a retry.
+// put sends one part. The SDK can read its body again for a retry.
 func (u *upload) put(number int, data []byte) (stagedPart, error) {
-	d := u.d
-	out, err := d.client.UploadPart(u.ctx, &awss3.UploadPartInput{
-		Bucket: &d.bucket, Key: d.key(u.name), ExpectedBucketOwner: d.owner(), UploadId: &u.upload,
+	g := u.g
+	out, err := g.client.UploadPart(u.ctx, &awss3.UploadPartInput{
+		Bucket: &g.name, Key: g.key(u.name), ExpectedBucketOwner: g.owner(), UploadId: &u.upload,
 		PartNumber: aws.Int32(int32(number)), Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
-		ChecksumAlgorithm: d.checksum(),
+		ChecksumAlgorithm: g.checksum(),
 	})
 	if err != nil {
-		return stagedPart{}, d.fail(u.ctx, "write", u.name, err)
+		return stagedPart{}, g.fail(u.ctx, "write", u.name, err)
 	}
 	part := stagedPart{ETag: aws.ToString(out.ETag)}
-	if d.checksum() != "" {
+	if g.checksum() != "" {
 		part.CRC32 = aws.ToString(out.ChecksumCRC32)
 	}
 	return part, nil
 }
 
-// fail keeps the first failure and stops the other parts.
+// fail records the first failure and stops the other parts. It returns the
+// first failure.
 func (u *upload) fail(err error) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.err == nil {
-		u.err = err
+	u.flight.mu.Lock()
+	defer u.flight.mu.Unlock()
+	if u.flight.err == nil {
+		u.flight.err = err
 		u.cancel(err)
 	}
-	return u.err
+	return u.flight.err
 }
 
-func (u *upload) failure() error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.err
+func (f *flight) failure() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
 }
 
 // Prepare sends the last part and waits for all of them.
 func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 	if u.ended {
-		return load.Prepared{}, fmt.Errorf("cannot prepare %s: the upload has ended", u.d.path(u.name))
+		return load.Prepared{}, fmt.Errorf("cannot prepare %s: the upload has ended", u.g.path(u.name))
 	}
-	if err := u.d.checkContext(ctx, "prepare", u.name); err != nil {
+	if err := u.g.checkContext(ctx, "prepare", u.name); err != nil {
 		return load.Prepared{}, err
 	}
 	stop := context.AfterFunc(ctx, func() { u.cancel(context.Cause(ctx)) })
 	err := u.finish()
 	if !stop() && err == nil {
-		err = u.d.checkContext(ctx, "prepare", u.name)
+		err = u.g.checkContext(ctx, "prepare", u.name)
 	}
 	if err != nil {
-		_ = u.Abort() // the first error is the one to tell
+		_ = u.Abort() // the first error is returned
 		return load.Prepared{}, err
 	}
 	s := u.staged()
 	text, err := s.encode()
 	if err != nil {
-		_ = u.Abort() // the first error is the one to tell
-		return load.Prepared{}, fmt.Errorf("cannot prepare %s: %w", u.d.path(u.name), err)
+		_ = u.Abort() // the first error is returned
+		return load.Prepared{}, fmt.Errorf("cannot prepare %s: %w", u.g.path(u.name), err)
 	}
 	u.ended = true
-	u.part, u.free = nil, nil
+	u.part, u.flight.free = nil, nil
 	u.cancel(nil)
 	return load.Prepared{Name: u.name, Staged: text, Bytes: u.bytes, SHA256: hex.EncodeToString(u.hash.Sum(nil))}, nil
 }
 
 func (u *upload) staged() staged {
-	s := staged{ID: u.id, Upload: u.upload, Parts: u.parts}
+	s := staged{ID: u.id, Upload: u.upload, Parts: u.flight.parts}
 	if u.upload != "" {
 		s.Run = u.run
 	}
 	return s
 }
 
-// finish sends what is left and waits until every part is there.
+// finish sends the last part and waits until all parts have arrived.
 func (u *upload) finish() error {
-	if len(u.part) > 0 && u.failure() == nil {
+	if len(u.part) > 0 && u.flight.failure() == nil {
 		if err := u.send(); err != nil {
-			_ = u.fail(err) // told below
+			_ = u.fail(err) // returned below
 		}
 	}
-	u.sending.Wait()
-	return u.failure()
+	u.flight.sending.Wait()
+	return u.flight.failure()
 }
 
-// Abort drops the upload. After Prepare it does nothing.
+// Abort aborts the upload. After Prepare it does nothing.
 func (u *upload) Abort() error {
 	if u.ended {
 		return nil
 	}
 	u.ended = true
 	u.cancel(context.Canceled)
-	u.sending.Wait() // a part that arrives after the abort would stay
-	u.part, u.free = nil, nil
+	u.flight.sending.Wait() // a part that arrives after the abort would stay in the store
+	u.part, u.flight.free = nil, nil
 	if u.upload == "" {
 		return nil
 	}
-	// Whatever ended the upload's context, its end included, dropping it has
-	// time of its own.
+	// The upload's context is cancelled by now, so the abort gets a context of
+	// its own.
 	ctx, cancel := cleanup(context.WithoutCancel(u.ctx))
 	defer cancel()
-	drop := u.d.abort
-	if u.cut {
-		drop = u.d.abortCut
+	drop := u.g.uploads.abort
+	if u.flight.cut {
+		drop = u.g.uploads.abortCut
 	}
 	if err := drop(ctx, u.name, u.upload); err != nil {
 		return err
 	}
-	u.d.unmark(ctx, u.staged())
+	u.g.unmark(ctx, u.staged())
 	return nil
+}
+
+// MaxObjectBytes is what an upload can hold, less a part: the caller stops
+// before it is full.
+func (g *stager) MaxObjectBytes() int64 {
+	return int64(g.maxParts-1) * g.options.PartSize
 }

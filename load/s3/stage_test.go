@@ -245,7 +245,7 @@ func TestObjectSettingsTaken(t *testing.T) {
 		if err := d.Commit(t.Context(), stage(t, d, "x.csv", []byte("x"))); err != nil {
 			t.Fatal(err)
 		}
-		got, err := d.client.GetObjectTagging(t.Context(), &awss3.GetObjectTaggingInput{Bucket: &d.bucket, Key: d.key("x.csv")})
+		got, err := d.client.GetObjectTagging(t.Context(), &awss3.GetObjectTaggingInput{Bucket: &d.name, Key: d.key("x.csv")})
 		if err != nil || len(got.TagSet) != 2 {
 			t.Fatalf("%v, %v", got, err)
 		}

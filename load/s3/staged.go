@@ -9,26 +9,26 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// The two kinds of staged objects, and the version of their description.
+// The prefixes of the two kinds of Prepared.Staged, each with a version.
 const (
 	uploadPrefix = "s3-upload-1:"
 	emptyPrefix  = "s3-empty-1:"
 )
 
-// staged is what Prepared.Staged tells: an upload with all its parts, or an
-// empty object that is nowhere yet.
+// staged is the content of Prepared.Staged: an upload with all its parts, or an
+// empty object, of which the store holds nothing yet.
 type staged struct {
-	ID     string       `json:"id"`               // formetl-id of the object's metadata
-	Run    string       `json:"run,omitempty"`    // whose marker it has, "" for none
+	ID     string       `json:"id"`               // the id in the object's metadata
+	Run    string       `json:"run,omitempty"`    // run whose folder holds the marker, "" for no marker
 	Upload string       `json:"upload,omitempty"` // the store's id, "" for an empty object
 	Parts  []stagedPart `json:"parts,omitempty"`  // in order, from number 1
 }
 
-// stagedPart is what Complete must tell of a part. Its JSON is a list, as an
-// upload may have 10,000 of them.
+// stagedPart is what CompleteMultipartUpload needs of a part. Its JSON is a
+// list, which is short: an upload may have 10,000 parts.
 type stagedPart struct {
 	ETag  string
-	CRC32 string // base64, "" where the store was sent none
+	CRC32 string // base64, "" if none was sent
 }
 
 // MarshalJSON writes ["etag"] or ["etag","crc32"].
@@ -69,8 +69,8 @@ func (s staged) encode() (string, error) {
 
 var errNotStaged = errors.New("it is not a staged object of an S3 destination")
 
-// decodeStaged reads what encode wrote; anything else is refused, as a
-// journal may come from anywhere.
+// decodeStaged reads what encode wrote. It refuses anything else, because
+// records may have been damaged or written by anyone.
 func decodeStaged(text string) (staged, error) {
 	if id, ok := strings.CutPrefix(text, emptyPrefix); ok {
 		if !isID(id) {
@@ -104,7 +104,8 @@ func decodeStaged(text string) (staged, error) {
 	return s, nil
 }
 
-// isID tells whether text is an id as rand.Text makes them: base32 letters.
+// isID tells whether text is an id that rand.Text may have made: base32 letters
+// and digits.
 func isID(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < 'A' || c > 'Z') && (c < '2' || c > '7') {

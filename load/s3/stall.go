@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// stallGuard bounds how long a connection may stand still. Without it a body
-// that is sent to a peer which has vanished, or is read from one, waits for
-// as long as the system's own patience: a quarter of an hour, or for ever.
+// stallGuard bounds how long a connection may stand still. Without it, sending
+// to a peer that has vanished blocks for about a quarter of an hour, and
+// reading from it blocks for ever.
 type stallGuard struct {
-	write time.Duration // nothing of what is sent is taken
-	read  time.Duration // nothing comes, and nothing is taken
+	write time.Duration // how long the peer may accept no bytes
+	read  time.Duration // how long no bytes may move in either direction
 }
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
@@ -28,14 +28,14 @@ func (g stallGuard) wrap(dial dialFunc) dialFunc {
 	}
 }
 
-// guardedConn is a connection that fails with a timeout when it stands still.
-// The HTTP transport sets no deadlines of its own on a connection.
+// guardedConn is a connection that fails with a timeout if it stands still. The
+// HTTP transport sets no deadlines on connections, so guardedConn may.
 type guardedConn struct {
 	net.Conn
 	guard stallGuard
 }
 
-// Read reads what comes in time.
+// Read fails if no bytes arrive in time.
 func (c *guardedConn) Read(p []byte) (int, error) {
 	if err := c.alive(); err != nil {
 		return 0, err
@@ -43,9 +43,9 @@ func (c *guardedConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Write writes as long as the peer takes some of it in time. The transport is
-// reading all the while, for the answer: what moves here is a sign of life
-// there too.
+// Write goes on as long as the peer accepts some bytes in time. The transport
+// waits in Read for the answer at the same time, so each step here also extends
+// Read's deadline.
 func (c *guardedConn) Write(p []byte) (written int, err error) {
 	for {
 		if err := c.alive(); err != nil {

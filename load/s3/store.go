@@ -1,79 +1,53 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/formetl/formetl/load"
 )
 
-// object is a small object as it was read.
-type object struct {
-	data    []byte
-	version string
-	id      string        // formetl-id
-	age     time.Duration // by the store's own clock; negative where it does not tell
+// store reads and writes small objects. It uses conditional requests if the
+// server honours them.
+type store struct {
+	*bucket
+	*prober
 }
 
-// Get reads an object; its version is the store's ETag.
-func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, error) {
+// Get reads an object. Its version is its ETag.
+func (s *store) Get(ctx context.Context, name string) ([]byte, string, error) {
 	if err := load.CheckName(name); err != nil {
 		return nil, "", err
 	}
-	o, err := d.get(ctx, name)
+	o, err := s.get(ctx, name)
 	return o.data, o.version, err
 }
 
-func (d *Destination) get(ctx context.Context, name string) (object, error) {
-	if err := d.checkContext(ctx, "read", name); err != nil {
-		return object{}, err
-	}
-	out, err := d.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner()})
-	if err != nil {
-		if noKey(err) {
-			return object{}, fmt.Errorf("cannot read %s: %w", d.path(name), load.ErrNotExist)
-		}
-		return object{}, d.fail(ctx, "read", name, err)
-	}
-	defer func() { _ = out.Body.Close() }() // read only
-	data, err := io.ReadAll(out.Body)
-	if err != nil {
-		return object{}, d.fail(ctx, "read", name, err)
-	}
-	o := object{data: data, version: aws.ToString(out.ETag), id: out.Metadata[idMetadata], age: -1}
-	if now, ok := awsmiddleware.GetServerTime(out.ResultMetadata); ok && out.LastModified != nil {
-		o.age = max(0, now.Sub(*out.LastModified))
-	}
-	return o, nil
-}
-
-// Put writes an object whole; the store does that in one step.
-func (d *Destination) Put(ctx context.Context, name string, data []byte, version string) error {
+// Put writes an object. S3 replaces objects in one step.
+func (s *store) Put(ctx context.Context, name string, data []byte, version string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
 	}
-	_, err := d.put(ctx, name, data, version)
+	_, err := s.put(ctx, name, data, version)
 	return err
 }
 
-// put is Put and gives the new version.
-func (d *Destination) put(ctx context.Context, name string, data []byte, version string) (string, error) {
-	if err := d.checkContext(ctx, "write", name); err != nil {
+// put is Put, and returns the new version.
+func (s *store) put(ctx context.Context, name string, data []byte, version string) (string, error) {
+	if err := s.checkContext(ctx, "write", name); err != nil {
 		return "", err
 	}
-	in := d.putInput(name, data, rand.Text())
+	in := s.putInput(name, data, rand.Text())
 	guarded := false
 	if version != load.AnyVersion {
-		c, err := d.conditions(ctx)
+		c, err := s.conditions(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -82,78 +56,117 @@ func (d *Destination) put(ctx context.Context, name string, data []byte, version
 	switch {
 	case version == load.AnyVersion:
 	case !guarded:
-		return d.putUnguarded(ctx, name, in, version)
+		return s.putUnguarded(ctx, name, in, version)
 	case version == load.NoVersion:
 		in.IfNoneMatch = aws.String("*")
 	default:
 		in.IfMatch = aws.String(version)
 	}
-	out, err := d.client.PutObject(ctx, in)
+	out, err := s.client.PutObject(ctx, in)
 	if err == nil {
 		return aws.ToString(out.ETag), nil
 	}
 	if unmet(err) || version != load.AnyVersion && noKey(err) {
-		return d.wrote(ctx, name, in)
+		return s.wrote(ctx, name, in)
 	}
-	return "", d.fail(ctx, "write", name, err)
+	return "", s.fail(ctx, "write", name, err)
 }
 
-// wrote tells whether the object is the one that was just sent: its answer
-// may have been lost, and a retry met it.
-func (d *Destination) wrote(ctx context.Context, name string, in *awss3.PutObjectInput) (string, error) {
-	now, err := d.head(ctx, name)
+// wrote checks whether the object is the one that was just sent. The answer to
+// the first attempt may have been lost, so that the SDK's retry met that
+// object. It returns the version, or ErrConflict.
+func (s *store) wrote(ctx context.Context, name string, in *awss3.PutObjectInput) (string, error) {
+	now, err := s.head(ctx, name)
 	if err != nil && !noKey(err) {
-		return "", d.fail(ctx, "write", name, err)
+		return "", s.fail(ctx, "write", name, err)
 	}
 	if err == nil && now.Metadata[idMetadata] == in.Metadata[idMetadata] {
 		return aws.ToString(now.ETag), nil
 	}
-	return "", fmt.Errorf("cannot write %s: %w", d.path(name), load.ErrConflict)
+	return "", fmt.Errorf("cannot write %s: %w", s.path(name), load.ErrConflict)
 }
 
-// putUnguarded is the second best of a store that knows no conditions.
-func (d *Destination) putUnguarded(ctx context.Context, name string, in *awss3.PutObjectInput, version string) (string, error) {
+// putUnguarded is put for a server that ignores conditions: it checks the
+// version before the write, and afterwards whose object it is.
+func (s *store) putUnguarded(ctx context.Context, name string, in *awss3.PutObjectInput, version string) (string, error) {
 	current := load.NoVersion
-	o, err := d.get(ctx, name)
+	o, err := s.get(ctx, name)
 	if err == nil {
 		current = o.version
 	} else if !errors.Is(err, load.ErrNotExist) {
 		return "", err
 	}
 	if current != version {
-		return "", fmt.Errorf("cannot write %s: %w", d.path(name), load.ErrConflict)
+		return "", fmt.Errorf("cannot write %s: %w", s.path(name), load.ErrConflict)
 	}
-	if _, err := d.client.PutObject(ctx, in); err != nil {
-		return "", d.fail(ctx, "write", name, err)
+	if _, err := s.client.PutObject(ctx, in); err != nil {
+		return "", s.fail(ctx, "write", name, err)
 	}
-	return d.wrote(ctx, name, in)
+	return s.wrote(ctx, name, in)
 }
 
-// putInput is a PutObject of a small object, marked with an id.
-func (d *Destination) putInput(name string, data []byte, id string) *awss3.PutObjectInput {
-	in := &awss3.PutObjectInput{
-		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(),
-		Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))), Metadata: map[string]string{idMetadata: id},
-	}
-	in.ServerSideEncryption, in.SSEKMSKeyId = d.encryption()
-	return in
-}
-
-// Delete removes an object; S3 takes a missing one for removed.
-func (d *Destination) Delete(ctx context.Context, name string) error {
+// Delete removes an object. It is no error if there is none.
+func (s *store) Delete(ctx context.Context, name string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
 	}
-	if err := d.checkContext(ctx, "remove", name); err != nil {
+	if err := s.checkContext(ctx, "remove", name); err != nil {
 		return err
 	}
-	return d.remove(ctx, name)
+	return s.remove(ctx, name)
 }
 
-func (d *Destination) remove(ctx context.Context, name string) error {
-	_, err := d.client.DeleteObject(ctx, &awss3.DeleteObjectInput{Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner()})
-	if err != nil && !noKey(err) {
-		return d.fail(ctx, "remove", name, err)
+// List gives the objects whose names begin with prefix, a thousand with each
+// request. Keys that end with a slash are left out: some programs make them as
+// folders.
+func (s *store) List(ctx context.Context, prefix string) ([]load.Object, error) {
+	if err := load.CheckPrefix(prefix); err != nil {
+		return nil, err
 	}
-	return nil
+	return s.list(ctx, prefix, 0)
+}
+
+// list gives the objects whose names begin with prefix. If most is not 0, it
+// may stop after so many.
+func (s *store) list(ctx context.Context, prefix string, most int32) ([]load.Object, error) {
+	if err := s.checkContext(ctx, "list", prefix); err != nil {
+		return nil, err
+	}
+	in := &awss3.ListObjectsV2Input{Bucket: &s.name, Prefix: s.key(prefix), ExpectedBucketOwner: s.owner()}
+	if most > 0 {
+		in.MaxKeys = &most
+	}
+	var objects []load.Object
+	pages := awss3.NewListObjectsV2Paginator(s.client, in)
+	for pages.HasMorePages() && (most == 0 || len(objects) < int(most)) {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, s.fail(ctx, "list", prefix, err)
+		}
+		for _, o := range page.Contents {
+			name, ok := strings.CutPrefix(aws.ToString(o.Key), s.prefix)
+			if ok && !strings.HasSuffix(name, "/") {
+				objects = append(objects, load.Object{Name: name, Bytes: aws.ToInt64(o.Size)})
+			}
+		}
+	}
+	// Directory buckets do not list in order.
+	slices.SortFunc(objects, func(a, b load.Object) int { return strings.Compare(a.Name, b.Name) })
+	return objects, nil
+}
+
+// checkNoFolder refuses a file if objects lie below its name, as if it were a
+// folder. Some stores refuse such a file only after all of it was sent.
+func (s *store) checkNoFolder(ctx context.Context, file string) error {
+	if file == "" {
+		return nil
+	}
+	below, err := s.list(ctx, file+"/", 1)
+	if err != nil || len(below) == 0 {
+		return err
+	}
+	return &load.CreateError{
+		Op: "create", Path: s.path(file), Hint: "choose another name, or move them away",
+		Err: fmt.Errorf("objects lie below its name, as if it were a folder: %s", s.path(below[0].Name)),
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -13,24 +12,30 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-var _ load.Sweeper = (*Destination)(nil)
+// sweeper finds and removes what runs left behind.
+type sweeper struct {
+	*bucket
+	uploads *uploads
+	store   *store
+	leases  *leases
+}
 
-// ref is what Remove needs of a leftover, as JSON.
+// ref is the content of Leftover.Ref, in JSON.
 type ref struct {
-	Object string `json:"object,omitempty"` // a marker or probe object
+	Object string `json:"object,omitempty"` // a marker or probe object to remove
 	Name   string `json:"name,omitempty"`   // the upload's
 	Upload string `json:"upload,omitempty"` // the store's id
 }
 
 func (r ref) encode() string {
-	data, _ := json.Marshal(r) // strings cannot fail
+	data, _ := json.Marshal(r) // encoding strings cannot fail
 	return string(data)
 }
 
 var errNotRef = errors.New("it is no leftover of an S3 destination")
 
-// decodeRef refuses what does not come from Leftovers: Remove must not remove
-// anything visible.
+// decodeRef refuses what Leftovers cannot have made, because Remove must not
+// remove committed data.
 func decodeRef(text string) (ref, error) {
 	var r ref
 	if json.Unmarshal([]byte(text), &r) != nil || r == (ref{}) || (r.Upload == "") != (r.Name == "") {
@@ -45,23 +50,22 @@ func decodeRef(text string) (ref, error) {
 	return r, nil
 }
 
-// Leftovers gives the uploads that are marked, those that the store lists
-// besides, and what is left of probes. The store's list comes first: an upload
-// on it that is a live run's has its marker by the time that markers are read,
-// or is gone.
-func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
-	if err := d.checkContext(ctx, "list", load.ControlFolder); err != nil {
+// Leftovers gives the uploads that have a marker, other uploads that the store
+// lists, and objects of probes. It lists uploads before it reads markers. So an
+// upload of a live run that was listed has its marker by then, or has ended.
+func (w *sweeper) Leftovers(ctx context.Context) ([]load.Leftover, error) {
+	if err := w.checkContext(ctx, "list", load.ControlFolder); err != nil {
 		return nil, err
 	}
-	listed, err := d.uploads(ctx, "")
+	listed, err := w.uploads.list(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	objects, err := d.List(ctx, load.ControlFolder+"/")
+	objects, err := w.store.List(ctx, load.ControlFolder+"/")
 	if err != nil {
 		return nil, err
 	}
-	s := &sweep{d: d, known: map[string]bool{}, others: map[string]bool{}}
+	s := &sweep{w: w, known: map[string]bool{}, others: map[string]bool{}}
 	for _, name := range load.NamesOf(objects) {
 		if run, marks := markerRun(name); marks {
 			err = s.marked(ctx, run, name)
@@ -80,12 +84,12 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	return s.found, nil
 }
 
-// sweep is one look for leftovers.
+// sweep is one search for leftovers.
 type sweep struct {
-	d      *Destination
+	w      *sweeper
 	found  []load.Leftover
-	known  map[string]bool // ids of uploads found so far
-	others map[string]bool // whether a folder is a destination of its own
+	known  map[string]bool // by upload id: it was found
+	others map[string]bool // by folder: it is a destination of its own
 }
 
 func (s *sweep) add(l load.Leftover, r ref) {
@@ -94,38 +98,38 @@ func (s *sweep) add(l load.Leftover, r ref) {
 	s.found = append(s.found, l)
 }
 
-// marked adds the upload of a marker. A marker without an upload that can be
-// told, or whose upload is gone, is still to be removed.
+// marked adds the upload of a marker. A marker that cannot be read, or whose
+// upload is gone, is a leftover too.
 func (s *sweep) marked(ctx context.Context, run, name string) error {
-	got, err := s.d.get(ctx, name)
+	got, err := s.w.get(ctx, name)
 	if errors.Is(err, load.ErrNotExist) {
-		return nil // ended meanwhile
+		return nil // the upload ended meanwhile
 	}
 	if err != nil {
 		return err
 	}
-	l := load.Leftover{Kind: load.UnfinishedUpload, Run: run, Path: s.d.path(name), Bytes: -1}
+	l := load.Leftover{Kind: load.UnfinishedUpload, Run: run, Path: s.w.path(name), Bytes: -1}
 	m, ok := decodeMarker(got.data)
 	if !ok {
 		s.add(l, ref{Object: name})
 		return nil
 	}
-	l.Name, l.Path, l.Since = m.Name, s.d.uploadPath(m.Name, m.Upload), m.Since
-	l.Bytes, _ = s.d.uploadSize(ctx, m.Name, m.Upload)
+	l.Name, l.Path, l.Since = m.Name, s.w.uploads.address(m.Name, m.Upload), m.Since
+	l.Bytes, _ = s.w.uploads.size(ctx, m.Name, m.Upload)
 	s.add(l, ref{Object: name, Name: m.Name, Upload: m.Upload})
-	return s.d.checkContext(ctx, "look for the upload of", m.Name)
+	return s.w.checkContext(ctx, "look for the upload of", m.Name)
 }
 
-// unmarked adds an upload that the store lists. That a run begins it and dies
-// before it is marked is rare, so most that has no marker here is another
-// program's, or of a destination below this one. Those below are told by
-// their control folders and left out.
+// unmarked adds an upload that the store lists and that has no marker. A run
+// rarely dies between creating an upload and marking it. So most of these
+// belong to another program or to a destination below this one. Destinations
+// below have a control folder, and their uploads are left out.
 func (s *sweep) unmarked(ctx context.Context, u pending) error {
 	if s.known[u.id] {
 		return nil
 	}
 	if isProbe(u.name) {
-		s.add(load.Leftover{Kind: load.Temporary, Path: s.d.uploadPath(u.name, u.id), Bytes: -1, Since: u.since}, ref{Name: u.name, Upload: u.id})
+		s.add(load.Leftover{Kind: load.Temporary, Path: s.w.uploads.address(u.name, u.id), Bytes: -1, Since: u.since}, ref{Name: u.name, Upload: u.id})
 		return nil
 	}
 	for folder := path.Dir(u.name); folder != "."; folder = path.Dir(folder) {
@@ -134,48 +138,49 @@ func (s *sweep) unmarked(ctx context.Context, u pending) error {
 			return err
 		}
 	}
-	size, gone := s.d.uploadSize(ctx, u.name, u.id)
-	if !gone { // else it ended meanwhile
+	size, gone := s.w.uploads.size(ctx, u.name, u.id)
+	if !gone { // otherwise it ended meanwhile
 		s.add(load.Leftover{
-			Kind: load.UnfinishedUpload, Name: u.name, Path: s.d.uploadPath(u.name, u.id), Bytes: size, Since: u.since,
+			Kind: load.UnfinishedUpload, Name: u.name, Path: s.w.uploads.address(u.name, u.id), Bytes: size, Since: u.since,
 		}, ref{Name: u.name, Upload: u.id})
 	}
-	return s.d.checkContext(ctx, "look for the upload of", u.name)
+	return s.w.checkContext(ctx, "look for the upload of", u.name)
 }
 
-// destination tells whether a folder has a control folder of its own.
+// destination tells whether a folder is a destination of its own: it has a
+// control folder.
 func (s *sweep) destination(ctx context.Context, folder string) (bool, error) {
 	other, known := s.others[folder]
 	if known {
 		return other, nil
 	}
 	start := path.Join(folder, load.ControlFolder) + "/"
-	page, err := s.d.client.ListObjectsV2(ctx, &awss3.ListObjectsV2Input{
-		Bucket: &s.d.bucket, Prefix: s.d.key(start), ExpectedBucketOwner: s.d.owner(), MaxKeys: aws.Int32(1),
+	page, err := s.w.client.ListObjectsV2(ctx, &awss3.ListObjectsV2Input{
+		Bucket: &s.w.name, Prefix: s.w.key(start), ExpectedBucketOwner: s.w.owner(), MaxKeys: aws.Int32(1),
 	})
 	if err != nil {
-		return false, s.d.fail(ctx, "list", start, err)
+		return false, s.w.fail(ctx, "list", start, err)
 	}
 	s.others[folder] = len(page.Contents) > 0
 	return s.others[folder], nil
 }
 
-// probe adds a probe object that its process left, and the upload that it may
-// have. A probe that is under way is no leftover: it would take the removal
-// for an answer of the store.
+// probe adds a probe object that a dead process left, and its upload. A probe
+// that is under way is no leftover: removing its object would falsify its
+// result.
 func (s *sweep) probe(ctx context.Context, name string) error {
-	r, _, age, err := leaseObject{s.d, name}.read(ctx)
+	r, _, age, err := leaseObject{s.w.store, name}.read(ctx)
 	if errors.Is(err, load.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	uploads, err := s.d.uploads(ctx, name) // MinIO lists them for the whole key alone
+	uploads, err := s.w.uploads.list(ctx, name) // MinIO lists uploads for an exact key only
 	if err != nil {
 		return err
 	}
-	if !s.d.leasing.free(r, age) {
+	if !s.w.leases.times.free(r, age) {
 		for _, u := range uploads {
 			s.known[u.id] = true
 		}
@@ -186,72 +191,27 @@ func (s *sweep) probe(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	s.add(load.Leftover{Kind: load.Temporary, Path: s.d.path(name), Bytes: -1, Since: r.Renewed}, ref{Object: name})
+	s.add(load.Leftover{Kind: load.Temporary, Path: s.w.path(name), Bytes: -1, Since: r.Renewed}, ref{Object: name})
 	return nil
 }
 
-// Remove aborts a leftover's upload until it is gone, then removes its marker.
-func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
+// Remove aborts a leftover's upload until it is gone, then removes its marker
+// or probe object.
+func (w *sweeper) Remove(ctx context.Context, l load.Leftover) error {
 	r, err := decodeRef(l.Ref)
 	if err != nil {
 		return &load.NameError{Name: l.Ref, Problem: err.Error()}
 	}
-	if err := d.checkContext(ctx, "remove", r.Name); err != nil {
+	if err := w.checkContext(ctx, "remove", r.Name); err != nil {
 		return err
 	}
 	if r.Upload != "" {
-		if err := d.abortGone(ctx, r.Name, r.Upload); err != nil {
+		if err := w.uploads.abortGone(ctx, r.Name, r.Upload); err != nil {
 			return err
 		}
 	}
 	if r.Object == "" {
 		return nil
 	}
-	return d.remove(ctx, r.Object)
-}
-
-// abortGone aborts an upload until the store no longer knows it: a part that
-// still arrives brings it back (Amazon S3 API reference, AbortMultipartUpload).
-func (d *Destination) abortGone(ctx context.Context, name, uploadID string) error {
-	for range abortAttempts {
-		if err := d.sendAbort(ctx, name, uploadID); err != nil && !noUpload(err) {
-			return d.fail(ctx, "abort the upload of", name, err)
-		}
-		err := d.ask(ctx, name, uploadID)
-		if noUpload(err) || unlisted(err) { // it said yes to the abort: that must do
-			break
-		}
-		if err != nil {
-			return d.fail(ctx, "abort the upload of", name, err)
-		}
-		if !wait(ctx, abortPause) {
-			return d.checkContext(ctx, "abort the upload of", name)
-		}
-	}
-	d.ended.Store(uploadID, true)
-	return nil
-}
-
-// Holders reads the lease objects. Those that Acquire would replace are left
-// out.
-func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
-	objects, err := d.List(ctx, path.Join(load.ControlFolder, leaseName))
-	if err != nil {
-		return nil, err
-	}
-	var held []load.ScopedHolder
-	for _, name := range load.NamesOf(objects) {
-		if base := path.Base(name); path.Dir(name) != load.ControlFolder || base != leaseName && !strings.HasPrefix(base, leaseName+"-") {
-			continue
-		}
-		r, _, age, err := leaseObject{d, name}.read(ctx)
-		switch {
-		case errors.Is(err, load.ErrNotExist): // released meanwhile
-		case err != nil:
-			return nil, err
-		case !d.leasing.free(r, age):
-			held = append(held, load.ScopedHolder{Scope: r.Scope, Holder: r.Holder})
-		}
-	}
-	return held, nil
+	return w.remove(ctx, r.Object)
 }

@@ -54,7 +54,7 @@ func sweepAll(t *testing.T, d *Destination) {
 // after, or another program.
 func begin(t *testing.T, d *Destination, name string) {
 	t.Helper()
-	_, err := d.client.CreateMultipartUpload(t.Context(), &awss3.CreateMultipartUploadInput{Bucket: &d.bucket, Key: d.key(name)})
+	_, err := d.client.CreateMultipartUpload(t.Context(), &awss3.CreateMultipartUploadInput{Bucket: &d.name, Key: d.key(name)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestUploadsCannotBeListed(t *testing.T) {
 
 func TestSweepRefused(t *testing.T) {
 	f, d, _ := marked(t)
-	d.leasing.settle = 0
+	d.times.settle = 0
 	p := stage(t, d, "x.csv", []byte("content"))
 	if _, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"}); err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestRefs(t *testing.T) {
 	d := &Destination{}
 	for _, text := range []string{
 		"", "{", "{}", "null", `{"object":"x.csv"}`, `{"object":"_manifest.json"}`, `{"object":".formetl/intent"}`, `{"object":".formetl/lease"}`,
-		`{"object":".formetl/journal-X/staged-A"}`, `{"object":".formetl/run1/staged-a"}`, `{"object":".formetl/run1/staged-A/x"}`,
+		`{"object":".formetl/checkpoint-X/staged-A"}`, `{"object":".formetl/run1/staged-a"}`, `{"object":".formetl/run1/staged-A/x"}`,
 		`{"object":"a/.formetl/run1/staged-A"}`, `{"upload":"u"}`, `{"name":"x.csv"}`, `{"name":"../x.csv","upload":"u"}`,
 	} {
 		var name *load.NameError
@@ -298,7 +298,7 @@ func TestHoldersLeftOut(t *testing.T) {
 		".formetl/lease-x/one": {Holder: load.Holder{RunID: "no lease"}, Renewed: time.Now()},
 	}
 	for name, r := range records {
-		if _, err := (leaseObject{d, name}).write(t.Context(), r, load.AnyVersion); err != nil {
+		if _, err := (leaseObject{d.store, name}).write(t.Context(), r, load.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -318,7 +318,7 @@ func TestHoldersLeftOut(t *testing.T) {
 	}
 	holders("live ", "elsewhere a.csv")
 	f.mu.Lock()
-	f.now = f.now.Add(d.leasing.expire + 2*time.Second)
+	f.now = f.now.Add(d.times.expire + 2*time.Second)
 	f.mu.Unlock()
 	holders()
 }
@@ -344,7 +344,7 @@ func TestListMany(t *testing.T) {
 		}
 		want := make([]string, n)
 		for i := range want {
-			want[i] = fmt.Sprintf(".formetl/journal-X/%06d", i)
+			want[i] = fmt.Sprintf(".formetl/checkpoint-X/%06d", i)
 			work <- want[i]
 		}
 		close(work)
@@ -355,7 +355,7 @@ func TestListMany(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, err := d.List(t.Context(), ".formetl/journal-X/"); err != nil || !slices.Equal(load.NamesOf(got), want) {
+		if got, err := d.List(t.Context(), ".formetl/checkpoint-X/"); err != nil || !slices.Equal(load.NamesOf(got), want) {
 			t.Errorf("%d names are listed, %v", len(got), err)
 		}
 	})
@@ -374,7 +374,7 @@ func TestLeftoversAfterServerIsKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept, dropped := stage(t, d, "x/kept.csv", []byte("kept")), stage(t, d, "x/dropped.csv", []byte("dropped"))
-		u.(*upload).sending.Wait() // so that its first part is there
+		u.(*upload).flight.sending.Wait() // so that its first part is there
 		if err := s.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}

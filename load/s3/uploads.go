@@ -5,51 +5,69 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// pending is an unfinished upload as the store lists it.
+// An upload whose last request was broken off is aborted several times, with a
+// pause.
+const (
+	abortAttempts = 4
+	abortPause    = 200 * time.Millisecond
+)
+
+// uploads are the multipart uploads of a bucket: the requests to list, ask for
+// and abort them.
+type uploads struct {
+	*bucket
+	// ended holds the ids of uploads that this Destination completed or
+	// aborted. No other process can still complete them.
+	ended  sync.Map
+	untold sync.Once // the store does not list uploads: that is logged once
+}
+
+// pending is an unfinished upload that the store lists.
 type pending struct {
 	name  string // of the object, below the prefix
 	id    string
 	since time.Time
 }
 
-// uploads lists the unfinished uploads whose names begin with start. A store
-// that cannot, or does not allow it, has none that can be told: markers are
-// what is relied on.
-func (d *Destination) uploads(ctx context.Context, start string) ([]pending, error) {
+// list gives the unfinished uploads whose names begin with start. If the store
+// cannot list them or does not permit it, the list is empty, and only uploads
+// with markers are found.
+func (u *uploads) list(ctx context.Context, start string) ([]pending, error) {
 	var found []pending
-	pages := awss3.NewListMultipartUploadsPaginator(d.client, &awss3.ListMultipartUploadsInput{
-		Bucket: &d.bucket, Prefix: d.key(start), ExpectedBucketOwner: d.owner(),
+	pages := awss3.NewListMultipartUploadsPaginator(u.client, &awss3.ListMultipartUploadsInput{
+		Bucket: &u.name, Prefix: u.key(start), ExpectedBucketOwner: u.owner(),
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if unlisted(err) {
-			d.noUploads.Do(func() {
-				d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not list unfinished uploads; only those that formetl has marked are found",
-					slog.String("path", d.String()), slog.String("error", d.fail(ctx, "list the uploads below", start, err).Error()))
+			u.untold.Do(func() {
+				u.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not list unfinished uploads; only those that formetl has marked are found",
+					slog.String("path", u.String()), slog.String("error", u.fail(ctx, "list the uploads below", start, err).Error()))
 			})
 			return nil, nil
 		}
 		if err != nil {
-			return nil, d.fail(ctx, "list the uploads below", start, err)
+			return nil, u.fail(ctx, "list the uploads below", start, err)
 		}
-		for _, u := range page.Uploads {
-			name, ok := strings.CutPrefix(aws.ToString(u.Key), d.prefix)
-			if ok && strings.HasPrefix(name, start) { // MinIO lists more than was asked for
-				found = append(found, pending{name: name, id: aws.ToString(u.UploadId), since: aws.ToTime(u.Initiated)})
+		for _, up := range page.Uploads {
+			name, ok := strings.CutPrefix(aws.ToString(up.Key), u.prefix)
+			if ok && strings.HasPrefix(name, start) { // MinIO lists more than the prefix
+				found = append(found, pending{name: name, id: aws.ToString(up.UploadId), since: aws.ToTime(up.Initiated)})
 			}
 		}
 	}
 	return found, nil
 }
 
-// unlisted tells that a store does not know a request, or does not permit it,
-// while it knows who asks.
+// unlisted tells whether an error means that the store does not support or
+// permit a request, although the credentials are valid.
 func unlisted(err error) bool {
 	switch status(err) {
 	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented:
@@ -58,19 +76,19 @@ func unlisted(err error) bool {
 	return false
 }
 
-// ask asks for an upload; its error is the SDK's.
-func (d *Destination) ask(ctx context.Context, name, uploadID string) error {
-	_, err := d.client.ListParts(ctx, &awss3.ListPartsInput{
-		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &uploadID, MaxParts: aws.Int32(1),
+// ask asks whether an upload is there. Its error is the SDK's.
+func (u *uploads) ask(ctx context.Context, name, uploadID string) error {
+	_, err := u.client.ListParts(ctx, &awss3.ListPartsInput{
+		Bucket: &u.name, Key: u.key(name), ExpectedBucketOwner: u.owner(), UploadId: &uploadID, MaxParts: aws.Int32(1),
 	})
 	return err
 }
 
-// uploadSize is the length of an upload's parts so far: 0 for one that is
-// gone, -1 where that cannot be told.
-func (d *Destination) uploadSize(ctx context.Context, name, uploadID string) (size int64, gone bool) {
-	pages := awss3.NewListPartsPaginator(d.client, &awss3.ListPartsInput{
-		Bucket: &d.bucket, Key: d.key(name), ExpectedBucketOwner: d.owner(), UploadId: &uploadID,
+// size is the length of an upload's parts so far. It is 0 if the upload is
+// gone, and -1 if unknown.
+func (u *uploads) size(ctx context.Context, name, uploadID string) (size int64, gone bool) {
+	pages := awss3.NewListPartsPaginator(u.client, &awss3.ListPartsInput{
+		Bucket: &u.name, Key: u.key(name), ExpectedBucketOwner: u.owner(), UploadId: &uploadID,
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -87,7 +105,80 @@ func (d *Destination) uploadSize(ctx context.Context, name, uploadID string) (si
 	return size, false
 }
 
-// uploadPath is an upload's address, for messages.
-func (d *Destination) uploadPath(name, uploadID string) string {
-	return d.path(name) + " (upload " + uploadID + ")"
+// address is an upload's address, for messages.
+func (u *uploads) address(name, uploadID string) string {
+	return u.path(name) + " (upload " + uploadID + ")"
+}
+
+func (u *uploads) abort(ctx context.Context, name, uploadID string) error {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	if err := u.sendAbort(ctx, name, uploadID); err != nil && !noUpload(err) {
+		return u.fail(ctx, "abort the upload of", name, err)
+	}
+	u.ended.Store(uploadID, true)
+	return nil
+}
+
+func (u *uploads) sendAbort(ctx context.Context, name, uploadID string) error {
+	_, err := u.client.AbortMultipartUpload(ctx, &awss3.AbortMultipartUploadInput{
+		Bucket: &u.name, Key: u.key(name), ExpectedBucketOwner: u.owner(), UploadId: &uploadID,
+	})
+	return err
+}
+
+// abortCut aborts an upload after sending a part was broken off. The store may
+// still be writing that part, which can keep the upload (Amazon S3 API
+// reference, AbortMultipartUpload). So it is aborted until it is gone.
+func (u *uploads) abortCut(ctx context.Context, name, uploadID string) error {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	var err error
+	for range abortAttempts {
+		if err = u.sendAbort(ctx, name, uploadID); err != nil {
+			break
+		}
+		if !wait(ctx, abortPause) {
+			return nil // the last abort succeeded
+		}
+	}
+	if noUpload(err) {
+		return nil
+	}
+	return u.fail(ctx, "abort the upload of", name, err)
+}
+
+// abortGone aborts an upload until the store no longer knows it, because a part
+// that still arrives can keep it (Amazon S3 API reference,
+// AbortMultipartUpload).
+func (u *uploads) abortGone(ctx context.Context, name, uploadID string) error {
+	for range abortAttempts {
+		if err := u.sendAbort(ctx, name, uploadID); err != nil && !noUpload(err) {
+			return u.fail(ctx, "abort the upload of", name, err)
+		}
+		err := u.ask(ctx, name, uploadID)
+		if noUpload(err) || unlisted(err) { // the abort succeeded, and the store tells no more
+			break
+		}
+		if err != nil {
+			return u.fail(ctx, "abort the upload of", name, err)
+		}
+		if !wait(ctx, abortPause) {
+			return u.checkContext(ctx, "abort the upload of", name)
+		}
+	}
+	u.ended.Store(uploadID, true)
+	return nil
+}
+
+// wait pauses. It returns false if the context is cancelled meanwhile.
+func wait(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }

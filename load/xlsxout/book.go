@@ -13,23 +13,23 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// sheetName is that of the first sheet; the others have a number.
+// sheetName is the name of the first sheet. Later ones get a number.
 const sheetName = "Results"
 
-// book is a workbook that is being filled, sheet by sheet.
+// book is a workbook that is written sheet by sheet.
 type book struct {
 	file    *excelize.File
 	columns []column
-	folder  string // of the rows that do not fit into memory
-	hidden  bool   // the sheet's file has no name any more
+	folder  string // folder for rows that do not fit into memory
+	hidden  bool   // the name of the sheet's temporary file was removed
 	styles  styles
 
-	names []string // of the sheets so far
+	names []string // names of the sheets so far
 	sheet *excelize.StreamWriter
-	rows  int64 // of the sheet, its heading's among them
+	rows  int64 // rows of the sheet, including its heading
 }
 
-// newBook makes a workbook with its first sheet and heading.
+// newBook makes a workbook with its first sheet and the heading.
 func newBook(o load.EncodeOptions, columns []column) (*book, error) {
 	folder, err := os.MkdirTemp(o.TempDir, "formetl-xlsx-")
 	if err != nil {
@@ -49,9 +49,10 @@ func newBook(o load.EncodeOptions, columns []column) (*book, error) {
 	return b, nil
 }
 
-// properties say what the file holds, and nothing of when it was written.
+// properties are the file's properties from the metadata. They hold no time of
+// writing.
 func properties(metadata []load.KeyValue) *excelize.DocProperties {
-	// The library's own times are kept: they are always the same.
+	// The library's own times stay, because they are constant.
 	p := &excelize.DocProperties{Creator: "formetl"}
 	for _, m := range metadata {
 		switch m.Key {
@@ -66,7 +67,7 @@ func properties(metadata []load.KeyValue) *excelize.DocProperties {
 	return p
 }
 
-// next ends the sheet and begins another one with its heading.
+// next ends the sheet and begins the next one with its heading.
 func (b *book) next() error {
 	if err := b.end(); err != nil {
 		return err
@@ -92,8 +93,8 @@ func (b *book) next() error {
 	return nil
 }
 
-// head writes what comes before a sheet's rows: widths, and the heading, which
-// stays in view.
+// head writes the column widths and the heading of a sheet. The heading is
+// frozen, so that it stays in view.
 func (b *book) head() error {
 	err := b.sheet.SetPanes(&excelize.Panes{
 		Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft",
@@ -119,7 +120,7 @@ func (b *book) head() error {
 	return b.row(cells, b.styles.heading)
 }
 
-// write appends a row: values as excelize takes them, nil for no cell.
+// write appends a row. cells are values for excelize; nil means no cell.
 func (b *book) write(cells []any) error {
 	if err := b.row(cells, b.styles.plain); err != nil {
 		return fmt.Errorf("xlsx: write a row: %w", err)
@@ -134,12 +135,12 @@ func (b *book) row(cells []any, style int) error {
 		}
 	}
 	b.rows++
-	// The row's style is given because excelize looks for one among all
-	// columns, for each cell, where there is none.
+	// A row without a style would make excelize search all columns for one, for
+	// each cell.
 	return b.sheet.SetRow("A"+strconv.FormatInt(b.rows, 10), cells, excelize.RowOpts{StyleID: style})
 }
 
-// end ends the sheet that is under way.
+// end ends the sheet.
 func (b *book) end() error {
 	if b.sheet == nil {
 		return nil
@@ -160,10 +161,9 @@ func (b *book) end() error {
 	return nil
 }
 
-// hide takes away the name of the file that the sheet's rows are kept in, as
-// soon as there is one: it holds results, and goes with the process however
-// that ends. Where the system does not let go of a name in use, it goes in
-// remove.
+// hide removes the name of the temporary file of the sheet's rows as soon as
+// there is one. The file holds results, and without a name it vanishes with the
+// process. If the system does not allow that for an open file, remove does it.
 func (b *book) hide() {
 	if b.hidden {
 		return
@@ -188,7 +188,7 @@ func (b *book) close(w io.Writer) error {
 	return nil
 }
 
-// remove removes the rows that were kept in files.
+// remove removes the temporary files.
 func (b *book) remove() error {
 	if b.folder == "" {
 		return nil

@@ -13,13 +13,14 @@ import (
 	"github.com/formetl/formetl/load/internal/lists"
 )
 
-// The metadata of the field that has the results' ids, as schemas has them.
+// The metadata of the field with the results' ids. They must equal those of
+// package schemas, which this package does not import.
 const (
 	metaFrom     = "formetl.from"
 	fromResultID = "result_id"
 )
 
-// column is a column of the sheet: a field, or a choice of a list.
+// column is a column of the sheet: a field, or one choice of a list.
 type column struct {
 	field   int // of the schema
 	heading string
@@ -30,8 +31,8 @@ type column struct {
 	choice string // of lists.Columns
 }
 
-// columnsOf are the sheet's columns, and the choices of the fields that have a
-// column for each.
+// columnsOf gives the sheet's columns. choices holds, by field, the choices of
+// a list with a column for each.
 func columnsOf(schema *arrow.Schema) (columns []column, choices []map[string]bool, err error) {
 	fields, err := lists.Of(schema)
 	if err != nil {
@@ -60,11 +61,12 @@ func columnsOf(schema *arrow.Schema) (columns []column, choices []map[string]boo
 
 const (
 	leastWidth, mostWidth = 8, 60
-	// room is what a filter's button takes beside a heading.
+	// room is the width of the filter's button beside a heading.
 	room = 3
 )
 
-// measure gives the columns widths by their headings and the queue's rows.
+// measure sets the widths of the columns by their headings and the rows in the
+// queue.
 func (e *encoder) measure() {
 	for i := range e.columns {
 		e.columns[i].width = widest(e.columns[i].heading) + room
@@ -73,7 +75,7 @@ func (e *encoder) measure() {
 	for _, p := range e.queue.Peek(sampleRows) {
 		values, err := e.values(p.Batch)
 		if err != nil {
-			return // writing them tells
+			return // writing the row returns this error
 		}
 		for row := p.From; row < min(p.To, p.From+left); row++ {
 			for i, v := range values {
@@ -89,7 +91,7 @@ func (e *encoder) measure() {
 	}
 }
 
-// widthOf is about how wide a cell is shown.
+// widthOf is the approximate width of a cell.
 func widthOf(cell any) int {
 	switch v := cell.(type) {
 	case nil:
@@ -125,8 +127,8 @@ func widest(s string) int {
 	return most
 }
 
-// check refuses a list with a value that no column is for: the file would
-// lose it. Nothing was chosen by a null or an empty text.
+// check refuses a list with a value that has no column, because the file would
+// lose it. A null or an empty text is no choice.
 func check(choices map[string]bool, a *array.List) error {
 	texts := a.ListValues().(*array.String)
 	for row := range a.Len() {

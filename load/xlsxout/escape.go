@@ -8,17 +8,17 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// Spreadsheets decode _x0041_ in a text to an A, from left to right. A text that
-// holds such itself comes back as it was where the underscore that leads each
-// of them is written as _x005F_.
+// Spreadsheets decode _x0041_ in a text to an A, from left to right. So in a
+// text that holds such a sequence itself, its first underscore is written as
+// _x005F_.
 //
-// excelize escapes texts in a way of its own: it loses the halves of surrogate
-// pairs (_xD83D_) and misses the second of two that share an underscore. It
-// leaves texts alone that hold none. So a text is given to it in pieces, cut
-// behind the underscores that are to be escaped, and an unpiecer joins the
-// pieces in the sheet's XML with what escapes the underscores.
+// excelize has an escaping of its own, which loses the halves of surrogate
+// pairs (_xD83D_) and misses the second of two sequences that share an
+// underscore. It does not change texts without such sequences. So it gets a
+// text in pieces, cut behind each underscore that must be escaped. An unpiecer
+// then joins the pieces in the sheet's XML and adds the escapes.
 
-// escaped is what is given to excelize for a text.
+// escaped is the value that excelize gets for a text.
 func escaped(s string) any {
 	i := strings.Index(s, "_x")
 	if i < 0 {
@@ -48,19 +48,19 @@ func areHex(s string) bool {
 }
 
 const (
-	// cellStart begins each cell in a sheet's XML. No text holds it, since a <
-	// is written as &lt; there.
+	// cellStart begins each cell in a sheet's XML. No text holds it, because a
+	// < is written as &lt; in texts.
 	cellStart = "<c "
-	// blockSize is how much of a sheet an unpiecer looks at in one go.
+	// blockSize is how much of a sheet an unpiecer handles at once.
 	blockSize = 64 << 10
 )
 
-// unpiecer passes a sheet's XML on to w, with the pieces of each text joined
-// into one text.
+// unpiecer writes a sheet's XML to w, with the pieces of each text joined into
+// one text.
 type unpiecer struct {
 	w      io.Writer
 	joints *strings.Replacer
-	held   []byte // the beginning of a cell
+	held   []byte // the beginning of a cell whose end has not come yet
 }
 
 func newUnpiecer(w io.Writer) *unpiecer {
@@ -74,7 +74,7 @@ func newUnpiecer(w io.Writer) *unpiecer {
 	)}
 }
 
-// Write passes on the cells that are whole, and holds the rest.
+// Write passes complete cells on and keeps the rest.
 func (u *unpiecer) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		n := min(len(rest), blockSize)
@@ -88,7 +88,7 @@ func (u *unpiecer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// forward passes on the first n bytes that are held.
+// forward passes on the first n bytes of what is kept.
 func (u *unpiecer) forward(n int) error {
 	whole := u.held[:n]
 	if bytes.Contains(whole, []byte("<is><r>")) {
@@ -102,5 +102,5 @@ func (u *unpiecer) forward(n int) error {
 	return nil
 }
 
-// end passes on what is held.
+// end passes on all that is kept.
 func (u *unpiecer) end() error { return u.forward(len(u.held)) }

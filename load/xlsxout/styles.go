@@ -9,11 +9,11 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// styles are the ways cells are shown, by excelize's numbers.
+// styles are the styles of cells, as numbers that excelize gave.
 type styles struct {
 	plain, heading int
-	columns        []int // of each column's numbers and times, 0 for plain
-	fraction       int   // of timestamps with a part of a second
+	columns        []int // of the numbers and times of each column, 0 for none
+	fraction       int   // of timestamps with a fraction of a second
 }
 
 // newStyles makes the styles that the columns need.
@@ -51,11 +51,11 @@ func newStyles(file *excelize.File, columns []column) (styles, error) {
 	return s, err
 }
 
-// formatOf is how a column's numbers are shown, "" as the spreadsheet likes.
+// formatOf is the number format of a column, "" for the spreadsheet's default.
 func formatOf(kind arrow.DataType) string {
 	switch kind := kind.(type) {
 	case *arrow.Int64Type:
-		return "0" // or 12 digits would be shown with an exponent
+		return "0" // otherwise 12 digits would be shown with an exponent
 	case *arrow.Decimal128Type:
 		if kind.Scale > 0 && kind.Scale <= maxDigits {
 			return "0." + strings.Repeat("0", int(kind.Scale))
@@ -69,7 +69,7 @@ func formatOf(kind arrow.DataType) string {
 	return ""
 }
 
-// styled gives a value its column's style. What became text is plain.
+// styled gives a value its column's style. A value that became text gets none.
 func styled(v any, style int, s styles) any {
 	switch v := v.(type) {
 	case time.Time:

@@ -18,17 +18,18 @@ import (
 const (
 	maxDigits  = sheets.MaxDigits
 	maxInteger = 999_999_999_999_999
-	// Floats that are not 0 and lie beyond these are none for a spreadsheet.
+	// A spreadsheet cannot hold floats beyond these bounds, except 0.
 	leastFloat, mostFloat = 2.3e-308, 9.99e307
-	// The days that all spreadsheets number alike, from 1970-01-01.
+	// All spreadsheets number the days between these alike. They are counted
+	// from 1970-01-01.
 	firstDay, lastDay = -25_508, 2_932_896
 	dayMicros         = 86_400_000_000
 )
 
-// value gives the cell of a row: what excelize takes, or nil for no cell.
+// value gives the cell of a row as a value for excelize, or nil for no cell.
 type value func(row int) (any, error)
 
-// values are those of a batch, in the columns' order.
+// values gives the values of a batch, one for each column in order.
 func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
 	list := make([]value, 0, len(e.columns))
 	for i, f := range e.choices {
@@ -44,7 +45,7 @@ func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
 	return list, nil
 }
 
-// valueOf is the value of a column that is not null where arr is not.
+// valueOf gives the value of a column. A null of arr is no cell.
 func (e *encoder) valueOf(c column, arr arrow.Array) value {
 	var v value
 	if a, ok := arr.(*array.List); ok {
@@ -63,7 +64,8 @@ func (e *encoder) valueOf(c column, arr arrow.Array) value {
 	}
 }
 
-// scalar is the value of an array of scalars. CheckSchema has left no other type.
+// scalar gives the value of an array of scalars. CheckSchema has refused all
+// types but these.
 func (e *encoder) scalar(arr arrow.Array) value {
 	switch a := arr.(type) {
 	case *array.String:
@@ -108,7 +110,8 @@ func floatCell(f float64) any {
 	return f
 }
 
-// decimalCell is a number where its digits survive as one.
+// decimalCell is a number if a spreadsheet keeps all its digits, otherwise a
+// text.
 func decimalCell(text string) any {
 	digits := strings.TrimPrefix(text, "-")
 	if strings.Contains(digits, ".") {
@@ -132,7 +135,7 @@ func dateCell(days int32) any {
 	return time.Unix(int64(days)*86_400, 0).UTC()
 }
 
-// timeCell is the zone's wall clock, as if it were UTC.
+// timeCell is the wall clock of the zone, as a time in UTC.
 func timeCell(us int64, zone *time.Location) any {
 	_, offset := time.UnixMicro(us).In(zone).Zone()
 	wall := us + int64(offset)*1_000_000
@@ -142,7 +145,7 @@ func timeCell(us int64, zone *time.Location) any {
 	return time.UnixMicro(wall).UTC()
 }
 
-// textCell is a text as it is.
+// textCell is a text. One that is too long for a cell is an error.
 func textCell(s string) (any, error) {
 	if len(s) > sheets.MaxText {
 		if units := sheets.Units(s); units > sheets.MaxText {

@@ -2,16 +2,16 @@
 // XML) with typed cells.
 //
 // There is one sheet, "Results", with a bold heading that stays in view, a
-// filter, and columns as wide as the heading and the first rows need. What
-// does not fit below the heading of a sheet (1,048,575 rows) goes on in
-// "Results 2", with a heading of its own.
+// filter, and columns as wide as the heading and the first rows need. Rows that
+// do not fit into a sheet (1,048,575 below the heading) go into "Results 2",
+// which has a heading of its own.
 //
 //   - Null is no cell, the empty string is a cell with an empty text.
-//   - A string is always text: no cell is a formula, whatever it begins with,
-//     and no text is changed: what
-//     a spreadsheet would decode, such as _x0041_, is escaped. A text of more than 32,767 UTF-16 units does not
-//     fit into a cell and is a load.CellError, which names the sheet's row and
-//     the result.
+//   - A string is always text, never a formula, whatever it begins with. No
+//     text is changed: a sequence that a spreadsheet would decode, such as
+//     _x0041_, is escaped. A text of more than 32,767 UTF-16 units does not fit
+//     into a cell and is a load.CellError, which names the sheet's row and the
+//     result.
 //   - Integers and decimals of at most 15 significant digits are numbers, as
 //     are floats; a decimal shows the digits of its scale. Longer ones, which
 //     a spreadsheet would round, are text, as are floats that it does not know
@@ -45,10 +45,10 @@ import (
 	"github.com/formetl/formetl/load/internal/sheets"
 )
 
-// sampleRows is how many rows tell a column's width.
+// sampleRows is how many rows decide on the width of a column.
 const sampleRows = 100
 
-// Format is the xlsx row of the table of formats.
+// Format describes the format for the table of formats.
 func Format() load.Format {
 	return load.Format{Name: "xlsx", Extension: ".xlsx", FileOnly: true, New: New}
 }
@@ -96,16 +96,16 @@ type encoder struct {
 	o       load.EncodeOptions
 	zone    *time.Location
 	columns []column
-	choices []map[string]bool // by field, nil where there are no columns for choices
-	maxRows int64             // of a sheet, the heading's among them
+	choices []map[string]bool // by field; nil if the field has no columns for choices
+	maxRows int64             // rows of a sheet, including the heading
 
 	queue rows.Queue // the first rows, until the widths are known
-	book  *book      // nil until then
-	cells []any      // of a row, those of the columns
+	book  *book      // nil until the widths are known
+	cells []any      // the cells of a row, in the columns' order
 	rows  int64      // written
 }
 
-// Write is that of load.Encoder.
+// Write implements load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	e.queue.Push(batch)
 	if e.book == nil && e.queue.Len() < sampleRows {
@@ -114,7 +114,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return e.drain()
 }
 
-// drain writes the rows of the queue.
+// drain writes the rows that are in the queue.
 func (e *encoder) drain() error {
 	if e.book == nil {
 		if err := e.begin(); err != nil {
@@ -131,7 +131,8 @@ func (e *encoder) drain() error {
 	return nil
 }
 
-// begin makes the workbook, with columns as wide as the queue's rows say.
+// begin makes the workbook. The rows in the queue decide on the widths of the
+// columns.
 func (e *encoder) begin() error {
 	e.measure()
 	var err error
@@ -167,8 +168,8 @@ func (e *encoder) write(p rows.Piece) error {
 	return nil
 }
 
-// failed names the place of a value that no cell can hold: where it would stand
-// in the workbook, and the result that it is of.
+// failed adds to an error the value's place in the workbook and the id of its
+// result.
 func (e *encoder) failed(column int, batch arrow.RecordBatch, row int, err error) error {
 	refused := &load.CellError{
 		Format: "xlsx", Column: e.columns[column].heading, Row: e.book.rows + 1, Result: e.resultID(batch, row),
@@ -180,7 +181,7 @@ func (e *encoder) failed(column int, batch arrow.RecordBatch, row int, err error
 	return refused
 }
 
-// resultID is the id of a row's result, "" where no column has it.
+// resultID is the id of a row's result, "" if no column holds it.
 func (e *encoder) resultID(batch arrow.RecordBatch, row int) string {
 	for i, f := range e.schema.Fields() {
 		if from, _ := f.Metadata.GetValue(metaFrom); from != fromResultID || batch.Column(i).IsNull(row) {
@@ -196,27 +197,28 @@ func (e *encoder) resultID(batch arrow.RecordBatch, row int) string {
 	return ""
 }
 
-// Close is that of load.Encoder.
+// Close implements load.Encoder.
 func (e *encoder) Close() error {
 	err := e.drain()
 	if err == nil {
 		err = e.book.close(e.w)
 	}
 	if err != nil {
-		return err // the guard calls Discard
+		return err // load.Guard calls Discard
 	}
 	return e.book.remove()
 }
 
-// Discard releases the rows that are not written, and removes the files.
+// Discard releases the rows that were not written, and removes the temporary
+// files.
 func (e *encoder) Discard() {
 	e.queue.Discard()
 	if e.book != nil {
-		_ = e.book.remove() // the error that led here is the one to tell
+		_ = e.book.remove() // the error that led to Discard is returned
 	}
 }
 
-// Warnings is that of load.Warner.
+// Warnings implements load.Warner.
 func (e *encoder) Warnings() []string {
 	if e.book == nil || len(e.book.names) < 2 {
 		return nil

@@ -14,9 +14,9 @@ import (
 )
 
 // writeBook writes the workbook's archive to w. excelize would build it in
-// memory, with the sheets in the order of a map. It is asked once for each
-// sheet and once for the rest, and each time keeps only that: the sheets come
-// in order, and only a block is in memory.
+// memory, with the sheets in random order. So writeBook lets it write the whole
+// workbook several times and keeps only one part each time: first each sheet in
+// order, then the rest. Only one block is in memory at a time.
 func writeBook(file *excelize.File, sheets int, w io.Writer) error {
 	archive := zip.NewWriter(w)
 	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
@@ -40,16 +40,16 @@ func writeBook(file *excelize.File, sheets int, w io.Writer) error {
 	return archive.Close()
 }
 
-// pass keeps of the workbook's parts one sheet, or, as the last pass, all that
-// are no sheet.
+// pass keeps one sheet of the workbook; the last pass keeps everything that is
+// no sheet.
 type pass struct {
 	archive *zip.Writer
 	sheets  int
-	only    int       // number of the sheet; more than sheets for the rest
-	sheet   *unpiecer // nil until the sheet was found
+	only    int       // number of the sheet; more than sheets in the last pass
+	sheet   *unpiecer // nil until excelize writes the sheet
 }
 
-// Create is that of excelize.ZipWriter.
+// Create implements excelize.ZipWriter.
 func (p *pass) Create(name string) (io.Writer, error) {
 	var sheet int
 	if n, err := fmt.Sscanf(name, "xl/worksheets/sheet%d.xml", &sheet); n != 1 || err != nil {
@@ -58,7 +58,7 @@ func (p *pass) Create(name string) (io.Writer, error) {
 	if sheet != p.only {
 		return io.Discard, nil
 	}
-	w, err := p.archive.Create(name) // without a time
+	w, err := p.archive.Create(name) // the entry gets no time
 	if err != nil {
 		return nil, err
 	}
@@ -70,20 +70,21 @@ func (p *pass) Create(name string) (io.Writer, error) {
 	return p.sheet, nil
 }
 
-// AddFS is that of excelize.ZipWriter, which does not call it.
+// AddFS implements excelize.ZipWriter. excelize does not call it.
 func (p *pass) AddFS(fs.FS) error { return fs.ErrInvalid }
 
-// Close is that of excelize.ZipWriter: other passes follow.
+// Close implements excelize.ZipWriter. It does nothing, because other passes
+// follow.
 func (p *pass) Close() error { return nil }
 
-// bounded refuses a part of 4 GiB and more: spreadsheets do not open the
-// archive that holds one.
+// bounded refuses an entry of 4 GiB or more, because spreadsheets do not open
+// an archive with one.
 type bounded struct {
 	w    io.Writer
 	left int64
 }
 
-// Write passes p on while there is room.
+// Write writes p if the limit allows it.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, &load.CellError{

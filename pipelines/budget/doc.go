@@ -9,6 +9,6 @@
 // without taking the lock.
 //
 // The package does not decide when a request is sent: that is
-// extract.RollingBudget. A ledger that is lost or damaged costs one budget and
+// transport.RollingBudget. A ledger that is lost or damaged costs one budget and
 // nothing else. Begin reading at [Shared].
 package budget

@@ -17,19 +17,19 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // Shared is the budget of a definition's account, which all runs against the
 // account share that have the same state folder. It is nil where the definition
 // sets none. now is the clock of the bookings.
-func Shared(def *definition.Definition, now func() time.Time) extract.Budget {
+func Shared(def *definition.Definition, now func() time.Time) transport.Budget {
 	r := def.Source.Requests
 	if r.PerMinute <= 0 && r.PerDay <= 0 {
 		return nil
 	}
-	return extract.NewRollingBudget(r.PerMinute, r.PerDay, ledgerOf(def)).WithClock(now)
+	return transport.NewRollingBudget(r.PerMinute, r.PerDay, ledgerOf(def)).WithClock(now)
 }
 
 // ledgerOf is the ledger of a definition's account.
@@ -56,7 +56,7 @@ type ledgerFile struct {
 // process holds it. A turn takes a few milliseconds.
 const lockPause = 2 * time.Millisecond
 
-// Update implements extract.Ledger.
+// Update implements transport.Ledger.
 func (l *ledger) Update(ctx context.Context, change func(booked []time.Time) []time.Time) (err error) {
 	if err := os.MkdirAll(l.folder, 0o750); err != nil {
 		return l.fail(err)
@@ -89,7 +89,7 @@ func (l *ledger) trim(file ledgerFile, booked []time.Time) ledgerFile {
 	}
 	from := now.Add(-24 * time.Hour)
 	if now.UnixMilli() > next.DayUntil {
-		from = now.Add(-extract.BudgetMinute)
+		from = now.Add(-transport.BudgetMinute)
 	}
 	for _, t := range booked {
 		if t.After(from) {

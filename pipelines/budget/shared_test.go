@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -35,7 +35,7 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 				for range 5 {
 					err := budget.Reserve(t.Context())
 					mu.Lock()
-					var used *extract.BudgetError
+					var used *transport.BudgetError
 					switch {
 					case err == nil:
 						booked++
@@ -71,7 +71,7 @@ func TestBudgetOfAMinuteWaitsForOtherRuns(t *testing.T) {
 			if err := Shared(budgeted(state, 3, 100), time.Now).Reserve(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if at, want := time.Since(start).Round(time.Second), time.Duration(i/3)*extract.BudgetMinute; at != want {
+			if at, want := time.Since(start).Round(time.Second), time.Duration(i/3)*transport.BudgetMinute; at != want {
 				t.Errorf("request %d went at %s, want %s", i, at, want)
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -34,7 +34,7 @@ func Read(def *definition.Definition, now time.Time) (Use, error) {
 			booked[i] = now
 		}
 	}
-	b.Minute = b.spend(booked, b.PerMinute, extract.BudgetMinute, now)
+	b.Minute = b.spend(booked, b.PerMinute, transport.BudgetMinute, now)
 	b.Day = b.spend(booked, b.PerDay, 24*time.Hour, now)
 	return b, nil
 }

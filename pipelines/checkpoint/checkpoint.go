@@ -14,7 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -70,8 +70,8 @@ type Header struct {
 	Bases map[string]string `json:"bases"`
 	// Inferred are the columns that the rows begin with where no schema declares
 	// them, and Headings the labels that they were named by.
-	Inferred []load.Column     `json:"inferred,omitempty"`
-	Headings []extract.Heading `json:"headings,omitempty"`
+	Inferred []load.Column  `json:"inferred,omitempty"`
+	Headings []page.Heading `json:"headings,omitempty"`
 	// Counts are what the service counted when the windows were planned.
 	Counts []Count `json:"counts,omitempty"`
 }

@@ -50,6 +50,17 @@ func (c *Checkpoint) found(ctx context.Context, verify bool) (*Inherited, error)
 	return found, ctx.Err()
 }
 
+// Newest is when the newest of what was read was asked for.
+func (i *Inherited) Newest() time.Time {
+	newest := i.OpenedAt
+	for _, p := range i.all {
+		if p.ReadAt.After(newest) {
+			newest = p.ReadAt
+		}
+	}
+	return newest
+}
+
 // errNoHeader is a checkpoint whose run ended before anything in it was of use
 // to another one.
 var errNoHeader = errors.New("it has no header")

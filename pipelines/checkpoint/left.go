@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// keepAge is how long a checkpoint is kept after its last change: longer than
+// KeepFor is how long a checkpoint is kept after its last change: longer than
 // an outage or a weekend, and no longer, because it holds personal data that
 // nobody looks after once the pipeline is gone.
-const keepAge = 7 * 24 * time.Hour
+const KeepFor = 7 * 24 * time.Hour
 
 // Left describes the checkpoint of a run that ended early, for people.
 type Left struct {
@@ -36,22 +36,39 @@ func LeftIn(ctx context.Context, state string) []Left {
 		if err != nil || found == nil {
 			continue
 		}
-		l := Left{Header: found.Header, folder: at}
-		for _, chain := range chains(found.all) {
-			if chain.Complete() {
-				l.Windows++
-			}
-			for _, p := range chain.Pieces {
-				l.Rows += p.Stats.Rows
-				for _, s := range p.streams {
-					l.Bytes += s.Bytes
-				}
-			}
-		}
+		l := found.left()
+		l.folder = at
 		left = append(left, l)
 	}
 	slices.SortStableFunc(left, func(a, b Left) int { return a.OpenedAt.Compare(b.OpenedAt) })
 	return left
+}
+
+// Left describes what lies in a checkpoint that no run holds, nil where there is
+// nothing of use. It changes nothing.
+func (c *Checkpoint) Left(ctx context.Context) (*Left, error) {
+	found, err := c.found(ctx, false)
+	if found == nil || err != nil {
+		return nil, err
+	}
+	l := found.left()
+	return &l, nil
+}
+
+func (i *Inherited) left() Left {
+	l := Left{Header: i.Header}
+	for _, chain := range chains(i.all) {
+		if chain.Complete() {
+			l.Windows++
+		}
+		for _, p := range chain.Pieces {
+			l.Rows += p.Stats.Rows
+			for _, s := range p.streams {
+				l.Bytes += s.Bytes
+			}
+		}
+	}
+	return l
 }
 
 // Discard removes the checkpoint, unless a run has taken it up meanwhile.
@@ -113,5 +130,5 @@ func useless(at string) bool {
 	if pieces, err := os.Stat(at); err == nil && pieces.ModTime().After(changed) {
 		changed = pieces.ModTime() // each piece adds files to the folder
 	}
-	return time.Since(changed).Abs() > keepAge
+	return time.Since(changed).Abs() > KeepFor
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -17,18 +18,21 @@ type Definition struct {
 	Source  Source
 	Forms   []string // names or globs
 	Exclude []string // names or globs; see WantsForm
-	State   string   // folder of budgets and of what interrupted runs have read
-	Labels  bool     // columns are named after labels (names: label) instead of ids
-	Extract Extract
-	Schema  *schemas.Schema // nil: a run infers it
-	Outputs []Output
+	State   string   // folder of budgets and checkpoints
+	// CheckpointAtDestination keeps what is read beside the first output instead
+	// of in State, so that a run on another host resumes from it.
+	CheckpointAtDestination bool
+	Labels                  bool // columns are named after labels (names: label) instead of ids
+	Extract                 Extract
+	Schema                  *schemas.Schema // nil: a run infers it
+	Outputs                 []Output
 }
 
 // Source is the service's account that results are read from.
 type Source struct {
 	BaseURL   string
 	Account   string
-	Key       extract.Secret
+	Key       transport.Secret
 	Zone      *time.Location // the account's zone
 	AllowHTTP bool           // plain HTTP to a host that is not loopback
 	Requests  Requests

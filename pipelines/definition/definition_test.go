@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
@@ -127,7 +128,7 @@ func TestFullDefinition(t *testing.T) {
 		File: file, Name: "feedback", Forms: []string{"form1", "survey-*", "007"}, Exclude: []string{"survey-test"},
 		State: filepath.Join(dir, "state"), Labels: true,
 		Source: Source{
-			BaseURL: "https://fs1.example.com", Account: "acme", Key: extract.NewSecret(canary), Zone: zone,
+			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary), Zone: zone,
 			Requests: Requests{Concurrency: 7, PerMinute: 50, PerDay: 10000, Timeout: 45 * time.Second, Retries: 3, MaxRequests: 5000},
 		},
 		Extract: Extract{
@@ -189,7 +190,7 @@ func TestDefaults(t *testing.T) {
 	want := &Definition{
 		File: filepath.Join(dir, "p.yaml"), Name: "p", Forms: []string{"form1"}, State: filepath.Join(dir, ".formetl"),
 		Source: Source{
-			BaseURL: "https://fs1.example.com", Account: "acme", Key: extract.NewSecret(canary), Zone: time.UTC,
+			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary), Zone: time.UTC,
 			Requests: Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 8, MaxRequests: 100_000},
 		},
 		Extract: Extract{Settle: time.Minute, Lookback: 72 * time.Hour, Verify: true},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // Fingerprint is equal for definitions that read the same rows of a form. It
@@ -15,7 +16,8 @@ import (
 func (d *Definition) Fingerprint() (string, error) {
 	reads := *d
 	reads.File, reads.Outputs, reads.Forms, reads.Exclude, reads.State = "", nil, nil, nil, ""
-	reads.Source.Requests, reads.Source.Key = Requests{}, extract.Secret{}
+	reads.CheckpointAtDestination = false
+	reads.Source.Requests, reads.Source.Key = Requests{}, transport.Secret{}
 	e := &reads.Extract
 	e.From, e.To, e.Window, e.Incremental, e.Lookback, e.Verify = time.Time{}, time.Time{}, extract.Step{}, false, 0, false
 	data, err := json.Marshal(struct {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // FuzzDefinition holds for every input: no panic, a Error with a
@@ -35,7 +35,7 @@ func FuzzDefinition(f *testing.F) {
 		f.Add(data)
 	}
 	o := testOptions()
-	o.Key = extract.NewSecret(canary) // so that no file or variable that the input names is read for it
+	o.Key = transport.NewSecret(canary) // so that no file or variable that the input names is read for it
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := parse("/nowhere/p.yaml", data, o)
 		checkOutcome(t, err, d == nil)

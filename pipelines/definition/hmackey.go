@@ -3,7 +3,7 @@ package definition
 import (
 	"fmt"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
@@ -34,13 +34,13 @@ type hmacKeys struct {
 // settleHMACKey reads the key if a column needs it. Problems with the key are
 // reported at the reference, else at the first column that needs a key. It returns
 // the key's text, so that the caller can redact it.
-func (r *schemaReader) settleHMACKey(keys hmacKeys) extract.Secret {
+func (r *schemaReader) settleHMACKey(keys hmacKeys) transport.Secret {
 	if !keys.wanted || !r.schema.Needs(schemas.PIIHMAC) {
-		return extract.Secret{}
+		return transport.Secret{}
 	}
 	place, referred := r.own["hmac_key"]
 	if referred && r.bad[place.Path()] {
-		return extract.Secret{} // the reference has been reported
+		return transport.Secret{} // the reference has been reported
 	}
 	remedy := "set it, or change the reference"
 	if !referred {
@@ -59,7 +59,7 @@ func (r *schemaReader) settleHMACKey(keys hmacKeys) extract.Secret {
 	default:
 		place.Fail(remedy, "the column needs a key, the schema names none, and %v", err)
 	}
-	return extract.NewSecret(text)
+	return transport.NewSecret(text)
 }
 
 // firstHMAC is the pii rule of the first column whose values are hashed.

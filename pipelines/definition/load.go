@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
@@ -43,7 +43,7 @@ type LoadOptions struct {
 	Schemes []string
 	// Key, where it is set, is used instead of the definition's reference
 	// (--api-key-file).
-	Key extract.Secret
+	Key transport.Secret
 	// WithoutSecrets checks the form of the key's reference but needs no key.
 	WithoutSecrets bool
 }
@@ -88,7 +88,7 @@ type reader struct {
 	dir      string
 	def      *Definition
 	keyGiven bool
-	hmacKey  extract.Secret // is redacted from all problems
+	hmacKey  transport.Secret // is redacted from all problems
 	baseURL  strictyaml.Value
 	to       strictyaml.Value
 	outputs  []placedOutput
@@ -117,6 +117,10 @@ func (r *reader) root(v strictyaml.Value) {
 		strictyaml.Required("forms", func(v strictyaml.Value) { r.def.Forms = readForms(v) }),
 		strictyaml.Optional("exclude", func(v strictyaml.Value) { r.def.Exclude = readForms(v) }),
 		strictyaml.Optional("state", r.readState),
+		strictyaml.Optional("checkpoint", func(v strictyaml.Value) {
+			word, _ := v.OneOf("state", "destination")
+			r.def.CheckpointAtDestination = word == "destination"
+		}),
 		strictyaml.Optional("names", func(v strictyaml.Value) {
 			word, _ := v.OneOf("id", "label")
 			r.def.Labels = word == "label"

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/internal/nearest"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // placedOutput is an output together with the values that it was read from, at

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
@@ -96,7 +96,7 @@ func (r *reader) readKey(v strictyaml.Value) {
 		v.Hidden().Fail("set it, or change the reference", "%v", err)
 		return
 	}
-	r.def.Source.Key = extract.NewSecret(text)
+	r.def.Source.Key = transport.NewSecret(text)
 }
 
 // defaultKey sets the key that is not read from the definition's reference: the one
@@ -114,15 +114,15 @@ func (r *reader) defaultKey(source strictyaml.Value) {
 		source.Hidden().Fail("set it, or "+keyRemedy, "the definition names no API key, and %v", err)
 		return
 	}
-	r.def.Source.Key = extract.NewSecret(text)
+	r.def.Source.Key = transport.NewSecret(text)
 }
 
 // KeyFromFile reads an API key from a file that holds nothing else. Blanks and
 // line ends around the key are cut off. Errors never hold the file's content.
-func KeyFromFile(file string) (extract.Secret, error) {
+func KeyFromFile(file string) (transport.Secret, error) {
 	text, _, err := reference{"file", file}.read("", nil)
 	if err != nil {
-		return extract.Secret{}, err
+		return transport.Secret{}, err
 	}
-	return extract.NewSecret(text), nil
+	return transport.NewSecret(text), nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 func withKey(line string) string {
@@ -52,7 +52,7 @@ func TestKeyReferences(t *testing.T) {
 	} {
 		d, err := parse(filepath.Join(dir, "p.yaml"), []byte(withKey("api_key: "+reference)), testOptions())
 		if want == "" {
-			if err != nil || d.Source.Key != extract.NewSecret(canary) {
+			if err != nil || d.Source.Key != transport.NewSecret(canary) {
 				t.Errorf("%s: %v", reference, err)
 			}
 			continue
@@ -181,7 +181,7 @@ func TestKeyWithoutAReference(t *testing.T) {
 func TestKeyOfTheCommandLineComesFirst(t *testing.T) {
 	o := testOptions()
 	o.Lookup = nil
-	o.Key = extract.NewSecret("other")
+	o.Key = transport.NewSecret("other")
 	for _, text := range []string{minimal, withKey("api_key: ${env:UNSET}")} {
 		d, err := parse("p.yaml", []byte(text), o)
 		if err != nil || d.Source.Key != o.Key {

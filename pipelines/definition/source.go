@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 func (r *reader) readSource(v strictyaml.Value) {
@@ -49,7 +49,7 @@ func (r *reader) readBaseURL(v strictyaml.Value) {
 		v.Fail(remedy, "the address ends with a fragment (#…)")
 	case strings.Contains(u.Path+"/", "/api/users/"):
 		v.Fail(remedy+"; /api/users/… is added by formetl", "the address goes on into the interface's paths")
-	case u.Scheme == "http" && !extract.IsLoopback(u.Hostname()) && !r.def.Source.AllowHTTP:
+	case u.Scheme == "http" && !transport.IsLoopback(u.Hostname()) && !r.def.Source.AllowHTTP:
 		v.Fail("write https://, or allow plain HTTP with source.allow_http: true where the network is trusted", "plain HTTP would send the API key unprotected to a host that is not this machine")
 	default:
 		r.def.Source.BaseURL = strings.TrimRight(text, "/")

@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/internal/nearest"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // ParseWallTime reads a wall-clock time of the account's zone: a date ("2026-01-01",

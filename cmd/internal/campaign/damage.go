@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -55,10 +56,10 @@ func (l *life) harm() error {
 		return nil
 	}
 	kind := pick(l.random, kinds...)
-	act := map[string]func(*output) (string, *damage, error){
-		featureParts: l.harmPart, featureManifests: l.harmManifest, featureUnlisted: l.addUnlisted, featureForeign: l.addForeign, featureLong: l.addLong,
+	act := map[string]func(*rand.Rand) (string, *damage, error){
+		featureParts: out.harmPart, featureManifests: out.harmManifest, featureUnlisted: out.addUnlisted, featureForeign: out.addForeign, featureLong: l.addLong,
 	}[kind]
-	what, d, err := act(out)
+	what, d, err := act(l.random)
 	if err != nil || what == "" {
 		return err
 	}
@@ -73,33 +74,33 @@ func (l *life) harm() error {
 }
 
 // harmPart removes or empties a part, or a single file.
-func (l *life) harmPart(out *output) (string, *damage, error) {
-	parts := out.last.Manifest.Parts
+func (o *output) harmPart(random *rand.Rand) (string, *damage, error) {
+	parts := o.last.Manifest.Parts
 	if len(parts) == 0 {
 		return "", nil, nil
 	}
-	p := parts[l.random.IntN(len(parts))]
-	file := filepath.Join(out.Dir, filepath.FromSlash(p.Path))
-	d := &damage{kind: featureParts, out: out, span: p.Span, full: p.Undated}
-	if chance(l.random, 50) {
+	p := parts[random.IntN(len(parts))]
+	file := filepath.Join(o.Dir, filepath.FromSlash(p.Path))
+	d := &damage{kind: featureParts, out: o, span: p.Span, full: p.Undated}
+	if chance(random, 50) {
 		return "removes " + file, d, os.Remove(file)
 	}
 	return "empties " + file, d, os.Truncate(file, 0)
 }
 
 // harmManifest removes a manifest or renames one of its keys.
-func (l *life) harmManifest(out *output) (string, *damage, error) {
-	file := filepath.Join(out.Dir, readback.ManifestName)
-	if !out.Dataset() {
-		file = filepath.Join(out.Dir, out.Name+".manifest.json")
+func (o *output) harmManifest(random *rand.Rand) (string, *damage, error) {
+	file := filepath.Join(o.Dir, readback.ManifestName)
+	if !o.Dataset() {
+		file = filepath.Join(o.Dir, o.Name+".manifest.json")
 	}
-	d := &damage{kind: featureManifests, out: out, full: true}
-	if chance(l.random, 50) {
+	d := &damage{kind: featureManifests, out: o, full: true}
+	if chance(random, 50) {
 		return "removes " + file, d, os.Remove(file)
 	}
 	data, err := os.ReadFile(file)
 	if err == nil {
-		key := pick(l.random, `"parts"`, `"format"`, `"schema"`, `"rows"`)
+		key := pick(random, `"parts"`, `"format"`, `"schema"`, `"rows"`)
 		err = os.WriteFile(file, bytes.Replace(data, []byte(key), []byte(`"unknown"`), 1), 0o600)
 		d.away = file
 	}
@@ -109,26 +110,26 @@ func (l *life) harmManifest(out *output) (string, *damage, error) {
 var generation = regexp.MustCompile(`-(\d{6})-(\d{4}\.)`)
 
 // addUnlisted leaves a copy of a part of another generation.
-func (l *life) addUnlisted(out *output) (string, *damage, error) {
-	parts := out.last.Manifest.Parts
-	if !out.Dataset() || len(parts) == 0 {
+func (o *output) addUnlisted(random *rand.Rand) (string, *damage, error) {
+	parts := o.last.Manifest.Parts
+	if !o.Dataset() || len(parts) == 0 {
 		return "", nil, nil
 	}
-	p := parts[l.random.IntN(len(parts))]
+	p := parts[random.IntN(len(parts))]
 	name := generation.ReplaceAllStringFunc(p.Path, func(m string) string {
 		n, _ := strconv.Atoi(m[1:7]) // it is a number
 		return fmt.Sprintf("-%06d-%s", n+1, m[8:])
 	})
-	file := filepath.Join(out.Dir, filepath.FromSlash(name))
-	return "leaves " + file, &damage{kind: featureUnlisted, out: out}, os.WriteFile(file, out.last.Files[p.Path], 0o600)
+	file := filepath.Join(o.Dir, filepath.FromSlash(name))
+	return "leaves " + file, &damage{kind: featureUnlisted, out: o}, os.WriteFile(file, o.last.Files[p.Path], 0o600)
 }
 
 // addForeign leaves a file that is none of formetl's.
-func (l *life) addForeign(out *output) (string, *damage, error) {
-	if !out.Dataset() {
+func (o *output) addForeign(random *rand.Rand) (string, *damage, error) {
+	if !o.Dataset() {
 		return "", nil, nil
 	}
-	file := filepath.Join(out.Dir, pick(l.random, "foreign.txt", "foreign"+out.Extension, "_foreign", "foreign/readme.md"))
+	file := filepath.Join(o.Dir, pick(random, "foreign.txt", "foreign"+o.Extension, "_foreign", "foreign/readme.md"))
 	err := os.MkdirAll(filepath.Dir(file), 0o750)
 	if err == nil {
 		err = os.WriteFile(file, []byte("not of formetl\n"), 0o600)
@@ -137,7 +138,7 @@ func (l *life) addForeign(out *output) (string, *damage, error) {
 }
 
 // addLong submits a text that no cell of a sheet holds.
-func (l *life) addLong(*output) (string, *damage, error) {
+func (l *life) addLong(*rand.Rand) (string, *damage, error) {
 	sheets := slices.ContainsFunc(l.def.outputs, func(o *output) bool { return o.Extension == ".xlsx" && o.Explode == "" })
 	if sheets = sheets || l.export.outputs[0].Extension == ".xlsx"; !sheets {
 		return "", nil, nil
@@ -214,12 +215,16 @@ func (l *life) end() error {
 	if err := l.take(calm(stepClean)); err != nil {
 		return err
 	}
-	return errors.Join(l.leftovers(), l.secrets())
+	folders := []string{l.site.dir}
+	for _, out := range l.def.outputs {
+		folders = append(folders, out.Dir)
+	}
+	return errors.Join(l.def.leftovers(), l.key.unwritten(folders...))
 }
 
 // leftovers makes sure that nothing is left where formetl works.
-func (l *life) leftovers() error {
-	for _, out := range l.def.outputs {
+func (d *definition) leftovers() error {
+	for _, out := range d.outputs {
 		for _, name := range slices.Sorted(maps.Keys(out.last.Files)) {
 			if strings.HasPrefix(name, ".formetl/") && !strings.HasPrefix(name, ".formetl/lock") {
 				return fmt.Errorf("after clean there is left %s of %s", name, &out.Output)

@@ -26,7 +26,6 @@ type definition struct {
 	incremental bool
 	lookback    int // days
 	verify      bool
-	maxRejects  int
 	explode     string // name of a declared list that has child outputs
 	outputs     []*output
 
@@ -36,6 +35,9 @@ type definition struct {
 	// narrowed are the ranges of such runs that were given one by flags.
 	narrowed []readback.Span
 }
+
+// maxRejects is more than a life ever rejects.
+const maxRejects = 100_000
 
 // none is no moment.
 const none history.Moment = -1
@@ -51,12 +53,11 @@ type output struct {
 	damaged     bool // by somebody, and not healed yet
 }
 
-// newDefinition chooses a definition for a form. parent is where outputs go,
-// as a path of the definition and as a folder.
-func (l *life) newDefinition(random *rand.Rand, p *people) *definition {
+// newDefinition chooses a definition for a form.
+func (s *site) newDefinition(random *rand.Rand, p *people, now time.Time) *definition {
 	d := &definition{
-		file: filepath.Join(l.dir, "campaign.yaml"), concurrency: 1 + random.IntN(8), retries: 4 + random.IntN(6),
-		names: pick(random, "id", "id", "label"), window: "auto", lookback: 1 + random.IntN(5), verify: !chance(random, 8), maxRejects: 100_000, unfinished: none,
+		file: filepath.Join(s.dir, "campaign.yaml"), concurrency: 1 + random.IntN(8), retries: 4 + random.IntN(6),
+		names: pick(random, "id", "id", "label"), window: "auto", lookback: 1 + random.IntN(5), verify: !chance(random, 8), unfinished: none,
 	}
 	d.Zone = p.zone
 	switch {
@@ -69,13 +70,13 @@ func (l *life) newDefinition(random *rand.Rand, p *people) *definition {
 		d.declare(random, p)
 	}
 	if chance(random, 45) {
-		d.from = wall(p.begin.Add(time.Duration(random.Int64N(int64(l.now.Sub(p.begin))/2))), p.zone)
+		d.from = wall(p.begin.Add(time.Duration(random.Int64N(int64(now.Sub(p.begin))/2))), p.zone)
 		if chance(random, 70) {
 			d.from = d.from.Truncate(24 * time.Hour)
 		}
 	}
 	if chance(random, 20) {
-		d.to = wall(l.now.Add(-time.Duration(random.IntN(30))*time.Hour), p.zone)
+		d.to = wall(now.Add(-time.Duration(random.IntN(30))*time.Hour), p.zone)
 		if !d.from.IsZero() && !d.from.Before(d.to) {
 			d.to = d.from.AddDate(0, 0, 1)
 		}
@@ -83,12 +84,25 @@ func (l *life) newDefinition(random *rand.Rand, p *people) *definition {
 	if chance(random, 40) {
 		d.window = pick(random, "6h", "1d", "7d", "1mo")
 	}
-	if d.window == "6h" && (d.from.IsZero() || l.now.Sub(p.begin) > 10*24*time.Hour) {
+	if d.window == "6h" && (d.from.IsZero() || now.Sub(p.begin) > 10*24*time.Hour) {
 		d.window = "1d" // no more windows than somebody would ask for
 	}
 	d.incremental = d.to.IsZero() && chance(random, 45)
-	l.newOutputs(random, d)
+	s.newOutputs(random, d)
 	return d
+}
+
+// reads is a span that runs of a definition read for sure, whenever they begin.
+func (d *definition) reads(now time.Time) readback.Span {
+	now = wall(now, d.Zone)
+	s := readback.Span{From: readback.WallTime{Time: d.from}, To: readback.WallTime{Time: d.to}}
+	if recent := now.AddDate(0, 0, -2); d.to.IsZero() || d.to.After(recent) {
+		s.To.Time = recent // what is newer may lie behind the end of a range that a run began with
+	}
+	if since := now.AddDate(0, 0, -d.lookback); d.incremental && s.From.Before(since) {
+		s.From.Time = since
+	}
+	return s
 }
 
 // newSearch is one condition or two.
@@ -132,7 +146,7 @@ func (d *definition) declare(random *rand.Rand, p *people) {
 
 // newOutputs chooses one to three outputs. An incremental definition has
 // datasets only.
-func (l *life) newOutputs(random *rand.Rand, d *definition) {
+func (s *site) newOutputs(random *rand.Rand, d *definition) {
 	for n := range 1 + random.IntN(3) {
 		o := &output{codebook: !chance(random, 25)}
 		o.Partition = pick(random, "none", "day", "month")
@@ -140,17 +154,27 @@ func (l *life) newOutputs(random *rand.Rand, d *definition) {
 			o.format = pick(random, "csv", "ndjson", "parquet", "arrow")
 			o.compression = compressionOf(random, o.format)
 			o.Extension = "." + o.format + map[string]string{"gzip": ".gz", "zstd": ".zst"}[textOnly(o)]
-			l.place(random, o, fmt.Sprintf("lake%d", n))
+			s.place(random, o, fmt.Sprintf("lake%d", n))
 		} else {
 			o.Extension = pick(random, ".csv", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".json", ".parquet", ".arrow", ".xlsx", ".xlsx")
 			o.Name = fmt.Sprintf("file%d%s", n, o.Extension)
-			l.place(random, o, "out")
+			s.place(random, o, "out")
 		}
 		d.outputs = append(d.outputs, o)
 		if d.explode != "" {
 			d.outputs = append(d.outputs, o.child(d.explode))
 		}
 	}
+}
+
+// place says where an output lies: beside the definition, or in the bucket.
+func (s *site) place(random *rand.Rand, o *output, folder string) {
+	if onDisk := chance(random, 30); onDisk || s.bucket == nil {
+		o.Dir, o.path = filepath.Join(s.dir, folder), folder+"/"+o.Name
+		return
+	}
+	prefix := fmt.Sprintf("life%d-%s/%s", s.seed, filepath.Base(s.dir), folder)
+	o.Dir, o.path = filepath.Join(s.bucket.folder, prefix), "s3://"+bucketName+"/"+prefix+"/"+o.Name
 }
 
 // compressionOf chooses a codec that a format of datasets knows, or none.
@@ -185,10 +209,10 @@ func (o *output) child(list string) *output {
 }
 
 // text is the definition as formetl reads it.
-func (d *definition) text(l *life) string {
+func (d *definition) text(at *service, in *bucket) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "version: 1\nname: campaign\nsource: {base_url: %q, account: acme, timezone: %s, requests: {concurrency: %d, retries: %d}}\n",
-		l.service.URL, d.Zone, d.concurrency, d.retries)
+		at.URL, d.Zone, d.concurrency, d.retries)
 	fmt.Fprintf(&b, "forms: [%s]\nstate: state\nnames: %s\nextract:\n  window: %s\n  verify: %t\n", formName, d.names, d.window, d.verify)
 	if !d.from.IsZero() {
 		fmt.Fprintf(&b, "  from: %q\n", d.from.Format(formservice.WallTime))
@@ -206,7 +230,7 @@ func (d *definition) text(l *life) string {
 	d.schema(&b)
 	b.WriteString("load:\n")
 	for _, o := range d.outputs {
-		o.text(&b, l)
+		o.text(&b, in)
 	}
 	return b.String()
 }
@@ -229,7 +253,7 @@ func (d *definition) schema(b *strings.Builder) {
 	if d.Columns == nil {
 		return
 	}
-	fmt.Fprintf(b, "schema:\n  unknown: %s\n  max_rejects: %d\n  columns:\n", map[bool]string{true: "ignore", false: "add"}[d.Ignore], d.maxRejects)
+	fmt.Fprintf(b, "schema:\n  unknown: %s\n  max_rejects: %d\n  columns:\n", map[bool]string{true: "ignore", false: "add"}[d.Ignore], maxRejects)
 	for _, c := range d.Columns {
 		more := ""
 		if c.OnError != "" {
@@ -242,7 +266,7 @@ func (d *definition) schema(b *strings.Builder) {
 	}
 }
 
-func (o *output) text(b *strings.Builder, l *life) {
+func (o *output) text(b *strings.Builder, in *bucket) {
 	if o.Explode != "" {
 		return // it follows from the schema
 	}
@@ -254,6 +278,6 @@ func (o *output) text(b *strings.Builder, l *life) {
 		}
 	}
 	if strings.HasPrefix(o.path, "s3://") {
-		fmt.Fprintf(b, "    s3: {endpoint: %q, path_style: true, region: us-east-1}\n", l.bucket.URL)
+		fmt.Fprintf(b, "    s3: {endpoint: %q, path_style: true, region: us-east-1}\n", in.URL)
 	}
 }

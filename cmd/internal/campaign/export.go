@@ -22,22 +22,21 @@ func (l *life) newExport(random *rand.Rand) *definition {
 	}
 	o := &output{codebook: true}
 	o.Extension = pick(random, ".csv", ".csv.gz", ".ndjson", ".json", ".parquet", ".arrow", ".xlsx")
-	o.Dir, o.Name = filepath.Join(l.dir, "export"), "export"+o.Extension
+	o.Dir, o.Name = filepath.Join(l.site.dir, "export"), "export"+o.Extension
 	e.outputs = []*output{o}
 	return e
 }
 
-// exportArguments are those of its command line.
-func (l *life) exportArguments() []string {
-	e := l.export
+// exportArguments are those of the command line of formetl export.
+func (d *definition) exportArguments(serviceURL string) []string {
 	args := []string{
-		"export", "--base-url", l.service.URL, "--account", "acme", "--timezone", e.Zone.String(), "--form", formName,
-		"-o", filepath.Join("export", e.outputs[0].Name), "--names", e.names,
+		"export", "--base-url", serviceURL, "--account", "acme", "--timezone", d.Zone.String(), "--form", formName,
+		"-o", filepath.Join("export", d.outputs[0].Name), "--names", d.names,
 	}
-	if !e.from.IsZero() {
-		args = append(args, "--from", e.from.Format(formservice.WallTime), "--to", e.to.Format(formservice.WallTime))
+	if !d.from.IsZero() {
+		args = append(args, "--from", d.from.Format(formservice.WallTime), "--to", d.to.Format(formservice.WallTime))
 	}
-	for _, c := range e.Where {
+	for _, c := range d.Where {
 		args = append(args, "--where", c.Column+":"+string(c.Operator)+"="+c.Term)
 	}
 	return args
@@ -49,7 +48,7 @@ func (l *life) arguments(s *step, report string) []string {
 	reported := append([]string{"--report", report, "--progress", "off"}, common...)
 	switch s.kind {
 	case stepExport:
-		return append(l.exportArguments(), reported...)
+		return append(l.export.exportArguments(l.service.URL), reported...)
 	case stepClean:
 		return append([]string{"clean", l.def.file}, common...)
 	case stepCleanUnlisted:

@@ -58,9 +58,12 @@ const (
 	featureShifting = "shifting"
 )
 
-// features tells of each whether lives have it where no flag says otherwise.
-func features() map[string]bool {
-	return map[string]bool{
+// features tells of each feature, by name, whether lives have it.
+type features map[string]bool
+
+// usual tells of each feature whether lives have it where no flag says otherwise.
+func usual() features {
+	return features{
 		featureS3: false, featureKills: true, featureSignals: true, featureFaults: true, featureEmpty: true, featureQuirks: true,
 		featureDates: true, featureChanges: true, featureParts: true, featureManifests: true, featureUnlisted: true,
 		featureForeign: true, featureExports: true, featureMaintenance: true, featureTogether: true, featureEscapes: true,
@@ -69,8 +72,8 @@ func features() map[string]bool {
 }
 
 // choose turns features on and off, as lists of flags say.
-func choose(with, without string) (map[string]bool, error) {
-	chosen := features()
+func choose(with, without string) (features, error) {
+	chosen := usual()
 	for list, on := range map[*string]bool{&with: true, &without: false} {
 		for name := range strings.SplitSeq(*list, ",") {
 			if _, known := chosen[name]; name != "" && !known {

@@ -27,7 +27,7 @@ type people struct {
 }
 
 // newPeople makes a form with a past that ends now.
-func newPeople(random *rand.Rand, zone *time.Location, now time.Time, on map[string]bool) *people {
+func newPeople(random *rand.Rand, zone *time.Location, now time.Time, on features) *people {
 	p := &people{random: random, zone: zone, nextID: 1 + random.Int64N(1_000_000), undated: chance(random, 50), texts: texts(on)}
 	p.begin = now.AddDate(0, 0, -pick(random, 2, 5, 20, 45))
 	p.items = newItems(random)
@@ -57,7 +57,7 @@ func (p *people) amount() int {
 }
 
 // texts are values that have broken tools.
-func texts(on map[string]bool) []string {
+func texts(on features) []string {
 	all := append(formservice.Hostile(), "ver\vtical", "\x00", "bell\a", "\x1b[31mred", "\x1f")
 	if on[featureEscapes] {
 		all = append(all, "_x0041_", "_xD83D_", "_xd83d__xDE00_", "_x000D_")

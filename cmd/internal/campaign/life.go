@@ -5,28 +5,24 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
 // life is a random form, a random definition and a few runs of it, after each
 // of which everything is judged.
 type life struct {
-	seed    uint64
-	on      map[string]bool // features
+	site    site
+	on      features
 	program string
-	dir     string
 	random  *rand.Rand // of what happens on the way
 	now     time.Time  // what processes take it to be
-	key     string
+	key     apiKey
 	people  *people
 	service *service
-	bucket  *bucket // nil on disk
 	def     *definition
 	export  *definition // of formetl export, see newExport
 	damages []*damage   // that are not healed yet
@@ -40,14 +36,44 @@ type figures struct {
 	codes                                                            map[int]int
 }
 
+// site is where a life takes place.
+type site struct {
+	seed   uint64
+	dir    string
+	bucket *bucket // nil where all outputs lie on disk
+}
+
+// count adds what a process did.
+func (f *figures) count(o *outcome) {
+	f.steps++
+	f.requests += o.requests
+	switch {
+	case o.killed:
+		f.kills++
+	case o.stopped:
+		f.stops++
+		fallthrough
+	default:
+		f.codes[o.code]++
+	}
+	if o.report != nil {
+		for _, r := range o.report.Forms {
+			f.rows += int(r.Rows)
+			if r.Continued != "" || r.Kept > 0 {
+				f.continued++
+			}
+		}
+	}
+}
+
 // newLife makes everything that a life needs. Each matter has chance of its
 // own, so that one does not depend on how much another one asked.
-func newLife(seed uint64, program string, on map[string]bool, bucket *bucket) (*life, error) {
+func newLife(seed uint64, program string, on features, bucket *bucket) (*life, error) {
 	dir, err := newFolder(seed)
 	if err != nil {
 		return nil, err
 	}
-	l := &life{seed: seed, on: on, program: program, dir: dir, random: source(seed, 1), figures: figures{codes: map[int]int{}}}
+	l := &life{site: site{seed: seed, dir: dir}, on: on, program: program, random: source(seed, 1), figures: figures{codes: map[int]int{}}}
 	random := source(seed, 2)
 	zone, err := time.LoadLocation(pick(random, "UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"))
 	if err != nil {
@@ -55,13 +81,13 @@ func newLife(seed uint64, program string, on map[string]bool, bucket *bucket) (*
 	}
 	l.now = pick(random, time.Date(2026, 3, 12, 9, 30, 0, 0, time.UTC), time.Date(2026, 4, 6, 20, 0, 0, 0, time.UTC),
 		time.Date(2026, 11, 3, 3, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 0, 30, 0, 0, time.UTC))
-	l.key = fmt.Sprintf("k/%x+=%d%%z", random.Uint64(), seed%1000)
+	l.key = apiKey(fmt.Sprintf("k/%x+=%d%%z", random.Uint64(), seed%1000))
 	l.people = newPeople(source(seed, 3), zone, l.now, on)
 	if bucket != nil && on[featureS3] && chance(random, 35) {
-		l.bucket = bucket
+		l.site.bucket = bucket
 	}
-	l.service = startService(l.key, l.people.form.Served, l.newQuirks(source(seed, 4)))
-	l.def = l.newDefinition(source(seed, 5), l.people)
+	l.service = startService(string(l.key), l.people.form.Served, newQuirks(source(seed, 4), seed, on))
+	l.def = l.site.newDefinition(source(seed, 5), l.people, l.now)
 	l.obey(source(seed, 6))
 	l.export = l.newExport(source(seed, 7))
 	return l, nil
@@ -78,9 +104,9 @@ func newFolder(seed uint64) (string, error) {
 }
 
 // newQuirks chooses how the service is made.
-func (l *life) newQuirks(random *rand.Rand) formservice.Faults {
+func newQuirks(random *rand.Rand, seed uint64, on features) formservice.Faults {
 	f := formservice.Faults{
-		Seed: l.seed, BusyStatus: pick(random, 0, 200, 429, 503), OldRoot: chance(random, 15), Errors200: chance(random, 20), Latin1: chance(random, 15),
+		Seed: seed, BusyStatus: pick(random, 0, 200, 429, 503), OldRoot: chance(random, 15), Errors200: chance(random, 20), Latin1: chance(random, 15),
 		Control: pick(random, "", "raw", "ref"), Headings: pick(random, "", "id", "nested"), NoGzip: chance(random, 50),
 		BareMaxMidnight: chance(random, 30), StrictLimit: chance(random, 30), SlowDelay: time.Millisecond,
 	}
@@ -90,7 +116,7 @@ func (l *life) newQuirks(random *rand.Rand) formservice.Faults {
 	if chance(random, 20) {
 		f.Latency = time.Duration(random.IntN(4000)) * time.Microsecond
 	}
-	if !l.on[featureQuirks] || !chance(random, 25) {
+	if !on[featureQuirks] || !chance(random, 25) {
 		return f
 	}
 	switch random.IntN(4) {
@@ -125,13 +151,13 @@ func (l *life) close(keep bool) {
 	l.service.http.CloseClientConnections()
 	l.service.http.Close()
 	if !keep {
-		_ = os.RemoveAll(l.dir) // it is a temporary folder
+		_ = os.RemoveAll(l.site.dir) // it is a temporary folder
 	}
 }
 
 // live lets everything happen and tells what was wrong.
 func (l *life) live() error {
-	if err := os.WriteFile(l.def.file, []byte(l.def.text(l)), 0o600); err != nil {
+	if err := os.WriteFile(l.def.file, []byte(l.def.text(l.service, l.site.bucket)), 0o600); err != nil {
 		return err
 	}
 	for range 3 + l.random.IntN(6) {
@@ -174,7 +200,7 @@ func (l *life) passTime() {
 func (l *life) manners(d *definition) manners {
 	m := manners{come: true, move: l.people.moving, leave: !l.people.moving, edit: true}
 	// A result that moves out of what is read is one that leaves.
-	m.within = append(slices.Clone(d.narrowed), l.reads(d))
+	m.within = append(slices.Clone(d.narrowed), d.reads(l.now))
 	if l.on[featureCompensation] {
 		m = freely()
 	}
@@ -195,19 +221,6 @@ func (l *life) manners(d *definition) manners {
 	return m
 }
 
-// reads is a span that runs of a definition read for sure, whenever they begin.
-func (l *life) reads(d *definition) readback.Span {
-	now := wall(l.now, d.Zone)
-	s := readback.Span{From: readback.WallTime{Time: d.from}, To: readback.WallTime{Time: d.to}}
-	if recent := now.AddDate(0, 0, -2); d.to.IsZero() || d.to.After(recent) {
-		s.To.Time = recent // what is newer may lie behind the end of a range that a run began with
-	}
-	if since := now.AddDate(0, 0, -d.lookback); d.incremental && s.From.Before(since) {
-		s.From.Time = since
-	}
-	return s
-}
-
 // changeOne lets people change a result in the middle of a run.
 func (l *life) changeOne(m manners) {
 	l.people.change(l.now, m)
@@ -222,7 +235,7 @@ func (l *life) take(s *step) error {
 	for _, o := range outcomes {
 		last := &l.told[len(l.told)-1]
 		*last += fmt.Sprintf("; ended with %d (killed: %t) after %d requests", o.code, o.killed, o.requests)
-		l.count(o)
+		l.figures.count(o)
 	}
 	if err != nil {
 		return l.wrong(s, outcomes, err)
@@ -231,29 +244,6 @@ func (l *life) take(s *step) error {
 		return l.wrong(s, outcomes, err)
 	}
 	return nil
-}
-
-func (l *life) count(o *outcome) {
-	f := &l.figures
-	f.steps++
-	f.requests += o.requests
-	switch {
-	case o.killed:
-		f.kills++
-	case o.stopped:
-		f.stops++
-		fallthrough
-	default:
-		f.codes[o.code]++
-	}
-	if o.report != nil {
-		for _, r := range o.report.Forms {
-			f.rows += int(r.Rows)
-			if r.Continued != "" || r.Kept > 0 {
-				f.continued++
-			}
-		}
-	}
 }
 
 // wrong tells of a step after which something was wrong.
@@ -282,17 +272,7 @@ func tail(text string, lines int) string {
 // scenario tells of the whole life, for people.
 func (l *life) scenario() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the folder is %s\nthe service: %s\nthe definition:\n%s\n", l.dir, l.service.form.Faults, l.def.text(l))
-	fmt.Fprintf(&b, "export: %s\nthe steps:\n%s\n", strings.Join(l.exportArguments(), " "), strings.Join(l.told, "\n"))
+	fmt.Fprintf(&b, "the folder is %s\nthe service: %s\nthe definition:\n%s\n", l.site.dir, l.service.form.Faults, l.def.text(l.service, l.site.bucket))
+	fmt.Fprintf(&b, "export: %s\nthe steps:\n%s\n", strings.Join(l.export.exportArguments(l.service.URL), " "), strings.Join(l.told, "\n"))
 	return b.String()
-}
-
-// place says where an output lies: beside the definition, or in the bucket.
-func (l *life) place(random *rand.Rand, o *output, folder string) {
-	if onDisk := chance(random, 30); onDisk || l.bucket == nil {
-		o.Dir, o.path = filepath.Join(l.dir, folder), folder+"/"+o.Name
-		return
-	}
-	prefix := fmt.Sprintf("life%d-%s/%s", l.seed, filepath.Base(l.dir), folder)
-	o.Dir, o.path = filepath.Join(l.bucket.folder, prefix), "s3://"+bucketName+"/"+prefix+"/"+o.Name
 }

@@ -26,7 +26,7 @@ type campaign struct {
 	lives    int
 	seed     uint64 // of the first life; each next one has the next
 	together int    // so many lives at once
-	on       map[string]bool
+	on       features
 	program  string
 	server   *s3server.Server // nil without S3
 	out      io.Writer

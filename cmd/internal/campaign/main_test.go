@@ -72,11 +72,11 @@ func TestEndsAreChecked(t *testing.T) {
 
 // TestKeyIsFound looks for the key in every spelling.
 func TestKeyIsFound(t *testing.T) {
-	l := &life{key: "k/5f2a9c1177+=4%z"}
+	key := apiKey("k/5f2a9c1177+=4%z")
 	for text, want := range map[string]bool{
 		"nothing": false, "fs_api_key=k/5f2a9c1177+=4%z": true, "k%2F5f2a9c1177%2B%3D4%25z": true, "…5f2a9c1177+=4…": true,
 	} {
-		if l.tells([]byte(text)) != want {
+		if key.in([]byte(text)) != want {
 			t.Errorf("%s: not %t", text, want)
 		}
 	}

@@ -77,10 +77,10 @@ func (l *life) process(fault string, args ...string) *process {
 	p := &process{}
 	p.ctx, p.cancel = context.WithTimeout(context.Background(), patience)
 	p.cmd = exec.CommandContext(p.ctx, l.program, args...) //nolint:gosec // the program that main built
-	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = l.dir, &p.stdout, &p.stderr
-	none := filepath.Join(l.dir, "none")
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = l.site.dir, &p.stdout, &p.stderr
+	none := filepath.Join(l.site.dir, "none")
 	p.cmd.Env = []string{
-		"FORMETL_API_KEY=" + l.key, "HOME=" + l.dir, "XDG_CACHE_HOME=" + filepath.Join(l.dir, "cache"), "TZ=UTC", "TMPDIR=" + os.TempDir(),
+		"FORMETL_API_KEY=" + string(l.key), "HOME=" + l.site.dir, "XDG_CACHE_HOME=" + filepath.Join(l.site.dir, "cache"), "TZ=UTC", "TMPDIR=" + os.TempDir(),
 		"FORMETL_NOW=" + l.now.Format(time.RFC3339Nano), "FORMETL_BACKOFF=1ms,4ms,100ms", "FORMETL_FAULT=" + fault,
 		"AWS_ACCESS_KEY_ID=" + s3server.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3server.SecretKey,
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + none, "AWS_SHARED_CREDENTIALS_FILE=" + none,
@@ -139,7 +139,7 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 	}
 	processes := make([]*process, count)
 	for i := range processes {
-		reportFile := l.reportFile(i)
+		reportFile := l.site.reportFile(i)
 		_ = os.Remove(reportFile) // or there is none
 		processes[i] = l.process(s.fault, l.arguments(s, reportFile)...)
 	}
@@ -161,7 +161,7 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 			l.changeOne(manners)
 		}
 	}
-	l.aim(s, first, &sky)
+	s.aim(first, &sky)
 	start := l.people.form.At()
 	l.service.expect(sky)
 	began := time.Now()
@@ -178,7 +178,7 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 }
 
 // aim has the process stopped at a request.
-func (l *life) aim(s *step, p *process, sky *weather) {
+func (s *step) aim(p *process, sky *weather) {
 	if s.signal == 0 || s.stopAt == 0 {
 		return
 	}
@@ -202,15 +202,15 @@ func (l *life) outcomes(processes []*process, start history.Moment, began time.T
 	for i, p := range processes {
 		o, err := p.wait()
 		problems = append(problems, err)
-		if data, failed := os.ReadFile(l.reportFile(i)); failed == nil {
+		if data, failed := os.ReadFile(l.site.reportFile(i)); failed == nil {
 			o.report, err = readReport(data)
 			problems = append(problems, err)
 		}
 		all = append(all, o)
 	}
 	requests := l.service.settle()
-	if l.bucket != nil {
-		l.bucket.settle()
+	if l.site.bucket != nil {
+		l.site.bucket.settle()
 	}
 	for _, o := range all {
 		o.start, o.end, o.began, o.took, o.requests = start, l.people.form.At(), l.now, time.Since(began), requests
@@ -236,4 +236,4 @@ func readReport(data []byte) (*report, error) {
 }
 
 // reportFile is where the report of a process of a step goes.
-func (l *life) reportFile(n int) string { return filepath.Join(l.dir, fmt.Sprintf("report%d.json", n)) }
+func (s *site) reportFile(n int) string { return filepath.Join(s.dir, fmt.Sprintf("report%d.json", n)) }

@@ -9,30 +9,29 @@ import (
 	"path/filepath"
 )
 
-// secret makes sure that a process wrote the API key nowhere that people read.
-func (l *life) secret(o *outcome) error {
+// apiKey is the API key of a life.
+type apiKey string
+
+// unsaid makes sure that a process wrote the API key nowhere that people read.
+func (k apiKey) unsaid(o *outcome) error {
 	for place, text := range map[string]string{"standard output": o.stdout, "standard error": o.stderr} {
-		if l.tells([]byte(text)) {
+		if k.in([]byte(text)) {
 			return fmt.Errorf("%s holds the API key", place)
 		}
 	}
 	return nil
 }
 
-// secrets makes sure that no file of the life holds the API key: outputs,
+// unwritten makes sure that no file of some folders holds the API key: outputs,
 // reports, state.
-func (l *life) secrets() error {
-	folders := append(make([]string, 0, 1+len(l.def.outputs)), l.dir)
-	for _, out := range l.def.outputs {
-		folders = append(folders, out.Dir)
-	}
+func (k apiKey) unwritten(folders ...string) error {
 	for _, folder := range folders {
 		err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
 			data, err := os.ReadFile(path)
-			if err == nil && l.tells(data) {
+			if err == nil && k.in(data) {
 				err = fmt.Errorf("%s holds the API key", path)
 			}
 			return err
@@ -44,9 +43,9 @@ func (l *life) secrets() error {
 	return nil
 }
 
-// tells tells whether a text holds the API key in any spelling.
-func (l *life) tells(text []byte) bool {
-	for _, spelling := range []string{l.key, url.QueryEscape(l.key), url.PathEscape(l.key), l.key[2:14]} {
+// in tells whether a text holds the API key in any spelling.
+func (k apiKey) in(text []byte) bool {
+	for _, spelling := range []string{string(k), url.QueryEscape(string(k)), url.PathEscape(string(k)), string(k[2:14])} {
 		if bytes.Contains(text, []byte(spelling)) {
 			return true
 		}

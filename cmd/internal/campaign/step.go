@@ -114,10 +114,10 @@ func (l *life) newStep(random *rand.Rand) *step {
 		return s
 	}
 	if half := s.kind == stepFull && len(l.def.outputs) > 1 && l.def.Columns == nil; !half || l.on[featureHalfFull] {
-		l.weather(random, s)
-		l.stop(random, s)
+		s.cloud(random, l.on)
+		s.endEarly(random, l.on)
 	}
-	for range l.mayChange(random) {
+	for range mayChange(random, l.on) {
 		s.changes = append(s.changes, 1+random.IntN(20))
 	}
 	s.twin = l.on[featureTogether] && !s.disturbed() && chance(random, 5) && s.kind == stepRun
@@ -130,36 +130,36 @@ func (s *step) disturbed() bool {
 }
 
 // mayChange is how many changes a step meets, mostly none.
-func (l *life) mayChange(random *rand.Rand) int {
-	if !l.on[featureChanges] || chance(random, 55) {
+func mayChange(random *rand.Rand, on features) int {
+	if !on[featureChanges] || chance(random, 55) {
 		return 0
 	}
 	return 1 + random.IntN(5)
 }
 
-// weather chooses what goes wrong at the service.
-func (l *life) weather(random *rand.Rand, s *step) {
-	if l.on[featureFaults] && chance(random, 25) {
+// cloud chooses what goes wrong at the service.
+func (s *step) cloud(random *rand.Rand, on features) {
+	if on[featureFaults] && chance(random, 25) {
 		s.storm = 0.02 + 0.2*random.Float64()
 	}
-	if l.on[featureEmpty] && chance(random, 10) {
+	if on[featureEmpty] && chance(random, 10) {
 		s.empty = 0.02 + 0.1*random.Float64()
 	}
-	if l.on[featureFaults] && chance(random, 8) {
+	if on[featureFaults] && chance(random, 8) {
 		s.outageAt = 1 + random.IntN(25)
 		s.outage = pick(random, formservice.FaultBusy, formservice.FaultHTML, formservice.FaultReset)
 	}
 }
 
-// stop chooses how a step is stopped, if it is.
-func (l *life) stop(random *rand.Rand, s *step) {
+// endEarly chooses how the step is stopped, if it is.
+func (s *step) endEarly(random *rand.Rand, on features) {
 	switch n := random.IntN(100); {
-	case n < 18 && l.on[featureKills]:
+	case n < 18 && on[featureKills]:
 		s.fault = newPoint(random)
 		return
-	case n < 34 && l.on[featureKills]:
+	case n < 34 && on[featureKills]:
 		s.signal = syscall.SIGKILL
-	case n < 46 && l.on[featureSignals]:
+	case n < 46 && on[featureSignals]:
 		s.signal = pick(random, syscall.SIGTERM, syscall.SIGINT)
 	default:
 		return

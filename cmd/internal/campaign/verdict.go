@@ -17,13 +17,13 @@ const settle = time.Minute
 // judge tells what is wrong after a step.
 func (l *life) judge(s *step, outcomes []*outcome) error {
 	for _, o := range outcomes {
-		if err := errors.Join(l.mayEnd(s, o), l.secret(o)); err != nil {
+		if err := errors.Join(l.mayEnd(s, o), l.key.unsaid(o)); err != nil {
 			return err
 		}
 	}
 	last := outcomes[0]
 	if len(outcomes) == 2 {
-		if second := outcomes[1]; last.code != 0 || second.code == 0 && l.wroteLast(second) {
+		if second := outcomes[1]; last.code != 0 || second.code == 0 && l.def.wroteLast(second) {
 			last = second
 		}
 		if last.code != 0 {
@@ -32,15 +32,15 @@ func (l *life) judge(s *step, outcomes []*outcome) error {
 	}
 	if s.kind == stepExport {
 		err := l.look(l.export, s, last)
-		return errors.Join(err, l.untouched(l.def))
+		return errors.Join(err, l.def.untouched())
 	}
-	return errors.Join(l.look(l.def, s, last), l.untouched(l.export))
+	return errors.Join(l.look(l.def, s, last), l.export.untouched())
 }
 
 // wroteLast tells whether a process is the one whose run the definition's first
 // output is of: two runs may both end well, one after the other.
-func (l *life) wroteLast(o *outcome) bool {
-	after, err := l.def.Look(&l.def.outputs[0].Output)
+func (d *definition) wroteLast(o *outcome) bool {
+	after, err := d.Look(&d.outputs[0].Output)
 	return err == nil && after.Manifest != nil && o.report != nil && after.Manifest.RunID == o.report.RunID
 }
 
@@ -79,13 +79,13 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 	}
 	reads := s.reads() && !strings.Contains(o.stderr, "there are no dead letters")
 	if reads {
-		l.facts(d, s, o, &f)
+		d.facts(s, o, &f)
 	} else {
 		f.Good = false // it commits nothing of its own
 	}
 	problems := make([]error, 0, len(d.outputs))
 	for _, out := range d.outputs {
-		problems = append(problems, l.lookAt(d, out, f, reads))
+		problems = append(problems, d.lookAt(l.people.form, out, f, reads))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return err
@@ -100,13 +100,13 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 		d.narrowed = append(d.narrowed, s.span())
 	}
 	if f.Good {
-		return l.reported(d, s, o)
+		return d.reported(l.site, s, o)
 	}
 	return nil
 }
 
 // facts are what is known of what a process read.
-func (l *life) facts(d *definition, s *step, o *outcome, f *model.Facts) {
+func (d *definition) facts(s *step, o *outcome, f *model.Facts) {
 	if o.report != nil {
 		for _, r := range o.report.Forms {
 			if r.Error != "" {
@@ -140,7 +140,7 @@ func (d *definition) beginning() bool {
 }
 
 // lookAt judges one output.
-func (l *life) lookAt(d *definition, out *output, f model.Facts, reads bool) error {
+func (d *definition) lookAt(form *model.Form, out *output, f model.Facts, reads bool) error {
 	before := out.last
 	if before == nil {
 		before = &model.Look{}
@@ -155,9 +155,9 @@ func (l *life) lookAt(d *definition, out *output, f model.Facts, reads bool) err
 	case err != nil:
 		return err
 	case !reads && after.Manifest != nil && before.Manifest != nil && after.Manifest.RunID == before.Manifest.RunID:
-		return l.kept(out, before, after)
+		return out.kept(before, after)
 	}
-	if err := d.Judge(&out.Output, l.people.form, before, after, f); err != nil {
+	if err := d.Judge(&out.Output, form, before, after, f); err != nil {
 		return err
 	}
 	out.damaged = false
@@ -166,26 +166,26 @@ func (l *life) lookAt(d *definition, out *output, f model.Facts, reads bool) err
 
 // kept makes sure that data were left alone. Look has made sure that the parts
 // are what the manifest says; what a dead run had superseded may go.
-func (l *life) kept(out *output, before, after *model.Look) error {
+func (o *output) kept(before, after *model.Look) error {
 	same := after.SameData(before)
 	if after.Manifest != nil && before.Manifest != nil {
 		same = slices.Equal(after.Manifest.Parts, before.Manifest.Parts)
 	}
 	if !same {
-		return fmt.Errorf("the data of %s are others than before, and nobody wrote to them", &out.Output)
+		return fmt.Errorf("the data of %s are others than before, and nobody wrote to them", &o.Output)
 	}
 	return nil
 }
 
 // untouched makes sure that a definition's outputs are as they were.
-func (l *life) untouched(d *definition) error {
+func (d *definition) untouched() error {
 	for _, out := range d.outputs {
 		if out.last == nil || out.damaged {
 			continue
 		}
 		after, err := d.Look(&out.Output)
 		if err == nil {
-			err = l.kept(out, out.last, after)
+			err = out.kept(out.last, after)
 		}
 		if err != nil {
 			return fmt.Errorf("by somebody else: %w", err)
@@ -196,7 +196,7 @@ func (l *life) untouched(d *definition) error {
 
 // reported sets a run's report against what lies at the outputs. Where results
 // came and went meanwhile, what was read may lie between the counts.
-func (l *life) reported(d *definition, s *step, o *outcome) error {
+func (d *definition) reported(at site, s *step, o *outcome) error {
 	if o.report == nil {
 		return errors.New("it ended well and wrote no report")
 	}
@@ -214,7 +214,7 @@ func (l *life) reported(d *definition, s *step, o *outcome) error {
 	for _, told := range o.report.Forms[len(o.report.Forms)-1].Outputs {
 		for _, out := range d.outputs {
 			m := out.last.Manifest
-			if l.reportedPath(out) != told.Path || m == nil {
+			if at.reportedPath(out) != told.Path || m == nil {
 				continue
 			}
 			var bytes int64
@@ -230,10 +230,10 @@ func (l *life) reported(d *definition, s *step, o *outcome) error {
 }
 
 // reportedPath is how a report names an output.
-func (l *life) reportedPath(out *output) string {
+func (s *site) reportedPath(out *output) string {
 	path := filepath.Join(out.Dir, out.Name)
 	if strings.HasPrefix(out.path, "s3://") {
-		if inside, err := filepath.Rel(l.bucket.folder, path); err == nil {
+		if inside, err := filepath.Rel(s.bucket.folder, path); err == nil {
 			path = "s3://" + bucketName + "/" + inside
 		}
 	}

@@ -22,7 +22,7 @@ type reply struct {
 // askCommand completes a command that sends one transaction. form is where
 // --form goes, nil for a command that is about no form. ask is called after
 // flags and arguments were checked.
-func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.Context, *extract.Client) (reply, error)) *cobra.Command {
+func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.Context, extract.Client) (reply, error)) *cobra.Command {
 	var service flags.Service
 	var asJSON bool
 	service.Register(cmd.Flags())

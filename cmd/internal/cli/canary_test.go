@@ -19,8 +19,8 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -286,7 +286,7 @@ func TestCanaryPanic(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		p := &process{stdout: &stdout, stderr: &stderr, log: telemetry.NewLog(&stderr, []string{"--log-format", format})}
 		root := &cobra.Command{Use: "formetl", RunE: func(*cobra.Command, []string) error {
-			p.log.HideKey(extract.NewSecret(canary))
+			p.log.HideKey(transport.NewSecret(canary))
 			panic("https://x.invalid/?fs_api_key=" + canary + " " + echo(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?fs_api_key="+lowerHex(canary), http.NoBody)))
 		}}
 		if code := p.run(t.Context(), func() {}, root, nil); code != exit.Bug {

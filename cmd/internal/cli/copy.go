@@ -24,7 +24,7 @@ only command that changes anything at the service, so it asks first, or takes
 --yes. It is never sent twice: if the reply is lost, look with formetl forms.`,
 		Example: `  formetl copy --base-url https://fs1.example.com --account acme --form form1 --to-form "Form 2"
   formetl copy --form form1 --to-account other --yes`,
-	}, &form, func(ctx context.Context, c *extract.Client) (reply, error) {
+	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
 		made, err := c.Copy(ctx, form, to)
 		return reply{made, formRows(made)}, err
 	})

@@ -23,7 +23,7 @@ func countCommand(p *process) *cobra.Command {
 		Example: `  formetl count --base-url https://fs1.example.com --account acme --form form1
   formetl count --form form1 --from 2026-01-01 --to 2026-02-01
   formetl count --form form1 --min-id 100001`,
-	}, &form, func(ctx context.Context, c *extract.Client) (reply, error) {
+	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
 		n, err := c.Count(ctx, form, q)
 		return reply{struct {
 			Form  string `json:"form"`

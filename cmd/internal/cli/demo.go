@@ -16,8 +16,8 @@ import (
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -81,7 +81,7 @@ func demoDefinition(s *demoService, dir string) *definition.Definition {
 		State: filepath.Join(dir, ".formetl"),
 		Source: definition.Source{
 			BaseURL: s.url, Account: formservice.DefaultAccount, Key: s.key, Zone: time.UTC,
-			Requests: definition.Requests{Concurrency: extract.DefaultConcurrency, Timeout: extract.DefaultTimeout, Retries: extract.DefaultRetries},
+			Requests: definition.Requests{Concurrency: transport.DefaultConcurrency, Timeout: transport.DefaultTimeout, Retries: transport.DefaultRetries},
 		},
 		Extract: definition.Extract{Settle: definition.DefaultSettle, Lookback: definition.DefaultLookback, Verify: true},
 		Outputs: []definition.Output{
@@ -112,7 +112,7 @@ func demoSummary(r *pipelines.Report, took time.Duration) []byte {
 // demoService is the embedded test service on a loopback port.
 type demoService struct {
 	url  string
-	key  extract.Secret
+	key  transport.Secret
 	stop func() // ends the service and waits for it
 }
 
@@ -132,7 +132,7 @@ func startDemoService(ctx context.Context, generate formservice.GenerateOptions)
 		defer close(done)
 		_ = server.Serve(listener) // ends when stop closes the server
 	}()
-	return &demoService{"http://" + listener.Addr().String(), extract.NewSecret(key), func() {
+	return &demoService{"http://" + listener.Addr().String(), transport.NewSecret(key), func() {
 		_ = server.Close()
 		<-done
 	}}, nil

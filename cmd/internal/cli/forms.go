@@ -15,7 +15,7 @@ func formsCommand(p *process) *cobra.Command {
 		Short: "List the account's forms",
 		Example: `  formetl forms --base-url https://fs1.example.com --account acme
   formetl forms --json | jq -r '.[].directory'`,
-	}, nil, func(ctx context.Context, c *extract.Client) (reply, error) {
+	}, nil, func(ctx context.Context, c extract.Client) (reply, error) {
 		forms, err := c.Forms(ctx)
 		return reply{append([]extract.Form{}, forms...), formRows(forms...)}, err
 	})

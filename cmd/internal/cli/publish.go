@@ -17,7 +17,7 @@ func publishCommand(p *process) *cobra.Command {
 		Short: "Show a form's publishing links and embed codes",
 		Example: `  formetl publish --base-url https://fs1.example.com --account acme --form form1
   formetl publish --form form1 --secure --json`,
-	}, &form, func(ctx context.Context, c *extract.Client) (reply, error) {
+	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
 		publish, err := c.Publish(ctx, form, secure)
 		rows := show.Rows([][]string{{"KIND", "LINK OR CODE"}}, publish.URLs, func(u extract.PublishURL) []string { return []string{u.Type, u.URL} })
 		rows = show.Rows(rows, publish.Codes, func(code string) []string { return []string{"embed", code} })

@@ -14,12 +14,12 @@ import (
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/internal/nearest"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/ddl"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 type ddlFlags struct {

@@ -15,7 +15,7 @@ func statusCommand(p *process) *cobra.Command {
 		Use:     "status --form FORM",
 		Short:   "Show whether a form is open, and how much of its quotas is used",
 		Example: `  formetl status --base-url https://fs1.example.com --account acme --form form1`,
-	}, &form, func(ctx context.Context, c *extract.Client) (reply, error) {
+	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
 		status, err := c.Status(ctx, form)
 		rows := [][]string{{"form", form}, {"state", status.State}, {"last modified", status.LastModified}}
 		rows = show.Rows(rows, status.Limits, func(l extract.Limit) []string {

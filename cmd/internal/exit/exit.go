@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/budget"
@@ -123,9 +124,9 @@ func codeOf(err error) int {
 	case *pipelines.UnlistedError, *load.WatermarkError: // only the flag --watermark gives the last
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
-		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *extract.ConfigError, *extract.PlanError, *extract.CostError:
+		*pipelines.SchemaChangedError, *pipelines.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError:
 		return Config
-	case *extract.RedirectError, *extract.NotServiceError: // the base URL is not the service's, as with error 1
+	case *transport.RedirectError, *transport.NotServiceError: // the base URL is not the service's, as with error 1
 		return Config
 	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
 		return NoInput
@@ -133,13 +134,13 @@ func codeOf(err error) int {
 		return serviceCode(e)
 	case *extract.UnclearError: // a person has to look before the command is run again
 		return Unavailable
-	case *extract.StatusError, *extract.NetworkError:
-		if extract.Temporary(err) {
+	case *transport.StatusError, *transport.NetworkError:
+		if transport.Temporary(err) {
 			return Temporary
 		}
 		return Unavailable
-	case *extract.BudgetError, *extract.OutageError, *load.HeldError, *load.TemporaryError,
-		*extract.AnswerError: // damaged on its way; an answer that is wrong each time is a data fault
+	case *transport.BudgetError, *transport.OutageError, *load.HeldError, *load.TemporaryError,
+		*transport.AnswerError: // damaged on its way; an answer that is wrong each time is a data fault
 		return Temporary
 	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
 		return CantCreate
@@ -205,7 +206,7 @@ func Hint(err error, command, kept string) string {
 		again = "look with `formetl forms` whether the copy was made, before you " + again
 	}
 	code := Code(err)
-	if b, ok := errors.AsType[*extract.BudgetError](err); ok && code == Temporary {
+	if b, ok := errors.AsType[*transport.BudgetError](err); ok && code == Temporary {
 		return again + " after " + b.ComeBack()
 	}
 	switch {
@@ -217,7 +218,7 @@ func Hint(err error, command, kept string) string {
 		return "see " + command + " --help"
 	case code == Bug:
 		return "this is a bug in formetl; please report it with the command and this message"
-	case is[*extract.RedirectError](err) || is[*extract.NotServiceError](err):
+	case is[*transport.RedirectError](err) || is[*transport.NotServiceError](err):
 		return "check that the base URL is the service's own address"
 	}
 	return ""

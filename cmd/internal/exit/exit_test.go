@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -30,7 +32,7 @@ func service(code, status int) error { return &extract.ServiceError{Code: code, 
 
 // unreadable is the error of an answer that cannot be read.
 func unreadable(body string) error {
-	_, err := extract.DecodePage([]byte(body), "", extract.Bounds{})
+	_, err := v1.DecodePage([]byte(body), "", v1.Bounds{})
 	return err
 }
 
@@ -44,7 +46,7 @@ func TestExitCode(t *testing.T) {
 		{Usage, &Error{Usage, errors.New("x")}},
 		{Usage, fmt.Errorf("/lake/: %w", &load.WatermarkError{})},
 		{Usage, &Error{Usage, &definition.Error{}}}, // the outermost class decides
-		{Data, &extract.AnswerError{}},
+		{Data, &transport.AnswerError{}},
 		{Data, fmt.Errorf("x: %w", &extract.OrderError{})},
 		{Temporary, unreadable("")},
 		{Temporary, unreadable("<html><br></html>")},
@@ -53,9 +55,9 @@ func TestExitCode(t *testing.T) {
 		{Temporary, unreadable(`<fs_response status="success"></x>`)},
 		{Data, unreadable(`<fs_response status="success"/>`)},
 		{Data, unreadable(`<other/>`)},
-		{Temporary, &extract.OutageError{Last: unreadable(`<other/>`)}},
-		{Config, &extract.RequestError{Err: &extract.NotServiceError{Err: &extract.AnswerError{}}}},
-		{Unavailable, &extract.UnclearError{Err: &extract.NetworkError{}}},
+		{Temporary, &transport.OutageError{Last: unreadable(`<other/>`)}},
+		{Config, &transport.RequestError{Err: &transport.NotServiceError{Err: &transport.AnswerError{}}}},
+		{Unavailable, &extract.UnclearError{Err: &transport.NetworkError{}}},
 		{Data, &pipelines.RejectsError{}},
 		{Data, &load.DamagedPartsError{}},
 		{CantCreate, &load.UnlistedPartsError{}},
@@ -77,8 +79,8 @@ func TestExitCode(t *testing.T) {
 		{Unavailable, service(extract.CodeInvalidValue, 0)},
 		{Unavailable, service(extract.CodeInvalidID, 0)},
 		{Unavailable, service(4711, 200)},
-		{Unavailable, &extract.StatusError{Status: 403}},
-		{Unavailable, &extract.NetworkError{Final: true}},
+		{Unavailable, &transport.StatusError{Status: 403}},
+		{Unavailable, &transport.NetworkError{Final: true}},
 		{Bug, errors.New("nobody knows")},
 		{Bug, fmt.Errorf("wrapped: %w", errors.New("nobody knows"))},
 		{CantCreate, &load.CreateError{Err: errors.New("x")}},
@@ -92,16 +94,16 @@ func TestExitCode(t *testing.T) {
 		{IO, disk},
 		{Temporary, service(extract.CodeBusy, 200)},
 		{Temporary, service(extract.CodeUnexpected, 429)},
-		{Temporary, &extract.StatusError{Status: 502}},
-		{Temporary, &extract.NetworkError{}},
-		{Temporary, &extract.BudgetError{}},
-		{Temporary, &extract.RequestError{Err: &extract.OutageError{Last: &extract.StatusError{Status: 502}}}},
-		{Temporary, &extract.OutageError{Last: errors.New("nobody knows")}},
-		{Temporary, &extract.RequestError{Err: &extract.OutageError{Last: &extract.AnswerError{}}}},
+		{Temporary, &transport.StatusError{Status: 502}},
+		{Temporary, &transport.NetworkError{}},
+		{Temporary, &transport.BudgetError{}},
+		{Temporary, &transport.RequestError{Err: &transport.OutageError{Last: &transport.StatusError{Status: 502}}}},
+		{Temporary, &transport.OutageError{Last: errors.New("nobody knows")}},
+		{Temporary, &transport.RequestError{Err: &transport.OutageError{Last: &transport.AnswerError{}}}},
 		{Temporary, &load.HeldError{}},
 		{Temporary, fmt.Errorf("x: %w", load.ErrConflict)},
 		{Temporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
-		{NoPermission, &extract.RequestError{Err: service(extract.CodeInvalidKey, 401)}},
+		{NoPermission, &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}},
 		{Config, &definition.Error{Err: fs.ErrNotExist}}, // a missing definition too
 		{Config, &definition.PathError{}},
 		{Config, &pipelines.CollisionError{}},
@@ -110,9 +112,9 @@ func TestExitCode(t *testing.T) {
 		{Config, &pipelines.SchemaChangedError{}},
 		{Config, &pipelines.DatasetChangedError{}},
 		{Config, &load.NameError{}},
-		{Config, &extract.ConfigError{}},
+		{Config, &transport.ConfigError{}},
 		{Config, &extract.PlanError{}},
-		{Config, &extract.RedirectError{}},
+		{Config, &transport.RedirectError{}},
 		{Config, service(extract.CodeInvalidURL, 404)},
 		{Interrupted, &StopError{syscall.SIGINT}},
 		{Interrupted, fmt.Errorf("x: %w", context.Canceled)},
@@ -133,12 +135,12 @@ func TestExitCode(t *testing.T) {
 // that nothing is kept then, also where the run was told to stop besides.
 func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
-		&extract.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
+		&transport.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
 		&pipelines.RejectsError{}, &pipelines.VerifyError{}, &pipelines.DuplicateError{}, &pipelines.ChoicesError{}, &pipelines.LettersError{},
 		&load.DamagedPartsError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{},
 	}
 	// What these wrap may be a fault of the data, and they are none.
-	others := []pipelines.DataFault{&extract.NotServiceError{Err: &extract.AnswerError{}}, &extract.UnclearError{Err: &extract.AnswerError{}}}
+	others := []pipelines.DataFault{&transport.NotServiceError{Err: &transport.AnswerError{}}, &extract.UnclearError{Err: &transport.AnswerError{}}}
 	for _, other := range others {
 		if Code(other) == Data || pipelines.DataAtFault(other) {
 			t.Errorf("%T: %d, and the data are at fault: %t", other, Code(other), pipelines.DataAtFault(other))
@@ -154,7 +156,7 @@ func TestDataFaults(t *testing.T) {
 			t.Errorf("%s is not found in the code", name)
 		}
 		output := &pipelines.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", fault)}}
-		for _, err := range []error{fault, &extract.RequestError{Err: fault}, output, fmt.Errorf("form a: %w", output)} {
+		for _, err := range []error{fault, &transport.RequestError{Err: fault}, output, fmt.Errorf("form a: %w", output)} {
 			if Code(err) != Data || !pipelines.DataAtFault(err) {
 				t.Errorf("%s in %T: %d, and the data are at fault: %t", name, err, Code(err), pipelines.DataAtFault(err))
 			}
@@ -221,7 +223,7 @@ func TestExitCodeOfSeveral(t *testing.T) {
 			}
 		}
 	}
-	refused := &extract.RequestError{Err: service(extract.CodeInvalidKey, 401)}
+	refused := &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}
 	notRun := &pipelines.FormsError{Forms: 3, Errors: []error{
 		fmt.Errorf("form a: %w", &load.HeldError{}), fmt.Errorf("form b: %w", refused),
 		fmt.Errorf("form c: %w", &pipelines.NotRunError{Form: "c", Err: refused}),
@@ -276,25 +278,25 @@ func TestHint(t *testing.T) {
 		{service(extract.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the form's own address"},
 		{service(extract.CodeInvalidForm, 404), "run", "", "check the form's directory; `formetl forms` lists the forms"},
 		{service(extract.CodeBusy, 503), "run", "", "run the same command again later"},
-		{&extract.OutageError{Last: &extract.NetworkError{}}, "run", "", "run the same command again later"},
+		{&transport.OutageError{Last: &transport.NetworkError{}}, "run", "", "run the same command again later"},
 		{
-			&extract.RequestError{Err: &extract.BudgetError{Until: time.Date(2026, 2, 3, 4, 5, 6, 1, time.FixedZone("", 3600))}},
+			&transport.RequestError{Err: &transport.BudgetError{Until: time.Date(2026, 2, 3, 4, 5, 6, 1, time.FixedZone("", 3600))}},
 			"export", "nothing of what was read is kept", "nothing of what was read is kept; run the same command again after 2026-02-03T04:05:07+01:00",
 		},
 		{service(extract.CodeBusy, 503), "run", "kept for the next run: 7 results", "kept for the next run: 7 results; run the same command again later"},
 		{&StopError{syscall.SIGINT}, "run", "", "run the same command again"},
 		{&StopError{syscall.SIGINT}, "export", "nothing of what was read is kept", "nothing of what was read is kept; run the same command again"},
 		{&StopError{syscall.SIGTERM}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again"},
-		{&extract.NetworkError{}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again later"},
+		{&transport.NetworkError{}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again later"},
 		{&load.HeldError{}, "run", "", ""},
 		{&Error{Usage, errors.New("x")}, "run", "", "see formetl run --help"},
 		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
-		{&extract.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
+		{&transport.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
 		{&definition.Error{}, "run", "", ""},
-		{&extract.NotServiceError{Err: &extract.AnswerError{}}, "run", "", "check that the base URL is the service's own address"},
+		{&transport.NotServiceError{Err: &transport.AnswerError{}}, "run", "", "check that the base URL is the service's own address"},
 		{unreadable("<html></html>"), "run", "", "run the same command again later"},
 		{unreadable(`<fs_response status="success"/>`), "run", "", ""},
-		{&extract.UnclearError{Err: &extract.NetworkError{}}, "copy", "", ""},
+		{&extract.UnclearError{Err: &transport.NetworkError{}}, "copy", "", ""},
 	} {
 		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/internal/nearest"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // Unknown is the error of flags that cannot be read. To an unknown flag it adds

@@ -21,7 +21,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -43,9 +43,9 @@ func (s *Service) Register(f *pflag.FlagSet) {
 	f.StringVar(&s.KeyFile, "api-key-file", "", "file that holds the API key (default: FORMETL_API_KEY)")
 	f.BoolVar(&s.source.AllowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
 	r := &s.source.Requests
-	f.DurationVar(&r.Timeout, "timeout", extract.DefaultTimeout, "longest wait for one answer")
-	f.IntVar(&r.Retries, "retries", extract.DefaultRetries, "how often a request that may succeed later is tried again")
-	f.IntVar(&r.Concurrency, "concurrency", extract.DefaultConcurrency, "most requests under way at once")
+	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "longest wait for one answer")
+	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often a request that may succeed later is tried again")
+	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "most requests under way at once")
 	f.IntVar(&r.PerMinute, "requests-per-minute", 0, "most requests in any minute; 0 is no budget")
 }
 
@@ -75,7 +75,7 @@ func (s *Service) Source(env Environment) (definition.Source, error) {
 	case r.Timeout <= 0:
 		return src, errors.New("--timeout must be longer than nothing")
 	}
-	if _, err := extract.ParseBaseURL(src.BaseURL, src.AllowHTTP); err != nil {
+	if _, err := transport.ParseBaseURL(src.BaseURL, src.AllowHTTP); err != nil {
 		return src, fmt.Errorf("--base-url: %s", strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
 	}
 	var err error
@@ -106,7 +106,7 @@ func or(flag string, env Environment, name string) string {
 }
 
 // apiKey reads the key from a file, or else from the environment.
-func apiKey(file string, env Environment) (extract.Secret, error) {
+func apiKey(file string, env Environment) (transport.Secret, error) {
 	if file != "" {
 		key, err := definition.KeyFromFile(file)
 		if err != nil {
@@ -114,7 +114,7 @@ func apiKey(file string, env Environment) (extract.Secret, error) {
 		}
 		return key, nil
 	}
-	key := extract.NewSecret(or("", env, definition.KeyVariable))
+	key := transport.NewSecret(or("", env, definition.KeyVariable))
 	if key.IsZero() {
 		return key, fmt.Errorf("no API key: set %s, or give --api-key-file", definition.KeyVariable)
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -42,8 +42,8 @@ type Log struct {
 	*slog.Logger // of the level that Start was given; nil before Start
 
 	out           io.Writer
-	format, level string           // as the flags say
-	keys          []extract.Secret // that Panic must not show
+	format, level string             // as the flags say
+	keys          []transport.Secret // that Panic must not show
 }
 
 // NewLog returns the log of a command with these arguments. --log-format holds
@@ -186,7 +186,7 @@ func joined(err error) []error {
 }
 
 // HideKey keeps a key out of what Panic shows.
-func (l *Log) HideKey(key extract.Secret) { l.keys = append(l.keys, key) }
+func (l *Log) HideKey(key transport.Secret) { l.keys = append(l.keys, key) }
 
 // Panic tells of a bug. The value and the stack of a panic may hold anything,
 // so this is the place where keys are taken out of them.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -112,7 +112,7 @@ func summaryOf(r *pipelines.Report, err error) []slog.Attr {
 // comeBackAt is when a budget that is used up allows the next request, rounded up
 // to whole seconds. It is "" for any other error.
 func comeBackAt(err error) string {
-	used, ok := errors.AsType[*extract.BudgetError](err)
+	used, ok := errors.AsType[*transport.BudgetError](err)
 	if !ok || exit.Code(err) != exit.Temporary {
 		return ""
 	}

@@ -1,6 +1,6 @@
-// Package cells renders scalars as the text that CSV, NDJSON and JSON share,
-// append-style: every function appends to dst and returns it, like the
-// functions of strconv, and none allocates when dst has room.
+// Package cells renders scalars as the text that CSV, NDJSON and JSON share, in
+// the manner of strconv: every function appends to dst and returns it, and none
+// allocates if dst has room. It does not quote CSV fields or know of nulls.
 package cells
 
 import (
@@ -11,11 +11,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// AppendFloat appends the shortest decimal that parses back to f, as
-// JavaScript and encoding/json write it: plain digits for magnitudes in
-// [1e-6, 1e21), an exponent elsewhere. Negative zero is -0.0, which readers
-// that make an integer of -0 (DuckDB) take for the float that it is. f must
-// be finite.
+// AppendFloat appends the shortest decimal that parses back to f, as JavaScript
+// and encoding/json write it: plain digits for magnitudes in [1e-6, 1e21), an
+// exponent elsewhere. Negative zero is -0.0, because some readers (DuckDB) take
+// -0 for an integer. f must be finite.
 func AppendFloat(dst []byte, f float64) []byte {
 	if f == 0 && math.Signbit(f) {
 		return append(dst, "-0.0"...)
@@ -25,8 +24,8 @@ func AppendFloat(dst []byte, f float64) []byte {
 		format = 'e'
 	}
 	dst = strconv.AppendFloat(dst, f, format, -1, 64)
-	// strconv pads a small exponent (1e-07): JSON readers take it, but the
-	// shorter form is the one that other writers give.
+	// strconv writes a small exponent with two digits (1e-07). Other JSON
+	// writers give the shorter form, so the zero is removed.
 	if n := len(dst); format == 'e' && n >= 4 && dst[n-4] == 'e' && dst[n-2] == '0' {
 		dst[n-2] = dst[n-1]
 		dst = dst[:n-1]

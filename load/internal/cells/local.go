@@ -6,9 +6,9 @@ import (
 )
 
 // AppendLocal appends the instant of us microseconds since 1970 UTC as a
-// spreadsheet reads it: the zone's wall clock without an offset,
-// 2026-01-02 03:04:05, with three digits of a second where they are not zero,
-// and six where three do not hold it.
+// spreadsheet reads it: the zone's wall clock without an offset, 2026-01-02
+// 03:04:05. A fraction of a second that is not zero is written with three
+// digits, or with six if three do not suffice.
 func AppendLocal(dst []byte, us int64, zone *time.Location) []byte {
 	t := time.UnixMicro(us).In(zone)
 	if y := t.Year(); y < 0 || y > 9999 {

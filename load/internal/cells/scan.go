@@ -7,7 +7,7 @@ const (
 	highs = 0x8080808080808080
 )
 
-// text is what can be scanned without a conversion that copies it.
+// text is a string or bytes, so that neither is copied to be scanned.
 type text interface{ ~string | ~[]byte }
 
 // zeros marks with its high bit each byte of x that is zero. Bits above the
@@ -15,8 +15,8 @@ type text interface{ ~string | ~[]byte }
 // only that one is used.
 func zeros(x uint64) uint64 { return (x - ones) &^ x & highs }
 
-// IndexCSV returns the index of the first comma, quote, CR or LF of s, the
-// bytes for which RFC 4180 asks quotes, or -1. Eight bytes at a time.
+// IndexCSV returns the index of the first comma, quote, CR or LF of s, or -1.
+// RFC 4180 requires quotes for these. It scans eight bytes at a time.
 func IndexCSV[T text](s T) int {
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
@@ -34,8 +34,8 @@ func IndexCSV[T text](s T) int {
 	return -1
 }
 
-// HasDivider tells whether s holds ; or TAB, at which spreadsheets may divide a
-// line as they do at a comma.
+// HasDivider tells whether s holds ; or TAB. Spreadsheets may split lines at
+// these as they do at a comma.
 func HasDivider[T text](s T) bool {
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
@@ -52,9 +52,9 @@ func HasDivider[T text](s T) bool {
 	return false
 }
 
-// IndexJSON returns the index of the first byte of s that a JSON string
-// cannot hold as it is or that needs a look: a control character, a quote, a
-// backslash, or any byte outside ASCII. -1: there is none.
+// IndexJSON returns the index of the first byte of s that may need escaping, or
+// -1. These are control characters, quotes, backslashes and bytes outside
+// ASCII.
 func IndexJSON[T text](s T) int {
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
@@ -73,8 +73,8 @@ func IndexJSON[T text](s T) int {
 	return -1
 }
 
-// load64 reads eight bytes as one number, the first in its lowest bits. The
-// compiler makes one load of it.
+// load64 reads eight bytes as one little-endian number. The compiler turns it
+// into one load.
 func load64[T text](s T, i int) uint64 {
 	_ = s[i+7]
 	return uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |

@@ -1,5 +1,6 @@
-// Package lists tells how the fields of an Arrow schema show their lists in
-// tables: the formats for people read it alike.
+// Package lists reads from an Arrow schema how lists are written in tables:
+// joined into one text, as JSON, or as a column for each choice. The formats
+// for people (CSV, xlsx) share it. Begin reading with Of.
 package lists
 
 import (
@@ -8,16 +9,19 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/formetl/formetl/load/internal/cells"
 )
 
-// The keys of a field's metadata that say how its lists are shown: what
-// schemas.MetaListAs and schemas.MetaChoices are, which load does not import.
+// The keys of a field's metadata that say how its lists are written. They must
+// equal schemas.MetaListAs and schemas.MetaChoices, which load does not import.
 const (
 	metaListAs  = "formetl.list_as"
 	metaChoices = "formetl.choices"
 )
 
-// The ways to show a list; a field that says none is joined.
+// The ways to write a list. The default is joined.
 const (
 	Joined  = "joined"
 	JSON    = "json"
@@ -27,15 +31,16 @@ const (
 // Choice is a value of a list that has a column of its own.
 type Choice struct{ Value, Heading string }
 
-// Field is how a field is shown: as one column, or as one for each choice.
+// Field is how a field is written: as one column, or as one column for each
+// choice.
 type Field struct {
 	As       string   // "" where the field is no list
-	Headings []string // the field's name, or those of the choices
-	Choices  []Choice // of Columns
+	Headings []string // the field's name, or the headings of its choices
+	Choices  []Choice // set if the list has a column for each choice
 }
 
-// Of reads how the schema's fields are shown. All headings differ, and there
-// is at least one.
+// Of reads how the schema's fields are written. It is an error if two headings
+// are equal or there is none.
 func Of(schema *arrow.Schema) ([]Field, error) {
 	fields := make([]Field, schema.NumFields())
 	taken := map[string]bool{}
@@ -100,4 +105,17 @@ func AppendJoined(dst []byte, s string) []byte {
 		dst = append(append(dst, s[:i]...), '\\', s[i])
 		s = s[i+1:]
 	}
+}
+
+// Join returns the appender of a column of lists that are written as one
+// text: elements with | between them, and \N for one that is null. timestamp is
+// that of cells.Text.
+func Join(a *array.List, timestamp func(dst []byte, us int64) []byte) cells.Appender {
+	var element cells.Appender
+	if text, ok := a.ListValues().(*array.String); ok {
+		element = func(dst []byte, i int) []byte { return AppendJoined(dst, text.Value(i)) }
+	} else {
+		element = cells.Text(a.ListValues(), timestamp)
+	}
+	return func(dst []byte, row int) []byte { return cells.AppendList(dst, a, row, '|', `\N`, element) }
 }

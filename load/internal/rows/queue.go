@@ -1,21 +1,21 @@
-// Package rows gives record batches back in other sizes. A format whose bytes
-// depend on where a batch ends takes its rows from a Queue in fixed counts, so
-// that equal rows give equal files however they came.
+// Package rows regroups record batches. A format whose bytes depend on where a
+// batch ends takes its rows from a Queue in fixed counts. So equal rows give
+// equal files, however they were divided into batches.
 package rows
 
 import "github.com/apache/arrow-go/v18/arrow"
 
-// Piece is the rows [From, To) of a batch. The batch stays the queue's.
+// Piece is the rows [From, To) of a batch, which belongs to the queue.
 type Piece struct {
 	Batch    arrow.RecordBatch
 	From, To int
 }
 
-// Queue keeps batches, retained, until their rows are dropped. The zero value
-// is empty and ready.
+// Queue retains batches until their rows are dropped. The zero value is an
+// empty queue.
 type Queue struct {
 	batches []arrow.RecordBatch
-	skip    int // rows of the first batch that were dropped
+	skip    int // rows of the first batch that are dropped already
 	rows    int
 	pieces  []Piece
 }

@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a string or bytes, which are not copied into a string first.
+// Text is a string or bytes, so that neither is copied.
 type Text interface{ ~string | ~[]byte }
 
-// Guarded tells whether a text must be kept from a spreadsheet, which would run
-// it as a formula or show another text in its place. The rule is told in the
-// comment of package csvout.
+// Guarded tells whether a spreadsheet would run a text as a formula or show it
+// changed, so that it needs a ' in front. The comment of package csvout gives
+// the rule.
 func Guarded[T Text](s T) bool {
 	if len(s) == 0 {
 		return false
 	}
 	switch c := s[0]; {
-	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z': // nearly all texts
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z': // most texts begin with a letter
 		return len(s) <= maxWord && isWord(string(s))
 	case c == '-':
 		return !isPlainNumber(string(s))
@@ -39,24 +39,25 @@ func Guarded[T Text](s T) bool {
 	return leadsToFormula(bare) || len(bare) <= maxWord && (isWord(bare) || isEasternDay(bare)) || looksLikeNumber(bare)
 }
 
-// isOther tells whether a text does not begin as a number may, with a
-// currency, or with a blank.
+// isOther tells whether the first character cannot begin a number: it is no
+// digit, currency sign or blank.
 func isOther[T Text](s T) bool {
 	r, _ := utf8.DecodeRuneInString(string(s[:min(len(s), utf8.UTFMax)]))
 	return !unicode.IsSpace(r) && !unicode.Is(unicode.Sc, r)
 }
 
 const (
-	// maxWord is the length of the longest text with letters that is guarded:
-	// "30 de septiembre de 2026 03:04:05", and the same in two bytes a letter.
+	// maxWord is the length in bytes up to which texts with letters are checked
+	// for dates. It fits "30 de septiembre de 2026 03:04:05" with two bytes a
+	// letter.
 	maxWord = 64
-	// maxNumber is the length from which on a text is no number: a file may
-	// hold megabytes in a field, of which no more is looked at.
+	// maxNumber is the length from which on a text is not checked for a number.
+	// It bounds the work for fields of megabytes.
 	maxNumber = 400
 )
 
-// leadsToFormula tells whether a text begins a formula after blanks, which
-// some spreadsheets take away.
+// leadsToFormula tells whether a formula begins after leading blanks, which
+// some spreadsheets remove.
 func leadsToFormula[T Text](s T) bool {
 	for i := 0; i < len(s); {
 		switch s[i] {
@@ -72,8 +73,8 @@ func leadsToFormula[T Text](s T) bool {
 	return false
 }
 
-// beginsWithFullWidth tells whether s begins with the full-width form of one
-// of = + - @, which a spreadsheet in Japanese takes for it.
+// beginsWithFullWidth tells whether s begins with the full-width form of one of
+// = + - @. A spreadsheet in Japanese treats it like the plain character.
 func beginsWithFullWidth[T Text](s T) bool {
 	if len(s) < 3 || s[0] != 0xEF {
 		return false
@@ -85,9 +86,9 @@ func beginsWithFullWidth[T Text](s T) bool {
 	return false
 }
 
-// isPlainNumber tells whether a spreadsheet keeps a text as the number that it
-// is: no leading zero or plus, digits on both sides of a point, at most 15
-// digits. Its value stays, though trailing zeros of a fraction are not shown.
+// isPlainNumber tells whether a spreadsheet keeps the value of a number. It has
+// no leading zero or plus, digits on both sides of a point, and at most 15
+// digits. Trailing zeros of a fraction are not shown.
 func isPlainNumber(s string) bool {
 	digits := strings.TrimPrefix(s, "-")
 	whole, fraction, point := strings.Cut(digits, ".")
@@ -114,7 +115,7 @@ func isDigits(s string) bool {
 }
 
 // isPlainTime tells whether a text is a date with the year first, a time of
-// day, or both: all spreadsheets in all languages read them as what they are.
+// day, or both. Spreadsheets of all languages read these correctly.
 func isPlainTime(s string) bool {
 	if day, clock, both := strings.Cut(s, " "); both {
 		return matches(day, "9999-99-99") && isClock(clock)
@@ -130,8 +131,8 @@ func isClock(s string) bool {
 	return (matches(s, "99:99") || matches(s, "99:99:99") && s[6] < '6') && s < "24" && s[3] < '6'
 }
 
-// matches tells whether s has a digit where the form has a 9, and what the
-// form has elsewhere.
+// matches tells whether s has the form: a 9 stands for any digit, and other
+// characters for themselves.
 func matches(s, form string) bool {
 	if len(s) != len(form) {
 		return false

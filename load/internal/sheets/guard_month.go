@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// isWord tells whether a text of letters is one that a spreadsheet takes for
-// something else: a boolean that it would write in capitals, or, in one of the
-// languages of monthNames, a month with a day or year.
+// isWord tells whether a spreadsheet takes a text of letters for something
+// else. That is a boolean, which it would write in capitals, or a month with a
+// day or year in a language of monthNames.
 func isWord(s string) bool {
 	if isBoolean(strings.TrimSpace(s)) {
 		return s != "TRUE" && s != "FALSE"
@@ -20,9 +20,9 @@ func isWord(s string) bool {
 
 func isBoolean(s string) bool { return strings.EqualFold(s, "true") || strings.EqualFold(s, "false") }
 
-// isMonth tells whether a text is the name of a month with one or two numbers
-// beside it, and nothing else but a time of day: mar 5, 5-mar, SEPT2, May 2026,
-// 5. März 2026, 5 de mayo de 2026, march 5, 2026 3:04 PM.
+// isMonth tells whether a text is the name of a month with one or two numbers,
+// and perhaps a time of day: mar 5, 5-mar, SEPT2, May 2026, 5. März 2026, 5 de
+// mayo de 2026, march 5, 2026 3:04 PM.
 func isMonth(s string) bool {
 	months, numbers, before := 0, 0, ""
 	for s != "" {
@@ -36,7 +36,7 @@ func isMonth(s string) bool {
 				return false
 			}
 		case digits:
-			if before != ":" && !strings.HasPrefix(s, ":") { // no part of a time of day
+			if before != ":" && !strings.HasPrefix(s, ":") { // it is no part of a time of day
 				numbers++
 			}
 		default:
@@ -56,7 +56,7 @@ const (
 	others
 )
 
-// piece is what a text begins with: letters, digits, or what is neither.
+// piece gives the first piece of a text: letters, digits, or other characters.
 func piece(s string) (first string, kind int) {
 	r, _ := utf8.DecodeRuneInString(s)
 	kind = kindOf(r)
@@ -77,7 +77,8 @@ func kindOf(r rune) int {
 	return others
 }
 
-// folded is a word without capitals and accents, as monthNames has them.
+// folded is a word in lower case and without accents, in the form of
+// monthNames.
 func folded(word string) string {
 	word = strings.ToLower(word)
 	if strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
@@ -105,8 +106,8 @@ func isParticle(name string) bool {
 	return false
 }
 
-// isEasternDay tells whether a text is a date or a time of day as it is
-// written in Chinese, Japanese or Korean, of two numbers or more: 1月2日.
+// isEasternDay tells whether a text is a date or a time of day in Chinese,
+// Japanese or Korean, with two numbers or more: 1月2日.
 func isEasternDay(s string) bool {
 	return strings.Trim(s, " 0123456789年月日号號時时分秒년월일시분초") == "" &&
 		len(strings.FieldsFunc(s, func(r rune) bool { return r < '0' || r > '9' })) > 1 &&
@@ -118,9 +119,9 @@ func isMonthName(name string) bool {
 	return strings.Contains(monthNames, " "+name+" ")
 }
 
-// monthNames are the months as Unicode's locale data name them, beside a day
-// and alone, whole and short, in the languages below; a name stands at the
-// first of them.
+// monthNames are the names of months from Unicode's locale data: full and
+// short, alone and beside a day. A name that several languages share stands at
+// the first of them.
 const monthNames = " " +
 	// English
 	"sept january february march april may june july august september october november december jan " +

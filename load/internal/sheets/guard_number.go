@@ -2,9 +2,9 @@ package sheets
 
 import "strings"
 
-// looksLikeNumber tells whether a spreadsheet of some language takes a text
-// for a number, a date, a time or a fraction. It is asked for texts that are
-// none of the plain forms.
+// looksLikeNumber tells whether a spreadsheet of some language takes a text for
+// a number, a date, a time or a fraction. It is called for texts that are not
+// of the plain forms.
 func looksLikeNumber(s string) bool {
 	s, marked := unmark(closed(s))
 	if i := strings.IndexAny(s, "eE"); i > 0 {
@@ -32,11 +32,11 @@ func looksLikeNumber(s string) bool {
 	return p.has(thousands) && (!p.has(". '\u00a0\u202f\u2019") || p.areThousands())
 }
 
-// thousands are what stands in numbers to make them easier to read.
+// thousands are the separators in numbers: of thousands and before a fraction.
 const thousands = ".,' \u00a0\u202f\u2019"
 
-// closed is a text without the blanks that do not stand between two digits:
-// 1 - 2, 5 e3, 5: 30. That of 5 a, half of a day, stays.
+// closed is a text without its blanks, except those between two digits and that
+// before a or p (half of a day): 1 - 2, 5 e3, 5: 30.
 func closed(s string) string {
 	if len(s) > maxWord || !strings.ContainsAny(s, " \u00a0") {
 		return s
@@ -59,12 +59,13 @@ func closed(s string) string {
 	return b.String()
 }
 
-// behind is what a spreadsheet may take off behind a number: 18+, 5 -.
+// behind are the characters that a spreadsheet may remove after a number: 18+,
+// 5 -.
 const behind = "+-: \u00a0"
 
-// unmark takes off what may stand around a number: a currency, a percent
-// sign, parentheses that make it negative, half of the day, and what stands
-// behind it.
+// unmark removes what may stand around a number: a currency, a percent sign,
+// parentheses that make it negative, half of the day, and the characters of
+// behind.
 func unmark(s string) (bare string, marked bool) {
 	bare = strings.TrimRight(s, behind)
 	bare = unbraced(bare)
@@ -89,7 +90,7 @@ func unbraced(s string) string {
 	return s
 }
 
-// pieces are the groups of digits of a text and what stands between and
+// pieces are the groups of digits of a text and the characters between and
 // around them.
 type pieces struct {
 	groups     [8]string
@@ -98,8 +99,8 @@ type pieces struct {
 	separators int // bytes of between
 }
 
-// split divides a text into pieces. A text with a letter, or with separators
-// that no number has, has none.
+// split divides a text into pieces. The result is empty if the text has a
+// letter or a separator that no number has.
 func split(s string) pieces {
 	var p pieces
 	for s != "" {
@@ -128,7 +129,7 @@ func split(s string) pieces {
 	return p
 }
 
-// has tells whether no other separators are there than these.
+// has tells whether the text has no other separators than these.
 func (p *pieces) has(these string) bool { return only(string(p.between[:p.separators]), these) }
 
 func only(s, of string) bool { return strings.Trim(s, of) == "" }
@@ -144,7 +145,7 @@ func (p *pieces) areParts() bool {
 }
 
 // areThousands tells whether all groups but the first have three digits. The
-// first may have more: some take 5000 000 for a number.
+// first may have more, because some spreadsheets take 5000 000 for a number.
 func (p *pieces) areThousands() bool {
 	for _, g := range p.groups[1:p.n] {
 		if len(g) != 3 {

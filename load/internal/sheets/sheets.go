@@ -1,6 +1,6 @@
-// Package sheets knows what a spreadsheet can hold, for the formats that
-// people open in one. The bounds are those of Excel, LibreOffice and Google
-// Sheets alike, or the least of them.
+// Package sheets holds the limits of spreadsheets and tells which texts a
+// spreadsheet would change, for CSV and xlsx. Each limit is the lowest of
+// Excel, LibreOffice and Google Sheets. Begin reading with Guarded.
 package sheets
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// MaxRows is how many rows a sheet has, the heading's among them.
+	// MaxRows is how many rows a sheet has, including the heading.
 	MaxRows = 1_048_576
 	// MaxColumns is how many columns a sheet has.
 	MaxColumns = 16_384
@@ -27,7 +27,7 @@ func Units[T ~string | ~[]byte](s T) int {
 		switch c := s[i]; {
 		case c < utf8.RuneSelf || c >= 0xC0 && c < 0xF0:
 			n++
-		case c >= 0xF0: // outside the first plane: a surrogate pair
+		case c >= 0xF0: // a character outside the basic plane: a surrogate pair
 			n += 2
 		}
 	}

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// patience is how long a server may take until it listens. It is no
-// measurement: a slow machine only takes longer to fail.
+// patience is how long a server may take until it listens. It is generous,
+// because it only delays failures.
 const patience = time.Minute
 
-// Process is a server that runs.
+// Process is a running server.
 type Process struct {
-	life  io.Closer // of its shell's input
+	life  io.Closer // input of its shell, see guarded
 	ended chan struct{}
-	err   error // with which it ended
+	err   error // how it ended
 }
 
-// guarded is a shell that runs a server and kills it when its own input ends:
-// a test that panics, or is killed, leaves no server behind.
+// guarded is a shell script that runs a server and kills it when the script's
+// input ends. So a test that panics or is killed leaves no server behind.
 const guarded = `exec 3<&0; "$@" & p=$!; (cat <&3; kill -9 $p) >/dev/null 2>&1 & wait $p`
 
 // Start runs a program that is to listen at address, and waits until it does.
@@ -34,7 +34,7 @@ const guarded = `exec 3<&0; "$@" & p=$!; (cat <&3; kill -9 $p) >/dev/null 2>&1 &
 func Start(ctx context.Context, address string, environment []string, program string, args ...string) (*Process, error) {
 	p := &Process{ended: make(chan struct{})}
 	var log strings.Builder
-	cmd := exec.Command("sh", append([]string{"-c", guarded, "sh", program}, args...)...) //nolint:noctx // it outlives the context of its start
+	cmd := exec.Command("sh", append([]string{"-c", guarded, "sh", program}, args...)...) //nolint:noctx // the server outlives the context of Start
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.Env = append(os.Environ(), environment...)
 	var err error
@@ -58,11 +58,11 @@ func Start(ctx context.Context, address string, environment []string, program st
 // Kill kills the process with SIGKILL, and only it, and waits for its end.
 // Killing twice is harmless.
 func (p *Process) Kill() {
-	_ = p.life.Close() // what it is for
+	_ = p.life.Close() // the shell kills the server when its input ends
 	<-p.ended
 }
 
-// wait asks for a connection until there is one.
+// wait tries to connect until it succeeds.
 func (p *Process) wait(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -83,12 +83,12 @@ func (p *Process) wait(ctx context.Context, address string) error {
 	}
 }
 
-// The ports that servers get lie below those that systems give to outgoing
-// connections: a server that is killed finds its port free when it comes back,
-// and who calls it meanwhile does not reach himself.
+// The ports of servers lie below those that systems use for outgoing
+// connections. So a server that is restarted finds its port free, and no client
+// connects to itself meanwhile.
 const firstPort, ports = 20_000, 12_000
 
-// FreeAddress gives a loopback address that nobody listens at.
+// FreeAddress gives a loopback address at which nobody listens.
 func FreeAddress(ctx context.Context) (string, error) {
 	var lc net.ListenConfig
 	var err error

@@ -1,5 +1,6 @@
-// Package testserver gets server programs and runs them as processes that die
-// with the test. It is imported by packages of tests only.
+// Package testserver installs server programs and runs them as processes that
+// end with the test. Only packages for tests import it. Begin reading with
+// Program.Path and Start.
 package testserver
 
 import (
@@ -20,9 +21,9 @@ type Program struct {
 	Version string
 }
 
-// Path gives the program's file, built where it is not there yet, into a
-// folder of the user's cache. It is renamed into its place, so that two tests
-// may build side by side.
+// Path gives the program's file in the user's cache folder, and builds it if it
+// is missing. A finished build is renamed into place, so that two tests may
+// build at the same time.
 func (p Program) Path(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -47,7 +48,7 @@ func (p Program) Path(ctx context.Context) (string, error) {
 	defer func() { _ = os.RemoveAll(temp) }()
 	fmt.Fprintf(os.Stderr, "building %s@%s into %s, once\n", p.Module, p.Version, final)
 	install := exec.CommandContext(ctx, "go", "install", p.Module+"@"+p.Version)
-	install.Dir = temp // no module: the project's own does not matter
+	install.Dir = temp // outside a module, so that the project's go.mod has no effect
 	install.Env = append(os.Environ(), "GOBIN="+temp, "GOFLAGS=")
 	if out, err := install.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot get %s@%s: %w\n%s", p.Module, p.Version, err, out)

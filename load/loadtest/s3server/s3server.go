@@ -1,5 +1,5 @@
-// Package s3server gets real S3 servers and starts them as processes. It is
-// imported by tests and their tools only.
+// Package s3server installs real S3 servers and starts them as processes. Only
+// tests and their tools import it. Begin reading with Start.
 //
 // A server is built once, by `go install MODULE@VERSION` into a folder of the
 // user's cache, so that one `go test` is enough on a fresh machine that has
@@ -22,13 +22,13 @@ const (
 	SecretKey = "formetl-test-secret"
 )
 
-// Kind is a server that can be got and started.
+// Kind is a server program that can be installed and started.
 type Kind struct {
 	testserver.Program
 	args func(address, dir string, tls *Certificates) []string
 }
 
-// Versitygw is the main server: a gateway onto a folder.
+// Versitygw is the main server. It serves a folder.
 func Versitygw() Kind {
 	return Kind{
 		Program: testserver.Program{Name: "versitygw", Module: "github.com/versity/versitygw/cmd/versitygw", Version: "v1.8.0"},
@@ -56,7 +56,7 @@ func MinIO() Kind {
 	}
 }
 
-// Server is a server that runs, or can be restarted.
+// Server is a server that is running or was stopped.
 type Server struct {
 	URL    string
 	Dir    string // its data
@@ -68,8 +68,8 @@ type Server struct {
 	process *testserver.Process
 }
 
-// Start gets the server, starts it over dir, which must be empty, and waits
-// until it listens. tls is nil for plain HTTP.
+// Start installs the server if needed, starts it over dir, which must be empty,
+// and waits until it listens. tls is nil for plain HTTP.
 func Start(ctx context.Context, k Kind, dir string, tls *Certificates) (*Server, error) {
 	program, err := k.Path(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) start(ctx context.Context) error {
 // Address is the host and port that the server listens at.
 func (s *Server) Address() string { return s.address }
 
-// Stop kills the server with SIGKILL, and only it. Stopping twice is harmless.
+// Stop kills the server with SIGKILL. Calling it twice is harmless.
 func (s *Server) Stop() { s.process.Kill() }
 
 // Restart kills the server with SIGKILL, unless it was stopped before, and
@@ -116,8 +116,7 @@ func (s *Server) Restart(ctx context.Context) error {
 // S3 server. It says so on standard error, once for each test program.
 func Off() bool { return off() }
 
-// off never changes: it is what the test program's environment says, and says
-// so at the first question.
+// off reads the environment once, and then writes its message.
 var off = sync.OnceValue(func() bool {
 	if os.Getenv("FORMETL_TEST_S3") != "off" {
 		return false
@@ -126,7 +125,7 @@ var off = sync.OnceValue(func() bool {
 	return true
 })
 
-// Needed explains why a server is missing and how to do without.
+// Needed adds to an error how to get the server or how to test without it.
 func Needed(err error) error {
 	return fmt.Errorf("%w\na real S3 server is needed here and cannot be had; FORMETL_TEST_S3=off leaves out the tests that need one", err)
 }

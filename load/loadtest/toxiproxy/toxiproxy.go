@@ -1,5 +1,6 @@
-// Package toxiproxy runs toxiproxy as a process and asks it, over its own HTTP
-// interface, to spoil connections. It is imported by tests only.
+// Package toxiproxy runs toxiproxy as a process and has it disturb connections,
+// over its HTTP interface. Only tests import it. Begin reading with Start and
+// Forward.
 package toxiproxy
 
 import (
@@ -15,14 +16,14 @@ import (
 	"github.com/formetl/formetl/load/internal/testserver"
 )
 
-// Proxy is a toxiproxy process. It forwards for as many upstreams as wanted,
-// each under a name.
+// Proxy is a toxiproxy process. It forwards to any number of upstreams, each
+// under a name.
 type Proxy struct {
 	URL     string // of its HTTP interface
 	process *testserver.Process
 }
 
-// Start gets toxiproxy and starts it. Stop ends it.
+// Start installs toxiproxy if needed and starts it. Stop ends it.
 func Start(ctx context.Context) (*Proxy, error) {
 	program, err := testserver.Program{Name: "toxiproxy", Module: "github.com/Shopify/toxiproxy/v2/cmd/server", Version: "v2.12.0"}.Path(ctx)
 	if err != nil {
@@ -46,8 +47,8 @@ func Start(ctx context.Context) (*Proxy, error) {
 // Stop kills toxiproxy, and with it every connection through it.
 func (p *Proxy) Stop() { p.process.Kill() }
 
-// Forward listens at a loopback address of its own, which it returns, and
-// forwards to upstream, host:port.
+// Forward listens at a new loopback address, which it returns, and forwards to
+// upstream, host:port.
 func (p *Proxy) Forward(ctx context.Context, name, upstream string) (address string, err error) {
 	var made struct {
 		Listen string `json:"listen"`
@@ -63,8 +64,8 @@ func (p *Proxy) Unforward(ctx context.Context, name string) error {
 	return p.ask(ctx, http.MethodDelete, proxyPath(name), nil, nil)
 }
 
-// Enable with false cuts every connection and refuses new ones; with true it
-// takes them again at the same address.
+// Enable cuts every connection and refuses new ones if enabled is false. With
+// true it accepts them again at the same address.
 func (p *Proxy) Enable(ctx context.Context, name string, enabled bool) error {
 	return p.ask(ctx, http.MethodPost, proxyPath(name), map[string]any{"enabled": enabled}, nil)
 }
@@ -74,12 +75,12 @@ func (p *Proxy) Reset(ctx context.Context) error {
 	return p.ask(ctx, http.MethodPost, "/reset", nil, nil)
 }
 
-// Toxic is what spoils a connection.
+// Toxic is a disturbance of connections.
 type Toxic struct {
 	Name       string         `json:"name"`
 	Type       string         `json:"type"`       // such as latency, timeout, reset_peer, limit_data, bandwidth
 	Stream     Stream         `json:"stream"`     // "" is Downstream
-	Toxicity   float64        `json:"toxicity"`   // share of the connections it takes, 0 to 1
+	Toxicity   float64        `json:"toxicity"`   // share of the connections it applies to, 0 to 1
 	Attributes map[string]int `json:"attributes"` // of the type
 }
 
@@ -97,7 +98,7 @@ func Latency(name string, s Stream, milliseconds, jitter int) Toxic {
 	return Toxic{Name: name, Type: "latency", Stream: s, Toxicity: 1, Attributes: map[string]int{"latency": milliseconds, "jitter": jitter}}
 }
 
-// BlackHole swallows everything and closes nothing.
+// BlackHole drops all data and closes no connection.
 func BlackHole(name string, s Stream) Toxic {
 	return Toxic{Name: name, Type: "timeout", Stream: s, Toxicity: 1, Attributes: map[string]int{"timeout": 0}}
 }
@@ -117,12 +118,12 @@ func Bandwidth(name string, s Stream, kilobytes int) Toxic {
 	return Toxic{Name: name, Type: "bandwidth", Stream: s, Toxicity: 1, Attributes: map[string]int{"rate": kilobytes}}
 }
 
-// AddToxic spoils the connections of a forward, those that are open too.
+// AddToxic adds a toxic to a forward. It applies to open connections too.
 func (p *Proxy) AddToxic(ctx context.Context, forward string, t Toxic) error {
 	return p.ask(ctx, http.MethodPost, proxyPath(forward)+"/toxics", t, nil)
 }
 
-// RemoveToxic takes a toxic off.
+// RemoveToxic removes a toxic.
 func (p *Proxy) RemoveToxic(ctx context.Context, forward, toxic string) error {
 	return p.ask(ctx, http.MethodDelete, proxyPath(forward)+"/toxics/"+url.PathEscape(toxic), nil, nil)
 }

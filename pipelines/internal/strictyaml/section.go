@@ -7,7 +7,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // Field is a key of a section and what reads its value.

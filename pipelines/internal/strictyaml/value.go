@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/formetl/formetl/internal/nearest"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // Value is a node of a document with the path that leads to it. Its readers report

@@ -1,0 +1,11 @@
+package extract
+
+import "time"
+
+// What the tests outside the package look at.
+
+const MostDoubts = mostDoubts
+
+func (u Unit) Cut(from, to time.Time) []Window { return u.cut(from, to) }
+
+func (u Unit) Spans(from, to time.Time) int { return u.spans(from, to) }

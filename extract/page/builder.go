@@ -1,0 +1,103 @@
+package page
+
+// Span is a part of a Builder's Text: the bytes from Start up to End.
+type Span struct{ Start, End int32 }
+
+// Builder fills a page while an answer is decoded. Its calls follow the
+// answer: a result, its cells, the values of each. It is not safe for
+// concurrent use; a builder that is used again keeps its memory.
+type Builder struct {
+	// Text is what the values' spans point into when the page is finished: the
+	// answer in UTF-8. The decoder may rewrite it until then, or replace it.
+	Text []byte
+	// Page is being filled. Its exported fields are the decoder's to set.
+	Page *Page
+
+	fields  [2]map[string]int32 // the page's fields by id, for metas and for items
+	interns map[string]string   // ids and types seen, so that no string is allocated twice
+}
+
+// Begin takes an empty page from the pool. Its memory is the builder's Text.
+func (b *Builder) Begin() {
+	b.Page = pool.Get().(*Page)
+	b.Text = b.Page.text[:0]
+	b.Reset()
+}
+
+// Reset empties the page, and keeps Text: the answer is decoded from the
+// beginning.
+func (b *Builder) Reset() {
+	b.Page.reset()
+	clear(b.fields[0])
+	clear(b.fields[1])
+}
+
+// Finish returns the page, which takes the builder's Text over.
+func (b *Builder) Finish() *Page {
+	p := b.Page
+	p.text = b.Text
+	b.Page, b.Text = nil, nil
+	return p
+}
+
+// Field returns the index of a field in Page.Fields. Where the page has no such
+// field yet it is added, and added is true: its Type and Index are not set.
+func (b *Builder) Field(kind Kind, id []byte) (field int32, added bool) {
+	byID := &b.fields[kind-1]
+	if field, ok := (*byID)[string(id)]; ok {
+		return field, false
+	}
+	field = int32(len(b.Page.Fields)) //nolint:gosec // a field takes some bytes of Text
+	f := Field{Kind: kind, ID: b.Intern(id)}
+	b.Page.Fields = append(b.Page.Fields, f)
+	if *byID == nil {
+		*byID = make(map[string]int32)
+	}
+	(*byID)[f.ID] = field
+	return field, true
+}
+
+// Result begins a result.
+func (b *Builder) Result(id int64) {
+	at := int32(len(b.Page.cells)) //nolint:gosec // a cell takes some bytes of Text
+	b.Page.results = append(b.Page.results, result{id, at, at})
+}
+
+// Cell begins a meta or item of the result that was begun last.
+func (b *Builder) Cell(field int32) {
+	p := b.Page
+	p.cells = append(p.cells, Cell{Field: field, first: int32(len(p.values))}) //nolint:gosec // a value takes some bytes of Text
+	p.results[len(p.results)-1].last++
+}
+
+// Value adds a value to the cell that was begun last.
+func (b *Builder) Value(text Span) {
+	p := b.Page
+	p.values = append(p.values, text)
+	p.cells[len(p.cells)-1].Values++
+}
+
+// Bounds of the strings that a builder keeps.
+const (
+	maxInterns   = 4096
+	maxInternLen = 256
+)
+
+// Intern returns text as a string, the same one for the same bytes.
+func (b *Builder) Intern(text []byte) string {
+	if len(text) == 0 {
+		return ""
+	}
+	if s, ok := b.interns[string(text)]; ok {
+		return s
+	}
+	s := string(text)
+	if len(s) > maxInternLen {
+		return s
+	}
+	if b.interns == nil || len(b.interns) >= maxInterns {
+		b.interns = make(map[string]string)
+	}
+	b.interns[s] = s
+	return s
+}

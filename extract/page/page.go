@@ -1,0 +1,167 @@
+package page
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+)
+
+// Kind tells where in a result a field stands: among its metas or among its
+// items (service specification, section 2, "Result").
+type Kind uint8
+
+// The kinds of a field.
+const (
+	KindMeta Kind = iota + 1
+	KindItem
+)
+
+// String returns "meta" or "item", the prefix of a column's source.
+func (k Kind) String() string {
+	if k == KindMeta {
+		return "meta"
+	}
+	return "item"
+}
+
+// Field is one meta or item id that occurs in a page. (Kind, ID) is its
+// identity; Type and Index are those of its first occurrence in the page.
+type Field struct {
+	Kind  Kind
+	ID    string
+	Type  string // the item's type attribute, "" for metas and where it is missing
+	Index int    // the item's index attribute (position on the form), 0 where it is missing
+}
+
+// Heading is a column's label as the service gives it with
+// fs_include_headings. The id is the identity: labels repeat, may be empty and
+// may hold line breaks.
+type Heading struct {
+	ID    string
+	Label string
+	// Kind is set where the heading stood under a metas or items element, else 0.
+	Kind Kind
+}
+
+// Cell is one meta or item of one result: a field and its values. Values are
+// read through the page that holds the cell.
+type Cell struct {
+	Field  int32 // index into Page.Fields
+	first  int32 // index into Page.values
+	Values int32 // how many values; 0 for an item element without a value element
+}
+
+type result struct {
+	id          int64
+	first, last int32 // cells[first:last]
+}
+
+// Page is one decoded answer of Get Results. It owns the answer's bytes;
+// results, cells and values are views into it and are valid until Release.
+// A page is decoded whole before anything downstream sees it.
+//
+// The zero value is an empty page. A Page is not safe for concurrent use.
+type Page struct {
+	Headings []Heading // in document order; empty unless asked for
+	Fields   []Field   // in order of first occurrence
+	Replaced int       // characters that XML 1.0 forbids or invalid UTF-8, replaced by U+FFFD
+
+	text    []byte // the answer in UTF-8; texts that held references or several parts are rewritten in place
+	results []result
+	cells   []Cell
+	values  []Span
+}
+
+var pool = sync.Pool{New: func() any { return new(Page) }}
+
+// MaxPooled is the size in bytes of the largest text that is kept for reuse:
+// one huge answer must not hold its memory for the rest of the run.
+const MaxPooled = 16 << 20
+
+// Release empties the page and gives its memory back to the pool. No view
+// into the page may be used afterwards.
+func (p *Page) Release() {
+	if cap(p.text) > MaxPooled {
+		return
+	}
+	p.reset()
+	pool.Put(p)
+}
+
+func (p *Page) reset() {
+	p.Headings, p.Fields, p.Replaced = p.Headings[:0], p.Fields[:0], 0
+	p.text, p.results, p.cells, p.values = p.text[:0], p.results[:0], p.cells[:0], p.values[:0]
+}
+
+// Len returns the number of results.
+func (p *Page) Len() int { return len(p.results) }
+
+// ID returns the id of result i, 0 <= i < Len.
+func (p *Page) ID(i int) int64 { return p.results[i].id }
+
+// Cells returns the metas and items of result i in document order. A field
+// may occur more than once in a result.
+func (p *Page) Cells(i int) []Cell {
+	r := p.results[i]
+	return p.cells[r.first:r.last]
+}
+
+// Value returns value i of the cell, 0 <= i < c.Values, as valid UTF-8. The
+// bytes are a view: they must not be changed nor kept beyond Release.
+func (p *Page) Value(c Cell, i int) []byte {
+	s := p.values[int(c.first)+i]
+	return p.text[s.Start:s.End:s.End]
+}
+
+// Filter keeps the results whose id passes keep.
+func (p *Page) Filter(keep func(id int64) bool) {
+	p.results = slices.DeleteFunc(p.results, func(r result) bool { return !keep(r.id) })
+}
+
+// SortByID orders the results by ascending id.
+func (p *Page) SortByID() {
+	slices.SortStableFunc(p.results, func(a, b result) int { return cmp.Compare(a.id, b.id) })
+}
+
+// Absorb appends the results of q to p, and tells whether it did: texts of more
+// than 2 GiB together do not fit. Views into p stay valid until its Release; q
+// is unchanged.
+func (p *Page) Absorb(q *Page) bool {
+	if len(p.text)+len(q.text) > math.MaxInt32 {
+		return false
+	}
+	if len(p.Headings) == 0 {
+		p.Headings = append(p.Headings, q.Headings...)
+	}
+	p.Replaced += q.Replaced
+	fields := make([]int32, len(q.Fields))
+	for i, f := range q.Fields {
+		fields[i] = p.fieldLike(f)
+	}
+	text, values, cells := int32(len(p.text)), int32(len(p.values)), int32(len(p.cells)) //nolint:gosec // bounded by the text
+	p.text = append(p.text, q.text...)
+	for _, v := range q.values {
+		p.values = append(p.values, Span{v.Start + text, v.End + text})
+	}
+	for _, c := range q.cells {
+		c.Field = fields[c.Field]
+		c.first += values
+		p.cells = append(p.cells, c)
+	}
+	for _, r := range q.results {
+		p.results = append(p.results, result{r.id, r.first + cells, r.last + cells})
+	}
+	return true
+}
+
+// fieldLike returns the index of the field that is f, which is added where the
+// page has none.
+func (p *Page) fieldLike(f Field) int32 {
+	i := slices.IndexFunc(p.Fields, func(g Field) bool { return g.Kind == f.Kind && g.ID == f.ID })
+	if i < 0 {
+		i = len(p.Fields)
+		p.Fields = append(p.Fields, f)
+	}
+	return int32(i) //nolint:gosec // fields of a form
+}

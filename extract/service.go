@@ -1,0 +1,112 @@
+package extract
+
+import (
+	"context"
+
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// PageSize is the most results that one request brings (specification, section 8).
+const PageSize = 100
+
+// Service is what plans and readers ask of one generation of the service.
+type Service interface {
+	// Results asks for one page of results and decodes it whole. The page is the
+	// caller's to release.
+	Results(ctx context.Context, form string, q ResultsQuery) (*page.Page, error)
+	// Count asks how many results match.
+	Count(ctx context.Context, form string, q CountQuery) (int64, error)
+}
+
+// Client is one generation of the service for one account, with the numbers of
+// what was sent (see transport.Sender). It is safe for concurrent use.
+type Client interface {
+	Service
+	Forms(ctx context.Context) ([]Form, error)
+	Status(ctx context.Context, form string) (Status, error)
+	// Publish asks for a form's links; secure asks for https ones.
+	Publish(ctx context.Context, form string, secure bool) (Publish, error)
+	// Copy copies a form and describes the new one. The error is an
+	// *UnclearError where the copy may have been made.
+	Copy(ctx context.Context, form string, to CopyTarget) (Form, error)
+
+	// Fork returns a client that shares all but its Requests and Outcomes.
+	Fork() Client
+	Reads(forms int)
+	Requests() transport.Requests
+	Outcomes() map[string]int64
+	Close()
+}
+
+// ResultsQuery holds every parameter of Get Results (specification, section
+// 4.5). The zero value asks for the first page of everything.
+type ResultsQuery struct {
+	Window       Window // fs_min_date and fs_max_date, always with a time part
+	IDs          IDRange
+	Limit        int    // fs_limit; 0, and PageSize or more, leave it out: full pages
+	Page         int    // fs_page; 0 leaves it out: the first
+	Sort         string // fs_sort: a meta or item id; "" is the result id
+	Descending   bool   // fs_sort_direction
+	Search       Search
+	View         string // fs_view
+	Headings     bool   // fs_include_headings
+	CustomLabels string // fs_custom_labels
+}
+
+// IDRange bounds result ids at both ends, inclusively. Zero is no bound: ids
+// of results begin at 1.
+type IDRange struct{ Min, Max int64 }
+
+// holds tells whether an id lies in the range.
+func (r IDRange) holds(id int64) bool { return id >= r.Min && (r.Max == 0 || id <= r.Max) }
+
+// CountQuery holds the parameters of Get Results Count (specification,
+// section 4.6).
+type CountQuery struct {
+	Window Window
+	IDs    IDRange
+}
+
+// Form is one form of an account (specification, section 2, "Form").
+type Form struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Directory   string `json:"directory"` // names the form in every other transaction
+}
+
+// Status says whether a form is open and how much of its quotas is used
+// (specification, section 2, "Form status").
+type Status struct {
+	State        string  `json:"state"`         // open or closed
+	LastModified string  `json:"last_modified"` // YYYY-MM-DD HH:MM:SS in the account's zone
+	Limits       []Limit `json:"limits"`
+}
+
+// Limit is one limited quantity.
+type Limit struct {
+	Type  string `json:"type"` // items, results
+	Used  int64  `json:"used"`
+	Total int64  `json:"total"`
+}
+
+// Publish holds a form's publishing links and embed codes (specification,
+// section 2, "Publish information").
+type Publish struct {
+	URLs  []PublishURL `json:"urls"`
+	Codes []string     `json:"codes"` // HTML
+}
+
+// PublishURL is one publishing link.
+type PublishURL struct {
+	Type string `json:"type"` // normal, printer and others
+	URL  string `json:"url"`
+}
+
+// CopyTarget says where a copy of a form goes. Empty fields take the
+// service's defaults: the current account, the original's name.
+type CopyTarget struct {
+	Account string // fs_destination_account
+	Form    string // fs_destination_form
+}

@@ -1,0 +1,42 @@
+package transport
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// ParseBaseURL checks the address of the service: HTTPS, or plain HTTP to a
+// loopback address, or with allowHTTP to any host; no user, query or fragment.
+func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil { // it quotes the address, in which somebody may have put the key
+		return nil, &ConfigError{"the base URL cannot be read as an address; give it as https://host"}
+	}
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
+		return nil, &ConfigError{"the base URL is not an http or https address; give it as https://host"}
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, &ConfigError{"the base URL holds a user, a query or a fragment; give only https://host, and the key by a reference"}
+	case u.Scheme == "http" && !allowHTTP && !IsLoopback(u.Hostname()):
+		return nil, &ConfigError{fmt.Sprintf("the base URL sends the API key to %s over plain HTTP; use https, or set allow_http: true if the network is yours", u.Host)}
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	u.RawPath = strings.TrimRight(u.RawPath, "/")
+	return u, nil
+}
+
+// IsLoopback tells whether a host is this machine: localhost, 127.0.0.0/8 or
+// ::1.
+func IsLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// Escape percent-encodes every byte but the unreserved characters of RFC 3986
+// section 2.3. A space becomes %20, never "+" (specification, section 4).
+func Escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

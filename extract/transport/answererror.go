@@ -1,0 +1,106 @@
+package transport
+
+import (
+	"fmt"
+	"hash/maphash"
+	"net/http"
+)
+
+// Fault tells what is wrong with an answer that cannot be read, and so whether
+// asking again may help.
+type Fault uint8
+
+// The faults. An answer is well-formed by the rules of its format.
+const (
+	// FaultWrong is well-formed without what it must hold.
+	FaultWrong Fault = iota
+	// FaultBeyond is an answer beyond a bound, or in an encoding that is not read.
+	FaultBeyond
+	// FaultForeign is well-formed and somebody else's.
+	FaultForeign
+	// FaultGarbled is not well-formed: a page for people, a text, a damaged answer.
+	FaultGarbled
+	// FaultCut ends too early.
+	FaultCut
+	// FaultEmpty holds nothing.
+	FaultEmpty
+)
+
+// AnswerError is an answer that cannot be read: empty, not well-formed,
+// truncated, beyond a bound, or without what the specification promises.
+type AnswerError struct {
+	Offset  int    // byte offset in the answer, -1 where no place can be named
+	Problem string // what is wrong, without the answer's text
+	Fault   Fault
+	Ours    bool // it is in the service's own envelope
+
+	status int    // HTTP status, 0 where it is not known
+	sum    uint64 // of the answer, to tell whether the next one is the same
+	varies bool   // the same request was answered otherwise before
+}
+
+// Error names the problem and its place.
+func (e *AnswerError) Error() string {
+	s := "the answer cannot be read: " + e.Problem
+	if e.Offset >= 0 {
+		s += fmt.Sprintf(" (byte %d)", e.Offset)
+	}
+	if e.status != 0 && e.status != http.StatusOK {
+		s += fmt.Sprintf(" (HTTP status %d): is the base URL the service's?", e.status)
+	}
+	return s
+}
+
+// Temporary tells whether trying again may help. What is empty, cut or not
+// XML was most likely damaged on its way, or comes from a proxy. What is
+// well-formed and wrong comes again, unless the service answered otherwise
+// before.
+func (e *AnswerError) Temporary() bool { return e.damaged() || e.varies }
+
+// DataFault tells whether the service gives what cannot be read, each time.
+func (e *AnswerError) DataFault() bool { return !e.Temporary() }
+
+// damaged tells whether the answer is most likely not what the service sent.
+func (e *AnswerError) damaged() bool { return e.Fault >= FaultGarbled }
+
+// isPage tells whether the answer is somebody else's, as a whole: what a web
+// server sends at an address that is not the service's.
+func (e *AnswerError) isPage() bool {
+	return !e.Ours && (e.Fault == FaultForeign || e.Fault == FaultGarbled)
+}
+
+// NotServiceError is a request of a run to which the service never answered at
+// all, while something else did: each try gave the same page.
+type NotServiceError struct {
+	Tries int
+	Err   *AnswerError // what is wrong with the page
+}
+
+// Error says what came and what to do.
+func (e *NotServiceError) Error() string {
+	tries := "the only try gave a page"
+	if e.Tries > 1 {
+		tries = fmt.Sprintf("each of %d tries gave the same page", e.Tries)
+	}
+	return fmt.Sprintf("nothing that this run was answered came from the service: %s with HTTP status %d (%s); set base_url to the service's own address", tries, e.Err.status, e.Err.Problem)
+}
+
+// Unwrap returns what is wrong with the page.
+func (e *NotServiceError) Unwrap() error { return e.Err }
+
+// Temporary is false: the base URL has to change.
+func (e *NotServiceError) Temporary() bool { return false }
+
+// DataFault is false: it is not the service's data.
+func (e *NotServiceError) DataFault() bool { return false }
+
+// answerSeed makes the sums of one process comparable.
+var answerSeed = maphash.MakeSeed()
+
+// sumOf is the answer's sum.
+func sumOf(body []byte) uint64 { return maphash.Bytes(answerSeed, body) }
+
+// TooLarge is an answer of more than so many bytes.
+func TooLarge(most int64) error {
+	return &AnswerError{Offset: -1, Problem: fmt.Sprintf("it is larger than the bound of %d bytes", most), Fault: FaultBeyond}
+}

@@ -1,0 +1,108 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// urlCause drops the address that a *url.Error repeats: it may hold the key.
+func urlCause(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+// exchange sends a request once and reads the body of its answer. Its errors
+// never hold the address.
+func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
+	*call.Body = (*call.Body)[:0]
+	req, err := http.NewRequestWithContext(ctx, call.Method, s.address(call), http.NoBody)
+	if err != nil {
+		return Header{}, &NetworkError{Problem: s.cfg.Key.Redact(urlCause(err).Error()), Final: true}
+	}
+	req.Header.Set("Accept", s.cfg.Accept)
+	if s.cfg.UserAgent != "" {
+		req.Header.Set("User-Agent", s.cfg.UserAgent)
+	}
+	// Not by an http.Client: it follows redirects, or at least reads where
+	// they lead, and they would carry the key on in a URL or a Referer.
+	res, err := s.cfg.Transport.RoundTrip(req)
+	if err != nil {
+		return Header{}, s.networkError(ctx, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	h := Header{Status: res.StatusCode, ContentType: res.Header.Get("Content-Type"), RetryAfter: parseRetryAfter(res.Header.Get("Retry-After"))}
+	if res.StatusCode >= 300 && res.StatusCode < 400 {
+		return h, &RedirectError{Status: res.StatusCode, To: s.redactedTarget(res)}
+	}
+	size, usual := res.ContentLength, &s.usual[call.Kind]
+	if size < 0 {
+		size = usual.Load()
+	}
+	*call.Body, err = readOver(*call.Body, res.Body, size, call.MostBytes)
+	if err == nil {
+		usual.Store(int64(len(*call.Body)))
+	} else if !is[*AnswerError](err) {
+		err = s.networkError(ctx, err)
+	}
+	return h, err
+}
+
+// redactedTarget names where a redirect points to, without query and key.
+func (s *Sender) redactedTarget(res *http.Response) string {
+	to, err := res.Location()
+	if err != nil {
+		return "nowhere"
+	}
+	path := (&url.URL{Path: s.cfg.Key.Redact(to.Path)}).EscapedPath()
+	return s.cfg.Key.Redact(to.Scheme + "://" + to.Host + strings.ReplaceAll(path, Escape(redacted), redacted))
+}
+
+// networkError says what broke without the address, which holds the key. ctx
+// is the attempt's.
+func (s *Sender) networkError(ctx context.Context, err error) error {
+	cause := urlCause(err)
+	e := &NetworkError{Problem: s.cfg.Key.Redact(cause.Error()), Final: finalNetwork(cause)}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		e.Problem = fmt.Sprintf("no whole answer within %s", s.cfg.Timeout)
+	}
+	if is[tls.RecordHeaderError](cause) {
+		e.Problem = "the server does not speak TLS: check the scheme and the port of the base URL"
+	}
+	if dial, ok := errors.AsType[*net.OpError](cause); ok {
+		e.unsent = dial.Op == "dial"
+	}
+	if dns, ok := errors.AsType[*net.DNSError](cause); ok && dns.IsNotFound {
+		e.Problem, e.doubtful = s.cfg.Key.Redact(fmt.Sprintf("the host %s is not known: check the base URL and the network", dns.Name)), true
+	}
+	return e
+}
+
+// longestRetryAfter bounds what a Retry-After header may ask for.
+const longestRetryAfter = 24 * time.Hour
+
+// parseRetryAfter reads a number of seconds or a date (RFC 9110, section
+// 10.2.3); 0 for anything else.
+func parseRetryAfter(v string) time.Duration {
+	v = strings.TrimSpace(v)
+	if v != "" && strings.Trim(v, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || seconds > int64(longestRetryAfter/time.Second) {
+			return longestRetryAfter
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return min(max(0, time.Until(t)), longestRetryAfter)
+	}
+	return 0
+}

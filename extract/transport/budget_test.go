@@ -1,0 +1,248 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestBudgetMinute: any 60 seconds hold at most the limit, and waiting is as
+// short as it can be.
+func TestBudgetMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 5
+		b := NewRollingBudget(limit, 0, nil)
+		start := time.Now()
+		var mu sync.Mutex
+		var times []time.Duration
+		var group sync.WaitGroup
+		for range 23 {
+			group.Go(func() {
+				if err := b.Reserve(t.Context()); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				times = append(times, time.Since(start))
+				mu.Unlock()
+			})
+		}
+		group.Wait()
+		for i, at := range times {
+			if want := time.Duration(i/limit) * BudgetMinute; at != want {
+				t.Errorf("request %d went at %s, want %s", i, at, want)
+			}
+		}
+	})
+}
+
+// TestBudgetRolls: the minute rolls, it does not begin anew at full minutes.
+func TestBudgetRolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewRollingBudget(2, 0, nil)
+		start := time.Now()
+		reserve := func(want time.Duration) {
+			t.Helper()
+			if err := b.Reserve(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if at := time.Since(start); at != want {
+				t.Errorf("went at %s, want %s", at, want)
+			}
+		}
+		reserve(0)
+		time.Sleep(50 * time.Second) // virtual
+		reserve(50 * time.Second)
+		reserve(61 * time.Second)
+		reserve(111 * time.Second)
+		reserve(122 * time.Second)
+	})
+}
+
+func TestBudgetDay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewRollingBudget(0, 3, nil)
+		start := time.Now()
+		for range 3 {
+			if err := b.Reserve(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+		}
+		err := b.Reserve(t.Context())
+		e := MustAs[*BudgetError](t, err)
+		if e.Limit != 3 || e.Per != 24*time.Hour || !e.Until.Equal(start.Add(24*time.Hour)) || !e.Temporary() {
+			t.Errorf("%+v", e)
+		}
+		if !strings.Contains(err.Error(), e.Until.Format(time.RFC3339)) {
+			t.Errorf("the error does not say when to come back: %v", err)
+		}
+		time.Sleep(time.Until(e.Until))
+		if err := b.Reserve(t.Context()); err != nil {
+			t.Errorf("a day after the first: %v", err)
+		}
+		if err := b.Reserve(t.Context()); err == nil {
+			t.Error("the second one of the day is still booked")
+		}
+	})
+}
+
+func TestBudgetWithoutLimits(t *testing.T) {
+	b := NewRollingBudget(0, 0, nil)
+	for range 100_000 {
+		if err := b.Reserve(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(b.day.times) != 0 || len(b.minute.times) != 0 {
+		t.Error("it remembers what nobody asks for")
+	}
+}
+
+func TestBudgetIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewRollingBudget(1, 0, nil)
+		if err := b.Reserve(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stopped := errors.New("stopped")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- b.Reserve(ctx) }()
+		synctest.Wait()
+		cancel(stopped)
+		if err := <-done; !errors.Is(err, stopped) {
+			t.Errorf("err = %v", err)
+		}
+		if err := NewRollingBudget(5, 5, nil).Reserve(ctx); !errors.Is(err, stopped) {
+			t.Errorf("a cancelled request was booked: %v", err)
+		}
+	})
+}
+
+// clock is a wall clock that somebody sets.
+type clock struct{ off atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.off.Load())).Round(0) } // without a monotonic part
+
+func (c *clock) jump(by time.Duration) { c.off.Add(int64(by)) }
+
+// memoryLedger is a ledger of one process, as a file would keep it.
+type memoryLedger struct {
+	mu     sync.Mutex
+	booked []time.Time
+}
+
+func (l *memoryLedger) Update(_ context.Context, change func([]time.Time) []time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.booked = append([]time.Time(nil), change(append([]time.Time(nil), l.booked...))...)
+	return nil
+}
+
+// eachLedger runs a test with a ledger and without.
+func eachLedger(t *testing.T, f func(t *testing.T, ledger Ledger)) {
+	t.Helper()
+	for name, ledger := range map[string]func() Ledger{"memory": func() Ledger { return nil }, "ledger": func() Ledger { return &memoryLedger{} }} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { f(t, ledger()) }) })
+	}
+}
+
+// TestBudgetBearsAJumpingClock: a jump while the minute is used up costs no
+// more than a minute more, and a clock that stands still blocks nobody.
+func TestBudgetBearsAJumpingClock(t *testing.T) {
+	for _, by := range []time.Duration{-72 * time.Hour, -3 * time.Hour, -10 * time.Minute, -time.Second, time.Second, 10 * time.Minute, 3 * time.Hour, 72 * time.Hour} {
+		for _, waiting := range []bool{false, true} {
+			eachLedger(t, func(t *testing.T, ledger Ledger) {
+				c := &clock{}
+				b := NewRollingBudget(2, 10, ledger).WithClock(c.now)
+				for range 2 {
+					if err := b.Reserve(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				start := time.Now()
+				if waiting {
+					time.AfterFunc(30*time.Second, func() { c.jump(by) })
+				} else {
+					c.jump(by)
+				}
+				for i := range 4 {
+					if err := b.Reserve(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if waited, most := time.Since(start), time.Duration(i/2+2)*BudgetMinute; waited > most {
+						t.Errorf("by %s, request %d went after %s, want at most %s", by, i, waited, most)
+					}
+				}
+			})
+		}
+	}
+	eachLedger(t, func(t *testing.T, ledger Ledger) {
+		still := time.Now()
+		b := NewRollingBudget(2, 10, ledger).WithClock(func() time.Time { return still })
+		start := time.Now()
+		for i := range 6 {
+			if err := b.Reserve(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if waited, most := time.Since(start), time.Duration(i)*BudgetMinute; waited > most {
+				t.Errorf("by a clock that stands still request %d went after %s, want at most %s", i, waited, most)
+			}
+		}
+	})
+}
+
+// TestBudgetOfADayBearsAJumpingClock: set back, it never gives more than the
+// budget in real 24 hours and comes back within as long of the jump; set
+// forward, it gives back early no more than it jumped over.
+func TestBudgetOfADayBearsAJumpingClock(t *testing.T) {
+	const limit = 5
+	for _, by := range []time.Duration{-1000 * time.Hour, -30 * time.Hour, -5 * time.Hour, -time.Minute, time.Minute, 5 * time.Hour} {
+		eachLedger(t, func(t *testing.T, ledger Ledger) {
+			c := &clock{}
+			b := NewRollingBudget(0, limit, ledger).WithClock(c.now)
+			var times []time.Time
+			jumped := time.Now().Add(7*time.Hour + time.Minute) // not while the budget is asked
+			time.AfterFunc(time.Until(jumped), func() { c.jump(by) })
+			for range 24 * 4 { // four days, every hour
+				err := b.Reserve(t.Context())
+				e, used := errors.AsType[*BudgetError](err)
+				switch {
+				case err == nil:
+					times = append(times, time.Now())
+				case !used:
+					t.Fatal(err)
+				case e.Until.Sub(c.now()) > 24*time.Hour || !e.Until.After(c.now()):
+					t.Errorf("by %s: to come back at %s, it is %s", by, e.Until, c.now())
+				}
+				time.Sleep(time.Hour) // virtual
+			}
+			for i := limit; i < len(times); i++ {
+				if between := times[i].Sub(times[i-limit]); between < 24*time.Hour-max(0, by) {
+					t.Errorf("by %s: %d requests within %s", by, limit+1, between)
+				}
+			}
+			if n := len(times); n < 3*limit {
+				t.Errorf("by %s: %d requests in four days", by, n)
+			}
+		})
+	}
+}
+
+func TestBudgetErrorSaysWhen(t *testing.T) {
+	until := time.Date(2026, 3, 1, 12, 30, 7, 1, time.FixedZone("", -6*3600))
+	for per, want := range map[time.Duration]string{
+		24 * time.Hour: "the budget of 50 requests per 24 hours is used up; the next one may be sent at 2026-03-01T12:30:08-06:00",
+		time.Minute:    "the budget of 50 requests per minute is used up; the next one may be sent at 2026-03-01T12:30:08-06:00",
+		time.Hour:      "the budget of 50 requests per 1h0m0s is used up; the next one may be sent at 2026-03-01T12:30:08-06:00",
+	} {
+		if got := (&BudgetError{Limit: 50, Per: per, Until: until}).Error(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,343 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
+)
+
+func TestParseBaseURL(t *testing.T) {
+	for _, tc := range []struct {
+		raw       string
+		allowHTTP bool
+		want      string // the address, or "!" and a part of the error
+	}{
+		{"https://fs1.example.com", false, "https://fs1.example.com"},
+		{"HTTPS://fs1.example.com/", false, "https://fs1.example.com"},
+		{"https://fs1.example.com:8443/base//", false, "https://fs1.example.com:8443/base"},
+		{"https://fs1.example.com/a%2Fb/", false, "https://fs1.example.com/a%2Fb"},
+		{"http://127.0.0.1:8080", false, "http://127.0.0.1:8080"},
+		{"http://127.9.8.7", false, "http://127.9.8.7"},
+		{"http://[::1]:8080", false, "http://[::1]:8080"},
+		{"http://localhost", false, "http://localhost"},
+		{"http://LocalHost:1", false, "http://LocalHost:1"},
+		{"http://fs1.example.com", true, "http://fs1.example.com"},
+		{"http://fs1.example.com", false, "!allow_http"},
+		{"http://localhost.example.com", false, "!allow_http"},
+		{"http://128.0.0.1", false, "!allow_http"},
+		{"http://[::2]", false, "!allow_http"},
+		{"http://0.0.0.0", false, "!allow_http"},
+		{"ftp://fs1.example.com", true, "!not an http or https address"},
+		{"fs1.example.com", true, "!not an http or https address"},
+		{"", true, "!not an http or https address"},
+		{"https://", true, "!not an http or https address"},
+		{"https://:443", true, "!not an http or https address"},
+		{"https:fs1.example.com", true, "!not an http or https address"},
+		{"https://user@fs1.example.com", true, "!a user"},
+		{"https://fs1.example.com?x=1", true, "!a query"},
+		{"https://fs1.example.com#x", true, "!a fragment"},
+		{"https://fs1.example.com:port", true, "!cannot be read"},
+		{"https://fs1.exa mple.com", true, "!cannot be read"},
+		{"https://fs1.example.com/\x00", true, "!cannot be read"},
+		{"https://%zz", true, "!cannot be read"},
+	} {
+		u, err := transport.ParseBaseURL(tc.raw, tc.allowHTTP)
+		if part, bad := strings.CutPrefix(tc.want, "!"); bad {
+			if e, ok := errors.AsType[*transport.ConfigError](err); !ok || !strings.Contains(e.Problem, part) {
+				t.Errorf("ParseBaseURL(%q) = %v, %v; want an error with %q", tc.raw, u, err, part)
+			}
+			continue
+		}
+		if err != nil || u.String() != tc.want {
+			t.Errorf("ParseBaseURL(%q) = %v, %v; want %s", tc.raw, u, err, tc.want)
+		}
+	}
+}
+
+func TestNewClientChecks(t *testing.T) {
+	good := v1.Config{BaseURL: "https://fs1.example.com", Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary)}}
+	for _, tc := range []struct {
+		change func(*v1.Config)
+		want   string // "" for none
+	}{
+		{func(*v1.Config) {}, ""},
+		{func(c *v1.Config) { c.Account = "" }, "account"},
+		{func(c *v1.Config) { c.Account = ".." }, "account"},
+		{func(c *v1.Config) { c.Key = transport.NewSecret(" \n") }, "no API key"},
+		{func(c *v1.Config) { c.BaseURL = "http://fs1.example.com" }, "plain HTTP"},
+		{func(c *v1.Config) { c.BaseURL = "https://fs1.example.com:" + transport.Canary }, "cannot be read"},
+	} {
+		cfg := good
+		tc.change(&cfg)
+		c, err := v1.NewClient(cfg)
+		if tc.want == "" {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Settings().Timeout != transport.DefaultTimeout || c.Settings().Concurrency != transport.DefaultConcurrency || c.Settings().Retries != 0 || c.Settings().BackoffMin <= 0 || c.Settings().BackoffMax <= 0 {
+				t.Errorf("defaults %+v", *c.Settings())
+			}
+			continue
+		}
+		if e := transport.MustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, tc.want) {
+			t.Errorf("err = %v, want %q", err, tc.want)
+		}
+		transport.HidesKey(t, "error", err.Error())
+	}
+	good.Retries = -1
+	if c, err := v1.NewClient(good); err != nil || c.Settings().Retries != transport.DefaultRetries {
+		t.Errorf("retries %d, %v", c.Settings().Retries, err)
+	}
+}
+
+// TestBaseURLWithAPath puts the service below a path of its server.
+func TestBaseURLWithAPath(t *testing.T) {
+	server := httptest.NewServer(http.StripPrefix("/a b", &formservice.Server{}))
+	defer server.Close()
+	c := newTestClient(t, v1.Config{BaseURL: server.URL + "/a%20b/", Account: formservice.DefaultAccount, Config: transport.Config{Key: transport.NewSecret(formservice.DefaultKey)}})
+	if n, err := c.Count(t.Context(), "form1", extract.CountQuery{}); err != nil || n != 1000 {
+		t.Errorf("count = %d, %v", n, err)
+	}
+}
+
+// TestRedirects are not followed, and the error shows where they lead without
+// what the address carries.
+func TestRedirects(t *testing.T) {
+	for _, tc := range []struct {
+		status   int
+		location func(r *http.Request) string
+		want     string
+	}{
+		{302, func(r *http.Request) string { return "https://elsewhere.invalid" + r.RequestURI }, "https://elsewhere.invalid/api/users/acme/forms/form1/results/count;"},
+		{301, func(r *http.Request) string { return "/login?next=" + url.QueryEscape(r.RequestURI) }, "/login;"},
+		{307, func(*http.Request) string {
+			return "https://user:pw@elsewhere.invalid/" + url.PathEscape(transport.Canary) + "?x#y"
+		}, "https://elsewhere.invalid/[redacted];"},
+		{308, func(*http.Request) string { return "" }, "nowhere;"},
+		{303, func(*http.Request) string { return "://" }, "nowhere;"},
+	} {
+		asked := 0
+		c := newClientFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked++
+			w.Header().Set("Location", tc.location(r))
+			w.WriteHeader(tc.status)
+		}), func(cfg *v1.Config) { cfg.Key = transport.NewSecret(transport.Canary) })
+		err := countOnly(t.Context(), c)
+		e := transport.MustAs[*transport.RedirectError](t, err)
+		if e.Status != tc.status || !strings.Contains(err.Error(), tc.want) || strings.ContainsAny(e.To, "?#") || strings.Contains(e.To, "pw") {
+			t.Errorf("err = %v, want %q", err, tc.want)
+		}
+		transport.HidesKey(t, "error", err.Error())
+		if asked != 1 || transport.Temporary(err) {
+			t.Errorf("%d requests, temporary %v; a redirect is final", asked, transport.Temporary(err))
+		}
+	}
+}
+
+func TestConnectionsAreReused(t *testing.T) {
+	c := newClientFor(t, &formservice.Server{}, nil)
+	reused := 0
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+		if i.Reused {
+			reused++
+		}
+	}})
+	for i := range 10 {
+		page, err := c.Results(ctx, "form1", extract.ResultsQuery{Page: i + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page.Release()
+		if _, err := c.Count(ctx, "missing", extract.CountQuery{}); err == nil {
+			t.Fatal("no error")
+		}
+	}
+	if reused != 19 {
+		t.Errorf("%d of 19 requests came over a kept connection", reused)
+	}
+}
+
+func TestRequestsAreCounted(t *testing.T) {
+	busy := 2
+	c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+		if busy--; busy >= 0 {
+			return respond(503, failure("3")), nil
+		}
+		return respond(200, success("<results/><count>7</count><forms/>")), nil
+	}, func(cfg *v1.Config) { cfg.BackoffMin, cfg.BackoffMax = time.Microsecond, time.Microsecond })
+	page, err := c.Results(t.Context(), "x", extract.ResultsQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Release()
+	_ = countOnly(t.Context(), c)
+	_ = countOnly(t.Context(), c)
+	_, _ = c.Forms(t.Context())
+	got := c.Requests()
+	if got.Bytes == 0 {
+		t.Error("no bytes counted")
+	}
+	got.Bytes = 0
+	if want := (transport.Requests{Results: 1, Count: 2, Other: 1, Retries: 2}); got != want {
+		t.Errorf("requests %+v, want %+v", got, want)
+	}
+}
+
+// TestKeyStaysHidden makes every kind of failure and looks for the key in
+// errors and logs at every level.
+func TestKeyStaysHidden(t *testing.T) {
+	address := "https://fs1.example.com/?fs_api_key=" + transport.Escape(transport.Canary)
+	fail := func(err error) roundTripFunc {
+		return func(*http.Request) (*http.Response, error) { return nil, err }
+	}
+	answer := func(status int, body string, headers ...string) roundTripFunc {
+		return func(*http.Request) (*http.Response, error) { return respond(status, body, headers...), nil }
+	}
+	for _, tc := range []struct {
+		name string
+		f    roundTripFunc
+	}{
+		{"url.Error", fail(&url.Error{Op: "Get", URL: address, Err: errors.New("broken")})},
+		{"plain text", fail(fmt.Errorf("cannot reach %s or %s", address, transport.Canary))},
+		{"query escaped", fail(errors.New(url.QueryEscape(transport.Canary)))},
+		{"lower-case escapes", fail(errors.New(transport.LowerEscapes(transport.Escape(transport.Canary))))},
+		{"path escaped", fail(errors.New(url.PathEscape(transport.Canary)))},
+		{"unknown host", fail(&net.DNSError{Err: "no such host", Name: transport.Canary, IsNotFound: true})},
+		{"dial", fail(&net.OpError{Op: "dial", Net: "tcp", Err: errors.New(transport.Canary)})},
+		{"service's words", answer(401, `<fs_response status="error"><error code="100">bad key c4n4ry/key+with %special&amp;signs=é</error></fs_response>`)},
+		{"busy with the key", answer(200, `<fs_response status="error"><error code="3">`+transport.Escape(transport.Canary)+`</error></fs_response>`)},
+		{"page of a proxy", answer(502, "<html>"+address+"</html>")},
+		{"not XML", answer(200, address)},
+		{"404", answer(404, address)},
+		{"redirect", answer(302, "", "Location: "+address)},
+		{"cut", func(*http.Request) (*http.Response, error) {
+			res := respond(200, "")
+			res.Body = io.NopCloser(io.MultiReader(strings.NewReader("<fs_resp"), errReader{errors.New(address)}))
+			return res, nil
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var log lockedBuffer
+			c := transportClient(t, tc.f, func(cfg *v1.Config) {
+				cfg.BackoffMin, cfg.BackoffMax = time.Microsecond, time.Microsecond
+				cfg.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			})
+			_, err := c.Results(t.Context(), "form one", extract.ResultsQuery{Limit: 5, Search: extract.Search{Where: []extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: transport.Canary}}}})
+			e := transport.MustAs[*transport.RequestError](t, err)
+			if e.Form != "form one" || e.Transaction != "Get Results" || !strings.Contains(e.Detail, "fs_limit=5") || e.Attempts < 1 {
+				t.Errorf("the error does not say what failed: %+v", e)
+			}
+			for cause := error(e); cause != nil; cause = errors.Unwrap(cause) {
+				transport.HidesKey(t, "error", fmt.Sprintf("%v %+v", cause, cause))
+			}
+			if !strings.Contains(log.String(), `"msg":"request"`) {
+				t.Error("no debug log")
+			}
+			transport.HidesKey(t, "log", log.String())
+		})
+	}
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// TestUntrustedCertificate is final: trying again cannot help.
+func TestUntrustedCertificate(t *testing.T) {
+	asked := 0
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.StartTLS()
+	defer server.Close()
+	dials := 0
+	dialing := transport.NewTransport(1)
+	dial := dialing.DialContext
+	dialing.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dials++
+		return dial(ctx, network, address)
+	}
+	c := newTestClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: dialing}})
+	err := countOnly(t.Context(), c)
+	if e := transport.MustAs[*transport.NetworkError](t, err); !e.Final || transport.Temporary(err) || !strings.Contains(e.Problem, "certificate") {
+		t.Errorf("err = %v, temporary %v", err, transport.Temporary(err))
+	}
+	if dials != 1 || asked != 0 {
+		t.Errorf("%d connections, %d requests; want one and none", dials, asked)
+	}
+	transport.HidesKey(t, "error", err.Error())
+
+	// The same server, spoken to as the host that its certificate does not name.
+	trusting := server.Client().Transport.(*http.Transport).Clone()
+	trusting.TLSClientConfig.ServerName = "fs1.example.org"
+	c = newTestClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: trusting}})
+	if e := transport.MustAs[*transport.NetworkError](t, countOnly(t.Context(), c)); !e.Final {
+		t.Errorf("a wrong host name is not final: %v", e)
+	}
+}
+
+// TestPlainHTTPBehindHTTPS is final too.
+func TestPlainHTTPBehindHTTPS(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	c := newTestClient(t, v1.Config{BaseURL: strings.Replace(server.URL, "http:", "https:", 1), Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3}})
+	if e := transport.MustAs[*transport.NetworkError](t, countOnly(t.Context(), c)); !e.Final || !strings.Contains(e.Problem, "does not speak TLS") {
+		t.Errorf("err = %v", e)
+	}
+}
+
+// TestRefusedConnection is temporary, and the error names the place.
+func TestRefusedConnection(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	c := newTestClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 1, BackoffMin: time.Microsecond, BackoffMax: time.Microsecond}})
+	err := countOnly(t.Context(), c)
+	if !transport.Temporary(err) || !strings.Contains(err.Error(), "after 2 attempts") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("err = %v", err)
+	}
+	transport.HidesKey(t, "error", err.Error())
+}
+
+// Where the service says no size, a new page begins with that of the last one.
+func TestUsualSize(t *testing.T) {
+	body := "<fs_response status=\"success\"><results></results></fs_response>" + strings.Repeat(" ", 3*transport.ChunkBytes)
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) > 1 {
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		}
+		_, _ = io.WriteString(w, body)
+	}))
+	defer s.Close()
+	c, err := v1.NewClient(v1.Config{BaseURL: s.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret("key")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 2 {
+		p, err := c.Results(context.Background(), "form1", extract.ResultsQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Release()
+		if got := c.UsualResults(); got != int64(len(body)) {
+			t.Errorf("the usual size is %d, not %d", got, len(body))
+		}
+	}
+}

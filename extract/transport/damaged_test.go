@@ -1,0 +1,305 @@
+package transport_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
+)
+
+// reply is one answer of a scripted service; the zero status is 200.
+type reply struct {
+	status int
+	kind   string // Content-Type, "" for XML
+	body   string
+}
+
+// scripted answers with its replies in turn, the last one again and again.
+type scripted struct {
+	replies []reply
+	asked   atomic.Int64
+}
+
+func (s *scripted) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	n := int(s.asked.Add(1))
+	r := s.replies[min(n, len(s.replies))-1]
+	if r.kind == "" {
+		r.kind = "text/xml; charset=utf-8"
+	}
+	w.Header().Set("Content-Type", r.kind)
+	w.WriteHeader(max(r.status, http.StatusOK))
+	_, _ = io.WriteString(w, r.body)
+}
+
+const (
+	webPage   = "<!DOCTYPE html>\n<html><body>Welcome<br></body></html>"
+	malformed = `<fs_response status="success"><count>7</fs_response></count>`
+	maintain  = "<maintenance/>"
+	noCount   = `<fs_response status="success"><total>7</total></fs_response>`
+	noNumber  = `<fs_response status="success"><count>many</count></fs_response>`
+	wrongCut  = `<fs_response status="success"><results><result id="x"/></results>`
+)
+
+// what becomes of a request, see TestDamagedAnswers.
+const (
+	fine       = "fine"       // answered
+	again      = "again"      // 75: another run may well succeed
+	data       = "data"       // 65: the same wrong answer each time
+	notService = "notService" // 78: nothing ever came from the service
+)
+
+func fateOf(err error) string {
+	switch {
+	case err == nil:
+		return fine
+	case isNotService(err):
+		return notService
+	case transport.Temporary(err):
+		return again
+	}
+	return data
+}
+
+// TestDamagedAnswers asks for a count over real HTTP, of a service that was met
+// before or not, and tells what becomes of the request and how often it is sent.
+func TestDamagedAnswers(t *testing.T) {
+	const all = transport.DefaultRetries + 1
+	xml := func(bodies ...string) (replies []reply) {
+		for _, b := range bodies {
+			replies = append(replies, reply{body: b})
+		}
+		return replies
+	}
+	html := func(status int, body string) []reply { return []reply{{status, "text/html", body}} }
+	for _, tc := range []struct {
+		name    string
+		replies []reply
+		new     string // what becomes of the run's first request
+		tries   int
+		met     string // what becomes of one after the service has answered
+		metTry  int
+	}{
+		{"empty", xml(""), again, all, again, all},
+		{"blanks", xml(" \n"), again, all, again, all},
+		{"empty, then right", xml("", "", "", "", countOf7), fine, 5, fine, 5},
+		{"HTML 200", html(200, webPage), notService, 3, again, all},
+		{"HTML 200, then right", []reply{{200, "text/html", webPage}, {body: countOf7}}, fine, 2, fine, 2},
+		{"HTML 404", html(404, webPage), notService, 3, again, all},
+		{"HTML 403 labelled as XML", []reply{{403, "", webPage}}, notService, 3, again, all},
+		{"empty 404", html(404, ""), notService, 3, again, all},
+		{"text", html(200, "it works"), notService, 3, again, all},
+		{"HTML 502", html(502, webPage), again, all, again, all},
+		{"pages that differ", append(html(200, webPage), html(200, webPage+"<!-- 2 -->")...), again, all, again, all},
+		{"page, then empty", append(html(200, webPage), reply{}), again, all, again, all},
+		{"empty, then page", append(xml(""), html(200, webPage)...), again, all, again, all},
+		{"XML of somebody else", xml(maintain), notService, 3, data, all},
+		{"XML of somebody else, then right", xml(maintain, maintain, maintain, maintain, countOf7), notService, 3, fine, 5},
+		{"cut in the envelope", xml(countOf7[:40]), again, all, again, all},
+		{"cut before it", xml("<fs_resp"), again, all, again, all},
+		{"wrong and cut", xml(wrongCut), again, all, again, all},
+		{"malformed", xml(malformed), again, all, again, all},
+		{"malformed, then right", xml(malformed, malformed, malformed, countOf7), fine, 4, fine, 4},
+		{"without its element", xml(noCount), data, 3, data, 3},
+		{"no number", xml(noNumber), data, 3, data, 3},
+		{"wrong, then right", xml(noCount, noNumber, countOf7), fine, 3, fine, 3},
+		{"wrong in two ways", xml(noCount, noNumber), again, all, again, all},
+		{"cut, then wrong", xml(countOf7[:40], noCount), again, all, again, all},
+		{"neither success nor error", xml(`<fs_response/>`), data, 3, data, 3},
+		{"busy, then wrong", []reply{{status: 429}, {body: noCount}}, data, 4, data, 4},
+		{"502, then a page", []reply{{status: 502}, {200, "text/html", webPage}}, again, all, again, all},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, met := range []bool{false, true} {
+				fate, tries := tc.new, tc.tries
+				service := &scripted{replies: tc.replies}
+				c := newClientFor(t, service, nil)
+				if met {
+					fate, tries = tc.met, tc.metTry
+					service.replies = append([]reply{{body: failure("102")}}, tc.replies...)
+					if err := countOnly(t.Context(), c.Fork()); err == nil {
+						t.Fatal("no error 102")
+					}
+				}
+				before := service.asked.Load()
+				err := countOnly(t.Context(), c.Fork())
+				sent := int(service.asked.Load() - before)
+				if got := fateOf(err); got != fate || sent != tries {
+					t.Errorf("met %v: %s after %d tries, want %s after %d: %v", met, got, sent, fate, tries, err)
+				}
+			}
+		})
+	}
+}
+
+// TestDamagedPages does the same for pages of results, which are decoded in
+// memory that is used again.
+func TestDamagedPages(t *testing.T) {
+	right := success(`<results><result id="1"><metas/><items/></result></results>`)
+	twice := success(`<results/><results/>`)
+	for _, tc := range []struct {
+		name    string
+		replies []string
+		want    string
+		tries   int
+	}{
+		{"the same", []string{twice}, data, 3},
+		{"with a reference", []string{success(`<results><result id="&#120;"/></results>`)}, data, 3},
+		{"two in turn", []string{twice, success(`<count>1</count>`)}, again, transport.DefaultRetries + 1},
+		{"then right", []string{twice, right}, fine, 2},
+		{"wrong and then malformed", []string{success(`<results><result/></wrong>`)}, again, transport.DefaultRetries + 1},
+		{"wrong and then cut", []string{wrongCut}, again, transport.DefaultRetries + 1},
+	} {
+		service := &scripted{}
+		for _, body := range tc.replies {
+			service.replies = append(service.replies, reply{body: body})
+		}
+		_, err := newClientFor(t, service, nil).Results(t.Context(), "form1", extract.ResultsQuery{})
+		if got, sent := fateOf(err), int(service.asked.Load()); got != tc.want || sent != tc.tries {
+			t.Errorf("%s: %s after %d tries, want %s after %d: %v", tc.name, got, sent, tc.want, tc.tries, err)
+		}
+	}
+}
+
+// TestSeldomAnswered: a wrong answer that came once, while the network failed
+// otherwise, came too seldom to be taken for the service's last word.
+func TestSeldomAnswered(t *testing.T) {
+	for _, tc := range []struct {
+		retries int
+		want    string
+	}{{0, data}, {1, again}, {3, again}} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			c := transportClient(t, func(*http.Request) (*http.Response, error) {
+				if asked++; asked <= tc.retries {
+					return nil, io.ErrUnexpectedEOF
+				}
+				return respond(200, noCount), nil
+			}, func(cfg *v1.Config) { cfg.Retries = tc.retries })
+			err := countOnly(t.Context(), c)
+			if got := fateOf(err); got != tc.want || asked != tc.retries+1 {
+				t.Errorf("%d retries: %s after %d attempts, want %s: %v", tc.retries, got, asked, tc.want, err)
+			}
+		})
+	}
+}
+
+// TestEveryTryIsBooked: retries after damaged answers are held against the
+// budget like any.
+func TestEveryTryIsBooked(t *testing.T) {
+	service := &scripted{replies: []reply{{}}}
+	var budget countingBudget
+	c := newClientFor(t, service, func(cfg *v1.Config) { cfg.Budget = &budget })
+	if err := countOnly(t.Context(), c); err == nil || budget.booked.Load() != service.asked.Load() {
+		t.Errorf("%d requests, %d booked, %v", service.asked.Load(), budget.booked.Load(), err)
+	}
+}
+
+// TestProxyInTheMiddleOfARun: once the service was met, pages of a proxy are
+// an outage, which all requests wait out together.
+func TestProxyInTheMiddleOfARun(t *testing.T) {
+	for _, body := range []string{webPage, ""} {
+		synctest.Test(t, func(t *testing.T) {
+			var asked, down atomic.Int64
+			start := time.Now()
+			c := transportClient(t, func(*http.Request) (*http.Response, error) {
+				asked.Add(1)
+				if n := time.Since(start); n > 0 && n < 40*time.Second {
+					down.Add(1)
+					return respond(200, body, "Content-Type: text/html"), nil
+				}
+				return respond(200, countOf7), nil
+			}, nil)
+			if err := countOnly(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			errs := make(chan error, 12)
+			for range cap(errs) {
+				go func() { errs <- countOnly(t.Context(), c.Fork()) }()
+			}
+			for range cap(errs) {
+				if err := <-errs; err != nil {
+					t.Errorf("%q: %v", body, err)
+				}
+			}
+			if n := down.Load(); n > 20 {
+				t.Errorf("%q: %d requests were sent while the proxy answered", body, n)
+			}
+		})
+	}
+}
+
+// TestNotServiceSays what came and what to do.
+func TestNotServiceSays(t *testing.T) {
+	for retries, want := range map[int]string{0: "the only try gave a page with HTTP status 404", 8: "each of 3 tries gave the same page with HTTP status 404"} {
+		c := newClientFor(t, &scripted{replies: []reply{{404, "text/html", webPage}}}, func(cfg *v1.Config) { cfg.Retries = retries })
+		err := countOnly(t.Context(), c)
+		for _, part := range []string{"Get Results Count of form form1 failed", want, "it is an HTML page", "set base_url to the service's own address"} {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%d retries: %v lacks %q", retries, err, part)
+			}
+		}
+	}
+}
+
+// TestCopyAfterADamagedAnswer is never repeated, whatever came.
+func TestCopyAfterADamagedAnswer(t *testing.T) {
+	for _, tc := range []struct {
+		reply   reply
+		unclear bool // whether the copy was made is not known
+	}{
+		{reply{}, true},
+		{reply{body: noCount}, true},
+		{reply{body: countOf7[:40]}, true},
+		{reply{body: malformed}, true},
+		{reply{502, "text/html", webPage}, true},
+		{reply{200, "text/html", webPage}, false},
+		{reply{404, "text/html", webPage}, false},
+		{reply{body: maintain}, false},
+		{reply{body: failure("102")}, false},
+	} {
+		service := &scripted{replies: []reply{tc.reply}}
+		_, err := newClientFor(t, service, nil).Copy(t.Context(), "form1", extract.CopyTarget{})
+		if n := service.asked.Load(); err == nil || n != 1 {
+			t.Errorf("%+v: %d requests, %v", tc.reply, n, err)
+		}
+		_, unclear := errors.AsType[*extract.UnclearError](err)
+		if unclear != tc.unclear || unclear && (transport.Temporary(err) || !strings.Contains(err.Error(), "whether the copy was made is not known")) {
+			t.Errorf("%+v: unclear %v, %v", tc.reply, unclear, err)
+		}
+	}
+}
+
+// TestFaultsThatPass: damaged answers of the test service in the middle of a
+// run cost retries and nothing else.
+func TestFaultsThatPass(t *testing.T) {
+	form := formservice.Generate(formservice.GenerateOptions{Results: 500, Seed: 3})
+	server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: formservice.Faults{Seed: 5, Empty: 0.3, HTML: 0.1, HTMLStatus: 200, Truncate: 0.1}}
+	c := newClientFor(t, server, nil)
+	var ids []int64
+	err := extract.NewReader(c, form.Directory, extract.ResultsQuery{}).Each(t.Context(), extract.Window{}, extract.IDRange{}, func(p *page.Page) error {
+		ids = append(ids, idsOf(p)...)
+		return nil
+	})
+	if err != nil || len(ids) != 500 || !slices.IsSorted(ids) {
+		t.Errorf("%d results, %v", len(ids), err)
+	}
+	if c.Requests().Retries == 0 {
+		t.Error("no fault was met")
+	}
+	if err := fmt.Errorf("x: %w", &transport.NotServiceError{Err: &transport.AnswerError{Fault: transport.FaultGarbled}}); transport.Temporary(err) || !errors.As(err, new(*transport.AnswerError)) {
+		t.Error("a page of somebody else is temporary, or no answer that cannot be read")
+	}
+}

@@ -1,0 +1,157 @@
+package transport
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// RequestError is a request that failed for good: which one, after how many
+// attempts, and why. It never holds the API key.
+type RequestError struct {
+	Transaction string // as the specification names it: "Get Results"
+	Form        string // "" for Get Forms
+	Detail      string // the parameters without the key, "" if there were none
+	Attempts    int
+	Err         error
+}
+
+// Error says what failed, on what, and why.
+func (e *RequestError) Error() string {
+	on := ""
+	if e.Form != "" {
+		on = " of form " + e.Form
+	}
+	if e.Detail != "" {
+		on += " (" + e.Detail + ")"
+	}
+	times := ""
+	if e.Attempts > 1 {
+		times = fmt.Sprintf(" after %d attempts", e.Attempts)
+	}
+	return fmt.Sprintf("%s%s failed%s: %v", e.Transaction, on, times, e.Err)
+}
+
+// Unwrap returns the last attempt's error.
+func (e *RequestError) Unwrap() error { return e.Err }
+
+// NetworkError is an attempt that brought no whole answer: a refused or cut
+// connection, a timeout, a failed handshake.
+type NetworkError struct {
+	Problem string // without the address, which would hold the key
+	Final   bool   // trying again cannot help: a certificate that is not trusted
+
+	doubtful bool // trying again hardly helps: a host that is not known
+	unsent   bool // there was no connection to send the request on
+}
+
+// Error names the problem.
+func (e *NetworkError) Error() string { return "network: " + e.Problem }
+
+// Temporary tells whether trying again may help.
+func (e *NetworkError) Temporary() bool { return !e.Final }
+
+// finalNetwork tells whether an attempt failed for a reason that stays: a
+// certificate that is not trusted, or a server that does not speak TLS at all.
+func finalNetwork(err error) bool {
+	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[tls.RecordHeaderError](err)
+}
+
+// StatusError is an HTTP status without an envelope of the service: a proxy's
+// page, for instance.
+type StatusError struct {
+	Status     int
+	RetryAfter time.Duration // from the Retry-After header, 0 if there was none
+}
+
+// Error names the status.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("HTTP status %d with an answer that is not the service's%s", e.Status, ComeBack(e.RetryAfter))
+}
+
+// Temporary tells whether trying again may help: 429 and 5xx.
+func (e *StatusError) Temporary() bool {
+	return e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError
+}
+
+// ComeBack says to people what a Retry-After header asked for, "" for 0.
+func ComeBack(after time.Duration) string {
+	if after <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (it asks to come back after %s)", after.Round(time.Second))
+}
+
+// RedirectError is an answer that points elsewhere. It is not followed: the
+// key would travel in the new address or its Referer.
+type RedirectError struct {
+	Status int
+	To     string // without query
+}
+
+// Error says where the redirect points and what to do.
+func (e *RedirectError) Error() string {
+	return fmt.Sprintf("the server redirects (HTTP %d) to %s; redirects are not followed because they would carry the API key: set base_url to the service's own address", e.Status, e.To)
+}
+
+// BudgetError says that a request budget is used up.
+type BudgetError struct {
+	Limit int           // requests
+	Per   time.Duration // in this time
+	Until time.Time     // when the next request may be sent
+}
+
+// ComeBack is Until for people, with its zone: the first full second that is
+// not too early.
+func (e *BudgetError) ComeBack() string {
+	return e.Until.Add(time.Second - time.Nanosecond).Truncate(time.Second).Format(time.RFC3339)
+}
+
+// Error says which budget is used up and when to come back.
+func (e *BudgetError) Error() string {
+	per := e.Per.String()
+	switch e.Per {
+	case time.Minute:
+		per = "minute"
+	case 24 * time.Hour:
+		per = "24 hours"
+	}
+	return fmt.Sprintf("the budget of %d requests per %s is used up; the next one may be sent at %s", e.Limit, per, e.ComeBack())
+}
+
+// Temporary is true: the budget refills.
+func (e *BudgetError) Temporary() bool { return true }
+
+// OutageError says that the service was not there, for any request, longer
+// than is waited for. It ends all requests that wait.
+type OutageError struct {
+	Since    time.Time // when the first of the attempts failed
+	Attempts int       // that failed in a row, of all requests
+	Last     error     // of the last attempt
+}
+
+// Error says what is wrong since when, how often it was tried, and what to do.
+func (e *OutageError) Error() string {
+	return fmt.Sprintf("the service is not there since %s: %d attempts failed in a row, the last with: %v; run again later", e.Since.Format(time.RFC3339), e.Attempts, e.Last)
+}
+
+// Unwrap returns the last attempt's error.
+func (e *OutageError) Unwrap() error { return e.Last }
+
+// Temporary is true: outages end.
+func (e *OutageError) Temporary() bool { return true }
+
+// Temporary tells whether err says of itself that trying again may help.
+func Temporary(err error) bool {
+	var t interface{ Temporary() bool }
+	return errors.As(err, &t) && t.Temporary()
+}
+
+// ConfigError is a client that cannot be made as it is configured.
+type ConfigError struct{ Problem string }
+
+// Error says what is wrong and what to do.
+func (e *ConfigError) Error() string { return e.Problem }

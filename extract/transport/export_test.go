@@ -1,0 +1,52 @@
+package transport
+
+import (
+	"context"
+)
+
+// What the tests outside the package look at.
+
+const (
+	Patience      = patience
+	DoubtfulTries = doubtfulTries
+	OpensAfter    = opensAfter
+	MostSaid      = mostSaid
+	ChunkBytes    = chunkBytes
+)
+
+var (
+	OutcomeOf    = outcomeOf
+	IsAnswer     = isAnswer
+	IsAbsence    = isAbsence
+	NewTransport = newTransport
+	HostUnknown  = &NetworkError{doubtful: true}
+)
+
+func (s *Sender) Settings() *Config { return &s.cfg }
+
+func (s *Sender) IsOpen() bool { return s.circuit.isOpen() }
+
+func (s *Sender) FailedProbes() int { return s.circuit.failed }
+
+func (s *Sender) IsProbing() bool { return s.circuit.probing }
+
+func (s *Sender) SetProbing() {
+	s.circuit.mu.Lock()
+	defer s.circuit.mu.Unlock()
+	s.circuit.probing = true
+}
+
+// Came is an attempt of some request that ended.
+func (s *Sender) Came(ctx context.Context, probe bool, err error, outcome string) {
+	s.circuit.leave(ctx, probe, &effort{last: err}, outcome)
+}
+
+// Places tells how many requests are under way, and how many wait for a place.
+func (s *Sender) Places() (running, waiting int) { return s.gate.running, len(s.gate.waiting) }
+
+func (s *Sender) UsualResults() int64 { return s.usual[KindResults].Load() }
+
+// SharesAllBut tells whether two senders share everything but their numbers.
+func (s *Sender) SharesAllBut(t *Sender) bool {
+	return s.gate == t.gate && s.circuit == t.circuit && s.usual == t.usual && s.cfg.Logger == t.cfg.Logger
+}

@@ -1,0 +1,203 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"html"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxEncoders is how many encoders in a row a key may have gone through and
+// is still found. A proxy may repeat a request that we percent-encoded: it may
+// encode it again, and write it as HTML or JSON.
+const maxEncoders = 3
+
+// redact replaces a key in text however it is spelled. It may be
+// percent-encoded, with "+" for a blank, in the escapes of JSON and Go strings,
+// or in the references of XML and HTML, in several of these one after the other,
+// or in base64 or hex as a whole. redact undoes the encodings and remembers
+// where every byte came from, so that only the key goes.
+func redact(text, key string) string {
+	plain := []byte(key)
+	r := redactor{keys: [][]byte{plain, hex.AppendEncode(nil, plain)}}
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		r.keys = append(r.keys, e.AppendEncode(nil, plain))
+	}
+	r.search(newLayer(text), maxEncoders)
+	return r.replace(text)
+}
+
+// place is a part of the original text.
+type place struct{ start, end int }
+
+// layer is the text with some encodings undone; from tells where in the
+// original each byte came from.
+type layer struct {
+	text []byte
+	from []place
+}
+
+func newLayer(text string) layer {
+	l := layer{text: []byte(text), from: make([]place, len(text))}
+	for i := range l.from {
+		l.from[i] = place{i, i + 1}
+	}
+	return l
+}
+
+// decoder undoes one encoding at text[at:]: it returns what stands there and
+// the number of bytes that it took, 0 if nothing is encoded there.
+type decoder func(text []byte, at int) (decoded []byte, n int)
+
+// decode undoes an encoding throughout. It tells whether it occurred at all.
+func (l layer) decode(d decoder) (layer, bool) {
+	var out layer
+	occurred := false
+	for at := 0; at < len(l.text); {
+		decoded, n := d(l.text, at)
+		if n == 0 {
+			decoded, n = l.text[at:at+1], 1
+		} else {
+			occurred = true
+		}
+		from := place{l.from[at].start, l.from[at+n-1].end}
+		for _, b := range decoded {
+			out.text, out.from = append(out.text, b), append(out.from, from)
+		}
+		at += n
+	}
+	return out, occurred
+}
+
+// redactor gathers where keys stand.
+type redactor struct {
+	keys  [][]byte
+	found []place
+}
+
+func (r *redactor) search(l layer, depth int) {
+	for _, key := range r.keys {
+		for at := 0; at+len(key) <= len(l.text); at++ {
+			i := bytes.Index(l.text[at:], key)
+			if i < 0 {
+				break
+			}
+			at += i
+			r.found = append(r.found, place{l.from[at].start, l.from[at+len(key)-1].end})
+		}
+	}
+	if depth == 0 {
+		return
+	}
+	for _, d := range []decoder{percentDecoder, queryDecoder, backslashDecoder, markupDecoder} {
+		if next, occurred := l.decode(d); occurred {
+			r.search(next, depth-1)
+		}
+	}
+}
+
+// replace puts one "[redacted]" for every run of places that touch.
+func (r *redactor) replace(text string) string {
+	if len(r.found) == 0 {
+		return text
+	}
+	slices.SortFunc(r.found, func(a, b place) int { return a.start - b.start })
+	var out []byte
+	done := 0
+	for i := 0; i < len(r.found); {
+		start, end := r.found[i].start, r.found[i].end
+		for i++; i < len(r.found) && r.found[i].start < end; i++ {
+			end = max(end, r.found[i].end)
+		}
+		out = append(append(out, text[done:start]...), redacted...)
+		done = end
+	}
+	return string(append(out, text[done:]...))
+}
+
+// percentDecoder undoes %2F and %2f.
+func percentDecoder(text []byte, at int) ([]byte, int) {
+	if text[at] != '%' || at+3 > len(text) {
+		return nil, 0
+	}
+	v, err := strconv.ParseUint(string(text[at+1:at+3]), 16, 8)
+	if err != nil {
+		return nil, 0
+	}
+	return []byte{byte(v)}, 3
+}
+
+// queryDecoder also undoes "+" for a blank.
+func queryDecoder(text []byte, at int) ([]byte, int) {
+	if text[at] == '+' {
+		return []byte{' '}, 1
+	}
+	return percentDecoder(text, at)
+}
+
+// backslashDecoder undoes the escapes of JSON and Go strings.
+func backslashDecoder(text []byte, at int) ([]byte, int) {
+	if text[at] != '\\' || at+2 > len(text) {
+		return nil, 0
+	}
+	switch c := text[at+1]; c {
+	case '"', '\'', '/':
+		return []byte{c}, 2
+	case 'u':
+		return unicodeEscape(text, at)
+	}
+	const longest = 10
+	rest := string(text[at:min(len(text), at+longest)])
+	r, isRune, tail, err := strconv.UnquoteChar(rest, 0)
+	switch n := len(rest) - len(tail); {
+	case err != nil:
+		return nil, 0
+	case isRune:
+		return utf8.AppendRune(nil, r), n
+	default:
+		return []byte{byte(r)}, n //nolint:gosec // a byte, says UnquoteChar
+	}
+}
+
+// unicodeEscape undoes \u00fc, and a pair for what lies beyond the basic plane.
+func unicodeEscape(text []byte, at int) ([]byte, int) {
+	v, ok := hexDigits(text, at+2, 4)
+	if !ok {
+		return nil, 0
+	}
+	if utf16.IsSurrogate(v) && bytes.HasPrefix(text[at+6:], []byte(`\u`)) {
+		if low, ok := hexDigits(text, at+8, 4); ok {
+			return utf8.AppendRune(nil, utf16.DecodeRune(v, low)), 12
+		}
+	}
+	return utf8.AppendRune(nil, v), 6
+}
+
+func hexDigits(text []byte, at, n int) (rune, bool) {
+	if at+n > len(text) {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(string(text[at:at+n]), 16, 32)
+	return rune(v), err == nil //nolint:gosec // at most 32 bits; what is no rune becomes U+FFFD
+}
+
+// markupDecoder undoes &amp;, &#38; and &#x26;.
+func markupDecoder(text []byte, at int) ([]byte, int) {
+	if text[at] != '&' {
+		return nil, 0
+	}
+	const longest = 12
+	n := bytes.IndexByte(text[at:min(len(text), at+longest)], ';') + 1
+	if n == 0 {
+		return nil, 0
+	}
+	name := string(text[at : at+n])
+	if plain := html.UnescapeString(name); plain != name {
+		return []byte(plain), n
+	}
+	return nil, 0
+}

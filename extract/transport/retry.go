@@ -1,0 +1,100 @@
+package transport
+
+import (
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+const (
+	// patience is, where Config does not say, the most time that one request may
+	// take with all its attempts and the pauses between them. Waiting for a
+	// place, for the budget or for a service that is not there for anybody is not
+	// the request's fault and does not count. It is also how long such an outage
+	// is waited for.
+	patience = 2 * time.Minute
+	// doubtfulTries bounds the attempts after answers that are most likely
+	// final but may be a passing fault. They are a doubtful refusal, the same
+	// wrong answer again, and the same page of a server that never answered.
+	doubtfulTries = 3
+)
+
+// effort is what one request has taken so far.
+type effort struct {
+	form       string
+	repeatable bool          // asking twice does no harm
+	attempts   int           // sent
+	doubtful   int           // attempts that hardly get better
+	spent      time.Duration // in attempts and pauses
+	last       error
+
+	unread int    // attempts whose answer could not be read
+	sum    uint64 // of the first of these answers
+	varies bool   // another one differed from it
+}
+
+// unreadable takes in an answer that cannot be read.
+func (e *effort) unreadable(a *AnswerError) {
+	if e.unread++; e.unread == 1 {
+		e.sum = a.sum
+	}
+	e.varies = e.varies || a.sum != e.sum
+	a.varies = e.varies
+}
+
+// samePage tells whether every attempt brought the same page of somebody else.
+func (e *effort) samePage() bool {
+	a, ok := errors.AsType[*AnswerError](e.last)
+	return ok && a.isPage() && !e.varies && e.unread == e.attempts
+}
+
+// mayHelp tells whether one more attempt may bring what the last one did not.
+// met tells that the service has answered something in this run.
+func (e *effort) mayHelp(met bool) bool {
+	if is[*BudgetError](e.last) || is[*OutageError](e.last) {
+		return false // a budget refills in hours; for the service all requests have waited together
+	}
+	class, _ := classOf(e.last)
+	if !e.repeatable {
+		// What a lost answer's request did is unknown: a second copy would be
+		// worse than an error.
+		return class == ClassBusy
+	}
+	if a, ok := errors.AsType[*AnswerError](e.last); ok {
+		// Most are asked for as often as where the network failed: what is empty,
+		// cut or a proxy's page is no answer of the service.
+		again := a.Temporary()
+		if a.isPage() {
+			again = met || !e.samePage()
+		}
+		return again || e.unread < doubtfulTries
+	}
+	if class == ClassDoubtful {
+		e.doubtful++
+		return e.doubtful < doubtfulTries
+	}
+	return Temporary(e.last)
+}
+
+// patient gives pauses as long as the request's patience lasts.
+type patient struct {
+	backoff.ExponentialBackOff
+	effort  *effort
+	circuit *circuit
+}
+
+// NextBackOff returns the next pause, at least what Retry-After asked for.
+// While the circuit is open its pauses take the place of the request's own.
+func (p *patient) NextBackOff() time.Duration {
+	if p.circuit.isOpen() {
+		return 0
+	}
+	_, after := classOf(p.effort.last)
+	pause := max(p.ExponentialBackOff.NextBackOff(), after)
+	if p.effort.spent+pause > p.circuit.patience {
+		return backoff.Stop
+	}
+	p.effort.spent += pause
+	return pause
+}

@@ -1,0 +1,448 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
+)
+
+// TestFailures tells for every kind of failure what it becomes, whether it
+// calls itself temporary, and how often it is tried with eight retries.
+func TestFailures(t *testing.T) {
+	const many = transport.DefaultRetries + 1
+	code := func(n int) func(error) bool {
+		return func(err error) bool {
+			s, ok := errors.AsType[*extract.ServiceError](err)
+			return ok && s.Code == n
+		}
+	}
+	status := func(n int) func(error) bool {
+		return func(err error) bool {
+			s, ok := errors.AsType[*transport.StatusError](err)
+			return ok && s.Status == n
+		}
+	}
+	for _, tc := range []struct {
+		name      string
+		status    int
+		body      string
+		is        func(error) bool
+		temporary bool
+		attempts  int
+	}{
+		{"0 unexpected", 200, failure("0"), code(extract.CodeUnexpected), false, transport.DoubtfulTries},
+		{"0 with 500", 500, failure("0"), code(extract.CodeUnexpected), false, transport.DoubtfulTries},
+		{"0 with 503", 503, failure("0"), code(extract.CodeUnexpected), true, many},
+		{"1 URL", 404, failure("1"), code(extract.CodeInvalidURL), false, 1},
+		{"2 value", 400, failure("2"), code(extract.CodeInvalidValue), false, 1},
+		{"3 busy in 200", 200, failure("3"), code(extract.CodeBusy), true, many},
+		{"3 busy in 429", 429, failure("3"), code(extract.CodeBusy), true, many},
+		{"3 busy in 503", 503, failure("3"), code(extract.CodeBusy), true, many},
+		{"100 key", 401, failure("100"), code(extract.CodeInvalidKey), false, 1},
+		{"100 key with 503", 503, failure("100"), code(extract.CodeInvalidKey), false, 1},
+		{"101 user", 404, failure("101"), code(extract.CodeInvalidUser), false, 1},
+		{"102 form", 200, failure("102"), code(extract.CodeInvalidForm), false, 1},
+		{"103 id", 200, failure("103"), code(extract.CodeInvalidID), false, 1},
+		{"unlisted", 200, failure("57"), code(57), false, 1},
+		{"unlisted with 429", 429, failure("57"), code(57), true, many},
+		{"no code", 200, failure("what"), code(extract.CodeNone), false, transport.DoubtfulTries},
+		{"HTML 502", 502, "<html><body>Bad Gateway<br></body></html>", status(502), true, many},
+		{"text 429", 429, "slow down", status(429), true, many},
+		{"empty 503", 503, "", status(503), true, many},
+		{"not XML", 200, "hello", isNotService, false, transport.DoubtfulTries},
+		{"XML ends in the middle", 200, countOf7[:40], isAnswerError, true, many},
+		{"empty", 200, "", isAnswerError, true, many},
+		{"HTML 200", 200, "<html></html>", isNotService, false, transport.DoubtfulTries},
+		{"HTML 404", 404, "<html></html>", isNotService, false, transport.DoubtfulTries},
+		{"empty 404", 404, "", isNotService, false, transport.DoubtfulTries},
+		{"another shape", 200, success("<forms/>"), isAnswerError, false, transport.DoubtfulTries},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				c := transportClient(t, func(*http.Request) (*http.Response, error) {
+					asked++
+					return respond(tc.status, tc.body), nil
+				}, nil)
+				start := time.Now()
+				err := countOnly(t.Context(), c)
+				e := transport.MustAs[*transport.RequestError](t, err)
+				if !tc.is(err) || transport.Temporary(err) != tc.temporary {
+					t.Errorf("err = %v, temporary %v", err, transport.Temporary(err))
+				}
+				least := tc.attempts
+				if least == many {
+					least -= 2 // long pauses, drawn by chance, may use the patience up first
+				}
+				if asked < least || asked > tc.attempts || e.Attempts != asked {
+					t.Errorf("%d attempts, the error says %d; want %d to %d", asked, e.Attempts, least, tc.attempts)
+				}
+				if time.Since(start) > transport.Patience {
+					t.Errorf("it took %s", time.Since(start))
+				}
+			})
+		})
+	}
+}
+
+func isNotService(err error) bool {
+	_, ok := errors.AsType[*transport.NotServiceError](err)
+	return ok
+}
+
+func isAnswerError(err error) bool {
+	_, ok := errors.AsType[*transport.AnswerError](err)
+	return ok
+}
+
+// TestNetworkFailures does the same for attempts that bring no answer.
+func TestNetworkFailures(t *testing.T) {
+	cut := func() (*http.Response, error) {
+		res := respond(200, "")
+		res.Body = io.NopCloser(io.MultiReader(strings.NewReader("<fs_resp"), errReader{io.ErrUnexpectedEOF}))
+		return res, nil
+	}
+	for _, tc := range []struct {
+		name     string
+		answer   func() (*http.Response, error)
+		want     string
+		attempts int
+	}{
+		{"cut", cut, "unexpected EOF", transport.DefaultRetries + 1},
+		{"refused", func() (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+		}, "refused", transport.DefaultRetries + 1},
+		{"unknown host", func() (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "fs1.example.com", IsNotFound: true}}
+		}, "the host fs1.example.com is not known", transport.DoubtfulTries},
+		{"resolver fails", func() (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", Name: "fs1.example.com", IsTemporary: true}}
+		}, "server misbehaving", transport.DefaultRetries + 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := transportClient(t, func(*http.Request) (*http.Response, error) { return tc.answer() }, nil)
+				err := countOnly(t.Context(), c)
+				least := tc.attempts
+				if least > transport.DoubtfulTries {
+					least -= 2 // as above
+				}
+				if e := transport.MustAs[*transport.RequestError](t, err); e.Attempts < least || e.Attempts > tc.attempts || !transport.Temporary(err) || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%d attempts, err = %v; want %d, %q", e.Attempts, err, tc.attempts, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// TestRecovery lets the n-th attempt succeed after each passing fault.
+func TestRecovery(t *testing.T) {
+	for _, fault := range []formservice.Fault{
+		formservice.FaultBusy, formservice.FaultHTML, formservice.FaultCut, formservice.FaultTruncate, formservice.FaultReset, formservice.FaultSlow,
+	} {
+		for _, faults := range []formservice.Faults{{}, {BusyStatus: 200, NoGzip: true}, {BusyStatus: 429, OldRoot: true}} {
+			faults.SlowDelay = time.Nanosecond
+			server := &formservice.Server{Faults: faults, Decide: func(r formservice.Request) formservice.Fault {
+				if r.Number <= 2 {
+					return fault
+				}
+				return formservice.NoFault
+			}}
+			c := newClientFor(t, server, nil)
+			page, err := c.Results(t.Context(), "form1", extract.ResultsQuery{})
+			if err != nil || page.Len() != 100 {
+				t.Errorf("%s, %s: %v", fault, faults, err)
+				continue
+			}
+			page.Release()
+		}
+	}
+}
+
+// TestFullJitter: each pause is drawn between none and twice its mean, which
+// doubles up to the longest.
+func TestFullJitter(t *testing.T) {
+	means := []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
+	lows, highs, sums := make([]time.Duration, len(means)), make([]time.Duration, len(means)), make([]time.Duration, len(means))
+	const runs = 400
+	synctest.Test(t, func(t *testing.T) {
+		for run := range runs {
+			var last time.Time
+			asked := 0
+			c := transportClient(t, func(*http.Request) (*http.Response, error) {
+				if i := asked - 1; i >= 0 {
+					pause := time.Since(last)
+					if run == 0 {
+						lows[i] = pause
+					}
+					lows[i], highs[i], sums[i] = min(lows[i], pause), max(highs[i], pause), sums[i]+pause
+				}
+				last, asked = time.Now(), asked+1
+				return respond(429, ""), nil
+			}, func(cfg *v1.Config) { cfg.BackoffMax, cfg.Retries = 4*time.Second, len(means) })
+			_ = countOnly(t.Context(), c)
+		}
+	})
+	means[len(means)-1] = 4 * time.Second // the longest
+	for i, mean := range means {
+		if lows[i] > mean/10 || highs[i] > 2*mean+1 || highs[i] < 2*mean*9/10 {
+			t.Errorf("pause %d from %s to %s, want none to %s", i+1, lows[i], highs[i], 2*mean)
+		}
+		if got := sums[i] / runs; got < mean*8/10 || got > mean*12/10 {
+			t.Errorf("pause %d is %s in the mean, want %s", i+1, got, mean)
+		}
+	}
+}
+
+// TestRetryAfter is waited for, in seconds or as a date; what is beyond the
+// patience is not.
+func TestRetryAfter(t *testing.T) {
+	for _, tc := range []struct {
+		header string
+		least  time.Duration
+		gives  bool // up
+	}{
+		{"7", 7 * time.Second, false},
+		{"100", 100 * time.Second, false},
+		{"Sat, 01 Jan 2000 00:01:00 GMT", time.Minute, false}, // synctest's clock begins at 2000-01-01
+		{"121", 0, true},
+		{"99999999999999999999", 0, true},
+		{"Sat, 01 Jan 2000 01:00:00 GMT", 0, true},
+		{"0", 0, false},
+		{"-5", 0, false},
+		{"soon", 0, false},
+	} {
+		for _, status := range []int{200, 429, 503} {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				c := transportClient(t, func(*http.Request) (*http.Response, error) {
+					if asked++; asked == 1 {
+						return respond(status, failure("3"), "Retry-After: "+tc.header), nil
+					}
+					return respond(200, countOf7), nil
+				}, nil)
+				start := time.Now()
+				err := countOnly(t.Context(), c)
+				took := time.Since(start)
+				if tc.gives {
+					if err == nil || !transport.Temporary(err) || took != 0 || !strings.Contains(err.Error(), "come back after") {
+						t.Errorf("%s with %d: after %s err = %v, want to give up at once", tc.header, status, took, err)
+					}
+					return
+				}
+				if err != nil || took < tc.least || took > max(tc.least, time.Second) {
+					t.Errorf("%s with %d: after %s err = %v, want %s", tc.header, status, took, err, tc.least)
+				}
+			})
+		}
+	}
+}
+
+// TestPatience is what attempts and pauses take, not the waiting for a place
+// or for the budget.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+			if asked++; asked > 2 {
+				return respond(200, countOf7), nil
+			}
+			<-r.Context().Done() // both time out
+			return nil, r.Context().Err()
+		}, func(cfg *v1.Config) { cfg.Budget = slowBudget(10 * time.Minute) })
+		if err := countOnly(t.Context(), c); err != nil {
+			t.Errorf("the wait for the budget was held against the request: %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}, func(cfg *v1.Config) { cfg.Retries = 1000 })
+		start := time.Now()
+		err := countOnly(t.Context(), c)
+		if took := time.Since(start); took > transport.Patience+transport.DefaultTimeout || took < transport.Patience/2 {
+			t.Errorf("it took %s", took)
+		}
+		if e := transport.MustAs[*transport.NetworkError](t, err); !transport.Temporary(err) || e.Problem != "no whole answer within 30s" {
+			t.Errorf("err = %v", err)
+		}
+	})
+}
+
+type slowBudget time.Duration
+
+func (b slowBudget) Reserve(ctx context.Context) error {
+	select {
+	case <-time.After(time.Duration(b)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestTimeoutInTheBody cuts an answer that begins in time and never ends.
+func TestTimeoutInTheBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+			if asked++; asked == 2 {
+				return respond(200, countOf7), nil
+			}
+			res := respond(200, "")
+			res.Body = io.NopCloser(hanging{r.Context()})
+			return res, nil
+		}, func(cfg *v1.Config) { cfg.Timeout = 5 * time.Second })
+		start := time.Now()
+		if err := countOnly(t.Context(), c); err != nil || asked != 2 {
+			t.Errorf("%d attempts, %v", asked, err)
+		}
+		if took := time.Since(start); took < 5*time.Second || took > 6*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// hanging is a body that hangs until its request ends.
+type hanging struct{ ctx context.Context }
+
+func (h hanging) Read([]byte) (int, error) {
+	<-h.ctx.Done()
+	return 0, h.ctx.Err()
+}
+
+// TestCopyIsNotRepeated unless the service turned it away unheard.
+func TestCopyIsNotRepeated(t *testing.T) {
+	made := success(`<form id="9"><directory>copy</directory></form>`)
+	for _, tc := range []struct {
+		name    string
+		first   func(*http.Request) (*http.Response, error)
+		repeats bool
+	}{
+		{"busy", func(*http.Request) (*http.Response, error) { return respond(503, failure("3")), nil }, true},
+		{"busy in 200", func(*http.Request) (*http.Response, error) { return respond(200, failure("3")), nil }, true},
+		{"429", func(*http.Request) (*http.Response, error) { return respond(429, "slow down"), nil }, true},
+		{"503 of a proxy", func(*http.Request) (*http.Response, error) { return respond(503, "<html>"), nil }, false},
+		{"502 of a proxy", func(*http.Request) (*http.Response, error) { return respond(502, "<html>"), nil }, false},
+		{"error 0 with 503", func(*http.Request) (*http.Response, error) { return respond(503, failure("0")), nil }, false},
+		{"error 0", func(*http.Request) (*http.Response, error) { return respond(200, failure("0")), nil }, false},
+		{"cut", func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }, false},
+		{"truncated", func(*http.Request) (*http.Response, error) { return respond(200, made[:70]), nil }, false},
+		{"timeout", func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+				if asked++; asked == 1 {
+					return tc.first(r)
+				}
+				return respond(200, made), nil
+			}, nil)
+			form, err := c.Copy(t.Context(), "form1", extract.CopyTarget{})
+			if tc.repeats && (err != nil || asked != 2 || form.Directory != "copy") || !tc.repeats && (err == nil || asked != 1) {
+				t.Errorf("%s: %d requests, %+v, %v", tc.name, asked, form, err)
+			}
+		})
+	}
+}
+
+// TestCancelIsPrompt at every stage of a request: no virtual time passes
+// between the cancellation and the return, and its cause is the error.
+func TestCancelIsPrompt(t *testing.T) {
+	stopped := errors.New("stopped by hand")
+	hang := func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }
+	for _, tc := range []struct {
+		name   string
+		f      roundTripFunc
+		change func(*v1.Config)
+		others int // requests that hold the places
+	}{
+		{"in the request", hang, nil, 0},
+		{"in the body", func(r *http.Request) (*http.Response, error) {
+			res := respond(200, "")
+			res.Body = io.NopCloser(hanging{r.Context()})
+			return res, nil
+		}, nil, 0},
+		{"in a pause", func(*http.Request) (*http.Response, error) {
+			return respond(429, "", "Retry-After: 60"), nil
+		}, nil, 0},
+		{"at the gate", hang, nil, transport.DefaultConcurrency},
+		{"at the budget", hang, func(cfg *v1.Config) { cfg.Budget = slowBudget(time.Hour) }, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := transportClient(t, tc.f, tc.change)
+				background, end := context.WithCancel(t.Context())
+				for range tc.others {
+					go func() { _ = countOnly(background, c) }()
+				}
+				synctest.Wait()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- countOnly(ctx, c) }()
+				time.Sleep(time.Second) // virtual
+				synctest.Wait()
+				start := time.Now()
+				cancel(stopped)
+				if err := <-done; !errors.Is(err, stopped) || time.Since(start) != 0 {
+					t.Errorf("after %s: %v", time.Since(start), err)
+				}
+				end()
+				synctest.Wait()
+				if places(c) != 0 || waiters(c) != 0 {
+					t.Errorf("%d places and %d waiters leaked", places(c), waiters(c))
+				}
+			})
+		})
+	}
+}
+
+// TestCancelledBeforehand sends nothing.
+func TestCancelledBeforehand(t *testing.T) {
+	c := transportClient(t, func(*http.Request) (*http.Response, error) {
+		t.Error("a request was sent")
+		return nil, io.EOF
+	}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 10 {
+		if err := countOnly(ctx, c); !errors.Is(err, context.Canceled) {
+			t.Errorf("err = %v", err)
+		}
+	}
+	if places(c) != 0 {
+		t.Errorf("%d places leaked", places(c))
+	}
+}
+
+// TestBudgetEndsARequest: a used-up day is temporary, but not waited for.
+func TestBudgetEndsARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := transportClient(t, func(*http.Request) (*http.Response, error) { return respond(200, countOf7), nil },
+			func(cfg *v1.Config) { cfg.Budget = transport.NewRollingBudget(0, 2, nil) })
+		start := time.Now()
+		for range 2 {
+			if err := countOnly(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := countOnly(t.Context(), c)
+		if e := transport.MustAs[*transport.BudgetError](t, err); e.Limit != 2 || !transport.Temporary(err) || time.Since(start) != 0 {
+			t.Errorf("err = %v", err)
+		}
+		if n := c.Requests().Count; n != 2 {
+			t.Errorf("%d requests counted, two were sent", n)
+		}
+	})
+}

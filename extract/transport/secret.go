@@ -1,0 +1,51 @@
+package transport
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+const redacted = "[redacted]"
+
+// Secret holds an API key. However it is formatted, logged or marshalled it
+// shows "[redacted]"; only the Sender reads the value.
+type Secret struct{ value string }
+
+// NewSecret wraps a key. Blanks and line ends around it are cut off, as files
+// and environment variables tend to add them.
+func NewSecret(value string) Secret { return Secret{strings.TrimSpace(value)} }
+
+// IsZero tells whether there is no key.
+func (s Secret) IsZero() bool { return s.value == "" }
+
+// String returns "[redacted]".
+func (s Secret) String() string { return redacted }
+
+// Format writes "[redacted]" for every verb, %#v and %x included.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// LogValue is "[redacted]".
+func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalText gives "[redacted]", so that no JSON or YAML can hold the key.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// maxShown bounds the text that Redact gives back, in bytes: nobody reads more
+// of a message, and a service may send any length.
+const maxShown = 16 << 10
+
+// Redact replaces the key in text: in plain, as a URL has it, and as others may
+// have spelled it since. Of a very long text only the beginning comes back.
+func (s Secret) Redact(text string) string {
+	if s.value == "" || text == "" {
+		return text
+	}
+	if len(text) <= maxShown {
+		return redact(text, s.value)
+	}
+	// A key that lies across the cut is found whole before anything is cut off.
+	spelled := 12 * len(s.value) * maxEncoders
+	text = redact(text[:min(len(text), maxShown+spelled)], s.value)
+	return strings.ToValidUTF8(text[:min(len(text), maxShown)], "") + " ..."
+}

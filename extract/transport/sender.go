@@ -1,0 +1,311 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Defaults of Config.
+const (
+	DefaultConcurrency = 4
+	DefaultTimeout     = 30 * time.Second
+	DefaultRetries     = 8
+)
+
+// Config says how requests are sent.
+type Config struct {
+	Key Secret
+
+	Timeout     time.Duration // of one attempt; 0 is DefaultTimeout
+	Retries     int           // attempts after the first; negative is DefaultRetries
+	Concurrency int           // most requests under way at once; 0 is DefaultConcurrency
+	Budget      Budget        // asked before every attempt; nil spends freely
+
+	// BackoffMin is the mean pause after the first attempt; it doubles up to
+	// BackoffMax. Each pause is drawn between none and twice the mean. 0 is
+	// 500 ms and 30 s.
+	BackoffMin, BackoffMax time.Duration
+	// Patience is the most time that one request may take with all its attempts
+	// and the pauses between them, and how long an outage is waited for. 0 is
+	// two minutes.
+	Patience time.Duration
+
+	Logger    *slog.Logger      // nil discards
+	Transport http.RoundTripper // nil is a keep-alive transport of the sender's own
+	UserAgent string
+
+	// KeyParameter of the query carries the key, Accept is the header of that
+	// name. The generation of the service sets both.
+	KeyParameter, Accept string
+}
+
+// Budget is asked for leave before every attempt of a request.
+type Budget interface {
+	// Reserve returns when one more request may be sent, or an error: that of
+	// ctx, or a *BudgetError where the budget is used up.
+	Reserve(ctx context.Context) error
+}
+
+// Kind is what a request is counted as.
+type Kind uint8
+
+// The kinds of requests.
+const (
+	KindResults Kind = iota // a page of results
+	KindCount               // a count of results
+	KindOther
+	kinds
+)
+
+// Call is one request: what is sent, and where its answer goes.
+type Call struct {
+	Method      string // a POST is not sent again where it may have been carried out
+	URL         string // without the key
+	Kind        Kind
+	Transaction string // as the specification names it
+	Form        string // "" where the request is of no form
+	Detail      string // the parameters for people; the key in it is redacted
+
+	// Body is the memory that answers are read into, and holds the last one
+	// after that.
+	Body *[]byte
+	// MostBytes bounds the answer's size, decompressed.
+	MostBytes int64
+	// Decode decodes Body, once for every attempt that brought one. Its error is
+	// a Refusal where the service itself said no, and an *AnswerError for
+	// anything else that is not the answer.
+	Decode func(Header) error
+}
+
+// Header is what came with an answer's body.
+type Header struct {
+	Status      int
+	ContentType string
+	RetryAfter  time.Duration // 0 where it asks for none
+}
+
+// Sender sends requests to one server for one account. It retries what may
+// succeed later, keeps within its concurrency and budget, waits out an outage,
+// and never lets the API key into an error or a log. It is safe for concurrent
+// use.
+type Sender struct {
+	cfg     Config
+	gate    *gate
+	circuit *circuit
+	numbers *numbers
+	usual   *[kinds]atomic.Int64 // size in bytes of the last answer of each kind
+	forked  bool
+}
+
+// NewSender checks the configuration and returns a sender. It sends nothing.
+func NewSender(cfg Config) (*Sender, error) {
+	if cfg.Key.IsZero() {
+		return nil, &ConfigError{"no API key: set FORMETL_API_KEY, or name a file that holds it"}
+	}
+	if cfg.Retries < 0 {
+		cfg.Retries = DefaultRetries
+	}
+	cfg.Timeout = cmp.Or(max(0, cfg.Timeout), DefaultTimeout)
+	cfg.Concurrency = cmp.Or(max(0, cfg.Concurrency), DefaultConcurrency)
+	cfg.BackoffMin = cmp.Or(max(0, cfg.BackoffMin), 500*time.Millisecond)
+	cfg.BackoffMax = cmp.Or(max(0, cfg.BackoffMax), 30*time.Second)
+	cfg.Patience = cmp.Or(max(0, cfg.Patience), patience)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	if cfg.Transport == nil {
+		cfg.Transport = newTransport(cfg.Concurrency)
+	}
+	return &Sender{cfg: cfg, gate: newGate(cfg.Concurrency), circuit: newCircuit(cfg), numbers: &numbers{}, usual: &[kinds]atomic.Int64{}}, nil
+}
+
+func newTransport(concurrency int) *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		MaxIdleConnsPerHost:   concurrency,
+		IdleConnTimeout:       90 * time.Second,
+		ForceAttemptHTTP2:     true,
+		ExpectContinueTimeout: time.Second,
+	}
+}
+
+// Fork returns a sender that shares everything with s but its numbers:
+// Requests and Outcomes of the fork tell what went through it and its own
+// forks, those of s hold that too. So forms that are read side by side each
+// know what they cost. A fork need not be closed.
+func (s *Sender) Fork() *Sender {
+	fork := *s
+	fork.numbers, fork.forked = &numbers{above: s.numbers}, true
+	return &fork
+}
+
+// Reads tells how many forms are read by the sender and its forks. Where there
+// are several, one that fails alone is not taken for an outage.
+func (s *Sender) Reads(forms int) {
+	s.circuit.mu.Lock()
+	defer s.circuit.mu.Unlock()
+	s.circuit.forms = forms
+}
+
+// Close drops the idle connections. On a fork it does nothing: others use them.
+func (s *Sender) Close() {
+	if s.forked {
+		return
+	}
+	if t, ok := s.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// Send sends the call until an answer decodes, trying again what may succeed
+// later. The error is that of ctx, or a *RequestError.
+func (s *Sender) Send(ctx context.Context, call Call) error {
+	e := &effort{form: call.Form, repeatable: call.Method != http.MethodPost}
+	once := func() (struct{}, error) {
+		e.last = s.attempt(ctx, call, e)
+		if e.last == nil || e.mayHelp(s.circuit.wasMet()) {
+			return struct{}{}, e.last
+		}
+		return struct{}{}, backoff.Permanent(e.last)
+	}
+	_, err := backoff.Retry(ctx, once,
+		backoff.WithBackOff(&patient{effort: e, circuit: s.circuit, ExponentialBackOff: backoff.ExponentialBackOff{
+			InitialInterval: s.cfg.BackoffMin, MaxInterval: s.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 1, // full jitter: none to twice the interval
+		}}),
+		backoff.WithMaxTries(uint(s.cfg.Retries)+1), //nolint:gosec // NewSender has set what was negative
+		backoff.WithMaxElapsedTime(0),               // patient sees to it
+		backoff.WithNotify(func(_ error, pause time.Duration) {
+			if s.circuit.isOpen() {
+				return // the circuit has logged it, and this request is not the cause
+			}
+			s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
+				slog.String("transaction", call.Transaction), slog.String("form", call.Form),
+				slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), slog.String("error", s.cfg.Key.Redact(e.last.Error())))
+		}))
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return &RequestError{Transaction: call.Transaction, Form: call.Form, Detail: s.cfg.Key.Redact(call.Detail), Attempts: e.attempts, Err: s.verdict(e, err)}
+}
+
+// verdict says what an answer that could not be read amounts to, now that it is
+// not asked for again.
+func (s *Sender) verdict(e *effort, err error) error {
+	a, ok := err.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
+	if !ok {
+		return err
+	}
+	if e.samePage() && !s.circuit.wasMet() {
+		return &NotServiceError{Tries: e.unread, Err: a}
+	}
+	if e.repeatable && (e.unread < min(doubtfulTries, s.cfg.Retries+1) || a.isPage() && !s.circuit.wasMet()) {
+		a.varies = true // other attempts failed otherwise: it did not come each time
+	}
+	return a
+}
+
+// attempt sends the call once and decodes what comes.
+func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
+	falls, err := s.gate.enter(ctx)
+	if err != nil {
+		return err
+	}
+	outcome := ""
+	defer func() { s.gate.leave(falls, outcome) }()
+	probe, err := s.admit(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { s.circuit.leave(ctx, probe, e, outcome) }()
+	e.attempts++
+	s.numbers.sent(call.Kind, e.attempts)
+	limited, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	start, bytes := time.Now(), 0
+	header, err := s.exchange(limited, call)
+	if err == nil {
+		bytes = len(*call.Body)
+		err = interpret(header, call.Decode(header))
+	}
+	took := time.Since(start)
+	e.spent += took
+	if err != nil && ctx.Err() != nil {
+		err, outcome = context.Cause(ctx), OutcomeCancelled
+	} else {
+		outcome = outcomeOf(err, header.Status)
+	}
+	e.last = err
+	if a, ok := errors.AsType[*AnswerError](err); ok {
+		a.sum = sumOf(*call.Body)
+		e.unreadable(a)
+	}
+	s.numbers.came(outcome, bytes)
+	if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
+		s.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request",
+			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.cfg.Key.Redact(call.Detail)),
+			slog.Int("attempt", e.attempts), slog.Int("status", header.Status), slog.Int("bytes", len(*call.Body)),
+			slog.Duration("duration", took.Round(time.Microsecond)), slog.Bool("ok", err == nil), slog.String("outcome", outcome))
+	}
+	return err
+}
+
+// admit waits until circuit and budget let a request go that has its place.
+func (s *Sender) admit(ctx context.Context) (probe bool, err error) {
+	for {
+		probe, err := s.circuit.enter(ctx)
+		if err != nil || s.cfg.Budget == nil {
+			return probe, err
+		}
+		if err := s.cfg.Budget.Reserve(ctx); err != nil {
+			s.circuit.giveUp(probe)
+			return false, err
+		}
+		if probe || !s.circuit.isOpen() {
+			return probe, nil
+		}
+		// It opened meanwhile. Sent later, the request would not be in the
+		// minute that it was booked in, so the booking is given up.
+	}
+}
+
+// interpret lets what the service itself says decide first, then the HTTP
+// status. err is what the decoder said.
+func interpret(h Header, err error) error {
+	if err == nil {
+		return nil
+	}
+	if refusal, ok := errors.AsType[Refusal](err); ok {
+		return refusal
+	}
+	if h.Status >= http.StatusInternalServerError || h.Status == http.StatusTooManyRequests {
+		return &StatusError{Status: h.Status, RetryAfter: h.RetryAfter}
+	}
+	if e, ok := errors.AsType[*AnswerError](err); ok {
+		if e.status = h.Status; h.Status != http.StatusOK && e.Fault == FaultEmpty {
+			e.Fault = FaultGarbled // a web server's way to say that there is nothing
+		}
+	}
+	return err
+}
+
+// address is the whole URL of the call. It holds the key: it goes to the
+// server and nowhere else.
+func (s *Sender) address(call Call) string {
+	separator := "?"
+	if strings.Contains(call.URL, separator) {
+		separator = "&"
+	}
+	return call.URL + separator + s.cfg.KeyParameter + "=" + Escape(s.cfg.Key.value)
+}

@@ -1,0 +1,172 @@
+package v1
+
+import (
+	"bytes"
+	"mime"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// charset is a character encoding that answers may have.
+type charset uint8
+
+const (
+	charsetNone charset = iota // not stated
+	charsetUTF8
+	charsetLatin1  // ISO-8859-1 as the standard has it: 0x80 to 0x9f are control characters
+	charsetLatin9  // ISO-8859-15
+	charsetWindows // windows-1252
+	charsetUnknown // stated, and not one of these
+)
+
+// charsetLabels are the names of the charsets that are read (IANA's, and
+// usual spellings). US-ASCII is read as UTF-8, which contains it.
+var charsetLabels = [...]struct {
+	label   string
+	charset charset
+}{
+	{"", charsetNone},
+	{"utf-8", charsetUTF8},
+	{"utf8", charsetUTF8},
+	{"us-ascii", charsetUTF8},
+	{"ascii", charsetUTF8},
+	{"iso-8859-1", charsetLatin1},
+	{"iso8859-1", charsetLatin1},
+	{"iso_8859-1", charsetLatin1},
+	{"latin1", charsetLatin1},
+	{"latin-1", charsetLatin1},
+	{"l1", charsetLatin1},
+	{"iso-8859-15", charsetLatin9},
+	{"iso8859-15", charsetLatin9},
+	{"iso_8859-15", charsetLatin9},
+	{"latin9", charsetLatin9},
+	{"latin-9", charsetLatin9},
+	{"windows-1252", charsetWindows},
+	{"cp1252", charsetWindows},
+	{"x-cp1252", charsetWindows},
+}
+
+// charsetOf resolves a label, in any case.
+func charsetOf(label string) charset {
+	label = strings.TrimSpace(label)
+	for _, l := range charsetLabels {
+		if strings.EqualFold(label, l.label) {
+			return l.charset
+		}
+	}
+	return charsetUnknown
+}
+
+// mediaType is what a Content-Type header says.
+type mediaType struct {
+	header  string // as it was sent
+	charset charset
+	html    bool
+}
+
+// parseMediaType reads a Content-Type header. One that cannot be parsed says nothing.
+func parseMediaType(header string) mediaType {
+	m := mediaType{header: header}
+	kind, params, err := mime.ParseMediaType(header)
+	if err != nil {
+		return m
+	}
+	m.charset = charsetOf(params["charset"])
+	m.html = kind == "text/html" || kind == "application/xhtml+xml"
+	return m
+}
+
+// pick chooses the encoding of body: a byte order mark first, then the
+// Content-Type (RFC 7303, section 3), then the XML declaration, then UTF-8.
+// Where Content-Type and declaration contradict each other and one of them is
+// UTF-8, the bytes decide. Proxies and frameworks add a charset that they do not
+// know, and text of another encoding is practically never valid UTF-8.
+func pick(header, declared charset, body []byte) charset {
+	switch {
+	case header == charsetNone && declared == charsetNone:
+		return charsetUTF8
+	case header == charsetNone:
+		return declared
+	case declared == charsetNone, declared == charsetUnknown, header == declared:
+		return header
+	case header == charsetUTF8 && !utf8.Valid(body):
+		return declared
+	case declared == charsetUTF8 && utf8.Valid(body):
+		return declared
+	}
+	return header
+}
+
+var utf8Mark = []byte("\xef\xbb\xbf")
+
+// toUTF8 appends text that is encoded as c to dst in UTF-8. A byte that c
+// leaves undefined is the control character of that number, as in ISO-8859-1.
+func (c charset) toUTF8(dst, text []byte) []byte {
+	var table *charmap.Charmap
+	switch c {
+	case charsetLatin9:
+		table = charmap.ISO8859_15
+	case charsetWindows:
+		table = charmap.Windows1252
+	}
+	for _, b := range text {
+		if b < utf8.RuneSelf {
+			dst = append(dst, b)
+			continue
+		}
+		r := rune(b)
+		if table != nil {
+			if defined := table.DecodeByte(b); defined != utf8.RuneError {
+				r = defined
+			}
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	return dst
+}
+
+// declaredCharset reads the encoding of the XML declaration that text begins
+// with, if it does.
+func declaredCharset(text []byte) (charset, error) {
+	if !bytes.HasPrefix(text, []byte("<?xml")) || len(text) < 6 || !isSpace(text[5]) {
+		return charsetNone, nil
+	}
+	end := bytes.Index(text, []byte("?>"))
+	if end < 0 {
+		return charsetNone, nil // the scanner reports it as truncated
+	}
+	found := charsetNone
+	for rest := bytes.TrimLeft(text[5:end], blanks); len(rest) > 0; rest = bytes.TrimLeft(rest, blanks) {
+		at := end - len(rest)
+		var name, value []byte
+		var ok bool
+		if name, value, rest, ok = pseudoAttribute(rest); !ok {
+			return charsetNone, &transport.AnswerError{Offset: at, Problem: "a malformed XML declaration", Fault: transport.FaultGarbled}
+		}
+		if string(name) == "encoding" {
+			found = charsetOf(string(value))
+		}
+	}
+	return found, nil
+}
+
+// pseudoAttribute reads name="value" at the start of b.
+func pseudoAttribute(b []byte) (name, value, rest []byte, ok bool) {
+	name, rest, ok = bytes.Cut(b, []byte("="))
+	name = bytes.TrimRight(name, blanks)
+	switch string(name) {
+	case "version", "encoding", "standalone":
+	default:
+		return nil, nil, nil, false
+	}
+	rest = bytes.TrimLeft(rest, blanks)
+	if !ok || len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {
+		return nil, nil, nil, false
+	}
+	value, rest, ok = bytes.Cut(rest[1:], rest[:1])
+	return name, value, rest, ok
+}

@@ -1,0 +1,68 @@
+package v1
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// cleanEnd returns the offset of the first byte of b that cleanText has to
+// change: a carriage return, a character that XML 1.0 forbids, invalid UTF-8.
+func cleanEnd(b []byte) int {
+	for i := 0; i < len(b); {
+		if i+8 <= len(b) && cleanWord(binary.LittleEndian.Uint64(b[i:])) {
+			i += 8
+			continue
+		}
+		c := b[i]
+		if c < utf8.RuneSelf {
+			if c < ' ' && c != '\n' && c != '\t' {
+				return i
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 || r == 0xfffe || r == 0xffff {
+			return i
+		}
+		i += n
+	}
+	return len(b)
+}
+
+// cleanWord tells whether a word holds only ASCII characters that need no
+// change.
+func cleanWord(w uint64) bool {
+	// With all bytes below 0x80, adding 0x60 sets the highest bit of those from
+	// 0x20, and adding 0x7f that of those that are not zero: no carries.
+	control := ^(w + 0x60*lowBits)
+	newline := ^((w ^ '\n'*lowBits) + 0x7f*lowBits)
+	tab := ^((w ^ '\t'*lowBits) + 0x7f*lowBits)
+	return (w|control&^(newline|tab))&highBits == 0
+}
+
+// cleanText appends to dst what b becomes when line ends are normalised
+// (XML 1.0, section 2.11) and characters that XML 1.0 forbids and invalid
+// UTF-8, byte by byte, are replaced by U+FFFD. It returns how many were.
+func cleanText(dst, b []byte) (text []byte, replaced int) {
+	for {
+		n := cleanEnd(b)
+		dst = append(dst, b[:n]...)
+		if n == len(b) {
+			return dst, replaced
+		}
+		b = b[n:]
+		if b[0] == '\r' {
+			dst = append(dst, '\n')
+			b = b[1:]
+			if len(b) > 0 && b[0] == '\n' {
+				b = b[1:]
+			}
+			continue
+		}
+		_, size := utf8.DecodeRune(b)
+		dst = utf8.AppendRune(dst, utf8.RuneError)
+		b = b[size:]
+		replaced++
+	}
+}

@@ -1,0 +1,175 @@
+package v1
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestCharsets(t *testing.T) {
+	const (
+		mark = "\xef\xbb\xbf"
+		e8   = "\xc3\xa9" // é in UTF-8; in ISO-8859-1 it is Ã©
+		e1   = "\xe9"     // é in ISO-8859-1, invalid in UTF-8
+		fffd = "\ufffd"
+	)
+	declared := func(name string) string { return "<?xml version='1.0' encoding='" + name + "'?>" }
+	for _, c := range []struct{ name, contentType, before, value, want string }{
+		{"nothing said", "", "", e8, "é"},
+		{"nothing said, invalid", "", "", e1, fffd},
+		{"no charset said", "application/xml", "", e8, "é"},
+		{"a mark", "", mark, e8, "é"},
+		{"a mark before all else", "text/xml; charset=iso-8859-1", mark + declared("ISO-8859-1"), e8, "é"},
+		{"declared", "", declared("ISO-8859-1"), e1, "é"},
+		{"declared in other words", "", declared("Latin1"), e1, "é"},
+		{"declared in double quotes", "", `<?xml version="1.0" encoding="iso-8859-1" standalone="yes" ?>`, e1, "é"},
+		{"declared behind blanks", "", "\r\n " + declared("ISO-8859-1"), e1, "é"},
+		{"declared UTF-8", "", declared("utf-8"), e8, "é"},
+		{"declared US-ASCII", "", declared("US-ASCII"), e8, "é"},
+		{"header", "text/xml; charset=ISO-8859-1", "", e1, "é"},
+		{"header in quotes", `text/xml; charset="iso-8859-1"; x=y`, "", e1, "é"},
+		{"a header that cannot be parsed", "text/xml; charset", declared("ISO-8859-1"), e1, "é"},
+		{"header before declaration", "text/xml; charset=windows-1252", declared("ISO-8859-1"), "\x80", "€"},
+		{"header of valid UTF-8 against declaration", "text/xml; charset=UTF-8", declared("ISO-8859-1"), e8, "é"},
+		{"header of invalid UTF-8 against declaration", "text/xml; charset=UTF-8", declared("ISO-8859-1"), e1, "é"},
+		{"header against declaration of valid UTF-8", "text/xml; charset=ISO-8859-1", declared("UTF-8"), e8, "é"},
+		{"header against declaration of invalid UTF-8", "text/xml; charset=ISO-8859-1", declared("UTF-8"), e1, "é"},
+		{"header and no declaration", "text/xml; charset=ISO-8859-1", "", e8, "Ã©"},
+		{"unknown header against declaration of valid UTF-8", "text/xml; charset=shift_jis", declared("UTF-8"), e8, "é"},
+		{"header against an unknown declaration", "text/xml; charset=utf-8", declared("UTF-16"), e8, "é"},
+		{"ISO-8859-1 has control characters", "", declared("ISO-8859-1"), "\x80\x85\x9f", "\u0080\u0085\u009f"},
+		{"windows-1252 has quotes", "", declared("windows-1252"), "\x93x\x94\x81", "“x”\u0081"},
+		{"ISO-8859-15 has the euro", "", declared("ISO-8859-15"), "\xa4\xe9\x80", "€é\u0080"},
+		{"all of ISO-8859-1", "", declared("ISO-8859-1"), "a&#233;\xa0\xff", "aé\u00a0ÿ"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := DecodePage([]byte(c.before+oneValue(c.value)), c.contentType, Bounds{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Release()
+			if got := string(p.Value(p.Cells(0)[0], 0)); got != c.want || p.Replaced != strings.Count(c.want, fffd) {
+				t.Errorf("read %q with %d replaced, want %q", got, p.Replaced, c.want)
+			}
+		})
+	}
+}
+
+func TestUnknownCharsets(t *testing.T) {
+	for _, c := range []struct{ contentType, before string }{
+		{"text/xml; charset=UTF-16", ""},
+		{"text/xml; charset=shift_jis", "<?xml version='1.0' encoding='ISO-8859-1'?>"},
+		{"", "<?xml version='1.0' encoding='EBCDIC-CP-US'?>"},
+	} {
+		_, err := DecodePage([]byte(c.before+oneValue("x")), c.contentType, Bounds{})
+		if err == nil || !strings.Contains(err.Error(), "charset") {
+			t.Errorf("%q, %q: err = %v", c.contentType, c.before, err)
+		}
+	}
+}
+
+func TestDeclarations(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want charset
+		ok   bool
+	}{
+		{"<a/>", charsetNone, true},
+		{"<?xml?>", charsetNone, true},
+		{"<?xml-x encoding='latin1'?>", charsetNone, true},
+		{"<?xml version='1.0'?>", charsetNone, true},
+		{"<?xml version='1.0' encoding=''?>", charsetNone, true},
+		{"<?xml\tversion = \"1.0\"\nencoding\r=\n'Latin1'\n?>", charsetLatin1, true},
+		{"<?xml encoding='cp1252'?>", charsetWindows, true},
+		{"<?xml encoding=' l9 '?>", charsetUnknown, true},
+		{"<?xml version='1.0' encoding='utf-8'", charsetNone, true},
+		{"<?xml version?>", charsetNone, false},
+		{"<?xml version=?>", charsetNone, false},
+		{"<?xml version=1.0?>", charsetNone, false},
+		{"<?xml version='1.0?>", charsetNone, false},
+		{"<?xml encoding='utf-8\"?>", charsetNone, false},
+		{"<?xml xencoding='utf-8'?>", charsetNone, false},
+		{"<?xml ='x'?>", charsetNone, false},
+	} {
+		got, err := declaredCharset([]byte(c.text))
+		if got != c.want || (err == nil) != c.ok {
+			t.Errorf("%q: %d, %v; want %d, %v", c.text, got, err, c.want, c.ok)
+		}
+	}
+}
+
+func TestCleanText(t *testing.T) {
+	for _, c := range []struct {
+		in, want string
+		replaced int
+	}{
+		{"", "", 0},
+		{"plain \t\n", "plain \t\n", 0},
+		{"a\r\nb\rc\n\rd\r", "a\nb\nc\n\nd\n", 0},
+		{"\r\r\n\r\n\n", "\n\n\n\n", 0},
+		{"\x00\x1f\x7f", "\ufffd\ufffd\x7f", 2},
+		{"é\u2028\ufffd\U0001f600", "é\u2028\ufffd\U0001f600", 0},
+		{"\ufffe\uffff\ufffd", "\ufffd\ufffd\ufffd", 2},
+		{"\xf4\x90\x80\x80", strings.Repeat("\ufffd", 4), 4},
+		{"x\xe2\x82", "x\ufffd\ufffd", 2},
+		{"\u0080\u009f", "\u0080\u009f", 0},
+	} {
+		got, n := cleanText([]byte("x"), []byte(c.in))
+		if string(got) != "x"+c.want || n != c.replaced {
+			t.Errorf("%q: %q, %d; want %q, %d", c.in, got, n, c.want, c.replaced)
+		}
+	}
+}
+
+// TestCleanEnd tries every byte at every place in a word.
+func TestCleanEnd(t *testing.T) {
+	for length := range 20 {
+		for at := range length {
+			for c := range 256 {
+				b := bytes.Repeat([]byte(" "), length)
+				b[at] = byte(c)
+				want := length
+				if c < ' ' && c != '\n' && c != '\t' || c >= utf8.RuneSelf {
+					want = at
+				}
+				if got := cleanEnd(b); got != want {
+					t.Fatalf("%q: %d, want %d", b, got, want)
+				}
+			}
+		}
+	}
+}
+
+// FuzzCleanText holds it to a rune by rune version.
+func FuzzCleanText(f *testing.F) {
+	for _, v := range hostileValues {
+		f.Add([]byte(v))
+	}
+	for _, v := range fuzzSeeds {
+		f.Add([]byte(v))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var want []byte
+		replaced := 0
+		for i, r := range string(data) {
+			switch {
+			case r == '\r':
+				want = append(want, '\n')
+			case r == '\n' && i > 0 && data[i-1] == '\r':
+			case !allowed(r) || r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte("\ufffd")):
+				want = append(want, "\ufffd"...)
+				replaced++
+			default:
+				want = utf8.AppendRune(want, r)
+			}
+		}
+		got, n := cleanText(nil, data)
+		if !bytes.Equal(got, want) || n != replaced {
+			t.Fatalf("%q: %q, %d; want %q, %d", data, got, n, want, replaced)
+		}
+		if cleanEnd(got) != len(got) {
+			t.Fatalf("%q is not clean", got)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package v1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// maxAnswer bounds an answer's size in bytes, compressed or not. A hundred
+// results with sixteen hundred answers of a kilobyte each stay well below.
+const maxAnswer = 256 << 20
+
+// Config says which account a Client speaks to, and how.
+type Config struct {
+	BaseURL   string // HTTPS, or plain HTTP to a loopback address
+	Account   string // the account's URL extension
+	AllowHTTP bool   // plain HTTP to other hosts too
+	transport.Config
+}
+
+// Client sends the six transactions of the service for one account
+// (specification, section 4), by a transport.Sender. It is safe for concurrent
+// use.
+type Client struct {
+	*transport.Sender
+	forms  string // the address of the account's forms
+	key    transport.Secret
+	bounds Bounds // of one answer
+}
+
+var _ extract.Client = (*Client)(nil)
+
+// NewClient checks the configuration and returns a client. It sends nothing.
+func NewClient(cfg Config) (*Client, error) {
+	base, err := transport.ParseBaseURL(cfg.BaseURL, cfg.AllowHTTP)
+	if err != nil {
+		return nil, &transport.ConfigError{Problem: cfg.Key.Redact(err.Error())}
+	}
+	if cfg.Account == "" || cfg.Account == "." || cfg.Account == ".." {
+		return nil, &transport.ConfigError{Problem: fmt.Sprintf("account %q: give the account's URL extension", cfg.Account)}
+	}
+	cfg.KeyParameter, cfg.Accept = "fs_api_key", "application/xml, text/xml"
+	sender, err := transport.NewSender(cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		Sender: sender, forms: base.String() + "/api/users/" + transport.Escape(cfg.Account) + "/forms",
+		key: cfg.Key, bounds: Bounds{Bytes: maxAnswer},
+	}, nil
+}
+
+// Fork returns a client that shares everything with c but its numbers, see
+// transport.Sender.Fork.
+func (c *Client) Fork() extract.Client {
+	fork := *c
+	fork.Sender = c.Sender.Fork()
+	return &fork
+}
+
+// call is one transaction.
+type call struct {
+	transaction string // as the specification names it (section 4)
+	kind        transport.Kind
+	method      string // "" is GET
+	form        string // "" for Get Forms, which has neither a form nor a path
+	path        string // the transaction's name in the address
+	parameters  []parameter
+}
+
+// ask sends a transaction. The answer's body is read into the memory of body,
+// for decode to decode it.
+func (c *Client) ask(ctx context.Context, r call, body *[]byte, decode func(contentType string) error) error {
+	address := c.forms
+	if r.path != "" {
+		if r.form == "" || r.form == "." || r.form == ".." {
+			return &transport.ConfigError{Problem: fmt.Sprintf("%q is not a form: give its form directory", r.form)}
+		}
+		address += "/" + transport.Escape(r.form) + "/" + r.path
+	}
+	if len(r.parameters) > 0 {
+		address += "?" + encode(r.parameters)
+	}
+	if r.method == "" {
+		r.method = http.MethodGet
+	}
+	return c.Send(ctx, transport.Call{
+		Method: r.method, URL: address, Kind: r.kind,
+		Transaction: r.transaction, Form: r.form, Detail: detail(r.parameters),
+		Body: body, MostBytes: c.bounds.Bytes,
+		Decode: func(h transport.Header) error {
+			err := decode(h.ContentType)
+			if s, ok := errors.AsType[*extract.ServiceError](err); ok {
+				s.Status, s.RetryAfter, s.Message = h.Status, h.RetryAfter, c.key.Redact(s.Message)
+			}
+			return err
+		},
+	})
+}
+
+// askTree sends a transaction whose answer is small. Its root goes to use.
+func (c *Client) askTree(ctx context.Context, r call, use func(root *node) error) error {
+	var body []byte
+	return c.ask(ctx, r, &body, func(contentType string) error {
+		root, err := decodeTree(body, contentType, c.bounds)
+		if err != nil {
+			return err
+		}
+		err = use(root)
+		if a, ok := errors.AsType[*transport.AnswerError](err); ok {
+			a.Ours = true
+		}
+		return err
+	})
+}

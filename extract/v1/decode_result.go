@@ -1,0 +1,247 @@
+package v1
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// layout remembers how the results of a page are laid out. Results of a form
+// have the same fields in the same order, mostly with the same tags. So the
+// decoder guesses the next cell's tag and compares bytes. Only a wrong guess
+// costs reading attributes and a look-up.
+type layout struct {
+	known []knownField // one for each field of the page
+	start int32        // guess for the first field of a result; -1: none
+	prev  int32        // the field read last in this result; -1: none
+}
+
+type knownField struct {
+	tag  page.Span // its last start tag, empty if that cannot be compared
+	next int32     // the field that followed it last; -1: none
+}
+
+func (l *layout) reset() {
+	l.known, l.start, l.prev = l.known[:0], -1, -1
+}
+
+// guess returns the field that is likely to come next, -1 if unknown.
+func (l *layout) guess() int32 {
+	if l.prev < 0 {
+		return l.start
+	}
+	return l.known[l.prev].next
+}
+
+// follow records that field came next.
+func (l *layout) follow(field int32) {
+	if l.prev < 0 {
+		l.start = field
+	} else {
+		l.known[l.prev].next = field
+	}
+	l.prev = field
+}
+
+// readResults reads the result elements under results.
+func (d *decoder) readResults(bounds Bounds) error {
+	s := &d.scan
+	d.layout.reset()
+	for {
+		more, err := s.child()
+		if err != nil || !more {
+			return err
+		}
+		switch string(s.bytes(s.name)) {
+		case "result":
+			if d.Page.Len() == bounds.Results {
+				return s.problem(transport.FaultBeyond, int(s.name.Start), "more results than the bound of "+strconv.Itoa(bounds.Results))
+			}
+			err = d.readResult()
+		case "headings":
+			err = d.readHeadings(0)
+		default:
+			err = s.skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readResult reads one result.
+func (d *decoder) readResult() error {
+	s := &d.scan
+	id, err := d.resultID()
+	if err != nil {
+		return err
+	}
+	d.Result(id)
+	d.layout.prev = -1
+	for {
+		more, err := s.child()
+		if err != nil || !more {
+			return err
+		}
+		switch string(s.bytes(s.name)) {
+		case "metas":
+			err = d.readCells(page.KindMeta)
+		case "items":
+			err = d.readCells(page.KindItem)
+		default:
+			err = s.skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// resultID reads the id of the result whose start tag was read last.
+func (d *decoder) resultID() (int64, error) {
+	s := &d.scan
+	text, ok := s.attr("id")
+	if !ok {
+		return 0, s.problem(transport.FaultWrong, int(s.name.Start), "a result without an id")
+	}
+	text = bytes.Trim(text, blanks)
+	id, err := strconv.ParseUint(string(text), 10, 63)
+	if err != nil {
+		return 0, s.problem(transport.FaultWrong, int(s.name.Start), "a result whose id is not a number from 0 to 9223372036854775807")
+	}
+	return int64(id), nil
+}
+
+// readCells reads the meta elements under metas, or the item elements under items.
+func (d *decoder) readCells(kind page.Kind) error {
+	s := &d.scan
+	for {
+		field := d.guessCell(kind)
+		if field < 0 {
+			more, err := s.child()
+			if err != nil || !more {
+				return err
+			}
+			if string(s.bytes(s.name)) != kind.String() {
+				if err := s.skip(); err != nil {
+					return err
+				}
+				continue
+			}
+			if field, err = d.fieldOf(kind); err != nil {
+				return err
+			}
+		}
+		d.layout.follow(field)
+		if err := d.readCell(kind, field); err != nil {
+			return err
+		}
+	}
+}
+
+// readCell reads the values of the cell whose start tag was read last.
+func (d *decoder) readCell(kind page.Kind, field int32) error {
+	d.Cell(field)
+	if kind == page.KindItem {
+		return d.readItem()
+	}
+	text, err := d.readText()
+	if err == nil {
+		d.Value(text)
+	}
+	return err
+}
+
+// guessCell reads the start tag of a cell if it is one that the layout
+// predicts: the guess or, where a result lacks a field, the one after it. It
+// returns the field, or -1 with nothing read.
+func (d *decoder) guessCell(kind page.Kind) int32 {
+	field := d.layout.guess()
+	for range 2 {
+		if field < 0 || d.Page.Fields[field].Kind != kind {
+			return -1
+		}
+		known := d.layout.known[field]
+		if known.tag.Start < known.tag.End && d.scan.take(d.scan.bytes(known.tag), len(kind.String())) {
+			return field
+		}
+		field = known.next
+	}
+	return -1
+}
+
+// fieldOf returns the field of the meta or item whose start tag was read last.
+func (d *decoder) fieldOf(kind page.Kind) (int32, error) {
+	s := &d.scan
+	id, ok := s.attr("id")
+	if !ok || len(id) == 0 {
+		return 0, s.problem(transport.FaultWrong, int(s.name.Start), "no id: one of a result's "+kind.String()+" elements has none")
+	}
+	var tag page.Span
+	if !s.rewrote && !s.pending {
+		tag = page.Span{Start: s.name.Start - 1, End: int32(s.pos)}
+	}
+	field, added := d.Field(kind, id)
+	if !added {
+		d.layout.known[field].tag = tag
+		return field, nil
+	}
+	d.layout.known = append(d.layout.known, knownField{tag: tag, next: -1})
+	if kind == page.KindItem {
+		f := &d.Page.Fields[field]
+		t, _ := s.attr("type")
+		f.Type = d.Intern(t)
+		if index, ok := s.attr("index"); ok {
+			// One that is no number is as good as none: it only orders columns.
+			if n, err := strconv.Atoi(string(bytes.Trim(index, blanks))); err == nil {
+				f.Index = n
+			}
+		}
+	}
+	return field, nil
+}
+
+var valueTag = []byte("<value>")
+
+// readItem reads the values of the item whose start tag was read last. An
+// item without a value element that holds text has that text as its value.
+func (d *decoder) readItem() error {
+	s := &d.scan
+	found := false       // a value element
+	var direct page.Span // the item's own text, of no interest once it has a value
+	for {
+		ev := eventStart
+		if !s.take(valueTag, len("value")) {
+			var err error
+			if ev, err = s.next(); err != nil {
+				return err
+			}
+			if ev == eventStart && string(s.bytes(s.name)) != "value" {
+				if err := s.skip(); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		switch ev {
+		case eventEnd:
+			if !found && !isBlank(s.bytes(direct)) {
+				d.Value(direct)
+			}
+			return nil
+		case eventText:
+			if !found {
+				direct = s.join(direct)
+			}
+		case eventStart:
+			text, err := d.readText()
+			if err != nil {
+				return err
+			}
+			d.Value(text)
+			found = true
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package v1
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+
+	"github.com/formetl/formetl/extract/page"
+)
+
+// Every byte of a word set to 1, to its highest bit.
+const (
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+// zeroBytes returns a word whose lowest set bit is the highest bit of the
+// first byte of w that is zero; 0 if no byte of w is.
+func zeroBytes(w uint64) uint64 { return (w - lowBits) &^ w & highBits }
+
+// textEnd returns the offset of the first <, > or & in b from i, len(b) if
+// there is none. < and > differ in one bit, so one comparison finds both.
+func textEnd(b []byte, i int) int {
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		if m := zeroBytes((w|2*lowBits)^'>'*lowBits) | zeroBytes(w^'&'*lowBits); m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+	}
+	for ; i < len(b); i++ {
+		if c := b[i]; c == '<' || c == '>' || c == '&' {
+			return i
+		}
+	}
+	return i
+}
+
+// scanText reads character data up to the next markup.
+func (s *scanner) scanText() error {
+	start := s.pos
+	for i := start; ; {
+		i = textEnd(s.buf, i)
+		if i == len(s.buf) {
+			return s.truncated()
+		}
+		switch s.buf[i] {
+		case '<':
+			s.text, s.pos = page.Span{Start: int32(start), End: int32(i)}, i
+			return nil
+		case '&':
+			// References are rewritten in place from here to the end of the text.
+			n := bytes.IndexByte(s.buf[i:], '<')
+			if n < 0 {
+				return s.truncated()
+			}
+			if at := bytes.Index(s.buf[i:i+n], []byte("]]>")); at >= 0 {
+				return s.fail(i+at, "a ]]> that ends no CDATA section")
+			}
+			end, err := s.decodeReferences(i, i+n)
+			s.text, s.pos = page.Span{Start: int32(start), End: int32(end)}, i+n
+			return err
+		default: // '>'
+			if i-start >= 2 && s.buf[i-1] == ']' && s.buf[i-2] == ']' {
+				return s.fail(i-2, "a ]]> that ends no CDATA section")
+			}
+			i++
+		}
+	}
+}
+
+// decodeReferences decodes the references in buf[i:end], of which the first
+// stands at i, in place, and returns where the decoded text ends.
+func (s *scanner) decodeReferences(i, end int) (int, error) {
+	w := i
+	for {
+		r, n := s.reference(s.buf[i:end])
+		if n == 0 {
+			return 0, s.fail(i, "a & that begins none of the references &amp; &lt; &gt; &quot; &apos; &#n; &#xn;")
+		}
+		w += utf8.EncodeRune(s.buf[w:], r)
+		i += n
+		next := bytes.IndexByte(s.buf[i:end], '&')
+		if next < 0 {
+			return w + copy(s.buf[w:], s.buf[i:end]), nil
+		}
+		w += copy(s.buf[w:], s.buf[i:i+next])
+		i += next
+	}
+}
+
+// reference returns the character that the reference at the start of b stands
+// for and the reference's length, 0 if it is not one. A character that XML 1.0
+// forbids is replaced by U+FFFD and counted: answers hold such references, and
+// one bad character must not fail a run.
+func (s *scanner) reference(b []byte) (rune, int) {
+	if len(b) > 1 && b[1] == '#' {
+		r, n := numericReference(b)
+		if n > 0 && !allowed(r) {
+			s.replaced++
+			r = utf8.RuneError
+		}
+		return r, n
+	}
+	for _, e := range [...]struct {
+		text string
+		r    rune
+	}{{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}} {
+		if len(b) >= len(e.text) && string(b[:len(e.text)]) == e.text {
+			return e.r, len(e.text)
+		}
+	}
+	return 0, 0
+}
+
+// numericReference reads &#n; or &#xn;. A number beyond Unicode gives a
+// number beyond Unicode.
+func numericReference(b []byte) (r rune, n int) {
+	base, i := rune(10), 2
+	if len(b) > 2 && b[2] == 'x' {
+		base, i = 16, 3
+	}
+	for first := i; i < len(b); i++ {
+		var d rune
+		switch c := b[i]; {
+		case '0' <= c && c <= '9':
+			d = rune(c - '0')
+		case base == 16 && 'a' <= c|0x20 && c|0x20 <= 'f':
+			d = rune(c|0x20-'a') + 10
+		case c == ';' && i > first:
+			return r, i + 1
+		default:
+			return 0, 0
+		}
+		r = min(r*base+d, utf8.MaxRune+1)
+	}
+	return 0, 0
+}
+
+// join appends the text of the last event to an earlier text of the same
+// element and returns the whole; the zero page.Span is no text. The new part is
+// moved to the left, over markup that is done with.
+func (s *scanner) join(before page.Span) page.Span {
+	if before.End == 0 {
+		return s.text
+	}
+	before.End += int32(copy(s.buf[before.End:], s.bytes(s.text)))
+	return before
+}
+
+// allowed tells whether XML 1.0 allows a character (production 2).
+func allowed(r rune) bool {
+	return r >= ' ' && r < 0xd800 || r == '\n' || r == '\t' || r == '\r' ||
+		r > 0xdfff && r < 0xfffe || r > 0xffff && r <= utf8.MaxRune
+}
+
+// scanDeclaration reads what begins with <!: a CDATA section, whose text
+// becomes the event's (isData), or a comment or a DOCTYPE, which are skipped.
+func (s *scanner) scanDeclaration() (isData bool, err error) {
+	rest := s.buf[s.pos:]
+	switch {
+	case bytes.HasPrefix(rest, []byte("<!--")):
+		return false, s.skipComment()
+	case bytes.HasPrefix(rest, []byte("<![CDATA[")):
+		if len(s.open) == 0 {
+			return false, s.fail(s.pos, "a CDATA section outside the root element")
+		}
+		start := s.pos + len("<![CDATA[")
+		n := bytes.Index(s.buf[start:], []byte("]]>"))
+		if n < 0 {
+			return false, s.truncated()
+		}
+		s.text, s.pos = page.Span{Start: int32(start), End: int32(start + n)}, start+n+len("]]>")
+		return true, nil
+	case bytes.HasPrefix(rest, []byte("<!DOCTYPE")):
+		return false, s.skipDoctype()
+	}
+	for _, whole := range [...]string{"<!--", "<![CDATA[", "<!DOCTYPE"} {
+		if len(rest) < len(whole) && whole[:len(rest)] == string(rest) {
+			return false, s.truncated()
+		}
+	}
+	return false, s.fail(s.pos, "a <! that begins neither a comment nor a CDATA section nor a DOCTYPE")
+}
+
+func (s *scanner) skipComment() error {
+	start := s.pos + len("<!--")
+	n := bytes.Index(s.buf[start:], []byte("--"))
+	if n < 0 || start+n+2 >= len(s.buf) {
+		return s.truncated()
+	}
+	if s.buf[start+n+2] != '>' {
+		return s.fail(start+n, "a -- inside a comment")
+	}
+	s.pos = start + n + len("-->")
+	return nil
+}
+
+// skipDoctype passes over a DOCTYPE. One with an internal subset is refused:
+// it could define entities, and no service of this kind needs it.
+func (s *scanner) skipDoctype() error {
+	if s.rootSeen || s.typeSeen {
+		return s.fail(s.pos, "a DOCTYPE that does not stand alone before the root element")
+	}
+	s.typeSeen = true
+	var quote byte
+	for i := s.pos + len("<!DOCTYPE"); i < len(s.buf); i++ {
+		switch c := s.buf[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '[' || c == '<':
+			return s.fail(i, "a DOCTYPE with an internal subset")
+		case c == '>':
+			s.pos = i + 1
+			return nil
+		}
+	}
+	return s.truncated()
+}
+
+// skipInstruction passes over <?target …?>. The target xml is kept for the
+// XML declaration, which may only begin the document; blanks before it are
+// tolerated, because programs that write answers by hand tend to emit them.
+func (s *scanner) skipInstruction() error {
+	start := s.pos + len("<?")
+	end := nameEnd(s.buf, start)
+	n := bytes.Index(s.buf[end:], []byte("?>"))
+	switch {
+	case n < 0:
+		return s.truncated()
+	case end == start:
+		return s.fail(start, "a processing instruction without a name")
+	case s.pos != s.first && bytes.EqualFold(s.buf[start:end], []byte("xml")):
+		return s.fail(s.pos, "an XML declaration that does not begin the document")
+	}
+	s.pos = end + n + len("?>")
+	return nil
+}

@@ -1,0 +1,305 @@
+package v1
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// people is a form of a few results whose searches are easy to tell.
+func people() *formservice.Form {
+	items := []formservice.Item{
+		{ID: "1", Type: "text", Index: 1, Label: "Full name"},
+		{ID: "353-0-0", Type: "matrix", Index: 2, Label: "Row & column"},
+	}
+	names := []string{"Ada & Bob+C", "ada", "", "Bob Ada", "50% off", "Ünïcode 😀"}
+	results := make([]formservice.Result, 0, len(names))
+	for i, name := range names {
+		r := formservice.Result{
+			ID: int64(i + 1),
+			Metas: []formservice.Meta{
+				{ID: "result_status", Value: "Complete"},
+				{ID: "date_finish", Value: fmt.Sprintf("2026-01-%02d 12:00:00", 10-i)},
+			},
+			Items: []formservice.Answer{{ID: "1", Values: []string{name}}},
+		}
+		if i%2 == 0 {
+			r.Items = append(r.Items, formservice.Answer{ID: "353-0-0", Values: []string{"x"}})
+		}
+		results = append(results, r)
+	}
+	f := formservice.NewForm("people", items, results)
+	f.Name, f.Description, f.ID = "People & more", "<who>", "42"
+	f.Metas = []string{"result_status", "date_finish"}
+	f.Views = []formservice.View{{ID: "12", Columns: []string{"1"}}}
+	f.Labels = map[string]map[string]string{"2": {"1": "Name"}}
+	return f
+}
+
+func idsOf(p *page.Page) []int64 {
+	ids := make([]int64, p.Len())
+	for i := range ids {
+		ids[i] = p.ID(i)
+	}
+	return ids
+}
+
+// TestResultsParameters asks for what each parameter of section 4.5 promises.
+func TestResultsParameters(t *testing.T) {
+	server := &formservice.Server{Forms: []*formservice.Form{people()}, Faults: formservice.Faults{StrictLimit: true}}
+	c := newClientFor(t, server, nil)
+	where := func(any bool, cs ...extract.Criterion) extract.ResultsQuery {
+		return extract.ResultsQuery{Search: extract.Search{Any: any, Where: cs}}
+	}
+	for _, tc := range []struct {
+		name string
+		q    extract.ResultsQuery
+		want []int64
+	}{
+		{"everything ascends", extract.ResultsQuery{}, []int64{1, 2, 3, 4, 5, 6}},
+		{"descending", extract.ResultsQuery{Descending: true}, []int64{6, 5, 4, 3, 2, 1}},
+		{"limit", extract.ResultsQuery{Limit: 2}, []int64{1, 2}},
+		{"limit and page", extract.ResultsQuery{Limit: 2, Page: 3}, []int64{5, 6}},
+		{"a hundred is a full page, also for a strict service", extract.ResultsQuery{Limit: 100}, []int64{1, 2, 3, 4, 5, 6}},
+		{"min id", extract.ResultsQuery{IDs: extract.IDRange{Min: 5}}, []int64{5, 6}},
+		{"max id", extract.ResultsQuery{IDs: extract.IDRange{Max: 2}}, []int64{1, 2}},
+		{"both ids", extract.ResultsQuery{IDs: extract.IDRange{Min: 2, Max: 3}}, []int64{2, 3}},
+		{"from is inclusive", extract.ResultsQuery{Window: extract.Window{From: wallTime(t, "2026-01-09 12:00:00")}}, []int64{1, 2}},
+		{"to is exclusive", extract.ResultsQuery{Window: extract.Window{To: wallTime(t, "2026-01-06 12:00:00")}}, []int64{6}},
+		{"window", extract.ResultsQuery{Window: day(t, "2026-01-06", "2026-01-08")}, []int64{4, 5}},
+		{"sort by a meta", extract.ResultsQuery{Sort: "date_finish"}, []int64{6, 5, 4, 3, 2, 1}},
+		{"sort by an item, descending", extract.ResultsQuery{Sort: "1", Descending: true, Limit: 2}, []int64{6, 2}},
+		{"equals", where(false, extract.Criterion{Column: "1", Operator: extract.OpEquals, Term: "Ada & Bob+C"}), []int64{1}},
+		{"equals per cent", where(false, extract.Criterion{Column: "1", Operator: extract.OpEquals, Term: "50% off"}), []int64{5}},
+		{"contains unicode", where(false, extract.Criterion{Column: "1", Operator: extract.OpContains, Term: "ïcode 😀"}), []int64{6}},
+		{"begins", where(false, extract.Criterion{Column: "1", Operator: extract.OpBegins, Term: "Bob "}), []int64{4}},
+		{"ends", where(false, extract.Criterion{Column: "1", Operator: extract.OpEnds, Term: "Ada"}), []int64{4}},
+		{"empty", where(false, extract.Criterion{Column: "1", Operator: extract.OpEmpty, Term: "ignored"}), []int64{3}},
+		{"not empty", where(false, extract.Criterion{Column: "353-0-0", Operator: extract.OpNotEmpty, Term: ""}), []int64{1, 3, 5}},
+		{"and", where(false, extract.Criterion{Column: "1", Operator: extract.OpContains, Term: "Ada"}, extract.Criterion{Column: "353-0-0", Operator: extract.OpNotEmpty, Term: ""}), []int64{1}},
+		{"or", where(true, extract.Criterion{Column: "1", Operator: extract.OpContains, Term: "Ada"}, extract.Criterion{Column: "353-0-0", Operator: extract.OpNotEmpty, Term: ""}), []int64{1, 3, 4, 5}},
+		{"equals nothing", where(false, extract.Criterion{Column: "1", Operator: extract.OpEquals, Term: ""}), []int64{3}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			page, err := c.Results(t.Context(), "people", tc.q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer page.Release()
+			if got := idsOf(page); !slices.Equal(got, tc.want) {
+				t.Errorf("ids %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestResultsOutput asks for the parameters that shape the columns.
+func TestResultsOutput(t *testing.T) {
+	c := newClientFor(t, &formservice.Server{Forms: []*formservice.Form{people()}}, nil)
+	p, err := c.Results(t.Context(), "people", extract.ResultsQuery{View: "12", Headings: true, CustomLabels: "2", Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release()
+	if want := []page.Heading{{ID: "1", Label: "Name"}}; !reflect.DeepEqual(p.Headings, want) {
+		t.Errorf("headings %+v, want %+v", p.Headings, want)
+	}
+	if len(p.Fields) != 1 || p.Fields[0].ID != "1" {
+		t.Errorf("fields %+v, want item 1 alone", p.Fields)
+	}
+}
+
+// TestTransactions sends the other five.
+func TestTransactions(t *testing.T) {
+	server := &formservice.Server{Forms: []*formservice.Form{people()}, Accounts: []string{"other"}}
+	for _, old := range []bool{false, true} {
+		server.SetFaults(formservice.Faults{OldRoot: old, Latin1: old})
+		c := newClientFor(t, server, nil)
+		ctx := t.Context()
+		if forms, err := c.Forms(ctx); err != nil || len(forms) == 0 || forms[0] != (extract.Form{ID: "42", Name: "People & more", Description: "<who>", Directory: "people"}) {
+			t.Errorf("forms = %+v, %v", forms, err)
+		}
+		status, err := c.Status(ctx, "people")
+		want := extract.Status{State: "open", LastModified: "2026-01-01 00:00:00", Limits: []extract.Limit{{Type: "items", Used: 2, Total: 500}, {Type: "results", Used: 6, Total: formservice.MaxResults}}}
+		if err != nil || !reflect.DeepEqual(status, want) {
+			t.Errorf("status = %+v, %v", status, err)
+		}
+		for _, secure := range []bool{false, true} {
+			p, err := c.Publish(ctx, "people", secure)
+			if err != nil || len(p.URLs) != 2 || p.URLs[1].Type != "printer" || len(p.Codes) != 2 || strings.HasPrefix(p.URLs[0].URL, "https:") != secure {
+				t.Errorf("publish(%v) = %+v, %v", secure, p, err)
+			}
+		}
+		made, err := c.Copy(ctx, "people", extract.CopyTarget{Account: "other", Form: "People 2 + 3"})
+		if err != nil || made.Name != "People 2 + 3" || made.Directory == "" {
+			t.Errorf("copy = %+v, %v", made, err)
+		}
+		for _, q := range []struct {
+			q    extract.CountQuery
+			want int64
+		}{
+			{extract.CountQuery{}, 6},
+			{extract.CountQuery{Window: day(t, "2026-01-06", "2026-01-08")}, 2},
+			{extract.CountQuery{IDs: extract.IDRange{Min: 2, Max: 4}}, 3},
+			{extract.CountQuery{Window: day(t, "2026-01-06", "2026-01-09"), IDs: extract.IDRange{Min: 4, Max: 9}}, 2},
+		} {
+			if n, err := c.Count(ctx, "people", q.q); err != nil || n != q.want {
+				t.Errorf("count %+v = %d, %v; want %d", q.q, n, err, q.want)
+			}
+		}
+	}
+	log := server.Log()
+	if i := slices.IndexFunc(log, func(r formservice.Request) bool { return r.Transaction == formservice.TransactionCopy }); i < 0 || log[i].Method != http.MethodPost {
+		t.Error("Copy Form is a POST (specification, section 4.1)")
+	}
+}
+
+// TestQueries checks what goes over the wire, byte by byte.
+func TestQueries(t *testing.T) {
+	var asked []string
+	recorder := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.RequestURI)
+		_, _ = w.Write([]byte(success(`<results/><count>0</count><form id="1"/><forms/><status/><publish/>`)))
+	})
+	c := newClientFor(t, recorder, func(cfg *Config) { cfg.Account, cfg.Key = "a c/m?e", transport.NewSecret("k +&") })
+	ctx := t.Context()
+	full := extract.ResultsQuery{
+		Window: day(t, "2026-01-01", "2026-02-01"), IDs: extract.IDRange{Min: 5, Max: 9}, Limit: 50, Page: 2, Sort: "date finish", Descending: true,
+		Search: extract.Search{Any: true, Where: []extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "a b+c&d=e%"}, {Column: "353-0-0", Operator: extract.OpEmpty, Term: "no term"}, {Column: "2", Operator: extract.OpNotEmpty, Term: ""}}},
+		View:   "1 1", Headings: true, CustomLabels: "2/3",
+	}
+	const base = "/api/users/a%20c%2Fm%3Fe/forms"
+	for _, tc := range []struct {
+		send func() error
+		want string
+	}{
+		{
+			func() error { p, err := c.Results(ctx, "form1", extract.ResultsQuery{}); p.Release(); return err },
+			"GET " + base + "/form1/results?fs_sort_direction=asc&fs_api_key=k%20%2B%26",
+		},
+		{
+			func() error { p, err := c.Results(ctx, "f 1/ü", full); p.Release(); return err },
+			"GET " + base + "/f%201%2F%C3%BC/results?fs_min_date=2026-01-01%2000%3A00%3A00&fs_max_date=2026-01-31%2023%3A59%3A59" +
+				"&fs_min_id=5&fs_max_id=9&fs_limit=50&fs_page=2&fs_sort=date%20finish&fs_sort_direction=desc" +
+				"&fs_search_equals_1=a%20b%2Bc%26d%3De%25&fs_search_empty_353-0-0&fs_search_not_empty_2&fs_search_method=or" +
+				"&fs_view=1%201&fs_include_headings&fs_custom_labels=2%2F3&fs_api_key=k%20%2B%26",
+		},
+		{
+			func() error {
+				_, err := c.Count(ctx, "form1", extract.CountQuery{Window: full.Window, IDs: full.IDs})
+				return err
+			},
+			"GET " + base + "/form1/results/count?fs_min_date=2026-01-01%2000%3A00%3A00&fs_max_date=2026-01-31%2023%3A59%3A59&fs_min_id=5&fs_max_id=9&fs_api_key=k%20%2B%26",
+		},
+		{func() error { _, err := c.Forms(ctx); return err }, "GET " + base + "?fs_api_key=k%20%2B%26"},
+		{func() error { _, err := c.Status(ctx, "x"); return err }, "GET " + base + "/x/status?fs_api_key=k%20%2B%26"},
+		{func() error { _, err := c.Publish(ctx, "x", false); return err }, "GET " + base + "/x/publish?fs_api_key=k%20%2B%26"},
+		{func() error { _, err := c.Publish(ctx, "x", true); return err }, "GET " + base + "/x/publish?fs_secure&fs_api_key=k%20%2B%26"},
+		{func() error { _, err := c.Copy(ctx, "x", extract.CopyTarget{}); return err }, "POST " + base + "/x/copy?fs_api_key=k%20%2B%26"},
+		{
+			func() error { _, err := c.Copy(ctx, "x", extract.CopyTarget{Account: "o p", Form: "n+m"}); return err },
+			"POST " + base + "/x/copy?fs_destination_account=o%20p&fs_destination_form=n%2Bm&fs_api_key=k%20%2B%26",
+		},
+	} {
+		asked = nil
+		if err := tc.send(); err != nil {
+			t.Errorf("%s: %v", tc.want, err)
+		}
+		if len(asked) != 1 || asked[0] != tc.want {
+			t.Errorf("asked %q\nwant  %q", asked, tc.want)
+		}
+	}
+}
+
+// TestQueryNames checks for any set of parameters that no name comes twice.
+func TestQueryNames(t *testing.T) {
+	q := extract.ResultsQuery{Search: extract.Search{Where: []extract.Criterion{
+		{Column: "1", Operator: extract.OpEquals, Term: "a"}, {Column: "1", Operator: extract.OpContains, Term: "b"}, {Column: "1", Operator: extract.OpBegins, Term: "c"}, {Column: "1", Operator: extract.OpEnds, Term: "d"}, {Column: "1", Operator: extract.OpEmpty, Term: ""}, {Column: "1", Operator: extract.OpNotEmpty, Term: ""}, {Column: "2", Operator: extract.OpEquals, Term: "a"},
+	}}}
+	query := encode(resultsParameters(q))
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range values {
+		if len(v) != 1 {
+			t.Errorf("%s comes %d times", name, len(v))
+		}
+	}
+	if len(values) != 9 { // seven criteria, the method, the direction
+		t.Errorf("%d parameters: %s", len(values), query)
+	}
+}
+
+func TestSearchIsChecked(t *testing.T) {
+	c := transportClient(t, func(*http.Request) (*http.Response, error) {
+		t.Error("a request was sent")
+		return respond(200, success("<results/>")), nil
+	}, nil)
+	for _, tc := range []struct {
+		where []extract.Criterion
+		want  string
+	}{
+		{[]extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "a"}, {Column: "1", Operator: extract.OpEquals, Term: "b"}}, `search equals on column "1" twice`},
+		{[]extract.Criterion{{Column: "1", Operator: "like", Term: "a"}}, `"like" is not an operator`},
+		{[]extract.Criterion{{Column: "", Operator: extract.OpEquals, Term: "a"}}, "no column"},
+	} {
+		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{Search: extract.Search{Where: tc.where}})
+		if e := mustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, tc.want) {
+			t.Errorf("err = %v, want %q", err, tc.want)
+		}
+	}
+}
+
+func TestFormsThatAreNone(t *testing.T) {
+	c := transportClient(t, func(*http.Request) (*http.Response, error) {
+		t.Error("a request was sent")
+		return nil, http.ErrServerClosed
+	}, nil)
+	for _, form := range []string{"", ".", ".."} {
+		_, err := c.Count(t.Context(), form, extract.CountQuery{})
+		if e := mustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, "is not a form") {
+			t.Errorf("err = %v", err)
+		}
+	}
+}
+
+// TestAnswersWithoutWhatIsPromised refuses successes of another shape.
+func TestAnswersWithoutWhatIsPromised(t *testing.T) {
+	body := ""
+	c := transportClient(t, func(*http.Request) (*http.Response, error) { return respond(200, body), nil }, func(cfg *Config) { cfg.Retries = 0 })
+	ctx := t.Context()
+	count := func() error { _, err := c.Count(ctx, "x", extract.CountQuery{}); return err }
+	status := func() error { _, err := c.Status(ctx, "x"); return err }
+	for _, tc := range []struct {
+		content string
+		send    func() error
+		want    string
+	}{
+		{"<results/>", count, "no <count>"},
+		{"<count/>", count, "<count> is not a number"},
+		{"<count>-1</count>", count, "<count> is not a number"},
+		{"<count>seven</count>", count, "<count> is not a number"},
+		{"<count/>", func() error { _, err := c.Forms(ctx); return err }, "no <forms>"},
+		{"<count/>", status, "no <status>"},
+		{`<status><limit type="items"><used>1</used></limit></status>`, status, "<total> is not a number"},
+		{`<status><limit type="items"><total>1</total></limit></status>`, status, "<used> is not a number"},
+		{"<count/>", func() error { _, err := c.Publish(ctx, "x", true); return err }, "no <publish>"},
+		{"<count/>", func() error { _, err := c.Copy(ctx, "x", extract.CopyTarget{}); return err }, "no <form>"},
+	} {
+		body = success(tc.content)
+		err := tc.send()
+		if e := mustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, tc.want) {
+			t.Errorf("%s: err = %v, want %q", tc.content, err, tc.want)
+		}
+	}
+}

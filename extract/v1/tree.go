@@ -1,0 +1,125 @@
+package v1
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// maxNodes bounds the elements of an answer that is not paged, such as the
+// list of an account's forms.
+const maxNodes = 200_000
+
+// node is an element of an answer to a transaction other than Get Results.
+type node struct {
+	Name     string
+	Attrs    map[string]string
+	Children []*node
+	Text     string // character data and CDATA, joined, without that of the children
+}
+
+// child returns the first child element of that name, nil if there is none.
+func (n *node) child(name string) *node {
+	for _, c := range n.Children {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// all returns the child elements of that name, in document order.
+func (n *node) all(name string) []*node {
+	var found []*node
+	for _, c := range n.Children {
+		if c.Name == name {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// decodeTree decodes an answer of the service and returns the root of a
+// success. The error is a *extract.ServiceError for an error envelope, else an
+// *transport.AnswerError. body is not changed.
+func decodeTree(body []byte, contentType string, b Bounds) (*node, error) {
+	b = b.orDefaults()
+	if int64(len(body)) > b.Bytes {
+		return nil, transport.TooLarge(b.Bytes)
+	}
+	d := document{text: append([]byte(nil), body...)}
+	if err := d.prepare(parseMediaType(contentType)); err != nil {
+		return nil, err
+	}
+	return d.readTree(b)
+}
+
+func (d *document) readTree(b Bounds) (*node, error) {
+	var s scanner
+	s.init(d.text, d.first, b.Depth)
+	failed, err := readRoot(&s, d.html)
+	if err != nil {
+		return nil, s.settle(err)
+	}
+	root := nodeOf(&s)
+	if err := root.read(&s); err != nil {
+		return nil, err
+	}
+	if _, err := s.next(); err != nil {
+		return nil, err
+	}
+	if failed {
+		return nil, root.failure()
+	}
+	return root, nil
+}
+
+// failure is the error of an envelope. Of several the last counts.
+func (n *node) failure() *extract.ServiceError {
+	e := new(node)
+	if found := n.all("error"); len(found) > 0 {
+		e = found[len(found)-1]
+	}
+	code, err := strconv.Atoi(strings.TrimSpace(e.Attrs["code"]))
+	if err != nil {
+		code = extract.CodeNone
+	}
+	return &extract.ServiceError{Code: code, Message: strings.TrimSpace(e.Text)}
+}
+
+// nodeOf returns the element whose start tag was read last, without its content.
+func nodeOf(s *scanner) *node {
+	n := &node{Name: string(s.bytes(s.name)), Attrs: map[string]string{}}
+	for _, a := range s.attrs {
+		n.Attrs[string(s.bytes(a.name))] = string(s.bytes(a.value))
+	}
+	return n
+}
+
+// read reads the content of n, whose start tag was read last.
+func (n *node) read(s *scanner) error {
+	path := []*node{n}
+	for count := 1; len(path) > 0; {
+		ev, err := s.next()
+		if err != nil {
+			return err
+		}
+		top := path[len(path)-1]
+		switch ev {
+		case eventText:
+			top.Text += string(s.bytes(s.text))
+		case eventStart:
+			if count++; count > maxNodes {
+				return s.problem(transport.FaultBeyond, int(s.name.Start), "more elements than the bound")
+			}
+			n := nodeOf(s)
+			top.Children = append(top.Children, n)
+			path = append(path, n)
+		case eventEnd:
+			path = path[:len(path)-1]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package transform
+
+import (
+	"github.com/formetl/formetl/extract/page"
+)
+
+// row is the result at hand: its cells by the columns that they go to, and what
+// their values are read with.
+type row struct {
+	page        *page.Page
+	number      int64      // from 1
+	gathered    []gathered // by column
+	next        []int32    // by cell of the result: the column's next cell, or -1
+	clock       clock
+	cloak       cloak
+	emptyAsNull bool
+	pending     []outcome
+}
+
+// gathered is where the row's cells of one column are: a chain through
+// row.next.
+type gathered struct {
+	row        int64 // the row that the rest is about; another row's is stale
+	head, tail int32 // first and last cell
+	values     int32 // in all cells
+}
+
+// gather chains the result's cells by their columns.
+func (r *row) gather(cells []page.Cell, fields *fieldMap) {
+	r.number++
+	if len(cells) > len(r.next) {
+		r.next = make([]int32, 2*len(cells))
+	}
+	for k, c := range cells {
+		at := fields.at[c.Field]
+		if at < 0 {
+			fields.ignored[^at].n++
+			continue
+		}
+		g := &r.gathered[at]
+		r.next[k] = -1
+		if g.row != r.number {
+			*g = gathered{row: r.number, head: int32(k), tail: int32(k), values: c.Values}
+			continue
+		}
+		r.next[g.tail] = int32(k)
+		g.tail = int32(k)
+		g.values += c.Values
+	}
+}
+
+// appendPlain writes the row's only string, or null, straight from the page.
+func (r *row) appendPlain(c *column, g *gathered, cells []page.Cell) (size int) {
+	if g.row == r.number && g.values == 1 {
+		k := g.head
+		for cells[k].Values == 0 { // elements without a value before the one that has it
+			k = r.next[k]
+		}
+		if v := r.page.Value(cells[k], 0); len(v) > 0 || !r.emptyAsNull {
+			v = r.valueOf(c, v)
+			c.plain.append(v)
+			return 4 + len(v)
+		}
+	}
+	c.plain.appendNull()
+	return 4
+}
