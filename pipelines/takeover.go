@@ -48,6 +48,9 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 		if f.checkpoint, err = checkpoint.Open(ctx, f.def.State, checkpointKey(f.def, f.form), slots); err != nil {
 			return err
 		}
+		if slots == 1 {
+			f.discardOthers(ctx)
+		}
 	}
 	found, err := f.checkpoint.Found(ctx)
 	if found == nil && err == nil {
@@ -67,6 +70,21 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	f.counts.take(found.Counts)
 	f.left = found
 	return nil
+}
+
+// discardOthers removes what was read for outputs that the definition no longer
+// has: nobody resumes from it. The run's own checkpoint is held, and stays.
+func (f *formRun) discardOthers(ctx context.Context) {
+	if f.def.File == "" || f.def.CheckpointAtDestination { // an export knows nothing of the others
+		return
+	}
+	others, err := discardCheckpoints(ctx, f.def, f.o, []string{f.form})
+	for _, l := range others {
+		f.tellDiscarded(ctx, &checkpoint.Inherited{Header: l.Header}, errors.New("the outputs have changed since"))
+	}
+	if err != nil {
+		f.log.LogAttrs(ctx, slog.LevelWarn, "a checkpoint that nobody resumes from could not be removed", slog.String("error", err.Error()))
+	}
 }
 
 // checkpointKey names the checkpoint of a form.
