@@ -51,6 +51,9 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 		if f.checkpoint, err = checkpoint.Open(ctx, f.def.State, checkpointKey(f.def, f.form), slots); err != nil {
 			return err
 		}
+		if slots == 1 {
+			f.discardOthers(ctx)
+		}
 	}
 	found, err := f.checkpoint.Found(ctx)
 	if found == nil && err == nil {
@@ -70,6 +73,21 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	f.counts.take(found.Counts)
 	f.left = found
 	return nil
+}
+
+// discardOthers removes what was read for outputs that the definition no longer
+// has: nobody resumes from it. The run's own checkpoint is held, and stays.
+func (f *formRun) discardOthers(ctx context.Context) {
+	if f.def.File == "" || f.def.CheckpointAtDestination { // an export knows nothing of the others
+		return
+	}
+	others, err := discardCheckpoints(ctx, f.def, f.o, []string{f.form})
+	for _, l := range others {
+		f.tellDiscarded(ctx, &checkpoint.Inherited{Header: l.Header}, errors.New("the outputs have changed since"))
+	}
+	if err != nil {
+		f.log.LogAttrs(ctx, slog.LevelWarn, "a checkpoint that nobody resumes from could not be removed", slog.String("error", err.Error()))
+	}
 }
 
 // checkpointKey names the checkpoint of a form.
@@ -202,8 +220,8 @@ func (f *formRun) takeOver(ctx context.Context) error {
 	var rows int64
 	for _, w := range f.windows {
 		chains := f.left.Within(w.planned.Window)
-		if len(chains) == 0 || w.planned.Count == 0 && emptyChains(chains) {
-			continue
+		if len(chains) == 0 || w.planned.Count == 0 {
+			continue // what is counted as empty is not divided into parts; the verification reads it where it is not
 		}
 		all = append(all, chains...)
 		for _, c := range chains {
@@ -235,10 +253,6 @@ func (f *formRun) takeOver(ctx context.Context) error {
 		slog.Duration("opened_ago", age(f.o.Now(), f.left.OpenedAt)))
 	f.progress(rows, false)
 	return nil
-}
-
-func emptyChains(chains []checkpoint.Chain) bool {
-	return !slices.ContainsFunc(chains, func(c checkpoint.Chain) bool { return c.Results() > 0 })
 }
 
 // inOrderOfReading are the windows of which an earlier run read something, the
