@@ -46,7 +46,7 @@ type formRun struct {
 
 func newFormRun(def *definition.Definition, o Options, client extract.Client, form string) *formRun {
 	f := &formRun{
-		o: o, outputs: &output.Set{}, report: &FormReport{Form: form, StartedAt: o.Now().UTC(), Timezone: def.Source.Zone.String()},
+		o: o, report: &FormReport{Form: form, StartedAt: o.Now().UTC(), Timezone: def.Source.Zone.String()},
 	}
 	f.reader = &reading.Reader{
 		Form: reading.Form{
@@ -57,6 +57,10 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		Watch:  func(read, expected int64) { f.progress(read, expected, false) },
 	}
 	f.reconciler = &reconcile.Reconciler{Reader: f.reader, Full: o.Full}
+	f.outputs = output.New(&output.Job{
+		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.at,
+		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
+	})
 	return f
 }
 
@@ -83,14 +87,10 @@ func (f *formRun) run(ctx context.Context) (err error) {
 // asked of the service before.
 func (f *formRun) open(ctx context.Context) (err error) {
 	r := f.reader
-	f.outputs, err = output.Open(ctx, &output.Job{
-		Def: r.Def, Form: r.Name, RunID: r.RunID, Full: f.o.Full, Tables: f.o.Tables, Stdout: f.o.Stdout, Now: r.Now, Log: r.Log, At: r.At,
-		Encoders: f.o.encoders, Requests: f.requests, Drift: f.drift,
-	})
-	if err != nil {
+	if err := f.outputs.Open(ctx); err != nil {
 		return err
 	}
-	if r.Checkpoint, err = openCheckpoint(ctx, r.Def, r.Name, f.outputs); err != nil {
+	if r.Checkpoint, err = openCheckpoint(ctx, r.Def, f.o, r.Name, f.outputs); err != nil {
 		return err
 	}
 	if f.left, err = f.inherit(ctx); err != nil {
@@ -164,7 +164,7 @@ func (f *formRun) commit(ctx context.Context) error {
 		}
 	})
 	if f.outputs.Committed() {
-		f.progress(f.reader.Total(), f.plan.Total, true)
+		f.progress(f.reader.Total(), f.reader.Expected(), true)
 	}
 	return err
 }

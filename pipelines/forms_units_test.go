@@ -12,6 +12,8 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
 // TestCollisions finds names that lead to one place, or into another form's
@@ -66,14 +68,14 @@ func TestHopeless(t *testing.T) {
 		{&extract.ServiceError{Code: extract.CodeInvalidUser}, true},
 		{&transport.NetworkError{Final: true}, true},
 		{&transport.OutageError{Last: errors.New("x")}, true},
-		{&OutputsError{Errors: []error{errors.New("x"), &extract.ServiceError{Code: extract.CodeInvalidKey}}}, true},
+		{&output.OutputsError{Errors: []error{errors.New("x"), &extract.ServiceError{Code: extract.CodeInvalidKey}}}, true},
 		{&extract.ServiceError{Code: extract.CodeInvalidForm}, false},
 		{&extract.ServiceError{Code: extract.CodeInvalidURL}, false}, // a form's name may make it one
 		{&extract.ServiceError{Code: extract.CodeUnexpected}, false},
 		{&extract.ServiceError{Code: extract.CodeBusy}, false},
 		{&transport.NetworkError{}, false},
 		{&transport.BudgetError{}, false},
-		{&VerifyError{}, false},
+		{&reconcile.VerifyError{}, false},
 		{errors.New("x"), false},
 	} {
 		if got := hopeless(fmt.Errorf("window x: %w", c.err)); got != c.want {

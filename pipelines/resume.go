@@ -34,7 +34,10 @@ const ownSlots = 64
 
 // openCheckpoint opens the checkpoint of the form, beside the first output where
 // the definition says so.
-func openCheckpoint(ctx context.Context, def *definition.Definition, form string, outputs *output.Set) (*checkpoint.Checkpoint, error) {
+func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, form string, outputs *output.Set) (*checkpoint.Checkpoint, error) {
+	if n := checkpoint.DiscardSpools(def.State, false); n > 0 {
+		o.Logger.LogAttrs(ctx, slog.LevelWarn, "what runs of an older version had read is discarded, and read again", slog.Int("runs", n))
+	}
 	key := checkpointKey(def, form)
 	if def.CheckpointAtDestination {
 		if store, at, ok := outputs.First(); ok {
@@ -45,7 +48,32 @@ func openCheckpoint(ctx context.Context, def *definition.Definition, form string
 	if !slices.ContainsFunc(def.Outputs, output.LastingPlace) {
 		slots = ownSlots
 	}
-	return checkpoint.Open(ctx, def.State, key, slots)
+	c, err := checkpoint.Open(ctx, def.State, key, slots)
+	if err == nil && slots == 1 {
+		discardOthers(ctx, def, o, form)
+	}
+	return c, err
+}
+
+// discardOthers removes what was read for outputs that the definition no longer
+// has: nobody resumes from it. The run's own checkpoint is held, and stays.
+func discardOthers(ctx context.Context, def *definition.Definition, o Options, form string) {
+	if def.File == "" || def.CheckpointAtDestination { // an export knows nothing of the others
+		return
+	}
+	log := o.Logger.With(slog.String("form", form))
+	others, err := discardCheckpoints(ctx, def, o, []string{form})
+	for _, l := range others {
+		tellDiscarded(ctx, log, slog.LevelWarn, l.RunID, errors.New("the outputs have changed since"))
+	}
+	if err != nil {
+		log.LogAttrs(ctx, slog.LevelWarn, "a checkpoint that nobody resumes from could not be removed", slog.String("error", err.Error()))
+	}
+}
+
+// tellDiscarded tells the log that what an earlier run read is of no use.
+func tellDiscarded(ctx context.Context, log *slog.Logger, level slog.Level, run string, why error) {
+	log.LogAttrs(ctx, level, "the checkpoint of an earlier run is discarded", slog.String("earlier_run", run), slog.String("reason", why.Error()))
 }
 
 // checkpointKey names the checkpoint of a form.
@@ -64,14 +92,20 @@ func checkpointKey(def *definition.Definition, form string) string {
 func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	c := f.reader.Checkpoint
 	found, err := c.Found(ctx)
-	if found == nil && err == nil {
-		return nil, nil
+	if found == nil {
+		return nil, err
 	}
 	if err == nil {
 		err = f.fits(found)
 	}
 	if err != nil {
-		f.tellDiscarded(ctx, found, err)
+		if found.RunID != "" { // else it ended before anything was of use
+			level := slog.LevelWarn
+			if f.reader.Def.File == "" { // nobody expects an export to resume another
+				level = slog.LevelInfo
+			}
+			tellDiscarded(ctx, f.reader.Log, level, found.RunID, err)
+		}
 		return nil, c.Clear(ctx)
 	}
 	for _, fault := range found.Faults {
@@ -80,19 +114,6 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	found.Usable(f.o.Now(), f.o.Resume.Within, func(at time.Time) time.Time { return interval.Settled(f.reader.Def, at) })
 	f.counts.Inherit(found.Counts)
 	return found, nil
-}
-
-// tellDiscarded tells the log that what an earlier run read is of no use.
-func (f *formRun) tellDiscarded(ctx context.Context, found *checkpoint.Inherited, why error) {
-	if found == nil || found.RunID == "" { // it ended before anything was of use
-		return
-	}
-	level := slog.LevelWarn
-	if f.reader.Def.File == "" { // nobody expects an export to resume another
-		level = slog.LevelInfo
-	}
-	f.reader.Log.LogAttrs(ctx, level, "the checkpoint of an earlier run is discarded",
-		slog.String("earlier_run", found.RunID), slog.String("reason", why.Error()))
 }
 
 // fits tells why nothing of a checkpoint can be taken over; nil where it can.

@@ -36,12 +36,15 @@ func (c *Checkpoint) found(ctx context.Context, verify bool) (*Inherited, error)
 	if len(names) == 0 {
 		return nil, nil
 	}
-	h, err := readHeader(ctx, c.store)
-	if errors.Is(err, load.ErrNotExist) {
-		err = errNoHeader
+	data, err := c.store.get(ctx, headerName)
+	if err != nil && !errors.Is(err, load.ErrNotExist) {
+		return nil, err // it may be of use to a run that can read it
 	}
-	found := &Inherited{Header: h}
+	found := &Inherited{}
 	if err != nil {
+		return found, errNoHeader
+	}
+	if found.Header, err = decodeHeader(data); err != nil {
 		return found, err
 	}
 	c.begun = true

@@ -61,20 +61,23 @@ type Set struct {
 	mu sync.Mutex // guards what became of the targets
 }
 
+// New is the outputs of a form that are not open yet.
+func New(job *Job) *Set { return &Set{job: job} }
+
 // Open opens every destination, takes its lease, finishes an interrupted commit,
 // and looks at what earlier runs left. The set is to be closed, also with an
 // error.
-func Open(ctx context.Context, job *Job) (*Set, error) {
-	s := &Set{job: job}
+func (s *Set) Open(ctx context.Context) error {
+	job := s.job
 	for _, def := range job.Def.Outputs {
 		s.targets = append(s.targets, &target{def: def, report: Report{Path: def.Path, Format: def.Format, Explode: def.Explode.String()}})
 	}
 	for _, step := range []func(context.Context) error{s.openEach, s.checkFits, s.settleKept} {
 		if err := step(ctx); err != nil {
-			return s, err
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // Kept are the columns of the manifests that earlier runs left.

@@ -89,6 +89,13 @@ func (r *Reader) Expect(n int64) {
 	r.expected += n
 }
 
+// Expected is how many results are expected, or extract.Unknown.
+func (r *Reader) Expected() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.expected
+}
+
 // Progress adds to the results that were read, and tells whoever watches.
 func (r *Reader) Progress(results int64) {
 	r.mu.Lock()

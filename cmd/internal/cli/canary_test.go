@@ -237,7 +237,7 @@ func (w *canaryWorld) inProcess(args []string) (code int, stdout, stderr []byte)
 	return code, out.Bytes(), told.Bytes()
 }
 
-// killedRun leaves a spool, staged files and a state folder behind.
+// killedRun leaves a checkpoint, staged files and a state folder behind.
 func (w *canaryWorld) killedRun(t *testing.T) {
 	t.Helper()
 	there := make(chan struct{})
@@ -265,15 +265,18 @@ func (w *canaryWorld) killedRun(t *testing.T) {
 	}
 	_ = p.Wait() // it was killed
 	server.CloseClientConnections()
-	spools := 0
+	rows, records := 0, 0
 	_ = filepath.WalkDir(filepath.Join(w.root, "state"), func(path string, _ fs.DirEntry, _ error) error {
-		if strings.HasSuffix(path, ".spool") {
-			spools++
+		switch {
+		case strings.HasSuffix(path, "-rows"):
+			rows++
+		case strings.HasSuffix(path, "-record"), strings.HasSuffix(path, "/header"):
+			records++
 		}
 		return nil
 	})
-	if spools == 0 {
-		t.Errorf("the killed run left no spool to grep:\n%s", &p.stderr)
+	if rows == 0 || records < 2 {
+		t.Errorf("the killed run left %d files of rows and %d others in the checkpoint to grep:\n%s", rows, records, &p.stderr)
 	}
 }
 

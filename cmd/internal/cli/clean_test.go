@@ -21,11 +21,11 @@ import (
 func cleanReports() *pipelines.CleanReport {
 	since := time.Date(2026, 2, 1, 10, 0, 0, 5, time.FixedZone("", 3600))
 	upload := load.Leftover{Kind: load.UnfinishedUpload, Run: "dead", Name: "part", Path: "s3://b/lake/part (upload 1)", Bytes: 8_400_000, Since: since}
-	return &pipelines.CleanReport{Pipeline: "nightly", Spools: 2, Outputs: []pipelines.CleanedOutput{
+	return &pipelines.CleanReport{Pipeline: "nightly", Checkpoints: 2, Outputs: []pipelines.CleanedOutput{
 		{Path: "s3://b/lake/", Cleaned: load.Cleaned{
 			Removed: []load.Leftover{upload}, Others: 3,
 			Kept:     []load.Kept{{Leftover: load.Leftover{Kind: load.Temporary, Path: "s3://b/lake/\x1btemp", Bytes: -1}, Why: "run live is alive"}},
-			Recovery: load.Recovery{RunID: "lost"}, Journal: &load.ClosedJournal{RunID: "dead", Parts: 1},
+			Recovery: load.Recovery{RunID: "lost"},
 		}},
 		{Path: "/out/a.csv", Cleaned: load.Cleaned{Recovery: load.Recovery{RunID: "done", Finished: true}}, Err: errors.New("denied")},
 	}}
@@ -40,21 +40,19 @@ func TestCleanTells(t *testing.T) {
 			false,
 			`recorded commit    s3://b/lake/                 -       run lost  -                           taken back: it could not be finished
 unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-01T09:00:00Z  removed
-journal            s3://b/lake/                 1 part  run dead  -                           removed
 temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
 recorded commit    /out/a.csv                   -       run done  -                           finished
 `,
-			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 1 journal closed; 2 spools of dead runs removed; 1 leftover kept; 3 uploads of others left alone\n",
+			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 2 checkpoints of dead runs removed; 1 leftover kept; 3 uploads of others left alone\n",
 		},
 		{
 			true,
 			`recorded commit    s3://b/lake/                 -       run lost  -                           would finish
 unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-01T09:00:00Z  would remove
-journal            s3://b/lake/                 1 part  run dead  -                           would remove
 temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
 recorded commit    /out/a.csv                   -       run done  -                           would finish
 `,
-			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 1 journal would be closed; 2 spools of dead runs would be removed; 1 leftover kept; 3 uploads of others left alone\n",
+			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 2 checkpoints of dead runs would be removed; 1 leftover kept; 3 uploads of others left alone\n",
 		},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -134,11 +132,7 @@ func TestCleanAsJSON(t *testing.T) {
       ],
       "others": 3,
       "finished_commit": null,
-      "withdrawn_commit": "lost",
-      "journal": {
-        "run_id": "dead",
-        "parts": 1
-      }
+      "withdrawn_commit": "lost"
     },
     {
       "pipeline": "nightly",
@@ -147,11 +141,10 @@ func TestCleanAsJSON(t *testing.T) {
       "kept": [],
       "others": 0,
       "finished_commit": "done",
-      "journal": null,
       "error": "denied"
     }
   ],
-  "spools": 2
+  "checkpoints": 2
 }
 `
 	if stdout.String() != want {

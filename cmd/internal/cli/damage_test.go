@@ -70,7 +70,32 @@ func newDamagedWorld(t *testing.T, columns string) *damagedWorld {
 		t.Fatalf("the run ended with %d:\n%s", code, told)
 	}
 	w.left[""], w.want = w.files(), w.data()
+	w.holdsCheckpoint()
 	return w
+}
+
+// holdsCheckpoint checks that what is damaged has a checkpoint's files in it
+// wherever a run has one, and none where the run has ended.
+func (w *damagedWorld) holdsCheckpoint() {
+	for _, point := range []string{"read 2", "prepared 2", "parts 1", ""} {
+		kinds := map[string]int{}
+		for name := range w.left[point] {
+			if ok, _ := filepath.Match("state/checkpoint/*/*", name); ok {
+				base := filepath.Base(name)
+				kinds[base[strings.IndexByte(base, '-')+1:]]++
+			}
+		}
+		want := map[string]int{}
+		switch point {
+		case "read 2", "prepared 2":
+			want = map[string]int{"header": 1, "lock": 1, "record": 2, "rows": 2}
+		case "parts 1":
+			want = map[string]int{"lock": 1}
+		}
+		if !maps.Equal(kinds, want) {
+			w.Errorf("at %q the checkpoint has the files %v, not %v", point, kinds, want)
+		}
+	}
 }
 
 // quickFolder is a folder in memory where the system has one: each of the many
@@ -163,13 +188,24 @@ func damages(name string, data []byte) map[string][]byte {
 	if filepath.Ext(name) == ".jsonl" {
 		data, _, _ = bytes.Cut(data, []byte("\n"))
 	}
+	text := unsealed(data)
+	if text != nil { // its checksum is made to agree, so that what follows it is looked at
+		data = text
+		for _, way := range []string{"null", "a list", "an object", "text"} {
+			ways["sealed, "+way] = sealed(ways[way])
+		}
+	}
 	var doc any
 	if json.Unmarshal(data, &doc) != nil {
 		return ways
 	}
 	damageJSON(doc, "", func(what string) {
 		damaged, err := json.Marshal(doc)
-		if err == nil {
+		switch {
+		case err != nil:
+		case text != nil:
+			ways[what] = sealed(damaged)
+		default:
 			ways[what] = append(damaged, '\n')
 		}
 	})
@@ -232,8 +268,8 @@ func TestDamage(t *testing.T) {
 		columns string
 		points  []string
 	}{
-		"inferred": {"", []string{"", "recorded 1", "parts 1", "parts 2"}},
-		"declared": {declaredColumns, []string{"", "recorded 2"}},
+		"inferred": {"", []string{"", "read 2", "parts 1", "parts 2"}},
+		"declared": {declaredColumns, []string{"", "prepared 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newDamagedWorld(t, world.columns)
@@ -313,7 +349,7 @@ func (w *damagedWorld) judge(where, file string, code int, told string) {
 	got := w.data()
 	for name, want := range w.want {
 		if !bytes.Equal(got[name], want) {
-			w.Errorf("%s: %s is\n%q, not\n%q", where, name, got[name], want)
+			w.Errorf("%s: after exit %d %s is\n%q, not\n%q\n%s", where, code, name, got[name], want, told)
 		}
 	}
 	if len(got) != len(w.want) {

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
+	"hash/crc32"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -84,7 +87,7 @@ func TestExportResumes(t *testing.T) {
 }
 
 // killWhen runs a command that gets so many pages and no more, and kills it when
-// what they brought is in the spool.
+// what they brought is in the checkpoint.
 func killWhen(t *testing.T, service *formservice.Server, hook *atomic.Pointer[func(formservice.Request)], pages int64, state string, p *child) {
 	t.Helper()
 	var asked atomic.Int64
@@ -98,11 +101,15 @@ func killWhen(t *testing.T, service *formservice.Server, hook *atomic.Pointer[fu
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		found, err := filepath.Glob(filepath.Join(state, "spool", "*", "index", "*.json"))
+		found, err := filepath.Glob(filepath.Join(state, "checkpoint", "*", "*-record"))
 		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("%d windows are in the spool, %v", len(found), err)
+			t.Fatalf("%d windows are in the checkpoint, %v", len(found), err)
 		}
-		if int64(len(found)) == pages {
+		whole := slices.DeleteFunc(found, func(name string) bool {
+			data, _ := os.ReadFile(name) // it is read again
+			return unsealed(data) == nil
+		})
+		if int64(len(whole)) == pages {
 			break
 		}
 	}
@@ -114,25 +121,26 @@ func killWhen(t *testing.T, service *formservice.Server, hook *atomic.Pointer[fu
 	service.SetFaults(formservice.Faults{})
 }
 
-// makeOlder sets back what a spool says of when it was opened and its windows
-// were read.
+// makeOlder sets back what a checkpoint says of when it was opened, and its
+// windows counted and read.
 func makeOlder(t *testing.T, state string, age time.Duration) {
 	t.Helper()
 	var files []string
-	for _, pattern := range []string{"*/header.json", "*/index/*.json"} {
-		found, err := filepath.Glob(filepath.Join(state, "spool", pattern))
+	for _, pattern := range []string{"*/header", "*/*-record"} {
+		found, err := filepath.Glob(filepath.Join(state, "checkpoint", pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%v, %v", found, err)
 		}
 		files = append(files, found...)
 	}
-	times := regexp.MustCompile(`"(opened_at|begun_at)":"([^"]+)"`)
+	times := regexp.MustCompile(`"(opened_at|read_at|at)":"([^"]+)"`)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		older := times.ReplaceAllStringFunc(string(data), func(text string) string {
+		text := unsealed(data)
+		older := times.ReplaceAllStringFunc(string(text), func(text string) string {
 			m := times.FindStringSubmatch(text)
 			at, err := time.Parse(time.RFC3339Nano, m[2])
 			if err != nil {
@@ -140,11 +148,26 @@ func makeOlder(t *testing.T, state string, age time.Duration) {
 			}
 			return fmt.Sprintf("%q:%q", m[1], at.Add(-age).Format(time.RFC3339Nano))
 		})
-		if older == string(data) && age > 0 {
+		if older == string(text) && age > 0 {
 			t.Fatalf("%s holds no time", file)
 		}
-		if err := os.WriteFile(file, []byte(older), 0o600); err != nil {
+		if err := os.WriteFile(file, sealed([]byte(older)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// sealed is the text of a header or record of a checkpoint as its file holds
+// it: behind a checksum and a space.
+func sealed(text []byte) []byte {
+	return fmt.Appendf(nil, "%08x %s", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)), text)
+}
+
+// unsealed is the text of such a file, nil where the file is another one.
+func unsealed(file []byte) []byte {
+	_, text, _ := bytes.Cut(file, []byte(" "))
+	if !bytes.Equal(sealed(text), file) {
+		return nil
+	}
+	return text
 }

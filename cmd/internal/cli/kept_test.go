@@ -52,10 +52,10 @@ func answer(t *testing.T, form *formservice.Form, id int64, text string) {
 	}
 }
 
-// spoolsIn are the spools in a state folder.
-func spoolsIn(t *testing.T, state string) []string {
+// checkpointsIn are the checkpoints in a state folder.
+func checkpointsIn(t *testing.T, state string) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(state, "spool", "*"))
+	found, err := filepath.Glob(filepath.Join(state, "checkpoint", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestDataAtFaultKeepNothing(t *testing.T) {
 				if code := p.code(t, p.Run()); code != exit.Data {
 					t.Fatalf("ended with %d:\n%.3000s", code, &p.stderr)
 				}
-				if left := spoolsIn(t, filepath.Join(dir, "state")); len(left) > 0 {
+				if left := checkpointsIn(t, filepath.Join(dir, "state")); len(left) > 0 {
 					t.Errorf("left %v", left)
 				}
 				wrong.Store(false)
@@ -163,8 +163,8 @@ func TestStopTellsWhatIsKept(t *testing.T) {
 		kept              string
 		again             int // pages of the next one
 	}{
-		{"windows of a run", "run", "1d", 11, "kept for the next run: 100 results of windows that were read whole", 21},
-		{"windows of an export", "export", "1d", 11, "kept for an hour: 100 results of windows that were read whole", 21},
+		{"windows of a run", "run", "1d", 11, "kept for the next run: 100 results", 21},
+		{"windows of an export", "export", "1d", 11, "kept for an hour: 100 results", 21},
 		{"half a window of a run", "run", "1mo", 2, "nothing of what was read is kept", 2},
 		{"half a window of an export", "export", "1mo", 2, "nothing of what was read is kept", 2},
 	} {

@@ -5,12 +5,16 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +22,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -229,8 +234,9 @@ func (w *privateWorld) everything(rules bool) {
 	w.interrupted(columns)
 }
 
-// interrupted leaves a run that the service ended early: its spool, and a
-// journal with parts that were prepared.
+// interrupted leaves the checkpoint of a run that the service ended early. Then
+// the next run resumes from it, and what it has staged and recorded is copied,
+// as a process that was killed there would have left it.
 func (w *privateWorld) interrupted(columns string) {
 	var asked atomic.Int64
 	w.service.Before = func(r formservice.Request) {
@@ -238,9 +244,56 @@ func (w *privateWorld) interrupted(columns string) {
 			w.service.SetFaults(formservice.Faults{Busy: 1})
 		}
 	}
-	w.do(exit.Temporary, "run", w.define("cut", "max_rejects: 20\n"+columns, w.outputs("cut", onlyDatasets)), "--report", filepath.Join(w.root, "cut.json"))
+	cut := w.define("cut", "max_rejects: 20\n"+columns, w.outputs("cut", onlyDatasets))
+	w.do(exit.Temporary, "run", cut, "--report", filepath.Join(w.root, "cut.json"))
 	w.service.Before = nil
 	w.service.SetFaults(formservice.Faults{})
+	w.copied("state", "early")
+	def, err := definition.Load(cut, definition.LoadOptions{
+		Lookup: func(name string) (string, bool) { v, set := w.env[name]; return v, set }, Formats: formats(), Schemes: schemes(),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var once sync.Map
+	_, err = pipelines.Run(w.t.Context(), def, pipelines.Options{Tables: tables(slog.New(slog.DiscardHandler)), At: func(point string) {
+		if _, before := once.LoadOrStore(point, true); !before && (point == string(load.StepCheck) || point == string(load.StepUnmark)) {
+			w.copied(filepath.Join("out", "cut"), point)
+		}
+	}})
+	if err != nil {
+		w.t.Error(err)
+	}
+}
+
+// copied copies a folder whose files a run may be moving or removing.
+func (w *privateWorld) copied(from, to string) {
+	from, to = filepath.Join(w.root, from), filepath.Join(w.root, to)
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return gone(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return gone(err)
+		}
+		path = to + strings.TrimPrefix(path, from)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			return err
+		}
+		return os.WriteFile(path, data, 0o600)
+	})
+	if err != nil {
+		w.t.Error(err)
+	}
+}
+
+// gone is an error but that a file is not there any more.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // TestPersonalDataNowhere runs everything under rules for personal data and
@@ -301,8 +354,8 @@ func (w *privateWorld) checkKinds(rules bool, leaky []string, all map[string][][
 func (w *privateWorld) kinds() []string {
 	kinds := []string{
 		"out/all/excel/people.csv", "out/all/lake-csv/people/" + load.RejectsFolder + "/*.jsonl", "out/all/csv/people.csv.rejects.jsonl",
-		"state/spool/*/*.spool", "state/spool/*/index/*",
-		"out/cut/lake-parquet/people/" + load.ControlFolder + "/*/staged-*", "out/cut/lake-csv/people/" + load.ControlFolder + "/journal-*/*",
+		"early/checkpoint/*/*-rows", "early/checkpoint/*/*-record",
+		string(load.StepCheck) + "/lake-parquet/people/" + load.ControlFolder + "/*/staged-*", string(load.StepCheck) + "/lake-csv/people/" + load.ControlFolder + "/*/staged-*",
 		"export.csv", "export.parquet", "told/*-export.stdout",
 	}
 	for _, f := range formats() {

@@ -16,6 +16,8 @@ import (
 	"github.com/formetl/formetl/load/loadtest/s3server"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 func wallAt(s string) load.WallTime {
@@ -40,7 +42,6 @@ func stateReport(t *testing.T) *pipelines.StateReport {
 			Range: load.Range{To: wallAt("2026-03-10 11:30:00")}, Parts: make([]load.Part, 31),
 		}
 	}
-	journal := &load.Journal{JournalHeader: load.JournalHeader{RunID: "run2", OpenedAt: now.Add(-3 * time.Minute)}}
 	dead := load.Leftover{Kind: load.StagedFile, Run: "dead", Name: "x", Path: "/lake/form1/.formetl/dead/x", Bytes: 13}
 	next := wallAt("2026-03-07 00:00:00")
 	return &pipelines.StateReport{
@@ -49,22 +50,24 @@ func stateReport(t *testing.T) *pipelines.StateReport {
 		Forms: []*pipelines.FormState{
 			{Form: "form1", Next: &next, Outputs: []*pipelines.OutputState{
 				// Spring forward lies between the watermark and now.
-				{Path: "/lake/form1/", Dataset: true, Manifest: committed(wallAt("2026-03-07 12:00:00")), Found: load.Found{Journal: journal, Records: 2, Leftovers: []load.Leftover{dead}}},
+				{Path: "/lake/form1/", Dataset: true, Manifest: committed(wallAt("2026-03-07 12:00:00")), Found: load.Found{Leftovers: []load.Leftover{dead}}},
 				{Path: "s3://b/form1/", Dataset: true, Found: load.Found{
-					Holder: &load.Holder{RunID: "run3", Pipeline: "nightly", Host: "here", PID: 7, Since: now.Add(-5 * time.Second)}, Journal: journal, Records: 1,
+					Holder: &load.Holder{RunID: "run3", Pipeline: "nightly", Host: "here", PID: 7, Since: now.Add(-5 * time.Second)},
 				}},
 			}},
 			{Form: "form2\x1b", Outputs: []*pipelines.OutputState{
 				{Path: "/out/form2.csv", Manifest: committed(load.WallTime{}), Found: load.Found{Pending: "run4"}},
-				{Path: "/lake/form2/", Dataset: true, Found: load.Found{Broken: true}},
-				{Path: "/old/form2/", Dataset: true, Outdated: true, Found: load.Found{Journal: journal}},
-				{Path: "/more/form2/", Dataset: true, Found: load.Found{Broken: true, Holder: &load.Holder{}}},
+				{Path: "/lake/form2/", Dataset: true},
+				{Path: "/more/form2/", Dataset: true, Found: load.Found{Holder: &load.Holder{}}},
 				{Path: "/lake/{run_id}/", Dataset: true, PerRun: true},
 				{Path: "/bad/", Dataset: true, Err: errors.New("denied")},
 			}},
 		},
 		Budget: budget.Use{PerMinute: 60, Minute: 1, PerDay: 5000, Day: 5000, Next: now.Add(5 * time.Hour)},
-		Spools: []pipelines.SpoolState{{RunID: "run5", Form: "form2", OpenedAt: now.Add(-time.Hour), Windows: 4, Rows: 1200, Bytes: 34_000}},
+		Checkpoints: []checkpoint.Left{{
+			Header:  checkpoint.Header{RunID: "run5", Form: "form2", OpenedAt: now.Add(-time.Hour)},
+			Windows: 4, Rows: 1200, Bytes: 34_000,
+		}},
 	}
 }
 
@@ -74,16 +77,15 @@ func TestStateTells(t *testing.T) {
 form form1
   the next run begins at 2026-03-07 00:00:00
   /lake/form1/
-    watermark    2026-03-07 12:00:00, 3 days ago
-    last run     run1, 2026-03-10T16:30:00Z (90 minutes ago)
-    range        the first result to 2026-03-10 11:30:00 (exclusive)
-    rows         12,345 in 31 parts
-    ended early  run run2, begun 2026-03-10T17:57:00Z (3 minutes ago), 2 parts prepared; the next run goes on with it
-    leftovers    1 of dead runs; formetl clean removes them
+    watermark  2026-03-07 12:00:00, 3 days ago
+    last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
+    range      the first result to 2026-03-10 11:30:00 (exclusive)
+    rows       12,345 in 31 parts
+    leftovers  1 of dead runs; formetl clean removes them
   s3://b/form1/
     watermark  none
     last run   none
-    under way  run run3 of pipeline nightly, process 7 on here, since 2026-03-10T17:59:55Z (5 seconds ago); 1 part prepared
+    under way  run run3 of pipeline nightly, process 7 on here, since 2026-03-10T17:59:55Z (5 seconds ago)
 
 form form2
   /out/form2.csv
@@ -92,13 +94,8 @@ form form2
     rows      12,345
     commit    of run run4 is recorded; the next run finishes it
   /lake/form2/
-    watermark    none
-    last run     none
-    ended early  a run whose journal cannot be read; the next run begins anew
-  /old/form2/
-    watermark    none
-    last run     none
-    ended early  run run2, begun 2026-03-10T17:57:00Z (3 minutes ago), 0 parts prepared; the dataset has changed since, so the next run begins anew
+    watermark  none
+    last run   none
   /more/form2/
     watermark  none
     last run   none
@@ -115,7 +112,7 @@ budget
   day     5,000 of 5,000 requests booked in the last 24 hours
   next    a request may be sent at 2026-03-10T23:00:00Z (5 hours from now)
 
-read by runs that ended early, and kept for single files
+read by runs that ended early; the next run resumes from it
   form form2  run run5  4 windows  1,200 results  34.0 kB
 `
 	var out bytes.Buffer
@@ -181,8 +178,9 @@ func TestResetAsks(t *testing.T) {
 		want   string
 	}{
 		{"all", func() {}, load.WallTime{}, "Set the watermark of 1 dataset of pipeline nightly back to the beginning? What runs that ended early had read is dropped. No data is removed. [y/N] "},
-		{"to a time", func() { s.Spools = nil }, wallAt("2026-01-01 00:00:00"), "Set the watermark of 1 dataset of pipeline nightly back to 2026-01-01 00:00:00? What runs that ended early had read is dropped. No data is removed. [y/N] "},
+		{"to a time", func() {}, wallAt("2026-01-01 00:00:00"), "Set the watermark of 1 dataset of pipeline nightly back to 2026-01-01 00:00:00? What runs that ended early had read is dropped. No data is removed. [y/N] "},
 		{"where it is", func() { s.Forms[1].Outputs = nil }, wallAt("2026-03-07 12:00:00"), "Reset pipeline nightly? What runs that ended early had read is dropped. No data is removed. [y/N] "},
+		{"no checkpoint", func() { s.Checkpoints = nil }, wallAt("2026-01-01 00:00:00"), "Set the watermark of 1 dataset of pipeline nightly back to 2026-01-01 00:00:00? No data is removed. [y/N] "},
 		{"nothing", func() { s.Forms = s.Forms[1:] }, load.WallTime{}, ""},
 	} {
 		c.change()
@@ -197,11 +195,11 @@ func TestResetTells(t *testing.T) {
 	log := telemetry.NewLog(&stderr, nil)
 	r := &pipelines.ResetReport{
 		Outputs: []*pipelines.ResetOutput{
-			{Path: "/a/", Before: wallAt("2026-03-07 12:00:00"), Recovery: load.Recovery{RunID: "run1", Finished: true}},
-			{Path: "/b/", Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-01-01 00:00:00"), Discarded: &load.ClosedJournal{RunID: "run2", Parts: 3}},
-			{Path: "/c/", Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-03-07 12:00:00")},
+			{Path: "/a/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), Recovery: load.Recovery{RunID: "run1", Finished: true}}},
+			{Path: "/b/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-01-01 00:00:00")}},
+			{Path: "/c/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-03-07 12:00:00")}},
 		},
-		Spools: []pipelines.SpoolState{{RunID: "run3", Form: "form1", Windows: 1}},
+		Checkpoints: []checkpoint.Left{{Header: checkpoint.Header{RunID: "run3", Form: "form1"}, Windows: 1}},
 	}
 	if err := show.Table(&stdout, resetRows(r)...); err != nil {
 		t.Fatal(err)
@@ -209,11 +207,10 @@ func TestResetTells(t *testing.T) {
 	tellReset(log, r)
 	const want = `recorded commit  /a/         run run1                 finished
 watermark        /a/         was 2026-03-07 12:00:00  now none
-journal          /b/         run run2                 3 parts dropped
 watermark        /b/         was 2026-03-07 12:00:00  now 2026-01-01 00:00:00
-spool            form form1  run run3                 1 window dropped
+checkpoint       form form1  run run3                 1 window dropped
 `
-	if stdout.String() != want || stderr.String() != "1 commit finished; 2 watermarks set back; 1 journal dropped; 1 spool dropped\n" {
+	if stdout.String() != want || stderr.String() != "1 commit finished; 2 watermarks set back; 1 checkpoint dropped\n" {
 		t.Errorf("got\n%s%s", &stdout, &stderr)
 	}
 }

@@ -98,8 +98,8 @@ func TestStop(t *testing.T) {
 			if !strings.Contains(p.stderr.String(), "stopped by "+s.signal.String()) || p.stdout.Len() > 0 {
 				t.Errorf("told:\n%s%s", &p.stdout, &p.stderr)
 			}
-			for left := range files(t, dir) { // the spool is for the next run
-				if left != filepath.Base(definition) && !strings.Contains(left, "spool/") {
+			for left := range files(t, dir) { // the checkpoint is for the next run
+				if left != filepath.Base(definition) && !strings.Contains(left, "checkpoint/") {
 					t.Errorf("left %s", left)
 				}
 			}

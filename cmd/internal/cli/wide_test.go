@@ -68,11 +68,11 @@ load: [{path: out/form1.csv}, {path: lake/, format: ndjson, partition: day}]`)
 			if left, err := os.ReadDir(filepath.Join(w.dir, "out")); err == nil && len(left) > 0 {
 				t.Errorf("%v are left", left)
 			}
-			if left, _ := filepath.Glob(filepath.Join(w.dir, "state", "spool", "*", "header.json")); len(left) > 0 {
-				t.Errorf("a spool is kept for the next run: %v", left)
+			if left, _ := filepath.Glob(filepath.Join(w.dir, "state", "checkpoint", "*", "*")); len(left) > 0 {
+				t.Errorf("a checkpoint is kept for the next run: %v", left)
 			}
 			again, told := w.do("run", w.definition)
-			if again != exit.Data || strings.Contains(told, "going on with") {
+			if again != exit.Data || strings.Contains(told, "resuming") {
 				t.Errorf("the next run ended with %d:\n%.2000s", again, told)
 			}
 		})

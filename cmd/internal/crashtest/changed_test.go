@@ -8,11 +8,11 @@ import (
 )
 
 // TestContinuedOverAChangedForm changes the form between a kill and the next
-// run. That one goes on with windows that were read before: each row is of one
+// run. That one takes over windows that were read before: each row is of one
 // of the two times, and there once. The run after it makes the truth of now.
 func TestContinuedOverAChangedForm(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range []string{"recorded:2", "recorded:9", "verified", "parts:4", "supersede:2"} {
+		for _, fault := range []string{"read:2", "read:9", "verified", "prepared:4", "parts:4", "supersede:2"} {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.run()
@@ -56,7 +56,7 @@ func (w *world) mixed(r, then, now rows) {
 // TestFullAfterACrash begins anew with --full, whatever the dead run left.
 func TestFullAfterACrash(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range []string{"recorded:9", "parts:3", "supersede:4"} {
+		for _, fault := range []string{"read:9", "prepared:9", "parts:3", "supersede:4"} {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.run()
@@ -74,7 +74,7 @@ func TestFullAfterACrash(t *testing.T) {
 // TestDefinitionChangedAfterACrash does not mix parts of two definitions.
 func TestDefinitionChangedAfterACrash(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range []string{"recorded:9", "parts:3", "supersede:4"} {
+		for _, fault := range []string{"read:9", "prepared:9", "parts:3", "supersede:4"} {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.run()
@@ -106,15 +106,14 @@ func (w *world) everyRowHas(text string) {
 	}
 }
 
-// TestRangeGrewAfterACrash asks for more after a crash than the dead run did:
-// its range is finished first, then the rest is read, in one command, which is
-// killed in its turn.
+// TestRangeGrewAfterACrash asks for more after a crash than the dead run did, in
+// a run that is killed in its turn.
 func TestRangeGrewAfterACrash(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range []string{"planned:2", "recorded:7", "parts:9", "close:2"} {
+		for _, fault := range []string{"planned", "read:7", "parts:9", "close"} {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
-				w.runInto("recorded:4", "--to", "2026-01-08")
+				w.runInto("read:4", "--to", "2026-01-08")
 				w.runInto(fault)
 				w.run()
 				w.whole(truth(w.form))
@@ -124,15 +123,16 @@ func TestRangeGrewAfterACrash(t *testing.T) {
 	})
 }
 
-// TestSeveralOutputsKilled kills a pipeline between and in the commits of its
-// outputs: each is that of one run, and the next run brings all to the truth.
+// TestSeveralOutputsKilled kills a pipeline while it reads, and between and in
+// the commits of its outputs: each is that of one run, and the next run brings
+// all to the truth.
 func TestSeveralOutputsKilled(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
 		for name, outputs := range map[string][]output{
 			"datasets": {ndjsonDataset, parquetDataset},
 			"mixed":    {ndjsonDataset, csvFile},
 		} {
-			for _, fault := range []string{"recorded:11", string(load.StepClose), "unmark:2", "parts:7"} {
+			for _, fault := range []string{"read:11", "prepared:11", "intent:2", "unmark", "unmark:2", "parts:7", "manifest:2", string(load.StepClose), "close:2"} {
 				t.Run(name+"/"+fault, func(t *testing.T) {
 					worlds := newWorlds(t, k, outputs...)
 					worlds[0].run()

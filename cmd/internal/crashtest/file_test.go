@@ -21,13 +21,13 @@ func TestFileKilledAtEveryPoint(t *testing.T) {
 }
 
 // fileCrashes are the points of a run with a single file, which is one part,
-// has no journal, no id set and no mark.
+// has no id set and no mark.
 func fileCrashes(second bool) []crash {
 	var all []crash
 	for _, p := range points() {
 		switch p.name {
-		case "journal", "prepared", "recorded", string(load.StepIDs), string(load.StepSupersede), string(load.StepMark):
-		case "read":
+		case string(load.StepIDs), string(load.StepSupersede), string(load.StepMark):
+		case "piece", "read":
 			for _, k := range times(lastDay) {
 				all = append(all, crash{p, k, second})
 			}

@@ -127,7 +127,7 @@ func (h *hourly) setsFit() {
 // the other. Points come again for the older part.
 func hourlyCrashes(k kind) []string {
 	if k.s3 {
-		return []string{"read:3", "recorded:2", string(load.StepIDs), "parts:2", "supersede:2", string(load.StepMark)}
+		return []string{"read:3", "prepared:2", string(load.StepIDs), "parts:2", "supersede:2", string(load.StepMark)}
 	}
 	var all []string
 	for _, p := range points() {
@@ -170,11 +170,11 @@ func TestHourlyRunsKilledAtEveryPoint(t *testing.T) {
 	})
 }
 
-// TestHourlyRunGoesOnOverAChangedForm changes the form between a kill and the
+// TestHourlyRunResumesOverAChangedForm changes the form between a kill and the
 // next run, an hour later. That one holds every result once, as it was at one
 // of the two times; the run after it makes the truth of now.
-func TestHourlyRunGoesOnOverAChangedForm(t *testing.T) {
-	for _, fault := range []string{"read:2", "recorded:2", "verified", "parts:2", "supersede:2"} {
+func TestHourlyRunResumesOverAChangedForm(t *testing.T) {
+	for _, fault := range []string{"read:2", "prepared:2", "verified", "parts:2", "supersede:2"} {
 		t.Run(strings.ReplaceAll(fault, ":", " "), func(t *testing.T) {
 			h := newHourly(t, kind{"disk", false})
 			h.run()

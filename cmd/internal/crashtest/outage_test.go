@@ -10,12 +10,14 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 )
 
-// A long form has so many windows of so many pages, as the issue has it.
+// A long form has so many windows of so many pages, as the issue has it, or one
+// window of all of them.
 const (
 	longDays   = 60
 	longPages  = 10
 	longTwice  = 15 // percent of the requests that may be asked twice
 	longRange  = "from: 2026-01-01, to: 2026-03-02, window: 1d"
+	longWindow = "from: 2026-01-01, to: 2026-03-02, window: 12mo"
 	fastPauses = "FORMETL_BACKOFF=1ms,5ms"
 )
 
@@ -45,7 +47,13 @@ func newLongForm() *formservice.Form {
 // the service.
 func newLongWorlds(t testing.TB, k kind, form *formservice.Form, outputs ...output) ([]*world, *trouble) {
 	t.Helper()
-	worlds, d := newWorldsOf(t, k, form, longRange, outputs...), &trouble{}
+	return newTroubledWorlds(t, k, form, longRange, outputs...)
+}
+
+// newTroubledWorlds is newWorldsOf with trouble that may come to the service.
+func newTroubledWorlds(t testing.TB, k kind, form *formservice.Form, extract string, outputs ...output) ([]*world, *trouble) {
+	t.Helper()
+	worlds, d := newWorldsOf(t, k, form, extract, outputs...), &trouble{}
 	worlds[0].service.Decide = d.decide
 	worlds[0].env = []string{fastPauses}
 	return worlds, d
@@ -138,8 +146,8 @@ func (w *world) signalledAfter(d *trouble, requests int, s syscall.Signal) outco
 func TestTwoKillsAndAnOutage(t *testing.T) {
 	form := newLongForm()
 	want := truth(form)
-	test := func(t *testing.T, k kind, outputs ...output) {
-		worlds, d := newLongWorlds(t, k, form, outputs...)
+	test := func(t *testing.T, k kind, extract string, outputs ...output) {
+		worlds, d := newTroubledWorlds(t, k, form, extract, outputs...)
 		w := worlds[0]
 		const third = longDays * longPages / 3
 		w.killedAfter(d, third+5)
@@ -164,13 +172,16 @@ func TestTwoKillsAndAnOutage(t *testing.T) {
 		}
 	}
 	eachPlace(t, func(t *testing.T, k kind) {
-		t.Run("by day", func(t *testing.T) { test(t, k, ndjsonDataset) })
+		t.Run("by day", func(t *testing.T) { test(t, k, longRange, ndjsonDataset) })
+		t.Run("one window", func(t *testing.T) { test(t, k, longWindow, wholeDataset) })
+		t.Run("a file and a dataset", func(t *testing.T) { test(t, k, longRange, csvFile, ndjsonDataset) })
 		if k.s3 {
 			return
 		}
-		t.Run("inferred", func(t *testing.T) { test(t, k, inferredDataset) })
-		t.Run("one part", func(t *testing.T) { test(t, k, wholeDataset) })
-		t.Run("a file", func(t *testing.T) { test(t, k, csvFile) })
-		t.Run("a file and a dataset", func(t *testing.T) { test(t, k, csvFile, ndjsonDataset) })
+		t.Run("inferred", func(t *testing.T) { test(t, k, longRange, inferredDataset) })
+		t.Run("one part", func(t *testing.T) { test(t, k, longRange, wholeDataset) })
+		t.Run("a file", func(t *testing.T) { test(t, k, longRange, csvFile) })
+		t.Run("a file of one window", func(t *testing.T) { test(t, k, longWindow, csvFile) })
+		t.Run("one window, inferred, a file and a dataset", func(t *testing.T) { test(t, k, longWindow, inferredFile, inferredWhole) })
 	})
 }

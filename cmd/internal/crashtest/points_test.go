@@ -24,7 +24,7 @@ type point struct {
 	name  string
 	sight sight
 	file  sight // of a single file
-	often bool  // it comes once for each part
+	often bool  // it comes once for each window or part
 	// recorded tells that the intent is recorded: the run will be finished.
 	recorded bool
 }
@@ -33,12 +33,12 @@ type point struct {
 func points() []point {
 	return []point{
 		{name: "planned"},
-		{name: "journal"},
+		{name: "piece", often: true},
 		{name: "read", often: true},
+		{name: "verified"},
+		{name: "snapshot"},
 		{name: "staged", often: true},
 		{name: "prepared", often: true},
-		{name: "recorded", often: true},
-		{name: "verified"},
 		{name: string(load.StepCheck)},
 		{name: string(load.StepIDs), often: true},
 		{name: string(load.StepIntent)},
@@ -56,12 +56,13 @@ func points() []point {
 // census is how often each point comes in a run over the form, where the
 // dataset holds what the form held before.
 func census(before, now map[int]rows) map[string]int {
-	// Windows without results have a record too, and nothing that is staged.
-	n := map[string]int{"read": lastDay, "prepared": lastDay, "recorded": lastDay}
+	// Windows without results have a piece too, and nothing that is staged.
+	n := map[string]int{"piece": lastDay, "read": lastDay}
 	for day := 1; day <= lastDay; day++ {
 		old, fresh := before[day], now[day]
 		if len(fresh) > 0 {
 			n["staged"]++
+			n["prepared"]++
 		}
 		if old.equal(fresh) {
 			continue

@@ -98,13 +98,13 @@ func (p *process) kill() {
 	_ = p.Process.Kill() // or it has ended by itself
 }
 
-// run runs the pipeline, which must end well and leave no spool.
+// run runs the pipeline, which must end well and leave no checkpoint.
 func (w *world) run(flags ...string) {
 	w.t.Helper()
 	if o := w.do(w.pipeline("", flags...)); o.killed || o.code != 0 {
 		w.t.Fatalf("the run ended with %d:\n%s", o.code, o.stderr)
 	}
-	if left := w.spools(); len(left) > 0 {
+	if left := w.checkpoints(); len(left) > 0 {
 		w.t.Errorf("after a run that ended well there is left %v", left)
 	}
 }

@@ -133,7 +133,7 @@ func (w *world) shoot(a aim) (killed bool) {
 // TestDatasetKilledAtRandom kills a run at any moment.
 func TestDatasetKilledAtRandom(t *testing.T) { killedAtRandom(t, ndjsonDataset, 1) }
 
-// TestDatasetKilledTwice kills the run that goes on from a killed one, too.
+// TestDatasetKilledTwice kills the run that resumes from a killed one, too.
 func TestDatasetKilledTwice(t *testing.T) { killedAtRandom(t, ndjsonDataset, 2) }
 
 // TestFileKilledAtRandom does so with a single file.

@@ -17,7 +17,7 @@ import (
 // there it dies at moments.
 func TestRecoveryKilledAgainAndAgain(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range []string{"recorded:6", "parts:3"} {
+		for _, fault := range []string{"read:6", "prepared:6", "parts:3"} {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.run()
@@ -78,7 +78,7 @@ func TestStagedGone(t *testing.T) {
 			w := newWorld(t, k, ndjsonDataset)
 			w.run()
 			change(w.form, 1)
-			w.runInto("recorded:8")
+			w.runInto("prepared:8")
 			w.lose()
 			w.run()
 			w.whole(truth(w.form))

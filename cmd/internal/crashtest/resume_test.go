@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"syscall"
 	"testing"
@@ -9,27 +10,24 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// What is read of outputs that have no part for each window is gone on with
-// from the spool alone.
-
-// pointsInARow are where one run after the other is killed, each of which goes
-// on with what the one before had spooled, a step further.
+// pointsInARow are where one run after the other is killed, each of which takes
+// over what the ones before had read, and comes a step further.
 func pointsInARow(o output) []string {
-	// Up to three more windows have a record than the kill was told to wait for.
-	points := []string{"planned", "read:1", "planned", "read:2", "read:1", "read:2", "staged"}
-	if o.file == "" {
-		points = append(points, "journal", "prepared", "recorded")
+	// Up to three more windows are in the checkpoint than the kill was told to
+	// wait for.
+	points := []string{
+		"planned", "read:1", "planned", "read:2", "piece:1", "read:1",
+		"verified", "snapshot", "staged", "prepared", "planned", string(load.StepCheck),
 	}
-	points = append(points, "verified", "planned", string(load.StepCheck))
 	if o.file == "" {
 		points = append(points, string(load.StepIDs))
 	}
 	return append(points, string(load.StepIntent), string(load.StepUnmark), string(load.StepParts), string(load.StepManifest), string(load.StepClose))
 }
 
-// TestSpoolKilledAgainAndAgain kills run after run, in the resuming ones too:
-// no window is asked for again that has a record in the spool.
-func TestSpoolKilledAgainAndAgain(t *testing.T) {
+// TestResumedRunsKilledAgainAndAgain kills run after run, the resumed ones too:
+// no window is asked for again that the checkpoint holds whole.
+func TestResumedRunsKilledAgainAndAgain(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
 		for name, outputs := range map[string][]output{
 			"a file": {csvFile}, "one part": {wholeDataset}, "a file and a dataset": {csvFile, ndjsonDataset},
@@ -54,7 +52,7 @@ func TestSpoolKilledAgainAndAgain(t *testing.T) {
 // inARow kills runs at the faults and ends with one that is not killed.
 func (w *world) inARow(faults []string) {
 	w.t.Helper()
-	recorded := map[string]bool{}
+	ever, kept := map[string]bool{}, map[string]bool{}
 	for _, fault := range append(faults, "") {
 		w.service.Reset()
 		if fault != "" {
@@ -63,34 +61,42 @@ func (w *world) inARow(faults []string) {
 			w.run()
 		}
 		for window := range w.asked() {
-			if recorded[window] {
+			if kept[window] {
 				w.t.Errorf("the run that is killed at %q asks again for the window of %s", fault, window)
 			}
 		}
-		for window := range w.kept() {
-			recorded[window] = true
+		before := kept
+		kept = w.kept()
+		maps.Copy(ever, kept)
+		if recorded := len(kept) == 0; recorded && len(ever) == lastDay {
+			continue // the commits are, so that nobody needs the checkpoint
+		}
+		for window := range before {
+			if !kept[window] {
+				w.t.Errorf("the run that is killed at %q loses the window of %s", fault, window)
+			}
 		}
 	}
-	if len(recorded) != lastDay {
-		w.t.Errorf("%d windows were in the spool at some time, want %d", len(recorded), lastDay)
+	if len(ever) != lastDay {
+		w.t.Errorf("%d windows were in the checkpoint at some time, want %d", len(ever), lastDay)
 	}
 }
 
-// TestSignalKeepsTheSpool stops a run with a single file by SIGTERM: it ends in
+// TestSignalKeepsTheCheckpoint stops a run with a single file by SIGTERM: it ends in
 // order, and the next one asks for the rest only.
-func TestSignalKeepsTheSpool(t *testing.T) {
+func TestSignalKeepsTheCheckpoint(t *testing.T) {
 	w, d := newLongWorlds(t, kind{"disk", false}, newLongForm(), csvFile)
 	const pages = longDays * longPages / 2
 	if o := w[0].signalledAfter(d, pages, syscall.SIGTERM); o.code != 143 {
 		t.Errorf("the run ended with %d:\n%s", o.code, o.stderr)
 	}
-	w[0].goesOn(pages)
+	w[0].resumes(pages)
 	w[0].clean()
 }
 
-// TestKillKeepsTheSpool is what a kill leaves to a definition that is changed
+// TestKillKeepsTheCheckpoint is what a kill leaves to a definition that is changed
 // where it does not matter, and to one that is changed where it does.
-func TestKillKeepsTheSpool(t *testing.T) {
+func TestKillKeepsTheCheckpoint(t *testing.T) {
 	const pages = longDays * longPages / 2
 	ndjsonFile := output{"form1.ndjson", "ndjson", ".ndjson", declared, ""}
 	form := newLongForm()
@@ -104,7 +110,7 @@ func TestKillKeepsTheSpool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w[0].goesOn(pages)
+		w[0].resumes(pages)
 	})
 	t.Run("another output", func(t *testing.T) {
 		w, d := newLongWorlds(t, kind{"disk", false}, form, csvFile)
@@ -122,7 +128,7 @@ func TestKillKeepsTheSpool(t *testing.T) {
 		w, d := newLongWorlds(t, kind{"disk", false}, form, ndjsonFile)
 		w[0].killedAfter(d, pages)
 		if len(w[0].kept()) == 0 {
-			t.Error("nothing is in the spool")
+			t.Error("nothing is in the checkpoint")
 		}
 		define(declared+"  - {name: again, from: \"item:3\", type: string}\n", w...)
 		w[0].service.Reset()
@@ -136,14 +142,14 @@ func TestKillKeepsTheSpool(t *testing.T) {
 	})
 }
 
-// goesOn runs the pipeline that was ended early at a page, and checks that it
-// asks for the windows that the spool does not hold, and only those.
-func (w *world) goesOn(pages int) {
+// resumes runs the pipeline that was ended early at a page, and checks that it
+// asks for the windows that the checkpoint does not hold whole, and only those.
+func (w *world) resumes(pages int) {
 	w.t.Helper()
 	kept := w.kept()
 	// A window is one page more: a full one does not tell that it is the last.
 	if least := pages/(longPages+1) - concurrency; len(kept) < least {
-		w.t.Errorf("%d windows are in the spool, want %d at least", len(kept), least)
+		w.t.Errorf("%d windows are in the checkpoint, want %d at least", len(kept), least)
 	}
 	w.service.Reset()
 	w.run()
@@ -154,7 +160,7 @@ func (w *world) goesOn(pages int) {
 		}
 	}
 	if len(asked)+len(kept) != longDays {
-		w.t.Errorf("the run asks for %d windows, and %d of %d were in the spool", len(asked), len(kept), longDays)
+		w.t.Errorf("the run asks for %d windows, and %d of %d were in the checkpoint", len(asked), len(kept), longDays)
 	}
 	w.whole(truth(w.form))
 }

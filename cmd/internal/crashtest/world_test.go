@@ -56,6 +56,8 @@ var (
 	inferredDataset = output{"", "ndjson", ".ndjson", "", "day"}
 	parquetDataset  = output{"", "parquet", ".parquet", declared, "day"}
 	csvFile         = output{"form1.csv", "csv", ".csv", declared, ""}
+	inferredFile    = output{"form1.csv", "csv", ".csv", "", ""}
+	inferredWhole   = output{"", "ndjson", ".ndjson", "", "none"}
 	wholeDataset    = output{"", "ndjson", ".ndjson", declared, "none"}
 )
 

@@ -90,5 +90,5 @@ func Kept(whom string, reports ...*pipelines.Report) string {
 	case kept == 0:
 		return "nothing of what was read is kept"
 	}
-	return "kept " + whom + ": " + show.Plural(kept, "result") + " of windows that were read whole"
+	return "kept " + whom + ": " + show.Plural(kept, "result")
 }

@@ -1,4 +1,4 @@
-package pipelines
+package output
 
 import (
 	"errors"
@@ -35,14 +35,14 @@ func FuzzManifestAt(f *testing.F) {
 		if err := d.Put(t.Context(), load.ManifestName, data, load.NoVersion); err != nil {
 			t.Fatal(err)
 		}
-		m, _, err := manifestAt(t.Context(), d, load.ManifestName, out)
+		m, _, err := ManifestAt(t.Context(), d, load.ManifestName, out)
 		if damaged := (*load.ManifestError)(nil); err != nil && !errors.As(err, &damaged) {
 			t.Fatalf("%v after\n%s", err, data)
 		}
 		if err != nil {
 			return
 		}
-		if columns, err := columnsOf(m); err != nil || len(columns) == 0 && len(m.Parts) > 0 {
+		if columns, err := ColumnsOf(m); err != nil || len(columns) == 0 && len(m.Parts) > 0 {
 			t.Fatalf("%d columns, %v, of\n%s", len(columns), err, data)
 		}
 		for _, p := range m.Parts {

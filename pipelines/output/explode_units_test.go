@@ -1,4 +1,4 @@
-package pipelines
+package output
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func TestExplosion(t *testing.T) {
 			{Name: "l", From: list, Type: schemas.Type{Kind: schemas.List, Elem: &elem}},
 			{Name: "position", From: schemas.Source{Kind: schemas.FromResultID}, Type: id},
 		}
-		child, err := childColumns(columns, list)
+		child, err := ChildColumns(columns, list)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package pipelines
+package output
 
 import (
 	"encoding/json"

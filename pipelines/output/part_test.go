@@ -1,0 +1,61 @@
+package output
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/transform"
+)
+
+func wall(s string) time.Time {
+	if s == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse("2006-01-02", s)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func window(from, to string) extract.Window { return extract.Window{From: wall(from), To: wall(to)} }
+
+func TestDivideIntoParts(t *testing.T) {
+	planned := func(from, to string, n int64) *reading.Window {
+		return &reading.Window{Planned: extract.Planned{Window: window(from, to), Count: n}}
+	}
+	windows := []*reading.Window{
+		planned("", "2026-01-01", 10), planned("2026-01-01", "2026-01-20", 600_000), planned("2026-01-20", "2026-02-01", 500_000),
+		planned("2026-02-01", "2026-02-10", 0), planned("2026-02-10", "2026-02-20", extract.Unknown), planned("2026-02-20", "2026-03-01", 5),
+	}
+	for partition, want := range map[definition.Partition]string{
+		definition.PartitionNone:  "../2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
+		definition.PartitionYear:  "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
+		definition.PartitionMonth: "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
+	} {
+		o := &dataset{encoding: encoding{job: &Job{Def: &definition.Definition{}}, snapshot: &reconcile.Snapshot{}, out: definition.Output{Partition: partition}}}
+		var got []string
+		for _, p := range o.divide(windows) {
+			got = append(got, strings.ReplaceAll(p.String(), " 00:00:00", ""))
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%s: %s", partition, s)
+		}
+	}
+}
+
+func TestRowsOfLeaveRejectsOut(t *testing.T) {
+	bitmap := func(ids ...uint64) *roaring64.Bitmap { return roaring64.BitmapOf(ids...) }
+	w := &reading.Window{Reading: reading.Reading{IDs: bitmap(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
+	none := &reading.Window{Reading: reading.Reading{IDs: bitmap(1), Rejects: []transform.Reject{{ResultID: 1}}, Stats: transform.Stats{Rejected: 1}}}
+	more := &reading.Window{Reading: reading.Reading{IDs: bitmap(2, 40), Stats: transform.Stats{Rows: 2}}}
+	if rows, lo, hi := rowsOf([]*reading.Window{none, w, more, {}}); rows != 3 || lo != 2 || hi != 40 {
+		t.Errorf("%d rows, %d to %d", rows, lo, hi)
+	}
+}

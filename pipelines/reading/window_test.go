@@ -1,0 +1,86 @@
+package reading
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+func bitmap(ids ...uint64) *roaring64.Bitmap { return roaring64.BitmapOf(ids...) }
+
+func TestPlausibleWindow(t *testing.T) {
+	for _, c := range []struct {
+		counts []int64
+		rows   int64
+		want   bool
+	}{
+		{nil, 5, false},
+		{[]int64{5}, 5, true},
+		{[]int64{5, 5, 5}, 4, false},
+		{[]int64{5, 8}, 6, true},
+		{[]int64{8, 5}, 5, true},
+		{[]int64{5, 6}, 7, true}, // one came and went
+		{[]int64{5, 6}, 4, true},
+		{[]int64{5, 6}, 8, false},
+		{[]int64{5, 6}, 3, false},
+	} {
+		w := Window{Counts: c.counts, Reading: Reading{Stats: transform.Stats{Rows: c.rows - 1, Rejected: 1}}}
+		if got := w.Plausible(); got != c.want {
+			t.Errorf("%d of %v: %t", c.rows, c.counts, got)
+		}
+	}
+}
+
+func TestRowIDsLeaveRejectsOut(t *testing.T) {
+	w := &Window{Reading: Reading{IDs: bitmap(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
+	if ids := w.RowIDs(0, w.Reading.Stats.Rows); !ids.Equals(bitmap(5)) || w.IDs.GetCardinality() != 3 {
+		t.Errorf("%v of %v", ids, w.IDs)
+	}
+}
+
+func TestRejectsAreCountedByResult(t *testing.T) {
+	piece := func(ids ...int64) checkpoint.Piece {
+		p := checkpoint.Piece{IDs: bitmap(), Stats: transform.Stats{
+			Rejected: int64(len(ids)), Rejects: map[transform.Fault]int64{{Column: "c", Reason: "r"}: int64(len(ids))},
+		}}
+		for _, id := range ids {
+			p.IDs.Add(uint64(id)) //nolint:gosec // ids are not negative
+			p.Rejects = append(p.Rejects, transform.Reject{ResultID: id})
+		}
+		return p
+	}
+	for _, c := range []struct {
+		pieces []checkpoint.Piece
+		most   int
+		fails  bool
+	}{
+		{[]checkpoint.Piece{piece(1, 2)}, 2, false},
+		{[]checkpoint.Piece{piece(1, 2), piece(2)}, 2, false},
+		{[]checkpoint.Piece{piece(1, 2), piece(3)}, 2, true},
+		{[]checkpoint.Piece{piece(1)}, 0, true},
+		{nil, 0, false},
+	} {
+		r, rejected := &Reader{Schema: &schemas.Schema{MaxRejects: c.most}}, int64(0)
+		for _, p := range c.pieces {
+			if err := r.Take(&Window{}, p); err != nil {
+				t.Fatal(err)
+			}
+			rejected += p.Stats.Rejected
+		}
+		err := r.checkRejects()
+		if (err != nil) != c.fails || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("max_rejects is %d (c: r: %d)", c.most, rejected)) {
+			t.Errorf("%d pieces, at most %d: %v", len(c.pieces), c.most, err)
+		}
+		for _, p := range c.pieces {
+			r.countRejects(p, -1)
+		}
+		if err := r.checkRejects(); err != nil {
+			t.Errorf("once they are forgotten: %v", err)
+		}
+	}
+}
