@@ -56,6 +56,7 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	if found == nil && err == nil {
 		return nil
 	}
+	f.dropStaged(ctx, found.RunID)
 	if err == nil {
 		err = f.fitting(found)
 	}
@@ -70,6 +71,27 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	f.counts.take(found.Counts)
 	f.left = found
 	return nil
+}
+
+// dropStaged removes what the run of a checkpoint was staging when it was killed.
+// That some of it stays harms nobody: clean removes it.
+func (f *formRun) dropStaged(ctx context.Context, run string) {
+	if run == "" {
+		return
+	}
+	for _, t := range f.live() {
+		var err error
+		switch o := t.out.(type) {
+		case *datasetOutput:
+			err = load.DropStaged(ctx, o.dest, "", run)
+		case *fileOutput:
+			err = load.DropStaged(ctx, o.dest, o.name, run)
+		}
+		if err != nil {
+			f.log.LogAttrs(ctx, slog.LevelWarn, "what an earlier run had staged cannot be removed; `formetl clean` does it",
+				slog.String("path", t.report.Path), slog.String("error", err.Error()))
+		}
+	}
 }
 
 // checkpointKey names the checkpoint of a form.
