@@ -53,8 +53,8 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 		}
 	}
 	found, err := f.checkpoint.Found(ctx)
-	if found == nil && err == nil {
-		return nil
+	if found == nil {
+		return err
 	}
 	f.dropStaged(ctx, found.RunID)
 	if err == nil {

@@ -109,11 +109,7 @@ func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 	return nil
 }
 
-func readHeader(ctx context.Context, s store) (h Header, err error) {
-	data, err := s.get(ctx, headerName)
-	if err != nil {
-		return h, err
-	}
+func decodeHeader(data []byte) (h Header, err error) {
 	if data, err = unseal(data); err != nil {
 		return h, fmt.Errorf("its header is damaged: %w", err)
 	}

@@ -224,6 +224,24 @@ type spy struct {
 	fail func(op, name string) error
 }
 
+func (s *spy) get(ctx context.Context, name string) ([]byte, error) {
+	if s.fail != nil {
+		if err := s.fail("get", name); err != nil {
+			return nil, err
+		}
+	}
+	return s.store.get(ctx, name)
+}
+
+func (s *spy) list(ctx context.Context) ([]string, error) {
+	if s.fail != nil {
+		if err := s.fail("list", ""); err != nil {
+			return nil, err
+		}
+	}
+	return s.store.list(ctx)
+}
+
 func (s *spy) put(ctx context.Context, name string, data []byte) error {
 	if err := s.note("put", name); err != nil {
 		return err
