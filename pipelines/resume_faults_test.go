@@ -375,7 +375,9 @@ func TestStagedIsSwept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newDeclared(t)
-			def := func() *definition.Definition { return r.daily(file(), definition.Output{Path: "./", Format: "csv", Partition: definition.PartitionDay}) }
+			def := func() *definition.Definition {
+				return r.daily(file(), definition.Output{Path: "./", Format: "csv", Partition: definition.PartitionDay})
+			}
 			now := r.o
 			stopped := r.stopAt(def(), "read", 2)
 			part := load.PartName(load.PartKey{DT: "2026-01-03", From: at(t, "2026-01-03"), To: at(t, "2026-01-04"), Generation: 1, Extension: ".csv"})
