@@ -39,6 +39,41 @@ func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
 	return failures[0]
 }
 
+// DropStaged removes what a dead run had staged for a scope: "" for the parts of
+// a dataset, a file's name for that file. The caller holds the scope's lease and
+// has finished its commit, so nothing of that run is needed there, unless it is
+// alive at another scope: then all of it stays. A destination that cannot tell
+// what is staged keeps it.
+func DropStaged(ctx context.Context, d Destination, scope, run string) error {
+	sweeper, ok := d.(Sweeper)
+	if !ok {
+		return nil
+	}
+	left, err := sweeper.Leftovers(ctx)
+	if err != nil {
+		return err
+	}
+	holders, err := sweeper.Holders(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range holders {
+		if h.RunID == run || h.RunID == "" {
+			return nil
+		}
+	}
+	for _, l := range left {
+		_, noPart := ParsePartName(l.Name)
+		if l.Run != run || scope == "" && noPart != nil || scope != "" && l.Name != scope {
+			continue
+		}
+		if err := sweeper.Remove(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func deleteNames(ctx context.Context, d Store, names []string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(SideBySide)

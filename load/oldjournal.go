@@ -31,7 +31,7 @@ func DiscardJournal(ctx context.Context, d Destination) (run string, err error) 
 	}
 	_ = json.Unmarshal(data, &h) // what cannot be read names no run
 	if CheckRun(h.RunID) == nil {
-		if err := abortRun(ctx, d, h.RunID); err != nil {
+		if err := DropStaged(ctx, d, "", h.RunID); err != nil {
 			return h.RunID, err
 		}
 	}
@@ -47,34 +47,4 @@ func DiscardJournal(ctx context.Context, d Destination) (run string, err error) 
 		return "unknown", nil
 	}
 	return h.RunID, nil
-}
-
-// abortRun removes the parts that a dead run staged.
-func abortRun(ctx context.Context, d Destination, run string) error {
-	sweeper, ok := d.(Sweeper)
-	if !ok {
-		return nil
-	}
-	left, err := sweeper.Leftovers(ctx)
-	if err != nil {
-		return err
-	}
-	holders, err := sweeper.Holders(ctx)
-	if err != nil {
-		return err
-	}
-	for _, h := range holders {
-		if h.RunID == run { // a run of several forms may be at others here
-			return nil
-		}
-	}
-	for _, l := range left {
-		if _, other := ParsePartName(l.Name); other != nil || l.Run != run {
-			continue
-		}
-		if err := sweeper.Remove(ctx, l); err != nil {
-			return err
-		}
-	}
-	return nil
 }

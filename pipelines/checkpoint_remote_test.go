@@ -1,6 +1,7 @@
 package pipelines_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -61,4 +62,31 @@ func TestCleanDropsACheckpointAtDestination(t *testing.T) {
 		t.Errorf("the next run asked for %v and resumed from %q", asked, report.Forms[0].Continued)
 	}
 	r.checkDataset("days", truth(r.form, inJanuary))
+}
+
+// TestRemoteCheckpointThatCannotBeRead: a store that does not answer says
+// nothing about what lies there. The run fails, and the next one resumes.
+func TestRemoteCheckpointThatCannotBeRead(t *testing.T) {
+	for name, c := range map[string]struct{ op, pattern string }{
+		"it cannot be listed":       {"list", ".formetl/checkpoint/*/"},
+		"its header cannot be read": {"get", ".formetl/checkpoint/*/header"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newDeclared(t)
+			def := func() *definition.Definition {
+				def := r.daily(days())
+				def.CheckpointAtDestination = true
+				return def
+			}
+			r.stopAt(def(), "read", 2)
+			if _, err := pipelines.Run(t.Context(), def(), r.failing(c.op, c.pattern)); !errors.Is(err, errBoom) {
+				t.Errorf("error %v", err)
+			}
+			asked, report := r.asked(def())
+			if f := report.Forms[0]; f.Kept != 2 || len(asked) != 2 {
+				t.Errorf("asked for %v, report %+v", asked, f)
+			}
+			r.checkDataset("days", truth(r.form, inJanuary))
+		})
+	}
 }

@@ -95,6 +95,7 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	if found == nil {
 		return nil, err
 	}
+	f.outputs.DropStaged(ctx, found.RunID)
 	if err == nil {
 		err = f.fits(found)
 	}

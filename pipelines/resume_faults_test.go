@@ -358,6 +358,91 @@ func TestOldJournalIsSwept(t *testing.T) {
 	}
 }
 
+// TestStagedIsSwept: what the run of a checkpoint was staging when it was killed
+// is removed by the one that resumes from it, unless another scope's lease says
+// that it is at it still. That it cannot be removed fails nothing.
+func TestStagedIsSwept(t *testing.T) {
+	for name, c := range map[string]struct {
+		alive, full bool
+		open        func(*local.Destination) load.Destination
+		left        int
+	}{
+		"it died":            {left: 2}, // those of another run
+		"it died, --full":    {full: true, left: 2},
+		"it is alive":        {alive: true, left: 6},
+		"no sweeper":         {open: func(d *local.Destination) load.Destination { return bare{d, d} }, left: 6},
+		"it cannot be swept": {open: func(d *local.Destination) load.Destination { return asking{&watched{d, refusing("remove")}} }, left: 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newDeclared(t)
+			def := func() *definition.Definition {
+				return r.daily(file(), definition.Output{Path: "./", Format: "csv", Partition: definition.PartitionDay})
+			}
+			now := r.o
+			stopped := r.stopAt(def(), "read", 2)
+			part := load.PartName(load.PartKey{DT: "2026-01-03", From: at(t, "2026-01-03"), To: at(t, "2026-01-04"), Generation: 1, Extension: ".csv"})
+			before := r.leftovers()
+			for _, object := range []string{part, "form1.ndjson"} {
+				r.leave(".", stopped.RunID, object)
+			}
+			mine := r.leftovers() - before
+			r.leave(".", "20260101T000000Z-0000aaaa", part)
+			others := r.leftovers() - before - mine
+			d, err := local.New(r.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.alive {
+				lease, err := d.Acquire(t.Context(), "other.csv", load.Holder{RunID: stopped.RunID})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = lease.Release(context.WithoutCancel(t.Context())) })
+			}
+			if now.Full = c.full; c.open != nil {
+				now.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
+					d, err := local.New(root)
+					return c.open(d), err
+				}
+			}
+			report, err := pipelines.Run(t.Context(), def(), now)
+			if err != nil || !c.full && report.Forms[0].Kept != 2 {
+				t.Fatalf("%v; report %+v", err, report.Forms[0])
+			}
+			want := others
+			if c.left > 2 {
+				want += mine
+			}
+			if n := r.leftovers(); n != want || mine == 0 || others == 0 {
+				t.Errorf("%d are left over, want %d of %d and %d", n, want, mine, others)
+			}
+		})
+	}
+}
+
+func refusing(what string) func(op, name string) error {
+	return func(op, _ string) error {
+		if op == what {
+			return errBoom
+		}
+		return nil
+	}
+}
+
+// leftovers counts what runs left in the world's folder.
+func (r *resumed) leftovers() int {
+	r.t.Helper()
+	d, err := local.New(r.dir)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	left, err := d.Leftovers(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return len(left)
+}
+
 // TestKilledAfterEveryOperation: from one operation on nothing that is done at
 // any destination has an effect, as if the process were gone. The next run
 // finishes what was recorded, asks for no result that was read and is not

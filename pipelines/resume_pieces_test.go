@@ -286,8 +286,9 @@ func TestResumeMergesChains(t *testing.T) {
 		if f := report.Forms[0]; f.Continued == "" || f.Rows != 8 {
 			t.Errorf("report %+v", f)
 		}
-		var ids []int64
-		for _, row := range readNDJSON(t, r.path("form1.ndjson")) {
+		rows := readNDJSON(t, r.path("form1.ndjson"))
+		ids := make([]int64, 0, len(rows))
+		for _, row := range rows {
 			ids = append(ids, int64(row["result_id"].(float64)))
 		}
 		if !slices.Equal(ids, []int64{1, 2, 3, 4, 5, 6, 7, 8}) {

@@ -125,7 +125,7 @@ func TestWithinNeverOverlaps(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	day := func(n int) time.Time { return time.Date(2026, 1, 1+n, 0, 0, 0, 0, time.UTC) }
 	for range 2000 {
-		var pieces []Piece
+		pieces := make([]Piece, 0, 8)
 		for n := range 1 + random.IntN(8) {
 			from := random.IntN(20)
 			w := extract.Window{From: day(from), To: day(from + 1 + random.IntN(5))}

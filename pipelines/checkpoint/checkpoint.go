@@ -109,7 +109,6 @@ func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 	return nil
 }
 
-// decodeHeader reads a header as Begin wrote it.
 func decodeHeader(data []byte) (h Header, err error) {
 	if data, err = unseal(data); err != nil {
 		return h, fmt.Errorf("its header is damaged: %w", err)

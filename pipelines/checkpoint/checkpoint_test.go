@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -241,6 +242,50 @@ func TestClearFails(t *testing.T) {
 			t.Errorf("found %+v, %v", i, err)
 		}
 		must(t, c.Close(t.Context(), false))
+	})
+}
+
+// TestStoreThatDoesNotAnswer says nothing about what lies there, and neither does
+// a run that is stopped: nothing is found, and nothing is discarded for it.
+func TestStoreThatDoesNotAnswer(t *testing.T) {
+	broken := errors.New("no answer")
+	places(t, func(t *testing.T, open func() *Checkpoint) {
+		c := open()
+		begin(t, c)
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
+		must(t, c.Close(t.Context(), true))
+		for _, fails := range []string{"list", "get"} {
+			failing := func() *Checkpoint {
+				c := open()
+				c.store = &spy{store: c.store, fail: func(op, _ string) error {
+					if op == fails {
+						return broken
+					}
+					return nil
+				}}
+				return c
+			}
+			c := failing()
+			if i, err := c.Found(t.Context()); i != nil || !errors.Is(err, broken) || !c.Begun() {
+				t.Errorf("%s fails: found %+v, %v", fails, i, err)
+			}
+			must(t, c.Close(t.Context(), true)) // it stays
+			c = failing()
+			if left, err := c.Left(t.Context()); left != nil || !errors.Is(err, broken) {
+				t.Errorf("%s fails: left is %+v, %v", fails, left, err)
+			}
+			must(t, c.Close(t.Context(), true))
+			c = open()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(broken)
+			if i, err := c.Found(ctx); i != nil || err == nil {
+				t.Errorf("stopped: found %+v, %v", i, err)
+			}
+			if got := shown(found(t, c).Chains); got != "01-01/01-02 (-1,end]" {
+				t.Errorf("then it holds %s", got)
+			}
+			must(t, c.Close(t.Context(), true))
+		}
 	})
 }
 

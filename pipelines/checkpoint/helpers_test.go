@@ -69,11 +69,12 @@ func window(t testing.TB, s string) extract.Window {
 
 // fields are the columns of batches: an id, a text, a list, and so many others.
 func fields(added int) *arrow.Schema {
-	all := []arrow.Field{
-		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
-		{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
-		{Name: "list", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true},
-	}
+	all := append(
+		make([]arrow.Field, 0, 3+added),
+		arrow.Field{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		arrow.Field{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
+		arrow.Field{Name: "list", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true},
+	)
 	for i := range added {
 		all = append(all, arrow.Field{Name: fmt.Sprint("added", i), Type: arrow.BinaryTypes.String, Nullable: true})
 	}
@@ -124,7 +125,7 @@ func rowsOf(b arrow.RecordBatch) []string {
 
 // idsOf are the ids of a batch.
 func idsOf(b arrow.RecordBatch) []uint64 {
-	var ids []uint64
+	ids := make([]uint64, 0, b.NumRows())
 	for _, id := range b.Column(0).(*array.Int64).Int64Values() {
 		ids = append(ids, uint64(id)) //nolint:gosec // ids are not negative
 	}
@@ -146,7 +147,7 @@ type draft struct {
 // write writes pieces.
 func write(t testing.TB, c *Checkpoint, drafts ...draft) []Piece {
 	t.Helper()
-	var pieces []Piece
+	pieces := make([]Piece, 0, len(drafts))
 	for _, d := range drafts {
 		if d.readAt == "" {
 			d.readAt = "02-01 12:00"
@@ -222,6 +223,24 @@ type spy struct {
 	store
 	done []string
 	fail func(op, name string) error
+}
+
+func (s *spy) get(ctx context.Context, name string) ([]byte, error) {
+	if s.fail != nil {
+		if err := s.fail("get", name); err != nil {
+			return nil, err
+		}
+	}
+	return s.store.get(ctx, name)
+}
+
+func (s *spy) list(ctx context.Context) ([]string, error) {
+	if s.fail != nil {
+		if err := s.fail("list", ""); err != nil {
+			return nil, err
+		}
+	}
+	return s.store.list(ctx)
 }
 
 func (s *spy) put(ctx context.Context, name string, data []byte) error {

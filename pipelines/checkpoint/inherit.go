@@ -22,35 +22,44 @@ type Inherited struct {
 	all []Piece // also those that are in no chain
 }
 
-// Found reads what an earlier run left; nil where there is nothing. The error
-// says why it is of no use.
+// Found reads what an earlier run left; nil where there is nothing. An error
+// beside it says why it is of no use. An error without it is of the store, or of
+// a run that was stopped, and says nothing about what lies there.
 func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) { return c.found(ctx, true) }
 
 // found is Found; with verify the rows of each piece are read and compared with
 // their checksums.
 func (c *Checkpoint) found(ctx context.Context, verify bool) (*Inherited, error) {
+	c.begun = true // until it is known otherwise: what cannot be looked at stays
 	names, err := c.store.list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
+		c.begun = false
 		return nil, nil
 	}
 	data, err := c.store.get(ctx, headerName)
-	if err != nil && !errors.Is(err, load.ErrNotExist) {
-		return nil, err // it may be of use to a run that can read it
+	if _, local := errors.AsType[*FolderError](err); err != nil && !local && !errors.Is(err, load.ErrNotExist) {
+		return nil, err
+	}
+	if errors.Is(err, load.ErrNotExist) {
+		err = errNoHeader
 	}
 	found := &Inherited{}
-	if err != nil {
-		return found, errNoHeader
+	if err == nil {
+		found.Header, err = decodeHeader(data)
 	}
-	if found.Header, err = decodeHeader(data); err != nil {
+	if err != nil {
+		c.begun = false
 		return found, err
 	}
-	c.begun = true
 	pieces, faults := c.readPieces(ctx, names, verify)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	found.all, found.Faults = pieces, faults
-	return found, ctx.Err()
+	return found, nil
 }
 
 // Newest is when the newest of what was read was asked for.

@@ -64,7 +64,6 @@ func TestRowsOfAreThoseThatWereWritten(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		c := opened(t, t.TempDir())
-		var chains []Chain
 		want := map[uint64]string{}
 		lists := make([][]uint64, 1+random.IntN(5))
 		for id := range uint64(1 + random.IntN(400)) {
@@ -73,16 +72,17 @@ func TestRowsOfAreThoseThatWereWritten(t *testing.T) {
 				if random.IntN(2) == 0 {
 					n = int(id/32) % len(lists) //nolint:gosec // small; runs of ids in one chain
 				}
-				lists[n] = append(lists[n], id*uint64(1+seed%3*1_000_000_007))
+				lists[n] = append(lists[n], id*(1+seed%3*1_000_000_007))
 			}
 		}
+		chains := make([]Chain, 0, len(lists))
 		for _, ids := range lists {
 			var chain Chain
 			after := First
 			for len(ids) > 0 || len(chain.Pieces) == 0 {
 				n := min(len(ids), 1+random.IntN(60))
 				d := draft{window: "01-01/01-02", after: after, through: Last, batch: 1 + random.IntN(20), grows: random.IntN(2) == 0}
-				for i, id := range ids[:n] {
+				for _, id := range ids[:n] {
 					if random.IntN(10) == 0 {
 						d.rejects = append(d.rejects, id)
 						continue
@@ -93,7 +93,6 @@ func TestRowsOfAreThoseThatWereWritten(t *testing.T) {
 					}
 					want[id] = rowText(added, id)
 					d.ids = append(d.ids, id)
-					_ = i
 				}
 				if ids = ids[n:]; len(ids) > 0 {
 					d.through = int64(ids[0]) - 1 //nolint:gosec // small

@@ -135,7 +135,7 @@ func TestOpenThatIsStopped(t *testing.T) {
 func TestSlots(t *testing.T) {
 	state := t.TempDir()
 	open := func() (*Checkpoint, error) { return Open(t.Context(), state, "key", 3) }
-	var all []*Checkpoint
+	all := make([]*Checkpoint, 0, 3)
 	for range 3 {
 		c, err := open()
 		must(t, err)

@@ -313,3 +313,24 @@ func (s *Set) Before() (m *load.Manifest, whole bool) {
 	}
 	return nil, false
 }
+
+// DropStaged removes what a run was staging when it was killed, "" for none. That
+// some of it stays harms nobody: clean removes it.
+func (s *Set) DropStaged(ctx context.Context, run string) {
+	if run == "" {
+		return
+	}
+	for _, t := range s.live() {
+		var err error
+		switch o := t.out.(type) {
+		case *dataset:
+			err = load.DropStaged(ctx, o.dest, "", run)
+		case *file:
+			err = load.DropStaged(ctx, o.dest, o.name, run)
+		}
+		if err != nil {
+			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "what an earlier run had staged cannot be removed; `formetl clean` does it",
+				slog.String("path", t.report.Path), slog.String("error", err.Error()))
+		}
+	}
+}

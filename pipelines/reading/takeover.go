@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
@@ -16,6 +17,9 @@ func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoi
 		chains := left.Within(w.Planned.Window)
 		if len(chains) == 0 || w.Planned.Count == 0 {
 			continue // what is counted as empty is not divided into parts; the verification reads it where it is not
+		}
+		if len(gaps(w.Planned.Window, chains))-1 > pagesSaved(chains) {
+			continue // each gap costs a request, and together more than the window
 		}
 		all = append(all, chains...)
 		for _, c := range chains {
@@ -36,6 +40,15 @@ func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoi
 		}
 	}
 	return whole, results, r.Checkpoint.Keep(ctx, all)
+}
+
+// pagesSaved is how many requests chains are worth.
+func pagesSaved(chains []checkpoint.Chain) int {
+	var results int64
+	for _, c := range chains {
+		results += c.Results()
+	}
+	return int(results / extract.PageSize)
 }
 
 // inOrderOfReading are the windows of which an earlier run read something, the
