@@ -24,8 +24,8 @@ func TestCheckpointAtDestination(t *testing.T) {
 				def.CheckpointAtDestination = true
 				return def
 			}
-			r.spool = false // each run is on a host of its own
 			r.stopAt(def(), "read", 2)
+			r.leaveHost() // each run is on a host of its own
 			state := r.mustState(def(), r.o)
 			if len(state.Checkpoints) != 1 || state.Checkpoints[0].Windows != 2 {
 				t.Errorf("state tells of %+v", state.Checkpoints)

@@ -213,8 +213,8 @@ func (r *CleanReport) tellOnce() {
 func cleanCheckpoints(ctx context.Context, def *definition.Definition, o Options, forms []string, dryRun bool) (swept int, err error) {
 	if dryRun {
 		left, err := checkpointsOf(ctx, def, o, forms)
-		return len(left) + checkpoint.Sweep(def.State, true), err
+		return len(left) + checkpoint.Sweep(def.State, true) + checkpoint.DiscardSpools(def.State, true), err
 	}
 	discarded, err := discardCheckpoints(ctx, def, o, forms)
-	return len(discarded) + checkpoint.Sweep(def.State, false), err
+	return len(discarded) + checkpoint.Sweep(def.State, false) + checkpoint.DiscardSpools(def.State, false), err
 }

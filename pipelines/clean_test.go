@@ -35,14 +35,15 @@ func (w *world) leave(root, run, name string) {
 	}
 }
 
-// leaveSpool makes a spool whose run is gone.
-func (w *world) leaveSpool(name string) {
+// leaveCheckpoint makes a checkpoint of no use whose run is gone: it has no
+// header.
+func (w *world) leaveCheckpoint(name string) {
 	w.t.Helper()
-	folder := w.path("state/spool/" + name)
+	folder := w.path("state/checkpoint/" + name)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		w.t.Fatal(err)
 	}
-	for _, file := range []string{"lock", "w0000001-0-0.spool"} {
+	for _, file := range []string{"lock", "0000000-rows", "0000000-record"} {
 		if err := os.WriteFile(filepath.Join(folder, file), nil, 0o600); err != nil {
 			w.t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	w.leave("days", "dead1", "dt=2026-01-01/part-20260101T000000-20260102T000000-000002-0000.ndjson")
 	w.leave(".", "dead2", "form1.ndjson")
 	w.leave("elsewhere", "dead3", "x.csv")
-	w.leaveSpool("dead1-1")
+	w.leaveCheckpoint("0123abcd")
 	w.service.Reset()
 
 	left := tree(t, w.dir)
@@ -92,7 +93,7 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	want := "form1.ndjson: dead2; days: dead1; second.csv:"
 	for _, r := range []*pipelines.CleanReport{told, did} {
 		if found(r) != want || r.Checkpoints != 1 {
-			t.Errorf("found %s and %d spools, want %s and 1", found(r), r.Checkpoints, want)
+			t.Errorf("found %s and %d checkpoints, want %s and 1", found(r), r.Checkpoints, want)
 		}
 	}
 	after := tree(t, w.dir)
@@ -104,7 +105,7 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	sameTree(t, before, after)
 	again, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{})
 	if err != nil || found(again) != "form1.ndjson:; days:; second.csv:" || again.Checkpoints != 0 {
-		t.Errorf("cleaning again found %s and %d spools, %v", found(again), again.Checkpoints, err)
+		t.Errorf("cleaning again found %s and %d checkpoints, %v", found(again), again.Checkpoints, err)
 	}
 	if counts := w.service.Counts(); len(counts) > 0 {
 		t.Errorf("the service was asked for %v", counts)
@@ -131,7 +132,7 @@ func TestCleanDuringARun(t *testing.T) {
 				t.Errorf("got %v, want that both outputs are held", err)
 			}
 			if report.Checkpoints != 0 || found(report) != "form1.ndjson:; days:" {
-				t.Errorf("found %s and %d spools", found(report), report.Checkpoints)
+				t.Errorf("found %s and %d checkpoints", found(report), report.Checkpoints)
 			}
 		}
 	}
@@ -150,7 +151,7 @@ func TestCleanDuringARun(t *testing.T) {
 	w.checkDataset("days", truth(form, inJanuary))
 }
 
-// A run that was stopped leaves what the next one goes on with; clean drops it.
+// A run that was stopped leaves what the next one resumes from; clean drops it.
 func TestCleanAfterAStoppedRun(t *testing.T) {
 	r := newResumed(t)
 	def := r.daily(days())
@@ -164,7 +165,7 @@ func TestCleanAfterAStoppedRun(t *testing.T) {
 	}
 	r.checkTidy()
 	if asked, report := r.asked(def); len(asked) != 4 || report.Forms[0].Continued != "" {
-		t.Errorf("the next run asked for %v and went on with %q", asked, report.Forms[0].Continued)
+		t.Errorf("the next run asked for %v and resumed %q", asked, report.Forms[0].Continued)
 	}
 	r.checkDataset("days", truth(r.form, inJanuary))
 }

@@ -330,8 +330,7 @@ func (unreadable) Get(context.Context, string) ([]byte, string, error) {
 }
 
 // TestCodebookAfterACrash: a run that was cut off before the codebooks leaves
-// them to the next one, also where that has only to finish a commit, or nothing
-// more to do at an output.
+// them to the next one, also where that has a commit to finish first.
 func TestCodebookAfterACrash(t *testing.T) {
 	crash := map[string]func(r *resumed, def *definition.Definition){
 		"in the second commit": func(r *resumed, def *definition.Definition) {
@@ -346,7 +345,22 @@ func TestCodebookAfterACrash(t *testing.T) {
 				r.t.Fatal(err)
 			}
 		},
-		"between two commits": func(r *resumed, def *definition.Definition) { r.stopAt(def, string(load.StepClose), 1) },
+		"between two commits": func(r *resumed, def *definition.Definition) { r.killAt(def, "months", load.StepParts) },
+		"before the commits":  func(r *resumed, def *definition.Definition) { r.stopAt(def, "snapshot", 1) },
+		"before the codebooks": func(r *resumed, def *definition.Definition) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			o := r.o
+			o.At = func(p string) {
+				if p == "codebook" {
+					cancel(errStop)
+				}
+			}
+			_, err := pipelines.Run(ctx, def, o)
+			cancel(nil)
+			if err != nil && !errors.Is(err, errStop) {
+				r.t.Fatal(err)
+			}
+		},
 	}
 	for name, cutOff := range crash {
 		t.Run(name, func(t *testing.T) {
@@ -354,7 +368,6 @@ func TestCodebookAfterACrash(t *testing.T) {
 			r.url = newWorld(t, someSurvey("Colours")).url
 			def := r.daily(days(), months())
 			cutOff(r, def)
-			r.leaveHost()
 			for _, stem := range []string{"days", "months"} { // as if the process had ended before
 				for _, ext := range []string{".schema.json", ".codebook.csv"} {
 					if err := os.Remove(r.path(stem + ext)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -363,8 +376,8 @@ func TestCodebookAfterACrash(t *testing.T) {
 				}
 			}
 			report, err := pipelines.Run(t.Context(), def, r.o)
-			if err != nil || report.Forms[0].Continued == "" {
-				t.Fatalf("not gone on with: %v", err)
+			if err != nil || (report.Forms[0].Continued != "") != (name == "before the commits") {
+				t.Fatalf("%v; report %+v", err, report.Forms[0])
 			}
 			for _, stem := range []string{"days", "months"} {
 				if b := r.codebook(stem); b.Rows != 3 || b.choices("2") != "blue 1, green 1, red 2" {

@@ -125,9 +125,9 @@ func TestUndatedPartGone(t *testing.T) {
 	r.checkDataset("days", truth(r.form, func(formservice.Result) bool { return true }))
 }
 
-// TestGoingOnWithPartsGone: a run that goes on with one that ended early does
-// its own range too, and tells of a part that neither touched.
-func TestGoingOnWithPartsGone(t *testing.T) {
+// TestResumingWithPartsGone: a run that resumes from one that ended early does
+// its own range, and tells of a part that neither touched.
+func TestResumingWithPartsGone(t *testing.T) {
 	r := newResumed(t)
 	r.asked(r.daily(days()))
 	r.lose(r.partsOf()[0], false)
@@ -136,13 +136,13 @@ func TestGoingOnWithPartsGone(t *testing.T) {
 		d.Extract.From, d.Extract.To = at(t, "2026-01-03"), at(t, to)
 		return d
 	}
-	r.stopAt(def("2026-01-05"), "recorded", 1)
+	stopped := r.stopAt(def("2026-01-05"), "read", 1)
 	report, err := pipelines.Run(t.Context(), def("2026-02-12"), r.o)
-	if !isA[*load.DamagedPartsError](err) || len(report.Forms) != 2 {
+	if !isA[*load.DamagedPartsError](err) || len(report.Forms) != 1 {
 		t.Fatalf("%d runs, error %v", len(report.Forms), err)
 	}
-	if first := report.Forms[0]; first.Error != "" || first.Outputs[0].Error != "" || report.Forms[1].Error == "" {
-		t.Errorf("what the last run tells is told before: %+v", report.Forms)
+	if f := report.Forms[0]; f.Continued != stopped.RunID || f.Kept != 1 || f.Error == "" || f.Outputs[0].Error == "" {
+		t.Errorf("report %+v", f)
 	}
 	r.lose(r.partsOf()[1], true) // both lie before the next run's range
 	r.o.From, r.o.To = at(t, "2026-01-01"), at(t, "2026-01-03")

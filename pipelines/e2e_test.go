@@ -105,7 +105,7 @@ func (w *world) run(def *definition.Definition) *pipelines.Report {
 func (w *world) checkTidy() {
 	w.t.Helper()
 	err := filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && (d.Name() == ".formetl" || strings.HasSuffix(d.Name(), ".spool")) {
+		if err == nil && (d.Name() == ".formetl" || d.Name() == "checkpoint" && d.IsDir()) {
 			w.t.Errorf("the run left %s", path)
 		}
 		return err

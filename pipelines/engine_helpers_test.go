@@ -93,8 +93,8 @@ func reads(day string) func(formservice.Request) bool {
 	}
 }
 
-// tree is every file below a folder with its content, but for what a run that
-// ended early spooled.
+// tree is every file below a folder with its content, but for the state folder,
+// where a run that ended early leaves its checkpoint.
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

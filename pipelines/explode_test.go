@@ -253,10 +253,7 @@ func TestExplodeInSeveralObjects(t *testing.T) {
 	if err := run("verified", 64<<10); !errors.Is(err, errStop) {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(w.path("state")); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // from the journal, then again
+	for range 2 { // from the checkpoint, then again
 		if err := run("", 64<<10); err != nil {
 			t.Fatal(err)
 		}
@@ -281,8 +278,8 @@ func TestExplodeInSeveralObjects(t *testing.T) {
 	}
 }
 
-// TestExplodeAfterAKill goes on with what was prepared, of both outputs, and
-// asks for no window again.
+// TestExplodeAfterAKill resumes from what was read, for both outputs, and asks
+// for no window again.
 func TestExplodeAfterAKill(t *testing.T) {
 	outputs := func() []definition.Output {
 		return []definition.Output{{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}}
@@ -296,9 +293,6 @@ func TestExplodeAfterAKill(t *testing.T) {
 		if _, err := pipelines.Run(ctx, w.coloured(exploded(), outputs()...), options()); err == nil {
 			t.Fatal("the run was not stopped")
 		}
-		if err := os.RemoveAll(w.path("state")); err != nil {
-			t.Fatal(err)
-		}
 		again := false
 		w.service.Before = func(r formservice.Request) { again = again || reads("2026-01-01")(r) }
 		report, err := pipelines.Run(t.Context(), w.coloured(exploded(), outputs()...), options())
@@ -306,7 +300,7 @@ func TestExplodeAfterAKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		if report.Forms[0].Continued == "" || again {
-			t.Errorf("stopped at %s: went on with %q, read the first day again: %v", day, report.Forms[0].Continued, again)
+			t.Errorf("stopped at %s: resumed %q, read the first day again: %v", day, report.Forms[0].Continued, again)
 		}
 		w.checkTidy()
 		sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, w.dir)))

@@ -422,20 +422,20 @@ func TestIncrementalEmptyForm(t *testing.T) {
 	l.check("2026-01-25 12:59:00", nil)
 }
 
-// TestIncrementalRunIsContinued: the run that goes on with one that was stopped
+// TestIncrementalRunIsResumed: the run that resumes from one that was stopped
 // days ago reads what lies beyond, finds what moved, and leaves the watermark
 // where edits since are still met.
-func TestIncrementalRunIsContinued(t *testing.T) {
+func TestIncrementalRunIsResumed(t *testing.T) {
 	l := newLiving(t)
 	l.goOn()
 	l.edit = func(d *definition.Definition) { d.Source.Requests.Concurrency = 1 }
 	l.now("2026-01-21 12:00:00")
 	l.insert(600, "2026-01-21 11:00:00", "new")
 	r := &resumed{world: l.world, o: l.o, form: l.form}
-	r.stopAt(l.definition(), "recorded", 3)
+	r.stopAt(l.definition(), "read", 3)
 	l.now("2026-01-27 12:00:00")
 	l.insert(601, "2026-01-26 11:00:00", "beyond")
-	l.finish(52, "2026-01-26 12:00:00")                    // from a part that was kept
+	l.finish(52, "2026-01-26 12:00:00")                    // from a window that was kept
 	l.update(53, "2026-01-18 09:30:00", "edited too late") // in the next run's range
 	f, asked := l.goOn()
 	if slices.Contains(asked, "2026-01-17") || !slices.Contains(asked, "2026-01-26") {

@@ -116,11 +116,11 @@ func TestRulesInManifests(t *testing.T) {
 }
 
 // TestRuleOfAnInterruptedRun: what a run with another rule or key left in its
-// spool and journal is not gone on with.
+// checkpoint is not taken over.
 func TestRuleOfAnInterruptedRun(t *testing.T) {
 	for _, c := range []struct {
 		name, was, wasKey, is, isKey string
-		goesOn                       bool
+		resumes                      bool
 	}{
 		{"the same", "hmac", oneKey, "hmac", oneKey, true},
 		{"a key", "hmac", oneKey, "hmac", otherKey, false},
@@ -129,13 +129,13 @@ func TestRuleOfAnInterruptedRun(t *testing.T) {
 	} {
 		for kind, out := range map[string]definition.Output{"file": file(), "dataset": days()} {
 			t.Run(c.name+", "+kind, func(t *testing.T) {
-				r := newSpooled(t)
+				r := newDeclared(t)
 				def := r.daily(out)
 				def.Schema = private(t, c.was, c.wasKey)
 				r.stopAt(def, "read", 3)
 				def.Schema = private(t, c.is, c.isKey)
 				asked, _ := r.asked(def)
-				if goesOn := len(asked) < 4; goesOn != c.goesOn {
+				if resumes := len(asked) < 4; resumes != c.resumes {
 					t.Errorf("asked for %v", asked)
 				}
 				if c.was != c.is {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,7 +43,7 @@ func TestKilledBackfill(t *testing.T) {
 			l.insert(101, "2026-01-21 10:30:00", "in the backfill")
 			r := &resumed{world: l.world, o: l.o, form: l.form}
 			r.o.From, r.o.To = at(t, c.from), at(t, c.to)
-			r.stopAt(l.definition(), "recorded", 1)
+			r.stopAt(l.definition(), "read", 1)
 			l.now("2026-01-21 13:00:00")
 			if _, asked := l.goOn(); len(asked) > c.most {
 				t.Errorf("asked for %v", asked)
@@ -60,8 +61,8 @@ func TestRangesThatDoNotMeet(t *testing.T) {
 		d.Extract.From, d.Extract.To = at(t, from), at(t, to)
 		return d
 	}
-	r.stopAt(def("2026-01-01", "2026-01-02"), "recorded", 1)
-	r.stopAt(def("2026-01-04", "2026-01-05"), "recorded", 1) // it ended the first one's, and was stopped in its own
+	r.stopAt(def("2026-01-01", "2026-01-02"), "read", 1)
+	r.stopAt(def("2026-01-04", "2026-01-05"), "read", 1) // it takes nothing over of the first one, and removes it
 	r.asked(def("2026-01-01", "2026-01-05"))
 	r.checkDataset("days", truth(r.form, inJanuary))
 }
@@ -77,12 +78,11 @@ func (r *resumed) editedIn(day, text string) bool {
 	return false
 }
 
-// TestSpoolOlderThanTheDataset: another process went on with the journal and
-// committed newer rows, under the same run's id. What the spool holds is not
-// written over them.
-func TestSpoolOlderThanTheDataset(t *testing.T) {
+// TestCheckpointOlderThanTheDataset: another process committed newer rows. What
+// the checkpoint holds is not written over them.
+func TestCheckpointOlderThanTheDataset(t *testing.T) {
 	t.Run("another host", func(t *testing.T) {
-		r := newSpooled(t)
+		r := newDeclared(t)
 		def := func(state string) *definition.Definition {
 			d := r.daily(days())
 			d.State = r.path(state)
@@ -99,7 +99,7 @@ func TestSpoolOlderThanTheDataset(t *testing.T) {
 		}
 	})
 	t.Run("at the same time", func(t *testing.T) {
-		r := newSpooled(t)
+		r := newDeclared(t)
 		def := func() *definition.Definition { return r.daily(days()) }
 		r.stopAt(def(), "read", 2)
 		if err := r.form.Update(result(2, "2026-01-02 11:11:11", "edited")); err != nil {
@@ -108,7 +108,7 @@ func TestSpoolOlderThanTheDataset(t *testing.T) {
 		o := r.o
 		var once sync.Once
 		o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
-			once.Do(func() { // this one has the spool, and another the destination
+			once.Do(func() { // this one is about to open its output, and another commits there
 				if _, err := pipelines.Run(t.Context(), def(), r.o); err != nil {
 					t.Error(err)
 				}
@@ -249,16 +249,16 @@ func TestDayBudgetBesideAMinuteBudget(t *testing.T) {
 	}
 }
 
-// TestEncodingFromTheSpoolTakesPlaces: no more parts are encoded at once, over
-// all forms, than windows may be in flight.
-func TestEncodingFromTheSpoolTakesPlaces(t *testing.T) {
+// TestEncodingIsBounded: no more parts are encoded at once, over all forms, than
+// there are CPUs, whatever the concurrency of requests is.
+func TestEncodingIsBounded(t *testing.T) {
 	names := []string{"form1", "form2", "form3", "form4"}
 	forms := make([]*formservice.Form, len(names))
 	for i, name := range names {
 		forms[i] = fourDays()
 		forms[i].Directory = name
 	}
-	r := &resumed{world: newWorld(t, forms...), o: options(), spool: true}
+	r := &resumed{world: newWorld(t, forms...), o: options()}
 	def := func() *definition.Definition {
 		d := r.daily(definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay}, definition.Output{Path: "{form}.ndjson", Format: "ndjson"})
 		d.Forms, d.Source.Requests.Concurrency = names, 2
@@ -280,7 +280,7 @@ func TestEncodingFromTheSpoolTakesPlaces(t *testing.T) {
 	if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
 		t.Fatal(err)
 	}
-	if most.Load() > 2 || all.Load() != 16 {
+	if most.Load() > int64(runtime.GOMAXPROCS(0)) || all.Load() != 16 {
 		t.Errorf("%d of %d parts were staged at once", most.Load(), all.Load())
 	}
 }
@@ -318,15 +318,16 @@ func TestSmallBudgetEnds(t *testing.T) {
 	}
 }
 
-// TestKilledBetweenTwoCommits: the output that was committed lacks nothing but
-// for the results without a date, which every continued run reads again.
+// TestKilledBetweenTwoCommits: both commits were recorded before the first one
+// was carried out, so the next run finishes the other and begins where both end.
 func TestKilledBetweenTwoCommits(t *testing.T) {
 	l := newLiving(t, days(), months())
-	r := &resumed{world: l.world, o: l.o, form: l.form, spool: true}
-	r.stopAt(l.definition(), "close", 1)
-	_, asked := l.goOn()
-	if len(asked) > 3 {
-		t.Errorf("asked for %v", asked)
+	r := &resumed{world: l.world, o: l.o, form: l.form}
+	r.killAt(l.definition(), "months", load.StepParts)
+	r.noCheckpoint()
+	f, asked := l.goOn()
+	if len(asked) > 4 || f.Continued != "" { // the lookback alone
+		t.Errorf("asked for %v, report %+v", asked, f)
 	}
 	l.goOn()
 	l.check("2026-01-20 23:59:30", nil)

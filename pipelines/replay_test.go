@@ -1,7 +1,6 @@
 package pipelines_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -243,17 +242,18 @@ func (r *replayed) told(id string) bool {
 }
 
 // TestReplayKeepsItsOwnLetters: one that was cut off has written some, and the
-// next one goes on with it. They are the newest truth.
+// next one finishes it. They are the newest truth.
 func TestReplayKeepsItsOwnLetters(t *testing.T) {
 	for name, cut := range map[string]func(r *replayed, o pipelines.Options) error{
 		"between two commits": func(r *replayed, o pipelines.Options) error {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			o.At = func(point string) {
-				if point == string(load.StepClose) {
-					cancel(errStop)
+			refusing := watching(func(root, op, _ string) error {
+				if op == "commit" && filepath.Clean(root) == r.path("more") {
+					return errStop
 				}
-			}
-			_, err := pipelines.Run(ctx, r.def, o)
+				return nil
+			})
+			refusing.Forms, refusing.From, refusing.To = o.Forms, o.From, o.To
+			_, err := pipelines.Run(t.Context(), r.def, refusing)
 			return err
 		},
 		"within a commit": func(r *replayed, o pipelines.Options) error {

@@ -1,5 +1,3 @@
-//go:build resumeold
-
 package pipelines_test
 
 import (
@@ -23,46 +21,38 @@ import (
 
 func dated(r formservice.Result) bool { return date(r) != "" }
 
-// TestReadingsOfTwoAttempts: one output could not go on with a run that the
-// other went on with; then both have a reading of the window of the same
-// number, and yet not the same.
+// TestReadingsOfTwoAttempts: a result moves between the attempts from a window
+// that one of them read to a window that another one did, there and back. No
+// reading is taken for that of another attempt.
 func TestReadingsOfTwoAttempts(t *testing.T) {
-	r := newResumed(t)
-	copied := days()
-	copied.Path = "copy/"
-	def := func() *definition.Definition { return r.daily(days(), copied) }
-	r.stopAt(def(), "recorded", 5)
-	if err := r.form.Finish(3, at(t, "2026-01-04 12:00:00")); err != nil {
-		t.Fatal(err)
-	}
-	d, err := local.New(r.path("days"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lease, err := d.Acquire(t.Context(), "", load.Holder{RunID: "other"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.stopAt(def(), "recorded", 1)
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	r.asked(def())
-	for _, name := range []string{"days", "copy"} {
-		r.checkDataset(name, truth(r.form, inJanuary))
+	for shape, outs := range shapes() {
+		t.Run(shape, func(t *testing.T) {
+			r := newDeclared(t)
+			def := func() *definition.Definition { return r.daily(slices.Clone(outs)...) }
+			r.stopAt(def(), "read", 2)
+			if err := r.form.Finish(3, at(t, "2026-01-01 12:00:00")); err != nil { // from a day to be read to one that was
+				t.Fatal(err)
+			}
+			r.stopAt(def(), "read", 1)
+			if err := r.form.Finish(2, at(t, "2026-01-04 12:00:00")); err != nil { // from a day that was read to one to be
+				t.Fatal(err)
+			}
+			r.asked(def())
+			r.checkAll(outs, inJanuary)
+		})
 	}
 }
 
 // TestMovedBeyond: a result that a kept window holds is finished again after
-// the end of the range that was gone on with, and no count tells.
+// the end of the range of the run that was stopped, and no count tells.
 func TestMovedBeyond(t *testing.T) {
 	for name, c := range map[string]struct {
 		verify bool
 		point  string
 		change func(*formservice.Form) error
 	}{
-		"not verified": {false, "recorded", func(*formservice.Form) error { return nil }},
-		"balanced": {true, "recorded", func(f *formservice.Form) error {
+		"not verified": {false, "read", func(*formservice.Form) error { return nil }},
+		"balanced": {true, "read", func(f *formservice.Form) error {
 			_, err := f.Insert(result(100, "2026-01-04 15:00:00", "instead"))
 			return err
 		}},
@@ -76,7 +66,7 @@ func TestMovedBeyond(t *testing.T) {
 				return d
 			}
 			if c.point == "parts" {
-				r.killAt(def(), c.point)
+				r.killAt(def(), "days", load.StepParts)
 			} else {
 				r.stopAt(def(), c.point, 1)
 			}
@@ -90,12 +80,19 @@ func TestMovedBeyond(t *testing.T) {
 	}
 }
 
-// killAt ends the run's commit at a step as a crash would.
-func (r *resumed) killAt(def *definition.Definition, step string) {
+// killAt ends the commit of one output at a step as a crash would.
+func (r *resumed) killAt(def *definition.Definition, output string, step load.Step) {
 	r.t.Helper()
 	killed := errors.New("killed")
-	o := watching(func(_, op, _ string) error {
-		if op == "commit" && step == string(load.StepParts) {
+	at := map[load.Step][2]string{
+		load.StepIntent: {"put", ".formetl/intent"}, load.StepUnmark: {"delete", load.SuccessName}, load.StepParts: {"commit", ""},
+		load.StepManifest: {"put", load.ManifestName}, load.StepMark: {"put", load.SuccessName}, load.StepClose: {"delete", ".formetl/intent"},
+	}[step]
+	if at[0] == "" {
+		r.t.Fatalf("no commit can be killed at %s", step)
+	}
+	o := watching(func(root, op, name string) error {
+		if filepath.Clean(root) == r.path(output) && op == at[0] && (at[1] == "" || at[1] == name) {
 			return killed
 		}
 		return nil
@@ -106,9 +103,35 @@ func (r *resumed) killAt(def *definition.Definition, step string) {
 	}
 }
 
-// TestGoOnWithARange: a run without a range goes on with one that had one, and
+// TestKilledInOneOfTwoCommits: whatever step the one commit had come to while
+// the other was done, the next run finishes it before anything else, and asks
+// for what it needs in its own range.
+func TestKilledInOneOfTwoCommits(t *testing.T) {
+	for _, step := range []load.Step{load.StepUnmark, load.StepParts, load.StepManifest, load.StepMark, load.StepClose} {
+		t.Run(string(step), func(t *testing.T) {
+			r := newDeclared(t)
+			def := func() *definition.Definition { return r.daily(days(), months()) }
+			r.killAt(def(), "months", step)
+			r.noCheckpoint()
+			var log bytes.Buffer
+			r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			if err := r.form.Finish(1, at(t, "2026-01-04 15:00:00")); err != nil {
+				t.Fatal(err)
+			}
+			asked, report := r.asked(def())
+			if len(asked) != 4 || report.Forms[0].Continued != "" || strings.Count(log.String(), "the commit of an earlier run was finished") != 1 {
+				t.Errorf("asked for %v, report %+v\n%s", asked, report.Forms[0], &log)
+			}
+			for _, name := range []string{"days", "months"} {
+				r.checkDataset(name, truth(r.form, inJanuary))
+			}
+		})
+	}
+}
+
+// TestResumeWithARange: a run without a range resumes from one that had one, and
 // the other way round. Results without a date belong to everything.
-func TestGoOnWithARange(t *testing.T) {
+func TestResumeWithARange(t *testing.T) {
 	for _, verify := range []bool{true, false} {
 		r := newResumed(t)
 		all := func() *definition.Definition {
@@ -121,26 +144,26 @@ func TestGoOnWithARange(t *testing.T) {
 			d.Extract.From, d.Extract.Verify = at(t, "2026-01-02"), verify
 			return d
 		}
-		r.stopAt(ranged(), "recorded", 1)
+		r.stopAt(ranged(), "read", 1)
 		r.asked(all())
 		r.checkDataset("days", truth(r.form, nil))
 
 		r = newResumed(t)
-		r.stopAt(all(), "recorded", 1)
+		r.stopAt(all(), "read", 1)
 		r.asked(ranged())
-		r.checkDataset("days", truth(r.form, nil))
+		r.checkDataset("days", truth(r.form, func(x formservice.Result) bool { return inJanuary(x) && date(x) >= "2026-01-02" }))
 	}
 }
 
-// TestGoOnWithTrust: windows that were read in the trust that counts will
+// TestResumeWithTrust: windows that were read in the trust that counts will
 // vouch for them are counted, also where it is not asked for any more.
-func TestGoOnWithTrust(t *testing.T) {
+func TestResumeWithTrust(t *testing.T) {
 	for _, verify := range []bool{true, false} {
 		r := newResumed(t)
 		r.service.Faults.PageCap = 1
 		def := r.daily(days())
 		def.Extract.Verify = verify
-		r.stopAt(def, "recorded", 3)
+		r.stopAt(def, "read", 3)
 		def = r.daily(days())
 		def.Extract.Verify = !verify
 		_, report := r.asked(def)
@@ -151,29 +174,9 @@ func TestGoOnWithTrust(t *testing.T) {
 	}
 }
 
-// TestOneOutputCannotGoOn: the others commit, and the error names the place.
-func TestOneOutputCannotGoOn(t *testing.T) {
-	r := newResumed(t)
-	copied := days()
-	copied.Path = "copy/"
-	r.stopAt(r.daily(days(), copied), "recorded", 5)
-	o := watching(func(root, op, name string) error {
-		if op == "delete" && strings.Contains(root, "/days") && strings.Contains(name, "journal-") {
-			return errors.New("boom")
-		}
-		return nil
-	})
-	o.Now = r.o.Now
-	_, err := pipelines.Run(t.Context(), r.daily(days(), copied), o)
-	if err == nil || !strings.Contains(err.Error(), "/days/: boom") {
-		t.Errorf("error %v", err)
-	}
-	r.checkDataset("copy", truth(r.form, inJanuary))
-}
-
-// TestAnothersJournalStays: a definition that does not fit the dataset is
+// TestAnothersCheckpointStays: a definition that does not fit the dataset is
 // refused, and discards nothing.
-func TestAnothersJournalStays(t *testing.T) {
+func TestAnothersCheckpointStays(t *testing.T) {
 	r := newResumed(t)
 	if _, err := pipelines.Run(t.Context(), r.daily(days()), r.o); err != nil {
 		t.Fatal(err)
@@ -181,13 +184,18 @@ func TestAnothersJournalStays(t *testing.T) {
 	if err := r.form.Finish(3, at(t, "2026-01-04 12:00:00")); err != nil {
 		t.Fatal(err)
 	}
-	r.stopAt(r.daily(days()), "recorded", 3)
+	r.stopAt(r.daily(days()), "read", 3)
+	before := r.checkpoints("*")
 	def := r.daily(days())
 	def.Source.Account = "other"
 	_, err := pipelines.Run(t.Context(), def, r.o)
-	if e := new(pipelines.DatasetChangedError); !errors.As(err, &e) || r.staged() != 3 {
-		t.Errorf("%v; %d staged", err, r.staged())
+	if e := new(pipelines.DatasetChangedError); !errors.As(err, &e) || !slices.Equal(r.checkpoints("*"), before) {
+		t.Errorf("%v; %v are left of %v", err, r.checkpoints("*"), before)
 	}
+	if asked, report := r.asked(r.daily(days())); len(asked) != 1 || report.Forms[0].Kept != 3 {
+		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+	}
+	r.checkDataset("days", truth(r.form, inJanuary))
 }
 
 // noAbort is a destination that is gone when the run tidies up.
@@ -209,7 +217,7 @@ func TestOneLine(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	o.At = func(p string) {
-		if p == "verified" {
+		if p == "prepared" {
 			cancel(errStop)
 		}
 	}
@@ -217,7 +225,7 @@ func TestOneLine(t *testing.T) {
 	if !errors.Is(err, errStop) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %q", err)
 	}
-	if !strings.Contains(log.String(), "the store is gone (and 3 more)") {
+	if !strings.Contains(log.String(), "the store is gone") {
 		t.Errorf("log %s", &log)
 	}
 }
@@ -252,12 +260,12 @@ func TestOutputsDividedOtherwise(t *testing.T) {
 }
 
 // TestChangedBetweenTwoCommits: one output was committed, the form changed,
-// and the other one goes on: in the end both hold what there is.
+// and the other one is finished: in the end both hold what there is.
 func TestChangedBetweenTwoCommits(t *testing.T) {
 	for _, second := range []definition.Output{months(), {Path: "copy/", Format: "ndjson", Partition: definition.PartitionDay}} {
 		r := newResumed(t)
 		def := func() *definition.Definition { return r.daily(days(), second) }
-		r.stopAt(def(), "close", 1)
+		r.killAt(def(), strings.TrimSuffix(second.Path, "/"), load.StepParts)
 		if _, err := r.form.Insert(result(100, "2026-01-02 15:00:00", "new")); err != nil {
 			t.Fatal(err)
 		}
@@ -287,19 +295,6 @@ func (r *resumed) damaged(text string) {
 	}
 }
 
-// TestGoOnWithDamage: what is staged is compared by its checksum before it is
-// taken over.
-func TestGoOnWithDamage(t *testing.T) {
-	r := newResumed(t)
-	r.stopAt(r.daily(days()), "recorded", 2)
-	r.damaged("staged-")
-	_, report := r.asked(r.daily(days()))
-	if report.Forms[0].Kept != 0 {
-		t.Errorf("%d windows were kept", report.Forms[0].Kept)
-	}
-	r.checkDataset("days", truth(r.form, inJanuary))
-}
-
 // TestFullMendsDamage: a part that is not what its manifest says is made anew.
 func TestFullMendsDamage(t *testing.T) {
 	r := newResumed(t)
@@ -323,6 +318,5 @@ func TestNameTaken(t *testing.T) {
 	if e := new(load.UnlistedPartsError); !errors.As(err, &e) || len(e.Names) != 4 || strings.Count(err.Error(), "dt=2026-01-0") != 4 {
 		t.Errorf("error %v", err)
 	}
-	r.leaveHost()
 	r.checkTidy()
 }

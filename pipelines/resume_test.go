@@ -24,11 +24,8 @@ import (
 // resumed is a world whose runs can be stopped at a point.
 type resumed struct {
 	*world
-	// spool tells that the next run finds what the one before had spooled. Else
-	// it is on another host, and finds the destinations only.
-	spool bool
-	o     pipelines.Options
-	form  *formservice.Form
+	o    pipelines.Options
+	form *formservice.Form
 }
 
 func newResumed(t *testing.T) *resumed {
@@ -48,8 +45,9 @@ func months() definition.Output {
 	return definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth}
 }
 
-// stopAt runs until a point is reached for the n-th time, and stops there.
-func (r *resumed) stopAt(def *definition.Definition, point string, n int) {
+// stopAt runs until a point is reached for the n-th time, and stops there. It
+// gives the report of the run that was stopped.
+func (r *resumed) stopAt(def *definition.Definition, point string, n int) *pipelines.Report {
 	r.t.Helper()
 	ctx, cancel := context.WithCancelCause(r.t.Context())
 	defer cancel(nil)
@@ -64,12 +62,11 @@ func (r *resumed) stopAt(def *definition.Definition, point string, n int) {
 			}
 		}
 	}
-	if _, err := pipelines.Run(ctx, def, o); !errors.Is(err, errStop) {
+	report, err := pipelines.Run(ctx, def, o)
+	if !errors.Is(err, errStop) {
 		r.t.Fatalf("stopped at %s: %v", point, err)
 	}
-	if !r.spool {
-		r.leaveHost()
-	}
+	return report
 }
 
 // leaveHost removes what only a run on the same host finds.
@@ -126,13 +123,35 @@ func (r *resumed) staged() int {
 	return found
 }
 
-// TestGoOn stops a run after some of its parts were recorded: the next one
-// reads the rest, in the earlier one's range and under its id.
-func TestGoOn(t *testing.T) {
+// checkpoints are the files of the checkpoints in the state folder that match a
+// pattern.
+func (w *world) checkpoints(pattern string) []string {
+	w.t.Helper()
+	found, err := filepath.Glob(filepath.Join(w.path("state/checkpoint"), "*", pattern))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found
+}
+
+// noCheckpoint fails if anything of a checkpoint is left.
+func (w *world) noCheckpoint() {
+	w.t.Helper()
+	if left, err := os.ReadDir(w.path("state/checkpoint")); len(left) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.t.Errorf("the checkpoint holds %v, %v", left, err)
+	}
+}
+
+// TestResume stops a run after some of its windows were read: the next one
+// reads the rest, in its own range and under its own id.
+func TestResume(t *testing.T) {
 	r := newResumed(t)
-	r.stopAt(r.daily(days()), "recorded", 2)
-	if n := r.staged(); n != 2 {
-		t.Errorf("%d parts are staged", n)
+	stopped := r.stopAt(r.daily(days()), "read", 2)
+	if n := r.staged(); n != 0 {
+		t.Errorf("%d parts are staged before everything is read", n)
+	}
+	if kept := stopped.Forms[0].ResultsKept; kept == nil || *kept != 4 {
+		t.Errorf("the report of the run that was stopped says that %v results are kept", kept)
 	}
 	asked, report := r.asked(r.daily(days()))
 	if !slices.Equal(asked, []string{"2026-01-03", "2026-01-04"}) {
@@ -140,17 +159,17 @@ func TestGoOn(t *testing.T) {
 	}
 	m := r.checkDataset("days", truth(r.form, inJanuary))
 	f := report.Forms[0]
-	if len(report.Forms) != 1 || f.Continued == "" || f.Kept != 2 || f.Rows != 8 || m.RunID != f.Continued || m.RunID == report.RunID || !m.Verified.Match {
+	if len(report.Forms) != 1 || f.Continued != stopped.RunID || f.Kept != 2 || f.Rows != 8 || m.RunID != report.RunID || !m.Verified.Match {
 		t.Errorf("report %+v, manifest of %s", f, m.RunID)
 	}
 }
 
-// TestGoOnFromEveryPoint stops at every point, with one output and with two
-// that are divided differently, and goes on until a run ends.
-func TestGoOnFromEveryPoint(t *testing.T) {
+// TestResumeFromEveryPoint stops at every point, with one output and with two
+// that are divided differently, and resumes until a run ends.
+func TestResumeFromEveryPoint(t *testing.T) {
 	points := []string{
-		"planned", "journal", "staged", "prepared", "recorded", "verified",
-		string(load.StepCheck), string(load.StepIntent), string(load.StepUnmark), string(load.StepParts),
+		"planned", "piece", "read", "verified", "snapshot", "staged", "prepared", "codebook",
+		string(load.StepCheck), string(load.StepIDs), string(load.StepIntent), string(load.StepUnmark), string(load.StepParts),
 		string(load.StepManifest), string(load.StepMark), string(load.StepClose),
 	}
 	for name, outputs := range map[string][]definition.Output{
@@ -182,15 +201,15 @@ func TestGoOnFromEveryPoint(t *testing.T) {
 	}
 }
 
-// TestGoOnBeyond: the clock went on, so the run's own range holds more.
-func TestGoOnBeyond(t *testing.T) {
+// TestResumeBeyond: the clock went on, so the run's own range holds more.
+func TestResumeBeyond(t *testing.T) {
 	r := newResumed(t)
 	def := func() *definition.Definition {
 		d := r.daily(days())
 		d.Extract.To = extract.Window{}.To
 		return d
 	}
-	r.stopAt(def(), "recorded", 3)
+	stopped := r.stopAt(def(), "read", 3)
 	for id, day := range map[int64]string{100: "2026-02-15 12:30:00", 101: "2026-02-17 09:00:00"} {
 		if _, err := r.form.Insert(result(id, day, "late")); err != nil {
 			t.Fatal(err)
@@ -198,78 +217,81 @@ func TestGoOnBeyond(t *testing.T) {
 	}
 	r.o.Now = zoned(t, r.world, "2026-02-18 12:00:00")
 	asked, report := r.asked(def())
-	if len(report.Forms) != 2 || report.Forms[0].Continued == "" || report.Forms[1].Continued != "" {
+	f := report.Forms[0]
+	if len(report.Forms) != 1 || f.Continued != stopped.RunID || f.Kept != 3 || f.Range.To.String() != "2026-02-18 11:59:00" {
 		t.Fatalf("reports %+v", report.Forms)
 	}
-	for _, day := range asked[:len(asked)-2] {
-		if day < "2026-01-04" {
-			t.Errorf("%s was asked for again", day)
-		}
+	if len(asked) == 0 || asked[0] < "2026-01-04" {
+		t.Errorf("asked for %v", asked)
 	}
-	m := r.checkDataset("days", truth(r.form, func(x formservice.Result) bool { return date(x) != "" }))
-	if m.RunID == report.Forms[0].Continued || m.Watermark.String() != "2026-02-15 11:59:00" || m.Range.From.String() != "2026-02-15 11:59:00" {
+	m := r.checkDataset("days", truth(r.form, dated))
+	if m.RunID != report.RunID || m.Watermark.String() != "2026-02-15 11:59:00" || m.Range.From.String() != "2026-01-01 00:00:00" {
 		t.Errorf("manifest of %s, range %v, watermark %s", m.RunID, m.Range, m.Watermark)
 	}
 }
 
-// TestDiscard tells what keeps a run from going on: it reads everything then,
-// and nothing of the earlier one is left.
-func TestDiscard(t *testing.T) {
-	all := []string{"2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"}
-	for name, change := range map[string]func(*resumed, *definition.Definition){
-		"--full":         func(r *resumed, _ *definition.Definition) { r.o.Full = true },
-		"another format": func(_ *resumed, d *definition.Definition) { d.Outputs[0].Compression = "gzip" },
-		"another name":   func(_ *resumed, d *definition.Definition) { d.Name = "other" },
-		"another output": func(r *resumed, d *definition.Definition) {
+// TestCheckpointOfADataset tells what becomes of a dataset's checkpoint where
+// something else has changed: what is of no use is read again, and nothing of
+// the earlier run is left.
+func TestCheckpointOfADataset(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*resumed, *definition.Definition)
+		kept   int
+		stays  bool // it is another definition's
+	}{
+		"--full":       {change: func(r *resumed, _ *definition.Definition) { r.o.Full = true }},
+		"compression":  {change: func(_ *resumed, d *definition.Definition) { d.Outputs[0].Compression = "gzip" }, kept: 2},
+		"a partition":  {change: func(_ *resumed, d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionMonth }, kept: 2},
+		"another name": {change: func(_ *resumed, d *definition.Definition) { d.Name = "other" }, stays: true},
+		"another file": {change: func(r *resumed, d *definition.Definition) { d.File = r.path("other.yaml") }, kept: 2},
+		"another output": {change: func(r *resumed, d *definition.Definition) {
 			d.Outputs = append(d.Outputs, r.definition(months()).Outputs...)
-		},
-		"a file": func(r *resumed, d *definition.Definition) {
+		}, stays: true},
+		"a file": {change: func(r *resumed, d *definition.Definition) {
 			d.Outputs = append(d.Outputs, r.definition(fileAndDays()[0]).Outputs...)
-		},
-		"a broken record": func(r *resumed, _ *definition.Definition) { r.damage("journal-", "{") },
-		"a broken header": func(r *resumed, _ *definition.Definition) { r.damage("journal", `{"run_id": "../x"`) },
-		"another base":    func(r *resumed, _ *definition.Definition) { r.writeManifest() },
+		}, stays: true},
+		"a broken record": {change: func(r *resumed, _ *definition.Definition) { r.overwrite("0000000-record", "{") }, kept: 1},
+		"broken records":  {change: func(r *resumed, _ *definition.Definition) { r.overwrite("*-record", "{") }},
+		"a broken header": {change: func(r *resumed, _ *definition.Definition) { r.overwrite("header", `{"run_id": "../x"`) }},
+		"another base":    {change: func(r *resumed, _ *definition.Definition) { r.writeManifest() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newResumed(t)
-			r.stopAt(r.daily(days()), "recorded", 2)
+			r.stopAt(r.daily(days()), "read", 2)
 			def := r.daily(days())
-			change(r, def)
+			c.change(r, def)
 			r.service.Reset()
 			report, err := pipelines.Run(t.Context(), def, r.o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if f := report.Forms[0]; f.Continued != "" || f.Requests.Results < int64(len(all)) {
+			if f := report.Forms[0]; f.Kept != c.kept || (f.Continued != "") != (c.kept > 0) || f.Requests.Results < int64(4-c.kept) {
 				t.Errorf("report %+v", f)
 			}
-			if name == "another format" {
-				return // its parts are not read here
+			if c.stays {
+				if n := len(r.checkpoints("header")); n != 1 {
+					t.Errorf("%d checkpoints are left", n)
+				}
+				r.leaveHost()
 			}
-			if n := r.staged(); n != 0 && !strings.HasPrefix(name, "a broken") {
-				t.Errorf("%d parts are still staged", n)
+			r.checkTidy()
+			if name != "compression" { // its parts are not read here
+				r.checkDataset("days", truth(r.form, inJanuary))
 			}
-			if err := os.RemoveAll(filepath.Join(r.path("days"), load.ControlFolder)); err != nil { // as clean does
-				t.Fatal(err)
-			}
-			r.checkDataset("days", truth(r.form, inJanuary))
 		})
 	}
 }
 
-// damage overwrites the journal's objects that begin with a name.
-func (r *resumed) damage(name, content string) {
+// overwrite replaces the checkpoint's files that match a pattern.
+func (r *resumed) overwrite(pattern, content string) {
 	r.t.Helper()
-	folder := filepath.Join(r.path("days"), load.ControlFolder)
-	for _, file := range files(r.t, folder) {
-		rel, err := filepath.Rel(folder, file)
-		if err != nil {
+	found := r.checkpoints(pattern)
+	if len(found) == 0 {
+		r.t.Fatalf("no %s", pattern)
+	}
+	for _, file := range found {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			r.t.Fatal(err)
-		}
-		if rel == name || strings.HasSuffix(name, "-") && strings.HasPrefix(rel, name) {
-			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-				r.t.Fatal(err)
-			}
 		}
 	}
 }
@@ -287,30 +309,25 @@ func (r *resumed) writeManifest() {
 	}
 }
 
-// TestGoOnAfterAPartWasLost: a rule of the store removed it.
-func TestGoOnAfterAPartWasLost(t *testing.T) {
+// TestResumeAfterRowsWereLost: what a piece's record promises is gone, so its
+// window is read again.
+func TestResumeAfterRowsWereLost(t *testing.T) {
 	r := newResumed(t)
-	r.stopAt(r.daily(days()), "recorded", 3)
-	lost := false
-	for _, file := range files(t, filepath.Join(r.path("days"), load.ControlFolder)) {
-		if strings.Contains(file, "staged-") && !lost {
-			lost = true
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
-		}
+	r.stopAt(r.daily(days()), "read", 3)
+	if err := os.Remove(r.checkpoints("*-rows")[1]); err != nil {
+		t.Fatal(err)
 	}
 	asked, report := r.asked(r.daily(days()))
-	if len(asked) != 2 || report.Forms[0].Kept != 2 {
+	if !slices.Equal(asked, []string{"2026-01-02", "2026-01-04"}) || report.Forms[0].Kept != 2 {
 		t.Errorf("asked for %v, kept %d", asked, report.Forms[0].Kept)
 	}
 	r.checkDataset("days", truth(r.form, inJanuary))
 }
 
-// TestGoOnWithChanges: a result that a kept window holds was finished
+// TestResumeWithChanges: a result that a kept window holds was finished
 // again later, on a day that is read now; one that was deleted; a column that
-// the kept parts do not have.
-func TestGoOnWithChanges(t *testing.T) {
+// the kept windows do not have.
+func TestResumeWithChanges(t *testing.T) {
 	later := at(t, "2026-01-04 12:00:00")
 	for name, change := range map[string]func(*formservice.Form) error{
 		"moved to a later day": func(f *formservice.Form) error { return f.Finish(1, later) },
@@ -326,7 +343,7 @@ func TestGoOnWithChanges(t *testing.T) {
 			copied := days()
 			copied.Path = "copy/"
 			def := func() *definition.Definition { return r.daily(days(), copied) }
-			r.stopAt(def(), "recorded", 5)
+			r.stopAt(def(), "read", 2)
 			if err := change(r.form); err != nil {
 				t.Fatal(err)
 			}
@@ -356,16 +373,45 @@ func TestDataAtFaultKeepsNothing(t *testing.T) {
 	r.checkTidy()
 }
 
-// TestGoOnWithOneOutput: one output was committed and the other was not.
-func TestGoOnWithOneOutput(t *testing.T) {
-	r := newResumed(t)
-	r.stopAt(r.daily(days(), months()), "close", 1)
-	r.checkDataset("days", truth(r.form, inJanuary))
-	asked, report := r.asked(r.daily(days(), months()))
-	if len(asked) != 0 || report.Forms[0].Kept != 4 || len(report.Forms[0].Outputs) != 2 {
-		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+// TestOneCommitFails: one output was committed and the other was not, before or
+// after its commit was recorded. The next run reads again what both lack, and
+// takes nothing over that is older than what was committed.
+func TestOneCommitFails(t *testing.T) {
+	for name, fails := range map[string]func(op, name string) bool{
+		"staging":    func(op, _ string) bool { return op == "stage" },
+		"recording":  func(op, name string) bool { return op == "put" && name == ".formetl/intent" },
+		"publishing": func(op, name string) bool { return op == "put" && name == load.ManifestName },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newResumed(t)
+			o := watching(func(root, op, object string) error {
+				if filepath.Clean(root) == r.path("months") && fails(op, object) {
+					return errBoom
+				}
+				return nil
+			})
+			o.Now = r.o.Now
+			report, err := pipelines.Run(t.Context(), r.daily(days(), months()), o)
+			if !errors.Is(err, errBoom) || report.Forms[0].Outputs[0].Error != "" || report.Forms[0].Outputs[1].Error == "" {
+				t.Fatalf("%v; report %+v", err, report.Forms[0])
+			}
+			if kept := report.Forms[0].ResultsKept; kept == nil || *kept != 0 {
+				t.Errorf("%v results are said to be kept", kept)
+			}
+			r.noCheckpoint()
+			r.checkDataset("days", truth(r.form, inJanuary))
+			if err := r.form.Update(result(2, "2026-01-02 11:11:11", "edited")); err != nil {
+				t.Fatal(err)
+			}
+			asked, report := r.asked(r.daily(days(), months()))
+			if len(asked) != 4 || report.Forms[0].Continued != "" || len(report.Forms[0].Outputs) != 2 {
+				t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+			}
+			for _, name := range []string{"days", "months"} {
+				r.checkDataset(name, truth(r.form, inJanuary))
+			}
+		})
 	}
-	r.checkDataset("months", truth(r.form, inJanuary))
 }
 
 // lostLease is a destination whose lease is lost when a part is staged.
@@ -389,7 +435,7 @@ func (l *lostLease) Acquire(ctx context.Context, scope string, h load.Holder) (l
 // TestLostLease: the run stops soon, commits nothing, and leaves what it
 // prepared to whoever has the lease now.
 func TestLostLease(t *testing.T) {
-	for _, point := range []string{"recorded", "verified", "parts"} {
+	for _, point := range []string{"read", "verified", "prepared", "parts"} {
 		t.Run(point, func(t *testing.T) {
 			r := newResumed(t)
 			lost := make(chan struct{})
@@ -408,10 +454,14 @@ func TestLostLease(t *testing.T) {
 			if e := new(load.HeldError); !errors.As(err, &e) {
 				t.Fatalf("error %v", err)
 			}
-			if n := r.staged(); n == 0 {
-				t.Error("nothing is staged any more")
+			if n := r.staged(); (point == "prepared" || point == "parts") != (n > 0) {
+				t.Errorf("%d parts are staged", n)
 			}
-			r.asked(r.daily(days()))
+			_, report := r.askedUntidy(r.daily(days()))
+			if kept := report.Forms[0].Kept; (point != "parts") != (kept > 0) {
+				t.Errorf("%d windows were kept", kept)
+			}
+			r.cleaned()
 			r.checkDataset("days", truth(r.form, inJanuary))
 		})
 	}
@@ -425,9 +475,9 @@ type small struct {
 
 func (s small) MaxObjectBytes() int64 { return s.most }
 
-// TestPartGoesOnInTheNext: what is too large for one object of the destination
+// TestPartIsDivided: what is too large for one object of the destination
 // becomes several, each with its own ids.
-func TestPartGoesOnInTheNext(t *testing.T) {
+func TestPartIsDivided(t *testing.T) {
 	form := generated(20_000)
 	w := newWorld(t, form)
 	o := options()
@@ -470,8 +520,8 @@ func TestPartGoesOnInTheNext(t *testing.T) {
 	}
 }
 
-// TestGoOnFormByForm: each form has its own journal.
-func TestGoOnFormByForm(t *testing.T) {
+// TestResumeFormByForm: each form has its own checkpoint.
+func TestResumeFormByForm(t *testing.T) {
 	second := fourDays()
 	second.Directory = "form2"
 	w := newWorld(t, fourDays(), second)
@@ -483,9 +533,12 @@ func TestGoOnFormByForm(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	o := options()
+	var mu sync.Mutex
 	n := 0
 	o.At = func(p string) {
-		if p == "recorded" {
+		mu.Lock()
+		defer mu.Unlock()
+		if p == "read" {
 			if n++; n == 6 {
 				cancel(errStop)
 			}
@@ -494,13 +547,16 @@ func TestGoOnFormByForm(t *testing.T) {
 	if _, err := pipelines.Run(ctx, def(), o); !errors.Is(err, errStop) {
 		t.Fatal(err)
 	}
+	if n := len(w.checkpoints("header")); n == 0 || n > 2 {
+		t.Errorf("%d checkpoints", n)
+	}
 	o.At = nil
 	report, err := pipelines.Run(t.Context(), def(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.checkTidy()
-	if len(report.Forms) != 2 || report.Forms[0].Continued != "" || report.Forms[1].Kept < 2 {
+	if len(report.Forms) != 2 || report.Forms[0].Kept+report.Forms[1].Kept < 2 {
 		t.Errorf("reports %+v, %+v", report.Forms[0], report.Forms[1])
 	}
 	for _, name := range []string{"form1", "form2"} {
@@ -531,7 +587,7 @@ func TestManyStops(t *testing.T) {
 		o.At = func(p string) {
 			mu.Lock()
 			defer mu.Unlock()
-			if p == "recorded" {
+			if p == "read" {
 				if left--; left == 0 {
 					cancel(errStop)
 				}

@@ -51,7 +51,7 @@ func (r *StateReport) forms(ctx context.Context, def *definition.Definition, o O
 }
 
 // formsAt are the forms of which something lies at an output, by the names of
-// manifests; nil where that cannot be listed.
+// manifests and of recorded commits; nil where that cannot be listed.
 func formsAt(ctx context.Context, def *definition.Definition, o Options, out definition.Output) ([]string, error) {
 	template, err := definition.ExpandPath(strings.ReplaceAll(out.Path, "{form}", formMark), def.PathValues("", o.RunID))
 	if err != nil {
@@ -59,7 +59,7 @@ func formsAt(ctx context.Context, def *definition.Definition, o Options, out def
 	}
 	ends := []string{load.FileManifestName("")}
 	if out.Dataset() {
-		ends = []string{load.ManifestName}
+		ends = []string{load.ManifestName, load.ControlFolder + "/" + load.IntentName}
 	}
 	var names []string
 	if strings.Contains(template, "://") {

@@ -38,8 +38,8 @@ func (o *ResetOutput) Nothing() bool {
 
 // ResetState sets the watermarks of a definition's datasets back to a time, or
 // with the zero time to none, so that the next incremental run begins there or
-// like the first; and it discards what runs that ended early left for the next
-// one to go on with. A commit that is recorded is finished before. No data is
+// like the first; and it discards the checkpoints of forms of which nothing
+// failed. A commit that is recorded is finished before. No data is
 // removed, nothing is asked of the service, and a dataset that a run is at is
 // a *load.HeldError. One that fails does not stop the others: the error is a
 // *FormsError of *OutputsError then.
@@ -51,6 +51,7 @@ func ResetState(ctx context.Context, def *definition.Definition, o Options, to t
 		return report, err
 	}
 	failed := &FormsError{Forms: len(forms)}
+	var done []string
 	for _, form := range forms {
 		outputs := report.form(ctx, def, o, form, load.Wall(to))
 		if ctx.Err() != nil {
@@ -58,9 +59,11 @@ func ResetState(ctx context.Context, def *definition.Definition, o Options, to t
 		}
 		if len(outputs) > 0 {
 			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &OutputsError{Errors: outputs}))
+		} else {
+			done = append(done, form)
 		}
 	}
-	if report.Checkpoints, err = discardCheckpoints(ctx, def, o, forms); err != nil {
+	if report.Checkpoints, err = discardCheckpoints(ctx, def, o, done); err != nil {
 		failed.Errors = append(failed.Errors, err)
 	}
 	if len(failed.Errors) > 0 {

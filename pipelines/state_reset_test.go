@@ -1,5 +1,3 @@
-//go:build resumeold
-
 package pipelines_test
 
 import (
@@ -71,7 +69,7 @@ func TestResetLetsTheNextRunBeginAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, out := range report.Outputs {
-			if out.Form != "form1" || out.Before.IsZero() || out.After.String() != c.watermark || out.Nothing() || out.Discarded != nil {
+			if out.Form != "form1" || out.Before.IsZero() || out.After.String() != c.watermark || out.Nothing() {
 				t.Errorf("%+v", out)
 			}
 		}
@@ -100,30 +98,47 @@ func TestResetLetsTheNextRunBeginAnew(t *testing.T) {
 // TestResetDropsWhatARunLeft that ended early: the next one asks for all again.
 func TestResetDropsWhatARunLeft(t *testing.T) {
 	r := newResumed(t)
-	r.stopAt(r.daily(days()), "recorded", 2)
+	stopped := r.stopAt(r.daily(days()), "read", 2)
 	report, err := r.reset(r.daily(days()), r.o, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j := report.Outputs[0].Discarded; j == nil || j.Parts != 2 || j.RunID == "" {
-		t.Errorf("discarded %+v", j)
+	if c := report.Checkpoints; len(c) != 1 || c[0].Windows != 2 || c[0].Rows != 4 || c[0].RunID != stopped.RunID {
+		t.Errorf("discarded %+v", c)
 	}
 	r.checkTidy()
 	if asked, report := r.asked(r.daily(days())); len(asked) != 4 || report.Forms[0].Continued != "" {
-		t.Errorf("the next run asked for %v and went on with %q", asked, report.Forms[0].Continued)
+		t.Errorf("the next run asked for %v and resumed %q", asked, report.Forms[0].Continued)
 	}
 	r.checkDataset("days", truth(r.form, inJanuary))
 
-	r.stopAt(r.daily(days()), "recorded", 2)
-	r.damage("journal", "{")
+	r.stopAt(r.daily(days()), "read", 2)
+	r.overwrite("header", "{")
 	if report, err = r.reset(r.daily(days()), r.o, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	if j := report.Outputs[0].Discarded; j == nil || j.RunID != "" {
-		t.Errorf("of a broken journal discarded %+v", j)
+	if c := report.Checkpoints; len(c) != 0 { // whose it is cannot be told
+		t.Errorf("of a broken checkpoint discarded %+v", c)
 	}
-	if at := r.mustState(r.daily(days()), r.o).Forms[0].Outputs[0]; at.Broken || !at.Watermark().IsZero() {
+	if at := r.mustState(r.daily(days()), r.o).Forms[0].Outputs[0]; !at.Watermark().IsZero() {
 		t.Errorf("left %+v", at)
+	}
+	if asked, report := r.asked(r.daily(days())); len(asked) != 4 || report.Forms[0].Continued != "" {
+		t.Errorf("the next run asked for %v and resumed %q", asked, report.Forms[0].Continued)
+	}
+}
+
+// TestResetDropsAnOldJournal: what an older version had prepared goes too.
+func TestResetDropsAnOldJournal(t *testing.T) {
+	r := newResumed(t)
+	r.asked(r.daily(days()))
+	r.oldJournal("20260215T100000Z-00000001")
+	if _, err := r.reset(r.daily(days()), r.o, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	r.checkTidy()
+	if m := r.checkDataset("days", truth(r.form, inJanuary)); !m.Watermark.IsZero() {
+		t.Errorf("the watermark is %s", m.Watermark)
 	}
 }
 
@@ -136,7 +151,7 @@ func TestResetFinishesACommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := report.Outputs[0]
-	if !out.Recovery.Finished || out.Recovery.RunID == "" || out.Before.String() != "2026-01-05 00:00:00" || !out.After.IsZero() || out.Discarded != nil {
+	if !out.Recovery.Finished || out.Recovery.RunID == "" || out.Before.String() != "2026-01-05 00:00:00" || !out.After.IsZero() {
 		t.Errorf("%+v", out)
 	}
 	r.checkTidy()
@@ -146,8 +161,8 @@ func TestResetFinishesACommit(t *testing.T) {
 	}
 }
 
-// TestResetGoesOn: what cannot be reset stays as it is, and the rest is reset.
-func TestResetGoesOn(t *testing.T) {
+// TestResetOfTheRest: what cannot be reset stays as it is, and the rest is reset.
+func TestResetOfTheRest(t *testing.T) {
 	form1, form2 := fourDays(), fourDays()
 	form2.Directory = "form2"
 	w := newWorld(t, form1, form2)
@@ -196,7 +211,7 @@ func TestResetForwards(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.form.Delete(1)
-	r.stopAt(r.daily(days()), "recorded", 1)
+	r.stopAt(r.daily(days()), "read", 1)
 	before := tree(t, r.dir)
 	_, err := r.reset(r.daily(days()), r.o, at(t, "2026-01-05").Add(time.Second))
 	var later *load.WatermarkError
@@ -204,6 +219,9 @@ func TestResetForwards(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	sameTree(t, before, tree(t, r.dir))
+	if _, report := r.asked(r.daily(days())); report.Forms[0].Kept != 1 {
+		t.Errorf("the checkpoint is gone: %+v", report.Forms[0])
+	}
 }
 
 // TestResetOfNothing makes nothing.
@@ -238,8 +256,8 @@ func TestResetDuringARun(t *testing.T) {
 		}
 		resets++
 		var held *load.HeldError
-		if report, err := pipelines.ResetState(t.Context(), r.daily(days()), r.o, time.Time{}); !errors.As(err, &held) || len(report.Spools) > 0 {
-			t.Errorf("got %v, spools %v", err, report.Spools)
+		if report, err := pipelines.ResetState(t.Context(), r.daily(days()), r.o, time.Time{}); !errors.As(err, &held) || len(report.Checkpoints) > 0 {
+			t.Errorf("got %v, checkpoints %v", err, report.Checkpoints)
 		}
 	}
 	if _, err := pipelines.Run(t.Context(), r.daily(days()), r.o); err != nil {

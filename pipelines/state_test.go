@@ -229,7 +229,7 @@ func TestStateGoesOn(t *testing.T) {
 // TestStateFindsForms of globs by what lies at the outputs.
 func TestStateFindsForms(t *testing.T) {
 	lie := []string{
-		"lake/form1/_manifest.json", "lake/form1/dt=2026-01-01/_manifest.json", "lake/form2/.formetl/journal", "lake/form3/part.csv",
+		"lake/form1/_manifest.json", "lake/form1/dt=2026-01-01/_manifest.json", "lake/form2/.formetl/intent", "lake/form3/part.csv",
 		"lake/orders/_manifest.json", "files/form4.csv.manifest.json", "files/form5.csv", "twice/form6/form6.csv.manifest.json",
 		"twice/form7/form8.csv.manifest.json", "od*d[x]/form9/_manifest.json", "oddity/form10/_manifest.json", "lake/form-old/_manifest.json",
 	}

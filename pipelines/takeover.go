@@ -38,6 +38,9 @@ const ownSlots = 64
 // openCheckpoint opens the checkpoint of the form, and decides what of it this
 // run takes over.
 func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
+	if n := checkpoint.DiscardSpools(f.def.State, false); n > 0 {
+		f.log.LogAttrs(ctx, slog.LevelWarn, "what runs of an older version had read is discarded, and read again", slog.Int("runs", n))
+	}
 	if dest, place, ok := f.checkpointPlace(); ok {
 		f.checkpoint = checkpoint.OpenAt(dest, place, checkpointKey(f.def, f.form))
 	} else {

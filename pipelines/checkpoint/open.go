@@ -123,10 +123,11 @@ func acquire(ctx context.Context, folder string, patience time.Duration) (l *loc
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for range tries {
-		if err = os.MkdirAll(filepath.Dir(filepath.Dir(folder)), 0o750); err != nil {
-			return nil, err
+		if err = os.MkdirAll(filepath.Dir(filepath.Dir(folder)), 0o750); err == nil {
+			err = os.MkdirAll(folder, 0o700)
 		}
-		if err = os.MkdirAll(folder, 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// A folder that is removed while it is made can be told as one that exists.
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 		file := flock.New(filepath.Join(folder, lockName), flock.SetPermissions(0o600))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,17 +21,16 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// spooledRun is a run whose windows are read one after the other from their
+// declaredRun is a run whose windows are read one after the other from their
 // beginning: a schema that was to be inferred would have begun them all.
-type spooledRun struct{ *resumed }
+type declaredRun struct{ *resumed }
 
-func newSpooled(t *testing.T) *spooledRun {
-	r := newResumed(t)
-	r.spool = true
-	return &spooledRun{r}
+func newDeclared(t *testing.T) *declaredRun {
+	t.Helper()
+	return &declaredRun{newResumed(t)}
 }
 
-func (r *spooledRun) daily(outs ...definition.Output) *definition.Definition {
+func (r *declaredRun) daily(outs ...definition.Output) *definition.Definition {
 	d := r.resumed.daily(outs...)
 	d.Schema = &schemas.Schema{Name: "form1", Unknown: schemas.UnknownAdd, Columns: []schemas.Column{
 		{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
@@ -45,7 +43,7 @@ func file() definition.Output { return definition.Output{Path: "form1.ndjson", F
 func wholeDataset() definition.Output { return definition.Output{Path: "whole/", Format: "ndjson"} }
 
 // checkAll compares every output with the truth.
-func (r *spooledRun) checkAll(outs []definition.Output, keep func(formservice.Result) bool) {
+func (r *declaredRun) checkAll(outs []definition.Output, keep func(formservice.Result) bool) {
 	r.t.Helper()
 	for _, o := range outs {
 		if o.Dataset() {
@@ -56,21 +54,21 @@ func (r *spooledRun) checkAll(outs []definition.Output, keep func(formservice.Re
 	}
 }
 
-// shapes are outputs of which none has a journal with a part for each window.
+// shapes are outputs that share one checkpoint, however they divide what was read.
 func shapes() map[string][]definition.Output {
 	return map[string][]definition.Output{
-		"a file": {file()}, "a file and a dataset": {file(), days()}, "one part": {wholeDataset()},
+		"a file": {file()}, "parts": {days()}, "a file and a dataset": {file(), days()}, "one part": {wholeDataset()},
 		"divided otherwise": {days(), wholeDataset()}, "two files": {file(), {Path: "other.ndjson", Format: "ndjson"}},
 	}
 }
 
-// TestGoOnFromTheSpool: what was read of a run that was stopped is not asked
+// TestResumeInEveryShape: what was read of a run that was stopped is not asked
 // for again, whatever it is to become.
-func TestGoOnFromTheSpool(t *testing.T) {
+func TestResumeInEveryShape(t *testing.T) {
 	for name, outs := range shapes() {
 		for stop := 1; stop <= 4; stop++ {
 			t.Run(fmt.Sprint(name, stop), func(t *testing.T) {
-				r := newSpooled(t)
+				r := newDeclared(t)
 				def := func() *definition.Definition { return r.daily(slices.Clone(outs)...) }
 				r.stopAt(def(), "read", stop)
 				asked, report := r.asked(def())
@@ -79,26 +77,18 @@ func TestGoOnFromTheSpool(t *testing.T) {
 					t.Errorf("asked for %v, report %+v", asked, f)
 				}
 				r.checkAll(outs, inJanuary)
-				r.noSpool()
+				r.noCheckpoint()
 			})
 		}
 	}
 }
 
-// noSpool fails if anything spooled is left.
-func (r *spooledRun) noSpool() {
-	r.t.Helper()
-	if left, err := os.ReadDir(r.path("state/spool")); len(left) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.t.Errorf("the spool holds %v, %v", left, err)
-	}
-}
-
-// TestGoOnFromTheSpoolBeyond: a single file holds its own run's range, to
-// which what was spooled counts.
-func TestGoOnFromTheSpoolBeyond(t *testing.T) {
+// TestResumeInTheOwnRange: a single file holds its own run's range, to which
+// what an earlier run read counts.
+func TestResumeInTheOwnRange(t *testing.T) {
 	for name, outs := range shapes() {
 		t.Run(name, func(t *testing.T) {
-			r := newSpooled(t)
+			r := newDeclared(t)
 			def := func() *definition.Definition {
 				d := r.daily(slices.Clone(outs)...)
 				d.Extract.From, d.Extract.To = at(t, "2026-02-01"), time.Time{}
@@ -122,16 +112,16 @@ func TestGoOnFromTheSpoolBeyond(t *testing.T) {
 				t.Errorf("the range is %v", f.Range)
 			}
 			r.checkAll(outs, func(x formservice.Result) bool { return date(x) >= "2026-02" })
-			r.noSpool()
+			r.noCheckpoint()
 		})
 	}
 }
 
-// TestGoOnFromTheSpoolAgainAndAgain: each run adds what it had time for.
-func TestGoOnFromTheSpoolAgainAndAgain(t *testing.T) {
+// TestResumeAgainAndAgain: each run adds what it had time for.
+func TestResumeAgainAndAgain(t *testing.T) {
 	for name, outs := range shapes() {
 		t.Run(name, func(t *testing.T) {
-			r := newSpooled(t)
+			r := newDeclared(t)
 			def := func() *definition.Definition { return r.daily(slices.Clone(outs)...) }
 			r.service.Reset()
 			for range 3 {
@@ -152,35 +142,46 @@ func TestGoOnFromTheSpoolAgainAndAgain(t *testing.T) {
 	}
 }
 
-// TestSpoolIsDiscarded where its windows are not those that are wanted.
-func TestSpoolIsDiscarded(t *testing.T) {
+// TestWhatACheckpointIsGoodFor: pieces are taken over that lie within the new
+// run's windows, where the definition still reads the same rows.
+func TestWhatACheckpointIsGoodFor(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*spooledRun, *definition.Definition)
+		change func(*declaredRun, *definition.Definition)
 		kept   int
 	}{
-		"nothing":        {func(*spooledRun, *definition.Definition) {}, 2},
-		"another path":   {func(r *spooledRun, d *definition.Definition) { d.Outputs[0].Path = r.path("other.ndjson") }, 0},
-		"another format": {func(r *spooledRun, d *definition.Definition) { d.Outputs[0].Format = "csv" }, 0},
-		"an output more": {func(r *spooledRun, d *definition.Definition) {
+		"nothing":        {func(*declaredRun, *definition.Definition) {}, 2},
+		"another path":   {func(r *declaredRun, d *definition.Definition) { d.Outputs[0].Path = r.path("other.ndjson") }, 0},
+		"another format": {func(r *declaredRun, d *definition.Definition) { d.Outputs[0].Format = "csv" }, 2},
+		"an output more": {func(r *declaredRun, d *definition.Definition) {
 			d.Outputs = r.definition(file(), definition.Output{Path: "more.csv", Format: "csv"}).Outputs
 		}, 0},
-		"more retries":    {func(_ *spooledRun, d *definition.Definition) { d.Source.Requests.Retries++ }, 2},
-		"larger windows":  {func(_ *spooledRun, d *definition.Definition) { d.Extract.Window, _ = definition.ParseWindow("2d") }, 2},
-		"a shorter range": {func(_ *spooledRun, d *definition.Definition) { d.Extract.From = at(t, "2026-01-02") }, 1},
-		"another end":     {func(_ *spooledRun, d *definition.Definition) { d.Extract.To = at(t, "2026-01-02 12:00:00") }, 1},
-		"--full":          {func(r *spooledRun, _ *definition.Definition) { r.o.Full = true }, 0},
-		"a search": {func(_ *spooledRun, d *definition.Definition) {
+		"more retries":    {func(_ *declaredRun, d *definition.Definition) { d.Source.Requests.Retries++ }, 2},
+		"larger windows":  {func(_ *declaredRun, d *definition.Definition) { d.Extract.Window, _ = definition.ParseWindow("2d") }, 1},
+		"a shorter range": {func(_ *declaredRun, d *definition.Definition) { d.Extract.From = at(t, "2026-01-02") }, 1},
+		"smaller windows": {func(_ *declaredRun, d *definition.Definition) { d.Extract.Window, _ = definition.ParseWindow("12h") }, 0},
+		"no verification": {func(_ *declaredRun, d *definition.Definition) { d.Extract.Verify = false }, 2},
+		"another zone":    {func(r *declaredRun, d *definition.Definition) { d.Source.Zone, r.zone = time.UTC, time.UTC }, 0},
+		"another end":     {func(_ *declaredRun, d *definition.Definition) { d.Extract.To = at(t, "2026-01-02 12:00:00") }, 1},
+		"--full":          {func(r *declaredRun, _ *definition.Definition) { r.o.Full = true }, 0},
+		"a search": {func(_ *declaredRun, d *definition.Definition) {
 			d.Extract.Search.Where = []extract.Criterion{{Column: "1", Operator: extract.OpNotEmpty}}
 		}, 0},
-		"no schema":   {func(_ *spooledRun, d *definition.Definition) { d.Schema = nil }, 0},
-		"a partition": {func(r *spooledRun, d *definition.Definition) { d.Outputs = r.definition(file(), months()).Outputs }, 0},
+		"no schema":   {func(_ *declaredRun, d *definition.Definition) { d.Schema = nil }, 0},
+		"a partition": {func(r *declaredRun, d *definition.Definition) { d.Outputs = r.definition(file(), months()).Outputs }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newSpooled(t)
+			r := newDeclared(t)
 			r.stopAt(r.daily(file()), "read", 2)
 			def := r.daily(file())
 			c.change(r, def)
-			_, report := r.asked(def)
+			_, report := r.askedUntidy(def)
+			if name == "another path" || len(def.Outputs) > 1 { // what was read for other outputs stays
+				if n := len(r.checkpoints("header")); n != 1 {
+					t.Errorf("%d checkpoints are left", n)
+				}
+				r.leaveHost()
+			}
+			r.checkTidy()
 			if f := report.Forms[0]; f.Kept != c.kept || (f.Continued != "") != (c.kept > 0) {
 				t.Errorf("kept %d, want %d, report %+v", f.Kept, c.kept, f)
 			}
@@ -192,9 +193,10 @@ func TestSpoolIsDiscarded(t *testing.T) {
 	}
 }
 
-// TestSpoolOfOtherOutputs: what was read for other outputs is discarded, and the
-// log says so, also where one was left out or a dataset has moved.
-func TestSpoolOfOtherOutputs(t *testing.T) {
+// TestCheckpointOfOtherOutputs: what was read for other outputs is not found,
+// also where one was left out or a dataset has moved. It stays until the
+// definition is cleaned.
+func TestCheckpointOfOtherOutputs(t *testing.T) {
 	two := []definition.Output{file(), {Path: "other.ndjson", Format: "ndjson"}}
 	moved := definition.Output{Path: "elsewhere/", Format: "ndjson"}
 	for name, c := range map[string]struct{ before, after []definition.Output }{
@@ -203,7 +205,7 @@ func TestSpoolOfOtherOutputs(t *testing.T) {
 		"a dataset that did": {[]definition.Output{wholeDataset()}, []definition.Output{moved}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newSpooled(t)
+			r := newDeclared(t)
 			define := func(outs []definition.Output) *definition.Definition {
 				def := r.daily(slices.Clone(outs)...)
 				def.File = r.path("e2e.yaml")
@@ -212,22 +214,83 @@ func TestSpoolOfOtherOutputs(t *testing.T) {
 			r.stopAt(define(c.before), "read", 2)
 			var log bytes.Buffer
 			r.o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-			asked, report := r.asked(define(c.after))
-			if f := report.Forms[0]; len(asked) != 4 || f.Kept != 0 || f.Continued != "" {
-				t.Errorf("asked for %v, report %+v", asked, f)
-			}
-			if !strings.Contains(log.String(), "what an earlier run had spooled is discarded") || !strings.Contains(log.String(), "one of its outputs, has changed") {
-				t.Errorf("the log says:\n%s", &log)
+			asked, report := r.askedUntidy(define(c.after))
+			if f := report.Forms[0]; len(asked) != 4 || f.Kept != 0 || f.Continued != "" || strings.Contains(log.String(), "checkpoint") {
+				t.Errorf("asked for %v, report %+v\n%s", asked, f, &log)
 			}
 			r.checkAll(c.after, inJanuary)
-			r.noSpool()
+			if state := r.mustState(define(c.after), r.o); len(state.Checkpoints) != 1 || state.Checkpoints[0].Windows != 2 {
+				t.Errorf("state tells of %+v", state.Checkpoints)
+			}
+			if report, err := pipelines.Clean(t.Context(), define(c.after), r.o, load.CleanOptions{}); err != nil || report.Checkpoints != 1 {
+				t.Errorf("%+v, %v", report, err)
+			}
+			r.noCheckpoint()
+			r.checkTidy()
 		})
 	}
 }
 
-// TestSpoolOfAPathForEachRun: a path that holds the run's id is the same output.
-func TestSpoolOfAPathForEachRun(t *testing.T) {
-	r := newSpooled(t)
+// TestDiscardedCheckpointIsTold by a definition, with the reason; nobody expects
+// of an export that it resumes another.
+func TestDiscardedCheckpointIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*declaredRun, *definition.Definition)
+		reason string
+	}{
+		"a search":        {func(_ *declaredRun, d *definition.Definition) { d.Schema = nil }, "the definition has changed since"},
+		"--full":          {func(r *declaredRun, _ *definition.Definition) { r.o.Full = true }, "everything is to be read anew"},
+		"afresh":          {func(r *declaredRun, _ *definition.Definition) { r.o.Resume.Within = -1 }, "everything is to be read anew"},
+		"a newer version": {func(r *declaredRun, _ *definition.Definition) { r.manifestBehind("form1.ndjson") }, "form1.ndjson has changed since"},
+	} {
+		for _, file := range []string{"e2e.yaml", ""} {
+			t.Run(name+file, func(t *testing.T) {
+				r := newDeclared(t)
+				define := func() *definition.Definition {
+					def := r.daily(slices.Clone(shapes()["a file"])...)
+					if file != "" {
+						def.File = r.path(file)
+					}
+					return def
+				}
+				stopped := r.stopAt(define(), "read", 2)
+				def := define()
+				c.change(r, def)
+				var log bytes.Buffer
+				r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				if asked, report := r.asked(def); len(asked) != 4 || report.Forms[0].Continued != "" {
+					t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+				}
+				level := "WARN"
+				if file == "" {
+					level = "INFO"
+				}
+				told := false
+				for line := range strings.Lines(log.String()) {
+					told = told || strings.Contains(line, "level="+level) && strings.Contains(line, "the checkpoint of an earlier run is discarded") &&
+						strings.Contains(line, "earlier_run="+stopped.RunID) && strings.Contains(line, c.reason)
+				}
+				if !told {
+					t.Errorf("the log says:\n%s", &log)
+				}
+			})
+		}
+	}
+}
+
+// manifestBehind leaves a file and its manifest as another run would.
+func (r *declaredRun) manifestBehind(name string) {
+	r.t.Helper()
+	other := r.daily(definition.Output{Path: name, Format: "ndjson"})
+	other.State = r.path("elsewhere")
+	if _, err := pipelines.Run(r.t.Context(), other, r.o); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestCheckpointOfAPathForEachRun: a path that holds the run's id is the same output.
+func TestCheckpointOfAPathForEachRun(t *testing.T) {
+	r := newDeclared(t)
 	out := definition.Output{Path: "{run_id}.ndjson", Format: "ndjson"}
 	r.stopAt(r.daily(out), "read", 2)
 	if asked, report := r.asked(r.daily(out)); len(asked) != 2 || report.Forms[0].Kept != 2 {
@@ -253,7 +316,7 @@ func TestResumeWithin(t *testing.T) {
 		"afresh":                    {then: "2026-02-15 13:01:00", full: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newSpooled(t)
+			r := newDeclared(t)
 			for _, at := range []string{"12:00:00", "12:40:00", "13:00:00"} {
 				r.o.Now = zoned(t, r.world, "2026-02-15 "+at)
 				r.stopAt(r.daily(file()), "read", 1)
@@ -272,51 +335,58 @@ func TestResumeWithin(t *testing.T) {
 				t.Errorf("told of %d from %s after %d requests, want %d from %s", told, oldest, before, c.told, c.oldest)
 			}
 			r.checkAll([]definition.Output{file()}, inJanuary)
-			r.noSpool()
+			r.noCheckpoint()
 		})
 	}
 }
 
-// TestSpoolOfAnotherState: the file was replaced meanwhile, so what was spooled
-// before that may be older than what it holds.
-func TestSpoolOfAnotherState(t *testing.T) {
-	r := newSpooled(t)
+// TestCheckpointOlderThanTheFile: the file was replaced meanwhile, so what was
+// read before that may be older than what it holds.
+func TestCheckpointOlderThanTheFile(t *testing.T) {
+	r := newDeclared(t)
 	r.stopAt(r.daily(file()), "read", 2)
-	spool, aside := r.path("state/spool"), filepath.Join(t.TempDir(), "spool")
-	if err := os.Rename(spool, aside); err != nil {
+	left, aside := r.path("state/checkpoint"), filepath.Join(t.TempDir(), "checkpoint")
+	if err := os.Rename(left, aside); err != nil {
 		t.Fatal(err)
 	}
 	r.asked(r.daily(file()))
-	if err := errors.Join(os.RemoveAll(spool), os.MkdirAll(r.path("state"), 0o750), os.Rename(aside, spool)); err != nil {
+	if err := errors.Join(os.RemoveAll(left), os.MkdirAll(r.path("state"), 0o750), os.Rename(aside, left)); err != nil {
 		t.Fatal(err)
 	}
 	if asked, report := r.asked(r.daily(file())); len(asked) != 4 || report.Forms[0].Kept != 0 {
 		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
 	}
-	r.noSpool()
+	r.noCheckpoint()
 }
 
-// TestDamagedSpool costs what is damaged, and no run.
-func TestDamagedSpool(t *testing.T) {
+// TestDamagedCheckpoint costs what is damaged, and no run.
+func TestDamagedCheckpoint(t *testing.T) {
+	half := func(b []byte) []byte { return b[:len(b)/2] }
+	bit := func(b []byte) []byte { b[len(b)/2] ^= 1; return b }
+	empty := func([]byte) []byte { return nil }
 	for name, c := range map[string]struct {
 		pattern string
 		change  func([]byte) []byte
 		asked   int
 	}{
-		"a segment cut off":  {"*.spool", func(b []byte) []byte { return b[:len(b)/2] }, 4},
-		"a segment's bit":    {"*.spool", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, 4},
-		"an empty record":    {"index/*", func([]byte) []byte { return nil }, 4},
-		"a record cut off":   {"index/*", func(b []byte) []byte { return b[:len(b)-9] }, 4},
-		"a header cut off":   {"header.json", func(b []byte) []byte { return b[:len(b)-9] }, 4},
-		"a foreign file":     {"lock", func(b []byte) []byte { return append(b, "x"...) }, 1},
-		"the body is broken": {"header.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"windows":[`, `"windows":[{},`, 1)) }, 4},
+		"rows cut off":       {"*-rows", half, 4},
+		"a bit of the rows":  {"*-rows", bit, 4},
+		"no rows":            {"*-rows", empty, 4},
+		"rows of one window": {"0000001-rows", bit, 2},
+		"a bit of a record":  {"0000002-record", bit, 2},
+		"empty records":      {"*-record", empty, 4},
+		"records cut off":    {"*-record", half, 4},
+		"a header cut off":   {"header", half, 4},
+		"a bit of a header":  {"header", bit, 4},
+		"a foreign lock":     {"lock", func(b []byte) []byte { return append(b, "x"...) }, 1},
+		"another version":    {"header", func(b []byte) []byte { return bytes.Replace(b, []byte(`"version":1`), []byte(`"version":9`), 1) }, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newSpooled(t)
+			r := newDeclared(t)
 			r.stopAt(r.daily(file()), "read", 3)
-			found, err := filepath.Glob(filepath.Join(r.path("state/spool"), "*", c.pattern))
-			if err != nil || len(found) == 0 {
-				t.Fatal(found, err)
+			found := r.checkpoints(c.pattern)
+			if len(found) == 0 {
+				t.Fatal("nothing to damage")
 			}
 			for _, f := range found {
 				data, err := os.ReadFile(f)
@@ -331,20 +401,37 @@ func TestDamagedSpool(t *testing.T) {
 				t.Errorf("asked for %v", asked)
 			}
 			r.checkAll([]definition.Output{file()}, inJanuary)
-			r.noSpool()
+			r.noCheckpoint()
 		})
 	}
 }
 
-// TestSpoolAndChanges: the form changed between two attempts, also by a column
+// TestForeignFilesInACheckpoint are no pieces, and go with it.
+func TestForeignFilesInACheckpoint(t *testing.T) {
+	r := newDeclared(t)
+	r.stopAt(r.daily(file()), "read", 3)
+	at := filepath.Dir(r.checkpoints("header")[0])
+	for _, name := range []string{"notes", "0000009-rows", "0000000-record.tmp", "-record", "99999999999-record"} {
+		if err := os.WriteFile(filepath.Join(at, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked, report := r.asked(r.daily(file())); len(asked) != 1 || report.Forms[0].Kept != 3 {
+		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+	}
+	r.noCheckpoint()
+	r.checkAll([]definition.Output{file()}, inJanuary)
+}
+
+// TestCheckpointAndChanges: the form changed between two attempts, also by a column
 // that nobody knew.
-func TestSpoolAndChanges(t *testing.T) {
-	for name, change := range map[string]func(*spooledRun){
-		"moved to a later day":         func(r *spooledRun) { _ = r.form.Finish(1, at(t, "2026-01-04 15:00:00")) },
-		"moved to a day that was read": func(r *spooledRun) { _ = r.form.Finish(4, at(t, "2026-01-01 15:00:00")) },
-		"deleted":                      func(r *spooledRun) { r.form.Delete(2) },
-		"inserted":                     func(r *spooledRun) { _, _ = r.form.Insert(result(99, "2026-01-01 11:00:00", "new")) },
-		"a late column": func(r *spooledRun) {
+func TestCheckpointAndChanges(t *testing.T) {
+	for name, change := range map[string]func(*declaredRun){
+		"moved to a later day":         func(r *declaredRun) { _ = r.form.Finish(1, at(t, "2026-01-04 15:00:00")) },
+		"moved to a day that was read": func(r *declaredRun) { _ = r.form.Finish(4, at(t, "2026-01-01 15:00:00")) },
+		"deleted":                      func(r *declaredRun) { r.form.Delete(2) },
+		"inserted":                     func(r *declaredRun) { _, _ = r.form.Insert(result(99, "2026-01-01 11:00:00", "new")) },
+		"a late column": func(r *declaredRun) {
 			x := result(98, "2026-01-04 11:00:00", "new")
 			x.Items = append(x.Items, formservice.Answer{ID: "77", Type: "text", Index: 2, Values: []string{"v"}})
 			_, _ = r.form.Insert(x)
@@ -352,7 +439,7 @@ func TestSpoolAndChanges(t *testing.T) {
 	} {
 		for shape, outs := range shapes() {
 			t.Run(name+", "+shape, func(t *testing.T) {
-				r := newSpooled(t)
+				r := newDeclared(t)
 				def := func() *definition.Definition { return r.daily(slices.Clone(outs)...) }
 				r.stopAt(def(), "read", 2)
 				change(r)
@@ -366,10 +453,10 @@ func TestSpoolAndChanges(t *testing.T) {
 	}
 }
 
-// TestSpoolOfAFailure: errors that the next run may not meet keep what was
+// TestCheckpointOfAFailure: errors that the next run may not meet keep what was
 // read, those of the data do not.
-func TestSpoolOfAFailure(t *testing.T) {
-	r := newSpooled(t)
+func TestCheckpointOfAFailure(t *testing.T) {
+	r := newDeclared(t)
 	def := r.daily(file())
 	def.Source.Requests.PerDay = 4 // a count and three windows
 	_, err := pipelines.Run(t.Context(), def, r.o)
@@ -380,7 +467,7 @@ func TestSpoolOfAFailure(t *testing.T) {
 		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
 	}
 
-	r = newSpooled(t)
+	r = newDeclared(t)
 	r.service.Before = func(q formservice.Request) { // a result that never stays in one window
 		for _, day := range []string{"2026-01-01", "2026-01-02"} {
 			if reads(day)(q) {
@@ -391,12 +478,12 @@ func TestSpoolOfAFailure(t *testing.T) {
 	if _, err := pipelines.Run(t.Context(), r.daily(file()), r.o); err == nil {
 		t.Fatal("the run ended well")
 	}
-	r.noSpool()
+	r.noCheckpoint()
 }
 
-// TestCleanDropsTheSpool of its definition, and the next run begins anew.
-func TestCleanDropsTheSpool(t *testing.T) {
-	r := newSpooled(t)
+// TestCleanDropsTheCheckpoint of its definition, and the next run begins anew.
+func TestCleanDropsTheCheckpoint(t *testing.T) {
+	r := newDeclared(t)
 	r.stopAt(r.daily(file()), "read", 2)
 	other := r.daily(definition.Output{Path: "other.ndjson", Format: "ndjson"})
 	other.Name = "other"
@@ -422,24 +509,18 @@ func TestCleanDropsTheSpool(t *testing.T) {
 // TestPlanTellsOfAnUnfinishedRun without asking for anything.
 func TestPlanTellsOfAnUnfinishedRun(t *testing.T) {
 	for name, outs := range shapes() {
-		r := newSpooled(t)
-		r.stopAt(r.daily(slices.Clone(outs)...), "read", 2)
+		r := newDeclared(t)
+		stopped := r.stopAt(r.daily(slices.Clone(outs)...), "read", 2)
 		report, err := pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u := report.Forms[0].Unfinished; u == nil || u.Windows != 2 || u.RunID == "" {
+		if u := report.Forms[0].Unfinished; u == nil || u.Windows != 2 || u.Results != 4 || u.RunID != stopped.RunID {
 			t.Errorf("%s: %+v", name, u)
 		}
 		r.asked(r.daily(slices.Clone(outs)...))
 		if report, err = pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o, true); err != nil || report.Forms[0].Unfinished != nil {
 			t.Errorf("%s: %+v, %v", name, report.Forms[0].Unfinished, err)
 		}
-	}
-	r := newResumed(t)
-	r.stopAt(r.daily(days()), "recorded", 2)
-	report, err := pipelines.MakePlan(t.Context(), r.daily(days()), r.o, true)
-	if u := report.Forms[0].Unfinished; err != nil || u == nil || u.Windows != 0 {
-		t.Errorf("%+v, %v", u, err)
 	}
 }

@@ -1,0 +1,368 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+func source(t *testing.T, s string) schemas.Source {
+	t.Helper()
+	from, err := schemas.ParseSource(s)
+	must(t, err)
+	return from
+}
+
+// TestRoundTrip: all that a header and a piece hold is read by another run as it
+// was written.
+func TestRoundTrip(t *testing.T) {
+	places(t, func(t *testing.T, open func() *Checkpoint) {
+		c := open()
+		h := Header{
+			RunID: "run1", OpenedAt: at(t, "02-01 12:00"), Pipeline: "p", Form: "form1", Definition: "/p.yaml", Fingerprint: "f", Full: true, Trusted: true,
+			Bases: map[string]string{"/out/": "v1", "/f.csv": ""}, Inferred: []load.Column{{Name: "a", Type: "list<string>", From: "item:7", Label: "A"}},
+			Headings: []page.Heading{{ID: "7", Label: "A"}},
+			Counts:   []Count{{Window: load.Range{From: load.Wall(at(t, "01-01")), To: load.Wall(at(t, "01-02"))}, N: 7, At: at(t, "02-01 12:00")}},
+		}
+		must(t, c.Begin(t.Context(), h))
+		h.Version = headerVersion
+		list, err := schemas.ParseType("list<string>")
+		must(t, err)
+		seen := map[schemas.Source]transform.Seen{
+			source(t, "item:7"):           {Filled: 2, ItemType: "checkbox", Index: 3, Choices: map[string]int64{"": 1, "ä|b": 2}},
+			source(t, "meta:date_finish"): {Filled: 1, Many: true},
+		}
+		want := Piece{
+			Window: window(t, "01-01/01-02 12:00"), After: 7, Through: 99, Whole: true, ReadAt: at(t, "02-01 12:34"), Run: "run1",
+			IDs: roaring64.BitmapOf(8, 9, 99), Replaced: 5,
+			Rejects: []transform.Reject{{ResultID: 9, Column: "n", Raw: "\x00é", Reason: "no number"}},
+			Stats: transform.Stats{
+				Rows: 2, Rejected: 1, Rejects: map[transform.Fault]int64{{Column: "n", Reason: "no number"}: 1},
+				Nulled: map[transform.Fault]int64{{Column: "m", Reason: "r"}: 3, {Column: "m", Reason: "s"}: 1},
+				Joined: map[string]int64{"j": 2}, Shifted: map[string]int64{"s": 1}, Ignored: map[schemas.Source]int64{source(t, "item:8"): 4},
+				Added: []schemas.Column{{Name: "b", From: source(t, "item:9"), Type: list, Label: "B", Inferred: true}}, Seen: seen,
+			},
+		}
+		w := c.Write()
+		for _, id := range []uint64{8, 99} {
+			b := batch(0, id)
+			must(t, w.Add(b))
+			b.Release()
+		}
+		written, err := w.End(t.Context(), want, false)
+		must(t, err)
+		must(t, c.Close(t.Context(), true))
+
+		again := open()
+		i, err := again.Found(t.Context())
+		must(t, err)
+		if !reflect.DeepEqual(i.Header, h) {
+			t.Errorf("the header is %+v, want %+v", i.Header, h)
+		}
+		if len(i.all) != 1 || len(i.Faults) > 0 {
+			t.Fatalf("pieces %v, faults %v", i.all, i.Faults)
+		}
+		got := i.all[0]
+		if !got.IDs.Equals(want.IDs) || !slices.Equal(got.RowIDs().ToArray(), []uint64{8, 99}) || got.Results() != 3 {
+			t.Errorf("ids %v, of rows %v", got.IDs, got.RowIDs())
+		}
+		if s, err := again.Seen(t.Context(), got); err != nil || !reflect.DeepEqual(s, seen) {
+			t.Errorf("seen %+v, %v", s, err)
+		}
+		var rows []string
+		must(t, again.Rows(t.Context(), got, func(b arrow.RecordBatch) error {
+			rows = append(rows, rowsOf(b)...)
+			return nil
+		}))
+		if !slices.Equal(rows, []string{rowText(0, 8), rowText(0, 99)}) {
+			t.Errorf("rows %q", rows)
+		}
+		got.IDs, want.IDs, want.Stats.Seen = nil, nil, nil
+		want.number, want.streams = written.number, written.streams
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("the piece is\n%+v, want\n%+v", got, want)
+		}
+		must(t, again.Close(t.Context(), false))
+	})
+}
+
+// TestNothingFound: a new checkpoint holds nothing, and one without a header
+// nothing of use.
+func TestNothingFound(t *testing.T) {
+	places(t, func(t *testing.T, open func() *Checkpoint) {
+		c := open()
+		if i, err := c.Found(t.Context()); i != nil || err != nil || c.Begun() {
+			t.Errorf("found %+v, %v", i, err)
+		}
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
+		if i, err := c.Found(t.Context()); i == nil || !errors.Is(err, errNoHeader) || i.RunID != "" || c.Begun() {
+			t.Errorf("found %+v, %v", i, err)
+		}
+		must(t, c.Close(t.Context(), true))
+		c = open()
+		if i, err := c.Found(t.Context()); i != nil || err != nil {
+			t.Errorf("what has no header was kept: %+v, %v", i, err)
+		}
+		must(t, c.Close(t.Context(), true))
+	})
+}
+
+// TestNumbersFollow: pieces of the next run do not replace those that it found,
+// whole or not, and passing ones are of use to their run alone.
+func TestNumbersFollow(t *testing.T) {
+	places(t, func(t *testing.T, open func() *Checkpoint) {
+		c := open()
+		begin(t, c)
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}}, draft{window: "/", after: First, through: Last, ids: []uint64{5}, passing: true})
+		must(t, c.store.put(t.Context(), objectName(7, rowsSuffix), []byte("torn")))
+		must(t, c.Close(t.Context(), true))
+
+		c = open()
+		if got := shown(found(t, c).Chains); got != "01-01/01-02 (-1,end]" || !c.Begun() {
+			t.Errorf("found %s", got)
+		}
+		write(t, c, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{2}})
+		if got := shown(found(t, c).Chains); got != "01-01/01-02 (-1,end]; 01-02/01-03 (-1,end]" {
+			t.Errorf("found %s", got)
+		}
+		names, err := c.store.list(t.Context())
+		must(t, err)
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != "0000000-record 0000000-rows 0000001-record 0000001-rows 0000007-rows 0000008-record 0000008-rows header" {
+			t.Errorf("it holds %s", got)
+		}
+		must(t, c.Close(t.Context(), false))
+		if i, err := open().Found(t.Context()); i != nil || err != nil {
+			t.Errorf("found %+v, %v", i, err)
+		}
+	})
+}
+
+// TestOrders: rows are written before their record, and removed after it; the
+// header goes first, so that nobody takes over a part of what is removed.
+func TestOrders(t *testing.T) {
+	places(t, func(t *testing.T, open func() *Checkpoint) {
+		c := open()
+		s := &spy{store: c.store}
+		c.store = s
+		check := func(what, want string) {
+			t.Helper()
+			if got := strings.Join(s.done, ", "); got != want {
+				t.Errorf("%s: %s, want %s", what, got, want)
+			}
+			s.done = nil
+		}
+		begin(t, c)
+		pieces := write(t, c, draft{window: "01-01/01-02", after: First, through: 5, ids: []uint64{1}}, draft{window: "01-01/01-02", after: 5, through: Last})
+		check("writing", "put header, put 0000000-rows, put 0000000-record, put 0000001-record")
+		must(t, c.Forget(t.Context(), pieces...))
+		check("forgetting", "remove 0000000-record, remove 0000001-record, remove 0000000-rows")
+		must(t, c.Forget(t.Context(), pieces...)) // again
+		s.done = nil
+		pieces = write(t, c, draft{window: "01-01/01-02", after: First, through: 5, ids: []uint64{1}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{2}})
+		s.done = nil
+		must(t, c.Keep(t.Context(), []Chain{{Pieces: pieces[1:]}}))
+		if slices.Sort(s.done); !slices.Equal(s.done, []string{"remove 0000002-record", "remove 0000002-rows"}) {
+			t.Errorf("keeping one: %v", s.done)
+		}
+		s.done = nil
+		must(t, c.Clear(t.Context()))
+		if len(s.done) != 3 || s.done[0] != "remove header" || c.Begun() {
+			t.Errorf("clearing: %v", s.done)
+		}
+		must(t, c.Close(t.Context(), true))
+	})
+}
+
+// TestWriteFails: a piece whose rows or record cannot be written is none, and the
+// checkpoint is of use without it.
+func TestWriteFails(t *testing.T) {
+	broken := errors.New("no space")
+	places(t, func(t *testing.T, open func() *Checkpoint) {
+		for _, suffix := range []string{rowsSuffix, recordSuffix} {
+			c := open()
+			begin(t, c)
+			write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
+			s := &spy{store: c.store, fail: func(op, name string) error {
+				if op == "put" && strings.HasSuffix(name, suffix) {
+					return broken
+				}
+				return nil
+			}}
+			c.store = s
+			w := c.Write()
+			b := batch(0, 2)
+			must(t, w.Add(b))
+			b.Release()
+			p := Piece{Window: window(t, "01-02/01-03"), After: First, Through: Last, IDs: roaring64.BitmapOf(2), Stats: transform.Stats{Rows: 1}}
+			if _, err := w.End(t.Context(), p, false); !errors.Is(err, broken) {
+				t.Errorf("error %v", err)
+			}
+			must(t, c.Close(t.Context(), true))
+			c = open()
+			if got := shown(found(t, c).Chains); got != "01-01/01-02 (-1,end]" {
+				t.Errorf("found %s", got)
+			}
+			must(t, c.Close(t.Context(), false))
+		}
+	})
+}
+
+// TestClearFails: what cannot be removed is told, and nothing is taken over of
+// what is half removed.
+func TestClearFails(t *testing.T) {
+	broken := errors.New("read only")
+	places(t, func(t *testing.T, open func() *Checkpoint) {
+		c := open()
+		begin(t, c)
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
+		c.store = &spy{store: c.store, fail: func(_, name string) error {
+			if strings.HasSuffix(name, rowsSuffix) {
+				return broken
+			}
+			return nil
+		}}
+		if err := c.Close(t.Context(), false); !errors.Is(err, broken) {
+			t.Errorf("error %v", err)
+		}
+		c = open() // sweeps what has no header, where it can
+		if i, err := c.Found(t.Context()); i != nil && (i.RunID != "" || err == nil) {
+			t.Errorf("found %+v, %v", i, err)
+		}
+		must(t, c.Close(t.Context(), false))
+	})
+}
+
+// TestDamage: whatever byte of a record, a header or the rows is another one, or
+// missing, nothing is read that was not written. A damaged piece costs itself
+// alone.
+func TestDamage(t *testing.T) {
+	places(t, func(t *testing.T, open func() *Checkpoint) {
+		c := open()
+		begin(t, c)
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2, 7}, rejects: []uint64{4}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{3}})
+		for _, name := range []string{"0000000-record", "0000000-rows", headerName} {
+			data, err := c.store.get(t.Context(), name)
+			must(t, err)
+			check := func(what string, damaged []byte) {
+				t.Helper()
+				must(t, c.store.put(t.Context(), name, damaged))
+				i, err := c.Found(t.Context())
+				if name == headerName {
+					if err == nil {
+						t.Errorf("%s with %s is taken", name, what)
+					}
+					return
+				}
+				if err != nil || len(i.all) != 1 || len(i.Faults) != 1 || !strings.Contains(i.Faults[0].Error(), "0000000-record") {
+					t.Errorf("%s with %s: %d pieces, faults %v, %v", name, what, len(i.all), i.Faults, err)
+				}
+			}
+			step := 1
+			if name == "0000000-rows" {
+				step = 7
+			}
+			for n := 0; n < len(data); n += step {
+				changed := slices.Clone(data)
+				changed[n] ^= 1 << (n % 8)
+				check(fmt.Sprint("byte ", n, " changed"), changed)
+				if n%5 == 0 {
+					check(fmt.Sprint(n, " bytes alone"), data[:n])
+				}
+			}
+			must(t, c.store.put(t.Context(), name, data))
+		}
+		must(t, c.store.put(t.Context(), "0000000-record", seal([]byte("null"))))
+		if i, err := c.Found(t.Context()); err != nil || len(i.all) != 1 || len(i.Faults) != 1 {
+			t.Errorf("with an empty record %+v, %v", i, err)
+		}
+		must(t, c.Close(t.Context(), false))
+	})
+}
+
+// TestVersions: a header of another version is refused with both named.
+func TestVersions(t *testing.T) {
+	places(t, func(t *testing.T, open func() *Checkpoint) {
+		c := open()
+		for _, version := range []int{0, headerVersion + 1} {
+			must(t, c.store.put(t.Context(), headerName, seal(fmt.Appendf(nil, `{"version":%d,"run_id":"r"}`, version))))
+			i, err := c.Found(t.Context())
+			if i == nil || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its version is %d, and this program reads %d", version, headerVersion)) {
+				t.Errorf("found %+v, %v", i, err)
+			}
+		}
+		must(t, c.Close(t.Context(), false))
+	})
+}
+
+// TestRowsAreLost: rows that are gone by the time that they are needed are told.
+func TestRowsAreLost(t *testing.T) {
+	places(t, func(t *testing.T, open func() *Checkpoint) {
+		c := open()
+		begin(t, c)
+		p := write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}})[0]
+		must(t, c.store.remove(t.Context(), objectName(p.number, rowsSuffix)))
+		nothing := func(arrow.RecordBatch) error { return errors.New("a batch") }
+		if err := c.Rows(t.Context(), p, nothing); !errors.Is(err, load.ErrNotExist) {
+			t.Errorf("error %v", err)
+		}
+		if err := c.RowsOf(t.Context(), []Chain{{Pieces: []Piece{p}}, {}}, nothing); !errors.Is(err, load.ErrNotExist) {
+			t.Errorf("error %v", err)
+		}
+		must(t, c.Close(t.Context(), false))
+	})
+}
+
+// TestKey tells pipelines, forms and outputs apart.
+func TestKey(t *testing.T) {
+	seen := map[string]bool{}
+	for _, args := range []struct {
+		pipeline, form string
+		paths          []string
+	}{
+		{"p", "f", []string{"a", "b"}},
+		{"p", "f", []string{"b", "a"}},
+		{"p", "f", []string{"a b"}},
+		{"p", "f", []string{`a" "b`}},
+		{"p", "f", nil},
+		{"pf", "", nil},
+		{"p", "g", []string{"a", "b"}},
+		{"q", "f", []string{"a", "b"}},
+		{`p" "f`, "", nil},
+	} {
+		key := Key(args.pipeline, args.form, args.paths)
+		if seen[key] || len(key) != 24 || key != Key(args.pipeline, args.form, args.paths) {
+			t.Errorf("%+v: %s", args, key)
+		}
+		seen[key] = true
+	}
+}
+
+// TestPlaceForPeople names where the checkpoint lies.
+func TestPlaceForPeople(t *testing.T) {
+	state := t.TempDir()
+	c := opened(t, state)
+	if c.Place != state+"/checkpoint/key" || c.TempDir() != c.Place {
+		t.Errorf("%s, temporary files in %s", c.Place, c.TempDir())
+	}
+	must(t, c.Close(t.Context(), false))
+	c = OpenAt(nil, "s3://bucket/lake/", "key")
+	if c.Place != "s3://bucket/lake/.formetl/checkpoint/key" || c.TempDir() != "" {
+		t.Errorf("%s, temporary files in %q", c.Place, c.TempDir())
+	}
+	var none *Checkpoint
+	if none.Begun() || none.Close(t.Context(), true) != nil {
+		t.Error("no checkpoint is none that was begun")
+	}
+}

@@ -1,0 +1,247 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/transform"
+)
+
+// places runs a test with a checkpoint in a state folder and one at a
+// destination. open gives the checkpoint as another run finds it.
+func places(t *testing.T, test func(t *testing.T, open func() *Checkpoint)) {
+	t.Run("local", func(t *testing.T) {
+		state := t.TempDir()
+		test(t, func() *Checkpoint { return opened(t, state) })
+	})
+	t.Run("at a destination", func(t *testing.T) {
+		m := loadtest.NewMemory()
+		test(t, func() *Checkpoint { return OpenAt(m.Fresh(), "s3://bucket/lake/", "key") })
+	})
+}
+
+// opened opens the checkpoint "key" of a state folder.
+func opened(t testing.TB, state string) *Checkpoint {
+	t.Helper()
+	c, err := Open(t.Context(), state, "key", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// at reads a time such as "01-02" or "01-02 15:04".
+func at(t testing.TB, s string) time.Time {
+	t.Helper()
+	if s == "" {
+		return time.Time{}
+	}
+	layout := "2006-01-02 15:04"
+	parsed, err := time.Parse(layout[:5+len(s)], "2026-"+s)
+	must(t, err)
+	return parsed
+}
+
+// window reads a window such as "01-02/01-03"; a bound may be empty.
+func window(t testing.TB, s string) extract.Window {
+	t.Helper()
+	from, to, _ := strings.Cut(s, "/")
+	return extract.Window{From: at(t, from), To: at(t, to)}
+}
+
+// fields are the columns of batches: an id, a text, a list, and so many others.
+func fields(added int) *arrow.Schema {
+	all := []arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "list", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true},
+	}
+	for i := range added {
+		all = append(all, arrow.Field{Name: fmt.Sprint("added", i), Type: arrow.BinaryTypes.String, Nullable: true})
+	}
+	return arrow.NewSchema(all, nil)
+}
+
+// batch has a row for each id. Each third text is null, and so are some lists.
+func batch(added int, ids ...uint64) arrow.RecordBatch {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, fields(added))
+	defer b.Release()
+	for _, id := range ids {
+		b.Field(0).(*array.Int64Builder).Append(int64(id)) //nolint:gosec // ids are small
+		if text := b.Field(1).(*array.StringBuilder); id%3 == 0 {
+			text.AppendNull()
+		} else {
+			text.Append(fmt.Sprint("text ", id))
+		}
+		list := b.Field(2).(*array.ListBuilder)
+		if list.Append(id%5 != 0); id%5 != 0 {
+			for i := range id % 4 {
+				list.ValueBuilder().(*array.StringBuilder).Append(fmt.Sprint(id, "-", i))
+			}
+		}
+		for i := range added {
+			b.Field(3 + i).(*array.StringBuilder).Append(fmt.Sprint("added ", id))
+		}
+	}
+	return b.NewRecordBatch()
+}
+
+// rowText is what a batch of an id holds, as text.
+func rowText(added int, id uint64) string {
+	b := batch(added, id)
+	defer b.Release()
+	return rowsOf(b)[0]
+}
+
+// rowsOf are the rows of a batch as texts.
+func rowsOf(b arrow.RecordBatch) []string {
+	texts := make([]string, b.NumRows())
+	for i := range texts {
+		for _, column := range b.Columns() {
+			texts[i] += column.ValueStr(i) + "\t"
+		}
+	}
+	return texts
+}
+
+// idsOf are the ids of a batch.
+func idsOf(b arrow.RecordBatch) []uint64 {
+	var ids []uint64
+	for _, id := range b.Column(0).(*array.Int64).Int64Values() {
+		ids = append(ids, uint64(id)) //nolint:gosec // ids are not negative
+	}
+	return ids
+}
+
+// draft is a piece to be written.
+type draft struct {
+	window         string
+	after, through int64
+	ids            []uint64
+	rejects        []uint64
+	whole, passing bool
+	readAt         string // "02-01 12:00" where it is empty
+	batch          int    // rows of a batch; 0: all of them
+	grows          bool   // each batch has a column more than the one before
+}
+
+// write writes pieces.
+func write(t testing.TB, c *Checkpoint, drafts ...draft) []Piece {
+	t.Helper()
+	var pieces []Piece
+	for _, d := range drafts {
+		if d.readAt == "" {
+			d.readAt = "02-01 12:00"
+		}
+		p := Piece{
+			Window: window(t, d.window), After: d.after, Through: d.through, Whole: d.whole, ReadAt: at(t, d.readAt), Run: "run1",
+			IDs: roaring64.BitmapOf(slices.Concat(d.ids, d.rejects)...), Replaced: int64(len(d.ids)),
+			Stats: transform.Stats{Rows: int64(len(d.ids)), Rejected: int64(len(d.rejects))},
+		}
+		for _, id := range d.rejects {
+			p.Rejects = append(p.Rejects, transform.Reject{ResultID: int64(id), Column: "text", Raw: "x", Reason: "no"}) //nolint:gosec // small
+		}
+		w := c.Write()
+		added := 0
+		size := d.batch
+		if size == 0 {
+			size = max(1, len(d.ids))
+		}
+		for ids := range slices.Chunk(d.ids, size) {
+			b := batch(added, ids...)
+			must(t, w.Add(b))
+			b.Release()
+			if d.grows {
+				added++
+			}
+		}
+		written, err := w.End(t.Context(), p, d.passing)
+		must(t, err)
+		pieces = append(pieces, written)
+	}
+	return pieces
+}
+
+// begin writes a header.
+func begin(t testing.TB, c *Checkpoint) {
+	t.Helper()
+	must(t, c.Begin(t.Context(), Header{RunID: "run1", OpenedAt: at(t, "02-01 12:00"), Pipeline: "p", Form: "f", Definition: "/p.yaml", Fingerprint: "x"}))
+}
+
+// found finds what a run left; every piece is usable.
+func found(t testing.TB, c *Checkpoint) *Inherited {
+	t.Helper()
+	i, err := c.Found(t.Context())
+	must(t, err)
+	if i == nil {
+		t.Fatal("nothing is found")
+	}
+	i.Usable(at(t, "02-02 12:00"), 0, func(now time.Time) time.Time { return now })
+	return i
+}
+
+// shown writes chains as text: their windows and the bounds of their pieces.
+func shown(chains []Chain) string {
+	all := make([]string, 0, len(chains))
+	day := func(w time.Time) string {
+		if w.IsZero() {
+			return ".."
+		}
+		return w.Format("01-02")
+	}
+	for _, c := range chains {
+		text := day(c.Window.From) + "/" + day(c.Window.To)
+		for _, p := range c.Pieces {
+			text += fmt.Sprintf(" (%d,%d]", p.After, p.Through)
+		}
+		all = append(all, strings.ReplaceAll(text, fmt.Sprint(Last), "end"))
+	}
+	return strings.Join(all, "; ")
+}
+
+// spy is a store that tells what was done to it, and fails where it is told to.
+type spy struct {
+	store
+	done []string
+	fail func(op, name string) error
+}
+
+func (s *spy) put(ctx context.Context, name string, data []byte) error {
+	if err := s.note("put", name); err != nil {
+		return err
+	}
+	return s.store.put(ctx, name, data)
+}
+
+func (s *spy) remove(ctx context.Context, name string) error {
+	if err := s.note("remove", name); err != nil {
+		return err
+	}
+	return s.store.remove(ctx, name)
+}
+
+func (s *spy) note(op, name string) error {
+	s.done = append(s.done, op+" "+name)
+	if s.fail != nil {
+		return s.fail(op, name)
+	}
+	return nil
+}

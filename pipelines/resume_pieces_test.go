@@ -1,0 +1,520 @@
+package pipelines_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// openEnded reads from January up to now.
+func (r *declaredRun) openEnded() *definition.Definition {
+	def := r.daily(days())
+	def.Extract.To = time.Time{}
+	return def
+}
+
+// stopBeyond stops a run, and then the one that resumes from it days later,
+// after that had read what the earlier one left and a part of what lies beyond.
+func (r *declaredRun) stopBeyond() {
+	r.t.Helper()
+	r.stopAt(r.openEnded(), "read", 4) // the four days of January
+	for id, finished := range map[int64]string{100: "2026-02-16 09:00:00", 101: "2026-02-17 09:00:00"} {
+		if _, err := r.form.Insert(result(id, finished, "beyond")); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	r.o.Now = zoned(r.t, r.world, "2026-02-18 12:00:00")
+	r.stopAt(r.openEnded(), "read", 42+1) // what the earlier run left, and a day beyond
+}
+
+// TestResumedRunIsStopped: the run that resumes from an earlier one is itself
+// stopped, beyond the range of that one, and the next one resumes from both.
+func TestResumedRunIsStopped(t *testing.T) {
+	r := newDeclared(t)
+	r.stopBeyond()
+	asked, report := r.asked(r.openEnded())
+	if f := report.Forms[0]; f.Continued == "" || f.Kept != 47 || !slices.Equal(asked, []string{"2026-02-17", "2026-02-18"}) {
+		t.Errorf("asked for %v, report %+v", asked, f)
+	}
+	r.checkDataset("days", truth(r.form, dated))
+}
+
+// TestResumedRunIsStoppedAndMoved: a result that the first run read moves to
+// what is left of the second one's range, and the third finds it.
+func TestResumedRunIsStoppedAndMoved(t *testing.T) {
+	r := newDeclared(t)
+	r.stopBeyond()
+	if err := r.form.Finish(1, at(t, "2026-02-17 15:00:00")); err != nil {
+		t.Fatal(err)
+	}
+	asked, report := r.asked(r.openEnded())
+	if f := report.Forms[0]; f.Continued == "" || f.Reread == 0 || !slices.Equal(asked, []string{"2026-01-01", "2026-02-17", "2026-02-18"}) {
+		t.Errorf("asked for %v, report %+v", asked, f)
+	}
+	r.checkDataset("days", truth(r.form, dated))
+}
+
+// TestMovedAroundACheckpoint: what an earlier run read lies in the middle of the
+// range, and a result moves from before it to behind it while that is read.
+func TestMovedAroundACheckpoint(t *testing.T) {
+	r := newDeclared(t)
+	def := r.daily(days())
+	def.Extract.From, def.Extract.To = at(t, "2026-01-02"), at(t, "2026-01-04")
+	r.stopAt(def, "read", 2)
+	r.service.Before = once(reads("2026-01-04"), func() {
+		if err := r.form.Finish(1, at(t, "2026-01-04 15:00:00")); err != nil {
+			t.Error(err)
+		}
+	})
+	_, report := r.asked(r.daily(days()))
+	if report.Forms[0].Kept != 2 {
+		t.Errorf("report %+v", report.Forms[0])
+	}
+	r.checkDataset("days", truth(r.form, inJanuary))
+}
+
+// TestReadTwice: a result moved while its run read, so two of the windows that
+// it left hold it. Which of them has it now, only another reading can tell: both
+// are read again.
+func TestReadTwice(t *testing.T) {
+	r := newDeclared(t)
+	r.service.Before = once(reads("2026-01-02"), func() { _ = r.form.Finish(1, at(t, "2026-01-02 15:00:00")) })
+	r.stopAt(r.daily(days()), "read", 3)
+	asked, report := r.asked(r.daily(days()))
+	if want := []string{"2026-01-01", "2026-01-02", "2026-01-04"}; !slices.Equal(asked, want) || report.Forms[0].Kept != 1 {
+		t.Errorf("asked for %v, kept %d", asked, report.Forms[0].Kept)
+	}
+	r.checkDataset("days", truth(r.form, inJanuary))
+}
+
+// TestUndatedAreReadAgain: which results have no date may change with every
+// window that is read, so they are not taken over.
+func TestUndatedAreReadAgain(t *testing.T) {
+	for _, point := range []string{"verified", "snapshot", "prepared"} {
+		r := newDeclared(t)
+		all := func() *definition.Definition {
+			def := r.openEnded()
+			def.Extract.From = time.Time{}
+			return def
+		}
+		r.stopAt(all(), point, 1)
+		_, report := r.asked(all())
+		if f := report.Forms[0]; f.Continued == "" || f.Kept != f.Windows-1 || f.Undated != 1 || f.Rows != int64(len(truth(r.form, nil))) || f.Requests.Results > 3 {
+			t.Errorf("stopped at %s: report %+v", point, f)
+		}
+		r.checkDataset("days", truth(r.form, nil))
+	}
+}
+
+// crowded is a world whose form has so many results on one day, and two on each
+// of the days around it.
+func crowded(t *testing.T, n int64) *declaredRun {
+	t.Helper()
+	results := make([]formservice.Result, 0, n+4)
+	for id := range n {
+		results = append(results, result(id+1, "2026-01-02 09:00:00", fmt.Sprint("r", id)))
+	}
+	for i, day := range []string{"2026-01-01", "2026-01-03", "2026-01-01", "2026-01-03"} {
+		results = append(results, result(n+1+int64(i), day+" 10:00:00", "beside"))
+	}
+	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
+	w := newWorld(t, form)
+	o := options()
+	o.Now = zoned(t, w, "2026-02-15 12:00:00")
+	return &declaredRun{&resumed{world: w, o: o, form: form}}
+}
+
+// pages counts the requests for results since the service was reset.
+func (w *world) pages() (n int) {
+	for _, q := range w.service.Log() {
+		if q.Transaction == formservice.TransactionResults {
+			n++
+		}
+	}
+	return n
+}
+
+// TestResumeInTheMiddleOfAWindow: what was read of a window that is large is
+// not asked for again, with one output or several, declared columns or inferred
+// ones, and the bytes are those of a run that was not stopped.
+func TestResumeInTheMiddleOfAWindow(t *testing.T) {
+	for shape, outs := range shapes() {
+		for _, declared := range []bool{true, false} {
+			t.Run(fmt.Sprint(shape, " ", declared), func(t *testing.T) {
+				define := func(r *declaredRun) *definition.Definition {
+					d := r.daily(slices.Clone(outs)...)
+					if !declared {
+						d.Schema = nil
+					}
+					return d
+				}
+				whole := crowded(t, 3500)
+				whole.asked(define(whole))
+				r := crowded(t, 3500)
+				r.stopAt(define(r), "piece", 4) // the day before, and pieces of this one are on disk
+				before := len(r.checkpoints("*-record"))
+				_, report := r.asked(define(r))
+				f := report.Forms[0]
+				if n := r.pages(); f.Continued == "" || f.Kept >= f.Windows || before < 2 || n > 38-28 {
+					t.Errorf("%d pieces; %d of about 38 pages were asked for, report %+v", before, n, f)
+				}
+				r.checkAll(outs, inJanuary)
+				sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, r.dir)))
+			})
+		}
+	}
+}
+
+// TestKilledInTheMiddleOfAWindowAgainAndAgain: each run adds some pieces, and
+// each page is asked for hardly more than once.
+func TestKilledInTheMiddleOfAWindowAgainAndAgain(t *testing.T) {
+	r := crowded(t, 6000)
+	def := func() *definition.Definition { return r.daily(file(), days()) }
+	r.service.Reset()
+	for range 4 {
+		r.stopAt(def(), "piece", 2)
+	}
+	stopped := r.pages()
+	_, report := r.asked(def())
+	if n := stopped + r.pages(); n > 61+5*11 || report.Forms[0].Continued == "" { // a piece is lost at each stop
+		t.Errorf("%d pages were asked for, report %+v", n, report.Forms[0])
+	}
+	r.checkAll([]definition.Output{file(), days()}, inJanuary)
+}
+
+// TestWindowThatChangedInTheMiddle: results of the part of a window that was
+// read move within it, leave it, come to it or are deleted before the rest is
+// read.
+func TestWindowThatChangedInTheMiddle(t *testing.T) {
+	for name, change := range map[string]func(r *declaredRun){
+		"deleted":             func(r *declaredRun) { r.form.Delete(7) },
+		"inserted":            func(r *declaredRun) { _, _ = r.form.Insert(result(9999, "2026-01-02 11:00:00", "new")) },
+		"left for a day read": func(r *declaredRun) { _ = r.form.Finish(7, at(t, "2026-01-01 15:00:00")) },
+		"left for a day to be read": func(r *declaredRun) {
+			_ = r.form.Finish(7, at(t, "2026-01-03 15:00:00"))
+		},
+		"came from a day read":       func(r *declaredRun) { _ = r.form.Finish(3503, at(t, "2026-01-02 15:00:00")) },
+		"came from a day to be read": func(r *declaredRun) { _ = r.form.Finish(3502, at(t, "2026-01-02 15:00:00")) },
+		"moved within it":            func(r *declaredRun) { _ = r.form.Finish(7, at(t, "2026-01-02 15:00:00")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := crowded(t, 3500)
+			def := func() *definition.Definition { return r.daily(file(), days()) }
+			r.stopAt(def(), "piece", 4)
+			change(r)
+			_, report := r.asked(def())
+			if f := report.Forms[0]; !f.Verified.Match || f.Continued == "" {
+				t.Errorf("report %+v", f)
+			}
+			if name == "moved within it" || name == "left for a day read" { // it has a state that it had when it was read
+				if m := readManifest(t, r.path("form1.ndjson.manifest.json")); m.Rows != 3504 {
+					t.Errorf("%d rows", m.Rows)
+				}
+				return
+			}
+			r.checkAll([]definition.Output{file(), days()}, inJanuary)
+		})
+	}
+}
+
+// TestPieceAcrossABorder: a piece that crosses a border of the new run's plan is
+// read again, and those that lie within one of its windows are not. Several of
+// them in one window are merged by their ids, so that the bytes are those of a
+// run that was not stopped.
+func TestPieceAcrossABorder(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, then string // windows
+		stop        int    // after so many of the first ones
+		kept, pages int
+	}{
+		"larger windows":  {"1d", "4d", 3, 1, 1},
+		"smaller windows": {"2d", "1d", 2, 1, 3},
+		"crossing":        {"36h", "1d", 1, 0, 4},
+		"equal":           {"1d", "1d", 3, 3, 1},
+		"halves":          {"12h", "1d", 3, 1, 3},
+		"several in one":  {"6h", "2d", 7, 1, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			define := func(r *declaredRun, window string) *definition.Definition {
+				d := r.daily(definition.Output{Path: "form1.csv", Format: "csv"}, wholeDataset())
+				var err error
+				if d.Extract.Window, err = definition.ParseWindow(window); err != nil {
+					t.Fatal(err)
+				}
+				return d
+			}
+			whole := newDeclared(t)
+			whole.asked(define(whole, c.then))
+			r := newDeclared(t)
+			stopped := r.stopAt(define(r, c.first), "read", c.stop)
+			asked, report := r.asked(define(r, c.then))
+			f := report.Forms[0]
+			if n := r.pages(); f.Kept != c.kept || n > c.pages || f.Continued != "" && f.Continued != stopped.RunID {
+				t.Errorf("kept %d, want %d; asked for %v with %d requests, want at most %d", f.Kept, c.kept, asked, n, c.pages)
+			}
+			r.checkDataset("whole", truth(r.form, inJanuary))
+			sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, r.dir)))
+		})
+	}
+}
+
+// TestResumeMergesChains: the ids of one day lie among those of the others, so
+// what was read of single days is put in order in a window that holds all of
+// them.
+func TestResumeMergesChains(t *testing.T) {
+	for _, stop := range []int{1, 2, 3, 4} {
+		r := newDeclared(t)
+		r.stopAt(r.daily(file(), wholeDataset()), "read", stop)
+		def := r.daily(file(), wholeDataset())
+		def.Extract.Window = extract.Step{}
+		_, report := r.asked(def)
+		if f := report.Forms[0]; f.Continued == "" || f.Rows != 8 {
+			t.Errorf("report %+v", f)
+		}
+		var ids []int64
+		for _, row := range readNDJSON(t, r.path("form1.ndjson")) {
+			ids = append(ids, int64(row["result_id"].(float64)))
+		}
+		if !slices.Equal(ids, []int64{1, 2, 3, 4, 5, 6, 7, 8}) {
+			t.Errorf("stopped after %d windows: the ids are %v", stop, ids)
+		}
+		r.checkAll([]definition.Output{file(), wholeDataset()}, inJanuary)
+	}
+}
+
+// TestResumedRunGivesTheSameBytes: whatever point a run is stopped at, what the
+// next one writes does not show it.
+func TestResumedRunGivesTheSameBytes(t *testing.T) {
+	outs := []definition.Output{{Path: "form1.csv", Format: "csv"}, {Path: "form1.parquet", Format: "parquet"}, days(), wholeDataset()}
+	whole := newResumed(t)
+	whole.asked(whole.daily(slices.Clone(outs)...))
+	for _, point := range []string{"planned", "piece", "read", "verified", "snapshot", "staged", "prepared"} {
+		for _, n := range []int{1, 2, 3} {
+			if n > 1 && (point == "planned" || point == "verified" || point == "snapshot") {
+				continue
+			}
+			r := newResumed(t)
+			r.stopAt(r.daily(slices.Clone(outs)...), point, n)
+			r.asked(r.daily(slices.Clone(outs)...))
+			sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, r.dir)))
+			if t.Failed() {
+				t.Fatalf("stopped at %s, %d", point, n)
+			}
+		}
+	}
+}
+
+// TestPlanIsKept: counts that the earlier run asked for are not asked for again
+// where they cost much, also where nothing was read by then.
+func TestPlanIsKept(t *testing.T) {
+	form := generated(20_000)
+	w := newWorld(t, form)
+	r := &declaredRun{&resumed{world: w, o: options(), form: form}}
+	def := func() *definition.Definition { return w.definition(file()) }
+	r.service.Reset()
+	r.stopAt(def(), "planned", 1)
+	counted := r.service.Counts()[formservice.TransactionCount]
+	if counted < 4 {
+		t.Fatalf("the plan cost %d counts", counted)
+	}
+	if n := len(r.checkpoints("header")); n != 0 {
+		t.Fatal("the plan is kept before it is whole")
+	}
+	ended := errors.New("the end")
+	r.service.Reset()
+	o := r.o
+	o.At = nil
+	r.service.Decide = func(q formservice.Request) formservice.Fault {
+		if q.Transaction == formservice.TransactionResults {
+			return formservice.FaultTruncate
+		}
+		return formservice.NoFault
+	}
+	first := def()
+	first.Source.Requests.Retries = 0
+	if _, err := pipelines.Run(t.Context(), first, o); err == nil || errors.Is(err, ended) {
+		t.Fatal(err)
+	}
+	r.service.Decide = nil
+	_, report := r.asked(def())
+	if n := report.Forms[0].Requests.Count; n > 6 {
+		t.Errorf("%d counts were asked for, and the plan cost %d", n, counted)
+	}
+	w.checkFile("form1.ndjson", truth(form, nil))
+}
+
+// oldJournal leaves what an older version of the program had prepared.
+func (r *resumed) oldJournal(run string) {
+	r.t.Helper()
+	d, err := local.New(r.path("days"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.leave("days", run, load.PartName(load.PartKey{DT: "2026-01-01", From: at(r.t, "2026-01-01"), To: at(r.t, "2026-01-02"), Generation: 1, Extension: ".ndjson"}))
+	for name, data := range map[string]string{
+		".formetl/journal":              `{"run_id":"` + run + `","opened_at":"2026-02-15T10:00:00Z","token":"TOKEN","base":"","fingerprint":"f","body":{"windows":[]}}`,
+		".formetl/journal-TOKEN/000000": `{"number":0,"parts":[],"body":{}}`,
+	} {
+		if err := d.Put(r.t.Context(), name, []byte(data), load.AnyVersion); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// TestJournalOfAnOlderVersion is discarded with its staged parts and told once;
+// a commit that was recorded is finished before.
+func TestJournalOfAnOlderVersion(t *testing.T) {
+	const run = "20260215T100000Z-00000001"
+	for _, recorded := range []bool{false, true} {
+		r := newResumed(t)
+		if recorded {
+			r.killAt(r.daily(days()), "days", load.StepParts)
+		}
+		r.oldJournal(run)
+		var log bytes.Buffer
+		r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		asked, report := r.asked(r.daily(days()))
+		if len(asked) != 4 || report.Forms[0].Continued != "" {
+			t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+		}
+		text := log.String()
+		discarded, finished := strings.Index(text, "what a run of an older version had prepared is discarded"), strings.Index(text, "the commit of an earlier run was finished")
+		if strings.Count(text, run) != 1 || discarded < 0 || recorded != (finished >= 0) || recorded && finished > discarded {
+			t.Errorf("recorded %t: the log says\n%s", recorded, text)
+		}
+		r.checkDataset("days", truth(r.form, inJanuary))
+	}
+}
+
+// TestSpoolOfAnOlderVersion is discarded by the next run, which tells of it once,
+// and by clean.
+func TestSpoolOfAnOlderVersion(t *testing.T) {
+	leave := func(r *declaredRun) {
+		at := r.path("state/spool/20260215T100000Z-00000001-123")
+		if err := os.MkdirAll(at, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"lock", "header.json", "w0000000-0-0.spool"} {
+			if err := os.WriteFile(filepath.Join(at, name), []byte("{}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r := newDeclared(t)
+	leave(r)
+	var log bytes.Buffer
+	r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	if asked, report := r.asked(r.daily(file())); len(asked) != 4 || report.Forms[0].Continued != "" {
+		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+	}
+	if strings.Count(log.String(), "what runs of an older version had read is discarded") != 1 {
+		t.Errorf("the log says\n%s", &log)
+	}
+	if _, err := os.Stat(r.path("state")); !errors.Is(err, fs.ErrNotExist) {
+		if left := files(t, r.path("state")); len(left) > 0 {
+			t.Errorf("left are %v", left)
+		}
+	}
+	leave(r)
+	for _, dry := range []bool{true, false} {
+		if report, err := pipelines.Clean(t.Context(), r.daily(file()), r.o, load.CleanOptions{DryRun: dry}); err != nil || report.Checkpoints != 1 {
+			t.Errorf("%+v, %v", report, err)
+		}
+	}
+	if left := files(t, r.path("state")); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+	r.checkAll([]definition.Output{file()}, inJanuary)
+}
+
+// TestDifferentDefinitions: two definitions have read for an output that both
+// write. What the one has committed makes the other's checkpoint useless.
+func TestDifferentDefinitions(t *testing.T) {
+	r := newDeclared(t)
+	copied := days()
+	copied.Path = "copy/"
+	r.stopAt(r.daily(days()), "read", 2)
+	r.stopAt(r.daily(days(), copied), "read", 3)
+	asked, report := r.askedUntidy(r.daily(days()))
+	if len(asked) != 2 || report.Forms[0].Kept != 2 {
+		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+	}
+	asked, report = r.asked(r.daily(days(), copied))
+	if len(asked) != 4 || report.Forms[0].Continued != "" {
+		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
+	}
+	for _, name := range []string{"days", "copy"} {
+		r.checkDataset(name, truth(r.form, inJanuary))
+	}
+}
+
+// TestFormsSideBySide: one form's destination fails, and the other's does not.
+// The next run resumes the one, and has the other's results as they are.
+func TestFormsSideBySide(t *testing.T) {
+	second := fourDays()
+	second.Directory = "form2"
+	w := newWorld(t, fourDays(), second)
+	def := func() *definition.Definition {
+		d := w.daily(definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay})
+		d.Forms = []string{"form1", "form2"}
+		return d
+	}
+	o := watching(func(root, op, name string) error {
+		if op == "stage" && strings.Contains(root, "form1") && strings.Contains(name, "dt=2026-01-03") {
+			return errBoom
+		}
+		return nil
+	})
+	report, err := pipelines.Run(t.Context(), def(), o)
+	failed := new(pipelines.FormsError)
+	if !errors.As(err, &failed) || len(failed.Errors) != 1 || !errors.Is(err, errBoom) || !strings.Contains(err.Error(), "form form1: ") {
+		t.Fatalf("error %v", err)
+	}
+	if len(report.Forms) != 2 || report.Forms[0].Error == "" || report.Forms[1].Error != "" {
+		t.Errorf("reports %+v", report.Forms)
+	}
+	w.checkDataset("form2", truth(second, inJanuary))
+	again, err := pipelines.Run(t.Context(), def(), options())
+	if err != nil || again.Forms[0].Kept != 4 || again.Forms[1].Continued != "" {
+		t.Fatalf("%v; reports %+v, %+v", err, again.Forms[0], again.Forms[1])
+	}
+	w.checkTidy()
+	for _, name := range []string{"form1", "form2"} {
+		w.checkDataset(name, truth(second, inJanuary))
+	}
+}
+
+// TestCheckpointIsPrivate: it holds what the outputs will, and only its owner
+// reads it.
+func TestCheckpointIsPrivate(t *testing.T) {
+	r := newDeclared(t)
+	r.stopAt(r.daily(file()), "read", 2)
+	all := r.checkpoints("*")
+	if len(all) != 6 { // header, lock, and two pieces
+		t.Errorf("the checkpoint is %v", all)
+	}
+	for _, name := range append(all, filepath.Dir(all[0]), r.path("state/checkpoint")) {
+		info, err := os.Stat(name)
+		if err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+		if ext := filepath.Ext(name); ext != "" {
+			t.Errorf("%s has the extension of data", name)
+		}
+	}
+}
