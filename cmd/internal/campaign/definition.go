@@ -29,8 +29,8 @@ type definition struct {
 	explode     string // name of a declared list that has child outputs
 	outputs     []*output
 
-	// unfinished is the moment at which the first run began whose work a later
-	// one may go on with; none where the last one ended well.
+	// unfinished is the moment at which the first run began that a later one may
+	// resume from; none where the last one ended well.
 	unfinished history.Moment
 	// narrowed are the ranges of such runs that were given one by flags.
 	narrowed []readback.Span

@@ -90,7 +90,7 @@ func (c *campaign) do(ctx context.Context) error {
 	fmt.Fprintf(c.out, "campaign: %d lives from seed %d on\n", c.lives, c.seed)
 	began := time.Now()
 	total, problems := c.each(ctx)
-	fmt.Fprintf(c.out, "%d lives in %s: %d steps, ended with %v, %d killed, %d stopped, %d went on with an earlier run, %d damages, %d changes while reading, %d requests, %d rows\n",
+	fmt.Fprintf(c.out, "%d lives in %s: %d steps, ended with %v, %d killed, %d stopped, %d resumed from an earlier run, %d damages, %d changes while reading, %d requests, %d rows\n",
 		c.lives, time.Since(began).Round(time.Second), total.steps, total.codes, total.kills, total.stops, total.continued, total.damages, total.changed, total.requests, total.rows)
 	if len(problems) > 0 {
 		return fmt.Errorf("%d of %d lives went wrong:\n%s", len(problems), c.lives, strings.Join(problems, "\n"))

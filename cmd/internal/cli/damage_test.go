@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
@@ -57,8 +58,11 @@ func newDamagedWorld(t *testing.T, columns string) *damagedWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex // outputs come to points side by side
 	passed := map[string]int{}
 	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Tables: tables(slog.New(slog.DiscardHandler)), RunID: "early1", At: func(point string) {
+		mu.Lock()
+		defer mu.Unlock()
 		if passed[point]++; passed[point] <= 2 {
 			w.left[fmt.Sprint(point, " ", passed[point])] = w.files()
 		}
@@ -117,17 +121,21 @@ func (w *damagedWorld) do(args ...string) (code int, told string) {
 	return code, stderr.String()
 }
 
-// files are the contents of all files but the definition, by their names.
+// files are the contents of all files but the definition, by their names. A run
+// may be moving or removing some of them.
 func (w *damagedWorld) files() map[string][]byte {
 	found := map[string][]byte{}
 	err := filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path == w.definition {
-			return err
+			return gone(err)
 		}
 		data, err := os.ReadFile(path)
+		if err != nil {
+			return gone(err)
+		}
 		name, _ := filepath.Rel(w.dir, path)
 		found[filepath.ToSlash(name)] = data
-		return err
+		return nil
 	})
 	if err != nil {
 		w.Fatal(err)

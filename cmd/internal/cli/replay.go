@@ -94,7 +94,7 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 	text := fmt.Sprintf("%s: %s in %s of dead letters replayed, %s rejected anew; %s removed, %s kept",
 		form.Form, show.Plural(form.Results, "result"), show.Plural(form.Objects, "file"), show.Thousands(rejected), show.Plural(removed, "file"), show.Thousands(kept))
 	if kept > 0 {
-		text += ": some of what they tell of was not read by this run itself, but before by one that it went on with, or lies beyond its range; replay again"
+		text += ": some of what they tell of was not read by this run itself, but before by one that it resumed from, or lies beyond its range; replay again"
 	}
 	r.process.log.Tell(slog.LevelInfo, text, slog.String("form", form.Form), slog.Int("results", form.Results),
 		slog.Int64("rejected", rejected), slog.Int("removed", removed), slog.Int("kept", kept))

@@ -115,7 +115,7 @@ func outputRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]string
 	case out.Err != nil:
 		return [][]string{{"unknown", "see the error"}}
 	case out.PerRun:
-		return [][]string{{"unknown", "another path for each run: no run goes on from it"}}
+		return [][]string{{"unknown", "another path for each run: no run continues it"}}
 	}
 	var rows [][]string
 	if out.Dataset {

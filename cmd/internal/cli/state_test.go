@@ -101,7 +101,7 @@ form form2
     last run   none
     under way  a run is under way
   /lake/{run_id}/
-    unknown  another path for each run: no run goes on from it
+    unknown  another path for each run: no run continues it
   /bad/
     unknown  see the error
 

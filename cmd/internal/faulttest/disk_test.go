@@ -111,7 +111,7 @@ func badDisks() []badDisk {
 		{"a full state folder", lakeOn("disk"), stateOn("mount"), small, large, "day", exitIO, []string{"no space left", "state", "--state"}},
 		{"a file system that is read-only", lakeOn("mount"), stateOn("disk"), frozen, thawed, "day", exitCantCreate, []string{"mounted read-only", "lake"}},
 		{"a state on a file system that is read-only", lakeOn("disk"), stateOn("mount"), frozen, thawed, "day", exitCantCreate, []string{"read-only", "state", "--state"}},
-		{"a spool that may not grow", lakeOn("disk"), stateOn("disk"), limited(100), plain, "day", exitIO, []string{"file too large", "state", "--state"}},
+		{"a checkpoint that may not grow", lakeOn("disk"), stateOn("disk"), limited(100), plain, "day", exitIO, []string{"file too large", "state", "--state"}},
 		{"a part that may not grow", lakeOn("disk"), stateOn("disk"), limited(2000), plain, "month", exitIO, []string{"file too large", "lake"}},
 		{"a folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(lakeOn("disk")), opened(lakeOn("disk")), "day", exitCantCreate, []string{"permission denied", "let this user write there", "lake"}},
 		{"a state folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(disk2), opened(disk2), "day", exitCantCreate, []string{"permission denied", "state", "--state"}},

@@ -173,7 +173,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // checkFilesHideSecrets looks for secrets in all that a run wrote: report,
-// state, spool.
+// state, checkpoint.
 func checkFilesHideSecrets(t testing.TB, dir string, secrets []string) {
 	t.Helper()
 	seen := 0

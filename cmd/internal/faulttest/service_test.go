@@ -8,7 +8,7 @@ import (
 )
 
 // TestNetworkToService spoils the line to the form service once 40 days are
-// read: the run gives up with 75, and the next one goes on from there.
+// read: the run gives up with 75, and the next one resumes from there.
 func TestNetworkToService(t *testing.T) {
 	t.Parallel()
 	if !needsServer(t) {

@@ -146,7 +146,7 @@ func (m metrics) addNone(r *pipelines.Report, earlier metrics) {
 	}
 }
 
-// addForm adds what a run did with a form. A resumed run reports a form more than
+// addForm adds what a run did with a form. A replay may run a form more than
 // once, and then the entries count together.
 func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
 	success := sampleOf(runSuccess, r.Pipeline, f.Form)

@@ -173,13 +173,13 @@ func TestMetricsAcrossRuns(t *testing.T) {
 			lastRun:     {series("p", "f"): atNoon + 60, series("p", "g"): atNoon + 60},
 			watermark:   {series("p", "f", outputA): atNoon - 3600, series("p", "f", outputB): atNoon - 3600},
 		}},
-		{"a run that went on with another counts together", []*pipelines.Report{noon(60, formOf("f", "", mark), formOf("f", "", "2026-03-01 06:00:00"))}, map[string]map[string]float64{
+		{"two runs of a form count together", []*pipelines.Report{noon(60, formOf("f", "", mark), formOf("f", "", "2026-03-01 06:00:00"))}, map[string]map[string]float64{
 			"formetl_rows": {series("p", "f"): 10}, "formetl_run_duration_seconds": {series("p", "f"): 20},
 			"formetl_output_rows": {series("p", "f", outputA): 50},
 			watermark:             {series("p", "f", outputA): atNoon},
 			runSuccess:            {series("p", "f"): 1},
 		}},
-		{"and fails where one of its parts does", []*pipelines.Report{noon(60, formOf("f", "no"), formOf("f", ""))}, map[string]map[string]float64{
+		{"and fail where one of them does", []*pipelines.Report{noon(60, formOf("f", "no"), formOf("f", ""))}, map[string]map[string]float64{
 			runSuccess: {series("p", "f"): 0}, lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},
 		}},
 		{"two definitions of one name", []*pipelines.Report{noon(60, formOf("f", "")), noon(90, formOf("g", ""))}, map[string]map[string]float64{

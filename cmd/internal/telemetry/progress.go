@@ -92,7 +92,7 @@ func (p *Progress) Update(u pipelines.Progress) {
 func (p *Progress) bar(form string) *mpb.Bar {
 	switch {
 	case p.ended == form:
-		p.ended = "" // its run is resumed and more is read
+		p.ended = "" // the form is run again
 	case p.ended != "":
 		p.drop(p.ended)
 		p.ended = ""

@@ -47,7 +47,7 @@ func TestProgressEnds(t *testing.T) {
 		"side by side":    {{Form: "f", Rows: 3, Expected: 9}, {Form: "g", Rows: 1, Expected: 2}, {Form: "f", Rows: 9, Expected: 9, Done: true}, {Form: "g", Rows: 2, Expected: 2, Done: true}},
 		"more than shown": manyForms(3 * mostBars),
 		"failed":          {{Form: "f", Rows: 3, Expected: 9}, {Form: "f", Failed: true}, {Form: "g", Failed: true}},
-		"goes on":         {{Form: "f", Rows: 3, Expected: 3, Done: true}, {Form: "f", Rows: 1, Expected: 2}},
+		"run again":       {{Form: "f", Rows: 3, Expected: 3, Done: true}, {Form: "f", Rows: 1, Expected: 2}},
 		"none":            {{Form: "f", Rows: 0, Expected: 0, Done: true}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -75,18 +75,15 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 // never changes.
 func summaryOf(r *pipelines.Report, err error) []slog.Attr {
 	var rows, rejected, bytes int64
-	sizes := map[string]int64{} // by output, because a resumed run reports it twice
-	forms, failed := map[string]bool{}, map[string]bool{}
+	failed := 0
 	var least load.WallTime
 	for _, f := range r.Forms {
 		rows, rejected = rows+f.Rows, rejected+f.Rejected
-		forms[f.Form] = true
 		if f.Error != "" {
-			failed[f.Form] = true
+			failed++
 		}
 		for _, out := range f.Outputs {
-			bytes += out.Bytes - sizes[out.Path]
-			sizes[out.Path] = out.Bytes
+			bytes += out.Bytes
 			if w := out.Watermark; !w.IsZero() && (least.IsZero() || w.Before(least.Time)) {
 				least = w
 			}
@@ -96,7 +93,7 @@ func summaryOf(r *pipelines.Report, err error) []slog.Attr {
 		slog.Int("exit_code", r.ExitCode), slog.Int64("rows", rows), slog.Int64("rejected", rejected),
 		slog.Int64("requests", r.Requests.Results+r.Requests.Count), slog.Int64("retries", r.Requests.Retries),
 		slog.Int64("bytes", bytes), slog.Duration("duration", r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)),
-		slog.Int("forms", len(forms)), slog.Int("forms_failed", len(failed)),
+		slog.Int("forms", len(r.Forms)), slog.Int("forms_failed", failed),
 	}
 	if !least.IsZero() {
 		attrs = append(attrs, slog.String("watermark", least.String()))

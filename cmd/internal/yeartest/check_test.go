@@ -21,7 +21,7 @@ type verdict struct {
 
 // judge looks at a dataset after a run, and tells what is wrong with it. The
 // run's own range begins at the watermark less the lookback; or before that,
-// where the run before went on with an earlier one: what was changed since that
+// where the run before resumed from an earlier one: what was changed since that
 // one began is to be picked up too.
 func (w *world) judge(r *run, d *dataset) (*verdict, error) {
 	v := &verdict{w: w, r: r, before: d, did: r.did(d.form.name), entries: r.report.of(d.form.name), zone: w.people.zone}
@@ -50,13 +50,13 @@ func (w *world) judge(r *run, d *dataset) (*verdict, error) {
 	return v, err
 }
 
-// originOf tells since when what a run committed may have been read: a run that
-// goes on with another began when that one did.
+// originOf tells since when what a run committed may have been read: that of a
+// run that resumes from another is that one's beginning.
 func (w *world) originOf(r *run, d *dataset) origin {
 	own := origin{r.start, r.told, r.told.Add(r.took)}
 	entries := r.report.of(d.form.name)
 	if len(entries) == 0 && d.pending != nil {
-		return *d.pending // it may have gone on with something, and could not tell
+		return *d.pending // it may have resumed from something, and could not tell
 	}
 	for _, e := range entries {
 		if e.Continued == "" {
@@ -99,10 +99,10 @@ func (v *verdict) watermark() error {
 		least, most = most, least
 	}
 	if end := v.asked(v.origin.ended.Add(time.Second)); end.After(most) {
-		most = end // what it went on with was planned then
+		most = end // what it took over was read up to then
 	}
 	if begun := v.asked(v.origin.told); begun.Before(least) {
-		least = begun // what it went on with was read then, and may have been edited since
+		least = begun // what it took over was read then, and may have been edited since
 	}
 	switch {
 	case is.Before(was):

@@ -147,7 +147,7 @@ func (v *verdict) undated(used []asked) int {
 // none is the window of a request without dates.
 const none = "…"
 
-// kept are the requests of earlier runs whose answers this one went on with:
+// kept are the requests of earlier runs whose answers this one took over:
 // those of windows that it did not ask for again, and the counts of the run
 // that began. The others are lost.
 func (v *verdict) kept(own []asked) (kept []asked, lost int) {

@@ -57,7 +57,7 @@ type run struct {
 }
 
 // origin is where the reading of a form's data began: with this run, or with
-// an earlier one that it went on with.
+// an earlier one that it resumed from.
 type origin struct {
 	start       moment
 	told, ended time.Time // by the clock of that run
@@ -73,8 +73,7 @@ type report struct {
 	Outcomes map[string]int `json:"request_outcomes"`
 }
 
-// formReport is an entry of a report. There are several of a form where the
-// run went on with an earlier one.
+// formReport is an entry of a report, one for each form.
 type formReport struct {
 	Form      string        `json:"form"`
 	Range     readback.Span `json:"range"`

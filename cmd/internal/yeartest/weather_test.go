@@ -50,7 +50,7 @@ func (e *weather) pass(random *rand.Rand, at time.Time) {
 // points are where a run may kill itself.
 func points() []string {
 	return []string{
-		"planned", "journal", "staged", "prepared", "recorded", "verified",
+		"planned", "piece", "read", "verified", "snapshot", "staged", "prepared",
 		"check", "intent", "unmark", "parts", "objects", "manifest", "supersede", "mark", "close",
 	}
 }

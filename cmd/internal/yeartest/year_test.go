@@ -225,7 +225,7 @@ func (w *world) table(t *testing.T) {
 			states += len(h)
 		}
 	}
-	t.Logf("%d runs: ended with %v, %d killed, %d went on with an earlier one", f.runs, f.codes, f.kills, f.continued)
+	t.Logf("%d runs: ended with %v, %d killed, %d resumed from an earlier one", f.runs, f.codes, f.kills, f.continued)
 	t.Logf("it took %s, of which formetl ran for %s, with %s of the processor", f.took.Round(time.Second), f.ran.Round(time.Second), f.cpu.Round(time.Second))
 	t.Logf("they met %d outages, %d storms, %d poor days' budgets, %d wrong clocks, %d meddlings", f.out, f.stormy, f.poor, f.wrong, f.meddled)
 	t.Logf("%d results in %d states, %d of them finished after more than the lookback", results, states, w.people.late)

@@ -16,7 +16,7 @@ import (
 type Facts struct {
 	Start, End history.Moment
 	// Oldest is the earliest moment of which rows may tell: that at which the
-	// first run began whose work this one may have gone on with, or Start.
+	// first run began that this one may have resumed from, or Start.
 	Oldest  history.Moment
 	Good    bool      // it ended with 0
 	Torn    bool      // it was killed: a commit may be in the middle
