@@ -23,6 +23,13 @@ type Service interface {
 // what was sent (see transport.Sender). It is safe for concurrent use.
 type Client interface {
 	Service
+	Account
+	Meter
+	Session
+}
+
+// Account are the transactions that concern forms and not their results.
+type Account interface {
 	Forms(ctx context.Context) ([]Form, error)
 	Status(ctx context.Context, form string) (Status, error)
 	// Publish asks for a form's links; secure asks for https ones.
@@ -30,12 +37,19 @@ type Client interface {
 	// Copy copies a form and describes the new one. The error is an
 	// *UnclearError where the copy may have been made.
 	Copy(ctx context.Context, form string, to CopyTarget) (Form, error)
+}
 
+// Meter counts what a client has sent.
+type Meter interface {
+	Requests() transport.Requests
+	Outcomes() map[string]int64
+}
+
+// Session is how clients of one account share its connections and bounds.
+type Session interface {
 	// Fork returns a client that shares all but its Requests and Outcomes.
 	Fork() Client
 	Reads(forms int)
-	Requests() transport.Requests
-	Outcomes() map[string]int64
 	Close()
 }
 

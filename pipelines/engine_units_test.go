@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -30,8 +28,6 @@ func wall(s string) time.Time {
 }
 
 func window(from, to string) extract.Window { return extract.Window{From: wall(from), To: wall(to)} }
-
-func bitmap(ids ...uint64) *roaring64.Bitmap { return roaring64.BitmapOf(ids...) }
 
 func TestStoppedRunTellsWhy(t *testing.T) {
 	stop, other := errors.New("stopped by a test"), errors.New("disk full")

@@ -130,7 +130,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 func (f *formRun) read(ctx context.Context) error {
 	r, c := f.reader, f.reconciler
 	err := r.SettleSchema(ctx, reading.Start{
-		Plan: f.plan, Windows: c.Windows, Read: f.iv.Read, Kept: f.outputs.Kept(), Left: f.left, Begin: f.beginCheckpoint, Keeps: keepsRead,
+		Plan: f.plan, Windows: c.Windows, Read: f.iv.Read, Kept: f.outputs.Kept, Left: f.left, Begin: f.beginCheckpoint, Keeps: keepsRead,
 	})
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 func (f *formRun) endReport(err error) {
 	r, c := f.report, f.reconciler
 	r.EndedAt, r.Requests = f.o.Now().UTC(), f.requests()
-	r.Windows, r.Reread, r.Older, r.Verified, r.readUndated = len(c.Windows), c.Reread, c.OlderWindows, c.Verified, c.UndatedRead
+	r.Windows, r.Reread, r.Older, r.Verified, r.readUndated = len(c.Windows), c.Work.Reread, c.Work.Older, c.Verified, c.Work.Undated
 	r.read = ownReadings(c.Windows)
 	r.Outputs = f.outputs.Reports()
 	if err != nil {

@@ -22,7 +22,7 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	for _, w := range snapshot.Windows {
 		r.Replaced += w.Replaced
 		if w.Undated != nil {
-			r.Undated += w.Reading.Stats.Rows
+			r.Undated += w.Stats.Rows
 		}
 	}
 	if len(s.Added) > 0 {

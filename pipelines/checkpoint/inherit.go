@@ -116,16 +116,7 @@ func (c *Checkpoint) readPieces(ctx context.Context, names []string, verify bool
 	group.SetLimit(readers)
 	for i, n := range numbers {
 		group.Go(func() error {
-			var r record
-			if r, failed[i] = c.record(ctx, n); failed[i] != nil {
-				return nil
-			}
-			if passing[i] = r.Passing; passing[i] {
-				return nil
-			}
-			if read[i], failed[i] = r.piece(n); verify && failed[i] == nil && len(r.Streams) > 0 {
-				_, failed[i] = c.rows(ctx, read[i])
-			}
+			read[i], passing[i], failed[i] = c.readPiece(ctx, n, verify)
 			return nil
 		})
 	}
@@ -139,6 +130,19 @@ func (c *Checkpoint) readPieces(ctx context.Context, names []string, verify bool
 		}
 	}
 	return pieces, faults
+}
+
+// readPiece reads a record; with verify its rows are compared with their
+// checksums. A passing piece was of use to its own run alone.
+func (c *Checkpoint) readPiece(ctx context.Context, number int, verify bool) (p Piece, passing bool, err error) {
+	r, err := c.record(ctx, number)
+	if err != nil || r.Passing {
+		return p, r.Passing, err
+	}
+	if p, err = r.piece(number); err == nil && verify && len(r.Streams) > 0 {
+		_, err = c.rows(ctx, p)
+	}
+	return p, false, err
 }
 
 // Usable chooses the pieces that a run may take over: not older than most, which

@@ -29,12 +29,12 @@ type codebookTask struct {
 func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
 	ctx, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
-	tasks := s.codebookTasks()
+	tasks := codebookTasks(s.job.Tables, s.committed())
 	if len(tasks) > 0 {
 		s.job.At(PointCodebook)
 	}
 	for _, task := range tasks {
-		err := s.writeCodebook(ctx, task, schema)
+		err := writeCodebook(ctx, s.job, task, schema)
 		if err == nil {
 			continue
 		}
@@ -54,11 +54,11 @@ func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
 // codebookTasks are the codebooks of the committed outputs, in the order of the
 // definition. A codebook that several outputs share counts the rows of a dataset
 // rather than those of a file.
-func (s *Set) codebookTasks() []*codebookTask {
+func codebookTasks(tables Tables, committed []*target) []*codebookTask {
 	var tasks []*codebookTask
 	at := map[definition.CodebookPlace]*codebookTask{}
-	for _, t := range s.committed() {
-		place, ok := definition.CodebookPlaceOf(t.def, t.report.Path, s.job.Tables.Formats)
+	for _, t := range committed {
+		place, ok := definition.CodebookPlaceOf(t.def, t.report.Path, tables.Formats)
 		if out, is := t.out.(codebookOutput); !ok || !is || out.facts().Columns == nil {
 			continue
 		}
@@ -90,18 +90,18 @@ func (s *Set) committed() []*target {
 }
 
 // writeCodebook writes one codebook to its place.
-func (s *Set) writeCodebook(ctx context.Context, task *codebookTask, schema *schemas.Schema) error {
+func writeCodebook(ctx context.Context, j *Job, task *codebookTask, schema *schemas.Schema) error {
 	out := task.lead.out.(codebookOutput)
 	if err := out.held(); err != nil {
 		return err // another run holds the output and writes its codebook
 	}
-	dest, err := s.job.Tables.Open(ctx, task.place.Root, task.lead.def)
+	dest, err := j.Tables.Open(ctx, task.place.Root, task.lead.def)
 	if err != nil {
 		return err
 	}
 	facts := out.facts()
-	b := codebook.New(s.job.Def, s.job.Form, schema, *facts)
-	return codebook.Write(ctx, dest, task.place, b, facts.Adds, s.job.Log)
+	b := codebook.New(j.Def, j.Form, schema, *facts)
+	return codebook.Write(ctx, dest, task.place, b, facts.Adds, j.Log)
 }
 
 // codebookFacts are what an output tells its codebook. Outputs embed it.

@@ -89,33 +89,27 @@ func (s *Set) eachTarget(ctx context.Context, do func(context.Context, *target) 
 	return nil
 }
 
-// outcome is the error of a run that has committed what it could.
+// outcome is the error of a run that has committed what it could: an
+// *OutputsError of the outputs that failed. A committed dataset fails, too, where
+// parts that the run did not replace are not as its manifest says.
 func (s *Set) outcome(ctx context.Context) error {
 	for _, t := range s.committed() {
-		t.report.Warnings = s.tellWarnings(ctx, t)
-		s.tellDamaged(ctx, t)
+		t.report.Warnings = s.job.tellWarnings(ctx, t)
+		if d, ok := t.out.(*dataset); ok {
+			if err := d.damaged(); err != nil {
+				_ = s.setAside(ctx, t, err) // the others are committed all the same
+			}
+		}
 	}
-	return s.failures()
-}
-
-// tellDamaged notes parts of a committed dataset that are not as its manifest
-// says and that this run did not replace: the output's run fails for them.
-func (s *Set) tellDamaged(ctx context.Context, t *target) {
-	d, ok := t.out.(*dataset)
-	if !ok {
-		return
-	}
-	if err := d.damaged(); err != nil {
-		_ = s.setAside(ctx, t, err) // the others are committed all the same
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return failures(s.targets)
 }
 
 // failures is an *OutputsError of the outputs that failed, nil if none did.
-func (s *Set) failures() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func failures(targets []*target) error {
 	failed := &OutputsError{}
-	for _, t := range s.targets {
+	for _, t := range targets {
 		if t.err != nil {
 			failed.Errors = append(failed.Errors, t.err)
 		}

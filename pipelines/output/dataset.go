@@ -45,7 +45,7 @@ func (j *Job) openDataset(ctx context.Context, def definition.Output, path strin
 // lookBack finishes the commit of a run that ended early, removes what an older
 // version of the program left, and reads the manifest.
 func (o *dataset) lookBack(ctx context.Context) error {
-	if _, err := o.recover(ctx, o.job, ""); err != nil {
+	if err := o.recover(ctx, o.job, ""); err != nil {
 		return err
 	}
 	if err := o.discardJournal(ctx); err != nil {
@@ -163,9 +163,4 @@ func partitionOf(key load.PartKey) string {
 		}
 	}
 	return "dt=" + key.DT
-}
-
-// hasUndated tells whether an earlier run left results without a date.
-func (o *dataset) hasUndated() bool {
-	return o.manifest != nil && slices.ContainsFunc(o.manifest.Parts, func(p load.Part) bool { return p.Undated })
 }

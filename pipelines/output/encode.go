@@ -201,7 +201,7 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*reading.Windo
 		m.Schema[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form knows nothing of it
 	}
 	for _, w := range windows {
-		m.Rejected += w.Reading.Stats.Rejected
+		m.Rejected += w.Stats.Rejected
 	}
 	return m
 }

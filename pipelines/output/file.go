@@ -44,7 +44,7 @@ func (j *Job) openFile(ctx context.Context, def definition.Output, path string) 
 
 // lookBack finishes what a dead run left and reads the manifest.
 func (o *file) lookBack(ctx context.Context) error {
-	if _, err := o.recover(ctx, o.job, o.name); err != nil {
+	if err := o.recover(ctx, o.job, o.name); err != nil {
 		return err
 	}
 	m, version, err := ManifestAt(ctx, o.dest, load.FileManifestName(o.name), o.out)
@@ -134,16 +134,16 @@ func (o *file) close(ctx context.Context) error {
 // rowsOf counts the rows of the windows and gives their smallest and largest id.
 func rowsOf(windows []*reading.Window) (rows, lowest, highest int64) {
 	for _, w := range windows {
-		if w.Reading.Stats.Rows == 0 {
+		if w.Stats.Rows == 0 {
 			continue
 		}
-		ids := w.RowIDs(0, w.Reading.Stats.Rows)
+		ids := w.RowIDs(0, w.Stats.Rows)
 		lo, hi := int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
 		if rows == 0 || lo < lowest {
 			lowest = lo
 		}
 		highest = max(highest, hi)
-		rows += w.Reading.Stats.Rows
+		rows += w.Stats.Rows
 	}
 	return rows, lowest, highest
 }

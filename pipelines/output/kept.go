@@ -25,7 +25,7 @@ func (s *Set) settleKept(ctx context.Context) error {
 		var err error
 		switch o := t.out.(type) {
 		case *dataset:
-			columns, err = s.keptBy(o, sets)
+			columns, err = s.job.keptBy(o, sets)
 			sets = schemas.Merge(sets, columns)
 		case *file:
 			if !s.job.goesOn(o.manifest) {
@@ -43,8 +43,8 @@ func (s *Set) settleKept(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.kept = sets; len(sets) == 0 {
-		s.kept = files
+	if s.Kept = sets; len(sets) == 0 {
+		s.Kept = files
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (j *Job) goesOn(m *load.Manifest) bool {
 
 // keptBy are the columns of a dataset, if the definition still fits them, and
 // those of the datasets before it.
-func (s *Set) keptBy(o *dataset, others []schemas.Column) ([]schemas.Column, error) {
+func (j *Job) keptBy(o *dataset, others []schemas.Column) ([]schemas.Column, error) {
 	m := o.manifest
 	if m == nil {
 		return nil, nil
@@ -66,28 +66,28 @@ func (s *Set) keptBy(o *dataset, others []schemas.Column) ([]schemas.Column, err
 	if o.out.Exploded() {
 		return nil, o.checkChild()
 	}
-	if s.job.Def.Schema == nil && m.Names != s.job.naming() {
-		return nil, &DatasetChangedError{Path: o.path, What: "naming of columns", Was: cmp.Or(m.Names, "declared"), Is: s.job.naming()}
+	if j.Def.Schema == nil && m.Names != j.naming() {
+		return nil, &DatasetChangedError{Path: o.path, What: "naming of columns", Was: cmp.Or(m.Names, "declared"), Is: j.naming()}
 	}
 	columns, err := ColumnsOf(m)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.path, err)
 	}
-	if s.job.Def.Schema != nil {
-		others = s.job.Def.Schema.Columns
+	if j.Def.Schema != nil {
+		others = j.Def.Schema.Columns
 	}
 	if err := checkKept(o.path, columns, others); err != nil {
 		return nil, err
 	}
-	if s.job.Def.Schema == nil {
+	if j.Def.Schema == nil {
 		return columns, nil
 	}
 	if o.format.Name == csvFormat {
-		if err := checkLists(o.path, m.Schema, s.job.Def.Schema); err != nil {
+		if err := checkLists(o.path, m.Schema, j.Def.Schema); err != nil {
 			return nil, err
 		}
 	}
-	return columns, checkRules(o.path, m.Schema, s.job.Def.Schema)
+	return columns, checkRules(o.path, m.Schema, j.Def.Schema)
 }
 
 // naming is how columns are named that the definition does not name.

@@ -30,7 +30,7 @@ func Look(ctx context.Context, job *Job) (*Set, error) {
 		if job.Full {
 			continue
 		}
-		if _, err := s.keptBy(d, nil); err != nil {
+		if _, err := job.keptBy(d, nil); err != nil {
 			return s, err
 		}
 	}

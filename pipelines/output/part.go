@@ -212,7 +212,7 @@ func (s *partStage) abort() {
 func idsBetween(windows []*reading.Window, from, to int64) *roaring64.Bitmap {
 	ids, at := roaring64.New(), int64(0)
 	for _, w := range windows {
-		n := w.Reading.Stats.Rows
+		n := w.Stats.Rows
 		lo, hi := max(from-at, 0), min(to-at, n)
 		if at += n; lo < hi {
 			ids.Or(w.RowIDs(lo, hi))

@@ -51,7 +51,7 @@ func TestDivideIntoParts(t *testing.T) {
 }
 
 func TestRowsOfLeaveRejectsOut(t *testing.T) {
-	bitmap := func(ids ...uint64) *roaring64.Bitmap { return roaring64.BitmapOf(ids...) }
+	bitmap := roaring64.BitmapOf
 	w := &reading.Window{Reading: reading.Reading{IDs: bitmap(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
 	none := &reading.Window{Reading: reading.Reading{IDs: bitmap(1), Rejects: []transform.Reject{{ResultID: 1}}, Stats: transform.Stats{Rejected: 1}}}
 	more := &reading.Window{Reading: reading.Reading{IDs: bitmap(2, 40), Stats: transform.Stats{Rows: 2}}}

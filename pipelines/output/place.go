@@ -39,10 +39,10 @@ func (j *Job) openPlace(ctx context.Context, def definition.Output, path, root, 
 }
 
 // recover finishes the commit that a dead run left recorded.
-func (p place) recover(ctx context.Context, j *Job, scope string) (load.Recovery, error) {
+func (p place) recover(ctx context.Context, j *Job, scope string) error {
 	r, err := load.RecoverWith(ctx, p.dest, scope, p.hook(j))
 	if err != nil {
-		return r, fmt.Errorf("%s: %w", p.path, err)
+		return fmt.Errorf("%s: %w", p.path, err)
 	}
 	if r.RunID != "" {
 		what := "the commit of an earlier run was finished"
@@ -51,7 +51,7 @@ func (p place) recover(ctx context.Context, j *Job, scope string) (load.Recovery
 		}
 		j.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", p.path), slog.String("earlier_run", r.RunID))
 	}
-	return r, nil
+	return nil
 }
 
 // held fails if someone else has taken the lease over.

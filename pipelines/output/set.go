@@ -56,7 +56,7 @@ type target struct {
 type Set struct {
 	job     *Job
 	targets []*target
-	kept    []schemas.Column
+	Kept    []schemas.Column // of the manifests that earlier runs left
 
 	mu sync.Mutex // guards what became of the targets
 }
@@ -79,9 +79,6 @@ func (s *Set) Open(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Kept are the columns of the manifests that earlier runs left.
-func (s *Set) Kept() []schemas.Column { return s.kept }
 
 // openEach opens the outputs in the order of their paths, whatever order a
 // definition has them in. Where another run of the same pipeline holds one, the
@@ -158,16 +155,10 @@ func (s *Set) setAside(ctx context.Context, t *target, err error) error {
 			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path), slog.String("error", err.Error()))
 		}
 	}
-	failed := &OutputsError{}
-	for _, t := range s.targets {
-		if t.err != nil {
-			failed.Errors = append(failed.Errors, t.err)
-		}
+	if slices.ContainsFunc(s.targets, func(t *target) bool { return t.err == nil }) {
+		return nil
 	}
-	if len(failed.Errors) == len(s.job.Def.Outputs) {
-		return failed
-	}
-	return nil
+	return failures(s.targets)
 }
 
 // live are the targets that have not failed and are still to be committed.

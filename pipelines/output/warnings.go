@@ -19,13 +19,6 @@ type warnings struct {
 	of map[string][]string
 }
 
-// begin forgets what was said of the windows.
-func (w *warnings) begin(span string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.of, span)
-}
-
 // add keeps what was said of an object of the windows.
 func (w *warnings) add(span string, said []string) {
 	if w == nil || len(said) == 0 {
@@ -62,14 +55,14 @@ func (w *warnings) list(dataset bool) []string {
 func (e encoding) told() []string { return e.warned.list(e.out.Dataset()) }
 
 // tellWarnings logs what a committed output's encoders had to say, and gives it.
-func (s *Set) tellWarnings(ctx context.Context, t *target) []string {
+func (j *Job) tellWarnings(ctx context.Context, t *target) []string {
 	o, ok := t.out.(interface{ told() []string })
 	if !ok {
 		return nil
 	}
 	list := o.told()
 	for _, said := range list {
-		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "a spreadsheet does not show the output as it is", slog.String("path", t.report.Path), slog.String("reason", said))
+		j.Log.LogAttrs(ctx, slog.LevelWarn, "a spreadsheet does not show the output as it is", slog.String("path", t.report.Path), slog.String("reason", said))
 	}
 	return list
 }

@@ -49,7 +49,10 @@ func (r *Reader) SettleSchema(ctx context.Context, s Start) error {
 		r.Schema = &declared
 		return r.bound()
 	case s.Left != nil && len(s.Left.Chains) > 0 && len(s.Left.Inferred) > 0:
-		return r.inheritSchema(s.Left)
+		columns, err := checkpoint.DecodeColumns(s.Left.Inferred) // which the rows of its pieces have
+		r.Schema, r.Headings = &schemas.Schema{Name: r.Name, Columns: columns}, s.Left.Headings
+		r.Learn(s.Left.Headings)
+		return err
 	case len(s.Kept) > 0:
 		r.Schema = &schemas.Schema{Name: r.Name, Columns: s.Kept}
 		return r.bound()
@@ -64,18 +67,6 @@ func (r *Reader) SettleSchema(ctx context.Context, s Start) error {
 	if len(pages) == 1 && pages[0].Len() == 0 {
 		pages[0].Release()
 	}
-	return nil
-}
-
-// inheritSchema takes over what the run inferred whose checkpoint is resumed
-// from: its rows have these columns.
-func (r *Reader) inheritSchema(left *checkpoint.Inherited) error {
-	columns, err := checkpoint.DecodeColumns(left.Inferred)
-	if err != nil {
-		return err
-	}
-	r.Schema, r.Headings = &schemas.Schema{Name: r.Name, Columns: columns}, left.Headings
-	r.Learn(left.Headings)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import "context"
 // has a slot never waits for another one, so nobody waits for ever.
 type Slots chan struct{}
 
+// NewSlots makes so many slots, at least one.
 func NewSlots(n int) Slots { return make(Slots, max(1, n)) }
 
 // Hold waits for a slot and does something in it.

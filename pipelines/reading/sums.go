@@ -27,7 +27,7 @@ func Stats(ctx context.Context, c *checkpoint.Checkpoint, windows []*Window) (tr
 // Counted is Stats without what the rows were seen to hold.
 func Counted(windows []*Window) (sum transform.Stats) {
 	for _, w := range windows {
-		sum.Add(w.Reading.Stats)
+		sum.Add(w.Stats)
 	}
 	return sum
 }

@@ -47,17 +47,17 @@ func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, 
 		// Parts that stay do not tell which results lie before the run's range: one
 		// that came late is in none.
 		for _, u := range w.Undated.Ranges {
-			if err := r.addIDs(ctx, dated, extract.Window{From: extract.Epoch, To: read.From}, u.IDs); err != nil {
+			if err := addIDs(ctx, r.Pages, dated, extract.Window{From: extract.Epoch, To: read.From}, u.IDs); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return known, r.addIDs(ctx, dated, extract.Window{From: w.Undated.Read.To}, extract.IDRange{})
+	return known, addIDs(ctx, r.Pages, dated, extract.Window{From: w.Undated.Read.To}, extract.IDRange{})
 }
 
 // addIDs adds the ids of a span's results to a set.
-func (r *Reader) addIDs(ctx context.Context, set *roaring64.Bitmap, span extract.Window, ids extract.IDRange) error {
-	return r.Pages.Each(ctx, span, ids, func(p *page.Page) error {
+func addIDs(ctx context.Context, pages *extract.Reader, set *roaring64.Bitmap, span extract.Window, ids extract.IDRange) error {
+	return pages.Each(ctx, span, ids, func(p *page.Page) error {
 		for i := range p.Len() {
 			set.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
 		}

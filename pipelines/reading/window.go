@@ -136,6 +136,8 @@ func (w *Window) AddCount(n int64) { w.Counts = append(w.Counts, n) }
 // differ by. Where they agree there is no such excuse.
 func (w *Window) Plausible() bool { return Plausible(w.Counts, w.Results()) }
 
+// Plausible tells whether a number of results lies between counts of them, give or
+// take as many as those differ by.
 func Plausible(counts []int64, n int64) bool {
 	if len(counts) == 0 {
 		return false

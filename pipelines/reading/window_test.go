@@ -38,7 +38,7 @@ func TestPlausibleWindow(t *testing.T) {
 
 func TestRowIDsLeaveRejectsOut(t *testing.T) {
 	w := &Window{Reading: Reading{IDs: bitmap(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
-	if ids := w.RowIDs(0, w.Reading.Stats.Rows); !ids.Equals(bitmap(5)) || w.IDs.GetCardinality() != 3 {
+	if ids := w.RowIDs(0, w.Stats.Rows); !ids.Equals(bitmap(5)) || w.IDs.GetCardinality() != 3 {
 		t.Errorf("%v of %v", ids, w.IDs)
 	}
 }

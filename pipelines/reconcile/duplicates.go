@@ -33,10 +33,10 @@ func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 		}
 		history = append([]*roaring64.Bitmap{twice}, history[:min(len(history), rereads)]...)
 		if oldest := history[len(history)-1]; len(history) > rereads && !oldest.IsEmpty() {
-			return c.duplicateError(oldest.Minimum())
+			return duplicateError(c.Windows, oldest.Minimum())
 		}
 		if round == mostRounds {
-			return c.duplicateError(twice.Minimum())
+			return duplicateError(c.Windows, twice.Minimum())
 		}
 		if err := c.readAgain(ctx, stale, "a result is in two windows"); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 			return err
 		}
 	}
-	c.Reread += len(dated) + len(undated)
+	c.Work.Reread += len(dated) + len(undated)
 	if err := c.Reader.Read(ctx, dated); err != nil {
 		return err
 	}
@@ -118,9 +118,9 @@ func (c *Reconciler) planAgain(ctx context.Context, w *reading.Window) ([]*readi
 }
 
 // duplicateError names the windows that hold an id.
-func (c *Reconciler) duplicateError(id uint64) error {
+func duplicateError(windows []*reading.Window, id uint64) error {
 	e := &DuplicateError{ID: id}
-	for _, w := range readWindows(c.Windows) {
+	for _, w := range readWindows(windows) {
 		if w.IDs.Contains(id) {
 			e.Windows = append(e.Windows, w.Planned.Window)
 		}

@@ -72,7 +72,7 @@ func (c *Reconciler) readHits(ctx context.Context, hits []load.Part) error {
 		}
 		todo = append(todo, windows...)
 	}
-	c.OlderWindows += len(todo)
+	c.Work.Older += len(todo)
 	if err := c.Reader.Read(ctx, todo); err != nil {
 		return err
 	}
@@ -113,24 +113,24 @@ func (c *Reconciler) planOlder(ctx context.Context, r *reading.Older) ([]*readin
 			todo = append(todo, w)
 		}
 	}
-	c.Windows = slices.Insert(c.Windows, c.placeOf(r.Window), fresh...)
+	c.Windows = slices.Insert(c.Windows, placeOf(c.Windows, r.Window), fresh...)
 	return todo, nil
 }
 
 // placeOf is where windows of a span belong among the run's.
-func (c *Reconciler) placeOf(span extract.Window) int {
-	i := slices.IndexFunc(c.Windows, func(w *reading.Window) bool {
+func placeOf(windows []*reading.Window, span extract.Window) int {
+	i := slices.IndexFunc(windows, func(w *reading.Window) bool {
 		return w.Undated != nil || !w.Planned.Window.From.IsZero() && !w.Planned.Window.From.Before(span.To)
 	})
 	if i < 0 {
-		return len(c.Windows)
+		return len(windows)
 	}
 	return i
 }
 
 // windowsOf are the windows of an older range.
-func (c *Reconciler) windowsOf(r *reading.Older) []*reading.Window {
-	return slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return w.Older != r })
+func windowsOf(windows []*reading.Window, r *reading.Older) []*reading.Window {
+	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.Older != r })
 }
 
 // verifyOlder compares older ranges with their counts. The planner's is asked
@@ -139,7 +139,7 @@ func (c *Reconciler) windowsOf(r *reading.Older) []*reading.Window {
 func (c *Reconciler) verifyOlder(ctx context.Context) error {
 	for _, r := range c.older {
 		for round := 0; ; round++ {
-			windows := c.windowsOf(r)
+			windows := windowsOf(c.Windows, r)
 			n := reading.Results(windows)
 			if n == r.Counts[len(r.Counts)-1] {
 				break
@@ -162,9 +162,9 @@ func (c *Reconciler) verifyOlder(ctx context.Context) error {
 	return nil
 }
 
-// olderCounted is what the service counts in the older ranges.
-func (c *Reconciler) olderCounted() (n int64) {
-	for _, r := range c.older {
+// countedIn is what the service counts in the older ranges.
+func countedIn(older []*reading.Older) (n int64) {
+	for _, r := range older {
 		n += r.Counts[len(r.Counts)-1]
 	}
 	return n

@@ -39,15 +39,20 @@ type Reconciler struct {
 	// divided while they are reconciled.
 	Windows []*reading.Window
 
-	Verified     *load.Verified // of the windows of Interval.Read; nil before Reconcile
-	Reread       int            // windows that were read again
-	OlderWindows int            // windows of older parts
-	UndatedRead  bool           // results without a date were looked for
+	Verified *load.Verified // of the windows of Interval.Read; nil before Reconcile
+	Work     Work
 
 	own          int64             // what the service counts in Interval.Asked, where Read is wider
 	older        []*reading.Older  // parts that are read again because a result of them moved
 	compared     *roaring64.Bitmap // ids that were looked for in older parts
 	undatedMoved bool              // a result that was undated has a date now
+}
+
+// Work is what was read besides the windows of the plan, each once.
+type Work struct {
+	Reread  int  // windows that were read again
+	Older   int  // windows of older parts
+	Undated bool // results without a date were looked for
 }
 
 // ReadUndated reads the results without a date where they belong to the answer.

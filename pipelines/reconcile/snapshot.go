@@ -33,7 +33,7 @@ type Snapshot struct {
 func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{
 		Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), Replaced: c.Replaced(),
-		rows: c.Reader.Checkpoint, verified: *c.Verified, own: c.own, older: c.olderCounted(),
+		rows: c.Reader.Checkpoint, verified: *c.Verified, own: c.own, older: countedIn(c.older),
 	}
 	var err error
 	s.Stats, err = reading.Stats(ctx, s.rows, s.Windows)
@@ -74,7 +74,7 @@ func (s *Snapshot) Columns(windows []*reading.Window) []schemas.Column {
 func Columns(schema *schemas.Schema, labels map[string]string, windows []*reading.Window) []schemas.Column {
 	added := make([][]schemas.Column, 0, len(windows))
 	for _, w := range windows {
-		added = append(added, w.Reading.Stats.Added)
+		added = append(added, w.Stats.Added)
 	}
 	all := (&schemas.Schema{Columns: schemas.Merge(schema.Columns, schemas.Merge(nil, added...))}).Written()
 	for i, c := range all {

@@ -32,7 +32,7 @@ func (c *Reconciler) readUndated(ctx context.Context) error {
 	if !c.wantsUndated() {
 		return nil
 	}
-	c.UndatedRead = true
+	c.Work.Undated = true
 	if c.Reader.Dateless {
 		return nil // they are in the one window
 	}
@@ -85,9 +85,9 @@ func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts .
 }
 
 // undatedWindow is the window of the results without a date, nil if there is none.
-func (c *Reconciler) undatedWindow() *reading.Window {
-	if n := len(c.Windows); n > 0 && c.Windows[n-1].Undated != nil {
-		return c.Windows[n-1]
+func undatedWindow(windows []*reading.Window) *reading.Window {
+	if n := len(windows); n > 0 && windows[n-1].Undated != nil {
+		return windows[n-1]
 	}
 	return nil
 }

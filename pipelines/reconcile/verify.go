@@ -17,11 +17,12 @@ import (
 // changes all the time may never agree to the one: in the end a window agrees
 // when what was read of it lies between its counts before and after.
 func (c *Reconciler) verify(ctx context.Context) error {
-	switch {
-	case c.Reader.Filtered():
-		return c.unverified("not applicable: counts know neither searches nor views")
-	case !c.Verifies():
-		return c.unverified("not asked for")
+	if !c.Verifies() {
+		c.Verified = &load.Verified{Extracted: reading.Results(dated(c.Windows)), Reason: "not asked for"}
+		if c.Reader.Filtered() {
+			c.Verified.Reason = "not applicable: counts know neither searches nor views"
+		}
+		return nil
 	}
 	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total, own: extract.Unknown}
 	for round := 0; ; round++ {
@@ -45,17 +46,6 @@ func (c *Reconciler) verify(ctx context.Context) error {
 	c.own = v.own
 	c.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: v.after == v.extracted()}
 	c.Reader.At(PointVerified)
-	return nil
-}
-
-// verifies tells whether counts are to vouch for what is read: it was asked for
-// now, or by the run whose checkpoint is taken over, which read in that trust.
-func (c *Reconciler) verifies() bool {
-	return !c.Reader.Filtered() && (c.Reader.Def.Extract.Verify || c.Trusted)
-}
-
-func (c *Reconciler) unverified(why string) error {
-	c.Verified = &load.Verified{Extracted: reading.Results(c.dated()), Reason: why}
 	return nil
 }
 
@@ -85,7 +75,7 @@ func (v *verification) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	return v.endUnsettled(v.c.dated())
+	return v.endUnsettled(dated(v.c.Windows))
 }
 
 // endUnsettled ends a verification whose counts never agreed to the one: it
@@ -149,11 +139,11 @@ type verification struct {
 
 // dated are the windows of the run's range; counts over it leave undated results
 // out.
-func (c *Reconciler) dated() []*reading.Window {
-	return slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return w.Undated != nil || w.Older != nil })
+func dated(windows []*reading.Window) []*reading.Window {
+	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.Undated != nil || w.Older != nil })
 }
 
-func (v *verification) extracted() int64 { return reading.Results(v.c.dated()) }
+func (v *verification) extracted() int64 { return reading.Results(dated(v.c.Windows)) }
 
 // whole counts the range once more. The run agrees if that is what was read
 // and what was counted before.
@@ -194,7 +184,7 @@ func (v *verification) ownWindows() []*reading.Window {
 // changed finds the windows that do not agree with their counts by halving
 // the list of windows.
 func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
-	windows, counted := v.c.dated(), v.after
+	windows, counted := dated(v.c.Windows), v.after
 	if v.own != extract.Unknown { // the whole range agrees
 		windows, counted = v.ownWindows(), v.own
 	}
@@ -315,7 +305,7 @@ func (v *verification) countEach(ctx context.Context, ws []*reading.Window) ([]*
 // what those hold is not undated.
 func (v *verification) undated(ctx context.Context) error {
 	c := v.c
-	w := c.undatedWindow()
+	w := undatedWindow(c.Windows)
 	if w == nil || w.Undated.Only != nil || w.Results() == w.Counts[0] {
 		return nil
 	}
