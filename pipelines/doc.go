@@ -1,7 +1,28 @@
-// Package pipelines runs pipeline definitions: it plans a form's range into
-// windows, has them extracted and flattened, spools them, encodes outputs and
-// commits each output once.
+// Package pipelines runs pipeline definitions, their forms side by side.
 //
-// It knows no concrete format or destination: those come in tables that the
-// command line builds.
+// A definition is planned into windows; windows are read into a checkpoint; what
+// was read is reconciled with the service's counts; every output is staged from
+// the same snapshot; a run commits its outputs once. Each step is a room:
+//
+//   - output opens the destinations, takes their leases and finishes commits that
+//     a dead run recorded (output.Set.Open).
+//   - interval decides which span is read and where the next run begins.
+//   - reading divides the span into windows and reads them, piece by piece, into
+//     the checkpoint (reading.Form.NewPlan, reading.Reader.Read).
+//   - reconcile has windows read again until they agree with the counts, with
+//     each other and with older parts, and gives a snapshot.
+//   - output stages and commits the snapshot (output.Set.Commit).
+//
+// One result goes this way. Get Results answers with a page that holds it
+// (extract.WindowReader, page.Page). A transform.Flattener makes it a row of a
+// record batch, or a reject. The batch and the result's id become part of a piece
+// of the checkpoint (checkpoint.Writer). Once all windows agree, the piece's rows
+// are read back in ascending order of id (reconcile.Snapshot.Rows), encoded into
+// a part, and prepared at the destination (load.Upload). The manifest lists the
+// part when its commit is published (load.DatasetCommit).
+//
+// The package knows no concrete format or destination: those come in tables that
+// the command line builds. It writes no file itself.
+//
+// Begin reading with Run, then runForm and formRun.run.
 package pipelines
