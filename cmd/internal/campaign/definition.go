@@ -32,6 +32,7 @@ type definition struct {
 	// unfinished is the moment at which the first run began that a later one may
 	// resume from; none where the last one ended well.
 	unfinished history.Moment
+	undated    bool // such a run read results without a date
 	// narrowed are the ranges of such runs that were given one by flags.
 	narrowed []readback.Span
 }

@@ -80,8 +80,10 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 	reads := s.reads() && !strings.Contains(o.stderr, "there are no dead letters")
 	if reads {
 		d.facts(s, o, &f)
+		d.undated = d.undated || f.Undated
 	} else {
-		f.Good = false // it commits nothing of its own
+		f.Good = false // it commits nothing of its own, but may finish what was recorded
+		f.Undated = d.undated
 	}
 	problems := make([]error, 0, len(d.outputs))
 	for _, out := range d.outputs {
@@ -92,7 +94,7 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 	}
 	switch {
 	case f.Good, !reads && o.code == 0 && s.kind == stepClean:
-		d.unfinished, d.narrowed = none, nil
+		d.unfinished, d.narrowed, d.undated = none, nil, false
 	case d.unfinished == none && reads:
 		d.unfinished = o.start
 	}
