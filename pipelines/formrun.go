@@ -53,6 +53,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 			Def: def, Name: form, Client: client, Pages: reading.NewPages(def, client, form), RunID: o.RunID, Began: f.report.StartedAt,
 			Now: o.Now, Log: o.Logger.With(slog.String("form", form)), At: o.at, Slots: o.windows,
 		},
+		Keeps:  keepsRead,
 		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },
 		Watch:  func(read, expected int64) { f.progress(read, expected, false) },
 	}
@@ -130,7 +131,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 func (f *formRun) read(ctx context.Context) error {
 	r, c := f.reader, f.reconciler
 	err := r.SettleSchema(ctx, reading.Start{
-		Plan: f.plan, Windows: c.Windows, Read: f.iv.Read, Kept: f.outputs.Kept, Left: f.left, Begin: f.beginCheckpoint, Keeps: keepsRead,
+		Plan: f.plan, Windows: c.Windows, Read: f.iv.Read, Kept: f.outputs.Kept, Left: f.left, Begin: f.beginCheckpoint,
 	})
 	if err != nil {
 		return err

@@ -40,8 +40,8 @@ func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, 
 	}
 	key := checkpointKey(def, form)
 	if def.CheckpointAtDestination {
-		if store, at, ok := outputs.First(); ok {
-			return checkpoint.OpenAt(store, at, key), nil
+		if store, at, held, ok := outputs.First(); ok {
+			return checkpoint.OpenAt(store, at, key, held), nil
 		}
 	}
 	slots := 1

@@ -85,7 +85,7 @@ func remoteCheckpointOf(ctx context.Context, def *definition.Definition, o Optio
 	if c.dest, err = o.Tables.Open(ctx, root, out); err != nil {
 		return c, err
 	}
-	c.Checkpoint = checkpoint.OpenAt(c.dest, root, checkpointKey(def, form))
+	c.Checkpoint = checkpoint.OpenAt(c.dest, root, checkpointKey(def, form), func() error { return nil })
 	return c, nil
 }
 

@@ -45,6 +45,7 @@ type Checkpoint struct {
 	lock  *lock // nil at a destination, whose lease stands for it
 
 	buffers sync.Pool // of *bytes.Buffer: the rows of pieces that are written
+	rooms   sync.Pool // of *[]byte: the rows of pieces that are read back
 
 	mu    sync.Mutex
 	next  int  // number of the next piece
@@ -133,7 +134,7 @@ func (c *Checkpoint) Seen(ctx context.Context, p Piece) (map[schemas.Source]tran
 }
 
 func (c *Checkpoint) record(ctx context.Context, number int) (r record, err error) {
-	data, err := c.store.get(ctx, objectName(number, recordSuffix))
+	data, err := c.store.get(ctx, objectName(number, recordSuffix), nil)
 	if err != nil {
 		return r, err
 	}
@@ -149,10 +150,16 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 	if len(p.streams) == 0 {
 		return nil
 	}
-	data, err := c.rows(ctx, p)
+	room, _ := c.rooms.Get().(*[]byte)
+	if room == nil {
+		room = new([]byte)
+	}
+	defer c.rooms.Put(room)
+	data, err := c.rows(ctx, p, *room)
 	if err != nil {
 		return err
 	}
+	*room = data
 	for _, s := range p.streams {
 		if err := eachBatch(data[:s.Bytes], visit); err != nil {
 			return err
@@ -163,9 +170,9 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 }
 
 // rows reads the streams of a piece and checks that they are whole.
-func (c *Checkpoint) rows(ctx context.Context, p Piece) ([]byte, error) {
+func (c *Checkpoint) rows(ctx context.Context, p Piece, room []byte) ([]byte, error) {
 	name := objectName(p.number, rowsSuffix)
-	data, err := c.store.get(ctx, name)
+	data, err := c.store.get(ctx, name, room)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

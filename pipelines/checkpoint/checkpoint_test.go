@@ -298,7 +298,7 @@ func TestDamage(t *testing.T) {
 		begin(t, c)
 		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2, 7}, rejects: []uint64{4}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{3}})
 		for _, name := range []string{"0000000-record", "0000000-rows", headerName} {
-			data, err := c.store.get(t.Context(), name)
+			data, err := c.store.get(t.Context(), name, nil)
 			must(t, err)
 			check := func(what string, damaged []byte) {
 				t.Helper()
@@ -402,7 +402,7 @@ func TestPlaceForPeople(t *testing.T) {
 		t.Errorf("%s, temporary files in %s", c.Place, c.TempDir())
 	}
 	must(t, c.Close(t.Context(), false))
-	c = OpenAt(nil, "s3://bucket/lake/", "key")
+	c = OpenAt(nil, "s3://bucket/lake/", "key", alwaysHeld)
 	if c.Place != "s3://bucket/lake/.formetl/checkpoint/key" || c.TempDir() != "" {
 		t.Errorf("%s, temporary files in %q", c.Place, c.TempDir())
 	}

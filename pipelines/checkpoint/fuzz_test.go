@@ -12,14 +12,14 @@ import (
 // sampled are the objects of a checkpoint of two pieces.
 func sampled(f *testing.F) map[string][]byte {
 	f.Helper()
-	c := OpenAt(loadtest.NewMemory(), "", "key")
+	c := OpenAt(loadtest.NewMemory(), "", "key", alwaysHeld)
 	begin(f, c)
 	write(f, c, draft{window: "01-01/01-02", after: First, through: 9, ids: []uint64{1, 2, 7}, rejects: []uint64{4}, batch: 2, grows: true}, draft{window: "01-01/01-02", after: 9, through: Last})
 	names, err := c.store.list(f.Context())
 	must(f, err)
 	objects := map[string][]byte{}
 	for _, name := range names {
-		objects[name], err = c.store.get(f.Context(), name)
+		objects[name], err = c.store.get(f.Context(), name, nil)
 		must(f, err)
 	}
 	return objects
@@ -89,7 +89,7 @@ func FuzzHeader(f *testing.F) {
 		if sealed {
 			data = seal(data)
 		}
-		c := OpenAt(loadtest.NewMemory(), "", "key")
+		c := OpenAt(loadtest.NewMemory(), "", "key", alwaysHeld)
 		must(t, c.store.put(t.Context(), headerName, data))
 		i, err := c.Found(t.Context())
 		if err != nil {
@@ -128,7 +128,7 @@ func FuzzRows(f *testing.F) {
 		if len(layout) > 200 {
 			return
 		}
-		c := OpenAt(loadtest.NewMemory(), "", "key")
+		c := OpenAt(loadtest.NewMemory(), "", "key", alwaysHeld)
 		begin(t, c)
 		want := map[uint64]string{}
 		drafts := make([][]draft, 4)
@@ -174,7 +174,7 @@ func FuzzRows(f *testing.F) {
 		must(t, err)
 		slices.Sort(names)
 		name := names[int(place)%len(names)]
-		data, err := c.store.get(t.Context(), name)
+		data, err := c.store.get(t.Context(), name, nil)
 		must(t, err)
 		data[int(place)%len(data)] ^= 1 << (change & 7)
 		must(t, c.store.put(t.Context(), name, data))

@@ -27,7 +27,7 @@ func places(t *testing.T, test func(t *testing.T, open func() *Checkpoint)) {
 	})
 	t.Run("at a destination", func(t *testing.T) {
 		m := loadtest.NewMemory()
-		test(t, func() *Checkpoint { return OpenAt(m.Fresh(), "s3://bucket/lake/", "key") })
+		test(t, func() *Checkpoint { return OpenAt(m.Fresh(), "s3://bucket/lake/", "key", alwaysHeld) })
 	})
 }
 
@@ -225,13 +225,13 @@ type spy struct {
 	fail func(op, name string) error
 }
 
-func (s *spy) get(ctx context.Context, name string) ([]byte, error) {
+func (s *spy) get(ctx context.Context, name string, room []byte) ([]byte, error) {
 	if s.fail != nil {
 		if err := s.fail("get", name); err != nil {
 			return nil, err
 		}
 	}
-	return s.store.get(ctx, name)
+	return s.store.get(ctx, name, room)
 }
 
 func (s *spy) list(ctx context.Context) ([]string, error) {

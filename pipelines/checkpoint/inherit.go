@@ -39,7 +39,7 @@ func (c *Checkpoint) found(ctx context.Context, verify bool) (*Inherited, error)
 		c.begun = false
 		return nil, nil
 	}
-	data, err := c.store.get(ctx, headerName)
+	data, err := c.store.get(ctx, headerName, nil)
 	if _, local := errors.AsType[*FolderError](err); err != nil && !local && !errors.Is(err, load.ErrNotExist) {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (c *Checkpoint) readPiece(ctx context.Context, number int, verify bool) (p 
 		return p, r.Passing, err
 	}
 	if p, err = r.piece(number); err == nil && verify && len(r.Streams) > 0 {
-		_, err = c.rows(ctx, p)
+		_, err = c.rows(ctx, p, nil)
 	}
 	return p, false, err
 }

@@ -90,12 +90,13 @@ func isHeld(at string) bool {
 }
 
 // OpenAt opens the checkpoint of a key in the control folder of an output,
-// whose lease the caller holds.
-func OpenAt(store load.Store, place, key string) *Checkpoint {
+// whose lease the caller holds. held fails once the lease is lost: nothing is
+// written or removed then.
+func OpenAt(store load.Store, place, key string, held func() error) *Checkpoint {
 	prefix := path.Join(load.ControlFolder, folderName, key) + "/"
 	return &Checkpoint{
 		Pace: remotePace, Place: strings.TrimSuffix(place, "/") + "/" + strings.TrimSuffix(prefix, "/"),
-		store: objects{store: store, prefix: prefix},
+		store: objects{store: store, prefix: prefix, held: held},
 	}
 }
 

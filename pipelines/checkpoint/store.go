@@ -3,9 +3,11 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/renameio/v2"
 
@@ -14,8 +16,9 @@ import (
 
 // store keeps the objects of one checkpoint. Names are plain file names.
 type store interface {
-	// get reads an object; a missing one is load.ErrNotExist.
-	get(ctx context.Context, name string) ([]byte, error)
+	// get reads an object; a missing one is load.ErrNotExist. It may use room, which
+	// may be nil, for the data.
+	get(ctx context.Context, name string, room []byte) ([]byte, error)
 	// put writes an object whole, in place of one of the same name.
 	put(ctx context.Context, name string, data []byte) error
 	// list gives the names of all objects.
@@ -31,11 +34,21 @@ type folder string
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
-func (f folder) get(_ context.Context, name string) ([]byte, error) {
-	data, err := os.ReadFile(f.path(name))
+func (f folder) get(_ context.Context, name string, room []byte) ([]byte, error) {
+	file, err := os.Open(f.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, load.ErrNotExist
 	}
+	if err != nil {
+		return nil, f.fail(err)
+	}
+	defer func() { _ = file.Close() }() // it was read only
+	info, err := file.Stat()
+	if err != nil {
+		return nil, f.fail(err)
+	}
+	data := slices.Grow(room[:0], int(info.Size()))[:info.Size()]
+	_, err = io.ReadFull(file, data)
 	return data, f.fail(err)
 }
 
@@ -78,15 +91,19 @@ func (f folder) fail(err error) error {
 // objects is a store in the control folder of an output's destination.
 type objects struct {
 	store  load.Store
-	prefix string // with a slash behind it
+	prefix string       // with a slash behind it
+	held   func() error // fails once another run has the lease, and with it the checkpoint
 }
 
-func (o objects) get(ctx context.Context, name string) ([]byte, error) {
+func (o objects) get(ctx context.Context, name string, _ []byte) ([]byte, error) {
 	data, _, err := o.store.Get(ctx, o.prefix+name)
 	return data, err
 }
 
 func (o objects) put(ctx context.Context, name string, data []byte) error {
+	if err := o.held(); err != nil {
+		return err
+	}
 	return o.store.Put(ctx, o.prefix+name, data, load.AnyVersion)
 }
 
@@ -103,5 +120,8 @@ func (o objects) list(ctx context.Context) ([]string, error) {
 }
 
 func (o objects) remove(ctx context.Context, name string) error {
+	if err := o.held(); err != nil {
+		return err
+	}
 	return o.store.Delete(ctx, o.prefix+name)
 }

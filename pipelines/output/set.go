@@ -267,20 +267,21 @@ func (s *Set) Bases() (bases []Base) {
 	return bases
 }
 
-// First is the destination of the first output, for a checkpoint beside it;
+// First is the destination of the first output, for a checkpoint beside it, and
+// what tells that its lease was lost;
 // false where that could not be opened, or is another place for each run.
-func (s *Set) First() (store load.Store, at string, ok bool) {
+func (s *Set) First() (store load.Store, at string, held func() error, ok bool) {
 	if len(s.targets) == 0 || s.targets[0].err != nil || !LastingPlace(s.targets[0].def) {
-		return nil, "", false
+		return nil, "", nil, false
 	}
 	switch o := s.targets[0].out.(type) {
 	case *dataset:
-		return o.dest, o.path, true
+		return o.dest, o.path, o.held, true
 	case *file:
 		root, _ := definition.SplitPath(o.path)
-		return o.dest, root, true
+		return o.dest, root, o.held, true
 	}
-	return nil, "", false
+	return nil, "", nil, false
 }
 
 // LastingPlace tells whether each run writes an output to the same place. Then

@@ -95,6 +95,7 @@ type pieces struct {
 	began     time.Time // by the process's own clock, which only goes forward
 	results   int
 	last      int64 // the highest id so far
+	whole     bool  // nothing can follow on the piece but in this reading
 }
 
 func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, error) {
@@ -128,8 +129,14 @@ func (p *pieces) close(ctx context.Context, err error) error {
 	if p.flattener == nil {
 		return err
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		err = p.end(ctx, checkpoint.Last)
+	case p.results > 0 && p.w.Undated == nil && p.r.Keeps(err):
+		p.piece.Whole = p.whole
+		if lost := p.end(context.WithoutCancel(ctx), p.last); lost != nil {
+			p.r.Log.LogAttrs(ctx, slog.LevelWarn, "what was read last of a window is not kept", slog.String("error", lost.Error()))
+		}
 	}
 	p.flattener.Release()
 	return err
@@ -265,6 +272,7 @@ func (r *Reader) keepHead(ctx context.Context, w *Window) error {
 // cut ends a piece behind the page at hand where it is time for that. whole
 // tells that nothing can follow on the piece but in this reading.
 func (p *pieces) cut(ctx context.Context, whole bool) error {
+	p.whole = whole
 	pace := p.r.Checkpoint.Pace
 	if p.results == 0 || p.results < pace.Results && time.Since(p.began) < pace.Every && p.rows.Bytes() < pace.Bytes {
 		return nil

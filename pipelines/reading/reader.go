@@ -28,6 +28,8 @@ type Reader struct {
 	Headings   []page.Heading  // labels known when the schema was settled
 	// Before is called before each window; an error ends the reading.
 	Before func(context.Context) error
+	// Keeps tells whether another run can take over what was read before an error.
+	Keeps func(error) bool
 	// Watch is told how many results were read, and how many are expected or
 	// extract.Unknown.
 	Watch func(read, expected int64)

@@ -32,8 +32,6 @@ type Start struct {
 	Left    *checkpoint.Inherited // what an earlier run read; nil where there is nothing of use
 	// Begin lets the next run take over what is read from there on.
 	Begin func(context.Context) error
-	// Keeps tells whether another run can take over what was read before an error.
-	Keeps func(error) bool
 }
 
 // SettleSchema decides what columns the rows begin with: the definition's; else
@@ -95,7 +93,7 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 	for _, p := range pages {
 		results += p.Len()
 	}
-	if !s.Keeps(cause) || results < salvageResults {
+	if !r.Keeps(cause) || results < salvageResults {
 		return nil
 	}
 	if err := r.infer(pages); err != nil {
