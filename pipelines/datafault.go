@@ -1,7 +1,7 @@
 package pipelines
 
 // DataFault is an error that tells of itself whether the data are at fault:
-// whoever goes on with what was read would meet them again. It is what ends a
+// whoever resumes from what was read would meet them again. It is what ends a
 // command with 65, and a run that ends so keeps nothing of what it read.
 type DataFault interface {
 	error

@@ -41,7 +41,7 @@ type FormPlan struct {
 	AtMost   bool            `json:"at_most"`
 	Requests PlannedRequests `json:"requests"`
 	Budget   Budget          `json:"budget"`
-	// Unfinished is a run that ended early and that this one goes on with.
+	// Unfinished is a run that ended early and that this one resumes from.
 	Unfinished *Unfinished `json:"unfinished,omitempty"`
 	// Warnings tell what a run would warn of, or end with, before it reads.
 	Warnings []string `json:"warnings,omitempty"`

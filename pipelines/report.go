@@ -33,10 +33,8 @@ type FormReport struct {
 	EndedAt   time.Time  `json:"ended_at"`
 	Range     load.Range `json:"range"`
 	Timezone  string     `json:"timezone"`
-	// Continued is the id of a run that ended early and that this one went on
-	// with, in its range and under its id; Kept are the windows that were not
-	// read again. What the run's own range holds beyond follows as an entry of
-	// its own.
+	// Continued is the id of a run that ended early and whose checkpoint this run
+	// resumed from. Kept counts the windows that it had read whole.
 	Continued string               `json:"continued,omitempty"`
 	Kept      int                  `json:"windows_kept,omitempty"`
 	Windows   int                  `json:"windows"`
@@ -54,8 +52,7 @@ type FormReport struct {
 	// Changes are those of the form since the run before, as programs read them.
 	Changes []schemas.Change `json:"changes,omitempty"`
 	// ResultsKept is of a run that failed after it had asked for results: how
-	// many of them the next run need not ask for. Those of windows that were not
-	// read whole are not among them.
+	// many of them the next run need not ask for.
 	ResultsKept *int64          `json:"results_kept,omitempty"`
 	Outputs     []output.Report `json:"outputs"`
 	ExitCode    int             `json:"exit_code"` // the class of Err, filled in by the command

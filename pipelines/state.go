@@ -175,7 +175,7 @@ func (s *stateLooker) once(left []load.Leftover) []load.Leftover {
 }
 
 // nextBeginning is where the range of the next incremental run begins, if it
-// does not go on with one that ended early.
+// does not resume from one that ended early.
 func nextBeginning(def *definition.Definition, o Options, outputs []*OutputState) *load.WallTime {
 	if !def.Extract.Incremental {
 		return nil

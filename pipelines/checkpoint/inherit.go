@@ -124,7 +124,7 @@ func (c *Checkpoint) readPieces(ctx context.Context, names []string, verify bool
 	for i, p := range read {
 		switch {
 		case failed[i] != nil:
-			faults = append(faults, fmt.Errorf("a piece of %s is read again: %s: %w", c.Place, objectName(numbers[i], recordSuffix), failed[i]))
+			faults = append(faults, fmt.Errorf("%s/%s: %w", c.Place, objectName(numbers[i], recordSuffix), failed[i]))
 		case !passing[i]:
 			pieces = append(pieces, p)
 		}

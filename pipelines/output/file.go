@@ -12,7 +12,7 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// file is one file, replaced whole. It is encoded from the spool when
+// file is one file, replaced whole. It is encoded from the snapshot when
 // all windows are there.
 type file struct {
 	encoding
