@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
@@ -75,6 +76,15 @@ func (w *world) sums() map[string]string {
 	return sums
 }
 
+// quiet waits until the service has noted what a killed run had still sent.
+func (w *world) quiet() {
+	w.t.Helper()
+	for before := -1; before != len(w.service.Log()); {
+		before = len(w.service.Log())
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 // continues kills runs at the faults and ends with one that is not killed. No
 // run asks for a window that the checkpoint holds whole, and none costs more than
 // the plan has for it. It gives how many windows were asked for again.
@@ -83,6 +93,7 @@ func (w *world) continues(faults []string, plan map[string]int) (again int) {
 	runs := map[string]int{} // that asked for a window
 	requests, kept := 0, map[string]bool{}
 	for i := range len(faults) + 1 {
+		w.quiet()
 		w.service.Reset()
 		if i < len(faults) {
 			w.runInto(faults[i])
