@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
@@ -38,7 +39,7 @@ func readPlan(ctx context.Context, c *v1.Client, form string, rng extract.Range)
 				if err != nil || p == nil {
 					return err
 				}
-				windows[i] = append(windows[i], idsOf(p)...)
+				windows[i] = append(windows[i], extracttest.IDs(p)...)
 				p.Release()
 			}
 		})
@@ -58,7 +59,7 @@ func readPlan(ctx context.Context, c *v1.Client, form string, rng extract.Range)
 // TestRequestCost takes whole forms over real HTTP: every result once, and no
 // more requests than design.md's bound, the count of the verification included.
 func TestRequestCost(t *testing.T) {
-	year := day(t, "2025-01-01", "2026-01-01")
+	year := extracttest.Window("2025-01-01", "2026-01-01")
 	for _, tc := range []struct {
 		name string
 		o    formservice.GenerateOptions
@@ -76,7 +77,7 @@ func TestRequestCost(t *testing.T) {
 			server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: formservice.Faults{NoGzip: true}}
 			listener := httptest.NewServer(server)
 			defer listener.Close()
-			c := newTestClient(t, v1.Config{BaseURL: listener.URL, Account: formservice.DefaultAccount, Config: transport.Config{Key: transport.NewSecret(formservice.DefaultKey)}})
+			c := extracttest.NewClient(t, v1.Config{BaseURL: listener.URL, Account: formservice.DefaultAccount, Config: transport.Config{Key: transport.NewSecret(formservice.DefaultKey)}})
 			plan, came, err := readPlan(t.Context(), c, "form1", tc.rng)
 			if err != nil {
 				t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/page"
 )
@@ -16,8 +17,8 @@ import (
 // TestPlanNoticesIgnoredDates by counts, and how many that takes; 0 where it is
 // left to the reader. Where dates are kept no plan is taken in.
 func TestPlanNoticesIgnoredDates(t *testing.T) {
-	to := wallTime(t, "2026-01-01")
-	year := day(t, "2025-01-01", "2026-01-01")
+	to := extracttest.Wall("2026-01-01")
+	year := extracttest.Window("2025-01-01", "2026-01-01")
 	for _, tc := range []struct {
 		name    string
 		r       extract.Range
@@ -53,23 +54,23 @@ func TestPlanNoticesIgnoredDates(t *testing.T) {
 		})
 	}
 	// As much before the range as in it, and all of a form in its first half.
-	before := append(random(3000, day(t, "2020-01-01", "2024-01-01"), 1), random(3000, year, 2)...)
+	before := append(random(3000, extracttest.Window("2020-01-01", "2024-01-01"), 1), random(3000, year, 2)...)
 	if p := mustPlan(t, extract.Range{Window: year}, newDates(before)); p.Total != 3000 {
 		t.Errorf("total %d", p.Total)
 	}
-	mustPlan(t, extract.Range{Window: extract.Window{To: to}, Step: extract.Step{Months: 1}}, newDates(random(300, day(t, "1975-01-01", "1980-01-01"), 1)))
+	mustPlan(t, extract.Range{Window: extract.Window{To: to}, Step: extract.Step{Months: 1}}, newDates(random(300, extracttest.Window("1975-01-01", "1980-01-01"), 1)))
 }
 
 // TestPlanHasABound: no more is counted than may be asked for.
 func TestPlanHasABound(t *testing.T) {
-	d := newDates(random(300, day(t, "2025-01-01", "2026-01-01"), 1))
+	d := newDates(random(300, extracttest.Window("2025-01-01", "2026-01-01"), 1))
 	for most := int64(1); most < 15; most++ {
 		var asked atomic.Int64
-		_, err := extract.NewPlan(t.Context(), extract.Range{Window: day(t, "2020-01-01", "2026-01-01"), Partition: extract.UnitDay, Most: most}, func(_ context.Context, w extract.Window) (int64, error) {
+		_, err := extract.NewPlan(t.Context(), extract.Range{Window: extracttest.Window("2020-01-01", "2026-01-01"), Partition: extract.UnitDay, Most: most}, func(_ context.Context, w extract.Window) (int64, error) {
 			asked.Add(1)
 			return d.in(w), nil
 		})
-		if e := mustAs[*extract.CostError](t, err); asked.Load() > most || e.Most != most || !strings.Contains(err.Error(), fmt.Sprintf("more than the %d requests", most)) {
+		if e := extracttest.MustAs[*extract.CostError](t, err); asked.Load() > most || e.Most != most || !strings.Contains(err.Error(), fmt.Sprintf("more than the %d requests", most)) {
 			t.Errorf("most %d: %d counts, %v", most, asked.Load(), err)
 		}
 	}
@@ -80,7 +81,7 @@ func TestPlanHasABound(t *testing.T) {
 func TestReaderNoticesIgnoredDates(t *testing.T) {
 	form := formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 3, NoUndated: true})
 	form.Views = []formservice.View{{ID: "7", Columns: []string{"1"}}}
-	march := day(t, "2025-03-01", "2025-04-01")
+	march := extracttest.Window("2025-03-01", "2025-04-01")
 	for _, tc := range []struct {
 		name   string
 		faults formservice.Faults
@@ -97,14 +98,14 @@ func TestReaderNoticesIgnoredDates(t *testing.T) {
 		{"from March", formservice.Faults{IgnoreDates: true}, extract.Window{From: march.From}, "", 3, true},
 		{"up to March", formservice.Faults{IgnoreDates: true}, extract.Window{To: march.From}, "", 3, true},
 		{"no dates shown", formservice.Faults{IgnoreDates: true}, march, "7", 3, true},
-		{"all of it", formservice.Faults{IgnoreDates: true}, day(t, "2024-01-01", "2027-01-01"), "", 4, false},
+		{"all of it", formservice.Faults{IgnoreDates: true}, extracttest.Window("2024-01-01", "2027-01-01"), "", 4, false},
 		{"no bounds", formservice.Faults{IgnoreDates: true}, extract.Window{}, "", 4, false},
 		{"kept", formservice.Faults{}, march, "", 1, false},
 		{"kept, no dates shown", formservice.Faults{}, march, "7", 2, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: tc.faults}
-			r := extract.NewReader(newClientFor(t, server, nil), form.Directory, extract.ResultsQuery{View: tc.view})
+			r := extract.NewReader(extracttest.Serve(t, server, nil), form.Directory, extract.ResultsQuery{View: tc.view})
 			r.Trust(true)
 			read := func() error {
 				return r.Each(t.Context(), tc.w, extract.IDRange{}, func(*page.Page) error { return nil })
@@ -135,10 +136,10 @@ func TestDoubtsEnd(t *testing.T) {
 	form := formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 3})
 	form.Views = []formservice.View{{ID: "7", Columns: []string{"1"}}}
 	server := &formservice.Server{Forms: []*formservice.Form{form}}
-	r := extract.NewReader(newClientFor(t, server, nil), form.Directory, extract.ResultsQuery{View: "7"})
+	r := extract.NewReader(extracttest.Serve(t, server, nil), form.Directory, extract.ResultsQuery{View: "7"})
 	r.Trust(true)
 	for month := 1; month <= 9; month++ {
-		w := day(t, fmt.Sprintf("2025-%02d-01", month), fmt.Sprintf("2025-%02d-01", month+1))
+		w := extracttest.Window(fmt.Sprintf("2025-%02d-01", month), fmt.Sprintf("2025-%02d-01", month+1))
 		if err := r.Each(t.Context(), w, extract.IDRange{}, func(*page.Page) error { return nil }); err != nil {
 			t.Fatal(err)
 		}

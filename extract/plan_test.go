@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 )
 
 // dates are the wall-clock seconds of a form's results, ascending.
@@ -39,7 +40,7 @@ func (d dates) counter() extract.Counter {
 	return func(_ context.Context, w extract.Window) (int64, error) { return d.in(w), nil }
 }
 
-func at(t testing.TB, s string) int64 { return wallTime(t, s).Unix() }
+func at(s string) int64 { return extracttest.Wall(s).Unix() }
 
 // spread gives n dates evenly over a window.
 func spread(n int, w extract.Window) []int64 {
@@ -128,12 +129,12 @@ func mustPlan(t testing.TB, r extract.Range, d dates) *extract.Plan {
 // TestPlanCost holds the bound of design.md: plan, paging and the count of the
 // verification together cost at most 1.05 × ceil(results / 100) + 3 requests.
 func TestPlanCost(t *testing.T) {
-	year := day(t, "2025-01-01", "2026-01-01")
-	hour := day(t, "2025-09-03 10:00:00", "2025-09-03 11:00:00")
+	year := extracttest.Window("2025-01-01", "2026-01-01")
+	hour := extracttest.Window("2025-09-03 10:00:00", "2025-09-03 11:00:00")
 	const n = 200_000
 	oneSecond := make([]int64, n)
 	for i := range oneSecond {
-		oneSecond[i] = at(t, "2025-04-05 06:07:08")
+		oneSecond[i] = at("2025-04-05 06:07:08")
 	}
 	fullPages := make([]int64, n) // a hundred results on each of two thousand seconds: every window holds a multiple
 	for i := range fullPages {
@@ -151,11 +152,11 @@ func TestPlanCost(t *testing.T) {
 		{"a fifth in an hour", slices.Concat(random(n*4/5, year, 2), random(n/5, hour, 3)), year, 0},
 		{"all in a second", oneSecond, year, 0},
 		{"all in an hour", random(n, hour, 4), year, 0},
-		{"the last month of ten years", random(n, day(t, "2025-12-01", "2026-01-01"), 5), day(t, "2016-01-01", "2026-01-01"), 0},
+		{"the last month of ten years", random(n, extracttest.Window("2025-12-01", "2026-01-01"), 5), extracttest.Window("2016-01-01", "2026-01-01"), 0},
 		{"no lower bound", random(n, year, 6), extract.Window{To: year.To}, 0},
 		{"one over the target", random(extract.DefaultTarget+1, year, 7), year, 0},
 		{"ten thousand", random(10_000, year, 8), year, 0},
-		{"a few bursts", slices.Concat(random(n/4, hour, 9), random(n/4, day(t, "2025-01-01", "2025-01-02"), 10), spread(n/2, year)), year, 0},
+		{"a few bursts", slices.Concat(random(n/4, hour, 9), random(n/4, extracttest.Window("2025-01-01", "2025-01-02"), 10), spread(n/2, year)), year, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := newDates(tc.dates)
@@ -182,7 +183,7 @@ func TestPlanCost(t *testing.T) {
 
 // TestPlanOfFewResults: they cost a handful of requests, not one a day.
 func TestPlanOfFewResults(t *testing.T) {
-	year := day(t, "2025-01-01", "2026-01-01")
+	year := extracttest.Window("2025-01-01", "2026-01-01")
 	for _, tc := range []struct {
 		n         int
 		partition extract.Unit
@@ -214,7 +215,7 @@ func TestPlanOfFewResults(t *testing.T) {
 
 // TestPlanWindowsKeepToTheTarget where they can be cut and the budget lasts.
 func TestPlanWindowsKeepToTheTarget(t *testing.T) {
-	year := day(t, "2025-01-01", "2026-01-01")
+	year := extracttest.Window("2025-01-01", "2026-01-01")
 	d := newDates(random(30_000, year, 1))
 	p := mustPlan(t, extract.Range{Window: year, Target: 10_000}, d)
 	checkPlan(t, p, d)
@@ -226,7 +227,7 @@ func TestPlanWindowsKeepToTheTarget(t *testing.T) {
 }
 
 func TestPlanPartitions(t *testing.T) {
-	year := day(t, "2025-01-01", "2026-01-01")
+	year := extracttest.Window("2025-01-01", "2026-01-01")
 	for _, tc := range []struct {
 		unit    extract.Unit
 		n       int
@@ -253,10 +254,10 @@ func TestPlanPartitions(t *testing.T) {
 }
 
 func TestPlanWithoutLowerBound(t *testing.T) {
-	to := wallTime(t, "2026-01-01")
+	to := extracttest.Wall("2026-01-01")
 	for _, unit := range []extract.Unit{extract.UnitNone, extract.UnitDay, extract.UnitMonth, extract.UnitYear} {
 		for _, first := range []string{"1969-05-05", "1999-12-31", "2025-06-01"} {
-			d := newDates(append(random(20_000, day(t, "2025-07-01", "2025-12-01"), 1), at(t, first)))
+			d := newDates(append(random(20_000, extracttest.Window("2025-07-01", "2025-12-01"), 1), at(first)))
 			p := mustPlan(t, extract.Range{Window: extract.Window{To: to}, Partition: unit}, d)
 			checkPlan(t, p, d)
 			if !p.Windows[0].Window.From.IsZero() {
@@ -271,20 +272,20 @@ func TestPlanWithoutLowerBound(t *testing.T) {
 		}
 	}
 	// A range that ends before the time that stands for no bound.
-	d := newDates([]int64{at(t, "1960-01-01")})
+	d := newDates([]int64{at("1960-01-01")})
 	for _, r := range []extract.Range{{Partition: extract.UnitDay}, {Step: extract.Step{Days: 1}}, {Step: extract.Step{Months: 1}, Partition: extract.UnitMonth}} {
-		r.Window.To = wallTime(t, "1965-01-01")
+		r.Window.To = extracttest.Wall("1965-01-01")
 		checkPlan(t, mustPlan(t, r, d), d)
 	}
 }
 
 func TestPlanCuts(t *testing.T) {
-	year := day(t, "2025-01-01", "2026-01-01")
+	year := extracttest.Window("2025-01-01", "2026-01-01")
 	d := newDates(random(10_000, year, 1))
 	cuts := []time.Time{
-		wallTime(t, "2025-03-03 03:03:03"), wallTime(t, "2025-03-03 03:03:04"), wallTime(t, "2025-12-31 23:59:59"),
+		extracttest.Wall("2025-03-03 03:03:03"), extracttest.Wall("2025-03-03 03:03:04"), extracttest.Wall("2025-12-31 23:59:59"),
 		{},
-		year.From, year.To, wallTime(t, "2024-01-01"), wallTime(t, "2027-01-01"), wallTime(t, "2025-03-03 03:03:03"),
+		year.From, year.To, extracttest.Wall("2024-01-01"), extracttest.Wall("2027-01-01"), extracttest.Wall("2025-03-03 03:03:03"),
 	}
 	for _, r := range []extract.Range{
 		{Window: year}, {Window: year, Partition: extract.UnitMonth}, {Window: year, Step: extract.Step{Months: 1}}, {Window: year, Uncounted: true}, {Window: extract.Window{To: year.To}},
@@ -299,7 +300,7 @@ func TestPlanCuts(t *testing.T) {
 		}
 	}
 	for _, r := range []extract.Range{{Partition: extract.UnitDay}, {Step: extract.Step{Days: 2}, Partition: extract.UnitMonth}} { // a cut before the first result
-		r.Window.To, r.Cuts = year.To, []time.Time{wallTime(t, "2020-02-02 02:02:02")}
+		r.Window.To, r.Cuts = year.To, []time.Time{extracttest.Wall("2020-02-02 02:02:02")}
 		p := mustPlan(t, r, d)
 		checkPlan(t, p, d)
 		if p.Windows[0].Count != 0 || p.Windows[1].Count != 0 || !p.Windows[1].Window.From.Equal(r.Cuts[0]) {
@@ -313,7 +314,7 @@ func TestPlanCuts(t *testing.T) {
 }
 
 func TestPlanFixed(t *testing.T) {
-	w := day(t, "2024-02-27 12:00:00", "2024-03-02 06:00:00")
+	w := extracttest.Window("2024-02-27 12:00:00", "2024-03-02 06:00:00")
 	d := newDates(random(1000, w, 1))
 	for _, tc := range []struct {
 		step      extract.Step
@@ -347,7 +348,7 @@ func TestPlanFixed(t *testing.T) {
 }
 
 func TestPlanUncounted(t *testing.T) {
-	w := day(t, "2026-01-01", "2026-01-05")
+	w := extracttest.Window("2026-01-01", "2026-01-05")
 	never := func(context.Context, extract.Window) (int64, error) { return 0, errors.New("a count was asked for") }
 	for _, tc := range []struct {
 		r       extract.Range
@@ -362,7 +363,7 @@ func TestPlanUncounted(t *testing.T) {
 		{extract.Range{Window: extract.Window{To: w.To}, Partition: extract.UnitDay}, 0, "set extract.from"},
 		{extract.Range{Window: extract.Window{To: w.To}, Step: extract.Step{Days: 1}}, 0, "set extract.from"},
 		{extract.Range{Window: extract.Window{From: w.From}, Step: extract.Step{Days: 1}}, 0, "set extract.to"},
-		{extract.Range{Window: day(t, "1970-01-01", "2026-01-01"), Step: extract.Step{Seconds: 60}}, 0, "windows"},
+		{extract.Range{Window: extracttest.Window("1970-01-01", "2026-01-01"), Step: extract.Step{Seconds: 60}}, 0, "windows"},
 	} {
 		tc.r.Uncounted = true
 		p, err := extract.NewPlan(t.Context(), tc.r, never)
@@ -380,7 +381,7 @@ func TestPlanUncounted(t *testing.T) {
 
 // TestPlanWithoutUpperBound is one window: that of a search without dates.
 func TestPlanWithoutUpperBound(t *testing.T) {
-	d := newDates(random(100_000, day(t, "2025-01-01", "2026-01-01"), 1))
+	d := newDates(random(100_000, extracttest.Window("2025-01-01", "2026-01-01"), 1))
 	p := mustPlan(t, extract.Range{}, d)
 	if len(p.Windows) != 1 || p.Windows[0] != (extract.Planned{Count: 100_000}) {
 		t.Errorf("%+v", p.Windows)
@@ -388,7 +389,7 @@ func TestPlanWithoutUpperBound(t *testing.T) {
 }
 
 func TestPlanIsDeterministic(t *testing.T) {
-	year := day(t, "2025-01-01", "2026-01-01")
+	year := extracttest.Window("2025-01-01", "2026-01-01")
 	for _, unit := range []extract.Unit{extract.UnitNone, extract.UnitDay, extract.UnitMonth} {
 		d := newDates(random(50_000, year, 3))
 		first := mustPlan(t, extract.Range{Window: year, Partition: unit}, d)
@@ -403,7 +404,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 // TestPlanOfALivingForm: counts that drift while the plan is made give neither
 // a negative count nor a hole.
 func TestPlanOfALivingForm(t *testing.T) {
-	year := day(t, "2025-01-01", "2026-01-01")
+	year := extracttest.Window("2025-01-01", "2026-01-01")
 	for seed := range uint64(50) {
 		d := newDates(random(20_000, year, seed))
 		var asked atomic.Int64
@@ -423,7 +424,7 @@ func TestPlanOfALivingForm(t *testing.T) {
 
 func TestPlanFailsWithItsCounts(t *testing.T) {
 	broken := errors.New("broken")
-	year := day(t, "2025-01-01", "2026-01-01")
+	year := extracttest.Window("2025-01-01", "2026-01-01")
 	d := newDates(random(20_000, year, 1))
 	for _, r := range []extract.Range{{Window: year}, {Window: extract.Window{To: year.To}, Step: extract.Step{Days: 1}}} {
 		for fails := range int64(4) {

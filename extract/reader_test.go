@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
@@ -98,7 +99,7 @@ func TestReaderSizes(t *testing.T) {
 	for _, first := range []int{1, 2, 1000} {
 		for _, n := range []int{0, 1, 2, 99, 100, 101, 199, 200, 201, 1000} {
 			server := &formservice.Server{Forms: []*formservice.Form{numberedForm(first, n)}}
-			c := newClientFor(t, server, nil)
+			c := extracttest.Serve(t, server, nil)
 			got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, int64(n))
 			if err != nil || !slices.Equal(got, sequence(first, n)) {
 				t.Errorf("%d results from %d: %d came, %v", n, first, len(got), err)
@@ -145,7 +146,7 @@ func TestReaderOfHostileServices(t *testing.T) {
 					continue
 				}
 				server := &formservice.Server{Forms: []*formservice.Form{numberedForm(first, n)}, Faults: faults}
-				c := newClientFor(t, server, func(cfg *v1.Config) { cfg.Retries = 20 })
+				c := extracttest.Serve(t, server, func(cfg *v1.Config) { cfg.Retries = 20 })
 				r := extract.NewReader(c, "f", extract.ResultsQuery{})
 				for _, count := range []int64{int64(n), extract.Unknown} {
 					got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, count)
@@ -188,7 +189,7 @@ func bareService(n int, descends bool) http.Handler {
 			}
 			fmt.Fprintf(&b, `<result id="%d"/>`, id)
 		}
-		_, _ = w.Write([]byte(success(`<headings><heading for="1">One</heading></headings><results>` + b.String() + "</results>")))
+		_, _ = w.Write([]byte(extracttest.Success(`<headings><heading for="1">One</heading></headings><results>` + b.String() + "</results>")))
 	})
 }
 
@@ -198,7 +199,7 @@ func TestReaderOfIDZero(t *testing.T) {
 	for _, descends := range []bool{false, true} {
 		for _, n := range []int{0, 1, 2, 100, 101, 102, 201, 202} {
 			for _, count := range []int64{int64(n), extract.Unknown} {
-				c := newClientFor(t, bareService(n, descends), nil)
+				c := extracttest.Serve(t, bareService(n, descends), nil)
 				got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, count)
 				if err != nil || !slices.Equal(got, sequence(0, n)) {
 					t.Errorf("descends %v, %d results: %d came, %v", descends, n, len(got), err)
@@ -211,9 +212,9 @@ func TestReaderOfIDZero(t *testing.T) {
 // TestReaderOfTheHighestID ends where no id can follow.
 func TestReaderOfTheHighestID(t *testing.T) {
 	asked := 0
-	c := newClientFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked++
-		_, _ = w.Write([]byte(success(`<headings><heading for="1"/></headings><results><result id="9223372036854775807"/></results>`)))
+		_, _ = w.Write([]byte(extracttest.Success(`<headings><heading for="1"/></headings><results><result id="9223372036854775807"/></results>`)))
 	}), nil)
 	got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
 	if err != nil || len(got) != 1 || asked != 1 {
@@ -233,7 +234,7 @@ func TestReaderSaysHowItReads(t *testing.T) {
 		{formservice.Faults{IgnoreMinID: true}, "fs_page"},
 		{formservice.Faults{IgnoreDirection: true, IgnoreMaxID: true}, "fs_page"},
 	} {
-		c := newClientFor(t, &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 350)}, Faults: tc.faults}, nil)
+		c := extracttest.Serve(t, &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 350)}, Faults: tc.faults}, nil)
 		r := extract.NewReader(c, "f", extract.ResultsQuery{})
 		if _, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, extract.Unknown); err != nil {
 			t.Errorf("%s: %v", tc.faults, err)
@@ -264,7 +265,7 @@ func TestReaderCost(t *testing.T) {
 		{formservice.Faults{IgnoreMinID: true}, 250, 250, 2 + 3, 3}, // two to find out
 	} {
 		server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, tc.n)}, Faults: tc.faults}
-		c := newClientFor(t, server, nil)
+		c := extracttest.Serve(t, server, nil)
 		r := extract.NewReader(c, "f", extract.ResultsQuery{})
 		for i, want := range []int{tc.first, tc.next} {
 			server.Reset()
@@ -290,7 +291,7 @@ func TestReaderCannotReachTheRest(t *testing.T) {
 		for _, n := range []int{full - 1, full, full + 1, 2*full + 1} {
 			faults := formservice.Faults{IgnoreMinID: true, IgnoreMaxID: true, IgnorePage: true, PageCap: capped}
 			server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, n)}, Faults: faults}
-			c := newClientFor(t, server, nil)
+			c := extracttest.Serve(t, server, nil)
 			got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
 			if n <= full {
 				if err != nil || len(got) != n {
@@ -298,7 +299,7 @@ func TestReaderCannotReachTheRest(t *testing.T) {
 				}
 				continue
 			}
-			if e := mustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, fmt.Sprintf("counts %d results where %d came", n, full)) || !strings.Contains(err.Error(), "form f, window ../..") {
+			if e := extracttest.MustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, fmt.Sprintf("counts %d results where %d came", n, full)) || !strings.Contains(err.Error(), "form f, window ../..") {
 				t.Errorf("pages of %d, %d results: %v", full, n, err)
 			}
 			if len(got) != 0 {
@@ -317,7 +318,7 @@ func TestReaderWhereTheLastPageRepeats(t *testing.T) {
 	for _, n := range []int{100, 150, 200} {
 		server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, n)}, Faults: formservice.Faults{IgnoreMinID: true, IgnoreMaxID: true}}
 		last := max(1, (n+99)/100)
-		c := newClientFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			for page := last + 1; page < last+5; page++ {
 				r.URL.RawQuery = strings.Replace(r.URL.RawQuery, fmt.Sprintf("fs_page=%d", page), fmt.Sprintf("fs_page=%d", last), 1)
 			}
@@ -344,7 +345,7 @@ func sortedBy(column string, server http.Handler) http.Handler {
 func TestReaderOfADateSortedService(t *testing.T) {
 	for _, faults := range []formservice.Faults{{}, {IgnoreDirection: true}, {PageCap: 50}} {
 		for _, n := range []int{0, 1, 20, 100, 450} {
-			c := newClientFor(t, sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{numberedForm(1, n)}, Faults: faults}), nil)
+			c := extracttest.Serve(t, sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{numberedForm(1, n)}, Faults: faults}), nil)
 			r := extract.NewReader(c, "f", extract.ResultsQuery{})
 			for range 2 {
 				got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, int64(n))
@@ -359,10 +360,10 @@ func TestReaderOfADateSortedService(t *testing.T) {
 // TestReaderOfOrdersByChance: the first pages of a service that sorts by date
 // ascend by id too. The window fails when that ends, and can be read again.
 func TestReaderOfOrdersByChance(t *testing.T) {
-	c := newClientFor(t, sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{lateForm(1, 450, 48*time.Hour)}}), nil)
+	c := extracttest.Serve(t, sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{lateForm(1, 450, 48*time.Hour)}}), nil)
 	r := extract.NewReader(c, "f", extract.ResultsQuery{})
 	got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, 450)
-	if e := mustAs[*extract.OrderError](t, err); e.After == 0 || len(got) == 0 {
+	if e := extracttest.MustAs[*extract.OrderError](t, err); e.After == 0 || len(got) == 0 {
 		t.Errorf("%d came, %v", len(got), err)
 	}
 	if _, ok := errors.AsType[*transport.AnswerError](err); !ok {
@@ -379,7 +380,7 @@ func TestReaderLosesTheOrderLate(t *testing.T) {
 	asked := 0
 	server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 1000)}, Before: func(formservice.Request) { asked++ }}
 	shuffle := sortedBy("1", server)
-	c := newClientFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked >= 3 {
 			shuffle.ServeHTTP(w, r)
 			return
@@ -388,7 +389,7 @@ func TestReaderLosesTheOrderLate(t *testing.T) {
 	}), nil)
 	r := extract.NewReader(c, "f", extract.ResultsQuery{})
 	_, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, extract.Unknown)
-	if e := mustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, "do not follow result 300") || !strings.Contains(err.Error(), "page 4") {
+	if e := extracttest.MustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, "do not follow result 300") || !strings.Contains(err.Error(), "page 4") {
 		t.Errorf("err = %v", err)
 	}
 	// The next window begins with nothing given, and can be read.
@@ -400,7 +401,7 @@ func TestReaderLosesTheOrderLate(t *testing.T) {
 // TestReaderWindows bounds dates: each result lies in the window of its date.
 func TestReaderWindows(t *testing.T) {
 	form := numberedForm(1, 5000)
-	c := newClientFor(t, &formservice.Server{Forms: []*formservice.Form{form}}, nil)
+	c := extracttest.Serve(t, &formservice.Server{Forms: []*formservice.Form{form}}, nil)
 	r := extract.NewReader(c, "f", extract.ResultsQuery{})
 	seen := map[int64]bool{}
 	for _, w := range extract.UnitDay.Cut(epoch2026, epoch2026.AddDate(0, 0, 8)) {
@@ -411,7 +412,7 @@ func TestReaderWindows(t *testing.T) {
 		for _, id := range got {
 			result, _ := form.Get(id)
 			date, _ := result.Meta("date_finish")
-			if finish := wallTime(t, date); seen[id] || finish.Before(w.From) || !finish.Before(w.To) {
+			if finish := extracttest.Wall(date); seen[id] || finish.Before(w.From) || !finish.Before(w.To) {
 				t.Errorf("result %d of %s in window %s", id, date, w)
 			}
 			seen[id] = true
@@ -428,7 +429,7 @@ func TestReaderShared(t *testing.T) {
 	for _, name := range []string{"none", "direction", "min id", "pages of 50", "both ids, passing faults"} {
 		t.Run(name, func(t *testing.T) {
 			server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 2500)}, Faults: hostileServices()[name]}
-			c := newClientFor(t, server, func(cfg *v1.Config) { cfg.Concurrency = 8; cfg.Retries = 20 })
+			c := extracttest.Serve(t, server, func(cfg *v1.Config) { cfg.Concurrency = 8; cfg.Retries = 20 })
 			r := extract.NewReader(c, "f", extract.ResultsQuery{})
 			var mu sync.Mutex
 			seen := map[int64]int{}
@@ -477,7 +478,7 @@ func TestReaderOfALivingForm(t *testing.T) {
 			for seed := range uint64(3) {
 				faults.Seed = seed
 				form := numberedForm(1, 3000)
-				c := newClientFor(t, &formservice.Server{Forms: []*formservice.Form{form}, Faults: faults}, nil)
+				c := extracttest.Serve(t, &formservice.Server{Forms: []*formservice.Form{form}, Faults: faults}, nil)
 				got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, 3000)
 				if err != nil {
 					t.Fatal(err)
@@ -516,8 +517,8 @@ func TestReaderErrors(t *testing.T) {
 		}
 		return formservice.NoFault
 	}}
-	c := newClientFor(t, server, func(cfg *v1.Config) { cfg.Retries = 1 })
-	wr := extract.NewReader(c, "f", extract.ResultsQuery{}).Window(day(t, "2026-01-01", "2026-02-01"), extract.IDRange{}, extract.Unknown)
+	c := extracttest.Serve(t, server, func(cfg *v1.Config) { cfg.Retries = 1 })
+	wr := extract.NewReader(c, "f", extract.ResultsQuery{}).Window(extracttest.Window("2026-01-01", "2026-02-01"), extract.IDRange{}, extract.Unknown)
 	_, err := wr.Next(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "window 2026-01-01 00:00:00/2026-02-01 00:00:00, page 2: Get Results of form f") {
 		t.Errorf("err = %v", err)

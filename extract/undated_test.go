@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/page"
 	v1 "github.com/formetl/formetl/extract/v1"
@@ -81,7 +82,7 @@ func TestUndated(t *testing.T) {
 			form := datedForm(t, tc.n, tc.without...)
 			dated, want := isDated(form)
 			server := &formservice.Server{Forms: []*formservice.Form{form}}
-			c := newClientFor(t, server, nil)
+			c := extracttest.Serve(t, server, nil)
 			got := readUndated(t, c, "form1", dated)
 			if !slices.Equal(got, want) {
 				t.Errorf("%d undated results came, want %d", len(got), len(want))
@@ -114,7 +115,7 @@ func readUndated(t testing.TB, c *v1.Client, form string, dated func(int64) bool
 			t.Errorf("range %v follows %v", u.IDs, ranges[i-1].IDs)
 		}
 		err := r.Undated(ctx, u, dated, func(p *page.Page) error {
-			got = append(got, idsOf(p)...)
+			got = append(got, extracttest.IDs(p)...)
 			return nil
 		})
 		if err != nil {
@@ -132,7 +133,7 @@ func TestUndatedOfHostileServices(t *testing.T) {
 		form := datedForm(t, 3000, 100_500, 105_000)
 		dated, want := isDated(form)
 		server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: faults}
-		c := newClientFor(t, server, func(cfg *v1.Config) { cfg.Retries = 20 })
+		c := extracttest.Serve(t, server, func(cfg *v1.Config) { cfg.Retries = 20 })
 		got := readUndated(t, c, "form1", dated)
 		if slices.Sort(got); !slices.Equal(slices.Compact(got), want) {
 			t.Errorf("%s: %v, want %v", faults, got, want)
@@ -146,7 +147,7 @@ func TestUndatedOfHostileServices(t *testing.T) {
 // TestUndatedWithIDZero: the least id may be 0.
 func TestUndatedWithIDZero(t *testing.T) {
 	inner := bareService(450, false)
-	c := newClientFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/count") {
 			inner.ServeHTTP(w, r)
 			return
@@ -158,7 +159,7 @@ func TestUndatedWithIDZero(t *testing.T) {
 		if r.URL.Query().Has("fs_min_date") && least == 0 { // result 0 has no date
 			n--
 		}
-		_, _ = w.Write([]byte(success(fmt.Sprintf("<count>%d</count>", n))))
+		_, _ = w.Write([]byte(extracttest.Success(fmt.Sprintf("<count>%d</count>", n))))
 	}), nil)
 	if got := readUndated(t, c, "f", func(id int64) bool { return id != 0 }); !slices.Equal(got, []int64{0}) {
 		t.Errorf("%v", got)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -15,19 +16,6 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
-
-func wall(s string) time.Time {
-	if s == "" {
-		return time.Time{}
-	}
-	t, err := time.Parse("2006-01-02", s)
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
-
-func window(from, to string) extract.Window { return extract.Window{From: wall(from), To: wall(to)} }
 
 func TestStoppedRunTellsWhy(t *testing.T) {
 	stop, other := errors.New("stopped by a test"), errors.New("disk full")
@@ -73,7 +61,7 @@ func TestLingeringContextOutlivesItsParent(t *testing.T) {
 }
 
 func TestErrorsSayWhatToDo(t *testing.T) {
-	w := window("2026-01-01", "2026-01-02")
+	w := extracttest.Window("2026-01-01", "2026-01-02")
 	for _, c := range []struct {
 		err  error
 		want string

@@ -47,6 +47,7 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"extract/formservice", []string{"extract/formservice"}, nil},
+		{"extract/extracttest", []string{"extract!", "extract/page", "extract/transport", "extract/v1", "extract/formservice"}, nil},
 		{"extract/page", nil, nil},
 		{"extract/transport", nil, []string{"github.com/cenkalti/backoff/"}},
 		{"extract/v1", []string{"extract!", "extract/page", "extract/transport"}, []string{"golang.org/x/text/"}},
@@ -77,7 +78,7 @@ func layers() []layer {
 // forTests are the modules that shipped files may not import: second readers
 // and references.
 func forTests() []string {
-	return []string{"github.com/xitongsys/", "github.com/duckdb/", "github.com/tdewolff/", "github.com/santhosh-tekuri/", modulePath + "/load/loadtest"}
+	return []string{"github.com/xitongsys/", "github.com/duckdb/", "github.com/tdewolff/", "github.com/santhosh-tekuri/", modulePath + "/load/loadtest", modulePath + "/extract/extracttest"}
 }
 
 // isTool tells whether a package is a tool of the tests, which no program that

@@ -467,14 +467,7 @@ func TestDifferentDefinitions(t *testing.T) {
 // TestFormsSideBySide: one form's destination fails, and the other's does not.
 // The next run resumes the one, and has the other's results as they are.
 func TestFormsSideBySide(t *testing.T) {
-	second := fourDays()
-	second.Directory = "form2"
-	w := newWorld(t, fourDays(), second)
-	def := func() *definition.Definition {
-		d := w.daily(definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay})
-		d.Forms = []string{"form1", "form2"}
-		return d
-	}
+	w, def, second := twoForms(t)
 	o := watching(func(root, op, name string) error {
 		if op == "stage" && strings.Contains(root, "form1") && strings.Contains(name, "dt=2026-01-03") {
 			return errBoom

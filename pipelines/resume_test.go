@@ -521,16 +521,23 @@ func TestPartIsDivided(t *testing.T) {
 	}
 }
 
-// TestResumeFormByForm: each form has its own checkpoint.
-func TestResumeFormByForm(t *testing.T) {
+// twoForms is a world of two forms alike, and a definition that takes both,
+// each to a dataset of its own. The form is the second one.
+func twoForms(t *testing.T) (*world, func() *definition.Definition, *formservice.Form) {
+	t.Helper()
 	second := fourDays()
 	second.Directory = "form2"
 	w := newWorld(t, fourDays(), second)
-	def := func() *definition.Definition {
+	return w, func() *definition.Definition {
 		d := w.daily(definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay})
 		d.Forms = []string{"form1", "form2"}
 		return d
-	}
+	}, second
+}
+
+// TestResumeFormByForm: each form has its own checkpoint.
+func TestResumeFormByForm(t *testing.T) {
+	w, def, second := twoForms(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	o := options()

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
@@ -111,7 +112,7 @@ func TestNewClientChecks(t *testing.T) {
 func TestBaseURLWithAPath(t *testing.T) {
 	server := httptest.NewServer(http.StripPrefix("/a b", &formservice.Server{}))
 	defer server.Close()
-	c := newTestClient(t, v1.Config{BaseURL: server.URL + "/a%20b/", Account: formservice.DefaultAccount, Config: transport.Config{Key: transport.NewSecret(formservice.DefaultKey)}})
+	c := extracttest.NewClient(t, v1.Config{BaseURL: server.URL + "/a%20b/", Account: formservice.DefaultAccount, Config: transport.Config{Key: transport.NewSecret(formservice.DefaultKey)}})
 	if n, err := c.Count(t.Context(), "form1", extract.CountQuery{}); err != nil || n != 1000 {
 		t.Errorf("count = %d, %v", n, err)
 	}
@@ -134,7 +135,7 @@ func TestRedirects(t *testing.T) {
 		{303, func(*http.Request) string { return "://" }, "nowhere;"},
 	} {
 		asked := 0
-		c := newClientFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			asked++
 			w.Header().Set("Location", tc.location(r))
 			w.WriteHeader(tc.status)
@@ -152,7 +153,7 @@ func TestRedirects(t *testing.T) {
 }
 
 func TestConnectionsAreReused(t *testing.T) {
-	c := newClientFor(t, &formservice.Server{}, nil)
+	c := extracttest.Serve(t, &formservice.Server{}, nil)
 	reused := 0
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		if i.Reused {
@@ -176,11 +177,11 @@ func TestConnectionsAreReused(t *testing.T) {
 
 func TestRequestsAreCounted(t *testing.T) {
 	busy := 2
-	c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+	c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
 		if busy--; busy >= 0 {
-			return respond(503, failure("3")), nil
+			return extracttest.Respond(503, failure("3")), nil
 		}
-		return respond(200, success("<results/><count>7</count><forms/>")), nil
+		return extracttest.Respond(200, extracttest.Success("<results/><count>7</count><forms/>")), nil
 	}, func(cfg *v1.Config) { cfg.BackoffMin, cfg.BackoffMax = time.Microsecond, time.Microsecond })
 	page, err := c.Results(t.Context(), "x", extract.ResultsQuery{})
 	if err != nil {
@@ -204,15 +205,15 @@ func TestRequestsAreCounted(t *testing.T) {
 // errors and logs at every level.
 func TestKeyStaysHidden(t *testing.T) {
 	address := "https://fs1.example.com/?fs_api_key=" + transport.Escape(transport.Canary)
-	fail := func(err error) roundTripFunc {
+	fail := func(err error) extracttest.RoundTrip {
 		return func(*http.Request) (*http.Response, error) { return nil, err }
 	}
-	answer := func(status int, body string, headers ...string) roundTripFunc {
-		return func(*http.Request) (*http.Response, error) { return respond(status, body, headers...), nil }
+	answer := func(status int, body string, headers ...string) extracttest.RoundTrip {
+		return func(*http.Request) (*http.Response, error) { return extracttest.Respond(status, body, headers...), nil }
 	}
 	for _, tc := range []struct {
 		name string
-		f    roundTripFunc
+		f    extracttest.RoundTrip
 	}{
 		{"url.Error", fail(&url.Error{Op: "Get", URL: address, Err: errors.New("broken")})},
 		{"plain text", fail(fmt.Errorf("cannot reach %s or %s", address, transport.Canary))},
@@ -228,14 +229,14 @@ func TestKeyStaysHidden(t *testing.T) {
 		{"404", answer(404, address)},
 		{"redirect", answer(302, "", "Location: "+address)},
 		{"cut", func(*http.Request) (*http.Response, error) {
-			res := respond(200, "")
+			res := extracttest.Respond(200, "")
 			res.Body = io.NopCloser(io.MultiReader(strings.NewReader("<fs_resp"), errReader{errors.New(address)}))
 			return res, nil
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var log lockedBuffer
-			c := transportClient(t, tc.f, func(cfg *v1.Config) {
+			c := extracttest.Answering(t, transport.Canary, tc.f, func(cfg *v1.Config) {
 				cfg.BackoffMin, cfg.BackoffMax = time.Microsecond, time.Microsecond
 				cfg.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			})
@@ -273,7 +274,7 @@ func TestUntrustedCertificate(t *testing.T) {
 		dials++
 		return dial(ctx, network, address)
 	}
-	c := newTestClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: dialing}})
+	c := extracttest.NewClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: dialing}})
 	err := countOnly(t.Context(), c)
 	if e := transport.MustAs[*transport.NetworkError](t, err); !e.Final || transport.Temporary(err) || !strings.Contains(e.Problem, "certificate") {
 		t.Errorf("err = %v, temporary %v", err, transport.Temporary(err))
@@ -286,7 +287,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	// The same server, spoken to as the host that its certificate does not name.
 	trusting := server.Client().Transport.(*http.Transport).Clone()
 	trusting.TLSClientConfig.ServerName = "fs1.example.org"
-	c = newTestClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: trusting}})
+	c = extracttest.NewClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: trusting}})
 	if e := transport.MustAs[*transport.NetworkError](t, countOnly(t.Context(), c)); !e.Final {
 		t.Errorf("a wrong host name is not final: %v", e)
 	}
@@ -296,7 +297,7 @@ func TestUntrustedCertificate(t *testing.T) {
 func TestPlainHTTPBehindHTTPS(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	c := newTestClient(t, v1.Config{BaseURL: strings.Replace(server.URL, "http:", "https:", 1), Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3}})
+	c := extracttest.NewClient(t, v1.Config{BaseURL: strings.Replace(server.URL, "http:", "https:", 1), Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3}})
 	if e := transport.MustAs[*transport.NetworkError](t, countOnly(t.Context(), c)); !e.Final || !strings.Contains(e.Problem, "does not speak TLS") {
 		t.Errorf("err = %v", e)
 	}
@@ -306,7 +307,7 @@ func TestPlainHTTPBehindHTTPS(t *testing.T) {
 func TestRefusedConnection(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	c := newTestClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 1, BackoffMin: time.Microsecond, BackoffMax: time.Microsecond}})
+	c := extracttest.NewClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 1, BackoffMin: time.Microsecond, BackoffMax: time.Microsecond}})
 	err := countOnly(t.Context(), c)
 	if !transport.Temporary(err) || !strings.Contains(err.Error(), "after 2 attempts") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("err = %v", err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
@@ -124,7 +125,7 @@ func TestDamagedAnswers(t *testing.T) {
 			for _, met := range []bool{false, true} {
 				fate, tries := tc.new, tc.tries
 				service := &scripted{replies: tc.replies}
-				c := newClientFor(t, service, nil)
+				c := extracttest.Serve(t, service, nil)
 				if met {
 					fate, tries = tc.met, tc.metTry
 					service.replies = append([]reply{{body: failure("102")}}, tc.replies...)
@@ -146,8 +147,8 @@ func TestDamagedAnswers(t *testing.T) {
 // TestDamagedPages does the same for pages of results, which are decoded in
 // memory that is used again.
 func TestDamagedPages(t *testing.T) {
-	right := success(`<results><result id="1"><metas/><items/></result></results>`)
-	twice := success(`<results/><results/>`)
+	right := extracttest.Success(`<results><result id="1"><metas/><items/></result></results>`)
+	twice := extracttest.Success(`<results/><results/>`)
 	for _, tc := range []struct {
 		name    string
 		replies []string
@@ -155,17 +156,17 @@ func TestDamagedPages(t *testing.T) {
 		tries   int
 	}{
 		{"the same", []string{twice}, data, 3},
-		{"with a reference", []string{success(`<results><result id="&#120;"/></results>`)}, data, 3},
-		{"two in turn", []string{twice, success(`<count>1</count>`)}, again, transport.DefaultRetries + 1},
+		{"with a reference", []string{extracttest.Success(`<results><result id="&#120;"/></results>`)}, data, 3},
+		{"two in turn", []string{twice, extracttest.Success(`<count>1</count>`)}, again, transport.DefaultRetries + 1},
 		{"then right", []string{twice, right}, fine, 2},
-		{"wrong and then malformed", []string{success(`<results><result/></wrong>`)}, again, transport.DefaultRetries + 1},
+		{"wrong and then malformed", []string{extracttest.Success(`<results><result/></wrong>`)}, again, transport.DefaultRetries + 1},
 		{"wrong and then cut", []string{wrongCut}, again, transport.DefaultRetries + 1},
 	} {
 		service := &scripted{}
 		for _, body := range tc.replies {
 			service.replies = append(service.replies, reply{body: body})
 		}
-		_, err := newClientFor(t, service, nil).Results(t.Context(), "form1", extract.ResultsQuery{})
+		_, err := extracttest.Serve(t, service, nil).Results(t.Context(), "form1", extract.ResultsQuery{})
 		if got, sent := fateOf(err), int(service.asked.Load()); got != tc.want || sent != tc.tries {
 			t.Errorf("%s: %s after %d tries, want %s after %d: %v", tc.name, got, sent, tc.want, tc.tries, err)
 		}
@@ -181,11 +182,11 @@ func TestSeldomAnswered(t *testing.T) {
 	}{{0, data}, {1, again}, {3, again}} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
-			c := transportClient(t, func(*http.Request) (*http.Response, error) {
+			c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
 				if asked++; asked <= tc.retries {
 					return nil, io.ErrUnexpectedEOF
 				}
-				return respond(200, noCount), nil
+				return extracttest.Respond(200, noCount), nil
 			}, func(cfg *v1.Config) { cfg.Retries = tc.retries })
 			err := countOnly(t.Context(), c)
 			if got := fateOf(err); got != tc.want || asked != tc.retries+1 {
@@ -200,7 +201,7 @@ func TestSeldomAnswered(t *testing.T) {
 func TestEveryTryIsBooked(t *testing.T) {
 	service := &scripted{replies: []reply{{}}}
 	var budget countingBudget
-	c := newClientFor(t, service, func(cfg *v1.Config) { cfg.Budget = &budget })
+	c := extracttest.Serve(t, service, func(cfg *v1.Config) { cfg.Budget = &budget })
 	if err := countOnly(t.Context(), c); err == nil || budget.booked.Load() != service.asked.Load() {
 		t.Errorf("%d requests, %d booked, %v", service.asked.Load(), budget.booked.Load(), err)
 	}
@@ -213,13 +214,13 @@ func TestProxyInTheMiddleOfARun(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var asked, down atomic.Int64
 			start := time.Now()
-			c := transportClient(t, func(*http.Request) (*http.Response, error) {
+			c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
 				asked.Add(1)
 				if n := time.Since(start); n > 0 && n < 40*time.Second {
 					down.Add(1)
-					return respond(200, body, "Content-Type: text/html"), nil
+					return extracttest.Respond(200, body, "Content-Type: text/html"), nil
 				}
-				return respond(200, countOf7), nil
+				return extracttest.Respond(200, countOf7), nil
 			}, nil)
 			if err := countOnly(t.Context(), c); err != nil {
 				t.Fatal(err)
@@ -244,7 +245,7 @@ func TestProxyInTheMiddleOfARun(t *testing.T) {
 // TestNotServiceSays what came and what to do.
 func TestNotServiceSays(t *testing.T) {
 	for retries, want := range map[int]string{0: "the only try gave a page with HTTP status 404", 8: "each of 3 tries gave the same page with HTTP status 404"} {
-		c := newClientFor(t, &scripted{replies: []reply{{404, "text/html", webPage}}}, func(cfg *v1.Config) { cfg.Retries = retries })
+		c := extracttest.Serve(t, &scripted{replies: []reply{{404, "text/html", webPage}}}, func(cfg *v1.Config) { cfg.Retries = retries })
 		err := countOnly(t.Context(), c)
 		for _, part := range []string{"Get Results Count of form form1 failed", want, "it is an HTML page", "set base_url to the service's own address"} {
 			if err == nil || !strings.Contains(err.Error(), part) {
@@ -271,7 +272,7 @@ func TestCopyAfterADamagedAnswer(t *testing.T) {
 		{reply{body: failure("102")}, false},
 	} {
 		service := &scripted{replies: []reply{tc.reply}}
-		_, err := newClientFor(t, service, nil).Copy(t.Context(), "form1", extract.CopyTarget{})
+		_, err := extracttest.Serve(t, service, nil).Copy(t.Context(), "form1", extract.CopyTarget{})
 		if n := service.asked.Load(); err == nil || n != 1 {
 			t.Errorf("%+v: %d requests, %v", tc.reply, n, err)
 		}
@@ -287,10 +288,10 @@ func TestCopyAfterADamagedAnswer(t *testing.T) {
 func TestFaultsThatPass(t *testing.T) {
 	form := formservice.Generate(formservice.GenerateOptions{Results: 500, Seed: 3})
 	server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: formservice.Faults{Seed: 5, Empty: 0.3, HTML: 0.1, HTMLStatus: 200, Truncate: 0.1}}
-	c := newClientFor(t, server, nil)
+	c := extracttest.Serve(t, server, nil)
 	var ids []int64
 	err := extract.NewReader(c, form.Directory, extract.ResultsQuery{}).Each(t.Context(), extract.Window{}, extract.IDRange{}, func(p *page.Page) error {
-		ids = append(ids, idsOf(p)...)
+		ids = append(ids, extracttest.IDs(p)...)
 		return nil
 	})
 	if err != nil || len(ids) != 500 || !slices.IsSorted(ids) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
 )
@@ -57,7 +58,7 @@ func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
 	if time.Now().Before(o.end()) {
 		return nil, errors.New("connection refused")
 	}
-	return respond(200, countOf7), nil
+	return extracttest.Respond(200, countOf7), nil
 }
 
 // countingBudget counts bookings.
@@ -75,7 +76,7 @@ func TestOutageIsWaitedOut(t *testing.T) {
 		budget, logged := &countingBudget{}, &lockedBuffer{}
 		o := downUntil(t, time.Now().Add(away))
 		client := func() *v1.Client {
-			return transportClient(t, o.RoundTrip, func(cfg *v1.Config) {
+			return extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) {
 				cfg.Concurrency, cfg.Budget, cfg.Retries = requests, budget, 1000
 				cfg.Logger = slog.New(slog.NewJSONHandler(logged, nil))
 			})
@@ -125,7 +126,7 @@ func TestOutageIsWaitedOut(t *testing.T) {
 
 // longestPause is the longest pause of a client that sets none.
 func longestPause(t *testing.T) time.Duration {
-	return transportClient(t, nil, nil).Settings().BackoffMax
+	return extracttest.Answering(t, transport.Canary, nil, nil).Settings().BackoffMax
 }
 
 // TestOutageEnds all requests at once when it has lasted for the patience, and
@@ -133,7 +134,7 @@ func longestPause(t *testing.T) time.Duration {
 func TestOutageEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := downUntil(t, time.Now().Add(time.Hour))
-		c := transportClient(t, o.RoundTrip, func(cfg *v1.Config) { cfg.Retries = 1000 })
+		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) { cfg.Retries = 1000 })
 		o.client = c
 		start := time.Now()
 		var group sync.WaitGroup
@@ -186,7 +187,7 @@ func TestOutageEnds(t *testing.T) {
 func TestOutageIsNobodysOwn(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
-			c := transportClient(t, downUntil(t, time.Now().Add(time.Hour)).RoundTrip, func(cfg *v1.Config) { cfg.Retries = 1000 })
+			c := extracttest.Answering(t, transport.Canary, downUntil(t, time.Now().Add(time.Hour)).RoundTrip, func(cfg *v1.Config) { cfg.Retries = 1000 })
 			opened(t, c)
 			start := time.Now()
 			err := countOnly(t.Context(), c)
@@ -202,7 +203,7 @@ func TestOutageIsNobodysOwn(t *testing.T) {
 func TestCircuitOpensAtTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := downUntil(t, time.Now())
-		c := transportClient(t, o.RoundTrip, func(cfg *v1.Config) { cfg.Budget = slowBudget(time.Minute) })
+		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) { cfg.Budget = slowBudget(time.Minute) })
 		done := make(chan error)
 		go func() { done <- countOnly(t.Context(), c) }()
 		time.Sleep(59 * time.Second) // virtual
@@ -239,16 +240,16 @@ func TestProbe(t *testing.T) {
 		res    func() (*http.Response, error)
 		closes bool
 	}{
-		{"good", func() (*http.Response, error) { return respond(200, countOf7), nil }, true},
-		{"busy", func() (*http.Response, error) { return respond(503, failure("3")), nil }, true},
-		{"429", func() (*http.Response, error) { return respond(429, ""), nil }, true},
-		{"no such form", func() (*http.Response, error) { return respond(404, failure("102")), nil }, true},
-		{"503 of a proxy", func() (*http.Response, error) { return respond(503, "<html>"), nil }, false},
-		{"page of a proxy", func() (*http.Response, error) { return respond(200, "<html>"), nil }, false},
+		{"good", func() (*http.Response, error) { return extracttest.Respond(200, countOf7), nil }, true},
+		{"busy", func() (*http.Response, error) { return extracttest.Respond(503, failure("3")), nil }, true},
+		{"429", func() (*http.Response, error) { return extracttest.Respond(429, ""), nil }, true},
+		{"no such form", func() (*http.Response, error) { return extracttest.Respond(404, failure("102")), nil }, true},
+		{"503 of a proxy", func() (*http.Response, error) { return extracttest.Respond(503, "<html>"), nil }, false},
+		{"page of a proxy", func() (*http.Response, error) { return extracttest.Respond(200, "<html>"), nil }, false},
 		{"down", func() (*http.Response, error) { return nil, errors.New("refused") }, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := transportClient(t, func(*http.Request) (*http.Response, error) { return tc.res() }, func(cfg *v1.Config) { cfg.Retries = 0 })
+			c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return tc.res() }, func(cfg *v1.Config) { cfg.Retries = 0 })
 			opened(t, c)
 			start := time.Now()
 			_ = countOnly(t.Context(), c)
@@ -266,7 +267,7 @@ func TestProbe(t *testing.T) {
 // frees those who wait, too.
 func TestLateAnswerCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := transportClient(t, func(*http.Request) (*http.Response, error) { return respond(200, countOf7), nil }, nil)
+		c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, countOf7), nil }, nil)
 		opened(t, c)
 		start, done := time.Now(), make(chan error)
 		go func() { done <- countOnly(t.Context(), c) }()
@@ -284,11 +285,11 @@ func TestOneBrokenRequestIsNoOutage(t *testing.T) {
 	for _, others := range []int{0, 1, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			logged := &lockedBuffer{}
-			c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+			c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
 				if strings.Contains(r.URL.Path, "broken") {
 					return nil, errors.New("connection reset")
 				}
-				return respond(200, countOf7), nil
+				return extracttest.Respond(200, countOf7), nil
 			}, func(cfg *v1.Config) { cfg.Logger = slog.New(slog.NewJSONHandler(logged, nil)) })
 			ctx, cancel := context.WithCancel(t.Context())
 			var group sync.WaitGroup
@@ -321,10 +322,10 @@ func TestOneBrokenRequestIsNoOutage(t *testing.T) {
 func TestOutageIsNotToldUntried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		healthy := 0
-		c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+		c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
 			if !strings.Contains(r.URL.Path, "broken") {
 				if healthy++; healthy > 1 {
-					return respond(200, countOf7), nil
+					return extracttest.Respond(200, countOf7), nil
 				}
 			}
 			time.Sleep(20 * time.Second) // virtual
@@ -347,11 +348,11 @@ func TestBusyStormIsNoOutage(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			logged := &lockedBuffer{}
 			ends := time.Now().Add(30 * time.Second)
-			c := transportClient(t, func(*http.Request) (*http.Response, error) {
+			c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
 				if time.Now().Before(ends) {
-					return respond(status, failure("3")), nil
+					return extracttest.Respond(status, failure("3")), nil
 				}
-				return respond(200, countOf7), nil
+				return extracttest.Respond(200, countOf7), nil
 			}, func(cfg *v1.Config) { cfg.Retries, cfg.Logger = 1000, slog.New(slog.NewJSONHandler(logged, nil)) })
 			var group sync.WaitGroup
 			for range 8 {
@@ -372,7 +373,7 @@ func TestBusyStormIsNoOutage(t *testing.T) {
 // TestCancelInAnOutage is prompt wherever the request waits, and leaves the
 // probe to others.
 func TestCancelInAnOutage(t *testing.T) {
-	hang := roundTripFunc(func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() })
+	hang := extracttest.RoundTrip(func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() })
 	for _, tc := range []struct {
 		name   string
 		after  time.Duration
@@ -387,24 +388,14 @@ func TestCancelInAnOutage(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := transportClient(t, hang, func(cfg *v1.Config) { cfg.Budget = tc.budget })
+				c := extracttest.Answering(t, transport.Canary, hang, func(cfg *v1.Config) { cfg.Budget = tc.budget })
 				opened(t, c)
 				background, end := context.WithCancel(t.Context())
 				for range tc.others {
 					go func() { _ = countOnly(background, c) }()
 				}
 				time.Sleep(time.Millisecond) // virtual
-				stopped := errors.New("stopped by hand")
-				ctx, cancel := context.WithCancelCause(t.Context())
-				done := make(chan error, 1)
-				go func() { done <- countOnly(ctx, c) }()
-				time.Sleep(tc.after)
-				synctest.Wait()
-				start := time.Now()
-				cancel(stopped)
-				if err := <-done; !errors.Is(err, stopped) || time.Since(start) != 0 {
-					t.Errorf("after %s: %v", time.Since(start), err)
-				}
+				stopsAtOnce(t, c, tc.after)
 				end()
 				synctest.Wait()
 				if c.IsProbing() || !c.IsOpen() || c.FailedProbes() != 0 || places(c) != 0 {
@@ -419,7 +410,7 @@ func TestCancelInAnOutage(t *testing.T) {
 func TestBudgetEndsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := downUntil(t, time.Now().Add(time.Hour))
-		c := transportClient(t, o.RoundTrip, func(cfg *v1.Config) { cfg.Budget = transport.NewRollingBudget(0, 7, nil) })
+		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) { cfg.Budget = transport.NewRollingBudget(0, 7, nil) })
 		o.client = c
 		var group sync.WaitGroup
 		for range 10 {
@@ -446,7 +437,7 @@ func TestFlapping(t *testing.T) {
 			const most = 4
 			random := rand.New(rand.NewPCG(seed, 7))
 			o := downUntil(t, time.Now())
-			c := transportClient(t, o.RoundTrip, func(cfg *v1.Config) { cfg.Concurrency = most })
+			c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) { cfg.Concurrency = most })
 			o.client = c
 			var group sync.WaitGroup
 			for range 600 {

@@ -21,7 +21,7 @@ func encoders() map[string]func(string) string {
 		"ours":        Escape,
 		"every byte":  func(s string) string { return percentAll(s, "%%%02x") },
 		"EVERY BYTE":  func(s string) string { return percentAll(s, "%%%02X") },
-		"lower query": func(s string) string { return lowerHexOf(url.QueryEscape(s)) },
+		"lower query": func(s string) string { return LowerEscapes(url.QueryEscape(s)) },
 		"html":        html.EscapeString,
 		"hex html": func(s string) string {
 			return strings.NewReplacer("&#34;", "&#x22;", "&#39;", "&#X27;").Replace(html.EscapeString(s))
@@ -39,19 +39,6 @@ func percentAll(s, format string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		fmt.Fprintf(&b, format, s[i])
-	}
-	return b.String()
-}
-
-func lowerHexOf(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			b.WriteString(strings.ToLower(s[i : i+3]))
-			i += 2
-			continue
-		}
-		b.WriteByte(s[i])
 	}
 	return b.String()
 }

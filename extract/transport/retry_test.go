@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
@@ -66,14 +67,14 @@ func TestFailures(t *testing.T) {
 		{"HTML 200", 200, "<html></html>", isNotService, false, transport.DoubtfulTries},
 		{"HTML 404", 404, "<html></html>", isNotService, false, transport.DoubtfulTries},
 		{"empty 404", 404, "", isNotService, false, transport.DoubtfulTries},
-		{"another shape", 200, success("<forms/>"), isAnswerError, false, transport.DoubtfulTries},
+		{"another shape", 200, extracttest.Success("<forms/>"), isAnswerError, false, transport.DoubtfulTries},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked := 0
-				c := transportClient(t, func(*http.Request) (*http.Response, error) {
+				c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
 					asked++
-					return respond(tc.status, tc.body), nil
+					return extracttest.Respond(tc.status, tc.body), nil
 				}, nil)
 				start := time.Now()
 				err := countOnly(t.Context(), c)
@@ -109,7 +110,7 @@ func isAnswerError(err error) bool {
 // TestNetworkFailures does the same for attempts that bring no answer.
 func TestNetworkFailures(t *testing.T) {
 	cut := func() (*http.Response, error) {
-		res := respond(200, "")
+		res := extracttest.Respond(200, "")
 		res.Body = io.NopCloser(io.MultiReader(strings.NewReader("<fs_resp"), errReader{io.ErrUnexpectedEOF}))
 		return res, nil
 	}
@@ -132,7 +133,7 @@ func TestNetworkFailures(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := transportClient(t, func(*http.Request) (*http.Response, error) { return tc.answer() }, nil)
+				c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return tc.answer() }, nil)
 				err := countOnly(t.Context(), c)
 				least := tc.attempts
 				if least > transport.DoubtfulTries {
@@ -159,7 +160,7 @@ func TestRecovery(t *testing.T) {
 				}
 				return formservice.NoFault
 			}}
-			c := newClientFor(t, server, nil)
+			c := extracttest.Serve(t, server, nil)
 			page, err := c.Results(t.Context(), "form1", extract.ResultsQuery{})
 			if err != nil || page.Len() != 100 {
 				t.Errorf("%s, %s: %v", fault, faults, err)
@@ -180,7 +181,7 @@ func TestFullJitter(t *testing.T) {
 		for run := range runs {
 			var last time.Time
 			asked := 0
-			c := transportClient(t, func(*http.Request) (*http.Response, error) {
+			c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
 				if i := asked - 1; i >= 0 {
 					pause := time.Since(last)
 					if run == 0 {
@@ -189,7 +190,7 @@ func TestFullJitter(t *testing.T) {
 					lows[i], highs[i], sums[i] = min(lows[i], pause), max(highs[i], pause), sums[i]+pause
 				}
 				last, asked = time.Now(), asked+1
-				return respond(429, ""), nil
+				return extracttest.Respond(429, ""), nil
 			}, func(cfg *v1.Config) { cfg.BackoffMax, cfg.Retries = 4*time.Second, len(means) })
 			_ = countOnly(t.Context(), c)
 		}
@@ -226,11 +227,11 @@ func TestRetryAfter(t *testing.T) {
 		for _, status := range []int{200, 429, 503} {
 			synctest.Test(t, func(t *testing.T) {
 				asked := 0
-				c := transportClient(t, func(*http.Request) (*http.Response, error) {
+				c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
 					if asked++; asked == 1 {
-						return respond(status, failure("3"), "Retry-After: "+tc.header), nil
+						return extracttest.Respond(status, failure("3"), "Retry-After: "+tc.header), nil
 					}
-					return respond(200, countOf7), nil
+					return extracttest.Respond(200, countOf7), nil
 				}, nil)
 				start := time.Now()
 				err := countOnly(t.Context(), c)
@@ -254,9 +255,9 @@ func TestRetryAfter(t *testing.T) {
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+		c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
 			if asked++; asked > 2 {
-				return respond(200, countOf7), nil
+				return extracttest.Respond(200, countOf7), nil
 			}
 			<-r.Context().Done() // both time out
 			return nil, r.Context().Err()
@@ -266,7 +267,7 @@ func TestPatience(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+		c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		}, func(cfg *v1.Config) { cfg.Retries = 1000 })
@@ -296,11 +297,11 @@ func (b slowBudget) Reserve(ctx context.Context) error {
 func TestTimeoutInTheBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+		c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
 			if asked++; asked == 2 {
-				return respond(200, countOf7), nil
+				return extracttest.Respond(200, countOf7), nil
 			}
-			res := respond(200, "")
+			res := extracttest.Respond(200, "")
 			res.Body = io.NopCloser(hanging{r.Context()})
 			return res, nil
 		}, func(cfg *v1.Config) { cfg.Timeout = 5 * time.Second })
@@ -324,30 +325,30 @@ func (h hanging) Read([]byte) (int, error) {
 
 // TestCopyIsNotRepeated unless the service turned it away unheard.
 func TestCopyIsNotRepeated(t *testing.T) {
-	made := success(`<form id="9"><directory>copy</directory></form>`)
+	made := extracttest.Success(`<form id="9"><directory>copy</directory></form>`)
 	for _, tc := range []struct {
 		name    string
 		first   func(*http.Request) (*http.Response, error)
 		repeats bool
 	}{
-		{"busy", func(*http.Request) (*http.Response, error) { return respond(503, failure("3")), nil }, true},
-		{"busy in 200", func(*http.Request) (*http.Response, error) { return respond(200, failure("3")), nil }, true},
-		{"429", func(*http.Request) (*http.Response, error) { return respond(429, "slow down"), nil }, true},
-		{"503 of a proxy", func(*http.Request) (*http.Response, error) { return respond(503, "<html>"), nil }, false},
-		{"502 of a proxy", func(*http.Request) (*http.Response, error) { return respond(502, "<html>"), nil }, false},
-		{"error 0 with 503", func(*http.Request) (*http.Response, error) { return respond(503, failure("0")), nil }, false},
-		{"error 0", func(*http.Request) (*http.Response, error) { return respond(200, failure("0")), nil }, false},
+		{"busy", func(*http.Request) (*http.Response, error) { return extracttest.Respond(503, failure("3")), nil }, true},
+		{"busy in 200", func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, failure("3")), nil }, true},
+		{"429", func(*http.Request) (*http.Response, error) { return extracttest.Respond(429, "slow down"), nil }, true},
+		{"503 of a proxy", func(*http.Request) (*http.Response, error) { return extracttest.Respond(503, "<html>"), nil }, false},
+		{"502 of a proxy", func(*http.Request) (*http.Response, error) { return extracttest.Respond(502, "<html>"), nil }, false},
+		{"error 0 with 503", func(*http.Request) (*http.Response, error) { return extracttest.Respond(503, failure("0")), nil }, false},
+		{"error 0", func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, failure("0")), nil }, false},
 		{"cut", func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }, false},
-		{"truncated", func(*http.Request) (*http.Response, error) { return respond(200, made[:70]), nil }, false},
+		{"truncated", func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, made[:70]), nil }, false},
 		{"timeout", func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
-			c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+			c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
 				if asked++; asked == 1 {
 					return tc.first(r)
 				}
-				return respond(200, made), nil
+				return extracttest.Respond(200, made), nil
 			}, nil)
 			form, err := c.Copy(t.Context(), "form1", extract.CopyTarget{})
 			if tc.repeats && (err != nil || asked != 2 || form.Directory != "copy") || !tc.repeats && (err == nil || asked != 1) {
@@ -360,44 +361,34 @@ func TestCopyIsNotRepeated(t *testing.T) {
 // TestCancelIsPrompt at every stage of a request: no virtual time passes
 // between the cancellation and the return, and its cause is the error.
 func TestCancelIsPrompt(t *testing.T) {
-	stopped := errors.New("stopped by hand")
 	hang := func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }
 	for _, tc := range []struct {
 		name   string
-		f      roundTripFunc
+		f      extracttest.RoundTrip
 		change func(*v1.Config)
 		others int // requests that hold the places
 	}{
 		{"in the request", hang, nil, 0},
 		{"in the body", func(r *http.Request) (*http.Response, error) {
-			res := respond(200, "")
+			res := extracttest.Respond(200, "")
 			res.Body = io.NopCloser(hanging{r.Context()})
 			return res, nil
 		}, nil, 0},
 		{"in a pause", func(*http.Request) (*http.Response, error) {
-			return respond(429, "", "Retry-After: 60"), nil
+			return extracttest.Respond(429, "", "Retry-After: 60"), nil
 		}, nil, 0},
 		{"at the gate", hang, nil, transport.DefaultConcurrency},
 		{"at the budget", hang, func(cfg *v1.Config) { cfg.Budget = slowBudget(time.Hour) }, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := transportClient(t, tc.f, tc.change)
+				c := extracttest.Answering(t, transport.Canary, tc.f, tc.change)
 				background, end := context.WithCancel(t.Context())
 				for range tc.others {
 					go func() { _ = countOnly(background, c) }()
 				}
 				synctest.Wait()
-				ctx, cancel := context.WithCancelCause(t.Context())
-				done := make(chan error, 1)
-				go func() { done <- countOnly(ctx, c) }()
-				time.Sleep(time.Second) // virtual
-				synctest.Wait()
-				start := time.Now()
-				cancel(stopped)
-				if err := <-done; !errors.Is(err, stopped) || time.Since(start) != 0 {
-					t.Errorf("after %s: %v", time.Since(start), err)
-				}
+				stopsAtOnce(t, c, time.Second)
 				end()
 				synctest.Wait()
 				if places(c) != 0 || waiters(c) != 0 {
@@ -410,7 +401,7 @@ func TestCancelIsPrompt(t *testing.T) {
 
 // TestCancelledBeforehand sends nothing.
 func TestCancelledBeforehand(t *testing.T) {
-	c := transportClient(t, func(*http.Request) (*http.Response, error) {
+	c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
 		t.Error("a request was sent")
 		return nil, io.EOF
 	}, nil)
@@ -429,7 +420,7 @@ func TestCancelledBeforehand(t *testing.T) {
 // TestBudgetEndsARequest: a used-up day is temporary, but not waited for.
 func TestBudgetEndsARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := transportClient(t, func(*http.Request) (*http.Response, error) { return respond(200, countOf7), nil },
+		c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, countOf7), nil },
 			func(cfg *v1.Config) { cfg.Budget = transport.NewRollingBudget(0, 2, nil) })
 		start := time.Now()
 		for range 2 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
 )
@@ -87,24 +88,24 @@ func TestOutcomes(t *testing.T) {
 func TestOutcomesAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		script := map[string]func(*http.Request) (*http.Response, error){
-			"ok":       func(*http.Request) (*http.Response, error) { return respond(200, countOf7), nil },
-			"busy":     func(*http.Request) (*http.Response, error) { return respond(429, failure("3")), nil },
-			"refused":  func(*http.Request) (*http.Response, error) { return respond(404, failure("102")), nil },
-			"redirect": func(*http.Request) (*http.Response, error) { return respond(302, "", "Location: /x"), nil },
-			"404":      func(*http.Request) (*http.Response, error) { return respond(404, "nothing here"), nil },
+			"ok":       func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, countOf7), nil },
+			"busy":     func(*http.Request) (*http.Response, error) { return extracttest.Respond(429, failure("3")), nil },
+			"refused":  func(*http.Request) (*http.Response, error) { return extracttest.Respond(404, failure("102")), nil },
+			"redirect": func(*http.Request) (*http.Response, error) { return extracttest.Respond(302, "", "Location: /x"), nil },
+			"404":      func(*http.Request) (*http.Response, error) { return extracttest.Respond(404, "nothing here"), nil },
 			"down": func(*http.Request) (*http.Response, error) {
 				return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
 			},
-			"502": func(*http.Request) (*http.Response, error) { return respond(502, "<html>"), nil },
+			"502": func(*http.Request) (*http.Response, error) { return extracttest.Respond(502, "<html>"), nil },
 			"cut": func(*http.Request) (*http.Response, error) {
-				res := respond(200, "")
+				res := extracttest.Respond(200, "")
 				res.Body = io.NopCloser(io.MultiReader(strings.NewReader("<fs_resp"), errReader{io.ErrUnexpectedEOF}))
 				return res, nil
 			},
-			"invalid": func(*http.Request) (*http.Response, error) { return respond(200, "hello"), nil },
+			"invalid": func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, "hello"), nil },
 			"hangs":   func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() },
 		}
-		c := transportClient(t, func(r *http.Request) (*http.Response, error) {
+		c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
 			form := strings.Split(r.URL.Path, "/")[5]
 			return script[form](r)
 		}, func(cfg *v1.Config) { cfg.Retries = 0 })
@@ -158,8 +159,8 @@ func ended(t *testing.T) context.Context {
 // TestForkSharesAllButItsNumbers, and closing it harms nobody.
 func TestForkSharesAllButItsNumbers(t *testing.T) {
 	closed := 0
-	c := transportClient(t, func(*http.Request) (*http.Response, error) {
-		return respond(200, success("<results/><count>7</count>")), nil
+	c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
+		return extracttest.Respond(200, extracttest.Success("<results/><count>7</count>")), nil
 	}, nil)
 	c.Settings().Transport = closing{c.Settings().Transport, &closed}
 	fork := c.Fork()

@@ -1,4 +1,4 @@
-package v1
+package v1_test
 
 import (
 	"compress/gzip"
@@ -10,8 +10,10 @@ import (
 	"testing/iotest"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 func TestAnswersCompressedAndInLatin1(t *testing.T) {
@@ -20,7 +22,7 @@ func TestAnswersCompressedAndInLatin1(t *testing.T) {
 	for _, faults := range []formservice.Faults{{}, {NoGzip: true}, {Latin1: true}, {Latin1: true, NoGzip: true, OldRoot: true}} {
 		server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: faults}
 		encoding := ""
-		c := newClientFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			encoding = r.Header.Get("Accept-Encoding")
 			server.ServeHTTP(w, r)
 		}), nil)
@@ -52,7 +54,7 @@ func (endless) Read(p []byte) (int, error) {
 // swells when it is decompressed.
 func TestAnswerSizeIsBound(t *testing.T) {
 	for _, compressed := range []bool{false, true} {
-		c := newClientFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var body io.Writer = w
 			if compressed {
 				w.Header().Set("Content-Encoding", "gzip")
@@ -65,14 +67,15 @@ func TestAnswerSizeIsBound(t *testing.T) {
 					return
 				}
 			}
-		}), func(cfg *Config) { cfg.Retries = 0 })
-		if c.bounds.Bytes != maxAnswer {
-			t.Errorf("the bound is %d", c.bounds.Bytes)
+		}), func(cfg *v1.Config) { cfg.Retries = 0 })
+		if c.Bound() != v1.MaxAnswer {
+			t.Errorf("the bound is %d", c.Bound())
 		}
-		c.bounds.Bytes = 1 << 20
+		c.SetBound(1 << 20)
 		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{})
-		for _, err := range []error{err, countOnly(t.Context(), c)} {
-			if e := mustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, "larger than the bound") {
+		_, countErr := c.Count(t.Context(), "form1", extract.CountQuery{})
+		for _, err := range []error{err, countErr} {
+			if e := extracttest.MustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, "larger than the bound") {
 				t.Errorf("err = %v", err)
 			}
 		}
@@ -80,14 +83,14 @@ func TestAnswerSizeIsBound(t *testing.T) {
 }
 
 func TestReadBody(t *testing.T) {
-	body := fuzzSeeds[1] + strings.Repeat(" ", 200<<10)
-	want := plain(mustDecode(t, body))
-	answering := func(body io.Reader) *Client {
-		return transportClient(t, func(*http.Request) (*http.Response, error) {
-			res := respond(200, "")
+	body := v1.FuzzSeeds[1] + strings.Repeat(" ", 200<<10)
+	want := v1.Plain(v1.MustDecode(t, body))
+	answering := func(body io.Reader) *v1.Client {
+		return extracttest.Answering(t, formservice.DefaultKey, func(*http.Request) (*http.Response, error) {
+			res := extracttest.Respond(200, "")
 			res.Body, res.ContentLength = io.NopCloser(body), -1
 			return res, nil
-		}, func(cfg *Config) { cfg.Retries = 0 })
+		}, func(cfg *v1.Config) { cfg.Retries = 0 })
 	}
 	for name, r := range map[string]io.Reader{
 		"whole":       strings.NewReader(body),
@@ -99,14 +102,14 @@ func TestReadBody(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got := plain(p); !reflect.DeepEqual(got, want) {
+		if got := v1.Plain(p); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		p.Release()
 	}
 	cut := io.MultiReader(strings.NewReader(body), iotest.ErrReader(io.ErrUnexpectedEOF))
 	p, err := answering(cut).Results(t.Context(), "form1", extract.ResultsQuery{})
-	if e := mustAs[*transport.NetworkError](t, err); e.Problem != io.ErrUnexpectedEOF.Error() || p != nil {
+	if e := extracttest.MustAs[*transport.NetworkError](t, err); e.Problem != io.ErrUnexpectedEOF.Error() || p != nil {
 		t.Errorf("a cut body: err = %v, page %v", err, p)
 	}
 }

@@ -1,18 +1,19 @@
-package v1
+package v1_test
 
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 // people is a form of a few results whose searches are easy to tell.
@@ -45,18 +46,10 @@ func people() *formservice.Form {
 	return f
 }
 
-func idsOf(p *page.Page) []int64 {
-	ids := make([]int64, p.Len())
-	for i := range ids {
-		ids[i] = p.ID(i)
-	}
-	return ids
-}
-
 // TestResultsParameters asks for what each parameter of section 4.5 promises.
 func TestResultsParameters(t *testing.T) {
 	server := &formservice.Server{Forms: []*formservice.Form{people()}, Faults: formservice.Faults{StrictLimit: true}}
-	c := newClientFor(t, server, nil)
+	c := extracttest.Serve(t, server, nil)
 	where := func(any bool, cs ...extract.Criterion) extract.ResultsQuery {
 		return extract.ResultsQuery{Search: extract.Search{Any: any, Where: cs}}
 	}
@@ -73,9 +66,9 @@ func TestResultsParameters(t *testing.T) {
 		{"min id", extract.ResultsQuery{IDs: extract.IDRange{Min: 5}}, []int64{5, 6}},
 		{"max id", extract.ResultsQuery{IDs: extract.IDRange{Max: 2}}, []int64{1, 2}},
 		{"both ids", extract.ResultsQuery{IDs: extract.IDRange{Min: 2, Max: 3}}, []int64{2, 3}},
-		{"from is inclusive", extract.ResultsQuery{Window: extract.Window{From: wallTime(t, "2026-01-09 12:00:00")}}, []int64{1, 2}},
-		{"to is exclusive", extract.ResultsQuery{Window: extract.Window{To: wallTime(t, "2026-01-06 12:00:00")}}, []int64{6}},
-		{"window", extract.ResultsQuery{Window: day(t, "2026-01-06", "2026-01-08")}, []int64{4, 5}},
+		{"from is inclusive", extract.ResultsQuery{Window: extract.Window{From: extracttest.Wall("2026-01-09 12:00:00")}}, []int64{1, 2}},
+		{"to is exclusive", extract.ResultsQuery{Window: extract.Window{To: extracttest.Wall("2026-01-06 12:00:00")}}, []int64{6}},
+		{"window", extract.ResultsQuery{Window: extracttest.Window("2026-01-06", "2026-01-08")}, []int64{4, 5}},
 		{"sort by a meta", extract.ResultsQuery{Sort: "date_finish"}, []int64{6, 5, 4, 3, 2, 1}},
 		{"sort by an item, descending", extract.ResultsQuery{Sort: "1", Descending: true, Limit: 2}, []int64{6, 2}},
 		{"equals", where(false, extract.Criterion{Column: "1", Operator: extract.OpEquals, Term: "Ada & Bob+C"}), []int64{1}},
@@ -95,7 +88,7 @@ func TestResultsParameters(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer page.Release()
-			if got := idsOf(page); !slices.Equal(got, tc.want) {
+			if got := extracttest.IDs(page); !slices.Equal(got, tc.want) {
 				t.Errorf("ids %v, want %v", got, tc.want)
 			}
 		})
@@ -104,7 +97,7 @@ func TestResultsParameters(t *testing.T) {
 
 // TestResultsOutput asks for the parameters that shape the columns.
 func TestResultsOutput(t *testing.T) {
-	c := newClientFor(t, &formservice.Server{Forms: []*formservice.Form{people()}}, nil)
+	c := extracttest.Serve(t, &formservice.Server{Forms: []*formservice.Form{people()}}, nil)
 	p, err := c.Results(t.Context(), "people", extract.ResultsQuery{View: "12", Headings: true, CustomLabels: "2", Limit: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +116,7 @@ func TestTransactions(t *testing.T) {
 	server := &formservice.Server{Forms: []*formservice.Form{people()}, Accounts: []string{"other"}}
 	for _, old := range []bool{false, true} {
 		server.SetFaults(formservice.Faults{OldRoot: old, Latin1: old})
-		c := newClientFor(t, server, nil)
+		c := extracttest.Serve(t, server, nil)
 		ctx := t.Context()
 		if forms, err := c.Forms(ctx); err != nil || len(forms) == 0 || forms[0] != (extract.Form{ID: "42", Name: "People & more", Description: "<who>", Directory: "people"}) {
 			t.Errorf("forms = %+v, %v", forms, err)
@@ -148,9 +141,9 @@ func TestTransactions(t *testing.T) {
 			want int64
 		}{
 			{extract.CountQuery{}, 6},
-			{extract.CountQuery{Window: day(t, "2026-01-06", "2026-01-08")}, 2},
+			{extract.CountQuery{Window: extracttest.Window("2026-01-06", "2026-01-08")}, 2},
 			{extract.CountQuery{IDs: extract.IDRange{Min: 2, Max: 4}}, 3},
-			{extract.CountQuery{Window: day(t, "2026-01-06", "2026-01-09"), IDs: extract.IDRange{Min: 4, Max: 9}}, 2},
+			{extract.CountQuery{Window: extracttest.Window("2026-01-06", "2026-01-09"), IDs: extract.IDRange{Min: 4, Max: 9}}, 2},
 		} {
 			if n, err := c.Count(ctx, "people", q.q); err != nil || n != q.want {
 				t.Errorf("count %+v = %d, %v; want %d", q.q, n, err, q.want)
@@ -168,12 +161,12 @@ func TestQueries(t *testing.T) {
 	var asked []string
 	recorder := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Method+" "+r.RequestURI)
-		_, _ = w.Write([]byte(success(`<results/><count>0</count><form id="1"/><forms/><status/><publish/>`)))
+		_, _ = w.Write([]byte(extracttest.Success(`<results/><count>0</count><form id="1"/><forms/><status/><publish/>`)))
 	})
-	c := newClientFor(t, recorder, func(cfg *Config) { cfg.Account, cfg.Key = "a c/m?e", transport.NewSecret("k +&") })
+	c := extracttest.Serve(t, recorder, func(cfg *v1.Config) { cfg.Account, cfg.Key = "a c/m?e", transport.NewSecret("k +&") })
 	ctx := t.Context()
 	full := extract.ResultsQuery{
-		Window: day(t, "2026-01-01", "2026-02-01"), IDs: extract.IDRange{Min: 5, Max: 9}, Limit: 50, Page: 2, Sort: "date finish", Descending: true,
+		Window: extracttest.Window("2026-01-01", "2026-02-01"), IDs: extract.IDRange{Min: 5, Max: 9}, Limit: 50, Page: 2, Sort: "date finish", Descending: true,
 		Search: extract.Search{Any: true, Where: []extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "a b+c&d=e%"}, {Column: "353-0-0", Operator: extract.OpEmpty, Term: "no term"}, {Column: "2", Operator: extract.OpNotEmpty, Term: ""}}},
 		View:   "1 1", Headings: true, CustomLabels: "2/3",
 	}
@@ -220,30 +213,10 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestQueryNames checks for any set of parameters that no name comes twice.
-func TestQueryNames(t *testing.T) {
-	q := extract.ResultsQuery{Search: extract.Search{Where: []extract.Criterion{
-		{Column: "1", Operator: extract.OpEquals, Term: "a"}, {Column: "1", Operator: extract.OpContains, Term: "b"}, {Column: "1", Operator: extract.OpBegins, Term: "c"}, {Column: "1", Operator: extract.OpEnds, Term: "d"}, {Column: "1", Operator: extract.OpEmpty, Term: ""}, {Column: "1", Operator: extract.OpNotEmpty, Term: ""}, {Column: "2", Operator: extract.OpEquals, Term: "a"},
-	}}}
-	query := encode(resultsParameters(q))
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, v := range values {
-		if len(v) != 1 {
-			t.Errorf("%s comes %d times", name, len(v))
-		}
-	}
-	if len(values) != 9 { // seven criteria, the method, the direction
-		t.Errorf("%d parameters: %s", len(values), query)
-	}
-}
-
 func TestSearchIsChecked(t *testing.T) {
-	c := transportClient(t, func(*http.Request) (*http.Response, error) {
+	c := extracttest.Answering(t, formservice.DefaultKey, func(*http.Request) (*http.Response, error) {
 		t.Error("a request was sent")
-		return respond(200, success("<results/>")), nil
+		return extracttest.Respond(200, extracttest.Success("<results/>")), nil
 	}, nil)
 	for _, tc := range []struct {
 		where []extract.Criterion
@@ -254,20 +227,20 @@ func TestSearchIsChecked(t *testing.T) {
 		{[]extract.Criterion{{Column: "", Operator: extract.OpEquals, Term: "a"}}, "no column"},
 	} {
 		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{Search: extract.Search{Where: tc.where}})
-		if e := mustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, tc.want) {
+		if e := extracttest.MustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, tc.want) {
 			t.Errorf("err = %v, want %q", err, tc.want)
 		}
 	}
 }
 
 func TestFormsThatAreNone(t *testing.T) {
-	c := transportClient(t, func(*http.Request) (*http.Response, error) {
+	c := extracttest.Answering(t, formservice.DefaultKey, func(*http.Request) (*http.Response, error) {
 		t.Error("a request was sent")
 		return nil, http.ErrServerClosed
 	}, nil)
 	for _, form := range []string{"", ".", ".."} {
 		_, err := c.Count(t.Context(), form, extract.CountQuery{})
-		if e := mustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, "is not a form") {
+		if e := extracttest.MustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, "is not a form") {
 			t.Errorf("err = %v", err)
 		}
 	}
@@ -276,7 +249,7 @@ func TestFormsThatAreNone(t *testing.T) {
 // TestAnswersWithoutWhatIsPromised refuses successes of another shape.
 func TestAnswersWithoutWhatIsPromised(t *testing.T) {
 	body := ""
-	c := transportClient(t, func(*http.Request) (*http.Response, error) { return respond(200, body), nil }, func(cfg *Config) { cfg.Retries = 0 })
+	c := extracttest.Answering(t, formservice.DefaultKey, func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, body), nil }, func(cfg *v1.Config) { cfg.Retries = 0 })
 	ctx := t.Context()
 	count := func() error { _, err := c.Count(ctx, "x", extract.CountQuery{}); return err }
 	status := func() error { _, err := c.Status(ctx, "x"); return err }
@@ -296,9 +269,9 @@ func TestAnswersWithoutWhatIsPromised(t *testing.T) {
 		{"<count/>", func() error { _, err := c.Publish(ctx, "x", true); return err }, "no <publish>"},
 		{"<count/>", func() error { _, err := c.Copy(ctx, "x", extract.CopyTarget{}); return err }, "no <form>"},
 	} {
-		body = success(tc.content)
+		body = extracttest.Success(tc.content)
 		err := tc.send()
-		if e := mustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, tc.want) {
+		if e := extracttest.MustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, tc.want) {
 			t.Errorf("%s: err = %v, want %q", tc.content, err, tc.want)
 		}
 	}

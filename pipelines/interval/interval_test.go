@@ -5,27 +5,15 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 )
 
-func wall(s string) time.Time {
-	if s == "" {
-		return time.Time{}
-	}
-	t, err := time.Parse("2006-01-02", s)
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
-
-func window(from, to string) extract.Window { return extract.Window{From: wall(from), To: wall(to)} }
-
 func TestWidenToWholeParts(t *testing.T) {
 	part := func(from, to string) load.Part {
-		return load.Part{From: load.Wall(wall(from)), To: load.Wall(wall(to))}
+		return load.Part{From: load.Wall(extracttest.Wall(from)), To: load.Wall(extracttest.Wall(to))}
 	}
 	parts := []load.Part{part("", "2026-01-01"), part("2026-01-01", "2026-02-01"), part("2026-03-01", "2026-04-01"), {Undated: true}}
 	for _, c := range []struct {
@@ -34,11 +22,11 @@ func TestWidenToWholeParts(t *testing.T) {
 		full  bool
 		want  extract.Window
 	}{
-		{parts, window("2026-01-10", "2026-01-12"), false, window("2026-01-01", "2026-02-01")},
-		{parts, window("2026-02-10", "2026-02-12"), false, window("2026-02-10", "2026-02-12")},
-		{parts, window("2026-02-10", "2026-02-12"), true, window("", "2026-04-01")},
-		{parts[1:], window("2026-02-10", "2026-05-12"), true, window("2026-01-01", "2026-05-12")},
-		{parts[1:3], window("", "2026-01-12"), true, window("", "2026-04-01")},
+		{parts, extracttest.Window("2026-01-10", "2026-01-12"), false, extracttest.Window("2026-01-01", "2026-02-01")},
+		{parts, extracttest.Window("2026-02-10", "2026-02-12"), false, extracttest.Window("2026-02-10", "2026-02-12")},
+		{parts, extracttest.Window("2026-02-10", "2026-02-12"), true, extracttest.Window("", "2026-04-01")},
+		{parts[1:], extracttest.Window("2026-02-10", "2026-05-12"), true, extracttest.Window("2026-01-01", "2026-05-12")},
+		{parts[1:3], extracttest.Window("", "2026-01-12"), true, extracttest.Window("", "2026-04-01")},
 	} {
 		if got := interval.Widen(c.w, []*load.Manifest{{Parts: c.parts}, nil}, c.full); got != c.want {
 			t.Errorf("%s full %t: %s, want %s", c.w, c.full, got, c.want)
@@ -54,7 +42,7 @@ func TestDecide(t *testing.T) {
 		Source:  definition.Source{Zone: time.UTC},
 		Extract: definition.Extract{Incremental: true, Lookback: 72 * time.Hour, Settle: time.Minute},
 	}
-	committed := &load.Manifest{Watermark: load.Wall(wall("2026-02-10"))}
+	committed := &load.Manifest{Watermark: load.Wall(extracttest.Wall("2026-02-10"))}
 	for _, c := range []struct {
 		name       string
 		flags      interval.Flags
@@ -65,8 +53,8 @@ func TestDecide(t *testing.T) {
 		{name: "from a watermark", committed: []*load.Manifest{committed}, read: "2026-02-07 00:00:00/2026-02-15 17:59:00", next: "2026-02-12"},
 		{name: "a dataset has none", committed: []*load.Manifest{committed, nil}, read: "../2026-02-15 17:59:00", next: "2026-02-12"},
 		{name: "full", flags: interval.Flags{Full: true}, committed: []*load.Manifest{committed}, read: "../2026-02-15 17:59:00", next: "2026-02-12"},
-		{name: "from a flag", flags: interval.Flags{From: wall("2026-01-01")}, committed: []*load.Manifest{committed}, read: "2026-01-01 00:00:00/2026-02-15 17:59:00", next: "2026-02-12"},
-		{name: "an older range", flags: interval.Flags{From: wall("2026-01-01"), To: wall("2026-02-01")}, committed: []*load.Manifest{committed}, read: "2026-01-01 00:00:00/2026-02-01 00:00:00"},
+		{name: "from a flag", flags: interval.Flags{From: extracttest.Wall("2026-01-01")}, committed: []*load.Manifest{committed}, read: "2026-01-01 00:00:00/2026-02-15 17:59:00", next: "2026-02-12"},
+		{name: "an older range", flags: interval.Flags{From: extracttest.Wall("2026-01-01"), To: extracttest.Wall("2026-02-01")}, committed: []*load.Manifest{committed}, read: "2026-01-01 00:00:00/2026-02-01 00:00:00"},
 		{name: "pieces of another run", committed: []*load.Manifest{committed}, oldest: now.Add(-48 * time.Hour), read: "2026-02-07 00:00:00/2026-02-15 17:59:00", next: "2026-02-10"},
 	} {
 		asked, err := interval.Ask(def, c.flags, now)
@@ -74,14 +62,14 @@ func TestDecide(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := asked.Decide(def, c.flags, c.committed, c.oldest)
-		if i.Read.String() != c.read || !i.Next.Equal(wall(c.next)) {
+		if i.Read.String() != c.read || !i.Next.Equal(extracttest.Wall(c.next)) {
 			t.Errorf("%s: reads %s, and the next run begins at %s", c.name, i.Read, i.Next)
 		}
 		if w := i.Watermark(def.Extract, load.WallTime{}); !w.IsZero() && w.After(i.Complete) {
 			t.Errorf("%s: the watermark %s lies after %s", c.name, w, i.Complete)
 		}
 	}
-	if _, err := interval.Ask(def, interval.Flags{From: wall("2027-01-01")}, now); err == nil {
+	if _, err := interval.Ask(def, interval.Flags{From: extracttest.Wall("2027-01-01")}, now); err == nil {
 		t.Error("a range that begins in the future is taken")
 	}
 }

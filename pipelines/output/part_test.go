@@ -3,32 +3,20 @@ package output
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/transform"
 )
 
-func wall(s string) time.Time {
-	if s == "" {
-		return time.Time{}
-	}
-	t, err := time.Parse("2006-01-02", s)
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
-
-func window(from, to string) extract.Window { return extract.Window{From: wall(from), To: wall(to)} }
-
 func TestDivideIntoParts(t *testing.T) {
 	planned := func(from, to string, n int64) *reading.Window {
-		return &reading.Window{Planned: extract.Planned{Window: window(from, to), Count: n}}
+		return &reading.Window{Planned: extract.Planned{Window: extracttest.Window(from, to), Count: n}}
 	}
 	windows := []*reading.Window{
 		planned("", "2026-01-01", 10), planned("2026-01-01", "2026-01-20", 600_000), planned("2026-01-20", "2026-02-01", 500_000),

@@ -5,26 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
-
-func wall(s string) time.Time {
-	if s == "" {
-		return time.Time{}
-	}
-	t, err := time.Parse("2006-01-02", s)
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
-
-func window(from, to string) extract.Window { return extract.Window{From: wall(from), To: wall(to)} }
 
 func bitmap(ids ...uint64) *roaring64.Bitmap { return roaring64.BitmapOf(ids...) }
 
@@ -47,10 +35,10 @@ func TestStaleWindowsAreThoseReadFirst(t *testing.T) {
 
 func TestOwnWindowsOfAWidenedRange(t *testing.T) {
 	windows := []*reading.Window{
-		{Planned: extract.Planned{Window: window("", "2026-01-01")}},
-		{Planned: extract.Planned{Window: window("2026-01-01", "2026-01-05")}},
-		{Planned: extract.Planned{Window: window("2026-01-05", "2026-01-09")}},
-		{Planned: extract.Planned{Window: window("2026-01-09", "2026-02-01")}},
+		{Planned: extract.Planned{Window: extracttest.Window("", "2026-01-01")}},
+		{Planned: extract.Planned{Window: extracttest.Window("2026-01-01", "2026-01-05")}},
+		{Planned: extract.Planned{Window: extracttest.Window("2026-01-05", "2026-01-09")}},
+		{Planned: extract.Planned{Window: extracttest.Window("2026-01-09", "2026-02-01")}},
 		{Undated: &reading.Undated{}},
 	}
 	names := func(ws []*reading.Window) string {
@@ -65,13 +53,13 @@ func TestOwnWindowsOfAWidenedRange(t *testing.T) {
 		ask  bool // a range was asked for
 		want string
 	}{
-		{window("", "2026-02-01"), true, "0 1 2 3"},
-		{window("", "2026-02-01"), false, "0 1 2 3 4"},
-		{window("", "2026-01-09"), false, "0 1 2 4"},
-		{window("2026-01-01", "2026-01-09"), true, "1 2"},
-		{window("2026-01-05", "2026-02-01"), true, "2 3"},
+		{extracttest.Window("", "2026-02-01"), true, "0 1 2 3"},
+		{extracttest.Window("", "2026-02-01"), false, "0 1 2 3 4"},
+		{extracttest.Window("", "2026-01-09"), false, "0 1 2 4"},
+		{extracttest.Window("2026-01-01", "2026-01-09"), true, "1 2"},
+		{extracttest.Window("2026-01-05", "2026-02-01"), true, "2 3"},
 	} {
-		s := &Snapshot{Interval: interval.Interval{Asked: c.own, Read: window("", "2026-02-01")}, Windows: windows}
+		s := &Snapshot{Interval: interval.Interval{Asked: c.own, Read: extracttest.Window("", "2026-02-01")}, Windows: windows}
 		if c.ask {
 			s.Interval.Given.To = c.own.To
 		}
