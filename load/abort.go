@@ -63,8 +63,7 @@ func DropStaged(ctx context.Context, d Destination, scope, run string) error {
 		}
 	}
 	for _, l := range left {
-		_, noPart := ParsePartName(l.Name)
-		if l.Run != run || scope == "" && noPart != nil || scope != "" && l.Name != scope {
+		if l.Run != run || !ofScope(l.Name, scope) {
 			continue
 		}
 		if err := sweeper.Remove(ctx, l); err != nil {

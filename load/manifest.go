@@ -76,6 +76,9 @@ type Range struct {
 	To   WallTime `json:"to"`
 }
 
+// Span is the range between two wall-clock times; the zero time is no bound.
+func Span(from, to time.Time) Range { return Range{From: Wall(from), To: Wall(to)} }
+
 // Column is a column of the data.
 type Column struct {
 	Name  string `json:"name"`

@@ -98,7 +98,7 @@ func (f *formRun) open(ctx context.Context) (err error) {
 		return err
 	}
 	f.iv = f.iv.Decide(r.Def, f.o.flags(), f.outputs.Manifests(), f.left.Oldest())
-	f.report.Range = wallRange(f.iv.Read)
+	f.report.Range = load.Span(f.iv.Read.From, f.iv.Read.To)
 	f.tellTakenOver()
 	return nil
 }
@@ -236,8 +236,4 @@ func (f *formRun) drift(what string) {
 func (f *formRun) progress(rows, expected int64, done bool) {
 	r := f.requests()
 	f.o.Progress(Progress{Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.Results + r.Count + r.Retries})
-}
-
-func wallRange(w extract.Window) load.Range {
-	return load.Range{From: load.Wall(w.From), To: load.Wall(w.To)}
 }

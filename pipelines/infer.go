@@ -142,11 +142,7 @@ func readSample(ctx context.Context, def *definition.Definition, o Options, form
 		return Sampled{}, err
 	}
 	defer client.Close()
-	e := def.Extract
-	s := &sampler{
-		client: client, form: form, want: want, give: give,
-		query: extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels},
-	}
+	s := &sampler{client: client, form: form, want: want, give: give, query: reading.Query(def.Extract)}
 	if s.query.Window, err = sampleRange(def, o); err != nil {
 		return Sampled{}, err
 	}

@@ -174,7 +174,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 	}
 	i = i.Decide(def, flags, outputs.Manifests(), time.Time{})
 	form := reading.Form{Def: def, Name: p.Form, Client: client}
-	p.Range, p.AtMost = wallRange(i.Read), form.Filtered()
+	p.Range, p.AtMost = load.Span(i.Read.From, i.Read.To), form.Filtered()
 	if p.Unfinished, err = unfinishedOf(ctx, def, o, p.Form); err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func laterCounts(form reading.Form, i interval.Interval) int {
 // take fills the plan's windows and expectations in.
 func (p *FormPlan) take(plan *extract.Plan) {
 	for _, w := range plan.Windows {
-		p.Windows = append(p.Windows, PlannedWindow{Range: wallRange(w.Window), Results: known(w.Count), Requests: known(pagesOf(w.Count))})
+		p.Windows = append(p.Windows, PlannedWindow{Range: load.Span(w.Window.From, w.Window.To), Results: known(w.Count), Requests: known(pagesOf(w.Count))})
 	}
 	p.Results, p.Requests.Results, p.Requests.Planned = known(plan.Total), known(plan.Pages()), plan.Requests
 	if plan.Total == extract.Unknown {

@@ -145,7 +145,7 @@ func (f *FormReplay) settle(def *definition.Definition) {
 		return
 	}
 	for _, w := range gathered(windows, replayGap) {
-		f.Ranges = append(f.Ranges, wallRange(w))
+		f.Ranges = append(f.Ranges, load.Span(w.From, w.To))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -28,14 +29,9 @@ func checkpointsOf(ctx context.Context, def *definition.Definition, o Options, f
 		}
 		return left, nil
 	}
-	for _, l := range checkpoint.LeftIn(ctx, def.State) {
-		for _, form := range forms {
-			if l.Is(def.Name, form, def.File) {
-				left = append(left, l)
-			}
-		}
-	}
-	return left, nil
+	return checkpoint.LeftIn(ctx, def.State, func(h checkpoint.Header) bool {
+		return slices.Contains(forms, h.Form) && h.Is(def.Name, h.Form, def.File)
+	}), nil
 }
 
 // discardCheckpoints removes the checkpoints that runs which ended early left of

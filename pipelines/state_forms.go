@@ -41,9 +41,10 @@ func (r *StateReport) forms(ctx context.Context, def *definition.Definition, o O
 			}
 		}
 	}
-	for _, s := range checkpoint.LeftIn(ctx, def.State) {
-		if s.Is(def.Name, s.Form, def.File) && def.WantsForm(s.Form) && !slices.Contains(forms, s.Form) {
-			forms = append(forms, s.Form)
+	wanted := func(h checkpoint.Header) bool { return h.Is(def.Name, h.Form, def.File) && def.WantsForm(h.Form) }
+	for _, l := range checkpoint.LeftIn(ctx, def.State, wanted) {
+		if !slices.Contains(forms, l.Form) {
+			forms = append(forms, l.Form)
 		}
 	}
 	slices.Sort(forms)

@@ -41,6 +41,9 @@ func opened(t testing.TB, state string) *Checkpoint {
 	return c
 }
 
+// everyHeader wants every checkpoint.
+func everyHeader(Header) bool { return true }
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

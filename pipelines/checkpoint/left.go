@@ -23,22 +23,26 @@ type Left struct {
 	folder string
 }
 
-// LeftIn gives the checkpoints of a state folder that no run holds and that the
-// next run may take over, oldest first. It changes nothing.
-func LeftIn(ctx context.Context, state string) []Left {
+// LeftIn gives the checkpoints of a state folder whose header is wanted, that no
+// run holds and that the next run may take over, oldest first. It changes nothing.
+func LeftIn(ctx context.Context, state string, wanted func(Header) bool) []Left {
 	var left []Left
 	for _, at := range folders(state) {
 		if useless(at) || isHeld(at) {
 			continue
 		}
 		c := &Checkpoint{Place: at, store: folder(at)}
-		found, err := c.found(ctx, false)
-		if err != nil || found == nil {
+		data, err := c.store.get(ctx, headerName, nil)
+		if err != nil {
 			continue
 		}
-		l := found.left()
-		l.folder = at
-		left = append(left, l)
+		if h, err := decodeHeader(data); err != nil || !wanted(h) {
+			continue
+		}
+		if l, err := c.Left(ctx); l != nil && err == nil {
+			l.folder = at
+			left = append(left, *l)
+		}
 	}
 	slices.SortStableFunc(left, func(a, b Left) int { return a.OpenedAt.Compare(b.OpenedAt) })
 	return left

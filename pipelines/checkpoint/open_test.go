@@ -69,7 +69,7 @@ func held(t *testing.T, state string) {
 	if e := new(load.HeldError); !errors.As(err, &e) || e.Path != filepath.Join(state, "checkpoint", "key") {
 		t.Errorf("error %v", err)
 	}
-	if left := LeftIn(t.Context(), state); len(left) > 0 {
+	if left := LeftIn(t.Context(), state, everyHeader); len(left) > 0 {
 		t.Errorf("it is told to be left: %+v", left)
 	}
 	if n := Sweep(state, true) + Sweep(state, false); n > 0 {
@@ -280,7 +280,7 @@ func TestSweep(t *testing.T) {
 			if n := Sweep(state, true); n != want {
 				t.Errorf("a dry run tells of %d", n)
 			}
-			if left := LeftIn(t.Context(), state); len(left) != 1-want {
+			if left := LeftIn(t.Context(), state, everyHeader); len(left) != 1-want {
 				t.Errorf("left is %+v", left)
 			}
 			if n := Sweep(state, false); n != want {
@@ -308,21 +308,21 @@ func TestSweepOfPieces(t *testing.T) {
 // TestLeft describes what an earlier run left, and Discard removes it.
 func TestLeft(t *testing.T) {
 	state := t.TempDir()
-	if left := LeftIn(t.Context(), filepath.Join(state, "none")); len(left) > 0 {
+	if left := LeftIn(t.Context(), filepath.Join(state, "none"), everyHeader); len(left) > 0 {
 		t.Errorf("left is %+v", left)
 	}
 	aged(t, state, true, time.Hour)
 	must(t, os.WriteFile(filepath.Join(state, "checkpoint", "file"), nil, 0o600))
 	must(t, os.Mkdir(filepath.Join(state, "checkpoint", "damaged"), 0o700))
 	must(t, os.WriteFile(filepath.Join(state, "checkpoint", "damaged", headerName), []byte("{"), 0o600))
-	left := LeftIn(t.Context(), state)
+	left := LeftIn(t.Context(), state, everyHeader)
 	if len(left) != 1 || left[0].Windows != 1 || left[0].Rows != 3 || left[0].Bytes == 0 || left[0].RunID != "run1" || !left[0].Is("p", "f", "/p.yaml") || left[0].Is("p", "g", "/p.yaml") {
 		t.Fatalf("left is %+v", left)
 	}
 	if gone, err := left[0].Discard(t.Context()); !gone || err != nil {
 		t.Errorf("%t, %v", gone, err)
 	}
-	if left := LeftIn(t.Context(), state); len(left) > 0 {
+	if left := LeftIn(t.Context(), state, everyHeader); len(left) > 0 {
 		t.Errorf("left is %+v", left)
 	}
 	must(t, os.Remove(filepath.Join(state, "checkpoint", "file")))

@@ -76,7 +76,7 @@ func (w *Writer) End(ctx context.Context, p Piece, passing bool) (Piece, error) 
 		return p, err
 	}
 	data, err := json.Marshal(record{
-		Window: load.Range{From: load.Wall(p.Window.From), To: load.Wall(p.Window.To)}, After: p.After, Through: p.Through,
+		Window: load.Span(p.Window.From, p.Window.To), After: p.After, Through: p.Through,
 		Whole: p.Whole, Passing: passing, ReadAt: p.ReadAt.UTC(), Run: p.Run, IDs: ids, Stats: encodeStats(p.Stats),
 		Rejects: p.Rejects, Replaced: p.Replaced, Streams: p.streams,
 	})

@@ -166,7 +166,7 @@ func Widen(w extract.Window, committed []*load.Manifest, full bool) extract.Wind
 }
 
 func widen(w extract.Window, parts []load.Part, full bool) extract.Window {
-	_, rest, whole := load.Intersecting(parts, load.Range{From: load.Wall(w.From), To: load.Wall(w.To)})
+	_, rest, whole := load.Intersecting(parts, load.Span(w.From, w.To))
 	for _, p := range rest {
 		if !full || p.Undated {
 			continue

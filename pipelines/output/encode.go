@@ -9,7 +9,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -191,11 +190,11 @@ func (e encoding) newManifest(columns []schemas.Column, windows []*reading.Windo
 	}
 	m := load.Manifest{
 		Format: e.format.Name, Pipeline: j.Def.Name, Form: j.Form, RunID: j.RunID, CreatedAt: j.Now(),
-		Range: spanOf(s.Interval.Read), Schema: e.described(columns, before), Names: j.naming(), Source: j.source(), Profile: profileRule(e.out.Profile),
+		Range: load.Span(s.Interval.Read.From, s.Interval.Read.To), Schema: e.described(columns, before), Names: j.naming(), Source: j.source(), Profile: profileRule(e.out.Profile),
 		Verified: s.Verified(windows, own), Requests: j.Requests(),
 	}
 	if own {
-		m.Range = spanOf(s.Interval.Asked)
+		m.Range = load.Span(s.Interval.Asked.From, s.Interval.Asked.To)
 	}
 	if e.out.Exploded() {
 		m.Schema[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form knows nothing of it
@@ -221,8 +220,4 @@ func (j *Job) source() *load.Source {
 	return &load.Source{
 		Account: j.Def.Source.Account, Timezone: j.Def.Source.Zone.String(), View: e.View, Search: e.Search.String(),
 	}
-}
-
-func spanOf(w extract.Window) load.Range {
-	return load.Range{From: load.Wall(w.From), To: load.Wall(w.To)}
 }

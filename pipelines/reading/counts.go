@@ -54,7 +54,7 @@ func (c *Counts) Remembered(count extract.Counter, now func() time.Time) extract
 		n, err := count(ctx, w)
 		if err == nil {
 			c.mu.Lock()
-			c.asked = append(c.asked, checkpoint.Count{Window: load.Range{From: load.Wall(w.From), To: load.Wall(w.To)}, N: n, At: at})
+			c.asked = append(c.asked, checkpoint.Count{Window: load.Span(w.From, w.To), N: n, At: at})
 			c.mu.Unlock()
 		}
 		return n, err

@@ -27,8 +27,12 @@ type Form struct {
 
 // NewPages is the keyset reader of the form's results.
 func NewPages(def *definition.Definition, client extract.Client, form string) *extract.Reader {
-	e := def.Extract
-	return extract.NewReader(client, form, extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels})
+	return extract.NewReader(client, form, Query(def.Extract))
+}
+
+// Query asks for the results that a definition is about, of any time.
+func Query(e definition.Extract) extract.ResultsQuery {
+	return extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}
 }
 
 // Filtered tells whether the results are fewer than counts count: the count

@@ -39,23 +39,17 @@ func (r *Reader) readWindow(ctx context.Context, w *Window) error {
 
 func (r *Reader) readGaps(ctx context.Context, w *Window) error {
 	w.Tries++
-	if w.Undated != nil {
-		p, err := r.newPieces(ctx, w, gap{after: checkpoint.First})
+	todo, read := []gap{{after: checkpoint.First}}, (*pieces).readUndated
+	if w.Undated == nil {
+		todo, read = gaps(w.Planned.Window, w.Chains), (*pieces).readPages
+	}
+	for _, g := range todo {
+		p, err := r.newPieces(ctx, w, g)
 		if err == nil {
-			err = p.readUndated(ctx)
+			err = read(p, ctx)
 		}
 		if err := p.close(ctx, err); err != nil {
 			return err
-		}
-	} else {
-		for _, g := range gaps(w.Planned.Window, w.Chains) {
-			p, err := r.newPieces(ctx, w, g)
-			if err == nil {
-				err = p.readPages(ctx)
-			}
-			if err := p.close(ctx, err); err != nil {
-				return err
-			}
 		}
 	}
 	r.mu.Lock()
@@ -293,7 +287,7 @@ func (p *pieces) page(page *page.Page) error {
 	}
 	p.results += page.Len()
 	p.piece.Replaced += int64(page.Replaced)
-	p.r.Learn(page.Headings)
+	p.r.learn(page.Headings)
 	p.r.Progress(int64(page.Len()))
 	return p.failed(p.flattener.Append(page))
 }

@@ -122,8 +122,8 @@ func (r *Reader) Labels() map[string]string {
 	return r.labels
 }
 
-// Learn keeps the first headings that the service gives.
-func (r *Reader) Learn(headings []page.Heading) {
+// learn keeps the first headings that the service gives.
+func (r *Reader) learn(headings []page.Heading) {
 	if len(headings) == 0 {
 		return
 	}

@@ -49,7 +49,7 @@ func (r *Reader) SettleSchema(ctx context.Context, s Start) error {
 	case s.Left != nil && len(s.Left.Chains) > 0 && len(s.Left.Inferred) > 0:
 		columns, err := checkpoint.DecodeColumns(s.Left.Inferred) // which the rows of its pieces have
 		r.Schema, r.Headings = &schemas.Schema{Name: r.Name, Columns: columns}, s.Left.Headings
-		r.Learn(s.Left.Headings)
+		r.learn(s.Left.Headings)
 		return err
 	case len(s.Kept) > 0:
 		r.Schema = &schemas.Schema{Name: r.Name, Columns: s.Kept}
@@ -132,10 +132,9 @@ func (r *Reader) samplePages(ctx context.Context, s Start) ([]*page.Page, error)
 		}
 		rest = rest[n:]
 	}
-	e := r.Def.Extract
-	p, err := r.Client.Results(ctx, r.Name, extract.ResultsQuery{
-		Window: s.Read, Search: e.Search, View: e.View, CustomLabels: e.CustomLabels, Headings: true, Limit: 1,
-	})
+	query := Query(r.Def.Extract)
+	query.Window, query.Headings, query.Limit = s.Read, true, 1
+	p, err := r.Client.Results(ctx, r.Name, query)
 	if err != nil {
 		return nil, err
 	}

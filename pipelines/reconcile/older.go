@@ -86,7 +86,7 @@ func (c *Reconciler) readHits(ctx context.Context, hits []load.Part) error {
 // nil where it is read already.
 func (c *Reconciler) olderRangeOf(p load.Part) *reading.Older {
 	for _, r := range c.older {
-		if hit, _, _ := load.Intersecting([]load.Part{p}, span(r.Window)); len(hit) > 0 {
+		if hit, _, _ := load.Intersecting([]load.Part{p}, load.Span(r.Window.From, r.Window.To)); len(hit) > 0 {
 			return nil
 		}
 	}

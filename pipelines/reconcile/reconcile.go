@@ -55,9 +55,6 @@ type Work struct {
 	Undated bool // results without a date were looked for
 }
 
-// ReadUndated reads the results without a date where they belong to the answer.
-func (c *Reconciler) ReadUndated(ctx context.Context) error { return c.readUndated(ctx) }
-
 // Reconcile brings what was read to agree with itself, with older parts, and
 // with the service's counts.
 func (c *Reconciler) Reconcile(ctx context.Context) error {
@@ -110,10 +107,10 @@ func (r Replaced) Divide(m *load.Manifest) (old, kept []load.Part) {
 	if r.Full {
 		return m.Parts, nil
 	}
-	old, rest, _ := load.Intersecting(m.Parts, span(r.Read))
+	old, rest, _ := load.Intersecting(m.Parts, load.Span(r.Read.From, r.Read.To))
 	for _, w := range r.Older {
 		var again []load.Part
-		again, rest, _ = load.Intersecting(rest, span(w))
+		again, rest, _ = load.Intersecting(rest, load.Span(w.From, w.To))
 		old = append(old, again...)
 	}
 	for _, p := range rest {
@@ -124,8 +121,4 @@ func (r Replaced) Divide(m *load.Manifest) (old, kept []load.Part) {
 		}
 	}
 	return old, kept
-}
-
-func span(w extract.Window) load.Range {
-	return load.Range{From: load.Wall(w.From), To: load.Wall(w.To)}
 }

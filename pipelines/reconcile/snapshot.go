@@ -44,8 +44,7 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 // whole parts widened it by.
 func (s *Snapshot) Own() []*reading.Window {
 	i := s.Interval
-	undated := len(s.Windows) > 0 && s.Windows[len(s.Windows)-1].Undated != nil
-	if i.Asked == i.Read && s.older == 0 && len(s.Replaced.Older) == 0 && (i.Everything() || !undated) {
+	if i.Asked == i.Read && s.older == 0 && len(s.Replaced.Older) == 0 && (i.Everything() || undatedWindow(s.Windows) == nil) {
 		return s.Windows
 	}
 	return ownOf(i, s.Windows)
@@ -116,8 +115,8 @@ func (s *Snapshot) Verified(windows []*reading.Window, own bool) load.Verified {
 	if !own {
 		v.Counted += s.older
 	}
-	if n := len(windows); n > 0 && windows[n-1].Undated != nil {
-		v.Counted += vouched(windows[n-1])
+	if w := undatedWindow(windows); w != nil {
+		v.Counted += vouched(w)
 	}
 	v.Match = v.Counted == v.Extracted
 	return v

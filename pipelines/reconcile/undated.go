@@ -26,9 +26,9 @@ func holdsUndated(m *load.Manifest) bool {
 	return m != nil && slices.ContainsFunc(m.Parts, func(p load.Part) bool { return p.Undated })
 }
 
-// readUndated looks for results without a date and reads them as a window of
-// their own, which comes last.
-func (c *Reconciler) readUndated(ctx context.Context) error {
+// ReadUndated looks for results without a date, where they belong to the answer,
+// and reads them as a window of their own, which comes last.
+func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if !c.wantsUndated() {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 	c.undatedMoved = true
 	only, err := c.Parts.UndatedIDs(ctx)
 	if errors.Is(err, load.ErrIDs) {
-		return c.readUndated(ctx)
+		return c.ReadUndated(ctx)
 	}
 	if err != nil {
 		return err

@@ -112,8 +112,7 @@ func (v *verification) judge(changed []*reading.Window, final bool) (again, wron
 // results came or went. Where they agree, results only moved, and none may be
 // missing.
 func (v *verification) plausible() bool {
-	n, least, most := v.extracted(), min(v.before, v.after), max(v.before, v.after)
-	return least-(most-least) <= n && n <= most+(most-least)
+	return reading.Plausible([]int64{v.before, v.after}, v.extracted())
 }
 
 // readChanged reads windows again that do not agree with their counts.
@@ -337,11 +336,10 @@ func (v *verification) undated(ctx context.Context) error {
 
 // countUndated counts the results that no window can give: all of them less
 // those up to the range's end and those from there on. It asks once more than
-// Client.CountUndated, and agrees with the windows whatever the service does
+// extract.CountUndated, and agrees with the windows whatever the service does
 // with results before 1970 and with undated ones where only an upper bound is
 // given.
 func (c *Reconciler) countUndated(ctx context.Context) (total, undated int64, err error) {
-	undated = 0
 	for i, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
 		n, err := c.Reader.Counter()(ctx, w)
 		if err != nil {
