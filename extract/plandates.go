@@ -11,7 +11,7 @@ const watchedPages = 20
 // is as much as the range itself holds may be all there is.
 func (p *planner) checkBeginning(ctx context.Context, total int64) error {
 	w := p.Window
-	if p.Uncounted || total < watchedPages*PageSize || !w.From.After(Epoch) || w.To.IsZero() {
+	if total < watchedPages*PageSize || !w.From.After(Epoch) || w.To.IsZero() {
 		return nil
 	}
 	before := Window{From: Epoch, To: w.From}

@@ -22,6 +22,9 @@ const (
 	OpNotEmpty Operator = "not_empty" // presence only: no term
 )
 
+// Bare tells whether the operator takes no term.
+func (o Operator) Bare() bool { return o == OpEmpty || o == OpNotEmpty }
+
 // Criterion is one search parameter: a meta or item id, an operator, a term.
 type Criterion struct {
 	Column   string
@@ -64,7 +67,7 @@ func (s Search) String() string {
 	parts := make([]string, 0, len(s.Where))
 	for _, c := range s.Where {
 		text := c.Column + " " + string(c.Operator)
-		if c.Operator != OpEmpty && c.Operator != OpNotEmpty {
+		if !c.Operator.Bare() {
 			text += " " + strconv.Quote(c.Term)
 		}
 		parts = append(parts, text)

@@ -103,7 +103,6 @@ type Sender struct {
 	circuit *circuit
 	numbers *numbers
 	usual   *[kinds]atomic.Int64 // size in bytes of the last answer of each kind
-	forked  bool
 }
 
 // NewSender checks the configuration and returns a sender. It sends nothing.
@@ -144,7 +143,7 @@ func newTransport(concurrency int) *http.Transport {
 // know what they cost. A fork need not be closed.
 func (s *Sender) Fork() *Sender {
 	fork := *s
-	fork.numbers, fork.forked = &numbers{above: s.numbers}, true
+	fork.numbers = &numbers{above: s.numbers}
 	return &fork
 }
 
@@ -158,7 +157,7 @@ func (s *Sender) Reads(forms int) {
 
 // Close drops the idle connections. On a fork it does nothing: others use them.
 func (s *Sender) Close() {
-	if s.forked {
+	if s.numbers.above != nil {
 		return
 	}
 	if t, ok := s.cfg.Transport.(interface{ CloseIdleConnections() }); ok {

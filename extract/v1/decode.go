@@ -94,7 +94,7 @@ func (d *decoder) decode(contentType string, bounds Bounds) error {
 		return err
 	}
 	d.scan.init(d.Text, doc.first, bounds.Depth)
-	err = d.scan.settle(d.readAnswer(doc.html, bounds))
+	err = d.scan.settle(readEnvelope(&d.scan, doc.html, func() error { return d.readSuccess(bounds) }))
 	d.Page.Replaced = doc.replaced + d.scan.replaced
 	d.scan.buf = nil
 	return err

@@ -7,22 +7,23 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// readAnswer reads the whole document: an envelope with results, or an error.
-func (d *decoder) readAnswer(html bool, bounds Bounds) error {
-	failed, err := readRoot(&d.scan, html)
+// readEnvelope reads the whole document: an envelope whose content success
+// reads, or an error.
+func readEnvelope(s *scanner, html bool, success func() error) error {
+	failed, err := readRoot(s, html)
 	if err != nil {
 		return err
 	}
 	var refused error
 	if failed {
-		root := nodeOf(&d.scan)
-		err = root.read(&d.scan)
+		root := nodeOf(s)
+		err = root.read(s)
 		refused = root.failure()
 	} else {
-		err = d.readSuccess(bounds)
+		err = success()
 	}
 	if err == nil {
-		_, err = d.scan.next() // nothing but comments may follow the root
+		_, err = s.next() // nothing but comments may follow the root
 	}
 	if err != nil {
 		return err

@@ -71,8 +71,7 @@ func resultsParameters(q extract.ResultsQuery) []parameter {
 func searchParameters(s extract.Search) []parameter {
 	ps := make([]parameter, 0, len(s.Where)+1)
 	for _, c := range s.Where {
-		presence := c.Operator == extract.OpEmpty || c.Operator == extract.OpNotEmpty
-		ps = append(ps, parameter{name: "fs_search_" + string(c.Operator) + "_" + c.Column, value: c.Term, bare: presence})
+		ps = append(ps, parameter{name: "fs_search_" + string(c.Operator) + "_" + c.Column, value: c.Term, bare: c.Operator.Bare()})
 	}
 	if len(s.Where) > 1 {
 		method := "and"

@@ -55,10 +55,7 @@ type scanner struct {
 
 // init makes s read text from offset first, keeping its memory.
 func (s *scanner) init(text []byte, first, depth int) {
-	*s = scanner{buf: text, pos: first, first: first, depth: depth, attrs: s.attrs[:0], open: s.open[:0]}
-	for s.first < len(text) && isSpace(text[s.first]) {
-		s.first++
-	}
+	*s = scanner{buf: text, pos: first, first: blanksEnd(text, first), depth: depth, attrs: s.attrs[:0], open: s.open[:0]}
 }
 
 // fail is an answer that is not well-formed.
@@ -179,16 +176,14 @@ func (s *scanner) skip() error {
 
 // skipBlanks passes over white space outside the root element.
 func (s *scanner) skipBlanks() error {
-	for s.pos < len(s.buf) && s.buf[s.pos] != '<' {
-		if !isSpace(s.buf[s.pos]) {
-			if s.rootSeen {
-				return s.fail(s.pos, "text after the root element")
-			}
-			return s.fail(s.pos, "text before the root element")
-		}
-		s.pos++
+	s.pos = blanksEnd(s.buf, s.pos)
+	switch {
+	case s.pos == len(s.buf) || s.buf[s.pos] == '<':
+		return nil
+	case s.rootSeen:
+		return s.fail(s.pos, "text after the root element")
 	}
-	return nil
+	return s.fail(s.pos, "text before the root element")
 }
 
 // push opens an element.

@@ -59,19 +59,13 @@ func decodeTree(body []byte, contentType string, b Bounds) (*node, error) {
 func (d *document) readTree(b Bounds) (*node, error) {
 	var s scanner
 	s.init(d.text, d.first, b.Depth)
-	failed, err := readRoot(&s, d.html)
+	var root *node
+	err := s.settle(readEnvelope(&s, d.html, func() error {
+		root = nodeOf(&s)
+		return root.read(&s)
+	}))
 	if err != nil {
-		return nil, s.settle(err)
-	}
-	root := nodeOf(&s)
-	if err := root.read(&s); err != nil {
 		return nil, err
-	}
-	if _, err := s.next(); err != nil {
-		return nil, err
-	}
-	if failed {
-		return nil, root.failure()
 	}
 	return root, nil
 }

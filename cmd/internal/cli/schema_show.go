@@ -100,6 +100,9 @@ type columnSource struct {
 }
 
 func (s *columnSource) withKey() error {
+	if !s.def.Source.Key.IsZero() {
+		return nil
+	}
 	defs, err := s.process.load(&s.flags, []string{s.file}, withKey)
 	if err == nil {
 		s.def = defs[0]
