@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -170,10 +169,7 @@ func (c *cleaner) cleanAt(ctx context.Context, out definition.Output, root, scop
 	if err != nil {
 		return load.Cleaned{}, err
 	}
-	host, _ := os.Hostname() // shown to people only
-	cleaned, err := load.Clean(ctx, dest, scope, load.Holder{
-		RunID: c.o.RunID, Pipeline: c.def.Name, Host: host, PID: os.Getpid(), Since: c.o.Now().UTC(),
-	}, c.how)
+	cleaned, err := load.Clean(ctx, dest, scope, c.o.job(c.def, "").Holder(), c.how)
 	switch _, held := errors.AsType[*load.HeldError](err); {
 	case err == nil, held: // it names the path
 		return cleaned, err
@@ -212,10 +208,10 @@ func (r *CleanReport) tellOnce() {
 // folder, and what any dead run left there that is of use to nobody. It tells how
 // many checkpoints it were, in a dry run how many it would be.
 func cleanCheckpoints(ctx context.Context, def *definition.Definition, o Options, forms []string, dryRun bool) (swept int, err error) {
+	look := discardCheckpoints
 	if dryRun {
-		left, err := checkpointsOf(ctx, def, o, forms)
-		return len(left) + checkpoint.Sweep(def.State, true) + checkpoint.DiscardSpools(def.State, true), err
+		look = checkpointsOf
 	}
-	discarded, err := discardCheckpoints(ctx, def, o, forms)
-	return len(discarded) + checkpoint.Sweep(def.State, false) + checkpoint.DiscardSpools(def.State, false), err
+	left, err := look(ctx, def, o, forms)
+	return len(left) + checkpoint.Sweep(def.State, dryRun) + checkpoint.DiscardSpools(def.State, dryRun), err
 }

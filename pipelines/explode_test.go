@@ -28,6 +28,17 @@ func exploded() schemas.Column { return schemas.Column{Explode: true} }
 // childRows are the rows of colourForm's child output, by id and position.
 const childRows = "id,position,colours\n1,1,red\n1,2,blue\n4,1,blue\n5,1,light green\n5,2,red\n8,1,amber\n9,1,red\n9,2,red\n"
 
+// TestResetOfADatasetThatWasExploded: the reset looks at what the last run wrote, and
+// so sees that the definition no longer asks for rows of a list.
+func TestResetOfADatasetThatWasExploded(t *testing.T) {
+	w := newWorld(t, colourForm())
+	w.run(w.coloured(exploded(), days()))
+	_, err := pipelines.ResetState(t.Context(), w.coloured(schemas.Column{}, days()), options(), time.Time{})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestExplodeGivesARowForEachElement(t *testing.T) {
 	w := newWorld(t, colourForm())
 	def := func() *definition.Definition {

@@ -37,7 +37,6 @@ type formRun struct {
 	outputs    *output.Set
 	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing of use
 	counts     reading.Counts
-	plan       *extract.Plan
 	reconciler *reconcile.Reconciler
 
 	mu     sync.Mutex // guards the drift of the report
@@ -106,22 +105,22 @@ func (f *formRun) open(ctx context.Context) (err error) {
 // makePlan divides the range into windows.
 func (f *formRun) makePlan(ctx context.Context) (err error) {
 	r, c := f.reader, f.reconciler
-	if f.plan, err = r.NewPlan(ctx, f.iv, f.iv.Read, f.counts.Remembered(r.Counter(), f.o.Now)); err != nil {
+	if c.Plan, err = r.NewPlan(ctx, f.iv, f.iv.Read, f.counts.Remembered(r.Counter(), f.o.Now)); err != nil {
 		return err
 	}
-	c.Interval, c.Plan, c.Windows, c.Parts, c.Files = f.iv, f.plan, reading.Windows(f.plan), f.outputs, f.outputs.HasFiles()
+	c.Interval, c.Windows, c.Parts, c.Files = f.iv, reading.Windows(c.Plan), f.outputs, f.outputs.HasFiles()
 	c.Trusted = f.left != nil && f.left.Trusted
 	if r.Filtered() {
 		r.Expect(extract.Unknown)
 	} else {
-		r.Expect(f.plan.Total)
+		r.Expect(c.Plan.Total)
 		r.Pages.Trust(c.Verifies())
 	}
 	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned",
-		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(f.plan.Windows)),
-		slog.Int64("results", f.plan.Total), slog.Int("count_requests", f.plan.Requests))
+		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(c.Plan.Windows)),
+		slog.Int64("results", c.Plan.Total), slog.Int("count_requests", c.Plan.Requests))
 	r.At(pointPlanned)
-	if f.left != nil || f.plan.Requests < costlyPlan {
+	if f.left != nil || c.Plan.Requests < costlyPlan {
 		return nil
 	}
 	return f.beginCheckpoint(ctx)
@@ -131,7 +130,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 func (f *formRun) read(ctx context.Context) error {
 	r, c := f.reader, f.reconciler
 	err := r.SettleSchema(ctx, reading.Start{
-		Plan: f.plan, Windows: c.Windows, Read: f.iv.Read, Kept: f.outputs.Kept, Left: f.left, Begin: f.beginCheckpoint,
+		Plan: c.Plan, Windows: c.Windows, Read: f.iv.Read, Kept: f.outputs.Kept, Left: f.left, Begin: f.beginCheckpoint,
 	})
 	if err != nil {
 		return err

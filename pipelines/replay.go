@@ -91,33 +91,29 @@ func FindRejects(ctx context.Context, def *definition.Definition, o Options) (*R
 
 // look reads the dead letters of one output.
 func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o Options, out definition.Output) error {
-	path, err := definition.ExpandPath(out.Path, def.PathValues(f.Form, o.RunID))
+	at, err := output.Locate(def, out, f.Form, o.RunID)
 	if err != nil {
 		return err
 	}
-	root, file := path, ""
-	if !out.Dataset() {
-		root, file = definition.SplitPath(path)
-	}
-	dest, err := o.Tables.Open(ctx, root, out)
+	dest, err := o.Tables.Open(ctx, at.Root, out)
 	if err != nil {
 		return err
 	}
-	names := []string{load.FileRejectsName(file)}
+	names := []string{load.FileRejectsName(at.Scope)}
 	if out.Dataset() {
 		objects, err := dest.List(ctx, load.RejectsFolder+"/")
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", at.Path, err)
 		}
 		names = load.NamesOf(objects)
 	}
 	for _, name := range names {
 		l, err := output.ReadLetters(ctx, dest, name)
 		if err != nil {
-			return fmt.Errorf("%s: dead letters %s: %w", path, name, err)
+			return fmt.Errorf("%s: dead letters %s: %w", at.Path, name, err)
 		}
 		if len(l.Results) > 0 {
-			f.letters = append(f.letters, placedLetters{Letters: l, store: dest, path: path, dataset: out.Dataset()})
+			f.letters = append(f.letters, placedLetters{Letters: l, store: dest, path: at.Path, dataset: out.Dataset()})
 		}
 	}
 	f.Objects = len(f.letters)

@@ -157,5 +157,8 @@ func (o Options) at(point string) {
 // job is what the outputs of a form have in common, for those who only look at
 // them.
 func (o Options) job(def *definition.Definition, form string) *output.Job {
-	return &output.Job{Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Now: o.Now, Log: o.Logger, At: o.at}
+	return &output.Job{
+		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Now: o.Now, Log: o.Logger, At: o.at,
+		Requests: func() load.Requests { return load.Requests{} }, Drift: func(string) {}, // there is no report of a form
+	}
 }

@@ -135,29 +135,24 @@ func (s *stateLooker) form(ctx context.Context, form string) (*FormState, []erro
 
 // output looks at one output.
 func (s *stateLooker) output(ctx context.Context, at *OutputState, out definition.Output, form string) error {
-	expanded, err := definition.ExpandPath(out.Path, s.def.PathValues(form, s.o.RunID))
+	lies, err := output.Locate(s.def, out, form, s.o.RunID)
 	if err != nil {
 		return err
 	}
-	at.Path = expanded
-	root, scope, manifest := expanded, "", load.ManifestName
-	if !at.Dataset {
-		root, scope = definition.SplitPath(expanded)
-		manifest = load.FileManifestName(scope)
-	}
-	dest, err := s.o.Tables.Open(ctx, root, out)
+	at.Path = lies.Path
+	dest, err := s.o.Tables.Open(ctx, lies.Root, out)
 	if err != nil {
 		return err
 	}
 	// Looked first: of a run that commits meanwhile the end is seen.
-	at.Found, err = load.Look(ctx, dest, scope)
+	at.Found, err = load.Look(ctx, dest, lies.Scope)
 	if err != nil && !errors.Is(err, load.ErrNoSweep) {
-		return fmt.Errorf("%s: %w", expanded, err)
+		return fmt.Errorf("%s: %w", at.Path, err)
 	}
 	at.Leftovers = s.once(at.Leftovers)
-	at.Manifest, _, err = output.ManifestAt(ctx, dest, manifest, out)
+	at.Manifest, _, err = output.ManifestAt(ctx, dest, lies.Manifest, out)
 	if err != nil && !errors.Is(err, load.ErrNotExist) {
-		return fmt.Errorf("%s: %w", expanded, err)
+		return fmt.Errorf("%s: %w", at.Path, err)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/formetl/formetl/load"
@@ -71,17 +70,15 @@ func remoteCheckpointOf(ctx context.Context, def *definition.Definition, o Optio
 	if !output.LastingPlace(out) {
 		return c, nil
 	}
-	root, err := definition.ExpandPath(out.Path, def.PathValues(form, o.RunID))
+	at, err := output.Locate(def, out, form, o.RunID)
 	if err != nil {
 		return c, err
 	}
-	if !out.Dataset() {
-		root, c.scope = definition.SplitPath(root)
-	}
-	if c.dest, err = o.Tables.Open(ctx, root, out); err != nil {
+	c.scope = at.Scope
+	if c.dest, err = o.Tables.Open(ctx, at.Root, out); err != nil {
 		return c, err
 	}
-	c.Checkpoint = checkpoint.OpenAt(c.dest, root, checkpointKey(def, form), func() error { return nil })
+	c.Checkpoint = checkpoint.OpenAt(c.dest, at.Root, checkpointKey(def, form), func() error { return nil })
 	return c, nil
 }
 
@@ -107,8 +104,7 @@ func discardRemote(ctx context.Context, def *definition.Definition, o Options, f
 	if !ok {
 		return false, nil
 	}
-	host, _ := os.Hostname() // shown to people only
-	lease, err := leaser.Acquire(ctx, c.scope, load.Holder{RunID: o.RunID, Pipeline: def.Name, Host: host, PID: os.Getpid(), Since: o.Now().UTC()})
+	lease, err := leaser.Acquire(ctx, c.scope, o.job(def, form).Holder())
 	if isError[*load.HeldError](err) {
 		return false, nil
 	}

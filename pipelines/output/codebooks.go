@@ -82,7 +82,7 @@ func (s *Set) committed() []*target {
 	defer s.mu.Unlock()
 	var done []*target
 	for _, t := range s.targets {
-		if t.committed && t.out != nil {
+		if t.committed {
 			done = append(done, t)
 		}
 	}

@@ -107,13 +107,13 @@ func (o *file) stageFile(ctx context.Context, s *reconcile.Snapshot) (*stagedOut
 	}, nil
 }
 
-// record records the commit; see dataset.record.
+// record records the commit.
 func (o *file) record(ctx context.Context, commit load.FileCommit) (publisher, error) {
 	if err := o.held(); err != nil {
 		return nil, err
 	}
 	recorded, err := commit.Record(ctx, o.dest)
-	if err == nil || Recorded(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
+	if givenUp(err) {
 		o.staged = load.Prepared{}
 	}
 	if err != nil {
@@ -126,7 +126,7 @@ func (o *file) record(ctx context.Context, commit load.FileCommit) (publisher, e
 func (o *file) close(ctx context.Context) error {
 	var err error
 	if o.staged.Name != "" && o.held() == nil {
-		err = o.drop(ctx, o.staged)
+		err = load.AbortAll(ctx, o.dest, o.staged)
 	}
 	return errors.Join(err, o.release(ctx))
 }

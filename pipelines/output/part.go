@@ -29,7 +29,7 @@ type datasetPart struct {
 	undated  bool
 
 	prepared []load.PreparedPart // its objects; none where there are no rows
-	results  []int64             // how many each is of; nil where they are as many as rows
+	ids      []load.SmallObject  // the sets of their ids
 }
 
 // String is the part's window, for its footer.
@@ -105,14 +105,6 @@ func (o *dataset) prepare(ctx context.Context, p *datasetPart, columns []schemas
 	return err
 }
 
-// resultsIn is how many results an object of the part is of.
-func (p *datasetPart) resultsIn(object int) int64 {
-	if p.results != nil {
-		return p.results[object]
-	}
-	return p.prepared[object].Part.Rows
-}
-
 // partStage stages the objects of a part one after the other.
 type partStage struct {
 	o       *dataset
@@ -180,15 +172,14 @@ func (s *partStage) end(ctx context.Context) error {
 		Path: s.name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
 		Rows: s.rows, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
 	}
-	if _, part.IDs, err = load.EncodeIDs(ids); err != nil {
+	set := load.SmallObject{}
+	if set.Data, part.IDs, err = load.EncodeIDs(ids); err != nil {
 		return s.failed(err)
 	}
+	set.Name = load.IDsName(part.IDs)
 	part.Columns = load.ColumnsDigest(manifestColumns(s.columns, s.o.snapshot.Schema.HMACKey))
 	part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
-	p.prepared = append(p.prepared, load.PreparedPart{Part: part, Prepared: prepared})
-	if s.o.out.Exploded() {
-		p.results = append(p.results, s.results)
-	}
+	p.prepared, p.ids = append(p.prepared, load.PreparedPart{Part: part, Prepared: prepared}), append(p.ids, set)
 	s.before, s.rows, s.results, s.upload = s.before+s.results, 0, 0, nil
 	return nil
 }

@@ -19,6 +19,12 @@ type place struct {
 	lease load.Lease // nil where the destination knows none
 }
 
+// Holder is how a run names itself in the leases that it takes.
+func (j *Job) Holder() load.Holder {
+	host, _ := os.Hostname() // It is shown to people only.
+	return load.Holder{RunID: j.RunID, Pipeline: j.Def.Name, Host: host, PID: os.Getpid(), Since: j.Now().UTC()}
+}
+
 // openPlace opens the destination at root and takes its lease. scope is "" for
 // the whole destination, a file's name for that file.
 func (j *Job) openPlace(ctx context.Context, def definition.Output, path, root, scope string) (place, error) {
@@ -31,10 +37,7 @@ func (j *Job) openPlace(ctx context.Context, def definition.Output, path, root, 
 	if !ok {
 		return p, nil
 	}
-	host, _ := os.Hostname() // shown to people only
-	p.lease, err = leaser.Acquire(ctx, scope, load.Holder{
-		RunID: j.RunID, Pipeline: j.Def.Name, Host: host, PID: os.Getpid(), Since: j.Now().UTC(),
-	})
+	p.lease, err = leaser.Acquire(ctx, scope, j.Holder())
 	return p, err
 }
 
@@ -74,13 +77,6 @@ func (p place) release(ctx context.Context) error {
 	return p.lease.Release(ctx)
 }
 
-// drop removes staged objects that are not to be committed.
-func (p place) drop(ctx context.Context, staged ...load.Prepared) error {
-	ctx, cancel := load.Lingering(ctx, closing)
-	defer cancel()
-	return load.AbortAll(ctx, p.dest, staged...)
-}
-
 // hook stops a commit that someone else may be finishing by now: what is
 // recorded is done by whoever holds the lease.
 func (p place) hook(j *Job) load.Hook {
@@ -100,4 +96,10 @@ const commitGrace = 1500 * time.Millisecond
 func Recorded(err error) bool {
 	c, ok := errors.AsType[*load.CommitError](err)
 	return ok && c.Recorded
+}
+
+// givenUp tells whether the staged objects belong to this run no longer after
+// Record returned err: the commit is recorded, or another run came first.
+func givenUp(err error) bool {
+	return err == nil || Recorded(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone)
 }

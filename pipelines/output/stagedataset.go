@@ -50,9 +50,7 @@ func (o *dataset) stageParts(ctx context.Context, s *reconcile.Snapshot) (*stage
 		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
 		SupersededIDs: supersededSets(old, m.Parts), Hook: o.hook(o.job),
 	}
-	if commit.IDs, err = o.idSets(reuse); err != nil {
-		return nil, err
-	}
+	commit.IDs = o.idSets(reuse)
 	if commit.Objects, err = o.deadLetters(ctx); err != nil {
 		return nil, err
 	}
@@ -64,14 +62,13 @@ func (o *dataset) stageParts(ctx context.Context, s *reconcile.Snapshot) (*stage
 	return &stagedOutput{report: report, record: func(ctx context.Context) (publisher, error) { return o.record(ctx, commit) }}, nil
 }
 
-// record records the commit. Parts of one that is recorded, or that was refused
-// because another run came first, are not this run's to drop any more.
+// record records the commit.
 func (o *dataset) record(ctx context.Context, commit load.DatasetCommit) (publisher, error) {
 	if err := o.held(); err != nil {
 		return nil, err
 	}
 	recorded, err := commit.Record(ctx, o.dest)
-	if err == nil || Recorded(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
+	if givenUp(err) {
 		o.parts = nil
 	}
 	if err != nil {
@@ -178,7 +175,7 @@ func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Par
 
 // idSets are the sets of the ids of new parts, as objects beside the data, and
 // of parts that came out as they were but lack theirs.
-func (o *dataset) idSets(reuse load.Reuse) ([]load.SmallObject, error) {
+func (o *dataset) idSets(reuse load.Reuse) []load.SmallObject {
 	wanted := make(map[string]bool, len(reuse.New))
 	for _, p := range reuse.New {
 		wanted[p.Name] = true
@@ -188,20 +185,13 @@ func (o *dataset) idSets(reuse load.Reuse) ([]load.SmallObject, error) {
 	}
 	var sets []load.SmallObject
 	for _, p := range o.parts {
-		var before int64
 		for i, object := range p.prepared {
-			results := p.resultsIn(i)
 			if wanted[object.Part.Path] {
-				data, name, err := load.EncodeIDs(idsBetween(p.windows, before, before+results))
-				if err != nil {
-					return nil, err
-				}
-				sets = append(sets, load.SmallObject{Name: load.IDsName(name), Data: data})
+				sets = append(sets, p.ids[i])
 			}
-			before += results
 		}
 	}
-	return sets, nil
+	return sets
 }
 
 // supersededSets are the names of the sets that no part of a manifest needs
