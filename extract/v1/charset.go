@@ -25,37 +25,22 @@ const (
 
 // charsetLabels are the names of the charsets that are read (IANA's, and
 // usual spellings). US-ASCII is read as UTF-8, which contains it.
-var charsetLabels = [...]struct {
-	label   string
-	charset charset
-}{
-	{"", charsetNone},
-	{"utf-8", charsetUTF8},
-	{"utf8", charsetUTF8},
-	{"us-ascii", charsetUTF8},
-	{"ascii", charsetUTF8},
-	{"iso-8859-1", charsetLatin1},
-	{"iso8859-1", charsetLatin1},
-	{"iso_8859-1", charsetLatin1},
-	{"latin1", charsetLatin1},
-	{"latin-1", charsetLatin1},
-	{"l1", charsetLatin1},
-	{"iso-8859-15", charsetLatin9},
-	{"iso8859-15", charsetLatin9},
-	{"iso_8859-15", charsetLatin9},
-	{"latin9", charsetLatin9},
-	{"latin-9", charsetLatin9},
-	{"windows-1252", charsetWindows},
-	{"cp1252", charsetWindows},
-	{"x-cp1252", charsetWindows},
+var charsetLabels = [...][]string{
+	charsetNone:    {""},
+	charsetUTF8:    {"utf-8", "utf8", "us-ascii", "ascii"},
+	charsetLatin1:  {"iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "latin-1", "l1"},
+	charsetLatin9:  {"iso-8859-15", "iso8859-15", "iso_8859-15", "latin9", "latin-9"},
+	charsetWindows: {"windows-1252", "cp1252", "x-cp1252"},
 }
 
 // charsetOf resolves a label, in any case.
 func charsetOf(label string) charset {
 	label = strings.TrimSpace(label)
-	for _, l := range charsetLabels {
-		if strings.EqualFold(label, l.label) {
-			return l.charset
+	for c, names := range charsetLabels {
+		for _, name := range names {
+			if strings.EqualFold(label, name) {
+				return charset(c)
+			}
 		}
 	}
 	return charsetUnknown
@@ -103,26 +88,19 @@ func pick(header, declared charset, body []byte) charset {
 
 var utf8Mark = []byte("\xef\xbb\xbf")
 
-// toUTF8 appends text that is encoded as c to dst in UTF-8. A byte that c
-// leaves undefined is the control character of that number, as in ISO-8859-1.
+// toUTF8 appends text that is encoded as c, which is not UTF-8, to dst in
+// UTF-8. A byte that c leaves undefined is the control character of that
+// number, as in ISO-8859-1.
 func (c charset) toUTF8(dst, text []byte) []byte {
-	var table *charmap.Charmap
-	switch c {
-	case charsetLatin9:
-		table = charmap.ISO8859_15
-	case charsetWindows:
-		table = charmap.Windows1252
-	}
+	table := [...]*charmap.Charmap{charsetLatin1: charmap.ISO8859_1, charsetLatin9: charmap.ISO8859_15, charsetWindows: charmap.Windows1252}[c]
 	for _, b := range text {
 		if b < utf8.RuneSelf {
 			dst = append(dst, b)
 			continue
 		}
-		r := rune(b)
-		if table != nil {
-			if defined := table.DecodeByte(b); defined != utf8.RuneError {
-				r = defined
-			}
+		r := table.DecodeByte(b)
+		if r == utf8.RuneError {
+			r = rune(b)
 		}
 		dst = utf8.AppendRune(dst, r)
 	}

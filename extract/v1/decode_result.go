@@ -46,57 +46,40 @@ func (l *layout) follow(field int32) {
 }
 
 // readResults reads the result elements under results.
-func (d *decoder) readResults(bounds Bounds) error {
+func (d *decoder) readResults() error {
 	s := &d.scan
 	d.layout.reset()
-	for {
-		more, err := s.child()
-		if err != nil || !more {
-			return err
-		}
-		switch string(s.bytes(s.name)) {
+	return s.children(func(name []byte) error {
+		switch string(name) {
 		case "result":
-			if d.Page.Len() == bounds.Results {
-				return s.problem(transport.FaultBeyond, int(s.name.Start), "more results than the bound of "+strconv.Itoa(bounds.Results))
+			if d.Page.Len() == d.bounds.Results {
+				return s.problem(transport.FaultBeyond, int(s.name.Start), "more results than the bound of "+strconv.Itoa(d.bounds.Results))
 			}
-			err = d.readResult()
+			return d.readResult()
 		case "headings":
-			err = d.readHeadings(0)
-		default:
-			err = s.skip()
+			return d.readHeadings(0)
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return s.skip()
+	})
 }
 
 // readResult reads one result.
 func (d *decoder) readResult() error {
-	s := &d.scan
 	id, err := d.resultID()
 	if err != nil {
 		return err
 	}
 	d.Result(id)
 	d.layout.prev = -1
-	for {
-		more, err := s.child()
-		if err != nil || !more {
-			return err
-		}
-		switch string(s.bytes(s.name)) {
+	return d.scan.children(func(name []byte) error {
+		switch string(name) {
 		case "metas":
-			err = d.readCells(page.KindMeta)
+			return d.readCells(page.KindMeta)
 		case "items":
-			err = d.readCells(page.KindItem)
-		default:
-			err = s.skip()
+			return d.readCells(page.KindItem)
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return d.scan.skip()
+	})
 }
 
 // resultID reads the id of the result whose start tag was read last.

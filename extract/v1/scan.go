@@ -147,6 +147,20 @@ func (s *scanner) child() (bool, error) {
 	}
 }
 
+// children calls read at the start tag of each child element of the innermost
+// open element. read reads that child to its end.
+func (s *scanner) children(read func(name []byte) error) error {
+	for {
+		more, err := s.child()
+		if err != nil || !more {
+			return err
+		}
+		if err := read(s.bytes(s.name)); err != nil {
+			return err
+		}
+	}
+}
+
 // take reads a start tag if it comes next, behind blanks, and is byte for byte
 // this one. name is the length of its name in bytes. It is a short way past
 // scanStart, for tags that were read before or hold only a name. Where the tag
