@@ -68,17 +68,13 @@ func (c *circuit) enter(ctx context.Context) (probe bool, err error) {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-		probe, wait, changed, err := c.look(time.Now())
-		if wait <= 0 || err != nil {
+		probe, pause, changed, err := c.look(time.Now())
+		if pause <= 0 || err != nil {
 			return probe, err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-ctx.Done():
+		if err := wait(ctx, pause, changed); err != nil {
+			return false, err
 		}
-		timer.Stop()
 	}
 }
 
@@ -133,31 +129,30 @@ func (c *circuit) giveUp(probe bool) {
 
 // leave takes in what became of an attempt of e, whose error is e.last.
 func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome string) {
-	if report := c.note(probe, e, outcome, time.Now()); report != nil {
-		report(ctx)
-	}
-}
-
-// note returns what there is to log.
-func (c *circuit) note(probe bool, e *effort, outcome string, now time.Time) (report func(context.Context)) {
+	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if probe {
+		c.probing = false
+	}
 	ended := outcome == OutcomeCancelled || outcome == "" // tells nothing
 	c.met = c.met || !ended && isOwn(e.last)
+	s := &c.streak
 	switch {
 	case ended:
 	case isAnswer(e.last):
-		return c.close(probe, now)
+		if c.open {
+			c.wake()
+			c.log.LogAttrs(ctx, slog.LevelInfo, "the service is there again",
+				slog.Duration("after", now.Sub(s.since).Round(time.Millisecond)), slog.Int("attempts", s.attempts))
+		}
+		c.streak, c.open = streak{}, false
 	case isAbsence(e.last, c.met):
-		s := &c.streak
 		if s.attempts++; s.attempts == 1 {
 			s.since, s.first = now, e
 		}
 		s.several = s.several || e != s.first && (c.forms <= 1 || e.form != s.first.form)
 		s.last = e.last
-	}
-	if probe {
-		c.probing = false
 	}
 	switch {
 	case c.open && probe:
@@ -166,35 +161,10 @@ func (c *circuit) note(probe bool, e *effort, outcome string, now time.Time) (re
 		}
 		c.next = now.Add(c.pause())
 		c.wake()
-	case !c.open && c.streak.attempts >= opensAfter && c.streak.several:
+	case !c.open && s.attempts >= opensAfter && s.several:
 		c.open, c.failed = true, 0
-		c.next = now.Add(c.pause())
-		return c.opened(c.next.Sub(now))
-	}
-	return nil
-}
-
-// close ends the streak, and the outage if there was one.
-func (c *circuit) close(probe bool, now time.Time) (report func(context.Context)) {
-	attempts, after, was := c.streak.attempts, now.Sub(c.streak.since), c.open
-	c.streak, c.open = streak{}, false
-	if probe {
-		c.probing = false
-	}
-	if !was {
-		return nil
-	}
-	c.wake()
-	return func(ctx context.Context) {
-		c.log.LogAttrs(ctx, slog.LevelInfo, "the service is there again",
-			slog.Duration("after", after.Round(time.Millisecond)), slog.Int("attempts", attempts))
-	}
-}
-
-// opened is the report of an outage.
-func (c *circuit) opened(pause time.Duration) (report func(context.Context)) {
-	s := c.streak
-	return func(ctx context.Context) {
+		pause := c.pause()
+		c.next = now.Add(pause)
 		c.log.LogAttrs(ctx, slog.LevelWarn, "the service is not there: all requests wait while one at a time tries it",
 			slog.Time("since", s.since), slog.Int("attempts", s.attempts), slog.Duration("pause", pause.Round(time.Millisecond)),
 			slog.Time("until", s.since.Add(c.patience)), slog.String("error", c.key.Redact(s.last.Error())))

@@ -1,10 +1,9 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 )
 
 const (
@@ -77,24 +76,16 @@ func (e *effort) mayHelp(met bool) bool {
 	return Temporary(e.last)
 }
 
-// patient gives pauses as long as the request's patience lasts.
-type patient struct {
-	backoff.ExponentialBackOff
-	effort  *effort
-	circuit *circuit
-}
-
-// NextBackOff returns the next pause, at least what Retry-After asked for.
-// While the circuit is open its pauses take the place of the request's own.
-func (p *patient) NextBackOff() time.Duration {
-	if p.circuit.isOpen() {
-		return 0
+// wait waits so long, or until changed is closed. Its error is the cause of
+// the end of ctx.
+func wait(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-changed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	_, after := classOf(p.effort.last)
-	pause := max(p.ExponentialBackOff.NextBackOff(), after)
-	if p.effort.spent+pause > p.circuit.patience {
-		return backoff.Stop
-	}
-	p.effort.spent += pause
-	return pause
+	return nil
 }

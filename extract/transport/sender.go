@@ -169,42 +169,45 @@ func (s *Sender) Close() {
 // later. The error is that of ctx, or a *RequestError.
 func (s *Sender) Send(ctx context.Context, call Call) error {
 	e := &effort{form: call.Form, repeatable: call.Method != http.MethodPost}
-	once := func() (struct{}, error) {
+	pauses := backoff.ExponentialBackOff{
+		InitialInterval: s.cfg.BackoffMin, MaxInterval: s.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 1, // full jitter: none to twice the interval
+	}
+	for tries := 0; ; tries++ {
 		e.last = s.attempt(ctx, call, e)
-		if e.last == nil || e.mayHelp(s.circuit.wasMet()) {
-			return struct{}{}, e.last
+		if e.last == nil {
+			return nil
 		}
-		return struct{}{}, backoff.Permanent(e.last)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if tries == s.cfg.Retries || !e.mayHelp(s.circuit.wasMet()) {
+			break
+		}
+		if s.circuit.isOpen() {
+			continue // the pauses of the circuit take the place of the request's own
+		}
+		_, after := classOf(e.last)
+		pause := max(pauses.NextBackOff(), after)
+		if e.spent+pause > s.cfg.Patience {
+			break
+		}
+		e.spent += pause
+		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
+			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
+			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), slog.String("error", s.cfg.Key.Redact(e.last.Error())))
+		if err := wait(ctx, pause, nil); err != nil {
+			return err
+		}
 	}
-	_, err := backoff.Retry(ctx, once,
-		backoff.WithBackOff(&patient{effort: e, circuit: s.circuit, ExponentialBackOff: backoff.ExponentialBackOff{
-			InitialInterval: s.cfg.BackoffMin, MaxInterval: s.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 1, // full jitter: none to twice the interval
-		}}),
-		backoff.WithMaxTries(uint(s.cfg.Retries)+1), //nolint:gosec // NewSender has set what was negative
-		backoff.WithMaxElapsedTime(0),               // patient sees to it
-		backoff.WithNotify(func(_ error, pause time.Duration) {
-			if s.circuit.isOpen() {
-				return // the circuit has logged it, and this request is not the cause
-			}
-			s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
-				slog.String("transaction", call.Transaction), slog.String("form", call.Form),
-				slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), slog.String("error", s.cfg.Key.Redact(e.last.Error())))
-		}))
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	}
-	return &RequestError{Transaction: call.Transaction, Form: call.Form, Detail: s.cfg.Key.Redact(call.Detail), Attempts: e.attempts, Err: s.verdict(e, err)}
+	return &RequestError{Transaction: call.Transaction, Form: call.Form, Detail: s.cfg.Key.Redact(call.Detail), Attempts: e.attempts, Err: s.verdict(e)}
 }
 
-// verdict says what an answer that could not be read amounts to, now that it is
-// not asked for again.
-func (s *Sender) verdict(e *effort, err error) error {
-	a, ok := err.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
+// verdict is the error of a request that is not tried again. It says what an
+// answer that could not be read amounts to.
+func (s *Sender) verdict(e *effort) error {
+	a, ok := e.last.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
 	if !ok {
-		return err
+		return e.last
 	}
 	if e.samePage() && !s.circuit.wasMet() {
 		return &NotServiceError{Tries: e.unread, Err: a}
