@@ -17,43 +17,25 @@ const (
 	UnitYear
 )
 
-// Start returns the beginning of the unit that holds t; t itself for UnitNone.
-func (u Unit) Start(t time.Time) time.Time {
-	switch u {
-	case UnitDay:
-		return midnight(t)
-	case UnitMonth:
-		return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
-	case UnitYear:
-		return time.Date(t.Year(), 1, 1, 0, 0, 0, 0, time.UTC)
-	}
-	return t
+// step is the unit as a step, whose boundaries are the unit's.
+func (u Unit) step() Step {
+	return [...]Step{UnitDay: {Days: 1}, UnitMonth: {Months: 1}, UnitYear: {Months: 12}}[u]
 }
 
-// next returns the beginning of the unit after the one that holds t.
-func (u Unit) next(t time.Time) time.Time {
-	s := u.Start(t)
-	switch u {
-	case UnitDay:
-		return s.AddDate(0, 0, 1)
-	case UnitMonth:
-		return s.AddDate(0, 1, 0)
+// Start returns the beginning of the unit that holds t; t itself for UnitNone.
+func (u Unit) Start(t time.Time) time.Time {
+	if u == UnitNone {
+		return t
 	}
-	return s.AddDate(1, 0, 0)
+	return u.step().start(t)
 }
 
 // spans returns how many units the window touches; 1 for UnitNone.
 func (u Unit) spans(from, to time.Time) int {
-	last := to.Add(-second)
-	switch u {
-	case UnitDay:
-		return int(midnight(last).Sub(midnight(from))/(24*time.Hour)) + 1
-	case UnitMonth:
-		return (last.Year()-from.Year())*12 + int(last.Month()) - int(from.Month()) + 1
-	case UnitYear:
-		return last.Year() - from.Year() + 1
+	if u == UnitNone {
+		return 1
 	}
-	return 1
+	return int(u.step().index(to.Add(-second))-u.step().index(from)) + 1
 }
 
 // cut divides [from, to) at the unit's boundaries.
@@ -63,7 +45,7 @@ func (u Unit) cut(from, to time.Time) []Window {
 	}
 	var ws []Window
 	for from.Before(to) {
-		end := u.next(from)
+		end := u.step().next(from)
 		if end.After(to) {
 			end = to
 		}
@@ -73,21 +55,15 @@ func (u Unit) cut(from, to time.Time) []Window {
 	return ws
 }
 
-func midnight(t time.Time) time.Time {
-	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
-}
-
 // Epoch is before the date of any result: online forms are younger. It stands
 // for "no lower bound" where a window has to be halved or undated results are to
 // be left out.
 var Epoch = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// level gives the first boundary of one calendar level after t.
-type level func(t time.Time) time.Time
-
-// levels runs from coarse to fine; every level's boundaries are boundaries of
-// all finer ones, so the cuts form a tree.
-var levels = [...]level{
+// levels gives for each calendar level, from coarse to fine, the first boundary
+// after a time. Every level's boundaries are boundaries of all finer ones, so
+// the cuts form a tree.
+var levels = [...]func(t time.Time) time.Time{
 	years(64), years(32), years(16), years(8), years(4), years(2), years(1),
 	months(6), months(3), months(1),
 	days(16), days(8), days(4), days(2), days(1),
@@ -95,34 +71,20 @@ var levels = [...]level{
 	seconds(1800), seconds(900), seconds(300), seconds(60), seconds(30), seconds(15), seconds(5), seconds(1),
 }
 
-func years(n int) level {
-	return func(t time.Time) time.Time {
-		return time.Date(t.Year()/n*n+n, 1, 1, 0, 0, 0, 0, time.UTC)
-	}
-}
+func years(n int) func(t time.Time) time.Time { return months(12 * n) }
 
-func months(n int) level {
-	return func(t time.Time) time.Time {
-		return time.Date(t.Year(), time.Month((int(t.Month())-1)/n*n+n+1), 1, 0, 0, 0, 0, time.UTC)
-	}
-}
+func months(n int) func(t time.Time) time.Time { return Step{Months: n}.next }
+
+func seconds(n int) func(t time.Time) time.Time { return Step{Seconds: n}.next }
 
 // days counts within the month: 1, 1+n, 1+2n and so on, then the next month.
-func days(n int) level {
+func days(n int) func(t time.Time) time.Time {
 	return func(t time.Time) time.Time {
 		next := time.Date(t.Year(), t.Month(), (t.Day()-1)/n*n+n+1, 0, 0, 0, 0, time.UTC)
-		if first := time.Date(t.Year(), t.Month()+1, 1, 0, 0, 0, 0, time.UTC); next.After(first) {
-			return first
+		if month := UnitMonth.step().next(t); next.After(month) {
+			return month
 		}
 		return next
-	}
-}
-
-// seconds divides a day; n divides 86,400.
-func seconds(n int) level {
-	return func(t time.Time) time.Time {
-		of := t.Hour()*3600 + t.Minute()*60 + t.Second()
-		return midnight(t).Add(time.Duration(of/n*n+n) * second)
 	}
 }
 

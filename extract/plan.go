@@ -351,8 +351,10 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 	var ws []Planned
 	for at := from; at.Before(w.To); {
 		end := p.Step.next(at)
-		if b := p.Partition.next(at); p.Partition != UnitNone && b.Before(end) {
-			end = b
+		if p.Partition != UnitNone {
+			if b := p.Partition.step().next(at); b.Before(end) {
+				end = b
+			}
 		}
 		if end.After(w.To) {
 			end = w.To
