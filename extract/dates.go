@@ -79,7 +79,7 @@ func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	both := slices.IndexFunc(there, func(id int64) bool { return slices.Contains(idsOf(p), id) })
+	both := slices.IndexFunc(there, func(id int64) bool { return slices.Contains(p.IDs(), id) })
 	if both < 0 {
 		return nil
 	}
@@ -102,15 +102,7 @@ func (w *WindowReader) asked(ctx context.Context, in Window, id int64) ([]int64,
 		return nil, fmt.Errorf("result %d, window %s: %w", id, in, err)
 	}
 	defer p.Release()
-	return idsOf(p), nil
-}
-
-func idsOf(p *page.Page) []int64 {
-	ids := make([]int64, p.Len())
-	for i := range ids {
-		ids[i] = p.ID(i)
-	}
-	return ids
+	return p.IDs(), nil
 }
 
 // stray finds a result that has no date in the window, and a window beside this

@@ -82,7 +82,7 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	if r.Target <= 0 {
 		r.Target = DefaultTarget
 	}
-	p := &planner{Range: r, budget: math.MaxInt}
+	p := &planner{Range: r}
 	p.count = func(ctx context.Context, w Window) (int64, error) {
 		if n := p.asked.Add(1); r.Most > 0 && n > r.Most {
 			return 0, &CostError{Requests: n, Most: r.Most, Results: Unknown}
@@ -99,18 +99,17 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 			return nil, err
 		}
 	}
+	whole := []Planned{{Window: r.Window, Count: plan.Total}}
 	switch {
-	case plan.Total == 0:
-		plan.Windows, err = p.cutAt([]Planned{{Window: r.Window}})
-	case !r.Step.Auto():
+	case plan.Total != 0 && !r.Step.Auto():
 		plan.Windows, err = p.fixed(ctx, plan.Total)
-	case r.Window.To.IsZero():
-		plan.Windows, err = p.cutAt([]Planned{{Window: r.Window, Count: plan.Total}})
+	case plan.Total == 0 || r.Window.To.IsZero():
+		plan.Windows, err = p.cutAt(whole)
 	case r.Uncounted && r.Window.From.IsZero():
 		if r.Partition != UnitNone {
 			return nil, &PlanError{"partitions need a beginning of the range where nothing may be counted: set extract.from"}
 		}
-		plan.Windows, err = p.cutAt([]Planned{{Window: r.Window, Count: Unknown}})
+		plan.Windows, err = p.cutAt(whole)
 	case r.Uncounted:
 		plan.Windows, err = p.windows([]piece{p.whole(Unknown)})
 	default:
@@ -316,11 +315,8 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 				return nil, err
 			}
 		}
-		lower := piece{Window: Window{c.From, middles[j]}, n: counts[j]}
+		lower := piece{Window{c.From, middles[j]}, c.lower, counts[j]}
 		upper := piece{Window: Window{middles[j], c.To}, n: max(0, c.n-counts[j])}
-		if c.From.IsZero() {
-			lower.lower = c.lower
-		}
 		if lower.n == 0 && c.From.IsZero() {
 			upper.From, upper.lower = time.Time{}, middles[j] // the first window keeps the open end
 			halves = append(halves, upper)

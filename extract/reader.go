@@ -143,7 +143,7 @@ func (w *WindowReader) request(ctx context.Context) error {
 		return fmt.Errorf("window %s, page %d: %w", w.window, w.page, err)
 	}
 	n := p.Len()
-	if n > 0 && w.way == keysetDown && w.any && w.lastID == 1 {
+	if w.way == keysetDown && w.any && w.lastID == 1 {
 		p.Filter(func(id int64) bool { return id < 1 }) // see beyond
 	}
 	if p.Len() == 0 {
@@ -199,7 +199,7 @@ func (w *WindowReader) isLast(n int) bool {
 // window were given already, the error is an *OrderError instead.
 func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, err error) {
 	first, last := p.ID(0), p.ID(p.Len()-1)
-	rises, falls := monotone(p)
+	rises, falls := p.Order()
 	switch w.way {
 	case keysetUp:
 		if rises && first > w.lastID {
@@ -316,15 +316,4 @@ func (w *WindowReader) give() error {
 func (w *WindowReader) finish() error {
 	w.finished = true
 	return w.give()
-}
-
-// monotone tells whether the page's ids strictly rise, and whether they
-// strictly fall. One result does both.
-func monotone(p *page.Page) (rises, falls bool) {
-	rises, falls = true, true
-	for i := 1; i < p.Len(); i++ {
-		a, b := p.ID(i-1), p.ID(i)
-		rises, falls = rises && a < b, falls && a > b
-	}
-	return rises, falls
 }

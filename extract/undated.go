@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/formetl/formetl/extract/page"
 )
@@ -68,10 +69,7 @@ func highestID(ctx context.Context, s Service, form string, total int64) (highes
 		return 0, false, err
 	}
 	defer last.Release()
-	highest = 1
-	for i := range last.Len() {
-		highest = max(highest, last.ID(i))
-	}
+	highest = slices.Max(append(last.IDs(), 1))
 	// No more than two results have ids of 0 and 1.
 	if least, err := s.Count(ctx, form, CountQuery{IDs: IDRange{Max: 1}}); err != nil || least > 2 {
 		return 0, false, err

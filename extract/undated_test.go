@@ -115,7 +115,7 @@ func readUndated(t testing.TB, c *v1.Client, form string, dated func(int64) bool
 			t.Errorf("range %v follows %v", u.IDs, ranges[i-1].IDs)
 		}
 		err := r.Undated(ctx, u, dated, func(p *page.Page) error {
-			got = append(got, extracttest.IDs(p)...)
+			got = append(got, p.IDs()...)
 			return nil
 		})
 		if err != nil {

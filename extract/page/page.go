@@ -82,11 +82,10 @@ const MaxPooled = 16 << 20
 // Release empties the page and gives its memory back to the pool. No view
 // into the page may be used afterwards.
 func (p *Page) Release() {
-	if cap(p.text) > MaxPooled {
-		return
+	if cap(p.text) <= MaxPooled {
+		p.reset()
+		pool.Put(p)
 	}
-	p.reset()
-	pool.Put(p)
 }
 
 func (p *Page) reset() {
@@ -99,6 +98,26 @@ func (p *Page) Len() int { return len(p.results) }
 
 // ID returns the id of result i, 0 <= i < Len.
 func (p *Page) ID(i int) int64 { return p.results[i].id }
+
+// IDs returns the ids of the results, in the order of the results.
+func (p *Page) IDs() []int64 {
+	ids := make([]int64, len(p.results))
+	for i, r := range p.results {
+		ids[i] = r.id
+	}
+	return ids
+}
+
+// Order tells whether the ids of the results strictly rise, and whether they
+// strictly fall. Those of fewer than two results do both.
+func (p *Page) Order() (rises, falls bool) {
+	rises, falls = true, true
+	for i := 1; i < len(p.results); i++ {
+		a, b := p.results[i-1].id, p.results[i].id
+		rises, falls = rises && a < b, falls && a > b
+	}
+	return rises, falls
+}
 
 // Cells returns the metas and items of result i in document order. A field
 // may occur more than once in a result.
