@@ -35,7 +35,7 @@ func (u Unit) spans(from, to time.Time) int {
 	if u == UnitNone {
 		return 1
 	}
-	return int(u.step().index(to.Add(-second))-u.step().index(from)) + 1
+	return int(u.step().index(to.Add(-time.Second))-u.step().index(from)) + 1
 }
 
 // cut divides [from, to) at the unit's boundaries.

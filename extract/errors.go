@@ -37,12 +37,19 @@ func (e *ServiceError) Error() string {
 	return fmt.Sprintf("the service answered error %d (%s): %s%s", e.Code, codeMeaning(e.Code), e.Message, transport.ComeBack(e.RetryAfter))
 }
 
-// Class tells what the error means for another attempt.
+// Class tells what the error means for another attempt. The HTTP statuses 429
+// and 503 count, unless section 7 says that the code blames the request.
 func (e *ServiceError) Class() transport.Class {
-	switch {
-	case e.Code == CodeBusy, e.Temporary() && e.Status == http.StatusTooManyRequests:
+	switch e.Code {
+	case CodeBusy:
 		return transport.ClassBusy
-	case e.Temporary():
+	case CodeInvalidURL, CodeInvalidValue, CodeInvalidKey, CodeInvalidUser, CodeInvalidForm, CodeInvalidID:
+		return transport.ClassFinal
+	}
+	switch {
+	case e.Status == http.StatusTooManyRequests:
+		return transport.ClassBusy
+	case e.Status == http.StatusServiceUnavailable:
 		return transport.ClassUnavailable
 	case e.Code == CodeUnexpected, e.Code == CodeNone:
 		return transport.ClassDoubtful
@@ -53,18 +60,8 @@ func (e *ServiceError) Class() transport.Class {
 // ComeAfter is RetryAfter.
 func (e *ServiceError) ComeAfter() time.Duration { return e.RetryAfter }
 
-// Temporary tells whether the same request may succeed later. A busy system
-// (3) may. With HTTP status 429 or 503 any code may but those of section 7 that
-// blame the request.
-func (e *ServiceError) Temporary() bool {
-	switch e.Code {
-	case CodeBusy:
-		return true
-	case CodeInvalidURL, CodeInvalidValue, CodeInvalidKey, CodeInvalidUser, CodeInvalidForm, CodeInvalidID:
-		return false
-	}
-	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
-}
+// Temporary tells whether the same request may succeed later.
+func (e *ServiceError) Temporary() bool { return e.Class() >= transport.ClassUnavailable }
 
 func codeMeaning(code int) string {
 	return cmp.Or(map[int]string{

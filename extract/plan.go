@@ -148,7 +148,7 @@ type piece struct {
 func (p *planner) whole(total int64) piece {
 	c := piece{Window: p.Window, lower: Epoch, n: total}
 	if !Epoch.Before(p.Window.To) {
-		c.lower = p.Window.To.Add(-second)
+		c.lower = p.Window.To.Add(-time.Second)
 	}
 	return c
 }

@@ -1,6 +1,9 @@
 package extract
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // uncountedWindows is how many windows a plan may have without being called
 // costly where nothing was counted, besides those that partitions need.
@@ -48,7 +51,7 @@ func (p *Plan) partitions() (n int64) {
 		if w.Count == 0 || w.Window.To.IsZero() {
 			continue
 		}
-		if start := unit.Start(w.Window.To.Add(-second)).Unix(); n == 0 || start != last {
+		if start := unit.Start(w.Window.To.Add(-time.Second)).Unix(); n == 0 || start != last {
 			n, last = n+1, start
 		}
 	}

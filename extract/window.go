@@ -25,5 +25,3 @@ func onWire(t time.Time, none string) string {
 	}
 	return t.Format(WireTime)
 }
-
-const second = time.Second

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"html"
 	"slices"
 	"strconv"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -163,26 +163,16 @@ func backslashDecoder(text []byte, at int) ([]byte, int) {
 	}
 }
 
-// unicodeEscape undoes \u00fc, and a pair for what lies beyond the basic plane.
+// unicodeEscape undoes \u00fc. What lies beyond the basic plane takes two such
+// escapes.
 func unicodeEscape(text []byte, at int) ([]byte, int) {
-	v, ok := hexDigits(text, at+2, 4)
-	if !ok {
-		return nil, 0
-	}
-	if utf16.IsSurrogate(v) && bytes.HasPrefix(text[at+6:], []byte(`\u`)) {
-		if low, ok := hexDigits(text, at+8, 4); ok {
-			return utf8.AppendRune(nil, utf16.DecodeRune(v, low)), 12
+	for _, n := range []int{12, 6} {
+		var plain string
+		if at+n <= len(text) && json.Unmarshal([]byte(`"`+string(text[at:at+n])+`"`), &plain) == nil && utf8.RuneCountInString(plain) == 1 {
+			return []byte(plain), n
 		}
 	}
-	return utf8.AppendRune(nil, v), 6
-}
-
-func hexDigits(text []byte, at, n int) (rune, bool) {
-	if at+n > len(text) {
-		return 0, false
-	}
-	v, err := strconv.ParseUint(string(text[at:at+n]), 16, 32)
-	return rune(v), err == nil //nolint:gosec // at most 32 bits; what is no rune becomes U+FFFD
+	return nil, 0
 }
 
 // markupDecoder undoes &amp;, &#38; and &#x26;.

@@ -2,6 +2,7 @@ package v1
 
 import (
 	"bytes"
+	"cmp"
 	"mime"
 	"strings"
 	"unicode/utf8"
@@ -72,10 +73,8 @@ func parseMediaType(header string) mediaType {
 // know, and text of another encoding is practically never valid UTF-8.
 func pick(header, declared charset, body []byte) charset {
 	switch {
-	case header == charsetNone && declared == charsetNone:
-		return charsetUTF8
 	case header == charsetNone:
-		return declared
+		return cmp.Or(declared, charsetUTF8)
 	case declared == charsetNone, declared == charsetUnknown, header == declared:
 		return header
 	case header == charsetUTF8 && !utf8.Valid(body):

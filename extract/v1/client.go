@@ -11,10 +11,6 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// maxAnswer bounds an answer's size in bytes, compressed or not. A hundred
-// results with sixteen hundred answers of a kilobyte each stay well below.
-const maxAnswer = 256 << 20
-
 // Config says which account a Client speaks to, and how.
 type Config struct {
 	BaseURL   string // HTTPS, or plain HTTP to a loopback address
@@ -51,7 +47,7 @@ func NewClient(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		Sender: sender, forms: base.String() + "/api/users/" + transport.Escape(cfg.Account) + "/forms",
-		key: cfg.Key, bounds: Bounds{Bytes: maxAnswer},
+		key: cfg.Key, bounds: Bounds{}.orDefaults(),
 	}, nil
 }
 

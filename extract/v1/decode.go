@@ -11,13 +11,15 @@ import (
 
 // Bounds limit what an answer may cost. A zero value means the default.
 type Bounds struct {
-	Bytes   int64 // size of the body, decompressed; default 64 MiB, at most 512 MiB
+	Bytes   int64 // size of the body, decompressed; default 256 MiB, at most 512 MiB
 	Depth   int   // open elements; default 64
 	Results int   // results in a page; default 10,000
 }
 
 const (
-	defaultBytes   = 64 << 20
+	// A hundred results with sixteen hundred answers of a kilobyte each stay
+	// well below.
+	defaultBytes   = 256 << 20
 	mostBytes      = 512 << 20 // offsets are int32, and a replaced byte takes three
 	defaultDepth   = 64
 	defaultResults = 10_000
