@@ -11,7 +11,7 @@ import (
 )
 
 // paging is how the pages of a window are asked for.
-type paging int32
+type paging int64
 
 const (
 	// keysetUp asks for ids beyond the last one seen. Rows inserted or deleted
@@ -35,8 +35,8 @@ type Reader struct {
 	// longest is the longest page seen: the service's pages can be at least
 	// that long, so a shorter one ends its window.
 	longest atomic.Int64
-	// way is the paging that new windows begin with.
-	way atomic.Int32
+	// way is the paging that new windows begin with. It only rises.
+	way atomic.Int64
 	// sure is set once two pages in a row have kept keysetUp's promise.
 	sure atomic.Bool
 	// trusting is set where counts check the windows afterwards.
@@ -183,15 +183,12 @@ func (w *WindowReader) beyond(ids *IDRange) bool {
 // It does where it is shorter than another page was, where the count agrees, or
 // where Trust was called. A full page never does: a count may agree by chance.
 func (w *WindowReader) isLast(n int) bool {
-	longest := w.reader.longest.Load()
-	for int64(n) > longest && !w.reader.longest.CompareAndSwap(longest, int64(n)) {
-		longest = w.reader.longest.Load()
-	}
+	raise(&w.reader.longest, int64(n))
 	if n >= PageSize {
 		return false
 	}
 	trusted := w.count == Unknown && !w.window.To.IsZero() && w.reader.trusting.Load()
-	return int64(n) < longest || w.rows == w.count || trusted
+	return int64(n) < w.reader.longest.Load() || w.rows == w.count || trusted
 }
 
 // accept checks a page against the way it was asked for and takes it in. Where
@@ -207,7 +204,7 @@ func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, er
 		}
 		if w.given {
 			p.Release()
-			w.reader.downgrade(numbered)
+			raise(&w.reader.way, int64(numbered))
 			return false, &OrderError{After: w.lastID}
 		}
 		if falls && w.page == 1 {
@@ -295,12 +292,12 @@ func (w *WindowReader) repeated(ctx context.Context) error {
 func (w *WindowReader) restart(way paging) {
 	release(w.held)
 	w.way, w.page, w.rows, w.any, w.lastID, w.held, w.seen = way, 0, 0, false, -1, nil, nil
-	w.reader.downgrade(way)
+	raise(&w.reader.way, int64(way))
 }
 
-// downgrade lets windows that begin from now on be paged in that way.
-func (r *Reader) downgrade(way paging) {
-	for now := r.way.Load(); now < int32(way) && !r.way.CompareAndSwap(now, int32(way)); now = r.way.Load() {
+// raise sets a to n, unless it is as high already.
+func raise(a *atomic.Int64, n int64) {
+	for now := a.Load(); now < n && !a.CompareAndSwap(now, n); now = a.Load() {
 	}
 }
 

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"fmt"
-	"hash/maphash"
 	"net/http"
 )
 
@@ -35,7 +34,7 @@ type AnswerError struct {
 	Ours    bool // it is in the service's own envelope
 
 	status int    // HTTP status, 0 where it is not known
-	sum    uint64 // of the answer, to tell whether the next one is the same
+	sum    uint64 // hash of the answer, to tell whether the next one is the same
 	varies bool   // the same request was answered otherwise before
 }
 
@@ -55,13 +54,10 @@ func (e *AnswerError) Error() string {
 // XML was most likely damaged on its way, or comes from a proxy. What is
 // well-formed and wrong comes again, unless the service answered otherwise
 // before.
-func (e *AnswerError) Temporary() bool { return e.damaged() || e.varies }
+func (e *AnswerError) Temporary() bool { return e.Fault >= FaultGarbled || e.varies }
 
 // DataFault tells whether the service gives what cannot be read, each time.
 func (e *AnswerError) DataFault() bool { return !e.Temporary() }
-
-// damaged tells whether the answer is most likely not what the service sent.
-func (e *AnswerError) damaged() bool { return e.Fault >= FaultGarbled }
 
 // isPage tells whether the answer is somebody else's, as a whole: what a web
 // server sends at an address that is not the service's.
@@ -93,12 +89,6 @@ func (e *NotServiceError) Temporary() bool { return false }
 
 // DataFault is false: it is not the service's data.
 func (e *NotServiceError) DataFault() bool { return false }
-
-// answerSeed makes the sums of one process comparable.
-var answerSeed = maphash.MakeSeed()
-
-// sumOf is the answer's sum.
-func sumOf(body []byte) uint64 { return maphash.Bytes(answerSeed, body) }
 
 // TooLarge is an answer of more than so many bytes.
 func TooLarge(most int64) error {

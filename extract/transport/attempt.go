@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -71,11 +72,15 @@ func (s *Sender) redactedTarget(res *http.Response) string {
 // is the attempt's.
 func (s *Sender) networkError(ctx context.Context, err error) error {
 	cause := urlCause(err)
-	e := &NetworkError{Problem: s.cfg.Key.Redact(cause.Error()), Final: finalNetwork(cause)}
+	noTLS := is[tls.RecordHeaderError](cause)
+	e := &NetworkError{
+		Problem: s.cfg.Key.Redact(cause.Error()),
+		Final:   noTLS || is[*tls.CertificateVerificationError](cause) || is[x509.UnknownAuthorityError](cause) || is[x509.HostnameError](cause),
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e.Problem = fmt.Sprintf("no whole answer within %s", s.cfg.Timeout)
 	}
-	if is[tls.RecordHeaderError](cause) {
+	if noTLS {
 		e.Problem = "the server does not speak TLS: check the scheme and the port of the base URL"
 	}
 	if dial, ok := errors.AsType[*net.OpError](cause); ok {

@@ -28,10 +28,7 @@ const opensAfter = 5
 //
 // It has no goroutine of its own: each waiting request keeps the time.
 type circuit struct {
-	shortest, longest time.Duration // the first pause and the last, at most
-	patience          time.Duration // how long an outage is waited for
-	log               *slog.Logger
-	key               Secret
+	cfg Config
 
 	mu      sync.Mutex
 	forms   int // that are read; 0 is one
@@ -53,12 +50,7 @@ type streak struct {
 	last     error
 }
 
-func newCircuit(cfg Config) *circuit {
-	return &circuit{
-		shortest: 2 * cfg.BackoffMin, longest: cfg.BackoffMax, patience: cfg.Patience,
-		log: cfg.Logger, key: cfg.Key, changed: make(chan struct{}),
-	}
-}
+func newCircuit(cfg Config) *circuit { return &circuit{cfg: cfg, changed: make(chan struct{})} }
 
 // enter waits while the circuit is open. probe tells that it still is and the
 // request is the one to try. Who enters calls leave, or giveUp where nothing
@@ -90,10 +82,10 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 		c.probing = true
 		return true, 0, nil, nil
 	}
-	wait = c.patience // any time: changed comes before, or it is looked again
+	wait = c.cfg.Patience // any time: changed comes before, or it is looked again
 	if c.failed > 0 {
 		// Not before a probe has failed: the streak may have begun long ago.
-		if wait = c.streak.since.Add(c.patience).Sub(now); wait <= 0 {
+		if wait = c.streak.since.Add(c.cfg.Patience).Sub(now); wait <= 0 {
 			return false, 0, nil, &OutageError{Since: c.streak.since, Attempts: c.streak.attempts, Last: c.streak.last}
 		}
 	}
@@ -143,7 +135,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 	case isAnswer(e.last):
 		if c.open {
 			c.wake()
-			c.log.LogAttrs(ctx, slog.LevelInfo, "the service is there again",
+			c.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "the service is there again",
 				slog.Duration("after", now.Sub(s.since).Round(time.Millisecond)), slog.Int("attempts", s.attempts))
 		}
 		c.streak, c.open = streak{}, false
@@ -165,9 +157,9 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 		c.open, c.failed = true, 0
 		pause := c.pause()
 		c.next = now.Add(pause)
-		c.log.LogAttrs(ctx, slog.LevelWarn, "the service is not there: all requests wait while one at a time tries it",
+		c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the service is not there: all requests wait while one at a time tries it",
 			slog.Time("since", s.since), slog.Int("attempts", s.attempts), slog.Duration("pause", pause.Round(time.Millisecond)),
-			slog.Time("until", s.since.Add(c.patience)), slog.String("error", c.key.Redact(s.last.Error())))
+			slog.Time("until", s.since.Add(c.cfg.Patience)), slog.String("error", c.cfg.Key.Redact(s.last.Error())))
 	}
 }
 
@@ -180,10 +172,10 @@ func (c *circuit) wake() {
 // pause is drawn between half and the whole of a time that doubles with every
 // probe that failed.
 func (c *circuit) pause() time.Duration {
-	whole := c.shortest
-	for i := 0; i < c.failed && whole < c.longest; i++ {
+	whole := 2 * c.cfg.BackoffMin
+	for i := 0; i < c.failed && whole < c.cfg.BackoffMax; i++ {
 		whole *= 2
 	}
-	whole = min(whole, c.longest)
+	whole = min(whole, c.cfg.BackoffMax)
 	return whole/2 + rand.N(whole/2+1)
 }

@@ -1,8 +1,6 @@
 package transport
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -42,7 +40,7 @@ func (e *RequestError) Unwrap() error { return e.Err }
 // connection, a timeout, a failed handshake.
 type NetworkError struct {
 	Problem string // without the address, which would hold the key
-	Final   bool   // trying again cannot help: a certificate that is not trusted
+	Final   bool   // trying again cannot help: a certificate that is not trusted, a server without TLS
 
 	doubtful bool // trying again hardly helps: a host that is not known
 	unsent   bool // there was no connection to send the request on
@@ -53,12 +51,6 @@ func (e *NetworkError) Error() string { return "network: " + e.Problem }
 
 // Temporary tells whether trying again may help.
 func (e *NetworkError) Temporary() bool { return !e.Final }
-
-// finalNetwork tells whether an attempt failed for a reason that stays: a
-// certificate that is not trusted, or a server that does not speak TLS at all.
-func finalNetwork(err error) bool {
-	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[tls.RecordHeaderError](err)
-}
 
 // StatusError is an HTTP status without an envelope of the service: a proxy's
 // page, for instance.

@@ -20,15 +20,31 @@ const maxEncoders = 3
 // percent-encoded, with "+" for a blank, in the escapes of JSON and Go strings,
 // or in the references of XML and HTML, in several of these one after the other,
 // or in base64 or hex as a whole. redact undoes the encodings and remembers
-// where every byte came from, so that only the key goes.
+// where every byte came from, so that only the key goes. Places that overlap
+// become one "[redacted]".
 func redact(text, key string) string {
 	plain := []byte(key)
-	r := redactor{keys: [][]byte{plain, hex.AppendEncode(nil, plain)}}
+	keys := [][]byte{plain, hex.AppendEncode(nil, plain)}
 	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
-		r.keys = append(r.keys, e.AppendEncode(nil, plain))
+		keys = append(keys, e.AppendEncode(nil, plain))
 	}
-	r.search(newLayer(text), maxEncoders)
-	return r.replace(text)
+	l := layer{text: []byte(text), from: make([]place, len(text))}
+	for i := range l.from {
+		l.from[i] = place{i, i + 1}
+	}
+	found := l.find(keys, maxEncoders)
+	slices.SortFunc(found, func(a, b place) int { return a.start - b.start })
+	var out []byte
+	done := 0
+	for i := 0; i < len(found); {
+		start, end := found[i].start, found[i].end
+		for i++; i < len(found) && found[i].start < end; i++ {
+			end = max(end, found[i].end)
+		}
+		out = append(append(out, text[done:start]...), redacted...)
+		done = end
+	}
+	return string(append(out, text[done:]...))
 }
 
 // place is a part of the original text.
@@ -41,12 +57,27 @@ type layer struct {
 	from []place
 }
 
-func newLayer(text string) layer {
-	l := layer{text: []byte(text), from: make([]place, len(text))}
-	for i := range l.from {
-		l.from[i] = place{i, i + 1}
+// find returns where keys stand, also behind so many more encodings.
+func (l layer) find(keys [][]byte, depth int) (found []place) {
+	for _, key := range keys {
+		for at := 0; at+len(key) <= len(l.text); at++ {
+			i := bytes.Index(l.text[at:], key)
+			if i < 0 {
+				break
+			}
+			at += i
+			found = append(found, place{l.from[at].start, l.from[at+len(key)-1].end})
+		}
 	}
-	return l
+	if depth == 0 {
+		return found
+	}
+	for _, d := range []decoder{percentDecoder, queryDecoder, backslashDecoder, markupDecoder} {
+		if next, occurred := l.decode(d); occurred {
+			found = append(found, next.find(keys, depth-1)...)
+		}
+	}
+	return found
 }
 
 // decoder undoes one encoding at text[at:]: it returns what stands there and
@@ -71,52 +102,6 @@ func (l layer) decode(d decoder) (layer, bool) {
 		at += n
 	}
 	return out, occurred
-}
-
-// redactor gathers where keys stand.
-type redactor struct {
-	keys  [][]byte
-	found []place
-}
-
-func (r *redactor) search(l layer, depth int) {
-	for _, key := range r.keys {
-		for at := 0; at+len(key) <= len(l.text); at++ {
-			i := bytes.Index(l.text[at:], key)
-			if i < 0 {
-				break
-			}
-			at += i
-			r.found = append(r.found, place{l.from[at].start, l.from[at+len(key)-1].end})
-		}
-	}
-	if depth == 0 {
-		return
-	}
-	for _, d := range []decoder{percentDecoder, queryDecoder, backslashDecoder, markupDecoder} {
-		if next, occurred := l.decode(d); occurred {
-			r.search(next, depth-1)
-		}
-	}
-}
-
-// replace puts one "[redacted]" for every run of places that touch.
-func (r *redactor) replace(text string) string {
-	if len(r.found) == 0 {
-		return text
-	}
-	slices.SortFunc(r.found, func(a, b place) int { return a.start - b.start })
-	var out []byte
-	done := 0
-	for i := 0; i < len(r.found); {
-		start, end := r.found[i].start, r.found[i].end
-		for i++; i < len(r.found) && r.found[i].start < end; i++ {
-			end = max(end, r.found[i].end)
-		}
-		out = append(append(out, text[done:start]...), redacted...)
-		done = end
-	}
-	return string(append(out, text[done:]...))
 }
 
 // percentDecoder undoes %2F and %2f.

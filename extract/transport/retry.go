@@ -7,12 +7,7 @@ import (
 )
 
 const (
-	// patience is, where Config does not say, the most time that one request may
-	// take with all its attempts and the pauses between them. Waiting for a
-	// place, for the budget or for a service that is not there for anybody is not
-	// the request's fault and does not count. It is also how long such an outage
-	// is waited for.
-	patience = 2 * time.Minute
+	patience = 2 * time.Minute // the default of Config.Patience
 	// doubtfulTries bounds the attempts after answers that are most likely
 	// final but may be a passing fault. They are a doubtful refusal, the same
 	// wrong answer again, and the same page of a server that never answered.

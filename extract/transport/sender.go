@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"net"
 	"net/http"
@@ -35,8 +36,9 @@ type Config struct {
 	// 500 ms and 30 s.
 	BackoffMin, BackoffMax time.Duration
 	// Patience is the most time that one request may take with all its attempts
-	// and the pauses between them, and how long an outage is waited for. 0 is
-	// two minutes.
+	// and the pauses between them, and how long an outage is waited for. The
+	// waits for a place, for the budget and for the end of an outage do not
+	// count. 0 is two minutes.
 	Patience time.Duration
 
 	Logger    *slog.Logger      // nil discards
@@ -218,6 +220,9 @@ func (s *Sender) verdict(e *effort) error {
 	return a
 }
 
+// answerSeed makes the hashes of one process comparable.
+var answerSeed = maphash.MakeSeed()
+
 // attempt sends the call once and decodes what comes.
 func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	falls, err := s.gate.enter(ctx)
@@ -250,7 +255,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	}
 	e.last = err
 	if a, ok := errors.AsType[*AnswerError](err); ok {
-		a.sum = sumOf(*call.Body)
+		a.sum = maphash.Bytes(answerSeed, *call.Body)
 		e.unreadable(a)
 	}
 	s.numbers.came(outcome, bytes)

@@ -1,7 +1,6 @@
 package v1
 
 import (
-	"bytes"
 	"cmp"
 
 	"github.com/formetl/formetl/extract/page"
@@ -147,5 +146,3 @@ func (d *decoder) readHeading(kind page.Kind) error {
 	d.Page.Headings = append(d.Page.Headings, h)
 	return nil
 }
-
-func isBlank(b []byte) bool { return len(bytes.TrimLeft(b, blanks)) == 0 }

@@ -210,7 +210,7 @@ func (d *decoder) readItem() error {
 		}
 		switch ev {
 		case eventEnd:
-			if !found && !isBlank(s.bytes(direct)) {
+			if !found && len(bytes.TrimLeft(s.bytes(direct), blanks)) > 0 {
 				d.Value(direct)
 			}
 			return nil
