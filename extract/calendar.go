@@ -2,11 +2,10 @@ package extract
 
 import "time"
 
-// Calendar boundaries are where windows are cut. They depend on the calendar
-// alone, never on where a range begins or ends. So two runs with different
-// ranges cut at the same times.
+// Windows are cut at boundaries of the calendar. These do not depend on where a
+// range begins or ends, so two runs with different ranges cut at the same times.
 
-// Unit is a calendar unit that always cuts: a partition's.
+// Unit is the calendar unit of a partition. A plan always cuts at its boundaries.
 type Unit uint8
 
 // The units.
@@ -55,9 +54,8 @@ func (u Unit) cut(from, to time.Time) []Window {
 	return ws
 }
 
-// Epoch is before the date of any result: online forms are younger. It stands
-// for "no lower bound" where a window has to be halved or undated results are to
-// be left out.
+// Epoch is before the date of any result. It is the lower bound of a window that
+// has none, where the window is halved or undated results are to be left out.
 var Epoch = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // levels gives for each calendar level, from coarse to fine, the first boundary
@@ -88,9 +86,9 @@ func days(n int) func(t time.Time) time.Time {
 	}
 }
 
-// halve returns the coarsest calendar boundary strictly inside the window,
-// the one nearest its middle where a level has several; false for a window of
-// one second.
+// halve returns the coarsest calendar boundary strictly inside the window, and
+// of several of one level the nearest to its middle. A window of one second has
+// none: false.
 func halve(from, to time.Time) (time.Time, bool) {
 	middle := from.Add(to.Sub(from) / 2)
 	for _, next := range levels {

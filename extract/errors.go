@@ -23,8 +23,8 @@ const (
 	CodeNone = -1 // an error without a readable code
 )
 
-// ServiceError is an error envelope that the service answered with
-// (specification, section 7), whatever the HTTP status that carried it.
+// ServiceError is an error envelope of the service (specification, section 7),
+// whatever HTTP status came with it.
 type ServiceError struct {
 	Code       int
 	Message    string        // the service's own words, with the API key redacted
@@ -76,12 +76,11 @@ func codeMeaning(code int) string {
 	}[code], "a code that the specification does not list")
 }
 
-// UnclearError is a request to make something that was sent and not answered
-// by the service. It may have been carried out, so it must not be sent again
-// before somebody has looked.
+// UnclearError is a request that was sent and may have been carried out, though
+// the service did not say so. Nobody must send it again before having looked.
 type UnclearError struct{ Err error }
 
-// DataFault is false: what was made is to be looked at, and no data were read.
+// DataFault is false, because no data were read.
 func (e *UnclearError) DataFault() bool { return false }
 
 // Error says what is not known and where to look.
@@ -92,15 +91,14 @@ func (e *UnclearError) Error() string {
 // Unwrap returns why it is not known.
 func (e *UnclearError) Unwrap() error { return e.Err }
 
-// Temporary is false: nobody is to send it again unseen.
+// Temporary is false, because a second request might make a second copy.
 func (e *UnclearError) Temporary() bool { return false }
 
-// OrderError is a page whose results do not follow in ascending order of id,
-// though those of earlier pages of the window did. The service keeps another
-// order, and results may be missing. A window that is begun again with the
-// same Reader is read by page numbers and sorted.
+// OrderError is a page that breaks the ascending order of ids which earlier
+// pages of the window kept. Results may be missing. The same Reader reads the
+// window by page numbers and sorts it, when the window is begun again.
 type OrderError struct {
-	After int64 // the last result that came in order
+	After int64 // id of the last result that came in order
 }
 
 // Error says what came out of order.
@@ -111,8 +109,7 @@ func (e *OrderError) Unwrap() error {
 	return &transport.AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as those of the page before did", e.After)}
 }
 
-// PlanError is a range that cannot be divided as it was asked for. Nothing is
-// wrong with the service: the definition has to change.
+// PlanError is a range that cannot be divided as the definition asks for.
 type PlanError struct{ Problem string }
 
 // Error says what is wrong and what to do.

@@ -12,23 +12,21 @@ import (
 )
 
 const (
-	// DefaultTarget is how many results an auto window holds at most, where
-	// counts allow it: forty pages.
+	// DefaultTarget is how many results an auto window holds at most, unless its
+	// counts are off: forty pages.
 	DefaultTarget = 4000
-	// maxWindows bounds a plan: more is a mistake in the definition.
-	maxWindows = 1 << 20
 	// Unknown is the count of a window that was not counted.
-	Unknown = -1
+	Unknown    = -1
+	maxWindows = 1 << 20 // a plan of more windows is a mistake in the definition
 )
 
-// Range is what is to be planned: a span of time of one form, and how it is
-// to be cut.
+// Range is a span of time of one form, and how it is to be cut.
 type Range struct {
-	Window    Window      // From may be zero: no lower bound. To may be zero: no upper bound, then auto gives one window
+	Window    Window      // auto gives one window where it has no upper bound
 	Step      Step        // auto or fixed
-	Partition Unit        // a boundary that always cuts
+	Partition Unit        // its boundaries always cut
 	Target    int         // results of an auto window; 0 is DefaultTarget
-	Cuts      []time.Time // further times that cut: the ends of an output's own range, the start of the next run
+	Cuts      []time.Time // further times that cut, such as the start of the next run
 	Uncounted bool        // no count requests: fixed windows from Window.From
 	Most      int64       // requests that the plan may need; 0 is no bound
 }
@@ -74,10 +72,10 @@ func (p *Plan) Pages() int64 {
 // Counter counts a form's results in a window.
 type Counter func(ctx context.Context, w Window) (int64, error)
 
-// NewPlan plans a range. It asks for a count only where that saves more
-// requests than it costs. By counts it halves, at calendar boundaries, spans
-// that hold too much for one window, or too little for one request a partition.
-// Empty spans get windows with a count of 0.
+// NewPlan plans a range. By counts it halves spans, at calendar boundaries,
+// that hold too much for one window, or too little for a request a partition.
+// It asks for a count only where that saves more requests than it costs. Empty
+// spans get windows with a count of 0.
 func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	if r.Target <= 0 {
 		r.Target = DefaultTarget
@@ -131,10 +129,8 @@ type planner struct {
 	asked  atomic.Int64
 	budget int // counts that may still be spent on sizing windows
 	groups []int64
-	halved bool // the halves of a range without a beginning were compared
-	// begins is where the range has no lower bound: no result is earlier, by
-	// the counts. Zero where that is not known.
-	begins time.Time
+	halved bool      // the halves of a range without a beginning were compared
+	begins time.Time // by the counts no result is earlier; set for a range without a lower bound, zero if unknown
 }
 
 // piece is a part of the range that may still be halved.
@@ -161,13 +157,13 @@ func (p piece) start() time.Time {
 	return p.From
 }
 
-// auto halves the range until every window is small enough. Every round asks
-// its counts side by side; which are asked depends on earlier counts alone, so
-// equal data gives an equal plan.
+// auto halves the range until every window is small enough. Each round asks its
+// counts side by side. Equal data gives an equal plan, because earlier counts
+// alone decide what a round asks.
 func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
-	// Cutting once more costs a count and at most one half-filled page. A
-	// fortieth of the pages for each keeps all requests, with the count of the
-	// verification, below 1.05 times the pages plus three.
+	// Each further cut costs a count and at most one half-filled page. A fortieth
+	// of the pages for both keeps all requests below 1.05 times the pages plus
+	// three, with the count of the verification.
 	p.budget = int((total + PageSize - 1) / PageSize / 40)
 	pieces := []piece{p.whole(total)}
 	for {
@@ -184,8 +180,8 @@ func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
 	return p.windows(pieces)
 }
 
-// windows cuts what is left at the partitions' boundaries and joins
-// neighbours that are empty.
+// windows cuts the pieces at the boundaries of the partitions, and joins empty
+// neighbours.
 func (p *planner) windows(pieces []piece) ([]Planned, error) {
 	var ws []Planned
 	if first := pieces[0]; first.From.IsZero() && first.lower.After(p.whole(0).lower) {
@@ -240,9 +236,8 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 	return ws, nil
 }
 
-// choose returns the indices of the pieces to halve next: first those that
-// partitions ask for, then the largest that are over the target, as long as
-// the budget lasts.
+// choose returns the indices of the pieces to halve next: those of several
+// partitions, and the largest over the target as long as the budget lasts.
 func (p *planner) choose(pieces []piece) []int {
 	var ask, large []int
 	for i, c := range pieces {
@@ -269,11 +264,10 @@ func (p *planner) choose(pieces []piece) []int {
 	return ask
 }
 
-// worthAsking tells whether a piece of k partitions is halved by a count
-// rather than read partition by partition. It is without a lower bound, where
-// it is wide (results may cluster), and where its partitions need cutting
-// themselves. It is too where its results are so few that finding them costs
-// less than a request a partition.
+// worthAsking tells whether a piece of k partitions is halved by a count rather
+// than read partition by partition. It is where it has no lower bound, where it
+// is wide (results may cluster), and where its partitions need cutting too. It
+// also is where finding its few results costs less than a request a partition.
 func (p *planner) worthAsking(c piece, k int) bool {
 	const wide = 8
 	if c.From.IsZero() || k > wide || c.n/int64(k) > int64(p.Target) {
@@ -283,12 +277,11 @@ func (p *planner) worthAsking(c piece, k int) bool {
 	return finding+float64(c.n) < float64(k)
 }
 
-// halveAll counts the lower half of each chosen piece; the upper half holds
-// the rest.
+// halveAll counts the lower half of each chosen piece. The upper half holds the rest.
 func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]piece, error) {
 	counts := make([]int64, len(ask))
 	group, asking := errgroup.WithContext(ctx)
-	group.SetLimit(64) // the client bounds the requests; this bounds the goroutines
+	group.SetLimit(64) // it bounds the goroutines; the client bounds the requests
 	middles := make([]time.Time, len(ask))
 	for j, i := range ask {
 		c := pieces[i]
@@ -308,8 +301,8 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 			halves = append(halves, c)
 			continue
 		}
-		// The counts of a living form drift, so the rest may be off by a few;
-		// the verification counts empty windows too.
+		// While results come in, the rest may be off by a few. So the verification
+		// counts empty windows too.
 		if c.From.IsZero() {
 			if err := p.checkHalves(ctx, c, Window{To: middles[j]}, Window{middles[j], c.To}, counts[j]); err != nil {
 				return nil, err
@@ -367,8 +360,8 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 	return p.cutAt(ws)
 }
 
-// first finds where the first window may begin, by counts with an upper bound
-// only: at the start of the step before which there is no result.
+// first finds by counts where the first window begins: at the start of the step
+// before which there is no result.
 func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 	c := p.whole(total)
 	if total == Unknown {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Step is the size of fixed windows: so many months, days or seconds of
-// wall-clock time, exactly one of them greater than zero. The zero Step is
-// "auto": windows are sized by counts.
+// Step is the size of fixed windows in months, days or seconds of wall-clock
+// time: one of them is greater than zero. The zero Step is "auto", windows that
+// are sized by counts.
 type Step struct {
 	Months, Days, Seconds int
 }
