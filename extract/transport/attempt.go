@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// urlCause drops the address that a *url.Error repeats: it may hold the key.
+// urlCause drops the address that a *url.Error repeats, because it holds the key.
 func urlCause(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -34,8 +34,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	if s.cfg.UserAgent != "" {
 		req.Header.Set("User-Agent", s.cfg.UserAgent)
 	}
-	// Not by an http.Client: it follows redirects, or at least reads where
-	// they lead, and they would carry the key on in a URL or a Referer.
+	// An http.Client would follow redirects, which carry the key in a URL or a Referer.
 	res, err := s.cfg.Transport.RoundTrip(req)
 	if err != nil {
 		return Header{}, s.networkError(ctx, err)
@@ -68,8 +67,7 @@ func (s *Sender) redactedTarget(res *http.Response) string {
 	return s.cfg.Key.Redact(to.Scheme + "://" + to.Host + strings.ReplaceAll(path, Escape(redacted), redacted))
 }
 
-// networkError says what broke without the address, which holds the key. ctx
-// is the attempt's.
+// networkError says what broke, without the address. ctx is that of the attempt.
 func (s *Sender) networkError(ctx context.Context, err error) error {
 	cause := urlCause(err)
 	noTLS := is[tls.RecordHeaderError](cause)

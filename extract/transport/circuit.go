@@ -8,25 +8,23 @@ import (
 	"time"
 )
 
-// opensAfter is how many attempts in a row, of at least two requests, find the
-// service not there until the circuit opens. At a service that fails for one
-// attempt in five that happens by chance once in 3,000 attempts, and costs a
-// pause of a second.
+// opensAfter is how many attempts in a row, of at least two requests, must fail to
+// find the service until the circuit opens. A service that fails for one attempt
+// in five opens it by chance once in 3,000 attempts, for a second.
 const opensAfter = 5
 
-// circuit keeps the requests of a sender and its forks from hammering a
-// service that is not there. After an unbroken streak of failures it is open:
-// requests wait in it, with their places in the gate. One of them at a time is
-// sent as a probe, after pauses that double. The first answer of the service's
-// own, even that it is busy, closes the circuit and all requests go on. Where
-// none comes within patience, all waiting requests fail with an *OutageError.
-// Later ones then fail at once, unless it is time for the next probe.
+// circuit keeps the requests of a sender and its forks from hammering a service
+// that is not there. An unbroken streak of failures opens it: requests wait in
+// it, with their places in the gate. One at a time is sent as a probe, after
+// pauses that double. The first answer of the service, even that it is busy,
+// closes the circuit. Where none comes within the patience, all waiting requests
+// fail with an *OutageError. Later ones then fail at once, unless it is time for
+// the next probe.
 //
-// The streak must be of several requests, and of several forms where several
-// are read. A request that fails alone, again and again, may ask for what the
-// service cannot give, and has its own retries.
+// The streak must be of several requests, and of several forms where several are
+// read. A request that fails alone may ask for what the service cannot give.
 //
-// It has no goroutine of its own: each waiting request keeps the time.
+// Each waiting request keeps the time, so the circuit has no goroutine.
 type circuit struct {
 	cfg Config
 
@@ -52,8 +50,8 @@ type streak struct {
 
 func newCircuit(cfg Config) *circuit { return &circuit{cfg: cfg, changed: make(chan struct{})} }
 
-// enter waits while the circuit is open. probe tells that it still is and the
-// request is the one to try. Who enters calls leave, or giveUp where nothing
+// enter waits while the circuit is open. probe tells that it still is open and
+// that the request is the probe. Who enters calls leave, or giveUp where nothing
 // was sent.
 func (c *circuit) enter(ctx context.Context) (probe bool, err error) {
 	for {
@@ -70,8 +68,8 @@ func (c *circuit) enter(ctx context.Context) (probe bool, err error) {
 	}
 }
 
-// look tells whether a request may go now, or how long to wait until it is
-// worth while to look again. changed may come sooner.
+// look tells whether a request may go now, or how long to wait before looking
+// again. The end of changed ends that wait.
 func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,9 +80,9 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 		c.probing = true
 		return true, 0, nil, nil
 	}
-	wait = c.cfg.Patience // any time: changed comes before, or it is looked again
+	wait = c.cfg.Patience // any time does: changed ends the wait
 	if c.failed > 0 {
-		// Not before a probe has failed: the streak may have begun long ago.
+		// The streak may have begun long ago, so one probe has to fail first.
 		if wait = c.streak.since.Add(c.cfg.Patience).Sub(now); wait <= 0 {
 			return false, 0, nil, &OutageError{Since: c.streak.since, Attempts: c.streak.attempts, Last: c.streak.last}
 		}
@@ -101,15 +99,15 @@ func (c *circuit) isOpen() bool {
 	return c.open
 }
 
-// wasMet tells whether the service has answered anything at all to the client
-// and its forks, were it an error.
+// wasMet tells whether the service has answered anything to the sender and its
+// forks, even an error.
 func (c *circuit) wasMet() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.met
 }
 
-// giveUp lets another be the probe: this one was not sent.
+// giveUp lets another request be the probe, because this one was not sent.
 func (c *circuit) giveUp(probe bool) {
 	if probe {
 		c.mu.Lock()
@@ -127,7 +125,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 	if probe {
 		c.probing = false
 	}
-	ended := outcome == OutcomeCancelled || outcome == "" // tells nothing
+	ended := outcome == OutcomeCancelled || outcome == "" // says nothing about the service
 	c.met = c.met || !ended && isOwn(e.last)
 	s := &c.streak
 	switch {
@@ -163,7 +161,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 	}
 }
 
-// wake lets all who wait look again. They are no more than have a place.
+// wake lets all requests that wait look again. They are no more than have a place.
 func (c *circuit) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})

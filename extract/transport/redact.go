@@ -11,17 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxEncoders is how many encoders in a row a key may have gone through and
-// is still found. A proxy may repeat a request that we percent-encoded: it may
-// encode it again, and write it as HTML or JSON.
+// maxEncoders is through how many encoders in a row a key is found. A proxy may
+// percent-encode our request once more, and write it as HTML or JSON.
 const maxEncoders = 3
 
-// redact replaces a key in text however it is spelled. It may be
-// percent-encoded, with "+" for a blank, in the escapes of JSON and Go strings,
-// or in the references of XML and HTML, in several of these one after the other,
-// or in base64 or hex as a whole. redact undoes the encodings and remembers
-// where every byte came from, so that only the key goes. Places that overlap
-// become one "[redacted]".
+// redact replaces a key in text however it is spelled: percent-encoded, with "+"
+// for a blank, in the escapes of JSON and Go strings, in the references of XML
+// and HTML, in several of these, or in base64 or hex. It undoes the encodings and
+// remembers where every byte came from, so that only the key goes.
 func redact(text, key string) string {
 	plain := []byte(key)
 	keys := [][]byte{plain, hex.AppendEncode(nil, plain)}
@@ -50,11 +47,10 @@ func redact(text, key string) string {
 // place is a part of the original text.
 type place struct{ start, end int }
 
-// layer is the text with some encodings undone; from tells where in the
-// original each byte came from.
+// layer is the text with some encodings undone.
 type layer struct {
 	text []byte
-	from []place
+	from []place // where in the original text each byte came from
 }
 
 // find returns where keys stand, also behind so many more encodings.
@@ -80,8 +76,8 @@ func (l layer) find(keys [][]byte, depth int) (found []place) {
 	return found
 }
 
-// decoder undoes one encoding at text[at:]: it returns what stands there and
-// the number of bytes that it took, 0 if nothing is encoded there.
+// decoder undoes one encoding at text[at:]. n is the number of bytes that it took,
+// 0 if nothing is encoded there.
 type decoder func(text []byte, at int) (decoded []byte, n int)
 
 // decode undoes an encoding throughout. It tells whether it occurred at all.

@@ -8,9 +8,9 @@ import (
 
 const (
 	patience = 2 * time.Minute // the default of Config.Patience
-	// doubtfulTries bounds the attempts after answers that are most likely
-	// final but may be a passing fault. They are a doubtful refusal, the same
-	// wrong answer again, and the same page of a server that never answered.
+	// doubtfulTries bounds the attempts after answers that are most likely final:
+	// a doubtful refusal, the same wrong answer again, and the same page while the
+	// service has answered nothing.
 	doubtfulTries = 3
 )
 
@@ -19,7 +19,7 @@ type effort struct {
 	form       string
 	repeatable bool          // asking twice does no harm
 	attempts   int           // sent
-	doubtful   int           // attempts that hardly get better
+	doubtful   int           // attempts with a doubtful refusal
 	spent      time.Duration // in attempts and pauses
 	last       error
 
@@ -37,7 +37,7 @@ func (e *effort) unreadable(a *AnswerError) {
 	a.varies = e.varies
 }
 
-// samePage tells whether every attempt brought the same page of somebody else.
+// samePage tells whether every attempt brought the same page that is not the service's.
 func (e *effort) samePage() bool {
 	a, ok := errors.AsType[*AnswerError](e.last)
 	return ok && a.isPage() && !e.varies && e.unread == e.attempts
@@ -47,17 +47,16 @@ func (e *effort) samePage() bool {
 // met tells that the service has answered something in this run.
 func (e *effort) mayHelp(met bool) bool {
 	if is[*BudgetError](e.last) || is[*OutageError](e.last) {
-		return false // a budget refills in hours; for the service all requests have waited together
+		return false // the budget refills in hours; the outage was waited for already
 	}
 	class, _ := classOf(e.last)
 	if !e.repeatable {
-		// What a lost answer's request did is unknown: a second copy would be
-		// worse than an error.
+		// The request may have been carried out. A second copy is worse than an error.
 		return class == ClassBusy
 	}
 	if a, ok := errors.AsType[*AnswerError](e.last); ok {
-		// Most are asked for as often as where the network failed: what is empty,
-		// cut or a proxy's page is no answer of the service.
+		// An empty answer, a cut one and a proxy's page are tried as often as a
+		// failure of the network.
 		again := a.Temporary()
 		if a.isPage() {
 			again = met || !e.samePage()
@@ -71,8 +70,7 @@ func (e *effort) mayHelp(met bool) bool {
 	return Temporary(e.last)
 }
 
-// wait waits so long, or until changed is closed. Its error is the cause of
-// the end of ctx.
+// wait waits so long, or until changed is closed. Its error is the cause of ctx.
 func wait(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -31,9 +31,9 @@ type Config struct {
 	Concurrency int           // most requests under way at once; 0 is DefaultConcurrency
 	Budget      Budget        // asked before every attempt; nil spends freely
 
-	// BackoffMin is the mean pause after the first attempt; it doubles up to
-	// BackoffMax. Each pause is drawn between none and twice the mean. 0 is
-	// 500 ms and 30 s.
+	// BackoffMin is the mean pause after the first attempt. It doubles up to
+	// BackoffMax. Pauses are drawn between none and twice the mean. 0 is 500 ms
+	// and 30 s.
 	BackoffMin, BackoffMax time.Duration
 	// Patience is the most time that one request may take with all its attempts
 	// and the pauses between them, and how long an outage is waited for. The
@@ -77,14 +77,10 @@ type Call struct {
 	Form        string // "" where the request is of no form
 	Detail      string // the parameters for people; the key in it is redacted
 
-	// Body is the memory that answers are read into, and holds the last one
-	// after that.
-	Body *[]byte
-	// MostBytes bounds the answer's size, decompressed.
-	MostBytes int64
-	// Decode decodes Body, once for every attempt that brought one. Its error is
-	// a Refusal where the service itself said no, and an *AnswerError for
-	// anything else that is not the answer.
+	Body      *[]byte // the memory that answers are read into
+	MostBytes int64   // bound of an answer's size, decompressed
+	// Decode decodes the answer in Body. Its error is a Refusal where the service
+	// itself said no, and an *AnswerError for anything else that is not the answer.
 	Decode func(Header) error
 }
 
@@ -95,9 +91,7 @@ type Header struct {
 	RetryAfter  time.Duration // 0 where it asks for none
 }
 
-// Sender sends requests to one server for one account. It retries what may
-// succeed later, keeps within its concurrency and budget, waits out an outage,
-// and never lets the API key into an error or a log. It is safe for concurrent
+// Sender sends requests to one server for one account. It is safe for concurrent
 // use.
 type Sender struct {
 	cfg     Config
@@ -139,25 +133,24 @@ func newTransport(concurrency int) *http.Transport {
 	}
 }
 
-// Fork returns a sender that shares everything with s but its numbers:
-// Requests and Outcomes of the fork tell what went through it and its own
-// forks, those of s hold that too. So forms that are read side by side each
-// know what they cost. A fork need not be closed.
+// Fork returns a sender that shares everything with s but its numbers. Requests
+// and Outcomes of the fork tell what went through it and its own forks; those of
+// s hold that too. A fork need not be closed.
 func (s *Sender) Fork() *Sender {
 	fork := *s
 	fork.numbers = &numbers{above: s.numbers}
 	return &fork
 }
 
-// Reads tells how many forms are read by the sender and its forks. Where there
-// are several, one that fails alone is not taken for an outage.
+// Reads tells how many forms the sender and its forks read. Of several, one form
+// that fails alone is not taken for an outage.
 func (s *Sender) Reads(forms int) {
 	s.circuit.mu.Lock()
 	defer s.circuit.mu.Unlock()
 	s.circuit.forms = forms
 }
 
-// Close drops the idle connections. On a fork it does nothing: others use them.
+// Close drops the idle connections. On a fork it does nothing, because others use them.
 func (s *Sender) Close() {
 	if s.numbers.above != nil {
 		return
@@ -282,13 +275,13 @@ func (s *Sender) admit(ctx context.Context) (probe bool, err error) {
 		if probe || !s.circuit.isOpen() {
 			return probe, nil
 		}
-		// It opened meanwhile. Sent later, the request would not be in the
-		// minute that it was booked in, so the booking is given up.
+		// The circuit opened meanwhile. The request will be sent in a later minute
+		// than it was booked for, so it is booked again then.
 	}
 }
 
-// interpret lets what the service itself says decide first, then the HTTP
-// status. err is what the decoder said.
+// interpret lets what the service itself says decide first, then the HTTP status.
+// err is that of the decoder.
 func interpret(h Header, err error) error {
 	if err == nil {
 		return nil
@@ -301,14 +294,13 @@ func interpret(h Header, err error) error {
 	}
 	if e, ok := errors.AsType[*AnswerError](err); ok {
 		if e.status = h.Status; h.Status != http.StatusOK && e.Fault == FaultEmpty {
-			e.Fault = FaultGarbled // a web server's way to say that there is nothing
+			e.Fault = FaultGarbled // some web servers answer so at an unknown address
 		}
 	}
 	return err
 }
 
-// address is the whole URL of the call. It holds the key: it goes to the
-// server and nowhere else.
+// address is the whole URL of the call, with the key. Only the server may see it.
 func (s *Sender) address(call Call) string {
 	separator := "?"
 	if strings.Contains(call.URL, separator) {

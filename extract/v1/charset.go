@@ -66,11 +66,10 @@ func parseMediaType(header string) mediaType {
 	return m
 }
 
-// pick chooses the encoding of body: a byte order mark first, then the
-// Content-Type (RFC 7303, section 3), then the XML declaration, then UTF-8.
-// Where Content-Type and declaration contradict each other and one of them is
-// UTF-8, the bytes decide. Proxies and frameworks add a charset that they do not
-// know, and text of another encoding is practically never valid UTF-8.
+// pick chooses the encoding of a body without a byte order mark: that of the
+// Content-Type (RFC 7303, section 3), else of the XML declaration, else UTF-8.
+// Where the two disagree and one is UTF-8, the bytes decide: proxies add a
+// charset without knowing it, and other text is hardly ever valid UTF-8.
 func pick(header, declared charset, body []byte) charset {
 	switch {
 	case header == charsetNone:

@@ -20,8 +20,7 @@ type Config struct {
 }
 
 // Client sends the six transactions of the service for one account
-// (specification, section 4), by a transport.Sender. It is safe for concurrent
-// use.
+// (specification, section 4). It is safe for concurrent use.
 type Client struct {
 	*transport.Sender
 	forms  string // the address of the account's forms
@@ -51,8 +50,7 @@ func NewClient(cfg Config) (*Client, error) {
 	}, nil
 }
 
-// Fork returns a client that shares everything with c but its numbers, see
-// transport.Sender.Fork.
+// Fork returns a client with numbers of its own, see transport.Sender.Fork.
 func (c *Client) Fork() extract.Client {
 	fork := *c
 	fork.Sender = c.Sender.Fork()

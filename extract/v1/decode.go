@@ -68,10 +68,10 @@ func (d *decoder) release() {
 	decoders.Put(d)
 }
 
-// DecodePage decodes one answer of Get Results into a page of the pool. It
-// copies body. contentType is the answer's Content-Type header, "" if it had
-// none. The error is an *extract.ServiceError for an error envelope, else a
-// *transport.AnswerError; with an error there is no page.
+// DecodePage decodes a copy of one answer of Get Results into a page of the pool.
+// contentType is the answer's Content-Type header, "" if it had none. The error
+// is an *extract.ServiceError for an error envelope, else a
+// *transport.AnswerError.
 func DecodePage(body []byte, contentType string, bounds Bounds) (*page.Page, error) {
 	d := newDecoder()
 	defer d.release()

@@ -55,9 +55,8 @@ func (d *decoder) readPage() error {
 }
 
 // readRoot reads the envelope's start tag: fs_response, earlier fs_result
-// (specification, sections 4 and 9). failed tells that it holds an error.
-// That the answer looks like an HTML page only decides what the error says:
-// some services label their XML so.
+// (specification, sections 4 and 9). failed tells that it holds an error. Some
+// services label their XML as HTML, so that decides only what an error says.
 func (d *decoder) readRoot() (failed bool, err error) {
 	s := &d.scan
 	_, err = s.next()
@@ -82,9 +81,8 @@ func (d *decoder) readRoot() (failed bool, err error) {
 	return false, s.problem(transport.FaultWrong, int(s.name.Start), "not an answer of the service: the root element's status is neither success nor error")
 }
 
-// readText reads the rest of the element whose start tag was read last and
-// returns its text: its character data and CDATA, joined, without that of its
-// child elements.
+// readText reads the rest of the element whose start tag was read last. It
+// returns the character data and CDATA, joined, without that of child elements.
 func (d *decoder) readText() (page.Span, error) {
 	s := &d.scan
 	var text page.Span
@@ -106,10 +104,10 @@ func (d *decoder) readText() (page.Span, error) {
 	}
 }
 
-// readHeadings reads the column labels. Their shape is not specified: the
-// elements are called heading, or meta and item like the columns. The id is in
-// for or id. They may be grouped under metas and items, which then tell their
-// kind. An element without an id is not a column's label.
+// readHeadings reads the column labels. Their shape is not specified: elements
+// called heading, meta or item, with the id in for or id. They may be grouped
+// under metas and items, which tell their kind. An element without an id is no
+// column's label.
 func (d *decoder) readHeadings(group page.Kind) error {
 	return d.scan.children(func(name []byte) error {
 		switch string(name) {

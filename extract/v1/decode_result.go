@@ -8,10 +8,9 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// layout remembers how the results of a page are laid out. Results of a form
-// have the same fields in the same order, mostly with the same tags. So the
-// decoder guesses the next cell's tag and compares bytes. Only a wrong guess
-// costs reading attributes and a look-up.
+// layout remembers how the results of a page are laid out, mostly the same fields
+// with the same tags in the same order. So the decoder guesses the next cell's
+// tag and compares bytes. Only a wrong guess costs attributes and a look-up.
 type layout struct {
 	known []knownField // one for each field of the page
 	start int32        // guess for the first field of a result; -1: none
@@ -177,7 +176,7 @@ func (d *decoder) fieldOf(kind page.Kind) (int32, error) {
 		t, _ := s.attr("type")
 		f.Type = d.Intern(t)
 		if index, ok := s.attr("index"); ok {
-			// One that is no number is as good as none: it only orders columns.
+			// An index that is no number counts as none, because it only orders columns.
 			if n, err := strconv.Atoi(string(bytes.Trim(index, blanks))); err == nil {
 				f.Index = n
 			}
@@ -193,7 +192,7 @@ var valueTag = []byte("<value>")
 func (d *decoder) readItem() error {
 	s := &d.scan
 	found := false       // a value element
-	var direct page.Span // the item's own text, of no interest once it has a value
+	var direct page.Span // the item's own text, which counts only without a value element
 	for {
 		ev := eventStart
 		if !s.take(valueTag, len("value")) {

@@ -11,8 +11,8 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// Results asks for one page of results and decodes it whole (specification,
-// section 4.5). The page is the caller's to release.
+// Results asks for one page of results (specification, section 4.5). The caller
+// releases the page.
 func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuery) (*page.Page, error) {
 	if err := q.Search.Check(); err != nil {
 		return nil, err
@@ -83,9 +83,9 @@ func (c *Client) Publish(ctx context.Context, form string, secure bool) (extract
 	})
 }
 
-// Copy copies a form and describes the new one (specification, section 4.1).
-// A copy that may have happened is not asked for again: only answers that
-// refuse the request are retried. The error is an *extract.UnclearError then.
+// Copy copies a form and describes the new one (specification, section 4.1). Only
+// a refusal is retried. The error is an *extract.UnclearError where the copy may
+// have been made.
 func (c *Client) Copy(ctx context.Context, form string, to extract.CopyTarget) (extract.Form, error) {
 	r := call{transaction: "Copy Form", kind: transport.KindOther, method: http.MethodPost, form: form, path: "copy"}
 	r.parameters.add("fs_destination_account", to.Account)

@@ -8,8 +8,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// maxNodes bounds the elements of an answer that is not paged, such as the
-// list of an account's forms.
+// maxNodes bounds the elements of an answer, such as the list of forms.
 const maxNodes = 200_000
 
 // node is an element of an answer to a transaction other than Get Results.
@@ -41,8 +40,8 @@ func (n *node) all(name string) []*node {
 	return found
 }
 
-// textOf returns the text of the first child element of that name without the
-// blanks around it, "" if there is none.
+// textOf returns the trimmed text of the first child element of that name, "" if
+// there is none.
 func (n *node) textOf(name string) string {
 	if c := n.child(name); c != nil {
 		return strings.TrimSpace(c.Text)
