@@ -9,12 +9,12 @@ import (
 
 // RollingBudget allows so many requests in any minute and in any 24 hours. A
 // used-up minute makes requests wait; a used-up day ends them with a
-// *BudgetError, since nobody waits for hours. Requests are booked before they
-// are sent, in a ledger that processes share.
+// *BudgetError. Requests are booked before they are sent, in a ledger that
+// processes share.
 //
-// Processes can only share the machine's clock, which may be wrong and jump.
-// Set back, it makes what was booked count for longer than its time, never
-// shorter. Set forward, it gives back as much of the budget as it jumped over.
+// The clock of the machine, which they share, may jump. Set back, it makes
+// bookings count for longer, never shorter. Set forward, it gives back as much of
+// the budget as it jumped over.
 type RollingBudget struct {
 	mu                sync.Mutex
 	perMinute, perDay int
@@ -31,8 +31,7 @@ type Ledger interface {
 }
 
 // BudgetMinute is how long a booking counts for the budget per minute. Requests
-// reach the service some time after they were booked, one sooner than another,
-// and it counts by its own clock: a second lies between.
+// reach the service at different times after their bookings, so a second is added.
 const BudgetMinute = time.Minute + time.Second
 
 const budgetDay = 24 * time.Hour
@@ -45,13 +44,13 @@ func NewRollingBudget(perMinute, perDay int, ledger Ledger, now func() time.Time
 
 // Reserve books a request, waiting for the minute's budget where it has to.
 func (b *RollingBudget) Reserve(ctx context.Context) error {
-	var waited time.Time // what the clock says at least, having waited
+	var waited time.Time // until when the request has waited
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		now := b.now()
-		if now.Before(waited) { // the clock was set back or stands still: nobody waits for ever
+		if now.Before(waited) { // the clock was set back or stands still, and nobody may wait for ever
 			now = waited
 		}
 		until, err := b.reserve(ctx, now)
@@ -75,7 +74,7 @@ func (b *RollingBudget) reserve(ctx context.Context, now time.Time) (until time.
 	defer b.mu.Unlock()
 	ledgerErr := b.ledger.Update(ctx, func(booked []time.Time) []time.Time {
 		for i, t := range booked {
-			if t.After(now) { // the clock was set back: nobody waits longer than the budget's own time
+			if t.After(now) { // the clock was set back, and nobody may wait for longer than the span
 				booked[i] = now
 			}
 		}

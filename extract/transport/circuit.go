@@ -29,12 +29,12 @@ type circuit struct {
 	cfg Config
 
 	mu      sync.Mutex
-	forms   int // that are read; 0 is one
+	forms   int // how many forms are read; 0 is one
 	streak  streak
 	open    bool
 	met     bool // the service has answered something since the run began
 	probing bool
-	failed  int           // probes, since it opened
+	failed  int           // probes that failed since the circuit opened
 	next    time.Time     // when the next probe may be sent
 	changed chan struct{} // closed when those who wait should look again
 }
@@ -42,9 +42,9 @@ type circuit struct {
 // streak is a row of attempts that did not find the service.
 type streak struct {
 	attempts int
-	since    time.Time // of the first
-	first    *effort   // whose it was
-	several  bool      // others failed too
+	since    time.Time // when the first attempt failed
+	first    *effort   // the request of the first attempt
+	several  bool      // attempts of other requests failed too
 	last     error
 }
 

@@ -18,14 +18,14 @@ const (
 type effort struct {
 	form       string
 	repeatable bool          // asking twice does no harm
-	attempts   int           // sent
+	attempts   int           // attempts that were sent
 	doubtful   int           // attempts with a doubtful refusal
-	spent      time.Duration // in attempts and pauses
+	spent      time.Duration // time in attempts and pauses
 	last       error
 
 	unread int    // attempts whose answer could not be read
-	sum    uint64 // of the first of these answers
-	varies bool   // another one differed from it
+	sum    uint64 // hash of the first of these answers
+	varies bool   // another of these answers differed from the first
 }
 
 // unreadable takes in an answer that cannot be read.
