@@ -50,7 +50,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	f.reader = &reading.Reader{
 		Form: reading.Form{
 			Def: def, Name: form, Client: client, Pages: reading.NewPages(def, client, form), RunID: o.RunID, Began: f.report.StartedAt,
-			Now: o.Now, Log: o.Logger.With(slog.String("form", form)), At: o.at, Slots: o.windows,
+			Now: o.Now, Log: o.Logger.With(slog.String("form", form)), At: o.At, Slots: o.windows,
 		},
 		Keeps:  keepsRead,
 		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },
@@ -58,7 +58,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	}
 	f.reconciler = &reconcile.Reconciler{Reader: f.reader, Full: o.Full}
 	f.outputs = output.New(&output.Job{
-		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.at,
+		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
 		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
 	})
 	return f
@@ -69,7 +69,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 // kept for the next run or removed.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
-	if f.iv, err = interval.Ask(f.reader.Def, f.o.flags(), f.o.Now()); err != nil {
+	if f.iv, err = interval.Ask(f.reader.Def, f.o.Flags(), f.o.Now()); err != nil {
 		return err
 	}
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
@@ -96,7 +96,7 @@ func (f *formRun) open(ctx context.Context) (err error) {
 	if f.left, err = f.inherit(ctx); err != nil {
 		return err
 	}
-	f.iv = f.iv.Decide(r.Def, f.o.flags(), f.outputs.Manifests(), f.left.Oldest())
+	f.iv = f.iv.Decide(r.Def, f.o.Flags(), f.outputs.Manifests(), f.left.Oldest())
 	f.report.Range = load.Span(f.iv.Read.From, f.iv.Read.To)
 	f.tellTakenOver()
 	return nil
@@ -199,8 +199,8 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 func (f *formRun) endReport(err error) {
 	r, c := f.report, f.reconciler
 	r.EndedAt, r.Requests = f.o.Now().UTC(), f.requests()
-	r.Windows, r.Reread, r.Older, r.Verified, r.readUndated = len(c.Windows), c.Work.Reread, c.Work.Older, c.Verified, c.Work.Undated
-	r.read = ownReadings(c.Windows)
+	r.Windows, r.Reread, r.Older, r.Verified = len(c.Windows), c.Work.Reread, c.Work.Older, c.Verified
+	r.read = readSpans{ownReadings(c.Windows), c.Work.Undated}
 	r.Outputs = f.outputs.Reports()
 	if err != nil {
 		r.Error, r.Err = err.Error(), err

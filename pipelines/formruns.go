@@ -14,6 +14,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -72,9 +73,9 @@ func (r *formRuns) one(ctx context.Context, i int) {
 	case broken:
 		return
 	case ctx.Err() != nil:
-		end.notBegun(r, form, &NotRunError{Form: form, Stopped: true, Err: context.Cause(ctx)})
+		end.notBegun(r, form, &account.NotRunError{Form: form, Stopped: true, Err: context.Cause(ctx)})
 	case cause != nil:
-		end.notBegun(r, form, &NotRunError{Form: form, Err: cause})
+		end.notBegun(r, form, &account.NotRunError{Form: form, Err: cause})
 	case r.clash[form] != nil:
 		end.notBegun(r, form, r.clash[form])
 	default:
@@ -152,7 +153,7 @@ func hopeless(err error) bool {
 // result puts the forms' ends into the report, in their order, and gives the
 // run's error.
 func (r *formRuns) result(report *Report) error {
-	failed := &FormsError{Forms: len(r.forms)}
+	failed := &account.FormsError{Forms: len(r.forms)}
 	for _, end := range r.ends {
 		if end.report != nil {
 			report.Forms = append(report.Forms, end.report)
@@ -161,10 +162,7 @@ func (r *formRuns) result(report *Report) error {
 			failed.Errors = append(failed.Errors, end.err)
 		}
 	}
-	if len(failed.Errors) > 0 {
-		return failed
-	}
-	return nil
+	return failed.OrNil()
 }
 
 // tidyState removes the state folder once no form needs it, where it was not

@@ -71,7 +71,7 @@ func leavesDatesOut(err error) bool {
 // needsDates makes an error that says what to do of one that tells that the
 // service ignores dates, where the run cannot do without them.
 func (f *formRun) needsDates(err error) error {
-	return needsDates(err, f.reader.Def, f.o.flags(), f.iv, f.outputs)
+	return needsDates(err, f.reader.Def, f.o.Flags(), f.iv, f.outputs)
 }
 
 func needsDates(err error, def *definition.Definition, flags interval.Flags, i interval.Interval, outputs *output.Set) error {

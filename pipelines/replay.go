@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -60,10 +61,9 @@ const replayGap = 24 * time.Hour
 // FindRejects reads the dead letters at the definition's outputs. It asks the
 // service for nothing, takes no lease and changes nothing. Forms without dead
 // letters are left out.
-func FindRejects(ctx context.Context, def *definition.Definition, o Options) (*Replay, error) {
-	o = o.withDefaults()
-	var found StateReport
-	forms, err := found.forms(ctx, def, o)
+func FindRejects(ctx context.Context, def *definition.Definition, o account.Options) (*Replay, error) {
+	o = o.WithDefaults()
+	found, err := account.FindForms(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func FindRejects(ctx context.Context, def *definition.Definition, o Options) (*R
 		return nil, &UnlistedError{Path: found.Unlisted[0]}
 	}
 	r := &Replay{}
-	for _, form := range forms {
+	for _, form := range found.Forms {
 		f := FormReplay{Form: form}
 		for _, out := range def.Outputs {
 			if out.Path == definition.StdoutPath {
@@ -90,7 +90,7 @@ func FindRejects(ctx context.Context, def *definition.Definition, o Options) (*R
 }
 
 // look reads the dead letters of one output.
-func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o Options, out definition.Output) error {
+func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o account.Options, out definition.Output) error {
 	at, err := output.Locate(def, out, f.Form, o.RunID)
 	if err != nil {
 		return err
@@ -212,9 +212,8 @@ func (f FormReplay) Remove(ctx context.Context, reports []*Report) (removed, kep
 
 // replayDone is what a form's runs read again.
 type replayDone struct {
-	own     []string // the names of their own dead letters
-	read    []extract.Window
-	undated bool
+	readSpans
+	own []string // the names of their own dead letters
 }
 
 // add takes in a run. One that went on with another wrote under that one's id
@@ -225,8 +224,8 @@ func (d *replayDone) add(run string, form *FormReport) {
 		d.own = append(d.own, load.RejectsName(form.Continued))
 	}
 	if form.Error == "" {
-		d.read = gathered(append(d.read, form.read...), 0)
-		d.undated = d.undated || form.readUndated
+		d.windows = gathered(append(d.windows, form.read.windows...), 0)
+		d.undated = d.undated || form.read.undated
 	}
 }
 
@@ -235,7 +234,7 @@ func (d *replayDone) covers(l output.Letters) bool {
 	if slices.Contains(d.own, l.Name) || l.Undated && !d.undated {
 		return false
 	}
-	return !slices.ContainsFunc(l.Windows, func(w extract.Window) bool { return !within(w, d.read) })
+	return !slices.ContainsFunc(l.Windows, func(w extract.Window) bool { return !within(w, d.windows) })
 }
 
 // within tells whether one of the spans holds the window whole.

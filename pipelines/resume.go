@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -38,7 +37,7 @@ func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, 
 	if n := checkpoint.DiscardSpools(def.State, false); n > 0 {
 		o.Logger.LogAttrs(ctx, slog.LevelWarn, "what runs of an older version had read is discarded, and read again", slog.Int("runs", n))
 	}
-	key := checkpointKey(def, form)
+	key := account.CheckpointKey(def, form)
 	if def.CheckpointAtDestination {
 		if store, at, held, ok := outputs.First(); ok {
 			return checkpoint.OpenAt(store, at, key, held), nil
@@ -62,7 +61,7 @@ func discardOthers(ctx context.Context, def *definition.Definition, o Options, f
 		return
 	}
 	log := o.Logger.With(slog.String("form", form))
-	others, err := discardCheckpoints(ctx, def, o, []string{form})
+	others, err := account.DiscardCheckpoints(ctx, def, o.Options, []string{form})
 	for _, l := range others {
 		tellDiscarded(ctx, log, slog.LevelWarn, l.RunID, errors.New("the outputs have changed since"))
 	}
@@ -74,17 +73,6 @@ func discardOthers(ctx context.Context, def *definition.Definition, o Options, f
 // tellDiscarded tells the log that what an earlier run read is of no use.
 func tellDiscarded(ctx context.Context, log *slog.Logger, level slog.Level, run string, why error) {
 	log.LogAttrs(ctx, level, "the checkpoint of an earlier run is discarded", slog.String("earlier_run", run), slog.String("reason", why.Error()))
-}
-
-// checkpointKey names the checkpoint of a form.
-func checkpointKey(def *definition.Definition, form string) string {
-	paths := make([]string, len(def.Outputs))
-	for i, out := range def.Outputs {
-		if paths[i] = out.Path; def.CheckpointAtDestination { // another host may have it elsewhere
-			paths[i] = path.Base(filepath.ToSlash(out.Path))
-		}
-	}
-	return checkpoint.Key(def.Name, form, paths)
 }
 
 // inherit finds what this run takes over of an earlier one; nil where there is

@@ -1,4 +1,4 @@
-package pipelines
+package infer
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
@@ -41,8 +42,8 @@ func (l Left) At(location string) string {
 // LookAtOutputs tells what lies at the outputs of a definition for one form.
 // It reads their manifests and nothing else. Where a path holds {run_id}, each
 // run has a place of its own and none is looked at.
-func LookAtOutputs(ctx context.Context, def *definition.Definition, o Options, form string) ([]Left, error) {
-	job := o.withDefaults().job(def, form)
+func LookAtOutputs(ctx context.Context, def *definition.Definition, o account.Options, form string) ([]Left, error) {
+	job := o.WithDefaults().Job(def, form)
 	var left []Left
 	for _, out := range def.Outputs {
 		path, err := definition.ExpandPath(out.Path, def.PathValues(form, "{run_id}"))

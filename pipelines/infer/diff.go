@@ -1,4 +1,4 @@
-package pipelines
+package infer
 
 import (
 	"cmp"
@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -26,7 +25,7 @@ type FormDiff struct {
 }
 
 // DiffLive compares columns with the live form: its headings and a sample of
-// its results, as InferColumns takes it.
+// its results, as Columns takes it.
 //
 // A field that only the form has is added: that breaks where the schema says
 // unknown: fail. A column whose field the headings do not list is removed,
@@ -34,7 +33,7 @@ type FormDiff struct {
 // headings list no such fields the sample alone tells, which proves nothing,
 // and so does not break. Values of the sample that do not fit a column are
 // counted by reason: that breaks where its rule is to reject them or to fail.
-func DiffLive(ctx context.Context, def *definition.Definition, o Options, form string, known *schemas.Schema) (*FormDiff, error) {
+func DiffLive(ctx context.Context, def *definition.Definition, o account.Options, form string, known *schemas.Schema) (*FormDiff, error) {
 	l, err := newLiveForm(known, def.Source.Zone)
 	if err != nil {
 		return nil, err
@@ -71,26 +70,16 @@ type liveForm struct {
 	lists    map[schemas.SourceKind]bool
 }
 
-// newLiveForm takes the types of the known columns and how they read values,
-// and no other rule, so that every value is counted that does not fit: nothing
-// is written, nothing is hidden.
 func newLiveForm(known *schemas.Schema, zone *time.Location) (*liveForm, error) {
 	l := &liveForm{
 		known: known, places: known.Places(), breaks: map[string]bool{}, learner: transform.NewLearner(zone),
 		answered: map[schemas.Source]bool{}, listed: map[schemas.Source]bool{}, lists: map[schemas.SourceKind]bool{},
 	}
-	if len(known.Columns) == 0 {
-		return l, nil
-	}
-	lenient := &schemas.Schema{Name: known.Name, Unknown: schemas.UnknownIgnore, Empty: known.Empty}
 	for _, c := range known.Columns {
 		l.breaks[c.Name] = !c.Inferred && c.OnError != schemas.OnErrorSetNull
-		lenient.Columns = append(lenient.Columns, schemas.Column{
-			Name: c.Name, From: c.From, Type: c.Type, Reading: c.Reading, Inferred: c.Inferred, OnError: schemas.OnErrorSetNull,
-		})
 	}
 	var err error
-	l.fitting, err = transform.NewFlattener(lenient, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
+	l.fitting, err = newFitting(known, zone)
 	return l, err
 }
 

@@ -1,4 +1,4 @@
-package pipelines
+package infer
 
 import (
 	"cmp"
@@ -21,25 +21,13 @@ type trial struct {
 	sums      *transform.Stats // what it gave, once it has been asked for
 }
 
-// newTrial tries the types of a schema and how it reads values. The other
-// rules of its columns have no part in that: nothing is hidden, since nothing
-// is written, and every value that does not fit is counted, not only the first
-// one of a result.
+// newTrial tries the columns of a schema. It is nil where there are none.
 func newTrial(base *schemas.Schema, zone *time.Location) (*trial, error) {
 	if base == nil {
 		return nil, nil
 	}
-	s := &schemas.Schema{Name: base.Name, Unknown: schemas.UnknownIgnore, Empty: base.Empty}
-	for _, c := range base.Columns {
-		s.Columns = append(s.Columns, schemas.Column{
-			Name: c.Name, From: c.From, Type: c.Type, Reading: c.Reading, OnError: schemas.OnErrorSetNull,
-		})
-	}
-	if len(s.Columns) == 0 {
-		return nil, nil
-	}
-	f, err := transform.NewFlattener(s, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
-	if err != nil {
+	f, err := newFitting(base, zone)
+	if f == nil || err != nil {
 		return nil, err
 	}
 	return &trial{flattener: f}, nil
@@ -67,6 +55,22 @@ func (t *trial) stats() transform.Stats {
 		t.sums = &stats
 	}
 	return *t.sums
+}
+
+// newFitting makes a flattener that counts every value that does not fit a
+// schema's types and how it reads values. No other rule of the columns counts:
+// nothing is hidden, because nothing is written. It is nil without columns.
+func newFitting(s *schemas.Schema, zone *time.Location) (*transform.Flattener, error) {
+	if len(s.Columns) == 0 {
+		return nil, nil
+	}
+	lenient := &schemas.Schema{Name: s.Name, Unknown: schemas.UnknownIgnore, Empty: s.Empty}
+	for _, c := range s.Columns {
+		lenient.Columns = append(lenient.Columns, schemas.Column{
+			Name: c.Name, From: c.From, Type: c.Type, Reading: c.Reading, Inferred: c.Inferred, OnError: schemas.OnErrorSetNull,
+		})
+	}
+	return transform.NewFlattener(lenient, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
 }
 
 // misfits says how many values of the sample do not fit the column and why, ""

@@ -1,77 +1,16 @@
 package pipelines
 
 import (
-	"context"
 	"fmt"
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
-
-// formsOf resolves the definition's forms: names as they are, globs by Get
-// Forms. A form that appears there is run from its beginning; one that is gone
-// is asked nothing of, and what was written of it stays.
-func formsOf(ctx context.Context, client extract.Client, def *definition.Definition, o Options) ([]string, error) {
-	names := def.Forms
-	if def.ListsForms() {
-		listed, err := client.Forms(ctx)
-		if err != nil {
-			return nil, err
-		}
-		names = nil
-		for _, f := range listed {
-			names = append(names, f.Directory)
-		}
-		for _, f := range def.Forms {
-			if !definition.IsGlob(f) {
-				names = append(names, f)
-			}
-		}
-	}
-	chosen := map[string]bool{}
-	for _, f := range o.Forms {
-		chosen[f] = true
-	}
-	var forms []string
-	seen := map[string]bool{}
-	for _, f := range names {
-		if seen[f] || !def.WantsForm(f) || len(chosen) > 0 && !chosen[f] {
-			continue
-		}
-		seen[f] = true
-		forms = append(forms, f)
-	}
-	if len(forms) == 0 {
-		return nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
-	}
-	for _, f := range forms {
-		// A form that is named and cannot be a path is an error before any work;
-		// one that the service listed fails by itself.
-		if slices.Contains(def.Forms, f) {
-			if err := checkPaths(def, f, o.RunID); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return forms, nil
-}
-
-// checkPaths tells whether the outputs' paths can be made for a form.
-func checkPaths(def *definition.Definition, form, runID string) error {
-	for _, out := range def.Outputs {
-		if _, err := definition.ExpandPath(out.Path, def.PathValues(form, runID)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // CollisionError is a form that would be written over another one's files, or
 // into another one's dataset: names come from the service, and several may lead

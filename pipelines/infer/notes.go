@@ -1,4 +1,4 @@
-package pipelines
+package infer
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // headNotes say what the schema was made of.
-func headNotes(form string, s Sampled, how InferOptions) []string {
+func headNotes(form string, s Sampled, how Options) []string {
 	made := fmt.Sprintf("The columns of form %s, from its headings and %s (%s).", form, sampledText(s), count(s.Requests, "request", "requests"))
 	lines := []string{made}
 	if how.Base != nil {

@@ -1,4 +1,4 @@
-package pipelines
+package infer
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// Bounds of a sample of InferSchema.
+// Bounds of a sample of Schema.
 const (
 	DefaultSample = 1000
 	MaxSample     = 100_000

@@ -1,4 +1,4 @@
-package pipelines
+package infer
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
 
-// InferOptions say how InferSchema infers.
-type InferOptions struct {
+// Options say how Schema infers.
+type Options struct {
 	// Sample is about how many results are sampled, 1 to MaxSample; 0 is
 	// DefaultSample.
 	Sample int
@@ -33,10 +34,10 @@ type InferredSchema struct {
 	Misfits int // columns of the base that values of the sample do not fit
 }
 
-// InferSchema makes a schema from a form's headings and a sample that is
+// Schema makes a schema from a form's headings and a sample that is
 // spread over the definition's range, with types that every sampled value fits
 // without loss (transform.Learner).
-func InferSchema(ctx context.Context, def *definition.Definition, o Options, form string, how InferOptions) (*InferredSchema, error) {
+func Schema(ctx context.Context, def *definition.Definition, o account.Options, form string, how Options) (*InferredSchema, error) {
 	if how.Sample == 0 {
 		how.Sample = DefaultSample
 	}
@@ -75,7 +76,7 @@ func InferSchema(ctx context.Context, def *definition.Definition, o Options, for
 
 // merge lists the base's columns, with the labels that the form has now, and
 // behind them those that it lacks, in the form's order.
-func (in *InferredSchema) merge(found *schemas.Schema, guesses []transform.Guess, how InferOptions, trial *trial) {
+func (in *InferredSchema) merge(found *schemas.Schema, guesses []transform.Guess, how Options, trial *trial) {
 	in.Schema.Columns = nil
 	at := make(map[schemas.Source]int, len(found.Columns))
 	for i, c := range found.Columns {
