@@ -12,9 +12,9 @@ import (
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
-// CollisionError is a form that would be written over another one's files, or
-// into another one's dataset: names come from the service, and several may lead
-// to one place.
+// CollisionError is a form that would be written over another form's files, or
+// into another form's dataset. Forms are named by the service, and two names may
+// lead to one place.
 type CollisionError struct {
 	Form, Path      string
 	Other, OtherOne string // the other form, which may be the same one, and its path
@@ -36,13 +36,13 @@ func foldsCase() bool { return runtime.GOOS == "darwin" || runtime.GOOS == "wind
 // claim is a place that an output of a form takes.
 type claim struct {
 	form, path string
-	folder     bool // with all that lies below
-	shared     bool // by outputs of one form: its codebook
+	folder     bool // the claim holds for all that lies below
+	shared     bool // outputs of one form may share the place: its codebook
 }
 
 // collisions finds the forms whose outputs would be written over or into each
-// other. What the definition alone tells is an error when it is read; this is
-// about the names that Get Forms gave.
+// other. It is about the names that Get Forms gave: collisions that the definition
+// alone tells of are errors when it is read.
 func collisions(def *definition.Definition, forms []string, formats []load.Format, runID string, fold bool) map[string]*CollisionError {
 	clash := map[string]*CollisionError{}
 	taken := map[string]claim{}
@@ -76,7 +76,8 @@ func collisions(def *definition.Definition, forms []string, formats []load.Forma
 }
 
 // claims are the places that outputs have for each form: datasets, files, what
-// lies beside a file, and codebooks. Forms whose names cannot be a path fail by themselves.
+// lies beside a file, and codebooks. A form whose name cannot be a path has none,
+// because it fails by itself.
 func claims(def *definition.Definition, forms []string, formats []load.Format, runID string) (all []claim) {
 	for _, form := range forms {
 		for _, out := range def.Outputs {

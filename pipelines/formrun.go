@@ -35,7 +35,7 @@ type formRun struct {
 	reader     *reading.Reader
 	iv         interval.Interval
 	outputs    *output.Set
-	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing of use
+	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing
 	counts     reading.Counts
 	reconciler *reconcile.Reconciler
 
@@ -102,7 +102,8 @@ func (f *formRun) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// makePlan divides the range into windows.
+// makePlan divides the range into windows. A plan that cost many counts is kept
+// in the checkpoint at once.
 func (f *formRun) makePlan(ctx context.Context) (err error) {
 	r, c := f.reader, f.reconciler
 	if c.Plan, err = r.NewPlan(ctx, f.iv, f.iv.Read, f.counts.Remembered(r.Counter(), f.o.Now)); err != nil {
@@ -169,9 +170,8 @@ func (f *formRun) commit(ctx context.Context) error {
 	return err
 }
 
-// stopped is the error of a run that ended early. Where the run was told to
-// stop it gives the reason and not the place that the run happened to be at,
-// unless there is more to tell.
+// stopped gives the error of a run that was told to stop: the reason, and not the
+// step that the run happened to be at, unless that failed for another reason.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -183,8 +183,8 @@ func stopped(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; %w", cause, err)
 }
 
-// closed is the error of a run whose outputs were closed. What went wrong there
-// is told in the log where the run had failed anyway.
+// closed gives the error of a run whose outputs were closed. Where the run failed
+// anyway, an error of closing goes to the log.
 func (f *formRun) closed(ctx context.Context, err, closing error) error {
 	if err == nil {
 		return closing
@@ -195,7 +195,7 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 	return err
 }
 
-// endReport fills in what the report says also of a run that failed.
+// endReport fills in what the report tells of every run, also of one that failed.
 func (f *formRun) endReport(err error) {
 	r, c := f.report, f.reconciler
 	r.EndedAt, r.Requests = f.o.Now().UTC(), f.requests()
@@ -207,8 +207,8 @@ func (f *formRun) endReport(err error) {
 	}
 }
 
-// ownReadings are the spans of time that this process read itself, or knows to
-// be empty, rather than taking over what another one had read.
+// ownReadings gives the spans of time that this process read itself or knows to
+// be empty, without those taken over from a checkpoint.
 func ownReadings(windows []*reading.Window) []extract.Window {
 	var read []extract.Window
 	for _, w := range windows {
@@ -222,7 +222,7 @@ func ownReadings(windows []*reading.Window) []extract.Window {
 // requests are those that this form has cost so far.
 func (f *formRun) requests() load.Requests { return requestsOf(f.reader.Client.Requests()) }
 
-// drift notes a change of the form or the service for the report.
+// drift adds a change of the form or the service to the report, once.
 func (f *formRun) drift(what string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -171,8 +171,8 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o accou
 	return nil
 }
 
-// wouldPlan makes the plan of a run, nil where only counts tell and none may be
-// asked for, because there is no client.
+// wouldPlan makes the plan of a run. It is nil where only counts can give one and
+// there is no client to ask for them.
 func wouldPlan(ctx context.Context, form reading.Form, i interval.Interval) (*extract.Plan, error) {
 	r, count := form.Range(i, i.Read), form.Counter()
 	if form.Client == nil {
@@ -187,7 +187,7 @@ func wouldPlan(ctx context.Context, form reading.Form, i interval.Interval) (*ex
 	return extract.NewPlan(ctx, r, count)
 }
 
-// warn fills in what the run would tell before it reads.
+// warn adds what the run would warn of before it reads.
 func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 	if form.Dateless {
 		p.Warnings = append(p.Warnings, datesIgnored)
@@ -200,8 +200,8 @@ func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 	}
 }
 
-// laterCounts is how many counts a run sends after its plan where all agrees:
-// one that verifies, and two that look for results without a date.
+// laterCounts gives how many counts a run sends after its plan if they agree: one
+// to verify, and two that look for results without a date.
 func laterCounts(form reading.Form, i interval.Interval) int {
 	n := 0
 	if form.Def.Extract.Verify && !form.Filtered() {
@@ -234,7 +234,7 @@ func pagesOf(results int64) int64 {
 	return one.Pages()
 }
 
-// known is nil for extract.Unknown.
+// known gives a number, nil for extract.Unknown.
 func known(n int64) *int64 {
 	if n == extract.Unknown {
 		return nil
@@ -242,7 +242,7 @@ func known(n int64) *int64 {
 	return &n
 }
 
-// sum adds what is known; nil if one is not.
+// sum adds two numbers. It is nil if one is not known.
 func sum(a, b *int64) *int64 {
 	if a == nil || b == nil {
 		return nil

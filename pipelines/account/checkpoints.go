@@ -35,7 +35,7 @@ func Checkpoints(ctx context.Context, def *definition.Definition, o Options, for
 			if err != nil {
 				return left, err
 			}
-			if l, err := at.left(ctx); l != nil && err == nil { // what cannot be read is of no use
+			if l, err := at.left(ctx); l != nil && err == nil { // a checkpoint that cannot be read is not taken over
 				left = append(left, *l)
 			}
 		}

@@ -59,8 +59,8 @@ func (f *FoundForms) add(def *definition.Definition, forms ...string) {
 	}
 }
 
-// formsAt are the forms of which something lies at an output, by the names of
-// manifests and of recorded commits; nil where that cannot be listed.
+// formsAt gives the forms of which something lies at an output, by the names of
+// manifests and of recorded commits. It is nil where these cannot be listed.
 func formsAt(ctx context.Context, def *definition.Definition, o Options, out definition.Output) ([]string, error) {
 	template, err := definition.ExpandPath(strings.ReplaceAll(out.Path, "{form}", formMark), def.PathValues("", o.RunID))
 	if err != nil {
@@ -97,7 +97,7 @@ func formsAt(ctx context.Context, def *definition.Definition, o Options, out def
 	return forms, nil
 }
 
-// formMark stands for the form in a path: no path holds it.
+// formMark stands for the form in a path. No path holds it otherwise.
 const formMark = "\x00"
 
 // listLocal gives the files that a template's ends may be.
@@ -114,8 +114,8 @@ func listLocal(template string, ends []string) ([]string, error) {
 	return names, nil
 }
 
-// listRemote gives the objects below the fixed beginning of a template; nil
-// where it has none.
+// listRemote gives the objects below the fixed beginning of a template. It is nil
+// where the template has no such beginning.
 func listRemote(ctx context.Context, o Options, out definition.Output, template string) ([]string, error) {
 	scheme, rest, _ := strings.Cut(template, "://")
 	fixed, _, _ := strings.Cut(rest, formMark)

@@ -51,9 +51,9 @@ func KnownColumns(ctx context.Context, def *definition.Definition, o account.Opt
 	return nil, nil
 }
 
-// outputColumns are the columns of the manifests of all outputs. As in a
-// run, a single file's count only where there is no dataset: the file is
-// written anew, a dataset's older parts stay.
+// outputColumns gives the columns of the manifests of all outputs. As in a run,
+// those of a single file count only where there is no dataset, because a file is
+// written anew and the older parts of a dataset stay.
 func outputColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) ([]schemas.Column, error) {
 	job := o.Job(def, form)
 	var sets, files []schemas.Column
@@ -103,8 +103,8 @@ func Columns(ctx context.Context, def *definition.Definition, o account.Options,
 	}, nil
 }
 
-// keepIn keeps the pages of a sample: those that have results, and the first,
-// which has headings.
+// keepIn keeps the pages of a sample that have results, and the first, which has
+// headings.
 func keepIn(pages *[]*page.Page) func(*page.Page) {
 	return func(p *page.Page) {
 		if p.Len() == 0 && len(*pages) > 0 {
@@ -115,8 +115,8 @@ func keepIn(pages *[]*page.Page) func(*page.Page) {
 	}
 }
 
-// readSample reads a sample of the form's results in the definition's range,
-// with its search and view. The pages are give's to release.
+// readSample reads a sample of the form's results in the definition's range, with
+// its search and view. give releases the pages that it gets.
 func readSample(ctx context.Context, def *definition.Definition, o account.Options, form string, want int, give func(*page.Page)) (Sampled, error) {
 	o = o.WithDefaults()
 	client, err := account.NewClient(def, o)
@@ -131,8 +131,8 @@ func readSample(ctx context.Context, def *definition.Definition, o account.Optio
 	return s.read(ctx)
 }
 
-// sampleRange is the range without the settling time: a sample need not be
-// the same twice.
+// sampleRange gives the range of a sample. It has no settling time, because a
+// sample need not be the same twice.
 func sampleRange(def *definition.Definition, o account.Options) (extract.Window, error) {
 	w := interval.Given(def.Extract, o.Flags())
 	if !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {

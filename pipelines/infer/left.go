@@ -12,18 +12,18 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Left is an output as runs have left it.
+// Left is an output as the last run left it.
 type Left struct {
 	definition.Output
 	Path     string         // with its placeholders replaced
-	Manifest *load.Manifest // nil: no run has committed there
+	Manifest *load.Manifest // nil where no run has committed
 	// List is the name of the list whose elements a child output holds
 	// (explode: true), "" for others.
 	List string
 }
 
-// Columns are the output's columns where its form has these: of a child output
-// the result's id, the position and the element.
+// Columns gives the output's columns for a form with the given ones. A child output
+// has the result's id, the position and the element.
 func (l Left) Columns(columns []schemas.Column) ([]schemas.Column, error) {
 	if l.List == "" {
 		return columns, nil
@@ -31,7 +31,7 @@ func (l Left) Columns(columns []schemas.Column) ([]schemas.Column, error) {
 	return output.ChildColumns(columns, l.Explode)
 }
 
-// At is where the output lies when its main output lies at another location.
+// At gives where the output lies if its main output lies at a location.
 func (l Left) At(location string) string {
 	if l.List == "" {
 		return location
@@ -64,8 +64,8 @@ func LookAtOutputs(ctx context.Context, def *definition.Definition, o account.Op
 	return left, nil
 }
 
-// LaterColumns are the columns with those behind them that runs added to the
-// outputs, also to single files (unknown: add).
+// LaterColumns adds to columns those that runs added to the outputs, also to single
+// files (unknown: add).
 func LaterColumns(def *definition.Definition, columns []schemas.Column, left []Left) ([]schemas.Column, error) {
 	if s := def.Schema; s != nil && s.Unknown != "" && s.Unknown != schemas.UnknownAdd {
 		return columns, nil

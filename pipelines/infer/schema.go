@@ -45,15 +45,19 @@ func Schema(ctx context.Context, def *definition.Definition, o account.Options, 
 		return nil, fmt.Errorf("a sample is 1 to %d results, not %d", MaxSample, how.Sample)
 	}
 	learner := transform.NewLearner(def.Source.Zone)
-	trial, err := newTrial(how.Base, def.Source.Zone)
+	fitting, err := newFitting(how.Base, def.Source.Zone)
 	if err != nil {
 		return nil, err
 	}
-	defer trial.release()
+	if fitting != nil {
+		defer fitting.Release()
+	}
 	var failed error
 	sampled, err := readSample(ctx, def, o, form, how.Sample, func(p *page.Page) {
 		learner.Add(p)
-		failed = errors.Join(failed, trial.add(p))
+		if fitting != nil {
+			failed = errors.Join(failed, fitting.Append(p))
+		}
 		p.Release()
 	})
 	if err := errors.Join(err, failed); err != nil {
@@ -67,7 +71,11 @@ func Schema(ctx context.Context, def *definition.Definition, o account.Options, 
 	if how.Base != nil {
 		*in.Schema = *how.Base
 	}
-	in.merge(found, guesses, how, trial)
+	var stats transform.Stats
+	if fitting != nil {
+		stats = fitting.Stats()
+	}
+	in.merge(found, guesses, how, stats)
 	if err := in.Schema.Validate(); err != nil {
 		return nil, fmt.Errorf("inferred schema of form %s: %w", form, err)
 	}
@@ -76,7 +84,7 @@ func Schema(ctx context.Context, def *definition.Definition, o account.Options, 
 
 // merge lists the base's columns, with the labels that the form has now, and
 // behind them those that it lacks, in the form's order.
-func (in *InferredSchema) merge(found *schemas.Schema, guesses []transform.Guess, how Options, trial *trial) {
+func (in *InferredSchema) merge(found *schemas.Schema, guesses []transform.Guess, how Options, stats transform.Stats) {
 	in.Schema.Columns = nil
 	at := make(map[schemas.Source]int, len(found.Columns))
 	for i, c := range found.Columns {
@@ -99,11 +107,11 @@ func (in *InferredSchema) merge(found *schemas.Schema, guesses []transform.Guess
 			if found.Columns[i].Label != "" {
 				c.Label = found.Columns[i].Label
 			}
-			misfits := trial.misfits(c, guesses[i])
-			if misfits != "" {
+			unfit := misfits(stats, c, guesses[i])
+			if unfit != "" {
 				in.Misfits++
 			}
-			add(c, declaredNotes(c, guesses[i], misfits, how.Personal))
+			add(c, declaredNotes(c, guesses[i], unfit, how.Personal))
 		}
 	}
 	for i, c := range found.Columns {

@@ -30,7 +30,7 @@ type CleanedOutput struct {
 	load.Cleaned
 	Err error // why it was not cleaned to the end
 
-	beside bool // it is no output, but where the codebook of one lies
+	beside bool // it is the place of an output's codebook, not an output
 }
 
 // Clean removes what dead runs of any pipeline left at the definition's
@@ -95,9 +95,9 @@ func (c *cleaner) form(ctx context.Context, form string) error {
 	return output.Failed(failures)
 }
 
-// beside cleans where the codebook of a dataset lies, which is not in it: on
-// disk a run that was killed while it wrote one left a file there. tellOnce
-// leaves out where there was none.
+// beside cleans the place of a dataset's codebook, which lies outside the dataset.
+// On disk, a run that was killed while it wrote one left a file there. tellOnce
+// drops places without such a file from the report.
 func (c *cleaner) beside(ctx context.Context, out definition.Output, expanded string) []CleanedOutput {
 	place, ok := definition.CodebookPlaceOf(out, expanded, c.o.Tables.Formats)
 	if !ok || !out.Dataset() || strings.Contains(expanded, "://") {
@@ -132,7 +132,7 @@ func (c *cleaner) cleanAt(ctx context.Context, out definition.Output, root, scop
 	}
 	cleaned, err := load.Clean(ctx, dest, scope, c.o.Job(c.def, "").Holder(), c.how)
 	switch _, held := errors.AsType[*load.HeldError](err); {
-	case err == nil, held: // it names the path
+	case err == nil, held: // the error names the path
 		return cleaned, err
 	case errors.Is(err, load.ErrNoSweep):
 		err = &definition.UnsupportedError{What: "cleaning this destination", Remedy: "see its own tools"}
@@ -140,8 +140,8 @@ func (c *cleaner) cleanAt(ctx context.Context, out definition.Output, root, scop
 	return cleaned, fmt.Errorf("%s: %w", path, err)
 }
 
-// tellOnce leaves each leftover at one output only: files in one folder share
-// what lies there. What one of them removed was not kept.
+// tellOnce reports each leftover at one output only, because files in one folder
+// share what lies there. A leftover that one of them removed was not kept.
 func (r *CleanReport) tellOnce() {
 	told := map[string]bool{}
 	for i := range r.Outputs {

@@ -63,7 +63,7 @@ func ResetState(ctx context.Context, def *definition.Definition, o account.Optio
 // form resets a form's datasets. The error is that of those that failed. Single
 // files have no watermark.
 func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o account.Options, form string, to load.WallTime) error {
-	// The report tells what is discarded: nobody need be warned of it.
+	// The report tells what is discarded, so that the log need not.
 	job := o.Job(def, form)
 	job.Log = slog.New(slog.DiscardHandler)
 	var failures []error

@@ -49,8 +49,8 @@ type FormState struct {
 type OutputState struct {
 	Path    string // as the run expands it
 	Dataset bool
-	// PerRun tells that the path is another one for each run: nothing there is
-	// of use to the next.
+	// PerRun tells that each run has a path of its own, so that the next run finds
+	// nothing there.
 	PerRun   bool
 	Manifest *load.Manifest // of the last commit; nil if there was none
 	load.Found
@@ -140,7 +140,7 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 	if err != nil {
 		return err
 	}
-	// Looked first: of a run that commits meanwhile the end is seen.
+	// The manifest is read afterwards, so that a commit in between is seen.
 	at.Found, err = load.Look(ctx, dest, lies.Scope)
 	if err != nil && !errors.Is(err, load.ErrNoSweep) {
 		return fmt.Errorf("%s: %w", at.Path, err)
@@ -153,7 +153,7 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 	return nil
 }
 
-// once leaves out what was told of another output.
+// once leaves out leftovers that were reported for another output.
 func (s *stateLooker) once(left []load.Leftover) []load.Leftover {
 	var fresh []load.Leftover
 	for _, l := range left {
@@ -165,8 +165,8 @@ func (s *stateLooker) once(left []load.Leftover) []load.Leftover {
 	return fresh
 }
 
-// nextBeginning is where the range of the next incremental run begins, if it
-// does not resume from one that ended early.
+// nextBeginning gives where the range of the next incremental run begins, unless
+// that run resumes from a checkpoint.
 func nextBeginning(def *definition.Definition, o account.Options, outputs []*OutputState) *load.WallTime {
 	if !def.Extract.Incremental {
 		return nil

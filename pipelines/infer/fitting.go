@@ -9,59 +9,16 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
 
-// trial runs a sample through the columns of a schema file, to tell which
-// values do not fit them. A nil trial tries nothing.
-type trial struct {
-	flattener *transform.Flattener
-	sums      *transform.Stats // what it gave, once it has been asked for
-}
-
-// newTrial tries the columns of a schema. It is nil where there are none.
-func newTrial(base *schemas.Schema, zone *time.Location) (*trial, error) {
-	if base == nil {
-		return nil, nil
-	}
-	f, err := newFitting(base, zone)
-	if f == nil || err != nil {
-		return nil, err
-	}
-	return &trial{flattener: f}, nil
-}
-
-func (t *trial) add(p *page.Page) error {
-	if t == nil {
-		return nil
-	}
-	return t.flattener.Append(p)
-}
-
-func (t *trial) release() {
-	if t != nil {
-		t.flattener.Release()
-	}
-}
-
-func (t *trial) stats() transform.Stats {
-	if t == nil {
-		return transform.Stats{}
-	}
-	if t.sums == nil {
-		stats := t.flattener.Stats()
-		t.sums = &stats
-	}
-	return *t.sums
-}
-
 // newFitting makes a flattener that counts every value that does not fit a
 // schema's types and how it reads values. No other rule of the columns counts:
-// nothing is hidden, because nothing is written. It is nil without columns.
+// nothing is hidden, because nothing is written. It is nil without a schema or
+// columns.
 func newFitting(s *schemas.Schema, zone *time.Location) (*transform.Flattener, error) {
-	if len(s.Columns) == 0 {
+	if s == nil || len(s.Columns) == 0 {
 		return nil, nil
 	}
 	lenient := &schemas.Schema{Name: s.Name, Unknown: schemas.UnknownIgnore, Empty: s.Empty}
@@ -75,9 +32,8 @@ func newFitting(s *schemas.Schema, zone *time.Location) (*transform.Flattener, e
 
 // misfits says how many values of the sample do not fit the column and why, ""
 // where all do. Reasons hold no value.
-func (t *trial) misfits(c schemas.Column, g transform.Guess) string {
+func misfits(stats transform.Stats, c schemas.Column, g transform.Guess) string {
 	var faults []transform.Fault
-	stats := t.stats()
 	for f := range stats.Nulled {
 		if f.Column == c.Name {
 			faults = append(faults, f)
