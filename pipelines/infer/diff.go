@@ -69,7 +69,7 @@ type liveForm struct {
 	answered map[schemas.Source]bool // fields that some sampled result has
 	listed   map[schemas.Source]bool // fields that a heading is about, or may be about
 	// lists tells of which kinds of fields headings list any.
-	lists    map[schemas.SourceKind]bool
+	lists map[schemas.SourceKind]bool
 }
 
 func newLiveForm(known *schemas.Schema, zone *time.Location) (*liveForm, error) {

@@ -67,8 +67,8 @@ func (o *OutputState) Watermark() load.WallTime {
 
 // State tells what runs of a definition left for the next one: watermarks,
 // what is under way or ended early, and the budget. It sends nothing to the
-// service, needs no API key, takes no lease and changes nothing. Forms that
-// globs stand for are those of which something lies at the outputs. An output
+// service, needs no API key, takes no lease and changes nothing. Where the
+// definition has globs, its forms are those that account.FindForms gives. An output
 // that fails does not stop the others: the error is an *account.FormsError of
 // *output.OutputsError then.
 func State(ctx context.Context, def *definition.Definition, o account.Options) (*StateReport, error) {
