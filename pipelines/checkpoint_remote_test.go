@@ -8,6 +8,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/maintain"
 )
 
 // TestCheckpointAtDestination resumes on another host, whose state folder is
@@ -31,7 +32,7 @@ func TestCheckpointAtDestination(t *testing.T) {
 			if len(state.Checkpoints) != 1 || state.Checkpoints[0].Windows != 2 {
 				t.Errorf("state tells of %+v", state.Checkpoints)
 			}
-			plan, err := pipelines.MakePlan(t.Context(), def(), r.o, true)
+			plan, err := pipelines.MakePlan(t.Context(), def(), r.o.Options, true)
 			if u := plan.Forms[0].Unfinished; err != nil || u == nil || u.Windows != 2 {
 				t.Errorf("the plan tells of %+v, %v", u, err)
 			}
@@ -53,7 +54,7 @@ func TestCleanDropsACheckpointAtDestination(t *testing.T) {
 	def.CheckpointAtDestination = true
 	r.stopAt(def, "read", 2)
 	for _, dry := range []bool{true, false} {
-		report, err := pipelines.Clean(t.Context(), def, r.o, load.CleanOptions{DryRun: dry})
+		report, err := maintain.Clean(t.Context(), def, r.o.Options, load.CleanOptions{DryRun: dry})
 		if err != nil || report.Checkpoints != 1 {
 			t.Errorf("dry run %t: %d checkpoints, %v", dry, report.Checkpoints, err)
 		}

@@ -13,7 +13,9 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
 )
 
@@ -53,7 +55,7 @@ func (w *world) leaveCheckpoint(name string) {
 
 // found lists what a report says: the output's base, and the runs of what was
 // removed there.
-func found(r *pipelines.CleanReport) string {
+func found(r *maintain.CleanReport) string {
 	all := make([]string, 0, len(r.Outputs))
 	for _, out := range r.Outputs {
 		text := filepath.Base(out.Path) + ":"
@@ -81,18 +83,18 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	w.service.Reset()
 
 	left := tree(t, w.dir)
-	told, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{DryRun: true})
+	told, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameTree(t, left, tree(t, w.dir))
-	did, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{})
+	did, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// What lies in a folder that two files share is told once.
 	want := "form1.ndjson: dead2; days: dead1; second.csv:"
-	for _, r := range []*pipelines.CleanReport{told, did} {
+	for _, r := range []*maintain.CleanReport{told, did} {
 		if found(r) != want || r.Checkpoints != 1 {
 			t.Errorf("found %s and %d checkpoints, want %s and 1", found(r), r.Checkpoints, want)
 		}
@@ -104,7 +106,7 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 		}
 	}
 	sameTree(t, before, after)
-	again, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{})
+	again, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{})
 	if err != nil || found(again) != "form1.ndjson:; days:; second.csv:" || again.Checkpoints != 0 {
 		t.Errorf("cleaning again found %s and %d checkpoints, %v", found(again), again.Checkpoints, err)
 	}
@@ -126,7 +128,7 @@ func TestCleanDuringARun(t *testing.T) {
 		}
 		cleaned++
 		for _, dryRun := range []bool{false, true} {
-			report, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{DryRun: dryRun})
+			report, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{DryRun: dryRun})
 			var failed *output.OutputsError
 			var held *load.HeldError
 			if !errors.As(err, &failed) || len(failed.Errors) != 2 || !errors.As(err, &held) || held.Pipeline != "e2e" {
@@ -145,7 +147,7 @@ func TestCleanDuringARun(t *testing.T) {
 	}
 	w.service.Before = nil
 	w.checkFile("form1.ndjson", truth(form, inJanuary))
-	if report, err := pipelines.Clean(t.Context(), def, options(), load.CleanOptions{}); err != nil || found(report) != "form1.ndjson:; days: dead" {
+	if report, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{}); err != nil || found(report) != "form1.ndjson:; days: dead" {
 		t.Errorf("found %s, %v", found(report), err)
 	}
 	w.checkTidy()
@@ -157,7 +159,7 @@ func TestCleanAfterAStoppedRun(t *testing.T) {
 	r := newResumed(t)
 	def := r.daily(days())
 	r.stopAt(def, "read", 2)
-	report, err := pipelines.Clean(t.Context(), def, r.o, load.CleanOptions{})
+	report, err := maintain.Clean(t.Context(), def, r.o.Options, load.CleanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,10 +193,10 @@ func TestCleanResolvesForms(t *testing.T) {
 			def.Forms = c.forms
 			o := options()
 			o.Forms = c.chosen
-			if asks := pipelines.NeedsForms(def, o); asks != (c.asked > 0) {
+			if asks := account.NeedsForms(def, o.Options); asks != (c.asked > 0) {
 				t.Errorf("NeedsForms gives %v", asks)
 			}
-			report, err := pipelines.Clean(t.Context(), def, o, load.CleanOptions{})
+			report, err := maintain.Clean(t.Context(), def, o.Options, load.CleanOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,7 +236,7 @@ func TestCleanGoesOn(t *testing.T) {
 		}
 		return d, err
 	}
-	report, err := pipelines.Clean(t.Context(), def, o, load.CleanOptions{})
+	report, err := maintain.Clean(t.Context(), def, o.Options, load.CleanOptions{})
 	var outputs *output.OutputsError
 	var held *load.HeldError
 	var unsupported *definition.UnsupportedError
@@ -246,7 +248,7 @@ func TestCleanGoesOn(t *testing.T) {
 			t.Errorf("the error does not say %q: %v", part, err)
 		}
 	}
-	bad := slices.DeleteFunc(report.Outputs, func(out pipelines.CleanedOutput) bool { return out.Err == nil })
+	bad := slices.DeleteFunc(report.Outputs, func(out maintain.CleanedOutput) bool { return out.Err == nil })
 	if len(bad) != 4 {
 		t.Errorf("outputs %+v", report.Outputs)
 	}
@@ -259,13 +261,13 @@ func TestCleanThatIsStopped(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errStop)
-	if _, err := pipelines.Clean(ctx, w.definition(fileAndDays()...), options(), load.CleanOptions{}); !errors.Is(err, errStop) {
+	if _, err := maintain.Clean(ctx, w.definition(fileAndDays()...), options().Options, load.CleanOptions{}); !errors.Is(err, errStop) {
 		t.Errorf("got %v", err)
 	}
 	o := options()
 	o.Forms = []string{"form9"}
-	var none *pipelines.NoFormsError
-	if _, err := pipelines.Clean(t.Context(), w.definition(fileAndDays()...), o, load.CleanOptions{}); !errors.As(err, &none) {
+	var none *account.NoFormsError
+	if _, err := maintain.Clean(t.Context(), w.definition(fileAndDays()...), o.Options, load.CleanOptions{}); !errors.As(err, &none) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/maintain"
 )
 
 // partsOf are the parts of the dataset "days", as its manifest lists them.
@@ -157,11 +158,11 @@ func TestManifestLost(t *testing.T) {
 	for name, way := range map[string]func(t *testing.T, r *resumed){
 		"full": func(_ *testing.T, r *resumed) { r.o.Full = true },
 		"clean": func(t *testing.T, r *resumed) {
-			dry, err := pipelines.Clean(t.Context(), def(r), r.o, load.CleanOptions{DryRun: true, Unlisted: true})
+			dry, err := maintain.Clean(t.Context(), def(r), r.o.Options, load.CleanOptions{DryRun: true, Unlisted: true})
 			if err != nil || len(dry.Outputs[0].Removed) != 8 {
 				t.Fatalf("a dry run tells of other than four parts and their id sets: %+v, %v", dry.Outputs, err)
 			}
-			if _, err := pipelines.Clean(t.Context(), def(r), r.o, load.CleanOptions{Unlisted: true}); err != nil {
+			if _, err := maintain.Clean(t.Context(), def(r), r.o.Options, load.CleanOptions{Unlisted: true}); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -224,11 +225,11 @@ func TestForeignPart(t *testing.T) {
 		return string(data)
 	}
 	before := mark()
-	report, err := pipelines.Clean(t.Context(), r.daily(days()), r.o, load.CleanOptions{})
+	report, err := maintain.Clean(t.Context(), r.daily(days()), r.o.Options, load.CleanOptions{})
 	if kept := report.Outputs[0].Kept; err != nil || len(kept) != 1 || kept[0].Kind != load.UnlistedPart || mark() != before {
 		t.Fatalf("kept %+v, %v", kept, err)
 	}
-	report, err = pipelines.Clean(t.Context(), r.daily(days()), r.o, load.CleanOptions{Unlisted: true})
+	report, err = maintain.Clean(t.Context(), r.daily(days()), r.o.Options, load.CleanOptions{Unlisted: true})
 	if removed := report.Outputs[0].Removed; err != nil || len(removed) != 1 || removed[0].Path != foreign {
 		t.Fatalf("removed %+v, %v", removed, err)
 	}

@@ -1,16 +1,16 @@
 package pipelines
 
-// DataFault is an error that tells of itself whether the data are at fault:
-// whoever resumes from what was read would meet them again. It is what ends a
-// command with 65, and a run that ends so keeps nothing of what it read.
+// DataFault is an error that tells whether the data are at fault. Such an error
+// ends a command with 65. A run that it ends keeps no checkpoint, because the next
+// one would meet the same data.
 type DataFault interface {
 	error
 	DataFault() bool
 }
 
 // DataAtFault tells whether one of the errors in a tree says that the data are
-// at fault. What an error wraps does not count where the error itself is
-// temporary: an outage is one, whatever its last answer was.
+// at fault. A temporary error never does, whatever it wraps: an outage is one,
+// whatever the last answer was.
 func DataAtFault(err error) bool {
 	if d, ok := err.(DataFault); ok { //nolint:errorlint // the tree is walked by hand
 		return d.DataFault()

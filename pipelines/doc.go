@@ -4,6 +4,7 @@
 // was read is reconciled with the service's counts; every output is staged from
 // the same snapshot; a run commits its outputs once. Each step is a room:
 //
+//   - account gives the client and the forms.
 //   - output opens the destinations, takes their leases and finishes commits that
 //     a dead run recorded (output.Set.Open).
 //   - interval decides which span is read and where the next run begins.
@@ -22,7 +23,8 @@
 // part when its commit is published (load.DatasetCommit).
 //
 // The package knows no concrete format or destination: those come in tables that
-// the command line builds. It writes no file itself.
+// the command line builds. It writes no file itself. Rooms beside the run are infer,
+// which proposes schemas, and maintain, which looks after what runs leave.
 //
 // Begin reading with Run, then runForm and formRun.run.
 package pipelines

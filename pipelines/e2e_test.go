@@ -27,6 +27,7 @@ import (
 	"github.com/formetl/formetl/load/parquetout"
 	"github.com/formetl/formetl/load/xlsxout"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
@@ -81,15 +82,15 @@ func (w *world) definition(outputs ...definition.Output) *definition.Definition 
 }
 
 func options() pipelines.Options {
-	return pipelines.Options{
+	return pipelines.Options{Options: account.Options{
 		Tables: output.Tables{
 			Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()},
 			Open: func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 				return local.New(root)
 			},
 		},
-		Client: pipelines.ClientOptions{BackoffMin: time.Millisecond, BackoffMax: 5 * time.Millisecond},
-	}
+		Client: account.ClientOptions{BackoffMin: time.Millisecond, BackoffMax: 5 * time.Millisecond},
+	}}
 }
 
 func (w *world) run(def *definition.Definition) *pipelines.Report {

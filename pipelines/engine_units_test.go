@@ -10,6 +10,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -68,9 +69,9 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}{
 		{&reconcile.VerifyError{Counted: 5, Extracted: 4, Windows: []extract.Window{w}}, "the service counts 5 results and 4 were read; after 3 more readings they still do not agree in the windows 2026-01-01 00:00:00/2026-01-02 00:00:00; nothing was written: run again when the form is quieter, or set verify: false"},
 		{&reconcile.DuplicateError{ID: 7, Windows: []extract.Window{w, {}}}, "result 7 is in more than one window, 2026-01-01 00:00:00/2026-01-02 00:00:00 and undated, however often they are read; nothing was written: run again when the form is quieter"},
-		{&NoFormsError{Patterns: []string{"a*"}, Chosen: []string{"b"}}, "no form matches a* and --form b; `formetl forms` lists those of the account"},
-		{&FormsError{Forms: 3, Errors: []error{errors.New("one"), errors.New("two")}}, "2 of 3 forms failed:\none\ntwo"},
-		{&FormsError{Forms: 1, Errors: []error{errors.New("one")}}, "one"},
+		{&account.NoFormsError{Patterns: []string{"a*"}, Chosen: []string{"b"}}, "no form matches a* and --form b; `formetl forms` lists those of the account"},
+		{&account.FormsError{Forms: 3, Errors: []error{errors.New("one"), errors.New("two")}}, "2 of 3 forms failed:\none\ntwo"},
+		{&account.FormsError{Forms: 1, Errors: []error{errors.New("one")}}, "one"},
 		{&output.OutputsError{Errors: []error{errors.New("one"), errors.New("two")}}, "one\ntwo"},
 		{&interval.RangeError{Window: extract.Window{From: w.To, To: w.From}}, "the range 2026-01-02 00:00:00/2026-01-01 00:00:00 holds no time: `to` is exclusive and must lie after `from`"},
 		{&checkpoint.FolderError{Folder: "/s", Err: errors.New("full")}, "cannot keep results in /s: full; free space, or choose another folder with --state"},

@@ -35,7 +35,7 @@ type formRun struct {
 	reader     *reading.Reader
 	iv         interval.Interval
 	outputs    *output.Set
-	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing of use
+	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing
 	counts     reading.Counts
 	reconciler *reconcile.Reconciler
 
@@ -50,7 +50,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	f.reader = &reading.Reader{
 		Form: reading.Form{
 			Def: def, Name: form, Client: client, Pages: reading.NewPages(def, client, form), RunID: o.RunID, Began: f.report.StartedAt,
-			Now: o.Now, Log: o.Logger.With(slog.String("form", form)), At: o.at, Slots: o.windows,
+			Now: o.Now, Log: o.Logger.With(slog.String("form", form)), At: o.At, Slots: o.windows,
 		},
 		Keeps:  keepsRead,
 		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },
@@ -58,7 +58,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	}
 	f.reconciler = &reconcile.Reconciler{Reader: f.reader, Full: o.Full}
 	f.outputs = output.New(&output.Job{
-		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.at,
+		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
 		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
 	})
 	return f
@@ -69,7 +69,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 // kept for the next run or removed.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
-	if f.iv, err = interval.Ask(f.reader.Def, f.o.flags(), f.o.Now()); err != nil {
+	if f.iv, err = interval.Ask(f.reader.Def, f.o.Flags(), f.o.Now()); err != nil {
 		return err
 	}
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
@@ -96,13 +96,14 @@ func (f *formRun) open(ctx context.Context) (err error) {
 	if f.left, err = f.inherit(ctx); err != nil {
 		return err
 	}
-	f.iv = f.iv.Decide(r.Def, f.o.flags(), f.outputs.Manifests(), f.left.Oldest())
+	f.iv = f.iv.Decide(r.Def, f.o.Flags(), f.outputs.Manifests(), f.left.Oldest())
 	f.report.Range = load.Span(f.iv.Read.From, f.iv.Read.To)
 	f.tellTakenOver()
 	return nil
 }
 
-// makePlan divides the range into windows.
+// makePlan divides the range into windows. A plan that cost many counts is kept
+// in the checkpoint at once.
 func (f *formRun) makePlan(ctx context.Context) (err error) {
 	r, c := f.reader, f.reconciler
 	if c.Plan, err = r.NewPlan(ctx, f.iv, f.iv.Read, f.counts.Remembered(r.Counter(), f.o.Now)); err != nil {
@@ -169,9 +170,8 @@ func (f *formRun) commit(ctx context.Context) error {
 	return err
 }
 
-// stopped is the error of a run that ended early. Where the run was told to
-// stop it gives the reason and not the place that the run happened to be at,
-// unless there is more to tell.
+// stopped gives the error of a run that was told to stop: the reason, and not the
+// step that the run happened to be at, unless that failed for another reason.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -183,8 +183,8 @@ func stopped(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; %w", cause, err)
 }
 
-// closed is the error of a run whose outputs were closed. What went wrong there
-// is told in the log where the run had failed anyway.
+// closed gives the error of a run whose outputs were closed. Where the run failed
+// anyway, an error of closing goes to the log.
 func (f *formRun) closed(ctx context.Context, err, closing error) error {
 	if err == nil {
 		return closing
@@ -195,20 +195,20 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 	return err
 }
 
-// endReport fills in what the report says also of a run that failed.
+// endReport fills in what the report tells of every run, also of one that failed.
 func (f *formRun) endReport(err error) {
 	r, c := f.report, f.reconciler
 	r.EndedAt, r.Requests = f.o.Now().UTC(), f.requests()
-	r.Windows, r.Reread, r.Older, r.Verified, r.readUndated = len(c.Windows), c.Work.Reread, c.Work.Older, c.Verified, c.Work.Undated
-	r.read = ownReadings(c.Windows)
+	r.Windows, r.Reread, r.Older, r.Verified = len(c.Windows), c.Work.Reread, c.Work.Older, c.Verified
+	r.read = readSpans{ownReadings(c.Windows), c.Work.Undated}
 	r.Outputs = f.outputs.Reports()
 	if err != nil {
 		r.Error, r.Err = err.Error(), err
 	}
 }
 
-// ownReadings are the spans of time that this process read itself, or knows to
-// be empty, rather than taking over what another one had read.
+// ownReadings gives the spans of time that this process read itself or knows to
+// be empty, without those taken over from a checkpoint.
 func ownReadings(windows []*reading.Window) []extract.Window {
 	var read []extract.Window
 	for _, w := range windows {
@@ -222,7 +222,7 @@ func ownReadings(windows []*reading.Window) []extract.Window {
 // requests are those that this form has cost so far.
 func (f *formRun) requests() load.Requests { return requestsOf(f.reader.Client.Requests()) }
 
-// drift notes a change of the form or the service for the report.
+// drift adds a change of the form or the service to the report, once.
 func (f *formRun) drift(what string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,13 +14,14 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// formRuns runs the forms of a definition side by side. As many are open at
-// once as requests may be under way: each has at least one to send. What they
-// read side by side is bounded by the places that they share.
+// formRuns runs the forms of a definition side by side. As many forms are open at
+// once as requests may be under way, because each has at least one to send. They
+// share the slots that bound how many windows are read at once.
 type formRuns struct {
 	def    *definition.Definition
 	o      Options
@@ -30,19 +31,19 @@ type formRuns struct {
 	ends   []formEnd                  // in the order of forms
 
 	mu       sync.Mutex
-	hopeless error // what no further form would fare better with
+	hopeless error // an error that every further form would meet
 	panicked string
 }
 
-// formEnd is what became of a form; the zero value is one that was not begun
-// because another one met a bug.
+// formEnd is how the run of a form ended. Its zero value is a form that was not
+// begun, because a bug showed in another one.
 type formEnd struct {
 	report *FormReport
 	err    error
 }
 
-// run runs all forms that it may. A bug that shows in one of them is passed on
-// to the goroutine that called.
+// run runs the forms until an error concerns all of them. A panic in one of them
+// is repeated in the goroutine of the caller.
 func (r *formRuns) run(ctx context.Context) {
 	r.ends = make([]formEnd, len(r.forms))
 	defer r.tidyState()()
@@ -72,9 +73,9 @@ func (r *formRuns) one(ctx context.Context, i int) {
 	case broken:
 		return
 	case ctx.Err() != nil:
-		end.notBegun(r, form, &NotRunError{Form: form, Stopped: true, Err: context.Cause(ctx)})
+		end.notBegun(r, form, &account.NotRunError{Form: form, Stopped: true, Err: context.Cause(ctx)})
 	case cause != nil:
-		end.notBegun(r, form, &NotRunError{Form: form, Err: cause})
+		end.notBegun(r, form, &account.NotRunError{Form: form, Err: cause})
 	case r.clash[form] != nil:
 		end.notBegun(r, form, r.clash[form])
 	default:
@@ -98,8 +99,8 @@ func (e *formEnd) notBegun(r *formRuns, form string, err error) {
 
 func formFailed(form string, err error) error { return fmt.Errorf("form %s: %w", form, err) }
 
-// failed tells who watches that a form failed, and begins no further one where
-// none would fare better.
+// failed tells the watcher that a form failed. Where every further form would meet
+// the same error, none is begun.
 func (r *formRuns) failed(ctx context.Context, form string, err error) {
 	r.o.Progress(Progress{Form: form, Failed: true})
 	if !hopeless(err) || ctx.Err() != nil {
@@ -125,7 +126,7 @@ func (r *formRuns) giveUp(err error, panicked string) bool {
 	return first
 }
 
-// over tells why no further form is to begin.
+// over tells why no further form begins: an error that concerns all, or a bug.
 func (r *formRuns) over() (cause error, broken bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,11 +134,10 @@ func (r *formRuns) over() (cause error, broken bool) {
 }
 
 // hopeless tells whether an error is about the account or the service, so that
-// every further form would meet it, and spend requests on it: a key that is
-// refused, an account that is not there, a server that cannot be trusted, a
-// service that was waited for in vain, an address at which there is none. A budget that is used up is none: it
-// refuses each form before a request, and what only needs its commit is still
-// done.
+// every further form would meet it and spend requests on it. Examples are a
+// refused key, an account that is not there, an outage, and an address without a
+// service. A used-up budget is not hopeless: it refuses forms before they send a
+// request, and a form that only needs its commit still gets it.
 func hopeless(err error) bool {
 	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
 		return s.Code == extract.CodeInvalidKey || s.Code == extract.CodeInvalidUser
@@ -149,10 +149,9 @@ func hopeless(err error) bool {
 	return ok && n.Final
 }
 
-// result puts the forms' ends into the report, in their order, and gives the
-// run's error.
+// result puts the forms into the report, in their order, and gives the run's error.
 func (r *formRuns) result(report *Report) error {
-	failed := &FormsError{Forms: len(r.forms)}
+	failed := &account.FormsError{Forms: len(r.forms)}
 	for _, end := range r.ends {
 		if end.report != nil {
 			report.Forms = append(report.Forms, end.report)
@@ -161,14 +160,11 @@ func (r *formRuns) result(report *Report) error {
 			failed.Errors = append(failed.Errors, end.err)
 		}
 	}
-	if len(failed.Errors) > 0 {
-		return failed
-	}
-	return nil
+	return failed.OrNil()
 }
 
-// tidyState removes the state folder once no form needs it, where it was not
-// there before and holds nothing.
+// tidyState gives a function that removes the state folder if the run made it and
+// left nothing in it.
 func (r *formRuns) tidyState() func() {
 	if _, err := os.Stat(r.def.State); !errors.Is(err, fs.ErrNotExist) {
 		return func() {}

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -117,7 +118,7 @@ func TestFormsThatAreNotThere(t *testing.T) {
 				}
 				return
 			}
-			failed, ok := errors.AsType[*pipelines.FormsError](err)
+			failed, ok := errors.AsType[*account.FormsError](err)
 			if !ok || len(failed.Errors) != 1 || !strings.HasPrefix(failed.Errors[0].Error(), "form "+c.failed+": ") {
 				t.Fatalf("error %v", err)
 			}
@@ -179,7 +180,7 @@ func TestFormsThatWouldMeet(t *testing.T) {
 	def := w.several()
 	def.Outputs = append(def.Outputs, w.definition(definition.Output{Path: "files/x{form}.ndjson", Format: "ndjson"}).Outputs...)
 	report, err := pipelines.Run(t.Context(), def, options())
-	failed, ok := errors.AsType[*pipelines.FormsError](err)
+	failed, ok := errors.AsType[*account.FormsError](err)
 	if !ok || len(failed.Errors) != 2 || formsIn(report) != "a xa other" {
 		t.Fatalf("report of %s, error %v", formsIn(report), err)
 	}
@@ -209,7 +210,7 @@ func TestOneFormIsHeld(t *testing.T) {
 	hold(t, w.path("lake/a"), "")
 	hold(t, w.path("files"), "a.ndjson")
 	_, err := pipelines.Run(t.Context(), w.several(), options())
-	failed, ok := errors.AsType[*pipelines.FormsError](err)
+	failed, ok := errors.AsType[*account.FormsError](err)
 	if !ok || len(failed.Errors) != 1 {
 		t.Fatalf("error %v", err)
 	}

@@ -84,34 +84,6 @@ func TestHopeless(t *testing.T) {
 	}
 }
 
-// TestFormsErrorTellsTheForms that failed one by one, and those that were not
-// run in few words.
-func TestFormsErrorTellsTheForms(t *testing.T) {
-	refused := errors.New("the key was refused")
-	failed := formFailed("f0", refused)
-	notRun := func(n int) []error {
-		errs := append(make([]error, 0, n+1), failed)
-		for i := range n {
-			errs = append(errs, formFailed(fmt.Sprintf("f%d", i+1), &NotRunError{Form: fmt.Sprintf("f%d", i+1), Err: refused}))
-		}
-		return errs
-	}
-	for _, c := range []struct {
-		err  *FormsError
-		want string
-	}{
-		{&FormsError{Forms: 1, Errors: []error{failed}}, "form f0: the key was refused"},
-		{&FormsError{Forms: 3, Errors: []error{failed}}, "1 of 3 forms failed:\nform f0: the key was refused"},
-		{&FormsError{Forms: 3, Errors: notRun(2)}, "1 of 3 forms failed, and 2 were not run because each would fail of the same cause (f1, f2):\nform f0: the key was refused"},
-		{&FormsError{Forms: 500, Errors: notRun(499)}, "1 of 500 forms failed, and 499 were not run because each would fail of the same cause (f1, f2, f3, f4, f5 and 494 more):\nform f0: the key was refused"},
-		{&FormsError{Forms: 2, Errors: []error{fmt.Errorf("a: %w", &FormsError{Forms: 2, Errors: notRun(1)})}}, "1 of 2 forms failed:\na: 1 of 2 forms failed, and 1 were not run because each would fail of the same cause (f1):\nform f0: the key was refused"},
-	} {
-		if got := c.err.Error(); got != c.want {
-			t.Errorf("got\n%s\nwant\n%s", got, c.want)
-		}
-	}
-}
-
 func textFormats() []load.Format {
 	return []load.Format{{Name: "csv", Extension: ".csv", Text: true}, {Name: "ndjson", Extension: ".ndjson", Text: true}, {Name: "json", Extension: ".json", Text: true}, {Name: "parquet", Extension: ".parquet"}}
 }

@@ -325,7 +325,7 @@ func TestPlanWithoutDates(t *testing.T) {
 	}
 	def.Extract.To = at(t, "2025-06-01")
 	var ignored *pipelines.DatesIgnoredError
-	if _, err := pipelines.MakePlan(t.Context(), def, options(), false); !errors.As(err, &ignored) {
+	if _, err := pipelines.MakePlan(t.Context(), def, options().Options, false); !errors.As(err, &ignored) {
 		t.Errorf("err = %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
@@ -64,7 +65,7 @@ func TestRuleOfACommittedColumn(t *testing.T) {
 			if _, err := pipelines.Run(t.Context(), def, options()); !errors.As(err, &changed) || changed.Column != "answer" {
 				t.Fatalf("run: %v", err)
 			}
-			if _, err := pipelines.MakePlan(t.Context(), def, options(), false); !errors.As(err, &changed) {
+			if _, err := pipelines.MakePlan(t.Context(), def, options().Options, false); !errors.As(err, &changed) {
 				t.Errorf("plan: %v", err)
 			}
 			sameTree(t, before, tree(t, w.dir))
@@ -109,7 +110,7 @@ func TestRulesInManifests(t *testing.T) {
 				t.Errorf("%s: %s", name, data)
 			}
 		}
-		known, err := pipelines.KnownColumns(t.Context(), def, options(), "form1")
+		known, err := infer.KnownColumns(t.Context(), def, options().Options, "form1")
 		if err != nil || known.Schema.Find(schemas.Source{Kind: schemas.FromItem, ID: "1"}) < 0 {
 			t.Errorf("%s: the known columns are %+v (%v)", rule, known, err)
 		}

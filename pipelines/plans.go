@@ -3,13 +3,12 @@ package pipelines
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
@@ -78,9 +77,9 @@ type Budget struct {
 // MakePlan tells what a run of the definition would do. It sends count
 // requests only, and Get Forms where the definition has globs; offline it
 // sends nothing and needs no API key. Nothing is written or locked. A form
-// that fails does not stop the others: the error is a *FormsError then.
-func MakePlan(ctx context.Context, def *definition.Definition, o Options, offline bool) (*PlanReport, error) {
-	o = o.withDefaults()
+// that fails does not stop the others: the error is an *account.FormsError then.
+func MakePlan(ctx context.Context, def *definition.Definition, o account.Options, offline bool) (*PlanReport, error) {
+	o = o.WithDefaults()
 	report := &PlanReport{Pipeline: def.Name, Definition: def.File, Offline: offline, Forms: []*FormPlan{}}
 	forms, client, err := report.forms(ctx, def, o)
 	if err != nil {
@@ -89,49 +88,47 @@ func MakePlan(ctx context.Context, def *definition.Definition, o Options, offlin
 	if client != nil {
 		defer client.Close()
 	}
-	failed := &FormsError{Forms: len(forms)}
+	var failed account.FormsError
 	total := new(int64)
-	for _, form := range forms {
-		if ctx.Err() != nil {
-			return report, context.Cause(ctx)
-		}
+	err = failed.Each(ctx, forms, func(form string) error {
 		p := &FormPlan{
 			Form: form, Timezone: def.Source.Zone.String(), Windows: []PlannedWindow{},
 			Budget: expend(def.Source.Requests, nil), Requests: PlannedRequests{Most: def.Source.Requests.MaxRequests},
 		}
 		report.Forms = append(report.Forms, p)
-		if err := p.make(ctx, def, o, client); err != nil {
+		err := p.make(ctx, def, o, client)
+		if err != nil {
 			p.Error = err.Error()
-			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, err))
 		}
 		total = sum(total, p.Requests.Total)
+		return err
+	})
+	if err != nil {
+		return report, err
 	}
 	if len(report.Patterns) > 0 {
 		total = nil
 	}
 	report.Budget = expend(def.Source.Requests, total)
-	if len(failed.Errors) > 0 {
-		return report, failed
-	}
-	return report, nil
+	return report, failed.OrNil()
 }
 
 // forms are the forms that a run would read, and the client to ask about
 // them, nil offline.
-func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Options) ([]string, extract.Client, error) {
+func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o account.Options) ([]string, extract.Client, error) {
 	if r.Offline {
 		var forms []string
-		forms, r.Patterns = namedForms(def, o)
+		forms, r.Patterns = account.NamedForms(def, o)
 		if len(forms)+len(r.Patterns) == 0 {
-			return nil, nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
+			return nil, nil, &account.NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
 		}
 		return forms, nil, nil
 	}
-	client, err := newClient(def, o)
+	client, err := account.NewClient(def, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	forms, err := formsOf(ctx, client, def, o)
+	forms, err := account.Forms(ctx, client, def, o)
 	if err != nil {
 		client.Close()
 		return nil, nil, err
@@ -139,36 +136,14 @@ func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Op
 	return forms, client, nil
 }
 
-// namedForms are the forms that are known by name without Get Forms, and the
-// globs that are left.
-func namedForms(def *definition.Definition, o Options) (forms, patterns []string) {
-	if len(o.Forms) > 0 {
-		for _, f := range o.Forms {
-			if def.WantsForm(f) && !slices.Contains(forms, f) {
-				forms = append(forms, f)
-			}
-		}
-		return forms, nil
-	}
-	for _, f := range def.Forms {
-		switch {
-		case definition.IsGlob(f):
-			patterns = append(patterns, f)
-		case def.WantsForm(f):
-			forms = append(forms, f)
-		}
-	}
-	return forms, patterns
-}
-
 // make plans one form as its run would: same range, same windows.
-func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Options, client extract.Client) error {
-	flags := o.flags()
+func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o account.Options, client extract.Client) error {
+	flags := o.Flags()
 	i, err := interval.Ask(def, flags, o.Now())
 	if err != nil {
 		return err
 	}
-	outputs, err := output.Look(ctx, o.job(def, p.Form))
+	outputs, err := output.Look(ctx, o.Job(def, p.Form))
 	if err != nil {
 		return err
 	}
@@ -196,8 +171,8 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 	return nil
 }
 
-// wouldPlan makes the plan of a run, nil where only counts tell and none may be
-// asked for, because there is no client.
+// wouldPlan makes the plan of a run. It is nil where only counts can give one and
+// there is no client to ask for them.
 func wouldPlan(ctx context.Context, form reading.Form, i interval.Interval) (*extract.Plan, error) {
 	r, count := form.Range(i, i.Read), form.Counter()
 	if form.Client == nil {
@@ -212,7 +187,7 @@ func wouldPlan(ctx context.Context, form reading.Form, i interval.Interval) (*ex
 	return extract.NewPlan(ctx, r, count)
 }
 
-// warn fills in what the run would tell before it reads.
+// warn adds what the run would warn of before it reads.
 func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 	if form.Dateless {
 		p.Warnings = append(p.Warnings, datesIgnored)
@@ -225,8 +200,8 @@ func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 	}
 }
 
-// laterCounts is how many counts a run sends after its plan where all agrees:
-// one that verifies, and two that look for results without a date.
+// laterCounts gives how many counts a run sends after its plan if they agree: one
+// to verify, and two that look for results without a date.
 func laterCounts(form reading.Form, i interval.Interval) int {
 	n := 0
 	if form.Def.Extract.Verify && !form.Filtered() {
@@ -259,7 +234,7 @@ func pagesOf(results int64) int64 {
 	return one.Pages()
 }
 
-// known is nil for extract.Unknown.
+// known gives a number, nil for extract.Unknown.
 func known(n int64) *int64 {
 	if n == extract.Unknown {
 		return nil
@@ -267,7 +242,7 @@ func known(n int64) *int64 {
 	return &n
 }
 
-// sum adds what is known; nil if one is not.
+// sum adds two numbers. It is nil if one is not known.
 func sum(a, b *int64) *int64 {
 	if a == nil || b == nil {
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 )
@@ -29,7 +30,7 @@ func day(text string) time.Time {
 func planned(t *testing.T, w *world, def *definition.Definition, offline bool) *pipelines.PlanReport {
 	t.Helper()
 	w.service.Reset()
-	r, err := pipelines.MakePlan(t.Context(), def, options(), offline)
+	r, err := pipelines.MakePlan(t.Context(), def, options().Options, offline)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,13 +134,13 @@ func TestPlanOffline(t *testing.T) {
 	}
 	o := options()
 	o.Forms = []string{"gone"}
-	if _, err := pipelines.MakePlan(t.Context(), def, o, true); !isNoForms(err) {
+	if _, err := pipelines.MakePlan(t.Context(), def, o.Options, true); !isNoForms(err) {
 		t.Errorf("no form is left: %v", err)
 	}
 }
 
 func isNoForms(err error) bool {
-	var none *pipelines.NoFormsError
+	var none *account.NoFormsError
 	return errors.As(err, &none)
 }
 
@@ -167,8 +168,8 @@ func TestPlanFailures(t *testing.T) {
 	def := w.definition(definition.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
 	def.Forms = []string{"gone", "form1"}
 	def.Extract.To = day("2026-01-01")
-	r, err := pipelines.MakePlan(t.Context(), def, options(), false)
-	var failed *pipelines.FormsError
+	r, err := pipelines.MakePlan(t.Context(), def, options().Options, false)
+	var failed *account.FormsError
 	if !errors.As(err, &failed) || len(failed.Errors) != 1 || r.Forms[0].Error == "" || r.Forms[1].Results == nil {
 		t.Errorf("one of two forms fails: %v, %+v", err, r.Forms)
 	}
@@ -178,13 +179,13 @@ func TestPlanFailures(t *testing.T) {
 	def.Extract.From = day("2027-01-01")
 	def.Forms = []string{"form1"}
 	var empty *interval.RangeError
-	if _, err := pipelines.MakePlan(t.Context(), def, options(), false); !errors.As(err, &empty) {
+	if _, err := pipelines.MakePlan(t.Context(), def, options().Options, false); !errors.As(err, &empty) {
 		t.Errorf("an empty range: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped")
 	cancel(stop)
-	if _, err := pipelines.MakePlan(ctx, def, options(), false); !errors.Is(err, stop) {
+	if _, err := pipelines.MakePlan(ctx, def, options().Options, false); !errors.Is(err, stop) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

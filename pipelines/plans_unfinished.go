@@ -3,6 +3,7 @@ package pipelines
 import (
 	"context"
 
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -16,8 +17,8 @@ type Unfinished struct {
 
 // unfinishedOf tells what an earlier run left in a checkpoint, nil if there is
 // nothing. Whether it fits the definition is for the run to see.
-func unfinishedOf(ctx context.Context, def *definition.Definition, o Options, form string) (u *Unfinished, err error) {
-	all, err := checkpointsOf(ctx, def, o, []string{form})
+func unfinishedOf(ctx context.Context, def *definition.Definition, o account.Options, form string) (u *Unfinished, err error) {
+	all, err := account.Checkpoints(ctx, def, o, []string{form})
 	for _, left := range all {
 		if left.Full || !o.Full { // a run with --full takes over those of its kind alone
 			u = &Unfinished{RunID: left.RunID, Windows: left.Windows, Results: left.Rows}

@@ -352,11 +352,11 @@ func TestPlanRefusesWhatTheRunWould(t *testing.T) {
 	} {
 		l.edit, l.o.Full = c.change, false
 		l.service.Reset()
-		if _, err := pipelines.MakePlan(t.Context(), l.definition(), l.o, false); !errors.As(err, c.is) || len(l.service.Log()) > 0 {
+		if _, err := pipelines.MakePlan(t.Context(), l.definition(), l.o.Options, false); !errors.As(err, c.is) || len(l.service.Log()) > 0 {
 			t.Errorf("%s: %v after %d requests", name, err, len(l.service.Log()))
 		}
 		l.o.Full = true
-		if _, err := pipelines.MakePlan(t.Context(), l.definition(), l.o, false); err != nil {
+		if _, err := pipelines.MakePlan(t.Context(), l.definition(), l.o.Options, false); err != nil {
 			t.Errorf("%s with --full: %v", name, err)
 		}
 	}

@@ -10,27 +10,28 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// Replay is what the dead letters at a definition's outputs ask for: the
-// windows that hold them are read again, under the schema as it is by now, and
-// replace what the outputs hold of them. So a result is in an output once, and
-// nothing but its window is taken from the dead letters.
+// Replay says what must be read again because of the dead letters at a
+// definition's outputs. Windows that hold rejected results are read again by the
+// present schema, and their rows replace those at the outputs. So no result is
+// there twice. Nothing but windows is taken from the dead letters.
 type Replay struct {
 	Forms []FormReplay
 }
 
-// FormReplay is the part of one form.
+// FormReplay says what must be read again of one form.
 type FormReplay struct {
 	Form    string
-	Objects int // of dead letters
+	Objects int // how many objects hold dead letters
 	Results int // rejected results, each counted once
-	// Ranges are to be read again, in order of time; none with Whole.
+	// Ranges are read again, in order of time; there are none with Whole.
 	Ranges []load.Range
-	// Whole: the definition's range is read again, since a single file holds
-	// it whole, or a result without a date was rejected; Full: so that it
+	// Whole tells that the definition's whole range is read again: a single file
+	// holds it, or a result without a date was rejected. Full tells that the run
 	// replaces all that the outputs hold.
 	Whole, Full bool
 
@@ -42,7 +43,7 @@ type placedLetters struct {
 	output.Letters
 	store   load.Store
 	path    string // for people
-	dataset bool   // they are removed once they are replayed; a file's are replaced with it
+	dataset bool   // a replay removes a dataset's letters; those of a file are replaced with the file
 }
 
 // UnlistedError is an output whose forms cannot be listed.
@@ -53,17 +54,16 @@ func (e *UnlistedError) Error() string {
 	return fmt.Sprintf("%s: which forms lie there cannot be listed; name them with --form", e.Path)
 }
 
-// replayGap is how far apart two windows may lie to be read in one run: a run
-// costs two counts, a day seldom more.
+// replayGap is how far apart two windows may lie to be read in one run. A run
+// costs two counts, and a day between two windows seldom costs more.
 const replayGap = 24 * time.Hour
 
 // FindRejects reads the dead letters at the definition's outputs. It asks the
 // service for nothing, takes no lease and changes nothing. Forms without dead
 // letters are left out.
-func FindRejects(ctx context.Context, def *definition.Definition, o Options) (*Replay, error) {
-	o = o.withDefaults()
-	var found StateReport
-	forms, err := found.forms(ctx, def, o)
+func FindRejects(ctx context.Context, def *definition.Definition, o account.Options) (*Replay, error) {
+	o = o.WithDefaults()
+	found, err := account.FindForms(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func FindRejects(ctx context.Context, def *definition.Definition, o Options) (*R
 		return nil, &UnlistedError{Path: found.Unlisted[0]}
 	}
 	r := &Replay{}
-	for _, form := range forms {
+	for _, form := range found.Forms {
 		f := FormReplay{Form: form}
 		for _, out := range def.Outputs {
 			if out.Path == definition.StdoutPath {
@@ -90,7 +90,7 @@ func FindRejects(ctx context.Context, def *definition.Definition, o Options) (*R
 }
 
 // look reads the dead letters of one output.
-func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o Options, out definition.Output) error {
+func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o account.Options, out definition.Output) error {
 	at, err := output.Locate(def, out, f.Form, o.RunID)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o Opt
 	return nil
 }
 
-// settle decides what is to be read again.
+// settle decides what is read again.
 func (f *FormReplay) settle(def *definition.Definition) {
 	results := map[int64]bool{}
 	var windows []extract.Window
@@ -165,7 +165,7 @@ func gathered(windows []extract.Window, gap time.Duration) []extract.Window {
 	return spans
 }
 
-// Options are those of the form's runs: one for each range, or a single one.
+// Options gives the options of the form's runs: one run for each range, or one for the whole.
 func (f FormReplay) Options(o Options) []Options {
 	o.Forms, o.From, o.To, o.Full = []string{f.Form}, time.Time{}, time.Time{}, f.Full
 	if f.Whole {
@@ -179,10 +179,9 @@ func (f FormReplay) Options(o Options) []Options {
 	return runs
 }
 
-// Remove removes the dead letters of datasets whose windows were all read
-// again by runs that the reports tell of and that succeeded, but for those that
-// these runs wrote themselves. It returns how many objects it removed and how
-// many stay.
+// Remove removes the dead letters of datasets whose windows the runs of the
+// reports all read again with success. It keeps those that these runs wrote
+// themselves. It returns how many objects it removed and how many it kept.
 func (f FormReplay) Remove(ctx context.Context, reports []*Report) (removed, kept int, err error) {
 	var done replayDone
 	for _, r := range reports {
@@ -212,21 +211,16 @@ func (f FormReplay) Remove(ctx context.Context, reports []*Report) (removed, kep
 
 // replayDone is what a form's runs read again.
 type replayDone struct {
-	own     []string // the names of their own dead letters
-	read    []extract.Window
-	undated bool
+	readSpans
+	own []string // the names of their own dead letters
 }
 
-// add takes in a run. One that went on with another wrote under that one's id
-// too; what it took over from it was not read again.
+// add takes in a run of the form.
 func (d *replayDone) add(run string, form *FormReport) {
 	d.own = append(d.own, load.RejectsName(run))
-	if form.Continued != "" {
-		d.own = append(d.own, load.RejectsName(form.Continued))
-	}
 	if form.Error == "" {
-		d.read = gathered(append(d.read, form.read...), 0)
-		d.undated = d.undated || form.readUndated
+		d.windows = gathered(append(d.windows, form.read.windows...), 0)
+		d.undated = d.undated || form.read.undated
 	}
 }
 
@@ -235,7 +229,7 @@ func (d *replayDone) covers(l output.Letters) bool {
 	if slices.Contains(d.own, l.Name) || l.Undated && !d.undated {
 		return false
 	}
-	return !slices.ContainsFunc(l.Windows, func(w extract.Window) bool { return !within(w, d.read) })
+	return !slices.ContainsFunc(l.Windows, func(w extract.Window) bool { return !within(w, d.windows) })
 }
 
 // within tells whether one of the spans holds the window whole.

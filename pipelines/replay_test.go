@@ -62,7 +62,7 @@ func newReplayed(t *testing.T, form *formservice.Form, def func(w *world) *defin
 func (r *replayed) replay() {
 	r.t.Helper()
 	var err error
-	if r.found, err = pipelines.FindRejects(r.t.Context(), r.def, options()); err != nil {
+	if r.found, err = pipelines.FindRejects(r.t.Context(), r.def, options().Options); err != nil {
 		r.t.Fatal(err)
 	}
 	r.runs, r.asked = nil, nil
@@ -277,7 +277,7 @@ func TestReplayKeepsItsOwnLetters(t *testing.T) {
 				return def
 			})
 			r.def.Schema = numbers(".")
-			found, err := pipelines.FindRejects(t.Context(), r.def, options())
+			found, err := pipelines.FindRejects(t.Context(), r.def, options().Options)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,6 +33,23 @@ type FormReport struct {
 	EndedAt   time.Time  `json:"ended_at"`
 	Range     load.Range `json:"range"`
 	Timezone  string     `json:"timezone"`
+	ReadReport
+	CheckReport
+	Requests load.Requests `json:"requests"`
+	NoticeReport
+	// ResultsKept is of a run that failed after it had asked for results: how
+	// many of them the next run need not ask for.
+	ResultsKept *int64          `json:"results_kept,omitempty"`
+	Outputs     []output.Report `json:"outputs"`
+	ExitCode    int             `json:"exit_code"` // the class of Err, filled in by the command
+	Error       string          `json:"error,omitempty"`
+	Err         error           `json:"-"` // what Error is the text of
+
+	read readSpans
+}
+
+// ReadReport says what was read of a form.
+type ReadReport struct {
 	// Continued is the id of a run that ended early and whose checkpoint this run
 	// resumed from. Kept counts the windows that it had read whole.
 	Continued string               `json:"continued,omitempty"`
@@ -43,22 +60,26 @@ type FormReport struct {
 	Rejects   []reading.FaultCount `json:"rejects,omitempty"` // rejected results by column and reason
 	Nulled    []reading.FaultCount `json:"nulled,omitempty"`  // values that became null, by column and reason
 	Replaced  int64                `json:"replaced_characters"`
-	Verified  *load.Verified       `json:"verified,omitempty"`
-	Reread    int                  `json:"windows_read_again"`
-	Older     int                  `json:"older_windows"` // of parts outside the range, read again because a result moved
-	Requests  load.Requests        `json:"requests"`
-	Undated   int64                `json:"undated"` // rows without a date
-	Drift     []string             `json:"drift,omitempty"`
+}
+
+// CheckReport says how what was read was made to agree with the service.
+type CheckReport struct {
+	Verified *load.Verified `json:"verified,omitempty"`
+	Reread   int            `json:"windows_read_again"`
+	Older    int            `json:"older_windows"` // of parts outside the range, read again because a result moved
+}
+
+// NoticeReport says what a run noticed of the form and of the service.
+type NoticeReport struct {
+	Undated int64    `json:"undated"` // rows without a date
+	Drift   []string `json:"drift,omitempty"`
 	// Changes are those of the form since the run before, as programs read them.
 	Changes []schemas.Change `json:"changes,omitempty"`
-	// ResultsKept is of a run that failed after it had asked for results: how
-	// many of them the next run need not ask for.
-	ResultsKept *int64          `json:"results_kept,omitempty"`
-	Outputs     []output.Report `json:"outputs"`
-	ExitCode    int             `json:"exit_code"` // the class of Err, filled in by the command
-	Error       string          `json:"error,omitempty"`
-	Err         error           `json:"-"` // what Error is the text of
+}
 
-	read        []extract.Window // what this process asked for itself, in order of time
-	readUndated bool             // the same for results without a date
+// readSpans are what a process asked for itself, rather than taking it over from
+// another one's checkpoint.
+type readSpans struct {
+	windows []extract.Window // in order of time
+	undated bool             // the results without a date too
 }

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -20,11 +19,11 @@ import (
 // Resume bounds what a run takes over of one that ended early, and tells of it.
 // The zero value takes over all that a checkpoint gives.
 type Resume struct {
-	// Within is how old a piece of the checkpoint may be; 0 is no bound, and less
-	// than that takes nothing over.
+	// Within is how old a piece of the checkpoint may be. 0 is no bound, and a
+	// negative age takes nothing over.
 	Within time.Duration
-	// Told is called before the first request for results where some are taken
-	// over: how many, and when the first of them was asked for. nil: nobody is.
+	// Told is called before the first request for results if some are taken over.
+	// It gets their number and the time when the oldest were read. It may be nil.
 	Told func(results int64, oldest time.Time)
 }
 
@@ -38,7 +37,7 @@ func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, 
 	if n := checkpoint.DiscardSpools(def.State, false); n > 0 {
 		o.Logger.LogAttrs(ctx, slog.LevelWarn, "what runs of an older version had read is discarded, and read again", slog.Int("runs", n))
 	}
-	key := checkpointKey(def, form)
+	key := account.CheckpointKey(def, form)
 	if def.CheckpointAtDestination {
 		if store, at, held, ok := outputs.First(); ok {
 			return checkpoint.OpenAt(store, at, key, held), nil
@@ -55,14 +54,14 @@ func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, 
 	return c, err
 }
 
-// discardOthers removes what was read for outputs that the definition no longer
-// has: nobody resumes from it. The run's own checkpoint is held, and stays.
+// discardOthers removes the form's checkpoints for outputs that the definition no
+// longer has. The run's own checkpoint is locked, and stays.
 func discardOthers(ctx context.Context, def *definition.Definition, o Options, form string) {
-	if def.File == "" || def.CheckpointAtDestination { // an export knows nothing of the others
+	if def.File == "" || def.CheckpointAtDestination { // only a definition in a file can have changed
 		return
 	}
 	log := o.Logger.With(slog.String("form", form))
-	others, err := discardCheckpoints(ctx, def, o, []string{form})
+	others, err := account.DiscardCheckpoints(ctx, def, o.Options, []string{form})
 	for _, l := range others {
 		tellDiscarded(ctx, log, slog.LevelWarn, l.RunID, errors.New("the outputs have changed since"))
 	}
@@ -71,24 +70,13 @@ func discardOthers(ctx context.Context, def *definition.Definition, o Options, f
 	}
 }
 
-// tellDiscarded tells the log that what an earlier run read is of no use.
+// tellDiscarded logs that the checkpoint of an earlier run is discarded, and why.
 func tellDiscarded(ctx context.Context, log *slog.Logger, level slog.Level, run string, why error) {
 	log.LogAttrs(ctx, level, "the checkpoint of an earlier run is discarded", slog.String("earlier_run", run), slog.String("reason", why.Error()))
 }
 
-// checkpointKey names the checkpoint of a form.
-func checkpointKey(def *definition.Definition, form string) string {
-	paths := make([]string, len(def.Outputs))
-	for i, out := range def.Outputs {
-		if paths[i] = out.Path; def.CheckpointAtDestination { // another host may have it elsewhere
-			paths[i] = path.Base(filepath.ToSlash(out.Path))
-		}
-	}
-	return checkpoint.Key(def.Name, form, paths)
-}
-
-// inherit finds what this run takes over of an earlier one; nil where there is
-// nothing of use.
+// inherit finds what this run takes over from an earlier one. It is nil where
+// there is nothing.
 func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	c := f.reader.Checkpoint
 	found, err := c.Found(ctx)
@@ -100,9 +88,9 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 		err = f.fits(found)
 	}
 	if err != nil {
-		if found.RunID != "" { // else it ended before anything was of use
+		if found.RunID != "" { // else that run ended before it read anything
 			level := slog.LevelWarn
-			if f.reader.Def.File == "" { // nobody expects an export to resume another
+			if f.reader.Def.File == "" { // nobody expects an export to resume
 				level = slog.LevelInfo
 			}
 			tellDiscarded(ctx, f.reader.Log, level, found.RunID, err)
@@ -117,7 +105,7 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	return found, nil
 }
 
-// fits tells why nothing of a checkpoint can be taken over; nil where it can.
+// fits tells why nothing can be taken over from a checkpoint, nil where something can.
 func (f *formRun) fits(found *checkpoint.Inherited) error {
 	own, err := f.reader.Def.Fingerprint()
 	switch {
@@ -133,7 +121,7 @@ func (f *formRun) fits(found *checkpoint.Inherited) error {
 		return errors.New("the service ignored dates, so that all results are read again")
 	}
 	for _, base := range f.outputs.Bases() {
-		byThat := base.RunID != "" && base.RunID == found.RunID // it committed some outputs, not all
+		byThat := base.RunID != "" && base.RunID == found.RunID // that run committed some outputs, not all
 		if base.Version != found.Bases[base.Path] && !byThat {
 			return fmt.Errorf("%s has changed since", base.Path)
 		}
@@ -142,7 +130,8 @@ func (f *formRun) fits(found *checkpoint.Inherited) error {
 	return err
 }
 
-// beginCheckpoint lets the next run take over what is read from here on.
+// beginCheckpoint writes the checkpoint's header, so that the next run can take over
+// what is read from now on.
 func (f *formRun) beginCheckpoint(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -171,11 +160,11 @@ func (f *formRun) beginCheckpoint(ctx context.Context) error {
 	return r.Checkpoint.Begin(ctx, h)
 }
 
-// costlyPlan is how many requests a plan must have cost to be kept by itself.
+// costlyPlan is how many requests make a plan worth keeping before anything is read.
 const costlyPlan = 4
 
-// tellTakenOver tells whoever asked for it what is not asked for again, before
-// the first request.
+// tellTakenOver tells Resume.Told what is not asked for again, before the first
+// request.
 func (f *formRun) tellTakenOver() {
 	if f.left == nil || f.o.Resume.Told == nil {
 		return
@@ -194,7 +183,7 @@ func (f *formRun) tellTakenOver() {
 	}
 }
 
-// takeOver makes the pieces of an earlier run those of this run's windows.
+// takeOver gives the pieces of an earlier run to the windows of this one.
 func (f *formRun) takeOver(ctx context.Context) error {
 	if f.left == nil {
 		return nil
@@ -211,19 +200,18 @@ func (f *formRun) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// keeps tells whether what was read is of use to the next run. Where the data
-// were at fault it would meet the same again, and where an output was committed
-// the others are read again.
+// keeps tells whether the checkpoint is kept for the next run. It is not where the
+// data were at fault, which the next run would meet again, and not where an output
+// was committed, since the others are then read again.
 func (f *formRun) keeps(err error) bool {
 	return err != nil && keepsRead(err) && !isError[*output.StdoutError](err) && !f.outputs.Committed() && f.reader.Checkpoint.Begun()
 }
 
-// keepsRead tells whether another run can take over what was read before an
-// error: nothing is wrong with that.
+// keepsRead tells whether another run can take over what was read before an error.
 func keepsRead(err error) bool { return !errors.Is(err, load.ErrConflict) && !DataAtFault(err) }
 
-// closeCheckpoint ends the run's use of its checkpoint, and tells the log and the
-// report what the next run need not ask for.
+// closeCheckpoint closes the checkpoint, and removes it unless the run keeps it. A
+// run that failed tells the log and the report what the next one need not ask for.
 func (f *formRun) closeCheckpoint(ctx context.Context, err error) error {
 	keep := f.keeps(err)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -482,11 +483,11 @@ func TestCleanDropsTheCheckpoint(t *testing.T) {
 	other.Name = "other"
 	r.stopAt(other, "read", 1)
 	for _, dry := range []bool{true, false} {
-		if report, err := pipelines.Clean(t.Context(), r.daily(file()), r.o, load.CleanOptions{DryRun: dry}); err != nil {
+		if report, err := maintain.Clean(t.Context(), r.daily(file()), r.o.Options, load.CleanOptions{DryRun: dry}); err != nil {
 			t.Errorf("%+v, %v", report, err)
 		}
 	}
-	if report, err := pipelines.Clean(t.Context(), r.daily(file()), r.o, load.CleanOptions{}); err != nil {
+	if report, err := maintain.Clean(t.Context(), r.daily(file()), r.o.Options, load.CleanOptions{}); err != nil {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if asked, report := r.askedUntidy(r.daily(file())); len(asked) != 4 || report.Forms[0].Kept != 0 {
@@ -504,7 +505,7 @@ func TestPlanTellsOfAnUnfinishedRun(t *testing.T) {
 	for name, outs := range shapes() {
 		r := newDeclared(t)
 		stopped := r.stopAt(r.daily(slices.Clone(outs)...), "read", 2)
-		report, err := pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o, true)
+		report, err := pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o.Options, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -512,7 +513,7 @@ func TestPlanTellsOfAnUnfinishedRun(t *testing.T) {
 			t.Errorf("%s: %+v", name, u)
 		}
 		r.asked(r.daily(slices.Clone(outs)...))
-		if report, err = pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o, true); err != nil || report.Forms[0].Unfinished != nil {
+		if report, err = pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o.Options, true); err != nil || report.Forms[0].Unfinished != nil {
 			t.Errorf("%s: %+v, %v", name, report.Forms[0].Unfinished, err)
 		}
 	}

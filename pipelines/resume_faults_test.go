@@ -21,6 +21,7 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/maintain"
 )
 
 var errBoom = errors.New("boom")
@@ -154,7 +155,7 @@ func TestOutputFailsAndReadingIsKept(t *testing.T) {
 // cleaned does what the log says where something could not be tidied up.
 func (r *resumed) cleaned() {
 	r.t.Helper()
-	if _, err := pipelines.Clean(r.t.Context(), r.daily(days()), r.o, load.CleanOptions{}); err != nil {
+	if _, err := maintain.Clean(r.t.Context(), r.daily(days()), r.o.Options, load.CleanOptions{}); err != nil {
 		r.t.Fatal(err)
 	}
 	r.checkTidy()
@@ -481,7 +482,7 @@ func TestKilledAfterEveryOperation(t *testing.T) {
 			t.Errorf("operation %d: asked for %v, report %+v", n, asked, f)
 		}
 		r.checkAll(outs(), inJanuary)
-		if _, err := pipelines.Clean(t.Context(), r.daily(outs()...), r.o, load.CleanOptions{}); err != nil {
+		if _, err := maintain.Clean(t.Context(), r.daily(outs()...), r.o.Options, load.CleanOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		r.checkTidy()

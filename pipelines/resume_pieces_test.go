@@ -18,7 +18,9 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/maintain"
 )
 
 // openEnded reads from January up to now.
@@ -433,7 +435,7 @@ func TestSpoolOfAnOlderVersion(t *testing.T) {
 	}
 	leave(r)
 	for _, dry := range []bool{true, false} {
-		if report, err := pipelines.Clean(t.Context(), r.daily(file()), r.o, load.CleanOptions{DryRun: dry}); err != nil || report.Checkpoints != 1 {
+		if report, err := maintain.Clean(t.Context(), r.daily(file()), r.o.Options, load.CleanOptions{DryRun: dry}); err != nil || report.Checkpoints != 1 {
 			t.Errorf("%+v, %v", report, err)
 		}
 	}
@@ -475,7 +477,7 @@ func TestFormsSideBySide(t *testing.T) {
 		return nil
 	})
 	report, err := pipelines.Run(t.Context(), def(), o)
-	failed := new(pipelines.FormsError)
+	failed := new(account.FormsError)
 	if !errors.As(err, &failed) || len(failed.Errors) != 1 || !errors.Is(err, errBoom) || !strings.Contains(err.Error(), "form form1: ") {
 		t.Fatalf("error %v", err)
 	}

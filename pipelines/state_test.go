@@ -13,7 +13,9 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
 )
 
@@ -21,11 +23,11 @@ import (
 var errDisk = &load.IOError{Op: "write", Path: "x", Err: errors.New("disk")}
 
 // state looks, and fails the test where the look changes or asks anything.
-func (w *world) state(def *definition.Definition, o pipelines.Options) (*pipelines.StateReport, error) {
+func (w *world) state(def *definition.Definition, o pipelines.Options) (*maintain.StateReport, error) {
 	w.t.Helper()
 	w.service.Reset()
 	before := tree(w.t, w.dir)
-	report, err := pipelines.State(w.t.Context(), def, o)
+	report, err := maintain.State(w.t.Context(), def, o.Options)
 	sameTree(w.t, before, tree(w.t, w.dir))
 	if counts := w.service.Counts(); len(counts) > 0 {
 		w.t.Errorf("the service was asked for %v", counts)
@@ -33,7 +35,7 @@ func (w *world) state(def *definition.Definition, o pipelines.Options) (*pipelin
 	return report, err
 }
 
-func (w *world) mustState(def *definition.Definition, o pipelines.Options) *pipelines.StateReport {
+func (w *world) mustState(def *definition.Definition, o pipelines.Options) *maintain.StateReport {
 	w.t.Helper()
 	report, err := w.state(def, o)
 	if err != nil {
@@ -104,8 +106,8 @@ func TestStateBeforeTheFirstRun(t *testing.T) {
 	}
 	o := options()
 	o.Forms = []string{"orders"}
-	var none *pipelines.NoFormsError
-	if _, err := pipelines.State(t.Context(), def, o); !errors.As(err, &none) {
+	var none *account.NoFormsError
+	if _, err := maintain.State(t.Context(), def, o.Options); !errors.As(err, &none) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -159,7 +161,7 @@ func TestStateDuringARun(t *testing.T) {
 		if q.Transaction != formservice.TransactionResults {
 			return
 		}
-		report, err := pipelines.State(t.Context(), def, r.o)
+		report, err := maintain.State(t.Context(), def, r.o.Options)
 		if err != nil {
 			t.Error(err)
 			return
@@ -220,7 +222,7 @@ func TestStateGoesOn(t *testing.T) {
 	if len(r.Forms) != 2 || r.Forms[0].Outputs[0].Err == nil || r.Forms[0].Next != nil || r.Forms[1].Next == nil {
 		t.Fatalf("report %+v", r)
 	}
-	for _, at := range []*pipelines.OutputState{r.Forms[0].Outputs[1], r.Forms[1].Outputs[0], r.Forms[1].Outputs[1]} {
+	for _, at := range []*maintain.OutputState{r.Forms[0].Outputs[1], r.Forms[1].Outputs[0], r.Forms[1].Outputs[1]} {
 		if at.Err != nil || at.Watermark().String() != "2026-01-05 00:00:00" {
 			t.Errorf("%s: %v, %s", at.Path, at.Err, at.Watermark())
 		}
@@ -287,8 +289,8 @@ func TestStateFindsForms(t *testing.T) {
 
 func check(t *testing.T, where, want string, def *definition.Definition, o pipelines.Options) {
 	t.Helper()
-	r, err := pipelines.State(t.Context(), def, o)
-	if broken, ok := errors.AsType[*pipelines.FormsError](err); err != nil && !ok {
+	r, err := maintain.State(t.Context(), def, o.Options)
+	if broken, ok := errors.AsType[*account.FormsError](err); err != nil && !ok {
 		t.Fatalf("%s: %v", where, broken)
 	}
 	forms := make([]string, 0, len(r.Forms))

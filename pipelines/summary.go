@@ -1,10 +1,10 @@
 package pipelines
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,30 +32,30 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 		}
 		f.drift("the schema does not list these fields, whose columns were added: " + strings.Join(names, ", "))
 	}
-	for _, c := range sorted(s.Joined) {
-		f.drift(fmt.Sprintf("column %s is a string and met several values %d times; they were joined by |", c.key, c.n))
+	for _, column := range slices.Sorted(maps.Keys(s.Joined)) {
+		f.drift(fmt.Sprintf("column %s is a string and met several values %d times; they were joined by |", column, s.Joined[column]))
 	}
-	for _, c := range sorted(s.Shifted) {
-		f.drift(fmt.Sprintf("column %s held %d times that %s skips; they were moved forward", c.key, c.n, f.reader.Def.Source.Zone))
+	for _, column := range slices.Sorted(maps.Keys(s.Shifted)) {
+		f.drift(fmt.Sprintf("column %s held %d times that %s skips; they were moved forward", column, s.Shifted[column], f.reader.Def.Source.Zone))
 	}
 	ignored := map[string]int64{}
 	for from, n := range s.Ignored {
 		ignored[from.String()] = n
 	}
-	for _, c := range sorted(ignored) {
-		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", c.key, c.n))
+	for _, from := range slices.Sorted(maps.Keys(ignored)) {
+		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", from, ignored[from]))
 	}
 	r.Changes = f.changes(snapshot.Columns(snapshot.Windows), s)
 }
 
-// changes are those of the form since the run before.
+// changes gives what changed on the form since the run before.
 func (f *formRun) changes(columns []schemas.Column, s transform.Stats) []schemas.Change {
 	before, whole := f.outputs.Before()
 	return codebook.Form{Columns: columns, Labels: f.reader.Labels(), Stats: s}.Changes(before, whole)
 }
 
-// endFaults fills in what there is to mend where the results, or the form,
-// ended the run before it was summarised: as far as it was read.
+// endFaults tells the report of a run that rejected results or an unknown field
+// ended what there is to mend, as far as the form was read.
 func (f *formRun) endFaults(ctx context.Context, err error) {
 	unknown, fails := errors.AsType[*transform.UnknownFieldError](err)
 	if !fails && !isError[*reading.RejectsError](err) {
@@ -77,18 +77,4 @@ func (f *formRun) endFaults(ctx context.Context, err error) {
 			Kind: schemas.ColumnAdded, From: from.String(), Label: f.reader.Labels()[from.ID], Breaking: true,
 		})
 	}
-}
-
-type keyCount struct {
-	key string
-	n   int64
-}
-
-func sorted(m map[string]int64) []keyCount {
-	list := make([]keyCount, 0, len(m))
-	for k, n := range m {
-		list = append(list, keyCount{k, n})
-	}
-	slices.SortFunc(list, func(a, b keyCount) int { return cmp.Compare(a.key, b.key) })
-	return list
 }

@@ -12,6 +12,14 @@ type OutputsError struct{ Errors []error }
 // Error lists the outputs' errors.
 func (e *OutputsError) Error() string { return errors.Join(e.Errors...).Error() }
 
+// Failed is the error of outputs that failed, nil where none did.
+func Failed(errs []error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return &OutputsError{Errors: errs}
+}
+
 // Unwrap returns the outputs' errors.
 func (e *OutputsError) Unwrap() []error { return e.Errors }
 

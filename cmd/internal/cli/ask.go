@@ -9,7 +9,8 @@ import (
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // reply is what a command prints of the service's answer: value with --json,
@@ -50,7 +51,7 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 		if err != nil {
 			return err
 		}
-		client, err := pipelines.NewClient(source, state, o)
+		client, err := account.NewClient(&definition.Definition{Source: source, State: state}, o)
 		if err != nil {
 			return err
 		}

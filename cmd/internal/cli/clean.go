@@ -11,7 +11,8 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/maintain"
 )
 
 type cleanFlags struct {
@@ -61,7 +62,7 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 		return err
 	}
 	for i, def := range defs {
-		if !pipelines.NeedsForms(def, options) {
+		if !account.NeedsForms(def, options) {
 			continue
 		}
 		again, err := p.load(&f.Definition, files[i:i+1], withKey)
@@ -77,7 +78,7 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 			failures = append(failures, context.Cause(ctx))
 			break
 		}
-		report, err := pipelines.Clean(ctx, def, options, load.CleanOptions{DryRun: f.dryRun, Unlisted: f.unlisted})
+		report, err := maintain.Clean(ctx, def, options, load.CleanOptions{DryRun: f.dryRun, Unlisted: f.unlisted})
 		if err != nil {
 			failures = append(failures, named(def, len(defs) > 1, err))
 		}
@@ -97,7 +98,7 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 }
 
 // cleanRows are what was found, for people.
-func cleanRows(r *pipelines.CleanReport, dryRun bool) [][]string {
+func cleanRows(r *maintain.CleanReport, dryRun bool) [][]string {
 	removed := "removed"
 	if dryRun {
 		removed = "would remove"
@@ -219,7 +220,7 @@ type leftoverJSON struct {
 }
 
 // add adds the report of a definition.
-func (c *cleanJSON) add(r *pipelines.CleanReport) {
+func (c *cleanJSON) add(r *maintain.CleanReport) {
 	c.Checkpoints += r.Checkpoints
 	for _, out := range r.Outputs {
 		j := cleanedJSON{

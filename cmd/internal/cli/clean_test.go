@@ -14,14 +14,14 @@ import (
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/maintain"
 )
 
 // cleanReports hold all that clean can tell.
-func cleanReports() *pipelines.CleanReport {
+func cleanReports() *maintain.CleanReport {
 	since := time.Date(2026, 2, 1, 10, 0, 0, 5, time.FixedZone("", 3600))
 	upload := load.Leftover{Kind: load.UnfinishedUpload, Run: "dead", Name: "part", Path: "s3://b/lake/part (upload 1)", Bytes: 8_400_000, Since: since}
-	return &pipelines.CleanReport{Pipeline: "nightly", Checkpoints: 2, Outputs: []pipelines.CleanedOutput{
+	return &maintain.CleanReport{Pipeline: "nightly", Checkpoints: 2, Outputs: []maintain.CleanedOutput{
 		{Path: "s3://b/lake/", Cleaned: load.Cleaned{
 			Removed: []load.Leftover{upload}, Others: 3,
 			Kept:     []load.Kept{{Leftover: load.Leftover{Kind: load.Temporary, Path: "s3://b/lake/\x1btemp", Bytes: -1}, Why: "run live is alive"}},

@@ -18,6 +18,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -60,7 +61,7 @@ func newDamagedWorld(t *testing.T, columns string) *damagedWorld {
 	}
 	var mu sync.Mutex // outputs come to points side by side
 	passed := map[string]int{}
-	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Tables: tables(slog.New(slog.DiscardHandler)), RunID: "early1", At: func(point string) {
+	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Options: account.Options{Tables: tables(slog.New(slog.DiscardHandler)), RunID: "early1"}, At: func(point string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if passed[point]++; passed[point] <= 2 {

@@ -64,9 +64,8 @@ func demo(ctx context.Context, p *process, results int, dir string) error {
 	if err != nil {
 		return err
 	}
-	o.Progress = bar.Update
 	started := time.Now()
-	report, err := pipelines.Run(ctx, demoDefinition(service, dir), o)
+	report, err := pipelines.Run(ctx, demoDefinition(service, dir), pipelines.Options{Options: o, Progress: bar.Update})
 	bar.Finish()
 	if err != nil {
 		return err

@@ -76,15 +76,16 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := p.start(slog.LevelWarn, f.span.Options)
+	common, err := p.start(slog.LevelWarn, f.span.Options)
 	if err != nil {
 		return err
 	}
-	def.Extract.From, def.Extract.To = options.From, options.To
+	def.Extract.From, def.Extract.To = common.From, common.To
+	options := pipelines.Options{Options: common}
 	if err := f.watch.prepare(p, bar, &options); err != nil {
 		return err
 	}
-	options.Full, options.Resume = f.fresh, resumption(p.log, clock(options), f.fresh)
+	options.Full, options.Resume = f.fresh, resumption(p.log, clock(options.Options), f.fresh)
 	report, err := pipelines.Run(ctx, def, options)
 	bar.Finish()
 	telemetry.SetExitCodes(report, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 )
 
 // testHooks sets what tests of the real program choose by variables: the point at
@@ -83,7 +84,7 @@ func testClock(lookup func(string) (string, bool)) (func() time.Time, error) {
 
 // testBackoff takes the least and the longest pause between two attempts, and
 // how long a service is waited for, from FORMETL_BACKOFF, as in "1ms,5ms,1s".
-func testBackoff(lookup func(string) (string, bool), o *pipelines.ClientOptions) (err error) {
+func testBackoff(lookup func(string) (string, bool), o *account.ClientOptions) (err error) {
 	text, ok := lookup("FORMETL_BACKOFF")
 	if !ok {
 		return nil

@@ -23,6 +23,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -256,7 +257,7 @@ func (w *privateWorld) interrupted(columns string) {
 		w.t.Fatal(err)
 	}
 	var once sync.Map
-	_, err = pipelines.Run(w.t.Context(), def, pipelines.Options{Tables: tables(slog.New(slog.DiscardHandler)), At: func(point string) {
+	_, err = pipelines.Run(w.t.Context(), def, pipelines.Options{Options: account.Options{Tables: tables(slog.New(slog.DiscardHandler))}, At: func(point string) {
 		if _, before := once.LoadOrStore(point, true); !before && (point == string(load.StepCheck) || point == string(load.StepUnmark)) {
 			w.copied(filepath.Join("out", "cut"), point)
 		}

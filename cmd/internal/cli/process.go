@@ -12,7 +12,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -28,7 +28,7 @@ type process struct {
 // start begins a command's own work, after flags and arguments were checked. It
 // reads the options that flags give and adds the log, and the destinations and
 // the client that use it.
-func (p *process) start(level slog.Level, read func() (pipelines.Options, error)) (pipelines.Options, error) {
+func (p *process) start(level slog.Level, read func() (account.Options, error)) (account.Options, error) {
 	o, err := read()
 	if err == nil {
 		err = p.log.Start(level)
@@ -36,7 +36,7 @@ func (p *process) start(level slog.Level, read func() (pipelines.Options, error)
 	if err != nil {
 		return o, err
 	}
-	o.Logger, o.Tables, o.Client = p.log.Logger, tables(p.log.Logger), pipelines.ClientOptions{UserAgent: "formetl/" + telemetry.Version()}
+	o.Logger, o.Tables, o.Client = p.log.Logger, tables(p.log.Logger), account.ClientOptions{UserAgent: "formetl/" + telemetry.Version()}
 	return o, nil
 }
 
@@ -47,7 +47,7 @@ const (
 )
 
 // open starts a command that works from definitions, and reads them.
-func (p *process) open(f *flags.Definition, files []string, level slog.Level, key bool) ([]*definition.Definition, pipelines.Options, error) {
+func (p *process) open(f *flags.Definition, files []string, level slog.Level, key bool) ([]*definition.Definition, account.Options, error) {
 	o, err := p.start(level, f.Options)
 	if err != nil {
 		return nil, o, err
@@ -127,7 +127,7 @@ func failed(of int, failures []error) error {
 	case 1:
 		return failures[0]
 	}
-	return &pipelines.FormsError{Forms: of, Errors: failures}
+	return &account.FormsError{Forms: of, Errors: failures}
 }
 
 // named puts a definition's name before its error where there are several.

@@ -16,13 +16,17 @@ import (
 )
 
 // keysOf are the keys of a struct as JSON, those of structs and lists in it
-// with the way to them.
+// with the way to them. Those of embedded structs are the struct's own.
 func keysOf(t reflect.Type, way string) []string {
 	var keys []string
 	for i := range t.NumField() {
 		field := t.Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "-" || !field.IsExported() {
+			continue
+		}
+		if field.Anonymous {
+			keys = append(keys, keysOf(field.Type, way)...)
 			continue
 		}
 		in, to := field.Type, way+name
@@ -54,9 +58,12 @@ func TestReportLeavesOut(t *testing.T) {
 	full := &pipelines.Report{
 		Definition: "d.yaml", Error: "e", RequestOutcomes: map[string]int64{"ok": 1},
 		Forms: []*pipelines.FormReport{{
-			Continued: "r", Kept: 1, ResultsKept: new(int64), Error: "e", Drift: []string{"d"},
-			Changes: []schemas.Change{{Kind: "k", From: "f", Column: "c", Key: "k", Was: "w", Is: "i", Label: "l", Count: 1, Breaking: true}},
-			Rejects: []reading.FaultCount{{}}, Nulled: []reading.FaultCount{{}}, Verified: &load.Verified{Reason: "r"},
+			ResultsKept: new(int64), Error: "e",
+			ReadReport:  pipelines.ReadReport{Continued: "r", Kept: 1, Rejects: []reading.FaultCount{{}}, Nulled: []reading.FaultCount{{}}},
+			CheckReport: pipelines.CheckReport{Verified: &load.Verified{Reason: "r"}},
+			NoticeReport: pipelines.NoticeReport{Drift: []string{"d"}, Changes: []schemas.Change{{
+				Kind: "k", From: "f", Column: "c", Key: "k", Was: "w", Is: "i", Label: "l", Count: 1, Breaking: true,
+			}}},
 			Outputs: []output.Report{{Watermark: load.Wall(time.Now()), Explode: "item:1", CompanionsError: "c", Warnings: []string{"w"}, Error: "e"}},
 		}},
 	}

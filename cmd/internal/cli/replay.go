@@ -50,7 +50,7 @@ func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	found, err := pipelines.FindRejects(ctx, defs[0], r.options)
+	found, err := pipelines.FindRejects(ctx, defs[0], r.options.Options)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -81,7 +82,8 @@ func (f *runFlags) open(p *process, files []string) (*runs, []*definition.Defini
 	if err != nil {
 		return nil, nil, err
 	}
-	defs, o, err := p.open(&f.Definition, files, bar.LogLevel(), !f.dryRun)
+	defs, common, err := p.open(&f.Definition, files, bar.LogLevel(), !f.dryRun)
+	o := pipelines.Options{Options: common}
 	o.Full = f.full
 	if err == nil && !f.dryRun {
 		err = f.watch.prepare(p, bar, &o)
@@ -111,7 +113,7 @@ func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.O
 // one runs a definition. Its name goes before its error where the command runs
 // several.
 func (r *runs) one(ctx context.Context, def *definition.Definition, options pipelines.Options, several bool) {
-	options.RunID = pipelines.NewRunID(clock(options)())
+	options.RunID = account.NewRunID(clock(options.Options)())
 	log := r.process.log.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
 	options.Logger, options.Tables = log, tables(log)
 	report, err := pipelines.Run(ctx, def, options)
@@ -143,7 +145,7 @@ func (r *runs) end(ctx context.Context, f runFlags) []error {
 }
 
 // clock is the clock of a run, which tests set.
-func clock(o pipelines.Options) func() time.Time {
+func clock(o account.Options) func() time.Time {
 	if o.Now != nil {
 		return o.Now
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/schemas/nearest"
@@ -130,7 +131,7 @@ func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 }
 
 // ddlOfDefinition makes the tables of a definition's forms.
-func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file string, f ddlFlags, options pipelines.Options) ([]byte, error) {
+func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file string, f ddlFlags, options account.Options) ([]byte, error) {
 	defs, err := p.load(&f.Definition, []string{file}, withoutKey)
 	if err != nil {
 		return nil, err
@@ -181,11 +182,11 @@ func (s *columnSource) tables(ctx context.Context, form string, f ddlFlags) ([]d
 	if err != nil {
 		return nil, err
 	}
-	left, err := pipelines.LookAtOutputs(ctx, s.def, s.options, form)
+	left, err := infer.LookAtOutputs(ctx, s.def, s.options, form)
 	if err != nil {
 		return nil, err
 	}
-	all, err := pipelines.LaterColumns(s.def, columns.Schema.Columns, left)
+	all, err := infer.LaterColumns(s.def, columns.Schema.Columns, left)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +253,7 @@ func (f *ddlFlags) write(sql *bytes.Buffer, d *ddl.Dialect, t ddl.Table, outputs
 
 // writtenAt is what lies at an output, as statements need to know it. A location
 // takes the place of the path where both are a file or both are a dataset.
-func writtenAt(l pipelines.Left, location string) (ddl.Written, error) {
+func writtenAt(l infer.Left, location string) (ddl.Written, error) {
 	w := ddl.Written{
 		Path: l.Path, Format: l.Format, Compression: l.Compression, Profile: l.Profile,
 		Hive: l.Partition != definition.PartitionNone, Known: l.Manifest != nil,

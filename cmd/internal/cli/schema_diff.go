@@ -14,8 +14,9 @@ import (
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -122,7 +123,7 @@ func otherThan(set *pflag.FlagSet, names ...string) string {
 }
 
 // diffLive compares a schema file, or what a definition gives, with live forms.
-func diffLive(ctx context.Context, p *process, set *pflag.FlagSet, file string, options pipelines.Options, f diffFlags) ([]comparison, error) {
+func diffLive(ctx context.Context, p *process, set *pflag.FlagSet, file string, options account.Options, f diffFlags) ([]comparison, error) {
 	isDefinition, err := definition.Is(file)
 	if err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func diffLive(ctx context.Context, p *process, set *pflag.FlagSet, file string, 
 }
 
 // diffForm compares a schema file with a live form.
-func diffForm(ctx context.Context, p *process, file string, options pipelines.Options, f diffFlags) ([]comparison, error) {
+func diffForm(ctx context.Context, p *process, file string, options account.Options, f diffFlags) ([]comparison, error) {
 	if len(options.Forms) != 1 {
 		return nil, exit.Usagef("%s is a schema file: give one --form to compare it with, or a second schema file", file)
 	}
@@ -158,22 +159,22 @@ func diffForm(ctx context.Context, p *process, file string, options pipelines.Op
 }
 
 // diffDefinition compares what a definition gives with its live forms.
-func diffDefinition(ctx context.Context, file string, def *definition.Definition, options pipelines.Options) ([]comparison, error) {
-	forms, err := pipelines.ListForms(ctx, def, options)
+func diffDefinition(ctx context.Context, file string, def *definition.Definition, options account.Options) ([]comparison, error) {
+	forms, err := account.ListForms(ctx, def, options)
 	if err != nil {
 		return nil, err
 	}
 	var list []comparison
 	for _, form := range forms {
-		known, err := pipelines.KnownColumns(ctx, def, options, form)
+		known, err := infer.KnownColumns(ctx, def, options, form)
 		if err != nil {
 			return nil, err
 		}
 		if known == nil {
-			return nil, &pipelines.NoColumnsError{File: file, Form: form}
+			return nil, &infer.NoColumnsError{File: file, Form: form}
 		}
 		was := file
-		if known.Origin == pipelines.OriginManifest {
+		if known.Origin == infer.OriginManifest {
 			was += " (its last run)"
 		}
 		c, err := diffOne(ctx, was, def, options, form, known.Schema)
@@ -185,8 +186,8 @@ func diffDefinition(ctx context.Context, file string, def *definition.Definition
 	return list, nil
 }
 
-func diffOne(ctx context.Context, was string, def *definition.Definition, options pipelines.Options, form string, known *schemas.Schema) (comparison, error) {
-	d, err := pipelines.DiffLive(ctx, def, options, form, known)
+func diffOne(ctx context.Context, was string, def *definition.Definition, options account.Options, form string, known *schemas.Schema) (comparison, error) {
+	d, err := infer.DiffLive(ctx, def, options, form, known)
 	if err != nil {
 		return comparison{}, err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -59,7 +59,7 @@ of your own are not kept.`,
 	set.StringVar(&f.form, "form", "", "the form's directory")
 	set.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
 	set.StringVar(&f.base, "base", "", "schema file whose columns keep their names, types and rules")
-	set.IntVar(&f.sample, "sample", pipelines.DefaultSample, "about how many results to look at")
+	set.IntVar(&f.sample, "sample", infer.DefaultSample, "about how many results to look at")
 	set.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data, for you to confirm")
 	set.BoolVar(&f.force, "force", false, "write the file anew if it is there; without --base it is the base")
 	return cmd
@@ -70,8 +70,8 @@ func schemaInfer(ctx context.Context, p *process, f inferFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.sample < 1 || f.sample > pipelines.MaxSample {
-		return fmt.Errorf("--sample %d: give 1 to %d", f.sample, pipelines.MaxSample)
+	if f.sample < 1 || f.sample > infer.MaxSample {
+		return fmt.Errorf("--sample %d: give 1 to %d", f.sample, infer.MaxSample)
 	}
 	if def.Labels, err = flags.ByLabel(f.names); err != nil {
 		return err
@@ -84,7 +84,7 @@ func schemaInfer(ctx context.Context, p *process, f inferFlags) error {
 	if err != nil {
 		return err
 	}
-	inferred, err := pipelines.InferSchema(ctx, def, options, f.form, pipelines.InferOptions{Sample: f.sample, Base: base, Personal: f.pii})
+	inferred, err := infer.Schema(ctx, def, options, f.form, infer.Options{Sample: f.sample, Base: base, Personal: f.pii})
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (f *inferFlags) baseSchema() (*schemas.Schema, error) {
 }
 
 // writeInferred writes the schema file. based says that it follows an earlier one.
-func writeInferred(p *process, f inferFlags, inferred *pipelines.InferredSchema, based bool) error {
+func writeInferred(p *process, f inferFlags, inferred *infer.InferredSchema, based bool) error {
 	data, err := definition.FormatSchema(inferred.Schema, inferred.Notes)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func writeInferred(p *process, f inferFlags, inferred *pipelines.InferredSchema,
 }
 
 // changesText sums up how the schema differs from the one that it follows.
-func changesText(in *pipelines.InferredSchema) string {
+func changesText(in *infer.InferredSchema) string {
 	var parts []string
 	for _, p := range []struct {
 		n    int

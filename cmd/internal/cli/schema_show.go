@@ -10,8 +10,9 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -95,7 +96,7 @@ type columnSource struct {
 	process *process
 	flags   flags.Definition
 	file    string
-	options pipelines.Options
+	options account.Options
 	def     *definition.Definition // without its key until withKey has read it
 }
 
@@ -111,23 +112,23 @@ func (s *columnSource) withKey() error {
 }
 
 func (s *columnSource) forms(ctx context.Context) ([]string, error) {
-	if pipelines.NeedsForms(s.def, s.options) {
+	if account.NeedsForms(s.def, s.options) {
 		if err := s.withKey(); err != nil {
 			return nil, err
 		}
 	}
-	return pipelines.ListForms(ctx, s.def, s.options)
+	return account.ListForms(ctx, s.def, s.options)
 }
 
-func (s *columnSource) columns(ctx context.Context, form string) (*pipelines.FormColumns, error) {
-	columns, err := pipelines.KnownColumns(ctx, s.def, s.options, form)
+func (s *columnSource) columns(ctx context.Context, form string) (*infer.FormColumns, error) {
+	columns, err := infer.KnownColumns(ctx, s.def, s.options, form)
 	if err != nil || columns != nil {
 		return columns, err
 	}
 	if err := s.withKey(); err != nil {
 		return nil, err
 	}
-	return pipelines.InferColumns(ctx, s.def, s.options, form)
+	return infer.Columns(ctx, s.def, s.options, form)
 }
 
 func showColumns(s *schemas.Schema) []shownColumn {
@@ -160,9 +161,9 @@ func (f shownForm) rows() [][]string {
 
 func originText(origin string) string {
 	switch origin {
-	case pipelines.OriginSchema:
+	case infer.OriginSchema:
 		return "from the definition's schema"
-	case pipelines.OriginManifest:
+	case infer.OriginManifest:
 		return "from the manifest of an earlier run"
 	}
 	return "from the form's headings and a sample"

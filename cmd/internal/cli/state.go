@@ -12,8 +12,8 @@ import (
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/maintain"
 )
 
 func stateCommand(p *process) *cobra.Command {
@@ -59,7 +59,7 @@ func stateShow(ctx context.Context, p *process, files []string, f flags.Definiti
 	if err != nil {
 		return err
 	}
-	report, failed := pipelines.State(ctx, defs[0], o)
+	report, failed := maintain.State(ctx, defs[0], o)
 	if failed != nil && len(report.Forms) == 0 {
 		return failed
 	}
@@ -77,7 +77,7 @@ func stateShow(ctx context.Context, p *process, files []string, f flags.Definiti
 }
 
 // writeState writes a state for people.
-func writeState(w io.Writer, r *pipelines.StateReport) {
+func writeState(w io.Writer, r *maintain.StateReport) {
 	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", show.Cell(r.Pipeline), modeOf(r), r.Zone)
 	for _, form := range r.Forms {
 		fmt.Fprintf(w, "\nform %s\n", show.Cell(form.Form))
@@ -102,7 +102,7 @@ func writeState(w io.Writer, r *pipelines.StateReport) {
 	}
 }
 
-func modeOf(r *pipelines.StateReport) string {
+func modeOf(r *maintain.StateReport) string {
 	if r.Incremental {
 		return "incremental"
 	}
@@ -110,7 +110,7 @@ func modeOf(r *pipelines.StateReport) string {
 }
 
 // outputRows are the lines of one output.
-func outputRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]string {
+func outputRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
 	switch {
 	case out.Err != nil:
 		return [][]string{{"unknown", "see the error"}}
@@ -142,7 +142,7 @@ func rowsText(dataset bool, m *load.Manifest) string {
 
 // underWayRows tell what is not committed: a run that is alive, a recorded
 // commit, and what dead runs were staging.
-func underWayRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]string {
+func underWayRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
 	var rows [][]string
 	if h := out.Holder; h != nil {
 		text := "a run is under way"
@@ -160,7 +160,7 @@ func underWayRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]stri
 	return rows
 }
 
-func watermarkText(r *pipelines.StateReport, w load.WallTime) string {
+func watermarkText(r *maintain.StateReport, w load.WallTime) string {
 	if w.IsZero() {
 		return "none"
 	}
@@ -168,7 +168,7 @@ func watermarkText(r *pipelines.StateReport, w load.WallTime) string {
 }
 
 // bookedRows are the lines of the budget, none where there is none.
-func bookedRows(r *pipelines.StateReport) [][]string {
+func bookedRows(r *maintain.StateReport) [][]string {
 	b := r.Budget
 	var rows [][]string
 	if b.PerMinute > 0 {

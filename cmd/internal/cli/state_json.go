@@ -5,7 +5,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/maintain"
 )
 
 // stateJSON is what state show --json prints. What does not apply is null.
@@ -79,7 +79,7 @@ type checkpointJSON struct {
 }
 
 // stateOf is a report as it is printed.
-func stateOf(r *pipelines.StateReport) stateJSON {
+func stateOf(r *maintain.StateReport) stateJSON {
 	s := stateJSON{
 		Pipeline: r.Pipeline, Definition: r.Definition, Mode: modeOf(r), Timezone: r.Zone.String(),
 		Forms: []formStateJSON{}, Patterns: append([]string{}, r.Patterns...), Unlisted: append([]string{}, r.Unlisted...),
@@ -110,7 +110,7 @@ func stateOf(r *pipelines.StateReport) stateJSON {
 	return s
 }
 
-func outputOf(r *pipelines.StateReport, out *pipelines.OutputState) outputStateJSON {
+func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSON {
 	j := outputStateJSON{
 		Path: out.Path, Dataset: out.Dataset, PerRun: out.PerRun, Watermark: out.Watermark(), Leftovers: []leftoverJSON{},
 	}

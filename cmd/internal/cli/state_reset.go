@@ -13,8 +13,8 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/maintain"
 )
 
 type resetFlags struct {
@@ -67,7 +67,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 		return err
 	}
 	if !f.yes {
-		state, _ := pipelines.State(ctx, defs[0], o) // what fails here fails below too, and is told there
+		state, _ := maintain.State(ctx, defs[0], o) // what fails here fails below too, and is told there
 		if question := resetQuestion(state, load.Wall(to)); question != "" {
 			agreed, err := p.confirm(ctx, question, nothingChanged)
 			if err != nil || !agreed {
@@ -75,7 +75,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 			}
 		}
 	}
-	report, failed := pipelines.ResetState(ctx, defs[0], o, to)
+	report, failed := maintain.ResetState(ctx, defs[0], o, to)
 	rows := resetRows(report)
 	if err := show.Table(p.stdout, rows...); err != nil {
 		return err
@@ -87,7 +87,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 }
 
 // resetQuestion says what is about to be done, "" where there is nothing.
-func resetQuestion(s *pipelines.StateReport, to load.WallTime) string {
+func resetQuestion(s *maintain.StateReport, to load.WallTime) string {
 	datasets := 0
 	for _, form := range s.Forms {
 		for _, out := range form.Outputs {
@@ -116,7 +116,7 @@ func resetQuestion(s *pipelines.StateReport, to load.WallTime) string {
 }
 
 // resetRows are what was done, for people.
-func resetRows(r *pipelines.ResetReport) [][]string {
+func resetRows(r *maintain.ResetReport) [][]string {
 	var rows [][]string
 	for _, out := range r.Outputs {
 		if c := out.Recovery; c.RunID != "" {
@@ -136,7 +136,7 @@ func resetRows(r *pipelines.ResetReport) [][]string {
 	return rows
 }
 
-func tellReset(log *telemetry.Log, r *pipelines.ResetReport) {
+func tellReset(log *telemetry.Log, r *maintain.ResetReport) {
 	marks, commits := 0, 0
 	for _, out := range r.Outputs {
 		if !out.Before.Equal(out.After.Time) {

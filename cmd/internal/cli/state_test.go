@@ -14,9 +14,9 @@ import (
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
 )
 
@@ -29,7 +29,7 @@ func wallAt(s string) load.WallTime {
 }
 
 // stateReport holds all that a state can tell.
-func stateReport(t *testing.T) *pipelines.StateReport {
+func stateReport(t *testing.T) *maintain.StateReport {
 	t.Helper()
 	zone, err := time.LoadLocation("America/Chicago")
 	if err != nil {
@@ -44,18 +44,18 @@ func stateReport(t *testing.T) *pipelines.StateReport {
 	}
 	dead := load.Leftover{Kind: load.StagedFile, Run: "dead", Name: "x", Path: "/lake/form1/.formetl/dead/x", Bytes: 13}
 	next := wallAt("2026-03-07 00:00:00")
-	return &pipelines.StateReport{
+	return &maintain.StateReport{
 		Pipeline: "nightly", Definition: "nightly.yaml", Zone: zone, Now: now, Incremental: true,
 		Patterns: []string{"form*"}, Unlisted: []string{"s3://b/{form}/"},
-		Forms: []*pipelines.FormState{
-			{Form: "form1", Next: &next, Outputs: []*pipelines.OutputState{
+		Forms: []*maintain.FormState{
+			{Form: "form1", Next: &next, Outputs: []*maintain.OutputState{
 				// Spring forward lies between the watermark and now.
 				{Path: "/lake/form1/", Dataset: true, Manifest: committed(wallAt("2026-03-07 12:00:00")), Found: load.Found{Leftovers: []load.Leftover{dead}}},
 				{Path: "s3://b/form1/", Dataset: true, Found: load.Found{
 					Holder: &load.Holder{RunID: "run3", Pipeline: "nightly", Host: "here", PID: 7, Since: now.Add(-5 * time.Second)},
 				}},
 			}},
-			{Form: "form2\x1b", Outputs: []*pipelines.OutputState{
+			{Form: "form2\x1b", Outputs: []*maintain.OutputState{
 				{Path: "/out/form2.csv", Manifest: committed(load.WallTime{}), Found: load.Found{Pending: "run4"}},
 				{Path: "/lake/form2/", Dataset: true},
 				{Path: "/more/form2/", Dataset: true, Found: load.Found{Holder: &load.Holder{}}},
@@ -121,7 +121,7 @@ read by runs that ended early; the next run resumes from it
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}
 	out.Reset()
-	writeState(&out, &pipelines.StateReport{Pipeline: "new", Zone: time.UTC, Patterns: []string{"*"}})
+	writeState(&out, &maintain.StateReport{Pipeline: "new", Zone: time.UTC, Patterns: []string{"*"}})
 	if want := "pipeline new, mode full, times in UTC\n\nno form has anything at the outputs yet\n"; out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}
@@ -141,7 +141,7 @@ func TestStateAsJSON(t *testing.T) {
 	}
 	// What there is nothing of is an empty list or null, and never left out.
 	out.Reset()
-	empty := &pipelines.StateReport{Pipeline: "new", Zone: time.UTC, Forms: []*pipelines.FormState{{Form: "f", Outputs: []*pipelines.OutputState{{Path: "/x/"}}}}}
+	empty := &maintain.StateReport{Pipeline: "new", Zone: time.UTC, Forms: []*maintain.FormState{{Form: "f", Outputs: []*maintain.OutputState{{Path: "/x/"}}}}}
 	if err := show.JSON(&out, stateOf(empty)); err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +193,8 @@ func TestResetAsks(t *testing.T) {
 func TestResetTells(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	log := telemetry.NewLog(&stderr, nil)
-	r := &pipelines.ResetReport{
-		Outputs: []*pipelines.ResetOutput{
+	r := &maintain.ResetReport{
+		Outputs: []*maintain.ResetOutput{
 			{Path: "/a/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), Recovery: load.Recovery{RunID: "run1", Finished: true}}},
 			{Path: "/b/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-01-01 00:00:00")}},
 			{Path: "/c/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-03-07 12:00:00")}},

@@ -23,9 +23,11 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -129,7 +131,7 @@ func codeOf(err error) int {
 		return Config
 	case *transport.RedirectError, *transport.NotServiceError: // the base URL is not the service's, as with error 1
 		return Config
-	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
+	case *account.NoFormsError, *infer.NoColumnsError:
 		return NoInput
 	case *extract.ServiceError:
 		return serviceCode(e)

@@ -21,8 +21,10 @@ import (
 	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -75,8 +77,8 @@ func TestExitCode(t *testing.T) {
 		{Data, &extract.OrderError{}},
 		{NoInput, service(extract.CodeInvalidUser, 0)},
 		{NoInput, service(extract.CodeInvalidForm, 0)},
-		{NoInput, &pipelines.NoFormsError{}},
-		{NoInput, &pipelines.NoColumnsError{}},
+		{NoInput, &account.NoFormsError{}},
+		{NoInput, &infer.NoColumnsError{}},
 		{Data, &Error{Data, errors.New("x")}},
 		{Unavailable, service(extract.CodeUnexpected, 500)},
 		{Unavailable, service(extract.CodeInvalidValue, 0)},
@@ -216,9 +218,9 @@ func TestExitCodeOfSeveral(t *testing.T) {
 			errs := []error{fmt.Errorf("form a: %w", one[second]), nil, fmt.Errorf("form b: %w", one[first])}
 			for _, err := range []error{
 				errors.Join(errs...),
-				&pipelines.FormsError{Errors: []error{errs[0], errs[2]}},
+				&account.FormsError{Errors: []error{errs[0], errs[2]}},
 				&output.OutputsError{Errors: []error{errs[0], errs[2]}},
-				fmt.Errorf("x: %w", &pipelines.FormsError{Errors: []error{&output.OutputsError{Errors: []error{errs[2]}}, errs[0]}}),
+				fmt.Errorf("x: %w", &account.FormsError{Errors: []error{&output.OutputsError{Errors: []error{errs[2]}}, errs[0]}}),
 			} {
 				if got := Code(err); got != first {
 					t.Errorf("%d and %d give %d", second, first, got)
@@ -227,9 +229,9 @@ func TestExitCodeOfSeveral(t *testing.T) {
 		}
 	}
 	refused := &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}
-	notRun := &pipelines.FormsError{Forms: 3, Errors: []error{
+	notRun := &account.FormsError{Forms: 3, Errors: []error{
 		fmt.Errorf("form a: %w", &load.HeldError{}), fmt.Errorf("form b: %w", refused),
-		fmt.Errorf("form c: %w", &pipelines.NotRunError{Form: "c", Err: refused}),
+		fmt.Errorf("form c: %w", &account.NotRunError{Form: "c", Err: refused}),
 	}}
 	if got := Code(notRun); got != NoPermission {
 		t.Errorf("forms that were not run give %d", got)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -37,7 +37,7 @@ func (d *Definition) RegisterKey(set *pflag.FlagSet, when string) {
 }
 
 // Options are what the flags tell a run besides its definition.
-func (d *Definition) Options() (pipelines.Options, error) {
+func (d *Definition) Options() (account.Options, error) {
 	o, err := d.Range.Options()
 	o.Forms = d.Forms
 	return o, err
@@ -63,7 +63,7 @@ func (r *Range) register(set *pflag.FlagSet, from, to string) {
 
 // Options holds the range, From and To zero where the flags were not given. The
 // error is of a time that cannot be read, or of an empty range.
-func (r *Range) Options() (o pipelines.Options, err error) {
+func (r *Range) Options() (o account.Options, err error) {
 	for _, flag := range []struct {
 		name, value string
 		into        *time.Time

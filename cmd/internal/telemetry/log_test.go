@@ -49,8 +49,11 @@ func TestTellJSON(t *testing.T) {
 	l.Fail(errors.Join(&definition.Error{File: "a.yaml", Problems: []definition.Problem{{Line: 1, Column: 2, Message: "bad"}}}, errors.New("x\ny")), "see formetl run --help")
 	l.Panic("it\nbroke", "goroutine 1\n")
 	l.Summarize(&pipelines.Report{Forms: []*pipelines.FormReport{{
-		Form: "f", Timezone: "UTC", Rejected: 2, Replaced: 1, Undated: 3, Drift: []string{"a column more"}, Verified: &load.Verified{Match: true, Counted: 4},
-		Outputs: []output.Report{{Path: "-", Rows: 7, Bytes: 10}},
+		Form: "f", Timezone: "UTC",
+		ReadReport:   pipelines.ReadReport{Rejected: 2, Replaced: 1},
+		CheckReport:  pipelines.CheckReport{Verified: &load.Verified{Match: true, Counted: 4}},
+		NoticeReport: pipelines.NoticeReport{Undated: 3, Drift: []string{"a column more"}},
+		Outputs:      []output.Report{{Path: "-", Rows: 7, Bytes: 10}},
 	}, {Form: "g", Error: "failed"}}}, true)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if len(lines) != 6 {

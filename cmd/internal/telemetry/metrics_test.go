@@ -79,9 +79,10 @@ func noon(after int, forms ...*pipelines.FormReport) *pipelines.Report {
 
 func formOf(name, failure string, marks ...string) *pipelines.FormReport {
 	f := &pipelines.FormReport{
-		Form: name, Timezone: "America/Chicago", Windows: 4, Rows: 5, Rejected: 2, Reread: 1, Older: 3, Error: failure,
-		Nulled:  []reading.FaultCount{{Count: 2}, {Count: 4}},
-		Changes: make([]schemas.Change, 3),
+		Form: name, Timezone: "America/Chicago", Error: failure,
+		ReadReport:   pipelines.ReadReport{Windows: 4, Rows: 5, Rejected: 2, Nulled: []reading.FaultCount{{Count: 2}, {Count: 4}}},
+		CheckReport:  pipelines.CheckReport{Reread: 1, Older: 3},
+		NoticeReport: pipelines.NoticeReport{Changes: make([]schemas.Change, 3)},
 	}
 	for i, mark := range marks {
 		at, _ := definition.ParseWallTime(mark)

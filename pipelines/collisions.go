@@ -1,81 +1,20 @@
 package pipelines
 
 import (
-	"context"
 	"fmt"
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
-// formsOf resolves the definition's forms: names as they are, globs by Get
-// Forms. A form that appears there is run from its beginning; one that is gone
-// is asked nothing of, and what was written of it stays.
-func formsOf(ctx context.Context, client extract.Client, def *definition.Definition, o Options) ([]string, error) {
-	names := def.Forms
-	if def.ListsForms() {
-		listed, err := client.Forms(ctx)
-		if err != nil {
-			return nil, err
-		}
-		names = nil
-		for _, f := range listed {
-			names = append(names, f.Directory)
-		}
-		for _, f := range def.Forms {
-			if !definition.IsGlob(f) {
-				names = append(names, f)
-			}
-		}
-	}
-	chosen := map[string]bool{}
-	for _, f := range o.Forms {
-		chosen[f] = true
-	}
-	var forms []string
-	seen := map[string]bool{}
-	for _, f := range names {
-		if seen[f] || !def.WantsForm(f) || len(chosen) > 0 && !chosen[f] {
-			continue
-		}
-		seen[f] = true
-		forms = append(forms, f)
-	}
-	if len(forms) == 0 {
-		return nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
-	}
-	for _, f := range forms {
-		// A form that is named and cannot be a path is an error before any work;
-		// one that the service listed fails by itself.
-		if slices.Contains(def.Forms, f) {
-			if err := checkPaths(def, f, o.RunID); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return forms, nil
-}
-
-// checkPaths tells whether the outputs' paths can be made for a form.
-func checkPaths(def *definition.Definition, form, runID string) error {
-	for _, out := range def.Outputs {
-		if _, err := definition.ExpandPath(out.Path, def.PathValues(form, runID)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// CollisionError is a form that would be written over another one's files, or
-// into another one's dataset: names come from the service, and several may lead
-// to one place.
+// CollisionError is a form that would be written over another form's files, or
+// into another form's dataset. Forms are named by the service, and two names may
+// lead to one place.
 type CollisionError struct {
 	Form, Path      string
 	Other, OtherOne string // the other form, which may be the same one, and its path
@@ -97,13 +36,13 @@ func foldsCase() bool { return runtime.GOOS == "darwin" || runtime.GOOS == "wind
 // claim is a place that an output of a form takes.
 type claim struct {
 	form, path string
-	folder     bool // with all that lies below
-	shared     bool // by outputs of one form: its codebook
+	folder     bool // the claim holds for all that lies below
+	shared     bool // outputs of one form may share the place: its codebook
 }
 
 // collisions finds the forms whose outputs would be written over or into each
-// other. What the definition alone tells is an error when it is read; this is
-// about the names that Get Forms gave.
+// other. It is about the names that Get Forms gave: collisions that the definition
+// alone tells of are errors when it is read.
 func collisions(def *definition.Definition, forms []string, formats []load.Format, runID string, fold bool) map[string]*CollisionError {
 	clash := map[string]*CollisionError{}
 	taken := map[string]claim{}
@@ -137,7 +76,8 @@ func collisions(def *definition.Definition, forms []string, formats []load.Forma
 }
 
 // claims are the places that outputs have for each form: datasets, files, what
-// lies beside a file, and codebooks. Forms whose names cannot be a path fail by themselves.
+// lies beside a file, and codebooks. A form whose name cannot be a path has none,
+// because it fails by itself.
 func claims(def *definition.Definition, forms []string, formats []load.Format, runID string) (all []claim) {
 	for _, form := range forms {
 		for _, out := range def.Outputs {

@@ -1,4 +1,4 @@
-package pipelines
+package infer
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// Bounds of a sample of InferSchema.
+// Bounds of a sample of Schema.
 const (
 	DefaultSample = 1000
 	MaxSample     = 100_000
@@ -17,47 +17,46 @@ const (
 // Sampled tells what a sample is of.
 type Sampled struct {
 	Range    extract.Window
-	Results  int   // of the sample, each counted once
-	Total    int64 // of the range; extract.Unknown where they were not counted, or a search or view leaves some out
-	Requests int   // what it cost
-	Whole    bool  // the sample is every result
+	Results  int   // results of the sample, each counted once
+	Total    int64 // results of the range; extract.Unknown where they were not counted, or a search or view leaves some out
+	Requests int   // requests that the sample cost
+	Whole    bool  // the sample holds every result of the range
 }
 
 // sampler reads results that are spread over a range: the first of it, the
 // last, and pages that begin at evenly spread ids between them. Ids are given
 // in the order of starts, so that this spreads the sample over time as well.
 //
-// It trusts the service with little: results that come again are dropped, a
-// page that brings no new one ends the sample, and where order or id bounds
-// are ignored pages are asked for by their numbers.
+// Results that come again are dropped, and a page without a new one ends the
+// sample. Where the service ignores the order or id bounds, pages are asked for by
+// their numbers.
 type sampler struct {
 	client extract.Client
 	form   string
 	query  extract.ResultsQuery // what all requests share
 	want   int
-	// give takes a page of which no result was given before. It is give's to
-	// release.
+	// give takes a page, none of whose results was given before, and releases it.
 	give func(*page.Page)
 
 	seen    map[int64]struct{}
-	length  int // of the first page as it came
+	length  int // how many results the first page had
 	sampled Sampled
 }
 
-// read takes the sample. Pages are given by ascending id where the service
-// keeps the order, so that the last one tells what the form is like now.
+// read takes the sample. Where the service keeps the order, pages are given by
+// ascending id, so that the last one shows the form as it is now.
 func (s *sampler) read(ctx context.Context) (Sampled, error) {
 	s.seen = map[int64]struct{}{}
 	s.sampled = Sampled{Range: s.query.Window, Total: extract.Unknown}
 	err := s.readEdges(ctx)
 	s.sampled.Results = len(s.seen)
-	if len(s.query.Search.Where) > 0 || s.query.View != "" { // a bound at best
+	if len(s.query.Search.Where) > 0 || s.query.View != "" { // counts include results that these leave out
 		s.sampled.Total = extract.Unknown
 	}
 	return s.sampled, err
 }
 
-// readEdges reads the first results and the last, and what lies between them.
+// readEdges reads the first results and the last, then those between them.
 func (s *sampler) readEdges(ctx context.Context) error {
 	q := s.query
 	q.Headings, q.Limit = true, s.atMost((s.want+1)/2)
@@ -74,8 +73,8 @@ func (s *sampler) readEdges(ctx context.Context) error {
 		s.sampled.Whole = true
 		return nil
 	}
-	// Also where the first page is short: a service may have shorter pages than
-	// it should, and the last page tells.
+	// The last page is read even if the first is short, because a service may give
+	// shorter pages than it was asked for.
 	q.Descending, q.Limit = true, s.atMost(s.want-len(s.seen))
 	last, err := s.ask(ctx, q)
 	if err != nil {
@@ -131,9 +130,9 @@ func (s *sampler) between(ctx context.Context, gap extract.IDRange) error {
 	return nil
 }
 
-// spread divides ids into as many parts as pages are read of them, and gives
-// where to begin in each, so that what a page is likely to bring lies in the
-// middle of its part.
+// spread divides a range of ids into as many parts as pages are read of it. It
+// gives where a page begins in each part, so that the page likely lies in the
+// middle of it.
 func (s *sampler) spread(gap extract.IDRange) (pages int, start func(i int) int64) {
 	pages = s.pages()
 	part := float64(gap.Max-gap.Min) / float64(pages)
@@ -148,7 +147,7 @@ func (s *sampler) numbered(ctx context.Context) error {
 	if done, err := s.count(ctx); done || err != nil {
 		return err
 	}
-	all := (s.sampled.Total + int64(s.length) - 1) / int64(s.length) // the first is read
+	all := (s.sampled.Total + int64(s.length) - 1) / int64(s.length) // the first of them was read
 	pages := min(int64(s.pages()), all-1)
 	for i := range pages {
 		q := s.query
@@ -167,8 +166,8 @@ func (s *sampler) numbered(ctx context.Context) error {
 	return nil
 }
 
-// count counts the range, unless it has been; done tells that the sample is
-// complete. Counts know nothing of searches and views: there it is a bound.
+// count counts the range once; done tells that the sample is complete. With a
+// search or a view the count is an upper bound.
 func (s *sampler) count(ctx context.Context) (done bool, err error) {
 	if s.sampled.Total == extract.Unknown {
 		s.sampled.Requests++
@@ -182,16 +181,16 @@ func (s *sampler) count(ctx context.Context) (done bool, err error) {
 	return s.sampled.Whole || len(s.seen) >= s.want, nil
 }
 
-// everything tells whether nothing of the range is left.
+// everything tells whether the sample holds the whole range.
 func (s *sampler) everything() bool {
 	return s.sampled.Total != extract.Unknown && int64(len(s.seen)) >= s.sampled.Total
 }
 
-// pages is how many pages more the sample takes, at least one.
+// pages gives how many more pages the sample takes, at least one.
 func (s *sampler) pages() int { return max(1, (s.want-len(s.seen)+s.length-1)/s.length) }
 
-// atMost is the limit for n results: 0, which is none, for a full page. Two
-// are the least that show an order.
+// atMost gives the limit that a request for n results sends: 0 for a full page, and
+// at least two, since one result shows no order.
 func (s *sampler) atMost(n int) int {
 	if n >= extract.PageSize {
 		return 0

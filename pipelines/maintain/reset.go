@@ -1,13 +1,13 @@
-package pipelines
+package maintain
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -29,52 +29,42 @@ type ResetOutput struct {
 	Err error // why it was not reset to the end
 }
 
-// Nothing tells whether everything is as it was.
-func (o *ResetOutput) Nothing() bool {
-	return o.Before.Equal(o.After.Time) && o.Recovery.RunID == ""
-}
-
 // ResetState sets the watermarks of a definition's datasets back to a time, or
 // with the zero time to none, so that the next incremental run begins there or
 // like the first; and it discards the checkpoints of forms of which nothing
 // failed. A commit that is recorded is finished before. No data is
 // removed, nothing is asked of the service, and a dataset that a run is at is
-// a *load.HeldError. One that fails does not stop the others: the error is a
-// *FormsError of *OutputsError then.
-func ResetState(ctx context.Context, def *definition.Definition, o Options, to time.Time) (*ResetReport, error) {
-	o = o.withDefaults()
+// a *load.HeldError. One that fails does not stop the others: the error is an
+// *account.FormsError of *output.OutputsError then.
+func ResetState(ctx context.Context, def *definition.Definition, o account.Options, to time.Time) (*ResetReport, error) {
+	o = o.WithDefaults()
 	report := &ResetReport{Pipeline: def.Name, Definition: def.File}
-	forms, err := (&StateReport{}).forms(ctx, def, o)
+	found, err := account.FindForms(ctx, def, o)
 	if err != nil {
 		return report, err
 	}
-	failed := &FormsError{Forms: len(forms)}
+	var failed account.FormsError
 	var done []string
-	for _, form := range forms {
-		outputs := report.form(ctx, def, o, form, load.Wall(to))
-		if ctx.Err() != nil {
-			return report, context.Cause(ctx)
-		}
-		if len(outputs) > 0 {
-			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &output.OutputsError{Errors: outputs}))
-		} else {
+	err = failed.Each(ctx, found.Forms, func(form string) error {
+		err := report.form(ctx, def, o, form, load.Wall(to))
+		if err == nil {
 			done = append(done, form)
 		}
+		return err
+	})
+	if err != nil {
+		return report, err
 	}
-	if report.Checkpoints, err = discardCheckpoints(ctx, def, o, done); err != nil {
-		failed.Errors = append(failed.Errors, err)
-	}
-	if len(failed.Errors) > 0 {
-		return report, failed
-	}
-	return report, nil
+	report.Checkpoints, err = account.DiscardCheckpoints(ctx, def, o, done)
+	failed.Add(err)
+	return report, failed.OrNil()
 }
 
-// form resets a form's datasets and gives the errors of those that failed.
-// Single files have no watermark.
-func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o Options, form string, to load.WallTime) []error {
-	// The report tells what is discarded: nobody need be warned of it.
-	job := o.job(def, form)
+// form resets a form's datasets. The error is that of those that failed. Single
+// files have no watermark.
+func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o account.Options, form string, to load.WallTime) error {
+	// The report tells what is discarded, so that the log need not.
+	job := o.Job(def, form)
 	job.Log = slog.New(slog.DiscardHandler)
 	var failures []error
 	for _, out := range def.Outputs {
@@ -92,5 +82,5 @@ func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o Op
 			failures = append(failures, err)
 		}
 	}
-	return failures
+	return output.Failed(failures)
 }

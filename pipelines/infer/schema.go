@@ -1,4 +1,4 @@
-package pipelines
+package infer
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
 
-// InferOptions say how InferSchema infers.
-type InferOptions struct {
+// Options say how Schema infers.
+type Options struct {
 	// Sample is about how many results are sampled, 1 to MaxSample; 0 is
 	// DefaultSample.
 	Sample int
@@ -33,10 +34,10 @@ type InferredSchema struct {
 	Misfits int // columns of the base that values of the sample do not fit
 }
 
-// InferSchema makes a schema from a form's headings and a sample that is
+// Schema makes a schema from a form's headings and a sample that is
 // spread over the definition's range, with types that every sampled value fits
 // without loss (transform.Learner).
-func InferSchema(ctx context.Context, def *definition.Definition, o Options, form string, how InferOptions) (*InferredSchema, error) {
+func Schema(ctx context.Context, def *definition.Definition, o account.Options, form string, how Options) (*InferredSchema, error) {
 	if how.Sample == 0 {
 		how.Sample = DefaultSample
 	}
@@ -44,15 +45,19 @@ func InferSchema(ctx context.Context, def *definition.Definition, o Options, for
 		return nil, fmt.Errorf("a sample is 1 to %d results, not %d", MaxSample, how.Sample)
 	}
 	learner := transform.NewLearner(def.Source.Zone)
-	trial, err := newTrial(how.Base, def.Source.Zone)
+	fitting, err := newFitting(how.Base, def.Source.Zone)
 	if err != nil {
 		return nil, err
 	}
-	defer trial.release()
+	if fitting != nil {
+		defer fitting.Release()
+	}
 	var failed error
 	sampled, err := readSample(ctx, def, o, form, how.Sample, func(p *page.Page) {
 		learner.Add(p)
-		failed = errors.Join(failed, trial.add(p))
+		if fitting != nil {
+			failed = errors.Join(failed, fitting.Append(p))
+		}
 		p.Release()
 	})
 	if err := errors.Join(err, failed); err != nil {
@@ -66,7 +71,11 @@ func InferSchema(ctx context.Context, def *definition.Definition, o Options, for
 	if how.Base != nil {
 		*in.Schema = *how.Base
 	}
-	in.merge(found, guesses, how, trial)
+	var stats transform.Stats
+	if fitting != nil {
+		stats = fitting.Stats()
+	}
+	in.merge(found, guesses, how, stats)
 	if err := in.Schema.Validate(); err != nil {
 		return nil, fmt.Errorf("inferred schema of form %s: %w", form, err)
 	}
@@ -75,7 +84,7 @@ func InferSchema(ctx context.Context, def *definition.Definition, o Options, for
 
 // merge lists the base's columns, with the labels that the form has now, and
 // behind them those that it lacks, in the form's order.
-func (in *InferredSchema) merge(found *schemas.Schema, guesses []transform.Guess, how InferOptions, trial *trial) {
+func (in *InferredSchema) merge(found *schemas.Schema, guesses []transform.Guess, how Options, stats transform.Stats) {
 	in.Schema.Columns = nil
 	at := make(map[schemas.Source]int, len(found.Columns))
 	for i, c := range found.Columns {
@@ -98,11 +107,11 @@ func (in *InferredSchema) merge(found *schemas.Schema, guesses []transform.Guess
 			if found.Columns[i].Label != "" {
 				c.Label = found.Columns[i].Label
 			}
-			misfits := trial.misfits(c, guesses[i])
-			if misfits != "" {
+			unfit := misfits(stats, c, guesses[i])
+			if unfit != "" {
 				in.Misfits++
 			}
-			add(c, declaredNotes(c, guesses[i], misfits, how.Personal))
+			add(c, declaredNotes(c, guesses[i], unfit, how.Personal))
 		}
 	}
 	for i, c := range found.Columns {

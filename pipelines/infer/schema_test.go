@@ -1,4 +1,4 @@
-package pipelines_test
+package infer_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -42,7 +43,7 @@ func orders(n int, change func(i int, r *formservice.Result)) *formservice.Form 
 	return formservice.NewForm("form1", items, results)
 }
 
-func fileOf(t *testing.T, in *pipelines.InferredSchema) string {
+func fileOf(t *testing.T, in *infer.InferredSchema) string {
 	t.Helper()
 	data, err := definition.FormatSchema(in.Schema, in.Notes)
 	if err != nil {
@@ -71,7 +72,7 @@ func TestInferredFile(t *testing.T) {
 			r.Items = r.Items[:2]
 		}
 	}))
-	text := fileOf(t, inferred(t, w, pipelines.InferOptions{Personal: true}))
+	text := fileOf(t, inferred(t, w, infer.Options{Personal: true}))
 	want := `# The columns of form form1, from its headings and all 20 results (2 requests).
 # Edit names, types and rules: another inference keeps what is declared here, but not comments.
 # "pii?" marks columns that look like personal data: confirm each, and look at the others too.
@@ -126,7 +127,7 @@ columns:
   - {name: mail, from: "item:1", type: string, pii: hmac}
   - {name: number, from: result_id, type: string}
 `)
-	got := inferred(t, w, pipelines.InferOptions{Base: base, Personal: true})
+	got := inferred(t, w, infer.Options{Base: base, Personal: true})
 	if got.Added != 2 || got.Gone != 1 || got.Misfits != 1 {
 		t.Errorf("%d added, %d gone, %d misfits", got.Added, got.Gone, got.Misfits)
 	}
@@ -152,7 +153,7 @@ columns:
 	if _, columns, _ := strings.Cut(text, "hmac_key: \"${env:ORDERS_KEY}\"\n"); columns != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
-	again := fileOf(t, inferred(t, w, pipelines.InferOptions{Base: loaded(t, w, text), Personal: true}))
+	again := fileOf(t, inferred(t, w, infer.Options{Base: loaded(t, w, text), Personal: true}))
 	if again != text {
 		t.Errorf("a second inference gives\n%s\nafter\n%s", again, text)
 	}
@@ -166,7 +167,7 @@ func TestReinferredMisses(t *testing.T) {
 		}
 	}))
 	base := loaded(t, w, "version: 1\ncolumns:\n  - {name: a, from: \"item:2\", type: string, nullable: false}\n  - {name: b, from: \"item:4\", type: string}\n")
-	text := fileOf(t, inferred(t, w, pipelines.InferOptions{Base: base}))
+	text := fileOf(t, inferred(t, w, infer.Options{Base: base}))
 	for _, want := range []string{"but nullable: false, and 3 results have no value; the sample suggests decimal(18,2)", "values do not fit (several values); the sample suggests list<string>"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -182,7 +183,7 @@ func TestReinferredZeros(t *testing.T) {
 		r.Items[3].Values = []string{"1", "02"}
 	}))
 	base := loaded(t, w, "version: 1\ncolumns:\n  - {name: a, from: \"item:2\", type: int64}\n  - {name: b, from: \"item:4\", type: \"list<decimal(5,2)>\"}\n")
-	text := fileOf(t, inferred(t, w, pipelines.InferOptions{Base: base}))
+	text := fileOf(t, inferred(t, w, infer.Options{Base: base}))
 	for _, want := range []string{
 		"declared as int64, which every value fits, but 2 values have zeros in front, which a number loses; a value in",
 		"declared as list<decimal(5,2)>, which every value fits, but 10 values have zeros in front",
@@ -203,11 +204,11 @@ func TestInferThenRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, form)
-			in := inferred(t, w, pipelines.InferOptions{Sample: 500, Personal: true})
+			in := inferred(t, w, infer.Options{Sample: 500, Personal: true})
 			text := fileOf(t, in)
 			def := w.definition(definition.Output{Path: "out.ndjson", Format: "ndjson"})
 			def.Schema = loaded(t, w, text)
-			report, err := pipelines.Run(t.Context(), def, options())
+			report, err := pipelines.Run(t.Context(), def, pipelines.Options{Options: options()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +225,7 @@ func TestInferThenRun(t *testing.T) {
 					t.Errorf("no column is %s: %v", kind, kinds)
 				}
 			}
-			again := inferred(t, w, pipelines.InferOptions{Sample: 500, Personal: true, Base: loaded(t, w, text)})
+			again := inferred(t, w, infer.Options{Sample: 500, Personal: true, Base: loaded(t, w, text)})
 			if got := fileOf(t, again); cutHead(got) != cutHead(text) || again.Misfits+again.Added+again.Gone != 0 {
 				t.Errorf("a second inference changes the file (%d misfits, %d new, %d gone)", again.Misfits, again.Added, again.Gone)
 			}
@@ -243,7 +244,7 @@ func cutHead(text string) string {
 func TestNamesOfWideForm(t *testing.T) {
 	form := formservice.Wide("form1", 30)
 	w := newWorld(t, form)
-	in := inferred(t, w, pipelines.InferOptions{})
+	in := inferred(t, w, infer.Options{})
 	if len(in.Schema.Columns) != formservice.WideItems+4 {
 		t.Fatalf("%d columns", len(in.Schema.Columns))
 	}
@@ -267,7 +268,7 @@ func TestNamesOfWideForm(t *testing.T) {
 		moved[i].Index = i + 1
 	}
 	w2 := newWorld(t, formservice.NewForm("form1", moved, nil))
-	after := inferred(t, w2, pipelines.InferOptions{Base: before})
+	after := inferred(t, w2, infer.Options{Base: before})
 	for i, c := range before.Columns {
 		if got := after.Schema.Columns[i]; got.Name != c.Name || got.From != c.From || !got.Type.Equal(c.Type) {
 			t.Fatalf("column %d was %+v and is %+v", i, c, got)

@@ -1,4 +1,4 @@
-package pipelines
+package maintain
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -48,8 +49,8 @@ type FormState struct {
 type OutputState struct {
 	Path    string // as the run expands it
 	Dataset bool
-	// PerRun tells that the path is another one for each run: nothing there is
-	// of use to the next.
+	// PerRun tells that each run has a path of its own, so that the next run finds
+	// nothing there.
 	PerRun   bool
 	Manifest *load.Manifest // of the last commit; nil if there was none
 	load.Found
@@ -66,52 +67,47 @@ func (o *OutputState) Watermark() load.WallTime {
 
 // State tells what runs of a definition left for the next one: watermarks,
 // what is under way or ended early, and the budget. It sends nothing to the
-// service, needs no API key, takes no lease and changes nothing. Forms that
-// globs stand for are those of which something lies at the outputs. An output
-// that fails does not stop the others: the error is a *FormsError of
-// *OutputsError then, as in Run.
-func State(ctx context.Context, def *definition.Definition, o Options) (*StateReport, error) {
-	o = o.withDefaults()
+// service, needs no API key, takes no lease and changes nothing. Where the
+// definition has globs, its forms are those that account.FindForms gives. An output
+// that fails does not stop the others: the error is an *account.FormsError of
+// *output.OutputsError then.
+func State(ctx context.Context, def *definition.Definition, o account.Options) (*StateReport, error) {
+	o = o.WithDefaults()
 	report := &StateReport{
 		Pipeline: def.Name, Definition: def.File, Zone: def.Source.Zone, Now: o.Now(), Incremental: def.Extract.Incremental,
 	}
-	forms, err := report.forms(ctx, def, o)
-	if err != nil {
+	found, err := account.FindForms(ctx, def, o)
+	if report.Patterns, report.Unlisted = found.Patterns, found.Unlisted; err != nil {
 		return report, err
 	}
 	looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
-	failed := &FormsError{Forms: len(forms)}
-	for _, form := range forms {
-		f, failures := looker.form(ctx, form)
-		if ctx.Err() != nil {
-			return report, context.Cause(ctx)
+	var failed account.FormsError
+	err = failed.Each(ctx, found.Forms, func(form string) error {
+		f, err := looker.form(ctx, form)
+		if ctx.Err() == nil {
+			report.Forms = append(report.Forms, f)
 		}
-		report.Forms = append(report.Forms, f)
-		if len(failures) > 0 {
-			failed.Errors = append(failed.Errors, fmt.Errorf("form %s: %w", form, &output.OutputsError{Errors: failures}))
-		}
+		return err
+	})
+	if err != nil {
+		return report, err
 	}
-	if report.Checkpoints, err = checkpointsOf(ctx, def, o, forms); err != nil {
-		failed.Errors = append(failed.Errors, err)
-	}
-	if report.Budget, err = budget.Read(def, report.Now); err != nil {
-		failed.Errors = append(failed.Errors, err)
-	}
-	if len(failed.Errors) > 0 {
-		return report, failed
-	}
-	return report, nil
+	report.Checkpoints, err = account.Checkpoints(ctx, def, o, found.Forms)
+	failed.Add(err)
+	report.Budget, err = budget.Read(def, report.Now)
+	failed.Add(err)
+	return report, failed.OrNil()
 }
 
 // stateLooker looks at a definition's outputs.
 type stateLooker struct {
 	def  *definition.Definition
-	o    Options
+	o    account.Options
 	told map[string]bool // leftovers: files in one folder share what lies there
 }
 
-// form looks at the outputs of a form and gives the errors of those that failed.
-func (s *stateLooker) form(ctx context.Context, form string) (*FormState, []error) {
+// form looks at the outputs of a form. The error is that of the outputs that failed.
+func (s *stateLooker) form(ctx context.Context, form string) (*FormState, error) {
 	f := &FormState{Form: form}
 	var failures []error
 	for _, out := range s.def.Outputs {
@@ -130,7 +126,7 @@ func (s *stateLooker) form(ctx context.Context, form string) (*FormState, []erro
 	if len(failures) == 0 {
 		f.Next = nextBeginning(s.def, s.o, f.Outputs)
 	}
-	return f, failures
+	return f, output.Failed(failures)
 }
 
 // output looks at one output.
@@ -144,7 +140,7 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 	if err != nil {
 		return err
 	}
-	// Looked first: of a run that commits meanwhile the end is seen.
+	// The manifest is read afterwards, so that a commit in between is seen.
 	at.Found, err = load.Look(ctx, dest, lies.Scope)
 	if err != nil && !errors.Is(err, load.ErrNoSweep) {
 		return fmt.Errorf("%s: %w", at.Path, err)
@@ -157,7 +153,7 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 	return nil
 }
 
-// once leaves out what was told of another output.
+// once leaves out leftovers that were reported for another output.
 func (s *stateLooker) once(left []load.Leftover) []load.Leftover {
 	var fresh []load.Leftover
 	for _, l := range left {
@@ -169,13 +165,13 @@ func (s *stateLooker) once(left []load.Leftover) []load.Leftover {
 	return fresh
 }
 
-// nextBeginning is where the range of the next incremental run begins, if it
-// does not resume from one that ended early.
-func nextBeginning(def *definition.Definition, o Options, outputs []*OutputState) *load.WallTime {
+// nextBeginning gives where the range of the next incremental run begins, unless
+// that run resumes from a checkpoint.
+func nextBeginning(def *definition.Definition, o account.Options, outputs []*OutputState) *load.WallTime {
 	if !def.Extract.Incremental {
 		return nil
 	}
-	asked, err := interval.Ask(def, o.flags(), o.Now())
+	asked, err := interval.Ask(def, o.Flags(), o.Now())
 	if err != nil {
 		return nil
 	}

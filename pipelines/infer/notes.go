@@ -1,4 +1,4 @@
-package pipelines
+package infer
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// headNotes say what the schema was made of.
-func headNotes(form string, s Sampled, how InferOptions) []string {
+// headNotes says what the schema was made from.
+func headNotes(form string, s Sampled, how Options) []string {
 	made := fmt.Sprintf("The columns of form %s, from its headings and %s (%s).", form, sampledText(s), count(s.Requests, "request", "requests"))
 	lines := []string{made}
 	if how.Base != nil {
@@ -58,12 +58,12 @@ func rangeText(w extract.Window, before string) string {
 	return before + "from " + w.From.Format(extract.WireTime) + " up to " + w.To.Format(extract.WireTime)
 }
 
-// inferredNotes say what the column is and why it has its type.
+// inferredNotes says what a column is and why it has its type.
 func inferredNotes(c schemas.Column, g transform.Guess, personal bool) []string {
 	return append([]string{labelled(c, g.Why+presence(c, g))}, personalNotes(c, g, personal)...)
 }
 
-// declaredNotes compare a column that was declared with the sample.
+// declaredNotes compares a declared column with the sample.
 func declaredNotes(c schemas.Column, g transform.Guess, misfits string, personal bool) []string {
 	why := g.Why
 	switch {
@@ -80,7 +80,7 @@ func declaredNotes(c schemas.Column, g transform.Guess, misfits string, personal
 	return append([]string{labelled(c, why+presence(c, g))}, personalNotes(c, g, personal)...)
 }
 
-// fitting says that the sample fits what was declared.
+// fitting says that the sample fits the declared type.
 func fitting(g transform.Guess) string {
 	if g.Filled == 0 {
 		return "no value of the sample tests"
@@ -88,7 +88,7 @@ func fitting(g transform.Guess) string {
 	return "every value fits"
 }
 
-// goneNotes are about a column that the form no longer has.
+// goneNotes says that the form no longer has a column.
 func goneNotes(c schemas.Column) []string {
 	return []string{labelled(c, "no longer on the form: neither its headings nor the sampled results have it")}
 }
@@ -114,7 +114,7 @@ func textual(t schemas.Type) bool {
 	return t.Kind == schemas.String || t.Elem != nil && t.Elem.Kind == schemas.String
 }
 
-// labelled puts the column's label in front.
+// labelled puts the column's label in front of a text.
 func labelled(c schemas.Column, text string) string {
 	if c.Label == "" {
 		return text
@@ -139,7 +139,7 @@ func presence(c schemas.Column, g transform.Guess) string {
 	return fmt.Sprintf("; no value in %d of %s", g.Results-g.Filled, count(g.Results, "result", "results")) + empty
 }
 
-// personalNotes ask a human to confirm a column of personal data.
+// personalNotes asks a human to confirm a column that looks like personal data.
 func personalNotes(c schemas.Column, g transform.Guess, wanted bool) []string {
 	if !wanted || g.Personal == "" || c.PII.Kind != schemas.PIINone {
 		return nil

@@ -1,4 +1,4 @@
-package pipelines_test
+package infer_test
 
 import (
 	"fmt"
@@ -9,16 +9,16 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/infer"
 )
 
 // inferred samples form1 of a service.
-func inferred(t *testing.T, w *world, how pipelines.InferOptions) *pipelines.InferredSchema {
+func inferred(t *testing.T, w *world, how infer.Options) *infer.InferredSchema {
 	t.Helper()
 	def := w.definition()
 	def.Labels = true
 	w.service.Reset()
-	got, err := pipelines.InferSchema(t.Context(), def, options(), "form1", how)
+	got, err := infer.Schema(t.Context(), def, options(), "form1", how)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestSampleSizes(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d of %d", c.sample, c.results), func(t *testing.T) {
 			w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: c.results, NoUndated: true}))
-			got := inferred(t, w, pipelines.InferOptions{Sample: c.sample}).Sampled
+			got := inferred(t, w, infer.Options{Sample: c.sample}).Sampled
 			if got.Results > c.sampled || got.Results < c.sampled-c.sampled/50 || got.Requests != c.asked || got.Whole != c.whole {
 				t.Errorf("%+v, want %d results by %d requests", got, c.sampled, c.asked)
 			}
@@ -62,7 +62,7 @@ func TestSampleSizes(t *testing.T) {
 // the first and the last.
 func TestSampleIsSpread(t *testing.T) {
 	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 12_000}))
-	inferred(t, w, pipelines.InferOptions{})
+	inferred(t, w, infer.Options{})
 	var starts []int64
 	for i, r := range w.service.Log() {
 		q, err := url.ParseQuery(r.Query)
@@ -100,7 +100,7 @@ func TestSampleOfRange(t *testing.T) {
 	def.Extract.From, def.Extract.To = at(t, "2025-03-01"), at(t, "2025-05-01")
 	def.Extract.View = "12"
 	def.Extract.Search = extract.Search{Where: []extract.Criterion{{Column: "result_status", Operator: extract.OpEquals, Term: "Complete"}}}
-	got, err := pipelines.InferSchema(t.Context(), def, options(), "form1", pipelines.InferOptions{Sample: 5000})
+	got, err := infer.Schema(t.Context(), def, options(), "form1", infer.Options{Sample: 5000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +118,8 @@ func TestSampleOfRange(t *testing.T) {
 	if len(got.Schema.Columns) > 12 {
 		t.Errorf("%d columns of a view of few", len(got.Schema.Columns))
 	}
-	for _, n := range []int{-1, pipelines.MaxSample + 1} {
-		if _, err := pipelines.InferSchema(t.Context(), def, options(), "form1", pipelines.InferOptions{Sample: n}); err == nil {
+	for _, n := range []int{-1, infer.MaxSample + 1} {
+		if _, err := infer.Schema(t.Context(), def, options(), "form1", infer.Options{Sample: n}); err == nil {
 			t.Errorf("a sample of %d was taken", n)
 		}
 	}
@@ -147,7 +147,7 @@ func TestSampleOfBentServices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 12_000, NoUndated: true}))
 			w.service.SetFaults(c.faults)
-			got := inferred(t, w, pipelines.InferOptions{}).Sampled
+			got := inferred(t, w, infer.Options{}).Sampled
 			pages := 100
 			if c.faults.PageCap > 0 {
 				pages = c.faults.PageCap

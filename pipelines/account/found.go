@@ -1,4 +1,4 @@
-package pipelines
+package account
 
 import (
 	"context"
@@ -13,16 +13,22 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// forms are the forms that are looked at: those that were chosen or are named,
-// and where the definition has globs those of which something lies at the
-// outputs or in the state folder.
-func (r *StateReport) forms(ctx context.Context, def *definition.Definition, o Options) ([]string, error) {
-	forms, patterns := namedForms(def, o)
-	if r.Patterns = patterns; len(patterns) == 0 {
-		if len(forms) == 0 {
-			return nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
-		}
-		return forms, nil
+// FoundForms are forms that are known without asking the service.
+type FoundForms struct {
+	Forms []string
+	// Patterns are the definition's globs: there may be forms that match and of
+	// which nothing was found.
+	Patterns []string
+	// Unlisted are the paths of outputs at which forms cannot be looked for.
+	Unlisted []string
+}
+
+// FindForms gives the forms that were chosen or are named. Where the definition
+// has globs, it gives those of which something lies at the outputs or in the
+// state folder. It is a *NoFormsError that names are given and none is left.
+func FindForms(ctx context.Context, def *definition.Definition, o Options) (f FoundForms, err error) {
+	if f.Forms, f.Patterns = NamedForms(def, o); len(f.Patterns) == 0 {
+		return f, someForms(def, o, f.Forms)
 	}
 	for _, out := range def.Outputs {
 		if out.Path == definition.StdoutPath || strings.Contains(out.Path, "{run_id}") {
@@ -30,29 +36,31 @@ func (r *StateReport) forms(ctx context.Context, def *definition.Definition, o O
 		}
 		found, err := formsAt(ctx, def, o, out)
 		if err != nil {
-			return nil, err
+			return f, err
 		}
 		if found == nil {
-			r.Unlisted = append(r.Unlisted, out.Path)
+			f.Unlisted = append(f.Unlisted, out.Path)
 		}
-		for _, form := range found {
-			if def.WantsForm(form) && !slices.Contains(forms, form) {
-				forms = append(forms, form)
-			}
-		}
+		f.add(def, found...)
 	}
-	wanted := func(h checkpoint.Header) bool { return h.Is(def.Name, h.Form, def.File) && def.WantsForm(h.Form) }
-	for _, l := range checkpoint.LeftIn(ctx, def.State, wanted) {
-		if !slices.Contains(forms, l.Form) {
-			forms = append(forms, l.Form)
-		}
+	for _, l := range checkpoint.LeftIn(ctx, def.State, func(h checkpoint.Header) bool { return h.Is(def.Name, h.Form, def.File) }) {
+		f.add(def, l.Form)
 	}
-	slices.Sort(forms)
-	return forms, nil
+	slices.Sort(f.Forms)
+	return f, nil
 }
 
-// formsAt are the forms of which something lies at an output, by the names of
-// manifests and of recorded commits; nil where that cannot be listed.
+// add adds the forms that the definition wants and that are not known yet.
+func (f *FoundForms) add(def *definition.Definition, forms ...string) {
+	for _, form := range forms {
+		if def.WantsForm(form) && !slices.Contains(f.Forms, form) {
+			f.Forms = append(f.Forms, form)
+		}
+	}
+}
+
+// formsAt gives the forms of which something lies at an output, by the names of
+// manifests and of recorded commits. It is nil where these cannot be listed.
 func formsAt(ctx context.Context, def *definition.Definition, o Options, out definition.Output) ([]string, error) {
 	template, err := definition.ExpandPath(strings.ReplaceAll(out.Path, "{form}", formMark), def.PathValues("", o.RunID))
 	if err != nil {
@@ -89,7 +97,7 @@ func formsAt(ctx context.Context, def *definition.Definition, o Options, out def
 	return forms, nil
 }
 
-// formMark stands for the form in a path: no path holds it.
+// formMark stands for the form in a path. No path holds it otherwise.
 const formMark = "\x00"
 
 // listLocal gives the files that a template's ends may be.
@@ -106,8 +114,8 @@ func listLocal(template string, ends []string) ([]string, error) {
 	return names, nil
 }
 
-// listRemote gives the objects below the fixed beginning of a template; nil
-// where it has none.
+// listRemote gives the objects below the fixed beginning of a template. It is nil
+// where the template has no such beginning.
 func listRemote(ctx context.Context, o Options, out definition.Output, template string) ([]string, error) {
 	scheme, rest, _ := strings.Cut(template, "://")
 	fixed, _, _ := strings.Cut(rest, formMark)

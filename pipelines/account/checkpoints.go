@@ -1,9 +1,11 @@
-package pipelines
+package account
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/formetl/formetl/load"
@@ -12,17 +14,28 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// checkpointsOf are the checkpoints that runs of the definition left of forms
+// CheckpointKey names the checkpoint of a form.
+func CheckpointKey(def *definition.Definition, form string) string {
+	paths := make([]string, len(def.Outputs))
+	for i, out := range def.Outputs {
+		if paths[i] = out.Path; def.CheckpointAtDestination { // another host may have it elsewhere
+			paths[i] = path.Base(filepath.ToSlash(out.Path))
+		}
+	}
+	return checkpoint.Key(def.Name, form, paths)
+}
+
+// Checkpoints gives the checkpoints that runs of the definition left of forms
 // and that no run holds, oldest first: those in the state folder, or those at the
 // first output.
-func checkpointsOf(ctx context.Context, def *definition.Definition, o Options, forms []string) (left []checkpoint.Left, err error) {
+func Checkpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (left []checkpoint.Left, err error) {
 	if def.CheckpointAtDestination {
 		for _, form := range forms {
 			at, err := remoteCheckpointOf(ctx, def, o, form)
 			if err != nil {
 				return left, err
 			}
-			if l, err := at.left(ctx); l != nil && err == nil { // what cannot be read is of no use
+			if l, err := at.left(ctx); l != nil && err == nil { // a checkpoint that cannot be read is not taken over
 				left = append(left, *l)
 			}
 		}
@@ -33,11 +46,11 @@ func checkpointsOf(ctx context.Context, def *definition.Definition, o Options, f
 	}), nil
 }
 
-// discardCheckpoints removes the checkpoints that runs which ended early left of
+// DiscardCheckpoints removes the checkpoints that runs which ended early left of
 // forms, and gives those that it removed. One that a run has taken up meanwhile
 // stays.
-func discardCheckpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (discarded []checkpoint.Left, err error) {
-	left, err := checkpointsOf(ctx, def, o, forms)
+func DiscardCheckpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (discarded []checkpoint.Left, err error) {
+	left, err := Checkpoints(ctx, def, o, forms)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +91,7 @@ func remoteCheckpointOf(ctx context.Context, def *definition.Definition, o Optio
 	if c.dest, err = o.Tables.Open(ctx, at.Root, out); err != nil {
 		return c, err
 	}
-	c.Checkpoint = checkpoint.OpenAt(c.dest, at.Root, checkpointKey(def, form), func() error { return nil })
+	c.Checkpoint = checkpoint.OpenAt(c.dest, at.Root, CheckpointKey(def, form), func() error { return nil })
 	return c, nil
 }
 
@@ -104,8 +117,8 @@ func discardRemote(ctx context.Context, def *definition.Definition, o Options, f
 	if !ok {
 		return false, nil
 	}
-	lease, err := leaser.Acquire(ctx, c.scope, o.job(def, form).Holder())
-	if isError[*load.HeldError](err) {
+	lease, err := leaser.Acquire(ctx, c.scope, o.Job(def, form).Holder())
+	if _, held := errors.AsType[*load.HeldError](err); held {
 		return false, nil
 	}
 	if err != nil {

@@ -1,12 +1,12 @@
-package pipelines
+package infer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
@@ -33,8 +33,8 @@ type FormColumns struct {
 // KnownColumns tells the columns of a form without asking the service: those
 // of the definition's schema with what earlier runs added, else those of the
 // manifest that an earlier run left. It is nil where only the live form tells.
-func KnownColumns(ctx context.Context, def *definition.Definition, o Options, form string) (*FormColumns, error) {
-	kept, err := outputColumns(ctx, def, o.withDefaults(), form)
+func KnownColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) (*FormColumns, error) {
+	kept, err := outputColumns(ctx, def, o.WithDefaults(), form)
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +51,11 @@ func KnownColumns(ctx context.Context, def *definition.Definition, o Options, fo
 	return nil, nil
 }
 
-// outputColumns are the columns of the manifests of all outputs. As in a
-// run, a single file's count only where there is no dataset: the file is
-// written anew, a dataset's older parts stay.
-func outputColumns(ctx context.Context, def *definition.Definition, o Options, form string) ([]schemas.Column, error) {
-	job := o.job(def, form)
+// outputColumns gives the columns of the manifests of all outputs. As in a run,
+// those of a single file count only where there is no dataset, because a file is
+// written anew and the older parts of a dataset stay.
+func outputColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) ([]schemas.Column, error) {
+	job := o.Job(def, form)
 	var sets, files []schemas.Column
 	for _, out := range def.Outputs {
 		if out.Path == definition.StdoutPath || out.Exploded() {
@@ -84,28 +84,10 @@ func outputColumns(ctx context.Context, def *definition.Definition, o Options, f
 	return files, nil
 }
 
-// ListForms gives the forms that a run of the definition would read. It asks
-// the service (Get Forms) only where the definition has globs.
-func ListForms(ctx context.Context, def *definition.Definition, o Options) ([]string, error) {
-	o = o.withDefaults()
-	if forms, patterns := namedForms(def, o); len(patterns) == 0 {
-		if len(forms) == 0 {
-			return nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
-		}
-		return forms, nil
-	}
-	client, err := newClient(def, o)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	return formsOf(ctx, client, def, o)
-}
-
-// InferColumns makes the columns that a run without a schema would write, from
+// Columns makes the columns that a run without a schema would write, from
 // the form's headings and a sample that is spread over the range. It costs a
 // handful of requests.
-func InferColumns(ctx context.Context, def *definition.Definition, o Options, form string) (*FormColumns, error) {
+func Columns(ctx context.Context, def *definition.Definition, o account.Options, form string) (*FormColumns, error) {
 	var pages []*page.Page
 	defer func() {
 		for _, p := range pages {
@@ -121,8 +103,8 @@ func InferColumns(ctx context.Context, def *definition.Definition, o Options, fo
 	}, nil
 }
 
-// keepIn keeps the pages of a sample: those that have results, and the first,
-// which has headings.
+// keepIn keeps the pages of a sample that have results, and the first, which has
+// headings.
 func keepIn(pages *[]*page.Page) func(*page.Page) {
 	return func(p *page.Page) {
 		if p.Len() == 0 && len(*pages) > 0 {
@@ -133,11 +115,11 @@ func keepIn(pages *[]*page.Page) func(*page.Page) {
 	}
 }
 
-// readSample reads a sample of the form's results in the definition's range,
-// with its search and view. The pages are give's to release.
-func readSample(ctx context.Context, def *definition.Definition, o Options, form string, want int, give func(*page.Page)) (Sampled, error) {
-	o = o.withDefaults()
-	client, err := newClient(def, o)
+// readSample reads a sample of the form's results in the definition's range, with
+// its search and view. give releases the pages that it gets.
+func readSample(ctx context.Context, def *definition.Definition, o account.Options, form string, want int, give func(*page.Page)) (Sampled, error) {
+	o = o.WithDefaults()
+	client, err := account.NewClient(def, o)
 	if err != nil {
 		return Sampled{}, err
 	}
@@ -149,21 +131,21 @@ func readSample(ctx context.Context, def *definition.Definition, o Options, form
 	return s.read(ctx)
 }
 
-// sampleRange is the range without the settling time: a sample need not be
-// the same twice.
-func sampleRange(def *definition.Definition, o Options) (extract.Window, error) {
-	w := interval.Given(def.Extract, o.flags())
+// sampleRange gives the range of a sample. It has no settling time, because a
+// sample need not be the same twice.
+func sampleRange(def *definition.Definition, o account.Options) (extract.Window, error) {
+	w := interval.Given(def.Extract, o.Flags())
 	if !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
 		return w, &interval.RangeError{Window: w}
 	}
 	return w, nil
 }
 
-// NewClient makes a client for the six transactions of the source's account.
-// state is the folder that its budgets are kept in, as in a definition.
-func NewClient(s definition.Source, state string, o Options) (extract.Client, error) {
-	if s.Zone == nil {
-		return nil, errors.New("a source needs its account's zone")
-	}
-	return newClient(&definition.Definition{Source: s, State: state}, o.withDefaults())
+// NoColumnsError is a definition that names no schema, for a form of which no
+// run has left columns.
+type NoColumnsError struct{ File, Form string }
+
+// Error names both and what to do.
+func (e *NoColumnsError) Error() string {
+	return fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", e.File, e.Form)
 }

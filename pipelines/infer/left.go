@@ -1,4 +1,4 @@
-package pipelines
+package infer
 
 import (
 	"context"
@@ -6,23 +6,24 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
 
-// Left is an output as runs have left it.
+// Left is an output as the last run left it.
 type Left struct {
 	definition.Output
 	Path     string         // with its placeholders replaced
-	Manifest *load.Manifest // nil: no run has committed there
+	Manifest *load.Manifest // nil where no run has committed
 	// List is the name of the list whose elements a child output holds
 	// (explode: true), "" for others.
 	List string
 }
 
-// Columns are the output's columns where its form has these: of a child output
-// the result's id, the position and the element.
+// Columns gives the output's columns for a form with the given ones. A child output
+// has the result's id, the position and the element.
 func (l Left) Columns(columns []schemas.Column) ([]schemas.Column, error) {
 	if l.List == "" {
 		return columns, nil
@@ -30,7 +31,7 @@ func (l Left) Columns(columns []schemas.Column) ([]schemas.Column, error) {
 	return output.ChildColumns(columns, l.Explode)
 }
 
-// At is where the output lies when its main output lies at another location.
+// At gives where the output lies if its main output lies at a location.
 func (l Left) At(location string) string {
 	if l.List == "" {
 		return location
@@ -41,8 +42,8 @@ func (l Left) At(location string) string {
 // LookAtOutputs tells what lies at the outputs of a definition for one form.
 // It reads their manifests and nothing else. Where a path holds {run_id}, each
 // run has a place of its own and none is looked at.
-func LookAtOutputs(ctx context.Context, def *definition.Definition, o Options, form string) ([]Left, error) {
-	job := o.withDefaults().job(def, form)
+func LookAtOutputs(ctx context.Context, def *definition.Definition, o account.Options, form string) ([]Left, error) {
+	job := o.WithDefaults().Job(def, form)
 	var left []Left
 	for _, out := range def.Outputs {
 		path, err := definition.ExpandPath(out.Path, def.PathValues(form, "{run_id}"))
@@ -63,8 +64,8 @@ func LookAtOutputs(ctx context.Context, def *definition.Definition, o Options, f
 	return left, nil
 }
 
-// LaterColumns are the columns with those behind them that runs added to the
-// outputs, also to single files (unknown: add).
+// LaterColumns adds to columns those that runs added to the outputs, also to single
+// files (unknown: add).
 func LaterColumns(def *definition.Definition, columns []schemas.Column, left []Left) ([]schemas.Column, error) {
 	if s := def.Schema; s != nil && s.Unknown != "" && s.Unknown != schemas.UnknownAdd {
 		return columns, nil

@@ -1,4 +1,4 @@
-package pipelines
+package infer
 
 import (
 	"cmp"
@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -26,15 +25,16 @@ type FormDiff struct {
 }
 
 // DiffLive compares columns with the live form: its headings and a sample of
-// its results, as InferColumns takes it.
+// its results, as Columns takes it.
 //
-// A field that only the form has is added: that breaks where the schema says
-// unknown: fail. A column whose field the headings do not list is removed,
-// unless it has no label and results have it: headings never listed it. Where
-// headings list no such fields the sample alone tells, which proves nothing,
-// and so does not break. Values of the sample that do not fit a column are
-// counted by reason: that breaks where its rule is to reject them or to fail.
-func DiffLive(ctx context.Context, def *definition.Definition, o Options, form string, known *schemas.Schema) (*FormDiff, error) {
+// A field that only the form has is added; that breaks where the schema says
+// unknown: fail. A column whose field the headings do not list is removed. A
+// column without a label that results still have is not, since headings never
+// listed it. Where headings list no such fields, only the sample tells that one is
+// missing; that proves nothing and so does not break. Values of the sample that do
+// not fit a column are counted by reason. They break where the column's rule is to
+// reject them or to fail.
+func DiffLive(ctx context.Context, def *definition.Definition, o account.Options, form string, known *schemas.Schema) (*FormDiff, error) {
 	l, err := newLiveForm(known, def.Source.Zone)
 	if err != nil {
 		return nil, err
@@ -64,33 +64,24 @@ type liveForm struct {
 	fitting *transform.Flattener // reads the sample by the known columns; nil where there are none
 	err     error
 
-	form     *schemas.Schema // as it is now, in the form's order
+	form     *schemas.Schema // the form as it is now, in its order
 	headings []page.Heading
-	answered map[schemas.Source]bool // some sampled result has it
-	listed   map[schemas.Source]bool // by a heading that is about it, or may be
-	lists    map[schemas.SourceKind]bool
+	answered map[schemas.Source]bool // fields that some sampled result has
+	listed   map[schemas.Source]bool // fields that a heading is about, or may be about
+	// lists tells of which kinds of fields headings list any.
+	lists map[schemas.SourceKind]bool
 }
 
-// newLiveForm takes the types of the known columns and how they read values,
-// and no other rule, so that every value is counted that does not fit: nothing
-// is written, nothing is hidden.
 func newLiveForm(known *schemas.Schema, zone *time.Location) (*liveForm, error) {
 	l := &liveForm{
 		known: known, places: known.Places(), breaks: map[string]bool{}, learner: transform.NewLearner(zone),
 		answered: map[schemas.Source]bool{}, listed: map[schemas.Source]bool{}, lists: map[schemas.SourceKind]bool{},
 	}
-	if len(known.Columns) == 0 {
-		return l, nil
-	}
-	lenient := &schemas.Schema{Name: known.Name, Unknown: schemas.UnknownIgnore, Empty: known.Empty}
 	for _, c := range known.Columns {
 		l.breaks[c.Name] = !c.Inferred && c.OnError != schemas.OnErrorSetNull
-		lenient.Columns = append(lenient.Columns, schemas.Column{
-			Name: c.Name, From: c.From, Type: c.Type, Reading: c.Reading, Inferred: c.Inferred, OnError: schemas.OnErrorSetNull,
-		})
 	}
 	var err error
-	l.fitting, err = transform.NewFlattener(lenient, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
+	l.fitting, err = newFitting(known, zone)
 	return l, err
 }
 
@@ -100,7 +91,7 @@ func (l *liveForm) release() {
 	}
 }
 
-// page takes a page of the sample in.
+// page adds a page of the sample.
 func (l *liveForm) page(p *page.Page) {
 	defer p.Release()
 	l.learner.Add(p)
@@ -108,7 +99,7 @@ func (l *liveForm) page(p *page.Page) {
 	for i := range p.Len() {
 		for _, c := range p.Cells(i) {
 			if from := fieldSource(p.Fields[c.Field]); !l.answered[from] {
-				from.ID = strings.Clone(from.ID) // the page goes
+				from.ID = strings.Clone(from.ID) // the page is released
 				l.answered[from] = true
 			}
 		}
@@ -129,8 +120,8 @@ func fieldSource(x page.Field) schemas.Source {
 	return schemas.Source{Kind: schemas.FromItem, ID: x.ID}
 }
 
-// heading notes what a heading is about: it need not say itself whether that
-// is a meta or an item.
+// heading adds a heading. One that does not say whether it is about a meta or an
+// item may be about either.
 func (l *liveForm) heading(h page.Heading) {
 	for kind, source := range map[page.Kind]schemas.SourceKind{page.KindMeta: schemas.FromMeta, page.KindItem: schemas.FromItem} {
 		from := schemas.Source{Kind: source, ID: h.ID}
@@ -144,13 +135,13 @@ func (l *liveForm) heading(h page.Heading) {
 	}
 }
 
-// has tells whether a source has a known column.
+// has tells whether a field has a known column.
 func (l *liveForm) has(from schemas.Source) bool {
 	_, ok := l.places[from]
 	return ok
 }
 
-// changes lists what is different, by the known columns and then by the form.
+// changes lists the differences, those of known columns first, then new fields.
 func (l *liveForm) changes(form string, labels bool) []schemas.Change {
 	l.form, _ = l.learner.Schema(form, labels)
 	for _, h := range l.headings {
@@ -188,8 +179,7 @@ func (l *liveForm) changes(form string, labels bool) []schemas.Change {
 	return append(changes, l.added(labels)...)
 }
 
-// gone tells whether the form has a column's field no more, and whether that
-// is sure.
+// gone tells whether the form lacks a column's field, and whether that is sure.
 func (l *liveForm) gone(c schemas.Column) (gone, sure bool) {
 	switch {
 	case c.From.Kind == schemas.FromResultID || l.listed[c.From]:
@@ -197,11 +187,11 @@ func (l *liveForm) gone(c schemas.Column) (gone, sure bool) {
 	case !l.lists[c.From.Kind]:
 		return l.results > 0 && !l.answered[c.From], false
 	}
-	// What has no label the headings never listed, and results may have it.
+	// Headings never listed a column without a label; a result may still have it.
 	return c.Label != "" || !l.answered[c.From], true
 }
 
-// added are the fields that have no column, as a run would name them.
+// added lists the fields without a column, named as a run would name them.
 func (l *liveForm) added(labels bool) []schemas.Change {
 	var late []schemas.Column
 	for _, c := range l.form.Columns {
@@ -221,8 +211,8 @@ func (l *liveForm) added(labels bool) []schemas.Change {
 	return changes
 }
 
-// moved are the items that stand in another order on the form than their
-// columns. Where metas stand is nobody's order.
+// moved lists the items whose order on the form differs from that of their columns.
+// Metas have no order.
 func (l *liveForm) moved() map[schemas.Source]schemas.Change {
 	items := func(of, others *schemas.Schema) []schemas.Column {
 		var list []schemas.Column
@@ -248,7 +238,7 @@ func (l *liveForm) misfits() map[string][]schemas.Change {
 	for at, n := range s.Nulled {
 		list[at.Column] = append(list[at.Column], schemas.Change{Kind: schemas.ColumnRetyped, Key: "values", Is: at.Reason, Count: n, Breaking: l.breaks[at.Column]})
 	}
-	for column, n := range s.Joined { // strings that nobody declared take several values
+	for column, n := range s.Joined { // an inferred string column becomes a list of strings
 		list[column] = append(list[column], schemas.Change{Kind: schemas.ColumnRetyped, Key: "type", Is: "list<string>", Count: n})
 	}
 	for _, c := range l.known.Columns {
@@ -264,8 +254,8 @@ func (l *liveForm) misfits() map[string][]schemas.Change {
 	return list
 }
 
-// missing counts the results without a value in a column that has no null. A
-// value that does not fit is none, but is there.
+// missing counts the results without a value in a column that allows no null. A
+// value that does not fit is not missing.
 func (l *liveForm) missing(c schemas.Column, s transform.Stats) int64 {
 	if !c.Required || c.Inferred || c.From.Kind == schemas.FromResultID {
 		return 0

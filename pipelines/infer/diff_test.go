@@ -1,4 +1,4 @@
-package pipelines_test
+package infer_test
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -109,7 +109,7 @@ unknown: fail
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, diffForm())
-			d, err := pipelines.DiffLive(t.Context(), w.definition(), options(), "form1", known(t, w, c.schema))
+			d, err := infer.DiffLive(t.Context(), w.definition(), options(), "form1", known(t, w, c.schema))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +141,7 @@ func TestDiffLiveWithoutHeadings(t *testing.T) {
 - {name: fax, from: "item:7", type: string, label: "Fax"}
 unknown: ignore
 `)
-		d, err := pipelines.DiffLive(t.Context(), w.definition(), options(), "form1", schema)
+		d, err := infer.DiffLive(t.Context(), w.definition(), options(), "form1", schema)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,19 +161,19 @@ unknown: ignore
 func TestDiffLiveAfterARun(t *testing.T) {
 	w := newWorld(t, diffForm())
 	def := w.definition(definition.Output{Path: "lake/", Format: "parquet"})
-	if columns, err := pipelines.KnownColumns(t.Context(), def, options(), "form1"); columns != nil || err != nil {
+	if columns, err := infer.KnownColumns(t.Context(), def, options(), "form1"); columns != nil || err != nil {
 		t.Fatalf("%v, %v", columns, err)
 	}
 	w.run(def)
-	columns, err := pipelines.KnownColumns(t.Context(), def, options(), "form1")
+	columns, err := infer.KnownColumns(t.Context(), def, options(), "form1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := pipelines.DiffLive(t.Context(), def, options(), "form1", columns.Schema)
+	d, err := infer.DiffLive(t.Context(), def, options(), "form1", columns.Schema)
 	if err != nil || len(d.Changes) > 0 {
 		t.Errorf("%s, %v", changeLines(d.Changes), err)
 	}
-	_, err = pipelines.DiffLive(t.Context(), def, options(), "nowhere", columns.Schema)
+	_, err = infer.DiffLive(t.Context(), def, options(), "nowhere", columns.Schema)
 	if s := (*extract.ServiceError)(nil); !errors.As(err, &s) || s.Code != extract.CodeInvalidForm {
 		t.Errorf("error %v", err)
 	}

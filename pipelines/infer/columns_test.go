@@ -1,4 +1,4 @@
-package pipelines_test
+package infer_test
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -28,7 +28,7 @@ func growing(n int) *formservice.Form {
 	return formservice.NewForm("form1", items, results)
 }
 
-func namesAndTypes(c *pipelines.FormColumns) []string {
+func namesAndTypes(c *infer.FormColumns) []string {
 	list := make([]string, len(c.Schema.Columns))
 	for i, x := range c.Schema.Columns {
 		list[i] = x.Name + " " + x.Type.String()
@@ -44,12 +44,12 @@ func TestInferColumns(t *testing.T) {
 			w := newWorld(t, growing(c.results))
 			def := w.definition()
 			def.Labels = true
-			got, err := pipelines.InferColumns(t.Context(), def, options(), "form1")
+			got, err := infer.Columns(t.Context(), def, options(), "form1")
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := []string{"result_id int64", "date_finish timestamp", "name string", "item_99 list<string>"}
-			if names := namesAndTypes(got); !slices.Equal(names, want) || got.Origin != pipelines.OriginSample || got.Sampled != c.sampled {
+			if names := namesAndTypes(got); !slices.Equal(names, want) || got.Origin != infer.OriginSample || got.Sampled != c.sampled {
 				t.Errorf("columns %q from %d results, want %q from %d", names, got.Sampled, want, c.sampled)
 			}
 			if n := len(w.service.Log()); n > c.asked {
@@ -76,7 +76,7 @@ func TestInferEmpty(t *testing.T) {
 	form := formservice.NewForm("form1", []formservice.Item{{ID: "7", Type: "text", Index: 1, Label: "Age"}}, nil)
 	form.Metas = []string{"date_start"}
 	w := newWorld(t, form)
-	got, err := pipelines.InferColumns(t.Context(), w.definition(), options(), "form1")
+	got, err := infer.Columns(t.Context(), w.definition(), options(), "form1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +85,10 @@ func TestInferEmpty(t *testing.T) {
 	}
 	def := w.definition()
 	def.Extract.From, def.Extract.To = day("2025-02-01"), day("2025-02-01")
-	if _, err := pipelines.InferColumns(t.Context(), def, options(), "form1"); err == nil {
+	if _, err := infer.Columns(t.Context(), def, options(), "form1"); err == nil {
 		t.Error("an empty range was sampled")
 	}
-	if _, err := pipelines.InferColumns(t.Context(), w.definition(), options(), "gone"); err == nil {
+	if _, err := infer.Columns(t.Context(), w.definition(), options(), "gone"); err == nil {
 		t.Error("a form that is not there was sampled")
 	}
 }
@@ -96,10 +96,10 @@ func TestInferEmpty(t *testing.T) {
 func TestKnownColumns(t *testing.T) {
 	w := newWorld(t, growing(5))
 	def := w.definition(definition.Output{Path: "out.csv", Format: "csv", Profile: "strict"}, definition.Output{Path: "lake/", Format: "parquet"})
-	known := func() *pipelines.FormColumns {
+	known := func() *infer.FormColumns {
 		t.Helper()
 		w.service.Reset()
-		got, err := pipelines.KnownColumns(t.Context(), def, options(), "form1")
+		got, err := infer.KnownColumns(t.Context(), def, options(), "form1")
 		if err != nil || len(w.service.Log()) != 0 {
 			t.Fatalf("%v, %v", err, w.service.Log())
 		}
@@ -108,59 +108,19 @@ func TestKnownColumns(t *testing.T) {
 	if got := known(); got != nil {
 		t.Errorf("nothing is known yet: %+v", got)
 	}
-	if _, err := pipelines.Run(t.Context(), def, options()); err != nil {
+	if _, err := pipelines.Run(t.Context(), def, pipelines.Options{Options: options()}); err != nil {
 		t.Fatal(err)
 	}
 	all := []string{"result_id int64", "date_finish timestamp", "item_1 string", "item_99 list<string>"}
-	if got := known(); got == nil || got.Origin != pipelines.OriginManifest || !slices.Equal(namesAndTypes(got), all) {
+	if got := known(); got == nil || got.Origin != infer.OriginManifest || !slices.Equal(namesAndTypes(got), all) {
 		t.Errorf("from the manifest: %+v", got)
 	}
 	def.Outputs = def.Outputs[:1] // the file's manifest tells as well
-	if got := known(); got == nil || got.Origin != pipelines.OriginManifest || !slices.Equal(namesAndTypes(got), all) {
+	if got := known(); got == nil || got.Origin != infer.OriginManifest || !slices.Equal(namesAndTypes(got), all) {
 		t.Errorf("from the file's manifest: %+v", got)
 	}
 	def.Schema = &schemas.Schema{Unknown: schemas.UnknownIgnore, Columns: []schemas.Column{{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.DefaultType(schemas.Source{Kind: schemas.FromResultID})}}}
-	if got := known(); got == nil || got.Origin != pipelines.OriginSchema || !slices.Equal(namesAndTypes(got), []string{"id int64"}) {
+	if got := known(); got == nil || got.Origin != infer.OriginSchema || !slices.Equal(namesAndTypes(got), []string{"id int64"}) {
 		t.Errorf("from the schema: %+v", got)
-	}
-}
-
-func TestListForms(t *testing.T) {
-	w := newWorld(t, formservice.NewForm("form1", nil, nil), formservice.NewForm("form2", nil, nil), formservice.NewForm("other", nil, nil))
-	for _, c := range []struct {
-		forms, exclude, chosen, want []string
-		asked                        int
-	}{
-		{[]string{"form1"}, nil, nil, []string{"form1"}, 0},
-		{[]string{"form*"}, []string{"form2"}, nil, []string{"form1"}, 1},
-		{[]string{"*"}, nil, []string{"other"}, []string{"other"}, 0},
-		{[]string{"*"}, nil, nil, []string{"form1", "form2", "other"}, 1},
-		{[]string{"form1"}, nil, []string{"form2"}, nil, 0},
-		{[]string{"x*"}, nil, nil, nil, 1},
-	} {
-		w.service.Reset()
-		def := w.definition()
-		def.Forms, def.Exclude = c.forms, c.exclude
-		o := options()
-		o.Forms = c.chosen
-		got, err := pipelines.ListForms(t.Context(), def, o)
-		if !slices.Equal(got, c.want) || (c.want == nil) != isNoForms(err) || len(w.service.Log()) != c.asked {
-			t.Errorf("%v but %v of %v: %v, %v after %d requests", c.forms, c.exclude, c.chosen, got, err, len(w.service.Log()))
-		}
-	}
-}
-
-func TestNewClient(t *testing.T) {
-	if _, err := pipelines.NewClient(definition.Source{BaseURL: "https://x.invalid", Account: "a", Key: transport.NewSecret("k")}, t.TempDir(), pipelines.Options{}); err == nil {
-		t.Error("a source without a zone made a client")
-	}
-	w := newWorld(t, formservice.NewForm("form1", nil, nil))
-	c, err := pipelines.NewClient(w.definition().Source, t.TempDir(), options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if forms, err := c.Forms(t.Context()); err != nil || len(forms) != 1 {
-		t.Errorf("%v, %v", forms, err)
 	}
 }

@@ -1,15 +1,47 @@
-package pipelines
+package account
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 )
 
-// FormsError is a run some of whose forms failed; the others were committed.
+// FormsError is work on several forms of which some failed; that on the others
+// was done.
 type FormsError struct {
-	Forms  int // forms of the run
+	Forms  int // all, also those that did not fail
 	Errors []error
+}
+
+// Each does something for each of the forms, one after the other, and adds what
+// fails. It ends with the context's cause once that is done.
+func (e *FormsError) Each(ctx context.Context, forms []string, do func(form string) error) error {
+	e.Forms = len(forms)
+	for _, form := range forms {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := do(form); err != nil {
+			e.Errors = append(e.Errors, fmt.Errorf("form %s: %w", form, err))
+		}
+	}
+	return nil
+}
+
+// Add adds an error that concerns no single form, if there is one.
+func (e *FormsError) Add(err error) {
+	if err != nil {
+		e.Errors = append(e.Errors, err)
+	}
+}
+
+// OrNil is the error, nil where nothing failed.
+func (e *FormsError) OrNil() error {
+	if len(e.Errors) == 0 {
+		return nil
+	}
+	return e
 }
 
 // Error tells how many forms failed and each one's error.
@@ -97,18 +129,4 @@ func (e *NoFormsError) Error() string {
 		s += " and --form " + strings.Join(e.Chosen, ", ")
 	}
 	return s + "; `formetl forms` lists those of the account"
-}
-
-// NoColumnsError is a definition that names no schema, for a form of which no
-// run has left columns.
-type NoColumnsError struct{ File, Form string }
-
-// Error names both and what to do.
-func (e *NoColumnsError) Error() string {
-	return fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", e.File, e.Form)
-}
-
-func isError[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
 }

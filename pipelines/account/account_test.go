@@ -1,0 +1,95 @@
+package account_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// serve serves empty forms, and gives the service and the source that reaches it.
+func serve(t *testing.T, forms ...string) (*formservice.Server, definition.Source) {
+	service := &formservice.Server{Key: "account-key"}
+	for _, name := range forms {
+		service.Forms = append(service.Forms, formservice.NewForm(name, nil, nil))
+	}
+	server := httptest.NewServer(service)
+	t.Cleanup(server.Close)
+	return service, definition.Source{
+		BaseURL: server.URL, Account: formservice.DefaultAccount, Key: transport.NewSecret("account-key"), Zone: time.UTC,
+		Requests: definition.Requests{Concurrency: 1, Timeout: 20 * time.Second},
+	}
+}
+
+func TestListForms(t *testing.T) {
+	service, source := serve(t, "form1", "form2", "other")
+	for _, c := range []struct {
+		forms, exclude, chosen, want []string
+		asked                        int
+	}{
+		{[]string{"form1"}, nil, nil, []string{"form1"}, 0},
+		{[]string{"form*"}, []string{"form2"}, nil, []string{"form1"}, 1},
+		{[]string{"*"}, nil, []string{"other"}, []string{"other"}, 0},
+		{[]string{"*"}, nil, nil, []string{"form1", "form2", "other"}, 1},
+		{[]string{"form1"}, nil, []string{"form2"}, nil, 0},
+		{[]string{"x*"}, nil, nil, nil, 1},
+	} {
+		service.Reset()
+		def := &definition.Definition{Forms: c.forms, Exclude: c.exclude, Source: source}
+		got, err := account.ListForms(t.Context(), def, account.Options{Forms: c.chosen})
+		_, none := errors.AsType[*account.NoFormsError](err)
+		if !slices.Equal(got, c.want) || (c.want == nil) != none || len(service.Log()) != c.asked {
+			t.Errorf("%v but %v of %v: %v, %v after %d requests", c.forms, c.exclude, c.chosen, got, err, len(service.Log()))
+		}
+	}
+}
+
+func TestNewClient(t *testing.T) {
+	if _, err := account.NewClient(&definition.Definition{Source: definition.Source{BaseURL: "https://x.invalid", Account: "a", Key: transport.NewSecret("k")}}, account.Options{}); err == nil {
+		t.Error("a source without a zone made a client")
+	}
+	_, source := serve(t, "form1")
+	c, err := account.NewClient(&definition.Definition{Source: source}, account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if forms, err := c.Forms(t.Context()); err != nil || len(forms) != 1 {
+		t.Errorf("%v, %v", forms, err)
+	}
+}
+
+// TestFormsErrorTellsTheForms that failed one by one, and those that were not
+// run in few words.
+func TestFormsErrorTellsTheForms(t *testing.T) {
+	refused := errors.New("the key was refused")
+	failed := fmt.Errorf("form f0: %w", refused)
+	notRun := func(n int) []error {
+		errs := append(make([]error, 0, n+1), failed)
+		for i := range n {
+			errs = append(errs, fmt.Errorf("form f%d: %w", i+1, &account.NotRunError{Form: fmt.Sprintf("f%d", i+1), Err: refused}))
+		}
+		return errs
+	}
+	for _, c := range []struct {
+		err  *account.FormsError
+		want string
+	}{
+		{&account.FormsError{Forms: 1, Errors: []error{failed}}, "form f0: the key was refused"},
+		{&account.FormsError{Forms: 3, Errors: []error{failed}}, "1 of 3 forms failed:\nform f0: the key was refused"},
+		{&account.FormsError{Forms: 3, Errors: notRun(2)}, "1 of 3 forms failed, and 2 were not run because each would fail of the same cause (f1, f2):\nform f0: the key was refused"},
+		{&account.FormsError{Forms: 500, Errors: notRun(499)}, "1 of 500 forms failed, and 499 were not run because each would fail of the same cause (f1, f2, f3, f4, f5 and 494 more):\nform f0: the key was refused"},
+		{&account.FormsError{Forms: 2, Errors: []error{fmt.Errorf("a: %w", &account.FormsError{Forms: 2, Errors: notRun(1)})}}, "1 of 2 forms failed:\na: 1 of 2 forms failed, and 1 were not run because each would fail of the same cause (f1):\nform f0: the key was refused"},
+	} {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("got\n%s\nwant\n%s", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package account
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+)
+
+// Options is what is said of a definition's work besides the definition. Those
+// who take one fill in its defaults by WithDefaults.
+type Options struct {
+	Tables output.Tables
+	// From and To override the definition's range where they are not zero.
+	From, To time.Time
+	// Full replaces what an earlier run left, whatever its schema was.
+	// Whole datasets are replaced: the range is widened to all their parts.
+	Full bool
+	// Forms restricts the work to these of the definition's forms; empty is all.
+	Forms []string
+
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil is time.Now; called from several goroutines
+	Client ClientOptions    // for tests and the demo
+	RunID  string           // "" makes one
+}
+
+// ClientOptions replaces parts of the client that a definition says nothing of.
+type ClientOptions struct {
+	Transport              http.RoundTripper
+	BackoffMin, BackoffMax time.Duration
+	Patience               time.Duration
+	UserAgent              string
+}
+
+// WithDefaults fills in what was left out.
+func (o Options) WithDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.RunID == "" {
+		o.RunID = NewRunID(o.Now())
+	}
+	return o
+}
+
+// NewRunID makes a run's id: the time of its start in UTC and a random part,
+// so that ids sort by time and never meet.
+func NewRunID(now time.Time) string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
+	return now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
+}
+
+// Flags are what the options say of the interval.
+func (o Options) Flags() interval.Flags {
+	return interval.Flags{From: o.From, To: o.To, Full: o.Full}
+}
+
+// Job is what the outputs of a form have in common, for those who only look at
+// them: its requests, its drift and its points are nobody's.
+func (o Options) Job(def *definition.Definition, form string) *output.Job {
+	return &output.Job{
+		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Now: o.Now, Log: o.Logger, At: func(string) {},
+		Requests: func() load.Requests { return load.Requests{} }, Drift: func(string) {},
+	}
+}
+
+// NewClient makes a client for the transactions of the definition's account.
+// Its budget is kept in the definition's state folder.
+func NewClient(def *definition.Definition, o Options) (extract.Client, error) {
+	s, o := def.Source, o.WithDefaults()
+	if s.Zone == nil {
+		return nil, errors.New("a source needs its account's zone")
+	}
+	return v1.NewClient(v1.Config{
+		BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Config: transport.Config{
+			Key:     s.Key,
+			Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
+			Budget:     budget.Shared(def, o.Now),
+			BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: o.Client.Patience,
+			Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
+		},
+	})
+}
