@@ -120,15 +120,6 @@ func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error)
 	return h.halve(ctx, IDRange{lower.Max + 1, r.Max}, max(0, all-lowerAll), n-inLower)
 }
 
-// Undated gives the pages of a range of undated results in ascending order of
-// id, without the results for which dated is true. A page is valid during the call.
-func (r *Reader) Undated(ctx context.Context, u UndatedRange, dated func(id int64) bool, each func(*page.Page) error) error {
-	return r.Each(ctx, Window{}, u.IDs, func(p *page.Page) error {
-		p.Filter(func(id int64) bool { return !dated(id) })
-		return each(p)
-	})
-}
-
 // Each gives the pages of a window in ascending order of id. A page is valid
 // during the call.
 func (r *Reader) Each(ctx context.Context, w Window, ids IDRange, each func(*page.Page) error) error {
