@@ -21,9 +21,10 @@ const maxEncoders = 3
 // remembers where every byte came from, so that only the key goes.
 func redact(text, key string) string {
 	plain := []byte(key)
-	keys := [][]byte{plain, hex.AppendEncode(nil, plain)}
-	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
-		keys = append(keys, e.AppendEncode(nil, plain))
+	keys := [][]byte{
+		plain, hex.AppendEncode(nil, plain),
+		base64.StdEncoding.AppendEncode(nil, plain), base64.RawStdEncoding.AppendEncode(nil, plain),
+		base64.URLEncoding.AppendEncode(nil, plain), base64.RawURLEncoding.AppendEncode(nil, plain),
 	}
 	l := layer{text: []byte(text), from: make([]place, len(text))}
 	for i := range l.from {
