@@ -233,10 +233,11 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	s.numbers.sent(call.Kind, e.attempts)
 	limited, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	start, bytes := time.Now(), 0
+	start, whole := time.Now(), 0
 	header, err := s.exchange(limited, call)
+	read := len(*call.Body) // the decoder may rewrite it
 	if err == nil {
-		bytes = len(*call.Body)
+		whole = read
 		err = interpret(header, call.Decode(header))
 	}
 	took := time.Since(start)
@@ -251,11 +252,11 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 		a.sum = maphash.Bytes(answerSeed, *call.Body)
 		e.unreadable(a)
 	}
-	s.numbers.came(outcome, bytes)
+	s.numbers.came(outcome, whole)
 	if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.cfg.Key.Redact(call.Detail)),
-			slog.Int("attempt", e.attempts), slog.Int("status", header.Status), slog.Int("bytes", len(*call.Body)),
+			slog.Int("attempt", e.attempts), slog.Int("status", header.Status), slog.Int("bytes", read),
 			slog.Duration("duration", took.Round(time.Microsecond)), slog.Bool("ok", err == nil), slog.String("outcome", outcome))
 	}
 	return err
