@@ -16,7 +16,7 @@ const (
 	UnitYear
 )
 
-// step is the unit as a step, whose boundaries are the unit's.
+// step has the boundaries of the unit; auto, which has none, is that of UnitNone.
 func (u Unit) step() Step {
 	return [...]Step{UnitDay: {Days: 1}, UnitMonth: {Months: 1}, UnitYear: {Months: 12}}[u]
 }
@@ -37,16 +37,15 @@ func (u Unit) spans(from, to time.Time) int {
 	return int(u.step().index(to.Add(-time.Second))-u.step().index(from)) + 1
 }
 
-// cut divides [from, to) at the unit's boundaries.
-func (u Unit) cut(from, to time.Time) []Window {
-	if u == UnitNone {
-		return []Window{{from, to}}
-	}
-	var ws []Window
-	for from.Before(to) {
-		end := u.step().next(from)
-		if end.After(to) {
-			end = to
+// tile divides [from, to) at the boundaries of all steps; auto has none. It stops
+// when there are more than maxWindows.
+func tile(from, to time.Time, steps ...Step) (ws []Window) {
+	for from.Before(to) && len(ws) <= maxWindows {
+		end := to
+		for _, s := range steps {
+			if !s.Auto() && s.next(from).Before(end) {
+				end = s.next(from)
+			}
 		}
 		ws = append(ws, Window{from, end})
 		from = end

@@ -119,7 +119,7 @@ func TestUnitCut(t *testing.T) {
 		{UnitYear, "1999-12-31", "2001-01-01 00:00:01", 3, "2000-01-01"},
 	} {
 		from, to := wallTime(t, tc.from), wallTime(t, tc.to)
-		ws := tc.unit.cut(from, to)
+		ws := tile(from, to, tc.unit.step())
 		if len(ws) != tc.want || tc.unit.spans(from, to) != tc.want {
 			t.Errorf("%v, %s to %s: %d windows, spans %d; want %d", tc.unit, tc.from, tc.to, len(ws), tc.unit.spans(from, to), tc.want)
 		}

@@ -198,7 +198,7 @@ func (p *planner) windows(pieces []piece) ([]Planned, error) {
 			ws = append(ws, Planned{Window: c.Window, Group: group})
 			continue
 		}
-		cuts := p.Partition.cut(c.start(), c.To)
+		cuts := tile(c.start(), c.To, p.Partition.step())
 		cuts[0].From = c.From
 		for _, w := range cuts {
 			n := c.n
@@ -338,21 +338,8 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 		}
 	}
 	var ws []Planned
-	for at := from; at.Before(w.To); {
-		end := p.Step.next(at)
-		if p.Partition != UnitNone {
-			if b := p.Partition.step().next(at); b.Before(end) {
-				end = b
-			}
-		}
-		if end.After(w.To) {
-			end = w.To
-		}
-		ws = append(ws, Planned{Window: Window{at, end}, Count: Unknown})
-		if len(ws) > maxWindows {
-			break
-		}
-		at = end
+	for _, step := range tile(from, w.To, p.Step, p.Partition.step()) {
+		ws = append(ws, Planned{Window: step, Count: Unknown})
 	}
 	if len(ws) > 0 {
 		ws[0].Window.From = w.From
