@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -166,16 +167,11 @@ func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
 	// three, with the count of the verification.
 	p.budget = int((total + PageSize - 1) / PageSize / 40)
 	pieces := []piece{p.whole(total)}
-	for {
-		ask := p.choose(pieces)
-		if len(ask) == 0 {
-			break
-		}
-		halves, err := p.halveAll(ctx, pieces, ask)
-		if err != nil {
+	for ask := p.choose(pieces); len(ask) > 0; ask = p.choose(pieces) {
+		var err error
+		if pieces, err = p.halveAll(ctx, pieces, ask); err != nil {
 			return nil, err
 		}
-		pieces = halves
 	}
 	return p.windows(pieces)
 }
@@ -194,18 +190,14 @@ func (p *planner) windows(pieces []piece) ([]Planned, error) {
 		}
 		group := len(p.groups)
 		p.groups = append(p.groups, c.n)
-		if c.n == 0 {
-			ws = append(ws, Planned{Window: c.Window, Group: group})
+		if c.n == 0 || p.Partition.spans(c.start(), c.To) <= 1 {
+			ws = append(ws, Planned{c.Window, c.n, group})
 			continue
 		}
 		cuts := tile(c.start(), c.To, p.Partition.step())
 		cuts[0].From = c.From
 		for _, w := range cuts {
-			n := c.n
-			if len(cuts) > 1 {
-				n = Unknown
-			}
-			ws = append(ws, Planned{w, n, group})
+			ws = append(ws, Planned{w, Unknown, group})
 		}
 	}
 	return p.cutAt(ws)
@@ -254,10 +246,8 @@ func (p *planner) choose(pieces []piece) []int {
 			large = append(large, i)
 		}
 	}
-	slices.SortStableFunc(large, func(a, b int) int { return int(pieces[b].n - pieces[a].n) })
-	if len(large) > p.budget {
-		large = large[:p.budget]
-	}
+	slices.SortStableFunc(large, func(a, b int) int { return cmp.Compare(pieces[b].n, pieces[a].n) })
+	large = large[:min(len(large), p.budget)]
 	p.budget -= len(large)
 	ask = append(ask, large...)
 	slices.Sort(ask)
