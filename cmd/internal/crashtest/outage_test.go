@@ -1,7 +1,10 @@
 package crashtest
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -140,24 +143,55 @@ func (w *world) signalledAfter(d *trouble, requests int, s syscall.Signal) outco
 	return o
 }
 
+// checkpointAtDestination lets the pipeline keep its checkpoint beside its first
+// output.
+func (w *world) checkpointAtDestination() {
+	w.t.Helper()
+	data, err := os.ReadFile(w.definition())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	data = bytes.Replace(data, []byte("state: state\n"), []byte("state: state\ncheckpoint: destination\n"), 1)
+	if err := os.WriteFile(w.definition(), data, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// forgetState removes the state folder, as for a run on another host.
+func (w *world) forgetState() {
+	w.t.Helper()
+	if err := os.RemoveAll(filepath.Join(w.dir, "state")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // TestTwoKillsAndAnOutage holds what the issue asks for: two kills with -9 and
 // an outage of exit 75 in between, each after about a third of the requests or
-// of what was left of them, then a clean run, cost little that was paid before.
+// of what was left of them, then a clean run, cost little that was paid before. On
+// other hosts, the checkpoint lies at the destination and no state folder is left.
 func TestTwoKillsAndAnOutage(t *testing.T) {
 	form := newLongForm()
 	want := truth(form)
-	test := func(t *testing.T, k kind, extract string, outputs ...output) {
+	run := func(t *testing.T, k kind, otherHosts bool, extract string, outputs ...output) {
 		worlds, d := newTroubledWorlds(t, k, form, extract, outputs...)
 		w := worlds[0]
+		next := func() {}
+		if otherHosts {
+			w.checkpointAtDestination()
+			next = w.forgetState
+		}
 		const third = longDays * longPages / 3
 		w.killedAfter(d, third+5)
+		next()
 		began := time.Now()
 		d.come(third-20, nil, formservice.FaultHTML)
 		if o := w.do(w.pipeline("")); o.code != 75 {
 			t.Errorf("the run ended with %d in an outage:\n%s", o.code, o.stderr)
 		}
 		t.Logf("the run with the outage took %s", time.Since(began).Round(time.Millisecond))
+		next()
 		w.killedAfter(d, third/2)
+		next()
 		w.run()
 		b := w.paid()
 		t.Log(b)
@@ -171,7 +205,11 @@ func TestTwoKillsAndAnOutage(t *testing.T) {
 			w.clean()
 		}
 	}
+	test := func(t *testing.T, k kind, extract string, outputs ...output) { run(t, k, false, extract, outputs...) }
 	eachPlace(t, func(t *testing.T, k kind) {
+		t.Run("on another host each time, by day", func(t *testing.T) { run(t, k, true, longRange, ndjsonDataset) })
+		t.Run("on another host each time, one window", func(t *testing.T) { run(t, k, true, longWindow, wholeDataset) })
+		t.Run("on another host each time, a file", func(t *testing.T) { run(t, k, true, longRange, csvFile) })
 		t.Run("by day", func(t *testing.T) { test(t, k, longRange, ndjsonDataset) })
 		t.Run("one window", func(t *testing.T) { test(t, k, longWindow, wholeDataset) })
 		t.Run("a file and a dataset", func(t *testing.T) { test(t, k, longRange, csvFile, ndjsonDataset) })
