@@ -42,7 +42,7 @@ func TestLevelsNest(t *testing.T) {
 			}
 			b = next
 			for j, fine := range levels[i:] {
-				if got := fine(b.Add(-second)); !got.Equal(b) {
+				if got := fine(b.Add(-time.Second)); !got.Equal(b) {
 					t.Fatalf("%s is a boundary of level %d, but level %d goes on to %s", b, i, i+j, got)
 				}
 			}
@@ -83,7 +83,7 @@ func FuzzHalve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, start, length int64) {
 		const span = 200 * 366 * 86400
 		from := time.Unix(start%span, 0).UTC()
-		to := from.Add(time.Duration(2+(length%span+span)%span) * second)
+		to := from.Add(time.Duration(2+(length%span+span)%span) * time.Second)
 		b, ok := halve(from, to)
 		if !ok || !from.Before(b) || !b.Before(to) || b.Nanosecond() != 0 {
 			t.Fatalf("halve(%s, %s) = %s, %v", from, to, b, ok)
@@ -119,7 +119,7 @@ func TestUnitCut(t *testing.T) {
 		{UnitYear, "1999-12-31", "2001-01-01 00:00:01", 3, "2000-01-01"},
 	} {
 		from, to := wallTime(t, tc.from), wallTime(t, tc.to)
-		ws := tc.unit.cut(from, to)
+		ws := tile(from, to, tc.unit.step())
 		if len(ws) != tc.want || tc.unit.spans(from, to) != tc.want {
 			t.Errorf("%v, %s to %s: %d windows, spans %d; want %d", tc.unit, tc.from, tc.to, len(ws), tc.unit.spans(from, to), tc.want)
 		}

@@ -39,7 +39,7 @@ func readPlan(ctx context.Context, c *v1.Client, form string, rng extract.Range)
 				if err != nil || p == nil {
 					return err
 				}
-				windows[i] = append(windows[i], extracttest.IDs(p)...)
+				windows[i] = append(windows[i], p.IDs()...)
 				p.Release()
 			}
 		})

@@ -11,17 +11,15 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// A service may ignore fs_min_date or fs_max_date. Then every window holds
-// results from outside it too. No column proves that, because the specification
-// does not say which date the service filters by. No count proves it, because
-// all results may lie in one window. The proof is a result that comes in two
-// windows which have no time in common.
+// A service may ignore fs_min_date or fs_max_date, and answer each window with
+// results from outside it. No column proves that, because the specification
+// does not say by which date the service filters. The proof is a result that
+// comes in two windows which have no time in common.
 
-// DatesError is a service that does not keep to fs_min_date and fs_max_date.
+// DatesError says that the service ignores fs_min_date and fs_max_date.
 type DatesError struct {
-	// Windows have no time in common.
-	Windows [2]Window
-	ID      int64 // a result that came in both; 0 where their counts tell
+	Windows [2]Window // they have no time in common
+	ID      int64     // a result that came in both; 0 where their counts tell
 }
 
 // Error says what showed it.
@@ -33,30 +31,28 @@ func (e *DatesError) Error() string {
 	return fmt.Sprintf("the service ignores fs_min_date and fs_max_date: %s of two windows that share no time, %s and %s", what, e.Windows[0], e.Windows[1])
 }
 
-// DataFault is true: what was read holds what was not asked for.
+// DataFault is true, because the answers hold results that were not asked for.
 func (e *DatesError) DataFault() bool { return true }
 
-// mostDoubts is how often results whose dates lie outside their window are
-// looked for elsewhere: a service may filter by a date that it does not show.
+// mostDoubts is how often a result whose dates lie outside its window is looked
+// for elsewhere. A service may filter by a date that it does not show.
 const mostDoubts = 2
 
-// dateDoubts is what a reader knows of how the service keeps to dates.
+// dateDoubts is what a reader knows of whether the service honours dates.
 type dateDoubts struct {
 	mu      sync.Mutex
-	left    int         // that may still be looked into
-	ignored *DatesError // once that is proven
-	leftOut bool        // no request has dates any more
+	left    int         // doubts that may still be looked into
+	ignored *DatesError // the proof that the service ignores dates; nil without one
+	leftOut bool        // requests carry no dates
 }
 
-// LeaveDatesOut lets all windows be asked for without dates, where the service
-// ignores them: each holds all results then. It is called before any window is
-// read.
+// LeaveDatesOut makes all requests go without dates, so that each window holds
+// all results. It is called before any window is read.
 func (r *Reader) LeaveDatesOut() { r.doubts.leftOut = true }
 
-// checkDates looks for a result of a page whose dates all lie outside the
-// window that it came in. It asks for that result where its dates are: if it
-// comes there too, and still in its window, the service ignores dates. A page
-// whose results have their dates in the window costs nothing.
+// checkDates looks for a result whose dates all lie outside the window. It asks
+// for that result in the window of its dates, and then in its own again. Where
+// it comes in both, the service ignores dates. Other pages cost no request.
 func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 	d := &w.reader.doubts
 	if d.leftOut || w.window == (Window{}) {
@@ -79,11 +75,11 @@ func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	both := slices.IndexFunc(there, func(id int64) bool { return slices.Contains(idsOf(p), id) })
+	both := slices.IndexFunc(there, func(id int64) bool { return slices.Contains(p.IDs(), id) })
 	if both < 0 {
 		return nil
 	}
-	// It may have moved between the two requests, once.
+	// The result may have moved between the two requests, but not twice.
 	here, err := w.asked(ctx, w.window, there[both])
 	if err != nil || !slices.Contains(here, there[both]) {
 		return err
@@ -92,7 +88,7 @@ func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 	return d.ignored
 }
 
-// asked gives the ids that come where one is asked for in a window. A service
+// asked asks for one id in a window and returns the ids that came. A service
 // that ignores the bounds of ids gives others too.
 func (w *WindowReader) asked(ctx context.Context, in Window, id int64) ([]int64, error) {
 	q := w.reader.common
@@ -102,25 +98,17 @@ func (w *WindowReader) asked(ctx context.Context, in Window, id int64) ([]int64,
 		return nil, fmt.Errorf("result %d, window %s: %w", id, in, err)
 	}
 	defer p.Release()
-	return idsOf(p), nil
+	return p.IDs(), nil
 }
 
-func idsOf(p *page.Page) []int64 {
-	ids := make([]int64, p.Len())
-	for i := range ids {
-		ids[i] = p.ID(i)
-	}
-	return ids
-}
-
-// stray finds a result that has no date in the window, and a window beside this
-// one that should hold it: on the side of its dates. -1 is none.
+// stray finds a result that has no date in the window, and the time beside the
+// window where its dates are. i is -1 if there is none.
 func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	dated := make([]bool, len(p.Fields)) // metas that are dates
 	for i, f := range p.Fields {
 		dated[i] = f.Kind == page.KindMeta && strings.HasPrefix(f.ID, "date_")
 	}
-	from, to := onWire(w.window.From, ""), onWire(w.window.To, "9999") // to be compared with dates as they come
+	from, to := onWire(w.window.From, ""), onWire(w.window.To, "9999") // dates are compared as text
 	for i := range p.Len() {
 		inside, later := false, false
 		for _, c := range p.Cells(i) {
@@ -131,7 +119,7 @@ func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 			if len(v) != len(WireTime) && len(v) != len(time.DateOnly) {
 				continue
 			}
-			// Of a day alone it is enough that the window holds some of it.
+			// A date without a time counts as inside if the window holds a part of its day.
 			before, after := string(v) < from[:min(len(v), len(from))], string(v) >= to
 			inside = inside || !before && !after
 			later = later || after
@@ -146,8 +134,8 @@ func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	return -1, Window{}
 }
 
-// beside is all time after the window, or before it. A lower bound keeps
-// results without a date out, which may match an upper one by itself.
+// beside is all time after the window, or before it down to Epoch. That bound
+// keeps undated results out, which may match an upper bound alone.
 func (w *WindowReader) beside(later bool) (beside Window, ok bool) {
 	before, after := w.window.From.After(Epoch), !w.window.To.IsZero()
 	switch {

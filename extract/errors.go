@@ -23,8 +23,8 @@ const (
 	CodeNone = -1 // an error without a readable code
 )
 
-// ServiceError is an error envelope that the service answered with
-// (specification, section 7), whatever the HTTP status that carried it.
+// ServiceError is an error envelope of the service (specification, section 7),
+// whatever HTTP status came with it.
 type ServiceError struct {
 	Code       int
 	Message    string        // the service's own words, with the API key redacted
@@ -37,12 +37,19 @@ func (e *ServiceError) Error() string {
 	return fmt.Sprintf("the service answered error %d (%s): %s%s", e.Code, codeMeaning(e.Code), e.Message, transport.ComeBack(e.RetryAfter))
 }
 
-// Class tells what the error means for another attempt.
+// Class tells what the error means for another attempt. The HTTP statuses 429
+// and 503 count, unless section 7 says that the code blames the request.
 func (e *ServiceError) Class() transport.Class {
-	switch {
-	case e.Code == CodeBusy, e.Temporary() && e.Status == http.StatusTooManyRequests:
+	switch e.Code {
+	case CodeBusy:
 		return transport.ClassBusy
-	case e.Temporary():
+	case CodeInvalidURL, CodeInvalidValue, CodeInvalidKey, CodeInvalidUser, CodeInvalidForm, CodeInvalidID:
+		return transport.ClassFinal
+	}
+	switch {
+	case e.Status == http.StatusTooManyRequests:
+		return transport.ClassBusy
+	case e.Status == http.StatusServiceUnavailable:
 		return transport.ClassUnavailable
 	case e.Code == CodeUnexpected, e.Code == CodeNone:
 		return transport.ClassDoubtful
@@ -53,18 +60,8 @@ func (e *ServiceError) Class() transport.Class {
 // ComeAfter is RetryAfter.
 func (e *ServiceError) ComeAfter() time.Duration { return e.RetryAfter }
 
-// Temporary tells whether the same request may succeed later. A busy system
-// (3) may. With HTTP status 429 or 503 any code may but those of section 7 that
-// blame the request.
-func (e *ServiceError) Temporary() bool {
-	switch e.Code {
-	case CodeBusy:
-		return true
-	case CodeInvalidURL, CodeInvalidValue, CodeInvalidKey, CodeInvalidUser, CodeInvalidForm, CodeInvalidID:
-		return false
-	}
-	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
-}
+// Temporary tells whether the same request may succeed later.
+func (e *ServiceError) Temporary() bool { return e.Class() >= transport.ClassUnavailable }
 
 func codeMeaning(code int) string {
 	return cmp.Or(map[int]string{
@@ -79,12 +76,11 @@ func codeMeaning(code int) string {
 	}[code], "a code that the specification does not list")
 }
 
-// UnclearError is a request to make something that was sent and not answered
-// by the service. It may have been carried out, so it must not be sent again
-// before somebody has looked.
+// UnclearError is a request that was sent and may have been carried out, though
+// the service did not say so. Nobody must send it again before having looked.
 type UnclearError struct{ Err error }
 
-// DataFault is false: what was made is to be looked at, and no data were read.
+// DataFault is false, because no data were read.
 func (e *UnclearError) DataFault() bool { return false }
 
 // Error says what is not known and where to look.
@@ -95,15 +91,14 @@ func (e *UnclearError) Error() string {
 // Unwrap returns why it is not known.
 func (e *UnclearError) Unwrap() error { return e.Err }
 
-// Temporary is false: nobody is to send it again unseen.
+// Temporary is false, because a second request might make a second copy.
 func (e *UnclearError) Temporary() bool { return false }
 
-// OrderError is a page whose results do not follow in ascending order of id,
-// though those of earlier pages of the window did. The service keeps another
-// order, and results may be missing. A window that is begun again with the
-// same Reader is read by page numbers and sorted.
+// OrderError is a page that breaks the ascending order of ids which earlier
+// pages of the window kept. Results may be missing. The same Reader reads the
+// window by page numbers and sorts it, when the window is begun again.
 type OrderError struct {
-	After int64 // the last result that came in order
+	After int64 // id of the last result that came in order
 }
 
 // Error says what came out of order.
@@ -114,8 +109,7 @@ func (e *OrderError) Unwrap() error {
 	return &transport.AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as those of the page before did", e.After)}
 }
 
-// PlanError is a range that cannot be divided as it was asked for. Nothing is
-// wrong with the service: the definition has to change.
+// PlanError is a range that cannot be divided as the definition asks for.
 type PlanError struct{ Problem string }
 
 // Error says what is wrong and what to do.

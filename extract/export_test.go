@@ -6,6 +6,6 @@ import "time"
 
 const MostDoubts = mostDoubts
 
-func (u Unit) Cut(from, to time.Time) []Window { return u.cut(from, to) }
+func (u Unit) Cut(from, to time.Time) []Window { return tile(from, to, u.step()) }
 
 func (u Unit) Spans(from, to time.Time) int { return u.spans(from, to) }

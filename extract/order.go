@@ -8,9 +8,9 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// inOrder brings pages into ascending order of id, across pages too. No id is
-// in two of them. Pages whose ids overlap become one. It takes the pages over;
-// those that it does not return are released.
+// inOrder sorts pages, and the results in them, by ascending id. Pages whose ids
+// overlap become one. No id may be in two pages. inOrder takes the pages over
+// and releases those that it does not return.
 func inOrder(pages []*page.Page) ([]*page.Page, error) {
 	var headings []page.Heading
 	for _, p := range pages {

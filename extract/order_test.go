@@ -42,7 +42,7 @@ func TestInOrder(t *testing.T) {
 		}
 		got := [][]int64{}
 		for _, p := range pages {
-			got = append(got, idsOf(p))
+			got = append(got, p.IDs())
 			for i := range p.Len() {
 				c := p.Cells(i)
 				if len(c) != 1 || c[0].Values != 2 || string(p.Value(c[0], 0)) != fmt.Sprint("v", p.ID(i)) || p.Fields[c[0].Field].ID != fmt.Sprint(p.ID(i)%3) {

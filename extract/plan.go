@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -12,23 +13,21 @@ import (
 )
 
 const (
-	// DefaultTarget is how many results an auto window holds at most, where
-	// counts allow it: forty pages.
+	// DefaultTarget is how many results an auto window holds at most, unless its
+	// counts are off: forty pages.
 	DefaultTarget = 4000
-	// maxWindows bounds a plan: more is a mistake in the definition.
-	maxWindows = 1 << 20
 	// Unknown is the count of a window that was not counted.
-	Unknown = -1
+	Unknown    = -1
+	maxWindows = 1 << 20 // a plan of more windows is a mistake in the definition
 )
 
-// Range is what is to be planned: a span of time of one form, and how it is
-// to be cut.
+// Range is a span of time of one form, and how it is to be cut.
 type Range struct {
-	Window    Window      // From may be zero: no lower bound. To may be zero: no upper bound, then auto gives one window
+	Window    Window      // auto gives one window where it has no upper bound
 	Step      Step        // auto or fixed
-	Partition Unit        // a boundary that always cuts
+	Partition Unit        // its boundaries always cut
 	Target    int         // results of an auto window; 0 is DefaultTarget
-	Cuts      []time.Time // further times that cut: the ends of an output's own range, the start of the next run
+	Cuts      []time.Time // further times that cut, such as the start of the next run
 	Uncounted bool        // no count requests: fixed windows from Window.From
 	Most      int64       // requests that the plan may need; 0 is no bound
 }
@@ -74,15 +73,15 @@ func (p *Plan) Pages() int64 {
 // Counter counts a form's results in a window.
 type Counter func(ctx context.Context, w Window) (int64, error)
 
-// NewPlan plans a range. It asks for a count only where that saves more
-// requests than it costs. By counts it halves, at calendar boundaries, spans
-// that hold too much for one window, or too little for one request a partition.
-// Empty spans get windows with a count of 0.
+// NewPlan plans a range. By counts it halves spans, at calendar boundaries,
+// that hold too much for one window, or too little for a request a partition.
+// It asks for a count only where that saves more requests than it costs. Empty
+// spans get windows with a count of 0.
 func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	if r.Target <= 0 {
 		r.Target = DefaultTarget
 	}
-	p := &planner{Range: r, budget: math.MaxInt}
+	p := &planner{Range: r}
 	p.count = func(ctx context.Context, w Window) (int64, error) {
 		if n := p.asked.Add(1); r.Most > 0 && n > r.Most {
 			return 0, &CostError{Requests: n, Most: r.Most, Results: Unknown}
@@ -99,18 +98,17 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 			return nil, err
 		}
 	}
+	whole := []Planned{{Window: r.Window, Count: plan.Total}}
 	switch {
-	case plan.Total == 0:
-		plan.Windows, err = p.cutAt([]Planned{{Window: r.Window}})
-	case !r.Step.Auto():
+	case plan.Total != 0 && !r.Step.Auto():
 		plan.Windows, err = p.fixed(ctx, plan.Total)
-	case r.Window.To.IsZero():
-		plan.Windows, err = p.cutAt([]Planned{{Window: r.Window, Count: plan.Total}})
+	case plan.Total == 0 || r.Window.To.IsZero():
+		plan.Windows, err = p.cutAt(whole)
 	case r.Uncounted && r.Window.From.IsZero():
 		if r.Partition != UnitNone {
 			return nil, &PlanError{"partitions need a beginning of the range where nothing may be counted: set extract.from"}
 		}
-		plan.Windows, err = p.cutAt([]Planned{{Window: r.Window, Count: Unknown}})
+		plan.Windows, err = p.cutAt(whole)
 	case r.Uncounted:
 		plan.Windows, err = p.windows([]piece{p.whole(Unknown)})
 	default:
@@ -132,10 +130,8 @@ type planner struct {
 	asked  atomic.Int64
 	budget int // counts that may still be spent on sizing windows
 	groups []int64
-	halved bool // the halves of a range without a beginning were compared
-	// begins is where the range has no lower bound: no result is earlier, by
-	// the counts. Zero where that is not known.
-	begins time.Time
+	halved bool      // the halves of a range without a beginning were compared
+	begins time.Time // by the counts no result is earlier; set for a range without a lower bound, zero if unknown
 }
 
 // piece is a part of the range that may still be halved.
@@ -149,7 +145,7 @@ type piece struct {
 func (p *planner) whole(total int64) piece {
 	c := piece{Window: p.Window, lower: Epoch, n: total}
 	if !Epoch.Before(p.Window.To) {
-		c.lower = p.Window.To.Add(-second)
+		c.lower = p.Window.To.Add(-time.Second)
 	}
 	return c
 }
@@ -162,31 +158,26 @@ func (p piece) start() time.Time {
 	return p.From
 }
 
-// auto halves the range until every window is small enough. Every round asks
-// its counts side by side; which are asked depends on earlier counts alone, so
-// equal data gives an equal plan.
+// auto halves the range until every window is small enough. Each round asks its
+// counts side by side. Equal data gives an equal plan, because earlier counts
+// alone decide what a round asks.
 func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
-	// Cutting once more costs a count and at most one half-filled page. A
-	// fortieth of the pages for each keeps all requests, with the count of the
-	// verification, below 1.05 times the pages plus three.
+	// Each further cut costs a count and at most one half-filled page. A fortieth
+	// of the pages for both keeps all requests below 1.05 times the pages plus
+	// three, with the count of the verification.
 	p.budget = int((total + PageSize - 1) / PageSize / 40)
 	pieces := []piece{p.whole(total)}
-	for {
-		ask := p.choose(pieces)
-		if len(ask) == 0 {
-			break
-		}
-		halves, err := p.halveAll(ctx, pieces, ask)
-		if err != nil {
+	for ask := p.choose(pieces); len(ask) > 0; ask = p.choose(pieces) {
+		var err error
+		if pieces, err = p.halveAll(ctx, pieces, ask); err != nil {
 			return nil, err
 		}
-		pieces = halves
 	}
 	return p.windows(pieces)
 }
 
-// windows cuts what is left at the partitions' boundaries and joins
-// neighbours that are empty.
+// windows cuts the pieces at the boundaries of the partitions, and joins empty
+// neighbours.
 func (p *planner) windows(pieces []piece) ([]Planned, error) {
 	var ws []Planned
 	if first := pieces[0]; first.From.IsZero() && first.lower.After(p.whole(0).lower) {
@@ -199,18 +190,14 @@ func (p *planner) windows(pieces []piece) ([]Planned, error) {
 		}
 		group := len(p.groups)
 		p.groups = append(p.groups, c.n)
-		if c.n == 0 {
-			ws = append(ws, Planned{Window: c.Window, Group: group})
+		if c.n == 0 || p.Partition.spans(c.start(), c.To) <= 1 {
+			ws = append(ws, Planned{c.Window, c.n, group})
 			continue
 		}
-		cuts := p.Partition.cut(c.start(), c.To)
+		cuts := tile(c.start(), c.To, p.Partition.step())
 		cuts[0].From = c.From
 		for _, w := range cuts {
-			n := c.n
-			if len(cuts) > 1 {
-				n = Unknown
-			}
-			ws = append(ws, Planned{w, n, group})
+			ws = append(ws, Planned{w, Unknown, group})
 		}
 	}
 	return p.cutAt(ws)
@@ -241,9 +228,8 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 	return ws, nil
 }
 
-// choose returns the indices of the pieces to halve next: first those that
-// partitions ask for, then the largest that are over the target, as long as
-// the budget lasts.
+// choose returns the indices of the pieces to halve next: those of several
+// partitions, and the largest over the target as long as the budget lasts.
 func (p *planner) choose(pieces []piece) []int {
 	var ask, large []int
 	for i, c := range pieces {
@@ -260,21 +246,18 @@ func (p *planner) choose(pieces []piece) []int {
 			large = append(large, i)
 		}
 	}
-	slices.SortStableFunc(large, func(a, b int) int { return int(pieces[b].n - pieces[a].n) })
-	if len(large) > p.budget {
-		large = large[:p.budget]
-	}
+	slices.SortStableFunc(large, func(a, b int) int { return cmp.Compare(pieces[b].n, pieces[a].n) })
+	large = large[:min(len(large), p.budget)]
 	p.budget -= len(large)
 	ask = append(ask, large...)
 	slices.Sort(ask)
 	return ask
 }
 
-// worthAsking tells whether a piece of k partitions is halved by a count
-// rather than read partition by partition. It is without a lower bound, where
-// it is wide (results may cluster), and where its partitions need cutting
-// themselves. It is too where its results are so few that finding them costs
-// less than a request a partition.
+// worthAsking tells whether a piece of k partitions is halved by a count rather
+// than read partition by partition. It is where it has no lower bound, where it
+// is wide (results may cluster), and where its partitions need cutting too. It
+// also is where finding its few results costs less than a request a partition.
 func (p *planner) worthAsking(c piece, k int) bool {
 	const wide = 8
 	if c.From.IsZero() || k > wide || c.n/int64(k) > int64(p.Target) {
@@ -284,12 +267,11 @@ func (p *planner) worthAsking(c piece, k int) bool {
 	return finding+float64(c.n) < float64(k)
 }
 
-// halveAll counts the lower half of each chosen piece; the upper half holds
-// the rest.
+// halveAll counts the lower half of each chosen piece. The upper half holds the rest.
 func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]piece, error) {
 	counts := make([]int64, len(ask))
 	group, asking := errgroup.WithContext(ctx)
-	group.SetLimit(64) // the client bounds the requests; this bounds the goroutines
+	group.SetLimit(64) // it bounds the goroutines; the client bounds the requests
 	middles := make([]time.Time, len(ask))
 	for j, i := range ask {
 		c := pieces[i]
@@ -309,18 +291,15 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 			halves = append(halves, c)
 			continue
 		}
-		// The counts of a living form drift, so the rest may be off by a few;
-		// the verification counts empty windows too.
+		// While results come in, the rest may be off by a few. So the verification
+		// counts empty windows too.
 		if c.From.IsZero() {
 			if err := p.checkHalves(ctx, c, Window{To: middles[j]}, Window{middles[j], c.To}, counts[j]); err != nil {
 				return nil, err
 			}
 		}
-		lower := piece{Window: Window{c.From, middles[j]}, n: counts[j]}
+		lower := piece{Window{c.From, middles[j]}, c.lower, counts[j]}
 		upper := piece{Window: Window{middles[j], c.To}, n: max(0, c.n-counts[j])}
-		if c.From.IsZero() {
-			lower.lower = c.lower
-		}
 		if lower.n == 0 && c.From.IsZero() {
 			upper.From, upper.lower = time.Time{}, middles[j] // the first window keeps the open end
 			halves = append(halves, upper)
@@ -349,19 +328,8 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 		}
 	}
 	var ws []Planned
-	for at := from; at.Before(w.To); {
-		end := p.Step.next(at)
-		if b := p.Partition.next(at); p.Partition != UnitNone && b.Before(end) {
-			end = b
-		}
-		if end.After(w.To) {
-			end = w.To
-		}
-		ws = append(ws, Planned{Window: Window{at, end}, Count: Unknown})
-		if len(ws) > maxWindows {
-			break
-		}
-		at = end
+	for _, step := range tile(from, w.To, p.Step, p.Partition.step()) {
+		ws = append(ws, Planned{Window: step, Count: Unknown})
 	}
 	if len(ws) > 0 {
 		ws[0].Window.From = w.From
@@ -369,8 +337,8 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 	return p.cutAt(ws)
 }
 
-// first finds where the first window may begin, by counts with an upper bound
-// only: at the start of the step before which there is no result.
+// first finds by counts where the first window begins: at the start of the step
+// before which there is no result.
 func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 	c := p.whole(total)
 	if total == Unknown {

@@ -1,13 +1,16 @@
 package extract
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
-// uncountedWindows is how many windows a plan may have without being called
-// costly where nothing was counted, besides those that partitions need.
+// uncountedWindows is how many windows a fair plan may have where nothing was
+// counted, besides those that partitions need.
 const uncountedWindows = 100
 
-// Cost is how many Get Results requests the plan takes: as Pages has it, or one
-// for each window, at least, where nothing was counted.
+// Cost is how many Get Results requests the plan takes: Pages, or at least one
+// for each window where nothing was counted.
 func (p *Plan) Cost() int64 {
 	if pages := p.Pages(); pages != Unknown {
 		return pages
@@ -22,8 +25,7 @@ func (p *Plan) Cost() int64 {
 }
 
 // Fair is how many Get Results requests the plan may take without being called
-// costly. It is twice the pages that its results fill, and one for each window
-// that partitions and further cuts make necessary.
+// costly: twice the pages of its results, and one for each partition and cut.
 func (p *Plan) Fair() int64 {
 	fair := p.partitions()
 	for _, cut := range p.Range.Cuts {
@@ -37,7 +39,7 @@ func (p *Plan) Fair() int64 {
 	return fair + 2*((p.Total+PageSize-1)/PageSize)
 }
 
-// partitions is how many of them the windows that are read lie in.
+// partitions is how many partitions the windows that are read lie in.
 func (p *Plan) partitions() (n int64) {
 	unit := p.Range.Partition
 	if unit == UnitNone {
@@ -48,15 +50,14 @@ func (p *Plan) partitions() (n int64) {
 		if w.Count == 0 || w.Window.To.IsZero() {
 			continue
 		}
-		if start := unit.Start(w.Window.To.Add(-second)).Unix(); n == 0 || start != last {
+		if start := unit.Start(w.Window.To.Add(-time.Second)).Unix(); n == 0 || start != last {
 			n, last = n+1, start
 		}
 	}
 	return n
 }
 
-// CostError is a plan that needs more requests than are allowed. Nothing was
-// read.
+// CostError is a plan that needs more requests than are allowed.
 type CostError struct {
 	Requests int64 // that it needs, at least
 	Most     int64 // that are allowed

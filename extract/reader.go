@@ -11,36 +11,30 @@ import (
 )
 
 // paging is how the pages of a window are asked for.
-type paging int32
+type paging int64
 
 const (
-	// keysetUp asks for ids beyond the last one seen. Rows inserted or deleted
-	// meanwhile cannot shift it.
+	// keysetUp asks for ids above the last one seen. Results that are inserted or
+	// deleted meanwhile cannot shift a page.
 	keysetUp paging = iota
-	// keysetDown does the same downwards, where the service ignores the order.
+	// keysetDown asks for ids below the last one, where the service ignores the order.
 	keysetDown
-	// numbered asks for fs_page, where the service ignores the id bounds or
-	// keeps no order; ids that come again are dropped.
+	// numbered asks for fs_page, where the service ignores the id bounds or keeps
+	// no order. Ids that come again are dropped.
 	numbered
 )
 
-// Reader pages a form's windows. The windows of a run share it: what one window
-// shows about the service serves the others. That is how long its pages are,
-// and whether it keeps the order that is asked for. It is safe for concurrent
-// use.
+// Reader pages a form's windows. The windows of a run share it, because what one
+// window shows about the service serves the others: the length of its pages and
+// whether it keeps the order. It is safe for concurrent use.
 type Reader struct {
-	service Service
-	form    string
-	common  ResultsQuery
-	// longest is the longest page seen: the service's pages can be at least
-	// that long, so a shorter one ends its window.
-	longest atomic.Int64
-	// way is the paging that new windows begin with.
-	way atomic.Int32
-	// sure is set once two pages in a row have kept keysetUp's promise.
-	sure atomic.Bool
-	// trusting is set where counts check the windows afterwards.
-	trusting atomic.Bool
+	service  Service
+	form     string
+	common   ResultsQuery
+	longest  atomic.Int64 // results of the longest page seen: a shorter page ends its window
+	way      atomic.Int64 // the paging that new windows begin with; it only rises
+	sure     atomic.Bool  // two pages in a row were in ascending order
+	trusting atomic.Bool  // see Trust
 	doubts   dateDoubts
 }
 
@@ -50,24 +44,24 @@ func NewReader(service Service, form string, common ResultsQuery) *Reader {
 	return &Reader{service: service, form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
 }
 
-// Trust tells whether any page of fewer than a hundred results may end a
-// window of time that was not counted by itself. It saves such a window a
-// request. It is for runs that compare their windows with counts afterwards,
-// which notice a service whose pages are shorter than specified.
+// Trust tells whether any page of fewer than a hundred results may end a window
+// of time that was not counted by itself, which saves a request. Only a run that
+// compares its windows with counts afterwards notices a service with shorter
+// pages.
 func (r *Reader) Trust(yes bool) { r.trusting.Store(yes) }
 
-// Window begins to read a window; ids may bound it further. count is the
-// planner's, or Unknown; where it counts what is read it saves a request.
+// Window begins to read a window; ids may bound it further. count is the number
+// of its results by the planner, or Unknown. A count may save a request.
 func (r *Reader) Window(w Window, ids IDRange, count int64) *WindowReader {
 	return &WindowReader{reader: r, window: w, ids: ids, count: count, way: paging(r.way.Load()), lastID: max(0, ids.Min) - 1}
 }
 
-// Ascending tells whether the service is known to give the window's results in
-// ascending order of id, so that a later reading can begin behind any of them.
+// Ascending tells whether the window's results are known to come in ascending
+// order of id, so that a later reading can resume behind any of them.
 func (w *WindowReader) Ascending() bool { return w.way == keysetUp && w.reader.sure.Load() }
 
-// Downgraded tells how the service has to be paged where it does not keep to
-// the specification; "" where it does.
+// Downgraded tells how the service has to be paged because it breaks the
+// specification; "" where it does not.
 func (r *Reader) Downgraded() string {
 	switch paging(r.way.Load()) {
 	case keysetDown:
@@ -88,18 +82,17 @@ type WindowReader struct {
 	way      paging
 	page     int   // pages asked for in this way
 	rows     int64 // results received in this way
-	any      bool  // whether a page was taken in this way
 	lastID   int64 // the last id in this way's direction, -1 before the first
 	finished bool
-	given    bool         // whether anything may have been given: then it is too late to begin again
-	ready    []*page.Page // pages that may be given
-	held     []*page.Page // pages that may not be given yet
-	seen     map[int64]struct{}
+	given    bool               // pages were ready, so the window cannot begin again
+	ready    []*page.Page       // pages for Next to return
+	held     []*page.Page       // pages whose order is not known yet
+	seen     map[int64]struct{} // ids of the pages that were read by number
 }
 
-// Next returns the window's next page, its results in ascending order of id
-// and beyond all earlier pages', or nil at the end. The page is the caller's
-// to release.
+// Next returns the window's next page, or nil at the end. Its results are in
+// ascending order of id and follow those of earlier pages. The caller releases
+// the page.
 func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	for len(w.ready) == 0 && !w.finished {
 		if err := w.request(ctx); err != nil {
@@ -135,7 +128,7 @@ func (w *WindowReader) request(ctx context.Context) error {
 	}
 	if w.way == numbered {
 		q.Page = w.page
-	} else if w.any && !w.beyond(&q.IDs) {
+	} else if w.rows > 0 && !w.beyond(&q.IDs) {
 		return w.finish()
 	}
 	p, err := w.reader.service.Results(ctx, w.reader.form, q)
@@ -143,8 +136,8 @@ func (w *WindowReader) request(ctx context.Context) error {
 		return fmt.Errorf("window %s, page %d: %w", w.window, w.page, err)
 	}
 	n := p.Len()
-	if n > 0 && w.way == keysetDown && w.any && w.lastID == 1 {
-		p.Filter(func(id int64) bool { return id < 1 }) // see beyond
+	if w.way == keysetDown && w.rows > 0 && w.lastID == 1 {
+		p.Filter(func(id int64) bool { return id < 1 }) // id 1 was asked for again, see beyond
 	}
 	if p.Len() == 0 {
 		p.Release()
@@ -164,7 +157,7 @@ func (w *WindowReader) request(ctx context.Context) error {
 	return nil
 }
 
-// beyond bounds ids to those that were not seen yet in this way's direction;
+// beyond bounds ids to those that come next in this way's direction. It returns
 // false if there can be none.
 func (w *WindowReader) beyond(ids *IDRange) bool {
 	if w.way == keysetUp {
@@ -174,32 +167,29 @@ func (w *WindowReader) beyond(ids *IDRange) bool {
 		ids.Min = w.lastID + 1
 		return ids.Max == 0 || ids.Min <= ids.Max
 	}
-	// Id 0 lies below 1, but a bound of 0 is none: there 1 is asked for again.
+	// Below id 1 only id 0 is left. A bound of 0 would be none, so 1 is asked for again.
 	ids.Max = max(1, w.lastID-1)
 	return w.lastID > 0 && ids.Max >= ids.Min
 }
 
 // isLast tells whether a page of n results, taken in already, ends the window.
-// It does where it is shorter than another page was, where the count agrees, or
-// where Trust was called. A full page never does: a count may agree by chance.
+// A page does that is shorter than another was, completes the count, or may be
+// trusted. A full page never does, because a count may agree by chance.
 func (w *WindowReader) isLast(n int) bool {
-	longest := w.reader.longest.Load()
-	for int64(n) > longest && !w.reader.longest.CompareAndSwap(longest, int64(n)) {
-		longest = w.reader.longest.Load()
-	}
+	raise(&w.reader.longest, int64(n))
 	if n >= PageSize {
 		return false
 	}
 	trusted := w.count == Unknown && !w.window.To.IsZero() && w.reader.trusting.Load()
-	return int64(n) < longest || w.rows == w.count || trusted
+	return int64(n) < w.reader.longest.Load() || w.rows == w.count || trusted
 }
 
-// accept checks a page against the way it was asked for and takes it in. Where
-// it does not fit, the window begins again in the next way. Where pages of the
-// window were given already, the error is an *OrderError instead.
+// accept takes a page in that is in the order of the window's way. After any
+// other page the window begins again in the next way. Where pages of the window
+// were given already, the error is an *OrderError instead.
 func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, err error) {
 	first, last := p.ID(0), p.ID(p.Len()-1)
-	rises, falls := monotone(p)
+	rises, falls := p.Order()
 	switch w.way {
 	case keysetUp:
 		if rises && first > w.lastID {
@@ -207,7 +197,7 @@ func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, er
 		}
 		if w.given {
 			p.Release()
-			w.reader.downgrade(numbered)
+			raise(&w.reader.way, int64(numbered))
 			return false, &OrderError{After: w.lastID}
 		}
 		if falls && w.page == 1 {
@@ -217,7 +207,7 @@ func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, er
 			return true, nil
 		}
 	case keysetDown:
-		if falls && (!w.any || first < w.lastID) {
+		if falls && (w.rows == 0 || first < w.lastID) {
 			w.takeDown(p, last)
 			return true, nil
 		}
@@ -229,14 +219,14 @@ func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, er
 	return false, nil
 }
 
-// takeUp gives a page on, at once if the service is known to keep the order,
-// else when the page after it has shown that it does.
+// takeUp gives a page on: at once if the service is known to keep the order,
+// else when the page after it has shown that.
 func (w *WindowReader) takeUp(p *page.Page, last int64) error {
-	w.rows += int64(p.Len())
-	if w.any {
+	if w.rows > 0 {
 		w.reader.sure.Store(true)
 	}
-	w.any, w.lastID = true, last
+	w.rows += int64(p.Len())
+	w.lastID = last
 	w.held = append(w.held, p)
 	if !w.reader.sure.Load() {
 		return nil
@@ -247,11 +237,12 @@ func (w *WindowReader) takeUp(p *page.Page, last int64) error {
 func (w *WindowReader) takeDown(p *page.Page, last int64) {
 	w.rows += int64(p.Len())
 	p.Filter(w.ids.holds)
-	w.any, w.lastID = true, last
+	w.lastID = last
 	w.held = append(w.held, p)
 }
 
-// takeNumbered drops what came before: an insertion shifts results to the next page.
+// takeNumbered drops results that came before, because an insertion shifts results
+// to the next page.
 func (w *WindowReader) takeNumbered(ctx context.Context, p *page.Page) error {
 	if w.seen == nil {
 		w.seen = map[int64]struct{}{}
@@ -277,8 +268,8 @@ func (w *WindowReader) takeNumbered(ctx context.Context, p *page.Page) error {
 	return w.finish()
 }
 
-// repeated judges a second page that is the first again: some services repeat
-// the last page for ever, others ignore fs_page. A count tells them apart.
+// repeated judges a second page that is the first again. Some services repeat the
+// last page for ever, others ignore fs_page. A count tells them apart.
 func (w *WindowReader) repeated(ctx context.Context) error {
 	q := CountQuery{Window: w.window, IDs: w.ids}
 	if w.reader.doubts.leftOut {
@@ -294,17 +285,17 @@ func (w *WindowReader) repeated(ctx context.Context) error {
 
 func (w *WindowReader) restart(way paging) {
 	release(w.held)
-	w.way, w.page, w.rows, w.any, w.lastID, w.held, w.seen = way, 0, 0, false, -1, nil, nil
-	w.reader.downgrade(way)
+	w.way, w.page, w.rows, w.lastID, w.held, w.seen = way, 0, 0, -1, nil, nil
+	raise(&w.reader.way, int64(way))
 }
 
-// downgrade lets windows that begin from now on be paged in that way.
-func (r *Reader) downgrade(way paging) {
-	for now := r.way.Load(); now < int32(way) && !r.way.CompareAndSwap(now, int32(way)); now = r.way.Load() {
+// raise sets a to n, unless it is as high already.
+func raise(a *atomic.Int64, n int64) {
+	for now := a.Load(); now < n && !a.CompareAndSwap(now, n); now = a.Load() {
 	}
 }
 
-// give moves what was held to what may be given.
+// give moves the held pages to those that are ready, in order.
 func (w *WindowReader) give() error {
 	pages, err := inOrder(w.held)
 	w.held = nil
@@ -316,15 +307,4 @@ func (w *WindowReader) give() error {
 func (w *WindowReader) finish() error {
 	w.finished = true
 	return w.give()
-}
-
-// monotone tells whether the page's ids strictly rise, and whether they
-// strictly fall. One result does both.
-func monotone(p *page.Page) (rises, falls bool) {
-	rises, falls = true, true
-	for i := 1; i < p.Len(); i++ {
-		a, b := p.ID(i-1), p.ID(i)
-		rises, falls = rises && a < b, falls && a > b
-	}
-	return rises, falls
 }

@@ -12,15 +12,14 @@ const PageSize = 100
 
 // Service is what plans and readers ask of one generation of the service.
 type Service interface {
-	// Results asks for one page of results and decodes it whole. The page is the
-	// caller's to release.
+	// Results asks for one page of results. The caller releases the page.
 	Results(ctx context.Context, form string, q ResultsQuery) (*page.Page, error)
 	// Count asks how many results match.
 	Count(ctx context.Context, form string, q CountQuery) (int64, error)
 }
 
-// Client is one generation of the service for one account, with the numbers of
-// what was sent (see transport.Sender). It is safe for concurrent use.
+// Client speaks one generation of the service for one account. It is safe for
+// concurrent use.
 type Client interface {
 	Service
 	Account
@@ -53,8 +52,8 @@ type Session interface {
 	Close()
 }
 
-// ResultsQuery holds every parameter of Get Results (specification, section
-// 4.5). The zero value asks for the first page of everything.
+// ResultsQuery holds the parameters of Get Results (specification, section 4.5).
+// The zero value asks for the first page of everything.
 type ResultsQuery struct {
 	Window       Window // fs_min_date and fs_max_date, always with a time part
 	IDs          IDRange
@@ -75,8 +74,7 @@ type IDRange struct{ Min, Max int64 }
 // holds tells whether an id lies in the range.
 func (r IDRange) holds(id int64) bool { return id >= r.Min && (r.Max == 0 || id <= r.Max) }
 
-// CountQuery holds the parameters of Get Results Count (specification,
-// section 4.6).
+// CountQuery holds the parameters of Get Results Count (specification, section 4.6).
 type CountQuery struct {
 	Window Window
 	IDs    IDRange

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Step is the size of fixed windows: so many months, days or seconds of
-// wall-clock time, exactly one of them greater than zero. The zero Step is
-// "auto": windows are sized by counts.
+// Step is the size of fixed windows in months, days or seconds of wall-clock
+// time: one of them is greater than zero. The zero Step is "auto", windows that
+// are sized by counts.
 type Step struct {
 	Months, Days, Seconds int
 }
@@ -35,27 +35,30 @@ func (s Step) String() string {
 // firstMonday anchors steps of days: 7d is a week that begins on Monday.
 var firstMonday = time.Date(1969, 12, 29, 0, 0, 0, 0, time.UTC)
 
-// start returns the step's boundary at or before t. Boundaries are fixed to
-// the calendar: months to the year 0, days to a Monday, seconds to a midnight.
-func (s Step) start(t time.Time) time.Time {
+// index numbers the steps of the calendar: those of months from the year 0,
+// those of days and seconds from a Monday.
+func (s Step) index(t time.Time) int64 {
 	if s.Months > 0 {
-		m := t.Year()*12 + int(t.Month()) - 1
-		m -= m % s.Months
-		return time.Date(m/12, time.Month(m%12+1), 1, 0, 0, 0, 0, time.UTC)
+		return int64((t.Year()*12 + int(t.Month()) - 1) / s.Months)
 	}
-	since, size := t.Sub(firstMonday), s.size()
-	return t.Add(-((since%size + size) % size))
+	since, size := t.Unix()-firstMonday.Unix(), s.size()
+	return (since - (since%size+size)%size) / size
 }
 
-func (s Step) next(t time.Time) time.Time {
-	b := s.start(t)
+// at returns where the step of an index begins.
+func (s Step) at(index int64) time.Time {
 	if s.Months > 0 {
-		return b.AddDate(0, s.Months, 0)
+		return time.Date(0, time.Month(int(index)*s.Months+1), 1, 0, 0, 0, 0, time.UTC)
 	}
-	return b.Add(s.size())
+	return time.Unix(firstMonday.Unix()+index*s.size(), 0).UTC()
 }
 
-// size is that of a step of days or seconds. Wall-clock days have 24 hours.
-func (s Step) size() time.Duration {
-	return time.Duration(s.Days)*24*time.Hour + time.Duration(s.Seconds)*second
-}
+// start returns the step's boundary at or before t.
+func (s Step) start(t time.Time) time.Time { return s.at(s.index(t)) }
+
+// next returns the step's first boundary after t.
+func (s Step) next(t time.Time) time.Time { return s.at(s.index(t) + 1) }
+
+// size is that of a step of days or seconds, in seconds. Wall-clock days have
+// 24 hours.
+func (s Step) size() int64 { return int64(s.Days)*24*3600 + int64(s.Seconds) }

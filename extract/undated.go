@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/formetl/formetl/extract/page"
 )
 
-// Undated results match no bound of date, so no window finds them. Where no
-// range is asked for they belong to the answer all the same.
+// Results without a date match no bound of date, so no window finds them. A run
+// over everything reads them too.
 
-// CountUndated counts the results without a date: all of them less those
-// since 1970-01-01 00:00:00. total counts all.
+// CountUndated counts all results, and those without a date: the rest beside the
+// results since Epoch.
 func CountUndated(ctx context.Context, s Service, form string) (total, undated int64, err error) {
 	total, err = s.Count(ctx, form, CountQuery{})
 	if err != nil || total == 0 {
@@ -31,17 +32,17 @@ type UndatedRange struct {
 	Mixed bool // dated results lie in it too
 }
 
-// UndatedRanges finds the undated results by halving ranges of ids. Where that
-// costs more than reading all results once, one range holds all of them.
-// total and undated are the form's counts. Ranges come in ascending order.
+// UndatedRanges finds the undated results by halving ranges of ids, in ascending
+// order. Where that costs more than reading all results once, it returns one
+// range for all of them. total and undated are the form's counts.
 func UndatedRanges(ctx context.Context, s Service, form string, total, undated int64) ([]UndatedRange, error) {
 	if undated <= 0 {
 		return nil, nil
 	}
 	whole := []UndatedRange{{Mixed: undated < total}}
 	pages := float64(total)/PageSize + 1
-	// Halving down to where each undated result is alone takes two counts for
-	// each, and from there two a halving to a page; then it is read.
+	// Each undated result takes two counts until it is alone, two more for each
+	// halving down to a page, and then a request to read it.
 	finding := float64(undated) * (3 + 2*max(0, math.Log2(pages/float64(undated))))
 	if finding >= pages {
 		return whole, nil
@@ -60,23 +61,20 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 	return h.found, nil
 }
 
-// highestID finds an id that no result's exceeds; false where counts do not
-// keep to bounds of ids.
+// highestID finds an id that no result exceeds; false where counts ignore the
+// bounds of ids.
 func highestID(ctx context.Context, s Service, form string, total int64) (highest int64, ok bool, err error) {
 	last, err := s.Results(ctx, form, ResultsQuery{Limit: 1, Descending: true})
 	if err != nil {
 		return 0, false, err
 	}
 	defer last.Release()
-	highest = 1
-	for i := range last.Len() {
-		highest = max(highest, last.ID(i))
-	}
-	// No more than two results have ids of 0 and 1.
+	highest = slices.Max(append(last.IDs(), 1))
+	// At most two results can have an id up to 1.
 	if least, err := s.Count(ctx, form, CountQuery{IDs: IDRange{Max: 1}}); err != nil || least > 2 {
 		return 0, false, err
 	}
-	for highest < math.MaxInt64/2 { // a service that ignores the order gave any id
+	for highest < math.MaxInt64/2 { // the service may ignore the order and have sent any id
 		beyond, err := s.Count(ctx, form, CountQuery{IDs: IDRange{Min: highest + 1}})
 		switch {
 		case err != nil || beyond >= total:
@@ -120,16 +118,6 @@ func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error)
 		return err
 	}
 	return h.halve(ctx, IDRange{lower.Max + 1, r.Max}, max(0, all-lowerAll), n-inLower)
-}
-
-// Undated gives the pages of a range of undated results in ascending order of
-// id, without those that dated tells to have been read or to have a date. A
-// page is valid during the call.
-func (r *Reader) Undated(ctx context.Context, u UndatedRange, dated func(id int64) bool, each func(*page.Page) error) error {
-	return r.Each(ctx, Window{}, u.IDs, func(p *page.Page) error {
-		p.Filter(func(id int64) bool { return !dated(id) })
-		return each(p)
-	})
 }
 
 // Each gives the pages of a window in ascending order of id. A page is valid

@@ -114,8 +114,9 @@ func readUndated(t testing.TB, c *v1.Client, form string, dated func(int64) bool
 		if i > 0 && u.IDs.Min <= ranges[i-1].IDs.Max {
 			t.Errorf("range %v follows %v", u.IDs, ranges[i-1].IDs)
 		}
-		err := r.Undated(ctx, u, dated, func(p *page.Page) error {
-			got = append(got, extracttest.IDs(p)...)
+		err := r.Each(ctx, extract.Window{}, u.IDs, func(p *page.Page) error {
+			p.Filter(func(id int64) bool { return !dated(id) })
+			got = append(got, p.IDs()...)
 			return nil
 		})
 		if err != nil {

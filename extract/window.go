@@ -7,9 +7,8 @@ import "time"
 const WireTime = "2006-01-02 15:04:05"
 
 // Window is a half-open span [From, To) of wall-clock time in the account's
-// zone at one-second resolution. Its times carry the location UTC only as a
-// vessel: they are never instants, so a DST change can neither lose nor
-// double a result. A zero From or To is no bound.
+// zone, in whole seconds. Its times are in UTC but are no instants, so a DST
+// change can neither lose nor double a result. A zero From or To is no bound.
 type Window struct {
 	From, To time.Time
 }
@@ -25,5 +24,3 @@ func onWire(t time.Time, none string) string {
 	}
 	return t.Format(WireTime)
 }
-
-const second = time.Second

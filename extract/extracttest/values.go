@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/extract/page"
 )
 
 // Wall reads a wall-clock time: a day such as "2026-01-02", or a time such as
@@ -30,15 +29,6 @@ func Wall(s string) time.Time {
 // without a bound.
 func Window(from, to string) extract.Window {
 	return extract.Window{From: Wall(from), To: Wall(to)}
-}
-
-// IDs are the ids of a page's results.
-func IDs(p *page.Page) []int64 {
-	ids := make([]int64, p.Len())
-	for i := range ids {
-		ids[i] = p.ID(i)
-	}
-	return ids
 }
 
 // MustAs returns the error of type E that err wraps, and ends the test if there

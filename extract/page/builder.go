@@ -7,10 +7,10 @@ type Span struct{ Start, End int32 }
 // answer: a result, its cells, the values of each. It is not safe for
 // concurrent use; a builder that is used again keeps its memory.
 type Builder struct {
-	// Text is what the values' spans point into when the page is finished: the
-	// answer in UTF-8. The decoder may rewrite it until then, or replace it.
+	// Text is the answer in UTF-8, into which the spans of values point. The
+	// decoder may rewrite or replace it until the page is finished.
 	Text []byte
-	// Page is being filled. Its exported fields are the decoder's to set.
+	// Page is being filled. The decoder sets its exported fields.
 	Page *Page
 
 	fields  [2]map[string]int32 // the page's fields by id, for metas and for items
@@ -24,8 +24,7 @@ func (b *Builder) Begin() {
 	b.Reset()
 }
 
-// Reset empties the page, and keeps Text: the answer is decoded from the
-// beginning.
+// Reset empties the page and keeps Text, to decode it from the beginning.
 func (b *Builder) Reset() {
 	b.Page.reset()
 	clear(b.fields[0])
@@ -40,8 +39,8 @@ func (b *Builder) Finish() *Page {
 	return p
 }
 
-// Field returns the index of a field in Page.Fields. Where the page has no such
-// field yet it is added, and added is true: its Type and Index are not set.
+// Field returns the index of a field in Page.Fields. A field that is new to the
+// page is added without Type and Index.
 func (b *Builder) Field(kind Kind, id []byte) (field int32, added bool) {
 	byID := &b.fields[kind-1]
 	if field, ok := (*byID)[string(id)]; ok {

@@ -31,12 +31,11 @@ type Field struct {
 	Kind  Kind
 	ID    string
 	Type  string // the item's type attribute, "" for metas and where it is missing
-	Index int    // the item's index attribute (position on the form), 0 where it is missing
+	Index int    // the item's index attribute, which is its position on the form; 0 where it is missing
 }
 
-// Heading is a column's label as the service gives it with
-// fs_include_headings. The id is the identity: labels repeat, may be empty and
-// may hold line breaks.
+// Heading is a column's label, as fs_include_headings asks for it. The id is the
+// identity: labels repeat, may be empty and may hold line breaks.
 type Heading struct {
 	ID    string
 	Label string
@@ -44,8 +43,7 @@ type Heading struct {
 	Kind Kind
 }
 
-// Cell is one meta or item of one result: a field and its values. Values are
-// read through the page that holds the cell.
+// Cell is one meta or item of one result. Page.Value reads its values.
 type Cell struct {
 	Field  int32 // index into Page.Fields
 	first  int32 // index into Page.values
@@ -57,11 +55,9 @@ type result struct {
 	first, last int32 // cells[first:last]
 }
 
-// Page is one decoded answer of Get Results. It owns the answer's bytes;
-// results, cells and values are views into it and are valid until Release.
-// A page is decoded whole before anything downstream sees it.
-//
-// The zero value is an empty page. A Page is not safe for concurrent use.
+// Page is one decoded answer of Get Results. It owns the answer's bytes; results,
+// cells and values are views into it and valid until Release. The zero value is
+// an empty page. A Page is not safe for concurrent use.
 type Page struct {
 	Headings []Heading // in document order; empty unless asked for
 	Fields   []Field   // in order of first occurrence
@@ -75,18 +71,17 @@ type Page struct {
 
 var pool = sync.Pool{New: func() any { return new(Page) }}
 
-// MaxPooled is the size in bytes of the largest text that is kept for reuse:
-// one huge answer must not hold its memory for the rest of the run.
+// MaxPooled is the size in bytes of the largest text that is kept for reuse. A
+// huge answer must not hold its memory for the rest of the run.
 const MaxPooled = 16 << 20
 
 // Release empties the page and gives its memory back to the pool. No view
 // into the page may be used afterwards.
 func (p *Page) Release() {
-	if cap(p.text) > MaxPooled {
-		return
+	if cap(p.text) <= MaxPooled {
+		p.reset()
+		pool.Put(p)
 	}
-	p.reset()
-	pool.Put(p)
 }
 
 func (p *Page) reset() {
@@ -99,6 +94,26 @@ func (p *Page) Len() int { return len(p.results) }
 
 // ID returns the id of result i, 0 <= i < Len.
 func (p *Page) ID(i int) int64 { return p.results[i].id }
+
+// IDs returns the ids of the results, in the order of the results.
+func (p *Page) IDs() []int64 {
+	ids := make([]int64, len(p.results))
+	for i, r := range p.results {
+		ids[i] = r.id
+	}
+	return ids
+}
+
+// Order tells whether the ids of the results strictly rise, and whether they
+// strictly fall. Those of fewer than two results do both.
+func (p *Page) Order() (rises, falls bool) {
+	rises, falls = true, true
+	for i := 1; i < len(p.results); i++ {
+		a, b := p.results[i-1].id, p.results[i].id
+		rises, falls = rises && a < b, falls && a > b
+	}
+	return rises, falls
+}
 
 // Cells returns the metas and items of result i in document order. A field
 // may occur more than once in a result.
@@ -124,9 +139,8 @@ func (p *Page) SortByID() {
 	slices.SortStableFunc(p.results, func(a, b result) int { return cmp.Compare(a.id, b.id) })
 }
 
-// Absorb appends the results of q to p, and tells whether it did: texts of more
-// than 2 GiB together do not fit. Views into p stay valid until its Release; q
-// is unchanged.
+// Absorb appends the results of q to p and leaves q as it is. It does nothing and
+// returns false where both texts together exceed 2 GiB. Views into p stay valid.
 func (p *Page) Absorb(q *Page) bool {
 	if len(p.text)+len(q.text) > math.MaxInt32 {
 		return false
@@ -155,8 +169,7 @@ func (p *Page) Absorb(q *Page) bool {
 	return true
 }
 
-// fieldLike returns the index of the field that is f, which is added where the
-// page has none.
+// fieldLike returns the index of the field of f's identity, which it adds if needed.
 func (p *Page) fieldLike(f Field) int32 {
 	i := slices.IndexFunc(p.Fields, func(g Field) bool { return g.Kind == f.Kind && g.ID == f.ID })
 	if i < 0 {

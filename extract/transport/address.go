@@ -11,7 +11,7 @@ import (
 // loopback address, or with allowHTTP to any host; no user, query or fragment.
 func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
-	if err != nil { // it quotes the address, in which somebody may have put the key
+	if err != nil { // err quotes the address, which may hold the key
 		return nil, &ConfigError{"the base URL cannot be read as an address; give it as https://host"}
 	}
 	switch {
@@ -27,8 +27,7 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	return u, nil
 }
 
-// IsLoopback tells whether a host is this machine: localhost, 127.0.0.0/8 or
-// ::1.
+// IsLoopback tells whether a host is this machine: localhost, 127.0.0.0/8 or ::1.
 func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

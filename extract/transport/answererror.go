@@ -2,7 +2,6 @@ package transport
 
 import (
 	"fmt"
-	"hash/maphash"
 	"net/http"
 )
 
@@ -12,18 +11,12 @@ type Fault uint8
 
 // The faults. An answer is well-formed by the rules of its format.
 const (
-	// FaultWrong is well-formed without what it must hold.
-	FaultWrong Fault = iota
-	// FaultBeyond is an answer beyond a bound, or in an encoding that is not read.
-	FaultBeyond
-	// FaultForeign is well-formed and somebody else's.
-	FaultForeign
-	// FaultGarbled is not well-formed: a page for people, a text, a damaged answer.
-	FaultGarbled
-	// FaultCut ends too early.
-	FaultCut
-	// FaultEmpty holds nothing.
-	FaultEmpty
+	FaultWrong   Fault = iota // well-formed without what it must hold
+	FaultBeyond               // beyond a bound, or in an encoding that is not read
+	FaultForeign              // well-formed and not of the service
+	FaultGarbled              // not well-formed: a page for people, a text, a damaged answer
+	FaultCut                  // ends too early
+	FaultEmpty                // holds nothing
 )
 
 // AnswerError is an answer that cannot be read: empty, not well-formed,
@@ -35,7 +28,7 @@ type AnswerError struct {
 	Ours    bool // it is in the service's own envelope
 
 	status int    // HTTP status, 0 where it is not known
-	sum    uint64 // of the answer, to tell whether the next one is the same
+	sum    uint64 // hash of the answer, to tell whether the next one is the same
 	varies bool   // the same request was answered otherwise before
 }
 
@@ -51,26 +44,22 @@ func (e *AnswerError) Error() string {
 	return s
 }
 
-// Temporary tells whether trying again may help. What is empty, cut or not
-// XML was most likely damaged on its way, or comes from a proxy. What is
-// well-formed and wrong comes again, unless the service answered otherwise
-// before.
-func (e *AnswerError) Temporary() bool { return e.damaged() || e.varies }
+// Temporary tells whether trying again may help. What is empty, cut or garbled
+// was most likely damaged on its way, or comes from a proxy. What is well-formed
+// and wrong comes again, unless the service answered otherwise before.
+func (e *AnswerError) Temporary() bool { return e.Fault >= FaultGarbled || e.varies }
 
 // DataFault tells whether the service gives what cannot be read, each time.
 func (e *AnswerError) DataFault() bool { return !e.Temporary() }
 
-// damaged tells whether the answer is most likely not what the service sent.
-func (e *AnswerError) damaged() bool { return e.Fault >= FaultGarbled }
-
-// isPage tells whether the answer is somebody else's, as a whole: what a web
-// server sends at an address that is not the service's.
+// isPage tells whether the whole answer is not of the service: what a web server
+// sends at another address.
 func (e *AnswerError) isPage() bool {
 	return !e.Ours && (e.Fault == FaultForeign || e.Fault == FaultGarbled)
 }
 
-// NotServiceError is a request of a run to which the service never answered at
-// all, while something else did: each try gave the same page.
+// NotServiceError is a request that brought the same page at each try, which is
+// not of the service, in a run to which the service never answered.
 type NotServiceError struct {
 	Tries int
 	Err   *AnswerError // what is wrong with the page
@@ -91,14 +80,8 @@ func (e *NotServiceError) Unwrap() error { return e.Err }
 // Temporary is false: the base URL has to change.
 func (e *NotServiceError) Temporary() bool { return false }
 
-// DataFault is false: it is not the service's data.
+// DataFault is false, because the page is not data of the service.
 func (e *NotServiceError) DataFault() bool { return false }
-
-// answerSeed makes the sums of one process comparable.
-var answerSeed = maphash.MakeSeed()
-
-// sumOf is the answer's sum.
-func sumOf(body []byte) uint64 { return maphash.Bytes(answerSeed, body) }
 
 // TooLarge is an answer of more than so many bytes.
 func TooLarge(most int64) error {

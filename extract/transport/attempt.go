@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// urlCause drops the address that a *url.Error repeats: it may hold the key.
+// urlCause drops the address that a *url.Error repeats, because it holds the key.
 func urlCause(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -33,8 +34,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	if s.cfg.UserAgent != "" {
 		req.Header.Set("User-Agent", s.cfg.UserAgent)
 	}
-	// Not by an http.Client: it follows redirects, or at least reads where
-	// they lead, and they would carry the key on in a URL or a Referer.
+	// An http.Client would follow redirects, which carry the key in a URL or a Referer.
 	res, err := s.cfg.Transport.RoundTrip(req)
 	if err != nil {
 		return Header{}, s.networkError(ctx, err)
@@ -67,15 +67,18 @@ func (s *Sender) redactedTarget(res *http.Response) string {
 	return s.cfg.Key.Redact(to.Scheme + "://" + to.Host + strings.ReplaceAll(path, Escape(redacted), redacted))
 }
 
-// networkError says what broke without the address, which holds the key. ctx
-// is the attempt's.
+// networkError says what broke, without the address. ctx is that of the attempt.
 func (s *Sender) networkError(ctx context.Context, err error) error {
 	cause := urlCause(err)
-	e := &NetworkError{Problem: s.cfg.Key.Redact(cause.Error()), Final: finalNetwork(cause)}
+	noTLS := is[tls.RecordHeaderError](cause)
+	e := &NetworkError{
+		Problem: s.cfg.Key.Redact(cause.Error()),
+		Final:   noTLS || is[*tls.CertificateVerificationError](cause) || is[x509.UnknownAuthorityError](cause) || is[x509.HostnameError](cause),
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e.Problem = fmt.Sprintf("no whole answer within %s", s.cfg.Timeout)
 	}
-	if is[tls.RecordHeaderError](cause) {
+	if noTLS {
 		e.Problem = "the server does not speak TLS: check the scheme and the port of the base URL"
 	}
 	if dial, ok := errors.AsType[*net.OpError](cause); ok {

@@ -16,7 +16,7 @@ import (
 func TestBudgetMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 5
-		b := NewRollingBudget(limit, 0, nil)
+		b := NewRollingBudget(limit, 0, &MemoryLedger{}, time.Now)
 		start := time.Now()
 		var mu sync.Mutex
 		var times []time.Duration
@@ -43,7 +43,7 @@ func TestBudgetMinute(t *testing.T) {
 // TestBudgetRolls: the minute rolls, it does not begin anew at full minutes.
 func TestBudgetRolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewRollingBudget(2, 0, nil)
+		b := NewRollingBudget(2, 0, &MemoryLedger{}, time.Now)
 		start := time.Now()
 		reserve := func(want time.Duration) {
 			t.Helper()
@@ -65,7 +65,7 @@ func TestBudgetRolls(t *testing.T) {
 
 func TestBudgetDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewRollingBudget(0, 3, nil)
+		b := NewRollingBudget(0, 3, &MemoryLedger{}, time.Now)
 		start := time.Now()
 		for range 3 {
 			if err := b.Reserve(t.Context()); err != nil {
@@ -92,20 +92,21 @@ func TestBudgetDay(t *testing.T) {
 }
 
 func TestBudgetWithoutLimits(t *testing.T) {
-	b := NewRollingBudget(0, 0, nil)
+	ledger := &MemoryLedger{}
+	b := NewRollingBudget(0, 0, ledger, time.Now)
 	for range 100_000 {
 		if err := b.Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(b.day.times) != 0 || len(b.minute.times) != 0 {
+	if len(ledger.booked) != 0 {
 		t.Error("it remembers what nobody asks for")
 	}
 }
 
 func TestBudgetIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewRollingBudget(1, 0, nil)
+		b := NewRollingBudget(1, 0, &MemoryLedger{}, time.Now)
 		if err := b.Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +119,7 @@ func TestBudgetIsCancelled(t *testing.T) {
 		if err := <-done; !errors.Is(err, stopped) {
 			t.Errorf("err = %v", err)
 		}
-		if err := NewRollingBudget(5, 5, nil).Reserve(ctx); !errors.Is(err, stopped) {
+		if err := NewRollingBudget(5, 5, &MemoryLedger{}, time.Now).Reserve(ctx); !errors.Is(err, stopped) {
 			t.Errorf("a cancelled request was booked: %v", err)
 		}
 	})
@@ -131,25 +132,17 @@ func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.off.Load
 
 func (c *clock) jump(by time.Duration) { c.off.Add(int64(by)) }
 
-// memoryLedger is a ledger of one process, as a file would keep it.
-type memoryLedger struct {
+// MemoryLedger is a ledger of one process, as a file would keep it.
+type MemoryLedger struct {
 	mu     sync.Mutex
 	booked []time.Time
 }
 
-func (l *memoryLedger) Update(_ context.Context, change func([]time.Time) []time.Time) error {
+func (l *MemoryLedger) Update(_ context.Context, change func([]time.Time) []time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.booked = append([]time.Time(nil), change(append([]time.Time(nil), l.booked...))...)
 	return nil
-}
-
-// eachLedger runs a test with a ledger and without.
-func eachLedger(t *testing.T, f func(t *testing.T, ledger Ledger)) {
-	t.Helper()
-	for name, ledger := range map[string]func() Ledger{"memory": func() Ledger { return nil }, "ledger": func() Ledger { return &memoryLedger{} }} {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { f(t, ledger()) }) })
-	}
 }
 
 // TestBudgetBearsAJumpingClock: a jump while the minute is used up costs no
@@ -157,9 +150,9 @@ func eachLedger(t *testing.T, f func(t *testing.T, ledger Ledger)) {
 func TestBudgetBearsAJumpingClock(t *testing.T) {
 	for _, by := range []time.Duration{-72 * time.Hour, -3 * time.Hour, -10 * time.Minute, -time.Second, time.Second, 10 * time.Minute, 3 * time.Hour, 72 * time.Hour} {
 		for _, waiting := range []bool{false, true} {
-			eachLedger(t, func(t *testing.T, ledger Ledger) {
+			synctest.Test(t, func(t *testing.T) {
 				c := &clock{}
-				b := NewRollingBudget(2, 10, ledger).WithClock(c.now)
+				b := NewRollingBudget(2, 10, &MemoryLedger{}, c.now)
 				for range 2 {
 					if err := b.Reserve(t.Context()); err != nil {
 						t.Fatal(err)
@@ -182,9 +175,9 @@ func TestBudgetBearsAJumpingClock(t *testing.T) {
 			})
 		}
 	}
-	eachLedger(t, func(t *testing.T, ledger Ledger) {
+	synctest.Test(t, func(t *testing.T) {
 		still := time.Now()
-		b := NewRollingBudget(2, 10, ledger).WithClock(func() time.Time { return still })
+		b := NewRollingBudget(2, 10, &MemoryLedger{}, func() time.Time { return still })
 		start := time.Now()
 		for i := range 6 {
 			if err := b.Reserve(t.Context()); err != nil {
@@ -203,9 +196,9 @@ func TestBudgetBearsAJumpingClock(t *testing.T) {
 func TestBudgetOfADayBearsAJumpingClock(t *testing.T) {
 	const limit = 5
 	for _, by := range []time.Duration{-1000 * time.Hour, -30 * time.Hour, -5 * time.Hour, -time.Minute, time.Minute, 5 * time.Hour} {
-		eachLedger(t, func(t *testing.T, ledger Ledger) {
+		synctest.Test(t, func(t *testing.T) {
 			c := &clock{}
-			b := NewRollingBudget(0, limit, ledger).WithClock(c.now)
+			b := NewRollingBudget(0, limit, &MemoryLedger{}, c.now)
 			var times []time.Time
 			jumped := time.Now().Add(7*time.Hour + time.Minute) // not while the budget is asked
 			time.AfterFunc(time.Until(jumped), func() { c.jump(by) })

@@ -8,38 +8,33 @@ import (
 	"time"
 )
 
-// opensAfter is how many attempts in a row, of at least two requests, find the
-// service not there until the circuit opens. At a service that fails for one
-// attempt in five that happens by chance once in 3,000 attempts, and costs a
-// pause of a second.
+// opensAfter is how many attempts in a row, of at least two requests, must fail to
+// find the service until the circuit opens. A service that fails for one attempt
+// in five opens it by chance once in 3,000 attempts, for a second.
 const opensAfter = 5
 
-// circuit keeps the requests of a sender and its forks from hammering a
-// service that is not there. After an unbroken streak of failures it is open:
-// requests wait in it, with their places in the gate. One of them at a time is
-// sent as a probe, after pauses that double. The first answer of the service's
-// own, even that it is busy, closes the circuit and all requests go on. Where
-// none comes within patience, all waiting requests fail with an *OutageError.
-// Later ones then fail at once, unless it is time for the next probe.
+// circuit keeps the requests of a sender and its forks from hammering a service
+// that is not there. An unbroken streak of failures opens it: requests wait in
+// it, with their places in the gate. One at a time is sent as a probe, after
+// pauses that double. The first answer of the service, even that it is busy,
+// closes the circuit. Where none comes within the patience, all waiting requests
+// fail with an *OutageError. Later ones then fail at once, unless it is time for
+// the next probe.
 //
-// The streak must be of several requests, and of several forms where several
-// are read. A request that fails alone, again and again, may ask for what the
-// service cannot give, and has its own retries.
+// The streak must be of several requests, and of several forms where several are
+// read. A request that fails alone may ask for what the service cannot give.
 //
-// It has no goroutine of its own: each waiting request keeps the time.
+// Each waiting request keeps the time, so the circuit has no goroutine.
 type circuit struct {
-	shortest, longest time.Duration // the first pause and the last, at most
-	patience          time.Duration // how long an outage is waited for
-	log               *slog.Logger
-	key               Secret
+	cfg Config
 
 	mu      sync.Mutex
-	forms   int // that are read; 0 is one
+	forms   int // how many forms are read; 0 is one
 	streak  streak
 	open    bool
 	met     bool // the service has answered something since the run began
 	probing bool
-	failed  int           // probes, since it opened
+	failed  int           // probes that failed since the circuit opened
 	next    time.Time     // when the next probe may be sent
 	changed chan struct{} // closed when those who wait should look again
 }
@@ -47,43 +42,34 @@ type circuit struct {
 // streak is a row of attempts that did not find the service.
 type streak struct {
 	attempts int
-	since    time.Time // of the first
-	first    *effort   // whose it was
-	several  bool      // others failed too
+	since    time.Time // when the first attempt failed
+	first    *effort   // the request of the first attempt
+	several  bool      // attempts of other requests failed too
 	last     error
 }
 
-func newCircuit(cfg Config) *circuit {
-	return &circuit{
-		shortest: 2 * cfg.BackoffMin, longest: cfg.BackoffMax, patience: cfg.Patience,
-		log: cfg.Logger, key: cfg.Key, changed: make(chan struct{}),
-	}
-}
+func newCircuit(cfg Config) *circuit { return &circuit{cfg: cfg, changed: make(chan struct{})} }
 
-// enter waits while the circuit is open. probe tells that it still is and the
-// request is the one to try. Who enters calls leave, or giveUp where nothing
+// enter waits while the circuit is open. probe tells that it still is open and
+// that the request is the probe. Who enters calls leave, or giveUp where nothing
 // was sent.
 func (c *circuit) enter(ctx context.Context) (probe bool, err error) {
 	for {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-		probe, wait, changed, err := c.look(time.Now())
-		if wait <= 0 || err != nil {
+		probe, pause, changed, err := c.look(time.Now())
+		if pause <= 0 || err != nil {
 			return probe, err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-ctx.Done():
+		if err := wait(ctx, pause, changed); err != nil {
+			return false, err
 		}
-		timer.Stop()
 	}
 }
 
-// look tells whether a request may go now, or how long to wait until it is
-// worth while to look again. changed may come sooner.
+// look tells whether a request may go now, or how long to wait before looking
+// again. The end of changed ends that wait.
 func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,10 +80,10 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 		c.probing = true
 		return true, 0, nil, nil
 	}
-	wait = c.patience // any time: changed comes before, or it is looked again
+	wait = c.cfg.Patience // any time does: changed ends the wait
 	if c.failed > 0 {
-		// Not before a probe has failed: the streak may have begun long ago.
-		if wait = c.streak.since.Add(c.patience).Sub(now); wait <= 0 {
+		// The streak may have begun long ago, so one probe has to fail first.
+		if wait = c.streak.since.Add(c.cfg.Patience).Sub(now); wait <= 0 {
 			return false, 0, nil, &OutageError{Since: c.streak.since, Attempts: c.streak.attempts, Last: c.streak.last}
 		}
 	}
@@ -113,15 +99,15 @@ func (c *circuit) isOpen() bool {
 	return c.open
 }
 
-// wasMet tells whether the service has answered anything at all to the client
-// and its forks, were it an error.
+// wasMet tells whether the service has answered anything to the sender and its
+// forks, even an error.
 func (c *circuit) wasMet() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.met
 }
 
-// giveUp lets another be the probe: this one was not sent.
+// giveUp lets another request be the probe, because this one was not sent.
 func (c *circuit) giveUp(probe bool) {
 	if probe {
 		c.mu.Lock()
@@ -133,31 +119,30 @@ func (c *circuit) giveUp(probe bool) {
 
 // leave takes in what became of an attempt of e, whose error is e.last.
 func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome string) {
-	if report := c.note(probe, e, outcome, time.Now()); report != nil {
-		report(ctx)
-	}
-}
-
-// note returns what there is to log.
-func (c *circuit) note(probe bool, e *effort, outcome string, now time.Time) (report func(context.Context)) {
+	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ended := outcome == OutcomeCancelled || outcome == "" // tells nothing
+	if probe {
+		c.probing = false
+	}
+	ended := outcome == OutcomeCancelled || outcome == "" // says nothing about the service
 	c.met = c.met || !ended && isOwn(e.last)
+	s := &c.streak
 	switch {
 	case ended:
 	case isAnswer(e.last):
-		return c.close(probe, now)
+		if c.open {
+			c.wake()
+			c.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "the service is there again",
+				slog.Duration("after", now.Sub(s.since).Round(time.Millisecond)), slog.Int("attempts", s.attempts))
+		}
+		c.streak, c.open = streak{}, false
 	case isAbsence(e.last, c.met):
-		s := &c.streak
 		if s.attempts++; s.attempts == 1 {
 			s.since, s.first = now, e
 		}
 		s.several = s.several || e != s.first && (c.forms <= 1 || e.form != s.first.form)
 		s.last = e.last
-	}
-	if probe {
-		c.probing = false
 	}
 	switch {
 	case c.open && probe:
@@ -166,42 +151,17 @@ func (c *circuit) note(probe bool, e *effort, outcome string, now time.Time) (re
 		}
 		c.next = now.Add(c.pause())
 		c.wake()
-	case !c.open && c.streak.attempts >= opensAfter && c.streak.several:
+	case !c.open && s.attempts >= opensAfter && s.several:
 		c.open, c.failed = true, 0
-		c.next = now.Add(c.pause())
-		return c.opened(c.next.Sub(now))
-	}
-	return nil
-}
-
-// close ends the streak, and the outage if there was one.
-func (c *circuit) close(probe bool, now time.Time) (report func(context.Context)) {
-	attempts, after, was := c.streak.attempts, now.Sub(c.streak.since), c.open
-	c.streak, c.open = streak{}, false
-	if probe {
-		c.probing = false
-	}
-	if !was {
-		return nil
-	}
-	c.wake()
-	return func(ctx context.Context) {
-		c.log.LogAttrs(ctx, slog.LevelInfo, "the service is there again",
-			slog.Duration("after", after.Round(time.Millisecond)), slog.Int("attempts", attempts))
-	}
-}
-
-// opened is the report of an outage.
-func (c *circuit) opened(pause time.Duration) (report func(context.Context)) {
-	s := c.streak
-	return func(ctx context.Context) {
-		c.log.LogAttrs(ctx, slog.LevelWarn, "the service is not there: all requests wait while one at a time tries it",
+		pause := c.pause()
+		c.next = now.Add(pause)
+		c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the service is not there: all requests wait while one at a time tries it",
 			slog.Time("since", s.since), slog.Int("attempts", s.attempts), slog.Duration("pause", pause.Round(time.Millisecond)),
-			slog.Time("until", s.since.Add(c.patience)), slog.String("error", c.key.Redact(s.last.Error())))
+			slog.Time("until", s.since.Add(c.cfg.Patience)), slog.String("error", c.cfg.Key.Redact(s.last.Error())))
 	}
 }
 
-// wake lets all who wait look again. They are no more than have a place.
+// wake lets all requests that wait look again. They are no more than have a place.
 func (c *circuit) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -210,10 +170,10 @@ func (c *circuit) wake() {
 // pause is drawn between half and the whole of a time that doubles with every
 // probe that failed.
 func (c *circuit) pause() time.Duration {
-	whole := c.shortest
-	for i := 0; i < c.failed && whole < c.longest; i++ {
+	whole := 2 * c.cfg.BackoffMin
+	for i := 0; i < c.failed && whole < c.cfg.BackoffMax; i++ {
 		whole *= 2
 	}
-	whole = min(whole, c.longest)
+	whole = min(whole, c.cfg.BackoffMax)
 	return whole/2 + rand.N(whole/2+1)
 }

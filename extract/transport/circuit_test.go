@@ -104,7 +104,7 @@ func TestOneSickFormIsNoOutage(t *testing.T) {
 		client.Reads(c.forms)
 		for i := range 4 * opensAfter {
 			e := &effort{form: c.sick[i%len(c.sick)], last: &NetworkError{Problem: "refused"}}
-			client.circuit.note(false, e, OutcomeFailed, time.Now())
+			client.circuit.leave(t.Context(), false, e, OutcomeFailed)
 		}
 		if client.circuit.isOpen() != c.open {
 			t.Errorf("%d forms, sick %q: open is %t", c.forms, c.sick, !c.open)

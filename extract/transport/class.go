@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Refusal is an error that the service itself answered with, in words of its
-// own. A generation of the service has a type for it, which classes its codes.
+// Refusal is an error that the service itself answered with. Each generation of
+// the service has a type for it, which classes its codes.
 type Refusal interface {
 	error
 	// Class tells what the refusal means for another attempt.
@@ -27,8 +27,7 @@ const (
 	ClassBusy                     // no room; the request was turned away before it did anything
 )
 
-// What became of one attempt of a request. Every attempt that was sent has
-// exactly one of them.
+// The outcomes of an attempt. Every attempt that was sent has exactly one.
 const (
 	OutcomeOK        = "ok"        // the answer that was asked for
 	OutcomeBusy      = "busy"      // no room: a refusal that says so, HTTP status 429 or 503; a refusal that blames the request does not, whatever the status
@@ -44,8 +43,7 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// classOf classes the error of an attempt, and tells how long the server asks
-// to wait.
+// classOf classes the error of an attempt, and tells how long the server asks to wait.
 func classOf(err error) (class Class, after time.Duration) {
 	if r, ok := errors.AsType[Refusal](err); ok {
 		return r.Class(), r.ComeAfter()
@@ -84,26 +82,22 @@ func outcomeOf(err error, status int) string {
 	return OutcomeInvalid
 }
 
-// isAnswer tells whether an attempt brought an answer of the service's own, if
-// only that it has no room.
+// isAnswer tells whether the service itself answered an attempt, if only that it
+// has no room.
 func isAnswer(err error) bool {
 	return err == nil || is[Refusal](err) || is[*StatusError](err) && !isAbsence(err, true)
 }
 
-// isOwn tells whether an attempt brought something that the service itself has
-// sent, damaged or not.
+// isOwn tells whether an attempt brought something of the service, damaged or not.
 func isOwn(err error) bool {
 	a, ok := errors.AsType[*AnswerError](err)
 	return err == nil || is[Refusal](err) || ok && a.Ours
 }
 
-// isAbsence tells whether an attempt failed because the service was not there:
-// the network, a timeout, HTTP status 5xx. A proxy says 503 for a service that
-// is not there, and no service says it without a word of its own or a
-// Retry-After. A page of somebody else, or nothing at all, says the same where
-// the service was met before. Where it never was, the base URL may be wrong,
-// and waiting would not help. An answer that is wrong, or an error that stays,
-// is no absence.
+// isAbsence tells whether an attempt failed because the service was not there: the
+// network, a timeout, HTTP status 5xx without a Retry-After. A foreign page or an
+// empty answer says the same where the service was met before. Where it never
+// was, the base URL may be wrong, and waiting would not help.
 func isAbsence(err error, met bool) bool {
 	if n, ok := errors.AsType[*NetworkError](err); ok {
 		return !n.Final
@@ -116,7 +110,7 @@ func isAbsence(err error, met bool) bool {
 }
 
 // MayBeDone tells whether a request that failed may have been carried out: it was
-// sent, and the service did not say what became of it.
+// sent, and the service did not refuse it.
 func MayBeDone(err error) bool {
 	if n, ok := errors.AsType[*NetworkError](err); ok {
 		return !n.Final && !n.unsent

@@ -291,7 +291,7 @@ func TestFaultsThatPass(t *testing.T) {
 	c := extracttest.Serve(t, server, nil)
 	var ids []int64
 	err := extract.NewReader(c, form.Directory, extract.ResultsQuery{}).Each(t.Context(), extract.Window{}, extract.IDRange{}, func(p *page.Page) error {
-		ids = append(ids, extracttest.IDs(p)...)
+		ids = append(ids, p.IDs()...)
 		return nil
 	})
 	if err != nil || len(ids) != 500 || !slices.IsSorted(ids) {

@@ -1,16 +1,13 @@
 package transport
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 )
 
-// RequestError is a request that failed for good: which one, after how many
-// attempts, and why. It never holds the API key.
+// RequestError is a request that failed for good. It never holds the API key.
 type RequestError struct {
 	Transaction string // as the specification names it: "Get Results"
 	Form        string // "" for Get Forms
@@ -42,7 +39,7 @@ func (e *RequestError) Unwrap() error { return e.Err }
 // connection, a timeout, a failed handshake.
 type NetworkError struct {
 	Problem string // without the address, which would hold the key
-	Final   bool   // trying again cannot help: a certificate that is not trusted
+	Final   bool   // trying again cannot help: a certificate that is not trusted, a server without TLS
 
 	doubtful bool // trying again hardly helps: a host that is not known
 	unsent   bool // there was no connection to send the request on
@@ -54,14 +51,8 @@ func (e *NetworkError) Error() string { return "network: " + e.Problem }
 // Temporary tells whether trying again may help.
 func (e *NetworkError) Temporary() bool { return !e.Final }
 
-// finalNetwork tells whether an attempt failed for a reason that stays: a
-// certificate that is not trusted, or a server that does not speak TLS at all.
-func finalNetwork(err error) bool {
-	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[tls.RecordHeaderError](err)
-}
-
-// StatusError is an HTTP status without an envelope of the service: a proxy's
-// page, for instance.
+// StatusError is an HTTP status without an envelope of the service, such as a
+// proxy's page.
 type StatusError struct {
 	Status     int
 	RetryAfter time.Duration // from the Retry-After header, 0 if there was none
@@ -104,8 +95,7 @@ type BudgetError struct {
 	Until time.Time     // when the next request may be sent
 }
 
-// ComeBack is Until for people, with its zone: the first full second that is
-// not too early.
+// ComeBack is Until for people, rounded up to a full second, with its zone.
 func (e *BudgetError) ComeBack() string {
 	return e.Until.Add(time.Second - time.Nanosecond).Truncate(time.Second).Format(time.RFC3339)
 }
@@ -122,11 +112,11 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("the budget of %d requests per %s is used up; the next one may be sent at %s", e.Limit, per, e.ComeBack())
 }
 
-// Temporary is true: the budget refills.
+// Temporary is true, because the budget refills.
 func (e *BudgetError) Temporary() bool { return true }
 
-// OutageError says that the service was not there, for any request, longer
-// than is waited for. It ends all requests that wait.
+// OutageError says that no request found the service for longer than is waited
+// for. It ends all requests that wait.
 type OutageError struct {
 	Since    time.Time // when the first of the attempts failed
 	Attempts int       // that failed in a row, of all requests
@@ -141,7 +131,7 @@ func (e *OutageError) Error() string {
 // Unwrap returns the last attempt's error.
 func (e *OutageError) Unwrap() error { return e.Last }
 
-// Temporary is true: outages end.
+// Temporary is true, because outages end.
 func (e *OutageError) Temporary() bool { return true }
 
 // Temporary tells whether err says of itself that trying again may help.

@@ -6,11 +6,10 @@ import (
 	"sync"
 )
 
-// gate bounds the requests under way. The bound falls to half when the
-// service is busy, and rises by one after a bound's worth of good answers
-// (additive increase, multiplicative decrease). It never exceeds the configured
-// one. Close below the level at which the service was busy last it rises
-// eight times slower, because every busy answer wastes a request.
+// gate bounds the requests under way. The bound halves when the service is busy,
+// and rises by one after a bound's worth of good answers (additive increase,
+// multiplicative decrease), up to the configured one. It rises eight times slower
+// close below the level at which the service was busy last.
 type gate struct {
 	mu      sync.Mutex
 	most    int
@@ -27,9 +26,8 @@ func newGate(most int) *gate {
 	return &gate{most: most, limit: float64(most), met: float64(most) + 1}
 }
 
-// enter waits for a place. It returns the number of falls so far, which leave
-// wants back: only the first busy answer of those that were under way together
-// lowers the bound.
+// enter waits for a place. It returns the number of falls so far for leave. Of
+// the requests under way together only the first busy one lowers the bound.
 func (g *gate) enter(ctx context.Context) (falls int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -52,8 +50,8 @@ func (g *gate) enter(ctx context.Context) (falls int, err error) {
 	}
 }
 
-// giveUp takes a waiter out of the line, or passes its place on if it had
-// been given one meanwhile.
+// giveUp takes a waiter out of the line. It passes on a place that the waiter was
+// given meanwhile.
 func (g *gate) giveUp(turn chan int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,8 +63,8 @@ func (g *gate) giveUp(turn chan int) {
 	g.wake()
 }
 
-// leave gives the place back. Of the outcomes OutcomeOK and OutcomeBusy tell
-// about the service's room; "" is an attempt that was not made.
+// leave gives the place back. Only OutcomeOK and OutcomeBusy move the bound; "" is
+// an attempt that was not made.
 func (g *gate) leave(falls int, outcome string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -16,7 +16,7 @@ type Requests struct {
 
 var outcomes = [...]string{OutcomeOK, OutcomeBusy, OutcomeRefused, OutcomeFailed, OutcomeInvalid, OutcomeCancelled}
 
-// numbers are a sender's; what a fork counts is counted above it too.
+// numbers are those of a sender. What a fork counts is counted above it too.
 type numbers struct {
 	above *numbers
 
@@ -34,9 +34,9 @@ func (s *Sender) Requests() Requests {
 	}
 }
 
-// Outcomes returns what became of the attempts that the sender and its forks
-// have made so far, by OutcomeOK and its like, all of which it holds. They add
-// up to the attempts of Requests, but for those that are still under way.
+// Outcomes returns how many attempts of the sender and its forks had each outcome,
+// from OutcomeOK to OutcomeCancelled. They add up to the attempts of Requests,
+// but for those that are still under way.
 func (s *Sender) Outcomes() map[string]int64 {
 	all := map[string]int64{}
 	for i, outcome := range outcomes {

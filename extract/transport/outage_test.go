@@ -410,7 +410,9 @@ func TestCancelInAnOutage(t *testing.T) {
 func TestBudgetEndsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := downUntil(t, time.Now().Add(time.Hour))
-		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) { cfg.Budget = transport.NewRollingBudget(0, 7, nil) })
+		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) {
+			cfg.Budget = transport.NewRollingBudget(0, 7, &transport.MemoryLedger{}, time.Now)
+		})
 		o.client = c
 		var group sync.WaitGroup
 		for range 10 {

@@ -4,53 +4,81 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"html"
 	"slices"
 	"strconv"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// maxEncoders is how many encoders in a row a key may have gone through and
-// is still found. A proxy may repeat a request that we percent-encoded: it may
-// encode it again, and write it as HTML or JSON.
+// maxEncoders is through how many encoders in a row a key is found. A proxy may
+// percent-encode our request once more, and write it as HTML or JSON.
 const maxEncoders = 3
 
-// redact replaces a key in text however it is spelled. It may be
-// percent-encoded, with "+" for a blank, in the escapes of JSON and Go strings,
-// or in the references of XML and HTML, in several of these one after the other,
-// or in base64 or hex as a whole. redact undoes the encodings and remembers
-// where every byte came from, so that only the key goes.
+// redact replaces a key in text however it is spelled: percent-encoded, with "+"
+// for a blank, in the escapes of JSON and Go strings, in the references of XML
+// and HTML, in several of these, or in base64 or hex. It undoes the encodings and
+// remembers where every byte came from, so that only the key goes.
 func redact(text, key string) string {
 	plain := []byte(key)
-	r := redactor{keys: [][]byte{plain, hex.AppendEncode(nil, plain)}}
-	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
-		r.keys = append(r.keys, e.AppendEncode(nil, plain))
+	keys := [][]byte{
+		plain, hex.AppendEncode(nil, plain),
+		base64.StdEncoding.AppendEncode(nil, plain), base64.RawStdEncoding.AppendEncode(nil, plain),
+		base64.URLEncoding.AppendEncode(nil, plain), base64.RawURLEncoding.AppendEncode(nil, plain),
 	}
-	r.search(newLayer(text), maxEncoders)
-	return r.replace(text)
+	l := layer{text: []byte(text), from: make([]place, len(text))}
+	for i := range l.from {
+		l.from[i] = place{i, i + 1}
+	}
+	found := l.find(keys, maxEncoders)
+	slices.SortFunc(found, func(a, b place) int { return a.start - b.start })
+	var out []byte
+	done := 0
+	for i := 0; i < len(found); {
+		start, end := found[i].start, found[i].end
+		for i++; i < len(found) && found[i].start < end; i++ {
+			end = max(end, found[i].end)
+		}
+		out = append(append(out, text[done:start]...), redacted...)
+		done = end
+	}
+	return string(append(out, text[done:]...))
 }
 
 // place is a part of the original text.
 type place struct{ start, end int }
 
-// layer is the text with some encodings undone; from tells where in the
-// original each byte came from.
+// layer is the text with some encodings undone.
 type layer struct {
 	text []byte
-	from []place
+	from []place // where in the original text each byte came from
 }
 
-func newLayer(text string) layer {
-	l := layer{text: []byte(text), from: make([]place, len(text))}
-	for i := range l.from {
-		l.from[i] = place{i, i + 1}
+// find returns where keys stand, also behind so many more encodings.
+func (l layer) find(keys [][]byte, depth int) (found []place) {
+	for _, key := range keys {
+		for at := 0; at+len(key) <= len(l.text); at++ {
+			i := bytes.Index(l.text[at:], key)
+			if i < 0 {
+				break
+			}
+			at += i
+			found = append(found, place{l.from[at].start, l.from[at+len(key)-1].end})
+		}
 	}
-	return l
+	if depth == 0 {
+		return found
+	}
+	for _, d := range []decoder{percentDecoder, queryDecoder, backslashDecoder, markupDecoder} {
+		if next, occurred := l.decode(d); occurred {
+			found = append(found, next.find(keys, depth-1)...)
+		}
+	}
+	return found
 }
 
-// decoder undoes one encoding at text[at:]: it returns what stands there and
-// the number of bytes that it took, 0 if nothing is encoded there.
+// decoder undoes one encoding at text[at:]. n is the number of bytes that it took,
+// 0 if nothing is encoded there.
 type decoder func(text []byte, at int) (decoded []byte, n int)
 
 // decode undoes an encoding throughout. It tells whether it occurred at all.
@@ -71,52 +99,6 @@ func (l layer) decode(d decoder) (layer, bool) {
 		at += n
 	}
 	return out, occurred
-}
-
-// redactor gathers where keys stand.
-type redactor struct {
-	keys  [][]byte
-	found []place
-}
-
-func (r *redactor) search(l layer, depth int) {
-	for _, key := range r.keys {
-		for at := 0; at+len(key) <= len(l.text); at++ {
-			i := bytes.Index(l.text[at:], key)
-			if i < 0 {
-				break
-			}
-			at += i
-			r.found = append(r.found, place{l.from[at].start, l.from[at+len(key)-1].end})
-		}
-	}
-	if depth == 0 {
-		return
-	}
-	for _, d := range []decoder{percentDecoder, queryDecoder, backslashDecoder, markupDecoder} {
-		if next, occurred := l.decode(d); occurred {
-			r.search(next, depth-1)
-		}
-	}
-}
-
-// replace puts one "[redacted]" for every run of places that touch.
-func (r *redactor) replace(text string) string {
-	if len(r.found) == 0 {
-		return text
-	}
-	slices.SortFunc(r.found, func(a, b place) int { return a.start - b.start })
-	var out []byte
-	done := 0
-	for i := 0; i < len(r.found); {
-		start, end := r.found[i].start, r.found[i].end
-		for i++; i < len(r.found) && r.found[i].start < end; i++ {
-			end = max(end, r.found[i].end)
-		}
-		out = append(append(out, text[done:start]...), redacted...)
-		done = end
-	}
-	return string(append(out, text[done:]...))
 }
 
 // percentDecoder undoes %2F and %2f.
@@ -163,26 +145,16 @@ func backslashDecoder(text []byte, at int) ([]byte, int) {
 	}
 }
 
-// unicodeEscape undoes \u00fc, and a pair for what lies beyond the basic plane.
+// unicodeEscape undoes \u00fc. What lies beyond the basic plane takes two such
+// escapes.
 func unicodeEscape(text []byte, at int) ([]byte, int) {
-	v, ok := hexDigits(text, at+2, 4)
-	if !ok {
-		return nil, 0
-	}
-	if utf16.IsSurrogate(v) && bytes.HasPrefix(text[at+6:], []byte(`\u`)) {
-		if low, ok := hexDigits(text, at+8, 4); ok {
-			return utf8.AppendRune(nil, utf16.DecodeRune(v, low)), 12
+	for _, n := range []int{12, 6} {
+		var plain string
+		if at+n <= len(text) && json.Unmarshal([]byte(`"`+string(text[at:at+n])+`"`), &plain) == nil && utf8.RuneCountInString(plain) == 1 {
+			return []byte(plain), n
 		}
 	}
-	return utf8.AppendRune(nil, v), 6
-}
-
-func hexDigits(text []byte, at, n int) (rune, bool) {
-	if at+n > len(text) {
-		return 0, false
-	}
-	v, err := strconv.ParseUint(string(text[at:at+n]), 16, 32)
-	return rune(v), err == nil //nolint:gosec // at most 32 bits; what is no rune becomes U+FFFD
+	return nil, 0
 }
 
 // markupDecoder undoes &amp;, &#38; and &#x26;.

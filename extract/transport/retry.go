@@ -1,22 +1,16 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 )
 
 const (
-	// patience is, where Config does not say, the most time that one request may
-	// take with all its attempts and the pauses between them. Waiting for a
-	// place, for the budget or for a service that is not there for anybody is not
-	// the request's fault and does not count. It is also how long such an outage
-	// is waited for.
-	patience = 2 * time.Minute
-	// doubtfulTries bounds the attempts after answers that are most likely
-	// final but may be a passing fault. They are a doubtful refusal, the same
-	// wrong answer again, and the same page of a server that never answered.
+	patience = 2 * time.Minute // the default of Config.Patience
+	// doubtfulTries bounds the attempts after answers that are most likely final:
+	// a doubtful refusal, the same wrong answer again, and the same page while the
+	// service has answered nothing.
 	doubtfulTries = 3
 )
 
@@ -24,14 +18,14 @@ const (
 type effort struct {
 	form       string
 	repeatable bool          // asking twice does no harm
-	attempts   int           // sent
-	doubtful   int           // attempts that hardly get better
-	spent      time.Duration // in attempts and pauses
+	attempts   int           // attempts that were sent
+	doubtful   int           // attempts with a doubtful refusal
+	spent      time.Duration // time in attempts and pauses
 	last       error
 
 	unread int    // attempts whose answer could not be read
-	sum    uint64 // of the first of these answers
-	varies bool   // another one differed from it
+	sum    uint64 // hash of the first of these answers
+	varies bool   // another of these answers differed from the first
 }
 
 // unreadable takes in an answer that cannot be read.
@@ -43,7 +37,7 @@ func (e *effort) unreadable(a *AnswerError) {
 	a.varies = e.varies
 }
 
-// samePage tells whether every attempt brought the same page of somebody else.
+// samePage tells whether every attempt brought the same page that is not the service's.
 func (e *effort) samePage() bool {
 	a, ok := errors.AsType[*AnswerError](e.last)
 	return ok && a.isPage() && !e.varies && e.unread == e.attempts
@@ -53,17 +47,16 @@ func (e *effort) samePage() bool {
 // met tells that the service has answered something in this run.
 func (e *effort) mayHelp(met bool) bool {
 	if is[*BudgetError](e.last) || is[*OutageError](e.last) {
-		return false // a budget refills in hours; for the service all requests have waited together
+		return false // the budget refills in hours; the outage was waited for already
 	}
 	class, _ := classOf(e.last)
 	if !e.repeatable {
-		// What a lost answer's request did is unknown: a second copy would be
-		// worse than an error.
+		// The request may have been carried out. A second copy is worse than an error.
 		return class == ClassBusy
 	}
 	if a, ok := errors.AsType[*AnswerError](e.last); ok {
-		// Most are asked for as often as where the network failed: what is empty,
-		// cut or a proxy's page is no answer of the service.
+		// An empty answer, a cut one and a proxy's page are tried as often as a
+		// failure of the network.
 		again := a.Temporary()
 		if a.isPage() {
 			again = met || !e.samePage()
@@ -77,24 +70,15 @@ func (e *effort) mayHelp(met bool) bool {
 	return Temporary(e.last)
 }
 
-// patient gives pauses as long as the request's patience lasts.
-type patient struct {
-	backoff.ExponentialBackOff
-	effort  *effort
-	circuit *circuit
-}
-
-// NextBackOff returns the next pause, at least what Retry-After asked for.
-// While the circuit is open its pauses take the place of the request's own.
-func (p *patient) NextBackOff() time.Duration {
-	if p.circuit.isOpen() {
-		return 0
+// wait waits so long, or until changed is closed. Its error is the cause of ctx.
+func wait(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-changed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	_, after := classOf(p.effort.last)
-	pause := max(p.ExponentialBackOff.NextBackOff(), after)
-	if p.effort.spent+pause > p.circuit.patience {
-		return backoff.Stop
-	}
-	p.effort.spent += pause
-	return pause
+	return nil
 }

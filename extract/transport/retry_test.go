@@ -421,7 +421,9 @@ func TestCancelledBeforehand(t *testing.T) {
 func TestBudgetEndsARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, countOf7), nil },
-			func(cfg *v1.Config) { cfg.Budget = transport.NewRollingBudget(0, 2, nil) })
+			func(cfg *v1.Config) {
+				cfg.Budget = transport.NewRollingBudget(0, 2, &transport.MemoryLedger{}, time.Now)
+			})
 		start := time.Now()
 		for range 2 {
 			if err := countOnly(t.Context(), c); err != nil {

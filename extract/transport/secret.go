@@ -12,8 +12,8 @@ const redacted = "[redacted]"
 // shows "[redacted]"; only the Sender reads the value.
 type Secret struct{ value string }
 
-// NewSecret wraps a key. Blanks and line ends around it are cut off, as files
-// and environment variables tend to add them.
+// NewSecret wraps a key without the blanks and line ends that files and
+// environment variables tend to add.
 func NewSecret(value string) Secret { return Secret{strings.TrimSpace(value)} }
 
 // IsZero tells whether there is no key.
@@ -31,12 +31,11 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 // MarshalText gives "[redacted]", so that no JSON or YAML can hold the key.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// maxShown bounds the text that Redact gives back, in bytes: nobody reads more
-// of a message, and a service may send any length.
+// maxShown bounds the text that Redact returns, in bytes.
 const maxShown = 16 << 10
 
-// Redact replaces the key in text: in plain, as a URL has it, and as others may
-// have spelled it since. Of a very long text only the beginning comes back.
+// Redact replaces the key in text, in plain and as URLs, proxies and loggers may
+// have spelled it. Of a very long text it returns only the beginning.
 func (s Secret) Redact(text string) string {
 	if s.value == "" || text == "" {
 		return text

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,13 +31,14 @@ type Config struct {
 	Concurrency int           // most requests under way at once; 0 is DefaultConcurrency
 	Budget      Budget        // asked before every attempt; nil spends freely
 
-	// BackoffMin is the mean pause after the first attempt; it doubles up to
-	// BackoffMax. Each pause is drawn between none and twice the mean. 0 is
-	// 500 ms and 30 s.
+	// BackoffMin is the mean pause after the first attempt. It doubles up to
+	// BackoffMax. Pauses are drawn between none and twice the mean. 0 is 500 ms
+	// and 30 s.
 	BackoffMin, BackoffMax time.Duration
 	// Patience is the most time that one request may take with all its attempts
-	// and the pauses between them, and how long an outage is waited for. 0 is
-	// two minutes.
+	// and the pauses between them, and how long an outage is waited for. The
+	// waits for a place, for the budget and for the end of an outage do not
+	// count. 0 is two minutes.
 	Patience time.Duration
 
 	Logger    *slog.Logger      // nil discards
@@ -75,14 +77,10 @@ type Call struct {
 	Form        string // "" where the request is of no form
 	Detail      string // the parameters for people; the key in it is redacted
 
-	// Body is the memory that answers are read into, and holds the last one
-	// after that.
-	Body *[]byte
-	// MostBytes bounds the answer's size, decompressed.
-	MostBytes int64
-	// Decode decodes Body, once for every attempt that brought one. Its error is
-	// a Refusal where the service itself said no, and an *AnswerError for
-	// anything else that is not the answer.
+	Body      *[]byte // the memory that answers are read into
+	MostBytes int64   // bound of an answer's size, decompressed
+	// Decode decodes the answer in Body. Its error is a Refusal where the service
+	// itself said no, and an *AnswerError for anything else that is not the answer.
 	Decode func(Header) error
 }
 
@@ -93,9 +91,7 @@ type Header struct {
 	RetryAfter  time.Duration // 0 where it asks for none
 }
 
-// Sender sends requests to one server for one account. It retries what may
-// succeed later, keeps within its concurrency and budget, waits out an outage,
-// and never lets the API key into an error or a log. It is safe for concurrent
+// Sender sends requests to one server for one account. It is safe for concurrent
 // use.
 type Sender struct {
 	cfg     Config
@@ -137,25 +133,24 @@ func newTransport(concurrency int) *http.Transport {
 	}
 }
 
-// Fork returns a sender that shares everything with s but its numbers:
-// Requests and Outcomes of the fork tell what went through it and its own
-// forks, those of s hold that too. So forms that are read side by side each
-// know what they cost. A fork need not be closed.
+// Fork returns a sender that shares everything with s but its numbers. Requests
+// and Outcomes of the fork tell what went through it and its own forks; those of
+// s hold that too. A fork need not be closed.
 func (s *Sender) Fork() *Sender {
 	fork := *s
 	fork.numbers = &numbers{above: s.numbers}
 	return &fork
 }
 
-// Reads tells how many forms are read by the sender and its forks. Where there
-// are several, one that fails alone is not taken for an outage.
+// Reads tells how many forms the sender and its forks read. Of several, one form
+// that fails alone is not taken for an outage.
 func (s *Sender) Reads(forms int) {
 	s.circuit.mu.Lock()
 	defer s.circuit.mu.Unlock()
 	s.circuit.forms = forms
 }
 
-// Close drops the idle connections. On a fork it does nothing: others use them.
+// Close drops the idle connections. On a fork it does nothing, because others use them.
 func (s *Sender) Close() {
 	if s.numbers.above != nil {
 		return
@@ -169,42 +164,45 @@ func (s *Sender) Close() {
 // later. The error is that of ctx, or a *RequestError.
 func (s *Sender) Send(ctx context.Context, call Call) error {
 	e := &effort{form: call.Form, repeatable: call.Method != http.MethodPost}
-	once := func() (struct{}, error) {
+	pauses := backoff.ExponentialBackOff{
+		InitialInterval: s.cfg.BackoffMin, MaxInterval: s.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 1, // full jitter: none to twice the interval
+	}
+	for tries := 0; ; tries++ {
 		e.last = s.attempt(ctx, call, e)
-		if e.last == nil || e.mayHelp(s.circuit.wasMet()) {
-			return struct{}{}, e.last
+		if e.last == nil {
+			return nil
 		}
-		return struct{}{}, backoff.Permanent(e.last)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if tries == s.cfg.Retries || !e.mayHelp(s.circuit.wasMet()) {
+			break
+		}
+		if s.circuit.isOpen() {
+			continue // the pauses of the circuit take the place of the request's own
+		}
+		_, after := classOf(e.last)
+		pause := max(pauses.NextBackOff(), after)
+		if e.spent+pause > s.cfg.Patience {
+			break
+		}
+		e.spent += pause
+		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
+			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
+			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), slog.String("error", s.cfg.Key.Redact(e.last.Error())))
+		if err := wait(ctx, pause, nil); err != nil {
+			return err
+		}
 	}
-	_, err := backoff.Retry(ctx, once,
-		backoff.WithBackOff(&patient{effort: e, circuit: s.circuit, ExponentialBackOff: backoff.ExponentialBackOff{
-			InitialInterval: s.cfg.BackoffMin, MaxInterval: s.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 1, // full jitter: none to twice the interval
-		}}),
-		backoff.WithMaxTries(uint(s.cfg.Retries)+1), //nolint:gosec // NewSender has set what was negative
-		backoff.WithMaxElapsedTime(0),               // patient sees to it
-		backoff.WithNotify(func(_ error, pause time.Duration) {
-			if s.circuit.isOpen() {
-				return // the circuit has logged it, and this request is not the cause
-			}
-			s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
-				slog.String("transaction", call.Transaction), slog.String("form", call.Form),
-				slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), slog.String("error", s.cfg.Key.Redact(e.last.Error())))
-		}))
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	}
-	return &RequestError{Transaction: call.Transaction, Form: call.Form, Detail: s.cfg.Key.Redact(call.Detail), Attempts: e.attempts, Err: s.verdict(e, err)}
+	return &RequestError{Transaction: call.Transaction, Form: call.Form, Detail: s.cfg.Key.Redact(call.Detail), Attempts: e.attempts, Err: s.verdict(e)}
 }
 
-// verdict says what an answer that could not be read amounts to, now that it is
-// not asked for again.
-func (s *Sender) verdict(e *effort, err error) error {
-	a, ok := err.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
+// verdict is the error of a request that is not tried again. It says what an
+// answer that could not be read amounts to.
+func (s *Sender) verdict(e *effort) error {
+	a, ok := e.last.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
 	if !ok {
-		return err
+		return e.last
 	}
 	if e.samePage() && !s.circuit.wasMet() {
 		return &NotServiceError{Tries: e.unread, Err: a}
@@ -214,6 +212,9 @@ func (s *Sender) verdict(e *effort, err error) error {
 	}
 	return a
 }
+
+// answerSeed makes the hashes of one process comparable.
+var answerSeed = maphash.MakeSeed()
 
 // attempt sends the call once and decodes what comes.
 func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
@@ -232,10 +233,11 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	s.numbers.sent(call.Kind, e.attempts)
 	limited, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	start, bytes := time.Now(), 0
+	start, whole := time.Now(), 0
 	header, err := s.exchange(limited, call)
+	read := len(*call.Body) // the decoder may rewrite it
 	if err == nil {
-		bytes = len(*call.Body)
+		whole = read
 		err = interpret(header, call.Decode(header))
 	}
 	took := time.Since(start)
@@ -247,14 +249,14 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	}
 	e.last = err
 	if a, ok := errors.AsType[*AnswerError](err); ok {
-		a.sum = sumOf(*call.Body)
+		a.sum = maphash.Bytes(answerSeed, *call.Body)
 		e.unreadable(a)
 	}
-	s.numbers.came(outcome, bytes)
+	s.numbers.came(outcome, whole)
 	if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.cfg.Key.Redact(call.Detail)),
-			slog.Int("attempt", e.attempts), slog.Int("status", header.Status), slog.Int("bytes", len(*call.Body)),
+			slog.Int("attempt", e.attempts), slog.Int("status", header.Status), slog.Int("bytes", read),
 			slog.Duration("duration", took.Round(time.Microsecond)), slog.Bool("ok", err == nil), slog.String("outcome", outcome))
 	}
 	return err
@@ -274,13 +276,13 @@ func (s *Sender) admit(ctx context.Context) (probe bool, err error) {
 		if probe || !s.circuit.isOpen() {
 			return probe, nil
 		}
-		// It opened meanwhile. Sent later, the request would not be in the
-		// minute that it was booked in, so the booking is given up.
+		// The circuit opened meanwhile. The request will be sent in a later minute
+		// than it was booked for, so it is booked again then.
 	}
 }
 
-// interpret lets what the service itself says decide first, then the HTTP
-// status. err is what the decoder said.
+// interpret lets what the service itself says decide first, then the HTTP status.
+// err is that of the decoder.
 func interpret(h Header, err error) error {
 	if err == nil {
 		return nil
@@ -293,14 +295,13 @@ func interpret(h Header, err error) error {
 	}
 	if e, ok := errors.AsType[*AnswerError](err); ok {
 		if e.status = h.Status; h.Status != http.StatusOK && e.Fault == FaultEmpty {
-			e.Fault = FaultGarbled // a web server's way to say that there is nothing
+			e.Fault = FaultGarbled // some web servers answer so at an unknown address
 		}
 	}
 	return err
 }
 
-// address is the whole URL of the call. It holds the key: it goes to the
-// server and nowhere else.
+// address is the whole URL of the call, with the key. Only the server may see it.
 func (s *Sender) address(call Call) string {
 	separator := "?"
 	if strings.Contains(call.URL, separator) {

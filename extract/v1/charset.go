@@ -2,6 +2,7 @@ package v1
 
 import (
 	"bytes"
+	"cmp"
 	"mime"
 	"strings"
 	"unicode/utf8"
@@ -25,37 +26,22 @@ const (
 
 // charsetLabels are the names of the charsets that are read (IANA's, and
 // usual spellings). US-ASCII is read as UTF-8, which contains it.
-var charsetLabels = [...]struct {
-	label   string
-	charset charset
-}{
-	{"", charsetNone},
-	{"utf-8", charsetUTF8},
-	{"utf8", charsetUTF8},
-	{"us-ascii", charsetUTF8},
-	{"ascii", charsetUTF8},
-	{"iso-8859-1", charsetLatin1},
-	{"iso8859-1", charsetLatin1},
-	{"iso_8859-1", charsetLatin1},
-	{"latin1", charsetLatin1},
-	{"latin-1", charsetLatin1},
-	{"l1", charsetLatin1},
-	{"iso-8859-15", charsetLatin9},
-	{"iso8859-15", charsetLatin9},
-	{"iso_8859-15", charsetLatin9},
-	{"latin9", charsetLatin9},
-	{"latin-9", charsetLatin9},
-	{"windows-1252", charsetWindows},
-	{"cp1252", charsetWindows},
-	{"x-cp1252", charsetWindows},
+var charsetLabels = [...][]string{
+	charsetNone:    {""},
+	charsetUTF8:    {"utf-8", "utf8", "us-ascii", "ascii"},
+	charsetLatin1:  {"iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "latin-1", "l1"},
+	charsetLatin9:  {"iso-8859-15", "iso8859-15", "iso_8859-15", "latin9", "latin-9"},
+	charsetWindows: {"windows-1252", "cp1252", "x-cp1252"},
 }
 
 // charsetOf resolves a label, in any case.
 func charsetOf(label string) charset {
 	label = strings.TrimSpace(label)
-	for _, l := range charsetLabels {
-		if strings.EqualFold(label, l.label) {
-			return l.charset
+	for c, names := range charsetLabels {
+		for _, name := range names {
+			if strings.EqualFold(label, name) {
+				return charset(c)
+			}
 		}
 	}
 	return charsetUnknown
@@ -80,17 +66,14 @@ func parseMediaType(header string) mediaType {
 	return m
 }
 
-// pick chooses the encoding of body: a byte order mark first, then the
-// Content-Type (RFC 7303, section 3), then the XML declaration, then UTF-8.
-// Where Content-Type and declaration contradict each other and one of them is
-// UTF-8, the bytes decide. Proxies and frameworks add a charset that they do not
-// know, and text of another encoding is practically never valid UTF-8.
+// pick chooses the encoding of a body without a byte order mark: that of the
+// Content-Type (RFC 7303, section 3), else of the XML declaration, else UTF-8.
+// Where the two disagree and one is UTF-8, the bytes decide: proxies add a
+// charset without knowing it, and other text is hardly ever valid UTF-8.
 func pick(header, declared charset, body []byte) charset {
 	switch {
-	case header == charsetNone && declared == charsetNone:
-		return charsetUTF8
 	case header == charsetNone:
-		return declared
+		return cmp.Or(declared, charsetUTF8)
 	case declared == charsetNone, declared == charsetUnknown, header == declared:
 		return header
 	case header == charsetUTF8 && !utf8.Valid(body):
@@ -103,26 +86,19 @@ func pick(header, declared charset, body []byte) charset {
 
 var utf8Mark = []byte("\xef\xbb\xbf")
 
-// toUTF8 appends text that is encoded as c to dst in UTF-8. A byte that c
-// leaves undefined is the control character of that number, as in ISO-8859-1.
+// toUTF8 appends text that is encoded as c, which is not UTF-8, to dst in
+// UTF-8. A byte that c leaves undefined is the control character of that
+// number, as in ISO-8859-1.
 func (c charset) toUTF8(dst, text []byte) []byte {
-	var table *charmap.Charmap
-	switch c {
-	case charsetLatin9:
-		table = charmap.ISO8859_15
-	case charsetWindows:
-		table = charmap.Windows1252
-	}
+	table := [...]*charmap.Charmap{charsetLatin1: charmap.ISO8859_1, charsetLatin9: charmap.ISO8859_15, charsetWindows: charmap.Windows1252}[c]
 	for _, b := range text {
 		if b < utf8.RuneSelf {
 			dst = append(dst, b)
 			continue
 		}
-		r := rune(b)
-		if table != nil {
-			if defined := table.DecodeByte(b); defined != utf8.RuneError {
-				r = defined
-			}
+		r := table.DecodeByte(b)
+		if r == utf8.RuneError {
+			r = rune(b)
 		}
 		dst = utf8.AppendRune(dst, r)
 	}

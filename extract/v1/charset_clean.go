@@ -30,8 +30,7 @@ func cleanEnd(b []byte) int {
 	return len(b)
 }
 
-// cleanWord tells whether a word holds only ASCII characters that need no
-// change.
+// cleanWord tells whether a word holds only ASCII characters that need no change.
 func cleanWord(w uint64) bool {
 	// With all bytes below 0x80, adding 0x60 sets the highest bit of those from
 	// 0x20, and adding 0x7f that of those that are not zero: no carries.
@@ -41,9 +40,9 @@ func cleanWord(w uint64) bool {
 	return (w|control&^(newline|tab))&highBits == 0
 }
 
-// cleanText appends to dst what b becomes when line ends are normalised
-// (XML 1.0, section 2.11) and characters that XML 1.0 forbids and invalid
-// UTF-8, byte by byte, are replaced by U+FFFD. It returns how many were.
+// cleanText appends b to dst with normalised line ends (XML 1.0, section 2.11).
+// Characters that XML 1.0 forbids, and invalid UTF-8 byte by byte, become
+// U+FFFD. replaced is how many did.
 func cleanText(dst, b []byte) (text []byte, replaced int) {
 	for {
 		n := cleanEnd(b)

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +10,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 )
-
-// maxAnswer bounds an answer's size in bytes, compressed or not. A hundred
-// results with sixteen hundred answers of a kilobyte each stay well below.
-const maxAnswer = 256 << 20
 
 // Config says which account a Client speaks to, and how.
 type Config struct {
@@ -23,8 +20,7 @@ type Config struct {
 }
 
 // Client sends the six transactions of the service for one account
-// (specification, section 4), by a transport.Sender. It is safe for concurrent
-// use.
+// (specification, section 4). It is safe for concurrent use.
 type Client struct {
 	*transport.Sender
 	forms  string // the address of the account's forms
@@ -50,12 +46,11 @@ func NewClient(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		Sender: sender, forms: base.String() + "/api/users/" + transport.Escape(cfg.Account) + "/forms",
-		key: cfg.Key, bounds: Bounds{Bytes: maxAnswer},
+		key: cfg.Key, bounds: Bounds{}.orDefaults(),
 	}, nil
 }
 
-// Fork returns a client that shares everything with c but its numbers, see
-// transport.Sender.Fork.
+// Fork returns a client with numbers of its own, see transport.Sender.Fork.
 func (c *Client) Fork() extract.Client {
 	fork := *c
 	fork.Sender = c.Sender.Fork()
@@ -69,12 +64,12 @@ type call struct {
 	method      string // "" is GET
 	form        string // "" for Get Forms, which has neither a form nor a path
 	path        string // the transaction's name in the address
-	parameters  []parameter
+	parameters  parameters
 }
 
-// ask sends a transaction. The answer's body is read into the memory of body,
-// for decode to decode it.
-func (c *Client) ask(ctx context.Context, r call, body *[]byte, decode func(contentType string) error) error {
+// ask sends a transaction. d decodes its answer, and success reads what an
+// envelope without an error holds.
+func (c *Client) ask(ctx context.Context, r call, d *decoder, success func() error) error {
 	address := c.forms
 	if r.path != "" {
 		if r.form == "" || r.form == "." || r.form == ".." {
@@ -85,15 +80,12 @@ func (c *Client) ask(ctx context.Context, r call, body *[]byte, decode func(cont
 	if len(r.parameters) > 0 {
 		address += "?" + encode(r.parameters)
 	}
-	if r.method == "" {
-		r.method = http.MethodGet
-	}
 	return c.Send(ctx, transport.Call{
-		Method: r.method, URL: address, Kind: r.kind,
+		Method: cmp.Or(r.method, http.MethodGet), URL: address, Kind: r.kind,
 		Transaction: r.transaction, Form: r.form, Detail: detail(r.parameters),
-		Body: body, MostBytes: c.bounds.Bytes,
+		Body: &d.Text, MostBytes: c.bounds.Bytes,
 		Decode: func(h transport.Header) error {
-			err := decode(h.ContentType)
+			err := d.decode(h.ContentType, c.bounds, success)
 			if s, ok := errors.AsType[*extract.ServiceError](err); ok {
 				s.Status, s.RetryAfter, s.Message = h.Status, h.RetryAfter, c.key.Redact(s.Message)
 			}
@@ -102,18 +94,27 @@ func (c *Client) ask(ctx context.Context, r call, body *[]byte, decode func(cont
 	})
 }
 
-// askTree sends a transaction whose answer is small. Its root goes to use.
-func (c *Client) askTree(ctx context.Context, r call, use func(root *node) error) error {
-	var body []byte
-	return c.ask(ctx, r, &body, func(contentType string) error {
-		root, err := decodeTree(body, contentType, c.bounds)
+// askFor sends a transaction whose answer is small. It returns what read makes
+// of the element that a success must hold.
+func askFor[T any](ctx context.Context, c *Client, r call, element string, read func(*node) (T, error)) (value T, err error) {
+	d := newDecoder()
+	defer d.release()
+	err = c.ask(ctx, r, d, func() error {
+		root, err := readTree(&d.scan)
 		if err != nil {
 			return err
 		}
-		err = use(root)
-		if a, ok := errors.AsType[*transport.AnswerError](err); ok {
-			a.Ours = true
+		n := root.child(element)
+		if n == nil {
+			return wrong("it holds no <" + element + "> element")
 		}
+		value, err = read(n)
 		return err
 	})
+	return value, err
+}
+
+// wrong is a well-formed answer of the service without what it must hold.
+func wrong(problem string) error {
+	return &transport.AnswerError{Offset: -1, Problem: problem, Fault: transport.FaultWrong, Ours: true}
 }

@@ -1,7 +1,7 @@
 package v1
 
 import (
-	"bytes"
+	"cmp"
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
@@ -9,73 +9,61 @@ import (
 
 // readEnvelope reads the whole document: an envelope whose content success
 // reads, or an error.
-func readEnvelope(s *scanner, html bool, success func() error) error {
-	failed, err := readRoot(s, html)
+func (d *decoder) readEnvelope(success func() error) error {
+	failed, err := d.readRoot()
 	if err != nil {
 		return err
 	}
 	var refused error
 	if failed {
-		root := nodeOf(s)
-		err = root.read(s)
-		refused = root.failure()
+		var root *node
+		if root, err = readTree(&d.scan); err == nil {
+			refused = root.failure()
+		}
 	} else {
 		err = success()
 	}
 	if err == nil {
-		_, err = s.next() // nothing but comments may follow the root
+		_, err = d.scan.next() // nothing but comments may follow the root
 	}
-	if err != nil {
-		return err
-	}
-	return refused
+	return cmp.Or(err, refused)
 }
 
-// readSuccess reads what a successful answer holds.
-func (d *decoder) readSuccess(bounds Bounds) error {
+// readPage reads what a successful answer of Get Results holds.
+func (d *decoder) readPage() error {
 	s := &d.scan
 	found, other := false, ""
-	for {
-		more, err := s.child()
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
-		switch string(s.bytes(s.name)) {
+	err := s.children(func(name []byte) error {
+		switch string(name) {
 		case "results":
 			if found {
 				return s.problem(transport.FaultWrong, int(s.name.Start), "a second results element")
 			}
 			found = true
-			err = d.readResults(bounds)
+			return d.readResults()
 		case "headings":
-			err = d.readHeadings(0)
-		default:
-			other = otherAnswer(s.bytes(s.name), other)
-			err = s.skip()
+			return d.readHeadings(0)
+		case "count", "forms", "form", "status", "publish": // another transaction's
+			other = ", with a " + string(name) + " element"
 		}
-		if err != nil {
-			return err
-		}
+		return s.skip()
+	})
+	if err == nil && !found {
+		err = s.problem(transport.FaultWrong, -1, "another form's shape: a success without a results element"+other)
 	}
-	if !found {
-		return s.problem(transport.FaultWrong, -1, "another form's shape: a success without a results element"+other)
-	}
-	return nil
+	return err
 }
 
 // readRoot reads the envelope's start tag: fs_response, earlier fs_result
-// (specification, sections 4 and 9). failed tells that it holds an error.
-// html tells that the answer is labelled or begins as an HTML page: some
-// services label their XML so, hence it only decides what the error says.
-func readRoot(s *scanner, html bool) (failed bool, err error) {
+// (specification, sections 4 and 9). failed tells that it holds an error. Some
+// services label their XML as HTML, so that decides only what an error says.
+func (d *decoder) readRoot() (failed bool, err error) {
+	s := &d.scan
 	_, err = s.next()
 	name := s.bytes(s.name)
 	isEnvelope := err == nil && (string(name) == "fs_response" || string(name) == "fs_result")
 	switch {
-	case !isEnvelope && html:
+	case !isEnvelope && d.html:
 		return false, notHTML()
 	case err != nil:
 		return false, err
@@ -93,18 +81,8 @@ func readRoot(s *scanner, html bool) (failed bool, err error) {
 	return false, s.problem(transport.FaultWrong, int(s.name.Start), "not an answer of the service: the root element's status is neither success nor error")
 }
 
-// otherAnswer names the transaction that a success without results belongs to.
-func otherAnswer(element []byte, before string) string {
-	switch string(element) {
-	case "count", "forms", "form", "status", "publish":
-		return ", with a " + string(element) + " element"
-	}
-	return before
-}
-
-// readText reads the rest of the element whose start tag was read last and
-// returns its text: its character data and CDATA, joined, without that of its
-// child elements.
+// readText reads the rest of the element whose start tag was read last. It
+// returns the character data and CDATA, joined, without that of child elements.
 func (d *decoder) readText() (page.Span, error) {
 	s := &d.scan
 	var text page.Span
@@ -126,35 +104,26 @@ func (d *decoder) readText() (page.Span, error) {
 	}
 }
 
-// readHeadings reads the column labels. Their shape is not specified: the
-// elements are called heading, or meta and item like the columns. The id is in
-// for or id. They may be grouped under metas and items, which then tell their
-// kind. An element without an id is not a column's label.
+// readHeadings reads the column labels. Their shape is not specified: elements
+// called heading, meta or item, with the id in for or id. They may be grouped
+// under metas and items, which tell their kind. An element without an id is no
+// column's label.
 func (d *decoder) readHeadings(group page.Kind) error {
-	s := &d.scan
-	for {
-		more, err := s.child()
-		if err != nil || !more {
-			return err
-		}
-		switch string(s.bytes(s.name)) {
+	return d.scan.children(func(name []byte) error {
+		switch string(name) {
 		case "metas":
-			err = d.readHeadings(page.KindMeta)
+			return d.readHeadings(page.KindMeta)
 		case "items":
-			err = d.readHeadings(page.KindItem)
+			return d.readHeadings(page.KindItem)
 		case "meta":
-			err = d.readHeading(page.KindMeta)
+			return d.readHeading(page.KindMeta)
 		case "item":
-			err = d.readHeading(page.KindItem)
+			return d.readHeading(page.KindItem)
 		case "heading":
-			err = d.readHeading(group)
-		default:
-			err = s.skip()
+			return d.readHeading(group)
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return d.scan.skip()
+	})
 }
 
 func (d *decoder) readHeading(kind page.Kind) error {
@@ -175,5 +144,3 @@ func (d *decoder) readHeading(kind page.Kind) error {
 	d.Page.Headings = append(d.Page.Headings, h)
 	return nil
 }
-
-func isBlank(b []byte) bool { return len(bytes.TrimLeft(b, blanks)) == 0 }

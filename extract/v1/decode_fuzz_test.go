@@ -192,7 +192,7 @@ func decodeViewed(t *testing.T, body []byte, contentType string) (*page.Page, er
 	d := newDecoder()
 	defer d.release()
 	d.Text = append(d.Text, body...)
-	if err := d.decode(contentType, Bounds{}); err != nil {
+	if err := d.decode(contentType, Bounds{}, d.readPage); err != nil {
 		return nil, err
 	}
 	text := d.Text

@@ -8,10 +8,9 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// layout remembers how the results of a page are laid out. Results of a form
-// have the same fields in the same order, mostly with the same tags. So the
-// decoder guesses the next cell's tag and compares bytes. Only a wrong guess
-// costs reading attributes and a look-up.
+// layout remembers how the results of a page are laid out, mostly the same fields
+// with the same tags in the same order. So the decoder guesses the next cell's
+// tag and compares bytes. Only a wrong guess costs attributes and a look-up.
 type layout struct {
 	known []knownField // one for each field of the page
 	start int32        // guess for the first field of a result; -1: none
@@ -46,57 +45,40 @@ func (l *layout) follow(field int32) {
 }
 
 // readResults reads the result elements under results.
-func (d *decoder) readResults(bounds Bounds) error {
+func (d *decoder) readResults() error {
 	s := &d.scan
 	d.layout.reset()
-	for {
-		more, err := s.child()
-		if err != nil || !more {
-			return err
-		}
-		switch string(s.bytes(s.name)) {
+	return s.children(func(name []byte) error {
+		switch string(name) {
 		case "result":
-			if d.Page.Len() == bounds.Results {
-				return s.problem(transport.FaultBeyond, int(s.name.Start), "more results than the bound of "+strconv.Itoa(bounds.Results))
+			if d.Page.Len() == d.bounds.Results {
+				return s.problem(transport.FaultBeyond, int(s.name.Start), "more results than the bound of "+strconv.Itoa(d.bounds.Results))
 			}
-			err = d.readResult()
+			return d.readResult()
 		case "headings":
-			err = d.readHeadings(0)
-		default:
-			err = s.skip()
+			return d.readHeadings(0)
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return s.skip()
+	})
 }
 
 // readResult reads one result.
 func (d *decoder) readResult() error {
-	s := &d.scan
 	id, err := d.resultID()
 	if err != nil {
 		return err
 	}
 	d.Result(id)
 	d.layout.prev = -1
-	for {
-		more, err := s.child()
-		if err != nil || !more {
-			return err
-		}
-		switch string(s.bytes(s.name)) {
+	return d.scan.children(func(name []byte) error {
+		switch string(name) {
 		case "metas":
-			err = d.readCells(page.KindMeta)
+			return d.readCells(page.KindMeta)
 		case "items":
-			err = d.readCells(page.KindItem)
-		default:
-			err = s.skip()
+			return d.readCells(page.KindItem)
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return d.scan.skip()
+	})
 }
 
 // resultID reads the id of the result whose start tag was read last.
@@ -194,7 +176,7 @@ func (d *decoder) fieldOf(kind page.Kind) (int32, error) {
 		t, _ := s.attr("type")
 		f.Type = d.Intern(t)
 		if index, ok := s.attr("index"); ok {
-			// One that is no number is as good as none: it only orders columns.
+			// An index that is no number counts as none, because it only orders columns.
 			if n, err := strconv.Atoi(string(bytes.Trim(index, blanks))); err == nil {
 				f.Index = n
 			}
@@ -210,7 +192,7 @@ var valueTag = []byte("<value>")
 func (d *decoder) readItem() error {
 	s := &d.scan
 	found := false       // a value element
-	var direct page.Span // the item's own text, of no interest once it has a value
+	var direct page.Span // the item's own text, which counts only without a value element
 	for {
 		ev := eventStart
 		if !s.take(valueTag, len("value")) {
@@ -227,7 +209,7 @@ func (d *decoder) readItem() error {
 		}
 		switch ev {
 		case eventEnd:
-			if !found && !isBlank(s.bytes(direct)) {
+			if !found && len(bytes.TrimLeft(s.bytes(direct), blanks)) > 0 {
 				d.Value(direct)
 			}
 			return nil

@@ -88,7 +88,7 @@ func TestReuse(t *testing.T) {
 func (d *decoder) again(body string, bounds Bounds) (*page.Page, error) {
 	d.Begin()
 	d.Text = append(d.Text, body...)
-	err := d.decode("", bounds)
+	err := d.decode("", bounds, d.readPage)
 	if err != nil {
 		d.Reset()
 	}
@@ -120,7 +120,7 @@ func TestNoAllocations(t *testing.T) {
 		d.Begin()
 		decode := func() {
 			d.Text = append(d.Text[:0], body...)
-			if err := d.decode("text/xml", Bounds{}); err != nil {
+			if err := d.decode("text/xml", Bounds{}, d.readPage); err != nil {
 				t.Fatal(err)
 			}
 		}

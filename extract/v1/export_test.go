@@ -2,7 +2,7 @@ package v1
 
 // What the tests outside the package look at.
 
-const MaxAnswer = maxAnswer
+const MaxAnswer = defaultBytes
 
 var (
 	FuzzSeeds  = fuzzSeeds

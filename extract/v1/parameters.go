@@ -15,14 +15,31 @@ type parameter struct {
 	bare        bool
 }
 
+// parameters are those of one transaction, in the order in which they are sent.
+type parameters []parameter
+
+// add appends a parameter, but none without a value.
+func (ps *parameters) add(name, value string) {
+	if value != "" {
+		*ps = append(*ps, parameter{name: name, value: value})
+	}
+}
+
+// addNumber appends a parameter, but none of 0.
+func (ps *parameters) addNumber(name string, value int64) {
+	if value > 0 {
+		ps.add(name, strconv.FormatInt(value, 10))
+	}
+}
+
 // encode writes the query of an address. Values are percent-encoded
 // throughout, a space as %20 (specification, section 4).
-func encode(ps []parameter) string { return join(ps, "&", transport.Escape) }
+func encode(ps parameters) string { return join(ps, "&", transport.Escape) }
 
 // detail shows the parameters to people.
-func detail(ps []parameter) string { return join(ps, ", ", strings.Clone) }
+func detail(ps parameters) string { return join(ps, ", ", strings.Clone) }
 
-func join(ps []parameter, separator string, spell func(string) string) string {
+func join(ps parameters, separator string, spell func(string) string) string {
 	var b strings.Builder
 	for i, p := range ps {
 		if i > 0 {
@@ -37,66 +54,48 @@ func join(ps []parameter, separator string, spell func(string) string) string {
 }
 
 // resultsParameters are those of Get Results (specification, section 4.5).
-func resultsParameters(q extract.ResultsQuery) []parameter {
+func resultsParameters(q extract.ResultsQuery) parameters {
 	ps := constrain(q.Window, q.IDs)
 	// "a number less than 100" with a default of 100: a strict service refuses
 	// the hundred that it gives when nothing is said (specification, section 8).
-	if q.Limit > 0 && q.Limit < extract.PageSize {
-		ps = append(ps, parameter{name: "fs_limit", value: strconv.Itoa(q.Limit)})
+	if q.Limit < extract.PageSize {
+		ps.addNumber("fs_limit", int64(q.Limit))
 	}
-	if q.Page > 0 {
-		ps = append(ps, parameter{name: "fs_page", value: strconv.Itoa(q.Page)})
-	}
-	if q.Sort != "" {
-		ps = append(ps, parameter{name: "fs_sort", value: q.Sort})
-	}
+	ps.addNumber("fs_page", int64(q.Page))
+	ps.add("fs_sort", q.Sort)
 	direction := "asc"
 	if q.Descending {
 		direction = "desc"
 	}
-	ps = append(ps, parameter{name: "fs_sort_direction", value: direction})
-	ps = append(ps, searchParameters(q.Search)...)
-	if q.View != "" {
-		ps = append(ps, parameter{name: "fs_view", value: q.View})
+	ps.add("fs_sort_direction", direction)
+	for _, c := range q.Search.Where {
+		ps = append(ps, parameter{name: "fs_search_" + string(c.Operator) + "_" + c.Column, value: c.Term, bare: c.Operator.Bare()})
 	}
+	if len(q.Search.Where) > 1 {
+		method := "and"
+		if q.Search.Any {
+			method = "or"
+		}
+		ps.add("fs_search_method", method)
+	}
+	ps.add("fs_view", q.View)
 	if q.Headings {
 		ps = append(ps, parameter{name: "fs_include_headings", bare: true})
 	}
-	if q.CustomLabels != "" {
-		ps = append(ps, parameter{name: "fs_custom_labels", value: q.CustomLabels})
-	}
-	return ps
-}
-
-func searchParameters(s extract.Search) []parameter {
-	ps := make([]parameter, 0, len(s.Where)+1)
-	for _, c := range s.Where {
-		ps = append(ps, parameter{name: "fs_search_" + string(c.Operator) + "_" + c.Column, value: c.Term, bare: c.Operator.Bare()})
-	}
-	if len(s.Where) > 1 {
-		method := "and"
-		if s.Any {
-			method = "or"
-		}
-		ps = append(ps, parameter{name: "fs_search_method", value: method})
-	}
+	ps.add("fs_custom_labels", q.CustomLabels)
 	return ps
 }
 
 // constrain gives the bounds that results and counts share. The wire's bounds
 // are inclusive, so a window's exclusive end is sent a second earlier.
-func constrain(w extract.Window, ids extract.IDRange) (ps []parameter) {
+func constrain(w extract.Window, ids extract.IDRange) (ps parameters) {
 	if !w.From.IsZero() {
-		ps = append(ps, parameter{name: "fs_min_date", value: w.From.Format(extract.WireTime)})
+		ps.add("fs_min_date", w.From.Format(extract.WireTime))
 	}
 	if !w.To.IsZero() {
-		ps = append(ps, parameter{name: "fs_max_date", value: w.To.Add(-time.Second).Format(extract.WireTime)})
+		ps.add("fs_max_date", w.To.Add(-time.Second).Format(extract.WireTime))
 	}
-	if ids.Min > 0 {
-		ps = append(ps, parameter{name: "fs_min_id", value: strconv.FormatInt(ids.Min, 10)})
-	}
-	if ids.Max > 0 {
-		ps = append(ps, parameter{name: "fs_max_id", value: strconv.FormatInt(ids.Max, 10)})
-	}
+	ps.addNumber("fs_min_id", ids.Min)
+	ps.addNumber("fs_max_id", ids.Max)
 	return ps
 }

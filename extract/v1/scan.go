@@ -25,16 +25,11 @@ const maxAttributes = 64
 // attribute is one attribute of a start tag. Its value is decoded.
 type attribute struct{ name, value page.Span }
 
-// scanner turns a well-formed XML 1.0 document into events without copying
-// or allocating: names and texts are spans of buf. References (&amp;, &#10;)
-// are decoded in place, because what they stand for is never longer than they
-// are; so a scanner reads its buffer once.
-//
-// Names are compared whole. The service's vocabulary has no prefixes, so
-// <x:value> is an element of some other vocabulary.
-//
-// buf must be valid UTF-8 of characters that XML 1.0 allows, with line ends
-// normalised (see cleanText).
+// scanner turns a well-formed XML 1.0 document into events without copying or
+// allocating: names and texts are spans of buf. buf must be clean, see cleanText.
+// References (&amp;, &#10;) are decoded in place, because they are never shorter
+// than what they stand for. Names are compared with their prefixes, which the
+// service never uses, so <x:value> is another vocabulary's element.
 type scanner struct {
 	buf      []byte
 	pos      int
@@ -67,8 +62,8 @@ func (s *scanner) problem(of transport.Fault, offset int, problem string) error 
 	return &transport.AnswerError{Offset: offset, Problem: problem, Fault: of, Ours: s.ours}
 }
 
-// settle reads on to the end of an answer that is not what it should be. Where
-// the rest is not well-formed the answer was damaged, and that is its error.
+// settle reads on to the end of an answer that is not what it should be. If the
+// rest is not well-formed, the answer was damaged, and that is the error.
 func (s *scanner) settle(err error) error {
 	a, ok := errors.AsType[*transport.AnswerError](err)
 	if !ok || a.Fault != transport.FaultWrong && a.Fault != transport.FaultForeign {
@@ -131,9 +126,8 @@ func (s *scanner) truncated() error {
 	return s.problem(transport.FaultCut, len(s.buf), "it is truncated: it ends before its root element does")
 }
 
-// child reads on to the next child element of the innermost open element and
-// past its start tag; false at the element's end, which is read too. Text on
-// the way is passed over.
+// child reads on to the next child element of the innermost open element and past
+// its start tag; false at the element's end. Text on the way is passed over.
 func (s *scanner) child() (bool, error) {
 	s.pos = blanksEnd(s.buf, s.pos)
 	for {
@@ -147,10 +141,23 @@ func (s *scanner) child() (bool, error) {
 	}
 }
 
-// take reads a start tag if it comes next, behind blanks, and is byte for byte
-// this one. name is the length of its name in bytes. It is a short way past
-// scanStart, for tags that were read before or hold only a name. Where the tag
-// does not come next, s stays where it was.
+// children calls read at the start tag of each child element of the innermost
+// open element. read reads that child to its end.
+func (s *scanner) children(read func(name []byte) error) error {
+	for {
+		more, err := s.child()
+		if err != nil || !more {
+			return err
+		}
+		if err := read(s.bytes(s.name)); err != nil {
+			return err
+		}
+	}
+}
+
+// take reads a start tag if exactly this one comes next, behind blanks; else s
+// stays where it was. name is the length of its name in bytes. It is a faster
+// scanStart for tags that were read before or hold only a name.
 func (s *scanner) take(tag []byte, name int) bool {
 	if s.pending || len(s.open) >= s.depth {
 		return false
@@ -327,8 +334,7 @@ func (s *scanner) attr(name string) ([]byte, bool) {
 	return nil, false
 }
 
-// blanksEnd returns the offset of the first byte of b from i that is no white
-// space.
+// blanksEnd returns the offset of the first byte of b from i that is no blank.
 func blanksEnd(b []byte, i int) int {
 	for i < len(b) && isSpace(b[i]) {
 		i++

@@ -89,10 +89,9 @@ func (s *scanner) decodeReferences(i, end int) (int, error) {
 	}
 }
 
-// reference returns the character that the reference at the start of b stands
-// for and the reference's length, 0 if it is not one. A character that XML 1.0
-// forbids is replaced by U+FFFD and counted: answers hold such references, and
-// one bad character must not fail a run.
+// reference returns the character that the reference at the start of b stands for
+// and the reference's length, 0 if it is none. A character that XML 1.0 forbids
+// is replaced by U+FFFD and counted, so that it does not fail a run.
 func (s *scanner) reference(b []byte) (rune, int) {
 	if len(b) > 1 && b[1] == '#' {
 		r, n := numericReference(b)
@@ -113,8 +112,7 @@ func (s *scanner) reference(b []byte) (rune, int) {
 	return 0, 0
 }
 
-// numericReference reads &#n; or &#xn;. A number beyond Unicode gives a
-// number beyond Unicode.
+// numericReference reads &#n; or &#xn;. r may lie beyond Unicode.
 func numericReference(b []byte) (r rune, n int) {
 	base, i := rune(10), 2
 	if len(b) > 2 && b[2] == 'x' {
@@ -137,9 +135,9 @@ func numericReference(b []byte) (r rune, n int) {
 	return 0, 0
 }
 
-// join appends the text of the last event to an earlier text of the same
-// element and returns the whole; the zero page.Span is no text. The new part is
-// moved to the left, over markup that is done with.
+// join appends the text of the last event to an earlier text of the same element,
+// and returns both. The zero page.Span is no text. The new part moves to the
+// left, over markup that was read already.
 func (s *scanner) join(before page.Span) page.Span {
 	if before.End == 0 {
 		return s.text
@@ -196,8 +194,8 @@ func (s *scanner) skipComment() error {
 	return nil
 }
 
-// skipDoctype passes over a DOCTYPE. One with an internal subset is refused:
-// it could define entities, and no service of this kind needs it.
+// skipDoctype passes over a DOCTYPE. One with an internal subset is refused,
+// because it could define entities.
 func (s *scanner) skipDoctype() error {
 	if s.rootSeen || s.typeSeen {
 		return s.fail(s.pos, "a DOCTYPE that does not stand alone before the root element")
@@ -222,9 +220,9 @@ func (s *scanner) skipDoctype() error {
 	return s.truncated()
 }
 
-// skipInstruction passes over <?target …?>. The target xml is kept for the
-// XML declaration, which may only begin the document; blanks before it are
-// tolerated, because programs that write answers by hand tend to emit them.
+// skipInstruction passes over <?target …?>. The target xml is that of the XML
+// declaration, which may only begin the document. Blanks before it are
+// tolerated, because some programs write them.
 func (s *scanner) skipInstruction() error {
 	start := s.pos + len("<?")
 	end := nameEnd(s.buf, start)

@@ -88,7 +88,7 @@ func TestResultsParameters(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer page.Release()
-			if got := extracttest.IDs(page); !slices.Equal(got, tc.want) {
+			if got := page.IDs(); !slices.Equal(got, tc.want) {
 				t.Errorf("ids %v, want %v", got, tc.want)
 			}
 		})

@@ -8,8 +8,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// maxNodes bounds the elements of an answer that is not paged, such as the
-// list of an account's forms.
+// maxNodes bounds the elements of an answer, such as the list of forms.
 const maxNodes = 200_000
 
 // node is an element of an answer to a transaction other than Get Results.
@@ -41,33 +40,13 @@ func (n *node) all(name string) []*node {
 	return found
 }
 
-// decodeTree decodes an answer of the service and returns the root of a
-// success. The error is a *extract.ServiceError for an error envelope, else an
-// *transport.AnswerError. body is not changed.
-func decodeTree(body []byte, contentType string, b Bounds) (*node, error) {
-	b = b.orDefaults()
-	if int64(len(body)) > b.Bytes {
-		return nil, transport.TooLarge(b.Bytes)
+// textOf returns the trimmed text of the first child element of that name, "" if
+// there is none.
+func (n *node) textOf(name string) string {
+	if c := n.child(name); c != nil {
+		return strings.TrimSpace(c.Text)
 	}
-	d := document{text: append([]byte(nil), body...)}
-	if err := d.prepare(parseMediaType(contentType)); err != nil {
-		return nil, err
-	}
-	return d.readTree(b)
-}
-
-func (d *document) readTree(b Bounds) (*node, error) {
-	var s scanner
-	s.init(d.text, d.first, b.Depth)
-	var root *node
-	err := s.settle(readEnvelope(&s, d.html, func() error {
-		root = nodeOf(&s)
-		return root.read(&s)
-	}))
-	if err != nil {
-		return nil, err
-	}
-	return root, nil
+	return ""
 }
 
 // failure is the error of an envelope. Of several the last counts.
@@ -92,13 +71,14 @@ func nodeOf(s *scanner) *node {
 	return n
 }
 
-// read reads the content of n, whose start tag was read last.
-func (n *node) read(s *scanner) error {
-	path := []*node{n}
+// readTree reads the element whose start tag was read last, with its content.
+func readTree(s *scanner) (*node, error) {
+	root := nodeOf(s)
+	path := []*node{root}
 	for count := 1; len(path) > 0; {
 		ev, err := s.next()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		top := path[len(path)-1]
 		switch ev {
@@ -106,7 +86,7 @@ func (n *node) read(s *scanner) error {
 			top.Text += string(s.bytes(s.text))
 		case eventStart:
 			if count++; count > maxNodes {
-				return s.problem(transport.FaultBeyond, int(s.name.Start), "more elements than the bound")
+				return nil, s.problem(transport.FaultBeyond, int(s.name.Start), "more elements than the bound")
 			}
 			n := nodeOf(s)
 			top.Children = append(top.Children, n)
@@ -115,5 +95,5 @@ func (n *node) read(s *scanner) error {
 			path = path[:len(path)-1]
 		}
 	}
-	return nil
+	return root, nil
 }

@@ -11,6 +11,21 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
+// decodeTree decodes an answer of the service and returns the root of a success.
+func decodeTree(body []byte, contentType string, bounds Bounds) (root *node, err error) {
+	d := newDecoder()
+	defer d.release()
+	d.Text = append(d.Text, body...)
+	err = d.decode(contentType, bounds, func() (err error) {
+		root, err = readTree(&d.scan)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return root, nil
+}
+
 func TestDecodeTree(t *testing.T) {
 	body := []byte(`<?xml version="1.0"?>
 <fs_response status="success" timestamp="now">

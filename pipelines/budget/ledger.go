@@ -29,7 +29,7 @@ func Shared(def *definition.Definition, now func() time.Time) transport.Budget {
 	if r.PerMinute <= 0 && r.PerDay <= 0 {
 		return nil
 	}
-	return transport.NewRollingBudget(r.PerMinute, r.PerDay, ledgerOf(def)).WithClock(now)
+	return transport.NewRollingBudget(r.PerMinute, r.PerDay, ledgerOf(def), now)
 }
 
 // ledgerOf is the ledger of a definition's account.

@@ -64,7 +64,7 @@ func (s *sampler) readEdges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rises, _ := rising(first)
+	rises, _ := first.Order()
 	_, highest := bounds(first)
 	s.length = first.Len()
 	s.fresh(first)
@@ -81,7 +81,7 @@ func (s *sampler) readEdges(ctx context.Context) error {
 		return err
 	}
 	defer func() { s.give(last) }()
-	_, falls := rising(last)
+	_, falls := last.Order()
 	lowest, _ := bounds(last)
 	s.fresh(last)
 	switch {
@@ -212,15 +212,6 @@ func (s *sampler) fresh(p *page.Page) int {
 	})
 	p.SortByID()
 	return p.Len()
-}
-
-// rising tells whether the page's ids rise and whether they fall. A single id does both.
-func rising(p *page.Page) (rises, falls bool) {
-	rises, falls = true, true
-	for i := 1; i < p.Len(); i++ {
-		rises, falls = rises && p.ID(i-1) < p.ID(i), falls && p.ID(i-1) > p.ID(i)
-	}
-	return rises, falls
 }
 
 // bounds are the least and the greatest id of a page.

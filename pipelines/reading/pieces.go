@@ -192,15 +192,14 @@ func (p *pieces) readUndated(ctx context.Context) error {
 		return dated(id) || p.piece.IDs.Contains(uint64(id)) || p.w.IDs != nil && p.w.IDs.Contains(uint64(id)) //nolint:gosec // ids are not negative
 	}
 	page := func(page *page.Page) error {
+		page.Filter(func(id int64) bool { return !known(id) })
 		if err := p.page(page); err != nil {
 			return err
 		}
 		return p.cut(ctx, true)
 	}
 	for _, u := range p.w.Undated.Ranges {
-		// What was undated when it was counted may have a date by now.
-		u.Mixed = true
-		if err := p.r.Pages.Undated(ctx, u, known, page); err != nil {
+		if err := p.r.Pages.Each(ctx, extract.Window{}, u.IDs, page); err != nil {
 			return fmt.Errorf("results without a date: %w", err)
 		}
 	}

@@ -58,8 +58,8 @@ func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, 
 // addIDs adds the ids of a span's results to a set.
 func addIDs(ctx context.Context, pages *extract.Reader, set *roaring64.Bitmap, span extract.Window, ids extract.IDRange) error {
 	return pages.Each(ctx, span, ids, func(p *page.Page) error {
-		for i := range p.Len() {
-			set.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
+		for _, id := range p.IDs() {
+			set.Add(uint64(id)) //nolint:gosec // ids are not negative
 		}
 		return nil
 	})
