@@ -13,31 +13,23 @@ import (
 func readJSON(data []byte, array bool, l Layout) ([]Row, error) {
 	var objects []map[string]any
 	if array {
-		dec := json.NewDecoder(bytes.NewReader(data))
-		dec.UseNumber()
-		if err := dec.Decode(&objects); err != nil {
+		if err := decodeJSON(data, &objects); err != nil {
 			return nil, err
 		}
-		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-			return nil, errors.New("something follows the array")
-		}
+	} else if len(data) > 0 && data[len(data)-1] != '\n' {
+		return nil, errNoEnd
 	} else {
-		if len(data) > 0 && data[len(data)-1] != '\n' {
-			return nil, errors.New("the last line has no end")
-		}
 		for line := range bytes.Lines(data) {
-			dec := json.NewDecoder(bytes.NewReader(line))
-			dec.UseNumber()
 			var object map[string]any
-			if err := dec.Decode(&object); err != nil {
+			if err := decodeJSON(line, &object); err != nil {
 				return nil, fmt.Errorf("line %d: %w", len(objects)+1, err)
 			}
 			objects = append(objects, object)
 		}
 	}
-	rows := make([]Row, 0, len(objects))
+	rows := make([]Row, len(objects))
 	for i, object := range objects {
-		row := Row{}
+		rows[i] = Row{}
 		for name, value := range object {
 			c, err := jsonCell(value)
 			if _, known := l.column(name); err == nil && !known {
@@ -46,13 +38,24 @@ func readJSON(data []byte, array bool, l Layout) ([]Row, error) {
 			if err != nil {
 				return nil, fmt.Errorf("row %d, column %q: %w", i+1, name, err)
 			}
-			if !c.IsNull() {
-				row[name] = c
-			}
+			rows[i][name] = c
 		}
-		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// decodeJSON reads one value and keeps its numbers as they are written. Anything
+// behind the value is an error.
+func decodeJSON(data []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the value")
+	}
+	return nil
 }
 
 func jsonCell(value any) (Cell, error) {

@@ -110,34 +110,28 @@ func (p Part) Check(data []byte) error {
 	return nil
 }
 
-// Folder is the name of the folder that a part has to lie in under a
-// partition, "" for none.
-func (p Part) Folder(partition string) string {
+// placed tells what is wrong with where a part lies: it must hold time of one
+// partition alone, and lie in the folder of that partition.
+func (p Part) placed(partition string) error {
+	folder, start := "", Start(partition, p.To.Add(-time.Second))
 	switch {
 	case partition == "none":
-		return ""
 	case p.Undated:
-		return "dt=__HIVE_DEFAULT_PARTITION__"
+		folder = "dt=__HIVE_DEFAULT_PARTITION__"
+	case !p.From.IsZero() && p.From.Before(start):
+		return fmt.Errorf("the part %s, %s, holds more than one %s", p.Path, p.Span, partition)
+	default:
+		folder = "dt=" + start.Format(time.DateOnly)
 	}
-	return "dt=" + Start(partition, p.To.Add(-time.Second)).Format(time.DateOnly)
-}
-
-// Placed tells what is wrong with where a part lies: it holds time of one
-// partition alone, and its folder says which.
-func (p Part) Placed(partition string) error {
-	folder := p.Folder(partition)
 	if dir := strings.TrimSuffix(path.Dir(p.Path), "."); dir != folder {
 		return fmt.Errorf("the part %s lies in %q and not in %q", p.Path, dir, folder)
-	}
-	if partition != "none" && !p.Undated && !p.From.IsZero() && p.From.Before(Start(partition, p.To.Add(-time.Second))) {
-		return fmt.Errorf("the part %s, %s, holds more than one %s", p.Path, p.Span, partition)
 	}
 	return nil
 }
 
-// Tiled tells what is wrong with where parts lie: no two have time in common,
-// and each lies in its partition. A window whose rows are too many for one
-// object has several parts of one span.
+// Tiled tells what is wrong with where parts lie: no two may have time in common,
+// and each must lie in its partition. Parts of the same span are right, because a
+// window may have too many rows for one object.
 func (m Manifest) Tiled(partition string) error {
 	dated := slices.DeleteFunc(slices.Clone(m.Parts), func(p Part) bool { return p.Undated })
 	slices.SortStableFunc(dated, func(a, b Part) int { return a.From.Compare(b.From.Time) })
@@ -147,7 +141,7 @@ func (m Manifest) Tiled(partition string) error {
 		}
 	}
 	for _, p := range m.Parts {
-		if err := p.Placed(partition); err != nil {
+		if err := p.placed(partition); err != nil {
 			return err
 		}
 	}

@@ -155,12 +155,10 @@ func number(value, kind string, l Layout) (Cell, error) {
 		return Text(strconv.FormatFloat(serial, 'g', -1, 64)), nil
 	case kind == "int64" && exact.IsInt():
 		return Text(exact.Num().String()), nil
-	case strings.HasPrefix(kind, "decimal("):
-		var precision, scale int
-		if _, err := fmt.Sscanf(kind, "decimal(%d,%d)", &precision, &scale); err != nil {
-			return Cell{}, fmt.Errorf("the type %s: %w", kind, err)
-		}
-		return Text(exact.FloatString(scale)), nil
 	}
-	return Cell{}, fmt.Errorf("a %s became the number %s", kind, value)
+	scale, err := scaleOf(kind)
+	if err != nil {
+		return Cell{}, fmt.Errorf("it is the number %s: %w", value, err)
+	}
+	return Text(exact.FloatString(scale)), nil
 }
