@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,15 +85,12 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err := f.watch.prepare(p, bar, &options); err != nil {
 		return err
 	}
-	options.Full, options.Resume = f.fresh, resumption(p.log, clock(options), f.fresh)
+	options.Full, options.Resume = f.fresh, resumption(p.log, options.Now, f.fresh)
 	report, err := pipelines.Run(ctx, def, options)
 	bar.Finish()
 	telemetry.SetExitCodes(report, err)
 	p.kept = telemetry.Kept("for an hour", report)
-	if werr := telemetry.WriteReports(f.watch.report, []*pipelines.Report{report}); werr != nil {
-		err = errors.Join(err, werr)
-	}
-	if err != nil {
+	if err = errors.Join(err, telemetry.WriteReports(f.watch.report, []*pipelines.Report{report})); err != nil {
 		return err
 	}
 	p.log.Summarize(report, f.service.MachinesZone(p.lookup))
@@ -169,20 +167,14 @@ func (f *searchFlags) criteria() (extract.Search, error) {
 	if f.match != "and" && f.match != "or" {
 		return s, fmt.Errorf("--match %q: give and or or", f.match)
 	}
-	type pair struct {
-		column string
-		op     extract.Operator
-	}
-	seen := map[pair]bool{}
 	for _, w := range f.where {
 		c, err := criterion(w)
 		if err != nil {
 			return s, err
 		}
-		if seen[pair{c.Column, c.Operator}] {
+		if slices.ContainsFunc(s.Where, func(o extract.Criterion) bool { return o.Column == c.Column && o.Operator == c.Operator }) {
 			return s, fmt.Errorf("--where %s: the service takes one %s for column %s (specification, section 4.5, rule 2)", w, c.Operator, c.Column)
 		}
-		seen[pair{c.Column, c.Operator}] = true
 		s.Where = append(s.Where, c)
 	}
 	return s, nil

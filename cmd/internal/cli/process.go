@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
@@ -36,7 +37,8 @@ func (p *process) start(level slog.Level, read func() (pipelines.Options, error)
 	if err != nil {
 		return o, err
 	}
-	o.Logger, o.Tables, o.Client = p.log.Logger, tables(p.log.Logger), pipelines.ClientOptions{UserAgent: "formetl/" + telemetry.Version()}
+	o.Logger, o.Tables, o.Now = p.log.Logger, tables(p.log.Logger), time.Now
+	o.Client.UserAgent = "formetl/" + telemetry.Version()
 	return o, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -95,7 +94,7 @@ type watchFlags struct{ report, metrics, progress string }
 // register adds --report, whose help differs, and --progress.
 func (f *watchFlags) register(set *pflag.FlagSet, report string) {
 	set.StringVar(&f.report, "report", "", report)
-	telemetry.RegisterProgress(set, &f.progress)
+	set.StringVar(&f.progress, "progress", telemetry.ProgressAuto, "progress bar: auto (on a terminal), on or off; never with --log-format json")
 }
 
 // prepare checks the files, and gives options what shows a run's progress and
@@ -111,7 +110,7 @@ func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.O
 // one runs a definition. Its name goes before its error where the command runs
 // several.
 func (r *runs) one(ctx context.Context, def *definition.Definition, options pipelines.Options, several bool) {
-	options.RunID = pipelines.NewRunID(clock(options)())
+	options.RunID = pipelines.NewRunID(options.Now())
 	log := r.process.log.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
 	options.Logger, options.Tables = log, tables(log)
 	report, err := pipelines.Run(ctx, def, options)
@@ -140,12 +139,4 @@ func (r *runs) end(ctx context.Context, f runFlags) []error {
 		r.failures = append(r.failures, err)
 	}
 	return r.failures
-}
-
-// clock is the clock of a run, which tests set.
-func clock(o pipelines.Options) func() time.Time {
-	if o.Now != nil {
-		return o.Now
-	}
-	return time.Now
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -98,23 +97,14 @@ func summaryOf(r *pipelines.Report, err error) []slog.Attr {
 	if !least.IsZero() {
 		attrs = append(attrs, slog.String("watermark", least.String()))
 	}
-	if until := comeBackAt(err); until != "" {
-		attrs = append(attrs, slog.String("come_back_at", until))
+	if used, ok := errors.AsType[*transport.BudgetError](err); ok && exit.Code(err) == exit.Temporary {
+		until := used.Until.Add(time.Second - 1).UTC().Truncate(time.Second) // rounded up
+		attrs = append(attrs, slog.String("come_back_at", until.Format(time.RFC3339)))
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
 	return attrs
-}
-
-// comeBackAt is when a budget that is used up allows the next request, rounded up
-// to whole seconds. It is "" for any other error.
-func comeBackAt(err error) string {
-	used, ok := errors.AsType[*transport.BudgetError](err)
-	if !ok || exit.Code(err) != exit.Temporary {
-		return ""
-	}
-	return used.Until.Add(time.Second - 1).UTC().Truncate(time.Second).Format(time.RFC3339)
 }
 
 func verifiedWord(f *pipelines.FormReport) string {
@@ -138,28 +128,24 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			continue // the error says it
 		}
 		for _, out := range f.Outputs {
-			what := "result"
+			what, place := "result", out.Path
 			if out.Explode != "" {
 				what = "row"
 			}
-			l.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, show.Plural(out.Rows, what), placeOf(out), show.Size(out.Bytes)),
+			if place == definition.StdoutPath {
+				place = "standard output"
+			}
+			l.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, show.Plural(out.Rows, what), place, show.Size(out.Bytes)),
 				slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
 			for _, w := range out.Warnings {
-				l.Tell(slog.LevelWarn, fmt.Sprintf("%s: note: %s", f.Form, w))
+				l.Tell(slog.LevelWarn, f.Form+": note: "+w)
 			}
 		}
 		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(r, f, machinesZone), "; "))
 		for _, d := range f.Drift {
-			l.Tell(slog.LevelWarn, fmt.Sprintf("%s: note: %s", f.Form, d))
+			l.Tell(slog.LevelWarn, f.Form+": note: "+d)
 		}
 	}
-}
-
-func placeOf(out output.Report) string {
-	if out.Path == definition.StdoutPath {
-		return "standard output"
-	}
-	return out.Path
 }
 
 func remarks(r *pipelines.Report, f *pipelines.FormReport, machinesZone bool) []string {
