@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,19 +94,20 @@ func demoDefinition(s *demoService, dir string) *definition.Definition {
 // demoSummary tells a newcomer what was written, and what to try next.
 func demoSummary(r *pipelines.Report, took time.Duration) []byte {
 	f := r.Forms[0]
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "\nDone in %s: %s results read once, %s; %d requests.\n\n", took.Round(time.Millisecond), show.Thousands(f.Rows), telemetry.Verified(f),
-		r.Requests.Results+r.Requests.Count+r.Requests.Retries)
 	csv, lake := f.Outputs[0], f.Outputs[1]
-	fmt.Fprintf(&b, "  %s  (%s, one row a result)\n", csv.Path, show.Size(csv.Bytes))
-	fmt.Fprintf(&b, "  %s  (Parquet, %d parts by month, %s)\n\n", lake.Path, lake.Parts, show.Size(lake.Bytes))
-	fmt.Fprintf(&b, `Try next:
-  head -n 3 %[1]s
-  duckdb -c "SELECT dt, count(*) FROM read_parquet('%[2]s**/*.parquet', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt"
+	return fmt.Appendf(nil, `
+Done in %s: %s results read once, %s; %d requests.
+
+  %[5]s  (%[6]s, one row a result)
+  %[7]s  (Parquet, %[8]d parts by month, %[9]s)
+
+Try next:
+  head -n 3 %[5]s
+  duckdb -c "SELECT dt, count(*) FROM read_parquet('%[7]s**/*.parquet', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt"
   formetl export --help      one form of your own account as a file
   formetl run --help         a pipeline of your own; README.md shows a first definition
-`, csv.Path, lake.Path)
-	return b.Bytes()
+`, took.Round(time.Millisecond), show.Thousands(f.Rows), telemetry.Verified(f), r.Requests.Results+r.Requests.Count+r.Requests.Retries,
+		csv.Path, show.Size(csv.Bytes), lake.Path, lake.Parts, show.Size(lake.Bytes))
 }
 
 // demoService is the embedded test service on a loopback port.
@@ -122,18 +123,15 @@ func startDemoService(ctx context.Context, generate formservice.GenerateOptions)
 	if err != nil {
 		return nil, fmt.Errorf("start the test service on loopback: %w", err)
 	}
-	key, done := rand.Text(), make(chan struct{})
+	key := rand.Text()
 	server := &http.Server{
 		Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
 		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn), // the service's errors are no messages of the demo
 	}
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener) // ends when stop closes the server
-	}()
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) }) // ends when stop closes the server
 	return &demoService{"http://" + listener.Addr().String(), transport.NewSecret(key), func() {
 		_ = server.Close()
-		<-done
+		serving.Wait()
 	}}, nil
 }

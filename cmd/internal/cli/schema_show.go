@@ -76,6 +76,10 @@ func schemaShow(ctx context.Context, p *process, files []string, f flags.Definit
 	if asJSON {
 		return show.JSON(p.stdout, shown)
 	}
+	from := map[string]string{
+		pipelines.OriginSchema: "the definition's schema", pipelines.OriginManifest: "the manifest of an earlier run",
+		pipelines.OriginSample: "the form's headings and a sample",
+	}
 	for i, form := range shown.Forms {
 		text := show.Columns("", form.rows())
 		if i > 0 {
@@ -84,7 +88,7 @@ func schemaShow(ctx context.Context, p *process, files []string, f flags.Definit
 		if err := show.Print(p.stdout, []byte(text)); err != nil {
 			return err
 		}
-		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, %s", form.Form, show.Plural(len(form.Columns), "column"), originText(form.Origin)))
+		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form.Form, show.Plural(len(form.Columns), "column"), from[form.Origin]))
 	}
 	return nil
 }
@@ -133,13 +137,7 @@ func (s *columnSource) columns(ctx context.Context, form string) (*pipelines.For
 func showColumns(s *schemas.Schema) []shownColumn {
 	columns := make([]shownColumn, len(s.Columns))
 	for i, c := range s.Columns {
-		columns[i] = shownColumn{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label, OnError: string(c.OnError), PII: c.PII.String()}
-		switch {
-		case c.Inferred: // inferred columns never reject
-			columns[i].OnError = string(schemas.OnErrorSetNull)
-		case c.OnError == "":
-			columns[i].OnError = string(schemas.OnErrorReject)
-		}
+		columns[i] = shownColumn{c.Name, c.Type.String(), c.From.String(), c.Label, string(c.ErrorRule()), c.PII.String()}
 	}
 	return columns
 }
@@ -156,14 +154,4 @@ func (f shownForm) rows() [][]string {
 		rows[i+1] = slices.Insert(rows[i+1], 4, c.PII)
 	}
 	return rows
-}
-
-func originText(origin string) string {
-	switch origin {
-	case pipelines.OriginSchema:
-		return "from the definition's schema"
-	case pipelines.OriginManifest:
-		return "from the manifest of an earlier run"
-	}
-	return "from the form's headings and a sample"
 }
