@@ -24,8 +24,8 @@ import (
 
 type ddlFlags struct {
 	flags.Definition
-	dialect, table, only, location, list string
-	options                              ddl.Options
+	dialect, table, only, list string
+	options                    ddl.Options
 }
 
 func schemaDDLCommand(p *process) *cobra.Command {
@@ -53,7 +53,7 @@ run, or give --glob.`,
 	set.StringVar(&f.dialect, "dialect", "", strings.Join(ddl.Names(), ", "))
 	set.StringVar(&f.table, "table", "", "name of the table, database.schema.table where it is elsewhere (default: the schema's or form's name)")
 	set.StringVar(&f.only, "only", "", "table, load, or for Redshift manifest (default: table and load)")
-	set.StringVar(&f.location, "location", "", "where the engine finds the output, such as gs://bucket/lake/form1/, in place of its path")
+	set.StringVar(&f.options.Location, "location", "", "where the engine finds the output, such as gs://bucket/lake/form1/, in place of its path")
 	set.StringVar(&f.list, "list", "", "only the table of this list's child output (explode: true)")
 	set.BoolVar(&f.options.Glob, "glob", false, "find a dataset's parts by a pattern, which stays right after later runs")
 	set.StringVar(&f.options.IAMRole, "iam-role", "", "ARN of the role that Redshift reads S3 by (default: the cluster's default role)")
@@ -140,11 +140,10 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 	if err != nil {
 		return nil, err
 	}
-	if len(forms) > 1 && (f.table != "" || f.location != "" || f.only == "manifest") {
+	if len(forms) > 1 && (f.table != "" || f.options.Location != "" || f.only == "manifest") {
 		return nil, exit.Usagef("--table, --location and --only manifest are for one form, and the definition has %d; choose one by --form", len(forms))
 	}
 	var sql bytes.Buffer
-	f.options.Location = f.location
 	for _, form := range forms {
 		if len(forms) > 1 {
 			f.options.Form = form
@@ -153,10 +152,10 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 		if err != nil {
 			return nil, err
 		}
-		for i, t := range tables {
-			if f.only == "manifest" && i > 0 {
-				break // one manifest is one file
-			}
+		if f.only == "manifest" {
+			tables = tables[:1] // one manifest is one file
+		}
+		for _, t := range tables {
 			if sql.Len() > 0 {
 				sql.WriteByte('\n')
 			}
@@ -206,7 +205,7 @@ func (s *columnSource) tables(ctx context.Context, form string, f ddlFlags) ([]d
 			}
 			at, tables = len(tables), append(tables, t)
 		}
-		output, err := writtenAt(l, f.location)
+		output, err := writtenAt(l, f.options.Location)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", l.Path, err)
 		}
