@@ -30,7 +30,6 @@ const (
 // keyVariable names the environment variable that holds the key to ask for.
 const keyVariable = "FORMSERVER_API_KEY"
 
-// settings are the command's flags.
 type settings struct {
 	addr, account, keyFile, keyOut string
 	results, items                 int
@@ -147,7 +146,6 @@ func serve(ctx context.Context, addr string, handler http.Handler, stdout io.Wri
 	return nil
 }
 
-// server makes the service that the flags describe.
 func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	faults, err := formservice.ParseFaults(s.faults)
 	if err != nil {
@@ -199,7 +197,6 @@ func wallClock(name, value string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s %q is not a date like 2025-01-31, 2025-01-31T12:00:00 or now", name, value)
 }
 
-// key finds the key to ask for, or makes one.
 func (s *settings) key(stderr io.Writer, env func(string) (string, bool)) (string, error) {
 	if s.keyFile != "" {
 		content, err := os.ReadFile(s.keyFile)

@@ -96,7 +96,6 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 	return failed(len(defs), failures)
 }
 
-// cleanRows are what was found, for people.
 func cleanRows(r *pipelines.CleanReport, dryRun bool) [][]string {
 	removed := "removed"
 	if dryRun {
@@ -218,7 +217,6 @@ type leftoverJSON struct {
 	Why   string     `json:"why,omitempty"`
 }
 
-// add adds the report of a definition.
 func (c *cleanJSON) add(r *pipelines.CleanReport) {
 	c.Checkpoints += r.Checkpoints
 	for _, out := range r.Outputs {
@@ -247,12 +245,9 @@ func (c *cleanJSON) add(r *pipelines.CleanReport) {
 
 // leftoverOf is a leftover as JSON; why says why it was kept.
 func leftoverOf(l load.Leftover, why string) leftoverJSON {
-	j := leftoverJSON{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Why: why}
+	j := leftoverJSON{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Since: wholeOrNull(l.Since), Why: why}
 	if l.Bytes >= 0 {
 		j.Bytes = &l.Bytes
-	}
-	if !l.Since.IsZero() {
-		j.Since = new(whole(l.Since))
 	}
 	return j
 }

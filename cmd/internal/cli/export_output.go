@@ -33,7 +33,6 @@ func (f *outputFlags) register(set *pflag.FlagSet) {
 	set.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path instead of the host name")
 }
 
-// output is the output that the flags ask for.
 func (f *outputFlags) output() (definition.Output, error) {
 	out, err := f.place()
 	if err != nil || !f.excel {

@@ -52,7 +52,6 @@ that fails does not stop the others.`,
 	return cmd
 }
 
-// run runs definitions one after the other.
 func run(ctx context.Context, p *process, files []string, f runFlags) error {
 	r, defs, err := f.open(p, files)
 	if err != nil {

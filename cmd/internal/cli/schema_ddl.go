@@ -86,7 +86,6 @@ func schemaDDL(ctx context.Context, p *process, file string, f ddlFlags) error {
 	return show.Print(p.stdout, sql)
 }
 
-// check tells whether the flags go together.
 func (f *ddlFlags) check() (*ddl.Dialect, error) {
 	d := ddl.Named(f.dialect)
 	switch {
@@ -129,7 +128,6 @@ func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 	return []byte(sql), err
 }
 
-// ddlOfDefinition makes the tables of a definition's forms.
 func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file string, f ddlFlags, options pipelines.Options) ([]byte, error) {
 	defs, err := p.load(&f.Definition, []string{file}, withoutKey)
 	if err != nil {

@@ -75,7 +75,6 @@ func stateShow(ctx context.Context, p *process, files []string, f flags.Definiti
 	return failed
 }
 
-// writeState writes a state for people.
 func writeState(w io.Writer, r *pipelines.StateReport) {
 	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", show.Cell(r.Pipeline), modeOf(r), r.Zone)
 	for _, form := range r.Forms {
@@ -111,7 +110,6 @@ func modeOf(r *pipelines.StateReport) string {
 	return "full"
 }
 
-// outputRows are the lines of one output.
 func outputRows(r *pipelines.StateReport, out *pipelines.OutputState) [][]string {
 	switch {
 	case out.Err != nil:

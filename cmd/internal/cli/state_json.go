@@ -54,11 +54,8 @@ type lastCommitJSON struct {
 }
 
 type underWayJSON struct {
-	RunID    string     `json:"run_id"` // "" where the lease cannot be read
-	Pipeline string     `json:"pipeline"`
-	Host     string     `json:"host"`
-	PID      int        `json:"pid"`
-	Since    *time.Time `json:"since"`
+	load.Holder            // without a run_id where the lease cannot be read
+	Since       *time.Time `json:"since"` // in place of the holder's
 }
 
 type budgetStateJSON struct {
@@ -78,7 +75,6 @@ type checkpointJSON struct {
 	Bytes    int64     `json:"bytes"`
 }
 
-// stateOf is a report as it is printed.
 func stateOf(r *pipelines.StateReport) stateJSON {
 	s := stateJSON{
 		Pipeline: r.Pipeline, Definition: r.Definition, Mode: modeOf(r), Timezone: r.Zone.String(),
@@ -124,10 +120,7 @@ func outputOf(r *pipelines.StateReport, out *pipelines.OutputState) outputStateJ
 		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
 	}
 	if h := out.Holder; h != nil {
-		j.UnderWay = &underWayJSON{RunID: h.RunID, Pipeline: h.Pipeline, Host: h.Host, PID: h.PID}
-		if !h.Since.IsZero() {
-			j.UnderWay.Since = new(whole(h.Since))
-		}
+		j.UnderWay = &underWayJSON{*h, wholeOrNull(h.Since)}
 	}
 	if out.Pending != "" {
 		j.Recorded = &out.Pending
@@ -140,3 +133,11 @@ func outputOf(r *pipelines.StateReport, out *pipelines.OutputState) outputStateJ
 
 // whole is a time in UTC at whole seconds.
 func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+// wholeOrNull is whole, and null for the zero time.
+func wholeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(whole(t))
+}

@@ -115,7 +115,6 @@ func resetQuestion(s *pipelines.StateReport, to load.WallTime) string {
 	return b.String() + " No data is removed. [y/N] "
 }
 
-// resetRows are what was done, for people.
 func resetRows(r *pipelines.ResetReport) [][]string {
 	var rows [][]string
 	for _, out := range r.Outputs {

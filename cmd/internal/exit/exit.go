@@ -120,9 +120,8 @@ func codeOf(err error) int {
 	case *pipelines.UnlistedError, *load.WatermarkError: // only the flag --watermark gives the last
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
-		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError:
-		return Config
-	case *transport.RedirectError, *transport.NotServiceError: // the base URL is not the service's, as with error 1
+		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError,
+		*transport.RedirectError, *transport.NotServiceError: // the base URL is not the service's
 		return Config
 	case *pipelines.NoFormsError, *pipelines.NoColumnsError:
 		return NoInput

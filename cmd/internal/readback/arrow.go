@@ -10,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// readArrow reads an IPC file.
 func readArrow(data []byte, l Layout) ([]Row, error) {
 	file, err := ipc.NewFileReader(bytes.NewReader(data))
 	if err != nil {

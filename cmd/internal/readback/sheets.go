@@ -26,7 +26,6 @@ type sheetCell struct {
 	Runs    []string `xml:"is>r>t"`
 }
 
-// readSheets reads the rows of all sheets of a workbook.
 func readSheets(data []byte, l Layout) ([]Row, error) {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
