@@ -147,22 +147,6 @@ func runCell(run string) string {
 // tellCleaned sums up on standard error. Where something failed it does not say
 // that there is nothing to clean, because not everything was looked at.
 func tellCleaned(log *telemetry.Log, r cleanJSON, failed bool) {
-	var removed, kept, others, finished, withdrawn int
-	var bytes int64
-	for _, out := range r.Outputs {
-		removed, kept, others = removed+len(out.Removed), kept+len(out.Kept), others+out.Others
-		for _, l := range out.Removed {
-			if l.Bytes != nil {
-				bytes += *l.Bytes
-			}
-		}
-		if out.Finished != nil {
-			finished++
-		}
-		if out.Withdrawn != nil {
-			withdrawn++
-		}
-	}
 	did := func(verb string) string {
 		if r.DryRun {
 			return "would be " + verb
@@ -170,21 +154,21 @@ func tellCleaned(log *telemetry.Log, r cleanJSON, failed bool) {
 		return verb
 	}
 	var told show.Counts
-	told.Add(finished, "commit", did("finished"))
-	told.Add(withdrawn, "commit", "taken back")
+	told.Add(r.finished, "commit", did("finished"))
+	told.Add(r.withdrawn, "commit", "taken back")
 	total := ""
-	if bytes > 0 {
-		total = " (" + show.Size(bytes) + ")"
+	if r.bytes > 0 {
+		total = " (" + show.Size(r.bytes) + ")"
 	}
-	told.Add(removed, "leftover", did("removed")+total)
+	told.Add(r.removed, "leftover", did("removed")+total)
 	told.Add(r.Checkpoints, "checkpoint", "of dead runs "+did("removed"))
-	told.Add(kept, "leftover", "kept")
-	told.Add(others, "upload", "of others left alone")
+	told.Add(r.kept, "leftover", "kept")
+	told.Add(r.others, "upload", "of others left alone")
 	if len(told) == 0 && failed {
 		return
 	}
-	log.Tell(slog.LevelInfo, told.Or("nothing to clean"), slog.Bool("dry_run", r.DryRun), slog.Int("removed", removed), slog.Int64("bytes", bytes),
-		slog.Int("kept", kept), slog.Int("finished_commits", finished), slog.Int("checkpoints", r.Checkpoints))
+	log.Tell(slog.LevelInfo, told.Or("nothing to clean"), slog.Bool("dry_run", r.DryRun), slog.Int("removed", r.removed), slog.Int64("bytes", r.bytes),
+		slog.Int("kept", r.kept), slog.Int("finished_commits", r.finished), slog.Int("checkpoints", r.Checkpoints))
 }
 
 // cleanJSON is what clean --json prints. In a dry run it tells what a run without
@@ -194,6 +178,9 @@ type cleanJSON struct {
 	Outputs []cleanedJSON `json:"outputs"`
 	// Checkpoints counts those of dead runs in the state folders.
 	Checkpoints int `json:"checkpoints"`
+
+	removed, kept, others, finished, withdrawn int   // of all outputs
+	bytes                                      int64 // of what was removed
 }
 
 type cleanedJSON struct {
@@ -225,6 +212,7 @@ func (c *cleanJSON) add(r *pipelines.CleanReport) {
 		}
 		for _, l := range out.Removed {
 			j.Removed = append(j.Removed, leftoverOf(l, ""))
+			c.bytes += max(l.Bytes, 0)
 		}
 		for _, k := range out.Kept {
 			j.Kept = append(j.Kept, leftoverOf(k.Leftover, k.Why))
@@ -233,9 +221,12 @@ func (c *cleanJSON) add(r *pipelines.CleanReport) {
 		case commit.RunID == "":
 		case commit.Finished || c.DryRun:
 			j.Finished = &commit.RunID
+			c.finished++
 		default:
 			j.Withdrawn = &commit.RunID
+			c.withdrawn++
 		}
+		c.removed, c.kept, c.others = c.removed+len(out.Removed), c.kept+len(out.Kept), c.others+out.Others
 		if out.Err != nil {
 			j.Error = out.Err.Error()
 		}

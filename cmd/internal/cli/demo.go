@@ -54,19 +54,19 @@ func demo(ctx context.Context, p *process, results int, dir string) error {
 	if err != nil {
 		return err
 	}
-	service, err := startDemoService(ctx, generate)
+	source, stop, err := startDemoService(ctx, generate)
 	if err != nil {
 		return err
 	}
-	defer service.stop()
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(results, "result"), service.url))
+	defer stop()
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(results, "result"), source.BaseURL))
 	bar, err := p.log.NewProgress(telemetry.ProgressAuto)
 	if err != nil {
 		return err
 	}
 	o.Progress = bar.Update
 	started := time.Now()
-	report, err := pipelines.Run(ctx, demoDefinition(service, dir), o)
+	report, err := pipelines.Run(ctx, demoDefinition(source, dir), o)
 	bar.Finish()
 	if err != nil {
 		return err
@@ -74,15 +74,12 @@ func demo(ctx context.Context, p *process, results int, dir string) error {
 	return show.Print(p.stdout, demoSummary(report, time.Since(started)))
 }
 
-func demoDefinition(s *demoService, dir string) *definition.Definition {
+func demoDefinition(source definition.Source, dir string) *definition.Definition {
 	return &definition.Definition{
 		Name:  "demo",
 		Forms: []string{"feedback"}, Labels: true,
-		State: filepath.Join(dir, ".formetl"),
-		Source: definition.Source{
-			BaseURL: s.url, Account: formservice.DefaultAccount, Key: s.key, Zone: time.UTC,
-			Requests: definition.Requests{Concurrency: transport.DefaultConcurrency, Timeout: transport.DefaultTimeout, Retries: transport.DefaultRetries},
-		},
+		State:   filepath.Join(dir, ".formetl"),
+		Source:  source,
 		Extract: definition.Extract{Settle: definition.DefaultSettle, Lookback: definition.DefaultLookback, Verify: true},
 		Outputs: []definition.Output{
 			{Path: filepath.Join(dir, "{form}.csv"), Format: "csv", Profile: "strict", Partition: definition.PartitionNone},
@@ -110,18 +107,12 @@ Try next:
 		csv.Path, show.Size(csv.Bytes), lake.Path, lake.Parts, show.Size(lake.Bytes))
 }
 
-// demoService is the embedded test service on a loopback port.
-type demoService struct {
-	url  string
-	key  transport.Secret
-	stop func() // ends the service and waits for it
-}
-
-func startDemoService(ctx context.Context, generate formservice.GenerateOptions) (*demoService, error) {
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+// startDemoService starts the embedded test service on a loopback port. stop ends
+// it and waits for it.
+func startDemoService(ctx context.Context, generate formservice.GenerateOptions) (source definition.Source, stop func(), err error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("start the test service on loopback: %w", err)
+		return source, nil, fmt.Errorf("start the test service on loopback: %w", err)
 	}
 	key := rand.Text()
 	server := &http.Server{
@@ -130,8 +121,12 @@ func startDemoService(ctx context.Context, generate formservice.GenerateOptions)
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // ends when stop closes the server
-	return &demoService{"http://" + listener.Addr().String(), transport.NewSecret(key), func() {
+	source = definition.Source{
+		BaseURL: "http://" + listener.Addr().String(), Account: formservice.DefaultAccount, Key: transport.NewSecret(key), Zone: time.UTC,
+		Requests: definition.Requests{Concurrency: transport.DefaultConcurrency, Timeout: transport.DefaultTimeout, Retries: transport.DefaultRetries},
+	}
+	return source, func() {
 		_ = server.Close()
 		serving.Wait()
-	}}, nil
+	}, nil
 }

@@ -279,7 +279,7 @@ func readMetrics(file string) (metrics, error) {
 		return nil, errors.New("it is not text")
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	found, err := parser.TextToMetricFamilies(strings.NewReader(string(data)))
+	found, err := parser.TextToMetricFamilies(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
