@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
@@ -20,16 +19,17 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// exportFlags are the flags of export. Those that stand for one key of a
-// definition's extract part are read into it.
+// exportFlags are the flags of export. A flag that stands for a key of a
+// definition's extract part is read into extract.
 type exportFlags struct {
 	service                            flags.Service
 	span                               flags.Range
-	search                             searchFlags
 	output                             outputFlags
 	watch                              watchFlags
 	extract                            definition.Extract
 	form, window, names, schema, state string
+	where                              []string
+	match                              string
 	noVerify, fresh                    bool
 }
 
@@ -53,7 +53,8 @@ the AWS environment variables, profile or role.`,
 	f.service.Register(set)
 	f.service.RegisterMaxRequests(set)
 	f.span.Register(set)
-	f.search.register(set)
+	set.StringArrayVar(&f.where, "where", nil, "COLUMN:OP[=TERM], OP one of equals contains begins ends empty not_empty; repeatable")
+	set.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
 	f.output.register(set)
 	flags.RegisterNames(set, &f.names)
 	set.StringVar(&f.form, "form", "", "the form's directory")
@@ -97,8 +98,8 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	return nil
 }
 
-// resumable is how old the oldest result may be that an export takes over of an
-// earlier export.
+// resumable is how old the oldest result may be that an export takes over from an
+// earlier one.
 const resumable = time.Hour
 
 // resumption lets an export resume an earlier one and tells so at once, because
@@ -134,7 +135,7 @@ func (f *exportFlags) definition(p *process) (*definition.Definition, error) {
 	if def.Extract.Window, err = definition.ParseWindow(f.window); err != nil {
 		return nil, fmt.Errorf("--window: %w", err)
 	}
-	if def.Extract.Search, err = f.search.criteria(); err != nil {
+	if def.Extract.Search, err = f.search(); err != nil {
 		return nil, err
 	}
 	if f.schema != "" {
@@ -150,19 +151,8 @@ func (f *exportFlags) definition(p *process) (*definition.Definition, error) {
 	return def, def.Explode()
 }
 
-// searchFlags say which results export reads.
-type searchFlags struct {
-	where []string
-	match string
-}
-
-func (f *searchFlags) register(set *pflag.FlagSet) {
-	set.StringArrayVar(&f.where, "where", nil, "COLUMN:OP[=TERM], OP one of equals contains begins ends empty not_empty; repeatable")
-	set.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
-}
-
-// criteria are the search that the flags ask the service for.
-func (f *searchFlags) criteria() (extract.Search, error) {
+// search is the search that --where and --match ask the service for.
+func (f *exportFlags) search() (extract.Search, error) {
 	s := extract.Search{Any: f.match == "or"}
 	if f.match != "and" && f.match != "or" {
 		return s, fmt.Errorf("--match %q: give and or or", f.match)

@@ -63,7 +63,7 @@ func run(ctx context.Context, p *process, files []string, f runFlags) error {
 	return failed(len(defs), r.end(ctx, f))
 }
 
-// runs are the runs of one command.
+// runs are the runs of one command, with their reports and what failed.
 type runs struct {
 	process  *process
 	bar      *telemetry.Progress
@@ -90,14 +90,14 @@ func (f *runFlags) open(p *process, files []string) (*runs, []*definition.Defini
 // watchFlags say how a run is watched: by bars, a report and metrics.
 type watchFlags struct{ report, metrics, progress string }
 
-// register adds --report, whose help differs, and --progress.
+// register adds --progress, and --report with the command's own help text.
 func (f *watchFlags) register(set *pflag.FlagSet, report string) {
 	set.StringVar(&f.report, "report", "", report)
 	set.StringVar(&f.progress, "progress", telemetry.ProgressAuto, "progress bar: auto (on a terminal), on or off; never with --log-format json")
 }
 
-// prepare checks the files, and gives options what shows a run's progress and
-// what tests set.
+// prepare checks that the files can be written, and completes the options of a run
+// with its progress, its standard output and what tests set.
 func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.Options) error {
 	if err := cmp.Or(telemetry.CheckFile("report", f.report), telemetry.CheckFile("metrics", f.metrics)); err != nil {
 		return err

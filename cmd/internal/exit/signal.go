@@ -51,10 +51,10 @@ func OnSignal(parent context.Context) (ctx context.Context, settle func()) {
 	})
 }
 
-// Judge gives a command's error its class where only the circumstances tell it.
+// Judge gives a command's error its class where the error alone does not tell it.
 // An error without a class from before the command's own work began is wrong
-// usage. A command that a signal told to stop ends as stopped, whatever else
-// became of it, because it was not left to finish.
+// usage. A command that a signal told to stop ends as stopped, whatever error it
+// ended with, because it could not finish.
 func Judge(ctx context.Context, err error, began bool) error {
 	if err != nil && !began && Code(err) == Bug {
 		err = &Error{Usage, err}

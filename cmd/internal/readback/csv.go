@@ -38,8 +38,8 @@ func readCSV(data []byte, l Layout) ([]Row, error) {
 	return rows, nil
 }
 
-// headed gives the columns of a heading, which are those of the layout in its
-// order. A part that was written before a column came lacks it.
+// headed gives the columns of a heading. They are the layout's in its order, but
+// a part lacks the columns that were added after it was written.
 func (l Layout) headed(heading []Cell) ([]Column, error) {
 	columns, next := make([]Column, 0, len(heading)), 0
 	for _, h := range heading {
@@ -56,8 +56,8 @@ func (l Layout) headed(heading []Cell) ([]Column, error) {
 
 var errNoEnd = errors.New("the last line has no end")
 
-// csvRecords divides a file into fields; those that are empty and unquoted are
-// null.
+// csvRecords divides a file into records and these into fields. A field that is
+// empty and has no quotes is null.
 func csvRecords(data []byte) (records [][]Cell, err error) {
 	if len(data) > 0 && data[len(data)-1] != '\n' {
 		return nil, errNoEnd

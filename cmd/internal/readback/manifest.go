@@ -56,7 +56,7 @@ func (s Span) Covers(o Span) bool {
 	return !o.From.Before(s.From.Time) && (s.To.IsZero() || !o.To.IsZero() && !o.To.After(s.To.Time))
 }
 
-// Meets tells whether the two have a second in common.
+// Meets tells whether two spans have a second in common.
 func (s Span) Meets(o Span) bool {
 	return (o.To.IsZero() || s.From.Before(o.To.Time)) && (s.To.IsZero() || o.From.Before(s.To.Time))
 }
@@ -64,7 +64,7 @@ func (s Span) Meets(o Span) bool {
 // String is the span for people.
 func (s Span) String() string { return s.From.String() + " to " + s.To.String() }
 
-// Manifest is what tests read of a manifest.
+// Manifest holds the fields of a manifest that tests look at.
 type Manifest struct {
 	Format    string   `json:"format"`
 	RunID     string   `json:"run_id"`
@@ -82,7 +82,7 @@ type Manifest struct {
 	} `json:"verified"`
 }
 
-// Part is what a manifest says of a part.
+// Part is an entry of a manifest.
 type Part struct {
 	Path string `json:"path"`
 	Span
@@ -94,7 +94,8 @@ type Part struct {
 	Undated bool   `json:"undated"`
 }
 
-// Holds tells whether a part is the place of a date, zero for none.
+// Holds tells whether a result of this date belongs into the part. The zero date
+// is that of a result without one.
 func (p Part) Holds(date time.Time) bool {
 	if p.Undated || date.IsZero() {
 		return p.Undated && date.IsZero()
@@ -102,7 +103,7 @@ func (p Part) Holds(date time.Time) bool {
 	return p.Span.Holds(date)
 }
 
-// Check sets a part's bytes against what the manifest says of them.
+// Check compares a part's bytes with the size and hash in the manifest.
 func (p Part) Check(data []byte) error {
 	if sum := sha256.Sum256(data); int64(len(data)) != p.Bytes || hex.EncodeToString(sum[:]) != p.SHA256 {
 		return fmt.Errorf("the %d bytes of %s are not those of the manifest", len(data), p.Path)
