@@ -27,27 +27,19 @@ func OnSignal(parent context.Context) (ctx context.Context, settle func()) {
 	signals, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	signal.Notify(pipes, syscall.SIGPIPE)
-	settled, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case s := <-signals:
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if s, came := <-signals; came {
 			signal.Stop(signals)
 			cancel(&StopError{s})
-		case <-settled:
 		}
-	}()
+	})
 	return ctx, sync.OnceFunc(func() {
 		signal.Stop(signals) // after Stop no signal is on its way to the channel
 		signal.Stop(pipes)
-		close(settled)
-		<-done
-		select {
-		case s := <-signals:
-			cancel(&StopError{s})
-		default:
-			cancel(nil)
-		}
+		close(signals) // a signal that is in it is received first
+		watch.Wait()
+		cancel(nil)
 	})
 }
 
