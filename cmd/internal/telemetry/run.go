@@ -17,16 +17,6 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// LogSummary writes the last record of a run that ended with err. log holds the
-// pipeline's name and the run's id.
-func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
-	level, text := slog.LevelInfo, "run finished"
-	if err != nil {
-		level, text = slog.LevelError, "run failed"
-	}
-	log.LogAttrs(ctx, level, text, summaryOf(r, err)...)
-}
-
 // LogForm writes what became of a form: its changes, its figures and its error.
 func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	for _, d := range f.Drift {
@@ -70,9 +60,9 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 	}
 }
 
-// summaryOf are the attributes of a run's summary. Programs read them, so a key
-// never changes.
-func summaryOf(r *pipelines.Report, err error) []slog.Attr {
+// LogSummary writes the last record of a run that ended with err. log holds the
+// pipeline's name and the run's id. Programs read the keys, so none ever changes.
+func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
 	var rows, rejected, bytes int64
 	failed := 0
 	var least load.WallTime
@@ -101,10 +91,12 @@ func summaryOf(r *pipelines.Report, err error) []slog.Attr {
 		until := used.Until.Add(time.Second - 1).UTC().Truncate(time.Second) // rounded up
 		attrs = append(attrs, slog.String("come_back_at", until.Format(time.RFC3339)))
 	}
+	level, text := slog.LevelInfo, "run finished"
 	if err != nil {
+		level, text = slog.LevelError, "run failed"
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
-	return attrs
+	log.LogAttrs(ctx, level, text, attrs...)
 }
 
 func verifiedWord(f *pipelines.FormReport) string {
