@@ -10,13 +10,14 @@ import (
 // readJSON reads one object a line, or one array of them.
 func readJSON(data []byte, array bool, l Layout) ([]Row, error) {
 	var rows []Row
-	if array {
+	switch {
+	case array:
 		if err := json.Unmarshal(data, &rows); err != nil {
 			return nil, err
 		}
-	} else if len(data) > 0 && data[len(data)-1] != '\n' {
+	case len(data) > 0 && data[len(data)-1] != '\n':
 		return nil, errNoEnd
-	} else {
+	default:
 		for line := range bytes.Lines(data) {
 			var row Row
 			if err := json.Unmarshal(line, &row); err != nil {
