@@ -81,9 +81,9 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 		if err != nil {
 			failures = append(failures, named(def, len(defs) > 1, err))
 		}
-		result.add(report)
+		rows := result.add(report)
 		if !f.json {
-			if err := show.Table(p.stdout, cleanRows(report, f.dryRun)...); err != nil {
+			if err := show.Table(p.stdout, rows...); err != nil {
 				return err
 			}
 		}
@@ -94,26 +94,6 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 		return err
 	}
 	return failed(len(defs), failures)
-}
-
-func cleanRows(r *pipelines.CleanReport, dryRun bool) [][]string {
-	removed := "removed"
-	if dryRun {
-		removed = "would remove"
-	}
-	var rows [][]string
-	for _, out := range r.Outputs {
-		if c := out.Recovery; c.RunID != "" {
-			rows = append(rows, []string{"recorded commit", out.Path, "-", runCell(c.RunID), "-", recoveryWord(c, dryRun)})
-		}
-		for _, l := range out.Removed {
-			rows = append(rows, append(leftoverCells(l), removed))
-		}
-		for _, k := range out.Kept {
-			rows = append(rows, append(leftoverCells(k.Leftover), "kept: "+k.Why))
-		}
-	}
-	return rows
 }
 
 func recoveryWord(r load.Recovery, dryRun bool) string {
@@ -204,27 +184,35 @@ type leftoverJSON struct {
 	Why   string     `json:"why,omitempty"`
 }
 
-func (c *cleanJSON) add(r *pipelines.CleanReport) {
+// add adds the report of a definition, and gives its rows for people.
+func (c *cleanJSON) add(r *pipelines.CleanReport) (rows [][]string) {
+	removed := "removed"
+	if c.DryRun {
+		removed = "would remove"
+	}
 	c.Checkpoints += r.Checkpoints
 	for _, out := range r.Outputs {
 		j := cleanedJSON{
 			Pipeline: r.Pipeline, Path: out.Path, Removed: []leftoverJSON{}, Kept: []leftoverJSON{}, Others: out.Others,
 		}
+		if commit := out.Recovery; commit.RunID != "" {
+			rows = append(rows, []string{"recorded commit", out.Path, "-", runCell(commit.RunID), "-", recoveryWord(commit, c.DryRun)})
+			if commit.Finished || c.DryRun {
+				j.Finished = &commit.RunID
+				c.finished++
+			} else {
+				j.Withdrawn = &commit.RunID
+				c.withdrawn++
+			}
+		}
 		for _, l := range out.Removed {
+			rows = append(rows, append(leftoverCells(l), removed))
 			j.Removed = append(j.Removed, leftoverOf(l, ""))
 			c.bytes += max(l.Bytes, 0)
 		}
 		for _, k := range out.Kept {
+			rows = append(rows, append(leftoverCells(k.Leftover), "kept: "+k.Why))
 			j.Kept = append(j.Kept, leftoverOf(k.Leftover, k.Why))
-		}
-		switch commit := out.Recovery; {
-		case commit.RunID == "":
-		case commit.Finished || c.DryRun:
-			j.Finished = &commit.RunID
-			c.finished++
-		default:
-			j.Withdrawn = &commit.RunID
-			c.withdrawn++
 		}
 		c.removed, c.kept, c.others = c.removed+len(out.Removed), c.kept+len(out.Kept), c.others+out.Others
 		if out.Err != nil {
@@ -232,6 +220,7 @@ func (c *cleanJSON) add(r *pipelines.CleanReport) {
 		}
 		c.Outputs = append(c.Outputs, j)
 	}
+	return rows
 }
 
 // leftoverOf is a leftover as JSON; why says why it was kept.
