@@ -134,7 +134,7 @@ func failed(of int, failures []error) error {
 
 // named puts a definition's name before its error where there are several.
 func named(def *definition.Definition, several bool, err error) error {
-	if err != nil && several {
+	if several {
 		return fmt.Errorf("%s: %w", def.Name, err)
 	}
 	return err

@@ -17,7 +17,13 @@ type stateJSON struct {
 	Forms      []formStateJSON `json:"forms"`
 	Patterns   []string        `json:"patterns"` // globs; Forms has those of their forms that have anything at the outputs
 	Unlisted   []string        `json:"unlisted"` // paths where forms cannot be looked for
-	Budget     budgetStateJSON `json:"budget"`
+	Budget     struct {
+		PerMinute    int       `json:"per_minute"` // 0: no budget
+		BookedMinute *int      `json:"booked_minute"`
+		PerDay       int       `json:"per_day"` // 0: no budget
+		BookedDay    *int      `json:"booked_day"`
+		Next         time.Time `json:"next_request"` // not before
+	} `json:"budget"`
 	// Checkpoints are what runs that ended early had read.
 	Checkpoints []checkpointJSON `json:"checkpoints"`
 }
@@ -58,14 +64,6 @@ type underWayJSON struct {
 	Since       *time.Time `json:"since"` // in place of the holder's
 }
 
-type budgetStateJSON struct {
-	PerMinute    int       `json:"per_minute"` // 0: no budget
-	BookedMinute *int      `json:"booked_minute"`
-	PerDay       int       `json:"per_day"` // 0: no budget
-	BookedDay    *int      `json:"booked_day"`
-	Next         time.Time `json:"next_request"` // not before
-}
-
 type checkpointJSON struct {
 	Form     string    `json:"form"`
 	RunID    string    `json:"run_id"`
@@ -79,9 +77,9 @@ func stateOf(r *pipelines.StateReport) stateJSON {
 	s := stateJSON{
 		Pipeline: r.Pipeline, Definition: r.Definition, Mode: modeOf(r), Timezone: r.Zone.String(),
 		Forms: []formStateJSON{}, Patterns: append([]string{}, r.Patterns...), Unlisted: append([]string{}, r.Unlisted...),
-		Budget:      budgetStateJSON{PerMinute: r.Budget.PerMinute, PerDay: r.Budget.PerDay, Next: whole(r.Budget.Next)},
 		Checkpoints: []checkpointJSON{},
 	}
+	s.Budget.PerMinute, s.Budget.PerDay, s.Budget.Next = r.Budget.PerMinute, r.Budget.PerDay, whole(r.Budget.Next)
 	if r.Budget.PerMinute > 0 {
 		s.Budget.BookedMinute = &r.Budget.Minute
 	}
