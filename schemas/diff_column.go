@@ -21,7 +21,7 @@ func diffColumn(was, is Column) []Change {
 	}
 	d.readings(was.Reading, is.Reading)
 	d.rule("nullable", strconv.FormatBool(!was.Required), strconv.FormatBool(!is.Required), was.Required)
-	d.rule("on_error", string(onError(was)), string(onError(is)), false)
+	d.rule("on_error", string(was.ErrorRule()), string(is.ErrorRule()), false)
 	d.rule("pii", cmp.Or(was.PII.String(), "none"), cmp.Or(is.PII.String(), "none"), true)
 	d.rule("list_as", string(cmp.Or(was.ListAs, ListJoined)), string(cmp.Or(is.ListAs, ListJoined)), true)
 	d.texts(RuleChanged, "choices", was.Choices, is.Choices, !goesOn(was.Choices, is.Choices))
@@ -29,8 +29,9 @@ func diffColumn(was, is Column) []Change {
 	return d.changes
 }
 
-// onError is the column's rule: columns that nobody declared never reject.
-func onError(c Column) OnError {
+// ErrorRule is what becomes of a value that does not fit the column, with the
+// default filled in: columns that nobody declared never reject.
+func (c Column) ErrorRule() OnError {
 	if c.Inferred {
 		return OnErrorSetNull
 	}

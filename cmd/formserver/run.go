@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -29,30 +30,14 @@ const (
 // keyVariable names the environment variable that holds the key to ask for.
 const keyVariable = "FORMSERVER_API_KEY"
 
-// settings are the command's flags.
 type settings struct {
 	addr, account, keyFile, keyOut string
 	results, items                 int
 	seed                           uint64
 	latency                        time.Duration
 	faults, from, to, zone         string
-	forms                          list
+	forms                          []string
 	plain, loose                   bool
-}
-
-// list is a flag that may be given several times.
-type list []string
-
-// String joins the values.
-func (l *list) String() string { return strings.Join(*l, ",") }
-
-// Set adds a value.
-func (l *list) Set(value string) error {
-	if value == "" {
-		return errors.New("a form needs a name")
-	}
-	*l = append(*l, value)
-	return nil
 }
 
 func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
@@ -62,7 +47,13 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&s.account, "account", formservice.DefaultAccount, "the account that is served")
 	fs.StringVar(&s.keyFile, "api-key-file", "", "file with the API key to ask for")
 	fs.StringVar(&s.keyOut, "key-out", "", "file that a random key is written to, mode 0600 (default: standard error)")
-	fs.Var(&s.forms, "form", "a form's directory; may be given several times (default form1)")
+	fs.Func("form", "a form's directory; may be given several times (default form1)", func(directory string) error {
+		if directory == "" {
+			return errors.New("a form needs a name")
+		}
+		s.forms = append(s.forms, directory)
+		return nil
+	})
 	fs.IntVar(&s.results, "results", 10_000, "results of each form, at most 10,000,000")
 	fs.IntVar(&s.items, "items", 14, "items of each form")
 	fs.Uint64Var(&s.seed, "seed", 1, "seed of the results and of the faults; equal seeds give equal answers")
@@ -155,18 +146,12 @@ func serve(ctx context.Context, addr string, handler http.Handler, stdout io.Wri
 	return nil
 }
 
-// server makes the service that the flags describe.
 func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	faults, err := formservice.ParseFaults(s.faults)
 	if err != nil {
 		return nil, err
 	}
-	if faults.Latency == 0 {
-		faults.Latency = s.latency
-	}
-	if faults.Seed == 0 {
-		faults.Seed = s.seed
-	}
+	faults.Latency, faults.Seed = cmp.Or(faults.Latency, s.latency), cmp.Or(faults.Seed, s.seed)
 	if s.latency < 0 {
 		return nil, fmt.Errorf("--latency %s is below 0", s.latency)
 	}
@@ -174,17 +159,14 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--zone %q: %w", s.zone, err)
 	}
-	from, err := wallClock("--from", s.from, now.In(zone))
-	if err != nil {
-		return nil, err
-	}
-	to, err := wallClock("--to", s.to, now.In(zone))
-	if err != nil {
+	from, wrongFrom := wallClock("--from", s.from, now.In(zone))
+	to, wrongTo := wallClock("--to", s.to, now.In(zone))
+	if err := cmp.Or(wrongFrom, wrongTo); err != nil {
 		return nil, err
 	}
 	server := &formservice.Server{Account: s.account, Faults: faults, Loose: s.loose, Forms: []*formservice.Form{}}
 	if len(s.forms) == 0 {
-		s.forms = list{"form1"}
+		s.forms = []string{"form1"}
 	}
 	for i, directory := range s.forms {
 		o := formservice.GenerateOptions{
@@ -215,7 +197,6 @@ func wallClock(name, value string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s %q is not a date like 2025-01-31, 2025-01-31T12:00:00 or now", name, value)
 }
 
-// key finds the key to ask for, or makes one.
 func (s *settings) key(stderr io.Writer, env func(string) (string, bool)) (string, error) {
 	if s.keyFile != "" {
 		content, err := os.ReadFile(s.keyFile)
@@ -227,8 +208,9 @@ func (s *settings) key(stderr io.Writer, env func(string) (string, bool)) (strin
 		}
 		return "", fmt.Errorf("read the API key: %s is empty", s.keyFile)
 	}
-	if value, ok := env(keyVariable); ok && strings.TrimSpace(value) != "" {
-		return strings.TrimSpace(value), nil
+	value, _ := env(keyVariable)
+	if key := strings.TrimSpace(value); key != "" {
+		return key, nil
 	}
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // it never fails

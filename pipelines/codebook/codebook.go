@@ -122,10 +122,7 @@ func New(def *definition.Definition, form string, schema *schemas.Schema, facts 
 // rules fills in what the schema says of the column.
 func (c *Column) rules(s schemas.Column, list bool) {
 	c.Nullable = !s.Required && s.From.Kind != schemas.FromResultID
-	c.OnError = string(cmp.Or(s.OnError, schemas.OnErrorReject))
-	if s.Inferred {
-		c.OnError = string(schemas.OnErrorSetNull)
-	}
+	c.OnError = string(s.ErrorRule())
 	if list {
 		c.ListAs, c.Explode = string(cmp.Or(s.ListAs, schemas.ListJoined)), s.Explode
 	}

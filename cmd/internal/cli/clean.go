@@ -82,9 +82,9 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 		if err != nil {
 			failures = append(failures, named(def, len(defs) > 1, err))
 		}
-		result.add(report)
+		rows := result.add(report)
 		if !f.json {
-			if err := show.Table(p.stdout, cleanRows(report, f.dryRun)...); err != nil {
+			if err := show.Table(p.stdout, rows...); err != nil {
 				return err
 			}
 		}
@@ -95,27 +95,6 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 		return err
 	}
 	return failed(len(defs), failures)
-}
-
-// cleanRows are what was found, for people.
-func cleanRows(r *maintain.CleanReport, dryRun bool) [][]string {
-	removed := "removed"
-	if dryRun {
-		removed = "would remove"
-	}
-	var rows [][]string
-	for _, out := range r.Outputs {
-		if c := out.Recovery; c.RunID != "" {
-			rows = append(rows, []string{"recorded commit", out.Path, "-", runCell(c.RunID), "-", recoveryWord(c, dryRun)})
-		}
-		for _, l := range out.Removed {
-			rows = append(rows, append(leftoverCells(l), removed))
-		}
-		for _, k := range out.Kept {
-			rows = append(rows, append(leftoverCells(k.Leftover), "kept: "+k.Why))
-		}
-	}
-	return rows
 }
 
 func recoveryWord(r load.Recovery, dryRun bool) string {
@@ -149,22 +128,6 @@ func runCell(run string) string {
 // tellCleaned sums up on standard error. Where something failed it does not say
 // that there is nothing to clean, because not everything was looked at.
 func tellCleaned(log *telemetry.Log, r cleanJSON, failed bool) {
-	var removed, kept, others, finished, withdrawn int
-	var bytes int64
-	for _, out := range r.Outputs {
-		removed, kept, others = removed+len(out.Removed), kept+len(out.Kept), others+out.Others
-		for _, l := range out.Removed {
-			if l.Bytes != nil {
-				bytes += *l.Bytes
-			}
-		}
-		if out.Finished != nil {
-			finished++
-		}
-		if out.Withdrawn != nil {
-			withdrawn++
-		}
-	}
 	did := func(verb string) string {
 		if r.DryRun {
 			return "would be " + verb
@@ -172,21 +135,21 @@ func tellCleaned(log *telemetry.Log, r cleanJSON, failed bool) {
 		return verb
 	}
 	var told show.Counts
-	told.Add(finished, "commit", did("finished"))
-	told.Add(withdrawn, "commit", "taken back")
+	told.Add(r.finished, "commit", did("finished"))
+	told.Add(r.withdrawn, "commit", "taken back")
 	total := ""
-	if bytes > 0 {
-		total = " (" + show.Size(bytes) + ")"
+	if r.bytes > 0 {
+		total = " (" + show.Size(r.bytes) + ")"
 	}
-	told.Add(removed, "leftover", did("removed")+total)
+	told.Add(r.removed, "leftover", did("removed")+total)
 	told.Add(r.Checkpoints, "checkpoint", "of dead runs "+did("removed"))
-	told.Add(kept, "leftover", "kept")
-	told.Add(others, "upload", "of others left alone")
+	told.Add(r.kept, "leftover", "kept")
+	told.Add(r.others, "upload", "of others left alone")
 	if len(told) == 0 && failed {
 		return
 	}
-	log.Tell(slog.LevelInfo, told.Or("nothing to clean"), slog.Bool("dry_run", r.DryRun), slog.Int("removed", removed), slog.Int64("bytes", bytes),
-		slog.Int("kept", kept), slog.Int("finished_commits", finished), slog.Int("checkpoints", r.Checkpoints))
+	log.Tell(slog.LevelInfo, told.Or("nothing to clean"), slog.Bool("dry_run", r.DryRun), slog.Int("removed", r.removed), slog.Int64("bytes", r.bytes),
+		slog.Int("kept", r.kept), slog.Int("finished_commits", r.finished), slog.Int("checkpoints", r.Checkpoints))
 }
 
 // cleanJSON is what clean --json prints. In a dry run it tells what a run without
@@ -196,6 +159,9 @@ type cleanJSON struct {
 	Outputs []cleanedJSON `json:"outputs"`
 	// Checkpoints counts those of dead runs in the state folders.
 	Checkpoints int `json:"checkpoints"`
+
+	removed, kept, others, finished, withdrawn int   // of all outputs
+	bytes                                      int64 // of what was removed
 }
 
 type cleanedJSON struct {
@@ -219,41 +185,50 @@ type leftoverJSON struct {
 	Why   string     `json:"why,omitempty"`
 }
 
-// add adds the report of a definition.
-func (c *cleanJSON) add(r *maintain.CleanReport) {
+// add adds the report of a definition, and gives its rows for people.
+func (c *cleanJSON) add(r *maintain.CleanReport) (rows [][]string) {
+	removed := "removed"
+	if c.DryRun {
+		removed = "would remove"
+	}
 	c.Checkpoints += r.Checkpoints
 	for _, out := range r.Outputs {
 		j := cleanedJSON{
 			Pipeline: r.Pipeline, Path: out.Path, Removed: []leftoverJSON{}, Kept: []leftoverJSON{}, Others: out.Others,
 		}
+		if commit := out.Recovery; commit.RunID != "" {
+			rows = append(rows, []string{"recorded commit", out.Path, "-", runCell(commit.RunID), "-", recoveryWord(commit, c.DryRun)})
+			if commit.Finished || c.DryRun {
+				j.Finished = &commit.RunID
+				c.finished++
+			} else {
+				j.Withdrawn = &commit.RunID
+				c.withdrawn++
+			}
+		}
 		for _, l := range out.Removed {
+			rows = append(rows, append(leftoverCells(l), removed))
 			j.Removed = append(j.Removed, leftoverOf(l, ""))
+			c.bytes += max(l.Bytes, 0)
 		}
 		for _, k := range out.Kept {
+			rows = append(rows, append(leftoverCells(k.Leftover), "kept: "+k.Why))
 			j.Kept = append(j.Kept, leftoverOf(k.Leftover, k.Why))
 		}
-		switch commit := out.Recovery; {
-		case commit.RunID == "":
-		case commit.Finished || c.DryRun:
-			j.Finished = &commit.RunID
-		default:
-			j.Withdrawn = &commit.RunID
-		}
+		c.removed, c.kept, c.others = c.removed+len(out.Removed), c.kept+len(out.Kept), c.others+out.Others
 		if out.Err != nil {
 			j.Error = out.Err.Error()
 		}
 		c.Outputs = append(c.Outputs, j)
 	}
+	return rows
 }
 
 // leftoverOf is a leftover as JSON; why says why it was kept.
 func leftoverOf(l load.Leftover, why string) leftoverJSON {
-	j := leftoverJSON{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Why: why}
+	j := leftoverJSON{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Since: wholeOrNull(l.Since), Why: why}
 	if l.Bytes >= 0 {
 		j.Bytes = &l.Bytes
-	}
-	if !l.Since.IsZero() {
-		j.Since = new(whole(l.Since))
 	}
 	return j
 }

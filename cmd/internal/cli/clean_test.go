@@ -57,11 +57,10 @@ recorded commit    /out/a.csv                   -       run done  -             
 	} {
 		var stdout, stderr bytes.Buffer
 		log := telemetry.NewLog(&stderr, nil)
-		if err := show.Table(&stdout, cleanRows(cleanReports(), c.dryRun)...); err != nil {
+		result := cleanJSON{DryRun: c.dryRun}
+		if err := show.Table(&stdout, result.add(cleanReports())...); err != nil {
 			t.Fatal(err)
 		}
-		result := cleanJSON{DryRun: c.dryRun}
-		result.add(cleanReports())
 		tellCleaned(log, result, true)
 		if stdout.String() != c.stdout || stderr.String() != c.sentence {
 			t.Errorf("dry run %v: got\n%s%s\nwant\n%s%s", c.dryRun, &stdout, &stderr, c.stdout, c.sentence)

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,13 +48,12 @@ only command that changes anything at the service, so it asks first, or takes
 }
 
 func copyQuestion(form string, to extract.CopyTarget) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Copy form %s", show.Cell(form))
+	question := "Copy form " + show.Cell(form)
 	if to.Form != "" {
-		fmt.Fprintf(&b, " as %q", show.Cell(to.Form))
+		question += fmt.Sprintf(" as %q", show.Cell(to.Form))
 	}
 	if to.Account != "" {
-		fmt.Fprintf(&b, " to account %s", show.Cell(to.Account))
+		question += " to account " + show.Cell(to.Account)
 	}
-	return b.String() + "? [y/N] "
+	return question + "? [y/N] "
 }

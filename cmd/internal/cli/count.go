@@ -36,20 +36,16 @@ func countCommand(p *process) *cobra.Command {
 			return err
 		}
 		q.Window = extract.Window{From: o.From, To: o.To}
-		return checkIDs(q.IDs)
+		switch ids := q.IDs; {
+		case ids.Min < 0 || ids.Max < 0:
+			return errors.New("--min-id and --max-id are result ids: whole numbers from 1 on")
+		case ids.Max > 0 && ids.Min > ids.Max:
+			return fmt.Errorf("--max-id %d is below --min-id %d", ids.Max, ids.Min)
+		}
+		return nil
 	}
 	span.Register(cmd.Flags())
 	cmd.Flags().Int64Var(&q.IDs.Min, "min-id", 0, "least result id")
 	cmd.Flags().Int64Var(&q.IDs.Max, "max-id", 0, "greatest result id")
 	return cmd
-}
-
-func checkIDs(ids extract.IDRange) error {
-	switch {
-	case ids.Min < 0 || ids.Max < 0:
-		return errors.New("--min-id and --max-id are result ids: whole numbers from 1 on")
-	case ids.Max > 0 && ids.Min > ids.Max:
-		return fmt.Errorf("--max-id %d is below --min-id %d", ids.Max, ids.Min)
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,18 +54,15 @@ func demo(ctx context.Context, p *process, results int, dir string) error {
 	if err != nil {
 		return err
 	}
-	service, err := startDemoService(ctx, generate)
+	source, stop, err := startDemoService(ctx, generate)
 	if err != nil {
 		return err
 	}
-	defer service.stop()
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(results, "result"), service.url))
-	bar, err := p.log.NewProgress(telemetry.ProgressAuto)
-	if err != nil {
-		return err
-	}
+	defer stop()
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(results, "result"), source.BaseURL))
+	bar, _ := p.log.NewProgress(telemetry.ProgressAuto) // fails for an unknown mode only
 	started := time.Now()
-	report, err := pipelines.Run(ctx, demoDefinition(service, dir), pipelines.Options{Options: o, Progress: bar.Update})
+	report, err := pipelines.Run(ctx, demoDefinition(source, dir), pipelines.Options{Options: o, Progress: bar.Update})
 	bar.Finish()
 	if err != nil {
 		return err
@@ -73,15 +70,12 @@ func demo(ctx context.Context, p *process, results int, dir string) error {
 	return show.Print(p.stdout, demoSummary(report, time.Since(started)))
 }
 
-func demoDefinition(s *demoService, dir string) *definition.Definition {
+func demoDefinition(source definition.Source, dir string) *definition.Definition {
 	return &definition.Definition{
 		Name:  "demo",
 		Forms: []string{"feedback"}, Labels: true,
-		State: filepath.Join(dir, ".formetl"),
-		Source: definition.Source{
-			BaseURL: s.url, Account: formservice.DefaultAccount, Key: s.key, Zone: time.UTC,
-			Requests: definition.Requests{Concurrency: transport.DefaultConcurrency, Timeout: transport.DefaultTimeout, Retries: transport.DefaultRetries},
-		},
+		State:   filepath.Join(dir, ".formetl"),
+		Source:  source,
 		Extract: definition.Extract{Settle: definition.DefaultSettle, Lookback: definition.DefaultLookback, Verify: true},
 		Outputs: []definition.Output{
 			{Path: filepath.Join(dir, "{form}.csv"), Format: "csv", Profile: "strict", Partition: definition.PartitionNone},
@@ -93,46 +87,42 @@ func demoDefinition(s *demoService, dir string) *definition.Definition {
 // demoSummary tells a newcomer what was written, and what to try next.
 func demoSummary(r *pipelines.Report, took time.Duration) []byte {
 	f := r.Forms[0]
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "\nDone in %s: %s results read once, %s; %d requests.\n\n", took.Round(time.Millisecond), show.Thousands(f.Rows), telemetry.Verified(f),
-		r.Requests.Results+r.Requests.Count+r.Requests.Retries)
 	csv, lake := f.Outputs[0], f.Outputs[1]
-	fmt.Fprintf(&b, "  %s  (%s, one row a result)\n", csv.Path, show.Size(csv.Bytes))
-	fmt.Fprintf(&b, "  %s  (Parquet, %d parts by month, %s)\n\n", lake.Path, lake.Parts, show.Size(lake.Bytes))
-	fmt.Fprintf(&b, `Try next:
-  head -n 3 %[1]s
-  duckdb -c "SELECT dt, count(*) FROM read_parquet('%[2]s**/*.parquet', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt"
+	return fmt.Appendf(nil, `
+Done in %s: %s results read once, %s; %d requests.
+
+  %[5]s  (%[6]s, one row a result)
+  %[7]s  (Parquet, %[8]d parts by month, %[9]s)
+
+Try next:
+  head -n 3 %[5]s
+  duckdb -c "SELECT dt, count(*) FROM read_parquet('%[7]s**/*.parquet', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt"
   formetl export --help      one form of your own account as a file
   formetl run --help         a pipeline of your own; README.md shows a first definition
-`, csv.Path, lake.Path)
-	return b.Bytes()
+`, took.Round(time.Millisecond), show.Thousands(f.Rows), telemetry.Verified(f), r.Requests.Results+r.Requests.Count+r.Requests.Retries,
+		csv.Path, show.Size(csv.Bytes), lake.Path, lake.Parts, show.Size(lake.Bytes))
 }
 
-// demoService is the embedded test service on a loopback port.
-type demoService struct {
-	url  string
-	key  transport.Secret
-	stop func() // ends the service and waits for it
-}
-
-func startDemoService(ctx context.Context, generate formservice.GenerateOptions) (*demoService, error) {
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+// startDemoService starts the embedded test service on a loopback port. stop ends
+// it and waits for it.
+func startDemoService(ctx context.Context, generate formservice.GenerateOptions) (source definition.Source, stop func(), err error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("start the test service on loopback: %w", err)
+		return source, nil, fmt.Errorf("start the test service on loopback: %w", err)
 	}
-	key, done := rand.Text(), make(chan struct{})
+	key := rand.Text()
 	server := &http.Server{
 		Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
 		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn), // the service's errors are no messages of the demo
 	}
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener) // ends when stop closes the server
-	}()
-	return &demoService{"http://" + listener.Addr().String(), transport.NewSecret(key), func() {
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) }) // ends when stop closes the server
+	source = definition.Source{
+		BaseURL: "http://" + listener.Addr().String(), Account: formservice.DefaultAccount, Key: transport.NewSecret(key), Zone: time.UTC,
+		Requests: definition.Requests{Concurrency: transport.DefaultConcurrency, Timeout: transport.DefaultTimeout, Retries: transport.DefaultRetries},
+	}
+	return source, func() {
 		_ = server.Close()
-		<-done
-	}}, nil
+		serving.Wait()
+	}, nil
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
@@ -19,16 +19,17 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// exportFlags are the flags of export. Those that stand for one key of a
-// definition's extract part are read into it.
+// exportFlags are the flags of export. A flag that stands for a key of a
+// definition's extract part is read into extract.
 type exportFlags struct {
 	service                            flags.Service
 	span                               flags.Range
-	search                             searchFlags
 	output                             outputFlags
 	watch                              watchFlags
 	extract                            definition.Extract
 	form, window, names, schema, state string
+	where                              []string
+	match                              string
 	noVerify, fresh                    bool
 }
 
@@ -52,7 +53,8 @@ the AWS environment variables, profile or role.`,
 	f.service.Register(set)
 	f.service.RegisterMaxRequests(set)
 	f.span.Register(set)
-	f.search.register(set)
+	set.StringArrayVar(&f.where, "where", nil, "COLUMN:OP[=TERM], OP one of equals contains begins ends empty not_empty; repeatable")
+	set.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
 	f.output.register(set)
 	flags.RegisterNames(set, &f.names)
 	set.StringVar(&f.form, "form", "", "the form's directory")
@@ -85,23 +87,20 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err := f.watch.prepare(p, bar, &options); err != nil {
 		return err
 	}
-	options.Full, options.Resume = f.fresh, resumption(p.log, clock(options.Options), f.fresh)
+	options.Full, options.Resume = f.fresh, resumption(p.log, options.Now, f.fresh)
 	report, err := pipelines.Run(ctx, def, options)
 	bar.Finish()
 	telemetry.SetExitCodes(report, err)
 	p.kept = telemetry.Kept("for an hour", report)
-	if werr := telemetry.WriteReports(f.watch.report, []*pipelines.Report{report}); werr != nil {
-		err = errors.Join(err, werr)
-	}
-	if err != nil {
+	if err = errors.Join(err, telemetry.WriteReports(f.watch.report, []*pipelines.Report{report})); err != nil {
 		return err
 	}
 	p.log.Summarize(report, f.service.MachinesZone(p.lookup))
 	return nil
 }
 
-// resumable is how old the oldest result may be that an export takes over of an
-// earlier export.
+// resumable is how old the oldest result may be that an export takes over from an
+// earlier one.
 const resumable = time.Hour
 
 // resumption lets an export resume an earlier one and tells so at once, because
@@ -137,7 +136,7 @@ func (f *exportFlags) definition(p *process) (*definition.Definition, error) {
 	if def.Extract.Window, err = definition.ParseWindow(f.window); err != nil {
 		return nil, fmt.Errorf("--window: %w", err)
 	}
-	if def.Extract.Search, err = f.search.criteria(); err != nil {
+	if def.Extract.Search, err = f.search(); err != nil {
 		return nil, err
 	}
 	if f.schema != "" {
@@ -153,37 +152,20 @@ func (f *exportFlags) definition(p *process) (*definition.Definition, error) {
 	return def, def.Explode()
 }
 
-// searchFlags say which results export reads.
-type searchFlags struct {
-	where []string
-	match string
-}
-
-func (f *searchFlags) register(set *pflag.FlagSet) {
-	set.StringArrayVar(&f.where, "where", nil, "COLUMN:OP[=TERM], OP one of equals contains begins ends empty not_empty; repeatable")
-	set.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
-}
-
-// criteria are the search that the flags ask the service for.
-func (f *searchFlags) criteria() (extract.Search, error) {
+// search is the search that --where and --match ask the service for.
+func (f *exportFlags) search() (extract.Search, error) {
 	s := extract.Search{Any: f.match == "or"}
 	if f.match != "and" && f.match != "or" {
 		return s, fmt.Errorf("--match %q: give and or or", f.match)
 	}
-	type pair struct {
-		column string
-		op     extract.Operator
-	}
-	seen := map[pair]bool{}
 	for _, w := range f.where {
 		c, err := criterion(w)
 		if err != nil {
 			return s, err
 		}
-		if seen[pair{c.Column, c.Operator}] {
+		if slices.ContainsFunc(s.Where, func(o extract.Criterion) bool { return o.Column == c.Column && o.Operator == c.Operator }) {
 			return s, fmt.Errorf("--where %s: the service takes one %s for column %s (specification, section 4.5, rule 2)", w, c.Operator, c.Column)
 		}
-		seen[pair{c.Column, c.Operator}] = true
 		s.Where = append(s.Where, c)
 	}
 	return s, nil

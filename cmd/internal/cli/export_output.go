@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,20 +33,19 @@ func (f *outputFlags) register(set *pflag.FlagSet) {
 	set.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path instead of the host name")
 }
 
-// output is the output that the flags ask for.
 func (f *outputFlags) output() (definition.Output, error) {
 	out, err := f.place()
 	if err != nil || !f.excel {
 		return out, err
 	}
-	if out.Format != "csv" {
-		if out.Format == "xlsx" {
-			return out, errors.New("--excel is for CSV, and an .xlsx file needs nothing for spreadsheets: leave it out")
-		}
-		return out, fmt.Errorf("--excel is for CSV, and the format is %s", out.Format)
-	}
 	out.Profile = "excel"
-	return out, nil
+	switch out.Format {
+	case "csv":
+		return out, nil
+	case "xlsx":
+		return out, errors.New("--excel is for CSV, and an .xlsx file needs nothing for spreadsheets: leave it out")
+	}
+	return out, fmt.Errorf("--excel is for CSV, and the format is %s", out.Format)
 }
 
 // place is where the results go, and in what format.
@@ -61,19 +61,13 @@ func (f *outputFlags) place() (definition.Output, error) {
 		}
 	}
 	if f.path == definition.StdoutPath || f.path == "" {
-		out.Path = definition.StdoutPath
-		if out.Format == "" {
-			out.Format = "csv"
-		}
+		out.Path, out.Format = definition.StdoutPath, cmp.Or(f.format, "csv")
 		return out, nil
 	}
-	if err := f.checkS3(); err != nil {
+	err := f.checkPath()
+	if err != nil {
 		return out, err
 	}
-	if err := checkFile(f.path); err != nil {
-		return out, err
-	}
-	var err error
 	if out.Format, out.Compression, err = formatOf(f.path, f.format); err != nil {
 		return out, err
 	}
@@ -85,36 +79,28 @@ func (f *outputFlags) place() (definition.Output, error) {
 	return out, err
 }
 
-// checkS3 checks the --s3 flags: they are for s3:// paths, and an address holds
-// no credentials.
-func (f *outputFlags) checkS3() error {
-	if f.s3.Endpoint == "" && f.s3.Region == "" && !f.s3.PathStyle {
-		return nil
-	}
-	if !strings.HasPrefix(f.path, "s3://") {
-		return errors.New("the --s3 flags are for -o s3://bucket/path")
-	}
-	if f.s3.Endpoint != "" && !definition.IsEndpoint(f.s3.Endpoint) {
-		return errors.New("--s3-endpoint: give an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment")
-	}
-	return nil
-}
-
-func checkFile(file string) error {
-	scheme, rest, remote := strings.Cut(file, "://")
+// checkPath checks the path of a file, and the --s3 flags, which are for s3://
+// paths alone.
+func (f *outputFlags) checkPath() error {
+	scheme, rest, remote := strings.Cut(f.path, "://")
 	bucket, key, _ := strings.Cut(rest, "/")
+	forS3 := f.s3.Endpoint != "" || f.s3.Region != "" || f.s3.PathStyle
 	switch {
+	case forS3 && !strings.HasPrefix(f.path, "s3://"):
+		return errors.New("the --s3 flags are for -o s3://bucket/path")
+	case f.s3.Endpoint != "" && !definition.IsEndpoint(f.s3.Endpoint):
+		return errors.New("--s3-endpoint: give an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment")
 	case remote && !slices.Contains(schemes(), scheme):
-		return fmt.Errorf("-o %s: give a local path or s3://bucket/path", file)
-	case strings.HasSuffix(file, "/"):
-		return fmt.Errorf("-o %s is a folder; export writes one file, a definition writes datasets", file)
+		return fmt.Errorf("-o %s: give a local path or s3://bucket/path", f.path)
+	case strings.HasSuffix(f.path, "/"):
+		return fmt.Errorf("-o %s is a folder; export writes one file, a definition writes datasets", f.path)
 	case remote && (bucket == "" || key == "" || path.Clean("/"+key) != "/"+key):
-		return fmt.Errorf("-o %s: write s3://bucket/path in its shortest form", file)
+		return fmt.Errorf("-o %s: write s3://bucket/path in its shortest form", f.path)
 	case remote:
 		return nil
 	}
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return fmt.Errorf("-o %s is a folder; give the file's name too", file)
+	if info, err := os.Stat(f.path); err == nil && info.IsDir() {
+		return fmt.Errorf("-o %s is a folder; give the file's name too", f.path)
 	}
 	return nil
 }
@@ -123,12 +109,9 @@ func checkFile(file string) error {
 // by --format. The two must not contradict each other, because everybody else
 // goes by the file's name.
 func formatOf(file, flag string) (format, codec string, err error) {
-	stem := file
-	switch ext := path.Ext(file); ext {
-	case ".gz":
-		stem, codec = strings.TrimSuffix(file, ext), "gzip"
-	case ".zst":
-		stem, codec = strings.TrimSuffix(file, ext), "zstd"
+	stem, codec := file, map[string]string{".gz": "gzip", ".zst": "zstd"}[path.Ext(file)]
+	if codec != "" {
+		stem = strings.TrimSuffix(file, path.Ext(file))
 	}
 	all := formats()
 	at := slices.IndexFunc(all, func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })

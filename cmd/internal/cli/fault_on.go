@@ -17,12 +17,18 @@ import (
 )
 
 // testHooks sets what tests of the real program choose by variables: the point at
-// which the process dies, its clock, and its pauses between attempts. The build
-// tag formetl_faults compiles it in.
+// which the process dies, the instant at which its clock begins (FORMETL_NOW, in
+// RFC 3339), and its pauses between attempts. The build tag formetl_faults
+// compiles it in.
 func testHooks(lookup func(string) (string, bool), o *pipelines.Options) (err error) {
 	o.At = faultPoint(lookup)
-	if o.Now, err = testClock(lookup); err != nil {
-		return err
+	if text, ok := lookup("FORMETL_NOW"); ok {
+		began, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return fmt.Errorf("FORMETL_NOW: %w; give an instant like 2026-01-31T12:00:00Z", err)
+		}
+		started := time.Now()
+		o.Now = func() time.Time { return began.Add(time.Since(started)) }
 	}
 	return testBackoff(lookup, &o.Client)
 }
@@ -64,24 +70,6 @@ func faultPoint(lookup func(string) (string, bool)) func(string) {
 	}
 }
 
-// testClock is the clock of a process that began at the instant that
-// FORMETL_NOW gives, in RFC 3339 or as Unix nanoseconds; nil without it.
-func testClock(lookup func(string) (string, bool)) (func() time.Time, error) {
-	text, ok := lookup("FORMETL_NOW")
-	if !ok {
-		return nil, nil
-	}
-	began := time.Now()
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if ns, number := strconv.ParseInt(text, 10, 64); number == nil {
-		at, err = time.Unix(0, ns), nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("FORMETL_NOW: %w; give an instant like 2026-01-31T12:00:00Z, or Unix nanoseconds", err)
-	}
-	return func() time.Time { return at.Add(time.Since(began)) }, nil
-}
-
 // testBackoff takes the least and the longest pause between two attempts, and
 // how long a service is waited for, from FORMETL_BACKOFF, as in "1ms,5ms,1s".
 func testBackoff(lookup func(string) (string, bool), o *account.ClientOptions) (err error) {
@@ -89,11 +77,8 @@ func testBackoff(lookup func(string) (string, bool), o *account.ClientOptions) (
 	if !ok {
 		return nil
 	}
-	for i, d := range strings.Split(text, ",") {
-		into := []*time.Duration{&o.BackoffMin, &o.BackoffMax, &o.Patience}
-		if i == len(into) {
-			break
-		}
+	into := []*time.Duration{&o.BackoffMin, &o.BackoffMax, &o.Patience}
+	for i, d := range strings.SplitN(text, ",", len(into)) {
 		if *into[i], err = time.ParseDuration(d); err != nil {
 			return fmt.Errorf("FORMETL_BACKOFF: %w; give the least and the longest pause, and the patience, as in 1ms,5ms,1s", err)
 		}

@@ -41,8 +41,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(
 	return p.run(ctx, settle, rootCommand(p), args)
 }
 
-// run runs a command and returns its exit code. settle gives signals up again,
-// see exit.OnSignal. A panic is a bug, and is told as one.
+// run runs a command and returns its exit code. settle stops the catching of
+// signals, see exit.OnSignal. A panic is reported as a bug.
 func (p *process) run(ctx context.Context, settle func(), root *cobra.Command, args []string) (code int) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -72,7 +72,6 @@ func plan(ctx context.Context, p *process, files []string, f planFlags) error {
 	return errors.Join(failures...)
 }
 
-// writePlan writes a plan for people.
 func writePlan(w io.Writer, r *pipelines.PlanReport) {
 	fmt.Fprintf(w, "pipeline %s", show.Cell(r.Pipeline))
 	if r.Offline {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
@@ -16,7 +17,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// process is what a command is given by the process that runs it.
+// process is what a command gets from the process: streams, environment and log.
 type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -36,7 +37,8 @@ func (p *process) start(level slog.Level, read func() (account.Options, error)) 
 	if err != nil {
 		return o, err
 	}
-	o.Logger, o.Tables, o.Client = p.log.Logger, tables(p.log.Logger), account.ClientOptions{UserAgent: "formetl/" + telemetry.Version()}
+	o.Logger, o.Tables, o.Now = p.log.Logger, tables(p.log.Logger), time.Now
+	o.Client.UserAgent = "formetl/" + telemetry.Version()
 	return o, nil
 }
 
@@ -86,8 +88,8 @@ func (p *process) load(f *flags.Definition, files []string, key bool) ([]*defini
 	return defs, errors.Join(failures...)
 }
 
-// define is a definition that flags make in place of a file: of one form and the
-// service that they name, with the state folder that they name or the user's.
+// define makes a definition from flags in place of a file. It has one form, the
+// service that the flags name, and their state folder or else the user's.
 func (p *process) define(name, form string, service *flags.Service, state string) (*definition.Definition, error) {
 	if err := flags.CheckForm(form); err != nil {
 		return nil, err
@@ -101,9 +103,9 @@ func (p *process) define(name, form string, service *flags.Service, state string
 	return &definition.Definition{Name: name, State: state, Source: source, Forms: []string{form}}, err
 }
 
-// attended fails where nobody can answer a question: standard input is no
-// terminal, or programs read standard error. That is wrong usage, and not a yes.
-// otherwise says what was not done.
+// attended fails where nobody can answer a question, because standard input is no
+// terminal or programs read standard error. That is wrong usage. otherwise says
+// what was not done.
 func (p *process) attended(otherwise string) error {
 	if !show.IsTerminal(p.stdin) || p.log.JSON() {
 		return exit.Usagef("nobody is there to ask: give --yes to do it without asking; %s", otherwise)
@@ -119,7 +121,7 @@ func (p *process) confirm(ctx context.Context, question, otherwise string) (bool
 	return show.Ask(ctx, p.stdin, p.stderr, question, otherwise)
 }
 
-// failed is the error of a command on so many definitions or forms.
+// failed is the error of a command on several definitions, nil where none failed.
 func failed(of int, failures []error) error {
 	switch len(failures) {
 	case 0:
@@ -132,7 +134,7 @@ func failed(of int, failures []error) error {
 
 // named puts a definition's name before its error where there are several.
 func named(def *definition.Definition, several bool, err error) error {
-	if err != nil && several {
+	if several {
 		return fmt.Errorf("%s: %w", def.Name, err)
 	}
 	return err

@@ -100,7 +100,6 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 		slog.Int64("rejected", rejected), slog.Int("removed", removed), slog.Int("kept", kept))
 }
 
-// replayRows are what would be read again, for people.
 func replayRows(found *pipelines.Replay) [][]string {
 	rows := [][]string{{"FORM", "DEAD LETTERS", "RESULTS", "READ AGAIN"}}
 	for _, f := range found.Forms {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -54,7 +53,6 @@ that fails does not stop the others.`,
 	return cmd
 }
 
-// run runs definitions one after the other.
 func run(ctx context.Context, p *process, files []string, f runFlags) error {
 	r, defs, err := f.open(p, files)
 	if err != nil {
@@ -66,7 +64,7 @@ func run(ctx context.Context, p *process, files []string, f runFlags) error {
 	return failed(len(defs), r.end(ctx, f))
 }
 
-// runs are the runs of one command.
+// runs are the runs of one command, with their reports and what failed.
 type runs struct {
 	process  *process
 	bar      *telemetry.Progress
@@ -94,14 +92,14 @@ func (f *runFlags) open(p *process, files []string) (*runs, []*definition.Defini
 // watchFlags say how a run is watched: by bars, a report and metrics.
 type watchFlags struct{ report, metrics, progress string }
 
-// register adds --report, whose help differs, and --progress.
+// register adds --progress, and --report with the command's own help text.
 func (f *watchFlags) register(set *pflag.FlagSet, report string) {
 	set.StringVar(&f.report, "report", "", report)
-	telemetry.RegisterProgress(set, &f.progress)
+	set.StringVar(&f.progress, "progress", telemetry.ProgressAuto, "progress bar: auto (on a terminal), on or off; never with --log-format json")
 }
 
-// prepare checks the files, and gives options what shows a run's progress and
-// what tests set.
+// prepare checks that the files can be written, and completes the options of a run
+// with its progress, its standard output and what tests set.
 func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.Options) error {
 	if err := cmp.Or(telemetry.CheckFile("report", f.report), telemetry.CheckFile("metrics", f.metrics)); err != nil {
 		return err
@@ -113,7 +111,7 @@ func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.O
 // one runs a definition. Its name goes before its error where the command runs
 // several.
 func (r *runs) one(ctx context.Context, def *definition.Definition, options pipelines.Options, several bool) {
-	options.RunID = account.NewRunID(clock(options.Options)())
+	options.RunID = account.NewRunID(options.Now())
 	log := r.process.log.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
 	options.Logger, options.Tables = log, tables(log)
 	report, err := pipelines.Run(ctx, def, options)
@@ -142,12 +140,4 @@ func (r *runs) end(ctx context.Context, f runFlags) []error {
 		r.failures = append(r.failures, err)
 	}
 	return r.failures
-}
-
-// clock is the clock of a run, which tests set.
-func clock(o account.Options) func() time.Time {
-	if o.Now != nil {
-		return o.Now
-	}
-	return time.Now
 }

@@ -25,8 +25,8 @@ import (
 
 type ddlFlags struct {
 	flags.Definition
-	dialect, table, only, location, list string
-	options                              ddl.Options
+	dialect, table, only, list string
+	options                    ddl.Options
 }
 
 func schemaDDLCommand(p *process) *cobra.Command {
@@ -54,7 +54,7 @@ run, or give --glob.`,
 	set.StringVar(&f.dialect, "dialect", "", strings.Join(ddl.Names(), ", "))
 	set.StringVar(&f.table, "table", "", "name of the table, database.schema.table where it is elsewhere (default: the schema's or form's name)")
 	set.StringVar(&f.only, "only", "", "table, load, or for Redshift manifest (default: table and load)")
-	set.StringVar(&f.location, "location", "", "where the engine finds the output, such as gs://bucket/lake/form1/, in place of its path")
+	set.StringVar(&f.options.Location, "location", "", "where the engine finds the output, such as gs://bucket/lake/form1/, in place of its path")
 	set.StringVar(&f.list, "list", "", "only the table of this list's child output (explode: true)")
 	set.BoolVar(&f.options.Glob, "glob", false, "find a dataset's parts by a pattern, which stays right after later runs")
 	set.StringVar(&f.options.IAMRole, "iam-role", "", "ARN of the role that Redshift reads S3 by (default: the cluster's default role)")
@@ -87,7 +87,6 @@ func schemaDDL(ctx context.Context, p *process, file string, f ddlFlags) error {
 	return show.Print(p.stdout, sql)
 }
 
-// check tells whether the flags go together.
 func (f *ddlFlags) check() (*ddl.Dialect, error) {
 	d := ddl.Named(f.dialect)
 	switch {
@@ -130,7 +129,6 @@ func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 	return []byte(sql), err
 }
 
-// ddlOfDefinition makes the tables of a definition's forms.
 func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file string, f ddlFlags, options account.Options) ([]byte, error) {
 	defs, err := p.load(&f.Definition, []string{file}, withoutKey)
 	if err != nil {
@@ -141,11 +139,10 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 	if err != nil {
 		return nil, err
 	}
-	if len(forms) > 1 && (f.table != "" || f.location != "" || f.only == "manifest") {
+	if len(forms) > 1 && (f.table != "" || f.options.Location != "" || f.only == "manifest") {
 		return nil, exit.Usagef("--table, --location and --only manifest are for one form, and the definition has %d; choose one by --form", len(forms))
 	}
 	var sql bytes.Buffer
-	f.options.Location = f.location
 	for _, form := range forms {
 		if len(forms) > 1 {
 			f.options.Form = form
@@ -154,10 +151,10 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 		if err != nil {
 			return nil, err
 		}
-		for i, t := range tables {
-			if f.only == "manifest" && i > 0 {
-				break // one manifest is one file
-			}
+		if f.only == "manifest" {
+			tables = tables[:1] // one manifest is one file
+		}
+		for _, t := range tables {
 			if sql.Len() > 0 {
 				sql.WriteByte('\n')
 			}
@@ -207,7 +204,7 @@ func (s *columnSource) tables(ctx context.Context, form string, f ddlFlags) ([]d
 			}
 			at, tables = len(tables), append(tables, t)
 		}
-		output, err := writtenAt(l, f.location)
+		output, err := writtenAt(l, f.options.Location)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", l.Path, err)
 		}

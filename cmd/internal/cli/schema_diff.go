@@ -97,7 +97,6 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 	return nil
 }
 
-// diffFiles compares two schema files.
 func diffFiles(set *pflag.FlagSet, files []string) ([]comparison, error) {
 	if name := otherThan(set, "json"); name != "" {
 		return nil, exit.Usagef("two schema files are compared without a service: --%s does not apply", name)
@@ -141,7 +140,6 @@ func diffLive(ctx context.Context, p *process, set *pflag.FlagSet, file string, 
 	return diffDefinition(ctx, file, defs[0], options)
 }
 
-// diffForm compares a schema file with a live form.
 func diffForm(ctx context.Context, p *process, file string, options account.Options, f diffFlags) ([]comparison, error) {
 	if len(options.Forms) != 1 {
 		return nil, exit.Usagef("%s is a schema file: give one --form to compare it with, or a second schema file", file)
@@ -158,7 +156,6 @@ func diffForm(ctx context.Context, p *process, file string, options account.Opti
 	return []comparison{c}, err
 }
 
-// diffDefinition compares what a definition gives with its live forms.
 func diffDefinition(ctx context.Context, file string, def *definition.Definition, options account.Options) ([]comparison, error) {
 	forms, err := account.ListForms(ctx, def, options)
 	if err != nil {
@@ -217,7 +214,6 @@ func showComparisons(p *process, list []comparison, asJSON bool) error {
 	return nil
 }
 
-// rows are the changes as a table.
 func (c comparison) rows() [][]string {
 	return show.Rows([][]string{{"CHANGE", "COLUMN", "FROM", "WAS", "IS", "BREAKING"}}, c.Changes, func(x schemas.Change) []string {
 		kind, was, is, breaking := string(x.Kind), x.Was, x.Is, ""
@@ -242,7 +238,6 @@ func (c comparison) rows() [][]string {
 	})
 }
 
-// summary is the comparison on one line.
 func (c comparison) summary() string {
 	s := fmt.Sprintf("%s and %s: no changes", show.Cell(c.Was), show.Cell(c.Is))
 	if n := len(c.Changes); n > 0 {

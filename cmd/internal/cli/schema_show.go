@@ -77,6 +77,10 @@ func schemaShow(ctx context.Context, p *process, files []string, f flags.Definit
 	if asJSON {
 		return show.JSON(p.stdout, shown)
 	}
+	from := map[string]string{
+		infer.OriginSchema: "the definition's schema", infer.OriginManifest: "the manifest of an earlier run",
+		infer.OriginSample: "the form's headings and a sample",
+	}
 	for i, form := range shown.Forms {
 		text := show.Columns("", form.rows())
 		if i > 0 {
@@ -85,7 +89,7 @@ func schemaShow(ctx context.Context, p *process, files []string, f flags.Definit
 		if err := show.Print(p.stdout, []byte(text)); err != nil {
 			return err
 		}
-		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, %s", form.Form, show.Plural(len(form.Columns), "column"), originText(form.Origin)))
+		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form.Form, show.Plural(len(form.Columns), "column"), from[form.Origin]))
 	}
 	return nil
 }
@@ -134,13 +138,7 @@ func (s *columnSource) columns(ctx context.Context, form string) (*infer.FormCol
 func showColumns(s *schemas.Schema) []shownColumn {
 	columns := make([]shownColumn, len(s.Columns))
 	for i, c := range s.Columns {
-		columns[i] = shownColumn{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label, OnError: string(c.OnError), PII: c.PII.String()}
-		switch {
-		case c.Inferred: // inferred columns never reject
-			columns[i].OnError = string(schemas.OnErrorSetNull)
-		case c.OnError == "":
-			columns[i].OnError = string(schemas.OnErrorReject)
-		}
+		columns[i] = shownColumn{c.Name, c.Type.String(), c.From.String(), c.Label, string(c.ErrorRule()), c.PII.String()}
 	}
 	return columns
 }
@@ -157,14 +155,4 @@ func (f shownForm) rows() [][]string {
 		rows[i+1] = slices.Insert(rows[i+1], 4, c.PII)
 	}
 	return rows
-}
-
-func originText(origin string) string {
-	switch origin {
-	case infer.OriginSchema:
-		return "from the definition's schema"
-	case infer.OriginManifest:
-		return "from the manifest of an earlier run"
-	}
-	return "from the form's headings and a sample"
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/maintain"
 )
@@ -76,7 +75,6 @@ func stateShow(ctx context.Context, p *process, files []string, f flags.Definiti
 	return failed
 }
 
-// writeState writes a state for people.
 func writeState(w io.Writer, r *maintain.StateReport) {
 	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", show.Cell(r.Pipeline), modeOf(r), r.Zone)
 	for _, form := range r.Forms {
@@ -98,7 +96,10 @@ func writeState(w io.Writer, r *maintain.StateReport) {
 		fmt.Fprintf(w, "\nbudget\n%s", show.Columns("  ", rows))
 	}
 	if len(r.Checkpoints) > 0 {
-		fmt.Fprintf(w, "\nread by runs that ended early; the next run resumes from it\n%s", show.Columns("  ", checkpointRows(r.Checkpoints)))
+		rows := show.Rows(nil, r.Checkpoints, func(s checkpoint.Left) []string {
+			return []string{"form " + s.Form, "run " + s.RunID, show.Plural(s.Windows, "window"), show.Plural(s.Rows, "result"), show.Size(s.Bytes)}
+		})
+		fmt.Fprintf(w, "\nread by runs that ended early; the next run resumes from it\n%s", show.Columns("  ", rows))
 	}
 }
 
@@ -109,7 +110,6 @@ func modeOf(r *maintain.StateReport) string {
 	return "full"
 }
 
-// outputRows are the lines of one output.
 func outputRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
 	switch {
 	case out.Err != nil:
@@ -119,25 +119,26 @@ func outputRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
 	}
 	var rows [][]string
 	if out.Dataset {
-		rows = append(rows, []string{"watermark", watermarkText(r, out.Watermark())})
+		watermark := "none"
+		if w := out.Watermark(); !w.IsZero() {
+			watermark = w.String() + ", " + show.Ago(r.Now.Sub(show.FirstInstant(w, r.Zone)))
+		}
+		rows = append(rows, []string{"watermark", watermark})
 	}
 	if m := out.Manifest; m != nil {
+		rowsText := show.Thousands(m.Rows)
+		if out.Dataset {
+			rowsText += " in " + show.Plural(len(m.Parts), "part")
+		}
 		rows = append(rows,
 			[]string{"last run", fmt.Sprintf("%s, %s", m.RunID, show.Since(r.Now, m.CreatedAt))},
 			[]string{"range", show.Range(m.Range)},
-			[]string{"rows", rowsText(out.Dataset, m)},
+			[]string{"rows", rowsText},
 		)
 	} else {
 		rows = append(rows, []string{"last run", "none"})
 	}
 	return append(rows, underWayRows(r, out)...)
-}
-
-func rowsText(dataset bool, m *load.Manifest) string {
-	if !dataset {
-		return show.Thousands(m.Rows)
-	}
-	return show.Thousands(m.Rows) + " in " + show.Plural(len(m.Parts), "part")
 }
 
 // underWayRows tell what is not committed: a run that is alive, a recorded
@@ -160,13 +161,6 @@ func underWayRows(r *maintain.StateReport, out *maintain.OutputState) [][]string
 	return rows
 }
 
-func watermarkText(r *maintain.StateReport, w load.WallTime) string {
-	if w.IsZero() {
-		return "none"
-	}
-	return w.String() + ", " + show.Ago(r.Now.Sub(show.FirstInstant(w, r.Zone)))
-}
-
 // bookedRows are the lines of the budget, none where there is none.
 func bookedRows(r *maintain.StateReport) [][]string {
 	b := r.Budget
@@ -177,22 +171,16 @@ func bookedRows(r *maintain.StateReport) [][]string {
 	if b.PerDay > 0 {
 		rows = append(rows, []string{"day", booked(b.Day, b.PerDay) + " in the last 24 hours"})
 	}
-	switch {
-	case len(rows) == 0:
-		return nil
-	case b.Next.After(r.Now):
-		return append(rows, []string{"next", "a request may be sent at " + show.Since(r.Now, b.Next)})
+	next := "now"
+	if b.Next.After(r.Now) {
+		next = "at " + show.Since(r.Now, b.Next)
 	}
-	return append(rows, []string{"next", "a request may be sent now"})
+	if len(rows) > 0 {
+		rows = append(rows, []string{"next", "a request may be sent " + next})
+	}
+	return rows
 }
 
 func booked(n, limit int) string {
 	return fmt.Sprintf("%s of %s requests booked", show.Thousands(n), show.Thousands(limit))
-}
-
-// checkpointRows tell what the next run need not ask for.
-func checkpointRows(left []checkpoint.Left) [][]string {
-	return show.Rows(nil, left, func(s checkpoint.Left) []string {
-		return []string{"form " + s.Form, "run " + s.RunID, show.Plural(s.Windows, "window"), show.Plural(s.Rows, "result"), show.Size(s.Bytes)}
-	})
 }

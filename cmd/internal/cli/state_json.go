@@ -17,7 +17,13 @@ type stateJSON struct {
 	Forms      []formStateJSON `json:"forms"`
 	Patterns   []string        `json:"patterns"` // globs; Forms has those of their forms that have anything at the outputs
 	Unlisted   []string        `json:"unlisted"` // paths where forms cannot be looked for
-	Budget     budgetStateJSON `json:"budget"`
+	Budget     struct {
+		PerMinute    int       `json:"per_minute"` // 0: no budget
+		BookedMinute *int      `json:"booked_minute"`
+		PerDay       int       `json:"per_day"` // 0: no budget
+		BookedDay    *int      `json:"booked_day"`
+		Next         time.Time `json:"next_request"` // not before
+	} `json:"budget"`
 	// Checkpoints are what runs that ended early had read.
 	Checkpoints []checkpointJSON `json:"checkpoints"`
 }
@@ -54,19 +60,8 @@ type lastCommitJSON struct {
 }
 
 type underWayJSON struct {
-	RunID    string     `json:"run_id"` // "" where the lease cannot be read
-	Pipeline string     `json:"pipeline"`
-	Host     string     `json:"host"`
-	PID      int        `json:"pid"`
-	Since    *time.Time `json:"since"`
-}
-
-type budgetStateJSON struct {
-	PerMinute    int       `json:"per_minute"` // 0: no budget
-	BookedMinute *int      `json:"booked_minute"`
-	PerDay       int       `json:"per_day"` // 0: no budget
-	BookedDay    *int      `json:"booked_day"`
-	Next         time.Time `json:"next_request"` // not before
+	load.Holder            // without a run_id where the lease cannot be read
+	Since       *time.Time `json:"since"` // in place of the holder's
 }
 
 type checkpointJSON struct {
@@ -78,14 +73,13 @@ type checkpointJSON struct {
 	Bytes    int64     `json:"bytes"`
 }
 
-// stateOf is a report as it is printed.
 func stateOf(r *maintain.StateReport) stateJSON {
 	s := stateJSON{
 		Pipeline: r.Pipeline, Definition: r.Definition, Mode: modeOf(r), Timezone: r.Zone.String(),
 		Forms: []formStateJSON{}, Patterns: append([]string{}, r.Patterns...), Unlisted: append([]string{}, r.Unlisted...),
-		Budget:      budgetStateJSON{PerMinute: r.Budget.PerMinute, PerDay: r.Budget.PerDay, Next: whole(r.Budget.Next)},
 		Checkpoints: []checkpointJSON{},
 	}
+	s.Budget.PerMinute, s.Budget.PerDay, s.Budget.Next = r.Budget.PerMinute, r.Budget.PerDay, whole(r.Budget.Next)
 	if r.Budget.PerMinute > 0 {
 		s.Budget.BookedMinute = &r.Budget.Minute
 	}
@@ -124,10 +118,7 @@ func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSO
 		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
 	}
 	if h := out.Holder; h != nil {
-		j.UnderWay = &underWayJSON{RunID: h.RunID, Pipeline: h.Pipeline, Host: h.Host, PID: h.PID}
-		if !h.Since.IsZero() {
-			j.UnderWay.Since = new(whole(h.Since))
-		}
+		j.UnderWay = &underWayJSON{*h, wholeOrNull(h.Since)}
 	}
 	if out.Pending != "" {
 		j.Recorded = &out.Pending
@@ -140,3 +131,11 @@ func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSO
 
 // whole is a time in UTC at whole seconds.
 func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+// wholeOrNull is whole, and null for the zero time.
+func wholeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(whole(t))
+}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
@@ -76,12 +75,8 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 		}
 	}
 	report, failed := maintain.ResetState(ctx, defs[0], o, to)
-	rows := resetRows(report)
-	if err := show.Table(p.stdout, rows...); err != nil {
+	if err := showReset(p, report, failed != nil); err != nil {
 		return err
-	}
-	if failed == nil || len(rows) > 0 {
-		tellReset(p.log, report)
 	}
 	return failed
 }
@@ -115,14 +110,19 @@ func resetQuestion(s *maintain.StateReport, to load.WallTime) string {
 	return b.String() + " No data is removed. [y/N] "
 }
 
-// resetRows are what was done, for people.
-func resetRows(r *maintain.ResetReport) [][]string {
+// showReset prints what was done, and sums it up on standard error.
+func showReset(p *process, r *maintain.ResetReport, failed bool) error {
 	var rows [][]string
+	marks, commits := 0, 0
 	for _, out := range r.Outputs {
 		if c := out.Recovery; c.RunID != "" {
 			rows = append(rows, []string{"recorded commit", out.Path, runCell(c.RunID), recoveryWord(c, false)})
 		}
+		if out.Recovery.Finished {
+			commits++
+		}
 		if !out.Before.Equal(out.After.Time) {
+			marks++
 			to := "none"
 			if !out.After.IsZero() {
 				to = out.After.String()
@@ -133,23 +133,14 @@ func resetRows(r *maintain.ResetReport) [][]string {
 	for _, s := range r.Checkpoints {
 		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), show.Plural(s.Windows, "window") + " dropped"})
 	}
-	return rows
-}
-
-func tellReset(log *telemetry.Log, r *maintain.ResetReport) {
-	marks, commits := 0, 0
-	for _, out := range r.Outputs {
-		if !out.Before.Equal(out.After.Time) {
-			marks++
-		}
-		if out.Recovery.Finished {
-			commits++
-		}
+	if err := show.Table(p.stdout, rows...); err != nil || failed && len(rows) == 0 {
+		return err
 	}
 	var told show.Counts
 	told.Add(commits, "commit", "finished")
 	told.Add(marks, "watermark", "set back")
 	told.Add(len(r.Checkpoints), "checkpoint", "dropped")
-	log.Tell(slog.LevelInfo, told.Or("nothing to reset"), slog.Int("watermarks", marks),
+	p.log.Tell(slog.LevelInfo, told.Or("nothing to reset"), slog.Int("watermarks", marks),
 		slog.Int("checkpoints", len(r.Checkpoints)), slog.Int("finished_commits", commits))
+	return nil
 }

@@ -201,10 +201,9 @@ func TestResetTells(t *testing.T) {
 		},
 		Checkpoints: []checkpoint.Left{{Header: checkpoint.Header{RunID: "run3", Form: "form1"}, Windows: 1}},
 	}
-	if err := show.Table(&stdout, resetRows(r)...); err != nil {
+	if err := showReset(&process{stdout: &stdout, log: log}, r, false); err != nil {
 		t.Fatal(err)
 	}
-	tellReset(log, r)
 	const want = `recorded commit  /a/         run run1                 finished
 watermark        /a/         was 2026-03-07 12:00:00  now none
 watermark        /b/         was 2026-03-07 12:00:00  now 2026-01-01 00:00:00

@@ -40,7 +40,6 @@ func tables(log *slog.Logger) output.Tables {
 	}}
 }
 
-// s3Options are a definition's settings as the destination takes them.
 func s3Options(o *definition.S3, log *slog.Logger) s3.Options {
 	if o == nil {
 		o = &definition.S3{}

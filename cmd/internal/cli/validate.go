@@ -87,16 +87,14 @@ func checkSchema(p *process, file string) (found string, lacking, err error) {
 
 // contents says what a definition holds: "1 form, 2 outputs".
 func contents(def *definition.Definition) string {
-	names, globs := 0, 0
+	globs := 0
 	for _, f := range def.Forms {
 		if definition.IsGlob(f) {
 			globs++
-		} else {
-			names++
 		}
 	}
 	var parts []string
-	if names > 0 {
+	if names := len(def.Forms) - globs; names > 0 {
 		parts = append(parts, show.Plural(names, "form"))
 	}
 	if globs > 0 {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -90,20 +91,14 @@ func Code(err error) int {
 	return Bug
 }
 
-// worst is the exit code of several failures: Temporary only if all of them
-// are, else the first of contract.md's order that occurred.
+// worst is the exit code of several failures: the first in contract.md's order
+// that occurred. So it is Temporary only if all of them are.
 func worst(errs []error) int {
-	seen := map[int]bool{}
-	for _, err := range errs {
-		if err != nil {
-			seen[Code(err)] = true
-		}
-	}
 	for _, code := range []int{
 		Interrupted, Terminated, Usage,
 		Bug, Config, NoPermission, NoInput, Data, CantCreate, IO, Unavailable, Temporary,
 	} {
-		if seen[code] {
+		if slices.ContainsFunc(errs, func(err error) bool { return Code(err) == code }) {
 			return code
 		}
 	}
@@ -127,9 +122,8 @@ func codeOf(err error) int {
 	case *pipelines.UnlistedError, *load.WatermarkError: // only the flag --watermark gives the last
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
-		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError:
-		return Config
-	case *transport.RedirectError, *transport.NotServiceError: // the base URL is not the service's, as with error 1
+		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError,
+		*transport.RedirectError, *transport.NotServiceError: // the base URL is not the service's
 		return Config
 	case *account.NoFormsError, *infer.NoColumnsError:
 		return NoInput
@@ -179,17 +173,16 @@ func serviceCode(e *extract.ServiceError) int {
 // fileCode is CantCreate where a file or folder cannot be where it is wanted,
 // and IO where the disk fails.
 func fileCode(err error) int {
-	for _, target := range []error{fs.ErrPermission, fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EROFS, syscall.ENAMETOOLONG} {
-		if errors.Is(err, target) {
-			return CantCreate
-		}
+	misplaced := []error{fs.ErrPermission, fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EROFS, syscall.ENAMETOOLONG}
+	if slices.ContainsFunc(misplaced, func(target error) bool { return errors.Is(err, target) }) {
+		return CantCreate
 	}
 	return IO
 }
 
 // Hint says what to do next where the error itself does not, else "". command
 // is the command with its path, such as "formetl run". kept says how much of
-// what the command has read is kept, "" for a command that has read nothing.
+// what the command has read is kept, and is "" where it has read nothing.
 func Hint(err error, command, kept string) string {
 	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
 		switch s.Code {

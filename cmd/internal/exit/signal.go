@@ -27,34 +27,26 @@ func OnSignal(parent context.Context) (ctx context.Context, settle func()) {
 	signals, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	signal.Notify(pipes, syscall.SIGPIPE)
-	settled, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case s := <-signals:
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if s, came := <-signals; came {
 			signal.Stop(signals)
 			cancel(&StopError{s})
-		case <-settled:
 		}
-	}()
+	})
 	return ctx, sync.OnceFunc(func() {
 		signal.Stop(signals) // after Stop no signal is on its way to the channel
 		signal.Stop(pipes)
-		close(settled)
-		<-done
-		select {
-		case s := <-signals:
-			cancel(&StopError{s})
-		default:
-			cancel(nil)
-		}
+		close(signals) // a signal that is in it is received first
+		watch.Wait()
+		cancel(nil)
 	})
 }
 
-// Judge gives a command's error its class where only the circumstances tell it.
+// Judge gives a command's error its class where the error alone does not tell it.
 // An error without a class from before the command's own work began is wrong
-// usage. A command that a signal told to stop ends as stopped, whatever else
-// became of it, because it was not left to finish.
+// usage. A command that a signal told to stop ends as stopped, whatever error it
+// ended with, because it could not finish.
 func Judge(ctx context.Context, err error, began bool) error {
 	if err != nil && !began && Code(err) == Bug {
 		err = &Error{Usage, err}

@@ -31,7 +31,7 @@ func (d *Definition) RegisterForms(set *pflag.FlagSet) {
 	set.StringVar(&d.State, "state", "", "folder of budgets and checkpoints (default: the definition's)")
 }
 
-// RegisterKey adds --api-key-file; its help goes on with when it is needed.
+// RegisterKey adds --api-key-file. The end of its help says when the key is used.
 func (d *Definition) RegisterKey(set *pflag.FlagSet, when string) {
 	set.StringVar(&d.KeyFile, "api-key-file", "", "file that holds the API key"+when)
 }

@@ -1,6 +1,6 @@
 // Package history remembers every state that the results of a form had, and
-// when. Tests compare with it what formetl wrote while results changed. It
-// holds what tests of several packages need, and nothing of formetl.
+// when. Tests compare it with what formetl wrote while results changed. It
+// imports nothing of formetl. Begin reading at History.
 package history
 
 import (
@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// Moment counts the changes of all results of a service: what was so at one is
-// told from what was so at the next.
+// Moment is a number that grows with each change of any result of a service.
 type Moment int
 
-// Now is the end of what is still so.
+// Now is the end of a state that still holds.
 const Now Moment = -1
 
 // State is what a result was from one moment up to another.
@@ -22,14 +21,14 @@ type State[T any] struct {
 	Is       T
 }
 
-// During tells whether the result was so at any moment from a to b.
+// During tells whether the state held at any moment from a to b.
 func (s State[T]) During(a, b Moment) bool { return s.From <= b && (s.To == Now || s.To > a) }
 
 // History is every state that a result had, in order. There is a gap where it
 // did not exist.
 type History[T any] []State[T]
 
-// Current is the state that is still so, ok false for a result that is gone.
+// Current is the state that still holds; ok is false for a result that is gone.
 func (h History[T]) Current() (s State[T], ok bool) {
 	if len(h) == 0 || h[len(h)-1].To != Now {
 		return s, false
@@ -37,7 +36,7 @@ func (h History[T]) Current() (s State[T], ok bool) {
 	return h[len(h)-1], true
 }
 
-// Begin adds a state that is so from a moment on.
+// Begin adds a state that holds from a moment on.
 func (h History[T]) Begin(at Moment, date time.Time, is T) History[T] {
 	return append(h, State[T]{From: at, To: Now, Date: date, Is: is})
 }
@@ -49,8 +48,8 @@ func (h History[T]) End(at Moment) {
 	}
 }
 
-// Throughout tells whether the result was there, and as wanted, all the time
-// since a moment up to now.
+// Throughout tells whether the result existed and was as wanted at every moment
+// from since up to now.
 func (h History[T]) Throughout(since Moment, wanted func(State[T]) bool) bool {
 	until := Now
 	for _, s := range slices.Backward(h) {
@@ -62,9 +61,4 @@ func (h History[T]) Throughout(since Moment, wanted func(State[T]) bool) bool {
 		}
 	}
 	return false
-}
-
-// Between tells of a state whether it is dated in a half-open range.
-func (s State[T]) Between(from, to time.Time) bool {
-	return !s.Date.IsZero() && !s.Date.Before(from) && (to.IsZero() || s.Date.Before(to))
 }

@@ -3,7 +3,6 @@ package readback
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -11,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// readArrow reads an IPC file.
 func readArrow(data []byte, l Layout) ([]Row, error) {
 	file, err := ipc.NewFileReader(bytes.NewReader(data))
 	if err != nil {
@@ -34,12 +32,8 @@ func readArrow(data []byte, l Layout) ([]Row, error) {
 				return nil, fmt.Errorf("the column %q is not known", name)
 			}
 			for n := range column.Len() {
-				cell, err := arrowCell(column, n, l)
-				if err != nil {
+				if rows[first+n][name], err = arrowCell(column, n, l); err != nil {
 					return nil, fmt.Errorf("column %q: %w", name, err)
-				}
-				if !cell.IsNull() {
-					rows[first+n][name] = cell
 				}
 			}
 		}
@@ -52,20 +46,10 @@ func arrowCell(column arrow.Array, n int, l Layout) (Cell, error) {
 		return Cell{}, nil
 	}
 	switch a := column.(type) {
-	case *array.String:
-		return Text(a.Value(n)), nil
-	case *array.Int64:
-		return Text(strconv.FormatInt(a.Value(n), 10)), nil
-	case *array.Float64:
-		return Text(strconv.FormatFloat(a.Value(n), 'g', -1, 64)), nil
-	case *array.Boolean:
-		return Text(strconv.FormatBool(a.Value(n))), nil
-	case *array.Date32:
-		return Text(a.Value(n).ToTime().Format(time.DateOnly)), nil
+	case *array.String, *array.Int64, *array.Float64, *array.Boolean, *array.Date32, *array.Decimal128:
+		return Text(a.ValueStr(n)), nil
 	case *array.Timestamp:
 		return Text(l.stamp(time.UnixMicro(int64(a.Value(n))))), nil
-	case *array.Decimal128:
-		return Text(a.Value(n).ToString(a.DataType().(*arrow.Decimal128Type).Scale)), nil
 	case *array.List:
 		from, to := a.ValueOffsets(n)
 		cells := make([]Cell, 0, to-from)

@@ -1,6 +1,7 @@
 package readback
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -61,10 +62,20 @@ type Column struct {
 	From string `json:"from"` // result_id, meta:ID or item:ID
 }
 
-// element is the type of a list's elements, is false for no list.
-func (c Column) element() (of string, is bool) {
-	inner, is := strings.CutPrefix(c.Type, "list<")
-	return strings.TrimSuffix(inner, ">"), is
+// element is the type of a list's elements, or the column's own type where it
+// holds no lists.
+func (c Column) element() (kind string, isList bool) {
+	inner, isList := strings.CutPrefix(c.Type, "list<")
+	return strings.TrimSuffix(inner, ">"), isList
+}
+
+// scaleOf is how many digits a type decimal(p,s) has behind the point.
+func scaleOf(kind string) (scale int, err error) {
+	var precision int
+	if _, err := fmt.Sscanf(kind, "decimal(%d,%d)", &precision, &scale); err != nil {
+		return 0, fmt.Errorf("values of the type %s are not written so: %w", kind, err)
+	}
+	return scale, nil
 }
 
 // Layout says how cells that are not text are to be understood.

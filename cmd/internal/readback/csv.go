@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // readCSV reads CSV by RFC 4180 with \n, where null is empty without quotes.
@@ -29,10 +28,7 @@ func readCSV(data []byte, l Layout) ([]Row, error) {
 		}
 		row := Row{}
 		for i, field := range record {
-			if field.IsNull() {
-				continue
-			}
-			if _, isList := columns[i].element(); isList {
+			if _, isList := columns[i].element(); isList && !field.IsNull() {
 				field = joined(field.Value())
 			}
 			row[columns[i].Name] = field
@@ -42,8 +38,8 @@ func readCSV(data []byte, l Layout) ([]Row, error) {
 	return rows, nil
 }
 
-// headed gives the columns of a heading, which are those of the layout in its
-// order. A part that was written before a column came lacks it.
+// headed gives the columns of a heading. They are the layout's in its order, but
+// a part lacks the columns that were added after it was written.
 func (l Layout) headed(heading []Cell) ([]Column, error) {
 	columns, next := make([]Column, 0, len(heading)), 0
 	for _, h := range heading {
@@ -58,58 +54,52 @@ func (l Layout) headed(heading []Cell) ([]Column, error) {
 	return columns, nil
 }
 
-// csvRecords divides a file into fields; those that are empty and unquoted are
-// null.
+var errNoEnd = errors.New("the last line has no end")
+
+// csvRecords divides a file into records and these into fields. A field that is
+// empty and has no quotes is null.
 func csvRecords(data []byte) (records [][]Cell, err error) {
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		return nil, errNoEnd
+	}
 	var record []Cell
 	for len(data) > 0 {
-		var field Cell
-		if field, data, err = csvField(data); err != nil {
-			return nil, fmt.Errorf("record %d: %w", len(records)+1, err)
-		}
+		field, rest := csvField(data)
 		record = append(record, field)
 		switch {
-		case len(data) == 0:
-			return nil, errors.New("the last line has no end")
-		case data[0] == ',':
-			if data = data[1:]; len(data) == 0 {
-				return nil, errors.New("the last line has no end")
-			}
-		case data[0] == '\n':
-			records, record, data = append(records, record), nil, data[1:]
-		default:
-			return nil, fmt.Errorf("record %d: %q follows a quote", len(records)+1, data[0])
+		case len(rest) == 0:
+			return nil, fmt.Errorf("record %d: a quote without its partner", len(records)+1)
+		case rest[0] == '\n':
+			records, record = append(records, record), nil
+		case rest[0] != ',':
+			return nil, fmt.Errorf("record %d: %q in a field without quotes, or behind one with quotes", len(records)+1, rest[0])
 		}
+		data = rest[1:]
 	}
 	return records, nil
 }
 
-// csvField reads a field up to the comma or line end behind it.
-func csvField(data []byte) (field Cell, rest []byte, err error) {
-	if data[0] != '"' {
+// csvField reads a field. The rest begins with what ends the field, and is empty
+// where a quote has no partner.
+func csvField(data []byte) (field Cell, rest []byte) {
+	data, quoted := bytes.CutPrefix(data, []byte{'"'})
+	if !quoted {
 		n := bytes.IndexAny(data, ",\n\"\r")
-		if n < 0 {
-			return Cell{}, nil, errors.New("the last line has no end")
+		if n > 0 {
+			field = Text(string(data[:n]))
 		}
-		if data[n] == '"' || data[n] == '\r' {
-			return Cell{}, nil, fmt.Errorf("%q in a field without quotes", data[n])
-		}
-		if n == 0 {
-			return Cell{}, data, nil
-		}
-		return Text(string(data[:n])), data[n:], nil
+		return field, data[n:]
 	}
-	var value strings.Builder
-	for data = data[1:]; ; {
+	var value []byte
+	for {
 		n := bytes.IndexByte(data, '"')
 		if n < 0 {
-			return Cell{}, nil, errors.New("a quote without its partner")
+			return Cell{}, nil
 		}
-		value.Write(data[:n])
-		if data = data[n+1:]; len(data) == 0 || data[0] != '"' {
-			return Text(value.String()), data, nil
+		value, rest = append(value, data[:n]...), data[n+1:]
+		if len(rest) == 0 || rest[0] != '"' {
+			return Text(string(value)), rest
 		}
-		value.WriteByte('"')
-		data = data[1:]
+		value, data = append(value, '"'), rest[1:]
 	}
 }

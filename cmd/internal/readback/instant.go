@@ -2,11 +2,11 @@ package readback
 
 import "time"
 
-// Instant is the instant of a wall clock, whose vessel is UTC. One that a zone
-// shows twice is the first of the two; one that it skips is moved forward by
-// the gap.
+// Instant is when the clocks of a zone show a wall-clock time, which is given in
+// UTC. Of a time that they show twice it is the first instant. A time that they
+// skip is moved forward by the gap.
 func Instant(wall time.Time, zone *time.Location) time.Time {
-	const apart = 36 * time.Hour // further than any offset, and closer than two changes
+	const apart = 36 * time.Hour // more than any offset, and less than between two changes of the clocks
 	_, before := wall.Add(-apart).In(zone).Zone()
 	_, after := wall.Add(apart).In(zone).Zone()
 	for _, offset := range []int{before, after} {

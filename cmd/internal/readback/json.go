@@ -5,76 +5,53 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
 )
 
 // readJSON reads one object a line, or one array of them.
 func readJSON(data []byte, array bool, l Layout) ([]Row, error) {
-	var objects []map[string]any
-	if array {
-		dec := json.NewDecoder(bytes.NewReader(data))
-		dec.UseNumber()
-		if err := dec.Decode(&objects); err != nil {
+	var rows []Row
+	switch {
+	case array:
+		if err := json.Unmarshal(data, &rows); err != nil {
 			return nil, err
 		}
-		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-			return nil, errors.New("something follows the array")
-		}
-	} else {
-		if len(data) > 0 && data[len(data)-1] != '\n' {
-			return nil, errors.New("the last line has no end")
-		}
+	case len(data) > 0 && data[len(data)-1] != '\n':
+		return nil, errNoEnd
+	default:
 		for line := range bytes.Lines(data) {
-			dec := json.NewDecoder(bytes.NewReader(line))
-			dec.UseNumber()
-			var object map[string]any
-			if err := dec.Decode(&object); err != nil {
-				return nil, fmt.Errorf("line %d: %w", len(objects)+1, err)
+			var row Row
+			if err := json.Unmarshal(line, &row); err != nil {
+				return nil, fmt.Errorf("line %d: %w", len(rows)+1, err)
 			}
-			objects = append(objects, object)
+			rows = append(rows, row)
 		}
 	}
-	rows := make([]Row, 0, len(objects))
-	for i, object := range objects {
-		row := Row{}
-		for name, value := range object {
-			c, err := jsonCell(value)
-			if _, known := l.column(name); err == nil && !known {
-				err = errors.New("no such column is known")
-			}
-			if err != nil {
-				return nil, fmt.Errorf("row %d, column %q: %w", i+1, name, err)
-			}
-			if !c.IsNull() {
-				row[name] = c
+	for i, row := range rows {
+		for name := range row {
+			if _, known := l.column(name); !known {
+				return nil, fmt.Errorf("row %d: the column %q is not known", i+1, name)
 			}
 		}
-		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
-func jsonCell(value any) (Cell, error) {
-	switch v := value.(type) {
-	case nil:
-		return Cell{}, nil
-	case string:
-		return Text(v), nil
-	case json.Number:
-		return Text(v.String()), nil
-	case bool:
-		return Text(strconv.FormatBool(v)), nil
-	case []any:
-		cells := make([]Cell, 0, len(v))
-		for _, e := range v {
-			c, err := jsonCell(e)
-			if err != nil {
-				return Cell{}, err
-			}
-			cells = append(cells, c)
-		}
-		return List(cells...), nil
+// UnmarshalJSON reads a value, or an array of values. Numbers stay as they are
+// written.
+func (c *Cell) UnmarshalJSON(data []byte) error {
+	switch data[0] {
+	case 'n': // null
+		*c = Cell{}
+	case '"':
+		c.kind = text
+		return json.Unmarshal(data, &c.text)
+	case '[':
+		c.kind = list
+		return json.Unmarshal(data, &c.list)
+	case '{':
+		return errors.New("a cell holds an object")
+	default:
+		*c = Text(string(data))
 	}
-	return Cell{}, fmt.Errorf("it holds a %T", value)
+	return nil
 }

@@ -56,7 +56,7 @@ func (s Span) Covers(o Span) bool {
 	return !o.From.Before(s.From.Time) && (s.To.IsZero() || !o.To.IsZero() && !o.To.After(s.To.Time))
 }
 
-// Meets tells whether the two have a second in common.
+// Meets tells whether two spans have a second in common.
 func (s Span) Meets(o Span) bool {
 	return (o.To.IsZero() || s.From.Before(o.To.Time)) && (s.To.IsZero() || o.From.Before(s.To.Time))
 }
@@ -64,7 +64,7 @@ func (s Span) Meets(o Span) bool {
 // String is the span for people.
 func (s Span) String() string { return s.From.String() + " to " + s.To.String() }
 
-// Manifest is what tests read of a manifest.
+// Manifest holds the fields of a manifest that tests look at.
 type Manifest struct {
 	Format    string   `json:"format"`
 	RunID     string   `json:"run_id"`
@@ -82,7 +82,7 @@ type Manifest struct {
 	} `json:"verified"`
 }
 
-// Part is what a manifest says of a part.
+// Part is an entry of a manifest.
 type Part struct {
 	Path string `json:"path"`
 	Span
@@ -94,7 +94,8 @@ type Part struct {
 	Undated bool   `json:"undated"`
 }
 
-// Holds tells whether a part is the place of a date, zero for none.
+// Holds tells whether a result of this date belongs into the part. The zero date
+// is that of a result without one.
 func (p Part) Holds(date time.Time) bool {
 	if p.Undated || date.IsZero() {
 		return p.Undated && date.IsZero()
@@ -102,7 +103,7 @@ func (p Part) Holds(date time.Time) bool {
 	return p.Span.Holds(date)
 }
 
-// Check sets a part's bytes against what the manifest says of them.
+// Check compares a part's bytes with the size and hash in the manifest.
 func (p Part) Check(data []byte) error {
 	if sum := sha256.Sum256(data); int64(len(data)) != p.Bytes || hex.EncodeToString(sum[:]) != p.SHA256 {
 		return fmt.Errorf("the %d bytes of %s are not those of the manifest", len(data), p.Path)
@@ -110,34 +111,28 @@ func (p Part) Check(data []byte) error {
 	return nil
 }
 
-// Folder is the name of the folder that a part has to lie in under a
-// partition, "" for none.
-func (p Part) Folder(partition string) string {
+// placed tells what is wrong with where a part lies: it must hold time of one
+// partition alone, and lie in the folder of that partition.
+func (p Part) placed(partition string) error {
+	folder, start := "", Start(partition, p.To.Add(-time.Second))
 	switch {
 	case partition == "none":
-		return ""
 	case p.Undated:
-		return "dt=__HIVE_DEFAULT_PARTITION__"
+		folder = "dt=__HIVE_DEFAULT_PARTITION__"
+	case !p.From.IsZero() && p.From.Before(start):
+		return fmt.Errorf("the part %s, %s, holds more than one %s", p.Path, p.Span, partition)
+	default:
+		folder = "dt=" + start.Format(time.DateOnly)
 	}
-	return "dt=" + Start(partition, p.To.Add(-time.Second)).Format(time.DateOnly)
-}
-
-// Placed tells what is wrong with where a part lies: it holds time of one
-// partition alone, and its folder says which.
-func (p Part) Placed(partition string) error {
-	folder := p.Folder(partition)
 	if dir := strings.TrimSuffix(path.Dir(p.Path), "."); dir != folder {
 		return fmt.Errorf("the part %s lies in %q and not in %q", p.Path, dir, folder)
-	}
-	if partition != "none" && !p.Undated && !p.From.IsZero() && p.From.Before(Start(partition, p.To.Add(-time.Second))) {
-		return fmt.Errorf("the part %s, %s, holds more than one %s", p.Path, p.Span, partition)
 	}
 	return nil
 }
 
-// Tiled tells what is wrong with where parts lie: no two have time in common,
-// and each lies in its partition. A window whose rows are too many for one
-// object has several parts of one span.
+// Tiled tells what is wrong with where parts lie: no two may have time in common,
+// and each must lie in its partition. Parts of the same span are right, because a
+// window may have too many rows for one object.
 func (m Manifest) Tiled(partition string) error {
 	dated := slices.DeleteFunc(slices.Clone(m.Parts), func(p Part) bool { return p.Undated })
 	slices.SortStableFunc(dated, func(a, b Part) int { return a.From.Compare(b.From.Time) })
@@ -147,7 +142,7 @@ func (m Manifest) Tiled(partition string) error {
 		}
 	}
 	for _, p := range m.Parts {
-		if err := p.Placed(partition); err != nil {
+		if err := p.placed(partition); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"strconv"
 	"strings"
@@ -13,12 +12,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Definition levels of a list in three levels: where an element is missing the
-// level tells how much of it is there.
-const (
-	listIsEmpty   = 1
-	elementIsNull = 2
-)
+// listIsEmpty is the definition level of an empty list. Below it the list is null,
+// and above it there is an element, which may be null.
+const listIsEmpty = 1
 
 // readParquet reads all row groups by their rows of leaves.
 func readParquet(data []byte, l Layout) ([]Row, error) {
@@ -35,72 +31,51 @@ func readParquet(data []byte, l Layout) ([]Row, error) {
 		columns = append(columns, c)
 	}
 	var rows []Row
+	into := parquet.RowWriterFunc(func(batch []parquet.Row) (int, error) {
+		for n, leaves := range batch {
+			row, err := parquetRow(leaves, columns, l)
+			if err != nil {
+				return n, err
+			}
+			rows = append(rows, row)
+		}
+		return len(batch), nil
+	})
 	for _, group := range file.RowGroups() {
-		if rows, err = appendGroup(rows, group, columns, l); err != nil {
+		reader := group.Rows()
+		_, err := parquet.CopyRows(into, reader)
+		if err := errors.Join(err, reader.Close()); err != nil {
 			return nil, err
 		}
 	}
 	return rows, nil
 }
 
-func appendGroup(rows []Row, group parquet.RowGroup, columns []Column, l Layout) ([]Row, error) {
-	reader := group.Rows()
-	defer func() { _ = reader.Close() }() // read only
-	for {
-		batch := make([]parquet.Row, 64)
-		n, err := reader.ReadRows(batch)
-		for _, leaves := range batch[:n] {
-			row, err := parquetRow(leaves, columns, l)
-			if err != nil {
-				return nil, err
-			}
-			rows = append(rows, row)
-		}
-		if errors.Is(err, io.EOF) {
-			return rows, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
 func parquetRow(leaves parquet.Row, columns []Column, l Layout) (Row, error) {
 	row := Row{}
 	for _, v := range leaves {
 		c := columns[v.Column()]
-		element, isList := c.element()
-		if !isList {
-			if v.IsNull() {
-				continue
-			}
-			cell, err := parquetCell(v, c.Type, l)
-			if err != nil {
-				return nil, fmt.Errorf("column %q: %w", c.Name, err)
-			}
+		kind, isList := c.element()
+		cell, err := parquetCell(v, kind, l)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", c.Name, err)
+		}
+		switch level := v.DefinitionLevel(); {
+		case !isList:
 			row[c.Name] = cell
-			continue
+		case level > listIsEmpty:
+			row[c.Name] = List(append(row[c.Name].list, cell)...)
+		case level == listIsEmpty:
+			row[c.Name] = List()
 		}
-		cells := row[c.Name].list
-		switch {
-		case !v.IsNull():
-			cell, err := parquetCell(v, element, l)
-			if err != nil {
-				return nil, fmt.Errorf("column %q: %w", c.Name, err)
-			}
-			cells = append(cells, cell)
-		case v.DefinitionLevel() == elementIsNull:
-			cells = append(cells, Cell{})
-		case v.DefinitionLevel() < listIsEmpty:
-			continue
-		}
-		row[c.Name] = List(cells...)
 	}
 	return row, nil
 }
 
 func parquetCell(v parquet.Value, kind string, l Layout) (Cell, error) {
 	switch {
+	case v.IsNull():
+		return Cell{}, nil
 	case kind == "string":
 		return Text(string(v.ByteArray())), nil
 	case kind == "int64":
@@ -113,31 +88,28 @@ func parquetCell(v parquet.Value, kind string, l Layout) (Cell, error) {
 		return Text(time.Unix(int64(v.Int32())*86400, 0).UTC().Format(time.DateOnly)), nil
 	case kind == "timestamp":
 		return Text(l.stamp(time.UnixMicro(v.Int64()))), nil
-	case strings.HasPrefix(kind, "decimal("):
-		return decimalCell(v, kind)
 	}
-	return Cell{}, fmt.Errorf("the type %s is not known", kind)
-}
-
-// decimalCell reads a decimal(p,s), whose leaf is as wide as p needs.
-func decimalCell(v parquet.Value, kind string) (Cell, error) {
-	var precision, scale int
-	if _, err := fmt.Sscanf(kind, "decimal(%d,%d)", &precision, &scale); err != nil {
-		return Cell{}, fmt.Errorf("the type %s: %w", kind, err)
-	}
-	unscaled := new(big.Int)
-	switch v.Kind() {
-	case parquet.Int32:
-		unscaled.SetInt64(int64(v.Int32()))
-	case parquet.Int64:
-		unscaled.SetInt64(v.Int64())
-	default:
-		raw := v.ByteArray()
-		unscaled.SetBytes(raw)
-		if len(raw) > 0 && raw[0] >= 0x80 { // two's complement
-			unscaled.Sub(unscaled, new(big.Int).Lsh(big.NewInt(1), uint(8*len(raw)))) //nolint:gosec // not negative
-		}
+	scale, err := scaleOf(kind)
+	if err != nil {
+		return Cell{}, err
 	}
 	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)
-	return Text(new(big.Rat).SetFrac(unscaled, power).FloatString(scale)), nil
+	return Text(new(big.Rat).SetFrac(unscaled(v), power).FloatString(scale)), nil
+}
+
+// unscaled is the whole number behind a decimal. Its leaf is as wide as the
+// decimal's precision needs.
+func unscaled(v parquet.Value) *big.Int {
+	switch v.Kind() {
+	case parquet.Int32:
+		return big.NewInt(int64(v.Int32()))
+	case parquet.Int64:
+		return big.NewInt(v.Int64())
+	}
+	raw := v.ByteArray()
+	n := new(big.Int).SetBytes(raw)
+	if len(raw) > 0 && raw[0] >= 0x80 { // two's complement
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(raw)))) //nolint:gosec // not negative
+	}
+	return n
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// sheetCell is a cell as the XML of a sheet has it.
+// sheetCell is a cell in the XML of a sheet.
 type sheetCell struct {
 	Ref     string   `xml:"r,attr"`
 	Kind    string   `xml:"t,attr"`
@@ -26,7 +26,6 @@ type sheetCell struct {
 	Runs    []string `xml:"is>r>t"`
 }
 
-// readSheets reads the rows of all sheets of a workbook.
 func readSheets(data []byte, l Layout) ([]Row, error) {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -100,16 +99,13 @@ func columnOf(ref string) (int, error) {
 
 var escaped = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
 
-// text is the cell's text with what spreadsheets decode in it, each piece by
-// itself.
+// text is the cell's text. Spreadsheets decode escapes such as _x000D_ in each
+// piece of it by itself.
 func (c sheetCell) text() string {
 	var b strings.Builder
 	for _, piece := range append([]string{c.Text}, c.Runs...) {
 		b.WriteString(escaped.ReplaceAllStringFunc(piece, func(m string) string {
-			n, err := strconv.ParseUint(m[2:6], 16, 16)
-			if err != nil {
-				return m
-			}
+			n, _ := strconv.ParseUint(m[2:6], 16, 16) // four hexadecimal digits
 			return string(rune(n))
 		}))
 	}
@@ -135,7 +131,7 @@ func (c sheetCell) cell(column Column, l Layout) (Cell, error) {
 	return Cell{}, fmt.Errorf("it is of type %q", c.Kind)
 }
 
-// number reads a number of a sheet; days and times are numbers of days.
+// number reads a number of a sheet. Dates and timestamps are numbers of days.
 func number(value, kind string, l Layout) (Cell, error) {
 	exact, ok := new(big.Rat).SetString(value)
 	if !ok {
@@ -155,12 +151,10 @@ func number(value, kind string, l Layout) (Cell, error) {
 		return Text(strconv.FormatFloat(serial, 'g', -1, 64)), nil
 	case kind == "int64" && exact.IsInt():
 		return Text(exact.Num().String()), nil
-	case strings.HasPrefix(kind, "decimal("):
-		var precision, scale int
-		if _, err := fmt.Sscanf(kind, "decimal(%d,%d)", &precision, &scale); err != nil {
-			return Cell{}, fmt.Errorf("the type %s: %w", kind, err)
-		}
-		return Text(exact.FloatString(scale)), nil
 	}
-	return Cell{}, fmt.Errorf("a %s became the number %s", kind, value)
+	scale, err := scaleOf(kind)
+	if err != nil {
+		return Cell{}, fmt.Errorf("it is the number %s: %w", value, err)
+	}
+	return Text(exact.FloatString(scale)), nil
 }

@@ -96,17 +96,11 @@ func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
 		}
 	}
 	for s, at := range earlier {
-		_, newer := m[s]
-		switch {
-		case newer:
-		case s.family == lastSuccess:
+		// A form that succeeded reports all its outputs: one that is missing was
+		// taken out of the definition.
+		kept := s.family == lastSuccess || s.family == watermark && m[sample{runSuccess, s.labels[:strings.LastIndexByte(s.labels, 0)]}] != 1
+		if _, newer := m[s]; kept && !newer {
 			m[s] = at
-		case s.family == watermark:
-			// A form that succeeded reports all its outputs: one that is missing
-			// was taken out of the definition.
-			if m[sample{runSuccess, s.labels[:strings.LastIndexByte(s.labels, 0)]}] != 1 {
-				m[s] = at
-			}
 		}
 	}
 	return m
@@ -279,7 +273,7 @@ func readMetrics(file string) (metrics, error) {
 		return nil, errors.New("it is not text")
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	found, err := parser.TextToMetricFamilies(strings.NewReader(string(data)))
+	found, err := parser.TextToMetricFamilies(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}

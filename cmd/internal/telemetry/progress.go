@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/spf13/pflag"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
@@ -31,23 +30,17 @@ type Progress struct {
 	ended  string              // a form that ended and whose bar may be replaced, "" for none
 }
 
-// ProgressAuto draws bars on a terminal only.
+// ProgressAuto is the mode of --progress that draws bars on a terminal only.
 const ProgressAuto = "auto"
-
-// RegisterProgress adds the flag --progress.
-func RegisterProgress(flags *pflag.FlagSet, mode *string) {
-	flags.StringVar(mode, "progress", ProgressAuto, "progress bar: auto (on a terminal), on or off; never with --log-format json")
-}
 
 // NewProgress returns the bars of a command by the mode of --progress. With
 // JSON logs there are none, because every line on standard error is a record.
 func (l *Log) NewProgress(mode string) (*Progress, error) {
-	switch mode {
-	case ProgressAuto, "on", "off":
-		on := mode == "on" || mode == ProgressAuto && show.IsTerminal(l.out)
-		return &Progress{on: on && !l.JSON(), out: l.out}, nil
+	if mode != ProgressAuto && mode != "on" && mode != "off" {
+		return nil, fmt.Errorf("--progress %q: give auto, on or off", mode)
 	}
-	return nil, fmt.Errorf("--progress %q: give auto, on or off", mode)
+	on := mode == "on" || mode == ProgressAuto && show.IsTerminal(l.out)
+	return &Progress{on: on && !l.JSON(), out: l.out}, nil
 }
 
 // Shown tells whether bars are drawn.
@@ -90,13 +83,10 @@ func (p *Progress) Update(u pipelines.Progress) {
 // bar is the bar of a form, a new one where it has none, and nil where
 // mostBars are drawn already.
 func (p *Progress) bar(form string) *mpb.Bar {
-	switch {
-	case p.ended == form:
-		p.ended = "" // the form is run again
-	case p.ended != "":
+	if p.ended != "" && p.ended != form { // the same form may be run again
 		p.drop(p.ended)
-		p.ended = ""
 	}
+	p.ended = ""
 	if bar := p.bars[form]; bar != nil || len(p.bars) == mostBars {
 		return bar
 	}

@@ -14,19 +14,8 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 )
-
-// LogSummary writes the last record of a run that ended with err. log holds the
-// pipeline's name and the run's id.
-func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
-	level, text := slog.LevelInfo, "run finished"
-	if err != nil {
-		level, text = slog.LevelError, "run failed"
-	}
-	log.LogAttrs(ctx, level, text, summaryOf(r, err)...)
-}
 
 // LogForm writes what became of a form: its changes, its figures and its error.
 func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
@@ -71,9 +60,9 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 	}
 }
 
-// summaryOf are the attributes of a run's summary. Programs read them, so a key
-// never changes.
-func summaryOf(r *pipelines.Report, err error) []slog.Attr {
+// LogSummary writes the last record of a run that ended with err. log holds the
+// pipeline's name and the run's id. Programs read the keys, so none ever changes.
+func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
 	var rows, rejected, bytes int64
 	failed := 0
 	var least load.WallTime
@@ -98,23 +87,16 @@ func summaryOf(r *pipelines.Report, err error) []slog.Attr {
 	if !least.IsZero() {
 		attrs = append(attrs, slog.String("watermark", least.String()))
 	}
-	if until := comeBackAt(err); until != "" {
-		attrs = append(attrs, slog.String("come_back_at", until))
+	if used, ok := errors.AsType[*transport.BudgetError](err); ok && exit.Code(err) == exit.Temporary {
+		until := used.Until.Add(time.Second - 1).UTC().Truncate(time.Second) // rounded up
+		attrs = append(attrs, slog.String("come_back_at", until.Format(time.RFC3339)))
 	}
+	level, text := slog.LevelInfo, "run finished"
 	if err != nil {
+		level, text = slog.LevelError, "run failed"
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
-	return attrs
-}
-
-// comeBackAt is when a budget that is used up allows the next request, rounded up
-// to whole seconds. It is "" for any other error.
-func comeBackAt(err error) string {
-	used, ok := errors.AsType[*transport.BudgetError](err)
-	if !ok || exit.Code(err) != exit.Temporary {
-		return ""
-	}
-	return used.Until.Add(time.Second - 1).UTC().Truncate(time.Second).Format(time.RFC3339)
+	log.LogAttrs(ctx, level, text, attrs...)
 }
 
 func verifiedWord(f *pipelines.FormReport) string {
@@ -138,28 +120,24 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			continue // the error says it
 		}
 		for _, out := range f.Outputs {
-			what := "result"
+			what, place := "result", out.Path
 			if out.Explode != "" {
 				what = "row"
 			}
-			l.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, show.Plural(out.Rows, what), placeOf(out), show.Size(out.Bytes)),
+			if place == definition.StdoutPath {
+				place = "standard output"
+			}
+			l.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, show.Plural(out.Rows, what), place, show.Size(out.Bytes)),
 				slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
 			for _, w := range out.Warnings {
-				l.Tell(slog.LevelWarn, fmt.Sprintf("%s: note: %s", f.Form, w))
+				l.Tell(slog.LevelWarn, f.Form+": note: "+w)
 			}
 		}
 		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(r, f, machinesZone), "; "))
 		for _, d := range f.Drift {
-			l.Tell(slog.LevelWarn, fmt.Sprintf("%s: note: %s", f.Form, d))
+			l.Tell(slog.LevelWarn, f.Form+": note: "+d)
 		}
 	}
-}
-
-func placeOf(out output.Report) string {
-	if out.Path == definition.StdoutPath {
-		return "standard output"
-	}
-	return out.Path
 }
 
 func remarks(r *pipelines.Report, f *pipelines.FormReport, machinesZone bool) []string {

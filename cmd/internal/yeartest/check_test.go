@@ -165,7 +165,7 @@ func (v *verdict) complete() error {
 			h := v.after.form.results[id]
 			s, _ := h.Current()
 			since := v.since(span{s.Date, s.Date.Add(time.Second)})
-			if v.after.rows[id] == nil && h.Throughout(since, func(s state) bool { return s.Between(v.own.from, v.own.to) }) {
+			if v.after.rows[id] == nil && h.Throughout(since, func(s state) bool { return v.own.holds(s.Date) }) {
 				return fmt.Errorf("result %d is missing; from moment %d to %d, and from %s to %s, it was%s", id, since, v.r.end, v.own.from, v.own.to, told(h))
 			}
 		}

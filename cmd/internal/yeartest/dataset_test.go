@@ -50,6 +50,12 @@ type row struct {
 // which lies before everything.
 type span struct{ from, to time.Time }
 
+// holds tells whether a result of this date lies in the span; one without a
+// date lies in none.
+func (s span) holds(date time.Time) bool {
+	return !date.IsZero() && !date.Before(s.from) && (s.to.IsZero() || date.Before(s.to))
+}
+
 // meets tells whether a part and a range have a second in common.
 func (s span) meets(p readback.Part) bool {
 	return !p.Undated && p.Meets(readback.Span{From: readback.WallTime{Time: s.from}, To: readback.WallTime{Time: s.to}})
