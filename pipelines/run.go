@@ -15,6 +15,7 @@ import (
 	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
@@ -85,6 +86,9 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 		return report, err
 	}
 	defer client.Close()
+	if n := checkpoint.DiscardSpools(def.State, false); n > 0 {
+		o.Logger.LogAttrs(ctx, slog.LevelWarn, "what runs of an older version had read is discarded, and read again", slog.Int("runs", n))
+	}
 	defer func() {
 		report.Requests, report.RequestOutcomes = requestsOf(client.Requests()), client.Outcomes()
 	}()

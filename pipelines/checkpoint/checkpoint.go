@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -47,9 +48,8 @@ type Checkpoint struct {
 	buffers sync.Pool // of *bytes.Buffer: the rows of pieces that are written
 	rooms   sync.Pool // of *[]byte: the rows of pieces that are read back
 
-	mu    sync.Mutex
-	next  int  // number of the next piece
-	begun bool // it has a header: the next run may take pieces over
+	next  atomic.Int64 // number of the next piece
+	begun atomic.Bool  // it has a header: the next run may take pieces over
 }
 
 // Header says whose a checkpoint is, and under what conditions its pieces are
@@ -104,9 +104,7 @@ func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 	if err := c.store.put(ctx, headerName, seal(data)); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.begun = true
-	c.mu.Unlock()
+	c.begun.Store(true)
 	return nil
 }
 
@@ -126,11 +124,7 @@ func decodeHeader(data []byte) (h Header, err error) {
 // Seen is what the rows of a piece were seen to hold, by source.
 func (c *Checkpoint) Seen(ctx context.Context, p Piece) (map[schemas.Source]transform.Seen, error) {
 	r, err := c.record(ctx, p.number)
-	if err != nil {
-		return nil, err
-	}
-	s, err := r.Stats.decoded()
-	return s.Seen, err
+	return r.Stats.Seen, err
 }
 
 func (c *Checkpoint) record(ctx context.Context, number int) (r record, err error) {
@@ -222,23 +216,15 @@ func (c *Checkpoint) Clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		switch headerName {
-		case a:
-			return -1
-		case b:
-			return 1
-		}
-		return 0
-	})
+	if i := slices.Index(names, headerName); i > 0 {
+		names[0], names[i] = names[i], names[0]
+	}
 	for _, name := range names {
 		if err := c.store.remove(ctx, name); err != nil {
 			return err
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.begun = false
+	c.begun.Store(false)
 	return nil
 }
 
@@ -267,11 +253,4 @@ func (c *Checkpoint) TempDir() string {
 }
 
 // Begun tells whether the next run may take pieces over.
-func (c *Checkpoint) Begun() bool {
-	if c == nil {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.begun
-}
+func (c *Checkpoint) Begun() bool { return c != nil && c.begun.Load() }

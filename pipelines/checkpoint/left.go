@@ -51,17 +51,12 @@ func LeftIn(ctx context.Context, state string, wanted func(Header) bool) []Left 
 // Left describes what lies in a checkpoint that no run holds, nil where there is
 // nothing of use. It changes nothing.
 func (c *Checkpoint) Left(ctx context.Context) (*Left, error) {
-	found, err := c.found(ctx, false)
+	found, err := c.Found(ctx)
 	if found == nil || err != nil {
 		return nil, err
 	}
-	l := found.left()
-	return &l, nil
-}
-
-func (i *Inherited) left() Left {
-	l := Left{Header: i.Header}
-	for _, chain := range chains(i.all) {
+	l := &Left{Header: found.Header}
+	for _, chain := range chains(found.all) {
 		if chain.Complete() {
 			l.Windows++
 		}
@@ -72,7 +67,7 @@ func (i *Inherited) left() Left {
 			}
 		}
 	}
-	return l
+	return l, nil
 }
 
 // Discard removes the checkpoint, unless a run has taken it up meanwhile.

@@ -107,7 +107,10 @@ func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, erro
 func (p *pieces) begin() (err error) {
 	r := p.r
 	p.rows, p.results, p.began = r.Checkpoint.Write(), 0, time.Now()
-	p.piece = checkpoint.Piece{Window: p.gap.window, After: p.last, ReadAt: r.Now(), Run: r.RunID, IDs: roaring64.New()}
+	p.piece = checkpoint.Piece{
+		Window: p.gap.window, After: p.last, Passing: p.w.Undated != nil || p.w.Older != nil,
+		ReadAt: r.Now().UTC(), Run: r.RunID, IDs: roaring64.New(),
+	}
 	p.flattener, err = transform.NewFlattener(r.Schema, transform.Options{
 		Zone: r.Def.Source.Zone, Labels: r.Def.Labels, Headings: r.Headings, Emit: p.rows.Add,
 		Reject: func(reject transform.Reject) error {
@@ -145,7 +148,7 @@ func (p *pieces) end(ctx context.Context, through int64) error {
 	p.piece.Stats = p.flattener.Stats()
 	p.piece.IDs.RunOptimize()
 	p.r.At(PointPiece)
-	piece, err := p.rows.End(ctx, p.piece, p.w.Undated != nil || p.w.Older != nil)
+	piece, err := p.rows.End(ctx, p.piece)
 	if err != nil {
 		return p.failed(err)
 	}
