@@ -11,12 +11,6 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// codebookOutput is an output that has a codebook beside it.
-type codebookOutput interface {
-	facts() *codebook.Facts
-	held() error
-}
-
 // codebookTask is a codebook that is to be written, with the outputs that share it.
 type codebookTask struct {
 	place   definition.CodebookPlace
@@ -59,7 +53,7 @@ func codebookTasks(tables Tables, committed []*target) []*codebookTask {
 	at := map[definition.CodebookPlace]*codebookTask{}
 	for _, t := range committed {
 		place, ok := definition.CodebookPlaceOf(t.def, t.report.Path, tables.Formats)
-		if out, is := t.out.(codebookOutput); !ok || !is || out.facts().Columns == nil {
+		if !ok || t.out.at().book.Columns == nil {
 			continue
 		}
 		task := at[place]
@@ -91,20 +85,13 @@ func (s *Set) committed() []*target {
 
 // writeCodebook writes one codebook to its place.
 func writeCodebook(ctx context.Context, j *Job, task *codebookTask, schema *schemas.Schema) error {
-	out := task.lead.out.(codebookOutput)
-	if err := out.held(); err != nil {
+	p := task.lead.out.at()
+	if err := p.held(); err != nil {
 		return err // another run holds the output and writes its codebook
 	}
-	dest, err := j.Tables.Open(ctx, task.place.Root, task.lead.def)
+	dest, err := j.Tables.Open(ctx, task.place.Root, p.out)
 	if err != nil {
 		return err
 	}
-	facts := out.facts()
-	b := codebook.New(j.Def, j.Form, schema, *facts)
-	return codebook.Write(ctx, dest, task.place, b, facts.Adds, j.Log)
+	return codebook.Write(ctx, dest, task.place, codebook.New(j.Def, j.Form, schema, p.book), p.book.Adds, j.Log)
 }
-
-// codebookFacts are what an output tells its codebook. Outputs embed it.
-type codebookFacts struct{ book codebook.Facts }
-
-func (c *codebookFacts) facts() *codebook.Facts { return &c.book }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -51,33 +50,24 @@ func elements(m *load.Manifest) *load.Manifest {
 // checkChild refuses a definition that renames or retypes a committed column
 // of a child output, or hides what its older parts show. Its columns are not
 // those of later runs: they follow from the main output's.
-func (o *dataset) checkChild() error {
-	schema := o.job.Def.Schema
+func (p *place) checkChild() error {
+	schema := p.job.Def.Schema
 	if schema == nil {
 		return nil
 	}
-	now, err := ChildColumns(schema.Columns, o.out.Explode)
+	now, err := ChildColumns(schema.Columns, p.out.Explode)
 	if err != nil {
 		return err
 	}
 	for i, is := range manifestColumns(now, schema.HMACKey) {
-		if i >= len(o.manifest.Schema) {
+		if i >= len(p.manifest.Schema) {
 			break
 		}
-		was := o.manifest.Schema[i]
+		was := p.manifest.Schema[i]
 		if was.Name != is.Name || was.Type != is.Type || was.From != is.From {
 			describe := func(c load.Column) string { return c.Name + " " + c.Type + " from " + c.From }
-			return &SchemaChangedError{Path: o.path, Column: was.Name, Was: describe(was), Is: describe(is)}
+			return &SchemaChangedError{Path: p.Path, Column: was.Name, Was: describe(was), Is: describe(is)}
 		}
 	}
-	return checkRules(o.path, elements(o.manifest).Schema, schema)
-}
-
-// letters are the dead letters of the windows. Those of a child lie beside the
-// main output alone: they are of results.
-func (e encoding) letters(windows []*reading.Window) ([]byte, error) {
-	if e.out.Exploded() {
-		return nil, nil
-	}
-	return deadLetters(windows)
+	return checkRules(p.Path, elements(p.manifest).Schema, schema)
 }

@@ -76,17 +76,6 @@ func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
 	return parts
 }
 
-// stagedOf are the objects of a part as they are staged.
-func stagedOf(parts ...*datasetPart) []load.Prepared {
-	var staged []load.Prepared
-	for _, p := range parts {
-		for _, object := range p.prepared {
-			staged = append(staged, object.Prepared)
-		}
-	}
-	return staged
-}
-
 // prepare stages a part as one object, or as several where one would grow
 // larger than the destination takes. What was staged stays in the part, also
 // with an error.

@@ -19,12 +19,16 @@ type Reset struct {
 // ResetWatermark sets the watermark of the dataset at an output back to a time,
 // under its lease; the zero time is none. A commit that is recorded is finished
 // before. Where no run has left anything, nothing is done.
-func ResetWatermark(ctx context.Context, job *Job, out definition.Output, path string, to load.WallTime) (r Reset, err error) {
-	found, err := job.lookAt(ctx, out, path)
+func ResetWatermark(ctx context.Context, job *Job, out definition.Output, to load.WallTime) (r Reset, err error) {
+	p, err := job.placeOf(out)
+	if err != nil {
+		return r, err
+	}
+	found, err := p.left(ctx)
 	if found == nil || err != nil {
 		return r, err
 	}
-	opened, err := job.openDataset(ctx, out, path)
+	opened, err := p.open(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -33,23 +37,26 @@ func ResetWatermark(ctx context.Context, job *Job, out definition.Output, path s
 	return r, errors.Join(err, o.close(context.WithoutCancel(ctx)))
 }
 
-// lookAt looks without the lease, which would make the folder of a dataset
-// that was never written; nil where there is none, and nothing that a run left.
-func (j *Job) lookAt(ctx context.Context, out definition.Output, path string) (*load.Found, error) {
-	dest, err := j.Tables.Open(ctx, path, out)
+// left tells what runs left at a dataset, nil where they left nothing. It takes no
+// lease, because that would make the folder of a dataset that was never written.
+func (p *place) left(ctx context.Context) (*load.Found, error) {
+	dest, err := p.job.Tables.Open(ctx, p.Root, p.out)
 	if err != nil {
 		return nil, err
 	}
 	found, err := load.Look(ctx, dest, "")
 	if err != nil && !errors.Is(err, load.ErrNoSweep) {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", p.Path, err)
 	}
 	_, _, err = dest.Get(ctx, load.ManifestName)
-	switch {
-	case errors.Is(err, load.ErrNotExist) && found.Nothing():
-		return nil, nil
-	case err != nil && !errors.Is(err, load.ErrNotExist):
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if errors.Is(err, load.ErrNotExist) {
+		if found.Nothing() {
+			return nil, nil
+		}
+		return &found, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Path, err)
 	}
 	return &found, nil
 }
@@ -65,7 +72,7 @@ func (o *dataset) reset(ctx context.Context, found *load.Found, r *Reset, to loa
 		return err
 	}
 	if !to.IsZero() && o.manifest != nil && to.Compare(r.Before.Time) > 0 { // else it would fail half-way
-		return fmt.Errorf("%s: %w", o.path, &load.WatermarkError{Watermark: r.Before, To: to})
+		return o.named(&load.WatermarkError{Watermark: r.Before, To: to})
 	}
 	if o.manifest == nil || to.Equal(r.Before.Time) {
 		return nil
@@ -74,7 +81,7 @@ func (o *dataset) reset(ctx context.Context, found *load.Found, r *Reset, to loa
 		return err
 	}
 	if _, err := load.ResetWatermark(ctx, o.dest, to); err != nil {
-		return fmt.Errorf("%s: %w", o.path, err)
+		return o.named(err)
 	}
 	r.After = to
 	return nil

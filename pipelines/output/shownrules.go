@@ -56,22 +56,23 @@ func checkLists(path string, committed []load.Column, s *schemas.Schema) error {
 
 // tellOrphans warns of child outputs that the schema no longer asks for: they
 // stay as they are, with the values that they hold.
-func (j *Job) tellOrphans(ctx context.Context, out definition.Output, path string, m *load.Manifest) {
-	if m == nil || j.Def.Schema == nil || out.Exploded() {
+func (p *place) tellOrphans(ctx context.Context) {
+	schema := p.job.Def.Schema
+	if p.manifest == nil || schema == nil || p.out.Exploded() {
 		return
 	}
-	for _, was := range m.Schema {
+	for _, was := range p.manifest.Schema {
 		from, err := schemas.ParseSource(was.From)
 		if err != nil || !was.Explode {
 			continue
 		}
-		at := j.Def.Schema.Find(from)
-		if at >= 0 && j.Def.Schema.Columns[at].Explode && j.Def.Schema.Columns[at].Name == was.Name {
+		at := schema.Find(from)
+		if at >= 0 && schema.Columns[at].Explode && schema.Columns[at].Name == was.Name {
 			continue
 		}
-		child := definition.ChildPath(path, was.Name)
+		child := definition.ChildPath(p.Path, was.Name)
 		what := "the list " + was.Name + " is no longer exploded: its child output " + child + " stays as it is, with its values; remove it where they must not be kept"
-		j.Drift(what)
-		j.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", child))
+		p.job.Drift(what)
+		p.job.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", child))
 	}
 }
