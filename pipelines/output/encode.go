@@ -41,7 +41,8 @@ func (e *encoding) extension() string {
 type encodedObject struct {
 	load.Encoder
 	compressed io.WriteCloser
-	closed     func() // once its bytes are whole
+	e          *encoding
+	span       string // the windows that the object is of
 }
 
 // Close ends the object's bytes; what they go to stays open.
@@ -49,7 +50,9 @@ func (o encodedObject) Close() error {
 	if err := errors.Join(o.Encoder.Close(), o.compressed.Close()); err != nil {
 		return err
 	}
-	o.closed()
+	if w, ok := o.Encoder.(load.Warner); ok {
+		o.e.warned.add(o.span, w.Warnings())
+	}
 	return nil
 }
 
@@ -78,12 +81,7 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 	encoder, err := e.format.New(compressed, schemas.ArrowSchema(columns), load.EncodeOptions{
 		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, TempDir: e.snapshot.TempDir(),
 	})
-	told := func() {
-		if w, ok := encoder.(load.Warner); ok {
-			e.warned.add(span.String(), w.Warnings())
-		}
-	}
-	return encodedObject{encoder, compressed, told}, err
+	return encodedObject{encoder, compressed, e, span.String()}, err
 }
 
 // each gives the windows' batches from the checkpoint, in their order and with all

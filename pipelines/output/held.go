@@ -106,8 +106,9 @@ func (o *dataset) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, er
 // datasets. The error wraps load.ErrIDs where they are not known.
 func (s *Set) UndatedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
 	all := roaring64.New()
-	for _, d := range s.datasets() {
-		if d.manifest == nil {
+	for _, t := range s.live() {
+		d, ok := t.out.(*dataset)
+		if !ok || d.manifest == nil {
 			continue
 		}
 		for _, p := range d.manifest.Parts {

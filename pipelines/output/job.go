@@ -1,6 +1,7 @@
 package output
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"time"
@@ -53,4 +54,22 @@ type Report struct {
 	// written; the data are whole without it.
 	CompanionsError string `json:"companions_error,omitempty"`
 	Error           string `json:"error,omitempty"`
+}
+
+// Tables are the formats and destinations that the program is built with.
+// Nothing registers itself: the command line fills them in.
+type Tables struct {
+	Formats []load.Format
+	// Open gives the destination at root: a folder, or a prefix with a scheme
+	// such as s3://bucket/lake.
+	Open func(ctx context.Context, root string, o definition.Output) (load.Destination, error)
+}
+
+func (t Tables) format(name string) (load.Format, bool) {
+	for _, f := range t.Formats {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return load.Format{}, false
 }

@@ -63,8 +63,7 @@ func New(job *Job) *Set { return &Set{job: job} }
 // and looks at what earlier runs left. The set is to be closed, also with an
 // error.
 func (s *Set) Open(ctx context.Context) error {
-	job := s.job
-	for _, def := range job.Def.Outputs {
+	for _, def := range s.job.Def.Outputs {
 		s.targets = append(s.targets, &target{def: def, report: Report{Path: def.Path, Format: def.Format, Explode: def.Explode.String()}})
 	}
 	for _, step := range []func(context.Context) error{s.openEach, s.checkFits, s.settleKept} {
@@ -76,9 +75,9 @@ func (s *Set) Open(ctx context.Context) error {
 }
 
 // openEach opens the outputs in the order of their paths, whatever order a
-// definition has them in. Where another run of the same pipeline holds one, the
-// run ends: that one is about to take the others. So of two such runs, one has
-// all that both want, and goes on.
+// definition has them in. Where another run of the same pipeline holds one, this
+// run ends, because the other one is about to take the rest. So of two such runs
+// one gets all outputs that both want.
 func (s *Set) openEach(ctx context.Context) error {
 	inOrder := slices.SortedStableFunc(slices.Values(s.targets), func(a, b *target) int { return cmp.Compare(a.def.Path, b.def.Path) })
 	for _, t := range inOrder {
@@ -93,7 +92,7 @@ func (s *Set) openEach(ctx context.Context) error {
 		if all := s.setAside(ctx, t, err); all != nil {
 			return all
 		}
-		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") { // one that begins has no name yet
+		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") { // a run that begins has no name yet
 			return &OutputsError{Errors: []error{err}}
 		}
 	}
@@ -113,8 +112,10 @@ func (s *Set) checkFits(ctx context.Context) error {
 // Manifests are those of the live datasets, nil for one that no run
 // has committed.
 func (s *Set) Manifests() (manifests []*load.Manifest) {
-	for _, d := range s.datasets() {
-		manifests = append(manifests, d.manifest)
+	for _, t := range s.live() {
+		if t.def.Dataset() {
+			manifests = append(manifests, t.out.at().manifest)
+		}
 	}
 	return manifests
 }
@@ -123,13 +124,13 @@ func (s *Set) Manifests() (manifests []*load.Manifest) {
 // error is not nil where none is left, or where the run was stopped.
 func (s *Set) setAside(ctx context.Context, t *target, err error) error {
 	if ctx.Err() != nil {
-		return err // it is the run that ends
+		return err // the run ends, and not this output alone
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.err == nil {
 		t.err, t.report.Error = err, err.Error()
-		if !errors.Is(err, syscall.EPIPE) { // a reader of standard output that had enough is no news
+		if !errors.Is(err, syscall.EPIPE) { // the reader of standard output had enough
 			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path), slog.String("error", err.Error()))
 		}
 	}
@@ -141,26 +142,23 @@ func (s *Set) setAside(ctx context.Context, t *target, err error) error {
 
 // live are the targets that have not failed and are still to be committed.
 func (s *Set) live() []*target {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var live []*target
-	for _, t := range s.targets {
-		if t.err == nil && !t.committed {
-			live = append(live, t)
-		}
-	}
-	return live
+	return s.those(func(t *target) bool { return t.err == nil && !t.committed })
 }
 
-// datasets are the live targets that are datasets.
-func (s *Set) datasets() []*dataset {
-	var sets []*dataset
-	for _, t := range s.live() {
-		if d, ok := t.out.(*dataset); ok {
-			sets = append(sets, d)
+// committed are the targets that were committed.
+func (s *Set) committed() []*target {
+	return s.those(func(t *target) bool { return t.committed })
+}
+
+func (s *Set) those(are func(*target) bool) (those []*target) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.targets {
+		if are(t) {
+			those = append(those, t)
 		}
 	}
-	return sets
+	return those
 }
 
 // HasFiles tells whether an output is no dataset: it holds the range that was
@@ -174,13 +172,13 @@ func (s *Set) LeasesHeld(ctx context.Context) error {
 	return s.eachTarget(ctx, func(_ context.Context, t *target) error { return t.out.at().held() })
 }
 
-// closing bounds all that a run still does at its destinations when it was told
-// to stop. It has ten seconds in all, of which uploads that are broken off, or
-// a commit that had begun, may have taken some.
+// closing bounds what a run still does at its destinations when it was told to
+// stop. The run has ten seconds in all, and needs some of them to break off
+// uploads or to finish a commit.
 const closing = 3 * time.Second
 
-// Close closes the outputs side by side: a store that does not answer
-// keeps no other from being closed in time.
+// Close closes the outputs side by side, so that a store which does not answer
+// delays no other.
 func (s *Set) Close(ctx context.Context) error {
 	ctx, cancel := load.Lingering(ctx, closing)
 	defer cancel()
