@@ -77,16 +77,10 @@ func Given(e definition.Extract, flags Flags) extract.Window {
 	return w
 }
 
-// Wall is the wall clock of a zone at an instant.
-func Wall(now time.Time, zone *time.Location) time.Time {
-	t := now.In(zone)
-	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
-}
-
 // Settled is the wall-clock time up to which results no longer change by
 // themselves at an instant.
 func Settled(def *definition.Definition, at time.Time) time.Time {
-	return Wall(at, def.Source.Zone).Add(-def.Extract.Settle)
+	return load.Wall(at.In(def.Source.Zone)).Add(-def.Extract.Settle)
 }
 
 // Everything tells whether no bound was asked for: then results without a date

@@ -8,6 +8,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -22,7 +23,7 @@ const (
 // them, with the choices that lists have columns for; or those of a child
 // output. seen is what the rows of the windows hold.
 func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transform.Seen) ([]schemas.Column, error) {
-	columns := p.snapshot.Columns(windows)
+	columns := reconcile.Columns(p.snapshot.Schema, p.snapshot.Labels, windows)
 	if most := p.snapshot.Schema.MostColumns(); len(columns) > most { // windows that were taken over have added some, too
 		return nil, &transform.ColumnsError{Columns: len(columns), Max: most}
 	}

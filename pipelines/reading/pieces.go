@@ -53,8 +53,7 @@ func (r *Reader) readGaps(ctx context.Context, w *Window) error {
 		}
 	}
 	r.mu.Lock()
-	r.reads++
-	w.Done, w.Number = true, r.reads
+	w.Done, w.Number = true, r.reads.Add(1)
 	r.mu.Unlock()
 	r.At(PointRead)
 	return nil

@@ -34,8 +34,7 @@ func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoi
 	}
 	for _, w := range inOrderOfReading(windows) {
 		if w.Done = len(gaps(w.Planned.Window, w.Chains)) == 0; w.Done {
-			r.reads++
-			w.Number = r.reads
+			w.Number = r.reads.Add(1)
 			whole++
 		}
 	}

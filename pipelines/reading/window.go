@@ -29,15 +29,15 @@ type Window struct {
 	// counts are the service's counts of the window so far: the planner's, if
 	// it made one, and those of the verification.
 	Counts    []int64
-	Group     Group
-	Disagreed int // times that the verification found it at odds with its count
+	Group     *Group // nil for results without a date
+	Disagreed int    // times that the verification found it at odds with its count
 
 	// The first window's beginning is read before the schema is known.
 	head  []*page.Page
 	pages *extract.WindowReader
 
-	Done   bool // read whole, or known to be empty
-	Number int  // of its last reading in the run, 0 for none
+	Done   bool  // read whole, or known to be empty
+	Number int64 // of its last reading in the run, 0 for none
 	Tries  int
 	Reading
 }
@@ -126,9 +126,6 @@ func (r *Reading) RowIDs(from, to int64) *roaring64.Bitmap {
 	between.And(ids)
 	return between
 }
-
-// AddCount notes a count of the window.
-func (w *Window) AddCount(n int64) { w.Counts = append(w.Counts, n) }
 
 // Plausible tells whether what was read lies between the window's counts.
 // Where those differ, results come and go while they are read, and one that

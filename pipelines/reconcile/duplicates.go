@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -80,7 +82,8 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 		case w.Undated != nil:
 			undated = append(undated, w)
 		case w.IDs == nil: // the planner's counts had shown it empty
-			planned, err := c.planAgain(ctx, w)
+			at := slices.Index(c.Windows, w)
+			_, planned, err := c.plan(ctx, w.Planned.Window, w.Older, at, at+1)
 			if err != nil {
 				return err
 			}
@@ -101,20 +104,20 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 	return c.Reader.Read(ctx, undated)
 }
 
-// planAgain divides a window that turned out not to be empty, and puts the
-// new windows in its place. It returns those that may hold results.
-func (c *Reconciler) planAgain(ctx context.Context, w *reading.Window) ([]*reading.Window, error) {
-	plan, err := c.Reader.NewPlan(ctx, c.Interval, w.Planned.Window, c.Reader.Counter())
+// plan divides a span into windows and puts them among those of the run, in place
+// of the ones from one index up to another. It gives the windows that may hold
+// results.
+func (c *Reconciler) plan(ctx context.Context, span extract.Window, older *reading.Older, from, to int) (*extract.Plan, []*reading.Window, error) {
+	plan, err := c.Reader.NewPlan(ctx, c.Interval, span, c.Reader.Counter())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	fresh := reading.Windows(plan)
-	for _, n := range fresh {
-		n.Older = w.Older
+	for _, w := range fresh {
+		w.Older = older
 	}
-	at := slices.Index(c.Windows, w)
-	c.Windows = slices.Replace(c.Windows, at, at+1, fresh...)
-	return slices.DeleteFunc(slices.Clone(fresh), func(w *reading.Window) bool { return w.Done }), nil
+	c.Windows = slices.Replace(c.Windows, from, to, fresh...)
+	return plan, slices.DeleteFunc(fresh, func(w *reading.Window) bool { return w.Done }), nil
 }
 
 // duplicateError names the windows that hold an id.

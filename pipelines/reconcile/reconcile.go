@@ -42,7 +42,7 @@ type Reconciler struct {
 	Verified *load.Verified // of the windows of Interval.Read; nil before Reconcile
 	Work     Work
 
-	own          int64             // what the service counts in Interval.Asked, where Read is wider
+	own          int64             // what the service counts in Interval.Asked, extract.Unknown where it was not asked
 	older        []*reading.Older  // parts that are read again because a result of them moved
 	compared     *roaring64.Bitmap // ids that were looked for in older parts
 	undatedMoved bool              // a result that was undated has a date now

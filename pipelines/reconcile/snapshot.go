@@ -33,7 +33,10 @@ type Snapshot struct {
 func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{
 		Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), Replaced: c.Replaced(),
-		rows: c.Reader.Checkpoint, verified: *c.Verified, own: c.own, older: countedIn(c.older),
+		rows: c.Reader.Checkpoint, verified: *c.Verified, own: c.own,
+	}
+	for _, r := range c.older {
+		s.older += r.Counts[len(r.Counts)-1]
 	}
 	var err error
 	s.Stats, err = reading.Stats(ctx, s.rows, s.Windows)
@@ -42,13 +45,7 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 
 // Own are the windows of the range that was asked for, without what a dataset's
 // whole parts widened it by.
-func (s *Snapshot) Own() []*reading.Window {
-	i := s.Interval
-	if i.Asked == i.Read && s.older == 0 && len(s.Replaced.Older) == 0 && (i.Everything() || undatedWindow(s.Windows) == nil) {
-		return s.Windows
-	}
-	return ownOf(i, s.Windows)
-}
+func (s *Snapshot) Own() []*reading.Window { return ownOf(s.Interval, s.Windows) }
 
 func ownOf(i interval.Interval, windows []*reading.Window) (own []*reading.Window) {
 	for _, w := range windows {
@@ -60,12 +57,6 @@ func ownOf(i interval.Interval, windows []*reading.Window) (own []*reading.Windo
 		}
 	}
 	return own
-}
-
-// Columns are the schema's columns that are written and those that windows
-// added, with labels where the form's headings are known.
-func (s *Snapshot) Columns(windows []*reading.Window) []schemas.Column {
-	return Columns(s.Schema, s.Labels, windows)
 }
 
 // Columns are those of a schema that are written and those that windows added,

@@ -24,7 +24,7 @@ func (c *Reconciler) verify(ctx context.Context) error {
 		}
 		return nil
 	}
-	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total, own: extract.Unknown}
+	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total}
 	for round := 0; ; round++ {
 		if err := v.settle(ctx); err != nil {
 			return err
@@ -43,7 +43,6 @@ func (c *Reconciler) verify(ctx context.Context) error {
 	if err := v.countOwn(ctx); err != nil {
 		return err
 	}
-	c.own = v.own
 	c.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: v.after == v.extracted()}
 	c.Reader.At(PointVerified)
 	return nil
@@ -133,7 +132,6 @@ type verification struct {
 	// then a result that was missed and one that went may make up for each
 	// other, and what agrees as a whole is compared part by part.
 	thorough bool
-	own      int64 // count over the range that was asked for, extract.Unknown where it was not asked
 }
 
 // dated are the windows of the run's range; counts over it leave undated results
@@ -155,23 +153,23 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 		v.before, v.last = n, n
 	}
 	v.thorough = n != v.last
-	v.after, v.last, v.own = n, n, extract.Unknown
+	v.after, v.last, v.c.own = n, n, extract.Unknown
 	if n != v.extracted() || v.thorough {
 		return false, nil
 	}
 	err = v.countOwn(ctx)
-	return v.own == extract.Unknown || v.own == reading.Results(v.ownWindows()), err
+	return v.c.own == extract.Unknown || v.c.own == reading.Results(v.ownWindows()), err
 }
 
 // countOwn counts the range that was asked for, once a round, where datasets
 // widened it: a single file's manifest is about that alone.
 func (v *verification) countOwn(ctx context.Context) error {
 	c := v.c
-	if v.own != extract.Unknown || c.Interval.Asked == c.Interval.Read || !c.Files {
+	if c.own != extract.Unknown || c.Interval.Asked == c.Interval.Read || !c.Files {
 		return nil
 	}
 	n, err := c.Reader.Counter()(ctx, c.Interval.Asked)
-	v.own = n
+	c.own = n
 	return err
 }
 
@@ -184,8 +182,8 @@ func (v *verification) ownWindows() []*reading.Window {
 // the list of windows.
 func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
 	windows, counted := dated(v.c.Windows), v.after
-	if v.own != extract.Unknown { // the whole range agrees
-		windows, counted = v.ownWindows(), v.own
+	if v.c.own != extract.Unknown { // the whole range agrees
+		windows, counted = v.ownWindows(), v.c.own
 	}
 	found, err := v.halve(ctx, windows, counted, true)
 	if err != nil {
@@ -214,7 +212,7 @@ func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted 
 				return nil, err
 			}
 		}
-		w.AddCount(counted)
+		w.Counts = append(w.Counts, counted)
 		if w.Results() == counted {
 			return nil, nil
 		}
@@ -290,7 +288,7 @@ func (v *verification) countEach(ctx context.Context, ws []*reading.Window) ([]*
 	}
 	var changed []*reading.Window
 	for i, w := range ws {
-		w.AddCount(counts[i])
+		w.Counts = append(w.Counts, counts[i])
 		if w.Results() != counts[i] {
 			changed = append(changed, w)
 		}
@@ -313,7 +311,7 @@ func (v *verification) undated(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.AddCount(n)
+		w.Counts = append(w.Counts, n)
 		switch {
 		case w.Results() == n:
 			return nil
