@@ -9,9 +9,9 @@
 // end of what it read, but never after the moment from which results may still
 // change.
 //
-// All times are wall-clock times of the account's zone with UTC as their vessel
-// (see extract.Window). The package asks nobody: it knows definitions, clocks
-// and manifests alone. Begin reading with Ask and Interval.Decide.
+// All times are wall-clock times of the account's zone, held as times in UTC (see
+// extract.Window). The package sends no requests: it knows definitions, clocks and
+// manifests alone. Begin reading with Ask and Interval.Decide.
 package interval
 
 import (
@@ -175,11 +175,10 @@ func widen(w extract.Window, parts []load.Part, full bool) extract.Window {
 	return extract.Window{From: whole.From.Time, To: whole.To.Time}
 }
 
-// reached is the time up to which the run's results are complete. It does not
-// run ahead of the clock: of a range that ends in the future the results are
-// still to come. Nor does it pass the time of the oldest piece that was taken
-// over from a checkpoint: what that holds may have been edited since, and the
-// next run's lookback is to meet it.
+// reached is the time up to which the run's results are complete. It never lies in
+// the future, where a range may end. Nor does it pass the time of the oldest piece
+// that was taken over from a checkpoint: its results may have been edited since,
+// and the next run's lookback must reach them.
 func (i Interval) reached() time.Time { return earlier(i.Read.To, i.Complete) }
 
 // Watermark is the time up to which a dataset holds results without a gap, after

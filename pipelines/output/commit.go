@@ -34,8 +34,8 @@ func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded
 	return s.outcome(ctx)
 }
 
-// publish records the commits and carries them out. Once one is recorded, what
-// was read is of no use to another run.
+// publish records the commits and carries them out. Once one is recorded, no other
+// run may take over what was read.
 func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error {
 	lingering, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
@@ -65,8 +65,8 @@ func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error
 	})
 }
 
-// eachTarget does something with all live outputs side by side, and sets those
-// aside that fail.
+// eachTarget calls do for all live outputs side by side, and sets those aside that
+// fail.
 func (s *Set) eachTarget(ctx context.Context, do func(context.Context, *target) error) error {
 	live := s.live()
 	failures := make([]error, len(live))

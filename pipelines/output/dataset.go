@@ -44,8 +44,8 @@ func (o *dataset) lookAround(ctx context.Context) error {
 	return nil
 }
 
-// fits tells whether the definition is still that of the dataset, and nothing
-// lies there that its manifest does not know, or replaces it.
+// fits fails where the dataset is not the one that the definition describes, or
+// holds parts that its manifest does not list. A full run replaces any dataset.
 func (o *dataset) fits() error {
 	if o.job.Full {
 		return nil
@@ -56,7 +56,7 @@ func (o *dataset) fits() error {
 	return o.inventory.Err(o.Path)
 }
 
-// changed tells whether the dataset holds what the definition no longer says.
+// changed fails where the definition now describes the dataset otherwise.
 func (o *dataset) changed() error {
 	m := o.manifest
 	if m == nil {
@@ -84,24 +84,20 @@ func (o *dataset) changed() error {
 
 // checkPartition refuses to mix parts of two partitions in one dataset.
 func (o *dataset) checkPartition(parts []load.Part) error {
-	partition := string(o.out.Partition)
 	for _, p := range parts {
 		key, err := load.ParsePartName(p.Path)
 		if err != nil {
 			continue // not named by us
 		}
-		want := load.UndatedDT(partition)
-		if !key.Undated {
-			want = load.DTValue(partition, last(key.To), key.To)
-		}
-		if key.DT != want {
-			return &DatasetChangedError{Path: o.Path, What: "partition", Was: partitionOf(key), Is: cmp.Or(partition, string(definition.PartitionNone))}
+		if key.DT != dtOf(o.out.Partition, key.Undated, key.To) {
+			is := cmp.Or(o.out.Partition, definition.PartitionNone)
+			return &DatasetChangedError{Path: o.Path, What: "partition", Was: partitionOf(key), Is: string(is)}
 		}
 	}
 	return nil
 }
 
-// partitionOf is the partition that a part's name speaks of.
+// partitionOf is the partition that a part's name shows.
 func partitionOf(key load.PartKey) string {
 	if key.DT == "" {
 		return string(definition.PartitionNone)

@@ -26,7 +26,7 @@ const (
 
 // ChildColumns are the columns of the child output of a list: the result's id
 // as the main output has it, the element's position from 1, and the element.
-// Both have the list's source: they come from nowhere else.
+// The last two have the list's source.
 func ChildColumns(columns []schemas.Column, list schemas.Source) ([]schemas.Column, error) {
 	s := schemas.Schema{Columns: columns}
 	id, of := s.Find(schemas.Source{Kind: schemas.FromResultID}), s.Find(list)
@@ -43,8 +43,8 @@ func ChildColumns(columns []schemas.Column, list schemas.Source) ([]schemas.Colu
 	return []schemas.Column{columns[id], position, element}, nil
 }
 
-// elements is a child's manifest as if it had no positions, about which there
-// is nothing to remember.
+// elements is a child's manifest without the column of positions: that column has
+// the source of the elements, and its settings never change.
 func elements(m *load.Manifest) *load.Manifest {
 	if m == nil || len(m.Schema) <= positionAt {
 		return m
@@ -55,8 +55,8 @@ func elements(m *load.Manifest) *load.Manifest {
 }
 
 // checkChild refuses a definition that renames or retypes a committed column
-// of a child output, or hides what its older parts show. Its columns are not
-// those of later runs: they follow from the main output's.
+// of a child output, or hides what its older parts show. Later runs do not begin
+// with its columns, because those follow from the main output's.
 func (p *place) checkChild() error {
 	schema := p.job.Def.Schema
 	if schema == nil {

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Holding are the parts that stay so far and hold one of the ids.
+// Holding are the parts of live datasets that the run does not replace so far and
+// that hold one of the ids.
 func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]load.Part, error) {
 	var hits []load.Part
 	for _, t := range s.live() {
@@ -31,8 +32,8 @@ func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Re
 	return hits, nil
 }
 
-// holding are the parts that stay and hold one of the ids. One whose set cannot
-// be read may hold any id between its smallest and its largest.
+// holding are such parts of the dataset. A part whose set of ids cannot be read
+// may hold any id between its smallest and its largest.
 func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]load.Part, error) {
 	_, kept := r.Divide(o.manifest)
 	holds, lacks := make([]bool, len(kept)), make([]bool, len(kept))

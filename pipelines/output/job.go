@@ -45,8 +45,8 @@ type Report struct {
 	Rows    int64  `json:"rows"`
 	Parts   int    `json:"parts"` // data objects; of a dataset those of the whole dataset
 	Bytes   int64  `json:"bytes"` // of the data objects
-	// Watermark is up to where a dataset's results are complete, none where no
-	// run goes on from it.
+	// Watermark is the time up to which a dataset's results are complete; zero
+	// where no later run begins there.
 	Watermark load.WallTime `json:"watermark,omitzero"`
 	// Warnings tell what a spreadsheet will not show as it is in the output.
 	Warnings []string `json:"warnings,omitempty"`

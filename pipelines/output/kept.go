@@ -8,11 +8,10 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// settleKept gathers the columns of the manifests that earlier runs left:
-// later runs begin with them, so that a schema is stable. Datasets come
-// first, whose older parts stay; a single file is written anew, and its
-// columns count only where no dataset has any. An output that the definition
-// does not fit any more is set aside.
+// settleKept gathers the columns of the manifests that earlier runs left. This
+// run begins with them, so that the schema is stable. Those of a single file,
+// which is written anew, count only where no dataset has any. An output that the
+// definition does not fit any more is set aside.
 func (s *Set) settleKept(ctx context.Context) error {
 	if s.job.Full {
 		return nil

@@ -17,8 +17,8 @@ type Reset struct {
 }
 
 // ResetWatermark sets the watermark of the dataset at an output back to a time,
-// under its lease; the zero time is none. A commit that is recorded is finished
-// before. Where no run has left anything, nothing is done.
+// under its lease; the zero time is none. A recorded commit is finished first.
+// Where no run has left anything, nothing is done.
 func ResetWatermark(ctx context.Context, job *Job, out definition.Output, to load.WallTime) (r Reset, err error) {
 	p, err := job.placeOf(out)
 	if err != nil {
@@ -49,33 +49,24 @@ func (p *place) left(ctx context.Context) (*load.Found, error) {
 		return nil, fmt.Errorf("%s: %w", p.Path, err)
 	}
 	_, _, err = dest.Get(ctx, load.ManifestName)
-	if errors.Is(err, load.ErrNotExist) {
-		if found.Nothing() {
-			return nil, nil
-		}
-		return &found, nil
+	if errors.Is(err, load.ErrNotExist) && found.Nothing() {
+		return nil, nil
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, load.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", p.Path, err)
 	}
 	return &found, nil
 }
 
-// reset resets the dataset under its lease; its recorded commit was finished
-// when it was opened.
+// reset sets the watermark back. A recorded commit was finished when the dataset
+// was opened.
 func (o *dataset) reset(ctx context.Context, found *load.Found, r *Reset, to load.WallTime) error {
 	r.Recovery = load.Recovery{RunID: found.Pending, Finished: o.manifest != nil && o.manifest.RunID == found.Pending}
 	if o.manifest != nil {
 		r.Before, r.After = o.manifest.Watermark, o.manifest.Watermark
 	}
-	if err := o.fits(); err != nil {
+	if err := o.fits(); err != nil || o.manifest == nil {
 		return err
-	}
-	if !to.IsZero() && o.manifest != nil && to.Compare(r.Before.Time) > 0 { // else it would fail half-way
-		return o.named(&load.WatermarkError{Watermark: r.Before, To: to})
-	}
-	if o.manifest == nil || to.Equal(r.Before.Time) {
-		return nil
 	}
 	if err := o.held(); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// ruleOf is a column's pii rule as manifests tell it: of hmac with the id of
-// its key, so that hashes of two keys are not taken for comparable.
+// ruleOf is a column's pii rule as manifests spell it. An hmac rule has the id of
+// its key, because hashes of two keys cannot be compared.
 func ruleOf(c schemas.Column, key schemas.HMACKey) string {
 	if c.PII.Kind == schemas.PIIHMAC && !key.IsZero() {
 		return hmacRule + "(" + key.ID() + ")"
@@ -19,15 +19,15 @@ func ruleOf(c schemas.Column, key schemas.HMACKey) string {
 
 const hmacRule = "hmac"
 
-// sameRule tells whether two rules are one. A rule whose key is not known,
-// because no secret was asked for, is that of any key.
+// sameRule tells whether two rules are the same. Where no secret was asked for, an
+// hmac rule has no key, and equals that of any key.
 func sameRule(was, is string) bool {
 	return was == is || is == hmacRule && strings.HasPrefix(was, hmacRule+"(")
 }
 
-// checkRules refuses a schema that treats a committed column's values
-// otherwise than its older parts do. Those would go on showing what a new rule
-// hides, or hold hashes that equal none of the new ones.
+// checkRules refuses a schema with another pii rule for a committed column. Its
+// older parts would still show what the new rule hides, or hold hashes that equal
+// none of the new ones.
 func checkRules(path string, committed []load.Column, s *schemas.Schema) error {
 	for _, was := range committed {
 		is, same := "not in the schema", was.PII == "" || s.Unknown == schemas.UnknownIgnore || s.Unknown == schemas.UnknownFail
@@ -53,13 +53,13 @@ func described(rule string) string {
 	return "pii: " + rule
 }
 
-// What CSV shows otherwise than other formats is remembered by a dataset: its
-// parts are read together.
+// The manifest of a CSV dataset holds its profile and how it shows lists, because
+// its parts are read together.
 
 // strictProfile is the CSV profile that manifests do not name.
 const strictProfile = "strict"
 
-// profileRule is a CSV profile as manifests tell it.
+// profileRule is a CSV profile as manifests spell it.
 func profileRule(profile string) string {
 	if profile == strictProfile {
 		return ""
@@ -67,8 +67,8 @@ func profileRule(profile string) string {
 	return profile
 }
 
-// listRule is how a column shows lists, as manifests tell it. Formats that show
-// them in one way have lost it by then.
+// listRule is how a column shows lists, as manifests spell it: "" for joined, and
+// for formats that show lists in one way.
 func listRule(c schemas.Column) string {
 	if c.ListAs == schemas.ListJoined {
 		return ""

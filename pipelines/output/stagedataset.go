@@ -88,7 +88,7 @@ func (o *dataset) damaged() error {
 }
 
 // deadLetters are those of the run as an object. A run that replaces the whole
-// dataset removes all others: what they tell of is read again.
+// dataset removes all others, because it reads the rejected results again.
 func (o *dataset) deadLetters(ctx context.Context) ([]load.SmallObject, error) {
 	letters, err := o.letters(o.snapshot.Windows)
 	if err != nil {
@@ -114,8 +114,8 @@ func (o *dataset) deadLetters(ctx context.Context) ([]load.SmallObject, error) {
 	return objects, nil
 }
 
-// wholeManifest is the whole dataset's: the columns of the parts that stay
-// stay too.
+// wholeManifest is the manifest of the new parts and of those that are kept, with
+// the columns of both.
 func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Part) load.Manifest {
 	m := o.newManifest(columns, o.snapshot.Windows, false)
 	m.Parts = slices.Concat(kept, fresh)

@@ -88,7 +88,7 @@ type pieces struct {
 	began     time.Time // by the process's own clock, which only goes forward
 	results   int
 	last      int64 // the highest id so far
-	whole     bool  // nothing can follow on the piece but in this reading
+	whole     bool  // see checkpoint.Piece
 }
 
 func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, error) {
@@ -96,7 +96,7 @@ func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, erro
 	if err := p.begin(); err != nil {
 		return p, err
 	}
-	if len(w.head) > 0 { // of which the time is not known
+	if len(w.head) > 0 { // its pages were asked for at some time since the run began
 		p.piece.ReadAt = r.Began
 	}
 	return p, ctx.Err()
@@ -120,7 +120,8 @@ func (p *pieces) begin() (err error) {
 	return err
 }
 
-// close ends the reading of the gap; err is what ended it early.
+// close ends the reading of the gap; err is what ended it early. Then it keeps
+// what was read for the next run, where that may take it over.
 func (p *pieces) close(ctx context.Context, err error) error {
 	if p.flattener == nil {
 		return err
@@ -176,7 +177,8 @@ func (r *Reader) Take(w *Window, p checkpoint.Piece) error {
 	return r.bound()
 }
 
-// failed names the window of an error. Those of the reader name it themselves.
+// failed names the window of an error. Errors of the keyset reader name it
+// themselves.
 func (p *pieces) failed(err error) error {
 	if err == nil {
 		return nil
@@ -265,8 +267,8 @@ func (r *Reader) keepHead(ctx context.Context, w *Window) error {
 	return p.end(ctx, p.last)
 }
 
-// cut ends a piece behind the page at hand where it is time for that. whole
-// tells that nothing can follow on the piece but in this reading.
+// cut ends the piece behind the page at hand where the checkpoint's pace asks for
+// that. whole is that of checkpoint.Piece.
 func (p *pieces) cut(ctx context.Context, whole bool) error {
 	p.whole = whole
 	pace := p.r.Checkpoint.Pace

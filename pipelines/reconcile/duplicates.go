@@ -15,14 +15,14 @@ import (
 const (
 	// rereads is how often a window is read again before the run gives up.
 	rereads = 3
-	// mostRounds bounds how often duplicates are looked for: on a form that
-	// changes with every request new ones come while others go.
+	// mostRounds bounds how often duplicates are looked for, because a form that
+	// changes with every request has new ones each time.
 	mostRounds = 20
 )
 
-// settleDuplicates sees to it that no id is in two windows. An unfinished
-// result that is finished during the run leaves its window for a later one;
-// the window that was read first is out of date then and is read again.
+// settleDuplicates reads windows again until no id is in two of them. An unfinished
+// result that is finished during the run moves to a later window. The window that
+// was read first is stale then.
 func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 	var history []*roaring64.Bitmap // [i]: ids that were in two windows in each of the last i+1 rounds
 	for round := 0; ; round++ {
@@ -72,8 +72,8 @@ func readWindows(windows []*reading.Window) []*reading.Window {
 	return read
 }
 
-// readAgain reads windows once more; the result replaces what they held. The
-// undated come last: which they are depends on the others.
+// readAgain reads windows once more, in place of what they held. The results
+// without a date come last, because the others tell which of them have one now.
 func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, why string) error {
 	var dated, undated []*reading.Window
 	for _, w := range windows {

@@ -11,8 +11,8 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// PointVerified is told to reading.Form.At once what was read agrees with the
-// counts.
+// PointVerified is the point that reading.Form.At is told of once what was read
+// agrees with the counts.
 const PointVerified = "verified"
 
 // Parts are the datasets that the run writes, as earlier runs left them.

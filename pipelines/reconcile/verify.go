@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// verify compares what was read with Get Results Count. One count over the
-// range says whether all is well: usually it is. If not, halves are counted
-// until the windows that changed are found; those are read again. A form that
-// changes all the time may never agree to the one: in the end a window agrees
-// when what was read of it lies between its counts before and after.
+// verify compares what was read with Get Results Count. Usually one count over the
+// range agrees. If it does not, halves are counted until the windows that changed
+// are found, and those are read again. A form that changes all the time may never
+// agree exactly. So after the last reading a window agrees when what was read of
+// it lies between its counts before and after.
 func (c *Reconciler) verify(ctx context.Context) error {
 	if !c.Verifies() {
 		c.Verified = &load.Verified{Extracted: reading.Results(dated(c.Windows)), Reason: "not asked for"}
@@ -37,7 +37,7 @@ func (c *Reconciler) verify(ctx context.Context) error {
 			return err
 		}
 		if c.Reader.Reads() == read || round == rereads {
-			break // or what was read for them is to agree too
+			break // otherwise the windows that were read again must agree, too
 		}
 	}
 	if err := v.countOwn(ctx); err != nil {
@@ -48,8 +48,8 @@ func (c *Reconciler) verify(ctx context.Context) error {
 	return nil
 }
 
-// settle reads windows again until they agree with their counts, each at most
-// so often, or changes too fast for that.
+// settle reads windows again until they agree with their counts. A window is read
+// again rereads times at most.
 func (v *verification) settle(ctx context.Context) error {
 	for round := 0; round < mostRounds; round++ {
 		agrees, err := v.whole(ctx)
@@ -77,8 +77,8 @@ func (v *verification) settle(ctx context.Context) error {
 	return v.endUnsettled(dated(v.c.Windows))
 }
 
-// endUnsettled ends a verification whose counts never agreed to the one: it
-// passes where the whole range is plausible.
+// endUnsettled ends a verification whose counts never agreed exactly. It passes
+// where what was read of the whole range is plausible.
 func (v *verification) endUnsettled(changed []*reading.Window) error {
 	if v.plausible() {
 		return nil
@@ -86,10 +86,10 @@ func (v *verification) endUnsettled(changed []*reading.Window) error {
 	return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(changed)}
 }
 
-// judge divides the windows that changed into those that are to be read again
-// and, among those that were often enough, or may not be any more, the ones
-// whose results do not lie between their counts. A window that was counted
-// once has no count of before: the whole run's stand for it.
+// judge divides the windows that changed: again are to be read again; wrong are
+// not, and their results do not lie between their counts. With final none is read
+// again. The counts of the whole range stand for those of a window that was
+// counted only once.
 func (v *verification) judge(changed []*reading.Window, final bool) (again, wrong []*reading.Window) {
 	n := v.extracted()
 	whole := min(v.before, v.after) <= n && n <= max(v.before, v.after)
@@ -106,10 +106,8 @@ func (v *verification) judge(changed []*reading.Window, final bool) (again, wron
 	return again, wrong
 }
 
-// plausible tells whether what was read of the whole range lies between its
-// counts before and after, give or take as many as those differ by: so many
-// results came or went. Where they agree, results only moved, and none may be
-// missing.
+// plausible tells whether what was read of the whole range is possible by its
+// counts before and after the reading, see reading.Plausible.
 func (v *verification) plausible() bool {
 	return reading.Plausible([]int64{v.before, v.after}, v.extracted())
 }
@@ -128,9 +126,9 @@ type verification struct {
 	c             *Reconciler
 	before, after int64 // counts over the range before and after the reading
 	last          int64 // the count of the round before
-	// thorough is set where the range's count changed since the round before:
-	// then a result that was missed and one that went may make up for each
-	// other, and what agrees as a whole is compared part by part.
+	// thorough is set where the range's count changed since the round before. Then
+	// a missed result and a deleted one may cancel out, so windows are compared
+	// even where the whole range agrees.
 	thorough bool
 }
 
@@ -261,8 +259,8 @@ func (v *verification) countedBefore(ws []*reading.Window) int64 {
 	return sum
 }
 
-// blind tells whether no half of the windows can agree, because nothing of
-// them was counted before.
+// blind tells whether no half of the windows can agree, because none of them was
+// counted before.
 func (v *verification) blind(ws []*reading.Window) bool {
 	for _, w := range ws {
 		if len(w.Counts) > 0 || len(w.Group.Windows) < len(ws) {
