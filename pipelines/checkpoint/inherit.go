@@ -24,9 +24,9 @@ type Inherited struct {
 }
 
 // Found reads what an earlier run left but for the rows, which Verify reads; nil
-// where there is nothing. An error beside it says why it is of no use. An error
-// without it is of the store, or of a run that was stopped, and says nothing
-// about what lies there.
+// where there is nothing. An error beside it says why nothing can be taken over.
+// An error without it comes from the store, or from a run that was stopped, and
+// says nothing about what lies there.
 func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
 	c.begun.Store(true) // until it is known otherwise, so that what cannot be read is kept
 	names, err := c.store.list(ctx)
@@ -145,8 +145,8 @@ func (i *Inherited) Oldest() (oldest time.Time) {
 	return oldest
 }
 
-// errNoHeader is a checkpoint whose run ended before anything in it was of use
-// to another one.
+// errNoHeader is a checkpoint whose run ended before another run could take
+// anything over.
 var errNoHeader = errors.New("it has no header")
 
 // Usable chooses the pieces that a run may take over: not older than most (0 is

@@ -113,7 +113,7 @@ const (
 	// tries bounds how often a folder is made because another run, which ends,
 	// removed it before it was locked.
 	tries = 100
-	// patience is how long a lock is waited for: whoever only looks whether a
+	// patience is how long a lock is waited for: a process that only looks whether a
 	// checkpoint is held has it for an instant.
 	patience = time.Second
 	pause    = 10 * time.Millisecond // between two tries

@@ -102,9 +102,9 @@ func (c Chain) IDs() *roaring64.Bitmap {
 	return ids
 }
 
-// chains puts pieces together by their windows. Pieces that nothing can follow
-// on are left out, as are results that two chains hold: which of two windows
-// has such a result now, only another reading can tell.
+// chains puts pieces together by their windows. It leaves out pieces that cannot
+// be read on from, and chains that hold the same result: only another reading can
+// tell which of two windows has it now.
 func chains(pieces []Piece) []Chain {
 	byWindow := map[extract.Window][]Piece{}
 	for _, p := range pieces {
@@ -188,7 +188,7 @@ func (r record) piece(number int) (p Piece, err error) {
 	return p, nil
 }
 
-// castagnoli is the table of CRC-32C, which processors compute.
+// castagnoli is the table of CRC-32C, for which processors have instructions.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // seal puts a checksum before data, and unseal takes it off again. It fails

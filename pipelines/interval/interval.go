@@ -145,18 +145,17 @@ func nextStart(watermark time.Time, lookback time.Duration) time.Time {
 // Widen extends a span to the whole parts that it touches, of all datasets; with
 // full to all their parts.
 func Widen(w extract.Window, committed []*load.Manifest, full bool) extract.Window {
-	for changed := true; changed; {
-		changed = false
+	for {
+		before := w
 		for _, m := range committed {
-			if m == nil {
-				continue
+			if m != nil {
+				w = widen(w, m.Parts, full)
 			}
-			next := widen(w, m.Parts, full)
-			changed = changed || next != w
-			w = next
+		}
+		if w == before {
+			return w
 		}
 	}
-	return w
 }
 
 func widen(w extract.Window, parts []load.Part, full bool) extract.Window {

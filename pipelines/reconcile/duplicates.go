@@ -63,13 +63,7 @@ func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice *ro
 }
 
 func readWindows(windows []*reading.Window) []*reading.Window {
-	var read []*reading.Window
-	for _, w := range windows {
-		if w.IDs != nil {
-			read = append(read, w)
-		}
-	}
-	return read
+	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.IDs == nil })
 }
 
 // readAgain reads windows once more, in place of what they held. The results

@@ -65,7 +65,7 @@ func (v *verification) settle(ctx context.Context) error {
 		}
 		again, wrong := v.judge(changed, round == mostRounds-1)
 		if len(wrong) > 0 {
-			return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong)}
+			return v.failed(wrong)
 		}
 		if len(again) == 0 && len(changed) > 0 {
 			return v.endUnsettled(changed)
@@ -80,10 +80,15 @@ func (v *verification) settle(ctx context.Context) error {
 // endUnsettled ends a verification whose counts never agreed exactly. It passes
 // where what was read of the whole range is plausible.
 func (v *verification) endUnsettled(changed []*reading.Window) error {
-	if v.plausible() {
+	if reading.Plausible([]int64{v.before, v.after}, v.extracted()) {
 		return nil
 	}
-	return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(changed)}
+	return v.failed(changed)
+}
+
+// failed is the error of a verification that gives up on windows.
+func (v *verification) failed(windows []*reading.Window) error {
+	return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(windows)}
 }
 
 // judge divides the windows that changed: again are to be read again; wrong are
@@ -104,12 +109,6 @@ func (v *verification) judge(changed []*reading.Window, final bool) (again, wron
 		}
 	}
 	return again, wrong
-}
-
-// plausible tells whether what was read of the whole range is possible by its
-// counts before and after the reading, see reading.Plausible.
-func (v *verification) plausible() bool {
-	return reading.Plausible([]int64{v.before, v.after}, v.extracted())
 }
 
 // readChanged reads windows again that do not agree with their counts.
