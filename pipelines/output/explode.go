@@ -161,70 +161,54 @@ func (x *explosion) size(row int) int {
 
 // rows are the rows of the results from one up to another.
 func (x *explosion) rows(first, end, n int) (arrow.RecordBatch, error) {
-	positions := array.NewInt64Builder(memory.DefaultAllocator)
+	positions, ids := array.NewInt64Builder(memory.DefaultAllocator), array.NewBuilder(memory.DefaultAllocator, x.ids.DataType())
 	defer positions.Release()
+	defer ids.Release()
 	positions.Reserve(n)
 	for row := first; row < end; row++ {
 		for i := range x.size(row) {
 			positions.Append(int64(i + 1))
-		}
-	}
-	ids, err := x.repeated(first, end)
-	if err != nil {
-		return nil, err
-	}
-	defer ids.Release()
-	elements, err := x.elements(first, end)
-	if err != nil {
-		return nil, err
-	}
-	defer elements.Release()
-	position := positions.NewArray()
-	defer position.Release()
-	return array.NewRecordBatch(x.schema, []arrow.Array{ids, position, elements}, int64(n)), nil
-}
-
-// repeated are the results' ids, each as often as its list has elements.
-func (x *explosion) repeated(first, end int) (arrow.Array, error) {
-	builder := array.NewBuilder(memory.DefaultAllocator, x.ids.DataType())
-	defer builder.Release()
-	for row := first; row < end; row++ {
-		for range x.size(row) {
-			switch ids := x.ids.(type) {
+			switch of := x.ids.(type) {
 			case *array.Int64:
-				builder.(*array.Int64Builder).Append(ids.Value(row))
+				ids.(*array.Int64Builder).Append(of.Value(row))
 			case *array.String:
-				builder.(*array.StringBuilder).Append(ids.Value(row))
+				ids.(*array.StringBuilder).Append(of.Value(row))
 			default:
 				return nil, fmt.Errorf("a result id is no %s", x.ids.DataType()) // a bug: schemas are validated
 			}
 		}
 	}
-	return builder.NewArray(), nil
+	elements, err := x.elements(first, end)
+	if err != nil {
+		return nil, err
+	}
+	defer elements.Release()
+	id, position := ids.NewArray(), positions.NewArray()
+	defer id.Release()
+	defer position.Release()
+	return array.NewRecordBatch(x.schema, []arrow.Array{id, position, elements}, int64(n)), nil
 }
 
 // elements are those of the results' lists: one piece of the batch's, unless a
 // null list hides some.
 func (x *explosion) elements(first, end int) (arrow.Array, error) {
 	values := x.lists.ListValues()
-	from, _ := x.lists.ValueOffsets(first)
+	at, _ := x.lists.ValueOffsets(first)
 	var pieces []arrow.Array
 	defer func() {
 		for _, p := range pieces {
 			p.Release()
 		}
 	}()
-	at := from
 	for row := first; row < end; row++ {
 		start, stop := x.lists.ValueOffsets(row)
 		if x.lists.IsNull(row) && start < stop {
 			pieces = append(pieces, array.NewSlice(values, at, start))
 			at = stop
 		}
-		if row == end-1 {
-			pieces = append(pieces, array.NewSlice(values, at, max(at, stop)))
-		}
 	}
+	_, stop := x.lists.ValueOffsets(end - 1)
+	pieces = append(pieces, array.NewSlice(values, at, max(at, stop)))
 	if len(pieces) == 1 {
 		pieces[0].Retain()
 		return pieces[0], nil

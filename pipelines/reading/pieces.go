@@ -88,7 +88,6 @@ type pieces struct {
 	began     time.Time // by the process's own clock, which only goes forward
 	results   int
 	last      int64 // the highest id so far
-	whole     bool  // see checkpoint.Piece
 }
 
 func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, error) {
@@ -130,7 +129,6 @@ func (p *pieces) close(ctx context.Context, err error) error {
 	case err == nil:
 		err = p.end(ctx, checkpoint.Last)
 	case p.results > 0 && p.w.Undated == nil && p.r.Keeps(err):
-		p.piece.Whole = p.whole
 		if lost := p.end(context.WithoutCancel(ctx), p.last); lost != nil {
 			p.r.Log.LogAttrs(ctx, slog.LevelWarn, "what was read last of a window is not kept", slog.String("error", lost.Error()))
 		}
@@ -270,12 +268,11 @@ func (r *Reader) keepHead(ctx context.Context, w *Window) error {
 // cut ends the piece behind the page at hand where the checkpoint's pace asks for
 // that. whole is that of checkpoint.Piece.
 func (p *pieces) cut(ctx context.Context, whole bool) error {
-	p.whole = whole
+	p.piece.Whole = whole
 	pace := p.r.Checkpoint.Pace
 	if p.results == 0 || p.results < pace.Results && time.Since(p.began) < pace.Every && p.rows.Bytes() < pace.Bytes {
 		return nil
 	}
-	p.piece.Whole = whole
 	if err := p.end(ctx, p.last); err != nil {
 		return err
 	}

@@ -118,12 +118,7 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 // rest of them is read later. A range without results gives one page with headings
 // only.
 func (r *Reader) samplePages(ctx context.Context, s Start) ([]*page.Page, error) {
-	rest := make([]*Window, 0, len(s.Windows))
-	for _, w := range s.Windows {
-		if w.Planned.Count != 0 {
-			rest = append(rest, w)
-		}
-	}
+	rest := slices.DeleteFunc(slices.Clone(s.Windows), func(w *Window) bool { return w.Planned.Count == 0 })
 	for len(rest) > 0 {
 		n := sampleSize(s.Plan, rest)
 		pages, err := r.readHeads(ctx, rest[:n])
