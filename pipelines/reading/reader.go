@@ -34,7 +34,7 @@ type Reader struct {
 	// extract.Unknown.
 	Watch func(read, expected int64)
 
-	reads    atomic.Int64 // windows read so far, to tell which of two was read first
+	reads    atomic.Int64 // windows read so far; it gives Window.Number
 	read     atomic.Int64 // results
 	expected atomic.Int64 // results, or extract.Unknown
 
@@ -59,7 +59,7 @@ func (r *Reader) Read(ctx context.Context, windows []*Window) error {
 		if err := r.Forget(ctx, w); err != nil {
 			return err
 		}
-		return r.readWindow(ctx, w) // the reader pages otherwise from here on
+		return r.readWindow(ctx, w) // the keyset reader has changed its way of paging
 	})
 }
 

@@ -18,15 +18,10 @@ type Undated struct {
 	Read  extract.Window // what those windows span
 }
 
-// NewUndated is a window of results without a date. counts are the service's.
-func NewUndated(u Undated, counts ...int64) *Window {
-	return &Window{Planned: extract.Planned{Count: extract.Unknown}, Undated: &u, Counts: counts}
-}
-
-// datedIDs tells which results are not among the undated: those that the
-// windows of time gave (a service may give undated ones where only an upper
-// bound is asked for), and, where ranges are mixed, those dated later than the
-// run's range. Where the window is read again every range may be mixed:
+// datedIDs tells which results are not among the undated. These are the ones that
+// the windows of time gave: a service may give undated results where only an upper
+// bound is asked for. Where ranges are mixed, they are also those dated outside the
+// run's range. Where the window is read again every range may be mixed, because
 // results get their date when they are finished.
 func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, error) {
 	r.mu.Lock()

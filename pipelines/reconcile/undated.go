@@ -79,7 +79,7 @@ func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts .
 		}
 		return dated
 	}
-	w := reading.NewUndated(u, counts...)
+	w := &reading.Window{Planned: extract.Planned{Count: extract.Unknown}, Undated: &u, Counts: counts}
 	c.Windows = append(c.Windows, w)
 	return c.Reader.Read(ctx, []*reading.Window{w})
 }
