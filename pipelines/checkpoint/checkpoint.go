@@ -64,8 +64,8 @@ type Header struct {
 	// Fingerprint is equal for definitions that read the same rows.
 	Fingerprint string `json:"fingerprint"`
 	Full        bool   `json:"full,omitempty"` // the run was to replace everything
-	// Trusted tells that a page of fewer results than usual was taken for the last
-	// of its window, so that what was read must be compared with counts.
+	// Trusted tells that a page of fewer results than usual was taken for the
+	// last of its window. Then what was read must be compared with counts.
 	Trusted bool `json:"trusted,omitempty"`
 	// Bases are the versions of the outputs' manifests by the outputs' paths.
 	Bases map[string]string `json:"bases"`

@@ -149,9 +149,9 @@ func (i *Inherited) Oldest() (oldest time.Time) {
 // anything over.
 var errNoHeader = errors.New("it has no header")
 
-// Usable chooses the pieces that a run may take over: not older than most (0 is
-// no bound), and of windows that had ended when they were read. ended gives the
-// wall-clock time up to which results were complete at an instant.
+// Usable chooses the pieces that a run may take over. They are not older than
+// most (0 is no bound), and their windows had ended when they were read. ended
+// gives the wall-clock time up to which results were complete at an instant.
 func (i *Inherited) Usable(now time.Time, most time.Duration, ended func(time.Time) time.Time) {
 	fits := func(at time.Time, to time.Time) bool {
 		return (most == 0 || now.Sub(at).Abs() <= most) && !to.IsZero() && !to.After(ended(at))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// KeepFor is how long a checkpoint is kept after its last change: longer than
-// an outage or a weekend, and no longer, because it holds personal data, which
+// KeepFor is how long a checkpoint is kept after its last change: longer than an
+// outage or a weekend. It is removed then, because it holds personal data, which
 // would stay for ever once the pipeline is gone.
 const KeepFor = 7 * 24 * time.Hour
 
@@ -23,8 +23,9 @@ type Left struct {
 	folder string
 }
 
-// LeftIn gives the checkpoints of a state folder whose header is wanted, that no
-// run holds and that the next run may take over, oldest first. It changes nothing.
+// LeftIn gives the checkpoints of a state folder that the next run may take
+// over, oldest first. Their header is wanted, and no run holds them. It changes
+// nothing.
 func LeftIn(ctx context.Context, state string, wanted func(Header) bool) []Left {
 	var left []Left
 	for _, at := range folders(parentOf(state)) {

@@ -32,8 +32,9 @@ type Piece struct {
 	Window  extract.Window `json:"-"`
 	After   int64          `json:"after"`
 	Through int64          `json:"through"`
-	// Whole tells that the piece counts only with all others of its window: the
-	// service does not page by ids, so another run cannot read on from the piece.
+	// Whole tells that the piece counts only with all others of its window. The
+	// service does not page by ids, so another run cannot read on from the
+	// piece.
 	Whole   bool      `json:"whole,omitempty"`
 	Passing bool      `json:"passing,omitempty"` // only the run that read the piece may use it
 	ReadAt  time.Time `json:"read_at"`           // before the first request for its results was sent
@@ -103,8 +104,8 @@ func (c Chain) IDs() *roaring64.Bitmap {
 }
 
 // chains puts pieces together by their windows. It leaves out pieces that cannot
-// be read on from, and chains that hold the same result: only another reading can
-// tell which of two windows has it now.
+// be read on from. It also leaves out chains that hold the same result, because
+// only another reading can tell which window has it now.
 func chains(pieces []Piece) []Chain {
 	byWindow := map[extract.Window][]Piece{}
 	for _, p := range pieces {

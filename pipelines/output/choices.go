@@ -19,9 +19,9 @@ const (
 	xlsxFormat = "xlsx"
 )
 
-// shown are the output's columns for the windows: the run's as its format shows
-// them, with the choices that lists have columns for; or those of a child
-// output. seen is what the rows of the windows hold.
+// shown are the output's columns for the windows. A child output has its own.
+// Others have the run's as their format shows them, with the choices that lists
+// have columns for. seen is what the rows of the windows hold.
 func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transform.Seen) ([]schemas.Column, error) {
 	columns := reconcile.Columns(p.snapshot.Schema, p.snapshot.Labels, windows)
 	if most := p.snapshot.Schema.MostColumns(); len(columns) > most { // windows that were taken over have added some, too
@@ -70,8 +70,8 @@ func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column)
 }
 
 // remembers tells whether this run keeps the choices of the last one. A dataset
-// keeps them. A single file is written anew: it keeps them where the same
-// definition is run again; the file of an export depends on its own range alone.
+// keeps them. A single file keeps them where the same definition is run again.
+// The file of an export depends on its own range alone.
 func (p *place) remembers() bool {
 	return !p.job.Full && (p.out.Dataset() || p.job.Def.File != "" && p.manifest.Form == p.job.Form)
 }

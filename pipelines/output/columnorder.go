@@ -7,10 +7,10 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// ordered puts a dataset's columns in the order of its manifest, new ones
-// behind them: older parts keep theirs, and some loaders take columns by
-// position. A single file is written anew in the order of the schema, and so
-// is what replaces a whole dataset.
+// ordered puts a dataset's columns in the order of its manifest, new ones behind
+// them. Older parts have that order, and some loaders take columns by position.
+// A single file is written anew in the order of the schema, and so is what
+// replaces a whole dataset.
 func (p *place) ordered(columns []schemas.Column) []schemas.Column {
 	if p.manifest == nil || p.job.Full || !p.out.Dataset() {
 		return columns

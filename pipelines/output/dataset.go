@@ -18,9 +18,9 @@ type dataset struct {
 	lacks      bool // the set of ids of a part is damaged or missing
 }
 
-// lookAround removes what an older version of the program left, compares the
-// parts that lie there with the manifest, and finds a generation that no part
-// there has.
+// lookAround compares the parts that lie there with the manifest, and finds a
+// generation that none of them has. Before, it removes what an older version of
+// the program left.
 func (o *dataset) lookAround(ctx context.Context) error {
 	run, err := load.DiscardJournal(ctx, o.dest)
 	if err != nil {

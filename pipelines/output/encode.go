@@ -84,9 +84,9 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 	return encodedObject{encoder, compressed, e, span.String()}, err
 }
 
-// each gives the windows' batches from the checkpoint, in their order and with all
-// columns, and how many results they are of: as many as rows, but for a child
-// output. A batch is valid during the call.
+// each gives the windows' batches from the checkpoint, in their order and with
+// all columns. results is how many results a batch is of: as many as it has
+// rows, but for a child output. A batch is valid during the call.
 func (e *encoding) each(ctx context.Context, columns []schemas.Column, windows []*reading.Window, visit func(b arrow.RecordBatch, results int64) error) error {
 	schema := schemas.ArrowSchema(columns)
 	for _, w := range windows {

@@ -24,9 +24,9 @@ const (
 	positionAt   = 1 // after the result's id
 )
 
-// ChildColumns are the columns of the child output of a list: the result's id
-// as the main output has it, the element's position from 1, and the element.
-// The last two have the list's source.
+// ChildColumns are the columns of the child output of a list. They are the
+// result's id as the main output has it, the element's position from 1, and the
+// element. The last two have the list's source.
 func ChildColumns(columns []schemas.Column, list schemas.Source) ([]schemas.Column, error) {
 	s := schemas.Schema{Columns: columns}
 	id, of := s.Find(schemas.Source{Kind: schemas.FromResultID}), s.Find(list)

@@ -42,9 +42,9 @@ func (s *Set) settleKept(ctx context.Context) error {
 	return nil
 }
 
-// resumesColumns tells whether a file's columns are the base of this run's: it is
-// the same form's, by a definition that is run again and again (not an export),
-// and names columns as before.
+// resumesColumns tells whether this run begins with the columns of a file. Then
+// the file is of the same form, by a definition that is run again and again (not
+// an export), and columns are named as before.
 func (p *place) resumesColumns() bool {
 	m, def := p.manifest, p.job.Def
 	return m != nil && def.File != "" && def.Schema == nil && m.Names == p.job.naming() && m.Form == p.job.Form

@@ -209,8 +209,8 @@ func (o *dataset) nameOf(p *datasetPart, n int) string {
 	})
 }
 
-// dtOf is the value of dt= in the names of parts: for those that end at a time,
-// or for those of results without a date.
+// dtOf is the value of dt= in the name of a part that ends at a time, or that
+// holds results without a date.
 func dtOf(partition definition.Partition, undated bool, to time.Time) string {
 	if undated {
 		return load.UndatedDT(string(partition))

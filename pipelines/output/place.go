@@ -42,8 +42,9 @@ func (j *Job) placeOf(out definition.Output) (*place, error) {
 	return &place{encoding: encoding{job: j, out: out, format: format}, Location: at}, nil
 }
 
-// open opens the output that lies there: it takes the lease of the destination,
-// finishes the commit of a run that ended early, and reads what the last run left.
+// open opens the output that lies there. It takes the lease of the destination,
+// finishes the commit of a run that ended early, and reads what the last run
+// left.
 func (p *place) open(ctx context.Context) (_ output, err error) {
 	if p.out.Path == definition.StdoutPath {
 		return &stream{p}, nil
@@ -137,8 +138,8 @@ func (p *place) held() error {
 	}
 }
 
-// hook stops a commit once the lease is lost: another run may be finishing it by
-// then, because whoever holds the lease does what is recorded.
+// hook stops a commit once the lease is lost. Another run may be finishing it by
+// then, because the holder of the lease does what is recorded.
 func (p *place) hook(step load.Step) error {
 	p.job.At(string(step))
 	return p.held()

@@ -129,8 +129,8 @@ func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Par
 	return m
 }
 
-// idSets are the sets of the ids of new parts, as objects beside the data, and
-// of parts that came out as they were but lack theirs.
+// idSets are the sets of ids that are written beside the data: those of new
+// parts, and of reused parts that lack theirs.
 func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) []load.SmallObject {
 	wanted := make(map[string]bool, len(reuse.New))
 	for _, p := range reuse.New {

@@ -34,9 +34,9 @@ type Start struct {
 	Begin func(context.Context) error
 }
 
-// SettleSchema decides what columns the rows begin with: the definition's; else
-// those of the checkpoint that is resumed from; else those of the manifest that
-// an earlier run left; else what the headings and the first pages show.
+// SettleSchema decides what columns the rows begin with: the definition's, else
+// those of the checkpoint that is resumed from, else those of earlier manifests.
+// Where there are none, they are inferred from the headings and the first pages.
 func (r *Reader) SettleSchema(ctx context.Context, s Start) error {
 	switch {
 	case r.Def.Schema != nil:

@@ -2,8 +2,8 @@ package reading
 
 import "context"
 
-// Slots bound what a run does at once over all its forms, such as the windows that
-// it reads: each holds pages and batches in memory. A goroutine that has a slot
+// Slots bound what a run does at once over all its forms, such as reading
+// windows, which takes memory for pages and batches. A goroutine that has a slot
 // never waits for another one, so there is no deadlock.
 type Slots chan struct{}
 

@@ -39,8 +39,8 @@ func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, 
 		return known, nil
 	}
 	if read := w.Undated.Read; !read.From.IsZero() {
-		// The parts that are kept do not tell which results lie before the run's range,
-		// because a result that came late is in none of them.
+		// The parts that are kept do not tell which results lie before the run's
+		// range: a late result is in none of them.
 		for _, u := range w.Undated.Ranges {
 			if err := addIDs(ctx, r.Pages, dated, extract.Window{From: extract.Epoch, To: read.From}, u.IDs); err != nil {
 				return nil, err

@@ -13,10 +13,10 @@ import (
 )
 
 // Ids never change, but dates may. A result that was begun a year ago and is
-// finished today moves from a part that this run does not touch into one that it
-// writes. Every part keeps the set of its ids. A part that holds an id which this
-// run read is stale: it is read again and replaced in the same commit. So an id is
-// in a dataset once.
+// finished today moves from an old part into one that this run writes. Every
+// part keeps the set of its ids. A part that holds an id which this run read is
+// stale: it is read again and replaced in the same commit. So an id is in a
+// dataset once.
 
 // readOlder reads the parts again that hold an id which this run read
 // elsewhere, until there are none.

@@ -75,8 +75,8 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 	}
 }
 
-// Verifies tells whether counts are to vouch for what is read: it was asked for
-// now, or by the run whose checkpoint is taken over, which read in that trust.
+// Verifies tells whether what is read is compared with counts. The definition
+// asks for that, or the run whose checkpoint is taken over relied on it.
 func (c *Reconciler) Verifies() bool {
 	return !c.Reader.Filtered() && (c.Reader.Def.Extract.Verify || c.Trusted)
 }

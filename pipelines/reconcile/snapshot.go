@@ -92,8 +92,9 @@ func (s *Snapshot) Rows(ctx context.Context, w *reading.Window, visit func(arrow
 // TempDir is a folder for temporary files of the run, "" for the system's.
 func (s *Snapshot) TempDir() string { return s.rows.TempDir() }
 
-// Verified is what a manifest says that holds these windows: with own of the
-// range that was asked for, else of the one that was read.
+// Verified is what the manifest of these windows says of the verification. With
+// own it is about the range that was asked for, else about the one that was
+// read.
 func (s *Snapshot) Verified(windows []*reading.Window, own bool) load.Verified {
 	v := s.verified
 	v.Extracted = reading.Results(windows)

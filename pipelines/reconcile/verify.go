@@ -331,8 +331,8 @@ func (v *verification) undated(ctx context.Context) error {
 
 // countUndated counts the results that no window can give: all of them less
 // those up to the range's end and those from there on. It asks once more than
-// extract.CountUndated, and agrees with the windows whatever the service does
-// with results before 1970 and with undated ones where only an upper bound is
+// extract.CountUndated does. So it agrees with the windows, however the service
+// treats results before 1970, and undated ones where only an upper bound is
 // given.
 func (c *Reconciler) countUndated(ctx context.Context) (total, undated int64, err error) {
 	for i, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
