@@ -37,16 +37,16 @@ func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
 		c.begun.Store(false)
 		return nil, nil
 	}
-	data, err := c.store.get(ctx, headerName, nil)
-	if _, local := errors.AsType[*FolderError](err); err != nil && !local && !errors.Is(err, load.ErrNotExist) {
-		return nil, err
-	}
-	if errors.Is(err, load.ErrNotExist) {
-		err = errNoHeader
-	}
 	found := &Inherited{}
-	if err == nil {
+	data, err := c.store.get(ctx, headerName, nil)
+	_, local := errors.AsType[*FolderError](err)
+	switch {
+	case err == nil:
 		found.Header, err = decodeHeader(data)
+	case errors.Is(err, load.ErrNotExist):
+		err = errNoHeader
+	case !local:
+		return nil, err
 	}
 	if err != nil {
 		c.begun.Store(false)

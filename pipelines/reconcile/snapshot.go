@@ -13,8 +13,7 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// Snapshot is what a run read, once all of it agrees. Nothing of it changes any
-// more.
+// Snapshot is what a run read, once all of it agrees. It does not change any more.
 type Snapshot struct {
 	Interval interval.Interval
 	Windows  []*reading.Window // in order of time, results without a date last
@@ -107,18 +106,13 @@ func (s *Snapshot) Verified(windows []*reading.Window, own bool) load.Verified {
 	if !own {
 		v.Counted += s.older
 	}
-	if w := undatedWindow(windows); w != nil {
-		v.Counted += vouched(w)
+	switch w := undatedWindow(windows); {
+	case w == nil:
+	case w.Undated.Only != nil: // they were asked for by their ids, and the service did not count them
+		v.Counted += w.Results()
+	default:
+		v.Counted += w.Counts[len(w.Counts)-1]
 	}
 	v.Match = v.Counted == v.Extracted
 	return v
-}
-
-// vouched is how many results the service counts without a date; those that
-// were asked for by their ids are not counted.
-func vouched(w *reading.Window) int64 {
-	if w.Undated.Only != nil {
-		return w.Results()
-	}
-	return w.Counts[len(w.Counts)-1]
 }
