@@ -34,9 +34,6 @@ const ownSlots = 64
 // openCheckpoint opens the checkpoint of the form, beside the first output where
 // the definition says so.
 func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, form string, outputs *output.Set) (*checkpoint.Checkpoint, error) {
-	if n := checkpoint.DiscardSpools(def.State, false); n > 0 {
-		o.Logger.LogAttrs(ctx, slog.LevelWarn, "what runs of an older version had read is discarded, and read again", slog.Int("runs", n))
-	}
 	key := account.CheckpointKey(def, form)
 	if def.CheckpointAtDestination {
 		if store, at, held, ok := outputs.First(); ok {
@@ -96,6 +93,9 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 			tellDiscarded(ctx, f.reader.Log, level, found.RunID, err)
 		}
 		return nil, c.Clear(ctx)
+	}
+	if err := c.Verify(ctx, found); err != nil {
+		return nil, err
 	}
 	for _, fault := range found.Faults {
 		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part of the checkpoint is read again", slog.String("error", fault.Error()))

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"runtime"
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -57,6 +59,9 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 		return report, err
 	}
 	defer client.Close()
+	if n := checkpoint.DiscardSpools(def.State, false); n > 0 {
+		o.Logger.LogAttrs(ctx, slog.LevelWarn, "what runs of an older version had read is discarded, and read again", slog.Int("runs", n))
+	}
 	defer func() {
 		report.Requests, report.RequestOutcomes = requestsOf(client.Requests()), client.Outcomes()
 	}()

@@ -45,7 +45,7 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	for _, from := range slices.Sorted(maps.Keys(ignored)) {
 		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", from, ignored[from]))
 	}
-	r.Changes = f.changes(snapshot.Columns(snapshot.Windows), s)
+	r.Changes = f.changes(reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), s)
 }
 
 // changes gives what changed on the form since the run before.

@@ -65,6 +65,16 @@ func ParseSource(text string) (Source, error) {
 	return s, nil
 }
 
+// MarshalText spells the source like String, so that it may be a key of a JSON
+// object.
+func (s Source) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the source like ParseSource.
+func (s *Source) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseSource(string(text))
+	return err
+}
+
 // sourceHint says how a source that cannot be read was most likely meant.
 func sourceHint(text string) string {
 	const forms = "a source is result_id, meta:ID or item:ID"

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/formetl/formetl/schemas"
 )
@@ -10,27 +11,36 @@ import (
 // set that never holds a value.
 type Fault struct{ Column, Reason string }
 
+// MarshalText makes the fault a key of a JSON object.
+func (f Fault) MarshalText() ([]byte, error) { return []byte(f.Reason + "\x00" + f.Column), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (f *Fault) UnmarshalText(text []byte) error {
+	f.Reason, f.Column, _ = strings.Cut(string(text), "\x00")
+	return nil
+}
+
 // Stats counts what a Flattener did. Counts of values leave out those of
 // rejected results.
 type Stats struct {
-	Rows     int64 // results written
-	Rejected int64 // results that went to the dead letters
+	Rows     int64 `json:"rows"`               // results written
+	Rejected int64 `json:"rejected,omitempty"` // results that went to the dead letters
 	// Rejects counts rejected results by their first fault.
-	Rejects map[Fault]int64
+	Rejects map[Fault]int64 `json:"rejects,omitempty"`
 	// Nulled counts values that did not fit and became null.
-	Nulled map[Fault]int64
+	Nulled map[Fault]int64 `json:"nulled,omitempty"`
 	// Joined counts, by column, several values that a string column took
 	// joined: drift of the form.
-	Joined map[string]int64
+	Joined map[string]int64 `json:"joined,omitempty"`
 	// Shifted counts, by column, wall-clock times that the account's zone
 	// skips and that moved forward by the gap.
-	Shifted map[string]int64
+	Shifted map[string]int64 `json:"shifted,omitempty"`
 	// Ignored counts the occurrences of fields that the schema leaves out.
-	Ignored map[schemas.Source]int64
+	Ignored map[schemas.Source]int64 `json:"ignored,omitempty"`
 	// Added lists the columns that "unknown: add" appended, in order.
-	Added []schemas.Column
+	Added []schemas.Column `json:"-"`
 	// Seen is what the rows of each column hold, by source.
-	Seen map[schemas.Source]Seen
+	Seen map[schemas.Source]Seen `json:"seen,omitempty"`
 }
 
 // Add counts o, which is of later results, into s: the sums, and the union of

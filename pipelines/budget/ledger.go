@@ -101,12 +101,6 @@ func (l *ledger) trim(file ledgerFile, booked []time.Time) ledgerFile {
 
 func (l *ledger) path() string { return filepath.Join(l.folder, l.name+".json") }
 
-// read returns the times of the bookings, oldest first.
-func (l *ledger) read() ([]time.Time, error) {
-	file, err := l.load()
-	return file.times(), err
-}
-
 // load reads the file. A file that cannot be understood counts as empty: then one
 // budget too many is spent, but runs do not fail for good.
 func (l *ledger) load() (ledgerFile, error) {

@@ -132,7 +132,7 @@ func FuzzLedger(f *testing.F) {
 		if err := os.WriteFile(l.path(), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.read(); err != nil {
+		if _, err := l.load(); err != nil {
 			t.Fatalf("%v of %s", err, data)
 		}
 	})

@@ -25,10 +25,11 @@ func Read(def *definition.Definition, now time.Time) (Use, error) {
 		return b, nil
 	}
 	l := ledgerOf(def)
-	booked, err := l.read()
+	file, err := l.load()
 	if err != nil {
 		return b, l.fail(err)
 	}
+	booked := file.times()
 	for i, t := range booked {
 		if t.After(now) { // the clock was set back
 			booked[i] = now

@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -47,13 +48,12 @@ type Checkpoint struct {
 	buffers sync.Pool // of *bytes.Buffer: the rows of pieces that are written
 	rooms   sync.Pool // of *[]byte: the rows of pieces that are read back
 
-	mu    sync.Mutex
-	next  int  // number of the next piece
-	begun bool // it has a header: the next run may take pieces over
+	next  atomic.Int64 // number of the next piece
+	begun atomic.Bool  // it has a header: the next run may take pieces over
 }
 
-// Header says whose a checkpoint is, and under what conditions its pieces are
-// of use to another run.
+// Header says whose a checkpoint is, and under what conditions another run may
+// take its pieces over.
 type Header struct {
 	Version    int       `json:"version"`
 	RunID      string    `json:"run_id"` // of the run that wrote it last
@@ -64,8 +64,8 @@ type Header struct {
 	// Fingerprint is equal for definitions that read the same rows.
 	Fingerprint string `json:"fingerprint"`
 	Full        bool   `json:"full,omitempty"` // the run was to replace everything
-	// Trusted tells that pages of fewer results than usual were taken for the
-	// last of their windows, so that counts must vouch for what was read.
+	// Trusted tells that a page of fewer results than usual was taken for the
+	// last of its window. Then what was read must be compared with counts.
 	Trusted bool `json:"trusted,omitempty"`
 	// Bases are the versions of the outputs' manifests by the outputs' paths.
 	Bases map[string]string `json:"bases"`
@@ -84,8 +84,8 @@ type Count struct {
 	At     time.Time  `json:"at"`
 }
 
-// headerVersion is that of the header and the records. Those of another
-// version are not read.
+// headerVersion is the version of the header and the records. Another one is not
+// read.
 const headerVersion = 1
 
 // Is tells whether the header is of a definition's form.
@@ -93,8 +93,8 @@ func (h Header) Is(pipeline, form, definition string) bool {
 	return h.Pipeline == pipeline && h.Form == form && h.Definition == definition
 }
 
-// Begin writes the header. Before it, pieces are of use to no other run; again,
-// it replaces the header.
+// Begin writes the header, in place of one that is there. Without a header no other
+// run takes the pieces over.
 func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 	h.Version = headerVersion
 	data, err := json.Marshal(h)
@@ -104,9 +104,7 @@ func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 	if err := c.store.put(ctx, headerName, seal(data)); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.begun = true
-	c.mu.Unlock()
+	c.begun.Store(true)
 	return nil
 }
 
@@ -123,14 +121,10 @@ func decodeHeader(data []byte) (h Header, err error) {
 	return h, nil
 }
 
-// Seen is what the rows of a piece were seen to hold, by source.
+// Seen is what the rows of a piece hold, by source.
 func (c *Checkpoint) Seen(ctx context.Context, p Piece) (map[schemas.Source]transform.Seen, error) {
 	r, err := c.record(ctx, p.number)
-	if err != nil {
-		return nil, err
-	}
-	s, err := r.Stats.decoded()
-	return s.Seen, err
+	return r.Stats.Seen, err
 }
 
 func (c *Checkpoint) record(ctx context.Context, number int) (r record, err error) {
@@ -200,7 +194,7 @@ func eachBatch(data []byte, visit func(arrow.RecordBatch) error) error {
 	return r.Err()
 }
 
-// Forget removes pieces: their records first, so that none lacks its rows.
+// Forget removes pieces: their records first, so that no record lacks its rows.
 func (c *Checkpoint) Forget(ctx context.Context, pieces ...Piece) error {
 	for _, suffix := range []string{recordSuffix, rowsSuffix} {
 		for _, p := range pieces {
@@ -215,35 +209,27 @@ func (c *Checkpoint) Forget(ctx context.Context, pieces ...Piece) error {
 	return nil
 }
 
-// Clear removes everything: the header first, so that nobody takes over a part
-// of it.
+// Clear removes everything: the header first, so that no run takes over a part of
+// it.
 func (c *Checkpoint) Clear(ctx context.Context) error {
 	names, err := c.store.list(ctx)
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		switch headerName {
-		case a:
-			return -1
-		case b:
-			return 1
-		}
-		return 0
-	})
+	if i := slices.Index(names, headerName); i > 0 {
+		names[0], names[i] = names[i], names[0]
+	}
 	for _, name := range names {
 		if err := c.store.remove(ctx, name); err != nil {
 			return err
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.begun = false
+	c.begun.Store(false)
 	return nil
 }
 
-// Close ends the use of the checkpoint by its run. With keep, what has a header
-// stays for the next run; else everything is removed.
+// Close ends the use of the checkpoint by its run. With keep, a checkpoint with a
+// header stays for the next run; else everything is removed.
 func (c *Checkpoint) Close(ctx context.Context, keep bool) error {
 	if c == nil {
 		return nil
@@ -267,11 +253,4 @@ func (c *Checkpoint) TempDir() string {
 }
 
 // Begun tells whether the next run may take pieces over.
-func (c *Checkpoint) Begun() bool {
-	if c == nil {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.begun
-}
+func (c *Checkpoint) Begun() bool { return c != nil && c.begun.Load() }

@@ -61,7 +61,7 @@ func TestRoundTrip(t *testing.T) {
 			must(t, w.Add(b))
 			b.Release()
 		}
-		written, err := w.End(t.Context(), want, false)
+		written, err := w.End(t.Context(), want)
 		must(t, err)
 		must(t, c.Close(t.Context(), true))
 
@@ -207,7 +207,7 @@ func TestWriteFails(t *testing.T) {
 			must(t, w.Add(b))
 			b.Release()
 			p := Piece{Window: window(t, "01-02/01-03"), After: First, Through: Last, IDs: roaring64.BitmapOf(2), Stats: transform.Stats{Rows: 1}}
-			if _, err := w.End(t.Context(), p, false); !errors.Is(err, broken) {
+			if _, err := w.End(t.Context(), p); !errors.Is(err, broken) {
 				t.Errorf("error %v", err)
 			}
 			must(t, c.Close(t.Context(), true))
@@ -309,6 +309,9 @@ func TestDamage(t *testing.T) {
 						t.Errorf("%s with %s is taken", name, what)
 					}
 					return
+				}
+				if err == nil {
+					err = c.Verify(t.Context(), i)
 				}
 				if err != nil || len(i.all) != 1 || len(i.Faults) != 1 || !strings.Contains(i.Faults[0].Error(), "0000000-record") {
 					t.Errorf("%s with %s: %d pieces, faults %v, %v", name, what, len(i.all), i.Faults, err)

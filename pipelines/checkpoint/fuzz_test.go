@@ -179,6 +179,9 @@ func FuzzRows(f *testing.F) {
 		data[int(place)%len(data)] ^= 1 << (change & 7)
 		must(t, c.store.put(t.Context(), name, data))
 		i, err := c.Found(t.Context())
+		if err == nil {
+			err = c.Verify(t.Context(), i)
+		}
 		if (name == headerName) != (err != nil) {
 			t.Fatalf("%s is damaged: %v", name, err)
 		}

@@ -156,7 +156,7 @@ func write(t testing.TB, c *Checkpoint, drafts ...draft) []Piece {
 			d.readAt = "02-01 12:00"
 		}
 		p := Piece{
-			Window: window(t, d.window), After: d.after, Through: d.through, Whole: d.whole, ReadAt: at(t, d.readAt), Run: "run1",
+			Window: window(t, d.window), After: d.after, Through: d.through, Whole: d.whole, Passing: d.passing, ReadAt: at(t, d.readAt), Run: "run1",
 			IDs: roaring64.BitmapOf(slices.Concat(d.ids, d.rejects)...), Replaced: int64(len(d.ids)),
 			Stats: transform.Stats{Rows: int64(len(d.ids)), Rejected: int64(len(d.rejects))},
 		}
@@ -177,7 +177,7 @@ func write(t testing.TB, c *Checkpoint, drafts ...draft) []Piece {
 				added++
 			}
 		}
-		written, err := w.End(t.Context(), p, d.passing)
+		written, err := w.End(t.Context(), p)
 		must(t, err)
 		pieces = append(pieces, written)
 	}
@@ -198,6 +198,7 @@ func found(t testing.TB, c *Checkpoint) *Inherited {
 	if i == nil {
 		t.Fatal("nothing is found")
 	}
+	must(t, c.Verify(t.Context(), i))
 	i.Usable(at(t, "02-02 12:00"), 0, func(now time.Time) time.Time { return now })
 	return i
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,44 +23,99 @@ type Inherited struct {
 	all []Piece // also those that are in no chain
 }
 
-// Found reads what an earlier run left; nil where there is nothing. An error
-// beside it says why it is of no use. An error without it is of the store, or of
-// a run that was stopped, and says nothing about what lies there.
-func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) { return c.found(ctx, true) }
-
-// found is Found; with verify the rows of each piece are read and compared with
-// their checksums.
-func (c *Checkpoint) found(ctx context.Context, verify bool) (*Inherited, error) {
-	c.begun = true // until it is known otherwise: what cannot be looked at stays
+// Found reads what an earlier run left but for the rows, which Verify reads; nil
+// where there is nothing. An error beside it says why nothing can be taken over.
+// An error without it comes from the store, or from a run that was stopped, and
+// says nothing about what lies there.
+func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
+	c.begun.Store(true) // until it is known otherwise, so that what cannot be read is kept
 	names, err := c.store.list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
-		c.begun = false
+		c.begun.Store(false)
 		return nil, nil
 	}
+	found := &Inherited{}
 	data, err := c.store.get(ctx, headerName, nil)
-	if _, local := errors.AsType[*FolderError](err); err != nil && !local && !errors.Is(err, load.ErrNotExist) {
+	_, local := errors.AsType[*FolderError](err)
+	switch {
+	case err == nil:
+		found.Header, err = decodeHeader(data)
+	case errors.Is(err, load.ErrNotExist):
+		err = errNoHeader
+	case !local:
 		return nil, err
 	}
-	if errors.Is(err, load.ErrNotExist) {
-		err = errNoHeader
-	}
-	found := &Inherited{}
-	if err == nil {
-		found.Header, err = decodeHeader(data)
-	}
 	if err != nil {
-		c.begun = false
+		c.begun.Store(false)
 		return found, err
 	}
-	pieces, faults := c.readPieces(ctx, names, verify)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	for _, name := range names {
+		n, isRecord, ok := numberOf(name)
+		if !ok {
+			continue
+		}
+		if c.next.Store(max(c.next.Load(), int64(n)+1)); isRecord {
+			found.all = append(found.all, Piece{number: n})
+		}
 	}
-	found.all, found.Faults = pieces, faults
+	err = c.check(ctx, found, func(p *Piece) error {
+		r, err := c.record(ctx, p.number)
+		if err == nil {
+			*p, err = r.piece(p.number)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	return found, nil
+}
+
+// Verify leaves out the pieces whose rows are not what was written, by their
+// checksums.
+func (c *Checkpoint) Verify(ctx context.Context, found *Inherited) error {
+	return c.check(ctx, found, func(p *Piece) error {
+		if len(p.streams) == 0 {
+			return nil
+		}
+		_, err := c.rows(ctx, *p, nil)
+		return err
+	})
+}
+
+// readers is how many objects are read at once: a destination answers each only
+// after a while.
+const readers = 8
+
+// check reads all pieces side by side. It turns those that fail into faults, and
+// leaves out passing ones. Its error is that of a run that was stopped.
+func (c *Checkpoint) check(ctx context.Context, found *Inherited, read func(*Piece) error) error {
+	failed := make([]error, len(found.all))
+	var group errgroup.Group
+	group.SetLimit(readers)
+	for i := range found.all {
+		group.Go(func() error {
+			failed[i] = read(&found.all[i])
+			return nil
+		})
+	}
+	_ = group.Wait() // the failures are kept apart
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	all := found.all
+	found.all = nil
+	for i, p := range all {
+		if failed[i] != nil {
+			found.Faults = append(found.Faults, fmt.Errorf("%s/%s: %w", c.Place, objectName(p.number, recordSuffix), failed[i]))
+		} else if !p.Passing {
+			found.all = append(found.all, p)
+		}
+	}
+	return nil
 }
 
 // Newest is when the newest of what was read was asked for.
@@ -89,83 +145,19 @@ func (i *Inherited) Oldest() (oldest time.Time) {
 	return oldest
 }
 
-// errNoHeader is a checkpoint whose run ended before anything in it was of use
-// to another one.
+// errNoHeader is a checkpoint whose run ended before another run could take
+// anything over.
 var errNoHeader = errors.New("it has no header")
 
-// readers is how many records are read at once: a destination answers each only
-// after a while.
-const readers = 8
-
-// readPieces reads the records that are whole and whose rows are.
-func (c *Checkpoint) readPieces(ctx context.Context, names []string, verify bool) (pieces []Piece, faults []error) {
-	numbers := make([]int, 0, len(names))
-	for _, name := range names {
-		n, isRecord, ok := numberOf(name)
-		if !ok {
-			continue
-		}
-		if c.next = max(c.next, n+1); isRecord {
-			numbers = append(numbers, n)
-		}
-	}
-	read := make([]Piece, len(numbers))
-	passing := make([]bool, len(numbers))
-	failed := make([]error, len(numbers))
-	var group errgroup.Group
-	group.SetLimit(readers)
-	for i, n := range numbers {
-		group.Go(func() error {
-			read[i], passing[i], failed[i] = c.readPiece(ctx, n, verify)
-			return nil
-		})
-	}
-	_ = group.Wait() // the failures are kept apart
-	for i, p := range read {
-		switch {
-		case failed[i] != nil:
-			faults = append(faults, fmt.Errorf("%s/%s: %w", c.Place, objectName(numbers[i], recordSuffix), failed[i]))
-		case !passing[i]:
-			pieces = append(pieces, p)
-		}
-	}
-	return pieces, faults
-}
-
-// readPiece reads a record; with verify its rows are compared with their
-// checksums. A passing piece was of use to its own run alone.
-func (c *Checkpoint) readPiece(ctx context.Context, number int, verify bool) (p Piece, passing bool, err error) {
-	r, err := c.record(ctx, number)
-	if err != nil || r.Passing {
-		return p, r.Passing, err
-	}
-	if p, err = r.piece(number); err == nil && verify && len(r.Streams) > 0 {
-		_, err = c.rows(ctx, p, nil)
-	}
-	return p, false, err
-}
-
-// Usable chooses the pieces that a run may take over: not older than most, which
-// may be 0 for no bound, and of windows that had ended when they were read. ended gives the wall-clock time
-// up to which results were complete at an instant.
+// Usable chooses the pieces that a run may take over. They are not older than
+// most (0 is no bound), and their windows had ended when they were read. ended
+// gives the wall-clock time up to which results were complete at an instant.
 func (i *Inherited) Usable(now time.Time, most time.Duration, ended func(time.Time) time.Time) {
 	fits := func(at time.Time, to time.Time) bool {
 		return (most == 0 || now.Sub(at).Abs() <= most) && !to.IsZero() && !to.After(ended(at))
 	}
-	var usable []Piece
-	for _, p := range i.all {
-		if fits(p.ReadAt, p.Window.To) {
-			usable = append(usable, p)
-		}
-	}
-	i.Chains = chains(usable)
-	var counts []Count
-	for _, c := range i.Counts {
-		if fits(c.At, c.Window.To.Time) {
-			counts = append(counts, c)
-		}
-	}
-	i.Counts = counts
+	i.Chains = chains(slices.DeleteFunc(slices.Clone(i.all), func(p Piece) bool { return !fits(p.ReadAt, p.Window.To) }))
+	i.Counts = slices.DeleteFunc(i.Counts, func(c Count) bool { return !fits(c.At, c.Window.To.Time) })
 }
 
 // Within gives the chains that lie in a window and do not overlap, in order of

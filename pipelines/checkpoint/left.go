@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// KeepFor is how long a checkpoint is kept after its last change: longer than
-// an outage or a weekend, and no longer, because it holds personal data that
-// nobody looks after once the pipeline is gone.
+// KeepFor is how long a checkpoint is kept after its last change: longer than an
+// outage or a weekend. It is removed then, because it holds personal data, which
+// would stay for ever once the pipeline is gone.
 const KeepFor = 7 * 24 * time.Hour
 
 // Left describes the checkpoint of a run that ended early, for people.
@@ -23,11 +23,12 @@ type Left struct {
 	folder string
 }
 
-// LeftIn gives the checkpoints of a state folder whose header is wanted, that no
-// run holds and that the next run may take over, oldest first. It changes nothing.
+// LeftIn gives the checkpoints of a state folder that the next run may take
+// over, oldest first. Their header is wanted, and no run holds them. It changes
+// nothing.
 func LeftIn(ctx context.Context, state string, wanted func(Header) bool) []Left {
 	var left []Left
-	for _, at := range folders(state) {
+	for _, at := range folders(parentOf(state)) {
 		if useless(at) || isHeld(at) {
 			continue
 		}
@@ -49,19 +50,15 @@ func LeftIn(ctx context.Context, state string, wanted func(Header) bool) []Left 
 }
 
 // Left describes what lies in a checkpoint that no run holds, nil where there is
-// nothing of use. It changes nothing.
+// nothing. An error beside nil says why nothing can be taken over, or that the
+// store failed. It changes nothing.
 func (c *Checkpoint) Left(ctx context.Context) (*Left, error) {
-	found, err := c.found(ctx, false)
+	found, err := c.Found(ctx)
 	if found == nil || err != nil {
 		return nil, err
 	}
-	l := found.left()
-	return &l, nil
-}
-
-func (i *Inherited) left() Left {
-	l := Left{Header: i.Header}
-	for _, chain := range chains(i.all) {
+	l := &Left{Header: found.Header}
+	for _, chain := range chains(found.all) {
 		if chain.Complete() {
 			l.Windows++
 		}
@@ -72,7 +69,7 @@ func (i *Inherited) left() Left {
 			}
 		}
 	}
-	return l
+	return l, nil
 }
 
 // Discard removes the checkpoint, unless a run has taken it up meanwhile.
@@ -84,11 +81,11 @@ func (l Left) Discard(ctx context.Context) (discarded bool, err error) {
 	return true, c.Close(ctx, false)
 }
 
-// Sweep removes the checkpoints of dead runs that are of use to nobody: without
-// a header, or unchanged for longer than they are kept. It gives how many; with
+// Sweep removes the checkpoints of dead runs that no run may take over: those
+// without a header, or unchanged for longer than KeepFor. It gives how many; with
 // dryRun it only looks.
 func Sweep(state string, dryRun bool) (swept int) {
-	for _, at := range folders(state) {
+	for _, at := range folders(parentOf(state)) {
 		if !useless(at) {
 			continue
 		}
@@ -113,18 +110,19 @@ func Sweep(state string, dryRun bool) (swept int) {
 	return swept
 }
 
-func folders(state string) (all []string) {
-	entries, _ := os.ReadDir(parentOf(state)) // none where there is no such folder
+func folders(parent string) (all []string) {
+	entries, _ := os.ReadDir(parent) // none where there is no such folder
 	for _, e := range entries {
 		if e.IsDir() {
-			all = append(all, filepath.Join(parentOf(state), e.Name()))
+			all = append(all, filepath.Join(parent, e.Name()))
 		}
 	}
 	return all
 }
 
-// useless tells whether nobody may take a checkpoint over: it has no header, or
-// was not changed for long. A time in the future is of another clock.
+// useless tells whether no run may take a checkpoint over: it has no header, or
+// was not changed for longer than KeepFor. A time as far in the future was set by a
+// wrong clock.
 func useless(at string) bool {
 	header, err := os.Stat(filepath.Join(at, headerName))
 	if err != nil {
@@ -135,4 +133,25 @@ func useless(at string) bool {
 		changed = pieces.ModTime() // each piece adds files to the folder
 	}
 	return time.Since(changed).Abs() > KeepFor
+}
+
+// spoolName is the folder below which versions before 2 of this program kept what
+// they had read, each run in a folder that it locked.
+const spoolName = "spool"
+
+// DiscardSpools removes what runs of an older version had read and left in a
+// state folder, and gives how many runs it was. No run resumes from it, and it
+// holds personal data. What a live run of that version holds stays; with dryRun
+// everything does.
+func DiscardSpools(state string, dryRun bool) (discarded int) {
+	parent := filepath.Join(state, spoolName)
+	for _, at := range folders(parent) {
+		if !isHeld(at) && (dryRun || os.RemoveAll(at) == nil) {
+			discarded++
+		}
+	}
+	if !dryRun {
+		_ = os.Remove(parent) // kept where it holds anything
+	}
+	return discarded
 }

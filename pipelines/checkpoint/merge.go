@@ -47,8 +47,8 @@ type cursor struct {
 	ids     roaring64.IntPeekable64
 }
 
-// step gives the next rows of the chain whose next id is the smallest: as many
-// as lie before the next id of the others, at most the rest of a batch.
+// step gives the next rows of the chain whose next id is the smallest. It gives
+// those before the next id of the other chains, at most the rest of a batch.
 func (m *merge) step(ctx context.Context) (more bool, err error) {
 	var least *cursor
 	bound := uint64(math.MaxUint64) // the smallest next id of the other chains

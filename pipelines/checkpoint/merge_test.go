@@ -147,7 +147,7 @@ func TestWriterSkipsEmptyBatches(t *testing.T) {
 	if w.Bytes() != 0 {
 		t.Errorf("nothing takes %d bytes", w.Bytes())
 	}
-	p, err := w.End(t.Context(), Piece{Window: window(t, "01-01/01-02"), After: First, Through: Last, IDs: roaring64.New()}, false)
+	p, err := w.End(t.Context(), Piece{Window: window(t, "01-01/01-02"), After: First, Through: Last, IDs: roaring64.New()})
 	must(t, err)
 	names, err := c.store.list(t.Context())
 	must(t, err)

@@ -26,9 +26,8 @@ const folderName = "checkpoint"
 // Key names the checkpoint of a form: it is equal for runs of one pipeline that
 // write the same outputs. paths are those of the definition.
 func Key(pipeline, form string, paths []string) string {
-	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%q %q %q", pipeline, form, paths)
-	return hex.EncodeToString(h.Sum(nil))[:24]
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", pipeline, form, paths))
+	return hex.EncodeToString(sum[:])[:24]
 }
 
 // FolderError is a failure of the state folder.
@@ -93,27 +92,27 @@ func isHeld(at string) bool {
 // whose lease the caller holds. held fails once the lease is lost: nothing is
 // written or removed then.
 func OpenAt(store load.Store, place, key string, held func() error) *Checkpoint {
-	prefix := path.Join(load.ControlFolder, folderName, key) + "/"
+	at := path.Join(load.ControlFolder, folderName, key)
 	return &Checkpoint{
-		Pace: remotePace, Place: strings.TrimSuffix(place, "/") + "/" + strings.TrimSuffix(prefix, "/"),
-		store: objects{store: store, prefix: prefix, held: held},
+		Pace: remotePace, Place: strings.TrimSuffix(place, "/") + "/" + at,
+		store: objects{store: store, prefix: at + "/", held: held},
 	}
 }
 
 func parentOf(state string) string { return filepath.Join(state, folderName) }
 
-// lock is the right to a folder of the state folder.
+// lock says that this process holds a checkpoint in the state folder.
 type lock struct {
 	folder string
 	file   *flock.Flock
-	made   bool // the state folder was made with it
+	made   bool // the state folder did not exist before
 }
 
 const (
 	// tries bounds how often a folder is made because another run, which ends,
 	// removed it before it was locked.
 	tries = 100
-	// patience is how long a lock is waited for: whoever only looks whether a
+	// patience is how long a lock is waited for: a process that only looks whether a
 	// checkpoint is held has it for an instant.
 	patience = time.Second
 	pause    = 10 * time.Millisecond // between two tries
@@ -127,7 +126,7 @@ func acquire(ctx context.Context, folder string, patience time.Duration) (l *loc
 		if err = os.MkdirAll(filepath.Dir(filepath.Dir(folder)), 0o750); err == nil {
 			err = os.MkdirAll(folder, 0o700)
 		}
-		// A folder that is removed while it is made can be told as one that exists.
+		// Where another process removes the folder meanwhile, the error may be ErrExist.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
@@ -139,7 +138,7 @@ func acquire(ctx context.Context, folder string, patience time.Duration) (l *loc
 		if free && isCurrent(file) {
 			return &lock{folder: folder, file: file}, nil
 		}
-		_ = file.Close() // it was removed meanwhile, or its folder was
+		_ = file.Close() // another process has the lock, or removed the file meanwhile
 		switch {
 		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 			return nil, nil

@@ -29,18 +29,21 @@ const (
 // Piece is what was read of a window: the results whose ids lie above After
 // and up to Through.
 type Piece struct {
-	Window         extract.Window
-	After, Through int64
-	// Whole tells that the piece counts only with all others of its window: the
-	// service does not page by ids, so nothing can follow on it.
-	Whole  bool
-	ReadAt time.Time // before the first request for its results was sent
-	Run    string    // id of the run that read it
+	Window  extract.Window `json:"-"`
+	After   int64          `json:"after"`
+	Through int64          `json:"through"`
+	// Whole tells that the piece counts only with all others of its window. The
+	// service does not page by ids, so another run cannot read on from the
+	// piece.
+	Whole   bool      `json:"whole,omitempty"`
+	Passing bool      `json:"passing,omitempty"` // only the run that read the piece may use it
+	ReadAt  time.Time `json:"read_at"`           // before the first request for its results was sent
+	Run     string    `json:"run"`               // id of the run that read it
 
-	IDs      *roaring64.Bitmap // of rows and rejects
-	Stats    transform.Stats   // without Seen, which Checkpoint.Seen gives
-	Rejects  []transform.Reject
-	Replaced int64 // characters that XML forbids
+	IDs      *roaring64.Bitmap  `json:"-"`     // of rows and rejects
+	Stats    transform.Stats    `json:"stats"` // without Seen, which Checkpoint.Seen gives
+	Rejects  []transform.Reject `json:"rejects,omitempty"`
+	Replaced int64              `json:"replaced,omitempty"` // characters that XML forbids
 
 	number  int // names its objects
 	streams []stream
@@ -100,9 +103,9 @@ func (c Chain) IDs() *roaring64.Bitmap {
 	return ids
 }
 
-// chains puts pieces together by their windows. Pieces that nothing can follow
-// on are left out, as are results that two chains hold: which of two windows
-// has such a result now, only another reading can tell.
+// chains puts pieces together by their windows. It leaves out pieces that cannot
+// be read on from. It also leaves out chains that hold the same result, because
+// only another reading can tell which window has it now.
 func chains(pieces []Piece) []Chain {
 	byWindow := map[extract.Window][]Piece{}
 	for _, p := range pieces {
@@ -156,34 +159,24 @@ func withoutDoubles(all []Chain) []Chain {
 
 // record is a piece as it is kept beside its rows.
 type record struct {
-	Window   load.Range         `json:"window"`
-	After    int64              `json:"after"`
-	Through  int64              `json:"through"`
-	Whole    bool               `json:"whole,omitempty"`
-	Passing  bool               `json:"passing,omitempty"` // of use to its own run alone
-	ReadAt   time.Time          `json:"read_at"`
-	Run      string             `json:"run"`
-	IDs      []byte             `json:"ids"` // a roaring bitmap
-	Stats    stats              `json:"stats"`
-	Rejects  []transform.Reject `json:"rejects,omitempty"`
-	Replaced int64              `json:"replaced,omitempty"`
-	Streams  []stream           `json:"streams,omitempty"`
+	Piece
+	Window  load.Range    `json:"window"`
+	IDs     []byte        `json:"ids"` // a roaring bitmap
+	Added   []load.Column `json:"added,omitempty"`
+	Streams []stream      `json:"streams,omitempty"`
 }
 
-// piece reads a record and checks that it agrees with itself.
-func (r record) piece(number int) (Piece, error) {
-	p := Piece{
-		Window: extract.Window{From: r.Window.From.Time, To: r.Window.To.Time}, After: r.After, Through: r.Through, Whole: r.Whole,
-		ReadAt: r.ReadAt, Run: r.Run, Rejects: r.Rejects, Replaced: r.Replaced, number: number, streams: r.Streams,
-	}
-	var err error
+// piece gives the piece of a record, and checks that it agrees with itself.
+func (r record) piece(number int) (p Piece, err error) {
+	p = r.Piece
+	p.Window = extract.Window{From: r.Window.From.Time, To: r.Window.To.Time}
+	p.Stats.Seen, p.number, p.streams = nil, number, r.Streams
 	if p.IDs, err = load.DecodeIDs(r.IDs); err != nil {
 		return p, err
 	}
-	if p.Stats, err = r.Stats.decoded(); err != nil {
+	if p.Stats.Added, err = DecodeColumns(r.Added); err != nil {
 		return p, err
 	}
-	p.Stats.Seen = nil
 	n := p.Results()
 	switch {
 	case p.After >= p.Through || n < 0 || uint64(n) != p.IDs.GetCardinality():
@@ -196,7 +189,7 @@ func (r record) piece(number int) (Piece, error) {
 	return p, nil
 }
 
-// castagnoli is the table of CRC-32C, which processors compute.
+// castagnoli is the table of CRC-32C, for which processors have instructions.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // seal puts a checksum before data, and unseal takes it off again. It fails

@@ -62,23 +62,18 @@ func (w *Writer) endStream() error {
 }
 
 // End writes the piece, whose rows were added: the rows first, and then the
-// record. A passing piece is of use to this run alone.
-func (w *Writer) End(ctx context.Context, p Piece, passing bool) (Piece, error) {
+// record.
+func (w *Writer) End(ctx context.Context, p Piece) (Piece, error) {
 	if err := w.endStream(); err != nil {
 		return p, err
 	}
-	w.c.mu.Lock()
-	p.number, p.streams = w.c.next, w.streams
-	w.c.next++
-	w.c.mu.Unlock()
+	p.number, p.streams = int(w.c.next.Add(1)-1), w.streams
 	ids, err := p.IDs.ToBytes()
 	if err != nil {
 		return p, err
 	}
 	data, err := json.Marshal(record{
-		Window: load.Span(p.Window.From, p.Window.To), After: p.After, Through: p.Through,
-		Whole: p.Whole, Passing: passing, ReadAt: p.ReadAt.UTC(), Run: p.Run, IDs: ids, Stats: encodeStats(p.Stats),
-		Rejects: p.Rejects, Replaced: p.Replaced, Streams: p.streams,
+		Piece: p, Window: load.Span(p.Window.From, p.Window.To), IDs: ids, Added: EncodeColumns(p.Stats.Added), Streams: p.streams,
 	})
 	if err != nil {
 		return p, err

@@ -1,17 +1,17 @@
-// Package interval decides which span of time a run reads and where the next
-// one begins.
+// Package interval decides which span of time a run reads and where the next one
+// begins.
 //
 // A run is asked for a span: by the definition, by flags, or up to now. An
-// incremental run begins at the start of the day that lies `lookback` before
-// the least watermark of its datasets. A dataset is a set of disjoint parts
-// that tile time, so the span is then widened to whole parts: lookback and
+// incremental run begins at the start of the day that lies `lookback` before the
+// least watermark of its datasets. A dataset is a set of disjoint parts that
+// tile time, so the span is then widened to whole parts. So lookback and
 // backfill are the same operation. The watermark that a run commits lies at the
 // end of what it read, but never after the moment from which results may still
 // change.
 //
-// All times are wall-clock times of the account's zone with UTC as their vessel
-// (see extract.Window). The package asks nobody: it knows definitions, clocks
-// and manifests alone. Begin reading with Ask and Interval.Decide.
+// All times are wall-clock times of the account's zone, held as times in UTC
+// (see extract.Window). The package sends no requests: it knows definitions,
+// clocks and manifests alone. Begin reading with Ask and Interval.Decide.
 package interval
 
 import (
@@ -29,8 +29,8 @@ type Interval struct {
 	Given extract.Window // as it was asked for: a bound that was left out is zero
 	Asked extract.Window // the same with its end: what the run is to give
 	Read  extract.Window // Asked, widened to the whole parts of datasets
-	// Complete is an upper bound of the watermark: up to there results no longer
-	// changed by themselves when the oldest of what was read was asked for.
+	// Complete is an upper bound of the watermark. Results up to there no longer
+	// changed by themselves when the oldest piece was asked for.
 	Complete time.Time
 	// Next is where the next incremental run begins; zero where that is not known.
 	Next time.Time
@@ -77,16 +77,10 @@ func Given(e definition.Extract, flags Flags) extract.Window {
 	return w
 }
 
-// Wall is the wall clock of a zone at an instant.
-func Wall(now time.Time, zone *time.Location) time.Time {
-	t := now.In(zone)
-	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
-}
-
 // Settled is the wall-clock time up to which results no longer change by
 // themselves at an instant.
 func Settled(def *definition.Definition, at time.Time) time.Time {
-	return Wall(at, def.Source.Zone).Add(-def.Extract.Settle)
+	return load.Wall(at.In(def.Source.Zone)).Add(-def.Extract.Settle)
 }
 
 // Everything tells whether no bound was asked for: then results without a date
@@ -151,18 +145,17 @@ func nextStart(watermark time.Time, lookback time.Duration) time.Time {
 // Widen extends a span to the whole parts that it touches, of all datasets; with
 // full to all their parts.
 func Widen(w extract.Window, committed []*load.Manifest, full bool) extract.Window {
-	for changed := true; changed; {
-		changed = false
+	for {
+		before := w
 		for _, m := range committed {
-			if m == nil {
-				continue
+			if m != nil {
+				w = widen(w, m.Parts, full)
 			}
-			next := widen(w, m.Parts, full)
-			changed = changed || next != w
-			w = next
+		}
+		if w == before {
+			return w
 		}
 	}
-	return w
 }
 
 func widen(w extract.Window, parts []load.Part, full bool) extract.Window {
@@ -181,17 +174,16 @@ func widen(w extract.Window, parts []load.Part, full bool) extract.Window {
 	return extract.Window{From: whole.From.Time, To: whole.To.Time}
 }
 
-// reached is the time up to which the run's results are complete. It does not
-// run ahead of the clock: of a range that ends in the future the results are
-// still to come. Nor does it pass the time of the oldest piece that was taken
-// over from a checkpoint: what that holds may have been edited since, and the
-// next run's lookback is to meet it.
+// reached is the time up to which the run's results are complete. It never lies
+// in the future, where a range may end. Nor does it pass the time of the oldest
+// piece that was taken over from a checkpoint. Its results may have been edited
+// since, and the next run's lookback must reach them.
 func (i Interval) reached() time.Time { return earlier(i.Read.To, i.Complete) }
 
 // Watermark is the time up to which a dataset holds results without a gap, after
-// a run over the interval. before is the one that it had. It never falls, and
-// rises only if the run began at or before it; where there is none yet, at or
-// before the beginning of the definition's range.
+// a run over the interval. before is the one that it had. It never falls, and rises
+// only if the run began at or before it. Where there was none, the run must have
+// begun no later than the definition's range does.
 func (i Interval) Watermark(e definition.Extract, before load.WallTime) load.WallTime {
 	from, to := i.Read.From, load.Wall(i.reached())
 	switch {

@@ -76,7 +76,7 @@ func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o ac
 		at, err := output.Locate(def, out, form, o.RunID)
 		if err == nil {
 			reset.Path = at.Path
-			reset.Reset, err = output.ResetWatermark(ctx, job, out, at.Path, to)
+			reset.Reset, err = output.ResetWatermark(ctx, job, out, to)
 		}
 		if reset.Err = err; err != nil {
 			failures = append(failures, err)

@@ -147,7 +147,7 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 	}
 	at.Leftovers = s.once(at.Leftovers)
 	at.Manifest, _, err = output.ManifestAt(ctx, dest, lies.Manifest, out)
-	if err != nil && !errors.Is(err, load.ErrNotExist) {
+	if err != nil {
 		return fmt.Errorf("%s: %w", at.Path, err)
 	}
 	return nil

@@ -2,11 +2,13 @@ package output
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -17,74 +19,61 @@ const (
 	xlsxFormat = "xlsx"
 )
 
-// shown are the output's columns for the windows: the run's as its format shows
-// them, with the choices that lists have columns for; or those of a child
-// output. seen is what the rows of the windows hold; before is the manifest of
-// the last run, nil where there was none.
-func (e encoding) shown(windows []*reading.Window, seen map[schemas.Source]transform.Seen, before *load.Manifest) ([]schemas.Column, error) {
-	columns := e.snapshot.Columns(windows)
-	if most := e.snapshot.Schema.MostColumns(); len(columns) > most { // windows that were taken over have some, too
+// shown are the output's columns for the windows. A child output has its own.
+// Others have the run's as their format shows them, with the choices that lists
+// have columns for. seen is what the rows of the windows hold.
+func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transform.Seen) ([]schemas.Column, error) {
+	columns := reconcile.Columns(p.snapshot.Schema, p.snapshot.Labels, windows)
+	if most := p.snapshot.Schema.MostColumns(); len(columns) > most { // windows that were taken over have added some, too
 		return nil, &transform.ColumnsError{Columns: len(columns), Max: most}
 	}
-	known := codebook.BySource(before)
-	if e.out.Exploded() {
-		return ChildColumns(columns, e.out.Explode)
+	if p.out.Exploded() {
+		return ChildColumns(columns, p.out.Explode)
 	}
+	known := codebook.BySource(p.manifest)
 	for i := range columns {
 		c := &columns[i]
-		if e.format.Name != csvFormat && e.format.Name != xlsxFormat {
-			c.ListAs, c.Choices = "", nil // what they do not change does not make parts anew
+		if p.format.Name != csvFormat && p.format.Name != xlsxFormat {
+			c.ListAs, c.Choices = "", nil // otherwise they would make parts anew that they do not change
 			continue
 		}
 		if c.ListAs != schemas.ListColumns {
 			continue
 		}
 		var err error
-		if c.Choices, err = e.choices(*c, seen[c.From], before, known); err != nil {
+		if c.Choices, err = p.choices(*c, seen[c.From], known[c.From.String()]); err != nil {
 			return nil, err
 		}
 	}
-	return e.ordered(columns, before), nil
+	return p.ordered(columns), nil
 }
 
 // choices are those that a list has columns for: the declared ones, those that
 // the last run had, and new ones by their values. So columns keep their order,
 // and equal results give equal bytes whatever windows they were read in.
-func (e encoding) choices(c schemas.Column, seen transform.Seen, before *load.Manifest, known map[string]*load.Column) ([]string, error) {
+func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column) ([]string, error) {
 	all := slices.Clone(c.Choices)
-	if e.remembers(before) {
-		if was := known[c.From.String()]; was != nil {
-			all = append(all, was.Choices...)
-		}
+	if was != nil && p.remembers() {
+		all = append(all, was.Choices...)
 	}
-	fresh := make([]string, 0, len(seen.Choices))
-	for value := range seen.Choices {
-		fresh = append(fresh, value)
-	}
-	slices.Sort(fresh)
-	all = distinct(append(all, fresh...))
+	all = append(all, slices.Sorted(maps.Keys(seen.Choices))...)
+	met := make(map[string]bool, len(all))
+	all = slices.DeleteFunc(all, func(choice string) bool {
+		again := met[choice]
+		met[choice] = true
+		return again
+	})
 	if seen.Many || len(all) > transform.MostChoices {
 		return nil, &ChoicesError{Column: c.Name}
 	}
 	return all, nil
 }
 
-// remembers tells whether a manifest's choices are those that this run goes on
-// from. A single file is written anew: its choices stay where the same
-// definition is run again, not those of an export, whose file depends on what
-// it was asked for alone.
-func (e encoding) remembers(m *load.Manifest) bool {
-	return m != nil && !e.job.Full && (e.out.Dataset() || e.job.Def.File != "" && m.Form == e.job.Form)
-}
-
-// distinct leaves each text where it stands first.
-func distinct(list []string) []string {
-	seen := make(map[string]bool, len(list))
-	return slices.DeleteFunc(list, func(s string) bool {
-		again := seen[s]
-		seen[s] = true
-		return again
-	})
+// remembers tells whether this run keeps the choices of the last one. A dataset
+// keeps them. A single file keeps them where the same definition is run again.
+// The file of an export depends on its own range alone.
+func (p *place) remembers() bool {
+	return !p.job.Full && (p.out.Dataset() || p.job.Def.File != "" && p.manifest.Form == p.job.Form)
 }
 
 // ChoicesError is a list of more different values than CSV has columns for. It

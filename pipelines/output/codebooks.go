@@ -2,7 +2,9 @@ package output
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/load"
@@ -11,100 +13,56 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// codebookOutput is an output that has a codebook beside it.
-type codebookOutput interface {
-	facts() *codebook.Facts
-	held() error
-}
-
-// codebookTask is a codebook that is to be written, with the outputs that share it.
-type codebookTask struct {
-	place   definition.CodebookPlace
-	targets []*target
-	lead    *target // the one whose rows it counts
-}
-
-// writeCodebooks writes the codebooks of the outputs that are committed. A codebook
-// that cannot be written is told in the log and the report; it fails nothing.
+// writeCodebooks writes the codebooks of the outputs that are committed, in the
+// order of the definition. A failure is told in the log and the report, and the
+// run succeeds all the same.
 func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
 	ctx, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
-	tasks := codebookTasks(s.job.Tables, s.committed())
-	if len(tasks) > 0 {
+	var places []definition.CodebookPlace
+	sharing := map[definition.CodebookPlace][]*target{}
+	for _, t := range s.committed() {
+		place, ok := definition.CodebookPlaceOf(t.def, t.report.Path, s.job.Tables.Formats)
+		if !ok || t.out.at().book.Columns == nil {
+			continue
+		}
+		if sharing[place] == nil {
+			places = append(places, place)
+		}
+		sharing[place] = append(sharing[place], t)
+	}
+	if len(places) > 0 {
 		s.job.At(PointCodebook)
 	}
-	for _, task := range tasks {
-		err := writeCodebook(ctx, s.job, task, schema)
+	for _, place := range places {
+		err := s.job.writeCodebook(ctx, place, sharing[place], schema)
 		if err == nil {
 			continue
 		}
 		s.mu.Lock()
-		for _, t := range task.targets {
+		for _, t := range sharing[place] {
 			t.report.CompanionsError = err.Error()
 		}
 		s.mu.Unlock()
-		attrs := []slog.Attr{slog.String("path", strings.Join(task.place.Paths(), ", ")), slog.String("error", err.Error())}
-		if isError[*codebook.ForeignFileError](err) {
+		attrs := []slog.Attr{slog.String("path", strings.Join(place.Paths(), ", ")), slog.String("error", err.Error())}
+		if _, foreign := errors.AsType[*codebook.ForeignFileError](err); foreign {
 			attrs = append(attrs, slog.String("hint", codebook.Hint))
 		}
 		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "the codebook could not be written; the data are whole without it", attrs...)
 	}
 }
 
-// codebookTasks are the codebooks of the committed outputs, in the order of the
-// definition. A codebook that several outputs share counts the rows of a dataset
-// rather than those of a file.
-func codebookTasks(tables Tables, committed []*target) []*codebookTask {
-	var tasks []*codebookTask
-	at := map[definition.CodebookPlace]*codebookTask{}
-	for _, t := range committed {
-		place, ok := definition.CodebookPlaceOf(t.def, t.report.Path, tables.Formats)
-		if out, is := t.out.(codebookOutput); !ok || !is || out.facts().Columns == nil {
-			continue
-		}
-		task := at[place]
-		if task == nil {
-			task = &codebookTask{place: place, lead: t}
-			at[place] = task
-			tasks = append(tasks, task)
-		}
-		task.targets = append(task.targets, t)
-		if t.def.Dataset() && !task.lead.def.Dataset() {
-			task.lead = t
-		}
-	}
-	return tasks
-}
-
-// committed are the targets that were committed.
-func (s *Set) committed() []*target {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var done []*target
-	for _, t := range s.targets {
-		if t.committed {
-			done = append(done, t)
-		}
-	}
-	return done
-}
-
-// writeCodebook writes one codebook to its place.
-func writeCodebook(ctx context.Context, j *Job, task *codebookTask, schema *schemas.Schema) error {
-	out := task.lead.out.(codebookOutput)
-	if err := out.held(); err != nil {
+// writeCodebook writes the codebook that outputs share. It counts the rows of a
+// dataset rather than those of a file.
+func (j *Job) writeCodebook(ctx context.Context, place definition.CodebookPlace, sharing []*target, schema *schemas.Schema) error {
+	lead := max(0, slices.IndexFunc(sharing, func(t *target) bool { return t.def.Dataset() }))
+	p := sharing[lead].out.at()
+	if err := p.held(); err != nil {
 		return err // another run holds the output and writes its codebook
 	}
-	dest, err := j.Tables.Open(ctx, task.place.Root, task.lead.def)
+	dest, err := j.Tables.Open(ctx, place.Root, p.out)
 	if err != nil {
 		return err
 	}
-	facts := out.facts()
-	b := codebook.New(j.Def, j.Form, schema, *facts)
-	return codebook.Write(ctx, dest, task.place, b, facts.Adds, j.Log)
+	return codebook.Write(ctx, dest, place, codebook.New(j.Def, j.Form, schema, p.book), p.book.Adds, j.Log)
 }
-
-// codebookFacts are what an output tells its codebook. Outputs embed it.
-type codebookFacts struct{ book codebook.Facts }
-
-func (c *codebookFacts) facts() *codebook.Facts { return &c.book }

@@ -20,7 +20,7 @@ func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded
 	s.job.At(PointSnapshot)
 	if err := s.eachTarget(ctx, func(ctx context.Context, t *target) (err error) {
 		t.staged, err = t.out.stage(ctx, snapshot)
-		return err
+		return t.out.at().named(err)
 	}); err != nil {
 		return err
 	}
@@ -34,27 +34,27 @@ func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded
 	return s.outcome(ctx)
 }
 
-// publish records the commits and carries them out. Once one is recorded, what
-// was read is of no use to another run.
+// publish records the commits and carries them out. Once one is recorded, no other
+// run may take over what was read.
 func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error {
 	lingering, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
 	err := s.eachTarget(lingering, func(ctx context.Context, t *target) error {
-		commit, err := t.staged.record(ctx)
+		publish, err := t.staged.record(ctx)
 		if err == nil {
-			t.recorded = commit
+			t.publish = publish
 		}
 		return err
 	})
-	if slices.ContainsFunc(s.targets, func(t *target) bool { return t.recorded != nil }) {
+	if slices.ContainsFunc(s.targets, func(t *target) bool { return t.publish != nil }) {
 		recorded(context.WithoutCancel(ctx))
 	}
 	if err != nil {
 		return err
 	}
 	return s.eachTarget(lingering, func(ctx context.Context, t *target) error {
-		if err := t.recorded.Publish(ctx); err != nil {
-			return err
+		if err := t.publish(ctx); err != nil {
+			return t.out.at().named(err)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -65,8 +65,8 @@ func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error
 	})
 }
 
-// eachTarget does something with all live outputs side by side, and sets those
-// aside that fail.
+// eachTarget calls do for all live outputs side by side, and sets those aside that
+// fail.
 func (s *Set) eachTarget(ctx context.Context, do func(context.Context, *target) error) error {
 	live := s.live()
 	failures := make([]error, len(live))
@@ -94,7 +94,7 @@ func (s *Set) eachTarget(ctx context.Context, do func(context.Context, *target) 
 // parts that the run did not replace are not as its manifest says.
 func (s *Set) outcome(ctx context.Context) error {
 	for _, t := range s.committed() {
-		t.report.Warnings = s.job.tellWarnings(ctx, t)
+		t.report.Warnings = t.out.at().tellWarnings(ctx)
 		if d, ok := t.out.(*dataset); ok {
 			if err := d.damaged(); err != nil {
 				_ = s.setAside(ctx, t, err) // the others are committed all the same

@@ -3,8 +3,6 @@ package output
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 
@@ -14,73 +12,24 @@ import (
 
 // dataset is a dataset of parts.
 type dataset struct {
-	encoding
-	place
-	codebookFacts
-	manifest   *load.Manifest // of the last run, nil if there was none
-	base       string         // its version
+	*place
 	inventory  load.Inventory // what lay there when the run began
 	generation int
 	lacks      bool // the set of ids of a part is damaged or missing
-
-	parts []*datasetPart // in order, once they are staged
 }
 
-func (j *Job) openDataset(ctx context.Context, def definition.Output, path string) (output, error) {
-	e, err := j.encodingOf(def)
-	if err != nil {
-		return nil, err
-	}
-	o := &dataset{encoding: e, generation: 1}
-	if o.place, err = j.openPlace(ctx, def, path, path, ""); err != nil {
-		return nil, err
-	}
-	if err := o.lookBack(ctx); err != nil {
-		return nil, errors.Join(err, o.close(context.WithoutCancel(ctx)))
-	}
-	j.tellOrphans(ctx, def, path, o.manifest)
-	return o, nil
-}
-
-// lookBack finishes the commit of a run that ended early, removes what an older
-// version of the program left, and reads the manifest.
-func (o *dataset) lookBack(ctx context.Context) error {
-	if err := o.recover(ctx, o.job, ""); err != nil {
-		return err
-	}
-	if err := o.discardJournal(ctx); err != nil {
-		return err
-	}
-	m, version, err := ManifestAt(ctx, o.dest, load.ManifestName, o.out)
-	switch {
-	case err == nil:
-		o.manifest, o.base = m, version
-	case !errors.Is(err, load.ErrNotExist):
-		return fmt.Errorf("%s: %w", o.path, err)
-	}
-	if err := o.lookAround(ctx); err != nil {
-		return fmt.Errorf("%s: %w", o.path, err)
-	}
-	return nil
-}
-
-// discardJournal removes the parts that an older version of the program had
-// prepared and listed in a journal. They are read again.
-func (o *dataset) discardJournal(ctx context.Context) error {
+// lookAround compares the parts that lie there with the manifest, and finds a
+// generation that none of them has. Before, it removes what an older version of
+// the program left.
+func (o *dataset) lookAround(ctx context.Context) error {
 	run, err := load.DiscardJournal(ctx, o.dest)
 	if err != nil {
-		return fmt.Errorf("%s: %w", o.path, err)
+		return err
 	}
 	if run != "" {
 		o.job.Log.LogAttrs(ctx, slog.LevelWarn, "what a run of an older version had prepared is discarded, and read again",
-			slog.String("path", o.path), slog.String("earlier_run", run))
+			slog.String("path", o.Path), slog.String("earlier_run", run))
 	}
-	return nil
-}
-
-// lookAround compares what lies there with the manifest, and finds a generation
-// that no part there has.
-func (o *dataset) lookAround(ctx context.Context) (err error) {
 	if o.inventory, err = load.TakeInventory(ctx, o.dest, o.manifest); err != nil {
 		return err
 	}
@@ -95,8 +44,8 @@ func (o *dataset) lookAround(ctx context.Context) (err error) {
 	return nil
 }
 
-// fits tells whether the definition is still that of the dataset, and nothing
-// lies there that its manifest does not know, or replaces it.
+// fits fails where the dataset is not the one that the definition describes, or
+// holds parts that its manifest does not list. A full run replaces any dataset.
 func (o *dataset) fits() error {
 	if o.job.Full {
 		return nil
@@ -104,10 +53,10 @@ func (o *dataset) fits() error {
 	if err := o.changed(); err != nil {
 		return err
 	}
-	return o.inventory.Err(o.path)
+	return o.inventory.Err(o.Path)
 }
 
-// changed tells whether the dataset holds what the definition no longer says.
+// changed fails where the definition now describes the dataset otherwise.
 func (o *dataset) changed() error {
 	m := o.manifest
 	if m == nil {
@@ -127,7 +76,7 @@ func (o *dataset) changed() error {
 		{"search", cmp.Or(was.Search, "none"), cmp.Or(is.Search, "none")},
 	} {
 		if c.was != c.is {
-			return &DatasetChangedError{Path: o.path, What: c.what, Was: c.was, Is: c.is}
+			return &DatasetChangedError{Path: o.Path, What: c.what, Was: c.was, Is: c.is}
 		}
 	}
 	return o.checkPartition(m.Parts)
@@ -135,24 +84,20 @@ func (o *dataset) changed() error {
 
 // checkPartition refuses to mix parts of two partitions in one dataset.
 func (o *dataset) checkPartition(parts []load.Part) error {
-	partition := string(o.out.Partition)
 	for _, p := range parts {
 		key, err := load.ParsePartName(p.Path)
 		if err != nil {
 			continue // not named by us
 		}
-		want := load.UndatedDT(partition)
-		if !key.Undated {
-			want = load.DTValue(partition, last(key.To), key.To)
-		}
-		if key.DT != want {
-			return &DatasetChangedError{Path: o.path, What: "partition", Was: partitionOf(key), Is: cmp.Or(partition, string(definition.PartitionNone))}
+		if key.DT != dtOf(o.out.Partition, key.Undated, key.To) {
+			is := cmp.Or(o.out.Partition, definition.PartitionNone)
+			return &DatasetChangedError{Path: o.Path, What: "partition", Was: partitionOf(key), Is: string(is)}
 		}
 	}
 	return nil
 }
 
-// partitionOf is the partition that a part's name speaks of.
+// partitionOf is the partition that a part's name shows.
 func partitionOf(key load.PartKey) string {
 	if key.DT == "" {
 		return string(definition.PartitionNone)

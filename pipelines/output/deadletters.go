@@ -20,13 +20,15 @@ type rejectLine struct {
 	Column   string `json:"column"`
 	Raw      string `json:"raw"`
 	Reason   string `json:"reason"`
-	Window   string `json:"window"` // as windowRun.name shows it
+	Window   string `json:"window"` // as reading.Window.Name shows it
 }
 
-// deadLetters are the rejected results of the windows as lines of JSON, nil
-// if there are none.
-func deadLetters(windows []*reading.Window) ([]byte, error) {
-	var lines []byte
+// letters are the rejected results of the windows as lines of JSON, nil if there
+// are none. A child has none: they are of results, and lie beside the main output.
+func (e *encoding) letters(windows []*reading.Window) (lines []byte, err error) {
+	if e.out.Exploded() {
+		return nil, nil
+	}
 	for _, w := range windows {
 		for _, r := range w.Rejects {
 			line, err := json.Marshal(rejectLine{r.ResultID, r.Column, r.Raw, r.Reason, w.Name()})

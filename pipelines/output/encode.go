@@ -23,21 +23,13 @@ type encoding struct {
 	job    *Job
 	out    definition.Output
 	format load.Format
-	warned *warnings
+	warned warnings
 	// snapshot is what is encoded; nil before the output is staged.
 	snapshot *reconcile.Snapshot
 }
 
-func (j *Job) encodingOf(out definition.Output) (encoding, error) {
-	format, ok := j.Tables.format(out.Format)
-	if !ok {
-		return encoding{}, &definition.UnsupportedError{What: fmt.Sprintf("the format %q", out.Format), Remedy: "choose one of those that `formetl run --help` lists"}
-	}
-	return encoding{job: j, out: out, format: format, warned: &warnings{}}, nil
-}
-
 // extension is that of the output's data objects: ".csv.gz", for instance.
-func (e encoding) extension() string {
+func (e *encoding) extension() string {
 	if e.format.Text {
 		return e.format.Extension + load.CompressionExtension(e.out.Compression)
 	}
@@ -49,7 +41,8 @@ func (e encoding) extension() string {
 type encodedObject struct {
 	load.Encoder
 	compressed io.WriteCloser
-	closed     func() // once its bytes are whole
+	e          *encoding
+	span       string // the windows that the object is of
 }
 
 // Close ends the object's bytes; what they go to stays open.
@@ -57,7 +50,9 @@ func (o encodedObject) Close() error {
 	if err := errors.Join(o.Encoder.Close(), o.compressed.Close()); err != nil {
 		return err
 	}
-	o.closed()
+	if w, ok := o.Encoder.(load.Warner); ok {
+		o.e.warned.add(o.span, w.Warnings())
+	}
 	return nil
 }
 
@@ -70,7 +65,7 @@ func (o encodedObject) discard() {
 
 // object begins an object that is written to w. span is what its footer says
 // of its windows.
-func (e encoding) object(w io.Writer, columns []schemas.Column, span fmt.Stringer) (encodedObject, error) {
+func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.Stringer) (encodedObject, error) {
 	inner, outer := e.out.Compression, "none"
 	if e.format.Text {
 		inner, outer = "", e.out.Compression
@@ -86,14 +81,13 @@ func (e encoding) object(w io.Writer, columns []schemas.Column, span fmt.Stringe
 	encoder, err := e.format.New(compressed, schemas.ArrowSchema(columns), load.EncodeOptions{
 		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, TempDir: e.snapshot.TempDir(),
 	})
-	told := func() { e.warned.add(span.String(), warningsOf(encoder)) }
-	return encodedObject{encoder, compressed, told}, err
+	return encodedObject{encoder, compressed, e, span.String()}, err
 }
 
-// each gives the windows' batches from the checkpoint, in their order and with all
-// columns, and how many results they are of: as many as rows, but for a child
-// output. A batch is valid during the call.
-func (e encoding) each(ctx context.Context, columns []schemas.Column, windows []*reading.Window, visit func(b arrow.RecordBatch, results int64) error) error {
+// each gives the windows' batches from the checkpoint, in their order and with
+// all columns. results is how many results a batch is of: as many as it has
+// rows, but for a child output. A batch is valid during the call.
+func (e *encoding) each(ctx context.Context, columns []schemas.Column, windows []*reading.Window, visit func(b arrow.RecordBatch, results int64) error) error {
 	schema := schemas.ArrowSchema(columns)
 	for _, w := range windows {
 		err := e.snapshot.Rows(ctx, w, func(b arrow.RecordBatch) error {
@@ -122,8 +116,8 @@ func (e encoding) each(ctx context.Context, columns []schemas.Column, windows []
 }
 
 // encode writes the windows as one object to w, and tells how many rows it has.
-func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*reading.Window, span fmt.Stringer) (rows int64, err error) {
-	object, err := e.object(w, columns, span)
+func (e *encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*reading.Window) (rows int64, err error) {
+	object, err := e.object(w, columns, e.snapshot.Interval.Given)
 	if err != nil {
 		return 0, err
 	}
@@ -140,7 +134,7 @@ func (e encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Col
 
 // metadata is what a file's footer says of it: nothing of the run or the
 // time, so that equal results give equal bytes.
-func (e encoding) metadata(columns []schemas.Column, window string) ([]load.KeyValue, error) {
+func (e *encoding) metadata(columns []schemas.Column, window string) ([]load.KeyValue, error) {
 	schema, err := json.Marshal(manifestColumns(columns, e.snapshot.Schema.HMACKey))
 	if err != nil {
 		return nil, err
@@ -163,55 +157,59 @@ func manifestColumns(columns []schemas.Column, key schemas.HMACKey) []load.Colum
 	return list
 }
 
-// encodeTo encodes the windows into one staged object, and tells how many rows it
-// has.
-func (e encoding) encodeTo(ctx context.Context, d load.Stager, name string, columns []schemas.Column, windows []*reading.Window, span fmt.Stringer) (load.Prepared, int64, error) {
-	upload, err := d.Stage(ctx, e.job.RunID, name)
+// encodeTo encodes the windows into the staged object of a file, and tells how
+// many rows it has.
+func (p *place) encodeTo(ctx context.Context, columns []schemas.Column, windows []*reading.Window) (load.Prepared, int64, error) {
+	upload, err := p.dest.Stage(ctx, p.job.RunID, p.Scope)
 	if err != nil {
 		return load.Prepared{}, 0, err
 	}
 	defer func() { _ = upload.Abort() }()
-	rows, err := e.encode(ctx, upload, columns, windows, span)
+	rows, err := p.encode(ctx, upload, columns, windows)
 	if err != nil {
-		return load.Prepared{}, 0, fmt.Errorf("%s: %w", name, err)
+		return load.Prepared{}, 0, fmt.Errorf("%s: %w", p.Scope, err)
 	}
-	e.job.At(PointStaged)
+	p.job.At(PointStaged)
 	prepared, err := upload.Prepare(ctx)
-	e.job.At(PointPrepared)
+	p.job.At(PointPrepared)
 	return prepared, rows, err
 }
 
-// newManifest fills in what every output's manifest says. before is that of the
-// run before, nil where there was none; own tells that it is about the range that was asked for, not the one widened to whole parts.
-func (e encoding) newManifest(columns []schemas.Column, windows []*reading.Window, before *load.Manifest, own bool) load.Manifest {
-	j, s := e.job, e.snapshot
-	if e.out.Exploded() {
+// ownColumns are the columns and the statistics of what a single file or
+// standard output holds.
+func (p *place) ownColumns(ctx context.Context, windows []*reading.Window) ([]schemas.Column, transform.Stats, error) {
+	stats, err := p.snapshot.StatsOf(ctx, windows)
+	if err != nil {
+		return nil, stats, err
+	}
+	columns, err := p.shown(windows, stats.Seen)
+	return columns, stats, err
+}
+
+// newManifest fills in what every output's manifest says. own tells that it is
+// about the range that was asked for, not the one widened to whole parts.
+func (p *place) newManifest(columns []schemas.Column, windows []*reading.Window, own bool) load.Manifest {
+	j, s, before := p.job, p.snapshot, p.manifest
+	if p.out.Exploded() {
 		before = elements(before)
 	}
+	described := manifestColumns(columns, s.Schema.HMACKey)
+	codebook.Form{Columns: columns, Labels: s.Labels, Stats: s.Stats}.Describe(described, before)
+	if p.out.Exploded() {
+		described[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form knows nothing of it
+	}
 	m := load.Manifest{
-		Format: e.format.Name, Pipeline: j.Def.Name, Form: j.Form, RunID: j.RunID, CreatedAt: j.Now(),
-		Range: load.Span(s.Interval.Read.From, s.Interval.Read.To), Schema: e.described(columns, before), Names: j.naming(), Source: j.source(), Profile: profileRule(e.out.Profile),
+		Format: p.format.Name, Pipeline: j.Def.Name, Form: j.Form, RunID: j.RunID, CreatedAt: j.Now(),
+		Range: load.Span(s.Interval.Read.From, s.Interval.Read.To), Schema: described, Names: j.naming(), Source: j.source(), Profile: profileRule(p.out.Profile),
 		Verified: s.Verified(windows, own), Requests: j.Requests(),
 	}
 	if own {
 		m.Range = load.Span(s.Interval.Asked.From, s.Interval.Asked.To)
 	}
-	if e.out.Exploded() {
-		m.Schema[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form knows nothing of it
-	}
 	for _, w := range windows {
 		m.Rejected += w.Stats.Rejected
 	}
 	return m
-}
-
-// described are columns as the next manifest lists them. before is the manifest of
-// the run before, nil where there was none.
-func (e encoding) described(columns []schemas.Column, before *load.Manifest) []load.Column {
-	s := e.snapshot
-	list := manifestColumns(columns, s.Schema.HMACKey)
-	codebook.Form{Columns: columns, Labels: s.Labels, Stats: s.Stats}.Describe(list, before)
-	return list
 }
 
 // source says in a manifest which results the run reads.

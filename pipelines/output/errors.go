@@ -50,8 +50,3 @@ func (e *ChoicesError) DataFault() bool { return true }
 
 // DataFault is true: the dead letters have to be mended.
 func (e *LettersError) DataFault() bool { return true }
-
-func isError[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
-}

@@ -1,11 +1,17 @@
 package output
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -18,9 +24,9 @@ const (
 	positionAt   = 1 // after the result's id
 )
 
-// ChildColumns are the columns of the child output of a list: the result's id
-// as the main output has it, the element's position from 1, and the element.
-// Both have the list's source: they come from nowhere else.
+// ChildColumns are the columns of the child output of a list. They are the
+// result's id as the main output has it, the element's position from 1, and the
+// element. The last two have the list's source.
 func ChildColumns(columns []schemas.Column, list schemas.Source) ([]schemas.Column, error) {
 	s := schemas.Schema{Columns: columns}
 	id, of := s.Find(schemas.Source{Kind: schemas.FromResultID}), s.Find(list)
@@ -37,8 +43,8 @@ func ChildColumns(columns []schemas.Column, list schemas.Source) ([]schemas.Colu
 	return []schemas.Column{columns[id], position, element}, nil
 }
 
-// elements is a child's manifest as if it had no positions, about which there
-// is nothing to remember.
+// elements is a child's manifest without the column of positions: that column has
+// the source of the elements, and its settings never change.
 func elements(m *load.Manifest) *load.Manifest {
 	if m == nil || len(m.Schema) <= positionAt {
 		return m
@@ -49,35 +55,163 @@ func elements(m *load.Manifest) *load.Manifest {
 }
 
 // checkChild refuses a definition that renames or retypes a committed column
-// of a child output, or hides what its older parts show. Its columns are not
-// those of later runs: they follow from the main output's.
-func (o *dataset) checkChild() error {
-	schema := o.job.Def.Schema
+// of a child output, or hides what its older parts show. Later runs do not begin
+// with its columns, because those follow from the main output's.
+func (p *place) checkChild() error {
+	schema := p.job.Def.Schema
 	if schema == nil {
 		return nil
 	}
-	now, err := ChildColumns(schema.Columns, o.out.Explode)
+	now, err := ChildColumns(schema.Columns, p.out.Explode)
 	if err != nil {
 		return err
 	}
 	for i, is := range manifestColumns(now, schema.HMACKey) {
-		if i >= len(o.manifest.Schema) {
+		if i >= len(p.manifest.Schema) {
 			break
 		}
-		was := o.manifest.Schema[i]
+		was := p.manifest.Schema[i]
 		if was.Name != is.Name || was.Type != is.Type || was.From != is.From {
 			describe := func(c load.Column) string { return c.Name + " " + c.Type + " from " + c.From }
-			return &SchemaChangedError{Path: o.path, Column: was.Name, Was: describe(was), Is: describe(is)}
+			return &SchemaChangedError{Path: p.Path, Column: was.Name, Was: describe(was), Is: describe(is)}
 		}
 	}
-	return checkRules(o.path, elements(o.manifest).Schema, schema)
+	return checkRules(p.Path, elements(p.manifest).Schema, schema)
 }
 
-// letters are the dead letters of the windows. Those of a child lie beside the
-// main output alone: they are of results.
-func (e encoding) letters(windows []*reading.Window) ([]byte, error) {
-	if e.out.Exploded() {
-		return nil, nil
+// tellOrphans warns of child outputs that the schema no longer asks for: they
+// stay as they are, with the values that they hold.
+func (p *place) tellOrphans(ctx context.Context) {
+	schema := p.job.Def.Schema
+	if p.manifest == nil || schema == nil || p.out.Exploded() {
+		return
 	}
-	return deadLetters(windows)
+	for _, was := range p.manifest.Schema {
+		now, ok := columnFrom(schema, was.From)
+		if !was.Explode || ok && now.Explode && now.Name == was.Name {
+			continue
+		}
+		child := definition.ChildPath(p.Path, was.Name)
+		what := "the list " + was.Name + " is no longer exploded: its child output " + child + " stays as it is, with its values; remove it where they must not be kept"
+		p.job.Drift(what)
+		p.job.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", child))
+	}
+}
+
+// mostExploded bounds the rows of a child's batch: a batch of results may hold
+// many more elements. A result's elements stay together.
+const mostExploded = 16 << 10
+
+// explosion makes the rows of a child output of a batch of results.
+type explosion struct {
+	schema *arrow.Schema // of the child
+	ids    arrow.Array
+	lists  *array.List
+}
+
+// newExplosion finds the two columns of the batch by their sources.
+func newExplosion(b arrow.RecordBatch, list schemas.Source, schema *arrow.Schema) (*explosion, error) {
+	x := &explosion{schema: schema}
+	id := schemas.Source{Kind: schemas.FromResultID}.String()
+	for i, field := range b.Schema().Fields() {
+		switch from, _ := field.Metadata.GetValue(schemas.MetaFrom); from {
+		case id:
+			x.ids = b.Column(i)
+		case list.String():
+			x.lists, _ = b.Column(i).(*array.List)
+		}
+	}
+	if x.ids == nil || x.lists == nil {
+		return nil, fmt.Errorf("a batch has no list from %s and result id to explode it", list) // a bug
+	}
+	return x, nil
+}
+
+// each gives the rows in batches, with the number of results that each is of.
+// A null list and an empty one have no row. A batch is valid during the call.
+func (x *explosion) each(most int, visit func(b arrow.RecordBatch, results int64) error) error {
+	for first := 0; first < x.lists.Len(); {
+		end, rows := first, 0
+		for end < x.lists.Len() && (end == first || rows+x.size(end) <= most) {
+			rows += x.size(end)
+			end++
+		}
+		b, err := x.rows(first, end, rows)
+		if err != nil {
+			return err
+		}
+		err = visit(b, int64(end-first))
+		b.Release()
+		if err != nil {
+			return err
+		}
+		first = end
+	}
+	return nil
+}
+
+// size is how many elements a result has.
+func (x *explosion) size(row int) int {
+	if x.lists.IsNull(row) {
+		return 0
+	}
+	start, end := x.lists.ValueOffsets(row)
+	return int(end - start)
+}
+
+// rows are the rows of the results from one up to another.
+func (x *explosion) rows(first, end, n int) (arrow.RecordBatch, error) {
+	positions, ids := array.NewInt64Builder(memory.DefaultAllocator), array.NewBuilder(memory.DefaultAllocator, x.ids.DataType())
+	defer positions.Release()
+	defer ids.Release()
+	positions.Reserve(n)
+	for row := first; row < end; row++ {
+		for i := range x.size(row) {
+			positions.Append(int64(i + 1))
+			switch of := x.ids.(type) {
+			case *array.Int64:
+				ids.(*array.Int64Builder).Append(of.Value(row))
+			case *array.String:
+				ids.(*array.StringBuilder).Append(of.Value(row))
+			default:
+				return nil, fmt.Errorf("a result id is no %s", x.ids.DataType()) // a bug: schemas are validated
+			}
+		}
+	}
+	elements, err := x.elements(first, end)
+	if err != nil {
+		return nil, err
+	}
+	defer elements.Release()
+	id, position := ids.NewArray(), positions.NewArray()
+	defer id.Release()
+	defer position.Release()
+	return array.NewRecordBatch(x.schema, []arrow.Array{id, position, elements}, int64(n)), nil
+}
+
+// elements are those of the results' lists: one piece of the batch's, unless a
+// null list hides some.
+func (x *explosion) elements(first, end int) (arrow.Array, error) {
+	values := x.lists.ListValues()
+	at, _ := x.lists.ValueOffsets(first)
+	var pieces []arrow.Array
+	defer func() {
+		for _, p := range pieces {
+			p.Release()
+		}
+	}()
+	for row := first; row < end; row++ {
+		start, stop := x.lists.ValueOffsets(row)
+		if x.lists.IsNull(row) && start < stop {
+			pieces = append(pieces, array.NewSlice(values, at, start))
+			at = stop
+		}
+	}
+	_, stop := x.lists.ValueOffsets(end - 1)
+	pieces = append(pieces, array.NewSlice(values, at, max(at, stop)))
+	if len(pieces) == 1 {
+		pieces[0].Retain()
+		return pieces[0], nil
+	}
+	return array.Concatenate(pieces, memory.DefaultAllocator)
 }

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Holding are the parts that stay so far and hold one of the ids.
+// Holding are the parts of live datasets that the run does not replace so far and
+// that hold one of the ids.
 func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]load.Part, error) {
 	var hits []load.Part
 	for _, t := range s.live() {
@@ -22,7 +23,7 @@ func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Re
 		}
 		found, err := d.holding(ctx, ids, r)
 		if err != nil {
-			if err := s.setAside(ctx, t, fmt.Errorf("%s: %w", d.path, err)); err != nil {
+			if err := s.setAside(ctx, t, d.named(err)); err != nil {
 				return nil, err
 			}
 		}
@@ -31,8 +32,8 @@ func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Re
 	return hits, nil
 }
 
-// holding are the parts that stay and hold one of the ids. One whose set cannot
-// be read may hold any id between its smallest and its largest.
+// holding are such parts of the dataset. A part whose set of ids cannot be read
+// may hold any id between its smallest and its largest.
 func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]load.Part, error) {
 	_, kept := r.Divide(o.manifest)
 	holds, lacks := make([]bool, len(kept)), make([]bool, len(kept))
@@ -46,7 +47,7 @@ func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcil
 			set, err := o.idsOf(ctx, p)
 			if errors.Is(err, load.ErrIDs) {
 				o.job.Log.LogAttrs(ctx, slog.LevelWarn, "the ids of a part are not known; it is read again",
-					slog.String("path", o.path), slog.String("part", p.Path), slog.String("error", err.Error()))
+					slog.String("path", o.Path), slog.String("part", p.Path), slog.String("error", err.Error()))
 				holds[i], lacks[i] = true, true
 				return nil
 			}
@@ -102,35 +103,25 @@ func (o *dataset) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, er
 	return ids, nil
 }
 
-// undatedIDs are the ids that the dataset's parts of results without a date hold.
-func (o *dataset) undatedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
-	all := roaring64.New()
-	if o.manifest == nil {
-		return all, nil
-	}
-	for _, p := range o.manifest.Parts {
-		if !p.Undated {
-			continue
-		}
-		ids, err := o.idsOf(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		all.Or(ids)
-	}
-	return all, nil
-}
-
 // UndatedIDs are the ids of the parts of results without a date, of all live
 // datasets. The error wraps load.ErrIDs where they are not known.
 func (s *Set) UndatedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
 	all := roaring64.New()
-	for _, d := range s.datasets() {
-		ids, err := d.undatedIDs(ctx)
-		if err != nil {
-			return nil, err
+	for _, t := range s.live() {
+		d, ok := t.out.(*dataset)
+		if !ok || d.manifest == nil {
+			continue
 		}
-		all.Or(ids)
+		for _, p := range d.manifest.Parts {
+			if !p.Undated {
+				continue
+			}
+			ids, err := d.idsOf(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			all.Or(ids)
+		}
 	}
 	return all, nil
 }

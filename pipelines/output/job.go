@@ -1,6 +1,7 @@
 package output
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"time"
@@ -44,8 +45,8 @@ type Report struct {
 	Rows    int64  `json:"rows"`
 	Parts   int    `json:"parts"` // data objects; of a dataset those of the whole dataset
 	Bytes   int64  `json:"bytes"` // of the data objects
-	// Watermark is up to where a dataset's results are complete, none where no
-	// run goes on from it.
+	// Watermark is the time up to which a dataset's results are complete; zero
+	// where no later run begins there.
 	Watermark load.WallTime `json:"watermark,omitzero"`
 	// Warnings tell what a spreadsheet will not show as it is in the output.
 	Warnings []string `json:"warnings,omitempty"`
@@ -53,4 +54,22 @@ type Report struct {
 	// written; the data are whole without it.
 	CompanionsError string `json:"companions_error,omitempty"`
 	Error           string `json:"error,omitempty"`
+}
+
+// Tables are the formats and destinations that the program is built with.
+// Nothing registers itself: the command line fills them in.
+type Tables struct {
+	Formats []load.Format
+	// Open gives the destination at root: a folder, or a prefix with a scheme
+	// such as s3://bucket/lake.
+	Open func(ctx context.Context, root string, o definition.Output) (load.Destination, error)
+}
+
+func (t Tables) format(name string) (load.Format, bool) {
+	for _, f := range t.Formats {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return load.Format{}, false
 }

@@ -3,18 +3,15 @@ package output
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 )
 
-// settleKept gathers the columns of the manifests that earlier runs left:
-// later runs begin with them, so that a schema is stable. Datasets come
-// first, whose older parts stay; a single file is written anew, and its
-// columns count only where no dataset has any. An output that the definition
-// does not fit any more is set aside.
+// settleKept gathers the columns of the manifests that earlier runs left. This
+// run begins with them, so that the schema is stable. Those of a single file,
+// which is written anew, count only where no dataset has any. An output that the
+// definition does not fit any more is set aside.
 func (s *Set) settleKept(ctx context.Context) error {
 	if s.job.Full {
 		return nil
@@ -23,17 +20,13 @@ func (s *Set) settleKept(ctx context.Context) error {
 	for _, t := range s.live() {
 		var columns []schemas.Column
 		var err error
-		switch o := t.out.(type) {
-		case *dataset:
-			columns, err = s.job.keptBy(o, sets)
+		switch p := t.out.at(); {
+		case t.def.Dataset():
+			columns, err = p.columnsKept(sets)
 			sets = schemas.Merge(sets, columns)
-		case *file:
-			if !s.job.goesOn(o.manifest) {
-				continue
-			}
-			if columns, err = ColumnsOf(o.manifest); err != nil {
-				err = fmt.Errorf("%s: %w", o.path, err)
-			}
+		case p.resumesColumns():
+			columns, err = ColumnsOf(p.manifest)
+			err = p.named(err)
 			files = schemas.Merge(files, columns)
 		}
 		if err == nil {
@@ -49,45 +42,43 @@ func (s *Set) settleKept(ctx context.Context) error {
 	return nil
 }
 
-// goesOn tells whether a file's columns are the base of this run's: it is the
-// same form's, by a definition that is run again and again (not an export),
-// and names columns as before.
-func (j *Job) goesOn(m *load.Manifest) bool {
-	return m != nil && j.Def.File != "" && j.Def.Schema == nil && m.Names == j.naming() && m.Form == j.Form
+// resumesColumns tells whether this run begins with the columns of a file. Then
+// the file is of the same form, by a definition that is run again and again (not
+// an export), and columns are named as before.
+func (p *place) resumesColumns() bool {
+	m, def := p.manifest, p.job.Def
+	return m != nil && def.File != "" && def.Schema == nil && m.Names == p.job.naming() && m.Form == p.job.Form
 }
 
-// keptBy are the columns of a dataset, if the definition still fits them, and
-// those of the datasets before it.
-func (j *Job) keptBy(o *dataset, others []schemas.Column) ([]schemas.Column, error) {
-	m := o.manifest
+// columnsKept are the columns of a dataset's manifest. It fails where the
+// definition does not fit them any more, or the columns of other datasets do not.
+func (p *place) columnsKept(others []schemas.Column) ([]schemas.Column, error) {
+	m, declared, naming := p.manifest, p.job.Def.Schema, p.job.naming()
 	if m == nil {
 		return nil, nil
 	}
-	if o.out.Exploded() {
-		return nil, o.checkChild()
+	if p.out.Exploded() {
+		return nil, p.checkChild()
 	}
-	if j.Def.Schema == nil && m.Names != j.naming() {
-		return nil, &DatasetChangedError{Path: o.path, What: "naming of columns", Was: cmp.Or(m.Names, "declared"), Is: j.naming()}
+	if declared == nil && m.Names != naming {
+		return nil, &DatasetChangedError{Path: p.Path, What: "naming of columns", Was: cmp.Or(m.Names, "declared"), Is: naming}
 	}
 	columns, err := ColumnsOf(m)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.path, err)
+		return nil, p.named(err)
 	}
-	if j.Def.Schema != nil {
-		others = j.Def.Schema.Columns
+	if declared == nil {
+		return columns, checkKept(p.Path, columns, others)
 	}
-	if err := checkKept(o.path, columns, others); err != nil {
+	if err := checkKept(p.Path, columns, declared.Columns); err != nil {
 		return nil, err
 	}
-	if j.Def.Schema == nil {
-		return columns, nil
-	}
-	if o.format.Name == csvFormat {
-		if err := checkLists(o.path, m.Schema, j.Def.Schema); err != nil {
+	if p.format.Name == csvFormat {
+		if err := checkLists(p.Path, m.Schema, declared); err != nil {
 			return nil, err
 		}
 	}
-	return columns, checkRules(o.path, m.Schema, j.Def.Schema)
+	return columns, checkRules(p.Path, m.Schema, declared)
 }
 
 // naming is how columns are named that the definition does not name.
@@ -119,15 +110,4 @@ func checkKept(path string, kept, columns []schemas.Column) error {
 		}
 	}
 	return nil
-}
-
-// manifestOf is what an output's last run left, and its version.
-func manifestOf(out output) (*load.Manifest, string) {
-	switch o := out.(type) {
-	case *dataset:
-		return o.manifest, o.base
-	case *file:
-		return o.manifest, o.base
-	}
-	return nil, load.NoVersion
 }

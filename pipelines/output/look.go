@@ -2,8 +2,6 @@ package output
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -19,10 +17,11 @@ func Look(ctx context.Context, job *Job) (*Set, error) {
 		if !out.Dataset() {
 			continue
 		}
-		d, err := job.datasetAt(ctx, out)
+		p, err := job.lookAt(ctx, out)
 		if err != nil {
 			return s, err
 		}
+		d := &dataset{place: p}
 		t.out = d
 		if err := d.fits(); err != nil {
 			return s, err
@@ -30,46 +29,35 @@ func Look(ctx context.Context, job *Job) (*Set, error) {
 		if job.Full {
 			continue
 		}
-		if _, err := job.keptBy(d, nil); err != nil {
+		if _, err := p.columnsKept(nil); err != nil {
 			return s, err
 		}
 	}
 	return s, nil
 }
 
-// datasetAt is a dataset as an earlier run left it, to look at only.
-func (j *Job) datasetAt(ctx context.Context, out definition.Output) (*dataset, error) {
-	e, err := j.encodingOf(out)
+// lookAt is an output with the manifest that an earlier run left there. Its lease
+// is not taken.
+func (j *Job) lookAt(ctx context.Context, out definition.Output) (*place, error) {
+	p, err := j.placeOf(out)
 	if err != nil {
 		return nil, err
 	}
-	m, err := j.Manifest(ctx, out)
-	if err != nil {
+	if p.dest, err = j.Tables.Open(ctx, p.Root, out); err != nil {
 		return nil, err
 	}
-	path, err := definition.ExpandPath(out.Path, j.Def.PathValues(j.Form, j.RunID))
-	return &dataset{encoding: e, place: place{path: path}, manifest: m}, err
+	p.manifest, p.base, err = ManifestAt(ctx, p.dest, p.Manifest, out)
+	return p, p.named(err)
 }
 
 // Manifest reads the manifest that an earlier run left at an output, nil if
 // there is none.
 func (j *Job) Manifest(ctx context.Context, out definition.Output) (*load.Manifest, error) {
-	at, err := Locate(j.Def, out, j.Form, j.RunID)
+	p, err := j.lookAt(ctx, out)
 	if err != nil {
 		return nil, err
 	}
-	dest, err := j.Tables.Open(ctx, at.Root, out)
-	if err != nil {
-		return nil, err
-	}
-	m, _, err := ManifestAt(ctx, dest, at.Manifest, out)
-	if errors.Is(err, load.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at.Path, err)
-	}
-	return m, nil
+	return p.manifest, nil
 }
 
 // Location is where an output of a form lies.

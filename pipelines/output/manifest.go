@@ -10,12 +10,15 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// ManifestAt reads the manifest that an earlier run left of an output, and
-// checks what its readers take from it: of a dataset the names of its parts,
-// which a run may remove, and the columns. The error is a *load.ManifestError
-// where it was damaged, load.ErrNotExist where there is none.
+// ManifestAt reads the manifest that an earlier run left of an output. It checks
+// the columns and, of a dataset, the names of the parts, because a run may
+// remove these. The error is a *load.ManifestError where it was damaged. Without
+// a manifest there is no error, and none is given.
 func ManifestAt(ctx context.Context, s load.Store, name string, out definition.Output) (*load.Manifest, string, error) {
 	m, version, err := load.ReadManifest(ctx, s, name)
+	if errors.Is(err, load.ErrNotExist) {
+		return nil, load.NoVersion, nil
+	}
 	if err != nil {
 		return nil, version, err
 	}

@@ -10,17 +10,18 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 )
 
-// partTarget is how many results a part takes in, where counts tell: windows
-// that follow each other share a part up to here.
-const partTarget = 1_000_000
-
-// incrementalPartTarget is the same where runs go on from a watermark: a result
-// that moves costs its old part's requests, two hundred by this.
-const incrementalPartTarget = 20_000
+// partTarget is up to how many results, by the counts, windows that follow each
+// other share a part. An incremental run makes smaller parts: a result that moves
+// has its old part read again, which takes two hundred requests for these.
+const (
+	partTarget            = 1_000_000
+	incrementalPartTarget = 20_000
+)
 
 // datasetPart is one part of the run: the windows that share an object.
 type datasetPart struct {
@@ -35,7 +36,7 @@ type datasetPart struct {
 // String is the part's window, for its footer.
 func (p *datasetPart) String() string {
 	if p.undated {
-		return "undated"
+		return reading.UndatedName
 	}
 	return extract.Window{From: p.from, To: p.to}.String()
 }
@@ -76,17 +77,6 @@ func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
 	return parts
 }
 
-// stagedOf are the objects of a part as they are staged.
-func stagedOf(parts ...*datasetPart) []load.Prepared {
-	var staged []load.Prepared
-	for _, p := range parts {
-		for _, object := range p.prepared {
-			staged = append(staged, object.Prepared)
-		}
-	}
-	return staged
-}
-
 // prepare stages a part as one object, or as several where one would grow
 // larger than the destination takes. What was staged stays in the part, also
 // with an error.
@@ -116,11 +106,11 @@ type partStage struct {
 	object  encodedObject
 	name    string
 	rows    int64 // of the object
-	results int64 // that they are of, and those without a row before them
-	before  int64 // results of the objects before it
+	results int64 // of the object, with those that have no row in a child output
+	before  int64 // results of the objects before this one
 }
 
-// write appends rows that are of so many results.
+// write appends the rows of so many results.
 func (s *partStage) write(ctx context.Context, b arrow.RecordBatch, results int64) error {
 	if b.NumRows() == 0 {
 		s.results += results
@@ -194,7 +184,7 @@ func (s *partStage) failed(err error) error {
 func (s *partStage) abort() {
 	if s.upload != nil {
 		s.object.discard()
-		_ = s.upload.Abort() // the error that led here is the one to tell
+		_ = s.upload.Abort() // the error that led here is told
 	}
 }
 
@@ -213,15 +203,19 @@ func idsBetween(windows []*reading.Window, from, to int64) *roaring64.Bitmap {
 }
 
 func (o *dataset) nameOf(p *datasetPart, n int) string {
-	key := load.PartKey{Generation: o.generation, N: n, Extension: o.extension()}
-	partition := string(o.out.Partition)
-	if p.undated {
-		key.Undated, key.DT = true, load.UndatedDT(partition)
-		return load.PartName(key)
+	return load.PartName(load.PartKey{
+		DT: dtOf(o.out.Partition, p.undated, p.to), From: p.from, To: p.to, Undated: p.undated,
+		Generation: o.generation, N: n, Extension: o.extension(),
+	})
+}
+
+// dtOf is the value of dt= in the name of a part that ends at a time, or that
+// holds results without a date.
+func dtOf(partition definition.Partition, undated bool, to time.Time) string {
+	if undated {
+		return load.UndatedDT(string(partition))
 	}
-	key.From, key.To = p.from, p.to
-	key.DT = load.DTValue(partition, last(p.to), p.to)
-	return load.PartName(key)
+	return load.DTValue(string(partition), last(to), to)
 }
 
 // last is the last second of a window that ends at to.

@@ -27,7 +27,7 @@ func TestDivideIntoParts(t *testing.T) {
 		definition.PartitionYear:  "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
 		definition.PartitionMonth: "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
 	} {
-		o := &dataset{encoding: encoding{job: &Job{Def: &definition.Definition{}}, snapshot: &reconcile.Snapshot{}, out: definition.Output{Partition: partition}}}
+		o := &dataset{place: &place{encoding: encoding{job: &Job{Def: &definition.Definition{}}, snapshot: &reconcile.Snapshot{}, out: definition.Output{Partition: partition}}}}
 		var got []string
 		for _, p := range o.divide(windows) {
 			got = append(got, strings.ReplaceAll(p.String(), " 00:00:00", ""))

@@ -9,14 +9,64 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// place is a destination that a run holds the lease of.
+// place is where an output lies and what the last run left there. Every kind of
+// output has one; that of standard output has no destination and no manifest.
 type place struct {
-	path  string // for people
-	dest  load.Destination
-	lease load.Lease // nil where the destination knows none
+	encoding
+	Location
+	dest     load.Destination
+	lease    load.Lease      // nil where the destination knows no leases
+	manifest *load.Manifest  // of the last run, nil if there was none
+	base     string          // version of that manifest
+	staged   []load.Prepared // objects of this run whose commit is not recorded
+	book     codebook.Facts  // for the codebook, once the output is staged
+}
+
+// at makes every type that embeds a place an output.
+func (p *place) at() *place { return p }
+
+// placeOf gives the place of an output without opening its destination.
+func (j *Job) placeOf(out definition.Output) (*place, error) {
+	at, err := Locate(j.Def, out, j.Form, j.RunID)
+	if err != nil {
+		return nil, err
+	}
+	format, ok := j.Tables.format(out.Format)
+	if !ok {
+		return nil, &definition.UnsupportedError{What: fmt.Sprintf("the format %q", out.Format), Remedy: "choose one of those that `formetl run --help` lists"}
+	}
+	return &place{encoding: encoding{job: j, out: out, format: format}, Location: at}, nil
+}
+
+// open opens the output that lies there. It takes the lease of the destination,
+// finishes the commit of a run that ended early, and reads what the last run
+// left.
+func (p *place) open(ctx context.Context) (_ output, err error) {
+	if p.out.Path == definition.StdoutPath {
+		return &stream{p}, nil
+	}
+	if p.dest, err = p.job.Tables.Open(ctx, p.Root, p.out); err != nil {
+		return nil, err
+	}
+	if leaser, ok := p.dest.(load.Leaser); ok {
+		if p.lease, err = leaser.Acquire(ctx, p.Scope, p.job.Holder()); err != nil {
+			return nil, err
+		}
+	}
+	var out output = &file{p}
+	if err = p.lookBack(ctx); err == nil && p.out.Dataset() {
+		d := &dataset{place: p}
+		out, err = d, d.lookAround(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(p.named(err), p.close(context.WithoutCancel(ctx)))
+	}
+	p.tellOrphans(ctx)
+	return out, nil
 }
 
 // Holder is how a run names itself in the leases that it takes.
@@ -25,70 +75,87 @@ func (j *Job) Holder() load.Holder {
 	return load.Holder{RunID: j.RunID, Pipeline: j.Def.Name, Host: host, PID: os.Getpid(), Since: j.Now().UTC()}
 }
 
-// openPlace opens the destination at root and takes its lease. scope is "" for
-// the whole destination, a file's name for that file.
-func (j *Job) openPlace(ctx context.Context, def definition.Output, path, root, scope string) (place, error) {
-	p := place{path: path}
-	var err error
-	if p.dest, err = j.Tables.Open(ctx, root, def); err != nil {
-		return p, err
-	}
-	leaser, ok := p.dest.(load.Leaser)
-	if !ok {
-		return p, nil
-	}
-	p.lease, err = leaser.Acquire(ctx, scope, j.Holder())
-	return p, err
-}
-
-// recover finishes the commit that a dead run left recorded.
-func (p place) recover(ctx context.Context, j *Job, scope string) error {
-	r, err := load.RecoverWith(ctx, p.dest, scope, p.hook(j))
+// lookBack finishes the commit of a run that ended early, and reads the manifest.
+func (p *place) lookBack(ctx context.Context) error {
+	r, err := load.RecoverWith(ctx, p.dest, p.Scope, p.hook)
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.path, err)
+		return err
 	}
 	if r.RunID != "" {
 		what := "the commit of an earlier run was finished"
 		if !r.Finished {
 			what = "the commit of an earlier run could not be finished and was taken back; its results are read again"
 		}
-		j.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", p.path), slog.String("earlier_run", r.RunID))
+		p.job.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", p.Path), slog.String("earlier_run", r.RunID))
 	}
-	return nil
+	p.manifest, p.base, err = ManifestAt(ctx, p.dest, p.Manifest, p.out)
+	return err
 }
 
-// held fails if someone else has taken the lease over.
-func (p place) held() error {
+// record records the commit of what was staged, and gives the function that
+// publishes it.
+func (p *place) record(ctx context.Context, commit recorder) (publish func(context.Context) error, err error) {
+	if err := p.held(); err != nil {
+		return nil, err
+	}
+	recorded, err := commit.Record(ctx, p.dest)
+	if givenUp(err) {
+		p.staged = nil
+	}
+	if err != nil {
+		return nil, p.named(err)
+	}
+	return recorded.Publish, nil
+}
+
+// recorder is the commit of a dataset or of a file.
+type recorder interface {
+	Record(ctx context.Context, d load.Destination) (*load.Recorded, error)
+}
+
+// close drops what was staged and not recorded, and gives the lease back. A
+// destination that another run has taken over is left alone.
+func (p *place) close(ctx context.Context) (err error) {
+	if len(p.staged) > 0 && p.held() == nil {
+		err = load.AbortAll(ctx, p.dest, p.staged...)
+	}
+	if p.lease != nil {
+		err = errors.Join(err, p.lease.Release(ctx))
+	}
+	return err
+}
+
+// held fails if another run has taken the lease over.
+func (p *place) held() error {
 	if p.lease == nil {
 		return nil
 	}
 	select {
 	case <-p.lease.Lost():
-		return &load.HeldError{Path: p.path}
+		return &load.HeldError{Path: p.Path}
 	default:
 		return nil
 	}
 }
 
-func (p place) release(ctx context.Context) error {
-	if p.lease == nil {
-		return nil
-	}
-	return p.lease.Release(ctx)
+// hook stops a commit once the lease is lost. Another run may be finishing it by
+// then, because the holder of the lease does what is recorded.
+func (p *place) hook(step load.Step) error {
+	p.job.At(string(step))
+	return p.held()
 }
 
-// hook stops a commit that someone else may be finishing by now: what is
-// recorded is done by whoever holds the lease.
-func (p place) hook(j *Job) load.Hook {
-	return func(step load.Step) error {
-		j.At(string(step))
-		return p.held()
+// named names the output of an error. Errors of standard output name it
+// themselves.
+func (p *place) named(err error) error {
+	if err == nil || p.dest == nil {
+		return err
 	}
+	return fmt.Errorf("%s: %w", p.Path, err)
 }
 
 // commitGrace is how long a commit that has begun may still take when the run
-// is told to stop: a recorded commit is finished by the next run, but one that
-// is done now needs none.
+// is told to stop. The next run would finish it, but then has more to do.
 const commitGrace = 1500 * time.Millisecond
 
 // Recorded tells whether a failed commit needs its staged objects: it is
@@ -98,7 +165,7 @@ func Recorded(err error) bool {
 	return ok && c.Recorded
 }
 
-// givenUp tells whether the staged objects belong to this run no longer after
+// givenUp tells whether the staged objects no longer belong to this run after
 // Record returned err: the commit is recorded, or another run came first.
 func givenUp(err error) bool {
 	return err == nil || Recorded(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone)

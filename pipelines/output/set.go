@@ -21,23 +21,18 @@ import (
 
 // output is one place that a form's results go to.
 type output interface {
+	at() *place
 	// stage encodes the results, once nothing is read any more, and makes them
 	// durable and not yet visible. It is called from several goroutines at once.
 	stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error)
-	// close gives the lease back. What was staged and not recorded is dropped.
-	close(ctx context.Context) error
 }
 
 // stagedOutput is an output whose objects are prepared.
 type stagedOutput struct {
 	report Report
-	// record lets the commit be done, whatever becomes of this process.
-	record func(ctx context.Context) (publisher, error)
-}
-
-// publisher is a recorded commit that makes the results visible.
-type publisher interface {
-	Publish(ctx context.Context) error
+	// record records the commit, so that it is done whatever becomes of this
+	// process, and gives the function that makes the results visible.
+	record func(ctx context.Context) (publish func(context.Context) error, err error)
 }
 
 // target is an output of the run and what became of it. Several outputs
@@ -47,7 +42,7 @@ type target struct {
 	out       output // nil where it could not be opened
 	report    Report
 	staged    *stagedOutput
-	recorded  publisher
+	publish   func(context.Context) error // nil before the commit is recorded
 	committed bool
 	err       error // its first failure; Set.mu guards both
 }
@@ -68,8 +63,7 @@ func New(job *Job) *Set { return &Set{job: job} }
 // and looks at what earlier runs left. The set is to be closed, also with an
 // error.
 func (s *Set) Open(ctx context.Context) error {
-	job := s.job
-	for _, def := range job.Def.Outputs {
+	for _, def := range s.job.Def.Outputs {
 		s.targets = append(s.targets, &target{def: def, report: Report{Path: def.Path, Format: def.Format, Explode: def.Explode.String()}})
 	}
 	for _, step := range []func(context.Context) error{s.openEach, s.checkFits, s.settleKept} {
@@ -81,20 +75,24 @@ func (s *Set) Open(ctx context.Context) error {
 }
 
 // openEach opens the outputs in the order of their paths, whatever order a
-// definition has them in. Where another run of the same pipeline holds one, the
-// run ends: that one is about to take the others. So of two such runs, one has
-// all that both want, and goes on.
+// definition has them in. Where another run of the same pipeline holds one, this
+// run ends, because the other one is about to take the rest. So of two such runs
+// one gets all outputs that both want.
 func (s *Set) openEach(ctx context.Context) error {
 	inOrder := slices.SortedStableFunc(slices.Values(s.targets), func(a, b *target) int { return cmp.Compare(a.def.Path, b.def.Path) })
 	for _, t := range inOrder {
-		var err error
-		if t.out, err = s.job.open(ctx, t); err == nil {
+		p, err := s.job.placeOf(t.def)
+		if err == nil {
+			t.report.Path = p.Path
+			t.out, err = p.open(ctx)
+		}
+		if err == nil {
 			continue
 		}
 		if all := s.setAside(ctx, t, err); all != nil {
 			return all
 		}
-		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") { // one that begins has no name yet
+		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") { // a run that begins has no name yet
 			return &OutputsError{Errors: []error{err}}
 		}
 	}
@@ -103,55 +101,36 @@ func (s *Set) openEach(ctx context.Context) error {
 
 // checkFits sets outputs aside that hold what the definition no longer says.
 func (s *Set) checkFits(ctx context.Context) error {
-	for _, t := range s.live() {
-		d, ok := t.out.(*dataset)
-		if !ok {
-			continue
+	return s.eachTarget(ctx, func(_ context.Context, t *target) error {
+		if d, ok := t.out.(*dataset); ok {
+			return d.fits()
 		}
-		if err := d.fits(); err != nil {
-			if err := s.setAside(ctx, t, err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Manifests are those of the live datasets, nil for one that no run
 // has committed.
 func (s *Set) Manifests() (manifests []*load.Manifest) {
-	for _, d := range s.datasets() {
-		manifests = append(manifests, d.manifest)
+	for _, t := range s.live() {
+		if t.def.Dataset() {
+			manifests = append(manifests, t.out.at().manifest)
+		}
 	}
 	return manifests
-}
-
-func (j *Job) open(ctx context.Context, t *target) (output, error) {
-	if t.def.Path == definition.StdoutPath {
-		return j.openStream(t.def)
-	}
-	expanded, err := definition.ExpandPath(t.def.Path, j.Def.PathValues(j.Form, j.RunID))
-	if err != nil {
-		return nil, err
-	}
-	t.report.Path = expanded
-	if t.def.Dataset() {
-		return j.openDataset(ctx, t.def, expanded)
-	}
-	return j.openFile(ctx, t.def, expanded)
 }
 
 // setAside notes that an output failed. The run goes on with the others; the
 // error is not nil where none is left, or where the run was stopped.
 func (s *Set) setAside(ctx context.Context, t *target, err error) error {
 	if ctx.Err() != nil {
-		return err // it is the run that ends
+		return err // the run ends, and not this output alone
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.err == nil {
 		t.err, t.report.Error = err, err.Error()
-		if !errors.Is(err, syscall.EPIPE) { // a reader of standard output that had enough is no news
+		if !errors.Is(err, syscall.EPIPE) { // the reader of standard output had enough
 			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path), slog.String("error", err.Error()))
 		}
 	}
@@ -163,55 +142,43 @@ func (s *Set) setAside(ctx context.Context, t *target, err error) error {
 
 // live are the targets that have not failed and are still to be committed.
 func (s *Set) live() []*target {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var live []*target
-	for _, t := range s.targets {
-		if t.err == nil && !t.committed {
-			live = append(live, t)
-		}
-	}
-	return live
+	return s.those(func(t *target) bool { return t.err == nil && !t.committed })
 }
 
-// datasets are the live targets that are datasets.
-func (s *Set) datasets() []*dataset {
-	var sets []*dataset
-	for _, t := range s.live() {
-		if d, ok := t.out.(*dataset); ok {
-			sets = append(sets, d)
+// committed are the targets that were committed.
+func (s *Set) committed() []*target {
+	return s.those(func(t *target) bool { return t.committed })
+}
+
+func (s *Set) those(are func(*target) bool) (those []*target) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.targets {
+		if are(t) {
+			those = append(those, t)
 		}
 	}
-	return sets
+	return those
 }
 
 // HasFiles tells whether an output is no dataset: it holds the range that was
 // asked for and no more.
-func (s *Set) HasFiles() bool { return len(s.datasets()) < len(s.live()) }
+func (s *Set) HasFiles() bool {
+	return slices.ContainsFunc(s.live(), func(t *target) bool { return !t.def.Dataset() })
+}
 
 // LeasesHeld sets outputs aside that another run has taken over.
 func (s *Set) LeasesHeld(ctx context.Context) error {
-	for _, t := range s.live() {
-		o, leased := t.out.(interface{ held() error })
-		if !leased {
-			continue
-		}
-		if err := o.held(); err != nil {
-			if err := s.setAside(ctx, t, err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return s.eachTarget(ctx, func(_ context.Context, t *target) error { return t.out.at().held() })
 }
 
-// closing bounds all that a run still does at its destinations when it was told
-// to stop. It has ten seconds in all, of which uploads that are broken off, or
-// a commit that had begun, may have taken some.
+// closing bounds what a run still does at its destinations when it was told to
+// stop. The run has ten seconds in all, and needs some of them to break off
+// uploads or to finish a commit.
 const closing = 3 * time.Second
 
-// Close closes the outputs side by side: a store that does not answer
-// keeps no other from being closed in time.
+// Close closes the outputs side by side, so that a store which does not answer
+// delays no other.
 func (s *Set) Close(ctx context.Context) error {
 	ctx, cancel := load.Lingering(ctx, closing)
 	defer cancel()
@@ -222,7 +189,7 @@ func (s *Set) Close(ctx context.Context) error {
 			continue
 		}
 		group.Go(func() error {
-			failures[i] = t.out.close(ctx)
+			failures[i] = t.out.at().close(ctx)
 			return nil
 		})
 	}
@@ -257,31 +224,25 @@ type Base struct {
 // Bases are those of the live outputs.
 func (s *Set) Bases() (bases []Base) {
 	for _, t := range s.live() {
-		m, version := manifestOf(t.out)
-		b := Base{Path: t.report.Path, Version: version}
-		if m != nil {
-			b.RunID = m.RunID
+		p := t.out.at()
+		b := Base{Path: t.report.Path, Version: p.base}
+		if p.manifest != nil {
+			b.RunID = p.manifest.RunID
 		}
 		bases = append(bases, b)
 	}
 	return bases
 }
 
-// First is the destination of the first output, for a checkpoint beside it, and
-// what tells that its lease was lost;
-// false where that could not be opened, or is another place for each run.
-func (s *Set) First() (store load.Store, at string, held func() error, ok bool) {
+// First is the destination of the first output, for a checkpoint beside it, with
+// its path and what tells that its lease was lost. ok is false where the output
+// could not be opened, or lies at another place for each run.
+func (s *Set) First() (store load.Store, path string, held func() error, ok bool) {
 	if len(s.targets) == 0 || s.targets[0].err != nil || !LastingPlace(s.targets[0].def) {
 		return nil, "", nil, false
 	}
-	switch o := s.targets[0].out.(type) {
-	case *dataset:
-		return o.dest, o.path, o.held, true
-	case *file:
-		root, _ := definition.SplitPath(o.path)
-		return o.dest, root, o.held, true
-	}
-	return nil, "", nil, false
+	p := s.targets[0].out.at()
+	return p.dest, p.Root, p.held, true
 }
 
 // LastingPlace tells whether each run writes an output to the same place. Then
@@ -296,31 +257,24 @@ func LastingPlace(out definition.Output) bool {
 // does not have.
 func (s *Set) Before() (m *load.Manifest, whole bool) {
 	for _, t := range s.live() {
-		m, _ := manifestOf(t.out)
+		m := t.out.at().manifest
 		if m == nil || t.def.Exploded() || m.Form != s.job.Form || m.Source != nil && m.Source.Account != s.job.Def.Source.Account {
 			continue
 		}
-		_, single := t.out.(*file)
-		return m, single || s.job.Full
+		return m, !t.def.Dataset() || s.job.Full
 	}
 	return nil, false
 }
 
-// DropStaged removes what a run was staging when it was killed, "" for none. That
-// some of it stays harms nobody: clean removes it.
+// DropStaged removes what a run was staging when it was killed, "" for none. Where
+// that fails, clean removes it later.
 func (s *Set) DropStaged(ctx context.Context, run string) {
-	if run == "" {
-		return
-	}
 	for _, t := range s.live() {
-		var err error
-		switch o := t.out.(type) {
-		case *dataset:
-			err = load.DropStaged(ctx, o.dest, "", run)
-		case *file:
-			err = load.DropStaged(ctx, o.dest, o.name, run)
+		p := t.out.at()
+		if run == "" || p.dest == nil {
+			continue
 		}
-		if err != nil {
+		if err := load.DropStaged(ctx, p.dest, p.Scope, run); err != nil {
 			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "what an earlier run had staged cannot be removed; `formetl clean` does it",
 				slog.String("path", t.report.Path), slog.String("error", err.Error()))
 		}

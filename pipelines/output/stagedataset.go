@@ -2,8 +2,6 @@ package output
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -16,41 +14,35 @@ import (
 
 // stage encodes the parts side by side and makes the commit that publishes them.
 func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
-	staged, err := o.stageParts(ctx, s)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.path, err)
-	}
-	return staged, nil
-}
-
-func (o *dataset) stageParts(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
 	o.snapshot = s
-	columns, err := o.shown(s.Windows, s.Stats.Seen, o.manifest)
+	columns, err := o.shown(s.Windows, s.Stats.Seen)
 	if err != nil {
 		return nil, err
 	}
-	o.parts = o.divide(s.Windows)
+	parts := o.divide(s.Windows)
 	group, encoding := errgroup.WithContext(ctx)
-	for _, p := range o.parts {
+	for _, p := range parts {
 		group.Go(func() error {
 			return o.job.Encoders.Hold(encoding, func() error { return o.prepare(encoding, p, columns) })
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
+	err = group.Wait()
 	var fresh []load.PreparedPart
-	for _, p := range o.parts {
-		fresh = append(fresh, p.prepared...)
+	for _, p := range parts {
+		for _, object := range p.prepared {
+			fresh, o.staged = append(fresh, object), append(o.staged, object.Prepared)
+		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	old, kept := s.Replaced.Divide(o.manifest)
 	reuse := o.reuse(old, fresh)
 	m := o.wholeManifest(columns, kept, reuse.Parts)
 	commit := load.DatasetCommit{
 		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
-		SupersededIDs: supersededSets(old, m.Parts), Hook: o.hook(o.job),
+		IDs: o.idSets(parts, reuse), SupersededIDs: supersededSets(old, m.Parts), Hook: o.hook,
 	}
-	commit.IDs = o.idSets(reuse)
 	if commit.Objects, err = o.deadLetters(ctx); err != nil {
 		return nil, err
 	}
@@ -59,46 +51,10 @@ func (o *dataset) stageParts(ctx context.Context, s *reconcile.Snapshot) (*stage
 		report.Bytes += p.Bytes
 	}
 	o.book = codebook.Facts{Columns: m.Schema, Stats: s.Stats, Adds: len(kept) > 0}
-	return &stagedOutput{report: report, record: func(ctx context.Context) (publisher, error) { return o.record(ctx, commit) }}, nil
-}
-
-// record records the commit.
-func (o *dataset) record(ctx context.Context, commit load.DatasetCommit) (publisher, error) {
-	if err := o.held(); err != nil {
-		return nil, err
-	}
-	recorded, err := commit.Record(ctx, o.dest)
-	if givenUp(err) {
-		o.parts = nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.path, err)
-	}
-	return namedPublisher{path: o.path, publisher: recorded}, nil
-}
-
-// namedPublisher names the output of an error.
-type namedPublisher struct {
-	path      string
-	publisher publisher
-}
-
-// Publish is that of the commit.
-func (n namedPublisher) Publish(ctx context.Context) error {
-	if err := n.publisher.Publish(ctx); err != nil {
-		return fmt.Errorf("%s: %w", n.path, err)
-	}
-	return nil
-}
-
-// close drops what was staged and not recorded, and gives the lease back. A
-// destination that someone else has taken over is left alone.
-func (o *dataset) close(ctx context.Context) error {
-	if o.held() != nil {
-		return o.release(ctx)
-	}
-	err := load.AbortAll(ctx, o.dest, stagedOf(o.parts...)...)
-	return errors.Join(err, o.release(ctx))
+	return &stagedOutput{
+		report: report,
+		record: func(ctx context.Context) (func(context.Context) error, error) { return o.record(ctx, commit) },
+	}, nil
 }
 
 // reuse compares the run's parts with those that they replace. A part that is
@@ -126,13 +82,13 @@ func (o *dataset) reuse(old []load.Part, fresh []load.PreparedPart) load.Reuse {
 func (o *dataset) damaged() error {
 	_, kept := o.snapshot.Replaced.Divide(o.manifest)
 	if _, damaged := o.inventory.Sound(kept); len(damaged) > 0 {
-		return &load.DamagedPartsError{Dataset: o.path, Parts: damaged}
+		return &load.DamagedPartsError{Dataset: o.Path, Parts: damaged}
 	}
 	return nil
 }
 
 // deadLetters are those of the run as an object. A run that replaces the whole
-// dataset removes all others: what they tell of is read again.
+// dataset removes all others, because it reads the rejected results again.
 func (o *dataset) deadLetters(ctx context.Context) ([]load.SmallObject, error) {
 	letters, err := o.letters(o.snapshot.Windows)
 	if err != nil {
@@ -158,10 +114,10 @@ func (o *dataset) deadLetters(ctx context.Context) ([]load.SmallObject, error) {
 	return objects, nil
 }
 
-// wholeManifest is the whole dataset's: the columns of the parts that stay
-// stay too.
+// wholeManifest is the manifest of the new parts and of those that are kept, with
+// the columns of both.
 func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Part) load.Manifest {
-	m := o.newManifest(columns, o.snapshot.Windows, o.manifest, false)
+	m := o.newManifest(columns, o.snapshot.Windows, false)
 	m.Parts = slices.Concat(kept, fresh)
 	m.Watermark = o.snapshot.Interval.Watermark(o.job.Def.Extract, o.watermarkBefore())
 	for _, p := range m.Parts {
@@ -173,9 +129,9 @@ func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Par
 	return m
 }
 
-// idSets are the sets of the ids of new parts, as objects beside the data, and
-// of parts that came out as they were but lack theirs.
-func (o *dataset) idSets(reuse load.Reuse) []load.SmallObject {
+// idSets are the sets of ids that are written beside the data: those of new
+// parts, and of reused parts that lack theirs.
+func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) []load.SmallObject {
 	wanted := make(map[string]bool, len(reuse.New))
 	for _, p := range reuse.New {
 		wanted[p.Name] = true
@@ -184,7 +140,7 @@ func (o *dataset) idSets(reuse load.Reuse) []load.SmallObject {
 		wanted[p.Name] = o.lacks
 	}
 	var sets []load.SmallObject
-	for _, p := range o.parts {
+	for _, p := range parts {
 		for i, object := range p.prepared {
 			if wanted[object.Part.Path] {
 				sets = append(sets, p.ids[i])

@@ -4,57 +4,35 @@ import (
 	"context"
 	"io"
 
-	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// stream is standard output: encoded when all windows are there, so
-// that a failed run has written nothing.
-type stream struct{ encoding }
+// stream is standard output.
+type stream struct{ *place }
 
-func (j *Job) openStream(def definition.Output) (output, error) {
-	e, err := j.encodingOf(def)
-	if err != nil {
-		return nil, err
-	}
-	return &stream{e}, nil
-}
-
-// stage stages nothing: what is written to standard output is gone. So it is
-// written when the other outputs record their commits.
+// stage encodes nothing, because what is written to standard output cannot be
+// taken back. It is written when the other outputs record their commits.
 func (o *stream) stage(_ context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
 	o.snapshot = s
 	staged := &stagedOutput{}
-	staged.record = func(ctx context.Context) (p publisher, err error) {
-		staged.report, err = o.write(ctx, s)
-		return written{}, err
+	staged.record = func(ctx context.Context) (publish func(context.Context) error, err error) {
+		staged.report, err = o.write(ctx)
+		return func(context.Context) error { return nil }, err
 	}
 	return staged, nil
 }
 
-// written is a commit of which nothing is left to do.
-type written struct{}
-
-// Publish does nothing.
-func (written) Publish(context.Context) error { return nil }
-
 // write writes the results.
-func (o *stream) write(ctx context.Context, s *reconcile.Snapshot) (Report, error) {
-	windows := s.Own()
+func (o *stream) write(ctx context.Context) (Report, error) {
+	windows := o.snapshot.Own()
+	columns, _, err := o.ownColumns(ctx, windows)
+	if err != nil {
+		return Report{}, err
+	}
 	counted := &countingWriter{w: stdoutWriter{o.job.Stdout}}
-	stats, err := s.StatsOf(ctx, windows)
-	if err != nil {
-		return Report{}, err
-	}
-	columns, err := o.shown(windows, stats.Seen, nil)
-	if err != nil {
-		return Report{}, err
-	}
-	rows, err := o.encode(ctx, counted, columns, windows, s.Interval.Given)
+	rows, err := o.encode(ctx, counted, columns, windows)
 	return Report{Rows: rows, Parts: 1, Bytes: counted.n}, err
 }
-
-func (o *stream) close(context.Context) error { return nil }
 
 // StdoutError is a failure to write to standard output.
 type StdoutError struct{ Err error }

@@ -25,11 +25,6 @@ type Form struct {
 	Dateless bool
 }
 
-// NewPages is the keyset reader of the form's results.
-func NewPages(def *definition.Definition, client extract.Client, form string) *extract.Reader {
-	return extract.NewReader(client, form, Query(def.Extract))
-}
-
 // Query asks for the results that a definition is about, of any time.
 func Query(e definition.Extract) extract.ResultsQuery {
 	return extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}

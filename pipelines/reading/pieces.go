@@ -53,8 +53,7 @@ func (r *Reader) readGaps(ctx context.Context, w *Window) error {
 		}
 	}
 	r.mu.Lock()
-	r.reads++
-	w.Done, w.Number = true, r.reads
+	w.Done, w.Number = true, r.reads.Add(1)
 	r.mu.Unlock()
 	r.At(PointRead)
 	return nil
@@ -89,7 +88,6 @@ type pieces struct {
 	began     time.Time // by the process's own clock, which only goes forward
 	results   int
 	last      int64 // the highest id so far
-	whole     bool  // nothing can follow on the piece but in this reading
 }
 
 func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, error) {
@@ -97,7 +95,7 @@ func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, erro
 	if err := p.begin(); err != nil {
 		return p, err
 	}
-	if len(w.head) > 0 { // of which the time is not known
+	if len(w.head) > 0 { // its pages were asked for at some time since the run began
 		p.piece.ReadAt = r.Began
 	}
 	return p, ctx.Err()
@@ -107,7 +105,10 @@ func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, erro
 func (p *pieces) begin() (err error) {
 	r := p.r
 	p.rows, p.results, p.began = r.Checkpoint.Write(), 0, time.Now()
-	p.piece = checkpoint.Piece{Window: p.gap.window, After: p.last, ReadAt: r.Now(), Run: r.RunID, IDs: roaring64.New()}
+	p.piece = checkpoint.Piece{
+		Window: p.gap.window, After: p.last, Passing: p.w.Undated != nil || p.w.Older != nil,
+		ReadAt: r.Now().UTC(), Run: r.RunID, IDs: roaring64.New(),
+	}
 	p.flattener, err = transform.NewFlattener(r.Schema, transform.Options{
 		Zone: r.Def.Source.Zone, Labels: r.Def.Labels, Headings: r.Headings, Emit: p.rows.Add,
 		Reject: func(reject transform.Reject) error {
@@ -118,7 +119,8 @@ func (p *pieces) begin() (err error) {
 	return err
 }
 
-// close ends the reading of the gap; err is what ended it early.
+// close ends the reading of the gap; err is what ended it early. Then it keeps
+// what was read for the next run, where that may take it over.
 func (p *pieces) close(ctx context.Context, err error) error {
 	if p.flattener == nil {
 		return err
@@ -127,7 +129,6 @@ func (p *pieces) close(ctx context.Context, err error) error {
 	case err == nil:
 		err = p.end(ctx, checkpoint.Last)
 	case p.results > 0 && p.w.Undated == nil && p.r.Keeps(err):
-		p.piece.Whole = p.whole
 		if lost := p.end(context.WithoutCancel(ctx), p.last); lost != nil {
 			p.r.Log.LogAttrs(ctx, slog.LevelWarn, "what was read last of a window is not kept", slog.String("error", lost.Error()))
 		}
@@ -145,7 +146,7 @@ func (p *pieces) end(ctx context.Context, through int64) error {
 	p.piece.Stats = p.flattener.Stats()
 	p.piece.IDs.RunOptimize()
 	p.r.At(PointPiece)
-	piece, err := p.rows.End(ctx, p.piece, p.w.Undated != nil || p.w.Older != nil)
+	piece, err := p.rows.End(ctx, p.piece)
 	if err != nil {
 		return p.failed(err)
 	}
@@ -174,7 +175,8 @@ func (r *Reader) Take(w *Window, p checkpoint.Piece) error {
 	return r.bound()
 }
 
-// failed names the window of an error. Those of the reader name it themselves.
+// failed names the window of an error. Errors of the keyset reader name it
+// themselves.
 func (p *pieces) failed(err error) error {
 	if err == nil {
 		return nil
@@ -262,15 +264,14 @@ func (r *Reader) keepHead(ctx context.Context, w *Window) error {
 	return p.end(ctx, p.last)
 }
 
-// cut ends a piece behind the page at hand where it is time for that. whole
-// tells that nothing can follow on the piece but in this reading.
+// cut ends the piece behind the page at hand where the checkpoint's pace asks for
+// that. whole is that of checkpoint.Piece.
 func (p *pieces) cut(ctx context.Context, whole bool) error {
-	p.whole = whole
+	p.piece.Whole = whole
 	pace := p.r.Checkpoint.Pace
 	if p.results == 0 || p.results < pace.Results && time.Since(p.began) < pace.Every && p.rows.Bytes() < pace.Bytes {
 		return nil
 	}
-	p.piece.Whole = whole
 	if err := p.end(ctx, p.last); err != nil {
 		return err
 	}

@@ -78,17 +78,16 @@ func CostlyText(plan *extract.Plan) string {
 func Windows(plan *extract.Plan) []*Window {
 	windows := make([]*Window, 0, len(plan.Windows))
 	groups := make([]Group, len(plan.Groups))
-	for _, p := range plan.Windows {
-		w := &Window{Planned: p, Done: p.Count == 0}
-		if p.Count != extract.Unknown {
-			w.AddCount(p.Count)
-		}
-		windows = append(windows, w)
-		groups[p.Group].Windows = append(groups[p.Group].Windows, w)
+	for i, n := range plan.Groups {
+		groups[i].Count = n
 	}
-	for i, w := range windows {
-		g := plan.Windows[i].Group
-		w.Group = Group{Windows: groups[g].Windows, Count: plan.Groups[g]}
+	for _, p := range plan.Windows {
+		group := &groups[p.Group]
+		w := &Window{Planned: p, Done: p.Count == 0, Group: group}
+		if p.Count != extract.Unknown {
+			w.Counts = append(w.Counts, p.Count)
+		}
+		windows, group.Windows = append(windows, w), append(group.Windows, w)
 	}
 	return windows
 }

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
-
-	"github.com/formetl/formetl/extract/page"
 )
 
 // Reader reads windows of a form into a checkpoint. Its methods may be called
@@ -34,10 +34,11 @@ type Reader struct {
 	// extract.Unknown.
 	Watch func(read, expected int64)
 
-	mu       sync.Mutex // guards what follows, and the readings of windows
-	reads    int        // windows read so far, to tell which of two was read first
-	read     int64
-	expected int64
+	reads    atomic.Int64 // windows read so far; it gives Window.Number
+	read     atomic.Int64 // results
+	expected atomic.Int64 // results, or extract.Unknown
+
+	mu       sync.Mutex                // guards what follows, and the readings of windows
 	rejected map[int64]int             // results that windows reject, and how many do
 	rejects  map[transform.Fault]int64 // why
 	added    map[schemas.Source]bool   // columns that windows have added to the schema
@@ -58,7 +59,7 @@ func (r *Reader) Read(ctx context.Context, windows []*Window) error {
 		if err := r.Forget(ctx, w); err != nil {
 			return err
 		}
-		return r.readWindow(ctx, w) // the reader pages otherwise from here on
+		return r.readWindow(ctx, w) // the keyset reader has changed its way of paging
 	})
 }
 
@@ -74,45 +75,25 @@ func (r *Reader) each(ctx context.Context, windows []*Window, do func(ctx contex
 }
 
 // Reads is how many windows were read so far, each time counted.
-func (r *Reader) Reads() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.reads
-}
+func (r *Reader) Reads() int64 { return r.reads.Load() }
 
 // Expect adds to the results that are expected.
 func (r *Reader) Expect(n int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if n == extract.Unknown || r.expected == extract.Unknown {
-		r.expected = extract.Unknown
-		return
+	if n == extract.Unknown {
+		r.expected.Store(extract.Unknown)
+	} else if r.Expected() != extract.Unknown {
+		r.expected.Add(n)
 	}
-	r.expected += n
 }
 
 // Expected is how many results are expected, or extract.Unknown.
-func (r *Reader) Expected() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.expected
-}
+func (r *Reader) Expected() int64 { return r.expected.Load() }
 
 // Progress adds to the results that were read, and tells whoever watches.
-func (r *Reader) Progress(results int64) {
-	r.mu.Lock()
-	r.read += results
-	read, expected := r.read, r.expected
-	r.mu.Unlock()
-	r.Watch(read, expected)
-}
+func (r *Reader) Progress(results int64) { r.Watch(r.read.Add(results), r.Expected()) }
 
 // Total is how many results were read so far.
-func (r *Reader) Total() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.read
-}
+func (r *Reader) Total() int64 { return r.read.Load() }
 
 // Labels are the headings by id, as the service gives them now; nil where none
 // came.

@@ -12,9 +12,9 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// A schema is inferred from the pages that the first windows begin with. They
-// are read anyway; the other windows wait for them. Which ones they are follows
-// from the plan alone, so equal results give an equal schema.
+// A schema is inferred from the pages that the first windows begin with. The
+// other windows are read after them. The plan alone decides which windows these
+// are, so equal results give an equal schema.
 const (
 	samplePages = 5
 	// SampleResults is how many results a schema is inferred from, as far as
@@ -30,13 +30,13 @@ type Start struct {
 	Read    extract.Window
 	Kept    []schemas.Column      // of the manifests that earlier runs left
 	Left    *checkpoint.Inherited // what an earlier run read; nil where there is nothing of use
-	// Begin lets the next run take over what is read from there on.
+	// Begin writes the header of the checkpoint, so that the next run may resume.
 	Begin func(context.Context) error
 }
 
-// SettleSchema decides what columns the rows begin with: the definition's; else
-// those of the checkpoint that is resumed from; else those of the manifest that
-// an earlier run left; else what the headings and the first pages show.
+// SettleSchema decides what columns the rows begin with: the definition's, else
+// those of the checkpoint that is resumed from, else those of earlier manifests.
+// Where there are none, they are inferred from the headings and the first pages.
 func (r *Reader) SettleSchema(ctx context.Context, s Start) error {
 	switch {
 	case r.Def.Schema != nil:
@@ -82,12 +82,12 @@ func (r *Reader) infer(pages []*page.Page) error {
 	return nil
 }
 
-// salvageResults is how many results are a sample where the run ends before it
-// has a whole one: better a schema of fewer than to ask for them again.
+// salvageResults is how many results are enough to infer a schema where the run
+// ends before its sample is complete. The next run then need not ask for them.
 const salvageResults = 100
 
-// salvage keeps what was read before the sample was complete, for the run that
-// resumes from there.
+// salvage keeps what was read before the sample was complete, so that the next run
+// can resume from it.
 func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause error) error {
 	results := 0
 	for _, p := range pages {
@@ -114,16 +114,11 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 	return nil
 }
 
-// samplePages reads the beginnings of the first windows that hold results.
-// Their workers go on from there. A range without results gives one page with
-// headings only.
+// samplePages reads the beginnings of the first windows that hold results; the
+// rest of them is read later. A range without results gives one page with headings
+// only.
 func (r *Reader) samplePages(ctx context.Context, s Start) ([]*page.Page, error) {
-	rest := make([]*Window, 0, len(s.Windows))
-	for _, w := range s.Windows {
-		if w.Planned.Count != 0 {
-			rest = append(rest, w)
-		}
-	}
+	rest := slices.DeleteFunc(slices.Clone(s.Windows), func(w *Window) bool { return w.Planned.Count == 0 })
 	for len(rest) > 0 {
 		n := sampleSize(s.Plan, rest)
 		pages, err := r.readHeads(ctx, rest[:n])
@@ -165,7 +160,7 @@ func sampleSize(plan *extract.Plan, windows []*Window) int {
 // pageGuess is how many results an uncounted window is taken to hold.
 const pageGuess = 50
 
-// readHeads reads the first pages of each window and leaves the rest to its worker.
+// readHeads reads the first pages of each window. Reader.Read reads the rest.
 func (r *Reader) readHeads(ctx context.Context, windows []*Window) ([]*page.Page, error) {
 	most := max(1, samplePages/len(windows))
 	err := r.each(ctx, windows, func(ctx context.Context, w *Window) error {

@@ -2,15 +2,15 @@ package reading
 
 import "context"
 
-// Slots are for the windows that a run has in flight, over all its forms:
-// each of them holds pages, batches and a part that is being encoded. Whoever
-// has a slot never waits for another one, so nobody waits for ever.
+// Slots bound what a run does at once over all its forms, such as reading
+// windows, which takes memory for pages and batches. A goroutine that has a slot
+// never waits for another one, so there is no deadlock.
 type Slots chan struct{}
 
 // NewSlots makes so many slots, at least one.
 func NewSlots(n int) Slots { return make(Slots, max(1, n)) }
 
-// Hold waits for a slot and does something in it.
+// Hold waits for a slot, and calls do while it has it.
 func (p Slots) Hold(ctx context.Context, do func() error) error {
 	select {
 	case p <- struct{}{}:

@@ -7,9 +7,9 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// Stats are the sums over windows in order of time, so that what was added does
-// not depend on which was read first. It is one pass over all that was read of
-// them.
+// Stats are the sums over windows in order of time. So the order of added
+// columns does not depend on which window was read first. It reads the records
+// of all their pieces.
 func Stats(ctx context.Context, c *checkpoint.Checkpoint, windows []*Window) (transform.Stats, error) {
 	sum := Counted(windows)
 	for _, w := range windows {

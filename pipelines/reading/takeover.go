@@ -8,18 +8,18 @@ import (
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
-// TakeOver makes the pieces of an earlier run those of windows: each takes the
-// ones that lie wholly within it. All others are removed from the checkpoint. It
-// gives how many windows are whole by that, and how many results were taken.
+// TakeOver gives each window the pieces of an earlier run that lie wholly within
+// it. All others are removed from the checkpoint. It returns how many windows are
+// complete then, and how many results were taken over.
 func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoint.Inherited) (whole int, results int64, err error) {
 	var all []checkpoint.Chain
 	for _, w := range windows {
 		chains := left.Within(w.Planned.Window)
 		if len(chains) == 0 || w.Planned.Count == 0 {
-			continue // what is counted as empty is not divided into parts; the verification reads it where it is not
+			continue // a window that is counted as empty has no part; the verification reads it where it holds results
 		}
 		if len(gaps(w.Planned.Window, chains))-1 > pagesSaved(chains) {
-			continue // each gap costs a request, and together more than the window
+			continue // each gap costs a request, and together they cost more than the window
 		}
 		all = append(all, chains...)
 		for _, c := range chains {
@@ -34,15 +34,14 @@ func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoi
 	}
 	for _, w := range inOrderOfReading(windows) {
 		if w.Done = len(gaps(w.Planned.Window, w.Chains)) == 0; w.Done {
-			r.reads++
-			w.Number = r.reads
+			w.Number = r.reads.Add(1)
 			whole++
 		}
 	}
 	return whole, results, r.Checkpoint.Keep(ctx, all)
 }
 
-// pagesSaved is how many requests chains are worth.
+// pagesSaved is how many requests it would take to read chains again.
 func pagesSaved(chains []checkpoint.Chain) int {
 	var results int64
 	for _, c := range chains {

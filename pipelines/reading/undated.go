@@ -18,15 +18,10 @@ type Undated struct {
 	Read  extract.Window // what those windows span
 }
 
-// NewUndated is a window of results without a date. counts are the service's.
-func NewUndated(u Undated, counts ...int64) *Window {
-	return &Window{Planned: extract.Planned{Count: extract.Unknown}, Undated: &u, Counts: counts}
-}
-
-// datedIDs tells which results are not among the undated: those that the
-// windows of time gave (a service may give undated ones where only an upper
-// bound is asked for), and, where ranges are mixed, those dated later than the
-// run's range. Where the window is read again every range may be mixed:
+// datedIDs tells which results are not among the undated. These are the ones that
+// the windows of time gave: a service may give undated results where only an upper
+// bound is asked for. Where ranges are mixed, they are also those dated outside the
+// run's range. Where the window is read again every range may be mixed, because
 // results get their date when they are finished.
 func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, error) {
 	r.mu.Lock()
@@ -44,8 +39,8 @@ func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, 
 		return known, nil
 	}
 	if read := w.Undated.Read; !read.From.IsZero() {
-		// Parts that stay do not tell which results lie before the run's range: one
-		// that came late is in none.
+		// The parts that are kept do not tell which results lie before the run's
+		// range: a late result is in none of them.
 		for _, u := range w.Undated.Ranges {
 			if err := addIDs(ctx, r.Pages, dated, extract.Window{From: extract.Epoch, To: read.From}, u.IDs); err != nil {
 				return nil, err

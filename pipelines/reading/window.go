@@ -26,24 +26,24 @@ type Window struct {
 	Planned extract.Planned
 	Older   *Older   // that it belongs to; nil for the run's own range
 	Undated *Undated // what it holds of the results without a date; nil for a window of time
-	// counts are the service's counts of the window so far: the planner's, if
+	// Counts are the service's counts of the window so far: the planner's, if
 	// it made one, and those of the verification.
 	Counts    []int64
-	Group     Group
-	Disagreed int // times that the verification found it at odds with its count
+	Group     *Group // nil for results without a date
+	Disagreed int    // times that the verification found it at odds with its count
 
 	// The first window's beginning is read before the schema is known.
 	head  []*page.Page
 	pages *extract.WindowReader
 
-	Done   bool // read whole, or known to be empty
-	Number int  // of its last reading in the run, 0 for none
+	Done   bool  // read whole, or known to be empty
+	Number int64 // of its last reading in the run, 0 for none
 	Tries  int
 	Reading
 }
 
-// Reading is what was read of a window. It is in the checkpoint; what stands
-// here are the sums over its pieces.
+// Reading is what was read of a window: its pieces in the checkpoint, and the sums
+// over them.
 type Reading struct {
 	Chains   []checkpoint.Chain // in order of time
 	Taken    bool               // an earlier run read some of it
@@ -104,8 +104,8 @@ func (r *Reading) Pieces() (all []checkpoint.Piece) {
 	return all
 }
 
-// holdsTwice tells whether two chains hold one id: a result moved within the
-// window while it was read.
+// holdsTwice tells whether two chains hold the same id, because a result moved
+// within the window while it was read.
 func (r *Reading) holdsTwice() bool { return uint64(r.Results()) != r.IDs.GetCardinality() } //nolint:gosec // counts are not negative
 
 // RowIDs are the ids of the window's rows from one number up to another, of
@@ -127,17 +127,14 @@ func (r *Reading) RowIDs(from, to int64) *roaring64.Bitmap {
 	return between
 }
 
-// AddCount notes a count of the window.
-func (w *Window) AddCount(n int64) { w.Counts = append(w.Counts, n) }
-
-// Plausible tells whether what was read lies between the window's counts.
-// Where those differ, results come and go while they are read, and one that
-// went is in neither count: so the counts may be missed by as many as they
-// differ by. Where they agree there is no such excuse.
+// Plausible tells whether what was read is possible by the window's counts, see
+// the function Plausible.
 func (w *Window) Plausible() bool { return Plausible(w.Counts, w.Results()) }
 
 // Plausible tells whether a number of results lies between counts of them, give or
-// take as many as those differ by.
+// take as many as those differ by. Where counts differ, results came and went
+// meanwhile, and one that came and went is in neither count. Where they agree, the
+// number must be theirs.
 func Plausible(counts []int64, n int64) bool {
 	if len(counts) == 0 {
 		return false

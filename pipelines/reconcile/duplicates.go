@@ -7,20 +7,22 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
 const (
 	// rereads is how often a window is read again before the run gives up.
 	rereads = 3
-	// mostRounds bounds how often duplicates are looked for: on a form that
-	// changes with every request new ones come while others go.
+	// mostRounds bounds how often duplicates are looked for, because a form that
+	// changes with every request has new ones each time.
 	mostRounds = 20
 )
 
-// settleDuplicates sees to it that no id is in two windows. An unfinished
-// result that is finished during the run leaves its window for a later one;
-// the window that was read first is out of date then and is read again.
+// settleDuplicates reads windows again until no id is in two of them. An unfinished
+// result that is finished during the run moves to a later window. The window that
+// was read first is stale then.
 func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 	var history []*roaring64.Bitmap // [i]: ids that were in two windows in each of the last i+1 rounds
 	for round := 0; ; round++ {
@@ -61,17 +63,11 @@ func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice *ro
 }
 
 func readWindows(windows []*reading.Window) []*reading.Window {
-	var read []*reading.Window
-	for _, w := range windows {
-		if w.IDs != nil {
-			read = append(read, w)
-		}
-	}
-	return read
+	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.IDs == nil })
 }
 
-// readAgain reads windows once more; the result replaces what they held. The
-// undated come last: which they are depends on the others.
+// readAgain reads windows once more, in place of what they held. The results
+// without a date come last, because the others tell which of them have one now.
 func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, why string) error {
 	var dated, undated []*reading.Window
 	for _, w := range windows {
@@ -80,7 +76,8 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 		case w.Undated != nil:
 			undated = append(undated, w)
 		case w.IDs == nil: // the planner's counts had shown it empty
-			planned, err := c.planAgain(ctx, w)
+			at := slices.Index(c.Windows, w)
+			_, planned, err := c.plan(ctx, w.Planned.Window, w.Older, at, at+1)
 			if err != nil {
 				return err
 			}
@@ -101,20 +98,20 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 	return c.Reader.Read(ctx, undated)
 }
 
-// planAgain divides a window that turned out not to be empty, and puts the
-// new windows in its place. It returns those that may hold results.
-func (c *Reconciler) planAgain(ctx context.Context, w *reading.Window) ([]*reading.Window, error) {
-	plan, err := c.Reader.NewPlan(ctx, c.Interval, w.Planned.Window, c.Reader.Counter())
+// plan divides a span into windows and puts them among those of the run, in place
+// of the ones from one index up to another. It gives the windows that may hold
+// results.
+func (c *Reconciler) plan(ctx context.Context, span extract.Window, older *reading.Older, from, to int) (*extract.Plan, []*reading.Window, error) {
+	plan, err := c.Reader.NewPlan(ctx, c.Interval, span, c.Reader.Counter())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	fresh := reading.Windows(plan)
-	for _, n := range fresh {
-		n.Older = w.Older
+	for _, w := range fresh {
+		w.Older = older
 	}
-	at := slices.Index(c.Windows, w)
-	c.Windows = slices.Replace(c.Windows, at, at+1, fresh...)
-	return slices.DeleteFunc(slices.Clone(fresh), func(w *reading.Window) bool { return w.Done }), nil
+	c.Windows = slices.Replace(c.Windows, from, to, fresh...)
+	return plan, slices.DeleteFunc(fresh, func(w *reading.Window) bool { return w.Done }), nil
 }
 
 // duplicateError names the windows that hold an id.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // VerifyError is a range whose results do not agree with the service's count.
@@ -16,17 +17,16 @@ type VerifyError struct {
 
 // Error names the windows.
 func (e *VerifyError) Error() string {
-	names := make([]string, 0, len(e.Windows))
-	for _, w := range e.Windows {
-		names = append(names, w.String())
-	}
-	where := " in the windows " + strings.Join(names, ", ")
+	where := " in the windows " + names(e.Windows, ", ")
 	if e.Undated {
 		where = " without a date"
 	}
 	return fmt.Sprintf("the service counts %d results and %d were read; after %d more readings they still do not agree%s; nothing was written: run again when the form is quieter, or set verify: false",
 		e.Counted, e.Extracted, rereads, where)
 }
+
+// DataFault is true: another run meets the same counts.
+func (e *VerifyError) DataFault() bool { return true }
 
 // DuplicateError is an id that keeps turning up in two windows.
 type DuplicateError struct {
@@ -36,20 +36,20 @@ type DuplicateError struct {
 
 // Error names the id and the windows.
 func (e *DuplicateError) Error() string {
-	names := make([]string, 0, len(e.Windows))
-	for _, w := range e.Windows {
-		if w == (extract.Window{}) {
-			names = append(names, "undated")
-			continue
-		}
-		names = append(names, w.String())
-	}
 	return fmt.Sprintf("result %d is in more than one window, %s, however often they are read; nothing was written: run again when the form is quieter",
-		e.ID, strings.Join(names, " and "))
+		e.ID, names(e.Windows, " and "))
 }
 
-// DataFault is true: the same counts come again.
-func (e *VerifyError) DataFault() bool { return true }
-
-// DataFault is true: the same windows hold it again.
+// DataFault is true: another run finds the id in the same windows.
 func (e *DuplicateError) DataFault() bool { return true }
+
+// names lists windows for people.
+func names(windows []extract.Window, separator string) string {
+	list := make([]string, len(windows))
+	for i, w := range windows {
+		if list[i] = w.String(); w == (extract.Window{}) {
+			list[i] = reading.UndatedName
+		}
+	}
+	return strings.Join(list, separator)
+}

@@ -12,11 +12,11 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// Ids never change, dates may: a form that was begun a year ago and is finished
-// today leaves a part that this run does not touch and turns up in one that it
-// does. Every part keeps the set of its ids, and one that holds an id which
-// this run read is out of date: it is read again and replaced in the same
-// commit. So an id is in a dataset once.
+// Ids never change, but dates may. A result that was begun a year ago and is
+// finished today moves from an old part into one that this run writes. Every
+// part keeps the set of its ids. A part that holds an id which this run read is
+// stale: it is read again and replaced in the same commit. So an id is in a
+// dataset once.
 
 // readOlder reads the parts again that hold an id which this run read
 // elsewhere, until there are none.
@@ -98,34 +98,20 @@ func (c *Reconciler) olderRangeOf(p load.Part) *reading.Older {
 // planOlder divides an older range into windows, puts them among those of the
 // run, and gives those that may hold results.
 func (c *Reconciler) planOlder(ctx context.Context, r *reading.Older) ([]*reading.Window, error) {
-	plan, err := c.Reader.NewPlan(ctx, c.Interval, r.Window, c.Reader.Counter())
+	at := slices.IndexFunc(c.Windows, func(w *reading.Window) bool {
+		return w.Undated != nil || !w.Planned.Window.From.IsZero() && !w.Planned.Window.From.Before(r.Window.To)
+	})
+	if at < 0 {
+		at = len(c.Windows)
+	}
+	plan, todo, err := c.plan(ctx, r.Window, r, at, at)
 	if err != nil {
 		return nil, err
 	}
 	r.Counts = append(r.Counts, plan.Total)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "an older part is read again",
 		slog.String("window", r.Window.String()), slog.Int64("results", plan.Total), slog.String("reason", "a result of it has another date now"))
-	fresh := reading.Windows(plan)
-	var todo []*reading.Window
-	for _, w := range fresh {
-		w.Older = r
-		if !w.Done {
-			todo = append(todo, w)
-		}
-	}
-	c.Windows = slices.Insert(c.Windows, placeOf(c.Windows, r.Window), fresh...)
 	return todo, nil
-}
-
-// placeOf is where windows of a span belong among the run's.
-func placeOf(windows []*reading.Window, span extract.Window) int {
-	i := slices.IndexFunc(windows, func(w *reading.Window) bool {
-		return w.Undated != nil || !w.Planned.Window.From.IsZero() && !w.Planned.Window.From.Before(span.To)
-	})
-	if i < 0 {
-		return len(windows)
-	}
-	return i
 }
 
 // windowsOf are the windows of an older range.
@@ -160,12 +146,4 @@ func (c *Reconciler) verifyOlder(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// countedIn is what the service counts in the older ranges.
-func countedIn(older []*reading.Older) (n int64) {
-	for _, r := range older {
-		n += r.Counts[len(r.Counts)-1]
-	}
-	return n
 }

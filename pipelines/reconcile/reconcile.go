@@ -11,8 +11,8 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// PointVerified is told to reading.Form.At once what was read agrees with the
-// counts.
+// PointVerified is the point that reading.Form.At is told of once what was read
+// agrees with the counts.
 const PointVerified = "verified"
 
 // Parts are the datasets that the run writes, as earlier runs left them.
@@ -42,7 +42,7 @@ type Reconciler struct {
 	Verified *load.Verified // of the windows of Interval.Read; nil before Reconcile
 	Work     Work
 
-	own          int64             // what the service counts in Interval.Asked, where Read is wider
+	own          int64             // what the service counts in Interval.Asked, extract.Unknown where it was not asked
 	older        []*reading.Older  // parts that are read again because a result of them moved
 	compared     *roaring64.Bitmap // ids that were looked for in older parts
 	undatedMoved bool              // a result that was undated has a date now
@@ -75,8 +75,8 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 	}
 }
 
-// Verifies tells whether counts are to vouch for what is read: it was asked for
-// now, or by the run whose checkpoint is taken over, which read in that trust.
+// Verifies tells whether what is read is compared with counts. The definition
+// asks for that, or the run whose checkpoint is taken over relied on it.
 func (c *Reconciler) Verifies() bool {
 	return !c.Reader.Filtered() && (c.Reader.Def.Extract.Verify || c.Trusted)
 }

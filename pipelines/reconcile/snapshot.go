@@ -13,8 +13,7 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// Snapshot is what a run read, once all of it agrees. Nothing of it changes any
-// more.
+// Snapshot is what a run read, once all of it agrees. It does not change any more.
 type Snapshot struct {
 	Interval interval.Interval
 	Windows  []*reading.Window // in order of time, results without a date last
@@ -33,7 +32,10 @@ type Snapshot struct {
 func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{
 		Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), Replaced: c.Replaced(),
-		rows: c.Reader.Checkpoint, verified: *c.Verified, own: c.own, older: countedIn(c.older),
+		rows: c.Reader.Checkpoint, verified: *c.Verified, own: c.own,
+	}
+	for _, r := range c.older {
+		s.older += r.Counts[len(r.Counts)-1]
 	}
 	var err error
 	s.Stats, err = reading.Stats(ctx, s.rows, s.Windows)
@@ -42,13 +44,7 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 
 // Own are the windows of the range that was asked for, without what a dataset's
 // whole parts widened it by.
-func (s *Snapshot) Own() []*reading.Window {
-	i := s.Interval
-	if i.Asked == i.Read && s.older == 0 && len(s.Replaced.Older) == 0 && (i.Everything() || undatedWindow(s.Windows) == nil) {
-		return s.Windows
-	}
-	return ownOf(i, s.Windows)
-}
+func (s *Snapshot) Own() []*reading.Window { return ownOf(s.Interval, s.Windows) }
 
 func ownOf(i interval.Interval, windows []*reading.Window) (own []*reading.Window) {
 	for _, w := range windows {
@@ -60,12 +56,6 @@ func ownOf(i interval.Interval, windows []*reading.Window) (own []*reading.Windo
 		}
 	}
 	return own
-}
-
-// Columns are the schema's columns that are written and those that windows
-// added, with labels where the form's headings are known.
-func (s *Snapshot) Columns(windows []*reading.Window) []schemas.Column {
-	return Columns(s.Schema, s.Labels, windows)
 }
 
 // Columns are those of a schema that are written and those that windows added,
@@ -101,8 +91,9 @@ func (s *Snapshot) Rows(ctx context.Context, w *reading.Window, visit func(arrow
 // TempDir is a folder for temporary files of the run, "" for the system's.
 func (s *Snapshot) TempDir() string { return s.rows.TempDir() }
 
-// Verified is what a manifest says that holds these windows: with own of the
-// range that was asked for, else of the one that was read.
+// Verified is what the manifest of these windows says of the verification. With
+// own it is about the range that was asked for, else about the one that was
+// read.
 func (s *Snapshot) Verified(windows []*reading.Window, own bool) load.Verified {
 	v := s.verified
 	v.Extracted = reading.Results(windows)
@@ -115,18 +106,13 @@ func (s *Snapshot) Verified(windows []*reading.Window, own bool) load.Verified {
 	if !own {
 		v.Counted += s.older
 	}
-	if w := undatedWindow(windows); w != nil {
-		v.Counted += vouched(w)
+	switch w := undatedWindow(windows); {
+	case w == nil:
+	case w.Undated.Only != nil: // they were asked for by their ids, and the service did not count them
+		v.Counted += w.Results()
+	default:
+		v.Counted += w.Counts[len(w.Counts)-1]
 	}
 	v.Match = v.Counted == v.Extracted
 	return v
-}
-
-// vouched is how many results the service counts without a date; those that
-// were asked for by their ids are not counted.
-func vouched(w *reading.Window) int64 {
-	if w.Undated.Only != nil {
-		return w.Results()
-	}
-	return w.Counts[len(w.Counts)-1]
 }

@@ -79,7 +79,7 @@ func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts .
 		}
 		return dated
 	}
-	w := reading.NewUndated(u, counts...)
+	w := &reading.Window{Planned: extract.Planned{Count: extract.Unknown}, Undated: &u, Counts: counts}
 	c.Windows = append(c.Windows, w)
 	return c.Reader.Read(ctx, []*reading.Window{w})
 }
@@ -92,8 +92,8 @@ func undatedWindow(windows []*reading.Window) *reading.Window {
 	return nil
 }
 
-// A result without a date that gets one leaves the part of those without. What
-// else that part holds is known by its ids: they are asked for, and none is
+// A result that gets a date leaves the part of results without a date. The ids of
+// that part are known, so the other results are asked for by their ids, and not
 // looked for by counts. New results without a date are found where no range is
 // asked for.
 

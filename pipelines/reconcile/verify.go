@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// verify compares what was read with Get Results Count. One count over the
-// range says whether all is well: usually it is. If not, halves are counted
-// until the windows that changed are found; those are read again. A form that
-// changes all the time may never agree to the one: in the end a window agrees
-// when what was read of it lies between its counts before and after.
+// verify compares what was read with Get Results Count. Usually one count over the
+// range agrees. If it does not, halves are counted until the windows that changed
+// are found, and those are read again. A form that changes all the time may never
+// agree exactly. So after the last reading a window agrees when what was read of
+// it lies between its counts before and after.
 func (c *Reconciler) verify(ctx context.Context) error {
 	if !c.Verifies() {
 		c.Verified = &load.Verified{Extracted: reading.Results(dated(c.Windows)), Reason: "not asked for"}
@@ -24,7 +24,7 @@ func (c *Reconciler) verify(ctx context.Context) error {
 		}
 		return nil
 	}
-	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total, own: extract.Unknown}
+	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total}
 	for round := 0; ; round++ {
 		if err := v.settle(ctx); err != nil {
 			return err
@@ -37,20 +37,19 @@ func (c *Reconciler) verify(ctx context.Context) error {
 			return err
 		}
 		if c.Reader.Reads() == read || round == rereads {
-			break // or what was read for them is to agree too
+			break // otherwise the windows that were read again must agree, too
 		}
 	}
 	if err := v.countOwn(ctx); err != nil {
 		return err
 	}
-	c.own = v.own
 	c.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: v.after == v.extracted()}
 	c.Reader.At(PointVerified)
 	return nil
 }
 
-// settle reads windows again until they agree with their counts, each at most
-// so often, or changes too fast for that.
+// settle reads windows again until they agree with their counts. A window is read
+// again rereads times at most.
 func (v *verification) settle(ctx context.Context) error {
 	for round := 0; round < mostRounds; round++ {
 		agrees, err := v.whole(ctx)
@@ -66,7 +65,7 @@ func (v *verification) settle(ctx context.Context) error {
 		}
 		again, wrong := v.judge(changed, round == mostRounds-1)
 		if len(wrong) > 0 {
-			return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong)}
+			return v.failed(wrong)
 		}
 		if len(again) == 0 && len(changed) > 0 {
 			return v.endUnsettled(changed)
@@ -78,19 +77,24 @@ func (v *verification) settle(ctx context.Context) error {
 	return v.endUnsettled(dated(v.c.Windows))
 }
 
-// endUnsettled ends a verification whose counts never agreed to the one: it
-// passes where the whole range is plausible.
+// endUnsettled ends a verification whose counts never agreed exactly. It passes
+// where what was read of the whole range is plausible.
 func (v *verification) endUnsettled(changed []*reading.Window) error {
-	if v.plausible() {
+	if reading.Plausible([]int64{v.before, v.after}, v.extracted()) {
 		return nil
 	}
-	return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(changed)}
+	return v.failed(changed)
 }
 
-// judge divides the windows that changed into those that are to be read again
-// and, among those that were often enough, or may not be any more, the ones
-// whose results do not lie between their counts. A window that was counted
-// once has no count of before: the whole run's stand for it.
+// failed is the error of a verification that gives up on windows.
+func (v *verification) failed(windows []*reading.Window) error {
+	return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(windows)}
+}
+
+// judge divides the windows that changed: again are to be read again; wrong are
+// not, and their results do not lie between their counts. With final none is read
+// again. The counts of the whole range stand for those of a window that was
+// counted only once.
 func (v *verification) judge(changed []*reading.Window, final bool) (again, wrong []*reading.Window) {
 	n := v.extracted()
 	whole := min(v.before, v.after) <= n && n <= max(v.before, v.after)
@@ -107,14 +111,6 @@ func (v *verification) judge(changed []*reading.Window, final bool) (again, wron
 	return again, wrong
 }
 
-// plausible tells whether what was read of the whole range lies between its
-// counts before and after, give or take as many as those differ by: so many
-// results came or went. Where they agree, results only moved, and none may be
-// missing.
-func (v *verification) plausible() bool {
-	return reading.Plausible([]int64{v.before, v.after}, v.extracted())
-}
-
 // readChanged reads windows again that do not agree with their counts.
 func (c *Reconciler) readChanged(ctx context.Context, changed []*reading.Window) error {
 	c.Reader.Pages.Trust(false) // its pages may be shorter than specified
@@ -129,11 +125,10 @@ type verification struct {
 	c             *Reconciler
 	before, after int64 // counts over the range before and after the reading
 	last          int64 // the count of the round before
-	// thorough is set where the range's count changed since the round before:
-	// then a result that was missed and one that went may make up for each
-	// other, and what agrees as a whole is compared part by part.
+	// thorough is set where the range's count changed since the round before. Then
+	// a missed result and a deleted one may cancel out, so windows are compared
+	// even where the whole range agrees.
 	thorough bool
-	own      int64 // count over the range that was asked for, extract.Unknown where it was not asked
 }
 
 // dated are the windows of the run's range; counts over it leave undated results
@@ -155,23 +150,23 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 		v.before, v.last = n, n
 	}
 	v.thorough = n != v.last
-	v.after, v.last, v.own = n, n, extract.Unknown
+	v.after, v.last, v.c.own = n, n, extract.Unknown
 	if n != v.extracted() || v.thorough {
 		return false, nil
 	}
 	err = v.countOwn(ctx)
-	return v.own == extract.Unknown || v.own == reading.Results(v.ownWindows()), err
+	return v.c.own == extract.Unknown || v.c.own == reading.Results(v.ownWindows()), err
 }
 
 // countOwn counts the range that was asked for, once a round, where datasets
 // widened it: a single file's manifest is about that alone.
 func (v *verification) countOwn(ctx context.Context) error {
 	c := v.c
-	if v.own != extract.Unknown || c.Interval.Asked == c.Interval.Read || !c.Files {
+	if c.own != extract.Unknown || c.Interval.Asked == c.Interval.Read || !c.Files {
 		return nil
 	}
 	n, err := c.Reader.Counter()(ctx, c.Interval.Asked)
-	v.own = n
+	c.own = n
 	return err
 }
 
@@ -184,8 +179,8 @@ func (v *verification) ownWindows() []*reading.Window {
 // the list of windows.
 func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
 	windows, counted := dated(v.c.Windows), v.after
-	if v.own != extract.Unknown { // the whole range agrees
-		windows, counted = v.ownWindows(), v.own
+	if v.c.own != extract.Unknown { // the whole range agrees
+		windows, counted = v.ownWindows(), v.c.own
 	}
 	found, err := v.halve(ctx, windows, counted, true)
 	if err != nil {
@@ -214,7 +209,7 @@ func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted 
 				return nil, err
 			}
 		}
-		w.AddCount(counted)
+		w.Counts = append(w.Counts, counted)
 		if w.Results() == counted {
 			return nil, nil
 		}
@@ -263,8 +258,8 @@ func (v *verification) countedBefore(ws []*reading.Window) int64 {
 	return sum
 }
 
-// blind tells whether no half of the windows can agree, because nothing of
-// them was counted before.
+// blind tells whether no half of the windows can agree, because none of them was
+// counted before.
 func (v *verification) blind(ws []*reading.Window) bool {
 	for _, w := range ws {
 		if len(w.Counts) > 0 || len(w.Group.Windows) < len(ws) {
@@ -290,7 +285,7 @@ func (v *verification) countEach(ctx context.Context, ws []*reading.Window) ([]*
 	}
 	var changed []*reading.Window
 	for i, w := range ws {
-		w.AddCount(counts[i])
+		w.Counts = append(w.Counts, counts[i])
 		if w.Results() != counts[i] {
 			changed = append(changed, w)
 		}
@@ -313,7 +308,7 @@ func (v *verification) undated(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.AddCount(n)
+		w.Counts = append(w.Counts, n)
 		switch {
 		case w.Results() == n:
 			return nil
@@ -336,8 +331,8 @@ func (v *verification) undated(ctx context.Context) error {
 
 // countUndated counts the results that no window can give: all of them less
 // those up to the range's end and those from there on. It asks once more than
-// extract.CountUndated, and agrees with the windows whatever the service does
-// with results before 1970 and with undated ones where only an upper bound is
+// extract.CountUndated does. So it agrees with the windows, however the service
+// treats results before 1970, and undated ones where only an upper bound is
 // given.
 func (c *Reconciler) countUndated(ctx context.Context) (total, undated int64, err error) {
 	for i, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
