@@ -100,7 +100,6 @@ type lease struct {
 	name string
 	lock *flock.Flock
 	once sync.Once
-	lost chan struct{}
 }
 
 // Acquire takes the lease by locking its file. The lock ends with the process.
@@ -110,10 +109,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 			return nil, err
 		}
 	}
-	if err := checkContext(ctx, "take the lease of", d.path(scope)); err != nil {
-		return nil, err
-	}
-	root, err := d.open(true)
+	root, err := d.open(ctx, "take the lease of", d.path(scope), true)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +128,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		_ = root.Close() // the first error is returned
 		return nil, err
 	}
-	l := &lease{root: root, name: name, lock: held, lost: make(chan struct{})}
+	l := &lease{root: root, name: name, lock: held}
 	if err := writeHolder(root, name, leaseRecord{Scope: scope, Holder: h}); err != nil {
 		_ = l.Release(ctx) // the first error is returned
 		return nil, fail("write", d.path(name), err)
@@ -218,9 +214,9 @@ func writeHolder(root *os.Root, name string, r leaseRecord) error {
 	return errors.Join(err, f.Close())
 }
 
-// Lost gives a channel that is never closed, because a file lock lasts as long
-// as its process.
-func (l *lease) Lost() <-chan struct{} { return l.lost }
+// Lost gives the nil channel, which never delivers: a file lock lasts as long as
+// its process.
+func (l *lease) Lost() <-chan struct{} { return nil }
 
 // Release removes the lease file and unlocks.
 func (l *lease) Release(context.Context) error {
