@@ -12,22 +12,9 @@ import (
 // aborted do not stop the others; the error is the first one's. When the
 // context ends no more are begun.
 func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
-	failures := make([]error, len(prepared))
-	var group errgroup.Group
-	group.SetLimit(SideBySide)
-	for i, p := range prepared {
-		group.Go(func() error {
-			if failures[i] = context.Cause(ctx); failures[i] == nil {
-				failures[i] = d.Abort(ctx, p)
-			}
-			if NotThere(failures[i]) { // listed by a damaged record
-				failures[i] = nil
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // the failures are kept apart
-	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
+	failures := slices.DeleteFunc(sideBySide(ctx, prepared, d.Abort), func(err error) bool {
+		return err == nil || NotThere(err) // a damaged record may list what is not there
+	})
 	switch {
 	case len(failures) == 0:
 		return nil
@@ -37,6 +24,24 @@ func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
 		return fmt.Errorf("%w (and %d more)", failures[0], len(failures)-1)
 	}
 	return failures[0]
+}
+
+// sideBySide does something with each item, SideBySide at once, and gives their
+// errors in the same order. When the context ends no more are begun.
+func sideBySide[T any](ctx context.Context, items []T, do func(context.Context, T) error) []error {
+	failures := make([]error, len(items))
+	var group errgroup.Group
+	group.SetLimit(SideBySide)
+	for i, item := range items {
+		group.Go(func() error {
+			if failures[i] = context.Cause(ctx); failures[i] == nil {
+				failures[i] = do(ctx, item)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are kept apart
+	return failures
 }
 
 // DropStaged removes what a dead run had staged for a scope: "" for the parts of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // finds is what a look at a destination found besides committed data.
@@ -43,7 +44,7 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 		return nil, err
 	}
 	for _, h := range holders {
-		if h.Scope == c.scope && h.RunID == c.self.RunID {
+		if h.Scope == c.scope && h.RunID == c.self {
 			continue
 		}
 		f.holders = append(f.holders, h)
@@ -59,11 +60,8 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 		f.sort(l, c.scope)
 	}
 	orphans, err := c.orphans(ctx, f, sets)
-	if err != nil {
-		return nil, err
-	}
 	f.dead = append(f.dead, orphans...)
-	return f, nil
+	return f, err
 }
 
 // sort puts a leftover among the dead, the kept, or the others.
@@ -114,19 +112,9 @@ func (i intent) needs(l Leftover) bool {
 	if l.Run != "" && l.Run == i.run() {
 		return true
 	}
-	var staged []Prepared
-	switch {
-	case i.Dataset != nil:
-		staged = append(staged, i.Dataset.New...)
-	case i.File != nil:
-		staged = append(staged, i.File.File)
-	}
-	for _, p := range staged {
-		if p.Staged == l.Ref || l.Run == "" && l.Name != "" && p.Name == l.Name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(i.prepared(), func(p Prepared) bool {
+		return p.Staged == l.Ref || l.Run == "" && l.Name != "" && p.Name == l.Name
+	})
 }
 
 // intents reads the records of commits at d, by their names. A record that

@@ -97,7 +97,7 @@ func dayWindow(day int) (from, to time.Time) {
 func (s shop) stage(run string, generation, day int, text string) (load.PreparedPart, error) {
 	from, to := dayWindow(day)
 	name := load.PartName(load.PartKey{
-		DT: load.DTValue("day", from, to), From: from, To: to, Generation: generation, Extension: ".csv",
+		DT: load.DTValue("day", to), From: from, To: to, Generation: generation, Extension: ".csv",
 	})
 	p, err := s.stageNamed(run, name, text)
 	return load.PreparedPart{Prepared: p, Part: load.Part{

@@ -2,10 +2,10 @@ package load
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"strings"
 )
 
@@ -35,6 +35,17 @@ func (i intent) run() string {
 		return i.File.RunID
 	}
 	return ""
+}
+
+// prepared are the objects that the commit publishes.
+func (i intent) prepared() []Prepared {
+	switch {
+	case i.Dataset != nil:
+		return i.Dataset.New
+	case i.File != nil:
+		return []Prepared{i.File.File}
+	}
+	return nil
 }
 
 // readIntent reads and checks a record. A record that is not understood in full
@@ -67,43 +78,10 @@ func decodeIntent(data []byte) (intent, error) {
 	if err := DecodeStrict(data, &i); err != nil {
 		return i, err
 	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return i, err
-	}
-	keys := []string{"run_id", "manifest", "base", "new", "superseded"}
-	commit := raw["dataset"]
-	if i.File != nil {
-		keys, commit = []string{"run_id", "manifest", "base", "file"}, raw["file"]
-	}
-	if problem := lacks(commit, keys...); problem != "" {
+	if problem := lacks(data, reflect.TypeFor[intent]()); problem != "" {
 		return i, errors.New(problem)
 	}
-	var of struct {
-		Manifest json.RawMessage `json:"manifest"`
-	}
-	if err := json.Unmarshal(commit, &of); err != nil {
-		return i, err
-	}
-	if problem := lacksKeys(of.Manifest); problem != "" {
-		return i, fmt.Errorf("its manifest: %s", problem)
-	}
-	m := i.manifest()
-	if m.Parts == nil {
-		m.Parts = []Part{} // a dataset without results has null here
-	}
-	if problem := m.problem(); problem != "" {
-		return i, fmt.Errorf("its manifest: %s", problem)
-	}
 	return i, nil
-}
-
-// manifest gives the manifest of the commit.
-func (i intent) manifest() *Manifest {
-	if i.File != nil {
-		return &i.File.Manifest
-	}
-	return &i.Dataset.Manifest
 }
 
 // check checks that the record is one that can lie under this name.

@@ -26,7 +26,7 @@ func Look(ctx context.Context, d Destination, scope string) (Found, error) {
 	if !sweeps {
 		return Found{}, fmt.Errorf("cannot look at %s: %w", where(d, scope), ErrNoSweep)
 	}
-	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: Holder{RunID: nobody}}
+	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: nobody}
 	f, err := c.find(ctx)
 	if err != nil {
 		return Found{}, err

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -56,34 +57,29 @@ func CheckObjectName(name string) error {
 	return nil
 }
 
+var runShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
 // CheckRun checks a run's id, which names a folder in the control folder. It
 // must be one element of ASCII letters, digits, '-', '_' and '.', begin with a
 // letter or digit, and not be a name that the control folder itself uses. The
 // error is a *NameError.
 func CheckRun(run string) error {
-	if run == "" {
-		return &NameError{Name: run, Problem: "a run needs an id"}
+	// The prefixes of names that destinations use in the control folder.
+	reserved := []string{IntentName, journalName, "lease", "checkpoint", "probe-", "put-", "staged"}
+	var problem string
+	switch {
+	case run == "":
+		problem = "a run needs an id"
+	case len(run) > maxElement:
+		problem = "a run's id is too long"
+	case !runShape.MatchString(run):
+		problem = "a run's id holds ASCII letters, digits, '-', '_' and '.', and begins with a letter or digit"
+	case run == "lock" || slices.ContainsFunc(reserved, func(start string) bool { return strings.HasPrefix(run, start) }):
+		problem = "a run's id must not be a name that " + ControlFolder + " uses itself"
+	default:
+		return nil
 	}
-	if len(run) > maxElement {
-		return &NameError{Name: run, Problem: "a run's id is too long"}
-	}
-	for i := range len(run) {
-		c := run[i]
-		alnum := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !alnum && (i == 0 || c != '-' && c != '_' && c != '.') {
-			return &NameError{Name: run, Problem: "a run's id holds ASCII letters, digits, '-', '_' and '.', and begins with a letter or digit"}
-		}
-	}
-	if run == "lock" || slices.ContainsFunc(reservedRuns(), func(start string) bool { return strings.HasPrefix(run, start) }) {
-		return &NameError{Name: run, Problem: "a run's id must not be a name that " + ControlFolder + " uses itself"}
-	}
-	return nil
-}
-
-// reservedRuns are the prefixes of names that destinations use in the control
-// folder.
-func reservedRuns() []string {
-	return []string{IntentName, journalName, "lease", "checkpoint", "probe-", "put-", "staged"}
+	return &NameError{Name: run, Problem: problem}
 }
 
 func nameProblem(name string) string {

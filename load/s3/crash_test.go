@@ -40,7 +40,7 @@ func datasetRun(t *testing.T, d *Destination, run string, content map[int]string
 		}
 		from := time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
 		to := from.AddDate(0, 0, 1)
-		name := load.PartName(load.PartKey{DT: load.DTValue("day", from, to), From: from, To: to, Generation: generation, Extension: ".csv"})
+		name := load.PartName(load.PartKey{DT: load.DTValue("day", to), From: from, To: to, Generation: generation, Extension: ".csv"})
 		p := stage(t, d, name, []byte(text))
 		rows := int64(len(text))
 		c.New = append(c.New, p)

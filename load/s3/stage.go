@@ -50,8 +50,8 @@ type flight struct {
 
 	mu    sync.Mutex
 	parts []stagedPart // a part that is on its way is empty
-	err   error // the first failure of a part
-	cut   bool  // sending a part was broken off, so the store may still be writing it
+	err   error        // the first failure of a part
+	cut   bool         // sending a part was broken off, so the store may still be writing it
 }
 
 // Stage begins an object. Nothing is sent until the first part is full.

@@ -141,11 +141,7 @@ func (o *dataset) checkPartition(parts []load.Part) error {
 		if err != nil {
 			continue // not named by us
 		}
-		want := load.UndatedDT(partition)
-		if !key.Undated {
-			want = load.DTValue(partition, last(key.To), key.To)
-		}
-		if key.DT != want {
+		if key.DT != load.DTValue(partition, key.To) {
 			return &DatasetChangedError{Path: o.path, What: "partition", Was: partitionOf(key), Is: cmp.Or(partition, string(definition.PartitionNone))}
 		}
 	}
@@ -158,7 +154,7 @@ func partitionOf(key load.PartKey) string {
 		return string(definition.PartitionNone)
 	}
 	for _, p := range []definition.Partition{definition.PartitionDay, definition.PartitionMonth, definition.PartitionYear} {
-		if !key.Undated && load.DTValue(string(p), last(key.To), key.To) == key.DT {
+		if !key.Undated && load.DTValue(string(p), key.To) == key.DT {
 			return string(p)
 		}
 	}

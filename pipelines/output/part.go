@@ -213,15 +213,10 @@ func idsBetween(windows []*reading.Window, from, to int64) *roaring64.Bitmap {
 }
 
 func (o *dataset) nameOf(p *datasetPart, n int) string {
-	key := load.PartKey{Generation: o.generation, N: n, Extension: o.extension()}
-	partition := string(o.out.Partition)
-	if p.undated {
-		key.Undated, key.DT = true, load.UndatedDT(partition)
-		return load.PartName(key)
-	}
-	key.From, key.To = p.from, p.to
-	key.DT = load.DTValue(partition, last(p.to), p.to)
-	return load.PartName(key)
+	return load.PartName(load.PartKey{
+		DT: load.DTValue(string(o.out.Partition), p.to), From: p.from, To: p.to, Undated: p.undated,
+		Generation: o.generation, N: n, Extension: o.extension(),
+	})
 }
 
 // last is the last second of a window that ends at to.
