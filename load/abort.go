@@ -46,9 +46,9 @@ func sideBySide[T any](ctx context.Context, items []T, do func(context.Context, 
 
 // DropStaged removes what a dead run had staged for a scope: "" for the parts of
 // a dataset, a file's name for that file. The caller holds the scope's lease and
-// has finished its commit, so nothing of that run is needed there, unless it is
-// alive at another scope: then all of it stays. A destination that cannot tell
-// what is staged keeps it.
+// has finished its commit, so nothing of that run is needed there. If the run is
+// alive at another scope, all of it stays. A destination that cannot tell what is
+// staged keeps it.
 func DropStaged(ctx context.Context, d Destination, scope, run string) error {
 	sweeper, ok := d.(Sweeper)
 	if !ok {
@@ -78,11 +78,12 @@ func DropStaged(ctx context.Context, d Destination, scope, run string) error {
 	return nil
 }
 
-func deleteNames(ctx context.Context, d Store, names []string) error {
+// each does something with each item, SideBySide at once, until one fails.
+func each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(SideBySide)
-	for _, name := range names {
-		group.Go(func() error { return d.Delete(ctx, name) })
+	for _, item := range items {
+		group.Go(func() error { return do(ctx, item) })
 	}
 	return group.Wait()
 }

@@ -40,9 +40,8 @@ type Kept struct {
 	Why string // such as "run X is alive"
 }
 
-// Clean removes what dead runs left at d, and nothing else. scope is "" for a
-// dataset and the file's name for a single file. h is the holder of the lease
-// that Clean takes.
+// Clean removes what dead runs left at d, and nothing else. The scope is "" for a
+// dataset and the file's name for a single file. Clean takes its lease for h.
 //
 // The order of the steps makes sure that nothing is removed which a live run
 // needs:
@@ -137,7 +136,7 @@ func (c *cleaning) whileHeld(ctx context.Context, lease Lease) (held context.Con
 
 // clean does the steps of Clean that follow the first.
 func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
-	recovery, err := Recover(ctx, c.d, c.scope)
+	recovery, err := Recover(ctx, c.d, c.scope, nil)
 	if err != nil {
 		return Cleaned{}, err
 	}

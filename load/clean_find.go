@@ -112,7 +112,7 @@ func (i intent) needs(l Leftover) bool {
 	if l.Run != "" && l.Run == i.run() {
 		return true
 	}
-	return slices.ContainsFunc(i.prepared(), func(p Prepared) bool {
+	return slices.ContainsFunc(i.commit().New, func(p Prepared) bool {
 		return p.Staged == l.Ref || l.Run == "" && l.Name != "" && p.Name == l.Name
 	})
 }

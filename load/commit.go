@@ -116,7 +116,7 @@ func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
 // whatever becomes of this process. A run of several outputs records the
 // commits of all before it publishes the first.
 func (c DatasetCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
-	r := &committing{d: d, commit: c}
+	r := committing{d: d, commit: c}
 	return r.begin(ctx, intent{Dataset: &c})
 }
 
@@ -159,9 +159,9 @@ func (c FileCommit) Do(ctx context.Context, d Destination) error {
 // Record is that of DatasetCommit.
 func (c FileCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
 	c.File.Replace = true
-	commit := DatasetCommit{RunID: c.RunID, Manifest: c.Manifest, Base: c.Base, New: []Prepared{c.File}, Objects: c.Objects, Hook: c.Hook}
-	r := &committing{d: d, file: c.File.Name, commit: commit}
-	return r.begin(ctx, intent{File: &c})
+	i := intent{File: &c}
+	r := committing{d: d, file: c.File.Name, commit: i.commit()}
+	return r.begin(ctx, i)
 }
 
 // fits checks that a commit agrees with its manifest, so that no manifest lists

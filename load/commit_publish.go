@@ -11,8 +11,7 @@ func (r *committing) publish(ctx context.Context) error {
 	if err := r.at(StepUnmark, func() error { return r.unmark(ctx) }); err != nil {
 		return err
 	}
-	parts := r.commit.New
-	err := r.each(ctx, StepParts, len(parts), func(ctx context.Context, i int) error { return r.d.Commit(ctx, parts[i]) })
+	err := eachAt(ctx, r, StepParts, r.commit.New, r.d.Commit)
 	if errors.Is(err, ErrConflict) { // the object stays there, so a retry would fail too
 		err = &CreateError{Op: "commit", Path: "the parts", Hint: "no manifest lists it: move it away, and run again", Err: err}
 	}
@@ -32,9 +31,7 @@ func (r *committing) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	needless := r.commit.needless()
-	remove := func(ctx context.Context, i int) error { return r.d.Delete(ctx, needless[i]) }
-	if err := r.each(ctx, StepSupersede, len(needless), remove); err != nil {
+	if err := eachAt(ctx, r, StepSupersede, r.commit.needless(), r.d.Delete); err != nil {
 		return err
 	}
 	if r.file == "" {

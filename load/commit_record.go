@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,33 +21,27 @@ type Recovery struct {
 
 // Recover finishes a commit that a dead run recorded at d. scope is "" for a
 // dataset and the file's name for a single file. The caller must hold the
-// lease, and reads the manifest after the call.
-func Recover(ctx context.Context, d Destination, scope string) (Recovery, error) {
-	return RecoverWith(ctx, d, scope, nil)
-}
-
-// RecoverWith is Recover with a hook for the commit's steps.
-func RecoverWith(ctx context.Context, d Destination, scope string, hook Hook) (Recovery, error) {
-	name := intentPath(scope)
-	i, err := readIntent(ctx, d, name)
+// lease, and reads the manifest after the call. hook is that of the commit's
+// steps, nil for none.
+func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recovery, error) {
+	i, err := readIntent(ctx, d, intentPath(scope))
 	if errors.Is(err, ErrNotExist) {
 		return Recovery{}, nil
 	}
 	if err != nil {
 		return Recovery{}, err
 	}
-	if i.Dataset != nil {
-		i.Dataset.Hook = hook
-		err = i.Dataset.Do(ctx, d)
-	} else {
-		i.File.Hook = hook
-		err = i.File.Do(ctx, d)
+	c := i.commit()
+	c.Hook = hook
+	r := committing{d: d, file: scope, commit: c}
+	recorded, err := r.begin(ctx, i)
+	if err == nil {
+		err = recorded.Publish(ctx)
 	}
-	stopped, is := errors.AsType[*CommitError](err)
-	if is && !stopped.Recorded && (errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)) {
-		return Recovery{RunID: i.run()}, nil
+	if err != nil && !r.recorded && (errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)) {
+		return Recovery{RunID: c.RunID}, nil
 	}
-	return Recovery{RunID: i.run(), Finished: err == nil}, err
+	return Recovery{RunID: c.RunID, Finished: err == nil}, err
 }
 
 // committing is a commit under way.
@@ -71,19 +64,22 @@ func (r *committing) manifest() string {
 	return ManifestName
 }
 
-// each does the n actions of a step, several at once, because a store answers
-// each request only after a while.
-func (r *committing) each(ctx context.Context, step Step, n int, action func(ctx context.Context, i int) error) error {
+// eachAt does the action of a step with each item, several at once, because a
+// store answers each request only after a while.
+func eachAt[T any](ctx context.Context, r *committing, step Step, items []T, action func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(SideBySide)
-	var stopped error
-	for i := 0; i < n && stopped == nil; i++ {
-		stopped = r.at(step, func() error {
-			group.Go(func() error { return action(ctx, i) })
+	for _, item := range items {
+		stopped := r.at(step, func() error {
+			group.Go(func() error { return action(ctx, item) })
 			return nil
 		})
+		if stopped != nil {
+			_ = group.Wait() // a crash would lose the answers too
+			return stopped
+		}
 	}
-	return cmp.Or(stopped, group.Wait())
+	return group.Wait()
 }
 
 // at does one action of a step.
@@ -161,12 +157,7 @@ func (r *committing) checkPrepared(ctx context.Context) error {
 	if err != nil && !errors.Is(err, ErrNotExist) {
 		return err
 	}
-	group, checking := errgroup.WithContext(ctx)
-	group.SetLimit(SideBySide)
-	for _, p := range r.commit.New {
-		group.Go(func() error { return r.d.Check(checking, p) })
-	}
-	err = group.Wait()
+	err = each(ctx, r.commit.New, r.d.Check)
 	if NotThere(err) {
 		return r.rollBack(ctx, fmt.Errorf("%w (%v)", ErrStagedGone, err)) //nolint:errorlint // the class of the second error must not be passed on
 	}

@@ -86,10 +86,9 @@ func (c *DatasetCommit) needless() []string {
 	return slices.Concat(c.Superseded, sets)
 }
 
-// idsInUse gives the names of the id sets that a recorded commit, if there is
-// one, or the current manifest need: those of the parts in their manifests, and
-// those that the commit will remove itself. The caller has read the record
-// before. A commit that ended since then has its parts in the manifest that is
+// idsInUse gives the names of the id sets that the current manifest or a recorded
+// commit needs; recorded may be nil. A commit needs the sets of its manifest, and
+// those that it will remove itself. The caller has read the record before. A commit that ended since then has its parts in the manifest that is
 // read now, so no set is missed.
 func idsInUse(ctx context.Context, s Store, recorded *DatasetCommit) (map[string]bool, error) {
 	current, _, err := ReadManifest(ctx, s, ManifestName)
@@ -110,9 +109,8 @@ func idsInUse(ctx context.Context, s Store, recorded *DatasetCommit) (map[string
 // and removes them again if that fails. A commit that another process recorded
 // has none to write: that process has written them.
 func (r *committing) writeIDs(ctx context.Context) error {
-	sets := r.commit.IDs
-	write := func(ctx context.Context, i int) error { return r.d.Put(ctx, sets[i].Name, sets[i].Data, AnyVersion) }
-	err := r.each(ctx, StepIDs, len(sets), write)
+	write := func(ctx context.Context, o SmallObject) error { return r.d.Put(ctx, o.Name, o.Data, AnyVersion) }
+	err := eachAt(ctx, r, StepIDs, r.commit.IDs, write)
 	if err != nil {
 		r.withdrawIDs(ctx)
 	}
@@ -139,5 +137,5 @@ func (r *committing) withdrawIDs(ctx context.Context) {
 func (r *committing) removeIDs(ctx context.Context, used map[string]bool) error {
 	own := r.commit.ownIDs()
 	maps.DeleteFunc(own, func(name string, _ bool) bool { return used[name] })
-	return deleteNames(ctx, r.d, slices.Collect(maps.Keys(own)))
+	return each(ctx, slices.Collect(maps.Keys(own)), r.d.Delete)
 }

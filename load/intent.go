@@ -27,26 +27,20 @@ type intent struct {
 	Previous []byte `json:"previous,omitempty"`
 }
 
-func (i intent) run() string {
+// commit gives the commit as one of a dataset. That of a file has one part, which
+// is replaced.
+func (i intent) commit() DatasetCommit {
 	switch {
 	case i.Dataset != nil:
-		return i.Dataset.RunID
+		return *i.Dataset
 	case i.File != nil:
-		return i.File.RunID
+		c := i.File
+		return DatasetCommit{RunID: c.RunID, Manifest: c.Manifest, Base: c.Base, New: []Prepared{c.File}, Objects: c.Objects, Hook: c.Hook}
 	}
-	return ""
+	return DatasetCommit{}
 }
 
-// prepared are the objects that the commit publishes.
-func (i intent) prepared() []Prepared {
-	switch {
-	case i.Dataset != nil:
-		return i.Dataset.New
-	case i.File != nil:
-		return []Prepared{i.File.File}
-	}
-	return nil
-}
+func (i intent) run() string { return i.commit().RunID }
 
 // readIntent reads and checks a record. A record that is not understood in full
 // is an error whose hint tells the user what to do. A record may have been

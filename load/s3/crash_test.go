@@ -76,7 +76,7 @@ func TestCommitKilledAtEveryStep(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := s.open(t, prefix)
-			r, err := load.Recover(context.Background(), after, "")
+			r, err := load.Recover(context.Background(), after, "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestUploadsGoneBeforeRecovery(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := load.Recover(t.Context(), d, "")
+		r, err := load.Recover(t.Context(), d, "", nil)
 		if err != nil || r != (load.Recovery{RunID: "run2"}) {
 			t.Fatalf("%+v, %v", r, err)
 		}

@@ -43,7 +43,7 @@ func (j *Job) openPlace(ctx context.Context, def definition.Output, path, root, 
 
 // recover finishes the commit that a dead run left recorded.
 func (p place) recover(ctx context.Context, j *Job, scope string) error {
-	r, err := load.RecoverWith(ctx, p.dest, scope, p.hook(j))
+	r, err := load.Recover(ctx, p.dest, scope, p.hook(j))
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.path, err)
 	}
