@@ -177,7 +177,7 @@ func (c *cleaning) preview(ctx context.Context) (Cleaned, error) {
 			return Cleaned{}, &HeldError{Path: where(c.d, c.scope), Holder: held.Holder}
 		}
 	}
-	return Cleaned{Removed: f.dead, Kept: f.kept, Others: f.others, Recovery: Recovery{RunID: f.pending}}, nil
+	return Cleaned{Removed: f.dead, Kept: f.kept, Others: f.others, Recovery: Recovery{RunID: f.pending(c.scope)}}, nil
 }
 
 // remove removes leftovers side by side and returns those that it removed.
@@ -208,11 +208,11 @@ func (c *cleaning) removeOne(ctx context.Context, l Leftover) error {
 	return nil
 }
 
-// where is the address of a scope, for messages.
-func where(d Destination, scope string) string {
+// where is the address of a scope or an object, for messages.
+func where(s Store, scope string) string {
 	root := "the destination"
-	if s, ok := d.(fmt.Stringer); ok {
-		root = s.String()
+	if named, ok := s.(fmt.Stringer); ok {
+		root = named.String()
 	}
 	if scope == "" {
 		return root

@@ -67,9 +67,8 @@ func (c *cleaning) idSets(ctx context.Context) ([]string, error) {
 }
 
 // orphans gives the id sets that neither a listed part nor a recorded commit
-// needs. The caller has listed the sets first and then read the holders of
-// leases and the records of commits. The manifest is read last. In this order
-// no set of a live run is taken for an orphan.
+// needs. The caller has listed the sets before it read holders and records, and
+// the manifest is read last. So no set of a live run is taken for an orphan.
 func (c *cleaning) orphans(ctx context.Context, f *finds, sets []string) ([]Leftover, error) {
 	held := func(h ScopedHolder) bool { return h.Scope == c.scope }
 	if len(sets) == 0 || slices.ContainsFunc(f.holders, held) {

@@ -20,11 +20,11 @@ const (
 // buffered and the codec's end; it does not close w. codec is CodecNone (or
 // ""), CodecGzip or CodecZstd.
 //
-// Equal input gives equal bytes, whatever the sizes of the writes: the gzip
-// header holds no name and no time, and zstd compresses on the caller's
-// goroutine (so blocks are cut by size, not by timing). gzip uses level 6. zstd
-// uses level 1, the fastest: it compresses the text of forms nearly as well as
-// level 3 and takes two thirds of the time.
+// Equal input gives equal bytes, whatever the sizes of the writes. The gzip
+// header holds no name and no time. Zstd compresses on the caller's goroutine, so
+// blocks are cut by size and not by timing. Gzip uses level 6. Zstd uses level 1,
+// because it compresses the text of forms nearly as well as level 3 and takes two
+// thirds of the time.
 func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 	switch codec {
 	case "", CodecNone:

@@ -1,7 +1,9 @@
 package load
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -56,11 +58,7 @@ func readIntent(ctx context.Context, s Store, name string) (intent, error) {
 		err = i.check(name)
 	}
 	if err != nil {
-		place := name
-		if at, ok := s.(fmt.Stringer); ok {
-			place = strings.TrimSuffix(at.String(), "/") + "/" + name
-		}
-		return intent{}, &IOError{Op: "understand the record of a commit,", Path: place, Hint: "remove it and run with --full", Err: err}
+		return intent{}, &IOError{Op: "understand the record of a commit,", Path: where(s, name), Hint: "remove it and run with --full", Err: err}
 	}
 	return i, nil
 }
@@ -69,7 +67,9 @@ func readIntent(ctx context.Context, s Store, name string) (intent, error) {
 // Otherwise a damaged record could lead to half a commit that nobody notices.
 func decodeIntent(data []byte) (intent, error) {
 	var i intent
-	if err := DecodeStrict(data, &i); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := decodeOne(dec, &i); err != nil {
 		return i, err
 	}
 	if problem := lacks(data, reflect.TypeFor[intent]()); problem != "" {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"time"
@@ -15,15 +16,24 @@ import (
 // is consistent. Unknown keys are ignored. The error is a *ManifestError.
 func DecodeManifest(data []byte) (*Manifest, error) {
 	var m Manifest
-	if err := decodeOne(json.NewDecoder(bytes.NewReader(data)), &m); errors.Is(err, errFollows) {
-		return nil, &ManifestError{Name: ManifestName, Problem: err.Error()}
-	} else if err != nil {
+	if err := decodeOne(json.NewDecoder(bytes.NewReader(data)), &m); err != nil {
 		return nil, &ManifestError{Name: ManifestName, Problem: "it cannot be read", Err: err}
 	}
 	if problem := cmp.Or(lacks(data, reflect.TypeFor[Manifest]()), m.problem()); problem != "" {
 		return nil, &ManifestError{Name: ManifestName, Problem: problem}
 	}
 	return &m, nil
+}
+
+// decodeOne reads a text that is one JSON value into v, a pointer.
+func decodeOne(dec *json.Decoder, v any) error {
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows its end")
+	}
+	return nil
 }
 
 // lacks names the first key that a JSON value lacks, "" if it has all that the

@@ -59,10 +59,10 @@ func CheckObjectName(name string) error {
 
 var runShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// CheckRun checks a run's id, which names a folder in the control folder. It
-// must be one element of ASCII letters, digits, '-', '_' and '.', begin with a
-// letter or digit, and not be a name that the control folder itself uses. The
-// error is a *NameError.
+// CheckRun checks a run's id, which names a folder in the control folder. It is
+// one element of ASCII letters, digits, '-', '_' and '.', and begins with a letter
+// or digit. Names that the control folder itself uses are refused. The error is a
+// *NameError.
 func CheckRun(run string) error {
 	// The prefixes of names that destinations use in the control folder.
 	reserved := []string{IntentName, journalName, "lease", "checkpoint", "probe-", "put-", "staged"}
@@ -120,8 +120,8 @@ func nameProblem(name string) string {
 
 // ScopeName is the name of a file in the control folder that is about a scope:
 // base alone for "", the whole destination. For a single file it is base and a
-// hash of the file's name, because no name in the control folder may end in a
-// data extension.
+// hash of the file's name. So no name in the control folder ends in a data
+// extension.
 func ScopeName(base, scope string) string {
 	if scope == "" {
 		return ControlFolder + "/" + base

@@ -14,7 +14,6 @@ const HiveDefaultPartition = "__HIVE_DEFAULT_PARTITION__"
 
 const (
 	partLayout = "20060102T150405"
-	dateLayout = "2006-01-02"
 	noFrom     = "min" // stands for no lower bound
 	noTo       = "max" // stands for no upper bound
 	undated    = "undated"
@@ -54,7 +53,7 @@ func DTValue(partition string, to time.Time) string {
 	case "year":
 		m, d = time.January, 1
 	}
-	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Format(dateLayout)
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 }
 
 // PartName gives the name of a part, relative to its dataset.
@@ -103,7 +102,7 @@ func ParsePartName(name string) (PartKey, error) {
 }
 
 func validDT(dt string) bool {
-	_, err := time.Parse(dateLayout, dt)
+	_, err := time.Parse(time.DateOnly, dt)
 	return err == nil || dt == "" || dt == HiveDefaultPartition
 }
 

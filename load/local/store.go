@@ -75,8 +75,8 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 }
 
 // write replaces the file of that name. The temporary file lies in the control
-// folder, under a name that Leftovers finds and List leaves out. renameio would
-// put it beside the data, and does not sync the folder.
+// folder, under a name that Leftovers finds and List leaves out. The library
+// renameio would put it beside the data, and does not sync the folder.
 func (d *Destination) write(root *os.Root, name string, data []byte) error {
 	temp := path.Join(load.ControlFolder, putPrefix+rand.Text())
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)

@@ -36,7 +36,7 @@ type stager struct {
 
 // Commit completes the upload under its final name. Unless p.Replace is set,
 // the request has the condition that the name is free. Commit then looks at the
-// object of that name, whatever the store answered: versitygw, for one, reports
+// object of that name, whatever the store answered. Versitygw, for one, reports
 // success for an upload that is gone if any object has its name. An upload that
 // can no longer be used is aborted.
 func (g *stager) Commit(ctx context.Context, p load.Prepared) error {

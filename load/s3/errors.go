@@ -69,7 +69,7 @@ type failure struct {
 var errLate = fmt.Errorf("the store did not answer in time: %w", context.DeadlineExceeded)
 
 // fail turns an error of the SDK into one with a class, an explanation and a
-// hint. op and name say what was tried on which object.
+// hint. The error says that op was tried on the object name.
 func (b *bucket) fail(ctx context.Context, op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -118,7 +118,8 @@ func (b *bucket) explain(err error) failure {
 // have no code.
 func byCode(err error) (failure, bool) {
 	c := code(err)
-	if status(err) == http.StatusMovedPermanently {
+	s, header := httpAnswer(err)
+	if s == http.StatusMovedPermanently {
 		c = "MovedPermanently"
 	}
 	switch c {
@@ -132,7 +133,7 @@ func byCode(err error) (failure, bool) {
 		return failure{cannotUse, "there is no such bucket", "correct the bucket's name or the endpoint, or create the bucket: formetl makes none"}, true
 	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently":
 		hint := "set region: in the output's s3: settings, or AWS_REGION, to the bucket's own"
-		if region := httpAnswer(err).Header.Get("X-Amz-Bucket-Region"); region != "" {
+		if region := header.Get("X-Amz-Bucket-Region"); region != "" {
 			hint = "set region: " + region + " in the output's s3: settings, or AWS_REGION"
 		}
 		return failure{cannotUse, "the bucket is in another region", hint}, true
@@ -197,16 +198,19 @@ func code(err error) string {
 	return ""
 }
 
-// httpAnswer is the HTTP answer that an error is about, empty if there was none.
-func httpAnswer(err error) *http.Response {
+// httpAnswer gives the status and the header of the HTTP answer that an error is
+// about. They are 0 and nil if there was none.
+func httpAnswer(err error) (int, http.Header) {
 	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && e.Response != nil && e.Response.Response != nil {
-		return e.Response.Response
+		return e.Response.StatusCode, e.Response.Header
 	}
-	return &http.Response{}
+	return 0, nil
 }
 
-// status is the HTTP status of an error, 0 without an answer.
-func status(err error) int { return httpAnswer(err).StatusCode }
+func status(err error) int {
+	s, _ := httpAnswer(err)
+	return s
+}
 
 // noKey tells whether an error means that the object is missing. The status 404
 // does not suffice: it may mean the bucket or, with versitygw, the user. An

@@ -25,9 +25,9 @@ type leaseTimes struct {
 	settle time.Duration // pause between writing and checking it, if the store ignores conditions
 }
 
-// defaultLeaseTimes leave time for three renewals before a lease is lost.
-// expire is a second longer than the documented 60 s, because stores give times
-// in whole seconds.
+// defaultLeaseTimes leave time for three renewals before a lease is lost. A lease
+// expires a second later than the documented 60 s, because stores give times in
+// whole seconds.
 func defaultLeaseTimes() leaseTimes {
 	return leaseTimes{expire: 61 * time.Second, hold: 50 * time.Second, renew: 15 * time.Second, retry: 2 * time.Second, settle: 3 * time.Second}
 }

@@ -22,16 +22,15 @@ const (
 	// AWS_MAX_ATTEMPTS or the profile says otherwise.
 	attempts = 5
 	// answerTimeout is how long a server may take to answer after it has the
-	// whole request. completeTimeout is the same for completing an upload, when
-	// some stores copy all its parts.
+	// whole request. When an upload is completed some stores copy all its parts,
+	// which may take completeTimeout.
 	answerTimeout   = 45 * time.Second
 	completeTimeout = 3 * time.Minute
 	// cleanupTimeout bounds one cleaning step after a run was stopped. The run
 	// has 10 s for all of them.
 	cleanupTimeout = 2 * time.Second
-	// stallTimeout is how long a connection may accept no bytes. readTimeout is
-	// how long it may be silent in both directions, which is longer than
-	// answerTimeout.
+	// A connection may accept no bytes for stallTimeout. It may be silent in
+	// both directions for readTimeout, which is longer than answerTimeout.
 	stallTimeout = time.Minute
 	readTimeout  = answerTimeout + 30*time.Second
 	idleConns    = 64
