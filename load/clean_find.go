@@ -13,7 +13,7 @@ type finds struct {
 	kept   []Kept
 	others int
 
-	holders []ScopedHolder // of leases, except the caller of Clean
+	holders []ScopedHolder    // of leases, except the caller of Clean
 	intents map[string]intent // by the names of their objects
 }
 
