@@ -41,7 +41,10 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	dir := path.Dir(p.Name)
 	err = inFolder(root, dir, func() error {
 		err := d.publish(ctx, root, p)
-		if _, gone := root.Lstat(p.Staged); errors.Is(err, fs.ErrNotExist) && missing(gone) {
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if _, gone := root.Lstat(p.Staged); missing(gone) {
 			return load.ErrStagedGone // someone else committed it: a retry would fail too
 		}
 		return err

@@ -89,12 +89,6 @@ func release(root *os.Root, name string, lock *flock.Flock) {
 	prune(root, path.Dir(name))
 }
 
-// leaseRecord is the content of a lease file. It is read for messages only.
-type leaseRecord struct {
-	Scope string `json:"scope,omitempty"`
-	load.Holder
-}
-
 type lease struct {
 	root *os.Root
 	name string
@@ -129,7 +123,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		return nil, err
 	}
 	l := &lease{root: root, name: name, lock: held}
-	if err := writeHolder(root, name, leaseRecord{Scope: scope, Holder: h}); err != nil {
+	if err := writeHolder(root, name, load.ScopedHolder{Scope: scope, Holder: h}); err != nil {
 		_ = l.Release(ctx) // the first error is returned
 		return nil, fail("write", d.path(name), err)
 	}
@@ -188,21 +182,22 @@ func (d *Destination) leaseFree(root *os.Root, name string) (bool, error) {
 	return shared, err
 }
 
-// readLease reads the content of a lease file. It is zero if it cannot be read.
-func readLease(root *os.Root, name string) leaseRecord {
-	var r leaseRecord
+// readLease reads the content of a lease file. It is for messages only, and zero
+// if it cannot be read.
+func readLease(root *os.Root, name string) load.ScopedHolder {
+	var h load.ScopedHolder
 	data, err := root.ReadFile(name)
-	if err != nil || json.Unmarshal(data, &r) != nil {
-		return leaseRecord{}
+	if err != nil || json.Unmarshal(data, &h) != nil {
+		return load.ScopedHolder{}
 	}
-	return r
+	return h
 }
 
 // writeHolder writes into the locked file itself, because a renamed file would
 // not be locked. A reader may find it incomplete and then does not know the
 // holder's name.
-func writeHolder(root *os.Root, name string, r leaseRecord) error {
-	data, err := json.Marshal(r)
+func writeHolder(root *os.Root, name string, h load.ScopedHolder) error {
+	data, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}

@@ -112,8 +112,7 @@ func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) 
 			return nil, failRead("ask for the lock of", d.path(name), err)
 		}
 		if !free {
-			r := readLease(root, name)
-			held = append(held, load.ScopedHolder{Scope: r.Scope, Holder: r.Holder})
+			held = append(held, readLease(root, name))
 		}
 	}
 	return held, nil
