@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/formetl/formetl/load/loadtest/internal/testserver"
+	"github.com/formetl/formetl/load/internal/testserver"
 )
 
 // Credentials that the servers are started with.

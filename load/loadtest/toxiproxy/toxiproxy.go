@@ -13,7 +13,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/formetl/formetl/load/loadtest/internal/testserver"
+	"github.com/formetl/formetl/load/internal/testserver"
 )
 
 // Proxy is a toxiproxy process. It forwards to any number of upstreams, each
