@@ -12,22 +12,9 @@ import (
 // aborted do not stop the others; the error is the first one's. When the
 // context ends no more are begun.
 func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
-	failures := make([]error, len(prepared))
-	var group errgroup.Group
-	group.SetLimit(SideBySide)
-	for i, p := range prepared {
-		group.Go(func() error {
-			if failures[i] = context.Cause(ctx); failures[i] == nil {
-				failures[i] = d.Abort(ctx, p)
-			}
-			if NotThere(failures[i]) { // listed by a damaged record
-				failures[i] = nil
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // the failures are kept apart
-	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
+	failures := slices.DeleteFunc(sideBySide(ctx, prepared, d.Abort), func(err error) bool {
+		return err == nil || NotThere(err) // a damaged record may list what is not there
+	})
 	switch {
 	case len(failures) == 0:
 		return nil
@@ -39,11 +26,29 @@ func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
 	return failures[0]
 }
 
+// sideBySide does something with each item, SideBySide at once, and gives their
+// errors in the same order. When the context ends no more are begun.
+func sideBySide[T any](ctx context.Context, items []T, do func(context.Context, T) error) []error {
+	failures := make([]error, len(items))
+	var group errgroup.Group
+	group.SetLimit(SideBySide)
+	for i, item := range items {
+		group.Go(func() error {
+			if failures[i] = context.Cause(ctx); failures[i] == nil {
+				failures[i] = do(ctx, item)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are kept apart
+	return failures
+}
+
 // DropStaged removes what a dead run had staged for a scope: "" for the parts of
 // a dataset, a file's name for that file. The caller holds the scope's lease and
-// has finished its commit, so nothing of that run is needed there, unless it is
-// alive at another scope: then all of it stays. A destination that cannot tell
-// what is staged keeps it.
+// has finished its commit, so nothing of that run is needed there. If the run is
+// alive at another scope, all of it stays. A destination that cannot tell what is
+// staged keeps it.
 func DropStaged(ctx context.Context, d Destination, scope, run string) error {
 	sweeper, ok := d.(Sweeper)
 	if !ok {
@@ -73,11 +78,12 @@ func DropStaged(ctx context.Context, d Destination, scope, run string) error {
 	return nil
 }
 
-func deleteNames(ctx context.Context, d Store, names []string) error {
+// each does something with each item, SideBySide at once, until one fails.
+func each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(SideBySide)
-	for _, name := range names {
-		group.Go(func() error { return d.Delete(ctx, name) })
+	for _, item := range items {
+		group.Go(func() error { return do(ctx, item) })
 	}
 	return group.Wait()
 }

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // ErrNoSweep is a destination that cannot tell what dead runs left there.
@@ -41,9 +40,8 @@ type Kept struct {
 	Why string // such as "run X is alive"
 }
 
-// Clean removes what dead runs left at d, and nothing else. scope is "" for a
-// dataset and the file's name for a single file. h is the holder of the lease
-// that Clean takes.
+// Clean removes what dead runs left at d, and nothing else. The scope is "" for a
+// dataset and the file's name for a single file. Clean takes its lease for h.
 //
 // The order of the steps makes sure that nothing is removed which a live run
 // needs:
@@ -80,7 +78,7 @@ func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOp
 	if !sweeps || !leases {
 		return Cleaned{}, fmt.Errorf("cannot clean %s: %w", where(d, scope), ErrNoSweep)
 	}
-	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: h, unlisted: o.Unlisted}
+	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: h.RunID, unlisted: o.Unlisted}
 	if o.DryRun {
 		return c.preview(ctx)
 	}
@@ -105,7 +103,7 @@ type cleaning struct {
 	d       Destination
 	sweeper Sweeper
 	scope   string
-	self    Holder
+	self    string // the caller's run
 
 	unlisted bool // unlisted parts are removed
 }
@@ -138,7 +136,7 @@ func (c *cleaning) whileHeld(ctx context.Context, lease Lease) (held context.Con
 
 // clean does the steps of Clean that follow the first.
 func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
-	recovery, err := Recover(ctx, c.d, c.scope)
+	recovery, err := Recover(ctx, c.d, c.scope, nil)
 	if err != nil {
 		return Cleaned{}, err
 	}
@@ -148,14 +146,19 @@ func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 		return done, err
 	}
 	done.Kept, done.Others = f.kept, f.others
-	if err := c.unmark(ctx, f.dead); err != nil {
-		return done, err
+	unlisted := slices.ContainsFunc(f.dead, func(l Leftover) bool { return l.Kind == UnlistedPart })
+	if unlisted { // readers that glob may be reading these parts
+		if err := c.d.Delete(ctx, SuccessName); err != nil {
+			return done, err
+		}
 	}
 	if done.Removed, err = c.remove(ctx, f.dead); err != nil {
 		return done, err
 	}
-	if err := c.mark(ctx, f.dead); err != nil {
-		return done, err
+	if unlisted {
+		if err := c.mark(ctx); err != nil {
+			return done, err
+		}
 	}
 	if c.scope == "" {
 		_, err = DiscardJournal(ctx, c.d)
@@ -174,22 +177,12 @@ func (c *cleaning) preview(ctx context.Context) (Cleaned, error) {
 			return Cleaned{}, &HeldError{Path: where(c.d, c.scope), Holder: held.Holder}
 		}
 	}
-	told := Cleaned{Removed: f.dead, Kept: f.kept, Others: f.others, Recovery: Recovery{RunID: f.pending}}
-	return told, nil
+	return Cleaned{Removed: f.dead, Kept: f.kept, Others: f.others, Recovery: Recovery{RunID: f.pending(c.scope)}}, nil
 }
 
 // remove removes leftovers side by side and returns those that it removed.
 func (c *cleaning) remove(ctx context.Context, dead []Leftover) ([]Leftover, error) {
-	failures := make([]error, len(dead))
-	var group errgroup.Group
-	group.SetLimit(SideBySide)
-	for i, l := range dead {
-		group.Go(func() error {
-			failures[i] = c.removeOne(ctx, l)
-			return nil
-		})
-	}
-	_ = group.Wait() // the errors are in failures
+	failures := sideBySide(ctx, dead, c.removeOne)
 	var removed []Leftover
 	for i, l := range dead {
 		if failures[i] == nil {
@@ -203,24 +196,23 @@ func (c *cleaning) remove(ctx context.Context, dead []Leftover) ([]Leftover, err
 }
 
 func (c *cleaning) removeOne(ctx context.Context, l Leftover) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	remove := c.sweeper.Remove
+	var err error
 	if l.Kind == OrphanedIDs || l.Kind == UnlistedPart { // these are ordinary objects, which no Sweeper lists
-		remove = func(ctx context.Context, l Leftover) error { return c.d.Delete(ctx, l.Ref) }
+		err = c.d.Delete(ctx, l.Ref)
+	} else {
+		err = c.sweeper.Remove(ctx, l)
 	}
-	if err := remove(ctx, l); err != nil {
+	if err != nil {
 		return fmt.Errorf("cannot remove the %s %s: %w", l.Kind, l.Path, err)
 	}
 	return nil
 }
 
-// where is the address of a scope, for messages.
-func where(d Destination, scope string) string {
+// where is the address of a scope or an object, for messages.
+func where(s Store, scope string) string {
 	root := "the destination"
-	if s, ok := d.(fmt.Stringer); ok {
-		root = s.String()
+	if named, ok := s.(fmt.Stringer); ok {
+		root = named.String()
 	}
 	if scope == "" {
 		return root

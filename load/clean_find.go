@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // finds is what a look at a destination found besides committed data.
@@ -12,10 +13,15 @@ type finds struct {
 	kept   []Kept
 	others int
 
-	holders []ScopedHolder // of leases, except the caller of Clean
-	live    map[string]bool
+	holders []ScopedHolder    // of leases, except the caller of Clean
 	intents map[string]intent // by the names of their objects
-	pending string            // run whose commit is recorded at the scope, "" for none
+}
+
+// pending is the run whose commit is recorded at the scope, "" for none.
+func (f *finds) pending(scope string) string { return f.intents[intentPath(scope)].run() }
+
+func (f *finds) alive(run string) bool {
+	return slices.ContainsFunc(f.holders, func(h ScopedHolder) bool { return h.RunID == run })
 }
 
 // findAll is find, and adds parts that no manifest lists.
@@ -37,33 +43,21 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &finds{live: map[string]bool{}}
 	holders, err := c.sweeper.Holders(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range holders {
-		if h.Scope == c.scope && h.RunID == c.self.RunID {
-			continue
-		}
-		f.holders = append(f.holders, h)
-		f.live[h.RunID] = true
-	}
+	own := func(h ScopedHolder) bool { return h.Scope == c.scope && h.RunID == c.self }
+	f := &finds{holders: slices.DeleteFunc(holders, own)}
 	if f.intents, err = intents(ctx, c.d); err != nil {
 		return nil, err
-	}
-	if i, ok := f.intents[intentPath(c.scope)]; ok {
-		f.pending = i.run()
 	}
 	for _, l := range left {
 		f.sort(l, c.scope)
 	}
 	orphans, err := c.orphans(ctx, f, sets)
-	if err != nil {
-		return nil, err
-	}
 	f.dead = append(f.dead, orphans...)
-	return f, nil
+	return f, err
 }
 
 // sort puts a leftover among the dead, the kept, or the others.
@@ -81,7 +75,7 @@ func (f *finds) sort(l Leftover, scope string) {
 
 // reason says why a leftover may still be needed. It is "" if nobody needs it.
 func (f *finds) reason(l Leftover) string {
-	if l.Run != "" && f.live[l.Run] {
+	if l.Run != "" && f.alive(l.Run) {
 		return fmt.Sprintf("run %s is alive", l.Run)
 	}
 	for _, i := range f.intents {
@@ -90,7 +84,7 @@ func (f *finds) reason(l Leftover) string {
 		}
 	}
 	switch {
-	case f.live[""]: // the name of a live run cannot be read, so any leftover may be its own
+	case f.alive(""): // the name of a live run cannot be read, so any leftover may be its own
 		return "a run is alive that gives no name"
 	case l.Run == "" && l.Kind == Temporary && len(f.holders) > 0:
 		return fmt.Sprintf("run %s is alive", f.holders[0].RunID)
@@ -114,19 +108,9 @@ func (i intent) needs(l Leftover) bool {
 	if l.Run != "" && l.Run == i.run() {
 		return true
 	}
-	var staged []Prepared
-	switch {
-	case i.Dataset != nil:
-		staged = append(staged, i.Dataset.New...)
-	case i.File != nil:
-		staged = append(staged, i.File.File)
-	}
-	for _, p := range staged {
-		if p.Staged == l.Ref || l.Run == "" && l.Name != "" && p.Name == l.Name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(i.commit().New, func(p Prepared) bool {
+		return p.Staged == l.Ref || l.Run == "" && l.Name != "" && p.Name == l.Name
+	})
 }
 
 // intents reads the records of commits at d, by their names. A record that

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 )
 
@@ -25,16 +24,17 @@ func (c *cleaning) findUnlisted(ctx context.Context, f *finds) error {
 	if err != nil {
 		return err
 	}
-	pending := map[string]bool{}
-	for _, i := range f.intents {
-		for _, name := range i.parts() {
-			pending[name] = true
+	var pending []string // the parts that a recorded commit adds and removes
+	if commit := f.intents[intentPath("")].Dataset; commit != nil {
+		pending = slices.Clone(commit.Superseded)
+		for _, p := range commit.New {
+			pending = append(pending, p.Name)
 		}
 	}
 	for _, o := range inventory.Unlisted {
 		l := Leftover{Kind: UnlistedPart, Name: o.Name, Path: where(c.d, o.Name), Bytes: o.Bytes, Ref: o.Name}
 		switch {
-		case pending[o.Name]: // its commit is recorded and not finished
+		case slices.Contains(pending, o.Name): // its commit is not finished
 		case c.unlisted:
 			f.dead = append(f.dead, l)
 		default:
@@ -44,37 +44,9 @@ func (c *cleaning) findUnlisted(ctx context.Context, f *finds) error {
 	return nil
 }
 
-// parts are the names of the parts that the commit adds and removes.
-func (i intent) parts() []string {
-	if i.Dataset == nil {
-		return nil
-	}
-	names := slices.Clone(i.Dataset.Superseded)
-	for _, p := range i.Dataset.New {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
-func hasUnlisted(dead []Leftover) bool {
-	return slices.ContainsFunc(dead, func(l Leftover) bool { return l.Kind == UnlistedPart })
-}
-
-// unmark removes _SUCCESS before unlisted parts are removed, because readers
-// that glob may be reading them.
-func (c *cleaning) unmark(ctx context.Context, dead []Leftover) error {
-	if !hasUnlisted(dead) {
-		return nil
-	}
-	return c.d.Delete(ctx, SuccessName)
-}
-
-// mark writes _SUCCESS again after the removal. Its bytes differ from before,
-// so that readers notice. A dataset without a manifest has no _SUCCESS.
-func (c *cleaning) mark(ctx context.Context, dead []Leftover) error {
-	if !hasUnlisted(dead) {
-		return nil
-	}
+// mark writes _SUCCESS again after unlisted parts were removed. Its bytes differ
+// from before, so that readers notice. A dataset without a manifest has none.
+func (c *cleaning) mark(ctx context.Context) error {
 	m, _, err := ReadManifest(ctx, c.d, ManifestName)
 	if errors.Is(err, ErrNotExist) {
 		return nil
@@ -82,7 +54,7 @@ func (c *cleaning) mark(ctx context.Context, dead []Leftover) error {
 	if err != nil {
 		return err
 	}
-	return c.d.Put(ctx, SuccessName, []byte(m.RunID+"\ncleaned by "+c.self.RunID+"\n"), AnyVersion)
+	return c.d.Put(ctx, SuccessName, []byte(m.RunID+"\ncleaned by "+c.self+"\n"), AnyVersion)
 }
 
 // idSets lists the id sets of the dataset. A single file has none.
@@ -95,15 +67,14 @@ func (c *cleaning) idSets(ctx context.Context) ([]string, error) {
 }
 
 // orphans gives the id sets that neither a listed part nor a recorded commit
-// needs. The caller has listed the sets first and then read the holders of
-// leases and the records of commits. The manifest is read last. In this order
-// no set of a live run is taken for an orphan.
+// needs. The caller has listed the sets before it read holders and records, and
+// the manifest is read last. So no set of a live run is taken for an orphan.
 func (c *cleaning) orphans(ctx context.Context, f *finds, sets []string) ([]Leftover, error) {
 	held := func(h ScopedHolder) bool { return h.Scope == c.scope }
 	if len(sets) == 0 || slices.ContainsFunc(f.holders, held) {
 		return nil, nil
 	}
-	used, err := idsInUse(ctx, c.d, slices.Collect(maps.Values(f.intents))...)
+	used, err := idsInUse(ctx, c.d, f.intents[intentPath("")].Dataset)
 	if _, damaged := errors.AsType[*ManifestError](err); damaged {
 		return nil, nil // the manifest cannot be read, so any set may be needed
 	}

@@ -2,9 +2,7 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 )
 
 // Step names a step of a commit.
@@ -118,75 +116,16 @@ func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
 // whatever becomes of this process. A run of several outputs records the
 // commits of all before it publishes the first.
 func (c DatasetCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
-	r := &committing{
-		d: d, run: c.RunID, hook: c.Hook, prepared: c.New, unused: c.Unused, objects: c.Objects, ids: c.IDs, ownIDs: c.ownIDs(),
-		manifest: ManifestName, intent: intentPath(""), step: StepCheck,
-	}
-	data, err := c.Manifest.encodeFor(c.RunID, c.New, c.Superseded)
-	if err == nil {
-		err = c.checkIDs()
-	}
-	if err != nil {
-		return nil, r.failed(err)
-	}
-	if err := r.record(ctx, intent{Dataset: &c}, c.Base, data); err != nil {
-		return nil, err
-	}
-	return &Recorded{publish: func(ctx context.Context) error { return r.failed(r.publishDataset(ctx, c, data)) }}, nil
+	r := committing{d: d, commit: c}
+	return r.begin(ctx, intent{Dataset: &c})
 }
 
 // Recorded is a commit that stands recorded at its destination. Whoever does
 // not publish it leaves that to Recover.
-type Recorded struct {
-	publish func(ctx context.Context) error
-}
+type Recorded struct{ commit *committing }
 
 // Publish does the steps that follow the record.
-func (r *Recorded) Publish(ctx context.Context) error { return r.publish(ctx) }
-
-func (r *committing) publishDataset(ctx context.Context, c DatasetCommit, manifest []byte) error {
-	if err := r.at(StepUnmark, func() error { return r.d.Delete(ctx, SuccessName) }); err != nil {
-		return err
-	}
-	if err := r.publishParts(ctx); err != nil {
-		if errors.Is(err, ErrConflict) { // the object stays there, so a retry would fail too
-			err = &CreateError{Op: "commit", Path: "the parts", Hint: "no manifest lists it: move it away, and run again", Err: err}
-		}
-		if errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone) {
-			return r.rollBack(ctx, err)
-		}
-		return err
-	}
-	if err := r.writeObjects(ctx); err != nil {
-		return err
-	}
-	err := r.at(StepManifest, func() error { return putOnce(ctx, r.d, ManifestName, manifest, c.Base) })
-	if errors.Is(err, ErrConflict) {
-		return r.rollBack(ctx, err)
-	}
-	if err != nil {
-		return err
-	}
-	needless := c.needless()
-	remove := func(ctx context.Context, i int) error { return r.d.Delete(ctx, needless[i]) }
-	if err := r.each(ctx, StepSupersede, len(needless), remove); err != nil {
-		return err
-	}
-	mark := func() error { return r.d.Put(ctx, SuccessName, []byte(c.RunID+"\n"), AnyVersion) }
-	if err := r.at(StepMark, mark); err != nil {
-		return err
-	}
-	return r.at(StepClose, func() error { return r.close(ctx) })
-}
-
-// close ends the commit. It removes the record last, so that Recover repeats
-// whatever an interrupted close left undone.
-func (r *committing) close(ctx context.Context) error {
-	if err := AbortAll(ctx, r.d, r.unused...); err != nil {
-		return err
-	}
-	return r.d.Delete(ctx, r.intent)
-}
+func (r *Recorded) Publish(ctx context.Context) error { return r.commit.failed(r.commit.publish(ctx)) }
 
 // FileCommit is one run's replacement of a single file. It is a plain value
 // that can be recorded and done again by another process.
@@ -220,74 +159,22 @@ func (c FileCommit) Do(ctx context.Context, d Destination) error {
 // Record is that of DatasetCommit.
 func (c FileCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
 	c.File.Replace = true
-	r := &committing{
-		d: d, run: c.RunID, hook: c.Hook, prepared: []Prepared{c.File}, objects: c.Objects,
-		manifest: FileManifestName(c.File.Name), intent: intentPath(c.File.Name), step: StepCheck,
-	}
-	data, err := c.Manifest.encodeFor(c.RunID, r.prepared, nil)
-	if err != nil {
-		return nil, r.failed(err)
-	}
-	if err := r.record(ctx, intent{File: &c}, c.Base, data); err != nil {
-		return nil, err
-	}
-	return &Recorded{publish: func(ctx context.Context) error { return r.failed(r.publishFile(ctx, data)) }}, nil
+	i := intent{File: &c}
+	r := committing{d: d, file: c.File.Name, commit: i.commit()}
+	return r.begin(ctx, i)
 }
 
-func (r *committing) publishFile(ctx context.Context, data []byte) error {
-	if err := r.at(StepUnmark, func() error { return r.unmarkFile(ctx, data) }); err != nil {
-		return err
-	}
-	if err := r.publishParts(ctx); err != nil {
-		if errors.Is(err, ErrStagedGone) {
-			return r.rollBack(ctx, err)
-		}
-		return err
-	}
-	if err := r.writeObjects(ctx); err != nil {
-		return err
-	}
-	// While the record lies here no other run writes here. So the file is this
-	// run's own, and its manifest can be written without a condition.
-	write := func() error { return r.d.Put(ctx, r.manifest, data, AnyVersion) }
-	if err := r.at(StepManifest, write); err != nil {
-		return err
-	}
-	return r.at(StepClose, func() error { return r.close(ctx) })
-}
-
-// unmarkFile removes the manifest of the file's earlier state. If the commit is
-// done again, its own manifest stays.
-func (r *committing) unmarkFile(ctx context.Context, data []byte) error {
-	now, _, err := r.d.Get(ctx, r.manifest)
-	if errors.Is(err, ErrNotExist) || err == nil && slices.Equal(now, data) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return r.d.Delete(ctx, r.manifest)
-}
-
-// encodeFor gives the manifest's bytes. It first checks that the commit agrees
-// with the manifest, so that no manifest lists an object that is not there.
-func (m Manifest) encodeFor(run string, prepared []Prepared, superseded []string) ([]byte, error) {
-	if err := m.fits(run, prepared, superseded); err != nil {
-		return nil, err
-	}
-	return m.Encode()
-}
-
-// fits tells whether a commit agrees with its manifest.
+// fits checks that a commit agrees with its manifest, so that no manifest lists
+// an object that is not there.
 func (m Manifest) fits(run string, prepared []Prepared, superseded []string) error {
 	if m.RunID != run {
 		return fmt.Errorf("the manifest is of run %q", m.RunID)
 	}
 	if m.Parts == nil {
-		m.Parts = []Part{}
+		m.Parts = []Part{} // that of no results
 	}
 	if problem := m.problem(); problem != "" {
-		return &ManifestError{Name: ManifestName, Problem: problem}
+		return fmt.Errorf("the manifest is inconsistent: %s", problem)
 	}
 	listed := make(map[string]Part, len(m.Parts))
 	for _, p := range m.Parts {
@@ -307,28 +194,4 @@ func (m Manifest) fits(run string, prepared []Prepared, superseded []string) err
 		}
 	}
 	return nil
-}
-
-// putOnce is Put, but succeeds if the object already holds the data.
-func putOnce(ctx context.Context, s Store, name string, data []byte, version string) error {
-	err := s.Put(ctx, name, data, version)
-	if !errors.Is(err, ErrConflict) {
-		return err
-	}
-	now, _, getErr := s.Get(ctx, name)
-	switch {
-	case getErr == nil && slices.Equal(now, data):
-		return nil
-	case getErr != nil && !errors.Is(getErr, ErrNotExist):
-		return getErr // nobody knows who wrote the object: the record stays, and the next run decides
-	}
-	return err
-}
-
-func paths(parts []Part) map[string]bool {
-	set := make(map[string]bool, len(parts))
-	for _, p := range parts {
-		set[p.Path] = true
-	}
-	return set
 }

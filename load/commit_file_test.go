@@ -34,7 +34,7 @@ func (s shop) changeFile(run, text string) (load.FileCommit, error) {
 }
 
 func (s shop) runFile(run, text string, hook load.Hook) error {
-	if _, err := load.Recover(context.Background(), s.d, fileName); err != nil {
+	if _, err := load.Recover(context.Background(), s.d, fileName, nil); err != nil {
 		return err
 	}
 	c, err := s.changeFile(run, text)
@@ -111,7 +111,7 @@ func TestFileKilledAtEveryStep(t *testing.T) {
 			if *killed == load.StepCheck || *killed == load.StepIntent {
 				continue // not recorded: run1 stands, as the checks above saw
 			}
-			r, err := load.Recover(t.Context(), s.d, fileName)
+			r, err := load.Recover(t.Context(), s.d, fileName, nil)
 			s.must(err)
 			if !r.Finished {
 				t.Fatalf("killed at %s: recovery is %+v", *killed, r)
@@ -155,7 +155,7 @@ func TestFileRecoverWithoutStaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.must(s.d.Abort(t.Context(), c.File))
-		r, err := load.Recover(t.Context(), s.d, fileName)
+		r, err := load.Recover(t.Context(), s.d, fileName, nil)
 		s.must(err)
 		if r != (load.Recovery{RunID: "run2"}) {
 			t.Errorf("recovery is %+v", r)
@@ -191,7 +191,7 @@ func TestFilesSideBySide(t *testing.T) {
 		s.must(load.FileCommit{RunID: "run1", Manifest: m, File: p}.Do(t.Context(), s.d))
 		s.must(s.d.Delete(t.Context(), "other.csv"))
 		s.must(s.d.Delete(t.Context(), load.FileManifestName("other.csv")))
-		_, err = load.Recover(t.Context(), s.d, fileName)
+		_, err = load.Recover(t.Context(), s.d, fileName, nil)
 		s.must(err)
 		s.holdsFile("run1", "first")
 	})

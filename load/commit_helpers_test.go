@@ -97,7 +97,7 @@ func dayWindow(day int) (from, to time.Time) {
 func (s shop) stage(run string, generation, day int, text string) (load.PreparedPart, error) {
 	from, to := dayWindow(day)
 	name := load.PartName(load.PartKey{
-		DT: load.DTValue("day", from, to), From: from, To: to, Generation: generation, Extension: ".csv",
+		DT: load.DTValue("day", to), From: from, To: to, Generation: generation, Extension: ".csv",
 	})
 	p, err := s.stageNamed(run, name, text)
 	return load.PreparedPart{Prepared: p, Part: load.Part{
@@ -186,7 +186,7 @@ func manifest(run string) load.Manifest {
 // run is a whole run: it finishes what is open, and makes its change.
 func (s shop) run(run string, content days, hook load.Hook) error {
 	ctx := context.Background()
-	if _, err := load.Recover(ctx, s.d, ""); err != nil {
+	if _, err := load.Recover(ctx, s.d, "", nil); err != nil {
 		return err
 	}
 	c, duplicates, err := s.change(run, content)

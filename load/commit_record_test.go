@@ -26,7 +26,7 @@ func TestRecordedCommitIsFinished(t *testing.T) {
 		if _, _, err := s.d.Get(t.Context(), load.SuccessName); err != nil {
 			t.Errorf("the old state is not marked as whole: %v", err)
 		}
-		r, err := load.Recover(t.Context(), s.d, "")
+		r, err := load.Recover(t.Context(), s.d, "", nil)
 		if want := (load.Recovery{RunID: "run2", Finished: true}); err != nil || r != want {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -58,7 +58,7 @@ func TestRecordedCommitsOfSeveralOutputs(t *testing.T) {
 			if found := s.look(scope); found.Pending != "run1" || len(found.Leftovers) > 0 {
 				t.Errorf("at %q found %+v", scope, found)
 			}
-			r, err := load.Recover(t.Context(), s.d, scope)
+			r, err := load.Recover(t.Context(), s.d, scope, nil)
 			if err != nil || !r.Finished {
 				t.Errorf("%q: %+v, %v", scope, r, err)
 			}
@@ -125,7 +125,7 @@ func TestPublishWithoutItsParts(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		s.holds("run1", days{1: "a"})
-		if r, err := load.Recover(t.Context(), s.d, ""); err != nil || r.RunID != "" {
+		if r, err := load.Recover(t.Context(), s.d, "", nil); err != nil || r.RunID != "" {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
@@ -143,7 +143,7 @@ func TestRecordWhereThePutFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.must(s.d.Check(t.Context(), c.New[0]))
-			r, err := load.Recover(t.Context(), s.d, "")
+			r, err := load.Recover(t.Context(), s.d, "", nil)
 			if err != nil || r.Finished != after {
 				t.Errorf("after %t: %+v, %v", after, r, err)
 			}

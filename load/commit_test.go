@@ -103,7 +103,7 @@ func TestDatasetKilledAtEveryStep(t *testing.T) {
 // next lets the next run follow one that was killed.
 func (s shop) next(t *testing.T, killed load.Step, recorded bool) {
 	t.Helper()
-	r, err := load.Recover(t.Context(), s.d, "")
+	r, err := load.Recover(t.Context(), s.d, "", nil)
 	s.must(err)
 	if r.Finished != recorded {
 		t.Fatalf("killed at %s: recovery is %+v", killed, r)
@@ -164,8 +164,8 @@ func (s shop) faults(n, m int, after bool) (first, second bool) {
 		return false, false
 	}
 	recovery := &faulty{Destination: s.d, n: m, after: after}
-	_, _ = load.Recover(ctx, recovery, "") // it may fail: the next one tries again
-	if _, err := load.Recover(ctx, s.d, ""); err != nil {
+	_, _ = load.Recover(ctx, recovery, "", nil) // it may fail: the next one tries again
+	if _, err := load.Recover(ctx, s.d, "", nil); err != nil {
 		s.t.Fatalf("operations %d and %d fail (after: %v): %v", n, m, after, err)
 	}
 	for _, p := range c.New {
@@ -196,9 +196,9 @@ func TestRollBackFaults(t *testing.T) {
 				}
 				s.must(s.d.Abort(t.Context(), c.New[2]))
 				broken := &faulty{Destination: s.d, n: n, after: after}
-				_, _ = load.Recover(t.Context(), broken, "") // it may fail: the next one tries again
+				_, _ = load.Recover(t.Context(), broken, "", nil) // it may fail: the next one tries again
 				hit = broken.hit
-				_, err = load.Recover(t.Context(), s.d, "")
+				_, err = load.Recover(t.Context(), s.d, "", nil)
 				s.must(err)
 				s.holds("run1", days{1: "a"})
 			}
@@ -343,7 +343,7 @@ func TestRecoverWithoutStagedParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.must(s.d.Abort(t.Context(), c.New[2]))
-		r, err := load.Recover(t.Context(), s.d, "")
+		r, err := load.Recover(t.Context(), s.d, "", nil)
 		s.must(err)
 		if r != (load.Recovery{RunID: "run2"}) {
 			t.Errorf("recovery is %+v", r)
@@ -355,7 +355,7 @@ func TestRecoverWithoutStagedParts(t *testing.T) {
 func TestRecoverNothing(t *testing.T) {
 	shops(t, func(_ *testing.T, open func() shop) {
 		s := open()
-		r, err := load.Recover(context.Background(), s.d, "")
+		r, err := load.Recover(context.Background(), s.d, "", nil)
 		s.must(err)
 		if r != (load.Recovery{}) || len(s.names()) > 0 {
 			s.t.Errorf("recovery is %+v and leaves %v", r, s.names())
@@ -368,7 +368,7 @@ func TestRecoverDamagedRecord(t *testing.T) {
 		for _, content := range []string{"", "{", "{}", `{"dataset":{}}`} {
 			s := open()
 			s.must(s.d.Put(t.Context(), load.ControlFolder+"/"+load.IntentName, []byte(content), load.NoVersion))
-			_, err := load.Recover(t.Context(), s.d, "")
+			_, err := load.Recover(t.Context(), s.d, "", nil)
 			if err == nil || !strings.Contains(err.Error(), "remove it and run with --full") {
 				t.Errorf("a record of %q gives %v", content, err)
 			}
@@ -450,7 +450,7 @@ func TestRecoverDamagedParts(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.must(damage(filepath.Join(root, filepath.FromSlash(c.New[1].Staged))))
-			r, err := load.Recover(t.Context(), s.d, "")
+			r, err := load.Recover(t.Context(), s.d, "", nil)
 			s.must(err)
 			if r != (load.Recovery{RunID: "run2"}) {
 				t.Errorf("recovery is %+v", r)
@@ -472,7 +472,7 @@ func TestRecoverDecidedCommit(t *testing.T) {
 		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}
-		r, err := load.Recover(t.Context(), s.d, "")
+		r, err := load.Recover(t.Context(), s.d, "", nil)
 		s.must(err)
 		if !r.Finished {
 			t.Errorf("recovery is %+v", r)

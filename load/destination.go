@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// SideBySide is how many objects of a destination are handled at once where
-// there may be thousands: a store answers each request only after a while.
+// SideBySide is how many objects of a destination are handled at once where there
+// may be thousands. A store answers each request only after a while.
 const SideBySide = 8
 
 // Destination is a folder on disk or a prefix of a bucket. Object names are

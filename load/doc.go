@@ -2,8 +2,8 @@
 // output visible either whole or not at all.
 //
 // An Encoder turns batches into the bytes of one format. A Destination is a
-// folder or a prefix of a bucket: its Stager stages data objects in two steps
-// (Prepare makes them durable, Commit makes them visible), its Store keeps small
+// folder or a prefix of a bucket. Its Stager stages data objects in two steps:
+// Prepare makes them durable, Commit makes them visible. Its Store keeps small
 // objects. A dataset is a set of parts that its Manifest lists; a single file has
 // a manifest beside it. DatasetCommit and FileCommit record their intent at the
 // destination first, so Recover can finish a commit whose process died. A Leaser

@@ -15,33 +15,27 @@ type CreateError struct {
 }
 
 // Error says what was tried, where, why it failed and what to do.
-func (e *CreateError) Error() string { return sentence(e.Op, e.Path, e.Hint, e.Err) }
+func (e *CreateError) Error() string {
+	s := fmt.Sprintf("cannot %s %s: %v", e.Op, e.Path, e.Err)
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
 
 // Unwrap gives the cause.
 func (e *CreateError) Unwrap() error { return e.Err }
 
 // IOError is an output that could not be written or read: a full disk, a
-// failing device, a refusing store (exit 74).
-type IOError struct {
-	Op   string // what was tried, such as "write"
-	Path string // the path or URL as the user knows it
-	Hint string // what to do
-	Err  error
-}
+// failing device, a refusing store (exit 74). It has the fields of a
+// CreateError.
+type IOError CreateError
 
 // Error says what was tried, where, why it failed and what to do.
-func (e *IOError) Error() string { return sentence(e.Op, e.Path, e.Hint, e.Err) }
+func (e *IOError) Error() string { return (*CreateError)(e).Error() }
 
 // Unwrap gives the cause.
 func (e *IOError) Unwrap() error { return e.Err }
-
-func sentence(op, path, hint string, err error) string {
-	s := fmt.Sprintf("cannot %s %s: %v", op, path, err)
-	if hint != "" {
-		s += "; " + hint
-	}
-	return s
-}
 
 // HeldError means that another run holds the lease (exit 75).
 type HeldError struct {
@@ -60,16 +54,11 @@ func (e *HeldError) Error() string {
 }
 
 // TemporaryError is an output that cannot be reached or is busy now, beyond
-// the retries that were made (exit 75).
-type TemporaryError struct {
-	Op   string // what was tried, such as "write"
-	Path string // the path or URL as the user knows it
-	Hint string // what to do
-	Err  error
-}
+// the retries that were made (exit 75). It has the fields of a CreateError.
+type TemporaryError CreateError
 
 // Error says what was tried, where, why it failed and what to do.
-func (e *TemporaryError) Error() string { return sentence(e.Op, e.Path, e.Hint, e.Err) }
+func (e *TemporaryError) Error() string { return (*CreateError)(e).Error() }
 
 // Unwrap gives the cause.
 func (e *TemporaryError) Unwrap() error { return e.Err }

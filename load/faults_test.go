@@ -113,7 +113,7 @@ func TestRecoverWhereReadingFails(t *testing.T) {
 					s.must(m.Abort(t.Context(), commit.New[1]))
 				}
 				u := newUnreliable(m, n)
-				first, err := load.Recover(t.Context(), u, "")
+				first, err := load.Recover(t.Context(), u, "", nil)
 				// A part that is gone is reason enough, whatever the calls beside it say.
 				if hit = u.hit; hit && err == nil && (!c.gone || first != c.want) {
 					t.Errorf("call %d failed, and the recovery is %+v", n, first)
@@ -121,7 +121,7 @@ func TestRecoverWhereReadingFails(t *testing.T) {
 				if !hit && (err != nil || first != c.want) {
 					t.Errorf("%+v, %v", first, err)
 				}
-				again, err := load.Recover(t.Context(), m, "")
+				again, err := load.Recover(t.Context(), m, "", nil)
 				if err != nil || again.RunID != "" && again != c.want {
 					t.Errorf("after call %d failed: %+v, %v", n, again, err)
 				}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -26,38 +28,40 @@ func isIDsName(name string) bool {
 	return inFolder && isSet && isHex(digest, sha256Digits)
 }
 
-// idsOf adds the names of the id sets of the manifest's parts. m may be nil.
-func (m *Manifest) idsOf(names map[string]bool) {
+// idNames are the names of the id sets of the manifest's parts. m may be nil.
+func (m *Manifest) idNames() map[string]bool {
+	names := map[string]bool{}
 	if m == nil {
-		return
+		return names
 	}
 	for _, p := range m.Parts {
 		if p.IDs != "" {
 			names[IDsName(p.IDs)] = true
 		}
 	}
+	return names
 }
 
-// ownIDs are the names of the id sets of the commit's new parts.
-func (c DatasetCommit) ownIDs() []string {
-	fresh := make(map[string]bool, len(c.New))
-	for _, p := range c.New {
-		fresh[p.Name] = true
+// ownIDs are the names of the id sets that the commit writes, and of those of its
+// new parts: a recorded commit holds no sets.
+func (c *DatasetCommit) ownIDs() map[string]bool {
+	own := map[string]bool{}
+	for _, o := range c.IDs {
+		own[o.Name] = true
 	}
-	var names []string
 	for _, p := range c.Manifest.Parts {
-		if fresh[p.Path] && p.IDs != "" {
-			names = append(names, IDsName(p.IDs))
+		fresh := func(n Prepared) bool { return n.Name == p.Path }
+		if p.IDs != "" && slices.ContainsFunc(c.New, fresh) {
+			own[IDsName(p.IDs)] = true
 		}
 	}
-	return names
+	return own
 }
 
 // checkIDs checks that the manifest lists the commit's id sets, and that
 // SupersededIDs names nothing but id sets.
-func (c DatasetCommit) checkIDs() error {
-	listed := map[string]bool{}
-	c.Manifest.idsOf(listed)
+func (c *DatasetCommit) checkIDs() error {
+	listed := c.Manifest.idNames()
 	for _, o := range c.IDs {
 		switch {
 		case !listed[o.Name]:
@@ -76,44 +80,28 @@ func (c DatasetCommit) checkIDs() error {
 
 // needless are the names of all objects that the commit removes after its
 // manifest is written. An id set that a listed part has too is not among them.
-func (c DatasetCommit) needless() []string {
-	listed := map[string]bool{}
-	c.Manifest.idsOf(listed)
-	names := append([]string{}, c.Superseded...)
-	for _, name := range c.SupersededIDs {
-		if !listed[name] {
-			names = append(names, name)
-		}
-	}
-	return names
+func (c *DatasetCommit) needless() []string {
+	listed := c.Manifest.idNames()
+	sets := slices.DeleteFunc(slices.Clone(c.SupersededIDs), func(name string) bool { return listed[name] })
+	return slices.Concat(c.Superseded, sets)
 }
 
-// ids adds the names of the id sets that a recorded commit still needs: those
-// of the parts in its manifest, and those that it will remove itself.
-func (i intent) ids(names map[string]bool) {
-	if i.Dataset == nil {
-		return
-	}
-	i.Dataset.Manifest.idsOf(names)
-	for _, name := range i.Dataset.SupersededIDs {
-		names[name] = true
-	}
-}
-
-// idsInUse gives the names of the id sets that recorded commits or the current
-// manifest need. The caller has read the records before. A commit that ended
-// since then has its parts in the manifest that is read now, so no set is
-// missed.
-func idsInUse(ctx context.Context, s Store, recorded ...intent) (map[string]bool, error) {
-	names := map[string]bool{}
-	for _, i := range recorded {
-		i.ids(names)
-	}
+// idsInUse gives the names of the id sets that the current manifest or a recorded
+// commit needs; recorded may be nil. A commit needs the sets of its manifest, and
+// those that it will remove itself. The caller has read the record before. A commit that ended since then has its parts in the manifest that is
+// read now, so no set is missed.
+func idsInUse(ctx context.Context, s Store, recorded *DatasetCommit) (map[string]bool, error) {
 	current, _, err := ReadManifest(ctx, s, ManifestName)
 	if err != nil && !errors.Is(err, ErrNotExist) {
 		return nil, err
 	}
-	current.idsOf(names)
+	names := current.idNames()
+	if recorded != nil {
+		maps.Copy(names, recorded.Manifest.idNames())
+		for _, name := range recorded.SupersededIDs {
+			names[name] = true
+		}
+	}
 	return names, nil
 }
 
@@ -121,8 +109,8 @@ func idsInUse(ctx context.Context, s Store, recorded ...intent) (map[string]bool
 // and removes them again if that fails. A commit that another process recorded
 // has none to write: that process has written them.
 func (r *committing) writeIDs(ctx context.Context) error {
-	write := func(ctx context.Context, i int) error { return r.d.Put(ctx, r.ids[i].Name, r.ids[i].Data, AnyVersion) }
-	err := r.each(ctx, StepIDs, len(r.ids), write)
+	write := func(ctx context.Context, o SmallObject) error { return r.d.Put(ctx, o.Name, o.Data, AnyVersion) }
+	err := eachAt(ctx, r, StepIDs, r.commit.IDs, write)
 	if err != nil {
 		r.withdrawIDs(ctx)
 	}
@@ -133,36 +121,21 @@ func (r *committing) writeIDs(ctx context.Context) error {
 // Errors are ignored, because Clean removes what stays. Sets that another
 // commit or the manifest needs stay; if that cannot be read, all sets stay.
 func (r *committing) withdrawIDs(ctx context.Context) {
-	if r.hooked || len(r.ids) == 0 {
+	if r.hooked || len(r.commit.IDs) == 0 {
 		return
 	}
-	i, err := readIntent(ctx, r.d, r.intent)
+	i, err := readIntent(ctx, r.d, intentPath(""))
 	if err != nil && !errors.Is(err, ErrNotExist) {
 		return
 	}
-	if used, err := idsInUse(ctx, r.d, i); err == nil {
+	if used, err := idsInUse(ctx, r.d, i.Dataset); err == nil {
 		_ = r.removeIDs(ctx, used)
 	}
 }
 
-// removeIDs removes the id sets of the commit's own parts, except those in
-// used. A commit that another process recorded knows them only from its parts.
+// removeIDs removes the commit's own id sets, except those in used.
 func (r *committing) removeIDs(ctx context.Context, used map[string]bool) error {
-	if r.manifest != ManifestName { // a single file has none
-		return nil
-	}
-	own := map[string]bool{}
-	for _, name := range r.ownIDs {
-		own[name] = true
-	}
-	for _, o := range r.ids {
-		own[o.Name] = true
-	}
-	var names []string
-	for name := range own {
-		if !used[name] {
-			names = append(names, name)
-		}
-	}
-	return deleteNames(ctx, r.d, names)
+	own := r.commit.ownIDs()
+	maps.DeleteFunc(own, func(name string, _ bool) bool { return used[name] })
+	return each(ctx, slices.Collect(maps.Keys(own)), r.d.Delete)
 }

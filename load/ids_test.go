@@ -57,7 +57,7 @@ func TestIDsWhereOperationsFail(t *testing.T) {
 			if stopped != nil && stopped.Step == load.StepIDs {
 				s.same("sets after one failed", s.sets(), s.setsOf("run1"))
 			}
-			r, err := load.Recover(t.Context(), m, "")
+			r, err := load.Recover(t.Context(), m, "", nil)
 			s.must(err)
 			// The last operation removes the record: then all was done.
 			if r.Finished || stopped == nil || stopped.Step == load.StepClose {
@@ -190,7 +190,7 @@ func TestRecordHoldsNoIDs(t *testing.T) {
 		if strings.Contains(string(record), "ids of") || !strings.Contains(string(record), `"superseded_ids":["_ids/`) {
 			t.Errorf("the record is %s", record)
 		}
-		_, err = load.Recover(t.Context(), s.d, "")
+		_, err = load.Recover(t.Context(), s.d, "", nil)
 		s.must(err)
 		s.holds("run2", days{1: "x"})
 	})

@@ -1,11 +1,13 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"strings"
 )
 
@@ -27,15 +29,20 @@ type intent struct {
 	Previous []byte `json:"previous,omitempty"`
 }
 
-func (i intent) run() string {
+// commit gives the commit as one of a dataset. That of a file has one part, which
+// is replaced.
+func (i intent) commit() DatasetCommit {
 	switch {
 	case i.Dataset != nil:
-		return i.Dataset.RunID
+		return *i.Dataset
 	case i.File != nil:
-		return i.File.RunID
+		c := i.File
+		return DatasetCommit{RunID: c.RunID, Manifest: c.Manifest, Base: c.Base, New: []Prepared{c.File}, Objects: c.Objects, Hook: c.Hook}
 	}
-	return ""
+	return DatasetCommit{}
 }
+
+func (i intent) run() string { return i.commit().RunID }
 
 // readIntent reads and checks a record. A record that is not understood in full
 // is an error whose hint tells the user what to do. A record may have been
@@ -51,11 +58,7 @@ func readIntent(ctx context.Context, s Store, name string) (intent, error) {
 		err = i.check(name)
 	}
 	if err != nil {
-		place := name
-		if at, ok := s.(fmt.Stringer); ok {
-			place = strings.TrimSuffix(at.String(), "/") + "/" + name
-		}
-		return intent{}, &IOError{Op: "understand the record of a commit,", Path: place, Hint: "remove it and run with --full", Err: err}
+		return intent{}, &IOError{Op: "understand the record of a commit,", Path: where(s, name), Hint: "remove it and run with --full", Err: err}
 	}
 	return i, nil
 }
@@ -64,46 +67,15 @@ func readIntent(ctx context.Context, s Store, name string) (intent, error) {
 // Otherwise a damaged record could lead to half a commit that nobody notices.
 func decodeIntent(data []byte) (intent, error) {
 	var i intent
-	if err := DecodeStrict(data, &i); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := decodeOne(dec, &i); err != nil {
 		return i, err
 	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return i, err
-	}
-	keys := []string{"run_id", "manifest", "base", "new", "superseded"}
-	commit := raw["dataset"]
-	if i.File != nil {
-		keys, commit = []string{"run_id", "manifest", "base", "file"}, raw["file"]
-	}
-	if problem := lacks(commit, keys...); problem != "" {
+	if problem := lacks(data, reflect.TypeFor[intent]()); problem != "" {
 		return i, errors.New(problem)
 	}
-	var of struct {
-		Manifest json.RawMessage `json:"manifest"`
-	}
-	if err := json.Unmarshal(commit, &of); err != nil {
-		return i, err
-	}
-	if problem := lacksKeys(of.Manifest); problem != "" {
-		return i, fmt.Errorf("its manifest: %s", problem)
-	}
-	m := i.manifest()
-	if m.Parts == nil {
-		m.Parts = []Part{} // a dataset without results has null here
-	}
-	if problem := m.problem(); problem != "" {
-		return i, fmt.Errorf("its manifest: %s", problem)
-	}
 	return i, nil
-}
-
-// manifest gives the manifest of the commit.
-func (i intent) manifest() *Manifest {
-	if i.File != nil {
-		return &i.File.Manifest
-	}
-	return &i.Dataset.Manifest
 }
 
 // check checks that the record is one that can lie under this name.

@@ -72,7 +72,7 @@ func (s shop) recoverFrom(scope string, record []byte) (load.Recovery, error) {
 	names := load.NamesOf(control)
 	at := slices.IndexFunc(names, func(n string) bool { return n == datasetRecord || strings.HasPrefix(n, datasetRecord+"-") })
 	s.must(s.d.Put(s.t.Context(), names[at], record, load.AnyVersion))
-	recovery, err := load.Recover(s.t.Context(), s.d, scope)
+	recovery, err := load.Recover(s.t.Context(), s.d, scope, nil)
 	for _, name := range foreign() {
 		if data, _, err := s.d.Get(s.t.Context(), name); err != nil || string(data) != precious {
 			s.t.Errorf("%s holds %q, %v, after the record\n%s", name, data, err, record)
@@ -186,7 +186,7 @@ func TestRecordWithoutParts(t *testing.T) {
 		if err := commit.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}
-		recovery, err := load.Recover(t.Context(), s.d, "")
+		recovery, err := load.Recover(t.Context(), s.d, "", nil)
 		if err != nil || !recovery.Finished || recovery.RunID != "run1" {
 			t.Fatalf("%+v, %v", recovery, err)
 		}

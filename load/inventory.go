@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Inventory is the difference between the parts that lie at a dataset and its
@@ -159,7 +160,7 @@ func (e *DamagedPartsError) cure() string {
 // flagTime writes a wall-clock time as flags take it, without a blank.
 func flagTime(t WallTime) string {
 	if t.Hour() == 0 && t.Minute() == 0 && t.Second() == 0 {
-		return t.Format(dateLayout)
+		return t.Format(time.DateOnly)
 	}
 	return t.Format("2006-01-02T15:04:05")
 }

@@ -18,7 +18,7 @@ func (f Found) Nothing() bool {
 }
 
 // Look tells what lies at d besides committed data, and changes nothing. It
-// takes no lease, so a run that starts meanwhile is not refused. scope is ""
+// takes no lease, so a run that starts meanwhile is not refused. The scope is ""
 // for a dataset and the file's name for a file. If d is no Sweeper, the error
 // is ErrNoSweep.
 func Look(ctx context.Context, d Destination, scope string) (Found, error) {
@@ -26,12 +26,12 @@ func Look(ctx context.Context, d Destination, scope string) (Found, error) {
 	if !sweeps {
 		return Found{}, fmt.Errorf("cannot look at %s: %w", where(d, scope), ErrNoSweep)
 	}
-	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: Holder{RunID: nobody}}
+	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: nobody}
 	f, err := c.find(ctx)
 	if err != nil {
 		return Found{}, err
 	}
-	found := Found{Pending: f.pending, Leftovers: f.dead}
+	found := Found{Pending: f.pending(scope), Leftovers: f.dead}
 	for _, h := range f.holders {
 		if h.Scope == scope {
 			found.Holder = &h.Holder

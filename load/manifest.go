@@ -279,11 +279,8 @@ func ReadManifest(ctx context.Context, s Store, name string) (m *Manifest, versi
 		return nil, NoVersion, err
 	}
 	m, err = DecodeManifest(data)
-	if err != nil {
-		var me *ManifestError
-		if errors.As(err, &me) {
-			me.Name = name
-		}
+	if damaged, ok := errors.AsType[*ManifestError](err); ok {
+		damaged.Name = name
 		return nil, NoVersion, err
 	}
 	return m, version, nil

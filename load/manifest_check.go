@@ -2,83 +2,71 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"time"
 )
 
 // DecodeManifest reads a manifest and checks that it has all required keys and
 // is consistent. Unknown keys are ignored. The error is a *ManifestError.
 func DecodeManifest(data []byte) (*Manifest, error) {
 	var m Manifest
-	if err := decodeOne(json.NewDecoder(bytes.NewReader(data)), &m); errors.Is(err, errFollows) {
-		return nil, &ManifestError{Name: ManifestName, Problem: err.Error()}
-	} else if err != nil {
+	if err := decodeOne(json.NewDecoder(bytes.NewReader(data)), &m); err != nil {
 		return nil, &ManifestError{Name: ManifestName, Problem: "it cannot be read", Err: err}
 	}
-	if problem := lacksKeys(data); problem != "" {
-		return nil, &ManifestError{Name: ManifestName, Problem: problem}
-	}
-	if problem := m.problem(); problem != "" {
+	if problem := cmp.Or(lacks(data, reflect.TypeFor[Manifest]()), m.problem()); problem != "" {
 		return nil, &ManifestError{Name: ManifestName, Problem: problem}
 	}
 	return &m, nil
 }
 
-// lacksKeys names the first required key that a manifest lacks, "" if none. The
-// decoder would read a missing key as a value: a missing bound as no bound, for
-// instance.
-func lacksKeys(data []byte) string {
-	problem := lacks(data, "format", "pipeline", "form", "run_id", "created_at", "range", "watermark", "schema", "parts", "rows", "rejected", "verified", "requests")
-	if problem != "" {
-		return problem
+// decodeOne reads a text that is one JSON value into v, a pointer.
+func decodeOne(dec *json.Decoder, v any) error {
+	if err := dec.Decode(v); err != nil {
+		return err
 	}
-	var m struct {
-		Range    json.RawMessage   `json:"range"`
-		Source   json.RawMessage   `json:"source"`
-		Schema   []json.RawMessage `json:"schema"`
-		Parts    []json.RawMessage `json:"parts"`
-		Verified json.RawMessage   `json:"verified"`
-		Requests json.RawMessage   `json:"requests"`
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows its end")
 	}
-	if err := json.Unmarshal(data, &m); err != nil {
-		return err.Error() // cannot happen: it was decoded before
-	}
-	objects := []struct {
-		what string
-		list []json.RawMessage
-		keys []string
-	}{
-		{"its range", []json.RawMessage{m.Range}, []string{"from", "to"}},
-		{"its source", []json.RawMessage{m.Source}, []string{"account", "timezone"}},
-		{"a column", m.Schema, []string{"name", "type", "from", "label"}},
-		{"a part", m.Parts, []string{"path", "from", "to", "rows", "min_id", "max_id", "bytes", "sha256"}},
-		{"its verification", []json.RawMessage{m.Verified}, []string{"counted", "extracted", "match"}},
-		{"its count of requests", []json.RawMessage{m.Requests}, []string{"results", "count", "retries"}},
-	}
-	for _, o := range objects {
-		for _, object := range o.list {
-			if object == nil {
-				continue // a source is optional
-			}
-			if problem := lacks(object, o.keys...); problem != "" {
-				return o.what + ": " + problem
-			}
-		}
-	}
-	return ""
+	return nil
 }
 
-// lacks names the first of the keys that a JSON object does not have, "" if it
-// has all.
-func lacks(object []byte, keys ...string) string {
+// lacks names the first key that a JSON value lacks, "" if it has all that the
+// type t needs: those of fields without omitempty. The decoder would read a
+// missing key as a value: a missing bound as no bound, for instance.
+func lacks(data []byte, t reflect.Type) string {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return lacks(data, t.Elem())
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+		var list []json.RawMessage
+		_ = json.Unmarshal(data, &list) // the decoder has refused what is no list
+		for _, object := range list {
+			if problem := lacks(object, t.Elem()); problem != "" {
+				return problem
+			}
+		}
+		return ""
+	case t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[WallTime]():
+		return ""
+	}
 	var has map[string]json.RawMessage
-	if err := json.Unmarshal(object, &has); err != nil || has == nil {
+	if err := json.Unmarshal(data, &has); err != nil || has == nil {
 		return "it is no object"
 	}
-	for _, key := range keys {
-		if _, ok := has[key]; !ok {
+	for i := range t.NumField() {
+		key, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		value, ok := has[key]
+		if !ok && key != "-" && options == "" {
 			return fmt.Sprintf("it has no key %q", key)
+		}
+		if problem := lacks(value, t.Field(i).Type); ok && problem != "" {
+			return fmt.Sprintf("its %s: %s", key, problem)
 		}
 	}
 	return ""
@@ -143,13 +131,5 @@ const sha256Digits = 64
 
 // isHex tells whether s is lower-case hex of exactly this many digits.
 func isHex(s string, digits int) bool {
-	if len(s) != digits {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
 }

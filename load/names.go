@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -56,34 +57,29 @@ func CheckObjectName(name string) error {
 	return nil
 }
 
-// CheckRun checks a run's id, which names a folder in the control folder. It
-// must be one element of ASCII letters, digits, '-', '_' and '.', begin with a
-// letter or digit, and not be a name that the control folder itself uses. The
-// error is a *NameError.
-func CheckRun(run string) error {
-	if run == "" {
-		return &NameError{Name: run, Problem: "a run needs an id"}
-	}
-	if len(run) > maxElement {
-		return &NameError{Name: run, Problem: "a run's id is too long"}
-	}
-	for i := range len(run) {
-		c := run[i]
-		alnum := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !alnum && (i == 0 || c != '-' && c != '_' && c != '.') {
-			return &NameError{Name: run, Problem: "a run's id holds ASCII letters, digits, '-', '_' and '.', and begins with a letter or digit"}
-		}
-	}
-	if run == "lock" || slices.ContainsFunc(reservedRuns(), func(start string) bool { return strings.HasPrefix(run, start) }) {
-		return &NameError{Name: run, Problem: "a run's id must not be a name that " + ControlFolder + " uses itself"}
-	}
-	return nil
-}
+var runShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// reservedRuns are the prefixes of names that destinations use in the control
-// folder.
-func reservedRuns() []string {
-	return []string{IntentName, journalName, "lease", "checkpoint", "probe-", "put-", "staged"}
+// CheckRun checks a run's id, which names a folder in the control folder. It is
+// one element of ASCII letters, digits, '-', '_' and '.', and begins with a letter
+// or digit. Names that the control folder itself uses are refused. The error is a
+// *NameError.
+func CheckRun(run string) error {
+	// The prefixes of names that destinations use in the control folder.
+	reserved := []string{IntentName, journalName, "lease", "checkpoint", "probe-", "put-", "staged"}
+	var problem string
+	switch {
+	case run == "":
+		problem = "a run needs an id"
+	case len(run) > maxElement:
+		problem = "a run's id is too long"
+	case !runShape.MatchString(run):
+		problem = "a run's id holds ASCII letters, digits, '-', '_' and '.', and begins with a letter or digit"
+	case run == "lock" || slices.ContainsFunc(reserved, func(start string) bool { return strings.HasPrefix(run, start) }):
+		problem = "a run's id must not be a name that " + ControlFolder + " uses itself"
+	default:
+		return nil
+	}
+	return &NameError{Name: run, Problem: problem}
 }
 
 func nameProblem(name string) string {
@@ -124,8 +120,8 @@ func nameProblem(name string) string {
 
 // ScopeName is the name of a file in the control folder that is about a scope:
 // base alone for "", the whole destination. For a single file it is base and a
-// hash of the file's name, because no name in the control folder may end in a
-// data extension.
+// hash of the file's name. So no name in the control folder ends in a data
+// extension.
 func ScopeName(base, scope string) string {
 	if scope == "" {
 		return ControlFolder + "/" + base

@@ -9,7 +9,7 @@ import (
 )
 
 // Versions before 2 of this program kept a journal of prepared parts in the
-// control folder of a dataset: a header, and beside it a folder of records.
+// control folder of a dataset. It is a header, and a folder of records beside it.
 const journalName = "journal"
 
 // DiscardJournal removes the journal of an older version, and the parts that its
@@ -29,7 +29,7 @@ func DiscardJournal(ctx context.Context, d Destination) (run string, err error) 
 	var h struct {
 		RunID string `json:"run_id"`
 	}
-	_ = json.Unmarshal(data, &h) // what cannot be read names no run
+	_ = json.Unmarshal(data, &h) // a damaged header names no run
 	if CheckRun(h.RunID) == nil {
 		if err := DropStaged(ctx, d, "", h.RunID); err != nil {
 			return h.RunID, err

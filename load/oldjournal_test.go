@@ -201,7 +201,7 @@ func TestRecordedCommitOfAJournal(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.oldRecord()
-				r, err := load.Recover(t.Context(), s.d, "")
+				r, err := load.Recover(t.Context(), s.d, "", nil)
 				if want := (load.Recovery{RunID: "dead", Finished: true}); err != nil || r != want {
 					t.Errorf("%+v, %v", r, err)
 				}
@@ -227,7 +227,7 @@ func TestRolledBackCommitOfAJournal(t *testing.T) {
 		}
 		s.oldRecord()
 		s.must(s.d.Abort(t.Context(), c.New[0]))
-		r, err := load.Recover(t.Context(), s.d, "")
+		r, err := load.Recover(t.Context(), s.d, "", nil)
 		if want := (load.Recovery{RunID: "dead"}); err != nil || r != want {
 			t.Errorf("%+v, %v", r, err)
 		}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +14,6 @@ const HiveDefaultPartition = "__HIVE_DEFAULT_PARTITION__"
 
 const (
 	partLayout = "20060102T150405"
-	dateLayout = "2006-01-02"
 	noFrom     = "min" // stands for no lower bound
 	noTo       = "max" // stands for no upper bound
 	undated    = "undated"
@@ -35,37 +35,25 @@ type PartKey struct {
 	Extension  string // with its dot: ".parquet", ".csv.gz"
 }
 
-// DTValue gives the value of dt for a window. partition is "none" (or ""),
-// "day", "month" or "year". The value is the first day of the partition that
-// holds the window's beginning. For a window without a beginning it is the
-// partition of its last second.
-func DTValue(partition string, from, to time.Time) string {
+// DTValue gives the value of dt for results of a window that ends at to. The
+// zero time stands for results without a date. partition is "none" (or ""),
+// "day", "month" or "year"; no window crosses its borders. The value is the first
+// day of the partition that holds the window's last second.
+func DTValue(partition string, to time.Time) string {
 	if partition == "" || partition == "none" {
 		return ""
 	}
-	t := from
-	if t.IsZero() {
-		if to.IsZero() {
-			return HiveDefaultPartition
-		}
-		t = to.Add(-time.Second)
+	if to.IsZero() {
+		return HiveDefaultPartition
 	}
-	y, m, d := t.Date()
+	y, m, d := to.Add(-time.Second).Date()
 	switch partition {
 	case "month":
 		d = 1
 	case "year":
 		m, d = time.January, 1
 	}
-	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Format(dateLayout)
-}
-
-// UndatedDT gives the value of dt for results without a date.
-func UndatedDT(partition string) string {
-	if partition == "" || partition == "none" {
-		return ""
-	}
-	return HiveDefaultPartition
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 }
 
 // PartName gives the name of a part, relative to its dataset.
@@ -91,83 +79,31 @@ func bound(t time.Time, none string) string {
 	return t.Format(partLayout)
 }
 
+// partShape divides a part's name into dt, from, to, generation, number and
+// extension.
+var partShape = regexp.MustCompile(`^(?:dt=([^/]+)/)?part-(?:undated|(min|\d{8}T\d{6})-(max|\d{8}T\d{6}))-(\d+)-(\d+)(\.[a-z0-9.]+)$`)
+
 // ParsePartName reads a name that PartName gave and refuses every other.
 // Wall-clock times are returned with the location UTC.
 func ParsePartName(name string) (PartKey, error) {
-	k, ok := parsePart(name)
-	// A name must be the one that PartName gives for its key, so that each key
-	// has one name.
-	if !ok || PartName(k) != name {
-		return PartKey{}, fmt.Errorf("%q is not the name of a part: it should look like dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.parquet", name)
-	}
-	return k, nil
-}
-
-func parsePart(name string) (k PartKey, ok bool) {
-	if folder, file, found := strings.Cut(name, "/"); found {
-		if k.DT, ok = strings.CutPrefix(folder, dtPrefix); !ok || !validDT(k.DT) {
-			return k, false
+	if m := partShape.FindStringSubmatch(name); m != nil {
+		// What cannot be read gives another name than this one. So does a second
+		// name of the same key.
+		from, _ := time.Parse(partLayout, m[2])
+		to, _ := time.Parse(partLayout, m[3])
+		generation, _ := strconv.ParseUint(m[4], 10, 31)
+		n, _ := strconv.ParseUint(m[5], 10, 31)
+		k := PartKey{DT: m[1], From: from, To: to, Undated: m[2] == "", Generation: int(generation), N: int(n), Extension: m[6]}
+		if validDT(k.DT) && PartName(k) == name {
+			return k, nil
 		}
-		name = file
 	}
-	rest, ok := strings.CutPrefix(name, partPrefix)
-	if !ok {
-		return k, false
-	}
-	stem, extension, ok := strings.Cut(rest, ".")
-	if !ok || !validExtension(extension) {
-		return k, false
-	}
-	k.Extension = "." + extension
-	fields := strings.Split(stem, "-")
-	switch {
-	case len(fields) == 3 && fields[0] == undated:
-		k.Undated = true
-	case len(fields) == 4:
-		var okFrom, okTo bool
-		k.From, okFrom = parseBound(fields[0], noFrom)
-		k.To, okTo = parseBound(fields[1], noTo)
-		if !okFrom || !okTo {
-			return k, false
-		}
-	default:
-		return k, false
-	}
-	generation, err := strconv.ParseUint(fields[len(fields)-2], 10, 31)
-	if err != nil {
-		return k, false
-	}
-	n, err := strconv.ParseUint(fields[len(fields)-1], 10, 31)
-	if err != nil {
-		return k, false
-	}
-	k.Generation, k.N = int(generation), int(n)
-	return k, true
+	return PartKey{}, fmt.Errorf("%q is not the name of a part: it should look like dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.parquet", name)
 }
 
 func validDT(dt string) bool {
-	if dt == HiveDefaultPartition {
-		return true
-	}
-	_, err := time.Parse(dateLayout, dt)
-	return err == nil
-}
-
-func validExtension(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c != '.' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func parseBound(s, none string) (time.Time, bool) {
-	if s == none {
-		return time.Time{}, true
-	}
-	t, err := time.Parse(partLayout, s)
-	return t, err == nil && !t.IsZero()
+	_, err := time.Parse(time.DateOnly, dt)
+	return err == nil || dt == "" || dt == HiveDefaultPartition
 }
 
 // NextGeneration gives a generation above that of all parts. Names that are no

@@ -43,27 +43,24 @@ func TestDTValue(t *testing.T) {
 	}
 	for _, test := range []struct {
 		partition string
-		from, to  time.Time
+		to        time.Time
 		want      string
 	}{
-		{"", at(1, 2, 0), at(1, 3, 0), ""},
-		{"none", at(1, 2, 0), at(1, 3, 0), ""},
-		{"day", at(1, 2, 7), at(1, 2, 9), "2026-01-02"},
-		{"month", at(5, 31, 7), at(6, 1, 0), "2026-05-01"},
-		{"year", at(5, 31, 7), at(6, 1, 0), "2026-01-01"},
-		{"day", time.Time{}, at(5, 3, 0), "2026-05-02"}, // the first window ends with its partition
-		{"month", time.Time{}, at(5, 1, 0), "2026-04-01"},
-		{"year", time.Time{}, at(1, 1, 0), "2025-01-01"},
-		{"day", at(1, 2, 0), time.Time{}, "2026-01-02"},
-		{"day", time.Time{}, time.Time{}, load.HiveDefaultPartition},
+		{"", at(1, 3, 0), ""},
+		{"none", at(1, 3, 0), ""},
+		{"day", at(1, 2, 9), "2026-01-02"},
+		{"month", at(6, 1, 0), "2026-05-01"},
+		{"year", at(6, 1, 0), "2026-01-01"},
+		{"day", at(5, 3, 0), "2026-05-02"}, // a window may end with its partition
+		{"month", at(5, 1, 0), "2026-04-01"},
+		{"year", at(1, 1, 0), "2025-01-01"},
+		{"", time.Time{}, ""},
+		{"none", time.Time{}, ""},
+		{"day", time.Time{}, load.HiveDefaultPartition},
+		{"year", time.Time{}, load.HiveDefaultPartition},
 	} {
-		if got := load.DTValue(test.partition, test.from, test.to); got != test.want {
-			t.Errorf("%s of %s..%s: got %s, want %s", test.partition, test.from, test.to, got, test.want)
-		}
-	}
-	for partition, want := range map[string]string{"": "", "none": "", "day": load.HiveDefaultPartition, "year": load.HiveDefaultPartition} {
-		if got := load.UndatedDT(partition); got != want {
-			t.Errorf("%s: got %s, want %s", partition, got, want)
+		if got := load.DTValue(test.partition, test.to); got != test.want {
+			t.Errorf("%s to %s: got %s, want %s", test.partition, test.to, got, test.want)
 		}
 	}
 }
@@ -147,17 +144,13 @@ func FuzzPartKey(f *testing.F) {
 			return
 		}
 		k := load.PartKey{Undated: undated, Generation: generation, N: n, Extension: ".csv"}
-		if undated {
-			k.DT = load.UndatedDT(partition)
-		} else {
-			if from != 0 {
-				k.From = time.Unix(from, 0).UTC()
-			}
-			if to != 0 {
-				k.To = time.Unix(to, 0).UTC()
-			}
-			k.DT = load.DTValue(partition, k.From, k.To)
+		if from != 0 && !undated {
+			k.From = time.Unix(from, 0).UTC()
 		}
+		if to != 0 && !undated {
+			k.To = time.Unix(to, 0).UTC()
+		}
+		k.DT = load.DTValue(partition, k.To)
 		back, err := load.ParsePartName(load.PartName(k))
 		if err != nil || back != k {
 			t.Fatalf("%+v is written as %s and read as %+v, %v", k, load.PartName(k), back, err)

@@ -16,22 +16,12 @@ type Reuse struct {
 	Duplicates []Prepared // equal to an old part that stays; to abort
 }
 
-// partIdentity is equal for two parts that differ only in their names.
-type partIdentity struct {
-	folder, extension string
-	from, to          int64 // Unix seconds of the wall clock
-	bounded           [2]bool
-	undated           bool
-	rows, bytes       int64
-	sha256, ids       string
-}
-
-func identityOf(p Part) partIdentity {
-	return partIdentity{
-		folder: path.Dir(p.Path), extension: path.Ext(p.Path),
-		from: p.From.Unix(), to: p.To.Unix(), bounded: [2]bool{p.From.IsZero(), p.To.IsZero()}, undated: p.Undated,
-		rows: p.Rows, bytes: p.Bytes, sha256: p.SHA256, ids: p.IDs,
-	}
+// identityOf is equal for two parts that hold the same in the same place, and
+// differ only in their names.
+func identityOf(p Part) Part {
+	p.Path = path.Dir(p.Path) + path.Ext(p.Path)
+	p.MinID, p.MaxID, p.Columns = 0, 0, "" // equal bytes have equal ids; earlier versions did not write Columns
+	return p
 }
 
 // ReuseParts compares the parts that a run made with the old ones that it
@@ -39,7 +29,7 @@ func identityOf(p Part) partIdentity {
 // the old object stays under its name. So a rerun over equal results changes no
 // file, and readers' caches stay valid.
 func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
-	byIdentity := make(map[partIdentity][]Part, len(old))
+	byIdentity := make(map[Part][]Part, len(old))
 	for _, p := range old {
 		key := identityOf(p)
 		byIdentity[key] = append(byIdentity[key], p)

@@ -16,7 +16,7 @@ import (
 func part(day, generation, n int, letter string) load.Part {
 	from, to := dayWindow(day)
 	return load.Part{
-		Path: load.PartName(load.PartKey{DT: load.DTValue("day", from, to), From: from, To: to, Generation: generation, N: n, Extension: ".csv"}),
+		Path: load.PartName(load.PartKey{DT: load.DTValue("day", to), From: from, To: to, Generation: generation, N: n, Extension: ".csv"}),
 		From: load.Wall(from), To: load.Wall(to), Rows: 1, MinID: 1, MaxID: 1, Bytes: 1, SHA256: strings.Repeat(letter, 64),
 	}
 }

@@ -51,7 +51,7 @@ type Leftover struct {
 
 // ScopedHolder is the holder of the lease of a scope.
 type ScopedHolder struct {
-	Scope string // as given to Acquire
+	Scope string `json:"scope,omitempty"` // as given to Acquire
 	Holder
 }
 

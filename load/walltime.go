@@ -6,8 +6,6 @@ import (
 	"time"
 )
 
-const wallLayout = "2006-01-02 15:04:05"
-
 // WallTime is wall-clock time of the account's zone at one-second resolution,
 // written as "2026-01-01 00:00:00". It is not an instant: its location is
 // always UTC, whatever the zone. The zero WallTime means no bound and is
@@ -29,7 +27,7 @@ func (w WallTime) String() string {
 	if w.IsZero() {
 		return ".."
 	}
-	return w.Format(wallLayout)
+	return w.Format(time.DateTime)
 }
 
 // MarshalJSON writes a string, or null for no bound.
@@ -40,7 +38,7 @@ func (w WallTime) MarshalJSON() ([]byte, error) {
 	if y := w.Year(); y < 0 || y > 9999 {
 		return nil, fmt.Errorf("the year %d cannot be written with four digits", y)
 	}
-	return []byte(`"` + w.Format(wallLayout) + `"`), nil
+	return []byte(`"` + w.Format(time.DateTime) + `"`), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, and nothing else.
@@ -53,8 +51,8 @@ func (w *WallTime) UnmarshalJSON(data []byte) error {
 		*w = WallTime{}
 		return nil
 	}
-	t, err := time.Parse(wallLayout, *s)
-	if err != nil || t.Format(wallLayout) != *s {
+	t, err := time.Parse(time.DateTime, *s)
+	if err != nil || t.Format(time.DateTime) != *s {
 		return fmt.Errorf("%q is not a time like \"2026-01-01 00:00:00\"", *s)
 	}
 	*w = WallTime{t}

@@ -49,7 +49,7 @@ func (b *bench) replace(run string, content days) load.DatasetCommit {
 		from := time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
 		to := from.AddDate(0, 0, 1)
 		p := b.prepare(load.PartName(load.PartKey{
-			DT: load.DTValue("day", from, to), From: from, To: to, Generation: load.NextGeneration(old), Extension: ".csv",
+			DT: load.DTValue("day", to), From: from, To: to, Generation: load.NextGeneration(old), Extension: ".csv",
 		}), content[day])
 		fresh = append(fresh, load.PreparedPart{Prepared: p, Part: load.Part{
 			Path: p.Name, From: load.Wall(from), To: load.Wall(to), Rows: 1, MinID: int64(day), MaxID: int64(day), Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.SHA256,
@@ -193,7 +193,7 @@ func idsKilled(b *bench) {
 		if killed = errors.Is(err, errKilled); !killed {
 			b.must("commit", err)
 		}
-		r, err := load.Recover(b.Context(), b.place.Open(), "")
+		r, err := load.Recover(b.Context(), b.place.Open(), "", nil)
 		b.must("recover", err)
 		switch left := r.RunID == "" && killed; {
 		case left && n%2 == 0:
@@ -216,7 +216,7 @@ func idsTakenBack(b *bench) {
 		c := b.replace("next", days{1: "kept", 3: "new", 4: "equal", 5: "e"})
 		b.killed(c, load.StepParts, visible+1)
 		b.must("abort", b.d.Abort(b.Context(), c.New[2]))
-		r, err := load.Recover(b.Context(), b.place.Open(), "")
+		r, err := load.Recover(b.Context(), b.place.Open(), "", nil)
 		b.must("recover", err)
 		if r != (load.Recovery{RunID: "next"}) {
 			b.Fatalf("the recovery is %+v", r)
@@ -258,7 +258,7 @@ func idsLostIntent(b *bench) {
 		return nil
 	})
 	b.wants("the commit", c.Do(b.Context(), b.d), load.ErrConflict)
-	_, err := load.Recover(b.Context(), b.place.Open(), "")
+	_, err := load.Recover(b.Context(), b.place.Open(), "", nil)
 	b.must("recover", err)
 	b.dataset("winner", days{1: "kept", 4: "equal"})
 }
@@ -325,7 +325,7 @@ func watermarkRecorded(b *bench) {
 	b.killed(b.replace("next", days{1: "b"}), load.StepSupersede, 1)
 	_, err := load.ResetWatermark(b.Context(), b.d, load.WallTime{})
 	b.wants("reset while a commit is recorded", err, load.ErrConflict)
-	_, err = load.Recover(b.Context(), b.d, "")
+	_, err = load.Recover(b.Context(), b.d, "", nil)
 	b.must("recover", err)
 	_, err = load.ResetWatermark(b.Context(), b.d, load.WallTime{})
 	b.must("reset", err)

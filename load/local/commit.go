@@ -20,10 +20,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
 	}
-	if err := checkContext(ctx, "commit", p.Name); err != nil {
-		return err
-	}
-	root, err := d.open(false)
+	root, err := d.open(ctx, "commit", p.Name, false)
 	if missing(err) {
 		return fmt.Errorf("cannot commit %s: the folder %s is gone: %w", p.Name, d.root, load.ErrStagedGone)
 	}
@@ -42,13 +39,12 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 		return fail("commit", d.path(p.Staged), errLength)
 	}
 	dir := path.Dir(p.Name)
-	publish := link
-	if p.Replace {
-		publish = rename
-	}
 	err = inFolder(root, dir, func() error {
-		err := publish(ctx, d, root, p)
-		if errors.Is(err, fs.ErrNotExist) && stagedGone(root, p) {
+		err := d.publish(ctx, root, p)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if _, gone := root.Lstat(p.Staged); missing(gone) {
 			return load.ErrStagedGone // someone else committed it: a retry would fail too
 		}
 		return err
@@ -71,11 +67,6 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	return d.removeStaged(root, p.Staged)
 }
 
-func stagedGone(root *os.Root, p load.Prepared) bool {
-	_, err := root.Lstat(p.Staged)
-	return missing(err)
-}
-
 // committed returns nil if the final name holds exactly what was prepared.
 func (d *Destination) committed(root *os.Root, p load.Prepared) error {
 	size, digest, err := sum(root, p.Name)
@@ -94,23 +85,23 @@ func (d *Destination) committed(root *os.Root, p load.Prepared) error {
 	return fmt.Errorf("cannot commit %s: a file of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
 }
 
-func rename(_ context.Context, _ *Destination, root *os.Root, p load.Prepared) error {
-	return root.Rename(p.Staged, p.Name)
-}
-
-// link publishes without overwriting. File systems without hard links (FAT,
-// some network mounts) get a rename under the destination's lock.
-func link(ctx context.Context, d *Destination, root *os.Root, p load.Prepared) error {
+// publish replaces a file by a rename. It publishes without overwriting by a hard
+// link. File systems without these (FAT, some network mounts) get a rename under
+// the destination's lock.
+func (d *Destination) publish(ctx context.Context, root *os.Root, p load.Prepared) error {
+	if p.Replace {
+		return root.Rename(p.Staged, p.Name)
+	}
 	err := root.Link(p.Staged, p.Name)
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) {
-		return renameLocked(ctx, d, root, p)
+		return d.renameLocked(ctx, root, p)
 	}
 	return err
 }
 
 // renameLocked renames if the name is free. All writers that cannot link hold
 // the destination's lock, so that none overwrites another's file.
-func renameLocked(ctx context.Context, d *Destination, root *os.Root, p load.Prepared) error {
+func (d *Destination) renameLocked(ctx context.Context, root *os.Root, p load.Prepared) error {
 	unlock, err := d.lock(ctx, root)
 	if err != nil {
 		return err
@@ -134,10 +125,7 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
 	}
-	if err := checkContext(ctx, "check", p.Name); err != nil {
-		return err
-	}
-	root, err := d.open(false)
+	root, err := d.open(ctx, "check", p.Name, false)
 	if missing(err) {
 		return fmt.Errorf("%s cannot be committed: the folder %s is gone: %w", p.Name, d.root, load.ErrStagedGone)
 	}

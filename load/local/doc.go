@@ -10,8 +10,8 @@
 // done survives a power cut. Files get the mode 0640 and folders 0750, less the
 // umask.
 //
-// Every path is resolved by os.Root: a symbolic link inside the root is followed
-// as long as it stays inside, and one that leads out of it is an error. The root
+// Every path is resolved by os.Root. A symbolic link inside the root is followed
+// as long as it stays inside. A link that leads out of it is an error. The root
 // itself may be a link. A final name that is a link is replaced as a link.
 //
 // Locks are flock(2) locks on files in .formetl, so they end with the process

@@ -18,9 +18,13 @@ var (
 
 // fail turns an error of the operating system into a *load.CreateError or, if
 // the device is to blame, a *load.IOError. ENOSPC is the device's fault even
-// when a file is being created.
+// when a file is being created. An error that has such a class already, or is of
+// a cancelled context, stays as it is.
 func fail(op, path string, err error) error {
-	if err == nil || told(err) {
+	_, cannot := errors.AsType[*load.CreateError](err)
+	_, failed := errors.AsType[*load.IOError](err)
+	if err == nil || cannot || failed ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	hint, device := cause(err)
@@ -28,15 +32,6 @@ func fail(op, path string, err error) error {
 		return &load.IOError{Op: op, Path: path, Hint: hint, Err: bare(err)}
 	}
 	return &load.CreateError{Op: op, Path: path, Hint: hint, Err: bare(err)}
-}
-
-// told tells whether fail must leave an error as it is: it has a class already,
-// or it is a cancelled context.
-func told(err error) bool {
-	var create *load.CreateError
-	var device *load.IOError
-	return errors.As(err, &create) || errors.As(err, &device) ||
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // failRead is fail for reading. Its error is never a *load.CreateError, because
@@ -72,8 +67,7 @@ func cause(err error) (hint string, device bool) {
 	case errors.Is(err, errLength):
 		return "check the device, then run again", true
 	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if _, system := errors.AsType[syscall.Errno](err); system {
 		return "", true
 	}
 	// An error of os.Root itself has no errno.
@@ -82,31 +76,24 @@ func cause(err error) (hint string, device bool) {
 
 // bare removes the path from an error whose message gets a path of its own.
 func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
-	var l *os.LinkError
-	if errors.As(err, &l) {
+	if l, ok := errors.AsType[*os.LinkError](err); ok {
 		return l.Err
 	}
 	return err
 }
 
-// syncDir syncs a folder, which makes its entries durable.
+// syncDir syncs a folder, which makes its entries durable. It ignores EINVAL and
+// ENOTSUP, which file systems return that cannot sync a folder, and any error on
+// Windows.
 func syncDir(root *os.Root, dir string) error {
 	f, err := root.Open(dir)
 	if err != nil {
 		return err
 	}
-	return syncFolder(f)
-}
-
-// syncFolder syncs and closes an open folder. It ignores EINVAL and ENOTSUP,
-// which file systems return that cannot sync a folder. On Windows it only
-// closes.
-func syncFolder(f *os.File) error {
-	err := f.Sync()
+	err = f.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) || runtime.GOOS == "windows" {
 		err = nil
 	}

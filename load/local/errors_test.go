@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -99,6 +100,7 @@ func TestFullDisk(t *testing.T) {
 	u := stage()
 	own := u.file
 	u.file = full
+	u.buffer.Reset(io.MultiWriter(full, u.hash))
 	_, err = u.Write(make([]byte, 2*bufferSize))
 	check("write", err)
 	_, err = u.Write([]byte("more"))
@@ -113,6 +115,7 @@ func TestFullDisk(t *testing.T) {
 	u = stage()
 	own = u.file
 	u.file = full
+	u.buffer.Reset(io.MultiWriter(full, u.hash))
 	if _, err := u.Write([]byte("short")); err != nil {
 		t.Fatalf("a short write is buffered: %v", err)
 	}
@@ -129,7 +132,7 @@ func TestFullDisk(t *testing.T) {
 // What a file system without hard links gets.
 func TestRenameLocked(t *testing.T) {
 	d := &Destination{root: t.TempDir()}
-	root, err := d.open(true)
+	root, err := d.open(t.Context(), "open", "", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,10 +152,10 @@ func TestRenameLocked(t *testing.T) {
 		return p
 	}
 	first, second := stage("first"), stage("second")
-	if err := renameLocked(t.Context(), d, root, first); err != nil {
+	if err := d.renameLocked(t.Context(), root, first); err != nil {
 		t.Fatal(err)
 	}
-	if err := renameLocked(t.Context(), d, root, second); !errors.Is(err, fs.ErrExist) {
+	if err := d.renameLocked(t.Context(), root, second); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a second one gives %v", err)
 	}
 	if data, err := os.ReadFile(filepath.Join(d.root, "x.csv")); err != nil || string(data) != "first" {
@@ -164,7 +167,7 @@ func TestRenameLocked(t *testing.T) {
 // nothing.
 func TestLockOfRemovedFile(t *testing.T) {
 	d := &Destination{root: t.TempDir()}
-	root, err := d.open(true)
+	root, err := d.open(t.Context(), "open", "", true)
 	if err != nil {
 		t.Fatal(err)
 	}

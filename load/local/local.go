@@ -44,10 +44,7 @@ func New(root string) (*Destination, error) {
 	return &Destination{root: abs}, nil
 }
 
-// Root returns the absolute path of the folder.
-func (d *Destination) Root() string { return d.root }
-
-// String returns the path, for messages.
+// String returns the absolute path of the folder.
 func (d *Destination) String() string { return d.root }
 
 // path gives the operating system's path of an object, for messages.
@@ -55,63 +52,55 @@ func (d *Destination) path(name string) string {
 	return filepath.Join(d.root, filepath.FromSlash(name))
 }
 
-// open opens the root and makes it first if create is set. Each operation opens
-// it anew. So a Destination needs no Close, and it never writes to a folder
+// open begins an operation op on the object name: it opens the root, unless ctx
+// is cancelled, and makes it first if create is set. Each operation opens the
+// root anew. So a Destination needs no Close, and it never writes to a folder
 // that has been replaced under its name.
-func (d *Destination) open(create bool) (*os.Root, error) {
+func (d *Destination) open(ctx context.Context, op, name string, create bool) (*os.Root, error) {
+	if err := checkContext(ctx, op, name); err != nil {
+		return nil, err
+	}
 	if create {
 		if err := makeRoot(d.root); err != nil {
 			return nil, fail("create the folder", d.root, err)
 		}
 	}
-	root, err := os.OpenRoot(d.root)
-	if err != nil {
-		if info, statErr := os.Stat(d.root); statErr == nil && !info.IsDir() {
-			err = errNotFolder // the error of OpenRoot has no errno
-		}
-		return nil, fail("open the folder", d.root, err)
+	root, err := openFolder(d.root)
+	return root, fail("open the folder", d.root, err)
+}
+
+// openFolder is os.OpenRoot. A file in the folder's place is errNotFolder, because
+// the error of OpenRoot does not tell.
+func openFolder(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	if info, statErr := os.Stat(dir); err != nil && statErr == nil && !info.IsDir() {
+		err = errNotFolder
 	}
-	return root, nil
+	return root, err
 }
 
 // openThere is open for operations that do nothing if the folder is missing. It
 // returns nil and no error then.
-func (d *Destination) openThere() (*os.Root, error) {
-	root, err := d.open(false)
+func (d *Destination) openThere(ctx context.Context, op, name string) (*os.Root, error) {
+	root, err := d.open(ctx, op, name, false)
 	if missing(err) {
 		return nil, nil
 	}
 	return root, err
 }
 
-// makeRoot makes a folder and its parents, and syncs each folder that got a new
-// entry.
+// makeRoot makes a folder and its parents, beginning at the nearest parent that
+// exists.
 func makeRoot(dir string) error {
-	info, err := os.Stat(dir)
-	if err == nil {
-		if !info.IsDir() {
-			return &fs.PathError{Op: "mkdir", Path: dir, Err: errNotFolder}
-		}
-		return nil
+	there, below := dir, "."
+	for _, err := os.Stat(there); errors.Is(err, fs.ErrNotExist) && there != filepath.Dir(there); _, err = os.Stat(there) {
+		there, below = filepath.Dir(there), path.Join(filepath.Base(there), below)
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	parent := filepath.Dir(dir)
-	if parent == dir {
-		return err
-	}
-	if err := makeRoot(parent); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	f, err := os.Open(parent)
+	root, err := openFolder(there)
 	if err != nil {
 		return err
 	}
-	return syncFolder(f)
+	return errors.Join(makeFolder(root, below), root.Close())
 }
 
 // inFolder makes dir and calls do. It repeats both if another run removes the
@@ -167,10 +156,9 @@ func prune(root *os.Root, dir string) {
 	}
 }
 
-// checkContext returns an error if the context is cancelled. It is called
-// before an operation begins.
+// checkContext returns an error if the context is cancelled.
 func checkContext(ctx context.Context, op, name string) error {
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return fmt.Errorf("cannot %s %s: %w", op, name, context.Cause(ctx))
 	}
 	return nil

@@ -77,7 +77,7 @@ func TestNew(t *testing.T) {
 	}
 	root := filepath.Join(t.TempDir(), "out")
 	d := open(t, root)
-	if d.Root() != root || d.String() != root {
+	if d.String() != root {
 		t.Errorf("the root is %s", d)
 	}
 	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {

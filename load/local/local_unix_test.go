@@ -91,7 +91,7 @@ func TestModes(t *testing.T) {
 		defer syscall.Umask(old)
 		d := open(t, filepath.Join(base, "new", "out"))
 		p := prepare(t, d, "dt=1/part.csv", "x")
-		if got := mode(t, filepath.Join(d.Root(), p.Staged)); got != test.file {
+		if got := mode(t, filepath.Join(d.String(), p.Staged)); got != test.file {
 			t.Errorf("the staged file is %o", got)
 		}
 		must(t, d.Commit(t.Context(), p))
@@ -99,7 +99,7 @@ func TestModes(t *testing.T) {
 		for name, want := range map[string]fs.FileMode{
 			"dt=1/part.csv": test.file, "_SUCCESS": test.file, "dt=1": test.folder, "": test.folder, "..": test.folder,
 		} {
-			if got := mode(t, filepath.Join(d.Root(), name)); got != want {
+			if got := mode(t, filepath.Join(d.String(), name)); got != want {
 				t.Errorf("umask %o: %q is %o, want %o", test.umask, name, got, want)
 			}
 		}
@@ -134,14 +134,14 @@ func TestSomethingInTheWay(t *testing.T) {
 	d := open(t, filepath.Join(base, "out"))
 	must(t, d.Put(t.Context(), "dt=1", []byte("a file"), load.AnyVersion))
 	wantCreate("commit under a file", d.Commit(t.Context(), prepare(t, d, "dt=1/x.csv", "x")))
-	must(t, os.Mkdir(filepath.Join(d.Root(), "folder.csv"), 0o700))
+	must(t, os.Mkdir(filepath.Join(d.String(), "folder.csv"), 0o700))
 	p := prepare(t, d, "folder.csv", "x")
 	wantCreate("commit onto a folder", d.Commit(t.Context(), p))
 	p.Replace = true
 	wantCreate("replace a folder", d.Commit(t.Context(), p))
 	wantCreate("put onto a folder", d.Put(t.Context(), "folder.csv", nil, load.AnyVersion))
 	must(t, d.Delete(t.Context(), "folder.csv")) // no object, so nothing to delete
-	if _, err := os.Stat(filepath.Join(d.Root(), "folder.csv")); err != nil {
+	if _, err := os.Stat(filepath.Join(d.String(), "folder.csv")); err != nil {
 		t.Error(err)
 	}
 	if data, err := os.ReadFile(file); err != nil || string(data) != "mine" {

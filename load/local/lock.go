@@ -89,18 +89,11 @@ func release(root *os.Root, name string, lock *flock.Flock) {
 	prune(root, path.Dir(name))
 }
 
-// leaseRecord is the content of a lease file. It is read for messages only.
-type leaseRecord struct {
-	Scope string `json:"scope,omitempty"`
-	load.Holder
-}
-
 type lease struct {
 	root *os.Root
 	name string
 	lock *flock.Flock
 	once sync.Once
-	lost chan struct{}
 }
 
 // Acquire takes the lease by locking its file. The lock ends with the process.
@@ -110,10 +103,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 			return nil, err
 		}
 	}
-	if err := checkContext(ctx, "take the lease of", d.path(scope)); err != nil {
-		return nil, err
-	}
-	root, err := d.open(true)
+	root, err := d.open(ctx, "take the lease of", d.path(scope), true)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +122,8 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		_ = root.Close() // the first error is returned
 		return nil, err
 	}
-	l := &lease{root: root, name: name, lock: held, lost: make(chan struct{})}
-	if err := writeHolder(root, name, leaseRecord{Scope: scope, Holder: h}); err != nil {
+	l := &lease{root: root, name: name, lock: held}
+	if err := writeHolder(root, name, load.ScopedHolder{Scope: scope, Holder: h}); err != nil {
 		_ = l.Release(ctx) // the first error is returned
 		return nil, fail("write", d.path(name), err)
 	}
@@ -192,21 +182,22 @@ func (d *Destination) leaseFree(root *os.Root, name string) (bool, error) {
 	return shared, err
 }
 
-// readLease reads the content of a lease file. It is zero if it cannot be read.
-func readLease(root *os.Root, name string) leaseRecord {
-	var r leaseRecord
+// readLease reads the content of a lease file. It is for messages only, and zero
+// if it cannot be read.
+func readLease(root *os.Root, name string) load.ScopedHolder {
+	var h load.ScopedHolder
 	data, err := root.ReadFile(name)
-	if err != nil || json.Unmarshal(data, &r) != nil {
-		return leaseRecord{}
+	if err != nil || json.Unmarshal(data, &h) != nil {
+		return load.ScopedHolder{}
 	}
-	return r
+	return h
 }
 
 // writeHolder writes into the locked file itself, because a renamed file would
 // not be locked. A reader may find it incomplete and then does not know the
 // holder's name.
-func writeHolder(root *os.Root, name string, r leaseRecord) error {
-	data, err := json.Marshal(r)
+func writeHolder(root *os.Root, name string, h load.ScopedHolder) error {
+	data, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
@@ -218,9 +209,9 @@ func writeHolder(root *os.Root, name string, r leaseRecord) error {
 	return errors.Join(err, f.Close())
 }
 
-// Lost gives a channel that is never closed, because a file lock lasts as long
-// as its process.
-func (l *lease) Lost() <-chan struct{} { return l.lost }
+// Lost gives the nil channel, which never delivers: a file lock lasts as long as
+// its process.
+func (l *lease) Lost() <-chan struct{} { return nil }
 
 // Release removes the lease file and unlocks.
 func (l *lease) Release(context.Context) error {

@@ -26,7 +26,7 @@ type upload struct {
 	file   *os.File
 	buffer *bufio.Writer
 	hash   hash.Hash
-	bytes  int64
+	bytes  int64  // passed to Write
 	name   string // final name
 	staged string // path below the root
 	ended  bool
@@ -40,10 +40,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 	if err := load.CheckRun(run); err != nil {
 		return nil, err
 	}
-	if err := checkContext(ctx, "stage", name); err != nil {
-		return nil, err
-	}
-	root, err := d.open(true)
+	root, err := d.open(ctx, "stage", name, true)
 	if err != nil {
 		return nil, err
 	}
@@ -59,19 +56,8 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 		_ = root.Close() // the first error is returned
 		return nil, fail("create", d.path(u.staged), err)
 	}
-	u.buffer = bufio.NewWriterSize(sink{u}, bufferSize)
+	u.buffer = bufio.NewWriterSize(io.MultiWriter(u.file, u.hash), bufferSize)
 	return u, nil
-}
-
-// sink counts and hashes what reaches the file.
-type sink struct{ u *upload }
-
-// Write writes p to the file and hashes as much of it as was written.
-func (s sink) Write(p []byte) (int, error) {
-	n, err := s.u.file.Write(p)
-	s.u.hash.Write(p[:n])
-	s.u.bytes += int64(n)
-	return n, err
 }
 
 // Write appends to the staged file. An error is sticky.
@@ -80,10 +66,8 @@ func (u *upload) Write(p []byte) (int, error) {
 		return 0, fmt.Errorf("cannot write to %s: the upload has ended", u.name)
 	}
 	n, err := u.buffer.Write(p)
-	if err != nil {
-		return n, fail("write", u.d.path(u.staged), err)
-	}
-	return n, nil
+	u.bytes += int64(n)
+	return n, fail("write", u.d.path(u.staged), err)
 }
 
 // Prepare flushes, syncs, checks the length, closes, and syncs the folder.
@@ -139,12 +123,13 @@ func (u *upload) Abort() error {
 	return u.d.removeStaged(u.root, u.staged)
 }
 
-// Abort removes a staged file. It is no error if the file is gone.
-func (d *Destination) Abort(_ context.Context, p load.Prepared) error {
+// Abort removes a staged file, also when ctx is cancelled. It is no error if the
+// file is gone.
+func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
 	}
-	root, err := d.openThere()
+	root, err := d.openThere(context.WithoutCancel(ctx), "abort", p.Name)
 	if root == nil {
 		return err
 	}

@@ -22,10 +22,7 @@ func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, err
 	if err := load.CheckName(name); err != nil {
 		return nil, "", err
 	}
-	if err := checkContext(ctx, "read", name); err != nil {
-		return nil, "", err
-	}
-	root, err := d.open(false)
+	root, err := d.open(ctx, "read", name, false)
 	if missing(err) {
 		return nil, "", fmt.Errorf("cannot read %s: %w", d.path(name), load.ErrNotExist)
 	}
@@ -55,10 +52,7 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 	if err := load.CheckName(name); err != nil {
 		return err
 	}
-	if err := checkContext(ctx, "write", name); err != nil {
-		return err
-	}
-	root, err := d.open(true)
+	root, err := d.open(ctx, "write", name, true)
 	if err != nil {
 		return err
 	}
@@ -81,8 +75,8 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 }
 
 // write replaces the file of that name. The temporary file lies in the control
-// folder, under a name that Leftovers finds and List leaves out. renameio would
-// put it beside the data, and does not sync the folder.
+// folder, under a name that Leftovers finds and List leaves out. The library
+// renameio would put it beside the data, and does not sync the folder.
 func (d *Destination) write(root *os.Root, name string, data []byte) error {
 	temp := path.Join(load.ControlFolder, putPrefix+rand.Text())
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
@@ -108,24 +102,17 @@ func (d *Destination) Delete(ctx context.Context, name string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
 	}
-	if err := checkContext(ctx, "remove", name); err != nil {
-		return err
-	}
-	root, err := d.openThere()
+	root, err := d.openThere(ctx, "remove", name)
 	if root == nil {
 		return err
 	}
 	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	info, err := root.Lstat(name)
-	if missing(err) {
+	if missing(err) || err == nil && info.IsDir() { // a folder is no object
 		return nil
 	}
 	if err != nil {
 		return fail("remove", d.path(name), err)
-	}
-	if info.IsDir() {
-		// A folder is no object, so there is nothing to remove.
-		return nil
 	}
 	unlock, err := d.lock(ctx, root)
 	if err != nil {

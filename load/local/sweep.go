@@ -13,10 +13,7 @@ var _ load.Sweeper = (*Destination)(nil)
 
 // Leftovers gives the staged files of all runs and Put's temporary files.
 func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
-	if err := checkContext(ctx, "list", load.ControlFolder); err != nil {
-		return nil, err
-	}
-	root, err := d.openThere()
+	root, err := d.openThere(ctx, "list", load.ControlFolder)
 	if root == nil {
 		return nil, err
 	}
@@ -72,10 +69,7 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 	if !staged && !isPut(l.Ref) {
 		return &load.NameError{Name: l.Ref, Problem: "it is no leftover of a local destination"}
 	}
-	if err := checkContext(ctx, "remove", l.Ref); err != nil {
-		return err
-	}
-	root, err := d.openThere()
+	root, err := d.openThere(ctx, "remove", l.Ref)
 	if root == nil {
 		return err
 	}
@@ -98,10 +92,7 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 // Holders tries the locks of all leases. It does not disturb a run that takes a
 // lease at the same time; see tryLease.
 func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
-	if err := checkContext(ctx, "list", load.ControlFolder); err != nil {
-		return nil, err
-	}
-	root, err := d.openThere()
+	root, err := d.openThere(ctx, "list", load.ControlFolder)
 	if root == nil {
 		return nil, err
 	}
@@ -121,8 +112,7 @@ func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) 
 			return nil, failRead("ask for the lock of", d.path(name), err)
 		}
 		if !free {
-			r := readLease(root, name)
-			held = append(held, load.ScopedHolder{Scope: r.Scope, Holder: r.Holder})
+			held = append(held, readLease(root, name))
 		}
 	}
 	return held, nil

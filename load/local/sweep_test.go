@@ -123,7 +123,7 @@ func TestLeftoversAmongOthers(t *testing.T) {
 // A file that is being put is not taken away from its writer: it has the lock.
 func TestRemoveWaitsForPut(t *testing.T) {
 	d := &Destination{root: t.TempDir()}
-	root, err := d.open(true)
+	root, err := d.open(t.Context(), "open", "", true)
 	if err != nil {
 		t.Fatal(err)
 	}

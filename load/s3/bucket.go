@@ -85,25 +85,21 @@ func (b *bucket) path(name string) string { return b.String() + name }
 
 func (b *bucket) key(name string) *string { return aws.String(b.prefix + name) }
 
-// owner is the account that the bucket must belong to, nil for any.
-func (b *bucket) owner() *string {
-	if b.options.ExpectedBucketOwner == "" {
+// optional is a text in the form that the SDK takes: nil for "".
+func optional(text string) *string {
+	if text == "" {
 		return nil
 	}
-	return &b.options.ExpectedBucketOwner
+	return &text
 }
+
+// owner is the account that the bucket must belong to, nil for any.
+func (b *bucket) owner() *string { return optional(b.options.ExpectedBucketOwner) }
 
 // encryption gives the kind of encryption at rest, and the id of the KMS key.
 func (b *bucket) encryption() (types.ServerSideEncryption, *string) {
-	switch {
-	case b.options.SSE == SSES3:
-		return types.ServerSideEncryptionAes256, nil
-	case b.options.SSE == SSEKMS && b.options.KMSKeyID != "":
-		return types.ServerSideEncryptionAwsKms, &b.options.KMSKeyID
-	case b.options.SSE == SSEKMS:
-		return types.ServerSideEncryptionAwsKms, nil
-	}
-	return "", nil
+	kinds := map[string]types.ServerSideEncryption{SSES3: types.ServerSideEncryptionAes256, SSEKMS: types.ServerSideEncryptionAwsKms}
+	return kinds[b.options.SSE], optional(b.options.KMSKeyID)
 }
 
 // checksum is the checksum algorithm of an upload's parts, "" for none. The
@@ -116,8 +112,8 @@ func (b *bucket) checksum() types.ChecksumAlgorithm {
 	return ""
 }
 
-// checkContext returns an error if the context is cancelled. It is called
-// before an operation begins.
+// checkContext returns an error if the context is cancelled. Operations that
+// send a request at once do not call it, because the request fails then.
 func (b *bucket) checkContext(ctx context.Context, op, name string) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("cannot %s %s: %w", op, b.path(name), context.Cause(ctx))
@@ -146,14 +142,11 @@ type object struct {
 }
 
 func (b *bucket) get(ctx context.Context, name string) (object, error) {
-	if err := b.checkContext(ctx, "read", name); err != nil {
-		return object{}, err
-	}
 	out, err := b.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner()})
+	if noKey(err) {
+		return object{}, fmt.Errorf("cannot read %s: %w", b.path(name), load.ErrNotExist)
+	}
 	if err != nil {
-		if noKey(err) {
-			return object{}, fmt.Errorf("cannot read %s: %w", b.path(name), load.ErrNotExist)
-		}
 		return object{}, b.fail(ctx, "read", name, err)
 	}
 	defer func() { _ = out.Body.Close() }() // read only

@@ -36,15 +36,12 @@ type stager struct {
 
 // Commit completes the upload under its final name. Unless p.Replace is set,
 // the request has the condition that the name is free. Commit then looks at the
-// object of that name, whatever the store answered: versitygw, for one, reports
+// object of that name, whatever the store answered. Versitygw, for one, reports
 // success for an upload that is gone if any object has its name. An upload that
 // can no longer be used is aborted.
 func (g *stager) Commit(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil {
-		return err
-	}
-	if err := g.checkContext(ctx, "commit", p.Name); err != nil {
 		return err
 	}
 	if err := g.commit(ctx, p, s); err != nil {
@@ -54,60 +51,39 @@ func (g *stager) Commit(ctx context.Context, p load.Prepared) error {
 	return nil
 }
 
-func (g *stager) commit(ctx context.Context, p load.Prepared, s staged) (err error) {
-	guarded := false
+func (g *stager) commit(ctx context.Context, p load.Prepared, s staged) error {
+	var unless *string // the condition of the request
 	if !p.Replace {
 		c, err := g.store.conditions(ctx)
 		if err != nil {
 			return err
 		}
-		guarded = c.complete
-		if s.Upload == "" {
-			guarded = c.put
-		}
-		if !guarded {
-			if done, err := g.lookBefore(ctx, p, s); done || err != nil {
-				return err
-			}
+		if s.Upload != "" && c.complete || s.Upload == "" && c.put {
+			unless = aws.String("*")
+		} else if _, err := g.head(ctx, p.Name); err == nil { // the store ignores conditions
+			return g.taken(ctx, p, s)
+		} else if !noKey(err) {
+			return g.fail(ctx, "create", p.Name, err)
 		}
 	}
+	publish := g.complete
 	if s.Upload == "" {
-		err = g.putEmpty(ctx, p, s, guarded)
-	} else {
-		err = g.complete(ctx, p, s, guarded)
+		publish = g.putEmpty
 	}
-	switch {
+	switch err := publish(ctx, p, s, unless); {
 	case err == nil:
 		g.uploads.ended.Store(s.Upload, true)
 		return g.shown(ctx, p, s)
-	case stagedIsGone(err):
+	case noUpload(err) || code(err) == "InvalidPart": // the upload or one of its parts is gone
 		if gone := g.completedElsewhere(ctx, p, s); gone != nil {
 			return fmt.Errorf("%w (the store says %s)", gone, code(err))
 		}
 		return nil
 	case unmet(err):
 		return g.taken(ctx, p, s)
+	default:
+		return g.fail(ctx, "create", p.Name, err)
 	}
-	return g.fail(ctx, "create", p.Name, err)
-}
-
-// stagedIsGone tells whether an error means that the upload or one of its parts
-// is gone.
-func stagedIsGone(err error) bool {
-	return noUpload(err) || code(err) == "InvalidPart"
-}
-
-// lookBefore replaces the condition for a store that ignores conditions. done
-// tells whether the name is taken; then err is the result of the commit.
-func (g *stager) lookBefore(ctx context.Context, p load.Prepared, s staged) (done bool, err error) {
-	_, err = g.head(ctx, p.Name)
-	if noKey(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, g.fail(ctx, "create", p.Name, err)
-	}
-	return true, g.taken(ctx, p, s)
 }
 
 // taken ends a commit whose name is taken. The store keeps the upload after a
@@ -123,20 +99,15 @@ func (g *stager) taken(ctx context.Context, p load.Prepared, s staged) error {
 	return g.uploads.abort(ctx, p.Name, s.Upload)
 }
 
-func (g *stager) complete(ctx context.Context, p load.Prepared, s staged, guarded bool) error {
+// complete completes the upload, on the condition unless it is nil.
+func (g *stager) complete(ctx context.Context, p load.Prepared, s staged, unless *string) error {
 	parts := make([]types.CompletedPart, len(s.Parts))
 	for i, part := range s.Parts {
-		parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(i + 1)), ETag: aws.String(part.ETag)}
-		if part.CRC32 != "" {
-			parts[i].ChecksumCRC32 = aws.String(part.CRC32)
-		}
+		parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(i + 1)), ETag: aws.String(part.ETag), ChecksumCRC32: optional(part.CRC32)}
 	}
 	in := &awss3.CompleteMultipartUploadInput{
 		Bucket: &g.name, Key: g.key(p.Name), ExpectedBucketOwner: g.owner(), UploadId: &s.Upload,
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
-	}
-	if guarded {
-		in.IfNoneMatch = aws.String("*")
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}, IfNoneMatch: unless,
 	}
 	_, err := g.client.CompleteMultipartUpload(ctx, in, func(o *awss3.Options) {
 		if g.patient != nil {
@@ -148,12 +119,9 @@ func (g *stager) complete(ctx context.Context, p load.Prepared, s staged, guarde
 
 // putEmpty writes an empty data object, because an upload needs at least one
 // byte.
-func (g *stager) putEmpty(ctx context.Context, p load.Prepared, s staged, guarded bool) error {
+func (g *stager) putEmpty(ctx context.Context, p load.Prepared, s staged, unless *string) error {
 	in := g.putInput(p.Name, nil, s.ID)
-	in.StorageClass, in.Tagging = types.StorageClass(g.options.StorageClass), g.options.tagging()
-	if guarded {
-		in.IfNoneMatch = aws.String("*")
-	}
+	in.StorageClass, in.Tagging, in.IfNoneMatch = types.StorageClass(g.options.StorageClass), g.options.tagging(), unless
 	_, err := g.client.PutObject(ctx, in)
 	return err
 }
@@ -172,10 +140,8 @@ func (g *stager) committed(ctx context.Context, p load.Prepared, s staged) error
 	}
 	same, err := g.same(ctx, p, aws.ToInt64(final.ContentLength))
 	switch {
-	case err != nil:
+	case err != nil || same:
 		return err
-	case same:
-		return nil
 	case p.Replace:
 		// This is no conflict, because the name was taken before. The upload
 		// that should replace it is gone.
@@ -235,8 +201,6 @@ func (g *stager) Abort(ctx context.Context, p load.Prepared) error {
 	if err != nil || s.Upload == "" {
 		return err
 	}
-	ctx, cancel := cleanup(ctx)
-	defer cancel()
 	if err := g.uploads.abort(ctx, p.Name, s.Upload); err != nil {
 		return err
 	}
@@ -266,8 +230,8 @@ func (g *stager) Check(ctx context.Context, p load.Prepared) error {
 	if err != nil {
 		return err
 	}
-	if err := g.checkContext(ctx, "check", p.Name); err != nil || s.Upload == "" {
-		return err
+	if s.Upload == "" {
+		return nil
 	}
 	err = g.uploads.ask(ctx, p.Name, s.Upload)
 	switch {

@@ -40,7 +40,7 @@ func datasetRun(t *testing.T, d *Destination, run string, content map[int]string
 		}
 		from := time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
 		to := from.AddDate(0, 0, 1)
-		name := load.PartName(load.PartKey{DT: load.DTValue("day", from, to), From: from, To: to, Generation: generation, Extension: ".csv"})
+		name := load.PartName(load.PartKey{DT: load.DTValue("day", to), From: from, To: to, Generation: generation, Extension: ".csv"})
 		p := stage(t, d, name, []byte(text))
 		rows := int64(len(text))
 		c.New = append(c.New, p)
@@ -76,7 +76,7 @@ func TestCommitKilledAtEveryStep(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := s.open(t, prefix)
-			r, err := load.Recover(context.Background(), after, "")
+			r, err := load.Recover(context.Background(), after, "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestUploadsGoneBeforeRecovery(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := load.Recover(t.Context(), d, "")
+		r, err := load.Recover(t.Context(), d, "", nil)
 		if err != nil || r != (load.Recovery{RunID: "run2"}) {
 			t.Fatalf("%+v, %v", r, err)
 		}

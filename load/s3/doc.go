@@ -27,7 +27,7 @@
 // before the first condition matters, with an object in the control folder. If
 // the store ignores conditions, the package checks before each write and checks
 // after it whose object is there. Two runs that write at the same moment could
-// then overwrite each other, so only the lease keeps them apart; it is checked
+// then overwrite each other, so only the lease keeps them apart. It is checked
 // again a moment after it was written.
 //
 // The lease is an object in the control folder. It is written on condition and
@@ -36,7 +36,7 @@
 // hosts may differ.
 //
 // A request fails if the store accepts no bytes for a minute, or does not answer
-// within 45 s (three minutes where it completes an upload). Memory is part size
+// within 45 s. Completing an upload may take three minutes. Memory is part size
 // times parts in flight for each upload under way.
 //
 // The package knows nothing of manifests or formats, and it makes no bucket.

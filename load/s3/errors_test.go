@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,13 +13,27 @@ import (
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
 
+// The reasons of refusals that several codes or failures share.
+const (
+	credentials = "access key|credentials"
+	noBucket    = "no such bucket"
+	denied      = "the store denies it"
+	wrongRegion = "in another region|no region is known"
+	clockSkew   = "clock differs"
+	encryption  = "cannot be encrypted"
+	unreached   = "the store cannot be reached"
+	busy        = "the store is busy|the store failed"
+	other       = "the store is full|the store refused the request"
+)
+
 // refusal checks an error's class and reason, that it says what is wanted,
 // and that it holds no secret.
-func refusal[Class error](t *testing.T, err error, reason Reason, wants ...string) {
+func refusal[Class error](t *testing.T, err error, reason string, wants ...string) {
 	t.Helper()
 	var class Class
 	var r *Refusal
-	if !errors.As(err, &class) || !errors.As(err, &r) || r.Reason != reason {
+	if !errors.As(err, &class) || !errors.As(err, &r) ||
+		!slices.ContainsFunc(strings.Split(reason, "|"), func(words string) bool { return strings.Contains(r.What, words) }) {
 		t.Fatalf("got %T %v, want %T with the reason %s", err, err, class, reason)
 	}
 	for _, want := range wants {
@@ -56,7 +71,7 @@ func TestWrongSecret(t *testing.T) {
 	eachServer(t, func(t *testing.T, s server) {
 		for use, err := range everyUse(t, s.open(t, "x")) {
 			t.Run(use, func(t *testing.T) {
-				refusal[*load.IOError](t, err, Credentials, "does not fit the access key", "AWS_SECRET_ACCESS_KEY", "s3://"+testBucket+"/x/")
+				refusal[*load.IOError](t, err, credentials, "does not fit the access key", "AWS_SECRET_ACCESS_KEY", "s3://"+testBucket+"/x/")
 			})
 		}
 	})
@@ -66,7 +81,7 @@ func TestUnknownKey(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "nobody")
 	eachServer(t, func(t *testing.T, s server) {
 		for use, err := range everyUse(t, s.open(t, "x")) {
-			t.Run(use, func(t *testing.T) { refusal[*load.IOError](t, err, Credentials, "does not know the access key") })
+			t.Run(use, func(t *testing.T) { refusal[*load.IOError](t, err, credentials, "does not know the access key") })
 		}
 	})
 }
@@ -79,7 +94,7 @@ func TestMissingBucket(t *testing.T) {
 		}
 		for use, err := range everyUse(t, d) {
 			t.Run(use, func(t *testing.T) {
-				refusal[*load.CreateError](t, err, NoBucket, "s3://no-such-bucket/x/", "no such bucket", "correct the bucket's name")
+				refusal[*load.CreateError](t, err, noBucket, "s3://no-such-bucket/x/", "no such bucket", "correct the bucket's name")
 			})
 		}
 	})
@@ -92,7 +107,7 @@ func TestWrongRegion(t *testing.T) {
 		}
 		d := s.open(t, "x", func(o *Options) { o.Region = "eu-central-9" })
 		for use, err := range everyUse(t, d) {
-			t.Run(use, func(t *testing.T) { refusal[*load.CreateError](t, err, WrongRegion, "another region", "set region") })
+			t.Run(use, func(t *testing.T) { refusal[*load.CreateError](t, err, wrongRegion, "another region", "set region") })
 		}
 	})
 }
@@ -101,7 +116,7 @@ func TestNoCredentials(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	_, err := New(t.Context(), "s3://bucket/x", Options{})
-	refusal[*load.IOError](t, err, Credentials, "no S3 credentials", "AWS_ACCESS_KEY_ID")
+	refusal[*load.IOError](t, err, credentials, "no S3 credentials", "AWS_ACCESS_KEY_ID")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := New(ctx, "s3://bucket/x", Options{}); !errors.Is(err, context.Canceled) {
@@ -112,7 +127,7 @@ func TestNoCredentials(t *testing.T) {
 func TestNoRegion(t *testing.T) {
 	t.Setenv("AWS_REGION", "")
 	_, err := New(t.Context(), "s3://bucket/x", Options{})
-	refusal[*load.CreateError](t, err, WrongRegion, "no region is known", "AWS_REGION")
+	refusal[*load.CreateError](t, err, wrongRegion, "no region is known", "AWS_REGION")
 	d, err := New(t.Context(), "s3://bucket/x", Options{Endpoint: "https://s3.example.com"})
 	if err != nil || d.client.Options().Region != defaultRegion {
 		t.Errorf("an endpoint without a region: %v", err)
@@ -127,7 +142,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refusal[*load.TemporaryError](t, d.Delete(t.Context(), "x"), Unreachable, "cannot be reached", "connection refused")
+	refusal[*load.TemporaryError](t, d.Delete(t.Context(), "x"), unreached, "cannot be reached", "connection refused")
 }
 
 func TestUnknownCertificate(t *testing.T) {
@@ -137,7 +152,7 @@ func TestUnknownCertificate(t *testing.T) {
 		}
 		t.Setenv("AWS_CA_BUNDLE", "")
 		t.Setenv("AWS_MAX_ATTEMPTS", "1")
-		refusal[*load.CreateError](t, s.open(t, "x").Delete(t.Context(), "x"), Unreachable, "AWS_CA_BUNDLE")
+		refusal[*load.CreateError](t, s.open(t, "x").Delete(t.Context(), "x"), unreached, "AWS_CA_BUNDLE")
 	}
 }
 
@@ -151,30 +166,30 @@ func TestRefusals(t *testing.T) {
 		check  func(t *testing.T, err error)
 	}{
 		{"denied", 403, "AccessDenied", nil, func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, Denied, "the store denies it", "(AccessDenied, HTTP 403)", "expected_bucket_owner", "s3:PutObject", "of account 111122223333")
+			refusal[*load.IOError](t, err, denied, "the store denies it", "(AccessDenied, HTTP 403)", "expected_bucket_owner", "s3:PutObject", "of account 111122223333")
 		}},
 		{"elsewhere", 301, "PermanentRedirect", http.Header{"X-Amz-Bucket-Region": {"eu-west-1"}}, func(t *testing.T, err error) {
-			refusal[*load.CreateError](t, err, WrongRegion, "set region: eu-west-1")
+			refusal[*load.CreateError](t, err, wrongRegion, "set region: eu-west-1")
 		}},
 		{"signed for elsewhere", 400, "AuthorizationHeaderMalformed", nil, func(t *testing.T, err error) {
-			refusal[*load.CreateError](t, err, WrongRegion, "another region", "AWS_REGION")
+			refusal[*load.CreateError](t, err, wrongRegion, "another region", "AWS_REGION")
 		}},
 		{"clock", 403, "RequestTimeTooSkewed", nil, func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, ClockSkew, "set the clock")
+			refusal[*load.IOError](t, err, clockSkew, "set the clock")
 		}},
 		{"expired", 400, "ExpiredToken", nil, func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, Credentials, "have expired", "AWS_SESSION_TOKEN")
+			refusal[*load.IOError](t, err, credentials, "have expired", "AWS_SESSION_TOKEN")
 		}},
 		{"key of KMS", 400, "KMS.NotFoundException", nil, func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, Encryption, "kms_key_id")
+			refusal[*load.IOError](t, err, encryption, "kms_key_id")
 		}},
 		{"busy", 503, "SlowDown", nil, func(t *testing.T, err error) {
-			refusal[*load.TemporaryError](t, err, Busy, "try again later")
+			refusal[*load.TemporaryError](t, err, busy, "try again later")
 		}},
-		{"failing", 502, "", nil, func(t *testing.T, err error) { refusal[*load.TemporaryError](t, err, Busy, "the store failed") }},
-		{"full", 507, "XMinioStorageFull", nil, func(t *testing.T, err error) { refusal[*load.IOError](t, err, Other, "full") }},
+		{"failing", 502, "", nil, func(t *testing.T, err error) { refusal[*load.TemporaryError](t, err, busy, "the store failed") }},
+		{"full", 507, "XMinioStorageFull", nil, func(t *testing.T, err error) { refusal[*load.IOError](t, err, other, "full") }},
 		{"unknown", 400, "EntityTooLarge", nil, func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, Other, "EntityTooLarge", "as the test wants")
+			refusal[*load.IOError](t, err, other, "EntityTooLarge", "as the test wants")
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -25,9 +25,9 @@ type leaseTimes struct {
 	settle time.Duration // pause between writing and checking it, if the store ignores conditions
 }
 
-// defaultLeaseTimes leave time for three renewals before a lease is lost.
-// expire is a second longer than the documented 60 s, because stores give times
-// in whole seconds.
+// defaultLeaseTimes leave time for three renewals before a lease is lost. A lease
+// expires a second later than the documented 60 s, because stores give times in
+// whole seconds.
 func defaultLeaseTimes() leaseTimes {
 	return leaseTimes{expire: 61 * time.Second, hold: 50 * time.Second, renew: 15 * time.Second, retry: 2 * time.Second, settle: 3 * time.Second}
 }
@@ -73,10 +73,7 @@ func (o leaseObject) read(ctx context.Context) (leaseRecord, string, time.Durati
 }
 
 func (o leaseObject) write(ctx context.Context, r leaseRecord, version string) (string, error) {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return "", fmt.Errorf("cannot encode the lease: %w", err)
-	}
+	data, _ := json.Marshal(r) // encoding strings, numbers and times cannot fail
 	return o.store.put(ctx, o.name, append(data, '\n'), version)
 }
 
@@ -98,9 +95,6 @@ func (l *leases) Acquire(ctx context.Context, scope string, h load.Holder) (load
 		if err := load.CheckObjectName(scope); err != nil {
 			return nil, err
 		}
-	}
-	if err := l.checkContext(ctx, "take the lease of", scope); err != nil {
-		return nil, err
 	}
 	if err := l.store.checkNoFolder(ctx, scope); err != nil {
 		return nil, err

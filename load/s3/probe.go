@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"path"
@@ -71,10 +70,7 @@ func (p *prober) probe(ctx context.Context) (c conditions, err error) {
 	name := path.Join(load.ControlFolder, probePrefix+rand.Text())
 	// The object names its process, as a lease does, so that no sweep removes
 	// it while it is used.
-	content, err := json.Marshal(leaseRecord{Process: thisProcess(), Renewed: time.Now().UTC()})
-	if err != nil {
-		return c, fmt.Errorf("cannot encode the probe: %w", err)
-	}
+	content, _ := json.Marshal(leaseRecord{Process: thisProcess(), Renewed: time.Now().UTC()}) // as in leaseObject.write
 	if _, err := p.client.PutObject(ctx, p.putInput(name, content, rand.Text())); err != nil {
 		return c, p.fail(ctx, "write", name, err)
 	}
@@ -83,21 +79,17 @@ func (p *prober) probe(ctx context.Context) (c conditions, err error) {
 		defer cancel()
 		err = errors.Join(err, p.remove(ctx, name))
 	}()
-	again := p.putInput(name, content, rand.Text())
-	again.IfNoneMatch = aws.String("*")
-	_, err = p.client.PutObject(ctx, again)
-	fresh, err := p.refuses(ctx, name, err)
-	if err != nil {
-		return c, err
+	c.put = true
+	for _, condition := range []awss3.PutObjectInput{{IfNoneMatch: aws.String("*")}, {IfMatch: aws.String(`"00000000000000000000000000000000"`)}} {
+		again := p.putInput(name, content, rand.Text())
+		again.IfNoneMatch, again.IfMatch = condition.IfNoneMatch, condition.IfMatch
+		_, err := p.client.PutObject(ctx, again)
+		refused, err := p.refuses(ctx, name, err)
+		if err != nil {
+			return c, err
+		}
+		c.put = c.put && refused
 	}
-	other := p.putInput(name, content, rand.Text())
-	other.IfMatch = aws.String(`"00000000000000000000000000000000"`)
-	_, err = p.client.PutObject(ctx, other)
-	match, err := p.refuses(ctx, name, err)
-	if err != nil {
-		return c, err
-	}
-	c.put = fresh && match
 	c.complete, err = p.probeComplete(ctx, name)
 	return c, err
 }

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"strconv"
@@ -20,13 +21,15 @@ type process struct {
 
 func thisProcess() process {
 	pid := os.Getpid()
-	return process{Host: hostname(), Space: processSpace(), PID: pid, Start: processStart(pid)}
+	host, _ := os.Hostname() // "" if unknown
+	return process{Host: host, Space: processSpace(), PID: pid, Start: processStart(pid)}
 }
 
 // gone tells whether the process ran on this host and has ended. If that is
 // uncertain, it is false, and the lease expires by itself.
 func (p process) gone() bool {
-	if p.PID <= 0 || p.Host == "" || p.Host != hostname() || p.Space != processSpace() {
+	host, _ := os.Hostname()
+	if p.PID <= 0 || p.Host == "" || p.Host != host || p.Space != processSpace() {
 		return false
 	}
 	found, err := os.FindProcess(p.PID)
@@ -63,10 +66,9 @@ func processStart(pid int) string {
 	if err != nil {
 		return ""
 	}
-	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
-	fields := strings.Fields(rest)
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
 		return ""
 	}
-	return fields[19]
+	return string(fields[19])
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,16 +22,15 @@ const (
 	// AWS_MAX_ATTEMPTS or the profile says otherwise.
 	attempts = 5
 	// answerTimeout is how long a server may take to answer after it has the
-	// whole request. completeTimeout is the same for completing an upload, when
-	// some stores copy all its parts.
+	// whole request. When an upload is completed some stores copy all its parts,
+	// which may take completeTimeout.
 	answerTimeout   = 45 * time.Second
 	completeTimeout = 3 * time.Minute
 	// cleanupTimeout bounds one cleaning step after a run was stopped. The run
 	// has 10 s for all of them.
 	cleanupTimeout = 2 * time.Second
-	// stallTimeout is how long a connection may accept no bytes. readTimeout is
-	// how long it may be silent in both directions, which is longer than
-	// answerTimeout.
+	// A connection may accept no bytes for stallTimeout. It may be silent in
+	// both directions for readTimeout, which is longer than answerTimeout.
 	stallTimeout = time.Minute
 	readTimeout  = answerTimeout + 30*time.Second
 	idleConns    = 64
@@ -82,14 +80,14 @@ func newDestination(ctx context.Context, root string, o Options, guard stallGuar
 		}
 		return nil, &load.IOError{
 			Op: "use", Path: root, Hint: credentialsHint,
-			Err: &Refusal{Reason: Credentials, What: "no S3 credentials were found", Err: err},
+			Err: &Refusal{What: "no S3 credentials were found", Err: err},
 		}
 	}
 	b.client = awss3.NewFromConfig(cfg, func(client *awss3.Options) { b.configure(client, guard) })
 	if b.client.Options().Region == "" {
 		return nil, &load.CreateError{
 			Op: "use", Path: root, Hint: "set region: in the output's s3: settings, or AWS_REGION",
-			Err: &Refusal{Reason: WrongRegion, What: "no region is known"},
+			Err: &Refusal{What: "no region is known"},
 		}
 	}
 	return b.destination(), nil
@@ -126,21 +124,6 @@ func loadConfig(ctx context.Context, o Options) (aws.Config, error) {
 		t.MaxIdleConnsPerHost = idleConns
 		t.ResponseHeaderTimeout = answerTimeout
 	})
-	settings := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithLogger(sdkLogger(o.Logger))}
-	if o.Region != "" {
-		settings = append(settings, config.WithRegion(o.Region))
-	}
-	if o.Endpoint != "" {
-		settings = append(settings, config.WithBaseEndpoint(o.Endpoint))
-	}
-	return config.LoadDefaultConfig(ctx, settings...)
-}
-
-// hostname is this machine's name, "" if unknown.
-func hostname() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return ""
-	}
-	return name
+	return config.LoadDefaultConfig(ctx, config.WithHTTPClient(client), config.WithLogger(sdkLogger(o.Logger)),
+		config.WithRegion(o.Region), config.WithBaseEndpoint(o.Endpoint)) // these two change nothing if empty
 }

@@ -47,12 +47,11 @@ type upload struct {
 type flight struct {
 	free    chan []byte // memory for parts; its capacity is the parts in flight
 	sending sync.WaitGroup
-	number  int // parts sent so far
 
 	mu    sync.Mutex
-	parts []stagedPart
-	err   error // the first failure of a part
-	cut   bool  // sending a part was broken off, so the store may still be writing it
+	parts []stagedPart // a part that is on its way is empty
+	err   error        // the first failure of a part
+	cut   bool         // sending a part was broken off, so the store may still be writing it
 }
 
 // Stage begins an object. Nothing is sent until the first part is full.
@@ -105,7 +104,7 @@ func (u *upload) fill(p []byte) int {
 	n := min(len(p), size-len(u.part))
 	if need := len(u.part) + n; need > cap(u.part) {
 		room := size
-		if u.flight.number == 0 {
+		if len(u.flight.parts) == 0 {
 			room = min(size, max(firstBuffer, 2*cap(u.part), need))
 		}
 		grown := make([]byte, len(u.part), room)
@@ -118,7 +117,8 @@ func (u *upload) fill(p []byte) int {
 
 // send starts to send the filled part and takes memory for the next one.
 func (u *upload) send() error {
-	if u.flight.number >= u.g.maxParts {
+	sent := len(u.flight.parts)
+	if sent >= u.g.maxParts {
 		return u.tooLarge()
 	}
 	if u.upload == "" {
@@ -126,16 +126,15 @@ func (u *upload) send() error {
 			return err
 		}
 	}
-	u.flight.number++
-	number, data := u.flight.number, u.part
+	data := u.part
 	u.part = nil
 	u.flight.mu.Lock()
 	u.flight.parts = append(u.flight.parts, stagedPart{})
 	u.flight.mu.Unlock()
 	u.flight.sending.Go(func() {
-		part, err := u.put(number, data)
+		part, err := u.put(sent+1, data)
 		u.flight.mu.Lock()
-		u.flight.parts[number-1] = part
+		u.flight.parts[sent] = part
 		u.flight.cut = u.flight.cut || err != nil
 		u.flight.mu.Unlock()
 		if err != nil {
@@ -178,10 +177,9 @@ func (u *upload) begin() error {
 	if err != nil {
 		return g.fail(u.ctx, "create", u.name, err)
 	}
-	if out.UploadId == nil || *out.UploadId == "" {
+	if u.upload = aws.ToString(out.UploadId); u.upload == "" {
 		return &load.IOError{Op: "create", Path: g.path(u.name), Hint: "check that the endpoint is an S3 server", Err: errors.New("the store gave no upload id")}
 	}
-	u.upload = *out.UploadId
 	if err := g.checkContext(u.ctx, "create", u.name); err != nil {
 		return err // the caller's Abort ends the upload
 	}
@@ -241,16 +239,10 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 		_ = u.Abort() // the first error is returned
 		return load.Prepared{}, err
 	}
-	s := u.staged()
-	text, err := s.encode()
-	if err != nil {
-		_ = u.Abort() // the first error is returned
-		return load.Prepared{}, fmt.Errorf("cannot prepare %s: %w", u.g.path(u.name), err)
-	}
 	u.ended = true
 	u.part, u.flight.free = nil, nil
 	u.cancel(nil)
-	return load.Prepared{Name: u.name, Staged: text, Bytes: u.bytes, SHA256: hex.EncodeToString(u.hash.Sum(nil))}, nil
+	return load.Prepared{Name: u.name, Staged: u.staged().encode(), Bytes: u.bytes, SHA256: hex.EncodeToString(u.hash.Sum(nil))}, nil
 }
 
 func (u *upload) staged() staged {
@@ -284,10 +276,7 @@ func (u *upload) Abort() error {
 	if u.upload == "" {
 		return nil
 	}
-	// The upload's context is cancelled by now, so the abort gets a context of
-	// its own.
-	ctx, cancel := cleanup(context.WithoutCancel(u.ctx))
-	defer cancel()
+	ctx := context.WithoutCancel(u.ctx) // u.ctx is cancelled by now
 	drop := u.g.uploads.abort
 	if u.flight.cut {
 		drop = u.g.uploads.abortCut

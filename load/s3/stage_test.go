@@ -150,7 +150,7 @@ func TestPartFails(t *testing.T) {
 			break
 		}
 	}
-	refusal[*load.IOError](t, err, Denied, "cannot write s3://bucket/lake/x.csv")
+	refusal[*load.IOError](t, err, denied, "cannot write s3://bucket/lake/x.csv")
 	if n, again := u.Write([]byte("x")); n != 0 || !errors.Is(again, err) {
 		t.Errorf("a write after it gives %d, %v", n, again)
 	}
@@ -230,7 +230,7 @@ func TestObjectSettings(t *testing.T) {
 			t.Errorf("%s: %v", name, h)
 		}
 	}
-	d.options.SSE = SSES3
+	d.options.SSE, d.options.KMSKeyID = SSES3, ""
 	if sse, key := d.encryption(); sse != "AES256" || key != nil {
 		t.Errorf("got %v, %v", sse, key)
 	}

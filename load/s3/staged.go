@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/load"
@@ -42,29 +43,22 @@ func (p stagedPart) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes.
 func (p *stagedPart) UnmarshalJSON(data []byte) error {
 	var list []string
-	if err := json.Unmarshal(data, &list); err != nil {
-		return err
+	if err := json.Unmarshal(data, &list); err != nil || len(list) == 0 || len(list) > 2 {
+		return errNotStaged
 	}
-	switch len(list) {
-	case 2:
+	p.ETag = list[0]
+	if len(list) == 2 {
 		p.CRC32 = list[1]
-		fallthrough
-	case 1:
-		p.ETag = list[0]
-		return nil
 	}
-	return errors.New("a part is an ETag and perhaps a checksum")
+	return nil
 }
 
-func (s staged) encode() (string, error) {
+func (s staged) encode() string {
 	if s.Upload == "" {
-		return emptyPrefix + s.ID, nil
+		return emptyPrefix + s.ID
 	}
-	data, err := json.Marshal(s)
-	if err != nil {
-		return "", err
-	}
-	return uploadPrefix + base64.RawURLEncoding.EncodeToString(data), nil
+	data, _ := json.Marshal(s) // encoding strings cannot fail
+	return uploadPrefix + base64.RawURLEncoding.EncodeToString(data)
 }
 
 var errNotStaged = errors.New("it is not a staged object of an S3 destination")
@@ -72,45 +66,26 @@ var errNotStaged = errors.New("it is not a staged object of an S3 destination")
 // decodeStaged reads what encode wrote. It refuses anything else, because
 // records may have been damaged or written by anyone.
 func decodeStaged(text string) (staged, error) {
-	if id, ok := strings.CutPrefix(text, emptyPrefix); ok {
-		if !isID(id) {
-			return staged{}, errNotStaged
-		}
+	if id, ok := strings.CutPrefix(text, emptyPrefix); ok && isID(id) {
 		return staged{ID: id}, nil
 	}
 	encoded, ok := strings.CutPrefix(text, uploadPrefix)
-	if !ok {
-		return staged{}, errNotStaged
-	}
 	data, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
-	if err != nil {
-		return staged{}, errNotStaged
-	}
 	var s staged
-	if err := json.Unmarshal(data, &s); err != nil {
+	if !ok || err != nil || json.Unmarshal(data, &s) != nil || !s.valid() {
 		return staged{}, errNotStaged
-	}
-	if s.Run != "" && load.CheckRun(s.Run) != nil {
-		return staged{}, errNotStaged
-	}
-	if !isID(s.ID) || s.Upload == "" || len(s.Parts) == 0 || len(s.Parts) > MaxParts {
-		return staged{}, errNotStaged
-	}
-	for _, p := range s.Parts {
-		if p.ETag == "" {
-			return staged{}, errNotStaged
-		}
 	}
 	return s, nil
+}
+
+// valid tells whether encode can have written the upload.
+func (s staged) valid() bool {
+	return isID(s.ID) && s.Upload != "" && (s.Run == "" || load.CheckRun(s.Run) == nil) && len(s.Parts) > 0 && len(s.Parts) <= MaxParts &&
+		!slices.ContainsFunc(s.Parts, func(p stagedPart) bool { return p.ETag == "" })
 }
 
 // isID tells whether text is an id that rand.Text may have made: base32 letters
 // and digits.
 func isID(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; (c < 'A' || c > 'Z') && (c < '2' || c > '7') {
-			return false
-		}
-	}
-	return text != "" && len(text) <= 64
+	return text != "" && len(text) <= 64 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }

@@ -62,7 +62,7 @@ func impatient(t *testing.T, url string, guard stallGuard) *Destination {
 
 func wantStalled(t *testing.T, err error) {
 	t.Helper()
-	refusal[*load.TemporaryError](t, err, Unreachable, "cannot be reached", "try again later")
+	refusal[*load.TemporaryError](t, err, unreached, "cannot be reached", "try again later")
 }
 
 // A store that takes a request's first bytes and then nothing more.
@@ -101,11 +101,7 @@ func TestAnswerBreaksOff(t *testing.T) {
 
 func oldStaged(t *testing.T) string {
 	t.Helper()
-	text, err := staged{ID: "ABC", Upload: "upload-1", Parts: []stagedPart{{ETag: `"x"`}}}.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return staged{ID: "ABC", Upload: "upload-1", Parts: []stagedPart{{ETag: `"x"`}}}.encode()
 }
 
 // A peer that is slow and takes a little each time is no black hole.

@@ -41,26 +41,19 @@ func (s *store) Put(ctx context.Context, name string, data []byte, version strin
 
 // put is Put, and returns the new version.
 func (s *store) put(ctx context.Context, name string, data []byte, version string) (string, error) {
-	if err := s.checkContext(ctx, "write", name); err != nil {
-		return "", err
-	}
 	in := s.putInput(name, data, rand.Text())
-	guarded := false
 	if version != load.AnyVersion {
 		c, err := s.conditions(ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			return "", err
+		case !c.put:
+			return s.putUnguarded(ctx, name, in, version)
+		case version == load.NoVersion:
+			in.IfNoneMatch = aws.String("*")
+		default:
+			in.IfMatch = aws.String(version)
 		}
-		guarded = c.put
-	}
-	switch {
-	case version == load.AnyVersion:
-	case !guarded:
-		return s.putUnguarded(ctx, name, in, version)
-	case version == load.NoVersion:
-		in.IfNoneMatch = aws.String("*")
-	default:
-		in.IfMatch = aws.String(version)
 	}
 	out, err := s.client.PutObject(ctx, in)
 	if err == nil {
@@ -89,14 +82,11 @@ func (s *store) wrote(ctx context.Context, name string, in *awss3.PutObjectInput
 // putUnguarded is put for a server that ignores conditions: it checks the
 // version before the write, and afterwards whose object it is.
 func (s *store) putUnguarded(ctx context.Context, name string, in *awss3.PutObjectInput, version string) (string, error) {
-	current := load.NoVersion
-	o, err := s.get(ctx, name)
-	if err == nil {
-		current = o.version
-	} else if !errors.Is(err, load.ErrNotExist) {
+	current, err := s.get(ctx, name)
+	if err != nil && !errors.Is(err, load.ErrNotExist) {
 		return "", err
 	}
-	if current != version {
+	if current.version != version { // a missing object has load.NoVersion
 		return "", fmt.Errorf("cannot write %s: %w", s.path(name), load.ErrConflict)
 	}
 	if _, err := s.client.PutObject(ctx, in); err != nil {
@@ -108,9 +98,6 @@ func (s *store) putUnguarded(ctx context.Context, name string, in *awss3.PutObje
 // Delete removes an object. It is no error if there is none.
 func (s *store) Delete(ctx context.Context, name string) error {
 	if err := load.CheckName(name); err != nil {
-		return err
-	}
-	if err := s.checkContext(ctx, "remove", name); err != nil {
 		return err
 	}
 	return s.remove(ctx, name)
@@ -129,9 +116,6 @@ func (s *store) List(ctx context.Context, prefix string) ([]load.Object, error) 
 // list gives the objects whose names begin with prefix. If most is not 0, it
 // may stop after so many.
 func (s *store) list(ctx context.Context, prefix string, most int32) ([]load.Object, error) {
-	if err := s.checkContext(ctx, "list", prefix); err != nil {
-		return nil, err
-	}
 	in := &awss3.ListObjectsV2Input{Bucket: &s.name, Prefix: s.key(prefix), ExpectedBucketOwner: s.owner()}
 	if most > 0 {
 		in.MaxKeys = &most

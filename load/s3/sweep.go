@@ -6,9 +6,6 @@ import (
 	"errors"
 	"path"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/formetl/formetl/load"
 )
 
@@ -38,13 +35,11 @@ var errNotRef = errors.New("it is no leftover of an S3 destination")
 // remove committed data.
 func decodeRef(text string) (ref, error) {
 	var r ref
-	if json.Unmarshal([]byte(text), &r) != nil || r == (ref{}) || (r.Upload == "") != (r.Name == "") {
-		return ref{}, errNotRef
-	}
-	if r.Name != "" && load.CheckName(r.Name) != nil {
-		return ref{}, errNotRef
-	}
-	if _, marks := markerRun(r.Object); r.Object != "" && !marks && !isProbe(r.Object) {
+	err := json.Unmarshal([]byte(text), &r)
+	_, marks := markerRun(r.Object)
+	object := r.Object == "" || marks || isProbe(r.Object)
+	upload := (r.Upload == "") == (r.Name == "") && (r.Name == "" || load.CheckName(r.Name) == nil)
+	if err != nil || r == (ref{}) || !object || !upload {
 		return ref{}, errNotRef
 	}
 	return r, nil
@@ -54,9 +49,6 @@ func decodeRef(text string) (ref, error) {
 // lists, and objects of probes. It lists uploads before it reads markers. So an
 // upload of a live run that was listed has its marker by then, or has ended.
 func (w *sweeper) Leftovers(ctx context.Context) ([]load.Leftover, error) {
-	if err := w.checkContext(ctx, "list", load.ControlFolder); err != nil {
-		return nil, err
-	}
 	listed, err := w.uploads.list(ctx, "")
 	if err != nil {
 		return nil, err
@@ -155,13 +147,11 @@ func (s *sweep) destination(ctx context.Context, folder string) (bool, error) {
 		return other, nil
 	}
 	start := path.Join(folder, load.ControlFolder) + "/"
-	page, err := s.w.client.ListObjectsV2(ctx, &awss3.ListObjectsV2Input{
-		Bucket: &s.w.name, Prefix: s.w.key(start), ExpectedBucketOwner: s.w.owner(), MaxKeys: aws.Int32(1),
-	})
+	below, err := s.w.store.list(ctx, start, 1)
 	if err != nil {
-		return false, s.w.fail(ctx, "list", start, err)
+		return false, err
 	}
-	s.others[folder] = len(page.Contents) > 0
+	s.others[folder] = len(below) > 0
 	return s.others[folder], nil
 }
 
@@ -201,9 +191,6 @@ func (w *sweeper) Remove(ctx context.Context, l load.Leftover) error {
 	r, err := decodeRef(l.Ref)
 	if err != nil {
 		return &load.NameError{Name: l.Ref, Problem: err.Error()}
-	}
-	if err := w.checkContext(ctx, "remove", r.Name); err != nil {
-		return err
 	}
 	if r.Upload != "" {
 		if err := w.uploads.abortGone(ctx, r.Name, r.Upload); err != nil {

@@ -165,7 +165,7 @@ func TestSweepRefused(t *testing.T) {
 			}
 			return 0, "", nil
 		}
-		refusal[*load.IOError](t, use(), Credentials)
+		refusal[*load.IOError](t, use(), credentials)
 	}
 }
 

@@ -89,7 +89,7 @@ func (o *dataset) checkPartition(parts []load.Part) error {
 		if err != nil {
 			continue // not named by us
 		}
-		if key.DT != dtOf(o.out.Partition, key.Undated, key.To) {
+		if key.DT != load.DTValue(string(o.out.Partition), key.To) {
 			is := cmp.Or(o.out.Partition, definition.PartitionNone)
 			return &DatasetChangedError{Path: o.Path, What: "partition", Was: partitionOf(key), Is: string(is)}
 		}
@@ -103,7 +103,7 @@ func partitionOf(key load.PartKey) string {
 		return string(definition.PartitionNone)
 	}
 	for _, p := range []definition.Partition{definition.PartitionDay, definition.PartitionMonth, definition.PartitionYear} {
-		if !key.Undated && load.DTValue(string(p), last(key.To), key.To) == key.DT {
+		if !key.Undated && load.DTValue(string(p), key.To) == key.DT {
 			return string(p)
 		}
 	}

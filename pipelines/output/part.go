@@ -10,7 +10,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 )
@@ -204,18 +203,9 @@ func idsBetween(windows []*reading.Window, from, to int64) *roaring64.Bitmap {
 
 func (o *dataset) nameOf(p *datasetPart, n int) string {
 	return load.PartName(load.PartKey{
-		DT: dtOf(o.out.Partition, p.undated, p.to), From: p.from, To: p.to, Undated: p.undated,
+		DT: load.DTValue(string(o.out.Partition), p.to), From: p.from, To: p.to, Undated: p.undated,
 		Generation: o.generation, N: n, Extension: o.extension(),
 	})
-}
-
-// dtOf is the value of dt= in the name of a part that ends at a time, or that
-// holds results without a date.
-func dtOf(partition definition.Partition, undated bool, to time.Time) string {
-	if undated {
-		return load.UndatedDT(string(partition))
-	}
-	return load.DTValue(string(partition), last(to), to)
 }
 
 // last is the last second of a window that ends at to.

@@ -77,7 +77,7 @@ func (j *Job) Holder() load.Holder {
 
 // lookBack finishes the commit of a run that ended early, and reads the manifest.
 func (p *place) lookBack(ctx context.Context) error {
-	r, err := load.RecoverWith(ctx, p.dest, p.Scope, p.hook)
+	r, err := load.Recover(ctx, p.dest, p.Scope, p.hook)
 	if err != nil {
 		return err
 	}

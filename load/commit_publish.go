@@ -1,0 +1,177 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// publish does the steps of a commit that follow the record.
+func (r *committing) publish(ctx context.Context) error {
+	if err := r.at(StepUnmark, func() error { return r.unmark(ctx) }); err != nil {
+		return err
+	}
+	err := eachAt(ctx, r, StepParts, r.commit.New, r.d.Commit)
+	if errors.Is(err, ErrConflict) { // the object stays there, so a retry would fail too
+		err = &CreateError{Op: "commit", Path: "the parts", Hint: "no manifest lists it: move it away, and run again", Err: err}
+	}
+	if errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone) {
+		return r.rollBack(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.writeObjects(ctx); err != nil {
+		return err
+	}
+	err = r.at(StepManifest, func() error { return r.writeManifest(ctx) })
+	if errors.Is(err, ErrConflict) {
+		return r.rollBack(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := eachAt(ctx, r, StepSupersede, r.commit.needless(), r.d.Delete); err != nil {
+		return err
+	}
+	if r.file == "" {
+		mark := func() error { return r.d.Put(ctx, SuccessName, []byte(r.commit.RunID+"\n"), AnyVersion) }
+		if err := r.at(StepMark, mark); err != nil {
+			return err
+		}
+	}
+	return r.at(StepClose, func() error { return r.close(ctx) })
+}
+
+// unmark removes _SUCCESS of a dataset, or the manifest of a file's earlier
+// state. If a file's commit is done again, its own manifest stays.
+func (r *committing) unmark(ctx context.Context) error {
+	if r.file == "" {
+		return r.d.Delete(ctx, SuccessName)
+	}
+	now, _, err := r.d.Get(ctx, r.manifest())
+	if errors.Is(err, ErrNotExist) || err == nil && slices.Equal(now, r.data) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.d.Delete(ctx, r.manifest())
+}
+
+// writeManifest writes the new manifest. That of a file needs no condition: while
+// the record lies here no other run writes here, so the file is this run's own.
+// It is no conflict if the manifest of a dataset was written before.
+func (r *committing) writeManifest(ctx context.Context) error {
+	if r.file != "" {
+		return r.d.Put(ctx, r.manifest(), r.data, AnyVersion)
+	}
+	err := r.d.Put(ctx, r.manifest(), r.data, r.commit.Base)
+	if !errors.Is(err, ErrConflict) {
+		return err
+	}
+	now, _, getErr := r.d.Get(ctx, r.manifest())
+	switch {
+	case getErr == nil && slices.Equal(now, r.data):
+		return nil
+	case getErr != nil && !errors.Is(getErr, ErrNotExist):
+		return getErr // nobody knows who wrote the manifest: the record stays, and the next run decides
+	}
+	return err
+}
+
+// close ends the commit. It removes the record last, so that Recover repeats
+// whatever an interrupted close left undone.
+func (r *committing) close(ctx context.Context) error {
+	if err := AbortAll(ctx, r.d, r.commit.Unused...); err != nil {
+		return err
+	}
+	return r.d.Delete(ctx, intentPath(r.file))
+}
+
+// rollBack undoes a recorded commit that cannot be finished, and returns the
+// cause. It can be interrupted and done again: if it fails, the record stays for
+// the next run.
+func (r *committing) rollBack(ctx context.Context, cause error) error {
+	if err := r.undo(ctx); err != nil {
+		return errors.Join(cause, err)
+	}
+	r.recorded = false
+	return cause
+}
+
+// undo removes everything that the commit made, and the record last.
+func (r *committing) undo(ctx context.Context) error {
+	current, _, err := ReadManifest(ctx, r.d, r.manifest())
+	if err != nil && !errors.Is(err, ErrNotExist) {
+		return err
+	}
+	if err := r.drop(ctx); err != nil {
+		return err
+	}
+	if err := r.removeOwn(ctx, current); err != nil {
+		return err
+	}
+	if err := r.restore(ctx, current); err != nil {
+		return err
+	}
+	return r.d.Delete(ctx, intentPath(r.file))
+}
+
+// removeOwn removes the objects that this commit made visible. The staged
+// objects are gone by now, so Commit succeeds only if the final name holds what
+// was prepared. That protects objects of others. A part that the current
+// manifest lists stays, and so does its id set.
+func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
+	for _, p := range r.commit.New {
+		if p.Replace || current.lists(p.Name) {
+			continue
+		}
+		err := r.d.Commit(ctx, p)
+		if errors.Is(err, ErrConflict) || NotThere(err) {
+			continue
+		}
+		if err == nil {
+			err = r.d.Delete(ctx, p.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := r.removeIDs(ctx, current.idNames()); err != nil {
+		return err
+	}
+	if current != nil && current.RunID == r.commit.RunID {
+		return nil
+	}
+	for _, o := range r.commit.Objects {
+		if o.Data == nil {
+			continue
+		}
+		if err := r.d.Delete(ctx, o.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lists tells whether the manifest lists the part of this name. m may be nil.
+func (m *Manifest) lists(name string) bool {
+	return m != nil && slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Path == name })
+}
+
+// restore puts back what tells readers that the destination is complete:
+// _SUCCESS of a dataset, or the previous manifest of a file. The first line of
+// _SUCCESS is the run's id.
+func (r *committing) restore(ctx context.Context, current *Manifest) error {
+	switch {
+	case r.file != "" && current == nil && r.previous != nil:
+		return r.d.Put(ctx, r.manifest(), r.previous, AnyVersion)
+	case r.file != "" || current == nil:
+		return nil
+	}
+	// A second line makes the bytes differ from before. So a reader that
+	// globbed meanwhile notices that some files it saw are gone.
+	mark := current.RunID + "\nwithout " + r.commit.RunID + "\n"
+	return r.d.Put(ctx, SuccessName, []byte(mark), AnyVersion)
+}
