@@ -81,6 +81,7 @@
 package csvout
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -125,13 +126,16 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 	if err := load.CheckSchema(schema); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	shapes, headings, err := shapesOf(schema)
+	fields, err := lists.Of(schema)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("csv: %w", err)
 	}
-	e := &encoder{w: w, zone: o.Zone, eol: "\n", shapes: shapes, single: len(headings) == 1}
-	if e.zone == nil {
-		e.zone = time.UTC
+	var headings []string
+	for _, f := range fields {
+		headings = append(headings, f.Headings...)
+	}
+	e := &encoder{
+		w: w, zone: cmp.Or(o.Zone, time.UTC), eol: "\n", schema: schema, fields: fields, single: len(headings) == 1,
 	}
 	switch o.Profile {
 	case "", Strict:
@@ -157,8 +161,9 @@ type encoder struct {
 	zone    *time.Location
 	eol     string
 	excel   bool
-	shapes  []shape // of the schema's fields
-	single  bool    // there is one column, so a null must not give a blank line
+	schema  *arrow.Schema
+	fields  []lists.Field // of the schema
+	single  bool          // there is one column, so a null must not give a blank line
 	out     []byte
 	scratch []byte // a list's text before it is quoted
 	limits  limits
@@ -219,12 +224,12 @@ func (e *encoder) flush() error {
 }
 
 // field returns the appender of a column.
-func (e *encoder) field(arr arrow.Array) cells.Appender {
+func (e *encoder) field(f lists.Field, arr arrow.Array) cells.Appender {
 	switch a := arr.(type) {
 	case *array.String:
 		return func(dst []byte, row int) []byte { return appendText(dst, a.Value(row), e.excel) }
 	case *array.List:
-		return e.list(a)
+		return e.list(f, a)
 	}
 	return cells.Text(arr, e.timestamp) // its text never needs quotes
 }
@@ -234,17 +239,6 @@ func (e *encoder) timestamp(dst []byte, us int64) []byte {
 		return cells.AppendLocal(dst, us, e.zone)
 	}
 	return cells.AppendTimestamp(dst, us, e.zone)
-}
-
-// list returns the appender of a column of lists.
-func (e *encoder) list(a *array.List) cells.Appender {
-	joined := lists.Join(a, e.timestamp)
-	// A list of numbers is never a formula, even if it begins with a minus.
-	_, isText := a.ListValues().(*array.String)
-	return func(dst []byte, row int) []byte {
-		e.scratch = joined(e.scratch[:0], row)
-		return appendText(dst, e.scratch, e.excel && isText)
-	}
 }
 
 // appendText appends the text of a string or of a list of strings. In the
