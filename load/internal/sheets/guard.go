@@ -76,14 +76,7 @@ func leadsToFormula[T Text](s T) bool {
 // beginsWithFullWidth tells whether s begins with the full-width form of one of
 // = + - @. A spreadsheet in Japanese treats it like the plain character.
 func beginsWithFullWidth[T Text](s T) bool {
-	if len(s) < 3 || s[0] != 0xEF {
-		return false
-	}
-	switch string(s[:3]) {
-	case "＝", "＋", "－", "＠":
-		return true
-	}
-	return false
+	return len(s) >= 3 && s[0] == 0xEF && strings.Contains("＝＋－＠", string(s[:3])) // each has three bytes
 }
 
 // isPlainNumber tells whether a spreadsheet keeps the value of a number. It has
@@ -105,14 +98,7 @@ func isPlainNumber(s string) bool {
 	return len(whole)+len(fraction) <= MaxDigits
 }
 
-func isDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
+func isDigits(s string) bool { return s != "" && only(s, "0123456789") }
 
 // isPlainTime tells whether a text is a date with the year first, a time of
 // day, or both. Spreadsheets of all languages read these correctly.
