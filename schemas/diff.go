@@ -106,8 +106,8 @@ func common(columns []Column, places, others map[Source]int) []Column {
 }
 
 // Moved tells which columns changed their place; was and is hold the same sources
-// in two orders. The fewest columns are named that, without them, leave one order.
-// Was and Is name the column before each.
+// in two orders. The longest run of columns that keep their order stays, and all
+// others moved. Was and Is name the column before each.
 func Moved(was, is []Column) map[Source]Change {
 	place := make(map[Source]int, len(was))
 	for i, c := range was {

@@ -10,15 +10,13 @@
 //   - A list is one field: its elements joined by |, with a \ before each |
 //     and \ inside an element. An element that is null is \N, which no value
 //     can be written as. A null list is empty without quotes, an empty list
-//     is "". A list that holds only the empty string is "" too: the one pair
-//     of values that CSV does not keep apart (the other formats do). formetl
-//     itself makes an empty list of an empty answer, so the pair does not
-//     arise from it.
-//   - Where a field's metadata say formetl.list_as json, its list is a JSON
-//     array in one field, with values as in NDJSON; where they say columns,
-//     there is a column for each of formetl.choices in its place: true where
-//     the list holds the choice, false where it does not, empty for a null
-//     list.
+//     is "". A list that holds only the empty string is "" too: CSV alone does
+//     not keep these two apart. formetl makes an empty list of an empty answer,
+//     so it never writes the second.
+//   - If a field's metadata say formetl.list_as json, its list is a JSON array in
+//     one field, with values as in NDJSON. If they say columns, a column for each
+//     of formetl.choices takes its place: true if the list holds the choice,
+//     false if not, empty for a null list.
 //   - A timestamp is RFC 3339 with the account's offset, with microseconds
 //     only where they are not zero; a date is YYYY-MM-DD; a decimal has exactly
 //     the digits of its scale; a float is the shortest that reads back equal.
@@ -55,9 +53,9 @@
 //   - A text with ; or TAB is in quotes: spreadsheets that divide at commas
 //     may be set to divide at these too.
 //   - Warnings tell of more rows, longer texts and more columns than a
-//     spreadsheet shows, of int64 and decimal numbers of more digits than it
-//     keeps, and of texts that become formulas where lines are divided at ;
-//     alone, which no quotes prevent.
+//     spreadsheet shows, and of int64 and decimal numbers of more digits than it
+//     keeps. They also tell of texts that become formulas where lines are divided
+//     at ; alone, which no quotes prevent.
 //
 // The ' stands in front of
 //
@@ -70,14 +68,14 @@
 //     5 de mayo, 1月2日 (with the months of most European languages);
 //   - true and false, unless in capitals.
 //
-// It does not stand in front of plain numbers (-5, 3.14, 19.90: no leading zero
-// or plus, digits on both sides of a point, at most 15 of them; the spreadsheet
-// keeps their value, if not the zeros at their end), of dates with the year
-// first and times of day (2026-01-02, 2026-01-02 03:04, 9:30, 12:30:15), nor in
-// typed columns: -1 in an int64 column stays a number. A number that does not
-// fit into 15 digits in an int64 or decimal column is one that a spreadsheet
-// rounds, and a warning; write .xlsx, or make the column a string. CR LF within a text is
+// It does not stand in front of plain numbers (-5, 3.14, 19.90), whose value a
+// spreadsheet keeps: they have no leading zero or plus, digits on both sides of a
+// point, and at most 15 of them. Nor does it stand in front of dates with the year
+// first and times of day (2026-01-02, 2026-01-02 03:04, 9:30, 12:30:15), or in
+// typed columns: -1 in an int64 column stays a number. CR LF within a text is
 // written as it is, and most spreadsheets make LF of it.
+//
+// Begin reading with New and the encoder's Write.
 package csvout
 
 import (

@@ -11,7 +11,7 @@
 // The output is valid JSON in valid UTF-8 whatever the input: U+2028 and U+2029
 // are escaped (JavaScript took them for line ends), bytes that are not UTF-8
 // become U+FFFD, a float that is not finite becomes null. < > and & are not
-// escaped.
+// escaped. Begin reading with the encoder's Write.
 package jsonout
 
 import (
@@ -41,7 +41,7 @@ func JSON() load.Format {
 	return load.Format{Name: "json", Extension: ".json", Text: true, FileOnly: true, New: opener("json", true)}
 }
 
-// opener is the New of the format of that name.
+// opener returns the function New of a format.
 func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeOptions) (load.Encoder, error) {
 	return func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 		if err := load.CheckSchema(schema); err != nil {

@@ -10,10 +10,11 @@
 // part smaller. Of all settings this choice has the largest effect on speed and
 // size.
 //
-// Equal rows give equal bytes, however they were divided into batches: the
-// bounds of the sample, the pages and the row groups are counts of rows and of
-// bytes of values, and the file holds neither a time of writing nor a program
-// version.
+// Equal rows give equal bytes, however they were divided into batches. The bounds
+// of the sample, the pages and the row groups are counts of rows and of bytes of
+// values. The file holds neither a time of writing nor a program version.
+//
+// Begin reading with New and the encoder's step.
 package parquetout
 
 import (

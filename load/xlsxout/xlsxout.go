@@ -26,9 +26,9 @@
 //
 // Equal rows give equal bytes: the file holds no time of writing.
 //
-// Rows are kept in files of EncodeOptions.TempDir until Close, because a
-// workbook is written in one go; memory is bounded by 16 MiB a sheet and the
-// first rows.
+// Rows are kept in files of EncodeOptions.TempDir until Close, because a workbook
+// is written in one go. Memory is bounded by 16 MiB a sheet and the first rows.
+// Begin reading with the encoder's Write.
 package xlsxout
 
 import (

@@ -1,6 +1,7 @@
 // Package cells renders scalars as the text that CSV, NDJSON and JSON share, in
 // the manner of strconv: every function appends to dst and returns it, and none
-// allocates if dst has room. It does not quote CSV fields or know of nulls.
+// allocates if dst has room. It does not quote CSV fields or know of nulls. Begin
+// reading with JSON, which renders a column.
 package cells
 
 import (

@@ -98,7 +98,16 @@ func isPlainNumber(s string) bool {
 	return len(whole)+len(fraction) <= MaxDigits
 }
 
-func isDigits(s string) bool { return s != "" && only(s, "0123456789") }
+func isDigits(s string) bool { return s != "" && leadingDigits(s) == len(s) }
+
+// leadingDigits is how many digits a text begins with.
+func leadingDigits(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}
 
 // isPlainTime tells whether a text is a date with the year first, a time of
 // day, or both. Spreadsheets of all languages read these correctly.
