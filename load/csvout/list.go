@@ -43,7 +43,7 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 
 // ticks returns the appender of the fields of all choices: true or false for
 // each. on has room for them.
-func ticks(chosen func(row int) []int32, on []bool) cells.Appender {
+func ticks(chosen func(row int) []int, on []bool) cells.Appender {
 	return func(dst []byte, row int) []byte {
 		clear(on)
 		for _, n := range chosen(row) {

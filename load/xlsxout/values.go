@@ -43,10 +43,13 @@ func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
 		case f.As == lists.Columns:
 			chosen, missing := f.Chosen(a)
 			if missing != nil {
-				return nil, fmt.Errorf("xlsx: column %q: no choice covers a value of row %d of a batch: this is a bug in formetl", e.schema.Field(i).Name, missing.Row)
+				return nil, fmt.Errorf("xlsx: column %q: no choice covers a value of row %d of a batch: this is a bug in formetl",
+					e.schema.Field(i).Name, missing.Row)
 			}
 			for n := range f.Headings {
-				list = append(list, optional(arr, func(row int) (any, error) { return slices.Contains(chosen(row), int32(n)), nil })) //nolint:gosec // the number of columns fits
+				list = append(list, optional(arr, func(row int) (any, error) {
+					return slices.Contains(chosen(row), n), nil
+				}))
 			}
 		default:
 			text := f.Text(a, e.zone, func(dst []byte, us int64) []byte { return cells.AppendLocal(dst, us, e.zone) })

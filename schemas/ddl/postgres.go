@@ -60,7 +60,8 @@ func loadPostgres(d *Dialect, s *script, t Table, w Written, _ Options) {
 		if w.Known {
 			all = w.Columns
 		}
-		s.items("CREATE TEMPORARY TABLE "+stage+" (", each(all, func(c schemas.Column) string { return d.quote(c.Name) + " text" }), ") ON COMMIT DROP;")
+		texts := each(all, func(c schemas.Column) string { return d.quote(c.Name) + " text" })
+		s.items("CREATE TEMPORARY TABLE "+stage+" (", texts, ") ON COMMIT DROP;")
 	} else {
 		s.line("CREATE TEMPORARY TABLE %s (result jsonb) ON COMMIT DROP;", stage)
 	}

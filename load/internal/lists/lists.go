@@ -35,7 +35,7 @@ type Field struct {
 	As       string   // "" where the field is no list
 	Headings []string // the field's name, or the headings of its choices
 	// choices gives the index of the heading of each value with a column.
-	choices map[string]int32
+	choices map[string]int
 }
 
 // Of reads how the schema's fields are written. It is an error if two headings
@@ -86,10 +86,10 @@ func field(f arrow.Field) (Field, error) {
 	if err := json.Unmarshal([]byte(text), &pairs); err != nil {
 		return shown, fmt.Errorf("its choices cannot be read: %w: this is a bug in formetl", err)
 	}
-	shown.Headings, shown.choices = nil, make(map[string]int32, len(pairs))
+	shown.Headings, shown.choices = nil, make(map[string]int, len(pairs))
 	for n, p := range pairs {
 		shown.Headings = append(shown.Headings, p[1])
-		shown.choices[p[0]] = int32(n) //nolint:gosec // the number of columns fits
+		shown.choices[p[0]] = n
 	}
 	return shown, nil
 }
@@ -103,14 +103,14 @@ type Missing struct {
 // Chosen returns a function that gives, for a row's list, the index of the
 // heading of each element. It is -1 for a null or an empty text, which are no
 // choice unless they are listed as one. The field is written as Columns.
-func (f Field) Chosen(a *array.List) (func(row int) []int32, *Missing) {
+func (f Field) Chosen(a *array.List) (func(row int) []int, *Missing) {
 	if a.Len() == 0 {
 		return nil, nil
 	}
 	texts := a.ListValues().(*array.String)
 	first, _ := a.ValueOffsets(0)
 	_, last := a.ValueOffsets(a.Len() - 1)
-	numbers := make([]int32, last-first)
+	numbers := make([]int, last-first)
 	for row := range a.Len() {
 		if a.IsNull(row) {
 			continue
@@ -129,7 +129,7 @@ func (f Field) Chosen(a *array.List) (func(row int) []int32, *Missing) {
 			}
 		}
 	}
-	return func(row int) []int32 {
+	return func(row int) []int {
 		start, end := a.ValueOffsets(row)
 		return numbers[start-first : end-first]
 	}, nil

@@ -76,7 +76,8 @@ func leadsToFormula[T Text](s T) bool {
 // beginsWithFullWidth tells whether s begins with the full-width form of one of
 // = + - @. A spreadsheet in Japanese treats it like the plain character.
 func beginsWithFullWidth[T Text](s T) bool {
-	return len(s) >= 3 && s[0] == 0xEF && strings.Contains("＝＋－＠", string(s[:3])) // each has three bytes
+	const signs = "＝＋－＠" // of three bytes each, the first 0xEF
+	return len(s) >= 3 && s[0] == 0xEF && strings.Contains(signs, string(s[:3]))
 }
 
 // isPlainNumber tells whether a spreadsheet keeps the value of a number. It has
