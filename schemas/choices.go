@@ -29,11 +29,11 @@ func ChoiceNames(columns []Column) [][]string {
 	return names
 }
 
-// choiceName is the name of a choice before it is made unique. The choice's
-// part holds no "__" and does not begin with "_": so choices of two columns do
-// not share a name unless it was cut, and then a hash tells them apart.
+// choiceName is the name of a choice before it is made unique. The choice's part
+// holds no "__" and does not begin with "_". So choices of two columns share no
+// name unless it was cut, and then a hash tells them apart.
 func choiceName(column, choice string) string {
-	words := strings.TrimLeft(snake(choice), "_") // of one that begins with a digit
+	words := strings.TrimLeft(snake(choice), "_") // snake puts one before a digit
 	if words == "" {
 		words = "choice"
 	}
@@ -50,9 +50,6 @@ func (c Column) choicePairs(names []string) string {
 	for i, name := range names {
 		pairs[i] = [2]string{c.Choices[i], name}
 	}
-	data, err := json.Marshal(pairs)
-	if err != nil {
-		return "[]" // strings have no other
-	}
+	data, _ := json.Marshal(pairs) // strings give no error
 	return string(data)
 }

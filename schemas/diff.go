@@ -1,8 +1,6 @@
 package schemas
 
-import (
-	"slices"
-)
+import "slices"
 
 // ChangeKind says what of a column changed.
 type ChangeKind string
@@ -10,7 +8,7 @@ type ChangeKind string
 // The kinds of changes.
 const (
 	ColumnAdded      ChangeKind = "added"      // a source has a column that had none
-	ColumnRemoved    ChangeKind = "removed"    // a source has its column no more
+	ColumnRemoved    ChangeKind = "removed"    // a source has lost its column
 	ColumnRenamed    ChangeKind = "renamed"    // another name for the same source
 	ColumnRelabelled ChangeKind = "relabelled" // another heading
 	ColumnRetyped    ChangeKind = "retyped"    // values of another type, or read otherwise; Key says which
@@ -60,18 +58,17 @@ func Breaking(changes []Change) int {
 //	removed     yes
 //	renamed     yes
 //	relabelled  no; a label that one side does not know is no change
-//	retyped     yes, a wider type too; not where words or formats are added
-//	            behind those that there were
+//	retyped     yes, a wider type too; no where words or formats are added
+//	            behind the old ones
 //	reordered   no; the fewest columns that moved are named
 //	rule        pii, list_as, empty, the hmac key: yes; nullable: where it
-//	            becomes true; choices: where they do not go on as before;
+//	            becomes true; choices: unless new ones follow the old ones;
 //	            explode: where it becomes false; unknown: where it becomes
 //	            fail; on_error, max_rejects: no
 func Diff(was, is *Schema) []Change {
 	changes := diffRules(was, is)
-	before := bySource(was.Columns)
-	after := bySource(is.Columns)
-	moved := Moved(common(was.Columns, after), common(is.Columns, before))
+	before, after := was.Places(), is.Places()
+	moved := Moved(common(was.Columns, before, after), common(is.Columns, after, before))
 	for _, c := range is.Columns {
 		old, known := before[c.From]
 		if !known {
@@ -80,7 +77,7 @@ func Diff(was, is *Schema) []Change {
 			})
 			continue
 		}
-		changes = append(changes, diffColumn(old, c)...)
+		changes = append(changes, diffColumn(was.Columns[old], c)...)
 		if m, ok := moved[c.From]; ok {
 			changes = append(changes, m)
 		}
@@ -96,33 +93,21 @@ func Diff(was, is *Schema) []Change {
 	return changes
 }
 
-// bySource finds columns; the first of a source counts.
-func bySource(columns []Column) map[Source]Column {
-	m := make(map[Source]Column, len(columns))
-	for _, c := range columns {
-		if _, there := m[c.From]; !there {
-			m[c.From] = c
-		}
-	}
-	return m
-}
-
-// common are the columns that the others have too, each once.
-func common(columns []Column, others map[Source]Column) []Column {
-	seen := make(map[Source]bool, len(columns))
+// common are the columns whose source is among the others too, the first of each
+// source.
+func common(columns []Column, places, others map[Source]int) []Column {
 	var both []Column
-	for _, c := range columns {
-		if _, there := others[c.From]; there && !seen[c.From] {
-			seen[c.From] = true
+	for i, c := range columns {
+		if _, there := others[c.From]; there && places[c.From] == i {
 			both = append(both, c)
 		}
 	}
 	return both
 }
 
-// Moved tells which columns are out of their order: was and is hold the same
-// sources in two orders. The longest run of columns that keep their order
-// stays, the others moved; Was and Is name what they stand behind.
+// Moved tells which columns changed their place; was and is hold the same sources
+// in two orders. The longest run of columns that keep their order stays, and all
+// others moved. Was and Is name the column before each.
 func Moved(was, is []Column) map[Source]Change {
 	place := make(map[Source]int, len(was))
 	for i, c := range was {

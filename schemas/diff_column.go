@@ -19,12 +19,16 @@ func diffColumn(was, is Column) []Change {
 	if !was.Type.Equal(is.Type) {
 		d.add(ColumnRetyped, "type", was.Type.String(), is.Type.String(), true)
 	}
-	d.readings(was.Reading, is.Reading)
+	d.texts(ColumnRetyped, "format", was.Reading.Formats, is.Reading.Formats)
+	d.texts(ColumnRetyped, "true_values", was.Reading.True, is.Reading.True)
+	d.texts(ColumnRetyped, "false_values", was.Reading.False, is.Reading.False)
+	d.texts(ColumnRetyped, "decimal_separator", []string{cmp.Or(was.Reading.Decimal, ".")}, []string{cmp.Or(is.Reading.Decimal, ".")})
+	d.texts(ColumnRetyped, "group_separator", []string{was.Reading.Group}, []string{is.Reading.Group})
 	d.rule("nullable", strconv.FormatBool(!was.Required), strconv.FormatBool(!is.Required), was.Required)
 	d.rule("on_error", string(was.ErrorRule()), string(is.ErrorRule()), false)
 	d.rule("pii", cmp.Or(was.PII.String(), "none"), cmp.Or(is.PII.String(), "none"), true)
 	d.rule("list_as", string(cmp.Or(was.ListAs, ListJoined)), string(cmp.Or(is.ListAs, ListJoined)), true)
-	d.texts(RuleChanged, "choices", was.Choices, is.Choices, !goesOn(was.Choices, is.Choices))
+	d.texts(RuleChanged, "choices", was.Choices, is.Choices)
 	d.rule("explode", strconv.FormatBool(was.Explode), strconv.FormatBool(is.Explode), was.Explode)
 	return d.changes
 }
@@ -71,36 +75,18 @@ func (d *differ) rule(key, was, is string, breaking bool) {
 	}
 }
 
-// readings compares how values are read. Words and formats that come behind
-// the old ones leave old values as they were read.
-func (d *differ) readings(was, is Reading) {
-	d.texts(ColumnRetyped, "format", was.Formats, is.Formats, !goesOn(was.Formats, is.Formats))
-	d.texts(ColumnRetyped, "true_values", was.True, is.True, !goesOn(was.True, is.True))
-	d.texts(ColumnRetyped, "false_values", was.False, is.False, !goesOn(was.False, is.False))
-	d.signs("decimal_separator", cmp.Or(was.Decimal, "."), cmp.Or(is.Decimal, "."))
-	d.signs("group_separator", was.Group, is.Group)
-}
-
-func (d *differ) signs(key, was, is string) {
-	if was != is {
-		d.add(ColumnRetyped, key, quoted(was), quoted(is), true)
-	}
-}
-
-func (d *differ) texts(kind ChangeKind, key string, was, is []string, breaking bool) {
+// texts compares lists of texts. Texts that are added behind the old ones do not
+// break: old values are still read as they were. An empty list is a default, so
+// that the first text breaks.
+func (d *differ) texts(kind ChangeKind, key string, was, is []string) {
 	if !slices.Equal(was, is) {
-		d.add(kind, key, quoted(was...), quoted(is...), breaking)
+		appended := len(was) > 0 && len(is) >= len(was) && slices.Equal(was, is[:len(was)])
+		d.add(kind, key, quoted(was), quoted(is), !appended)
 	}
-}
-
-// goesOn tells whether a list begins with another one that says something: an
-// empty one stands for a default.
-func goesOn(was, is []string) bool {
-	return len(was) > 0 && len(is) >= len(was) && slices.Equal(was, is[:len(was)])
 }
 
 // quoted shows texts in which blanks and signs count; nothing is the default.
-func quoted(texts ...string) string {
+func quoted(texts []string) string {
 	if len(texts) == 0 || len(texts) == 1 && texts[0] == "" {
 		return "default"
 	}

@@ -24,11 +24,11 @@ type Parts struct {
 	HasOffset bool
 }
 
-// formatStep takes a text, or one part, off a value.
+// formatStep reads a fixed text, or one part, of a value.
 type formatStep struct {
 	part        formatPart
 	text        string // of partText
-	least, most int    // digits of a number
+	least, most int    // digits of a number; most is 0 for what is no number
 	padded      bool   // a blank may stand for the first digit
 }
 
@@ -51,15 +51,6 @@ const (
 	partHalf
 	partOffset
 )
-
-// number tells whether a part is read from digits alone.
-func (p formatPart) number() bool {
-	switch p {
-	case partText, partMonthName, partWeekday, partHalf, partOffset:
-		return false
-	}
-	return true
-}
 
 // ParseFormat compiles a format. Text with a % in it is a format of C's
 // strptime, as Python and most databases have it:
@@ -148,7 +139,7 @@ func (f *Format) HasTime() bool {
 	return false
 }
 
-// Read takes the parts of a value; ok tells whether the value fits the format.
+// Read returns the parts of a value; ok tells whether the value fits the format.
 // It allocates nothing.
 func (f *Format) Read(v []byte) (p Parts, ok bool) {
 	r := formatReader{rest: v, weekday: -1}
@@ -167,7 +158,8 @@ func (f *Format) Read(v []byte) (p Parts, ok bool) {
 	return p, true
 }
 
-// formatReader is a value on its way through a format.
+// formatReader reads one value by the steps of a format. Its methods remove what
+// they have read from rest.
 type formatReader struct {
 	rest      []byte
 	parts     Parts
@@ -202,7 +194,7 @@ func (r *formatReader) take(s *formatStep) (ok bool) {
 	return r.parts.set(s.part, n, digits)
 }
 
-// number takes the digits of a step off.
+// number reads the digits of a step.
 func (r *formatReader) number(s *formatStep) (n, digits int) {
 	most, blank := s.most, 0
 	if s.padded && len(r.rest) > 0 && r.rest[0] == ' ' {
@@ -219,7 +211,7 @@ func (r *formatReader) number(s *formatStep) (n, digits int) {
 	return n, digits + blank
 }
 
-// set keeps a number of a part, if the part can have it.
+// set stores the number of a part. It is not ok if the part cannot have it.
 func (p *Parts) set(part formatPart, n, digits int) (ok bool) {
 	switch part {
 	case partYear:
@@ -255,8 +247,8 @@ func (p *Parts) set(part formatPart, n, digits int) (ok bool) {
 	return true
 }
 
-// name takes a name off, in full or its first three letters, and returns its
-// index, or -1.
+// name reads a name, in full or its first three letters, and returns its index,
+// or -1.
 func (r *formatReader) name(names []string) int {
 	for i, name := range names {
 		for _, n := range [...]int{len(name), 3} {
@@ -269,7 +261,7 @@ func (r *formatReader) name(names []string) int {
 	return -1
 }
 
-// half takes AM or PM off.
+// half reads AM or PM.
 func (r *formatReader) half() (ok bool) {
 	r.afternoon = foldPrefix(r.rest, "pm")
 	if !r.afternoon && !foldPrefix(r.rest, "am") {
@@ -279,7 +271,7 @@ func (r *formatReader) half() (ok bool) {
 	return true
 }
 
-// offset takes Z, +hhmm, +hh:mm or +hh off.
+// offset reads Z, +hhmm, +hh:mm or +hh.
 func (r *formatReader) offset() (ok bool) {
 	r.parts.HasOffset = true
 	if rest, utc := bytes.CutPrefix(r.rest, []byte("Z")); utc {

@@ -3,6 +3,7 @@ package schemas
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -21,16 +22,11 @@ func (w *formatWriter) text(s string) {
 	w.steps = append(w.steps, formatStep{part: partText, text: s})
 }
 
-// part adds a part; numbers have least to most digits.
-func (w *formatWriter) part(p formatPart, least, most int) {
-	w.steps = append(w.steps, formatStep{part: p, least: least, most: most})
-}
-
 // last is the last part so far, partText for none.
 func (w *formatWriter) last() formatPart {
-	for i := len(w.steps) - 1; i >= 0; i-- {
-		if p := w.steps[i].part; p != partText {
-			return p
+	for _, s := range slices.Backward(w.steps) {
+		if s.part != partText {
+			return s.part
 		}
 	}
 	return partText
@@ -41,9 +37,9 @@ func (w *formatWriter) last() formatPart {
 func (w *formatWriter) widen() {
 	for i := range w.steps {
 		s := &w.steps[i]
-		before := i > 0 && w.steps[i-1].part.number()
-		after := i+1 < len(w.steps) && w.steps[i+1].part.number()
-		if s.part.number() && (after || before && s.part != partFraction) {
+		before := i > 0 && w.steps[i-1].most > 0
+		after := i+1 < len(w.steps) && w.steps[i+1].most > 0
+		if s.most > 0 && (after || before && s.part != partFraction) {
 			s.least = s.most
 		}
 	}
@@ -52,7 +48,7 @@ func (w *formatWriter) widen() {
 // blanks are what values are trimmed of.
 const blanks = " \t\n\v\f\r"
 
-// formatUnit is what several parts are spellings of.
+// formatUnit is a unit of time, which different parts may spell.
 type formatUnit struct {
 	name             string
 	letters, percent string // how it is spelled
@@ -87,10 +83,7 @@ func (w *formatWriter) check(percent bool) error {
 	}
 	units := formatUnits()
 	for i, u := range units {
-		n := 0
-		for _, p := range u.parts {
-			n += w.count(p)
-		}
+		n := w.count(u.parts...)
 		spelled := u.letters
 		if percent {
 			spelled = u.percent
@@ -102,44 +95,37 @@ func (w *formatWriter) check(percent bool) error {
 			return fmt.Errorf("the %s is in it twice; keep one", u.name)
 		}
 		// Minute, second and fraction each need the unit before them.
-		if before := units[max(i-1, 0)]; i >= 5 && i <= 7 && n > 0 && !w.has(before.parts...) {
+		if before := units[max(i-1, 0)]; i >= 5 && i <= 7 && n > 0 && w.count(before.parts...) == 0 {
 			return fmt.Errorf("it has a %s and no %s; write both or neither", u.name, before.name)
 		}
 	}
 	return w.checkHalf(percent)
 }
 
-// checkHalf wants AM or PM with the hours 1 to 12, and only with them.
+// checkHalf requires AM or PM with the hours 1 to 12, and only with them.
 func (w *formatWriter) checkHalf(percent bool) error {
 	hour, twelve, half := "HH", "hh", "A"
 	if percent {
 		hour, twelve, half = "%H", "%I", "%p"
 	}
+	hours, hours12, halves := w.count(partHour), w.count(partHour12), w.count(partHalf)
 	switch {
-	case w.has(partHour12) && !w.has(partHalf):
+	case hours12 > 0 && halves == 0:
 		return fmt.Errorf("%s is the hour of a 12-hour clock and needs %s for AM or PM; the hours 0 to 23 are %s", twelve, half, hour)
-	case w.has(partHour) && w.has(partHalf):
+	case hours > 0 && halves > 0:
 		return fmt.Errorf("%s is the hour 0 to 23 and says all; the hour beside %s is %s", hour, half, twelve)
-	case w.has(partHalf) && !w.has(partHour12):
+	case halves > 0 && hours12 == 0:
 		return fmt.Errorf("AM or PM needs an hour; write %s", twelve)
 	}
 	return nil
 }
 
-func (w *formatWriter) count(p formatPart) (n int) {
+// count is how many steps read one of the parts.
+func (w *formatWriter) count(parts ...formatPart) (n int) {
 	for _, s := range w.steps {
-		if s.part == p {
+		if slices.Contains(parts, s.part) {
 			n++
 		}
 	}
 	return n
-}
-
-func (w *formatWriter) has(parts ...formatPart) bool {
-	for _, p := range parts {
-		if w.count(p) > 0 {
-			return true
-		}
-	}
-	return false
 }

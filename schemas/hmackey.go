@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -26,7 +27,7 @@ func NewHMACKey(secret []byte) (HMACKey, error) {
 	if len(secret) < LeastHMACKey {
 		return HMACKey{}, fmt.Errorf("the key of pii: hmac has %d bytes and needs %d at least; `openssl rand -hex 32` makes one", len(secret), LeastHMACKey)
 	}
-	return HMACKey{append([]byte(nil), secret...)}, nil
+	return HMACKey{bytes.Clone(secret)}, nil
 }
 
 // IsZero tells whether there is no key.

@@ -19,11 +19,10 @@ func DefaultType(from Source) Type {
 }
 
 // Late returns the column that "unknown: add" appends for a field that turned
-// up after the schema was made. It depends on its arguments alone, so that
-// windows that are read in any order, and parts that are written without
-// knowing of each other, agree on it. For that reason its type is
-// DefaultType, never a list, and its name differs from that of an inferred
-// column where uniqueness would need a look at other columns:
+// up after the schema was made. It depends on its arguments alone. So windows that
+// are read in any order agree on it, as do parts that are written separately. For
+// that reason its type is DefaultType, never a list. Its name differs from that of
+// an inferred column where uniqueness would need a look at other columns:
 //
 //   - metas: the id;
 //   - items: ItemName, with labels the label in snake case, "_" and the id;
@@ -98,8 +97,8 @@ func Merge(base []Column, added ...[]Column) []Column {
 	return out
 }
 
-// free returns the column's name, hashed as often as it takes to be new: once,
-// but for names made to collide.
+// free returns the column's name, with hashes until it is new. One hash suffices
+// unless names were made to collide.
 func free(c Column, taken map[string]bool) string {
 	name := c.Name
 	for taken[strings.ToLower(name)] {

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"fmt"
 	"hash/fnv"
 	"strconv"
 	"strings"
@@ -54,18 +55,16 @@ func snake(label string) string {
 // the id, in which characters other than ASCII letters, digits and "_" become
 // "_". A name longer than MaxName is cut and ends with a hash of the id.
 func ItemName(id string) string {
-	out := make([]byte, 0, len("item_")+len(id))
-	for _, r := range "item_" + id {
-		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			out = append(out, byte(r))
-		} else {
-			out = append(out, '_')
+	name := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
 		}
+		return '_'
+	}, "item_"+id)
+	if len(name) > MaxName {
+		return hashed(name, Source{FromItem, id})
 	}
-	if len(out) > MaxName {
-		return hashed(string(out), Source{FromItem, id})
-	}
-	return string(out)
+	return name
 }
 
 // MetaName is the name of a meta's column: its id. One longer than MaxName is
@@ -105,9 +104,7 @@ const PartitionKey = "dt"
 func hashed(name string, from Source) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(from.String()))
-	// A letter in front keeps the hash from looking like an id.
-	digits := strconv.FormatUint(uint64(h.Sum32()), 16)
-	suffix := "_h" + strings.Repeat("0", 8-len(digits)) + digits
+	suffix := fmt.Sprintf("_h%08x", h.Sum32()) // the letter keeps the hash from looking like an id
 	return cut(name, MaxName-len(suffix)) + suffix
 }
 
@@ -127,8 +124,8 @@ func cut(s string, n int) string {
 // zero value is ready to use.
 type Uniquer struct {
 	taken map[string]bool
-	// next is the least number that may be free for a wanted name: those below
-	// it were found taken, and what is taken stays so.
+	// next is, for a wanted name, the least number that may be free. Smaller
+	// numbers are taken and stay so.
 	next map[string]int
 }
 
@@ -138,15 +135,15 @@ func (u *Uniquer) Name(want string) string {
 	if u.taken == nil {
 		u.taken = map[string]bool{}
 	}
+	if u.next == nil {
+		u.next = map[string]int{}
+	}
 	name := want
 	if u.taken[strings.ToLower(name)] {
 		n := max(2, u.next[want])
 		for ; u.taken[strings.ToLower(name)]; n++ {
 			suffix := "_" + strconv.Itoa(n)
 			name = cut(want, MaxName-len(suffix)) + suffix
-		}
-		if u.next == nil {
-			u.next = map[string]int{}
 		}
 		u.next[want] = n
 	}

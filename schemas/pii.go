@@ -27,19 +27,15 @@ type PII struct {
 	Keep int // of PIITruncate: characters, 0 or more
 }
 
+// piiNames are the rules without a number.
+var piiNames = map[PIIKind]string{PIIDrop: "drop", PIIRedact: "redact", PIIHMAC: "hmac"}
+
 // String spells the rule as ParsePII reads it; "" for none.
 func (p PII) String() string {
-	switch p.Kind {
-	case PIIDrop:
-		return "drop"
-	case PIIRedact:
-		return "redact"
-	case PIIHMAC:
-		return "hmac"
-	case PIITruncate:
+	if p.Kind == PIITruncate {
 		return "truncate(" + strconv.Itoa(p.Keep) + ")"
 	}
-	return ""
+	return piiNames[p.Kind]
 }
 
 // MarshalText is String, for fingerprints.
@@ -49,15 +45,13 @@ const knownPII = "drop, redact, hmac or truncate(n)"
 
 // ParsePII reads a rule as schema files spell it.
 func ParsePII(text string) (PII, error) {
-	switch strings.TrimSpace(text) {
-	case "drop":
-		return PII{Kind: PIIDrop}, nil
-	case "redact":
-		return PII{Kind: PIIRedact}, nil
-	case "hmac":
-		return PII{Kind: PIIHMAC}, nil
+	rule := strings.TrimSpace(text)
+	for kind, name := range piiNames {
+		if rule == name {
+			return PII{Kind: kind}, nil
+		}
 	}
-	if inner, ok := between(strings.TrimSpace(text), "truncate", '(', ')'); ok {
+	if inner, ok := between(rule, "truncate", '(', ')'); ok {
 		n, err := strconv.ParseUint(strings.TrimSpace(inner), 10, 16)
 		if err != nil {
 			return PII{}, fmt.Errorf("rule %q: truncate keeps a number of characters, for example truncate(3)", text)

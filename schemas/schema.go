@@ -47,8 +47,8 @@ const (
 )
 
 // Reading says how the texts of a column are read where they are not in the
-// form that its type expects. The zero value is that form. For a list it is
-// about the elements.
+// form that its type expects. The zero value is that form. For a list it
+// applies to the elements.
 type Reading struct {
 	// Formats are those of a date or a timestamp, such as "MM/DD/YYYY" or
 	// "%m/%d/%Y" (ParseFormat): the first that a value fits is taken. None: the
@@ -72,8 +72,8 @@ type Column struct {
 	Type    Type
 	OnError OnError // "" is OnErrorReject
 	Label   string  // the heading, "" where none is known
-	// Inferred marks a column that nobody declared: its values never reject,
-	// and several values for a string are joined as in CSV.
+	// Inferred marks a column that nobody declared. Its values never reject a
+	// result, and several values for a string are joined as in CSV.
 	Inferred bool
 
 	Reading  Reading // how values are read, beyond the type
@@ -81,7 +81,7 @@ type Column struct {
 	PII      PII     // what is done to personal data
 	ListAs   ListAs  // "" is ListJoined
 	// Choices are the values that a list of ListColumns has columns for, in
-	// order; others that are met follow.
+	// order. Other values that turn up follow them.
 	Choices []string `json:",omitempty"`
 	// Explode asks for a child output with a row for each element of the list.
 	Explode bool
@@ -107,13 +107,7 @@ type Schema struct {
 // Written are the columns that are in the outputs: all but those whose pii
 // rule is drop.
 func (s *Schema) Written() []Column {
-	written := make([]Column, 0, len(s.Columns))
-	for _, c := range s.Columns {
-		if c.Written() {
-			written = append(written, c)
-		}
-	}
-	return written
+	return slices.DeleteFunc(slices.Clone(s.Columns), func(c Column) bool { return !c.Written() })
 }
 
 // Needs tells whether a column has the rule.
@@ -131,7 +125,7 @@ const DefaultMaxColumns = 10_000
 // DefaultMaxRejects is used where a schema file does not say max_rejects.
 const DefaultMaxRejects = 100
 
-// Keys of the metadata of every field of an Arrow schema that Arrow makes.
+// Keys of the metadata of every field of an Arrow schema that ArrowSchema makes.
 const (
 	MetaFrom  = "formetl.from"  // the column's Source: a column's identity
 	MetaLabel = "formetl.label" // the column's Label; left out where it is ""
@@ -142,13 +136,10 @@ const (
 	MetaChoices = "formetl.choices"
 )
 
-// Arrow returns the Arrow schema of the columns, in order. Every field is
+// ArrowSchema returns the Arrow schema of the columns, in order. Every field is
 // nullable (a result may lack any field, and files of several runs are read
 // together) and carries MetaFrom, MetaLabel and, for CSV, MetaListAs and
 // MetaChoices. The columns must be valid.
-func (s *Schema) Arrow() *arrow.Schema { return ArrowSchema(s.Columns) }
-
-// ArrowSchema is Schema.Arrow for columns alone.
 func ArrowSchema(columns []Column) *arrow.Schema {
 	fields := make([]arrow.Field, len(columns))
 	names := ChoiceNames(columns)
@@ -158,11 +149,7 @@ func ArrowSchema(columns []Column) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// Arrow returns the column's Arrow field, as Schema.Arrow describes it, with
-// names of choices as if there were no other column.
-func (c Column) Arrow() arrow.Field { return c.arrow(ChoiceNames([]Column{c})[0]) }
-
-// arrow is Arrow with the names of the column's choices.
+// arrow returns the column's field. choices are the names of its choices.
 func (c Column) arrow(choices []string) arrow.Field {
 	keys, values := []string{MetaFrom}, []string{c.From.String()}
 	if c.Label != "" {
@@ -177,8 +164,8 @@ func (c Column) arrow(choices []string) arrow.Field {
 	return arrow.Field{Name: c.Name, Type: c.Type.Arrow(), Nullable: true, Metadata: arrow.NewMetadata(keys, values)}
 }
 
-// Places are the indices of the columns by their sources, for who asks for
-// many: Find looks at all columns each time.
+// Places gives the index of the first column of each source. It suits many
+// look-ups, because Find searches all columns each time.
 func (s *Schema) Places() map[Source]int {
 	places := make(map[Source]int, len(s.Columns))
 	for i, c := range s.Columns {

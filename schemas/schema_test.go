@@ -41,7 +41,7 @@ func columns(t *testing.T, lines ...string) []Column {
 func TestSchemaArrow(t *testing.T) {
 	s := Schema{Columns: columns(t, "id result_id int64", "price item:4 decimal(12,2)", "colours item:206 list<string>")}
 	s.Columns[1].Label = "Price\nin EUR "
-	got := s.Arrow()
+	got := ArrowSchema(s.Columns)
 	if got.NumFields() != 3 {
 		t.Fatalf("%d fields", got.NumFields())
 	}

@@ -2,10 +2,14 @@ package schemas
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // TypeKind is the kind of a column type.
@@ -41,17 +45,27 @@ type Type struct {
 // ListOf returns the type list<elem>.
 func ListOf(elem Type) Type { return Type{Kind: List, Elem: &elem} }
 
-// scalarNames are the types without parameters, by their kind.
-var scalarNames = [...]string{
-	String: "string", Int64: "int64", Float64: "float64", Bool: "bool", Date: "date", Timestamp: "timestamp",
+// scalars are the types without parameters, by their kind.
+var scalars = [...]struct {
+	name  string
+	arrow arrow.DataType
+}{
+	String:    {"string", arrow.BinaryTypes.String},
+	Int64:     {"int64", arrow.PrimitiveTypes.Int64},
+	Float64:   {"float64", arrow.PrimitiveTypes.Float64},
+	Bool:      {"bool", arrow.FixedWidthTypes.Boolean},
+	Date:      {"date", arrow.FixedWidthTypes.Date32},
+	Timestamp: {"timestamp", arrow.FixedWidthTypes.Timestamp_us},
 }
+
+func (t Type) scalar() bool { return t.Kind >= String && t.Kind <= Timestamp }
 
 // String spells the type as ParseType reads it. A type that ParseType cannot
 // give is spelled "invalid".
 func (t Type) String() string {
 	switch {
-	case t.Kind >= String && t.Kind <= Timestamp:
-		return scalarNames[t.Kind]
+	case t.scalar():
+		return scalars[t.Kind].name
 	case t.Kind == Decimal:
 		return "decimal(" + strconv.Itoa(int(t.Precision)) + "," + strconv.Itoa(int(t.Scale)) + ")"
 	case t.Kind == List && t.Elem != nil:
@@ -61,40 +75,25 @@ func (t Type) String() string {
 }
 
 // Equal tells whether both are the same type.
-func (t Type) Equal(o Type) bool {
-	if t.Kind != o.Kind || t.Precision != o.Precision || t.Scale != o.Scale || (t.Elem == nil) != (o.Elem == nil) {
-		return false
-	}
-	return t.Elem == nil || t.Elem.Equal(*o.Elem)
-}
+func (t Type) Equal(o Type) bool { return t.String() == o.String() }
 
 // Arrow returns the Arrow type: utf8, int64, float64, bool, date32,
 // timestamp[us, UTC], decimal128(p,s), or a list whose nullable element field
 // is named ElementName. The type must be valid (Validate).
 func (t Type) Arrow() arrow.DataType {
 	switch t.Kind {
-	case Int64:
-		return arrow.PrimitiveTypes.Int64
-	case Float64:
-		return arrow.PrimitiveTypes.Float64
-	case Bool:
-		return arrow.FixedWidthTypes.Boolean
-	case Date:
-		return arrow.FixedWidthTypes.Date32
-	case Timestamp:
-		return arrow.FixedWidthTypes.Timestamp_us
 	case Decimal:
 		return &arrow.Decimal128Type{Precision: t.Precision, Scale: t.Scale}
 	case List:
 		return arrow.ListOfField(arrow.Field{Name: ElementName, Type: t.Elem.Arrow(), Nullable: true})
 	}
-	return arrow.BinaryTypes.String
+	return scalars[t.Kind].arrow
 }
 
 // Validate tells what is wrong with a type that was not made by ParseType.
 func (t Type) Validate() error {
 	switch {
-	case t.Kind >= String && t.Kind <= Timestamp:
+	case t.scalar():
 		return nil
 	case t.Kind == Decimal:
 		return checkDecimal(t.Precision, t.Scale)
@@ -120,7 +119,7 @@ var errNested = fmt.Errorf("a list of lists is not a column type: an element is 
 func ParseType(text string) (Type, error) {
 	t := strings.TrimSpace(text)
 	for kind := String; kind <= Timestamp; kind++ {
-		if t == scalarNames[kind] {
+		if t == scalars[kind].name {
 			return Type{Kind: kind}, nil
 		}
 	}
@@ -138,7 +137,7 @@ func ParseType(text string) (Type, error) {
 		return ListOf(elem), nil
 	}
 	if t == "" {
-		return Type{}, fmt.Errorf("a type is required: %s", knownTypes)
+		return Type{}, Type{}.Validate()
 	}
 	return Type{}, fmt.Errorf("type %q is not known; the nearest is %q (types: %s)", text, nearestType(t), knownTypes)
 }
@@ -181,4 +180,33 @@ func checkDecimal(precision, scale int32) error {
 		return fmt.Errorf("the scale of a decimal is 0 to its precision %d, not %d", precision, scale)
 	}
 	return nil
+}
+
+// nearestType names the known type that the writer most likely meant: by the
+// names that other systems use, then by edit distance.
+func nearestType(text string) string {
+	word := strings.ToLower(text)
+	if i := strings.IndexAny(word, "(<[ "); i > 0 {
+		word = word[:i]
+	}
+	best, least := "", math.MaxInt
+	for _, known := range []struct{ name, words string }{
+		{"string", "string text varchar char str utf8 nvarchar"},
+		{"int64", "int64 int integer bigint long int32 smallint int8"},
+		{"float64", "float64 float double real number float32"},
+		{"bool", "bool boolean bit"},
+		{"date", "date"},
+		{"timestamp", "timestamp datetime timestamptz instant time"},
+		{"decimal(12,2)", "decimal numeric money decimal128 dec"},
+		{"list<string>", "list array repeated set"},
+	} {
+		words := strings.Fields(known.words)
+		if slices.Contains(words, word) {
+			return known.name
+		}
+		if d := nearest.Distance(word, words[0]); d < least {
+			best, least = known.name, d
+		}
+	}
+	return best
 }

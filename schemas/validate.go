@@ -22,9 +22,9 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("columns[%d].%s: %s", p.Column, p.Key, p.Text)
 }
 
-// InvalidError is a schema that cannot be used: its problems, never none, in
-// the order of the columns. A reader of schema files turns Column and Key
-// into lines.
+// InvalidError says why a schema cannot be used. It has at least one problem, in
+// the order of the columns. A reader of schema files turns Column and Key into
+// lines.
 type InvalidError struct{ Problems []Problem }
 
 // Error lists the problems, one a line.

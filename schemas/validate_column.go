@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -52,11 +53,7 @@ func (v *validator) reading(i int, c Column) {
 	}
 	v.separator(i, "decimal_separator", r.Decimal)
 	v.separator(i, "group_separator", r.Group)
-	decimal := r.Decimal
-	if decimal == "" {
-		decimal = "."
-	}
-	if r.Group == decimal && kind != Int64 {
+	if r.Group == cmp.Or(r.Decimal, ".") && kind != Int64 {
 		v.add(i, "group_separator", "%q cannot be both the decimal and the group separator", r.Group)
 	}
 }

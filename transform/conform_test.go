@@ -52,7 +52,7 @@ func TestConform(t *testing.T) {
 			`7 · "a" · 5 · ["x" "y"] · "q" · ∅ · ∅ · ∅ · ∅`,
 		},
 	} {
-		got, err := conformed(t, base, schema(t, tt.target...).Arrow())
+		got, err := conformed(t, base, schemas.ArrowSchema(schema(t, tt.target...).Columns))
 		if err != nil || !slices.Equal(got, []string{tt.want}) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
@@ -69,7 +69,7 @@ func TestConformErrors(t *testing.T) {
 		{[]string{"id result_id int64", "a item:1 string", "n item:2 int64", "l item:3 list<int64>", "m meta:m string"}, `column "l" (from item:3)`},
 		{[]string{"id result_id int64", "a item:1 string", "n item:2 int64", "l item:3 list<string>"}, "the schema lacks a column of the batch: meta:m"},
 	} {
-		if got, err := conformed(t, base, schema(t, tt.target...).Arrow()); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if got, err := conformed(t, base, schemas.ArrowSchema(schema(t, tt.target...).Columns)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v: %q, %v", tt.target, got, err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestConformErrors(t *testing.T) {
 
 func TestConformNeedsSources(t *testing.T) {
 	named := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	f := schema(t, "id result_id int64").Arrow().Field(0)
+	f := schemas.ArrowSchema(schema(t, "id result_id int64").Columns).Field(0)
 	twice := arrow.NewSchema([]arrow.Field{f, f}, nil)
 	start(t, schema(t, "id result_id int64"), func(o *Options) {
 		o.Emit = func(b arrow.RecordBatch) error {

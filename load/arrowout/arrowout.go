@@ -67,9 +67,6 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 
 // withMetadata returns the schema with the pairs in its metadata, in order.
 func withMetadata(schema *arrow.Schema, pairs []load.KeyValue) *arrow.Schema {
-	if len(pairs) == 0 {
-		return schema
-	}
 	keys, values := make([]string, len(pairs)), make([]string, len(pairs))
 	for i, p := range pairs {
 		keys[i], values[i] = p.Key, p.Value

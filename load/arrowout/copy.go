@@ -27,17 +27,17 @@ func (e *encoder) copierOf(b array.Builder) copier {
 			}
 		}
 	case *array.Int64Builder:
-		return fixed(e, b, 8, func(arr arrow.Array) values[int64] { return arr.(*array.Int64) })
+		return fixed[int64, *array.Int64](e, b, 8)
 	case *array.Float64Builder:
-		return fixed(e, b, 8, func(arr arrow.Array) values[float64] { return arr.(*array.Float64) })
+		return fixed[float64, *array.Float64](e, b, 8)
 	case *array.BooleanBuilder:
-		return fixed(e, b, 1, func(arr arrow.Array) values[bool] { return arr.(*array.Boolean) })
+		return fixed[bool, *array.Boolean](e, b, 1)
 	case *array.Date32Builder:
-		return fixed(e, b, 4, func(arr arrow.Array) values[arrow.Date32] { return arr.(*array.Date32) })
+		return fixed[arrow.Date32, *array.Date32](e, b, 4)
 	case *array.TimestampBuilder:
-		return fixed(e, b, 8, func(arr arrow.Array) values[arrow.Timestamp] { return arr.(*array.Timestamp) })
+		return fixed[arrow.Timestamp, *array.Timestamp](e, b, 8)
 	case *array.Decimal128Builder:
-		return fixed(e, b, 16, func(arr arrow.Array) values[decimal128.Num] { return arr.(*array.Decimal128) })
+		return fixed[decimal128.Num, *array.Decimal128](e, b, 16)
 	case *array.ListBuilder:
 		return e.list(b)
 	}
@@ -56,9 +56,10 @@ type builder[T any] interface {
 	AppendNull()
 }
 
-func fixed[T any](e *encoder, b builder[T], width int, of func(arrow.Array) values[T]) copier {
+// fixed returns a copier of values of width bytes.
+func fixed[T any, A values[T]](e *encoder, b builder[T], width int) copier {
 	return func(arr arrow.Array, from, to int) {
-		a := of(arr)
+		a := any(arr).(A)
 		for i := from; i < to; i++ {
 			if a.IsNull(i) {
 				b.AppendNull()

@@ -10,15 +10,13 @@
 //   - A list is one field: its elements joined by |, with a \ before each |
 //     and \ inside an element. An element that is null is \N, which no value
 //     can be written as. A null list is empty without quotes, an empty list
-//     is "". A list that holds only the empty string is "" too: the one pair
-//     of values that CSV does not keep apart (the other formats do). formetl
-//     itself makes an empty list of an empty answer, so the pair does not
-//     arise from it.
-//   - Where a field's metadata say formetl.list_as json, its list is a JSON
-//     array in one field, with values as in NDJSON; where they say columns,
-//     there is a column for each of formetl.choices in its place: true where
-//     the list holds the choice, false where it does not, empty for a null
-//     list.
+//     is "". A list that holds only the empty string is "" too: CSV alone does
+//     not keep these two apart. formetl makes an empty list of an empty answer,
+//     so it never writes the second.
+//   - If a field's metadata say formetl.list_as json, its list is a JSON array in
+//     one field, with values as in NDJSON. If they say columns, a column for each
+//     of formetl.choices takes its place: true if the list holds the choice,
+//     false if not, empty for a null list.
 //   - A timestamp is RFC 3339 with the account's offset, with microseconds
 //     only where they are not zero; a date is YYYY-MM-DD; a decimal has exactly
 //     the digits of its scale; a float is the shortest that reads back equal.
@@ -55,9 +53,9 @@
 //   - A text with ; or TAB is in quotes: spreadsheets that divide at commas
 //     may be set to divide at these too.
 //   - Warnings tell of more rows, longer texts and more columns than a
-//     spreadsheet shows, of int64 and decimal numbers of more digits than it
-//     keeps, and of texts that become formulas where lines are divided at ;
-//     alone, which no quotes prevent.
+//     spreadsheet shows, and of int64 and decimal numbers of more digits than it
+//     keeps. They also tell of texts that become formulas where lines are divided
+//     at ; alone, which no quotes prevent.
 //
 // The ' stands in front of
 //
@@ -70,17 +68,18 @@
 //     5 de mayo, 1月2日 (with the months of most European languages);
 //   - true and false, unless in capitals.
 //
-// It does not stand in front of plain numbers (-5, 3.14, 19.90: no leading zero
-// or plus, digits on both sides of a point, at most 15 of them; the spreadsheet
-// keeps their value, if not the zeros at their end), of dates with the year
-// first and times of day (2026-01-02, 2026-01-02 03:04, 9:30, 12:30:15), nor in
-// typed columns: -1 in an int64 column stays a number. A number that does not
-// fit into 15 digits in an int64 or decimal column is one that a spreadsheet
-// rounds, and a warning; write .xlsx, or make the column a string. CR LF within a text is
+// It does not stand in front of plain numbers (-5, 3.14, 19.90), whose value a
+// spreadsheet keeps: they have no leading zero or plus, digits on both sides of a
+// point, and at most 15 of them. Nor does it stand in front of dates with the year
+// first and times of day (2026-01-02, 2026-01-02 03:04, 9:30, 12:30:15), or in
+// typed columns: -1 in an int64 column stays a number. CR LF within a text is
 // written as it is, and most spreadsheets make LF of it.
+//
+// Begin reading with New and the encoder's Write.
 package csvout
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -125,13 +124,16 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 	if err := load.CheckSchema(schema); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	shapes, headings, err := shapesOf(schema)
+	fields, err := lists.Of(schema)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("csv: %w", err)
 	}
-	e := &encoder{w: w, zone: o.Zone, eol: "\n", shapes: shapes, single: len(headings) == 1}
-	if e.zone == nil {
-		e.zone = time.UTC
+	var headings []string
+	for _, f := range fields {
+		headings = append(headings, f.Headings...)
+	}
+	e := &encoder{
+		w: w, zone: cmp.Or(o.Zone, time.UTC), eol: "\n", schema: schema, fields: fields, single: len(headings) == 1,
 	}
 	switch o.Profile {
 	case "", Strict:
@@ -157,8 +159,9 @@ type encoder struct {
 	zone    *time.Location
 	eol     string
 	excel   bool
-	shapes  []shape // of the schema's fields
-	single  bool    // there is one column, so a null must not give a blank line
+	schema  *arrow.Schema
+	fields  []lists.Field // of the schema
+	single  bool          // there is one column, so a null must not give a blank line
 	out     []byte
 	scratch []byte // a list's text before it is quoted
 	limits  limits
@@ -219,12 +222,12 @@ func (e *encoder) flush() error {
 }
 
 // field returns the appender of a column.
-func (e *encoder) field(arr arrow.Array) cells.Appender {
+func (e *encoder) field(f lists.Field, arr arrow.Array) cells.Appender {
 	switch a := arr.(type) {
 	case *array.String:
 		return func(dst []byte, row int) []byte { return appendText(dst, a.Value(row), e.excel) }
 	case *array.List:
-		return e.list(a)
+		return e.list(f, a)
 	}
 	return cells.Text(arr, e.timestamp) // its text never needs quotes
 }
@@ -234,17 +237,6 @@ func (e *encoder) timestamp(dst []byte, us int64) []byte {
 		return cells.AppendLocal(dst, us, e.zone)
 	}
 	return cells.AppendTimestamp(dst, us, e.zone)
-}
-
-// list returns the appender of a column of lists.
-func (e *encoder) list(a *array.List) cells.Appender {
-	joined := lists.Join(a, e.timestamp)
-	// A list of numbers is never a formula, even if it begins with a minus.
-	_, isText := a.ListValues().(*array.String)
-	return func(dst []byte, row int) []byte {
-		e.scratch = joined(e.scratch[:0], row)
-		return appendText(dst, e.scratch, e.excel && isText)
-	}
 }
 
 // appendText appends the text of a string or of a list of strings. In the

@@ -3,8 +3,8 @@ package csvout
 import (
 	"bytes"
 	"fmt"
-	"unicode"
-	"unicode/utf8"
+	"regexp"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -61,34 +61,21 @@ func (l *limits) cell(field int, written []byte) {
 // unitsOf is the length of a field's text in UTF-16 units, without the quotes.
 func unitsOf(written []byte) int {
 	units := sheets.Units(written)
-	if written[0] != '"' {
-		return units
+	if written[0] == '"' {
+		units -= bytes.Count(written, []byte{'"'})/2 + 1
 	}
-	quotes := 0
-	for _, c := range written {
-		if c == '"' {
-			quotes++
-		}
-	}
-	return units - quotes/2 - 1
+	return units
 }
 
 // digitsOf is how many significant digits a number has. It is 0 for a field
 // that is no single number, such as a list of several.
 func digitsOf(written []byte) int {
-	var digits [64]byte
-	n := 0
-	for i, c := range written {
-		switch {
-		case c >= '0' && c <= '9' && n < len(digits):
-			digits[n] = c
-			n++
-		case c == '-' && i == 0, c == '.':
-		default:
-			return 0
-		}
+	whole, fraction, _ := bytes.Cut(bytes.TrimPrefix(written, []byte("-")), []byte("."))
+	digits := slices.Concat(whole, fraction)
+	if len(bytes.Trim(digits, "0123456789")) > 0 {
+		return 0
 	}
-	return len(bytes.Trim(digits[:n], "0"))
+	return len(bytes.Trim(digits, "0"))
 }
 
 // hidesFormula tells whether a field in quotes has a formula behind a ; or at
@@ -112,17 +99,12 @@ func hidesFormula(written []byte) bool {
 	}
 }
 
+// call is the call of a function, such as SUM(.
+var call = regexp.MustCompile(`[\p{L}\p{Nd}]\(`)
+
 // calls tells whether a formula calls a function or another program.
 func calls(s []byte) bool {
-	if bytes.IndexByte(s, '|') >= 0 && bytes.IndexByte(s, '!') >= 0 {
-		return true
-	}
-	for i, c := range s {
-		if r, _ := utf8.DecodeLastRune(s[:i]); c == '(' && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
-			return true
-		}
-	}
-	return false
+	return bytes.IndexByte(s, '|') >= 0 && bytes.IndexByte(s, '!') >= 0 || call.Match(s)
 }
 
 // Warnings implements load.Warner.
@@ -132,33 +114,23 @@ func (e *encoder) Warnings() []string {
 		return nil
 	}
 	var list []string
-	if l.rows+1 > l.maxRows {
-		list = append(list, fmt.Sprintf("%s rows are more than the %s that a spreadsheet shows below the heading; it leaves the rest out: divide the range, or write .xlsx, which goes on in another sheet",
-			sheets.Thousands(l.rows), sheets.Thousands(l.maxRows-1)))
+	warn := func(due bool, format string, args ...any) {
+		if due {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
 	}
-	if l.columns > sheets.MaxColumns {
-		list = append(list, fmt.Sprintf("%s columns are more than the %s that a spreadsheet shows; it leaves the rest out: choose columns by a schema",
-			sheets.Thousands(int64(l.columns)), sheets.Thousands(sheets.MaxColumns)))
-	}
-	for i := range l.fields {
-		list = append(list, l.fields[i].warnings(e.shapes[i].field)...)
-	}
-	return list
-}
-
-func (f *fieldLimits) warnings(column string) []string {
-	var list []string
-	if f.long > 0 {
-		list = append(list, fmt.Sprintf("column %q: %s texts are longer than the %s characters that a cell of a spreadsheet holds; it cuts them off: read them by another program",
-			column, sheets.Thousands(f.long), sheets.Thousands(sheets.MaxText)))
-	}
-	if f.rounded > 0 {
-		list = append(list, fmt.Sprintf("column %q: %s numbers have more than the %d digits that a spreadsheet keeps; it rounds them: write .xlsx, which keeps them as text",
-			column, sheets.Thousands(f.rounded), sheets.MaxDigits))
-	}
-	if f.formulas > 0 {
-		list = append(list, fmt.Sprintf("column %q: %s texts hold a formula that a spreadsheet runs where it divides lines at ; alone, as Excel does where people write 0,5: write .xlsx for those",
-			column, sheets.Thousands(f.formulas)))
+	warn(l.rows+1 > l.maxRows, "%s rows are more than the %s that a spreadsheet shows below the heading; it leaves the rest out: divide the range, or write .xlsx, which goes on in another sheet",
+		sheets.Thousands(l.rows), sheets.Thousands(l.maxRows-1))
+	warn(l.columns > sheets.MaxColumns, "%s columns are more than the %s that a spreadsheet shows; it leaves the rest out: choose columns by a schema",
+		sheets.Thousands(int64(l.columns)), sheets.Thousands(sheets.MaxColumns))
+	for i, f := range l.fields {
+		column := e.schema.Field(i).Name
+		warn(f.long > 0, "column %q: %s texts are longer than the %s characters that a cell of a spreadsheet holds; it cuts them off: read them by another program",
+			column, sheets.Thousands(f.long), sheets.Thousands(sheets.MaxText))
+		warn(f.rounded > 0, "column %q: %s numbers have more than the %d digits that a spreadsheet keeps; it rounds them: write .xlsx, which keeps them as text",
+			column, sheets.Thousands(f.rounded), sheets.MaxDigits)
+		warn(f.formulas > 0, "column %q: %s texts hold a formula that a spreadsheet runs where it divides lines at ; alone, as Excel does where people write 0,5: write .xlsx for those",
+			column, sheets.Thousands(f.formulas))
 	}
 	return list
 }

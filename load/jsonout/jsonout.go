@@ -11,10 +11,11 @@
 // The output is valid JSON in valid UTF-8 whatever the input: U+2028 and U+2029
 // are escaped (JavaScript took them for line ends), bytes that are not UTF-8
 // become U+FFFD, a float that is not finite becomes null. < > and & are not
-// escaped.
+// escaped. Begin reading with the encoder's Write.
 package jsonout
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -31,30 +32,31 @@ const flushAt = 64 << 10
 // NDJSON describes the format with one object on each line, for the table of
 // formats.
 func NDJSON() load.Format {
-	return load.Format{Name: "ndjson", Extension: ".ndjson", Text: true, New: newLines}
+	return load.Format{Name: "ndjson", Extension: ".ndjson", Text: true, New: opener("ndjson", false)}
 }
 
 // JSON describes the format with one array in a file, for the table of formats.
 // Each object is on a line of its own. A file without rows is [].
 func JSON() load.Format {
-	return load.Format{Name: "json", Extension: ".json", Text: true, FileOnly: true, New: newArray}
+	return load.Format{Name: "json", Extension: ".json", Text: true, FileOnly: true, New: opener("json", true)}
 }
 
-func newLines(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-	e, err := newEncoder(w, schema, o, "ndjson")
-	if err != nil {
-		return nil, err
+// opener returns the function New of a format.
+func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeOptions) (load.Encoder, error) {
+	return func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
+		if err := load.CheckSchema(schema); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		e := &encoder{w: w, name: name, zone: cmp.Or(o.Zone, time.UTC), array: array}
+		for i, f := range schema.Fields() {
+			key := []byte{','}
+			if i == 0 {
+				key[0] = '{'
+			}
+			e.keys = append(e.keys, append(cells.AppendJSON(key, f.Name), ':'))
+		}
+		return load.Guard(schema, e), nil
 	}
-	return load.Guard(schema, e), nil
-}
-
-func newArray(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-	e, err := newEncoder(w, schema, o, "json")
-	if err != nil {
-		return nil, err
-	}
-	e.array = true
-	return load.Guard(schema, e), nil
 }
 
 type encoder struct {
@@ -65,24 +67,6 @@ type encoder struct {
 	keys  [][]byte // `{"first":`, `,"second":`, …
 	rows  bool     // at least one row was written
 	out   []byte
-}
-
-func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, name string) (*encoder, error) {
-	if err := load.CheckSchema(schema); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	e := &encoder{w: w, name: name, zone: o.Zone, keys: make([][]byte, schema.NumFields())}
-	if e.zone == nil {
-		e.zone = time.UTC
-	}
-	for i, f := range schema.Fields() {
-		key := []byte{','}
-		if i == 0 {
-			key[0] = '{'
-		}
-		e.keys[i] = append(cells.AppendJSON(key, f.Name), ':')
-	}
-	return e, nil
 }
 
 type column struct {
@@ -99,8 +83,11 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 		columns[i] = column{key: e.keys[i], arr: arr, nulls: arr.NullN() > 0, append: cells.JSON(arr, e.zone)}
 	}
 	for row := range int(batch.NumRows()) {
-		if e.array {
-			e.out = append(e.out, e.separator()...)
+		switch {
+		case e.array && e.rows:
+			e.out = append(e.out, ",\n"...)
+		case e.array:
+			e.out = append(e.out, "[\n"...)
 		}
 		e.rows = true
 		for i := range columns {
@@ -123,14 +110,6 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 		}
 	}
 	return nil
-}
-
-// separator is the text before a row of the array.
-func (e *encoder) separator() string {
-	if e.rows {
-		return ",\n"
-	}
-	return "[\n"
 }
 
 // Close implements load.Encoder.

@@ -2,52 +2,23 @@ package parquetout
 
 import (
 	"fmt"
-	"math/big"
+	"math"
 	"reflect"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress"
-	"github.com/parquet-go/parquet-go/encoding"
 )
 
-// group is the root of a schema. Its fields keep their order; parquet.Group
-// would sort them by name. A struct made by reflection would keep the order
-// too, but its tags cannot hold every name, because they are split at commas.
-type group []parquet.Field
-
-// ID is 0: columns are known by name.
-func (g group) ID() int { return 0 }
-
-// String names the group in messages.
-func (g group) String() string { return fmt.Sprintf("a group of %d columns", len(g)) }
-
-// Type is that of every group.
-func (g group) Type() parquet.Type { return parquet.Group{}.Type() }
-
-// Optional is false: a row is always there.
-func (g group) Optional() bool { return false }
-
-// Repeated is false.
-func (g group) Repeated() bool { return false }
-
-// Required is true.
-func (g group) Required() bool { return true }
-
-// Leaf is false.
-func (g group) Leaf() bool { return false }
+// group is the root of a schema, with its fields in their order. parquet.Group
+// would sort them by name. A struct made by reflection would keep the order, but
+// its tags cannot hold every name, because they are split at commas.
+type group struct {
+	parquet.Group // empty; for the other methods of a node
+	fields        []parquet.Field
+}
 
 // Fields gives the columns in their order.
-func (g group) Fields() []parquet.Field { return g }
-
-// Encoding is nil: only leaves have one.
-func (g group) Encoding() encoding.Encoding { return nil }
-
-// Compression is nil: only leaves have one.
-func (g group) Compression() compress.Codec { return nil }
-
-// GoType is the type of rows as Go values. Column writers never call it.
-func (g group) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }
+func (g group) Fields() []parquet.Field { return g.fields }
 
 // field is a node with a name. The name may hold dots and any other character.
 type field struct {
@@ -64,19 +35,16 @@ func (f field) Value(reflect.Value) reflect.Value { return reflect.Value{} }
 // newSchema returns the Parquet schema of the columns in their order.
 // dictionary tells which of them are dictionary-encoded.
 func newSchema(schema *arrow.Schema, dictionary []bool) *parquet.Schema {
-	root := make(group, schema.NumFields())
+	fields := make([]parquet.Field, schema.NumFields())
 	for i, f := range schema.Fields() {
 		t := f.Type
 		list, isList := t.(*arrow.ListType)
 		if isList {
 			t = list.Elem()
 		}
-		node := leaf(t)
-		switch {
-		case dictionary[i]:
-			node = parquet.Encoded(node, &parquet.RLEDictionary)
-		default:
-			node = parquet.Encoded(node, &parquet.Plain)
+		node := parquet.Encoded(leaf(t), &parquet.Plain)
+		if dictionary[i] {
+			node = parquet.Encoded(leaf(t), &parquet.RLEDictionary)
 		}
 		if isList {
 			node = parquet.List(parquet.Optional(node))
@@ -84,11 +52,11 @@ func newSchema(schema *arrow.Schema, dictionary []bool) *parquet.Schema {
 		if f.Nullable {
 			node = parquet.Optional(node)
 		}
-		root[i] = field{Node: node, name: f.Name}
+		fields[i] = field{Node: node, name: f.Name}
 	}
 	// Readers do not show the name of the root. The reference implementations
 	// write "schema".
-	return parquet.NewSchema("schema", root)
+	return parquet.NewSchema("schema", group{fields: fields})
 }
 
 // leaf returns the node of a scalar. CheckSchema has refused all types but
@@ -136,6 +104,6 @@ func wide(t *arrow.Decimal128Type) bool { return t.Precision > 18 }
 
 // decimalBytes is how many bytes two's complement needs for precision digits.
 func decimalBytes(precision int) int {
-	largest := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(precision)), nil)
-	return largest.Sub(largest, big.NewInt(1)).BitLen()/8 + 1
+	bits := float64(precision)*math.Log2(10) + 1
+	return int(math.Ceil(bits / 8))
 }

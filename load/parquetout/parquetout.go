@@ -10,10 +10,11 @@
 // part smaller. Of all settings this choice has the largest effect on speed and
 // size.
 //
-// Equal rows give equal bytes, however they were divided into batches: the
-// bounds of the sample, the pages and the row groups are counts of rows and of
-// bytes of values, and the file holds neither a time of writing nor a program
-// version.
+// Equal rows give equal bytes, however they were divided into batches. The bounds
+// of the sample, the pages and the row groups are counts of rows and of bytes of
+// values. The file holds neither a time of writing nor a program version.
+//
+// Begin reading with New and the encoder's step.
 package parquetout
 
 import (
@@ -155,7 +156,10 @@ func (e *encoder) begin() {
 	e.writers = e.out.ColumnWriters()
 	e.columns = make([]*column, len(e.writers))
 	for i, f := range e.schema.Fields() {
-		e.columns[i] = newColumn(i, f)
+		e.columns[i] = &column{index: i}
+		if f.Nullable {
+			e.columns[i].present = 1
+		}
 	}
 	e.sample = nil
 }
@@ -163,8 +167,7 @@ func (e *encoder) begin() {
 // drain writes stepRows at a time while the queue holds at least least rows.
 func (e *encoder) drain(least int) error {
 	for e.queue.Len() >= least {
-		step := e.queue.Peek(stepRows)
-		if err := e.step(step); err != nil {
+		if err := e.step(e.queue.Peek(stepRows)); err != nil {
 			return err
 		}
 		e.queue.Drop(stepRows)
@@ -175,7 +178,7 @@ func (e *encoder) drain(least int) error {
 // step writes the rows of the pieces and ends the row group if it is full.
 func (e *encoder) step(pieces []rows.Piece) error {
 	for i, c := range e.columns {
-		c.reset()
+		c.scratch, c.fixed, c.bytes = c.scratch[:0], c.fixed[:0], 0
 		for _, p := range pieces {
 			c.add(p.Batch.Column(i), p.From, p.To)
 		}

@@ -19,16 +19,11 @@ const (
 // cardinality counts the distinct values of a column's sample. Strings are
 // views into the batches, which the encoder retains until the sample is done.
 type cardinality struct {
-	values   int // that are not null
-	distinct int
-	stored   int // bytes of the distinct values, as a dictionary stores them
-	plain    int // bytes of all values
-	strings  map[string]struct{}
-	numbers  map[uint64]struct{}
-}
-
-func newCardinality() *cardinality {
-	return &cardinality{strings: map[string]struct{}{}, numbers: map[uint64]struct{}{}}
+	values  int // that are not null
+	stored  int // bytes of the distinct values, as a dictionary stores them
+	plain   int // bytes of all values
+	strings map[string]struct{}
+	numbers map[uint64]struct{} // numbers, days and instants by their bits
 }
 
 // pays tells whether the column gets a dictionary. It requires at least four
@@ -36,10 +31,11 @@ func newCardinality() *cardinality {
 // repeat less often as well, in less time than a hash table takes. A sample
 // also has fewer distinct values than the part.
 func (c *cardinality) pays() bool {
-	if c.values == 0 || c.distinct*4 > c.values {
+	distinct := len(c.strings) + len(c.numbers)
+	if c.values == 0 || distinct*4 > c.values {
 		return false
 	}
-	indexes := c.values * bits.Len(uint(c.distinct-1)) / 8
+	indexes := c.values * bits.Len(uint(distinct-1)) / 8
 	return (c.stored+indexes)*2 <= c.plain
 }
 
@@ -49,20 +45,20 @@ func (c *cardinality) pays() bool {
 func (c *cardinality) count(arr arrow.Array) func(row int) int {
 	switch a := arr.(type) {
 	case *array.String:
-		return func(row int) int { return c.text(a.Value(row)) }
+		return func(row int) int { return note(c, c.strings, a.Value(row), 4+a.ValueLen(row)) }
 	case *array.Int64:
-		return func(row int) int { return c.number(uint64(a.Value(row)), 8) }
+		return func(row int) int { return note(c, c.numbers, uint64(a.Value(row)), 8) }
 	case *array.Float64:
-		return func(row int) int { return c.number(math.Float64bits(a.Value(row)), 8) }
+		return func(row int) int { return note(c, c.numbers, math.Float64bits(a.Value(row)), 8) }
 	case *array.Date32:
-		return func(row int) int { return c.number(uint64(a.Value(row)), 4) }
+		return func(row int) int { return note(c, c.numbers, uint64(a.Value(row)), 4) }
 	case *array.Timestamp:
-		return func(row int) int { return c.number(uint64(a.Value(row)), 8) }
+		return func(row int) int { return note(c, c.numbers, uint64(a.Value(row)), 8) }
 	case *array.Decimal128:
 		if wide(a.DataType().(*arrow.Decimal128Type)) {
 			return func(int) int { return 16 }
 		}
-		return func(row int) int { return c.number(a.Value(row).LowBits(), 8) }
+		return func(row int) int { return note(c, c.numbers, a.Value(row).LowBits(), 8) }
 	case *array.List:
 		return c.list(a)
 	default:
@@ -85,29 +81,18 @@ func (c *cardinality) list(a *array.List) func(row int) int {
 	}
 }
 
-func (c *cardinality) text(s string) int {
-	c.values++
-	c.plain += 4 + len(s)
-	if _, seen := c.strings[s]; !seen {
-		c.strings[s] = struct{}{}
-		c.distinct++
-		c.stored += 4 + len(s)
-	}
-	return 4 + len(s)
-}
-
-func (c *cardinality) number(v uint64, size int) int {
+// note counts a value of size bytes, and returns its size.
+func note[T comparable](c *cardinality, seen map[T]struct{}, v T, size int) int {
 	c.values++
 	c.plain += size
-	if _, seen := c.numbers[v]; !seen {
-		c.numbers[v] = struct{}{}
-		c.distinct++
+	if _, known := seen[v]; !known {
+		seen[v] = struct{}{}
 		c.stored += size
 	}
 	return size
 }
 
-// sample counts rows until it reaches one of its bounds.
+// sample counts rows until it has sampleRows rows or sampleBytes bytes.
 type sample struct {
 	columns []*cardinality
 	rows    int
@@ -117,7 +102,7 @@ type sample struct {
 func newSample(columns int) *sample {
 	s := &sample{columns: make([]*cardinality, columns)}
 	for i := range s.columns {
-		s.columns[i] = newCardinality()
+		s.columns[i] = &cardinality{strings: map[string]struct{}{}, numbers: map[uint64]struct{}{}}
 	}
 	return s
 }

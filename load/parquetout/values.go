@@ -15,22 +15,10 @@ import (
 // is boxed and no string is copied.
 type column struct {
 	index   int
-	present int // definition level of a value that is there (scalars) or of a list that is empty
+	present int // definition level of a scalar that is not null, or of an empty list
 	scratch []parquet.Value
 	bytes   int    // of the values in scratch, as Parquet stores them plain
 	fixed   []byte // the bytes that FIXED_LEN_BYTE_ARRAY values in scratch point to
-}
-
-func newColumn(index int, f arrow.Field) *column {
-	c := &column{index: index}
-	if f.Nullable {
-		c.present = 1
-	}
-	return c
-}
-
-func (c *column) reset() {
-	c.scratch, c.fixed, c.bytes = c.scratch[:0], c.fixed[:0], 0
 }
 
 // add appends the rows [from, to) of arr to the scratch.
@@ -39,15 +27,9 @@ func (c *column) add(arr arrow.Array, from, to int) {
 		c.addList(list, from, to)
 		return
 	}
-	get := c.getter(arr)
-	if arr.NullN() == 0 {
-		for row := from; row < to; row++ {
-			c.scratch = append(c.scratch, get(row).Level(0, c.present, c.index))
-		}
-		return
-	}
+	get, nulls := c.getter(arr), arr.NullN() > 0
 	for row := from; row < to; row++ {
-		if arr.IsNull(row) {
+		if nulls && arr.IsNull(row) {
 			c.scratch = append(c.scratch, parquet.NullValue().Level(0, 0, c.index))
 			continue
 		}
@@ -68,7 +50,6 @@ func (c *column) addList(list *array.List, from, to int) {
 		start, end := list.ValueOffsets(row)
 		if start == end {
 			c.scratch = append(c.scratch, parquet.NullValue().Level(0, c.present, c.index))
-			continue
 		}
 		repeated := 0
 		for i := int(start); i < int(end); i++ {
@@ -127,8 +108,8 @@ func (c *column) decimals(a *array.Decimal128) func(row int) parquet.Value {
 	width := decimalBytes(precision)
 	return func(row int) parquet.Value {
 		c.bytes += width
-		// Values made before stay right when c.fixed moves: they point to the
-		// bytes that they were made of, which nobody writes to again.
+		// When c.fixed grows and moves, earlier values still point to the old
+		// bytes, which nobody overwrites.
 		c.fixed = appendBigEndian(c.fixed, a.Value(row), width)
 		return parquet.FixedLenByteArrayValue(c.fixed[len(c.fixed)-width:])
 	}

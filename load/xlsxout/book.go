@@ -120,19 +120,11 @@ func (b *book) head() error {
 	return b.row(cells, b.styles.heading)
 }
 
-// write appends a row. cells are values for excelize; nil means no cell.
-func (b *book) write(cells []any) error {
-	if err := b.row(cells, b.styles.plain); err != nil {
-		return fmt.Errorf("xlsx: write a row: %w", err)
-	}
-	return nil
-}
-
+// row appends a row. cells are values for excelize; nil means no cell. Numbers
+// and times get the style of their column, and other cells that of the row.
 func (b *book) row(cells []any, style int) error {
 	for i, v := range cells {
-		if own := b.styles.columns[i]; own != 0 && v != nil && style == b.styles.plain {
-			cells[i] = styled(v, own, b.styles)
-		}
+		cells[i] = b.styles.of(i, v)
 	}
 	b.rows++
 	// A row without a style would make excelize search all columns for one, for
@@ -168,10 +160,7 @@ func (b *book) hide() {
 	if b.hidden {
 		return
 	}
-	files, err := os.ReadDir(b.folder)
-	if err != nil {
-		return
-	}
+	files, _ := os.ReadDir(b.folder) // without a name there is nothing to remove yet
 	for _, f := range files {
 		b.hidden = os.Remove(filepath.Join(b.folder, f.Name())) == nil
 	}
@@ -190,13 +179,8 @@ func (b *book) close(w io.Writer) error {
 
 // remove removes the temporary files.
 func (b *book) remove() error {
-	if b.folder == "" {
-		return nil
-	}
-	folder := b.folder
-	b.folder = ""
-	if err := errors.Join(b.file.Close(), os.RemoveAll(folder)); err != nil {
-		return fmt.Errorf("xlsx: remove %s: %w", folder, err)
+	if err := errors.Join(b.file.Close(), os.RemoveAll(b.folder)); err != nil {
+		return fmt.Errorf("xlsx: remove %s: %w", b.folder, err)
 	}
 	return nil
 }

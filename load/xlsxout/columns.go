@@ -7,56 +7,35 @@ import (
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/xuri/excelize/v2"
 
 	"github.com/formetl/formetl/load/internal/lists"
 )
 
-// The metadata of the field with the results' ids. They must equal those of
-// package schemas, which this package does not import.
-const (
-	metaFrom     = "formetl.from"
-	fromResultID = "result_id"
-)
-
 // column is a column of the sheet: a field, or one choice of a list.
 type column struct {
-	field   int // of the schema
 	heading string
-	kind    arrow.DataType
-	width   int // in characters
-
-	listAs string // "" where the field is no list
-	choice string // of lists.Columns
+	kind    arrow.DataType // of its cells
+	width   int            // in characters
 }
 
-// columnsOf gives the sheet's columns. choices holds, by field, the choices of
-// a list with a column for each.
-func columnsOf(schema *arrow.Schema) (columns []column, choices []map[string]bool, err error) {
-	fields, err := lists.Of(schema)
-	if err != nil {
-		return nil, nil, err
-	}
-	choices = make([]map[string]bool, len(fields))
+// columnsOf gives the sheet's columns.
+func columnsOf(schema *arrow.Schema, fields []lists.Field) []column {
+	var columns []column
 	for i, f := range fields {
-		c := column{field: i, heading: schema.Field(i).Name, kind: schema.Field(i).Type, listAs: f.As}
+		kind := schema.Field(i).Type
 		switch f.As {
 		case "":
 		case lists.Columns:
-			c.kind, choices[i] = arrow.FixedWidthTypes.Boolean, make(map[string]bool, len(f.Choices))
-			for _, choice := range f.Choices {
-				choices[i][choice.Value] = true
-				c.choice, c.heading = choice.Value, choice.Heading
-				columns = append(columns, c)
-			}
-			continue
+			kind = arrow.FixedWidthTypes.Boolean
 		default:
-			c.kind = arrow.BinaryTypes.String
+			kind = arrow.BinaryTypes.String
 		}
-		columns = append(columns, c)
+		for _, heading := range f.Headings {
+			columns = append(columns, column{heading: heading, kind: kind})
+		}
 	}
-	return columns, choices, nil
+	return columns
 }
 
 const (
@@ -65,26 +44,24 @@ const (
 	room = 3
 )
 
-// measure sets the widths of the columns by their headings and the rows in the
-// queue.
+// measure sets the widths of the columns by their headings and the first rows
+// in the queue.
 func (e *encoder) measure() {
 	for i := range e.columns {
 		e.columns[i].width = widest(e.columns[i].heading) + room
 	}
-	left := sampleRows
 	for _, p := range e.queue.Peek(sampleRows) {
 		values, err := e.values(p.Batch)
 		if err != nil {
 			return // writing the row returns this error
 		}
-		for row := p.From; row < min(p.To, p.From+left); row++ {
+		for row := p.From; row < p.To; row++ {
 			for i, v := range values {
 				if cell, err := v(row); err == nil {
 					e.columns[i].width = max(e.columns[i].width, widthOf(cell)+1)
 				}
 			}
 		}
-		left -= p.To - p.From
 	}
 	for i := range e.columns {
 		e.columns[i].width = min(max(e.columns[i].width, leastWidth), mostWidth)
@@ -125,22 +102,4 @@ func widest(s string) int {
 		}
 	}
 	return most
-}
-
-// check refuses a list with a value that has no column, because the file would
-// lose it. A null or an empty text is no choice.
-func check(choices map[string]bool, a *array.List) error {
-	texts := a.ListValues().(*array.String)
-	for row := range a.Len() {
-		if a.IsNull(row) {
-			continue
-		}
-		start, end := a.ValueOffsets(row)
-		for i := int(start); i < int(end); i++ {
-			if !texts.IsNull(i) && texts.Value(i) != "" && !choices[texts.Value(i)] {
-				return fmt.Errorf("no choice covers a value of row %d of a batch: this is a bug in formetl", row)
-			}
-		}
-	}
-	return nil
 }

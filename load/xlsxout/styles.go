@@ -1,7 +1,6 @@
 package xlsxout
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,19 +11,14 @@ import (
 // styles are the styles of cells, as numbers that excelize gave.
 type styles struct {
 	plain, heading int
-	columns        []int // of the numbers and times of each column, 0 for none
+	columns        []int // of the numbers and times of each column
 	fraction       int   // of timestamps with a fraction of a second
 }
 
 // newStyles makes the styles that the columns need.
 func newStyles(file *excelize.File, columns []column) (styles, error) {
 	s := styles{columns: make([]int, len(columns))}
-	made := map[string]int{}
-	style := func(format string, bold bool) (int, error) {
-		key := fmt.Sprint(format, bold)
-		if id, ok := made[key]; ok {
-			return id, nil
-		}
+	style := func(format string, bold bool) (int, error) { // equal styles get one number
 		look := &excelize.Style{Alignment: &excelize.Alignment{Vertical: "top"}}
 		if format != "" {
 			look.CustomNumFmt = &format
@@ -32,17 +26,15 @@ func newStyles(file *excelize.File, columns []column) (styles, error) {
 		if bold {
 			look.Font = &excelize.Font{Bold: true}
 		}
-		id, err := file.NewStyle(look)
-		made[key] = id
-		return id, err
+		return file.NewStyle(look)
 	}
 	var err error
 	if s.plain, err = style("", false); err == nil {
 		s.heading, err = style("", true)
 	}
 	for i, c := range columns {
-		if f := formatOf(c.kind); f != "" && err == nil {
-			s.columns[i], err = style(f, false)
+		if err == nil {
+			s.columns[i], err = style(formatOf(c.kind), false)
 		}
 		if c.kind.ID() == arrow.TIMESTAMP && err == nil {
 			s.fraction, err = style("yyyy-mm-dd hh:mm:ss.000", false)
@@ -69,8 +61,9 @@ func formatOf(kind arrow.DataType) string {
 	return ""
 }
 
-// styled gives a value its column's style. A value that became text gets none.
-func styled(v any, style int, s styles) any {
+// of gives a value its column's style. A value that became text gets none.
+func (s styles) of(column int, v any) any {
+	style := s.columns[column]
 	switch v := v.(type) {
 	case time.Time:
 		if v.Nanosecond() != 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/formetl/formetl/load/internal/cells"
+	"github.com/formetl/formetl/load/internal/lists"
 	"github.com/formetl/formetl/load/internal/sheets"
 )
 
@@ -32,27 +34,37 @@ type value func(row int) (any, error)
 // values gives the values of a batch, one for each column in order.
 func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
 	list := make([]value, 0, len(e.columns))
-	for i, f := range e.choices {
-		if a, ok := batch.Column(i).(*array.List); ok && f != nil {
-			if err := check(f, a); err != nil {
-				return nil, fmt.Errorf("xlsx: column %q: %w", e.schema.Field(i).Name, err)
+	for i, arr := range batch.Columns() {
+		f := e.fields[i]
+		a, isList := arr.(*array.List)
+		switch {
+		case !isList:
+			list = append(list, optional(arr, e.scalar(arr)))
+		case f.As == lists.Columns:
+			chosen, missing := f.Chosen(a)
+			if missing != nil {
+				return nil, fmt.Errorf("xlsx: column %q: no choice covers a value of row %d of a batch: this is a bug in formetl",
+					e.schema.Field(i).Name, missing.Row)
 			}
+			for n := range f.Headings {
+				list = append(list, optional(arr, func(row int) (any, error) {
+					return slices.Contains(chosen(row), n), nil
+				}))
+			}
+		default:
+			text := f.Text(a, e.zone, func(dst []byte, us int64) []byte { return cells.AppendLocal(dst, us, e.zone) })
+			var scratch []byte
+			list = append(list, optional(arr, func(row int) (any, error) {
+				scratch = text(scratch[:0], row)
+				return textCell(string(scratch))
+			}))
 		}
-	}
-	for _, c := range e.columns {
-		list = append(list, e.valueOf(c, batch.Column(c.field)))
 	}
 	return list, nil
 }
 
-// valueOf gives the value of a column. A null of arr is no cell.
-func (e *encoder) valueOf(c column, arr arrow.Array) value {
-	var v value
-	if a, ok := arr.(*array.List); ok {
-		v = c.list(e, a)
-	} else {
-		v = e.scalar(arr)
-	}
+// optional makes a null of arr no cell.
+func optional(arr arrow.Array, v value) value {
 	if arr.NullN() == 0 {
 		return v
 	}

@@ -26,12 +26,13 @@
 //
 // Equal rows give equal bytes: the file holds no time of writing.
 //
-// Rows are kept in files of EncodeOptions.TempDir until Close, because a
-// workbook is written in one go; memory is bounded by 16 MiB a sheet and the
-// first rows.
+// Rows are kept in files of EncodeOptions.TempDir until Close, because a workbook
+// is written in one go. Memory is bounded by 16 MiB a sheet and the first rows.
+// Begin reading with the encoder's Write.
 package xlsxout
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -41,6 +42,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/lists"
 	"github.com/formetl/formetl/load/internal/rows"
 	"github.com/formetl/formetl/load/internal/sheets"
 )
@@ -67,18 +69,16 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 	if err := load.CheckSchema(schema); err != nil {
 		return nil, fmt.Errorf("xlsx: %w", err)
 	}
-	switch o.Compression {
-	case "", load.CodecNone:
-	default:
+	if o.Compression != "" && o.Compression != load.CodecNone {
 		return nil, fmt.Errorf("xlsx: there is no compression %q: the format has its own", o.Compression)
 	}
-	e := &encoder{w: w, schema: schema, o: o, zone: o.Zone, maxRows: sheets.MaxRows}
-	if e.zone == nil {
-		e.zone = time.UTC
-	}
-	var err error
-	if e.columns, e.choices, err = columnsOf(schema); err != nil {
+	fields, err := lists.Of(schema)
+	if err != nil {
 		return nil, fmt.Errorf("xlsx: %w", err)
+	}
+	e := &encoder{
+		w: w, schema: schema, o: o, zone: cmp.Or(o.Zone, time.UTC), maxRows: sheets.MaxRows,
+		fields: fields, columns: columnsOf(schema, fields),
 	}
 	if n := len(e.columns); n > sheets.MaxColumns {
 		return nil, &load.CellError{
@@ -90,18 +90,24 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 	return e, nil
 }
 
+// The metadata of the field with the results' ids. They must equal those of
+// package schemas, which this package does not import.
+const (
+	metaFrom     = "formetl.from"
+	fromResultID = "result_id"
+)
+
 type encoder struct {
 	w       io.Writer
 	schema  *arrow.Schema
 	o       load.EncodeOptions
 	zone    *time.Location
+	fields  []lists.Field // of the schema
 	columns []column
-	choices []map[string]bool // by field; nil if the field has no columns for choices
-	maxRows int64             // rows of a sheet, including the heading
+	maxRows int64 // rows of a sheet, including the heading
 
 	queue rows.Queue // the first rows, until the widths are known
 	book  *book      // nil until the widths are known
-	cells []any      // the cells of a row, in the columns' order
 	rows  int64      // written
 }
 
@@ -117,7 +123,9 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 // drain writes the rows that are in the queue.
 func (e *encoder) drain() error {
 	if e.book == nil {
-		if err := e.begin(); err != nil {
+		e.measure()
+		var err error
+		if e.book, err = newBook(e.o, e.columns); err != nil {
 			return err
 		}
 	}
@@ -131,24 +139,13 @@ func (e *encoder) drain() error {
 	return nil
 }
 
-// begin makes the workbook. The rows in the queue decide on the widths of the
-// columns.
-func (e *encoder) begin() error {
-	e.measure()
-	var err error
-	if e.book, err = newBook(e.o, e.columns); err != nil {
-		return err
-	}
-	e.cells = make([]any, len(e.columns))
-	return nil
-}
-
 // write writes the rows of a batch.
 func (e *encoder) write(p rows.Piece) error {
 	values, err := e.values(p.Batch)
 	if err != nil {
 		return err
 	}
+	cells := make([]any, len(values)) // of a row
 	for row := p.From; row < p.To; row++ {
 		if e.book.rows >= e.maxRows {
 			if err := e.book.next(); err != nil {
@@ -156,12 +153,12 @@ func (e *encoder) write(p rows.Piece) error {
 			}
 		}
 		for i, v := range values {
-			if e.cells[i], err = v(row); err != nil {
+			if cells[i], err = v(row); err != nil {
 				return e.failed(i, p.Batch, row, err)
 			}
 		}
-		if err := e.book.write(e.cells); err != nil {
-			return err
+		if err := e.book.row(cells, e.book.styles.plain); err != nil {
+			return fmt.Errorf("xlsx: write a row: %w", err)
 		}
 		e.rows++
 	}
@@ -199,12 +196,11 @@ func (e *encoder) resultID(batch arrow.RecordBatch, row int) string {
 
 // Close implements load.Encoder.
 func (e *encoder) Close() error {
-	err := e.drain()
-	if err == nil {
-		err = e.book.close(e.w)
-	}
-	if err != nil {
+	if err := e.drain(); err != nil {
 		return err // load.Guard calls Discard
+	}
+	if err := e.book.close(e.w); err != nil {
+		return err
 	}
 	return e.book.remove()
 }

@@ -28,12 +28,12 @@ func writeBook(file *excelize.File, sheets int, w io.Writer) error {
 		if err := file.Write(io.Discard); err != nil {
 			return err
 		}
-		if part.sheet != nil {
+		switch {
+		case part.sheet != nil:
 			if err := part.sheet.end(); err != nil {
 				return err
 			}
-		}
-		if n < sheets && part.sheet == nil {
+		case n < sheets:
 			return fmt.Errorf("sheet %d is not where it is expected: this is a bug in formetl", n+1)
 		}
 	}

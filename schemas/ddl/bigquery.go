@@ -3,6 +3,7 @@ package ddl
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -12,9 +13,20 @@ import (
 func bigQuery() *Dialect {
 	return &Dialect{
 		Name: "bigquery", quote: backslashed("`"), text: backslashed("'"),
-		limit:   limits{columns: 10_000, runes: 300, path: 3, beside: true, problem: bigQueryName},
+		limit: limits{columns: 10_000, runes: 300, path: 3, beside: true, problem: bigQueryName},
+		types: types{
+			text: "STRING", integer: "INT64", float: "FLOAT64", boolean: "BOOL", date: "DATE", timestamp: "TIMESTAMP",
+			decimal: "NUMERIC(%d, %d)", wide: "BIGNUMERIC(%d, %d)", list: "ARRAY<%s>",
+		},
+		constraint: func(t Table, c schemas.Column) string {
+			if isList(c) { // an array is never null there
+				return ""
+			}
+			return notNull(t, c)
+		},
+		columnComment: " OPTIONS (description = %s)", tableComment: "\nOPTIONS (description = %s)",
 		formats: []string{"parquet", "ndjson"},
-		create:  createBigQuery, load: loadBigQuery,
+		load:    loadBigQuery,
 		refuse: func(w Written) string {
 			switch {
 			case w.scheme() != "gs" && w.scheme() != "s3":
@@ -46,34 +58,6 @@ func bigQueryName(name string) string {
 	return ""
 }
 
-func bigQueryType(t schemas.Type) string {
-	of, list := elem(t)
-	decimal := "BIGNUMERIC(%d, %d)"
-	if of.Scale <= 9 && of.Precision-of.Scale <= 29 {
-		decimal = "NUMERIC(%d, %d)"
-	}
-	name := scalars{"STRING", "INT64", "FLOAT64", "BOOL", "DATE", "TIMESTAMP", decimal}.of(of)
-	if list {
-		return "ARRAY<" + name + ">"
-	}
-	return name
-}
-
-// createBigQuery leaves NOT NULL off lists: an array is never null there.
-func createBigQuery(d *Dialect, s *script, t Table) {
-	end := ")"
-	if t.Comment != "" {
-		end += "\nOPTIONS (description = " + d.text(oneLine(t.Comment)) + ")"
-	}
-	s.items("CREATE TABLE IF NOT EXISTS "+d.table(t)+" (", each(t, func(c schemas.Column) string {
-		null := notNull(c)
-		if c.Type.Kind == schemas.List {
-			null = ""
-		}
-		return d.quote(c.Name) + " " + bigQueryType(c.Type) + null + " OPTIONS (description = " + d.text(comment(c)) + ")"
-	}), end+";")
-}
-
 // mostURIs is how many files one LOAD DATA names here: a statement has a limit
 // of its own, of 1 MB.
 const mostURIs = 1000
@@ -86,49 +70,40 @@ func loadBigQuery(d *Dialect, s *script, t Table, w Written, o Options) {
 	}
 	s.noNullLists(t, "BigQuery", "; a null in a list fails")
 	if w.empty(o) {
-		s.line("DELETE FROM %s WHERE TRUE;", d.table(t))
+		s.line("DELETE FROM %s WHERE TRUE;", d.path(t.Name))
 		return
 	}
-	columns := each(t, func(c schemas.Column) string { return d.quote(c.Name) + " " + bigQueryType(c.Type) })
-	for i, objects := range chunks(w.objects(o), mostURIs) {
-		how := "INTO"
-		if i == 0 {
-			how = "OVERWRITE"
-		}
-		s.items("LOAD DATA "+how+" "+d.beside(t)+" (", columns, ")")
+	how := "OVERWRITE"
+	for objects := range slices.Chunk(w.objects(o), mostURIs) {
+		s.items("LOAD DATA "+how+" "+d.beside(t)+" (", each(t.Columns, d.typed), ")")
 		s.items("FROM FILES (", d.bigQueryOptions(t, w, o, objects), ");")
+		how = "INTO"
 	}
 	if wrong := w.wrongCount(o); wrong != "" {
 		s.line("ASSERT NOT ((SELECT COUNT(*) FROM %s) %s) AS %s;", d.beside(t), wrong, d.text(notWhole))
 	}
-	names := strings.Join(d.names(t), ",\n  ")
-	s.line("BEGIN TRANSACTION;\nDELETE FROM %s WHERE TRUE;", d.table(t))
-	s.line("INSERT INTO %s (\n  %s\n)\nSELECT\n  %s\nFROM %s;", d.table(t), names, names, d.beside(t))
+	s.line("BEGIN TRANSACTION;\nDELETE FROM %s WHERE TRUE;", d.path(t.Name))
+	names := each(t.Columns, d.column)
+	s.insert("INSERT INTO "+d.path(t.Name), names, names, d.beside(t))
 	s.line("COMMIT TRANSACTION;\nDROP TABLE %s;", d.beside(t))
 }
 
 func (d *Dialect) bigQueryOptions(t Table, w Written, o Options, objects []string) []string {
-	uris := make([]string, len(objects))
-	for i, object := range objects {
-		if !w.named(o) { // one asterisk stands for folders, too
-			object = strings.TrimSuffix(w.pattern(), "part-*"+w.extension())
-			object = strings.TrimSuffix(object, "*/")
-			if object == "" {
-				object = "part-"
-			}
-			object += "*" + w.extension()
-		}
-		uris[i] = d.text(w.Path + object)
+	switch {
+	case w.named(o) || !w.Dataset():
+	case w.Hive: // one asterisk stands for folders, too
+		objects = []string{"dt=*" + w.extension()}
+	default:
+		objects = []string{"part-*" + w.extension()}
 	}
+	uris := each(objects, func(object string) string { return d.text(w.Path + object) })
 	options := []string{"format = 'PARQUET'", "enable_list_inference = TRUE"}
 	if w.Format == "ndjson" {
 		options = []string{"format = 'JSON'"}
 	}
-	for _, c := range t.Columns {
-		if w.Format == "parquet" && !plainName.MatchString(c.Name) {
-			options = append(options, "column_name_character_map = 'V2'")
-			break
-		}
+	odd := func(c schemas.Column) bool { return !plainName.MatchString(c.Name) }
+	if w.Format == "parquet" && slices.ContainsFunc(t.Columns, odd) {
+		options = append(options, "column_name_character_map = 'V2'")
 	}
 	return append(options, "uris = [\n    "+strings.Join(uris, ",\n    ")+"\n  ]")
 }

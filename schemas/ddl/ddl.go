@@ -2,10 +2,9 @@
 // of six dialects, and the statements that load what a run wrote.
 //
 // Every identifier is quoted, so that no reserved word and no character breaks
-// a statement, and keeps the spelling that it has in the files. What is written
-// can be run again: the table is created where it is not there, and loading
-// replaces its rows by those of the output, whole or not at all. An output
-// holds each result once, so a full reload is always right.
+// a statement, and keeps the spelling of the files. The statements can be run
+// again: they create a table that is missing, and loading replaces all its rows
+// or none. An output holds each result once, so a full reload is always right.
 //
 //   - DuckDB, PostgreSQL and Redshift: the files go to a temporary table, and
 //     from there in one transaction. Readers see the old rows until it commits.
@@ -15,15 +14,17 @@
 //   - ClickHouse, which has no transactions: the files go to a table beside it,
 //     which then changes places with the table (EXCHANGE TABLES).
 //
-// Some clients go on after a statement that failed: DuckDB's, snowsql, psql
-// without ON_ERROR_STOP. So nothing is deleted before the files were loaded,
-// and what takes the old rows away fails where that did. ClickHouse's client
-// stops, and BigQuery runs a script as one.
+// Some clients go on after a failed statement: DuckDB's, snowsql, and psql
+// without ON_ERROR_STOP. So the old rows are deleted after the files were loaded,
+// by a statement that fails if loading failed. ClickHouse's client stops at an
+// error, and BigQuery runs a script as one.
 //
-// The statements name the parts that the manifest lists. That is exact: they
-// load one whole run, and fail where a later run has replaced a part. With
-// Options.Glob they name a pattern, which stays true after later runs and is
-// right only while none commits: `_SUCCESS` has the same bytes before and after.
+// The statements name the parts that the manifest lists: they load one whole
+// run, and fail if a later run has replaced a part. With Options.Glob they name a
+// pattern, which finds the parts of later runs too. It is right while no run
+// commits: `_SUCCESS` has the same bytes before and after.
+//
+// The package does not connect to an engine. Begin reading with Dialect.Load.
 package ddl
 
 import (
@@ -39,8 +40,7 @@ type Table struct {
 	Name    []string // the last is the table's own, those before say where it is: database, schema
 	Comment string
 	Columns []schemas.Column // dropped ones (pii: drop) are left out
-	// List is the list whose elements the rows are, "" where each row is a
-	// result.
+	// List is the list whose elements are the rows, "" if each row is a result.
 	List string
 }
 
@@ -65,9 +65,8 @@ type Part struct {
 	Path  string // below a dataset's folder; "" for the single file itself
 	Bytes int64
 	Rows  int64
-	// Leading is how many of the output's columns the part has, where they are
-	// the first ones in the same order; 0 where that is not known, OtherColumns
-	// where it has others.
+	// Leading is how many of the output's first columns the part has, in the same
+	// order: 0 if that is not known, OtherColumns if it has others.
 	Leading int
 }
 
@@ -83,8 +82,7 @@ type Options struct {
 	Glob        bool   // name datasets by a pattern instead of their parts
 	IAMRole     string // Redshift's role, "" for the cluster's default one
 	Integration string // Snowflake's storage integration, "" for formetl
-	// Form and Location are what the command was told, "" where nothing, for
-	// commands in comments.
+	// Form and Location are the command's flags, for commands in comments.
 	Form, Location string
 }
 
@@ -95,12 +93,19 @@ type Dialect struct {
 	quote func(string) string // an identifier
 	text  func(string) string // a string literal
 	limit limits
-	// formats are those that the engine loads, the best first.
-	formats []string
-	create  func(d *Dialect, s *script, t Table)
+	types types
+	// constraint is what follows a column's type, with a blank before it.
+	constraint func(t Table, c schemas.Column) string
+	// engine is what follows the columns; nil: nothing.
+	engine func(d *Dialect, t Table) string
+	// columnComment and tableComment are formats of comments within CREATE
+	// TABLE. Where they are "", comments are statements of their own.
+	columnComment, tableComment string
+
+	formats []string // that the engine loads, the best first
 	load    func(d *Dialect, s *script, t Table, w Written, o Options)
-	exact   bool                   // reads a list of parts and no pattern
-	byPlace bool                   // takes a part's columns by position, and does not check their names
+	exact   bool                   // the engine reads a list of parts and no pattern
+	byPlace bool                   // the engine takes a part's columns by position, and does not check their names
 	refuse  func(w Written) string // why an output cannot be loaded, "" where it can; nil: always ""
 }
 
@@ -111,12 +116,7 @@ func Dialects() []*Dialect {
 
 // Names are the names of all dialects.
 func Names() []string {
-	dialects := Dialects()
-	names := make([]string, len(dialects))
-	for i, d := range dialects {
-		names[i] = d.Name
-	}
-	return names
+	return each(Dialects(), func(d *Dialect) string { return d.Name })
 }
 
 // Named gives the dialect of a name, nil if there is none.
@@ -142,8 +142,31 @@ func (d *Dialect) Create(t Table) (string, error) {
 	if err := d.check(t); err != nil {
 		return "", err
 	}
-	s := &script{}
-	d.create(d, s, t)
+	var s script
+	end := ")"
+	if d.engine != nil {
+		end += d.engine(d, t)
+	}
+	about := d.text(oneLine(t.Comment))
+	if d.tableComment != "" && t.Comment != "" {
+		end += fmt.Sprintf(d.tableComment, about)
+	}
+	s.items("CREATE TABLE IF NOT EXISTS "+d.path(t.Name)+" (", each(t.Columns, func(c schemas.Column) string {
+		line := d.typed(c) + d.constraint(t, c)
+		if d.columnComment != "" {
+			line += fmt.Sprintf(d.columnComment, d.text(comment(c)))
+		}
+		return line
+	}), end+";")
+	if d.tableComment != "" {
+		return s.String(), nil
+	}
+	if t.Comment != "" {
+		s.line("COMMENT ON TABLE %s IS %s;", d.path(t.Name), about)
+	}
+	for _, c := range t.Columns {
+		s.line("COMMENT ON COLUMN %s.%s IS %s;", d.path(t.Name), d.quote(c.Name), d.text(comment(c)))
+	}
 	return s.String(), nil
 }
 
@@ -155,7 +178,7 @@ func (d *Dialect) Load(t Table, outputs []Written, o Options) (string, error) {
 	if err := d.check(t); err != nil {
 		return "", err
 	}
-	s := &script{}
+	var s script
 	best := d.best(t, outputs)
 	for i, w := range outputs {
 		if why := d.refusal(t, w); why != "" {
@@ -188,13 +211,12 @@ func (d *Dialect) Load(t Table, outputs []Written, o Options) (string, error) {
 	case w.Dataset() && o.Glob:
 		s.note("Right while no run commits: %s_SUCCESS has the same bytes before and after.", w.Path)
 	}
-	d.load(d, s, t, w, o)
+	d.load(d, &s, t, w, o)
 	return s.String(), nil
 }
 
-// best is the index of the output to load, -1 where there is none. A single
-// file has the range of the last run alone: one that does not hold as much as a
-// dataset beside it is not chosen.
+// best is the index of the output to load, or -1. A single file holds the range
+// of the last run alone, so it is not chosen if a dataset beside it has other rows.
 func (d *Dialect) best(t Table, outputs []Written) int {
 	other := func(w Written) bool {
 		return slices.ContainsFunc(outputs, func(set Written) bool {
@@ -236,39 +258,42 @@ func inFiles(t Table, w Written) (in Table, left []string) {
 	if !w.Known {
 		return t, nil
 	}
+	missing := map[string]schemas.Column{}
+	for _, c := range t.Columns {
+		missing[c.Name] = c
+	}
 	in = t
 	in.Columns = nil
-	byName, has := map[string]schemas.Column{}, map[string]bool{}
 	for _, written := range w.Columns {
-		has[written.Name] = true
-	}
-	for _, c := range t.Columns {
-		byName[c.Name] = c
-		if !has[c.Name] {
-			left = append(left, c.Name)
+		if c, ok := missing[written.Name]; ok {
+			in.Columns = append(in.Columns, c)
+			delete(missing, c.Name)
 		}
 	}
-	for _, written := range w.Columns {
-		if c, ok := byName[written.Name]; ok {
-			in.Columns = append(in.Columns, c)
+	for _, c := range t.Columns {
+		if _, ok := missing[c.Name]; ok {
+			left = append(left, c.Name)
 		}
 	}
 	return in, left
 }
 
-// required tells whether a column is never null.
-func required(c schemas.Column) bool { return c.Required || c.From.Kind == schemas.FromResultID }
+func isID(c schemas.Column) bool   { return c.From.Kind == schemas.FromResultID }
+func isList(c schemas.Column) bool { return c.Type.Kind == schemas.List }
 
-// notNull is the constraint of a column, with a blank before it.
-func notNull(c schemas.Column) string {
+// required tells whether a column is never null.
+func required(c schemas.Column) bool { return c.Required || isID(c) }
+
+// notNull is the constraint of most engines.
+func notNull(_ Table, c schemas.Column) string {
 	if required(c) {
 		return " NOT NULL"
 	}
 	return ""
 }
 
-// table is the table's quoted name.
-func (d *Dialect) table(t Table) string { return d.path(t.Name) }
+// path is the quoted name of a table.
+func (d *Dialect) path(names []string) string { return strings.Join(each(names, d.quote), ".") }
 
 // beside is the quoted name of a table that helps to load another one.
 func (d *Dialect) beside(t Table) string {
@@ -278,39 +303,17 @@ func (d *Dialect) beside(t Table) string {
 
 const besideSuffix = "__load"
 
-func (d *Dialect) path(names []string) string {
-	quoted := make([]string, len(names))
-	for i, n := range names {
-		quoted[i] = d.quote(n)
-	}
-	return strings.Join(quoted, ".")
-}
+// column is the column's quoted name.
+func (d *Dialect) column(c schemas.Column) string { return d.quote(c.Name) }
 
-// names are the columns' quoted names.
-func (d *Dialect) names(t Table) []string {
-	names := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		names[i] = d.quote(c.Name)
-	}
-	return names
-}
+// typed is the column's quoted name and its type.
+func (d *Dialect) typed(c schemas.Column) string { return d.quote(c.Name) + " " + d.types.column(c) }
 
-// each makes a line for each column.
-func each(t Table, line func(schemas.Column) string) []string {
-	lines := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		lines[i] = line(c)
+// each gives the text of each element.
+func each[T any](list []T, text func(T) string) []string {
+	texts := make([]string, len(list))
+	for i, element := range list {
+		texts[i] = text(element)
 	}
-	return lines
-}
-
-// resultID is the name of the column that holds the result's id, "" where
-// there is none.
-func resultID(t Table) string {
-	for _, c := range t.Columns {
-		if c.From.Kind == schemas.FromResultID {
-			return c.Name
-		}
-	}
-	return ""
+	return texts
 }

@@ -27,7 +27,7 @@ type UnfitError struct {
 	Dialect  string
 	Table    string
 	Problems []string
-	Remedy   string // where it cannot be loaded: the way out; else ""
+	Remedy   string // what to do about a table that cannot be loaded; else ""
 }
 
 // maxShown bounds the problems that an error shows.
@@ -41,13 +41,14 @@ func (e *UnfitError) Error() string {
 		more = fmt.Sprintf("\n  and %d more", len(shown)-maxShown)
 		shown = shown[:maxShown]
 	}
+	verb, remedy := "hold", "change the names or types in the schema file, or leave columns out"
 	if e.Remedy != "" {
-		return fmt.Sprintf("%s cannot load the table %s:\n  %s%s\n%s", e.Dialect, e.Table, strings.Join(shown, "\n  "), more, e.Remedy)
+		verb, remedy = "load", e.Remedy
 	}
-	return fmt.Sprintf("%s cannot hold the table %s:\n  %s%s\nchange the names or types in the schema file, or leave columns out", e.Dialect, e.Table, strings.Join(shown, "\n  "), more)
+	return fmt.Sprintf("%s cannot %s the table %s:\n  %s%s\n%s", e.Dialect, verb, e.Table, strings.Join(shown, "\n  "), more, remedy)
 }
 
-// DataFault is true: the columns are none that the dialect can have.
+// DataFault tells that the fault is in the schema and not in the call.
 func (e *UnfitError) DataFault() bool { return true }
 
 // check tells whether the engine can hold the table.

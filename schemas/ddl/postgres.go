@@ -14,8 +14,18 @@ func postgres() *Dialect {
 			columns: 1600, bytes: 63, path: 3,
 			reserved: []string{"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"},
 		},
+		types: types{
+			text: "text", integer: "bigint", float: "double precision", boolean: "boolean", date: "date",
+			timestamp: "timestamptz", decimal: "numeric(%d, %d)", list: "%s[]",
+		},
+		constraint: func(t Table, c schemas.Column) string {
+			if c.From.Kind == schemas.FromResultID && t.List == "" {
+				return " PRIMARY KEY"
+			}
+			return notNull(t, c)
+		},
 		exact: true, formats: []string{"ndjson", "csv"},
-		create: createPostgres, load: loadPostgres,
+		load: loadPostgres,
 		refuse: func(w Written) string {
 			if s := w.scheme(); s != "" && s != "s3" {
 				return "psql reads files, and s3:// by the aws command; copy it to one of these"
@@ -28,33 +38,15 @@ func postgres() *Dialect {
 	}
 }
 
-func postgresType(t schemas.Type) string {
-	of, list := elem(t)
-	name := scalars{"text", "bigint", "double precision", "boolean", "date", "timestamptz", "numeric(%d, %d)"}.of(of)
-	if list {
-		return name + "[]"
-	}
-	return name
-}
-
-func createPostgres(d *Dialect, s *script, t Table) {
-	s.items("CREATE TABLE IF NOT EXISTS "+d.table(t)+" (", each(t, func(c schemas.Column) string {
-		key := notNull(c)
-		if c.From.Kind == schemas.FromResultID && t.List == "" {
-			key = " PRIMARY KEY"
-		}
-		return d.quote(c.Name) + " " + postgresType(c.Type) + key
-	}), ");")
-	d.commentOn(s, t)
-}
-
 // loadPostgres has psql copy the files into a temporary table, which lives as
-// long as the transaction. It has psql stop at the first error: a file that \copy cannot open is
-// one of psql's own, of which the server's transaction knows nothing. Where that
-// is not heeded, the rows are counted.
+// long as the transaction. It has psql stop at the first error: the server's
+// transaction does not learn that \copy could not open a file. The rows are
+// counted for clients that go on all the same.
 func loadPostgres(d *Dialect, s *script, t Table, w Written, _ Options) {
 	s.note(`For psql 15 or newer, with -v ON_ERROR_STOP=1: \copy reads the files where psql runs.`)
+	value := d.fromJSON
 	if w.Format == "csv" {
+		value = func(c schemas.Column) string { return d.fromText(c, len(t.Columns) == 1) }
 		s.note(`psql before 18 ends its input at a line that is \. alone, also within a value: that fails, and the table stays as it is; NDJSON has no such lines.`)
 	}
 	if w.Format == "csv" && w.Dataset() {
@@ -64,7 +56,12 @@ func loadPostgres(d *Dialect, s *script, t Table, w Written, _ Options) {
 	s.line(`\set ON_ERROR_STOP on`)
 	s.line("BEGIN;")
 	if w.Format == "csv" {
-		s.items("CREATE TEMPORARY TABLE "+stage+" (", d.pgColumns(t, w), ") ON COMMIT DROP;")
+		all := t.Columns // of the files, by position, also those that the table does not have
+		if w.Known {
+			all = w.Columns
+		}
+		texts := each(all, func(c schemas.Column) string { return d.quote(c.Name) + " text" })
+		s.items("CREATE TEMPORARY TABLE "+stage+" (", texts, ") ON COMMIT DROP;")
 	} else {
 		s.line("CREATE TEMPORARY TABLE %s (result jsonb) ON COMMIT DROP;", stage)
 	}
@@ -74,24 +71,9 @@ func loadPostgres(d *Dialect, s *script, t Table, w Written, _ Options) {
 	if wrong := w.wrongCount(Options{}); wrong != "" {
 		s.line("DO %s;", d.text("BEGIN IF (SELECT count(*) FROM "+stage+") "+wrong+" THEN RAISE EXCEPTION "+d.text(notWhole)+"; END IF; END"))
 	}
-	s.line("DELETE FROM %s;", d.table(t))
-	s.items("INSERT INTO "+d.table(t)+" (", d.names(t), ")")
-	s.items("SELECT", each(t, func(c schemas.Column) string {
-		if w.Format == "csv" {
-			return d.fromText(c, len(t.Columns) == 1)
-		}
-		return d.fromJSON(c)
-	}), "FROM "+stage+";")
+	s.line("DELETE FROM %s;", d.path(t.Name))
+	s.insert("INSERT INTO "+d.path(t.Name), each(t.Columns, d.column), each(t.Columns, value), stage)
 	s.line("COMMIT;")
-}
-
-// pgColumns are all columns of the files, by position, also those that the
-// table does not have.
-func (d *Dialect) pgColumns(t Table, w Written) []string {
-	if w.Known {
-		t.Columns = w.Columns
-	}
-	return each(t, func(c schemas.Column) string { return d.quote(c.Name) + " text" })
 }
 
 // source is what \copy reads: a file, or a program that writes it.
@@ -129,42 +111,40 @@ func pgFormat(w Written) string {
 
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// fromText turns the text of a CSV field into the column's type. The only
-// field of a line is "" for null.
+// fromText turns the text of a CSV field into the column's type. If a field is
+// alone in its line, "" stands for null.
 func (d *Dialect) fromText(c schemas.Column, alone bool) string {
 	name := d.quote(c.Name)
 	if alone {
 		name = "nullif(" + name + ", '')"
 	}
-	of, list := elem(c.Type)
 	switch {
-	case list && c.ListAs == schemas.ListJSON:
-		return pgArray(name+"::jsonb", of)
-	case list:
+	case c.Type.Kind == schemas.String:
+		return name
+	case c.ListAs == schemas.ListJSON:
+		return d.pgArray(name+"::jsonb", c.Type)
+	case c.Type.Kind == schemas.List:
 		return fmt.Sprintf(`CASE WHEN %[1]s IS NULL THEN NULL WHEN %[1]s = '' THEN '{}' ELSE ARRAY(`+
 			`SELECT (CASE WHEN m[1] = '\N' THEN NULL ELSE regexp_replace(m[1], '\\(.)', '\1', 'g') END)::%[2]s `+
 			`FROM regexp_matches(%[1]s || '|', '((?:[^|\\]|\\.)*)\|', 'g') WITH ORDINALITY AS r(m, n) ORDER BY n) END`,
-			name, postgresType(of))
-	case c.Type.Kind == schemas.String:
-		return name
+			name, d.types.of(*c.Type.Elem))
 	}
-	return name + "::" + postgresType(c.Type)
+	return name + "::" + d.types.of(c.Type)
 }
 
 // fromJSON takes the column's value out of a line of JSON.
 func (d *Dialect) fromJSON(c schemas.Column) string {
-	of, list := elem(c.Type)
-	switch {
-	case list:
-		return pgArray("(result -> "+d.text(c.Name)+")", of)
-	case c.Type.Kind == schemas.String:
+	switch c.Type.Kind {
+	case schemas.List:
+		return d.pgArray("(result -> "+d.text(c.Name)+")", c.Type)
+	case schemas.String:
 		return "result ->> " + d.text(c.Name)
 	}
-	return "(result ->> " + d.text(c.Name) + ")::" + postgresType(c.Type)
+	return "(result ->> " + d.text(c.Name) + ")::" + d.types.of(c.Type)
 }
 
-// pgArray makes an array of a JSON array, null of anything else.
-func pgArray(json string, of schemas.Type) string {
+// pgArray makes a list's array of a JSON array, null of anything else.
+func (d *Dialect) pgArray(json string, list schemas.Type) string {
 	return fmt.Sprintf("CASE WHEN jsonb_typeof(%[1]s) = 'array' THEN ARRAY("+
-		"SELECT e::%[2]s FROM jsonb_array_elements_text(%[1]s) WITH ORDINALITY AS r(e, n) ORDER BY n) END", json, postgresType(of))
+		"SELECT e::%[2]s FROM jsonb_array_elements_text(%[1]s) WITH ORDINALITY AS r(e, n) ORDER BY n) END", json, d.types.of(*list.Elem))
 }

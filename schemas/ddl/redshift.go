@@ -17,11 +17,16 @@ func redshift() *Dialect {
 			columns: 1600, bytes: 127, path: 3, scale: 37,
 			reserved: []string{"oid", "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid", "deletexid", "insertxid"},
 		},
-		exact: true, byPlace: true, formats: []string{"parquet"},
-		create: createRedshift, load: loadRedshift,
+		types: types{
+			text: "VARCHAR(65535)", integer: "BIGINT", float: "DOUBLE PRECISION", boolean: "BOOLEAN", date: "DATE",
+			timestamp: "TIMESTAMPTZ", decimal: "DECIMAL(%d, %d)", list: "SUPER",
+		},
+		constraint: notNull,
+		exact:      true, byPlace: true, formats: []string{"parquet"},
+		load: loadRedshift,
 		refuse: func(w Written) string {
-			if why := only("s3")(w); why != "" {
-				return why
+			if w.scheme() != "s3" {
+				return "the engine reads s3:// only; copy it there and give --location"
 			}
 			if !w.Known {
 				return "Redshift's manifest names parts and their sizes, and no run has written any yet; run the definition first"
@@ -29,20 +34,6 @@ func redshift() *Dialect {
 			return ""
 		},
 	}
-}
-
-func redshiftType(t schemas.Type) string {
-	if _, list := elem(t); list {
-		return "SUPER"
-	}
-	return scalars{"VARCHAR(65535)", "BIGINT", "DOUBLE PRECISION", "BOOLEAN", "DATE", "TIMESTAMPTZ", "DECIMAL(%d, %d)"}.of(t)
-}
-
-func createRedshift(d *Dialect, s *script, t Table) {
-	s.items("CREATE TABLE IF NOT EXISTS "+d.table(t)+" (", each(t, func(c schemas.Column) string {
-		return d.quote(c.Name) + " " + redshiftType(c.Type) + notNull(c)
-	}), ");")
-	d.commentOn(s, t)
 }
 
 // inPlace refuses parts of a dataset that a loader by position would mix up.
@@ -62,10 +53,10 @@ func (d *Dialect) inPlace(w Written, table string) error {
 	return nil
 }
 
-// loadRedshift has COPY fill a temporary table. It has all columns of the files
-// in their order, as COPY takes those of Parquet by position (FILLRECORD gives
-// null for those that are missing at the end), and plain timestamps in UTC, as
-// COPY makes no TIMESTAMPTZ of them.
+// loadRedshift has COPY fill a temporary table. The table has all columns of the
+// files in their order, because COPY takes those of Parquet by position; FILLRECORD
+// gives null for those that are missing at the end. Its timestamps are plain and
+// in UTC, because COPY cannot make TIMESTAMPTZ of Parquet's.
 func loadRedshift(d *Dialect, s *script, t Table, w Written, o Options) {
 	s.note("COPY reads its list of parts from %s; --only manifest prints it:", ManifestPath(w))
 	flags := ""
@@ -80,35 +71,28 @@ func loadRedshift(d *Dialect, s *script, t Table, w Written, o Options) {
 		s.note("An earlier formetl wrote some parts and did not note the order of their columns, which COPY takes by position: where the schema's order changed since, run the definition with --full first.")
 	}
 	s.line("BEGIN;")
-	super := ""
-	files := Table{Columns: w.Columns}
-	columns := each(files, func(c schemas.Column) string {
-		name := redshiftType(c.Type)
-		switch c.Type.Kind {
-		case schemas.Timestamp:
-			name = "TIMESTAMP"
-		case schemas.List:
+	if !w.empty(o) {
+		super := ""
+		if slices.ContainsFunc(w.Columns, isList) {
 			super = "\nSERIALIZETOJSON"
 		}
-		return d.quote(c.Name) + " " + name
-	})
-	if !w.empty(o) {
+		files := *d
+		files.types.timestamp = "TIMESTAMP"
 		role := "default"
 		if o.IAMRole != "" {
 			role = d.text(o.IAMRole)
 		}
-		s.items("CREATE TEMPORARY TABLE "+stage+" (", columns, ");")
+		s.items("CREATE TEMPORARY TABLE "+stage+" (", each(w.Columns, files.typed), ");")
 		s.line("COPY %s\nFROM %s\nIAM_ROLE %s\nFORMAT AS PARQUET\nFILLRECORD%s\nMANIFEST;", stage, d.text(ManifestPath(w)), role, super)
 	}
-	s.line("DELETE FROM %s;", d.table(t))
+	s.line("DELETE FROM %s;", d.path(t.Name))
 	if !w.empty(o) {
-		s.items("INSERT INTO "+d.table(t)+" (", d.names(t), ")")
-		s.items("SELECT", each(t, func(c schemas.Column) string {
+		s.insert("INSERT INTO "+d.path(t.Name), each(t.Columns, d.column), each(t.Columns, func(c schemas.Column) string {
 			if c.Type.Kind == schemas.Timestamp {
 				return d.quote(c.Name) + " AT TIME ZONE 'UTC'"
 			}
 			return d.quote(c.Name)
-		}), "FROM "+stage+";")
+		}), stage)
 		s.line("DROP TABLE %s;", stage)
 	}
 	s.line("COMMIT;")
@@ -119,21 +103,13 @@ func ManifestPath(w Written) string {
 	return strings.TrimSuffix(w.Path, "/") + ".redshift-manifest.json"
 }
 
-// ErrNoManifest is asked for of a dialect or outputs that have none.
+// ErrNoManifest is returned for a dialect or outputs without a manifest.
 var ErrNoManifest = errors.New("only Redshift reads a manifest, of Parquet on s3:// that a run has written")
 
-type redshiftManifest struct {
-	Entries []redshiftEntry `json:"entries"`
-}
-
 type redshiftEntry struct {
-	URL       string       `json:"url"`
-	Mandatory bool         `json:"mandatory"`
-	Meta      redshiftMeta `json:"meta"`
-}
-
-type redshiftMeta struct {
-	ContentLength int64 `json:"content_length"`
+	URL       string           `json:"url"`
+	Mandatory bool             `json:"mandatory"`
+	Meta      map[string]int64 `json:"meta"`
 }
 
 // Manifest gives the list of parts that Redshift's COPY reads. The error is
@@ -148,10 +124,10 @@ func (d *Dialect) Manifest(outputs []Written) ([]byte, error) {
 	if err := d.inPlace(w, w.Path); err != nil {
 		return nil, err
 	}
-	m := redshiftManifest{Entries: []redshiftEntry{}}
-	for _, p := range w.Parts {
-		m.Entries = append(m.Entries, redshiftEntry{URL: w.Path + p.Path, Mandatory: true, Meta: redshiftMeta{p.Bytes}})
+	entries := make([]redshiftEntry, len(w.Parts))
+	for i, p := range w.Parts {
+		entries[i] = redshiftEntry{URL: w.Path + p.Path, Mandatory: true, Meta: map[string]int64{"content_length": p.Bytes}}
 	}
-	data, err := json.MarshalIndent(m, "", "  ")
+	data, err := json.MarshalIndent(map[string]any{"entries": entries}, "", "  ")
 	return append(data, '\n'), err
 }

@@ -2,6 +2,7 @@ package ddl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -23,12 +24,16 @@ func (s *script) note(format string, args ...any) {
 
 // noNullLists says what becomes of a null list where arrays are never null.
 func (s *script) noNullLists(t Table, engine, more string) {
-	for _, c := range t.Columns {
-		if c.Type.Kind == schemas.List {
-			s.note("An array of %s is never null: a null list is loaded as an empty one%s.", engine, more)
-			return
-		}
+	if slices.ContainsFunc(t.Columns, isList) {
+		s.note("An array of %s is never null: a null list is loaded as an empty one%s.", engine, more)
 	}
+}
+
+// insert writes a statement that fills the columns of a table; into is its
+// beginning, up to the table's name.
+func (s *script) insert(into string, columns, selected []string, from string) {
+	s.items(into+" (", columns, ")")
+	s.items("SELECT", selected, "FROM "+from+";")
 }
 
 // items writes lines between two others, divided by commas.
@@ -74,30 +79,29 @@ func doubledEscaped(text string) string {
 	return doubled("'")(strings.ReplaceAll(text, `\`, `\\`))
 }
 
-// commentOn writes the comments of a table as statements.
-func (d *Dialect) commentOn(s *script, t Table) {
-	if t.Comment != "" {
-		s.line("COMMENT ON TABLE %s IS %s;", d.table(t), d.text(oneLine(t.Comment)))
-	}
-	for _, c := range t.Columns {
-		s.line("COMMENT ON COLUMN %s.%s IS %s;", d.table(t), d.quote(c.Name), d.text(comment(c)))
-	}
+// types are an engine's names of types.
+type types struct {
+	text, integer, float, boolean, date, timestamp string
+
+	decimal string // a format of precision and scale
+	wide    string // of decimals with more than 29 digits before the point or 9 behind it; "": decimal
+	list    string // of a list, where %s stands for the element's type
+	null    string // of a column that may be null, where %s stands for its type; "": every column may be
 }
 
-// elem gives the element's type of a list, else the type itself.
-func elem(t schemas.Type) (of schemas.Type, list bool) {
-	if t.Kind == schemas.List && t.Elem != nil {
-		return *t.Elem, true
+// column gives the name of a column's type. A list itself is never nullable.
+func (n types) column(c schemas.Column) string {
+	if n.null == "" || isList(c) || required(c) {
+		return n.of(c.Type)
 	}
-	return t, false
+	return fmt.Sprintf(n.null, n.of(c.Type))
 }
 
-// scalars are an engine's types of those that are no list.
-type scalars struct{ text, integer, float, boolean, date, timestamp, decimal string }
-
-// of gives the type's name. The decimal's is a format of precision and scale.
-func (n scalars) of(t schemas.Type) string {
+// of gives the name of a type.
+func (n types) of(t schemas.Type) string {
 	switch t.Kind {
+	case schemas.List:
+		return strings.Replace(n.list, "%s", n.of(*t.Elem), 1)
 	case schemas.Int64:
 		return n.integer
 	case schemas.Float64:
@@ -109,16 +113,10 @@ func (n scalars) of(t schemas.Type) string {
 	case schemas.Timestamp:
 		return n.timestamp
 	case schemas.Decimal:
+		if n.wide != "" && (t.Scale > 9 || t.Precision-t.Scale > 29) {
+			return fmt.Sprintf(n.wide, t.Precision, t.Scale)
+		}
 		return fmt.Sprintf(n.decimal, t.Precision, t.Scale)
 	}
 	return n.text
-}
-
-// chunks divides a list into lists of at most n.
-func chunks[T any](list []T, n int) [][]T {
-	var out [][]T
-	for len(list) > n {
-		out, list = append(out, list[:n]), list[n:]
-	}
-	return append(out, list)
 }

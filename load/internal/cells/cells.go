@@ -1,10 +1,12 @@
 // Package cells renders scalars as the text that CSV, NDJSON and JSON share, in
 // the manner of strconv: every function appends to dst and returns it, and none
-// allocates if dst has room. It does not quote CSV fields or know of nulls.
+// allocates if dst has room. It does not quote CSV fields or know of nulls. Begin
+// reading with JSON, which renders a column.
 package cells
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -49,11 +51,34 @@ func AppendTimestamp(dst []byte, us int64, zone *time.Location) []byte {
 	return t.AppendFormat(dst, "2006-01-02T15:04:05.000000Z07:00")
 }
 
+// AppendLocal appends the instant of us microseconds since 1970 UTC as a
+// spreadsheet reads it: the zone's wall clock without an offset, 2026-01-02
+// 03:04:05. A fraction of a second that is not zero is written with three
+// digits, or with six if three do not suffice.
+func AppendLocal(dst []byte, us int64, zone *time.Location) []byte {
+	t := time.UnixMicro(us).In(zone)
+	h, m, s := t.Clock()
+	dst = append(appendDay(dst, t), ' ',
+		byte('0'+h/10), byte('0'+h%10), ':', byte('0'+m/10), byte('0'+m%10), ':', byte('0'+s/10), byte('0'+s%10))
+	switch fraction := us % 1_000_000; {
+	case fraction == 0:
+		return dst
+	case fraction%1000 == 0:
+		return t.AppendFormat(dst, ".000")
+	}
+	return t.AppendFormat(dst, ".000000")
+}
+
 // AppendDate appends the day that lies days after 1970-01-01 as YYYY-MM-DD.
 func AppendDate(dst []byte, days int32) []byte {
-	y, m, d := time.Unix(int64(days)*86400, 0).UTC().Date()
+	return appendDay(dst, time.Unix(int64(days)*86400, 0).UTC())
+}
+
+// appendDay appends the day of t as YYYY-MM-DD.
+func appendDay(dst []byte, t time.Time) []byte {
+	y, m, d := t.Date()
 	if y < 0 || y > 9999 {
-		return time.Unix(int64(days)*86400, 0).UTC().AppendFormat(dst, time.DateOnly)
+		return t.AppendFormat(dst, time.DateOnly)
 	}
 	return append(dst,
 		byte('0'+y/1000), byte('0'+y/100%10), byte('0'+y/10%10), byte('0'+y%10), '-',
@@ -76,14 +101,8 @@ func AppendDecimal(dst []byte, n decimal128.Num, scale int) []byte {
 	if dst[start] == '-' {
 		start++
 	}
-	for missing := scale + 1 - (len(dst) - start); missing > 0; missing-- {
-		dst = append(dst, 0)
-		copy(dst[start+1:], dst[start:])
-		dst[start] = '0'
+	for len(dst)-start <= scale {
+		dst = slices.Insert(dst, start, '0')
 	}
-	point := len(dst) - scale
-	dst = append(dst, 0)
-	copy(dst[point+1:], dst[point:])
-	dst[point] = '.'
-	return dst
+	return slices.Insert(dst, len(dst)-scale, '.')
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -28,15 +29,13 @@ const (
 	Columns = "columns"
 )
 
-// Choice is a value of a list that has a column of its own.
-type Choice struct{ Value, Heading string }
-
 // Field is how a field is written: as one column, or as one column for each
 // choice.
 type Field struct {
 	As       string   // "" where the field is no list
 	Headings []string // the field's name, or the headings of its choices
-	Choices  []Choice // set if the list has a column for each choice
+	// choices gives the index of the heading of each value with a column.
+	choices map[string]int
 }
 
 // Of reads how the schema's fields are written. It is an error if two headings
@@ -87,12 +86,68 @@ func field(f arrow.Field) (Field, error) {
 	if err := json.Unmarshal([]byte(text), &pairs); err != nil {
 		return shown, fmt.Errorf("its choices cannot be read: %w: this is a bug in formetl", err)
 	}
-	shown.Headings = nil
-	for _, p := range pairs {
+	shown.Headings, shown.choices = nil, make(map[string]int, len(pairs))
+	for n, p := range pairs {
 		shown.Headings = append(shown.Headings, p[1])
-		shown.Choices = append(shown.Choices, Choice{Value: p[0], Heading: p[1]})
+		shown.choices[p[0]] = n
 	}
 	return shown, nil
+}
+
+// Missing is a value of a list without a column. A file would lose it.
+type Missing struct {
+	Row   int
+	Value string
+}
+
+// Chosen returns a function that gives, for a row's list, the index of the
+// heading of each element. It is -1 for a null or an empty text, which are no
+// choice unless they are listed as one. The field is written as Columns.
+func (f Field) Chosen(a *array.List) (func(row int) []int, *Missing) {
+	if a.Len() == 0 {
+		return nil, nil
+	}
+	texts := a.ListValues().(*array.String)
+	first, _ := a.ValueOffsets(0)
+	_, last := a.ValueOffsets(a.Len() - 1)
+	numbers := make([]int, last-first)
+	for row := range a.Len() {
+		if a.IsNull(row) {
+			continue
+		}
+		start, end := a.ValueOffsets(row)
+		for i := start; i < end; i++ {
+			value := texts.Value(int(i))
+			n, known := f.choices[value]
+			switch {
+			case known && texts.IsValid(int(i)):
+				numbers[i-first] = n
+			case value == "" || texts.IsNull(int(i)):
+				numbers[i-first] = -1
+			default:
+				return nil, &Missing{Row: row, Value: value}
+			}
+		}
+	}
+	return func(row int) []int {
+		start, end := a.ValueOffsets(row)
+		return numbers[start-first : end-first]
+	}, nil
+}
+
+// Text returns the appender of a list that is written as one text. timestamp is
+// that of cells.Text.
+func (f Field) Text(a *array.List, zone *time.Location, timestamp func(dst []byte, us int64) []byte) cells.Appender {
+	if f.As == JSON {
+		return cells.JSON(a, zone)
+	}
+	var element cells.Appender
+	if texts, ok := a.ListValues().(*array.String); ok {
+		element = func(dst []byte, i int) []byte { return AppendJoined(dst, texts.Value(i)) }
+	} else {
+		element = cells.Text(a.ListValues(), timestamp)
+	}
+	return func(dst []byte, row int) []byte { return cells.AppendList(dst, a, row, '|', `\N`, element) }
 }
 
 // AppendJoined appends an element of a joined list, with a \ before each | and \.
@@ -105,17 +160,4 @@ func AppendJoined(dst []byte, s string) []byte {
 		dst = append(append(dst, s[:i]...), '\\', s[i])
 		s = s[i+1:]
 	}
-}
-
-// Join returns the appender of a column of lists that are written as one
-// text: elements with | between them, and \N for one that is null. timestamp is
-// that of cells.Text.
-func Join(a *array.List, timestamp func(dst []byte, us int64) []byte) cells.Appender {
-	var element cells.Appender
-	if text, ok := a.ListValues().(*array.String); ok {
-		element = func(dst []byte, i int) []byte { return AppendJoined(dst, text.Value(i)) }
-	} else {
-		element = cells.Text(a.ListValues(), timestamp)
-	}
-	return func(dst []byte, row int) []byte { return cells.AppendList(dst, a, row, '|', `\N`, element) }
 }

@@ -76,14 +76,8 @@ func leadsToFormula[T Text](s T) bool {
 // beginsWithFullWidth tells whether s begins with the full-width form of one of
 // = + - @. A spreadsheet in Japanese treats it like the plain character.
 func beginsWithFullWidth[T Text](s T) bool {
-	if len(s) < 3 || s[0] != 0xEF {
-		return false
-	}
-	switch string(s[:3]) {
-	case "＝", "＋", "－", "＠":
-		return true
-	}
-	return false
+	const signs = "＝＋－＠" // of three bytes each, the first 0xEF
+	return len(s) >= 3 && s[0] == 0xEF && strings.Contains(signs, string(s[:3]))
 }
 
 // isPlainNumber tells whether a spreadsheet keeps the value of a number. It has
@@ -105,13 +99,15 @@ func isPlainNumber(s string) bool {
 	return len(whole)+len(fraction) <= MaxDigits
 }
 
-func isDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
+func isDigits(s string) bool { return s != "" && leadingDigits(s) == len(s) }
+
+// leadingDigits is how many digits a text begins with.
+func leadingDigits(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
 	}
-	return s != ""
+	return n
 }
 
 // isPlainTime tells whether a text is a date with the year first, a time of

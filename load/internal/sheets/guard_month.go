@@ -99,11 +99,8 @@ func folded(word string) string {
 
 // isParticle tells whether a word may stand between a month and its numbers.
 func isParticle(name string) bool {
-	switch name {
-	case "de", "d", "del", "г", "am", "pm", "a", "p":
-		return true
-	}
-	return false
+	const particles = " de d del г am pm a p "
+	return strings.Contains(particles, " "+name+" ")
 }
 
 // isEasternDay tells whether a text is a date or a time of day in Chinese,

@@ -1,0 +1,149 @@
+package ddl
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// scheme is the path's scheme, "" for a local one.
+func (w Written) scheme() string {
+	scheme, _, remote := strings.Cut(w.Path, "://")
+	if !remote {
+		return ""
+	}
+	return scheme
+}
+
+// named tells whether statements name the parts, as opposed to a pattern.
+func (w Written) named(o Options) bool {
+	return w.Known && (!w.Dataset() || !o.Glob)
+}
+
+// objects are the output's data objects relative to the path: the known parts,
+// or the pattern that finds them.
+func (w Written) objects(o Options) []string {
+	switch {
+	case !w.Dataset():
+		return []string{""}
+	case !w.named(o):
+		return []string{w.pattern()}
+	}
+	return each(w.Parts, func(p Part) string { return p.Path })
+}
+
+// empty tells whether the manifest lists nothing to load.
+func (w Written) empty(o Options) bool { return w.named(o) && len(w.Parts) == 0 }
+
+// pattern finds the parts of a dataset below its folder.
+func (w Written) pattern() string {
+	name := "part-*" + w.extension()
+	if w.Hive {
+		return "dt=*/" + name
+	}
+	return name
+}
+
+func (w Written) extension() string {
+	if !w.text() {
+		return "." + w.Format
+	}
+	return "." + w.Format + map[string]string{"gzip": ".gz", "zstd": ".zst"}[w.Compression]
+}
+
+// text tells whether a compression lies around the format.
+func (w Written) text() bool { return w.Format != "parquet" && w.Format != "arrow" }
+
+// bucket divides a remote path into its bucket and what follows.
+func (w Written) bucket() (bucket, key string) {
+	_, rest, _ := strings.Cut(w.Path, "://")
+	bucket, key, _ = strings.Cut(rest, "/")
+	return bucket, key
+}
+
+// address is the HTTPS address of a remote path.
+func (w Written) address() string {
+	bucket, key := w.bucket()
+	key = strings.ReplaceAll(url.PathEscape(key), "%2F", "/")
+	host := "s3"
+	if w.Region != "" {
+		host += "." + w.Region
+	}
+	switch {
+	case w.scheme() == "gs":
+		return "https://storage.googleapis.com/" + bucket + "/" + key
+	case w.Endpoint != "":
+		return strings.TrimRight(w.Endpoint, "/") + "/" + bucket + "/" + key
+	case strings.Contains(bucket, "."): // no certificate fits such a host
+		return "https://" + host + ".amazonaws.com/" + bucket + "/" + key
+	}
+	return "https://" + bucket + "." + host + ".amazonaws.com/" + key
+}
+
+// rows is the number of rows of all parts.
+func (w Written) rows() int64 {
+	var n int64
+	for _, p := range w.Parts {
+		n += p.Rows
+	}
+	return n
+}
+
+// wrongCount is the end of an SQL condition that tells that a count of the loaded
+// rows is wrong, or "" if any count is right. The manifest counts the rows of
+// named parts. A single file may be of a later run, and nobody knows the parts
+// that a pattern finds: there only 0 is wrong, unless the manifest has no rows.
+func (w Written) wrongCount(o Options) string {
+	switch {
+	case w.Dataset() && w.named(o):
+		return fmt.Sprintf("<> %d", w.rows())
+	case w.Known && w.rows() == 0:
+		return ""
+	}
+	return "= 0"
+}
+
+// notWhole is the message of an engine for a wrong count.
+const notWhole = "not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew"
+
+// differs tells whether two outputs are known to hold different results.
+func (w Written) differs(from Written) bool {
+	return w.Known && from.Known && w.rows() != from.rows()
+}
+
+// notLoaded says why an output is not loaded that could be.
+func (w Written) notLoaded(best Written) string {
+	if w.differs(best) {
+		return fmt.Sprintf("%s (%s) holds %d rows, not the %d of %s, and is not loaded", w.Path, w.Format, w.rows(), best.rows(), best.Path)
+	}
+	return fmt.Sprintf("%s (%s) holds the same results and is not loaded", w.Path, w.Format)
+}
+
+// inParts are the manifest's columns without the last ones that no part has yet.
+// The run that added those had no results to write.
+func (w Written) inParts() []schemas.Column {
+	most := 0
+	for _, p := range w.Parts {
+		if p.Leading <= 0 {
+			return w.Columns // the part's columns are unknown, or not the first ones
+		}
+		most = max(most, p.Leading)
+	}
+	if most == 0 {
+		return w.Columns
+	}
+	return w.Columns[:min(most, len(w.Columns))]
+}
+
+const loading = "formetl_load"
+
+// loading is the name of the temporary table that takes the files' rows first.
+// It must not hide the table itself.
+func (t Table) loading() string {
+	if strings.EqualFold(t.Name[len(t.Name)-1], loading) {
+		return loading + "_2"
+	}
+	return loading
+}
