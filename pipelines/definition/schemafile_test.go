@@ -56,12 +56,12 @@ func TestContractSchema(t *testing.T) {
 func TestSchemaDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "orders.yaml")
 	write(t, file, "version: 1\n")
-	s, err := LoadSchema(file)
+	s, err := LoadSchema(file, nil)
 	want := &schemas.Schema{Name: "orders", Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep}
 	if err != nil || !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	if _, err := LoadSchema(file + "x"); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+	if _, err := LoadSchema(file+"x", nil); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -72,7 +72,7 @@ func TestSchemaExamplesAreValid(t *testing.T) {
 		t.Fatal("no examples", err)
 	}
 	for _, file := range files {
-		s, err := LoadSchema(file)
+		s, err := LoadSchema(file, nil)
 		if err != nil {
 			t.Error(err)
 			continue

@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,9 +60,18 @@ func (v Value) isNull() bool {
 	return v.node == nil || null
 }
 
-// Report adds problems that have their places already, such as those of another
-// file that the value names.
-func (v Value) Report(problems ...Problem) { v.doc.problems = append(v.doc.problems, problems...) }
+// Redact is what [Document.Redact] is.
+func (v Value) Redact(rewrite func(string) string) { v.doc.Redact(rewrite) }
+
+// Report adds a problem that has its place already, such as one of another file that
+// the value names.
+func (v Value) Report(p Problem) { v.doc.problems = append(v.doc.problems, p) }
+
+// Refused tells whether Fail has reported the value of a key, an entry of its list or
+// the section itself, or Section has reported that the key is missing.
+func (v Value) Refused(key string) bool {
+	return v.doc.refused[v.path] || v.doc.refused[JoinKeys(v.path, key)]
+}
 
 // FailWith reports an error whose text is "what; remedy". An error without a remedy
 // gets the one given as otherwise.
@@ -82,6 +92,10 @@ func (v Value) Fail(remedy, format string, args ...any) {
 		if v.key != nil {
 			p.Excerpt = keyText(v.key) + ": " + Quote(s)
 		}
+	}
+	v.doc.refused[v.path] = true
+	if i := strings.LastIndexByte(v.path, '['); v.key == nil && i > 0 { // an entry is refused with its list
+		v.doc.refused[v.path[:i]] = true
 	}
 	v.Report(p)
 }
@@ -201,10 +215,8 @@ func (v Value) OneOf(words ...string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	for _, w := range words {
-		if s == w {
-			return s, true
-		}
+	if slices.Contains(words, s) {
+		return s, true
 	}
 	remedy := "write one of " + strings.Join(words, ", ")
 	if near := nearest.Word(s, words); near != "" {
