@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"reflect"
@@ -141,10 +142,10 @@ func roundTrip(t *testing.T, s *schemas.Schema) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	want := *s
-	want.Unknown, want.Empty = or(s.Unknown, schemas.UnknownAdd), or(s.Empty, schemas.EmptyKeep)
+	want.Unknown, want.Empty = cmp.Or(s.Unknown, schemas.UnknownAdd), cmp.Or(s.Empty, schemas.EmptyKeep)
 	want.Columns = nil
 	for _, c := range s.Columns {
-		c.OnError, c.Inferred = or(c.OnError, schemas.OnErrorReject), false
+		c.OnError, c.Inferred = cmp.Or(c.OnError, schemas.OnErrorReject), false
 		want.Columns = append(want.Columns, c)
 	}
 	if !reflect.DeepEqual(got, &want) {

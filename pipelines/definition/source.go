@@ -9,7 +9,6 @@ import (
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
-	"github.com/formetl/formetl/schemas/nearest"
 )
 
 func (r *reader) readSource(v strictyaml.Value) {
@@ -84,7 +83,6 @@ func zoneOf(name string) (*time.Location, error) {
 }
 
 func zoneRemedy(name string) string {
-	const remedy = "write an IANA name, such as America/Chicago, Europe/Berlin or UTC"
 	parts := strings.FieldsFunc(strings.TrimSpace(name), func(r rune) bool { return r == '/' })
 	for i, p := range parts {
 		words := strings.FieldsFunc(p, func(r rune) bool { return r == ' ' || r == '_' })
@@ -98,10 +96,7 @@ func zoneRemedy(name string) string {
 			return "did you mean " + guess + "?"
 		}
 	}
-	if near := nearest.Word(name, commonZones()); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return remedy
+	return strictyaml.Suggest(name, commonZones(), "write an IANA name, such as America/Chicago, Europe/Berlin or UTC")
 }
 
 // commonZones are the zones that are suggested for a name with a typing error. Any

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-
-	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // Field is a key of a section and what reads its value, which may be nil.
@@ -95,12 +93,10 @@ func (v Value) unknownKey(entry Value, keys []string) {
 		shown = "" // it may be a secret that stands there without its key, such as {word}
 	}
 	remedy := "the keys here are " + strings.Join(keys, ", ")
-	if near := nearest.Word(name, keys); near != "" {
-		remedy = "did you mean " + near + "?"
-	} else if home := v.doc.home(name); home != "" && shown != "" {
+	if home := v.doc.home(name); home != "" && shown != "" {
 		remedy = "it belongs " + home
 	}
-	v.badKey(entry, shown, "the key is not known", remedy)
+	v.badKey(entry, shown, "the key is not known", Suggest(name, keys, remedy))
 }
 
 // badKey reports the key of an entry of the section v. The name "" is not shown.

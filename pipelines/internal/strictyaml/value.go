@@ -8,8 +8,6 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
-
-	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // Value is a node of a document with the path that leads to it. Its readers report
@@ -218,11 +216,8 @@ func (v Value) OneOf(words ...string) (string, bool) {
 	if slices.Contains(words, s) {
 		return s, true
 	}
-	remedy := "write one of " + strings.Join(words, ", ")
-	if near := nearest.Word(s, words); near != "" {
-		remedy = "did you mean " + near + "?"
-	}
-	v.Fail(remedy, "%s is not one of %s", shown(v, s), strings.Join(words, ", "))
+	list := strings.Join(words, ", ")
+	v.Fail(Suggest(s, words, "write one of "+list), "%s is not one of %s", shown(v, s), list)
 	return "", false
 }
 
