@@ -62,21 +62,14 @@ func likePhone(v []byte) bool {
 	}
 	// Nine digits and signs are more than a date has; a number with a point is
 	// no phone number.
-	return signs > 1 && digits >= 9 && likeDate(v) == 0
+	return signs > 1 && digits >= 9 && !likeDate(v)
 }
 
-// likeDate is how many digits of a date or time v begins with, 0 for none.
-func likeDate(v []byte) int {
-	var f foreign
-	if len(v) >= len("2006-01-02") {
-		if _, reason := parseDate(v[:10]); reason == "" {
-			return 8
-		}
-	}
-	if f.day(v) || yearFirst(v[:min(len(v), 10)]) {
-		return 8
-	}
-	return 0
+// likeDate tells whether v begins with a date.
+func likeDate(v []byte) bool {
+	day := v[:min(len(v), len("2006-01-02"))]
+	_, reason := parseDate(day)
+	return reason == "" || yearFirst(day) || new(foreign).day(v)
 }
 
 // personalKind is a kind of personal data and how it is recognised.

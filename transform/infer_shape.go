@@ -11,13 +11,13 @@ import (
 type shapes struct {
 	values int // that are not empty
 
-	numbers         numbers
-	bools           int
-	dates, holders  int // YYYY-MM-DD; those that only hold a place
-	times, skipped  int // YYYY-MM-DD HH:MM:SS; those that the zone never shows
-	foreign         foreign
-	emails, ips     int
-	phones, letters int // values like phone numbers; values with a letter
+	numbers        numbers
+	bools          int
+	dates, holders int // YYYY-MM-DD; those that only hold a place
+	times, skipped int // YYYY-MM-DD HH:MM:SS; those that the zone never shows
+	foreign        foreign
+	emails, ips    int
+	phones         int
 }
 
 // numbers counts the values that are numbers, or digits.
@@ -42,9 +42,6 @@ func (s *shapes) add(v []byte, c *clock) {
 		s.bools++
 	default:
 		s.foreign.add(v)
-	}
-	if hasLetter(v) {
-		s.letters++
 	}
 	s.personal(v)
 }
@@ -102,13 +99,12 @@ func (s *shapes) calendar(v []byte, c *clock) bool {
 		if v[10] != ' ' {
 			return false
 		}
-		days, reason := parseDate(v[:10])
-		seconds, ok := parseClock(v[11:])
-		if reason != "" || !ok {
+		_, skipped, reason := c.parseTimestamp(v)
+		if reason != "" {
 			return false
 		}
 		s.times++
-		if _, skipped := c.instant(int64(days)*daySeconds + seconds); skipped {
+		if skipped {
 			s.skipped++
 		}
 		return true
@@ -137,12 +133,3 @@ func allDigits(v []byte) bool {
 
 // zerosOnly tells whether v is nothing but zeros, or empty.
 func zerosOnly(v []byte) bool { return len(bytes.Trim(v, "0")) == 0 }
-
-func hasLetter(v []byte) bool {
-	for _, c := range v {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 {
-			return true
-		}
-	}
-	return false
-}

@@ -87,8 +87,14 @@ func nearWindow(s, remedy string) string {
 		short, long, unit string
 		times             int
 	}{
-		{"mon", "month", "mo", 1}, {"y", "year", "mo", 12}, {"w", "week", "d", 7}, {"d", "day", "d", 1},
-		{"h", "hour", "h", 1}, {"h", "hr", "h", 1}, {"m", "min", "m", 1}, {"s", "sec", "s", 1},
+		{"mon", "month", "mo", 1},
+		{"y", "year", "mo", 12},
+		{"w", "week", "d", 7},
+		{"d", "day", "d", 1},
+		{"h", "hour", "h", 1},
+		{"h", "hr", "h", 1},
+		{"m", "min", "m", 1},
+		{"s", "sec", "s", 1},
 	} {
 		if word == u.short || strings.HasPrefix(word, u.long) {
 			return fmt.Sprintf("did you mean %d%s?", n*u.times, u.unit)
