@@ -192,7 +192,9 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 		return false, f.reject(*reject)
 	}
 	if f.batch.rows == 0 {
-		f.reserve()
+		for _, c := range f.columns {
+			c.reserve(f.batch.lastRows)
+		}
 	}
 	for k, c := range f.columns {
 		if f.direct(k) {
@@ -203,9 +205,7 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 	}
 	f.batch.rows++
 	f.stats.Rows++
-	if len(f.row.pending) > 0 {
-		f.count()
-	}
+	f.count()
 	return true, nil
 }
 
@@ -232,21 +232,14 @@ func (f *Flattener) reject(r Reject) error {
 // count adds the outcomes of a written row to the stats.
 func (f *Flattener) count() {
 	for _, p := range f.row.pending {
-		switch p.kind {
-		case nulled:
-			f.stats.Nulled = count(f.stats.Nulled, Fault{p.column.Name, p.reason})
+		switch p.what {
 		case joined:
 			f.stats.Joined = count(f.stats.Joined, p.column.Name)
 		case shifted:
 			f.stats.Shifted = count(f.stats.Shifted, p.column.Name)
+		default:
+			f.stats.Nulled = count(f.stats.Nulled, Fault{p.column.Name, p.what})
 		}
-	}
-}
-
-// reserve prepares the builders for a batch like the last one.
-func (f *Flattener) reserve() {
-	for _, c := range f.columns {
-		c.reserve(f.batch.lastRows)
 	}
 }
 

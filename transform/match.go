@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func (f *Flattener) match() error {
 		}
 		f.fields.at = append(f.fields.at, at)
 	}
-	if unknown == nil {
+	if unknown == nil { // as on most pages
 		return nil
 	}
 	// A field counts once a result has it: those of filtered results do not.
@@ -152,12 +153,9 @@ func owners(p *page.Page) []int {
 func order(fields []page.Field, at []int) {
 	slices.SortStableFunc(at, func(a, b int) int {
 		x, y := fields[a], fields[b]
-		if x.Kind != y.Kind {
-			return int(x.Kind) - int(y.Kind)
+		if x.Kind != y.Kind || x.Kind == page.KindMeta {
+			return cmp.Compare(x.Kind, y.Kind)
 		}
-		if x.Kind == page.KindItem && x.Index != y.Index {
-			return x.Index - y.Index
-		}
-		return a - b
+		return cmp.Compare(x.Index, y.Index)
 	})
 }

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -47,9 +48,10 @@ func hasChoices(c *column, itemType string) bool {
 	if c.PII.Kind != schemas.PIINone || !c.isString() || !c.list && c.From.Kind != schemas.FromItem {
 		return false
 	}
-	typed := slices.ContainsFunc(typedWords, func(word string) bool { return strings.Contains(strings.ToLower(itemType), word) })
-	return c.ListAs == schemas.ListColumns || !typed && (c.list ||
-		slices.ContainsFunc(choiceWords, func(word string) bool { return strings.Contains(strings.ToLower(itemType), word) }))
+	says := func(words []string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(itemType), word) })
+	}
+	return c.ListAs == schemas.ListColumns || !says(typedWords) && (c.list || says(choiceWords))
 }
 
 // seen is a column's entry, made if need be.
@@ -71,19 +73,13 @@ func (f *Flattener) see(arrays []arrow.Array) {
 		s := f.seen(i)
 		s.Filled += int64(filled)
 		if !s.Many && hasChoices(c, s.ItemType) {
-			s.take(arrays[i], f.room(c))
+			room := &f.choiceRoom
+			if c.ListAs == schemas.ListColumns {
+				room = nil // every choice becomes a column of its own
+			}
+			s.take(arrays[i], room)
 		}
 	}
-}
-
-// room is how many bytes of texts the choices of a column may still take: of a
-// list that is written as a column for each, as many as MostChoices are.
-// Whatever else there is, its choices are asked for.
-func (f *Flattener) room(c *column) *int64 {
-	if c.ListAs == schemas.ListColumns {
-		return nil
-	}
-	return &f.choiceRoom
 }
 
 // take counts the values of a string array, or of the lists of one. room is
@@ -188,12 +184,7 @@ func (f *Flattener) attributes() {
 // add counts o into s; o is of later results.
 func (s *Seen) add(o Seen) {
 	s.Filled += o.Filled
-	if o.ItemType != "" {
-		s.ItemType = o.ItemType
-	}
-	if o.Index != 0 {
-		s.Index = o.Index
-	}
+	s.ItemType, s.Index = cmp.Or(o.ItemType, s.ItemType), cmp.Or(o.Index, s.Index)
 	if s.Many = s.Many || o.Many; s.Many {
 		s.Choices = nil
 		return
