@@ -18,8 +18,8 @@ const (
 	DefaultBatchRows  = 8192
 	DefaultBatchBytes = 2 << 20
 
-	// Offsets inside an array are int32; the last row of a batch may add as
-	// much as a whole answer.
+	// The bound keeps offsets inside an array, which are int32, from overflowing,
+	// because the last row of a batch may add as much as a whole answer.
 	mostBatchBytes = 512 << 20
 )
 
@@ -133,8 +133,8 @@ func (f *Flattener) extend(columns []schemas.Column) {
 	f.schema = schemas.ArrowSchema(f.Columns())
 }
 
-// Append adds the page's results, in their order. The page stays the
-// caller's and is not needed after the call.
+// Append adds the page's results in their order. The Flattener keeps nothing of
+// the page.
 func (f *Flattener) Append(p *page.Page) error {
 	if f.err != nil {
 		return f.err
@@ -210,7 +210,7 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 }
 
 // direct tells whether column k takes the row's value straight from the page,
-// without being settled: a single string always fits, and so does none where
+// without being settled. A single string always fits. So does a missing one where
 // the column may be null.
 func (f *Flattener) direct(k int) bool {
 	c, g := f.columns[k], &f.row.gathered[k]
@@ -243,8 +243,8 @@ func (f *Flattener) count() {
 	}
 }
 
-// Flush gives the rows that wait to Emit, also if they are few; without any it
-// does nothing. Call it after the last page.
+// Flush gives Emit the rows that are not yet in a batch. Without any it does
+// nothing. Call it after the last page.
 func (f *Flattener) Flush() error {
 	if f.err == nil {
 		f.err = f.flush()
@@ -281,7 +281,8 @@ func (f *Flattener) Schema() *arrow.Schema { return f.schema }
 
 // Stats returns the counts so far; the caller may change them.
 func (f *Flattener) Stats() Stats {
-	s := f.stats.clone()
+	var s Stats
+	s.Add(f.stats)
 	for _, c := range f.columns {
 		if c.seen != nil {
 			s.Add(Stats{Seen: map[schemas.Source]Seen{c.From: *c.seen}})
@@ -296,8 +297,8 @@ func (f *Flattener) Stats() Stats {
 	return s
 }
 
-// Release frees the memory of rows that were not flushed. The Flattener is of
-// no use afterwards; calling it twice is harmless.
+// Release frees the memory of rows that were not flushed. Append and Flush fail
+// afterwards. A second Release does nothing.
 func (f *Flattener) Release() {
 	for _, c := range f.columns {
 		c.release()

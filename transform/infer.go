@@ -11,14 +11,14 @@ import (
 )
 
 // Infer makes the schema that a data set has without a schema file, from the
-// headings and a sample of pages: result_id, every meta, every item by index;
-// types by schemas.DefaultType, list<string> for items that hold several
-// values in any sampled result. Fields that only the headings know have
-// columns too, after their predecessor among the headings. With labels the
-// items are named by their headings.
+// headings and a sample of pages. Its columns are result_id, every meta, and every
+// item by its index. Types are those of schemas.DefaultType. Items that hold
+// several values in any sampled result are list<string>. Fields that only the
+// headings know have columns too, after their predecessor among the headings. With
+// labels the items are named by their headings.
 //
-// Pages are given in the order of the range. Where an item moved on the form
-// the last page's index stands; where it was relabelled, the first heading.
+// Pages are given in the order of the range. Of an item that moved on the form
+// the last page's index counts, and of one that was relabelled the first heading.
 func Infer(name string, pages []*page.Page, labels bool) *schemas.Schema {
 	var s sample
 	for _, p := range pages {
@@ -158,10 +158,11 @@ func (s *sample) schema(name string, labels bool) *schemas.Schema {
 	}
 }
 
-// meanings tells what a heading is about: by the element that it stands in, by
-// the fields that results have (a meta and an item of that id share it), by
-// the metas that are known, else an item. A heading "result_id" or "id" that
-// is no field is about the result's id: nil.
+// meanings tells what a heading is about. The element that it stands in may say
+// whether it is a meta or an item. Else it is about the fields of that id that
+// results have, a meta and an item together. Without any it is about a meta of a
+// known id, or about an item. It returns nil for a heading about the result's id:
+// "result_id" or "id", which no field has.
 func (s *sample) meanings(h page.Heading) []schemas.Source {
 	meta := schemas.Source{Kind: schemas.FromMeta, ID: h.ID}
 	item := schemas.Source{Kind: schemas.FromItem, ID: h.ID}
@@ -224,8 +225,8 @@ func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
 	return columns
 }
 
-// insert puts each of the rest, which are in the order of the headings, behind
-// its nearest predecessor among the headings; those without one come first. The
+// insert puts each of the rest behind its nearest predecessor among the headings.
+// Those without one come first. The rest are in the order of the headings. The
 // predecessor is one of the placed, or the one of the rest before it.
 func insert(placed, rest []*sampled) []*sampled {
 	var byHeading []int // the placed that have a heading

@@ -164,7 +164,8 @@ func (g *groupForm) add(v []byte) {
 	}
 	g.n++
 	for _, sign := range signs[:last] {
-		g.see(sign)
+		g.mixed = g.mixed || g.group != 0 && g.group != sign
+		g.group = sign
 	}
 	switch {
 	case whole && last == 1 && (signs[0] == ',' || signs[0] == '.'):
@@ -175,12 +176,6 @@ func (g *groupForm) add(v []byte) {
 	default:
 		g.point++
 	}
-}
-
-// see notes a sign between groups.
-func (g *groupForm) see(sign byte) {
-	g.mixed = g.mixed || g.group != 0 && g.group != sign
-	g.group = sign
 }
 
 // hint says what all n values look like, ints of which are whole numbers, and

@@ -10,14 +10,13 @@ import (
 )
 
 // Learner learns from a sample of pages which columns a form has and which
-// types fit them, for a schema file that people edit. Unlike Infer, which
-// gives what a run without a schema writes, it chooses other types than string
-// where every value of the sample fits and nothing is lost by it: values that
-// are printed are those that were read, but for the form of timestamps, zeros
-// at the end of decimals' fractions where some have none, and empty answers,
-// which become null.
+// types fit them, for a schema file that people edit. Infer gives what a run
+// without a schema writes. A Learner chooses other types than string where every
+// value of the sample fits and nothing is lost: values are printed as they were
+// read. Three things may differ: the form of timestamps, zeros at the end of
+// decimals' fractions, and empty answers, which become null.
 //
-// It holds no page. A Learner is not safe for concurrent use.
+// It keeps no page. A Learner is not safe for concurrent use.
 type Learner struct {
 	sample   sample
 	headings []page.Heading

@@ -78,19 +78,18 @@ type personalKind struct {
 	metas string // ids of metas
 	words string // of labels
 	types string // of items
-	count func(s *shapes) int
+	seen  int    // values with its shape
 }
 
-func personalKinds() []personalKind {
-	none := func(*shapes) int { return 0 }
+func personalKinds(s *shapes) []personalKind {
 	return []personalKind{
-		{"an e-mail address", "login_email", emailWords, "email e_mail", func(s *shapes) int { return s.emails }},
-		{"an IP address", "user_ip", ipWords, "ip", func(s *shapes) int { return s.ips }},
-		{"a phone number", "", phoneWords, "phone tel telephone mobile fax", func(s *shapes) int { return s.phones }},
-		{"a date of birth", "", birthWords, "birthday birthdate", none},
-		{"a number that identifies a person", "", identityWords, "ssn iban", none},
-		{"an address", "", addressWords + " " + postalWords, "address location zip postal", none},
-		{"a person's name", "login_username", nameWords, "name signature", none},
+		{"an e-mail address", "login_email", emailWords, "email e_mail", s.emails},
+		{"an IP address", "user_ip", ipWords, "ip", s.ips},
+		{"a phone number", "", phoneWords, "phone tel telephone mobile fax", s.phones},
+		{"a date of birth", "", birthWords, "birthday birthdate", 0},
+		{"a number that identifies a person", "", identityWords, "ssn iban", 0},
+		{"an address", "", addressWords + " " + postalWords, "address location zip postal", 0},
+		{"a person's name", "login_username", nameWords, "name signature", 0},
 	}
 }
 
@@ -98,7 +97,7 @@ func personalKinds() []personalKind {
 // that is told; "" for none. It never holds a value.
 func personalData(from schemas.Source, text, itemType label, s *shapes) string {
 	best, most := "", 0
-	for _, kind := range personalKinds() {
+	for _, kind := range personalKinds(s) {
 		var by []string
 		if from.Kind == schemas.FromMeta && kind.metas == from.ID {
 			by = append(by, "its id")
@@ -109,7 +108,7 @@ func personalData(from schemas.Source, text, itemType label, s *shapes) string {
 		if itemType.has(kind.types) != "" {
 			by = append(by, "its item type")
 		}
-		if n := kind.count(s); n > 0 && n*5 >= s.values*4 {
+		if kind.seen > 0 && kind.seen*5 >= s.values*4 {
 			by = append(by, "its values")
 		}
 		if len(by) > most {

@@ -6,8 +6,8 @@ import (
 
 // shapes counts which forms the values of a field have. A type is inferred
 // only from forms that are printed back as they were read, so that nothing is
-// lost: "007", "1.50" among "1.5" and "TRUE" are no numbers and no bool here,
-// though a declared column would take them.
+// lost. So "007", "1.50" among "1.5" and "TRUE" are no numbers and no bool here. A
+// declared column would take them.
 type shapes struct {
 	values int // that are not empty
 

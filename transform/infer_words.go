@@ -7,8 +7,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// label holds the words of a label, an id or an item's type in snake case,
-// with a "_" before, between and behind them: phrases are found as whole words.
+// label holds the words of a label, an id or an item's type in snake case. A "_"
+// stands before, between and behind them, so that phrases match whole words only.
 type label string
 
 func wordsOf(texts ...string) label {
@@ -77,8 +77,8 @@ const (
 		data_rozhdeniia rozhdeniia fodelsedatum fodselsdato chu_sheng chu_sheng_ri_qi sheng_ri seinengappi saengil tarikh_almilad`
 )
 
-// identifier returns the word by which digits name something rather than
-// count, "" for none. A "number of" things is a count.
+// identifier returns the word that says that a field's digits identify something
+// rather than count it, "" for none. A "number of" things is a count.
 func identifier(text, itemType label) string {
 	counted := label(strings.NewReplacer("_number_of_", "_", "_numbers_of_", "_", "_no_of_", "_", "_nr_of_", "_").Replace(string(text)))
 	for _, list := range []string{phoneWords, postalWords, identityWords, codeWords} {

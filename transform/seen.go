@@ -12,8 +12,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Bounds of what is remembered of a column's values: beyond them they are no
-// choices, but free text.
+// Bounds of what is remembered of a column's values. Values beyond them are taken
+// for free text, not for choices.
 const (
 	MostChoices     = 500     // distinct values
 	mostChoiceText  = 200     // bytes of one
@@ -28,16 +28,16 @@ type Seen struct {
 	ItemType string
 	Index    int
 	// Choices counts the values of a list, or of an item whose type says that
-	// people choose, but not of what they type; nil where there are none or where
-	// Many is set. Columns with a pii rule have none.
+	// people choose from it. It is nil where there are none or where Many is set.
+	// Values that people type and columns with a pii rule have none.
 	Choices map[string]int64
 	Many    bool // more or longer values than choices have
 }
 
-// choiceWords are in the types of items that people choose from; typedWords in
-// those that people fill in. The types that services know are not told (service
-// specification, section 2, "Result"), so that an unknown one's single values
-// are no choices, and several are.
+// choiceWords are in the types of items that people choose from, typedWords in
+// those that people fill in. The service's specification does not list its item
+// types (section 2, "Result"). Of an unknown type several values are choices, and
+// single values are not.
 var (
 	choiceWords = []string{"radio", "select", "drop", "check", "choice", "option", "rating", "likert", "scale", "list", "yes", "bool"}
 	typedWords  = []string{"text", "mail", "phone", "name", "address", "file", "upload"}
@@ -106,8 +106,8 @@ func (s *Seen) take(values arrow.Array, room *int64) {
 	}
 }
 
-// firstValues counts the first few values of a batch: most questions have no
-// more choices, and a comparison costs less than a look into a map.
+// firstValues counts the first few values of a batch. Most questions have no
+// more choices, and a comparison costs less than a lookup in a map.
 type firstValues struct {
 	values [6]struct {
 		text  string // of the batch

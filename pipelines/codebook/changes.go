@@ -8,8 +8,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// comparison compares what a run saw of the form with what was known before: by
-// the manifest of the run before, else by the labels of the schema.
+// comparison compares what a run saw of the form with what was known before. That
+// is the manifest of the run before, or else the labels of the schema.
 type comparison struct {
 	Form
 	headings  headings
@@ -104,8 +104,8 @@ func (d *comparison) isNew(c schemas.Column, was *load.Column) bool {
 	return d.added[c.From]
 }
 
-// dropped lists the columns of the manifest before whose items the form does not
-// have any more, and which this run, that inferred its columns anew, does not have.
+// dropped lists the columns of the manifest before whose items the form has lost. A
+// run that inferred its columns anew does not have them either.
 func (d *comparison) dropped() []schemas.Change {
 	if d.before == nil || !d.whole {
 		return nil

@@ -11,8 +11,8 @@ import (
 const mostLabels = 20
 
 // Describe fills in what a manifest says of its columns besides their names and
-// types: labels now and before, item types, places, whether a column's item is
-// gone. list are the form's columns as the manifest lists them, in their order.
+// types. That is labels now and before, item types, places, and whether a column's
+// item is gone. list are the form's columns as the manifest lists them, in their order.
 // before is the manifest of the run before, nil where there was none; what it says
 // is kept where the form tells nothing.
 func (f Form) Describe(list []load.Column, before *load.Manifest) {
@@ -36,8 +36,8 @@ func (f Form) Describe(list []load.Column, before *load.Manifest) {
 	if !moved {
 		return
 	}
-	// Places of two different times together are no order: where items have moved,
-	// the places of items that no result of this run showed are forgotten.
+	// Items have moved. The places of items that no result of this run showed are
+	// forgotten, because places of two different times together are no order.
 	for i, c := range f.Columns {
 		if f.Stats.Seen[c.From].Index == 0 {
 			list[i].Index = 0

@@ -18,9 +18,9 @@ type headings struct {
 	items  bool              // items are among them
 }
 
-// headings tells whether the service's headings list items. They do not say
-// themselves what they are about, so this is known only where one of them is about
-// an item of a column or of a result.
+// headings tells whether the service's headings list items. A
+// heading does not say itself whether it is about an item. It is known where a
+// column or a result has an item of that id.
 func (f Form) headings() headings {
 	h := headings{labels: f.Labels}
 	note := func(from schemas.Source) {

@@ -77,8 +77,8 @@ func isSchema(data []byte) bool {
 // version.
 const tableHead = "column,type,from,label,labels_before,"
 
-// isTable tells whether table wrote a file, even if a spreadsheet has saved it since
-// with other separators, with quotes, or without the byte order mark.
+// isTable tells whether table wrote a file. A spreadsheet may have saved it since with
+// other separators, with quotes, or without the byte order mark.
 func isTable(data []byte) bool {
 	head, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\n"))
 	plain := strings.NewReplacer(`"`, "", ";", ",", "\t", ",").Replace(string(head))

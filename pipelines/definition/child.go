@@ -10,8 +10,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// A list column with explode: true has a child output beside each output: a row
-// for each element of the list, with the result's id and the element's position.
+// A list column with explode: true has a child output beside each output. It has a
+// row for each element of the list, with the result's id and the element's position.
 // A child is an output like any other, but it does not stand in the file.
 
 // Exploded tells whether the output is the child of another one.
@@ -103,7 +103,7 @@ func (o Output) child(c schemas.Column) (Output, error) {
 	return o, nil
 }
 
-// ChildPath is the path of the child output of a column: the parent's path with
+// ChildPath is the path of the child output of a column. It is the parent's path with
 // "__" and the column's name added, in a file's name before its extensions.
 func ChildPath(parent, column string) string {
 	if folder, ok := strings.CutSuffix(parent, "/"); ok {

@@ -194,8 +194,8 @@ func IsGlob(form string) bool { return strings.ContainsAny(form, "*?[") }
 // forms must be listed (Get Forms) to know which are meant.
 func (d *Definition) ListsForms() bool { return slices.ContainsFunc(d.Forms, IsGlob) }
 
-// WantsForm tells whether a form of the account is one of the definition's:
-// an entry of Forms names or matches it and none of Exclude does.
+// WantsForm tells whether a form of the account is one of the definition's. An
+// entry of Forms names or matches it, and none of Exclude does.
 func (d *Definition) WantsForm(form string) bool {
 	named := func(pattern string) bool {
 		if pattern == form || pattern == "*" { // "*" matches every form that Get Forms lists, whatever its name

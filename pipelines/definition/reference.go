@@ -77,8 +77,8 @@ func (r reference) read(dir string, lookup func(name string) (string, bool)) (te
 	return text, where, nil
 }
 
-// readKey reads the API key: the key of the options, else the one that api_key
-// refers to, else that of the default variable if the source has no api_key.
+// readKey reads the API key. It is the key of the options, else the one that api_key
+// refers to. Without api_key it is that of the default variable.
 func (r *reader) readKey(source, v strictyaml.Value, given bool) {
 	ref, ok := reference{"env", KeyVariable}, true
 	place, remedy, problem := source, "set it, or "+keyRemedy, "the definition names no API key, and %v"

@@ -61,12 +61,12 @@ func (v Value) isNull() bool {
 // Redact is what [Document.Redact] is.
 func (v Value) Redact(rewrite func(string) string) { v.doc.Redact(rewrite) }
 
-// Report adds a problem that has its place already, such as one of another file that
+// Report adds a problem that has a place already, such as one of another file that
 // the value names.
 func (v Value) Report(p Problem) { v.doc.problems = append(v.doc.problems, p) }
 
-// Refused tells whether Fail has reported the value of a key, an entry of its list or
-// the section itself, or Section has reported that the key is missing.
+// Refused tells whether a problem was reported for a key of the section: by Fail for
+// its value, an entry of its list or the section itself, or because it is missing.
 func (v Value) Refused(key string) bool {
 	return v.doc.refused[v.path] || v.doc.refused[JoinKeys(v.path, key)]
 }
