@@ -28,9 +28,9 @@ type hourOffset struct {
 	known  bool
 }
 
-// instant returns the instant, in seconds since 1970 UTC, at which the zone shows
-// a wall-clock time, in seconds since 1970-01-01 00:00:00 of the wall clock. Of two
-// such instants it is the first. Where the zone skips the time, the offset before
+// instant returns the instant at which the zone shows a wall-clock time. The instant
+// is in seconds since 1970 UTC, the wall-clock time in seconds since its own
+// 1970-01-01 00:00:00. Of two such instants it is the first. Where the zone skips the time, the offset before
 // the gap is used and shifted is true.
 func (c *clock) instant(wall int64) (unix int64, shifted bool) {
 	hour := floorDiv(wall, hourSeconds)

@@ -52,7 +52,7 @@
 //
 // Wall-clock times follow RFC 5545. One that a zone shows twice (the end of DST)
 // is its first pass. One that it skips (the start of DST) is read with the offset
-// before the change, which moves it forward by the length of the gap. Stats.Shifted
+// before the change. That moves it forward by the length of the gap. Stats.Shifted
 // counts those.
 //
 // The package writes no files and knows no formats. It reads nothing but pages.

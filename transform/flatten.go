@@ -18,8 +18,8 @@ const (
 	DefaultBatchRows  = 8192
 	DefaultBatchBytes = 2 << 20
 
-	// The bound keeps offsets inside an array, which are int32, from overflowing,
-	// because the last row of a batch may add as much as a whole answer.
+	// Offsets inside an array are int32, and the last row of a batch may add as much
+	// as a whole answer. So a batch is bounded far below 2 GiB.
 	mostBatchBytes = 512 << 20
 )
 
@@ -46,7 +46,7 @@ type Options struct {
 	Reject func(Reject) error
 }
 
-// Reject is a result for the dead letters.
+// Reject is a result for the dead letters, and why it is one.
 type Reject struct {
 	ResultID int64
 	Column   string // the column that its value does not fit
@@ -180,12 +180,15 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 			continue
 		}
 		raw, reason := f.row.settle(c, &f.row.gathered[k], cells)
-		switch {
-		case reason == "":
-		case c.OnError == schemas.OnErrorFail:
-			return false, &ValueError{f.row.page.ID(i), c.Name, c.From, c.Type, raw, reason}
-		case reject == nil:
-			reject = &Reject{f.row.page.ID(i), c.Name, raw, reason}
+		if reason == "" {
+			continue
+		}
+		fault := Reject{f.row.page.ID(i), c.Name, raw, reason}
+		if c.OnError == schemas.OnErrorFail {
+			return false, &ValueError{fault, c.From, c.Type}
+		}
+		if reject == nil {
+			reject = &fault
 		}
 	}
 	if reject != nil {

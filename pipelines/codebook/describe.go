@@ -16,7 +16,7 @@ const mostLabels = 20
 // before is the manifest of the run before, nil where there was none; what it says
 // is kept where the form tells nothing.
 func (f Form) Describe(list []load.Column, before *load.Manifest) {
-	headings := f.headings()
+	gone := f.gone()
 	known := BySource(before)
 	moved := false
 	for i, c := range f.Columns {
@@ -28,7 +28,7 @@ func (f Form) Describe(list []load.Column, before *load.Manifest) {
 		}
 		d.ItemType, d.Index = cmp.Or(seen.ItemType, d.ItemType), cmp.Or(seen.Index, d.Index)
 		label, listed := f.Labels[c.From.ID]
-		d.Gone = !listed && (d.Gone || headings.lacks(c.From, d.Label))
+		d.Gone = !listed && (d.Gone || gone(c.From, d.Label))
 		if label != "" && label != d.Label {
 			relabel(d, label)
 		}

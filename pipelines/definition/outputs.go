@@ -2,6 +2,8 @@ package definition
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -66,50 +68,47 @@ func (r *reader) readPath(out *placedOutput) bool {
 	if !ok || !checkBraces(v, text) {
 		return false
 	}
-	if m := schemeShape.FindStringSubmatch(text); m != nil {
-		return r.readRemotePath(out, strings.ToLower(m[1]), text[len(m[0]):])
-	}
-	if strings.HasPrefix(text, "~") {
-		v.Fail("write the path in full, or relative to the definition", "~ is not replaced by a home folder")
-		return false
-	}
-	out.Path = filepath.ToSlash(r.local(text))
-	if strings.HasSuffix(text, "/") && out.Path != "/" {
-		out.Path += "/"
-	}
-	if base := path.Base(text); (base == "." || base == "..") && !strings.HasSuffix(text, "/") {
+	strictyaml.Parsed(&out.Path, r.parsePath, "")(v)
+	if base := path.Base(text); out.Path != "" && (base == "." || base == "..") && !strings.HasSuffix(text, "/") {
 		v.Fail("write a file's name, or end the path with a slash for a dataset", "%s is a folder", strictyaml.Quote(text))
 		return false
 	}
-	return true
+	return out.Path != ""
 }
 
-func (r *reader) readRemotePath(out *placedOutput, scheme, rest string) bool {
-	v := out.path
-	switch {
-	case scheme == "file":
-		v.Fail("write the path without file://", "a local path needs no scheme")
-		return false
-	case !slices.Contains(r.o.Schemes, scheme) && scheme == "s3":
-		v.Fail("write a local path, or use a build with S3", "this build of formetl has no S3 destination")
-		return false
-	case !slices.Contains(r.o.Schemes, scheme):
-		v.Fail("write a local path"+schemeList(r.o.Schemes), "this build of formetl has no destination for %s://", scheme)
-		return false
+func (r *reader) parsePath(text string) (string, error) {
+	if m := schemeShape.FindStringSubmatch(text); m != nil {
+		return r.parseAddress(strings.ToLower(m[1]), text[len(m[0]):])
 	}
+	if strings.HasPrefix(text, "~") {
+		return "", errors.New("~ is not replaced by a home folder; write the path in full, or relative to the definition")
+	}
+	local := filepath.ToSlash(r.local(text))
+	if strings.HasSuffix(text, "/") && local != "/" {
+		local += "/"
+	}
+	return local, nil
+}
+
+// parseAddress checks the path of an output that is not a local one.
+func (r *reader) parseAddress(scheme, rest string) (string, error) {
+	known := slices.Contains(r.o.Schemes, scheme)
 	bucket, key, _ := strings.Cut(rest, "/")
 	switch {
+	case scheme == "file":
+		return "", errors.New("a local path needs no scheme; write the path without file://")
+	case !known && scheme == "s3":
+		return "", errors.New("this build of formetl has no S3 destination; write a local path, or use a build with S3")
+	case !known:
+		return "", fmt.Errorf("this build of formetl has no destination for %s://; write a local path%s", scheme, schemeList(r.o.Schemes))
 	case bucket == "" || strings.ContainsAny(bucket, "{}@:?#"):
-		v.Fail("write "+scheme+"://bucket/path", "the path names no bucket, or one that cannot be")
+		return "", fmt.Errorf("the path names no bucket, or one that cannot be; write %s://bucket/path", scheme)
 	case key == "":
-		v.Fail("write "+scheme+"://bucket/file.csv for a file or "+scheme+"://bucket/folder/ for a dataset", "the path has nothing after the bucket")
+		return "", fmt.Errorf("the path has nothing after the bucket; write %s://bucket/file.csv for a file or %[1]s://bucket/folder/ for a dataset", scheme)
 	case path.Clean("/"+key) != strings.TrimSuffix("/"+key, "/"):
-		v.Fail("write the path without empty parts, . and ..", "the path is not in its shortest form")
-	default:
-		out.Path = scheme + "://" + rest
-		return true
+		return "", errors.New("the path is not in its shortest form; write the path without empty parts, . and ..")
 	}
-	return false
+	return scheme + "://" + rest, nil
 }
 
 func schemeList(schemes []string) string {

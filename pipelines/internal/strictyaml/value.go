@@ -65,8 +65,9 @@ func (v Value) Redact(rewrite func(string) string) { v.doc.Redact(rewrite) }
 // the value names.
 func (v Value) Report(p Problem) { v.doc.problems = append(v.doc.problems, p) }
 
-// Refused tells whether a problem was reported for a key of the section: by Fail for
-// its value, an entry of its list or the section itself, or because it is missing.
+// Refused tells whether a problem was reported for a key of the section. Fail may have
+// reported its value, an entry of its list or the section itself. Section may have
+// reported that the key is missing.
 func (v Value) Refused(key string) bool {
 	return v.doc.refused[v.path] || v.doc.refused[JoinKeys(v.path, key)]
 }
