@@ -41,7 +41,7 @@ type column struct {
 	builder   array.Builder      // of any other
 	lists     *array.ListBuilder // the builder of a list
 	elems     array.Builder      // the builder itself, or that of a list's elements
-	seen      *Seen              // nil where nothing was seen of it
+	seen      *Seen              // what its values were, nil while it has none
 	lastBytes int                // text bytes of the last batch, to reserve for the next
 }
 

@@ -14,7 +14,7 @@ type declared struct {
 	yes, no [][]byte // the words of a bool
 	decimal string   // of numbers; "" where neither separator is declared
 	group   string
-	scratch []byte // room for a number in the form that the type expects
+	scratch []byte // memory for a number in the form that the type expects
 }
 
 // newDeclared compiles a column's declared forms, nil where it has none. The

@@ -41,8 +41,8 @@ type Options struct {
 	// it. Required.
 	Emit func(arrow.RecordBatch) error
 	// Reject takes a result that is not written because of the column's rule
-	// on_error: reject; nil drops it. It is called once a result, with the
-	// first fault in the order of columns.
+	// on_error: reject; nil drops it. It is called once for
+	// each such result, with the first fault in the order of columns.
 	Reject func(Reject) error
 }
 
@@ -75,7 +75,7 @@ type Flattener struct {
 	err        error
 }
 
-// batchSize is how much the batch at hand holds.
+// batchSize is how much the current batch holds.
 type batchSize struct {
 	rows, bytes int
 	lastRows    int // of the batch before

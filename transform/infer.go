@@ -54,7 +54,7 @@ type sampled struct {
 	several int  // results with several values
 	shapes  shapes
 
-	values int32 // of the result at hand
+	values int32 // of the current result
 	full   bool  // one of them is not empty
 }
 

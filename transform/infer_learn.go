@@ -26,8 +26,8 @@ type Learner struct {
 type Guess struct {
 	Type schemas.Type
 	Why  string // why it was chosen
-	// Personal says what personal data the values most likely are and by what
-	// that is told, "" for none: for a human to confirm.
+	// Personal says what personal data the values most likely are and how that was
+	// recognised, "" for none. A human has to confirm it.
 	Personal string
 
 	Results int // of the sample

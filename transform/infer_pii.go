@@ -20,7 +20,8 @@ func (s *shapes) personal(v []byte) {
 	}
 }
 
-// likeEmail asks for something before and a domain with a point behind one @.
+// likeEmail tells whether v has one @ with something before it and a domain with a
+// point behind it.
 func likeEmail(v []byte) bool {
 	at := bytes.IndexByte(v, '@')
 	if at < 1 || bytes.ContainsAny(v, " \t\r\n,;<>()") || bytes.IndexByte(v[at+1:], '@') >= 0 {
@@ -93,8 +94,8 @@ func personalKinds(s *shapes) []personalKind {
 	}
 }
 
-// personalData says what personal data a field most likely holds, and by what
-// that is told; "" for none. It never holds a value.
+// personalData says what personal data a field most likely holds and how that was
+// recognised, "" for none. The text never holds a value.
 func personalData(from schemas.Source, text, itemType label, s *shapes) string {
 	best, most := "", 0
 	for _, kind := range personalKinds(s) {

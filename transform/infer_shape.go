@@ -112,7 +112,7 @@ func (s *shapes) calendar(v []byte, c *clock) bool {
 	return false
 }
 
-// placeholder tells whether a date is one that programs write for none.
+// placeholder tells whether a date is one that programs write where they have none.
 func placeholder(v []byte) bool {
 	switch string(v) {
 	case "0001-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01", "9999-12-31":

@@ -42,7 +42,7 @@ func (k *cloak) value(rule schemas.PII, v, room []byte) (treated, used []byte) {
 		room = append(room, schemas.Redacted...)
 	case schemas.PIIHMAC:
 		k.hmac.Reset()
-		k.hmac.Write(v) // a hash takes everything
+		k.hmac.Write(v) // a hash never fails to write
 		k.sum = k.hmac.Sum(k.sum[:0])
 		room = hex.AppendEncode(room, k.sum)
 	case schemas.PIITruncate:
@@ -65,7 +65,7 @@ func truncate(v []byte, n int) []byte {
 	return v[:at]
 }
 
-// valueOf is a value of the row at hand as column c may show it. It is valid
+// valueOf is a value of the current row as column c may show it. It is valid
 // until the next row.
 func (r *row) valueOf(c *column, v []byte) []byte {
 	if c.PII.Kind == schemas.PIINone {

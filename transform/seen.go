@@ -149,7 +149,7 @@ func (s *Seen) choose(v string, n int64, room *int64) {
 		if s.Choices == nil {
 			s.Choices = map[string]int64{}
 		}
-		v = strings.Clone(v) // the batch's memory goes
+		v = strings.Clone(v) // the batch's memory is released
 	}
 	s.Choices[v] += n
 }

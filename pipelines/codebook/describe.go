@@ -13,8 +13,8 @@ const mostLabels = 20
 // Describe fills in what a manifest says of its columns besides their names and
 // types. That is labels now and before, item types, places, and whether a column's
 // item is gone. list are the form's columns as the manifest lists them, in their order.
-// before is the manifest of the run before, nil where there was none; what it says
-// is kept where the form tells nothing.
+// before is the manifest of the run before, nil where there was none. What it says
+// of a column is kept where this run learned nothing.
 func (f Form) Describe(list []load.Column, before *load.Manifest) {
 	gone := f.gone()
 	known := BySource(before)

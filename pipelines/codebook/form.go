@@ -14,8 +14,8 @@ type Form struct {
 	Stats   transform.Stats   // of all results that the run read
 }
 
-// gone makes a function that tells whether an item is gone from the form: the
-// service's headings list items and not this one, though it had a label. An item
+// gone makes a function that tells whether an item is gone from the form. It is where
+// the service's headings list items and not this one, though it had a label. An item
 // that never had a label may be there.
 //
 // A heading does not say whether it is about an item. It is where a column or a

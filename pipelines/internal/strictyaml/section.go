@@ -72,7 +72,7 @@ func (v Value) Entries() ([]Value, bool) {
 		return nil, true
 	}
 	group, ok := v.node.(ast.MapNode)
-	if !ok { // it may be anything, also a secret
+	if !ok { // the value may be a secret
 		v.Hidden().Fail("write keys and values below it, indented", "a group of keys is expected, not %s", v.Kind())
 		return nil, false
 	}

@@ -1,5 +1,12 @@
 package strictyaml
 
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
 // The readers of this file keep a value in a variable: they are for the fields of a
 // section. After a problem the variable stays as it was.
 
@@ -11,7 +18,20 @@ func Boolean(target *bool) func(Value) { return into(target, Value.Boolean) }
 
 // Integer reads a whole number between least and most.
 func Integer(target *int, least, most int) func(Value) {
-	return into(target, func(v Value) (int, bool) { return v.Integer(least, most) })
+	return into(target, func(v Value) (int, bool) {
+		remedy := fmt.Sprintf("write a whole number from %d to %d", least, most)
+		s, _ := v.Scalar()
+		if _, whole := v.node.(*ast.IntegerNode); !whole {
+			v.Fail(remedy, "a whole number is expected, not %s", v.Kind())
+			return 0, false
+		}
+		n, err := strconv.Atoi(s)
+		if err != nil || n < least || n > most {
+			v.Fail(remedy, "%s is not a whole number in the range", shown(v, s))
+			return 0, false
+		}
+		return n, true
+	})
 }
 
 // OneOf reads one of a few words.

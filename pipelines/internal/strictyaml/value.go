@@ -183,22 +183,6 @@ func (v Value) Word() (string, bool) {
 	return v.Text()
 }
 
-// Integer reads a whole number between least and most.
-func (v Value) Integer(least, most int) (int, bool) {
-	remedy := fmt.Sprintf("write a whole number from %d to %d", least, most)
-	s, ok := v.Scalar()
-	if _, whole := v.node.(*ast.IntegerNode); !ok || !whole {
-		v.Fail(remedy, "a whole number is expected, not %s", v.Kind())
-		return 0, false
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < least || n > most {
-		v.Fail(remedy, "%s is not a whole number in the range", shown(v, s))
-		return 0, false
-	}
-	return n, true
-}
-
 // Boolean reads true or false.
 func (v Value) Boolean() (result, ok bool) {
 	if b, isBool := v.node.(*ast.BoolNode); isBool {
