@@ -106,7 +106,7 @@ func (r *reader) parseAddress(scheme, rest string) (string, error) {
 	case key == "":
 		return "", fmt.Errorf("the path has nothing after the bucket; write %s://bucket/file.csv for a file or %[1]s://bucket/folder/ for a dataset", scheme)
 	case path.Clean("/"+key) != strings.TrimSuffix("/"+key, "/"):
-		return "", errors.New("the path is not in its shortest form; write the path without empty parts, . and ..") //nolint:revive // the text ends with the name of a folder
+		return "", errors.New("the path is not in its shortest form; write the path without empty parts, . and ..") //nolint:revive,staticcheck // the text ends with the name of a folder
 	}
 	return scheme + "://" + rest, nil
 }
