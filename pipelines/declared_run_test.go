@@ -46,7 +46,7 @@ func bookings() *formservice.Form {
 func TestDeclaredForms(t *testing.T) {
 	w := newWorld(t, bookings())
 	def := w.definition(definition.Output{Path: "b.csv", Format: "csv"}, definition.Output{Path: "b.parquet", Format: "parquet"})
-	schema, err := definition.LoadSchema("../schemas/examples/bookings.yaml")
+	schema, err := definition.LoadSchema("../schemas/examples/bookings.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,13 @@ import (
 const (
 	daySeconds  = 24 * 60 * 60
 	hourSeconds = 60 * 60
-	// No zone was ever further from UTC than this (Manila was at -15:56).
+	// farthest is more than any zone was ever away from UTC (Manila was at -15:56).
 	farthest = 16 * hourSeconds
 )
 
 // clock turns wall-clock times of one zone into instants. It remembers the
-// offset of the hours that it was asked for, because results come in order of
-// time and the lookup in the zone's table costs more than the rest of the
-// parsing.
+// offsets of hours, because results come in order of time. A lookup in the zone's
+// table costs more than the rest of the parsing.
 type clock struct {
 	zone  *time.Location
 	hours [64]hourOffset // by hour modulo 64
@@ -29,10 +28,10 @@ type hourOffset struct {
 	known  bool
 }
 
-// instant returns the instant, in seconds since 1970, at which the zone shows
-// the wall-clock time (in seconds since 1970-01-01 00:00:00 of the wall
-// clock). Where it shows it twice this is the first pass; where it never does,
-// the offset before the gap is used and shifted is true.
+// instant returns the instant at which the zone shows a wall-clock time. The instant
+// is in seconds since 1970 UTC, the wall-clock time in seconds since its own
+// 1970-01-01 00:00:00. Of two such instants it is the first. Where the zone skips the time, the offset before
+// the gap is used and shifted is true.
 func (c *clock) instant(wall int64) (unix int64, shifted bool) {
 	hour := floorDiv(wall, hourSeconds)
 	slot := &c.hours[hour&63]

@@ -11,9 +11,9 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// value is a parsed value, by the kind of its type: text for strings, num for
-// the others (the bits of a float64, 0 or 1, days, microseconds; the high half
-// of a decimal, whose low half is low).
+// value is a parsed value. A string is in text. Other types are in num: the bits of a
+// float64, a bool as 0 or 1, days, or microseconds. A decimal has its high half in
+// num and its low half in low.
 type value struct {
 	text []byte
 	num  int64
@@ -21,8 +21,8 @@ type value struct {
 	null bool
 }
 
-// column fills one column of a batch. The values of the row at hand wait in
-// vals until the whole row is known to be written.
+// column fills one column of a batch. The values of the current row stay in vals
+// until it is certain that the row is written.
 type column struct {
 	schemas.Column
 	elem schemas.Type // the type itself, or the element's
@@ -32,16 +32,16 @@ type column struct {
 
 	vals []value // the row's values; of a scalar exactly one
 	null bool    // the row has null here
-	text []byte  // room for joined values
+	text []byte  // memory for joined values
 
-	cloaked    []byte // room for what the pii rule makes of the values of
-	cloakedRow int64  // this row
+	cloaked    []byte // memory for what the pii rule makes of the values of the row
+	cloakedRow int64  // number of that row
 
 	plain     *texts             // of a string column
 	builder   array.Builder      // of any other
 	lists     *array.ListBuilder // the builder of a list
 	elems     array.Builder      // the builder itself, or that of a list's elements
-	seen      *Seen              // nil where nothing was seen of it
+	seen      *Seen              // what its values were, nil while it has none
 	lastBytes int                // text bytes of the last batch, to reserve for the next
 }
 

@@ -37,9 +37,10 @@ func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (a
 			c.Release() // the new batch holds them
 		}
 	}()
-	used := 0
+	wanted := map[string]bool{}
 	for _, field := range target.Fields() {
 		from, _ := field.Metadata.GetValue(schemas.MetaFrom)
+		wanted[from] = true
 		i, ok := have[from]
 		if !ok {
 			columns = append(columns, array.MakeArrayOfNull(mem, field.Type, int(b.NumRows())))
@@ -51,25 +52,11 @@ func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (a
 		}
 		c.Retain()
 		columns = append(columns, c)
-		used++
-	}
-	if used < len(have) {
-		return nil, fmt.Errorf("conform: the schema lacks a column of the batch: %s", lost(b, target))
-	}
-	return array.NewRecordBatch(target, columns, b.NumRows()), nil
-}
-
-// lost names the first source of the batch that the target lacks.
-func lost(b arrow.RecordBatch, target *arrow.Schema) string {
-	kept := map[string]bool{}
-	for _, field := range target.Fields() {
-		from, _ := field.Metadata.GetValue(schemas.MetaFrom)
-		kept[from] = true
 	}
 	for _, field := range b.Schema().Fields() {
-		if from, _ := field.Metadata.GetValue(schemas.MetaFrom); !kept[from] {
-			return from
+		if from, _ := field.Metadata.GetValue(schemas.MetaFrom); !wanted[from] {
+			return nil, fmt.Errorf("conform: the schema lacks a column of the batch: %s", from)
 		}
 	}
-	return "one that the schema has twice"
+	return array.NewRecordBatch(target, columns, b.NumRows()), nil
 }

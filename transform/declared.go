@@ -14,7 +14,7 @@ type declared struct {
 	yes, no [][]byte // the words of a bool
 	decimal string   // of numbers; "" where neither separator is declared
 	group   string
-	scratch []byte // room for a number in the form that the type expects
+	scratch []byte // memory for a number in the form that the type expects
 }
 
 // newDeclared compiles a column's declared forms, nil where it has none. The
@@ -104,8 +104,8 @@ func isWord(v []byte, words [][]byte) bool {
 	return false
 }
 
-// micros is the instant of a time, in microseconds since 1970 UTC; shifted as
-// instant has it.
+// micros is the instant of a time, in microseconds since 1970 UTC. shifted means
+// the same as for instant.
 func (c *clock) micros(p schemas.Parts) (micros int64, shifted bool) {
 	wall := int64(daysFromCivil(p.Year, p.Month, p.Day))*daySeconds + int64(p.Hour)*hourSeconds + int64(p.Minute)*60 + int64(p.Second)
 	if p.HasOffset {
@@ -116,10 +116,9 @@ func (c *clock) micros(p schemas.Parts) (micros int64, shifted bool) {
 }
 
 // plain rewrites a number as its type expects it: without group separators,
-// and with a point before the fraction. It is not ok where anything stands
-// where it does not belong: groups are of three digits, the first of one to
-// three, or there are none. What comes after the digits of the fraction is
-// left to the parser. The result is valid until the next call.
+// and with a point before the fraction. It is not ok where a separator is
+// misplaced: groups have three digits, the first one to three. The parser checks
+// what follows the digits of the fraction. The result is valid until the next call.
 func (d *declared) plain(v []byte, exponent bool) (number []byte, ok bool) {
 	out := d.scratch[:0]
 	if len(v) > 0 && (v[0] == '-' || v[0] == '+') {
@@ -160,8 +159,9 @@ func (d *declared) plain(v []byte, exponent bool) (number []byte, ok bool) {
 	return out, true
 }
 
-// atFraction tells whether v begins with what ends a number's integer digits.
-// A separator of whole numbers alone is that of their groups.
+// atFraction tells whether v begins with what ends a number's integer digits: the
+// decimal separator or an exponent. A sign that is declared for both groups and
+// fractions, as for whole numbers, divides groups.
 func (d *declared) atFraction(v []byte, exponent bool) bool {
 	return d.decimal != d.group && hasPrefix(v, d.decimal) || exponent && (v[0] == 'e' || v[0] == 'E')
 }

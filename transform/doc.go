@@ -3,11 +3,14 @@
 //
 // A Flattener fills batches across pages: a page holds at most 100 results, a
 // batch thousands of rows. Each field of a page is matched to its column once
-// per page; from there values go as views of the page into Arrow's builders,
+// per page. From there values go as views of the page into Arrow's builders,
 // without a string, a map or an allocation per value.
 //
 // A row is settled before it is written: every value of a result is parsed
-// first, so that a result that is rejected leaves no trace in any column.
+// first. So a result that is rejected leaves no trace in any column.
+//
+// Infer makes the schema of a run that has none from a sample of pages. A Learner
+// proposes the columns and types of a schema file.
 //
 // # How values become typed
 //
@@ -41,16 +44,17 @@
 //	                 fraction on, the first of one to three, or no groups at
 //	                 all; a point is neither unless declared
 //
-// An empty value never fits or fails: it is "" in a string column, an empty
-// list in a list column and null in any other, or null in all (schemas.Empty).
+// An empty value never fits or fails. It is "" in a string column, an empty
+// list in a list column and null in any other column. schemas.EmptyAsNull makes it
+// null in all columns.
 // Null, and an item that the result lacks, do not fit a column that says
 // nullable: false.
 //
-// Wall-clock times follow RFC 5545: one that a zone shows twice (the end of
-// DST) is its first pass; one that it skips (the start of DST) is read with
-// the offset before the change, which moves it forward by the length of the
-// gap, and is counted in Stats.Shifted.
+// Wall-clock times follow RFC 5545. One that a zone shows twice (the end of DST)
+// is its first pass. One that it skips (the start of DST) is read with the offset
+// before the change. That moves it forward by the length of the gap. Stats.Shifted
+// counts those.
 //
-// The package writes no files and knows no formats; it reads nothing but
-// pages.
+// The package writes no files and knows no formats. It reads nothing but pages.
+// Begin reading at Flattener.Append, and at Infer for schemas.
 package transform

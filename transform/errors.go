@@ -9,12 +9,9 @@ import (
 // ValueError is a value that does not fit a column whose rule is on_error:
 // fail. It is a data error (exit code 65).
 type ValueError struct {
-	ResultID int64
-	Column   string
-	From     schemas.Source
-	Type     schemas.Type
-	Raw      string // the value as the service gave it; several joined by "|" as in CSV
-	Reason   string
+	Reject
+	From schemas.Source
+	Type schemas.Type
 }
 
 // Error names the result, the column and the reason. It leaves out the value,

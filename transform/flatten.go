@@ -18,8 +18,8 @@ const (
 	DefaultBatchRows  = 8192
 	DefaultBatchBytes = 2 << 20
 
-	// Offsets inside an array are int32; the last row of a batch may add as
-	// much as a whole answer.
+	// Offsets inside an array are int32, and the last row of a batch may add as much
+	// as a whole answer. So a batch is bounded far below 2 GiB.
 	mostBatchBytes = 512 << 20
 )
 
@@ -41,12 +41,12 @@ type Options struct {
 	// it. Required.
 	Emit func(arrow.RecordBatch) error
 	// Reject takes a result that is not written because of the column's rule
-	// on_error: reject; nil drops it. It is called once a result, with the
-	// first fault in the order of columns.
+	// on_error: reject; nil drops it. It is called once for
+	// each such result, with the first fault in the order of columns.
 	Reject func(Reject) error
 }
 
-// Reject is a result for the dead letters.
+// Reject is a result for the dead letters, and why it is one.
 type Reject struct {
 	ResultID int64
 	Column   string // the column that its value does not fit
@@ -75,7 +75,7 @@ type Flattener struct {
 	err        error
 }
 
-// batchSize is how much the batch at hand holds.
+// batchSize is how much the current batch holds.
 type batchSize struct {
 	rows, bytes int
 	lastRows    int // of the batch before
@@ -133,8 +133,8 @@ func (f *Flattener) extend(columns []schemas.Column) {
 	f.schema = schemas.ArrowSchema(f.Columns())
 }
 
-// Append adds the page's results, in their order. The page stays the
-// caller's and is not needed after the call.
+// Append adds the page's results in their order. The Flattener keeps nothing of
+// the page.
 func (f *Flattener) Append(p *page.Page) error {
 	if f.err != nil {
 		return f.err
@@ -180,19 +180,24 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 			continue
 		}
 		raw, reason := f.row.settle(c, &f.row.gathered[k], cells)
-		switch {
-		case reason == "":
-		case c.OnError == schemas.OnErrorFail:
-			return false, &ValueError{f.row.page.ID(i), c.Name, c.From, c.Type, raw, reason}
-		case reject == nil:
-			reject = &Reject{f.row.page.ID(i), c.Name, raw, reason}
+		if reason == "" {
+			continue
+		}
+		fault := Reject{f.row.page.ID(i), c.Name, raw, reason}
+		if c.OnError == schemas.OnErrorFail {
+			return false, &ValueError{fault, c.From, c.Type}
+		}
+		if reject == nil {
+			reject = &fault
 		}
 	}
 	if reject != nil {
 		return false, f.reject(*reject)
 	}
 	if f.batch.rows == 0 {
-		f.reserve()
+		for _, c := range f.columns {
+			c.reserve(f.batch.lastRows)
+		}
 	}
 	for k, c := range f.columns {
 		if f.direct(k) {
@@ -203,14 +208,12 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 	}
 	f.batch.rows++
 	f.stats.Rows++
-	if len(f.row.pending) > 0 {
-		f.count()
-	}
+	f.count()
 	return true, nil
 }
 
 // direct tells whether column k takes the row's value straight from the page,
-// without being settled: a single string always fits, and so does none where
+// without being settled. A single string always fits. So does a missing one where
 // the column may be null.
 func (f *Flattener) direct(k int) bool {
 	c, g := f.columns[k], &f.row.gathered[k]
@@ -232,26 +235,19 @@ func (f *Flattener) reject(r Reject) error {
 // count adds the outcomes of a written row to the stats.
 func (f *Flattener) count() {
 	for _, p := range f.row.pending {
-		switch p.kind {
-		case nulled:
-			f.stats.Nulled = count(f.stats.Nulled, Fault{p.column.Name, p.reason})
+		switch p.what {
 		case joined:
 			f.stats.Joined = count(f.stats.Joined, p.column.Name)
 		case shifted:
 			f.stats.Shifted = count(f.stats.Shifted, p.column.Name)
+		default:
+			f.stats.Nulled = count(f.stats.Nulled, Fault{p.column.Name, p.what})
 		}
 	}
 }
 
-// reserve prepares the builders for a batch like the last one.
-func (f *Flattener) reserve() {
-	for _, c := range f.columns {
-		c.reserve(f.batch.lastRows)
-	}
-}
-
-// Flush gives the rows that wait to Emit, also if they are few; without any it
-// does nothing. Call it after the last page.
+// Flush gives Emit the rows that are not yet in a batch. Without any it does
+// nothing. Call it after the last page.
 func (f *Flattener) Flush() error {
 	if f.err == nil {
 		f.err = f.flush()
@@ -288,7 +284,8 @@ func (f *Flattener) Schema() *arrow.Schema { return f.schema }
 
 // Stats returns the counts so far; the caller may change them.
 func (f *Flattener) Stats() Stats {
-	s := f.stats.clone()
+	var s Stats
+	s.Add(f.stats)
 	for _, c := range f.columns {
 		if c.seen != nil {
 			s.Add(Stats{Seen: map[schemas.Source]Seen{c.From: *c.seen}})
@@ -303,8 +300,8 @@ func (f *Flattener) Stats() Stats {
 	return s
 }
 
-// Release frees the memory of rows that were not flushed. The Flattener is of
-// no use afterwards; calling it twice is harmless.
+// Release frees the memory of rows that were not flushed. Append and Flush fail
+// afterwards. A second Release does nothing.
 func (f *Flattener) Release() {
 	for _, c := range f.columns {
 		c.release()

@@ -1,7 +1,8 @@
 package transform
 
 import (
-	"maps"
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -10,31 +11,139 @@ import (
 )
 
 // Infer makes the schema that a data set has without a schema file, from the
-// headings and a sample of pages: result_id, every meta, every item by index;
-// types by schemas.DefaultType, list<string> for items that hold several
-// values in any sampled result. Fields that only the headings know have
-// columns too, after their predecessor among the headings. With labels the
-// items are named by their headings.
+// headings and a sample of pages. Its columns are result_id, every meta, and every
+// item by its index. Types are those of schemas.DefaultType. Items that hold
+// several values in any sampled result are list<string>. Fields that only the
+// headings know have columns too, after their predecessor among the headings. With
+// labels the items are named by their headings.
 //
-// Pages are given in the order of the range. Where an item moved on the form
-// the last page's index stands; where it was relabelled, the first heading.
+// Pages are given in the order of the range. Of an item that moved on the form
+// the last page's index counts, and of one that was relabelled the first heading.
 func Infer(name string, pages []*page.Page, labels bool) *schemas.Schema {
 	var s sample
-	s.at = map[schemas.Source]int{}
 	for _, p := range pages {
 		s.page(p)
 	}
-	var headings []page.Heading
 	for _, p := range pages {
-		headings = append(headings, p.Headings...)
+		s.addHeadings(p.Headings)
 	}
-	s.headings(headings)
 	return s.schema(name, labels)
+}
+
+// sample is what pages tell of the fields of a form.
+type sample struct {
+	fields   []*sampled // in order of occurrence, those of results before those of headings
+	at       map[schemas.Source]*sampled
+	results  int
+	headings int // so many were taken in
+	idLabel  string
+	clock    *clock // reads wall-clock times; nil: values are not looked at
+}
+
+// sampled is what a sample tells of a field.
+type sampled struct {
+	from     schemas.Source
+	label    string
+	itemType string
+	index    int // its place on the form; 0: not known
+	heading  int // its place among the headings, from 1; 0: none
+
+	answers bool // some result has it
+	filled  int  // results with a value that is not empty
+	empty   int  // values that are empty
+	several int  // results with several values
+	shapes  shapes
+
+	values int32 // of the current result
+	full   bool  // one of them is not empty
+}
+
+// field returns the entry of a source, made if need be.
+func (s *sample) field(from schemas.Source) *sampled {
+	f := s.at[from]
+	if f == nil {
+		f = &sampled{from: keep(from)}
+		if s.at == nil {
+			s.at = map[schemas.Source]*sampled{}
+		}
+		s.at[f.from] = f
+		s.fields = append(s.fields, f)
+	}
+	return f
+}
+
+// page takes in what the page's results have.
+func (s *sample) page(p *page.Page) {
+	fields := make([]*sampled, len(p.Fields))
+	for i, owner := range owners(p) {
+		if owner < 0 {
+			continue // only a result that was filtered out has the field
+		}
+		x := p.Fields[i]
+		f := s.field(source(x))
+		fields[i], f.answers = f, true
+		if x.Index > 0 {
+			f.index = x.Index
+		}
+		if x.Type != "" && x.Type != f.itemType {
+			f.itemType = strings.Clone(x.Type)
+		}
+	}
+	for r := range p.Len() {
+		s.result(p, p.Cells(r), fields)
+	}
+	s.results += p.Len()
+}
+
+// result takes in the cells of one result of the page.
+func (s *sample) result(p *page.Page, cells []page.Cell, fields []*sampled) {
+	for _, c := range cells {
+		f := fields[c.Field]
+		f.values += c.Values
+		if s.clock == nil {
+			continue
+		}
+		for i := range int(c.Values) {
+			v := p.Value(c, i)
+			if len(v) == 0 {
+				f.empty++
+				continue
+			}
+			f.full = true
+			f.shapes.add(v, s.clock)
+		}
+	}
+	for _, c := range cells { // of several cells of one field the first one counts
+		f := fields[c.Field]
+		if f.values > 1 {
+			f.several++
+		}
+		if f.full {
+			f.filled++
+		}
+		f.values, f.full = 0, false
+	}
+}
+
+// addHeadings takes in the labels, and the fields that no result has. All pages
+// must have been taken in.
+func (s *sample) addHeadings(headings []page.Heading) {
+	for _, h := range headings {
+		s.headings++
+		about := s.meanings(h)
+		if about == nil && s.idLabel == "" {
+			s.idLabel = strings.Clone(h.Label)
+		}
+		for _, from := range about {
+			if f := s.field(from); f.heading == 0 {
+				f.heading, f.label = s.headings, strings.Clone(h.Label)
+			}
+		}
+	}
 }
 
 // schema makes the schema of what was gathered.
 func (s *sample) schema(name string, labels bool) *schemas.Schema {
-	out := &schemas.Schema{Name: name, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep}
 	id := schemas.Source{Kind: schemas.FromResultID}
 	columns := slices.Concat(
 		[]schemas.Column{{From: id, Type: schemas.DefaultType(id), Label: s.idLabel}},
@@ -44,91 +153,16 @@ func (s *sample) schema(name string, labels bool) *schemas.Schema {
 		columns[i].Inferred = true
 		columns[i].Name = unique.Name(schemas.DefaultName(c.From, c.Label, labels))
 	}
-	out.Columns = columns
-	return out
-}
-
-// seen is what a sample tells of a field.
-type seen struct {
-	from    schemas.Source
-	label   string
-	index   int  // 0: not known
-	several bool // several values in one result
-	answers bool // some result has it
-	heading int  // its place among the headings, from 1; 0: none
-}
-
-// sample gathers the fields of pages.
-type sample struct {
-	fields  []seen // in order of occurrence, those of results before those of headings
-	at      map[schemas.Source]int
-	idLabel string
-}
-
-// field returns the entry of a source, made if need be.
-func (s *sample) field(from schemas.Source) *seen {
-	i, ok := s.at[from]
-	if !ok {
-		i = len(s.fields)
-		from = keep(from)
-		s.at[from] = i
-		s.fields = append(s.fields, seen{from: from})
-	}
-	return &s.fields[i]
-}
-
-// page takes in what the page's results have.
-func (s *sample) page(p *page.Page) {
-	counts := make([]int32, len(p.Fields)) // values of the result at hand
-	cells := make([]int32, len(p.Fields))  // cells of the page
-	several := make([]bool, len(p.Fields))
-	for r := range p.Len() {
-		for _, c := range p.Cells(r) {
-			counts[c.Field] += c.Values
-			cells[c.Field]++
-			several[c.Field] = several[c.Field] || counts[c.Field] > 1
-		}
-		for _, c := range p.Cells(r) {
-			counts[c.Field] = 0
-		}
-	}
-	for i, x := range p.Fields {
-		if cells[i] == 0 {
-			continue // of a result that was filtered out
-		}
-		f := s.field(source(x))
-		f.answers = true
-		f.several = f.several || several[i]
-		if x.Index > 0 {
-			f.index = x.Index
-		}
+	return &schemas.Schema{
+		Name: name, Columns: columns, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep,
 	}
 }
 
-// headings takes in the labels, and the fields that no result has.
-func (s *sample) headings(headings []page.Heading) {
-	for place, h := range headings {
-		about := s.meanings(h)
-		if about == nil && s.idLabel == "" {
-			s.idLabel = strings.Clone(h.Label)
-		}
-		for _, from := range about {
-			if f := s.field(from); f.heading == 0 {
-				f.heading, f.label = place+1, strings.Clone(h.Label)
-			}
-		}
-	}
-}
-
-// clone returns a sample that can go on by itself.
-func (s *sample) clone() *sample {
-	return &sample{fields: slices.Clone(s.fields), at: maps.Clone(s.at), idLabel: s.idLabel}
-}
-
-// meanings tells what a heading is about: by the element that it stands in, by
-// the fields that results have (a meta and an item of that id share it), by
-// the metas that are known, else an item. A heading "result_id" or "id" that
-// is no field is about the result's id: nil.
+// meanings tells what a heading is about. The element that it stands in may say
+// whether it is a meta or an item. Else it is about the fields of that id that
+// results have, a meta and an item together. Without any it is about a meta of a
+// known id, or about an item. It returns nil for a heading about the result's id:
+// "result_id" or "id", which no field has.
 func (s *sample) meanings(h page.Heading) []schemas.Source {
 	meta := schemas.Source{Kind: schemas.FromMeta, ID: h.ID}
 	item := schemas.Source{Kind: schemas.FromItem, ID: h.ID}
@@ -164,7 +198,7 @@ func knownMeta(id string) bool {
 
 // columns returns the columns of one kind in their order, without names.
 func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
-	var placed, rest []seen
+	var placed, rest []*sampled
 	for _, f := range s.fields {
 		switch {
 		case f.from.Kind != kind:
@@ -175,14 +209,15 @@ func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
 		}
 	}
 	if kind == schemas.FromItem {
-		slices.SortStableFunc(placed, func(a, b seen) int { return byIndex(a.index, b.index) })
+		place := func(f *sampled) int { return cmp.Or(f.index, math.MaxInt) } // items without an index come last
+		slices.SortStableFunc(placed, func(a, b *sampled) int { return cmp.Compare(place(a), place(b)) })
 	}
-	slices.SortStableFunc(rest, func(a, b seen) int { return a.heading - b.heading })
+	slices.SortStableFunc(rest, func(a, b *sampled) int { return a.heading - b.heading })
 	placed = insert(placed, rest)
 	columns := make([]schemas.Column, len(placed))
 	for i, f := range placed {
 		t := schemas.DefaultType(f.from)
-		if f.several && kind == schemas.FromItem {
+		if f.several > 0 && kind == schemas.FromItem {
 			t = schemas.ListOf(t)
 		}
 		columns[i] = schemas.Column{From: f.from, Type: t, Label: f.label}
@@ -190,34 +225,18 @@ func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
 	return columns
 }
 
-// byIndex compares indices on the form; items without one come last.
-func byIndex(a, b int) int {
-	switch {
-	case a == b:
-		return 0
-	case a == 0:
-		return 1
-	case b == 0:
-		return -1
-	}
-	return a - b
-}
-
-// insert puts each of the rest, which are in the order of the headings, behind
-// its nearest predecessor among the headings; those without one come first. The
+// insert puts each of the rest behind its nearest predecessor among the headings.
+// Those without one come first. The rest are in the order of the headings. The
 // predecessor is one of the placed, or the one of the rest before it.
-func insert(placed, rest []seen) []seen {
-	if len(rest) == 0 {
-		return placed
-	}
-	byHeading := make([]int, 0, len(placed)) // the placed that have a heading
+func insert(placed, rest []*sampled) []*sampled {
+	var byHeading []int // the placed that have a heading
 	for i, f := range placed {
 		if f.heading > 0 {
 			byHeading = append(byHeading, i)
 		}
 	}
 	slices.SortStableFunc(byHeading, func(a, b int) int { return placed[a].heading - placed[b].heading })
-	behind := make([][]seen, len(placed)+1) // [0]: before all, [i+1]: behind the placed i
+	behind := make([][]*sampled, len(placed)+1) // [0]: before all, [i+1]: behind the placed i
 	at, nearest := 0, 0
 	for _, f := range rest {
 		for len(byHeading) > 0 && placed[byHeading[0]].heading < f.heading {
@@ -229,7 +248,7 @@ func insert(placed, rest []seen) []seen {
 		behind[at] = append(behind[at], f)
 		nearest = max(nearest, f.heading)
 	}
-	all := slices.Clone(behind[0])
+	all := behind[0]
 	for i, f := range placed {
 		all = append(append(all, f), behind[i+1]...)
 	}

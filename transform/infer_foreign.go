@@ -90,7 +90,7 @@ func parsesClock(v []byte) bool {
 	return ok
 }
 
-// leadingNumber cuts a number of at most so many digits off; -1 for none.
+// leadingNumber cuts off a number of at most so many digits. n is -1 without one.
 func leadingNumber(v []byte, most int) (n int, rest []byte) {
 	i := 0
 	for i < len(v) && i <= most && digit(v[i]) {
@@ -164,7 +164,8 @@ func (g *groupForm) add(v []byte) {
 	}
 	g.n++
 	for _, sign := range signs[:last] {
-		g.see(sign)
+		g.mixed = g.mixed || g.group != 0 && g.group != sign
+		g.group = sign
 	}
 	switch {
 	case whole && last == 1 && (signs[0] == ',' || signs[0] == '.'):
@@ -177,14 +178,8 @@ func (g *groupForm) add(v []byte) {
 	}
 }
 
-// see notes a sign between groups.
-func (g *groupForm) see(sign byte) {
-	g.mixed = g.mixed || g.group != 0 && g.group != sign
-	g.group = sign
-}
-
-// hint says what all n values look like, ints of which are whole numbers, and
-// what would declare them; "" for nothing known.
+// hint says what all n values look like and how a schema declares them, "" for
+// nothing known. ints of the values are whole numbers.
 func (f *foreign) hint(n, ints int) string {
 	for i, d := range f.days {
 		if d.n == n {

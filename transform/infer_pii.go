@@ -20,7 +20,8 @@ func (s *shapes) personal(v []byte) {
 	}
 }
 
-// likeEmail asks for something before and a domain with a point behind one @.
+// likeEmail tells whether v has one @ with something before it and a domain with a
+// point behind it.
 func likeEmail(v []byte) bool {
 	at := bytes.IndexByte(v, '@')
 	if at < 1 || bytes.ContainsAny(v, " \t\r\n,;<>()") || bytes.IndexByte(v[at+1:], '@') >= 0 {
@@ -62,21 +63,14 @@ func likePhone(v []byte) bool {
 	}
 	// Nine digits and signs are more than a date has; a number with a point is
 	// no phone number.
-	return signs > 1 && digits >= 9 && likeDate(v) == 0
+	return signs > 1 && digits >= 9 && !likeDate(v)
 }
 
-// likeDate is how many digits of a date or time v begins with, 0 for none.
-func likeDate(v []byte) int {
-	var f foreign
-	if len(v) >= len("2006-01-02") {
-		if _, reason := parseDate(v[:10]); reason == "" {
-			return 8
-		}
-	}
-	if f.day(v) || yearFirst(v[:min(len(v), 10)]) {
-		return 8
-	}
-	return 0
+// likeDate tells whether v begins with a date.
+func likeDate(v []byte) bool {
+	day := v[:min(len(v), len("2006-01-02"))]
+	_, reason := parseDate(day)
+	return reason == "" || yearFirst(day) || new(foreign).day(v)
 }
 
 // personalKind is a kind of personal data and how it is recognised.
@@ -85,27 +79,26 @@ type personalKind struct {
 	metas string // ids of metas
 	words string // of labels
 	types string // of items
-	count func(s *shapes) int
+	seen  int    // values with its shape
 }
 
-func personalKinds() []personalKind {
-	none := func(*shapes) int { return 0 }
+func personalKinds(s *shapes) []personalKind {
 	return []personalKind{
-		{"an e-mail address", "login_email", emailWords, "email e_mail", func(s *shapes) int { return s.emails }},
-		{"an IP address", "user_ip", ipWords, "ip", func(s *shapes) int { return s.ips }},
-		{"a phone number", "", phoneWords, "phone tel telephone mobile fax", func(s *shapes) int { return s.phones }},
-		{"a date of birth", "", birthWords, "birthday birthdate", none},
-		{"a number that identifies a person", "", identityWords, "ssn iban", none},
-		{"an address", "", addressWords + " " + postalWords, "address location zip postal", none},
-		{"a person's name", "login_username", nameWords, "name signature", none},
+		{"an e-mail address", "login_email", emailWords, "email e_mail", s.emails},
+		{"an IP address", "user_ip", ipWords, "ip", s.ips},
+		{"a phone number", "", phoneWords, "phone tel telephone mobile fax", s.phones},
+		{"a date of birth", "", birthWords, "birthday birthdate", 0},
+		{"a number that identifies a person", "", identityWords, "ssn iban", 0},
+		{"an address", "", addressWords + " " + postalWords, "address location zip postal", 0},
+		{"a person's name", "login_username", nameWords, "name signature", 0},
 	}
 }
 
-// personalData says what personal data a field most likely holds, and by what
-// that is told; "" for none. It never holds a value.
+// personalData says what personal data a field most likely holds and how that was
+// recognised, "" for none. The text never holds a value.
 func personalData(from schemas.Source, text, itemType label, s *shapes) string {
 	best, most := "", 0
-	for _, kind := range personalKinds() {
+	for _, kind := range personalKinds(s) {
 		var by []string
 		if from.Kind == schemas.FromMeta && kind.metas == from.ID {
 			by = append(by, "its id")
@@ -116,7 +109,7 @@ func personalData(from schemas.Source, text, itemType label, s *shapes) string {
 		if itemType.has(kind.types) != "" {
 			by = append(by, "its item type")
 		}
-		if n := kind.count(s); n > 0 && n*5 >= s.values*4 {
+		if kind.seen > 0 && kind.seen*5 >= s.values*4 {
 			by = append(by, "its values")
 		}
 		if len(by) > most {

@@ -6,18 +6,18 @@ import (
 
 // shapes counts which forms the values of a field have. A type is inferred
 // only from forms that are printed back as they were read, so that nothing is
-// lost: "007", "1.50" among "1.5" and "TRUE" are no numbers and no bool here,
-// though a declared column would take them.
+// lost. So "007", "1.50" among "1.5" and "TRUE" are no numbers and no bool here. A
+// declared column would take them.
 type shapes struct {
 	values int // that are not empty
 
-	numbers         numbers
-	bools           int
-	dates, holders  int // YYYY-MM-DD; those that only hold a place
-	times, skipped  int // YYYY-MM-DD HH:MM:SS; those that the zone never shows
-	foreign         foreign
-	emails, ips     int
-	phones, letters int // values like phone numbers; values with a letter
+	numbers        numbers
+	bools          int
+	dates, holders int // YYYY-MM-DD; those that only hold a place
+	times, skipped int // YYYY-MM-DD HH:MM:SS; those that the zone never shows
+	foreign        foreign
+	emails, ips    int
+	phones         int
 }
 
 // numbers counts the values that are numbers, or digits.
@@ -42,9 +42,6 @@ func (s *shapes) add(v []byte, c *clock) {
 		s.bools++
 	default:
 		s.foreign.add(v)
-	}
-	if hasLetter(v) {
-		s.letters++
 	}
 	s.personal(v)
 }
@@ -102,13 +99,12 @@ func (s *shapes) calendar(v []byte, c *clock) bool {
 		if v[10] != ' ' {
 			return false
 		}
-		days, reason := parseDate(v[:10])
-		seconds, ok := parseClock(v[11:])
-		if reason != "" || !ok {
+		_, skipped, reason := c.parseTimestamp(v)
+		if reason != "" {
 			return false
 		}
 		s.times++
-		if _, skipped := c.instant(int64(days)*daySeconds + seconds); skipped {
+		if skipped {
 			s.skipped++
 		}
 		return true
@@ -116,7 +112,7 @@ func (s *shapes) calendar(v []byte, c *clock) bool {
 	return false
 }
 
-// placeholder tells whether a date is one that programs write for none.
+// placeholder tells whether a date is one that programs write where they have none.
 func placeholder(v []byte) bool {
 	switch string(v) {
 	case "0001-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01", "9999-12-31":
@@ -137,12 +133,3 @@ func allDigits(v []byte) bool {
 
 // zerosOnly tells whether v is nothing but zeros, or empty.
 func zerosOnly(v []byte) bool { return len(bytes.Trim(v, "0")) == 0 }
-
-func hasLetter(v []byte) bool {
-	for _, c := range v {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 {
-			return true
-		}
-	}
-	return false
-}

@@ -58,8 +58,8 @@ func (s *shapes) fit(identifier string) (schemas.Type, string) {
 	return text, s.text()
 }
 
-// names says why whole numbers are taken for names of something; "" where they
-// count.
+// names says why whole numbers are taken for identifiers. It is "" where they count
+// something.
 func (n *numbers) names(identifier string) string {
 	switch {
 	case identifier != "":

@@ -7,8 +7,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// label holds the words of a label, an id or an item's type in snake case,
-// with a "_" before, between and behind them: phrases are found as whole words.
+// label holds the words of a label, an id or an item's type in snake case. A "_"
+// stands before, between and behind them, so that phrases match whole words only.
 type label string
 
 func wordsOf(texts ...string) label {
@@ -50,7 +50,7 @@ const (
 		fuhrerschein fuehrerschein konto kontonummer account compte cuenta conta rekening bank card karte kreditkarte credit_card`
 	postalWords = `zip zipcode postal postcode plz postleitzahl npa cap cep codigo_postal code_postal pincode pin_code postnummer
 		postinumero kodpocztowy kod_pocztowy you_bian youbian`
-	// codeWords are about numbers that name something, besides those above.
+	// codeWords are about numbers that identify something, besides the words above.
 	codeWords = `number numbers nummer num nr no numero numeros numer nomer nomor hao hao_ma bango beonho raqm mispar
 		code codes kod kode codigo codice reference ref referenz referencia reference_number riferimento order_no order bestellung
 		commande pedido ordine invoice rechnung facture factura fattura ticket tracking barcode ean gtin isbn issn asin sku serial
@@ -77,8 +77,8 @@ const (
 		data_rozhdeniia rozhdeniia fodelsedatum fodselsdato chu_sheng chu_sheng_ri_qi sheng_ri seinengappi saengil tarikh_almilad`
 )
 
-// identifier returns the word by which digits name something rather than
-// count, "" for none. A "number of" things is a count.
+// identifier returns the word that says that a field's digits identify something
+// rather than count it, "" for none. A "number of" things is a count.
 func identifier(text, itemType label) string {
 	counted := label(strings.NewReplacer("_number_of_", "_", "_numbers_of_", "_", "_no_of_", "_", "_nr_of_", "_").Replace(string(text)))
 	for _, list := range []string{phoneWords, postalWords, identityWords, codeWords} {

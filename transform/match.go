@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -16,13 +17,13 @@ type fieldMap struct {
 	columns map[schemas.Source]int32
 	ignored []ignoredField
 	labels  map[schemas.Source]string
-	at      []int32 // by index into the Fields of the page at hand: as in columns
+	at      []int32 // by index into the Fields of the current page: as in columns
 }
 
 type ignoredField struct {
 	from    schemas.Source
 	n       int64
-	dropped bool // the schema has it, and its pii rule is drop: nobody counts it
+	dropped bool // by the pii rule of its column; then it is not counted
 }
 
 // ignore adds an ignored field and gives its number, as columns has it.
@@ -59,10 +60,10 @@ func (f *Flattener) match() error {
 		}
 		f.fields.at = append(f.fields.at, at)
 	}
-	if unknown == nil {
+	if unknown == nil { // as on most pages
 		return nil
 	}
-	// A field counts once a result has it: those of filtered results do not.
+	// A field that only filtered results have is not unknown.
 	owner := owners(p)
 	unknown = slices.DeleteFunc(unknown, func(i int) bool { return owner[i] < 0 })
 	if len(unknown) == 0 {
@@ -124,7 +125,7 @@ func (m *fieldMap) label(from schemas.Source, label string) {
 	}
 }
 
-// keep returns the source with an id of its own, for use beyond the page.
+// keep returns the source with a copy of its id, which outlives the page.
 func keep(s schemas.Source) schemas.Source {
 	s.ID = strings.Clone(s.ID)
 	return s
@@ -152,12 +153,9 @@ func owners(p *page.Page) []int {
 func order(fields []page.Field, at []int) {
 	slices.SortStableFunc(at, func(a, b int) int {
 		x, y := fields[a], fields[b]
-		if x.Kind != y.Kind {
-			return int(x.Kind) - int(y.Kind)
+		if x.Kind != y.Kind || x.Kind == page.KindMeta {
+			return cmp.Compare(x.Kind, y.Kind)
 		}
-		if x.Kind == page.KindItem && x.Index != y.Index {
-			return x.Index - y.Index
-		}
-		return a - b
+		return cmp.Compare(x.Index, y.Index)
 	})
 }

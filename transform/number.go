@@ -72,7 +72,7 @@ func parseInt(v []byte) (n int64, reason string) {
 			return 0, reasonInt
 		}
 		if d := uint64(c - '0'); over || u > (limit-d)/10 {
-			over = true // and go on: a letter further on makes it no integer at all
+			over = true // but read on: a letter further on makes it no integer at all
 		} else {
 			u = u*10 + d
 		}

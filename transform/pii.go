@@ -10,12 +10,11 @@ import (
 )
 
 // cloak applies the rules for personal data of a Flattener's columns. A value
-// is treated where it is taken from the page, so that nothing behind that
-// place (batches, what is seen of columns, dead letters, errors) has it as it
-// was.
+// is treated where it is taken from the page. So batches, statistics, dead letters
+// and errors never hold the original.
 type cloak struct {
 	hmac hash.Hash // nil where no column needs it
-	sum  []byte    // room for a hash
+	sum  []byte    // memory for a hash
 }
 
 // newCloak fails where a column needs a key and the schema has none.
@@ -30,9 +29,9 @@ func newCloak(s *schemas.Schema) (cloak, error) {
 	return cloak{hmac: h}, nil
 }
 
-// value gives one value of the column as it may be written; an empty one stays
-// empty. What it makes anew is appended to room, which is returned: values of
-// one row share it.
+// value gives one value of a column as it may be written. An empty one stays
+// empty. A new text is appended to room, which is returned as used, because the
+// values of one row share it.
 func (k *cloak) value(rule schemas.PII, v, room []byte) (treated, used []byte) {
 	if len(v) == 0 {
 		return v, room
@@ -43,7 +42,7 @@ func (k *cloak) value(rule schemas.PII, v, room []byte) (treated, used []byte) {
 		room = append(room, schemas.Redacted...)
 	case schemas.PIIHMAC:
 		k.hmac.Reset()
-		k.hmac.Write(v) // a hash takes everything
+		k.hmac.Write(v) // a hash never fails to write
 		k.sum = k.hmac.Sum(k.sum[:0])
 		room = hex.AppendEncode(room, k.sum)
 	case schemas.PIITruncate:
@@ -54,9 +53,9 @@ func (k *cloak) value(rule schemas.PII, v, room []byte) (treated, used []byte) {
 	return room[start:], room
 }
 
-// truncate gives the first n characters of v: Unicode code points, so that an
-// accent that is a character of its own counts as one and may be cut off. A
-// byte that is no UTF-8 counts as one too.
+// truncate gives the first n characters of v. Characters are Unicode code points:
+// an accent that is one by itself may be cut off. A byte that is no UTF-8 counts as
+// one too.
 func truncate(v []byte, n int) []byte {
 	at := 0
 	for ; n > 0 && at < len(v); n-- {
@@ -66,7 +65,7 @@ func truncate(v []byte, n int) []byte {
 	return v[:at]
 }
 
-// valueOf is a value of the row at hand as column c may show it. It is valid
+// valueOf is a value of the current row as column c may show it. It is valid
 // until the next row.
 func (r *row) valueOf(c *column, v []byte) []byte {
 	if c.PII.Kind == schemas.PIINone {

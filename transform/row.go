@@ -4,7 +4,7 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// row is the result at hand: its cells by the columns that they go to, and what
+// row is the current result: its cells by the columns that they go to, and what
 // their values are read with.
 type row struct {
 	page        *page.Page
@@ -20,7 +20,7 @@ type row struct {
 // gathered is where the row's cells of one column are: a chain through
 // row.next.
 type gathered struct {
-	row        int64 // the row that the rest is about; another row's is stale
+	row        int64 // number of the row that the other fields are about
 	head, tail int32 // first and last cell
 	values     int32 // in all cells
 }

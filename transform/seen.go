@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -11,8 +12,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Bounds of what is remembered of a column's values: beyond them they are no
-// choices, but free text.
+// Bounds of what is remembered of a column's values. Values beyond them are taken
+// for free text, not for choices.
 const (
 	MostChoices     = 500     // distinct values
 	mostChoiceText  = 200     // bytes of one
@@ -27,16 +28,16 @@ type Seen struct {
 	ItemType string
 	Index    int
 	// Choices counts the values of a list, or of an item whose type says that
-	// people choose, but not of what they type; nil where there are none or where
-	// Many is set. Columns with a pii rule have none.
+	// people choose from it. It is nil where there are none or where Many is set.
+	// Values that people type and columns with a pii rule have none.
 	Choices map[string]int64
 	Many    bool // more or longer values than choices have
 }
 
-// choiceWords are in the types of items that people choose from; typedWords in
-// those that people fill in. The types that services know are not told (service
-// specification, section 2, "Result"), so that an unknown one's single values
-// are no choices, and several are.
+// choiceWords are in the types of items that people choose from, typedWords in
+// those that people fill in. The service's specification does not list its item
+// types (section 2, "Result"). Of an unknown type several values are choices, and
+// single values are not.
 var (
 	choiceWords = []string{"radio", "select", "drop", "check", "choice", "option", "rating", "likert", "scale", "list", "yes", "bool"}
 	typedWords  = []string{"text", "mail", "phone", "name", "address", "file", "upload"}
@@ -47,9 +48,10 @@ func hasChoices(c *column, itemType string) bool {
 	if c.PII.Kind != schemas.PIINone || !c.isString() || !c.list && c.From.Kind != schemas.FromItem {
 		return false
 	}
-	typed := slices.ContainsFunc(typedWords, func(word string) bool { return strings.Contains(strings.ToLower(itemType), word) })
-	return c.ListAs == schemas.ListColumns || !typed && (c.list ||
-		slices.ContainsFunc(choiceWords, func(word string) bool { return strings.Contains(strings.ToLower(itemType), word) }))
+	says := func(words []string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(itemType), word) })
+	}
+	return c.ListAs == schemas.ListColumns || !says(typedWords) && (c.list || says(choiceWords))
 }
 
 // seen is a column's entry, made if need be.
@@ -71,19 +73,13 @@ func (f *Flattener) see(arrays []arrow.Array) {
 		s := f.seen(i)
 		s.Filled += int64(filled)
 		if !s.Many && hasChoices(c, s.ItemType) {
-			s.take(arrays[i], f.room(c))
+			room := &f.choiceRoom
+			if c.ListAs == schemas.ListColumns {
+				room = nil // every choice becomes a column of its own
+			}
+			s.take(arrays[i], room)
 		}
 	}
-}
-
-// room is how many bytes of texts the choices of a column may still take: of a
-// list that is written as a column for each, as many as MostChoices are.
-// Whatever else there is, its choices are asked for.
-func (f *Flattener) room(c *column) *int64 {
-	if c.ListAs == schemas.ListColumns {
-		return nil
-	}
-	return &f.choiceRoom
 }
 
 // take counts the values of a string array, or of the lists of one. room is
@@ -110,8 +106,8 @@ func (s *Seen) take(values arrow.Array, room *int64) {
 	}
 }
 
-// firstValues counts the first few values of a batch: most questions have no
-// more choices, and a comparison costs less than a look into a map.
+// firstValues counts the first few values of a batch. Most questions have no
+// more choices, and a comparison costs less than a lookup in a map.
 type firstValues struct {
 	values [6]struct {
 		text  string // of the batch
@@ -153,7 +149,7 @@ func (s *Seen) choose(v string, n int64, room *int64) {
 		if s.Choices == nil {
 			s.Choices = map[string]int64{}
 		}
-		v = strings.Clone(v) // the batch's memory goes
+		v = strings.Clone(v) // the batch's memory is released
 	}
 	s.Choices[v] += n
 }
@@ -188,12 +184,7 @@ func (f *Flattener) attributes() {
 // add counts o into s; o is of later results.
 func (s *Seen) add(o Seen) {
 	s.Filled += o.Filled
-	if o.ItemType != "" {
-		s.ItemType = o.ItemType
-	}
-	if o.Index != 0 {
-		s.Index = o.Index
-	}
+	s.ItemType, s.Index = cmp.Or(o.ItemType, s.ItemType), cmp.Or(o.Index, s.Index)
 	if s.Many = s.Many || o.Many; s.Many {
 		s.Choices = nil
 		return

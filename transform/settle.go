@@ -8,19 +8,16 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// outcome is what is counted of a row once the row is written.
+// outcome is what is counted of a row once the row is written: joined, shifted, or
+// the reason why a value became null.
 type outcome struct {
 	column *column
-	kind   outcomeKind
-	reason string
+	what   string
 }
 
-type outcomeKind uint8
-
 const (
-	nulled outcomeKind = iota
-	joined
-	shifted
+	joined  = "joined"
+	shifted = "shifted"
 )
 
 // settle gives column c its values of the row: it reads, parses and, where a
@@ -77,10 +74,10 @@ func (r *row) take(c *column, v []byte) (raw, reason string) {
 			return string(v), reason
 		}
 		parsed = value{null: true}
-		r.pending = append(r.pending, outcome{c, nulled, reason})
+		r.pending = append(r.pending, outcome{c, reason})
 	}
 	if moved {
-		r.pending = append(r.pending, outcome{column: c, kind: shifted})
+		r.pending = append(r.pending, outcome{c, shifted})
 	}
 	c.vals = append(c.vals, parsed)
 	return "", ""
@@ -93,10 +90,10 @@ func (r *row) settleSeveral(c *column, g *gathered, cells []page.Cell) (raw, rea
 	case c.isString() && c.Inferred:
 		c.text = r.join(c.text[:0], c, g, cells)
 		c.set(value{text: c.text})
-		r.pending = append(r.pending, outcome{column: c, kind: joined})
+		r.pending = append(r.pending, outcome{c, joined})
 	case c.heals():
 		c.null = true
-		r.pending = append(r.pending, outcome{c, nulled, reasonSeveral})
+		r.pending = append(r.pending, outcome{c, reasonSeveral})
 	default:
 		return string(r.join(nil, c, g, cells)), reasonSeveral
 	}

@@ -66,12 +66,6 @@ func (s *Stats) Add(o Stats) {
 	}
 }
 
-func (s Stats) clone() Stats {
-	var out Stats
-	out.Add(s)
-	return out
-}
-
 // sum adds the counts of b to a, which it makes if need be.
 func sum[K comparable](a, b map[K]int64) map[K]int64 {
 	if a == nil {

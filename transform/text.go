@@ -6,10 +6,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// texts builds a string array. Most values of a form are strings, and Arrow's
-// own builder spends most of its time per value on calls that decide what is
-// already known here; this one writes the three buffers of the array's layout
-// itself, which more than halves the time of a page (BenchmarkFlatten).
+// texts builds a string array. Most values of a form are strings, and Arrow's own
+// builder makes several calls for each. texts writes the three buffers of the
+// array's layout itself, which more than halves the time of a page
+// (BenchmarkFlatten).
 type texts struct {
 	mem                  memory.Allocator
 	valid, offsets, data *memory.Buffer

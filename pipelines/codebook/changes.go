@@ -8,16 +8,16 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// comparison compares what a run saw of the form with what was known before: by
-// the manifest of the run before, else by the labels of the schema.
+// comparison compares what a run saw of the form with what was known before. That
+// is the manifest of the run before, or else the labels of the schema.
 type comparison struct {
 	Form
-	headings  headings
-	before    *load.Manifest          // nil where there was none
-	known     map[string]*load.Column // its columns by source
-	added     map[schemas.Source]bool // columns that this run has added
-	columnsBy map[schemas.Source]bool // those of this run
-	whole     bool                    // the manifest is replaced with all its columns
+	gone      func(from schemas.Source, label string) bool // see Form.gone
+	before    *load.Manifest                               // nil where there was none
+	known     map[string]*load.Column                      // its columns by source
+	added     map[schemas.Source]bool                      // columns that this run has added
+	columnsBy map[schemas.Source]bool                      // those of this run
+	whole     bool                                         // the manifest is replaced with all its columns
 }
 
 // Changes lists what changed on the form since the run that wrote the manifest
@@ -29,7 +29,7 @@ type comparison struct {
 // that are joined into one, are reported by every run.
 func (f Form) Changes(before *load.Manifest, whole bool) []schemas.Change {
 	d := comparison{
-		Form: f, headings: f.headings(), before: before, known: BySource(before),
+		Form: f, gone: f.gone(), before: before, known: BySource(before),
 		added: sourcesOf(f.Stats.Added), columnsBy: sourcesOf(f.Columns), whole: whole,
 	}
 	moved := d.moved()
@@ -41,11 +41,6 @@ func (f Form) Changes(before *load.Manifest, whole bool) []schemas.Change {
 		}
 	}
 	return slices.Concat(changes, d.dropped(), d.ignored())
-}
-
-// was is what the manifest before says of a column, nil where it has none.
-func (d *comparison) was(from schemas.Source) *load.Column {
-	return d.known[from.String()]
 }
 
 // sourcesOf are the sources of columns.
@@ -64,7 +59,7 @@ func (d *comparison) column(c schemas.Column) []schemas.Change {
 		x.From, x.Column = c.From.String(), c.Name
 		changes = append(changes, x)
 	}
-	was := d.was(c.From)
+	was := d.known[c.From.String()]
 	label := c.Label
 	if was != nil {
 		label = was.Label
@@ -79,7 +74,7 @@ func (d *comparison) column(c schemas.Column) []schemas.Change {
 		}
 		note(x)
 	case was != nil && was.Gone:
-	case d.headings.lacks(c.From, label):
+	case d.gone(c.From, label):
 		note(schemas.Change{Kind: schemas.ColumnRemoved, Was: c.Type.String(), Label: label, Breaking: true})
 	}
 	if now != "" && label != "" && now != label {
@@ -104,8 +99,8 @@ func (d *comparison) isNew(c schemas.Column, was *load.Column) bool {
 	return d.added[c.From]
 }
 
-// dropped lists the columns of the manifest before whose items the form does not
-// have any more, and which this run, that inferred its columns anew, does not have.
+// dropped lists the columns of the manifest before whose items the form has lost. A
+// run that inferred its columns anew does not have them either.
 func (d *comparison) dropped() []schemas.Change {
 	if d.before == nil || !d.whole {
 		return nil
@@ -113,7 +108,7 @@ func (d *comparison) dropped() []schemas.Change {
 	var changes []schemas.Change
 	for _, was := range d.before.Schema {
 		from, err := schemas.ParseSource(was.From)
-		if err != nil || was.Gone || !d.headings.lacks(from, was.Label) || d.columnsBy[from] {
+		if err != nil || was.Gone || !d.gone(from, was.Label) || d.columnsBy[from] {
 			continue
 		}
 		changes = append(changes, schemas.Change{
@@ -143,7 +138,7 @@ func (d *comparison) moved() map[schemas.Source]schemas.Change {
 	before, now := map[schemas.Source]int{}, map[schemas.Source]int{}
 	var both []schemas.Column
 	for _, c := range d.Columns {
-		was, is := d.was(c.From), d.Stats.Seen[c.From].Index
+		was, is := d.known[c.From.String()], d.Stats.Seen[c.From].Index
 		if was == nil || was.Index == 0 || is == 0 {
 			continue
 		}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -112,7 +110,7 @@ func New(def *definition.Definition, form string, schema *schemas.Schema, facts 
 			c.rules(declared(from), strings.HasPrefix(m.Type, "list<"))
 			seen := facts.Stats.Seen[from]
 			c.Nulls -= seen.Filled
-			c.seen(seen, m.Choices)
+			c.choose(seen.Choices, m.Choices, seen.Many)
 		}
 		b.Columns = append(b.Columns, c)
 	}
@@ -130,30 +128,22 @@ func (c *Column) rules(s schemas.Column, list bool) {
 	c.Reading = Reading{Format: r.Formats, True: r.True, False: r.False, Decimal: r.Decimal, Group: r.Group}
 }
 
-// seen fills in the choices: those that the run saw and those that the schema
-// declares. A column with a rule for personal data has none.
-func (c *Column) seen(s transform.Seen, declared []string) {
+// choose lists the choices: those that the run saw, with their counts, and others. It
+// lists none where there are too many of them or the column has a rule for personal
+// data.
+func (c *Column) choose(seen map[string]int64, others []string, many bool) {
 	if c.PII != "" {
 		return
 	}
-	counts := maps.Clone(s.Choices)
-	if counts == nil {
-		counts = map[string]int64{}
-	}
-	for _, value := range declared {
-		counts[value] += 0
-	}
-	c.choose(counts, s.Many)
-}
-
-// choose lists the choices. Where there are too many of them, it lists none.
-func (c *Column) choose(counts map[string]int64, many bool) {
-	c.Choices, c.ManyChoices = nil, many || len(counts) > transform.MostChoices
+	values := slices.Concat(slices.Collect(maps.Keys(seen)), others)
+	slices.Sort(values)
+	values = slices.Compact(values)
+	c.Choices, c.ManyChoices = nil, many || len(values) > transform.MostChoices
 	if c.ManyChoices {
 		return
 	}
-	for _, value := range slices.Sorted(maps.Keys(counts)) {
-		c.Choices = append(c.Choices, Choice{value, counts[value]})
+	for _, value := range values {
+		c.Choices = append(c.Choices, Choice{value, seen[value]})
 	}
 }
 
@@ -170,17 +160,18 @@ func (b *Book) remember(earlier *Book) {
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		was, ok := known[c.From]
-		if !ok || c.PII != "" || was.PII != "" { // the values under a pii rule are not those without it
+		if !ok || was.PII != "" { // the values under a pii rule are not those without it
 			continue
 		}
-		counts := map[string]int64{}
-		for _, choice := range was.Choices {
-			counts[choice.Value] = 0
-		}
+		seen := map[string]int64{}
 		for _, choice := range c.Choices {
-			counts[choice.Value] = choice.Count
+			seen[choice.Value] = choice.Count
 		}
-		c.choose(counts, c.ManyChoices || was.ManyChoices)
+		var before []string
+		for _, choice := range was.Choices {
+			before = append(before, choice.Value)
+		}
+		c.choose(seen, before, c.ManyChoices || was.ManyChoices)
 	}
 }
 
@@ -198,13 +189,9 @@ func (b *Book) encode() ([]byte, error) {
 
 // decode reads what encode wrote. Keys that it does not know are skipped.
 func decode(data []byte) (*Book, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
 	var b Book
-	if err := dec.Decode(&b); err != nil {
+	if err := json.Unmarshal(data, &b); err != nil {
 		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows its end")
 	}
 	if b.Version != version {
 		return nil, fmt.Errorf("its version is %d, and this program knows %d", b.Version, version)

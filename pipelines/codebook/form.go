@@ -1,6 +1,8 @@
 package codebook
 
 import (
+	"slices"
+
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -12,37 +14,25 @@ type Form struct {
 	Stats   transform.Stats   // of all results that the run read
 }
 
-// headings are the labels of a form as the run got them.
-type headings struct {
-	labels map[string]string // by id; nil where no headings came
-	items  bool              // items are among them
-}
-
-// headings tells whether the service's headings list items. They do not say
-// themselves what they are about, so this is known only where one of them is about
-// an item of a column or of a result.
-func (f Form) headings() headings {
-	h := headings{labels: f.Labels}
-	note := func(from schemas.Source) {
-		if _, listed := h.labels[from.ID]; listed && from.Kind == schemas.FromItem {
-			h.items = true
-		}
+// gone makes a function that tells whether an item is gone from the form. It is where
+// the service's headings list items and not this one, though it had a label. An item
+// that never had a label may be there.
+//
+// A heading does not say whether it is about an item. It is where a column or a
+// result has an item of that id.
+func (f Form) gone() func(from schemas.Source, label string) bool {
+	listed := func(from schemas.Source) bool {
+		_, listed := f.Labels[from.ID]
+		return listed && from.Kind == schemas.FromItem
 	}
-	for _, c := range f.Columns {
-		note(c.From)
-	}
+	items := slices.ContainsFunc(f.Columns, func(c schemas.Column) bool { return listed(c.From) })
 	for from := range f.Stats.Seen {
-		note(from)
+		items = items || listed(from)
 	}
 	for from := range f.Stats.Ignored {
-		note(from)
+		items = items || listed(from)
 	}
-	return h
-}
-
-// lacks tells whether an item is gone from the form: the headings list items and
-// not this one, though it had a label. An item that never had a label may be there.
-func (h headings) lacks(from schemas.Source, label string) bool {
-	_, listed := h.labels[from.ID]
-	return from.Kind == schemas.FromItem && h.items && label != "" && !listed
+	return func(from schemas.Source, label string) bool {
+		return from.Kind == schemas.FromItem && items && label != "" && !listed(from)
+	}
 }

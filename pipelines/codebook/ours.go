@@ -28,17 +28,18 @@ const Hint = "give the output or the file another name, or turn the codebook off
 // earlierFiles reads the codebook that lies at a place. A file that formetl did not
 // write is a *ForeignFileError. schema is nil where there is none.
 func earlierFiles(ctx context.Context, dest load.Store, place definition.CodebookPlace) (schema []byte, err error) {
-	paths := place.Paths()
-	for i, ours := range []func([]byte) bool{isSchema, isTable} {
-		name := []string{place.Schema(), place.Table()}[i]
-		data, _, err := dest.Get(ctx, name)
+	for i, file := range []struct {
+		name string
+		ours func([]byte) bool
+	}{{place.Schema(), isSchema}, {place.Table(), isTable}} {
+		data, _, err := dest.Get(ctx, file.name)
 		switch {
 		case errors.Is(err, load.ErrNotExist):
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("the codebook of earlier runs: %w", err)
-		case len(bytes.TrimSpace(data)) > 0 && !ours(data):
-			return nil, &ForeignFileError{Path: paths[i]}
+		case len(bytes.TrimSpace(data)) > 0 && !file.ours(data):
+			return nil, &ForeignFileError{Path: place.Paths()[i]}
 		}
 		if i == 0 {
 			schema = data
@@ -77,8 +78,8 @@ func isSchema(data []byte) bool {
 // version.
 const tableHead = "column,type,from,label,labels_before,"
 
-// isTable tells whether table wrote a file, even if a spreadsheet has saved it since
-// with other separators, with quotes, or without the byte order mark.
+// isTable tells whether table wrote a file. A spreadsheet may have saved it since with
+// other separators, with quotes, or without the byte order mark.
 func isTable(data []byte) bool {
 	head, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\n"))
 	plain := strings.NewReplacer(`"`, "", ";", ",", "\t", ",").Replace(string(head))

@@ -10,8 +10,8 @@ import (
 
 // Write writes a codebook to its place at a destination: the table, then the
 // schema. Where the output keeps parts of earlier runs (adds), the choices that
-// the codebook before lists are kept too; one that cannot be read is told in the
-// log. A file there that formetl did not write is a *ForeignFileError.
+// the codebook before lists are kept too. A codebook that cannot be read is a
+// warning in the log. A file there that formetl did not write is a *ForeignFileError.
 func Write(ctx context.Context, dest load.Store, place definition.CodebookPlace, b Book, adds bool, log *slog.Logger) error {
 	before, err := earlierFiles(ctx, dest, place)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// A list column with explode: true has a child output beside each output: a row
-// for each element of the list, with the result's id and the element's position.
+// A list column with explode: true has a child output beside each output. It has a
+// row for each element of the list, with the result's id and the element's position.
 // A child is an output like any other, but it does not stand in the file.
 
 // Exploded tells whether the output is the child of another one.
@@ -21,28 +21,30 @@ func (o Output) Exploded() bool { return o.Explode != schemas.Source{} }
 // again replaces them. Load has done it for definitions that are read from a file.
 func (d *Definition) Explode() error {
 	d.Outputs = slices.DeleteFunc(d.Outputs, Output.Exploded)
-	children, err := d.children(d.Outputs)
-	d.Outputs = append(d.Outputs, children...)
-	return err
+	for _, out := range slices.Clone(d.Outputs) {
+		children, err := d.children(out)
+		if err != nil {
+			return err
+		}
+		d.Outputs = append(d.Outputs, children...)
+	}
+	return nil
 }
 
-// children makes the child outputs of outputs, ordered by output and then by column.
-func (d *Definition) children(outputs []Output) ([]Output, error) {
+// children makes the child outputs of an output, in the order of the columns.
+func (d *Definition) children(out Output) (children []Output, err error) {
 	if d.Schema == nil {
 		return nil, nil
 	}
-	var children []Output
-	for _, out := range outputs {
-		for _, c := range d.Schema.Columns {
-			if !c.Explode {
-				continue
-			}
-			child, err := out.child(c)
-			if err != nil {
-				return nil, err
-			}
-			children = append(children, child)
+	for _, c := range d.Schema.Columns {
+		if !c.Explode {
+			continue
 		}
+		child, err := out.child(c)
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, child)
 	}
 	return children, nil
 }
@@ -54,7 +56,7 @@ func (r *reader) addChildren() {
 		if out.Path == "" {
 			continue
 		}
-		children, err := r.def.children([]Output{out.Output})
+		children, err := r.def.children(out.Output)
 		if err != nil {
 			out.path.FailWith(err, "mend the schema")
 			return
@@ -84,7 +86,13 @@ func (o Output) child(c schemas.Column) (Output, error) {
 			Remedy: "write to a file, or leave explode out of the schema",
 		}
 	}
-	if problem := childNameProblem(c.Name); problem != "" {
+	problem := ""
+	if err := checkPathName("column", c.Name); err != nil {
+		problem = err.Reason
+	} else if strings.ContainsAny(c.Name, "{}") {
+		problem = "holds a brace"
+	}
+	if problem != "" {
 		return o, &UnsupportedError{
 			What:   fmt.Sprintf("explode: true for a column whose name %s cannot be part of a path (it %s)", strictyaml.Quote(c.Name), problem),
 			Remedy: "rename the column, or leave explode out",
@@ -95,19 +103,7 @@ func (o Output) child(c schemas.Column) (Output, error) {
 	return o, nil
 }
 
-// childNameProblem tells why a column's name cannot be part of a path. It is "" for
-// a name that can.
-func childNameProblem(name string) string {
-	if err := checkPathName("column", name); err != nil {
-		return err.Reason
-	}
-	if strings.ContainsAny(name, "{}") {
-		return "holds a brace"
-	}
-	return ""
-}
-
-// ChildPath is the path of the child output of a column: the parent's path with
+// ChildPath is the path of the child output of a column. It is the parent's path with
 // "__" and the column's name added, in a file's name before its extensions.
 func ChildPath(parent, column string) string {
 	if folder, ok := strings.CutSuffix(parent, "/"); ok {

@@ -8,12 +8,6 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// The endings of a codebook's file names.
-const (
-	codebookSchema = ".schema.json"  // for programs
-	codebookTable  = ".codebook.csv" // for people
-)
-
 // CodebookPlace is where the codebook of an output lies: beside the output's file
 // or its dataset's folder, never in that folder.
 type CodebookPlace struct {
@@ -22,17 +16,14 @@ type CodebookPlace struct {
 }
 
 // Schema is the name of the file for programs, below Root.
-func (p CodebookPlace) Schema() string { return p.stem + codebookSchema }
+func (p CodebookPlace) Schema() string { return p.stem + ".schema.json" }
 
 // Table is the name of the file for people, below Root.
-func (p CodebookPlace) Table() string { return p.stem + codebookTable }
+func (p CodebookPlace) Table() string { return p.stem + ".codebook.csv" }
 
 // Paths are the addresses of the codebook's files: the schema, then the table.
 func (p CodebookPlace) Paths() []string {
-	base := p.Root + "/"
-	if strings.HasSuffix(p.Root, "/") {
-		base = p.Root
-	}
+	base := strings.TrimSuffix(p.Root, "/") + "/"
 	return []string{base + p.Schema(), base + p.Table()}
 }
 

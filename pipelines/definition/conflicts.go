@@ -42,10 +42,8 @@ func hasPartitionKey(columns []schemas.Column) bool {
 
 // whySeveral tells why the definition may have several forms.
 func whySeveral(forms []string) string {
-	for _, f := range forms {
-		if IsGlob(f) {
-			return "`forms` has the glob " + strictyaml.Quote(f)
-		}
+	if i := slices.IndexFunc(forms, IsGlob); i >= 0 {
+		return "`forms` has the glob " + strictyaml.Quote(forms[i])
 	}
 	return "`forms` has more than one entry"
 }
@@ -53,41 +51,34 @@ func whySeveral(forms []string) string {
 // checkPlaces reports outputs that would write into each other. It compares their
 // paths with each form put in, and with {form} left in for the forms of globs.
 func (r *reader) checkPlaces() {
-	type place struct {
-		output int
-		form   string
-	}
 	reported := map[[2]int]bool{}
-	places := map[string]place{}
+	places := map[string]int{} // the first output at each path
 	report := func(i, j int, remedy, message string) {
-		if i > j {
-			i, j = j, i
-		}
+		i, j = min(i, j), max(i, j)
 		if i == j || reported[[2]int{i, j}] {
 			return
 		}
 		reported[[2]int{i, j}] = true
 		r.outputs[j].path.Fail(remedy, message+"%s%s", r.outputs[i].path.Path(), r.outputs[i].path.Line(), r.outputs[i].childNote(), r.outputs[j].childNote())
 	}
-	forms := append([]string{"{form}"}, r.def.Forms...)
-	each := func(visit func(i int, form, expanded string)) {
+	each := func(visit func(i int, expanded string)) {
 		for i, out := range r.outputs {
 			if out.Path == "" {
 				continue
 			}
-			for _, form := range forms {
-				visit(i, form, strings.TrimSuffix(strings.ReplaceAll(out.Path, "{form}", form), "/"))
+			for _, form := range append([]string{"{form}"}, r.def.Forms...) {
+				visit(i, strings.TrimSuffix(strings.ReplaceAll(out.Path, "{form}", form), "/"))
 			}
 		}
 	}
-	each(func(i int, form, expanded string) {
+	each(func(i int, expanded string) {
 		if first, taken := places[expanded]; taken {
-			report(first.output, i, "give each output a path of its own", "two outputs have one path, this and %s on line %d")
+			report(first, i, "give each output a path of its own", "two outputs have one path, this and %s on line %d")
 			return
 		}
-		places[expanded] = place{i, form}
+		places[expanded] = i
 	})
-	each(func(i int, _, expanded string) {
+	each(func(i int, expanded string) {
 		out := r.outputs[i].Output
 		if out.Dataset() {
 			expanded += "/"
@@ -98,15 +89,15 @@ func (r *reader) checkPlaces() {
 		}
 		for _, name := range beside.Paths() {
 			if other, taken := places[name]; taken {
-				report(other.output, i, "give one of them another name, or write codebook: false", "of this output and %s on line %d one is written where the codebook of the other is")
+				report(other, i, "give one of them another name, or write codebook: false", "of this output and %s on line %d one is written where the codebook of the other is")
 			}
 		}
 	})
-	each(func(i int, _, expanded string) {
+	each(func(i int, expanded string) {
 		for folder := path.Dir(expanded); len(folder) > 1; folder = path.Dir(folder) {
 			outer, ok := places[folder]
-			if ok && outer.output != i && r.outputs[outer.output].Dataset() {
-				report(outer.output, i, "put the outputs side by side, not one into the other", "one of this output and %s on line %d lies in the other's dataset folder, where it would be read as data")
+			if ok && r.outputs[outer].Dataset() {
+				report(outer, i, "put the outputs side by side, not one into the other", "one of this output and %s on line %d lies in the other's dataset folder, where it would be read as data")
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -128,15 +129,7 @@ func finest(a, b extract.Unit) extract.Unit {
 
 // Unit is the unit of the calendar that the partition divides by.
 func (p Partition) Unit() extract.Unit {
-	switch p {
-	case PartitionDay:
-		return extract.UnitDay
-	case PartitionMonth:
-		return extract.UnitMonth
-	case PartitionYear:
-		return extract.UnitYear
-	}
-	return extract.UnitNone
+	return map[Partition]extract.Unit{PartitionDay: extract.UnitDay, PartitionMonth: extract.UnitMonth, PartitionYear: extract.UnitYear}[p]
 }
 
 // HasFiles tells whether any output is a single file.
@@ -145,4 +138,4 @@ func (d *Definition) HasFiles() bool {
 }
 
 // Dataset tells whether the output is a dataset of parts rather than one file.
-func (o Output) Dataset() bool { return len(o.Path) > 0 && o.Path[len(o.Path)-1] == '/' }
+func (o Output) Dataset() bool { return strings.HasSuffix(o.Path, "/") }

@@ -367,5 +367,5 @@ func parseSchema(file string, data []byte) (*schemas.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeSchema(doc, root, hmacKeys{})
+	return decodeSchema(doc, root, nil)
 }

@@ -2,11 +2,11 @@
 // and the references to keys in them.
 //
 // [Load] reads a definition and gives a [Definition] that is checked and
-// complete: every default is filled in, every path is absolute, the API key is
+// complete. Every default is filled in, every path is absolute, and the API key is
 // read from where the file refers to. Everything that is wrong is found at once
 // and without any request, as an [Error] of [Problem]s with lines and remedies.
 // A definition names the account ([Source]), which results are read ([Extract]),
-// their columns (a schemas.Schema) and where they go ([Output]); a list column
+// their columns (a schemas.Schema) and where they go ([Output]). A list column
 // with explode: true adds a child output.
 //
 // [LoadSchema] and [FormatSchema] read and write schema files. [ParseWallTime],

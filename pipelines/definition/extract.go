@@ -1,78 +1,33 @@
 package definition
 
 import (
-	"time"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 func (r *reader) readExtract(v strictyaml.Value) {
 	x := &r.def.Extract
-	v.Section(
-		strictyaml.Optional("from", func(v strictyaml.Value) { x.From = readDate(v) }),
-		strictyaml.Optional("to", func(v strictyaml.Value) { r.to = v; x.To = readDate(v) }),
-		strictyaml.Optional("settle", func(v strictyaml.Value) { keepSpan(v, &x.Settle) }),
-		strictyaml.Optional("window", func(v strictyaml.Value) {
-			if text, ok := v.Text(); ok {
-				step, err := ParseWindow(text)
-				if err != nil {
-					v.FailWith(err, "")
-				}
-				x.Window = step
-			}
-		}),
-		strictyaml.Optional("mode", func(v strictyaml.Value) {
-			word, _ := v.OneOf("full", "incremental")
-			x.Incremental = word == "incremental"
-		}),
-		strictyaml.Optional("lookback", func(v strictyaml.Value) { keepSpan(v, &x.Lookback) }),
-		strictyaml.Optional("view", func(v strictyaml.Value) { x.View, _ = v.Text() }),
-		strictyaml.Optional("custom_labels", func(v strictyaml.Value) { x.CustomLabels, _ = v.Text() }),
+	values := v.Section(
+		strictyaml.Optional("from", strictyaml.Parsed(&x.From, ParseWallTime, "")),
+		strictyaml.Optional("to", strictyaml.Parsed(&x.To, ParseWallTime, "")),
+		strictyaml.Optional("settle", strictyaml.Parsed(&x.Settle, spanWithin(0, maxSpan), "")),
+		strictyaml.Optional("window", strictyaml.Parsed(&x.Window, ParseWindow, "")),
+		strictyaml.Optional("mode", strictyaml.Choice(&x.Incremental, "full", "incremental")),
+		strictyaml.Optional("lookback", strictyaml.Parsed(&x.Lookback, spanWithin(0, maxSpan), "")),
+		strictyaml.Optional("view", strictyaml.Text(&x.View)),
+		strictyaml.Optional("custom_labels", strictyaml.Text(&x.CustomLabels)),
 		strictyaml.Optional("search", func(v strictyaml.Value) { readSearch(v, &x.Search) }),
-		strictyaml.Optional("verify", func(v strictyaml.Value) {
-			if on, ok := v.Boolean(); ok {
-				x.Verify = on
-			}
-		}),
+		strictyaml.Optional("verify", strictyaml.Boolean(&x.Verify)),
 	)
-}
-
-func keepSpan(v strictyaml.Value, target *time.Duration) {
-	if d, ok := readSpan(v, 0, maxSpan); ok {
-		*target = d
+	if !x.From.IsZero() && !x.To.IsZero() && !x.To.After(x.From) {
+		values["to"].Fail("write a later `to`; it is exclusive: the day after the last day that is wanted",
+			"the range is empty: `to` (%s) is not after `from` (%s)", x.To.Format(extract.WireTime), x.From.Format(extract.WireTime))
 	}
-}
-
-func readDate(v strictyaml.Value) time.Time {
-	text, ok := v.Text()
-	if !ok {
-		return time.Time{}
-	}
-	t, err := ParseWallTime(text)
-	if err != nil {
-		v.FailWith(err, "")
-		return time.Time{}
-	}
-	return t
-}
-
-// checkRange reports a range that is empty.
-func (r *reader) checkRange() {
-	from, to := r.def.Extract.From, r.def.Extract.To
-	if from.IsZero() || to.IsZero() || to.After(from) {
-		return
-	}
-	r.to.Fail("write a later `to`; it is exclusive: the day after the last day that is wanted",
-		"the range is empty: `to` (%s) is not after `from` (%s)", to.Format(extract.WireTime), from.Format(extract.WireTime))
 }
 
 func readSearch(v strictyaml.Value, s *extract.Search) {
 	v.Section(
-		strictyaml.Optional("match", func(v strictyaml.Value) {
-			word, _ := v.OneOf("and", "or")
-			s.Any = word == "or"
-		}),
+		strictyaml.Optional("match", strictyaml.Choice(&s.Any, "and", "or")),
 		strictyaml.Required("where", func(v strictyaml.Value) {
 			seen := map[[2]string]strictyaml.Value{}
 			for _, e := range v.List() {
@@ -94,46 +49,33 @@ func readSearch(v strictyaml.Value, s *extract.Search) {
 }
 
 // readCriterion reads one condition of a search: {column: ID, OPERATOR: TERM}.
-func readCriterion(v strictyaml.Value) (extract.Criterion, bool) {
-	var c extract.Criterion
-	operators, good := 0, true
+func readCriterion(v strictyaml.Value) (c extract.Criterion, ok bool) {
 	term := func(op extract.Operator) strictyaml.Field {
-		return strictyaml.Optional(string(op), func(v strictyaml.Value) {
-			operators++
-			c.Operator = op
-			var ok bool
-			if c.Term, ok = v.Text(); !ok {
-				good = false
-			}
-		})
+		return strictyaml.Optional(string(op), strictyaml.Text(&c.Term))
 	}
-	presence := func(op extract.Operator) strictyaml.Field {
+	presence := func(op, opposite extract.Operator) strictyaml.Field {
 		return strictyaml.Optional(string(op), func(v strictyaml.Value) {
-			operators++
-			c.Operator = op
-			if on, ok := v.Boolean(); !ok {
-				good = false
-			} else if !on {
-				good = false
-				v.Fail("write "+string(op)+": true, or use "+opposite(op)+": true", "the operator is either there or not; false says nothing")
+			if on, ok := v.Boolean(); ok && !on {
+				v.Fail("write "+string(op)+": true, or use "+string(opposite)+": true", "the operator is either there or not; false says nothing")
 			}
 		})
 	}
 	values := v.Section(
-		strictyaml.Required("column", func(v strictyaml.Value) { c.Column, _ = v.Text() }),
+		strictyaml.Required("column", strictyaml.Text(&c.Column)),
 		term(extract.OpEquals), term(extract.OpContains), term(extract.OpBegins), term(extract.OpEnds),
-		presence(extract.OpEmpty), presence(extract.OpNotEmpty),
+		presence(extract.OpEmpty, extract.OpNotEmpty), presence(extract.OpNotEmpty, extract.OpEmpty),
 	)
-	if values != nil && operators != 1 {
+	if values == nil {
+		return c, false
+	}
+	delete(values, "column") // the operators are left
+	if len(values) != 1 {
 		v.Fail("write one of equals, contains, begins, ends, empty, not_empty; several conditions are several entries",
-			"a condition has exactly one operator, this has %d", operators)
+			"a condition has exactly one operator, this has %d", len(values))
+		return c, false
 	}
-	return c, good && operators == 1 && c.Column != ""
-}
-
-func opposite(op extract.Operator) string {
-	if op == extract.OpEmpty {
-		return string(extract.OpNotEmpty)
+	for op := range values {
+		c.Operator, ok = extract.Operator(op), !v.Refused(op) && c.Column != ""
 	}
-	return string(extract.OpEmpty)
+	return c, ok
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // Fingerprint is equal for definitions that read the same rows of a form. It
-// holds the whole definition and its schema but for what has no part in that: a
-// key that is added counts unless it is left out here.
+// holds the whole definition and its schema, except for the keys that change no
+// row. A key that is added to definitions counts unless it is left out here.
 func (d *Definition) Fingerprint() (string, error) {
 	reads := *d
 	reads.File, reads.Outputs, reads.Forms, reads.Exclude, reads.State = "", nil, nil, nil, ""

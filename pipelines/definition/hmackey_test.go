@@ -61,7 +61,7 @@ func TestHMACKeyReferences(t *testing.T) {
 	} {
 		file := filepath.Join(dir, "x.yaml")
 		write(t, file, hashing(line))
-		s, err := LoadSchemaWithKey(file, hmacLookup)
+		s, err := LoadSchema(file, hmacLookup)
 		if want == "" {
 			if err != nil || s.HMACKey.ID() != hmacKeyOf(t, hmacCanary).ID() {
 				t.Errorf("%q: %v", line, err)
@@ -82,15 +82,15 @@ func TestHMACKeyByDefault(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.yaml")
 	write(t, file, hashing("unknown: add"))
-	_, err := LoadSchemaWithKey(file, nil)
+	_, err := LoadSchema(file, noVariables)
 	if err == nil || !strings.Contains(err.Error(), "x.yaml:5:") || !strings.Contains(err.Error(), "the environment variable FORMETL_HMAC_KEY is not set") {
 		t.Errorf("got %v", err)
 	}
-	if s, err := LoadSchema(file); err != nil || !s.HMACKey.IsZero() {
+	if s, err := LoadSchema(file, nil); err != nil || !s.HMACKey.IsZero() {
 		t.Errorf("without secrets: %v", err)
 	}
 	write(t, file, strings.Replace(hashing("hmac_key: ${env:UNSET}"), "pii: hmac", "pii: redact", 1))
-	if _, err := LoadSchemaWithKey(file, nil); err != nil {
+	if _, err := LoadSchema(file, noVariables); err != nil {
 		t.Errorf("no column needs the key: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package definition
 import (
 	_ "embed" // for the schema of definitions
 	"encoding/json"
+	"slices"
 
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
@@ -29,35 +30,30 @@ func homeOf(key string) string {
 	if err := json.Unmarshal([]byte(jsonSchema), &root); err != nil {
 		return ""
 	}
-	if _, top := root.Properties[key]; top {
+	sections := root.sections(key, "")
+	switch {
+	case len(sections) == 0:
+		return ""
+	case slices.Contains(sections, ""):
 		return "at the top level, without indentation"
 	}
-	if section := root.find(key, ""); section != "" {
-		return "under " + section + ":"
-	}
-	return ""
+	// Of several sections it is always the same one.
+	return "under " + slices.Min(sections) + ":"
 }
 
-// find returns the path of a section that has the key. Of several sections it is
-// the first in alphabetical order, so that the answer is always the same.
-func (n schemaNode) find(key, path string) string {
-	best := ""
-	better := func(found string) {
-		if found != "" && (best == "" || found < best) {
-			best = found
-		}
-	}
+// sections are the paths of the sections below a path that have the key.
+func (n schemaNode) sections(key, path string) (found []string) {
 	for name, child := range n.Properties {
-		if name == key && path != "" {
-			better(path)
+		if name == key {
+			found = append(found, path)
 		}
-		better(child.find(key, strictyaml.JoinKeys(path, name)))
+		found = append(found, child.sections(key, strictyaml.JoinKeys(path, name))...)
 	}
 	if n.Items != nil {
-		better(n.Items.find(key, path+"[]"))
+		found = append(found, n.Items.sections(key, path+"[]")...)
 	}
 	for _, child := range n.OneOf {
-		better(child.find(key, path))
+		found = append(found, child.sections(key, path)...)
 	}
-	return best
+	return found
 }

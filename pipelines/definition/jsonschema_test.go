@@ -3,9 +3,11 @@ package definition
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -110,17 +112,31 @@ func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The JSON Schema and the decoder know the same keys in the same sections.
+// The JSON Schema and the decoder know the same keys in the same sections. The
+// decoder names the keys of a section when it meets one that it does not know.
 func TestJSONSchemaHasTheDecodersKeys(t *testing.T) {
+	const stranger = "zzzzzzzz"
 	got := map[string][]string{}
 	for _, text := range []string{fullDefinition, strings.Replace(minimal, "load:", "columns: [{}]\nload:", 1)} {
-		doc, root, err := strictyaml.Parse("p.yaml", []byte(text))
+		var definition map[string]any
+		if err := yaml.Unmarshal([]byte(text), &definition); err != nil {
+			t.Fatal(err)
+		}
+		addKey(definition, stranger)
+		data, err := json.Marshal(definition)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = decode(doc, root, testOptions()) // the second is wrong on purpose: no key of a column is needed
-		for section, keys := range doc.Sections() {
-			got[section] = slices.Sorted(slices.Values(keys))
+		_, err = parse("p.yaml", data, testOptions())
+		var wrong *Error
+		if !errors.As(err, &wrong) {
+			t.Fatal(err)
+		}
+		for _, p := range wrong.Problems {
+			if keys, ok := strings.CutPrefix(p.Remedy, "the keys here are "); ok {
+				section := strings.TrimSuffix(strings.TrimSuffix(p.Key, stranger), ".")
+				got[indexes.ReplaceAllString(section, "[]")] = slices.Sorted(strings.SplitSeq(keys, ", "))
+			}
 		}
 	}
 	want := map[string][]string{}
@@ -137,6 +153,23 @@ func TestJSONSchemaHasTheDecodersKeys(t *testing.T) {
 	for section := range got {
 		if _, ok := want[section]; !ok {
 			t.Errorf("%q: not in the JSON Schema", section)
+		}
+	}
+}
+
+var indexes = regexp.MustCompile(`\[\d+\]`)
+
+// addKey adds a key to every group of keys.
+func addKey(node any, key string) {
+	switch x := node.(type) {
+	case map[string]any:
+		for _, child := range x {
+			addKey(child, key)
+		}
+		x[key] = ""
+	case []any:
+		for _, child := range x {
+			addKey(child, key)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -63,42 +64,36 @@ func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*De
 	if err != nil {
 		return nil, fmt.Errorf("find the folder of %s: %w", doc.File(), err)
 	}
+	switch {
+	case o.WithoutSecrets:
+		o.Lookup = nil // no key is read
+	case o.Lookup == nil:
+		o.Lookup = noVariables
+	}
 	doc.SetHome(homeOf)
 	r := &reader{o: o, dir: folder, def: &Definition{
-		File:   doc.File(),
-		State:  filepath.Join(folder, DefaultState),
-		Source: Source{Requests: Requests{Concurrency: DefaultConcurrency, Timeout: DefaultTimeout, Retries: DefaultRetries, MaxRequests: DefaultMaxRequests}},
-		Extract: Extract{
-			Settle: DefaultSettle, Lookback: DefaultLookback, Verify: true,
-		},
+		File:    doc.File(),
+		State:   filepath.Join(folder, DefaultState),
+		Source:  Source{Requests: Requests{Concurrency: DefaultConcurrency, Timeout: DefaultTimeout, Retries: DefaultRetries, MaxRequests: DefaultMaxRequests}},
+		Extract: Extract{Settle: DefaultSettle, Lookback: DefaultLookback, Verify: true},
 	}}
 	r.root(root)
 	doc.Redact(r.def.Source.Key.Redact)
-	doc.Redact(r.hmacKey.Redact)
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
 	return r.def, nil
 }
 
-// reader turns a document into a definition. It keeps the values that can only be
-// checked once other keys are known, and root checks them at its end.
-type reader struct {
-	o        LoadOptions
-	dir      string
-	def      *Definition
-	keyGiven bool
-	hmacKey  transport.Secret // is redacted from all problems
-	baseURL  strictyaml.Value
-	to       strictyaml.Value
-	outputs  []placedOutput
-	schema   strictyaml.Value
-}
+// noVariables is the lookup of an empty environment.
+func noVariables(string) (string, bool) { return "", false }
 
-// hmacKeys says where the key of a schema is looked for that stands in the
-// definition itself.
-func (r *reader) hmacKeys() hmacKeys {
-	return hmacKeys{wanted: !r.o.WithoutSecrets, dir: r.dir, lookup: r.o.Lookup}
+// reader turns a document into a definition.
+type reader struct {
+	o       LoadOptions
+	dir     string
+	def     *Definition
+	outputs []placedOutput
 }
 
 // local makes a path absolute that may be relative to the definition's folder.
@@ -110,30 +105,21 @@ func (r *reader) local(p string) string {
 }
 
 func (r *reader) root(v strictyaml.Value) {
+	var schema strictyaml.Value
 	values := v.Section(
 		strictyaml.Required("version", readVersion),
-		strictyaml.Required("name", r.readName),
+		strictyaml.Required("name", strictyaml.Parsed(&r.def.Name, parseName, "")),
 		strictyaml.Required("source", r.readSource),
 		strictyaml.Required("forms", func(v strictyaml.Value) { r.def.Forms = readForms(v) }),
 		strictyaml.Optional("exclude", func(v strictyaml.Value) { r.def.Exclude = readForms(v) }),
-		strictyaml.Optional("state", r.readState),
-		strictyaml.Optional("checkpoint", func(v strictyaml.Value) {
-			word, _ := v.OneOf("state", "destination")
-			r.def.CheckpointAtDestination = word == "destination"
-		}),
-		strictyaml.Optional("names", func(v strictyaml.Value) {
-			word, _ := v.OneOf("id", "label")
-			r.def.Labels = word == "label"
-		}),
+		strictyaml.Optional("state", strictyaml.Parsed(&r.def.State, r.parseState, "")),
+		strictyaml.Optional("checkpoint", strictyaml.Choice(&r.def.CheckpointAtDestination, "state", "destination")),
+		strictyaml.Optional("names", strictyaml.Choice(&r.def.Labels, "id", "label")),
 		strictyaml.Optional("extract", r.readExtract),
-		strictyaml.Optional("schema", r.readSchema),
-		strictyaml.Optional("columns", r.readColumns),
+		strictyaml.Optional("schema", func(v strictyaml.Value) { schema = v; r.readSchema(v) }),
+		strictyaml.Optional("columns", func(v strictyaml.Value) { r.readColumns(v, schema) }),
 		strictyaml.Required("load", r.readLoad),
 	)
-	if source, ok := values["source"]; ok {
-		r.defaultKey(source)
-	}
-	r.checkRange()
 	checkForms(r.def, values["exclude"])
 	r.checkOutputs()
 }
@@ -146,31 +132,21 @@ func readVersion(v strictyaml.Value) {
 	}
 }
 
-func (r *reader) readName(v strictyaml.Value) {
-	name, ok := v.Text()
-	if !ok {
-		return
-	}
+func parseName(name string) (string, error) {
 	if err := checkPathName("pipeline", name); err != nil {
-		v.Fail(err.remedy(), "the name %s cannot be used in a path: it %s", strictyaml.Quote(name), err.Reason)
-		return
+		return "", fmt.Errorf("the name %s cannot be used in a path: it %s; %s", strictyaml.Quote(name), err.Reason, err.remedy())
 	}
-	r.def.Name = name
+	return name, nil
 }
 
-func (r *reader) readState(v strictyaml.Value) {
-	folder, ok := v.Text()
-	if !ok {
-		return
-	}
+func (r *reader) parseState(folder string) (string, error) {
 	switch scheme, _, remote := strings.Cut(folder, "://"); {
 	case remote:
-		v.Fail("write a folder of this machine", "the state folder cannot lie at %s://", strictyaml.Quote(scheme))
+		return "", fmt.Errorf("the state folder cannot lie at %s://; write a folder of this machine", strictyaml.Quote(scheme))
 	case strings.HasPrefix(folder, "~"):
-		v.Fail("write the folder in full", "~ is not replaced by a home folder")
-	default:
-		r.def.State = r.local(folder)
+		return "", errors.New("~ is not replaced by a home folder; write the folder in full")
 	}
+	return r.local(folder), nil
 }
 
 // readForms reads a list of form names and globs.
@@ -181,24 +157,21 @@ func readForms(v strictyaml.Value) []string {
 		if !ok {
 			continue
 		}
-		if slices.Contains(forms, form) {
+		glob := IsGlob(form)
+		_, badGlob := path.Match(form, "")
+		badName := checkPathName("form", form)
+		switch {
+		case slices.Contains(forms, form):
 			e.Fail("keep one of them", "the form %s is listed twice", strictyaml.Quote(form))
-			continue
+		case glob && badGlob != nil:
+			e.Fail("close every [ with a ], or put a \\ before it", "%s is not a valid glob", strictyaml.Quote(form))
+		case glob && strings.Contains(form, "/"):
+			e.Fail("write a glob for form directories, as `formetl forms` lists them", "%s matches no form: no form's name holds a slash", strictyaml.Quote(form))
+		case !glob && badName != nil:
+			e.Fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", strictyaml.Quote(form), badName.Reason)
+		default:
+			forms = append(forms, form)
 		}
-		if IsGlob(form) {
-			if _, err := path.Match(form, ""); err != nil {
-				e.Fail("close every [ with a ], or put a \\ before it", "%s is not a valid glob", strictyaml.Quote(form))
-				continue
-			}
-			if strings.Contains(form, "/") {
-				e.Fail("write a glob for form directories, as `formetl forms` lists them", "%s matches no form: no form's name holds a slash", strictyaml.Quote(form))
-				continue
-			}
-		} else if err := checkPathName("form", form); err != nil {
-			e.Fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", strictyaml.Quote(form), err.Reason)
-			continue
-		}
-		forms = append(forms, form)
 	}
 	return forms
 }
@@ -208,12 +181,9 @@ func checkForms(d *Definition, exclude strictyaml.Value) {
 	if len(d.Forms) == 0 || len(d.Exclude) == 0 {
 		return
 	}
-	for _, form := range d.Forms {
-		if IsGlob(form) || d.WantsForm(form) {
-			return
-		}
+	if !slices.ContainsFunc(d.Forms, func(form string) bool { return IsGlob(form) || d.WantsForm(form) }) {
+		exclude.Fail("remove a name from exclude", "every form that `forms` names is excluded")
 	}
-	exclude.Fail("remove a name from exclude", "every form that `forms` names is excluded")
 }
 
 // IsGlob tells whether an entry of forms or exclude is a glob (path.Match)
@@ -224,8 +194,8 @@ func IsGlob(form string) bool { return strings.ContainsAny(form, "*?[") }
 // forms must be listed (Get Forms) to know which are meant.
 func (d *Definition) ListsForms() bool { return slices.ContainsFunc(d.Forms, IsGlob) }
 
-// WantsForm tells whether a form of the account is one of the definition's:
-// an entry of Forms names or matches it and none of Exclude does.
+// WantsForm tells whether a form of the account is one of the definition's. An
+// entry of Forms names or matches it, and none of Exclude does.
 func (d *Definition) WantsForm(form string) bool {
 	named := func(pattern string) bool {
 		if pattern == form || pattern == "*" { // "*" matches every form that Get Forms lists, whatever its name
@@ -248,11 +218,7 @@ func Is(file string) (bool, error) {
 	if !ok {
 		return false, doc.Err()
 	}
-	for _, e := range entries {
-		switch e.Key() {
-		case "source", "forms", "load":
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(entries, func(e strictyaml.Value) bool {
+		return slices.Contains([]string{"source", "forms", "load"}, e.Key())
+	}), nil
 }

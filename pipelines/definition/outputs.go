@@ -1,6 +1,9 @@
 package definition
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -16,38 +19,37 @@ import (
 // which its problems are reported.
 type placedOutput struct {
 	Output
-	path, format, partition, compression, csv, s3 strictyaml.Value
+	path, format, csv, partition, compression, s3 strictyaml.Value
 }
 
 func (r *reader) readLoad(v strictyaml.Value) {
 	for _, e := range v.List() {
-		var out placedOutput
-		keep := func(target *strictyaml.Value) func(strictyaml.Value) { return func(v strictyaml.Value) { *target = v } }
-		if e.Section(
-			strictyaml.Required("path", keep(&out.path)),
-			strictyaml.Optional("format", keep(&out.format)),
-			strictyaml.Optional("csv", keep(&out.csv)),
-			strictyaml.Optional("partition", keep(&out.partition)),
-			strictyaml.Optional("compression", keep(&out.compression)),
-			strictyaml.Optional("codebook", func(v strictyaml.Value) {
-				on, ok := v.Boolean()
-				out.NoCodebook = ok && !on
-			}),
-			strictyaml.Optional("s3", keep(&out.s3)),
-		) == nil {
+		codebook := true
+		given := e.Section(
+			strictyaml.Required("path", nil),
+			strictyaml.Optional("format", nil),
+			strictyaml.Optional("csv", nil),
+			strictyaml.Optional("partition", nil),
+			strictyaml.Optional("compression", nil),
+			strictyaml.Optional("codebook", strictyaml.Boolean(&codebook)),
+			strictyaml.Optional("s3", nil),
+		)
+		if given == nil {
 			continue
 		}
-		if !r.readPath(&out) {
-			r.outputs = append(r.outputs, out)
-			continue
+		out := placedOutput{
+			Output{NoCodebook: !codebook, Partition: PartitionNone},
+			given["path"], given["format"], given["csv"], given["partition"], given["compression"], given["s3"],
 		}
-		f := r.readFormat(&out)
-		out.readCompression(f)
-		out.readPartition()
-		out.readCSV()
-		r.readS3(&out)
+		if r.readPath(&out) {
+			f := r.readFormat(&out)
+			out.readCompression(f)
+			out.readPartition()
+			out.readCSV()
+			r.readS3(&out)
+			r.def.Outputs = append(r.def.Outputs, out.Output)
+		}
 		r.outputs = append(r.outputs, out)
-		r.def.Outputs = append(r.def.Outputs, out.Output)
 	}
 }
 
@@ -66,52 +68,47 @@ func (r *reader) readPath(out *placedOutput) bool {
 	if !ok || !checkBraces(v, text) {
 		return false
 	}
-	if m := schemeShape.FindStringSubmatch(text); m != nil {
-		return r.readRemotePath(out, strings.ToLower(m[1]), text[len(m[0]):])
-	}
-	if strings.HasPrefix(text, "~") {
-		v.Fail("write the path in full, or relative to the definition", "~ is not replaced by a home folder")
+	strictyaml.Parsed(&out.Path, r.parsePath, "")(v)
+	if base := path.Base(text); out.Path != "" && (base == "." || base == "..") && !strings.HasSuffix(text, "/") {
+		v.Fail("write a file's name, or end the path with a slash for a dataset", "%s is a folder", strictyaml.Quote(text))
 		return false
 	}
-	out.Path = filepath.ToSlash(r.local(text))
-	if strings.HasSuffix(text, "/") && out.Path != "/" {
-		out.Path += "/"
-	}
-	if base := path.Base(text); base == "." || base == ".." {
-		if !strings.HasSuffix(text, "/") {
-			v.Fail("write a file's name, or end the path with a slash for a dataset", "%s is a folder", strictyaml.Quote(text))
-			return false
-		}
-	}
-	return true
+	return out.Path != ""
 }
 
-func (r *reader) readRemotePath(out *placedOutput, scheme, rest string) bool {
-	v := out.path
-	switch {
-	case scheme == "file":
-		v.Fail("write the path without file://", "a local path needs no scheme")
-		return false
-	case !slices.Contains(r.o.Schemes, scheme) && scheme == "s3":
-		v.Fail("write a local path, or use a build with S3", "this build of formetl has no S3 destination")
-		return false
-	case !slices.Contains(r.o.Schemes, scheme):
-		v.Fail("write a local path"+schemeList(r.o.Schemes), "this build of formetl has no destination for %s://", scheme)
-		return false
+func (r *reader) parsePath(text string) (string, error) {
+	if m := schemeShape.FindStringSubmatch(text); m != nil {
+		return r.parseAddress(strings.ToLower(m[1]), text[len(m[0]):])
 	}
+	if strings.HasPrefix(text, "~") {
+		return "", errors.New("~ is not replaced by a home folder; write the path in full, or relative to the definition")
+	}
+	local := filepath.ToSlash(r.local(text))
+	if strings.HasSuffix(text, "/") && local != "/" {
+		local += "/"
+	}
+	return local, nil
+}
+
+// parseAddress checks the path of an output that is not a local one.
+func (r *reader) parseAddress(scheme, rest string) (string, error) {
+	known := slices.Contains(r.o.Schemes, scheme)
 	bucket, key, _ := strings.Cut(rest, "/")
 	switch {
+	case scheme == "file":
+		return "", errors.New("a local path needs no scheme; write the path without file://")
+	case !known && scheme == "s3":
+		return "", errors.New("this build of formetl has no S3 destination; write a local path, or use a build with S3")
+	case !known:
+		return "", fmt.Errorf("this build of formetl has no destination for %s://; write a local path%s", scheme, schemeList(r.o.Schemes))
 	case bucket == "" || strings.ContainsAny(bucket, "{}@:?#"):
-		v.Fail("write "+scheme+"://bucket/path", "the path names no bucket, or one that cannot be")
+		return "", fmt.Errorf("the path names no bucket, or one that cannot be; write %s://bucket/path", scheme)
 	case key == "":
-		v.Fail("write "+scheme+"://bucket/file.csv for a file or "+scheme+"://bucket/folder/ for a dataset", "the path has nothing after the bucket")
+		return "", fmt.Errorf("the path has nothing after the bucket; write %s://bucket/file.csv for a file or %[1]s://bucket/folder/ for a dataset", scheme)
 	case path.Clean("/"+key) != strings.TrimSuffix("/"+key, "/"):
-		v.Fail("write the path without empty parts, . and ..", "the path is not in its shortest form")
-	default:
-		out.Path = scheme + "://" + rest
-		return true
+		return "", errors.New("the path is not in its shortest form; write the path without empty parts, . and ..") //nolint:revive,staticcheck // the text ends with the name of a folder
 	}
-	return false
+	return scheme + "://" + rest, nil
 }
 
 func schemeList(schemes []string) string {
@@ -201,13 +198,16 @@ func formatBy(formats []load.Format, is func(load.Format) bool) *load.Format {
 	return nil
 }
 
+// codecExtensions are the extensions of files by the codec around them.
+func codecExtensions() map[string]string { return map[string]string{"gzip": ".gz", "zstd": ".zst"} }
+
 // splitCodec cuts .gz or .zst off a path and names the codec, "" if there is none.
 func splitCodec(p string) (stem, codec string) {
-	switch ext := path.Ext(p); strings.ToLower(ext) {
-	case ".gz":
-		return p[:len(p)-len(ext)], "gzip"
-	case ".zst":
-		return p[:len(p)-len(ext)], "zstd"
+	ext := path.Ext(p)
+	for codec, known := range codecExtensions() {
+		if strings.EqualFold(ext, known) {
+			return strings.TrimSuffix(p, ext), codec
+		}
 	}
 	return p, ""
 }
@@ -236,63 +236,34 @@ func (out *placedOutput) readCompression(f *load.Format) {
 		return
 	}
 	if f.Text && !out.Dataset() {
-		around := out.Compression
-		if around == "" {
-			around = "none"
-		}
-		if codec != around {
-			v.Fail("let the path end with "+f.Extension+extensionOf(codec)+", or leave compression out", "a file's name tells its compression: %s by the path, %s here", around, codec)
+		if around := cmp.Or(out.Compression, "none"); codec != around {
+			v.Fail("let the path end with "+f.Extension+codecExtensions()[codec]+", or leave compression out", "a file's name tells its compression: %s by the path, %s here", around, codec)
 			return
 		}
 	}
 	out.Compression = codec
 }
 
-// extensionOf is the file extension of a codec, "" for none.
-func extensionOf(codec string) string {
-	switch codec {
-	case "gzip":
-		return ".gz"
-	case "zstd":
-		return ".zst"
-	}
-	return ""
-}
-
 func (out *placedOutput) readPartition() {
-	out.Partition = PartitionNone
-	v := out.partition
-	if !v.Given() {
+	if !out.partition.Given() {
 		return
 	}
-	word, ok := v.OneOf(string(PartitionNone), string(PartitionDay), string(PartitionMonth), string(PartitionYear))
-	if !ok {
-		return
+	strictyaml.OneOf(&out.Partition, PartitionNone, PartitionDay, PartitionMonth, PartitionYear)(out.partition)
+	if !out.Dataset() && out.Partition != PartitionNone {
+		out.partition.Fail("end the path with a slash, or leave partition out", "a single file cannot be partitioned")
+		out.Partition = PartitionNone
 	}
-	if !out.Dataset() && word != string(PartitionNone) {
-		v.Fail("end the path with a slash, or leave partition out", "a single file cannot be partitioned")
-		return
-	}
-	out.Partition = Partition(word)
 }
 
 // readCSV reads the settings of the format csv.
 func (out *placedOutput) readCSV() {
-	if out.Format == "csv" {
+	switch {
+	case out.Format == "csv":
 		out.Profile = "strict"
-	}
-	if !out.csv.Given() {
-		return
-	}
-	if out.Format != "csv" {
-		if out.Format != "" {
-			out.csv.Fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
+		if out.csv.Given() {
+			out.csv.Section(strictyaml.Optional("profile", strictyaml.OneOf(&out.Profile, "strict", "excel")))
 		}
-		return
+	case out.Format != "" && out.csv.Given():
+		out.csv.Fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
 	}
-	out.csv.Section(strictyaml.Optional("profile", func(v strictyaml.Value) {
-		if profile, ok := v.OneOf("strict", "excel"); ok {
-			out.Profile = profile
-		}
-	}))
 }

@@ -83,8 +83,7 @@ func checkPathName(placeholder, name string) *PathError {
 		return bad("begins or ends with a blank")
 	case strings.HasSuffix(name, "."):
 		return bad("ends with a dot")
-	}
-	if strings.ContainsFunc(name, unicode.IsControl) {
+	case strings.ContainsFunc(name, unicode.IsControl):
 		return bad("holds a control character")
 	}
 	return nil

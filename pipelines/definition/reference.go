@@ -45,17 +45,14 @@ func readReference(v strictyaml.Value, remedy, never string) (ref reference, ok 
 }
 
 // read returns the text of a key and where it was found. Paths are relative to dir,
-// lookup reads the environment, nil being an empty one. Blanks and line ends around
-// the text are cut off. Errors never hold the text; with one the text may still be a
-// part of a key, for redacting.
+// lookup reads the environment. Blanks and line ends around the text are cut off.
+// Errors never hold the text. With an error the text may still be a part of a key,
+// so that the caller can redact it.
 func (r reference) read(dir string, lookup func(name string) (string, bool)) (text, where string, err error) {
 	if r.kind == "env" {
 		where = "the environment variable " + r.target
-		set := false
-		if lookup != nil {
-			text, set = lookup(r.target)
-		}
-		if !set {
+		var set bool
+		if text, set = lookup(r.target); !set {
 			return "", where, fmt.Errorf("%s is not set", where)
 		}
 	} else {
@@ -80,41 +77,31 @@ func (r reference) read(dir string, lookup func(name string) (string, bool)) (te
 	return text, where, nil
 }
 
-// readKey reads source.api_key and the API key that it refers to.
-func (r *reader) readKey(v strictyaml.Value) {
-	r.keyGiven = true
-	if text, ok := v.Scalar(); !ok || text == "" {
-		v.Hidden().Fail(keyRemedy, "the reference to the API key is missing")
-		return
+// readKey reads the API key. It is the key of the options, else the one that api_key
+// refers to. Without api_key it is that of the default variable.
+func (r *reader) readKey(source, v strictyaml.Value, given bool) {
+	ref, ok := reference{"env", KeyVariable}, true
+	place, remedy, problem := source, "set it, or "+keyRemedy, "the definition names no API key, and %v"
+	if given {
+		place, remedy, problem = v, "set it, or change the reference", "%v"
+		if text, scalar := v.Scalar(); !scalar || text == "" {
+			v.Hidden().Fail(keyRemedy, "the reference to the API key is missing")
+			ok = false
+		} else {
+			ref, ok = readReference(v, keyRemedy, "an API key never stands in a definition")
+		}
 	}
-	ref, ok := readReference(v, keyRemedy, "an API key never stands in a definition")
-	if !ok || r.o.WithoutSecrets || !r.o.Key.IsZero() {
-		return
-	}
-	text, _, err := ref.read(r.dir, r.o.Lookup)
-	if err != nil {
-		v.Hidden().Fail("set it, or change the reference", "%v", err)
-		return
-	}
-	r.def.Source.Key = transport.NewSecret(text)
-}
-
-// defaultKey sets the key that is not read from the definition's reference: the one
-// of the options, else that of the default variable if there is no reference.
-func (r *reader) defaultKey(source strictyaml.Value) {
-	if !r.o.Key.IsZero() {
+	switch {
+	case !r.o.Key.IsZero():
 		r.def.Source.Key = r.o.Key
-		return
+	case ok && r.o.Lookup != nil:
+		text, _, err := ref.read(r.dir, r.o.Lookup)
+		if err != nil {
+			place.Hidden().Fail(remedy, problem, err)
+			return
+		}
+		r.def.Source.Key = transport.NewSecret(text)
 	}
-	if r.keyGiven || r.o.WithoutSecrets {
-		return
-	}
-	text, _, err := reference{"env", KeyVariable}.read("", r.o.Lookup)
-	if err != nil {
-		source.Hidden().Fail("set it, or "+keyRemedy, "the definition names no API key, and %v", err)
-		return
-	}
-	r.def.Source.Key = transport.NewSecret(text)
 }
 
 // KeyFromFile reads an API key from a file that holds nothing else. Blanks and

@@ -1,6 +1,8 @@
 package definition
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"net/url"
 	"regexp"
@@ -43,42 +45,37 @@ func (r *reader) readS3(out *placedOutput) {
 		v.Fail("leave s3: out, or write a path that begins with s3://", "these settings are for s3:// paths")
 		return
 	}
-	var s3 S3
+	s3 := &S3{}
 	values := v.Section(
-		strictyaml.Optional("endpoint", func(v strictyaml.Value) { s3.Endpoint = readEndpoint(v) }),
-		strictyaml.Optional("region", func(v strictyaml.Value) { s3.Region, _ = v.Text() }),
-		strictyaml.Optional("path_style", func(v strictyaml.Value) { s3.PathStyle, _ = v.Boolean() }),
-		strictyaml.Optional("storage_class", func(v strictyaml.Value) {
-			s3.StorageClass = readShaped(v, storageClassShape, "write its name in capitals, such as STANDARD_IA", "a storage class")
+		strictyaml.Optional("endpoint", func(v strictyaml.Value) {
+			// An address that is refused is not shown, because it may hold credentials.
+			strictyaml.Parsed(&s3.Endpoint, parseEndpoint, endpointRemedy)(v.Hidden())
 		}),
+		strictyaml.Optional("region", strictyaml.Text(&s3.Region)),
+		strictyaml.Optional("path_style", strictyaml.Boolean(&s3.PathStyle)),
+		strictyaml.Optional("storage_class", strictyaml.Parsed(&s3.StorageClass,
+			shaped(storageClassShape, "a storage class; write its name in capitals, such as STANDARD_IA"), "")),
 		strictyaml.Optional("tags", func(v strictyaml.Value) { s3.Tags = readTags(v) }),
-		strictyaml.Optional("sse", func(v strictyaml.Value) { s3.SSE, _ = v.OneOf("s3", "kms") }),
-		strictyaml.Optional("kms_key_id", func(v strictyaml.Value) { s3.KMSKeyID, _ = v.Text() }),
-		strictyaml.Optional("expected_bucket_owner", func(v strictyaml.Value) {
-			s3.ExpectedBucketOwner = readShaped(v, accountShape, "write the account's id of 12 digits", "an account id")
-		}),
-		strictyaml.Optional("part_size", func(v strictyaml.Value) { s3.PartSize = readSize(v, minPartSize, maxPartSize) }),
-		strictyaml.Optional("parts_in_flight", func(v strictyaml.Value) { s3.PartsInFlight, _ = v.Integer(1, maxPartsInFlight) }),
+		strictyaml.Optional("sse", strictyaml.OneOf(&s3.SSE, "s3", "kms")),
+		strictyaml.Optional("kms_key_id", strictyaml.Text(&s3.KMSKeyID)),
+		strictyaml.Optional("expected_bucket_owner", strictyaml.Parsed(&s3.ExpectedBucketOwner,
+			shaped(accountShape, "an account id; write the account's id of 12 digits"), "")),
+		strictyaml.Optional("part_size", strictyaml.Parsed(&s3.PartSize, parsePartSize, "")),
+		strictyaml.Optional("parts_in_flight", strictyaml.Integer(&s3.PartsInFlight, 1, maxPartsInFlight)),
 	)
 	if key, given := values["kms_key_id"]; given && s3.SSE != "kms" {
 		key.Fail("add sse: kms, or leave kms_key_id out", "a KMS key is used with sse: kms only")
 	}
-	out.S3 = &s3
+	out.S3 = s3
 }
 
-// readEndpoint reads a URL, which must not hold credentials. A value that is refused
-// is not shown.
-func readEndpoint(v strictyaml.Value) string {
-	v = v.Hidden()
-	text, ok := v.Text()
-	if !ok {
-		return ""
-	}
+const endpointRemedy = "write an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment"
+
+func parseEndpoint(text string) (string, error) {
 	if !IsEndpoint(text) {
-		v.Fail("write an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment", "this is not the address of an S3 server")
-		return ""
+		return "", errors.New("this is not the address of an S3 server")
 	}
-	return text
+	return text, nil
 }
 
 // IsEndpoint tells whether text is the address of an S3 server: http or
@@ -119,29 +116,23 @@ func readTags(v strictyaml.Value) map[string]string {
 	return tags
 }
 
-// readShaped reads a text that must match shape. It is "" after a problem.
-func readShaped(v strictyaml.Value, shape *regexp.Regexp, remedy, what string) string {
-	text, ok := v.Text()
-	if ok && !shape.MatchString(text) {
-		v.Fail(remedy, "%s is not %s", strictyaml.Quote(text), what)
-		return ""
+// shaped makes a parser of texts that match shape. what continues "… is not" and
+// ends with a remedy.
+func shaped(shape *regexp.Regexp, what string) func(text string) (string, error) {
+	return func(text string) (string, error) {
+		if !shape.MatchString(text) {
+			return "", fmt.Errorf("%s is not %s", strictyaml.Quote(text), what)
+		}
+		return text, nil
 	}
-	return text
 }
 
-// readSize reads a number of bytes between least and most, such as 8MiB. It is 0
-// after a problem.
-func readSize(v strictyaml.Value, least, most int64) int64 {
-	text, ok := v.Text()
-	if !ok {
-		return 0
-	}
+func parsePartSize(text string) (int64, error) {
 	n, ok := parseSize(text)
-	if !ok || n < least || n > most {
-		v.Fail("write a size from 5MiB to 5GiB, such as 16MiB", "%s is not a size in the range", strictyaml.Quote(text))
-		return 0
+	if !ok || n < minPartSize || n > maxPartSize {
+		return 0, fmt.Errorf("%s is not a size in the range; write a size from 5MiB to 5GiB, such as 16MiB", strictyaml.Quote(text))
 	}
-	return n
+	return n, nil
 }
 
 // parseSize reads a number of bytes such as 8388608, 8192KiB, 8MiB or 1GiB.

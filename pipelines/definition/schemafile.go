@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
@@ -12,31 +13,21 @@ import (
 
 // LoadSchema reads a schema file strictly. Everything that is wrong is reported at
 // once, as an *Error. Defaults are filled in. A schema without a name is called
-// after its file.
-func LoadSchema(file string) (*schemas.Schema, error) {
+// after its file. lookup reads the environment for the key of pii: hmac if a column
+// needs it; where lookup is nil, no key is read.
+func LoadSchema(file string, lookup func(name string) (string, bool)) (*schemas.Schema, error) {
 	doc, root, err := strictyaml.Read(file)
 	if err != nil {
 		return nil, err
 	}
-	return decodeSchema(doc, root, hmacKeys{})
+	return decodeSchema(doc, root, lookup)
 }
 
-// LoadSchemaWithKey does what LoadSchema does, and reads the key of pii: hmac if a
-// column needs it. lookup reads the environment.
-func LoadSchemaWithKey(file string, lookup func(name string) (string, bool)) (*schemas.Schema, error) {
-	doc, root, err := strictyaml.Read(file)
-	if err != nil {
-		return nil, err
-	}
-	return decodeSchema(doc, root, hmacKeys{wanted: true, dir: filepath.Dir(file), lookup: lookup})
-}
-
-func decodeSchema(doc *strictyaml.Document, root strictyaml.Value, keys hmacKeys) (*schemas.Schema, error) {
+func decodeSchema(doc *strictyaml.Document, root strictyaml.Value, lookup func(name string) (string, bool)) (*schemas.Schema, error) {
 	base := filepath.Base(doc.File())
 	r := newSchemaReader(strings.TrimSuffix(base, filepath.Ext(base)))
-	root.Section(append([]strictyaml.Field{strictyaml.Required("version", readVersion)}, r.fields()...)...)
-	r.validate(root)
-	doc.Redact(r.settleHMACKey(keys).Redact)
+	r.readOwn(root, strictyaml.Required("version", readVersion))
+	r.settle(filepath.Dir(doc.File()), lookup)
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
@@ -47,123 +38,66 @@ func decodeSchema(doc *strictyaml.Document, root strictyaml.Value, keys hmacKeys
 // the place of every key, so that problems that schemas.Validate finds have a place.
 type schemaReader struct {
 	schema  *schemas.Schema
-	own     map[string]strictyaml.Value   // the schema's own keys
-	columns []map[string]strictyaml.Value // the keys of each column
-	entries []strictyaml.Value            // the columns
-	bad     map[string]bool               // paths that a problem has been reported for
+	own     section   // the schema's own keys
+	columns []section // the keys of each column
+}
+
+// section is a group of keys with its values by key.
+type section struct {
+	strictyaml.Value
+	keys map[string]strictyaml.Value
 }
 
 func newSchemaReader(name string) *schemaReader {
 	return &schemaReader{
 		schema: &schemas.Schema{Name: name, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep},
-		own:    map[string]strictyaml.Value{}, bad: map[string]bool{},
 	}
 }
 
-func (r *schemaReader) fields() []strictyaml.Field {
-	keep := func(read func(strictyaml.Value) bool) func(strictyaml.Value) {
-		return func(v strictyaml.Value) {
-			r.own[v.Key()] = v
-			if !read(v) {
-				r.bad[v.Path()] = true
-			}
-		}
-	}
+// readOwn reads a schema's own keys after the given ones.
+func (r *schemaReader) readOwn(v strictyaml.Value, fields ...strictyaml.Field) {
 	s := r.schema
-	return []strictyaml.Field{
-		strictyaml.Optional("name", keep(func(v strictyaml.Value) bool { return readText(v, &s.Name) })),
-		strictyaml.Optional("unknown", keep(func(v strictyaml.Value) bool {
-			return readWord(v, &s.Unknown, schemas.UnknownAdd, schemas.UnknownIgnore, schemas.UnknownFail)
-		})),
-		strictyaml.Optional("max_rejects", keep(func(v strictyaml.Value) bool {
-			n, ok := v.Integer(0, math.MaxInt32)
-			if ok {
-				s.MaxRejects = n
-			}
-			return ok
-		})),
-		strictyaml.Optional("max_columns", keep(func(v strictyaml.Value) bool {
-			n, ok := v.Integer(1, math.MaxInt32)
-			if ok {
-				s.MaxColumns = n
-			}
-			return ok
-		})),
-		strictyaml.Optional("empty", keep(func(v strictyaml.Value) bool {
-			return readWord(v, &s.Empty, schemas.EmptyKeep, schemas.EmptyAsNull)
-		})),
-		strictyaml.Optional("hmac_key", keep(r.readHMACKey)),
-		strictyaml.Optional("columns", keep(r.readColumns)),
-	}
+	r.own = section{v, v.Section(append(fields,
+		strictyaml.Optional("name", strictyaml.Text(&s.Name)),
+		strictyaml.Optional("unknown", strictyaml.OneOf(&s.Unknown, schemas.UnknownAdd, schemas.UnknownIgnore, schemas.UnknownFail)),
+		strictyaml.Optional("max_rejects", strictyaml.Integer(&s.MaxRejects, 0, math.MaxInt32)),
+		strictyaml.Optional("max_columns", strictyaml.Integer(&s.MaxColumns, 1, math.MaxInt32)),
+		strictyaml.Optional("empty", strictyaml.OneOf(&s.Empty, schemas.EmptyKeep, schemas.EmptyAsNull)),
+		strictyaml.Optional("hmac_key", r.readHMACKey),
+		strictyaml.Optional("columns", r.readColumns),
+	)...)}
 }
 
-func readText(v strictyaml.Value, target *string) bool {
-	text, ok := v.Text()
-	if ok {
-		*target = text
-	}
-	return ok
-}
-
-// readWord reads one of a few words into a string type.
-func readWord[T ~string](v strictyaml.Value, target *T, words ...T) bool {
-	plain := make([]string, len(words))
-	for i, w := range words {
-		plain[i] = string(w)
-	}
-	word, ok := v.OneOf(plain...)
-	if ok {
-		*target = T(word)
-	}
-	return ok
-}
-
-func (r *schemaReader) readColumns(v strictyaml.Value) bool {
-	entries := v.List()
-	for _, e := range entries {
+func (r *schemaReader) readColumns(v strictyaml.Value) {
+	for _, e := range v.List() {
 		r.readColumn(e)
 	}
-	return len(entries) > 0
 }
 
-func parseInto[T any](v strictyaml.Value, target *T, parse func(string) (T, error), remedy string) bool {
-	text, ok := v.Text()
-	if !ok {
-		return false
-	}
-	parsed, err := parse(text)
-	if err != nil {
-		v.FailWith(err, remedy)
-		return false
-	}
-	*target = parsed
-	return true
-}
-
-// validate reports the problems that schemas.Validate finds, each at its key.
-// Problems at keys that have been reported already are left out.
-func (r *schemaReader) validate(root strictyaml.Value) {
+// settle checks the schema when all of its keys are read, and reads the key of pii:
+// hmac.
+func (r *schemaReader) settle(dir string, lookup func(name string) (string, bool)) {
 	var invalid *schemas.InvalidError
-	err := r.schema.Validate()
-	if err == nil {
-		return
+	if errors.As(r.schema.Validate(), &invalid) {
+		r.report(invalid.Problems)
 	}
-	if !errors.As(err, &invalid) {
-		root.FailWith(err, "mend the schema")
-		return
+	r.readKey(dir, lookup)
+}
+
+// report reports the problems that schemas.Validate found, each at its key. Problems
+// at keys that have been reported already are left out.
+func (r *schemaReader) report(problems []schemas.Problem) {
+	at := func(p schemas.Problem) section {
+		if p.Column < 0 {
+			return r.own
+		}
+		return r.columns[p.Column]
 	}
-	for _, p := range invalid.Problems {
-		place, path := root, strictyaml.JoinKeys(root.Path(), p.Key)
-		keys := r.own
-		if p.Column >= 0 && p.Column < len(r.columns) {
-			place, keys = r.entries[p.Column], r.columns[p.Column]
-			path = strictyaml.JoinKeys(place.Path(), p.Key)
-		}
-		if r.bad[path] {
-			continue
-		}
-		if v, given := keys[p.Key]; given {
-			place = v
+	problems = slices.DeleteFunc(problems, func(p schemas.Problem) bool { return at(p).Refused(p.Key) })
+	for _, p := range problems {
+		place, given := at(p).keys[p.Key]
+		if !given {
+			place = at(p).Value
 		}
 		place.FailWith(errors.New(p.Text), "change the value, or leave the column out")
 	}
@@ -172,12 +106,10 @@ func (r *schemaReader) validate(root strictyaml.Value) {
 // readSchema reads a definition's schema: the path of a schema file, or the
 // same keys inline.
 func (r *reader) readSchema(v strictyaml.Value) {
-	r.schema = v
 	if v.IsGroup() {
 		s := newSchemaReader(r.def.Name)
-		v.Section(s.fields()...)
-		s.validate(v)
-		r.hmacKey = s.settleHMACKey(r.hmacKeys())
+		s.readOwn(v)
+		s.settle(r.dir, r.o.Lookup)
 		r.def.Schema = s.schema
 		return
 	}
@@ -185,11 +117,7 @@ func (r *reader) readSchema(v strictyaml.Value) {
 	if !ok {
 		return
 	}
-	load := LoadSchema
-	if !r.o.WithoutSecrets {
-		load = func(file string) (*schemas.Schema, error) { return LoadSchemaWithKey(file, r.o.Lookup) }
-	}
-	schema, err := load(r.local(file))
+	schema, err := LoadSchema(r.local(file), r.o.Lookup)
 	var wrong *Error
 	switch {
 	case err == nil:
@@ -207,15 +135,14 @@ func (r *reader) readSchema(v strictyaml.Value) {
 
 // readColumns reads columns that stand in the definition itself (columns:). They
 // make a schema with the defaults of a schema file.
-func (r *reader) readColumns(v strictyaml.Value) {
-	if r.schema.Given() {
-		v.Fail("put the columns under schema:, or keep one of both", "the definition has schema: (line %d) and columns:", r.schema.Line())
+func (r *reader) readColumns(v, schema strictyaml.Value) {
+	if schema.Given() {
+		v.Fail("put the columns under schema:, or keep one of both", "the definition has schema: (line %d) and columns:", schema.Line())
 		return
 	}
 	s := newSchemaReader(r.def.Name)
-	s.own["columns"] = v
+	s.own = section{v.Renamed(""), map[string]strictyaml.Value{"columns": v}}
 	s.readColumns(v)
-	s.validate(v.Renamed(""))
-	r.hmacKey = s.settleHMACKey(r.hmacKeys())
+	s.settle(r.dir, r.o.Lookup)
 	r.def.Schema = s.schema
 }

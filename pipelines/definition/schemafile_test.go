@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"reflect"
@@ -56,12 +57,12 @@ func TestContractSchema(t *testing.T) {
 func TestSchemaDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "orders.yaml")
 	write(t, file, "version: 1\n")
-	s, err := LoadSchema(file)
+	s, err := LoadSchema(file, nil)
 	want := &schemas.Schema{Name: "orders", Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep}
 	if err != nil || !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	if _, err := LoadSchema(file + "x"); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+	if _, err := LoadSchema(file+"x", nil); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -72,7 +73,7 @@ func TestSchemaExamplesAreValid(t *testing.T) {
 		t.Fatal("no examples", err)
 	}
 	for _, file := range files {
-		s, err := LoadSchema(file)
+		s, err := LoadSchema(file, nil)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -141,10 +142,10 @@ func roundTrip(t *testing.T, s *schemas.Schema) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	want := *s
-	want.Unknown, want.Empty = or(s.Unknown, schemas.UnknownAdd), or(s.Empty, schemas.EmptyKeep)
+	want.Unknown, want.Empty = cmp.Or(s.Unknown, schemas.UnknownAdd), cmp.Or(s.Empty, schemas.EmptyKeep)
 	want.Columns = nil
 	for _, c := range s.Columns {
-		c.OnError, c.Inferred = or(c.OnError, schemas.OnErrorReject), false
+		c.OnError, c.Inferred = cmp.Or(c.OnError, schemas.OnErrorReject), false
 		want.Columns = append(want.Columns, c)
 	}
 	if !reflect.DeepEqual(got, &want) {

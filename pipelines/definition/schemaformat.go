@@ -2,15 +2,24 @@ package definition
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/formetl/formetl/schemas"
 )
+
+// Notes are the comments of a schema file. Each text takes one line, whatever
+// characters it holds.
+type Notes struct {
+	Head    []string   // above everything
+	Columns [][]string // above each column, by the column's index; missing entries are no comments
+}
 
 // FormatSchema writes a valid schema as a schema file that LoadSchema reads back
 // equal, except for Column.Inferred: every column of a file is declared. Notes
@@ -25,12 +34,12 @@ func FormatSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
 	if s.Name != "" {
 		w.line("name: " + w.scalar(s.Name))
 	}
-	w.line("unknown: " + string(or(s.Unknown, schemas.UnknownAdd)))
+	w.line("unknown: " + string(cmp.Or(s.Unknown, schemas.UnknownAdd)))
 	w.line(fmt.Sprintf("max_rejects: %d", s.MaxRejects))
 	if s.MaxColumns > 0 {
 		w.line(fmt.Sprintf("max_columns: %d", s.MaxColumns))
 	}
-	w.line("empty: " + string(or(s.Empty, schemas.EmptyKeep)))
+	w.line("empty: " + string(cmp.Or(s.Empty, schemas.EmptyKeep)))
 	if s.HMACReference != "" {
 		w.line("hmac_key: " + w.scalar(s.HMACReference))
 	}
@@ -58,8 +67,11 @@ func (w *schemaWriter) column(c schemas.Column) []string {
 		}
 	}
 	r := c.Reading
-	add(len(r.Formats) == 1, "format", w.text(r.Formats))
-	add(len(r.Formats) > 1, "format", w.list(r.Formats))
+	formats := w.list(r.Formats)
+	if len(r.Formats) == 1 {
+		formats = w.scalar(r.Formats[0])
+	}
+	add(len(r.Formats) > 0, "format", formats)
 	add(len(r.True) > 0, "true_values", w.list(r.True))
 	add(len(r.False) > 0, "false_values", w.list(r.False))
 	add(r.Decimal != "", "decimal_separator", w.scalar(r.Decimal))
@@ -74,27 +86,12 @@ func (w *schemaWriter) column(c schemas.Column) []string {
 	return keys
 }
 
-// text writes the first of several texts.
-func (w *schemaWriter) text(texts []string) string {
-	if len(texts) == 0 {
-		return ""
-	}
-	return w.scalar(texts[0])
-}
-
 func (w *schemaWriter) list(texts []string) string {
 	quoted := make([]string, len(texts))
 	for i, t := range texts {
 		quoted[i] = w.scalar(t)
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
-}
-
-func or[T ~string](word, otherwise T) T {
-	if word == "" {
-		return otherwise
-	}
-	return word
 }
 
 // schemaWriter writes lines of YAML and keeps the first error.
@@ -104,6 +101,16 @@ type schemaWriter struct {
 }
 
 func (w *schemaWriter) line(s string) { w.buf.WriteString(s + "\n") }
+
+// comments writes a comment line for each text. Characters that are not shown, such
+// as line breaks and those that reverse the direction of text, become Go's escapes.
+func (w *schemaWriter) comments(indent string, texts []string) {
+	for _, text := range texts {
+		quoted := strconv.Quote(text)
+		text = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(quoted[1 : len(quoted)-1])
+		w.line(strings.TrimRight(indent+"# "+text, " "))
+	}
+}
 
 var plainScalar = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 

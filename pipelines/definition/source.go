@@ -9,21 +9,23 @@ import (
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
-	"github.com/formetl/formetl/schemas/nearest"
 )
 
 func (r *reader) readSource(v strictyaml.Value) {
-	v.Section(
-		strictyaml.Required("base_url", func(v strictyaml.Value) { r.baseURL = v }),
-		strictyaml.Required("account", func(v strictyaml.Value) { readAccount(v, &r.def.Source) }),
-		strictyaml.Optional("api_key", r.readKey),
-		strictyaml.Required("timezone", func(v strictyaml.Value) { readZone(v, &r.def.Source) }),
-		strictyaml.Optional("allow_http", func(v strictyaml.Value) { r.def.Source.AllowHTTP, _ = v.Boolean() }),
-		strictyaml.Optional("requests", func(v strictyaml.Value) { readRequests(v, &r.def.Source.Requests) }),
+	s := &r.def.Source
+	values := v.Section(
+		strictyaml.Required("base_url", nil),
+		strictyaml.Required("account", strictyaml.Parsed(&s.Account, parseAccount, "")),
+		strictyaml.Optional("api_key", nil),
+		strictyaml.Required("timezone", strictyaml.Parsed(&s.Zone, LoadZone, "")),
+		strictyaml.Optional("allow_http", strictyaml.Boolean(&s.AllowHTTP)),
+		strictyaml.Optional("requests", func(v strictyaml.Value) { readRequests(v, &s.Requests) }),
 	)
-	if r.baseURL.Given() {
-		r.readBaseURL(r.baseURL)
+	if address, given := values["base_url"]; given {
+		r.readBaseURL(address)
 	}
+	key, given := values["api_key"]
+	r.readKey(v, key, given)
 }
 
 // readBaseURL checks the server's address. The value is never shown, because it may
@@ -56,29 +58,11 @@ func (r *reader) readBaseURL(v strictyaml.Value) {
 	}
 }
 
-func readAccount(v strictyaml.Value, s *Source) {
-	account, ok := v.Text()
-	if !ok {
-		return
-	}
+func parseAccount(account string) (string, error) {
 	if err := checkPathName("account", account); err != nil {
-		v.Fail("write the account's URL extension only, such as acme", "%s is not an account: it %s", strictyaml.Quote(account), err.Reason)
-		return
+		return "", fmt.Errorf("%s is not an account: it %s; write the account's URL extension only, such as acme", strictyaml.Quote(account), err.Reason)
 	}
-	s.Account = account
-}
-
-func readZone(v strictyaml.Value, s *Source) {
-	name, ok := v.Text()
-	if !ok {
-		return
-	}
-	zone, err := LoadZone(name)
-	if err != nil {
-		v.FailWith(err, "")
-		return
-	}
-	s.Zone = zone
+	return account, nil
 }
 
 // LoadZone returns the zone of an IANA name. "Local" is refused, because it means
@@ -99,7 +83,6 @@ func zoneOf(name string) (*time.Location, error) {
 }
 
 func zoneRemedy(name string) string {
-	const remedy = "write an IANA name, such as America/Chicago, Europe/Berlin or UTC"
 	parts := strings.FieldsFunc(strings.TrimSpace(name), func(r rune) bool { return r == '/' })
 	for i, p := range parts {
 		words := strings.FieldsFunc(p, func(r rune) bool { return r == ' ' || r == '_' })
@@ -113,10 +96,7 @@ func zoneRemedy(name string) string {
 			return "did you mean " + guess + "?"
 		}
 	}
-	if near := nearest.Word(name, commonZones()); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return remedy
+	return strictyaml.Suggest(name, commonZones(), "write an IANA name, such as America/Chicago, Europe/Berlin or UTC")
 }
 
 // commonZones are the zones that are suggested for a name with a typing error. Any
@@ -135,41 +115,23 @@ func commonZones() []string {
 }
 
 func readRequests(v strictyaml.Value, q *Requests) {
-	whole := func(target *int, least, most int) func(strictyaml.Value) {
-		return func(v strictyaml.Value) {
-			if n, ok := v.Integer(least, most); ok {
-				*target = n
-			}
-		}
-	}
 	v.Section(
-		strictyaml.Optional("concurrency", whole(&q.Concurrency, 1, maxConcurrency)),
-		strictyaml.Optional("per_minute", whole(&q.PerMinute, 0, maxBudget)),
-		strictyaml.Optional("per_day", whole(&q.PerDay, 0, maxBudget)),
-		strictyaml.Optional("timeout", func(v strictyaml.Value) {
-			if d, ok := readSpan(v, time.Millisecond, maxTimeout); ok {
-				q.Timeout = d
-			}
-		}),
-		strictyaml.Optional("retries", whole(&q.Retries, 0, maxRetries)),
-		strictyaml.Optional("max_requests", whole(&q.MaxRequests, 1, maxBudget)),
+		strictyaml.Optional("concurrency", strictyaml.Integer(&q.Concurrency, 1, maxConcurrency)),
+		strictyaml.Optional("per_minute", strictyaml.Integer(&q.PerMinute, 0, maxBudget)),
+		strictyaml.Optional("per_day", strictyaml.Integer(&q.PerDay, 0, maxBudget)),
+		strictyaml.Optional("timeout", strictyaml.Parsed(&q.Timeout, spanWithin(time.Millisecond, maxTimeout), "")),
+		strictyaml.Optional("retries", strictyaml.Integer(&q.Retries, 0, maxRetries)),
+		strictyaml.Optional("max_requests", strictyaml.Integer(&q.MaxRequests, 1, maxBudget)),
 	)
 }
 
-// readSpan reads a length of time between least and most.
-func readSpan(v strictyaml.Value, least, most time.Duration) (time.Duration, bool) {
-	text, ok := v.Text()
-	if !ok {
-		return 0, false
+// spanWithin makes a parser of lengths of time between least and most.
+func spanWithin(least, most time.Duration) func(text string) (time.Duration, error) {
+	return func(text string) (time.Duration, error) {
+		d, err := ParseSpan(text)
+		if err == nil && (d < least || d > most) {
+			err = fmt.Errorf("%s is out of range; write a length of time from %v to %v", strictyaml.Quote(text), least, most)
+		}
+		return d, err
 	}
-	d, err := ParseSpan(text)
-	if err != nil {
-		v.FailWith(err, "")
-		return 0, false
-	}
-	if d < least || d > most {
-		v.Fail("write a length of time from "+least.String()+" to "+most.String(), "%s is out of range", strictyaml.Quote(text))
-		return 0, false
-	}
-	return d, true
 }

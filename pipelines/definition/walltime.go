@@ -11,7 +11,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
-	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // ParseWallTime reads a wall-clock time of the account's zone: a date ("2026-01-01",
@@ -62,17 +61,9 @@ func ParseWindow(s string) (extract.Step, error) {
 	if err != nil || n == 0 {
 		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", strictyaml.Quote(s), remedy)
 	}
-	switch parts[2] {
-	case "mo":
-		return extract.Step{Months: n}, nil
-	case "d":
-		return extract.Step{Days: n}, nil
-	case "h":
-		return extract.Step{Seconds: n * 3600}, nil
-	case "m":
-		return extract.Step{Seconds: n * 60}, nil
-	}
-	return extract.Step{Seconds: n}, nil
+	return map[string]extract.Step{
+		"mo": {Months: n}, "d": {Days: n}, "h": {Seconds: n * 3600}, "m": {Seconds: n * 60}, "s": {Seconds: n},
+	}[parts[2]], nil
 }
 
 var otherUnits = regexp.MustCompile(`^(\d{1,4}) *([a-zA-Z]+)$`)
@@ -82,36 +73,34 @@ var otherUnits = regexp.MustCompile(`^(\d{1,4}) *([a-zA-Z]+)$`)
 func nearWindow(s, remedy string) string {
 	parts := otherUnits.FindStringSubmatch(strings.TrimSpace(s))
 	if parts == nil {
-		if near := nearest.Word(s, []string{"auto"}); near != "" {
-			return "did you mean auto?"
-		}
-		return remedy
+		return strictyaml.Suggest(s, []string{"auto"}, remedy)
 	}
 	n, err := strconv.Atoi(parts[1])
 	if err != nil || n == 0 {
 		return remedy
 	}
-	var unit string
-	times := 1
-	switch u := strings.ToLower(parts[2]); {
-	case parts[2] == "M", u == "mon", strings.HasPrefix(u, "month"):
-		unit = "mo"
-	case u == "y", strings.HasPrefix(u, "year"):
-		unit, times = "mo", 12
-	case u == "w", strings.HasPrefix(u, "week"):
-		unit, times = "d", 7
-	case u == "d", strings.HasPrefix(u, "day"):
-		unit = "d"
-	case u == "h", strings.HasPrefix(u, "hour"), strings.HasPrefix(u, "hr"):
-		unit = "h"
-	case u == "m", strings.HasPrefix(u, "min"):
-		unit = "m"
-	case u == "s", strings.HasPrefix(u, "sec"):
-		unit = "s"
-	default:
-		return remedy
+	word := strings.ToLower(parts[2])
+	if parts[2] == "M" {
+		word = "month"
 	}
-	return fmt.Sprintf("did you mean %d%s?", n*times, unit)
+	for _, u := range []struct {
+		short, long, unit string
+		times             int
+	}{
+		{"mon", "month", "mo", 1},
+		{"y", "year", "mo", 12},
+		{"w", "week", "d", 7},
+		{"d", "day", "d", 1},
+		{"h", "hour", "h", 1},
+		{"h", "hr", "h", 1},
+		{"m", "min", "m", 1},
+		{"s", "sec", "s", 1},
+	} {
+		if word == u.short || strings.HasPrefix(word, u.long) {
+			return fmt.Sprintf("did you mean %d%s?", n*u.times, u.unit)
+		}
+	}
+	return remedy
 }
 
 // ParseSpan reads a length of time: "3d", "12h", "1h30m", "1d12h", "30s". A

@@ -63,7 +63,7 @@ func TestInferColumns(t *testing.T) {
 			if err := os.WriteFile(path, file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if again, err := definition.LoadSchema(path); err != nil || len(again.Columns) != len(want) {
+			if again, err := definition.LoadSchema(path, nil); err != nil || len(again.Columns) != len(want) {
 				t.Errorf("read back: %v, %v", again, err)
 			}
 		})

@@ -45,7 +45,7 @@ func known(t *testing.T, w *world, text string) *schemas.Schema {
 	if err := os.WriteFile(path, []byte("version: 1\n"+text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := definition.LoadSchema(path)
+	s, err := definition.LoadSchema(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

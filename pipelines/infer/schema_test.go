@@ -59,7 +59,7 @@ func loaded(t *testing.T, w *world, text string) *schemas.Schema {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := definition.LoadSchema(path)
+	s, err := definition.LoadSchema(path, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -312,7 +312,7 @@ func FuzzNotedSchema(f *testing.F) {
 			if err := os.WriteFile(dir+"/"+name, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := definition.LoadSchema(dir + "/" + name)
+			got, err := definition.LoadSchema(dir+"/"+name, nil)
 			if err != nil {
 				t.Fatalf("%v in %q", err, data)
 			}

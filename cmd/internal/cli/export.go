@@ -140,7 +140,7 @@ func (f *exportFlags) definition(p *process) (*definition.Definition, error) {
 		return nil, err
 	}
 	if f.schema != "" {
-		if def.Schema, err = definition.LoadSchemaWithKey(f.schema, p.lookup); err != nil {
+		if def.Schema, err = definition.LoadSchema(f.schema, p.lookup); err != nil {
 			return nil, err
 		}
 	}

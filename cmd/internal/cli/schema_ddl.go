@@ -121,7 +121,7 @@ func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 	if f.only == "load" || f.only == "manifest" {
 		return nil, exit.Usagef("--only %s: %s is a schema file and names no outputs; give the definition", f.only, file)
 	}
-	schema, err := definition.LoadSchema(file)
+	schema, err := definition.LoadSchema(file, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -101,8 +101,8 @@ func diffFiles(set *pflag.FlagSet, files []string) ([]comparison, error) {
 	if name := otherThan(set, "json"); name != "" {
 		return nil, exit.Usagef("two schema files are compared without a service: --%s does not apply", name)
 	}
-	was, err := definition.LoadSchema(files[0])
-	is, other := definition.LoadSchema(files[1])
+	was, err := definition.LoadSchema(files[0], nil)
+	is, other := definition.LoadSchema(files[1], nil)
 	if err := errors.Join(err, other); err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func diffForm(ctx context.Context, p *process, file string, options account.Opti
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Usage, Err: err}
 	}
-	known, err := definition.LoadSchema(file)
+	known, err := definition.LoadSchema(file, nil)
 	if err != nil {
 		return nil, err
 	}

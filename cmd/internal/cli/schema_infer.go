@@ -106,11 +106,11 @@ func (f *inferFlags) baseSchema() (*schemas.Schema, error) {
 	case there && !f.force:
 		return nil, &load.CreateError{Op: "write", Path: f.output, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
 	case f.base != "":
-		return definition.LoadSchema(f.base)
+		return definition.LoadSchema(f.base, nil)
 	case !there:
 		return nil, nil
 	}
-	return definition.LoadSchema(f.output)
+	return definition.LoadSchema(f.output, nil)
 }
 
 // writeInferred writes the schema file. based says that it follows an earlier one.

@@ -77,11 +77,11 @@ func checkDefinition(p *process, file string) (found string, lacking, err error)
 
 // checkSchema checks a schema file by itself, as checkDefinition does.
 func checkSchema(p *process, file string) (found string, lacking, err error) {
-	s, err := definition.LoadSchema(file)
+	s, err := definition.LoadSchema(file, nil)
 	if err != nil {
 		return "", nil, err
 	}
-	_, lacking = definition.LoadSchemaWithKey(file, p.lookup)
+	_, lacking = definition.LoadSchema(file, p.lookup)
 	return "schema of " + show.Plural(len(s.Columns), "column"), lacking, nil
 }
 

@@ -99,7 +99,7 @@ func loaded() map[string][]string {
 // TestPrintedStatementsLoadEqualData runs exactly what the command prints, twice.
 func TestPrintedStatementsLoadEqualData(t *testing.T) {
 	w := newWorld(t, everyValue())
-	schema, err := definition.LoadSchema(w.write("form.schema.yaml", everyType))
+	schema, err := definition.LoadSchema(w.write("form.schema.yaml", everyType), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

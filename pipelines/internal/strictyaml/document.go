@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,8 +27,9 @@ const (
 type Document struct {
 	file     string
 	problems []Problem
+	refused  map[string]bool // paths of values that a problem was reported for, see Value.Refused
 	anchors  map[string]ast.Node
-	sections map[string][]string
+	redact   []func(string) string
 	home     func(key string) string
 }
 
@@ -39,19 +41,9 @@ func (d *Document) SetHome(home func(key string) string) { d.home = home }
 // File is the path that the document was read from.
 func (d *Document) File() string { return d.file }
 
-// Sections are the keys that each section accepts, by the section's path without
-// indexes. Sections that the file does not have are missing. A test compares them
-// with the JSON Schema.
-func (d *Document) Sections() map[string][]string { return d.sections }
-
-// Redact rewrites every text of the problems that were found until now. A file may
-// repeat a secret where nobody expects it.
-func (d *Document) Redact(rewrite func(string) string) {
-	for i, p := range d.problems {
-		p.Key, p.Message, p.Remedy, p.Excerpt = rewrite(p.Key), rewrite(p.Message), rewrite(p.Remedy), rewrite(p.Excerpt)
-		d.problems[i] = p
-	}
-}
+// Redact makes Err rewrite every text of the problems. A file may repeat a secret
+// where nobody expects it.
+func (d *Document) Redact(rewrite func(string) string) { d.redact = append(d.redact, rewrite) }
 
 // Read reads and parses a file of at most 1 MiB. It returns the root value. Where
 // the file has none, the error is an *Error.
@@ -69,7 +61,7 @@ func Read(file string) (*Document, Value, error) {
 // Parse parses the bytes of a file, as [Read] does.
 func Parse(file string, data []byte) (*Document, Value, error) {
 	d := &Document{
-		file: file, anchors: map[string]ast.Node{}, sections: map[string][]string{},
+		file: file, refused: map[string]bool{}, anchors: map[string]ast.Node{},
 		home: func(string) string { return "" },
 	}
 	node, problem := parseYAML(data)
@@ -91,14 +83,17 @@ func (d *Document) Err() error {
 	if len(d.problems) == 0 {
 		return nil
 	}
+	for i := range d.problems {
+		p := &d.problems[i]
+		for _, rewrite := range d.redact {
+			p.Key, p.Message, p.Remedy, p.Excerpt = rewrite(p.Key), rewrite(p.Message), rewrite(p.Remedy), rewrite(p.Excerpt)
+		}
+	}
 	slices.SortStableFunc(d.problems, func(a, b Problem) int {
 		if (a.File == "") != (b.File == "") { // another file's problems come last
-			return strings.Compare(a.File, b.File)
+			return cmp.Compare(a.File, b.File)
 		}
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
 	return &Error{File: d.file, Problems: d.problems}
 }
@@ -122,10 +117,7 @@ func parseYAML(data []byte) (body ast.Node, problem *Problem) {
 		return nil, syntaxProblem(err)
 	}
 	for _, doc := range file.Docs {
-		if doc == nil || doc.Body == nil {
-			continue
-		}
-		if doc.Body.Type() == ast.DirectiveType || doc.Body.Type() == ast.CommentType {
+		if doc == nil || doc.Body == nil || doc.Body.Type() == ast.DirectiveType || doc.Body.Type() == ast.CommentType {
 			continue
 		}
 		if body != nil {

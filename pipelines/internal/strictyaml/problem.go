@@ -3,6 +3,8 @@ package strictyaml
 import (
 	"fmt"
 	"strings"
+
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // Problem is one thing that is wrong in a file.
@@ -32,6 +34,15 @@ func (p Problem) String() string {
 		b.WriteString("; " + p.Remedy)
 	}
 	return b.String()
+}
+
+// Suggest is the remedy for a word that is none of the known ones: the nearest of
+// them, or otherwise if none is near.
+func Suggest(word string, known []string, otherwise string) string {
+	if near := nearest.Word(word, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return otherwise
 }
 
 // Error lists everything that is wrong in a file. No secret is ever part of it.

@@ -2,15 +2,14 @@ package strictyaml
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-
-	"github.com/formetl/formetl/schemas/nearest"
 )
 
-// Field is a key of a section and what reads its value.
+// Field is a key of a section and what reads its value, which may be nil.
 type Field struct {
 	key      string
 	required bool
@@ -31,8 +30,6 @@ func (v Value) Section(fields ...Field) map[string]Value {
 	for i, f := range fields {
 		keys[i] = f.key
 	}
-	v.doc.sections[indexless(v.path)] = keys
-
 	entries, ok := v.Entries()
 	if !ok {
 		return nil
@@ -55,14 +52,13 @@ func (v Value) Section(fields ...Field) map[string]Value {
 		values[name] = child
 	}
 	for _, f := range fields {
-		child, given := values[f.key]
-		switch {
-		case given:
+		switch child, given := values[f.key]; {
+		case given && f.read != nil:
 			f.read(child)
-		case f.required:
-			v.Report(*at(v.place(), Problem{
-				Key: JoinKeys(v.path, f.key), Message: "the key is required and missing", Remedy: "add " + f.key + ":",
-			}))
+		case !given && f.required:
+			path := JoinKeys(v.path, f.key)
+			v.doc.refused[path] = true
+			v.Report(*at(v.place(), Problem{Key: path, Message: "the key is required and missing", Remedy: "add " + f.key + ":"}))
 		}
 	}
 	return values
@@ -76,7 +72,7 @@ func (v Value) Entries() ([]Value, bool) {
 		return nil, true
 	}
 	group, ok := v.node.(ast.MapNode)
-	if !ok { // it may be anything, also a secret
+	if !ok { // the value may be a secret
 		v.Hidden().Fail("write keys and values below it, indented", "a group of keys is expected, not %s", v.Kind())
 		return nil, false
 	}
@@ -93,16 +89,14 @@ func (v Value) Entries() ([]Value, bool) {
 func (v Value) unknownKey(entry Value, keys []string) {
 	name := entry.Key()
 	shown := name
-	if !harmless(name) || entry.isNull() {
+	if !harmless.MatchString(name) || entry.isNull() {
 		shown = "" // it may be a secret that stands there without its key, such as {word}
 	}
 	remedy := "the keys here are " + strings.Join(keys, ", ")
-	if near := nearest.Word(name, keys); near != "" {
-		remedy = "did you mean " + near + "?"
-	} else if home := v.doc.home(name); home != "" && shown != "" {
+	if home := v.doc.home(name); home != "" && shown != "" {
 		remedy = "it belongs " + home
 	}
-	v.badKey(entry, shown, "the key is not known", remedy)
+	v.badKey(entry, shown, "the key is not known", Suggest(name, keys, remedy))
 }
 
 // badKey reports the key of an entry of the section v. The name "" is not shown.
@@ -114,19 +108,9 @@ func (v Value) badKey(entry Value, name, message, remedy string) {
 	v.Report(*at(entry.key.GetToken(), Problem{Key: path, Message: message, Remedy: remedy}))
 }
 
-// harmless tells whether an unknown key can be shown, because it looks like a key
-// and not like a secret.
-func harmless(name string) bool {
-	if len(name) > 24 {
-		return false
-	}
-	for _, r := range name {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-' {
-			return false
-		}
-	}
-	return name != ""
-}
+// harmless is the shape of an unknown key that can be shown, because it looks like
+// a key and not like a secret.
+var harmless = regexp.MustCompile(`^[a-zA-Z_-]{1,24}$`)
 
 // keyText is the text of a key as it was written.
 func keyText(key ast.MapKeyNode) string {
@@ -150,23 +134,4 @@ func JoinKeys(path, key string) string {
 		return key
 	}
 	return path + "." + key
-}
-
-// indexless turns "load[3].csv" into "load[].csv".
-func indexless(path string) string {
-	var b strings.Builder
-	inside := false
-	for _, r := range path {
-		switch {
-		case r == '[':
-			inside = true
-			b.WriteString("[")
-		case r == ']':
-			inside = false
-			b.WriteString("]")
-		case !inside:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

@@ -21,7 +21,7 @@ func read(t *testing.T, text string) (name string, size int, list []string, wron
 	doc.SetHome(func(key string) string { return map[string]string{"inner": "under group:"}[key] })
 	root.Section(
 		Required("name", func(v Value) { name, _ = v.Text() }),
-		Optional("size", func(v Value) { size, _ = v.Integer(1, 9) }),
+		Optional("size", Integer(&size, 1, 9)),
 		Optional("list", func(v Value) {
 			for _, e := range v.List() {
 				word, _ := e.Word()

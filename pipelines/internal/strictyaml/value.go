@@ -2,13 +2,12 @@ package strictyaml
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
-
-	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // Value is a node of a document with the path that leads to it. Its readers report
@@ -59,9 +58,19 @@ func (v Value) isNull() bool {
 	return v.node == nil || null
 }
 
-// Report adds problems that have their places already, such as those of another
-// file that the value names.
-func (v Value) Report(problems ...Problem) { v.doc.problems = append(v.doc.problems, problems...) }
+// Redact is what [Document.Redact] is.
+func (v Value) Redact(rewrite func(string) string) { v.doc.Redact(rewrite) }
+
+// Report adds a problem that has a place already, such as one of another file that
+// the value names.
+func (v Value) Report(p Problem) { v.doc.problems = append(v.doc.problems, p) }
+
+// Refused tells whether a problem was reported for a key of the section. Fail may have
+// reported its value, an entry of its list or the section itself. Section may have
+// reported that the key is missing.
+func (v Value) Refused(key string) bool {
+	return v.doc.refused[v.path] || v.doc.refused[JoinKeys(v.path, key)]
+}
 
 // FailWith reports an error whose text is "what; remedy". An error without a remedy
 // gets the one given as otherwise.
@@ -82,6 +91,10 @@ func (v Value) Fail(remedy, format string, args ...any) {
 		if v.key != nil {
 			p.Excerpt = keyText(v.key) + ": " + Quote(s)
 		}
+	}
+	v.doc.refused[v.path] = true
+	if i := strings.LastIndexByte(v.path, '['); v.key == nil && i > 0 { // an entry is refused with its list
+		v.doc.refused[v.path[:i]] = true
 	}
 	v.Report(p)
 }
@@ -170,22 +183,6 @@ func (v Value) Word() (string, bool) {
 	return v.Text()
 }
 
-// Integer reads a whole number between least and most.
-func (v Value) Integer(least, most int) (int, bool) {
-	remedy := fmt.Sprintf("write a whole number from %d to %d", least, most)
-	s, ok := v.Scalar()
-	if _, whole := v.node.(*ast.IntegerNode); !ok || !whole {
-		v.Fail(remedy, "a whole number is expected, not %s", v.Kind())
-		return 0, false
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < least || n > most {
-		v.Fail(remedy, "%s is not a whole number in the range", shown(v, s))
-		return 0, false
-	}
-	return n, true
-}
-
 // Boolean reads true or false.
 func (v Value) Boolean() (result, ok bool) {
 	if b, isBool := v.node.(*ast.BoolNode); isBool {
@@ -201,16 +198,11 @@ func (v Value) OneOf(words ...string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	for _, w := range words {
-		if s == w {
-			return s, true
-		}
+	if slices.Contains(words, s) {
+		return s, true
 	}
-	remedy := "write one of " + strings.Join(words, ", ")
-	if near := nearest.Word(s, words); near != "" {
-		remedy = "did you mean " + near + "?"
-	}
-	v.Fail(remedy, "%s is not one of %s", shown(v, s), strings.Join(words, ", "))
+	list := strings.Join(words, ", ")
+	v.Fail(Suggest(s, words, "write one of "+list), "%s is not one of %s", shown(v, s), list)
 	return "", false
 }
 
