@@ -49,7 +49,7 @@ func layers() []layer {
 		{"extract/formservice", []string{"extract/formservice"}, nil},
 		{"extract/extracttest", []string{"extract!", "extract/page", "extract/transport", "extract/v1", "extract/formservice"}, nil},
 		{"extract/page", nil, nil},
-		{"extract/transport", nil, []string{"github.com/cenkalti/backoff/"}},
+		{"extract/transport", nil, []string{"github.com/cenkalti/backoff/", "github.com/klauspost/compress/gzhttp"}},
 		{"extract/v1", []string{"extract!", "extract/page", "extract/transport"}, []string{"golang.org/x/text/"}},
 		{"extract", []string{"extract/page", "extract/transport"}, []string{"golang.org/x/sync/"}},
 		{"schemas/nearest", nil, nil},

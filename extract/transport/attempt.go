@@ -35,7 +35,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 		req.Header.Set("User-Agent", s.cfg.UserAgent)
 	}
 	// An http.Client would follow redirects, which carry the key in a URL or a Referer.
-	res, err := s.cfg.Transport.RoundTrip(req)
+	res, err := s.http.RoundTrip(req)
 	if err != nil {
 		return Header{}, s.networkError(ctx, err)
 	}
