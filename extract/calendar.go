@@ -16,7 +16,7 @@ const (
 	UnitYear
 )
 
-// step has the boundaries of the unit; auto, which has none, is that of UnitNone.
+// step returns a step with the boundaries of the unit. For UnitNone it is auto, which has none.
 func (u Unit) step() Step {
 	return [...]Step{UnitDay: {Days: 1}, UnitMonth: {Months: 1}, UnitYear: {Months: 12}}[u]
 }
@@ -29,7 +29,7 @@ func (u Unit) Start(t time.Time) time.Time {
 	return u.step().start(t)
 }
 
-// spans returns how many units the window touches; 1 for UnitNone.
+// spans returns how many units [from, to) touches; 1 for UnitNone.
 func (u Unit) spans(from, to time.Time) int {
 	if u == UnitNone {
 		return 1
@@ -37,8 +37,8 @@ func (u Unit) spans(from, to time.Time) int {
 	return int(u.step().index(to.Add(-time.Second))-u.step().index(from)) + 1
 }
 
-// tile divides [from, to) at the boundaries of all steps; auto has none. It stops
-// when there are more than maxWindows.
+// tile divides [from, to) at the boundaries of all steps; auto has none. It
+// stops after more than maxWindows windows.
 func tile(from, to time.Time, steps ...Step) (ws []Window) {
 	for from.Before(to) && len(ws) <= maxWindows {
 		end := to
@@ -53,13 +53,13 @@ func tile(from, to time.Time, steps ...Step) (ws []Window) {
 	return ws
 }
 
-// Epoch is before the date of any result. It is the lower bound of a window that
-// has none, where the window is halved or undated results are to be left out.
+// Epoch is before the date of any result. It is the lower bound to halve a
+// window without one, or to leave out undated results.
 var Epoch = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// levels gives for each calendar level, from coarse to fine, the first boundary
-// after a time. Every level's boundaries are boundaries of all finer ones, so
-// the cuts form a tree.
+// levels holds the calendar units for halving, from 64 years to a second, as
+// functions that return the first boundary after t. Each unit's boundaries are
+// boundaries of all finer units, so the cuts form a tree.
 var levels = [...]func(t time.Time) time.Time{
 	years(64), years(32), years(16), years(8), years(4), years(2), years(1),
 	months(6), months(3), months(1),
@@ -74,7 +74,7 @@ func months(n int) func(t time.Time) time.Time { return Step{Months: n}.next }
 
 func seconds(n int) func(t time.Time) time.Time { return Step{Seconds: n}.next }
 
-// days counts within the month: 1, 1+n, 1+2n and so on, then the next month.
+// days returns boundaries within the month, on day 1, 1+n, 1+2n and so on.
 func days(n int) func(t time.Time) time.Time {
 	return func(t time.Time) time.Time {
 		next := time.Date(t.Year(), t.Month(), (t.Day()-1)/n*n+n+1, 0, 0, 0, 0, time.UTC)
@@ -85,9 +85,9 @@ func days(n int) func(t time.Time) time.Time {
 	}
 }
 
-// halve returns the coarsest calendar boundary strictly inside the window, and
-// of several of one level the nearest to its middle. A window of one second has
-// none: false.
+// halve returns the coarsest calendar boundary strictly inside the window. Of
+// several boundaries of one unit it takes the one nearest to the middle. It
+// returns false for a window of one second.
 func halve(from, to time.Time) (time.Time, bool) {
 	middle := from.Add(to.Sub(from) / 2)
 	for _, next := range levels {

@@ -19,10 +19,10 @@ import (
 // DatesError says that the service ignores fs_min_date and fs_max_date.
 type DatesError struct {
 	Windows [2]Window // they have no time in common
-	ID      int64     // a result that came in both; 0 where their counts tell
+	ID      int64     // a result that came in both windows; 0 if their counts are the proof
 }
 
-// Error says what showed it.
+// Error names the two windows and what came in both.
 func (e *DatesError) Error() string {
 	what := "the service counts all results in both"
 	if e.ID != 0 {
@@ -34,25 +34,25 @@ func (e *DatesError) Error() string {
 // DataFault is true, because the answers hold results that were not asked for.
 func (e *DatesError) DataFault() bool { return true }
 
-// mostDoubts is how often a result whose dates lie outside its window is looked
-// for elsewhere. A service may filter by a date that it does not show.
+// mostDoubts is how often a reader checks a result whose dates lie outside its
+// window. A service may filter by a date that it does not show.
 const mostDoubts = 2
 
-// dateDoubts is what a reader knows of whether the service honours dates.
+// dateDoubts is what a reader knows about whether the service honours dates.
 type dateDoubts struct {
 	mu      sync.Mutex
-	left    int         // doubts that may still be looked into
+	left    int         // checks that may still be made
 	ignored *DatesError // the proof that the service ignores dates; nil without one
 	leftOut bool        // requests carry no dates
 }
 
-// LeaveDatesOut makes all requests go without dates, so that each window holds
-// all results. It is called before any window is read.
+// LeaveDatesOut makes all requests omit dates, so that each window holds all
+// results. Call it before any window is read.
 func (r *Reader) LeaveDatesOut() { r.doubts.leftOut = true }
 
 // checkDates looks for a result whose dates all lie outside the window. It asks
-// for that result in the window of its dates, and then in its own again. Where
-// it comes in both, the service ignores dates. Other pages cost no request.
+// for it in the window of its dates, and again in its own window. If it comes in
+// both, the service ignores dates. A page without such a result costs no request.
 func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 	d := &w.reader.doubts
 	if d.leftOut || w.window == (Window{}) {
@@ -101,8 +101,8 @@ func (w *WindowReader) asked(ctx context.Context, in Window, id int64) ([]int64,
 	return p.IDs(), nil
 }
 
-// stray finds a result that has no date in the window, and the time beside the
-// window where its dates are. i is -1 if there is none.
+// stray finds a result that has no date in the window. elsewhere is the time before
+// or after the window that holds its dates. i is -1 if there is no such result.
 func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	dated := make([]bool, len(p.Fields)) // metas that are dates
 	for i, f := range p.Fields {
@@ -134,8 +134,8 @@ func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	return -1, Window{}
 }
 
-// beside is all time after the window, or before it down to Epoch. That bound
-// keeps undated results out, which may match an upper bound alone.
+// beside returns all time after the window, or all time from Epoch to the
+// window. Epoch keeps out undated results, which may match an upper bound alone.
 func (w *WindowReader) beside(later bool) (beside Window, ok bool) {
 	before, after := w.window.From.After(Epoch), !w.window.To.IsZero()
 	switch {

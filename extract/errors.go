@@ -23,8 +23,8 @@ const (
 	CodeNone = -1 // an error without a readable code
 )
 
-// ServiceError is an error envelope of the service (specification, section 7),
-// whatever HTTP status came with it.
+// ServiceError reports an error with which the service answered (specification,
+// section 7), whatever the HTTP status.
 type ServiceError struct {
 	Code       int
 	Message    string        // the service's own words, with the API key redacted
@@ -57,7 +57,7 @@ func (e *ServiceError) Class() transport.Class {
 	return transport.ClassFinal
 }
 
-// ComeAfter is RetryAfter.
+// ComeAfter returns RetryAfter.
 func (e *ServiceError) ComeAfter() time.Duration { return e.RetryAfter }
 
 // Temporary tells whether the same request may succeed later.
@@ -76,8 +76,8 @@ func codeMeaning(code int) string {
 	}[code], "a code that the specification does not list")
 }
 
-// UnclearError is a request that was sent and may have been carried out, though
-// the service did not say so. Nobody must send it again before having looked.
+// UnclearError reports a request that may have been carried out, though the
+// service did not say so. Nobody must send it again before checking.
 type UnclearError struct{ Err error }
 
 // DataFault is false, because no data were read.
@@ -88,15 +88,15 @@ func (e *UnclearError) Error() string {
 	return e.Err.Error() + "; whether the copy was made is not known: see `formetl forms` before you ask for it again"
 }
 
-// Unwrap returns why it is not known.
+// Unwrap returns why the result is not known.
 func (e *UnclearError) Unwrap() error { return e.Err }
 
 // Temporary is false, because a second request might make a second copy.
 func (e *UnclearError) Temporary() bool { return false }
 
-// OrderError is a page that breaks the ascending order of ids which earlier
-// pages of the window kept. Results may be missing. The same Reader reads the
-// window by page numbers and sorts it, when the window is begun again.
+// OrderError reports a page that breaks the ascending order of ids of earlier
+// pages. Results may be missing. If the window is begun again, the same Reader
+// reads it by page numbers and sorts it.
 type OrderError struct {
 	After int64 // id of the last result that came in order
 }
@@ -104,12 +104,12 @@ type OrderError struct {
 // Error says what came out of order.
 func (e *OrderError) Error() string { return e.Unwrap().Error() }
 
-// Unwrap returns it as an *transport.AnswerError.
+// Unwrap returns the fault as a *transport.AnswerError.
 func (e *OrderError) Unwrap() error {
 	return &transport.AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as those of the page before did", e.After)}
 }
 
-// PlanError is a range that cannot be divided as the definition asks for.
+// PlanError says why a range cannot be divided as the definition asks.
 type PlanError struct{ Problem string }
 
 // Error says what is wrong and what to do.

@@ -8,9 +8,9 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// inOrder sorts pages, and the results in them, by ascending id. Pages whose ids
-// overlap become one. No id may be in two pages. inOrder takes the pages over
-// and releases those that it does not return.
+// inOrder sorts pages, and the results in them, by ascending id. Pages whose
+// ids overlap become one. No id may be in two pages. inOrder owns the pages and
+// releases those that it does not return.
 func inOrder(pages []*page.Page) ([]*page.Page, error) {
 	var headings []page.Heading
 	for _, p := range pages {

@@ -13,42 +13,42 @@ import (
 )
 
 const (
-	// DefaultTarget is how many results an auto window holds at most, unless its
-	// counts are off: forty pages.
+	// DefaultTarget is the most results of an auto window if its counts are
+	// right: forty pages.
 	DefaultTarget = 4000
 	// Unknown is the count of a window that was not counted.
 	Unknown    = -1
 	maxWindows = 1 << 20 // a plan of more windows is a mistake in the definition
 )
 
-// Range is a span of time of one form, and how it is to be cut.
+// Range is a span of time of one form, and how to divide it into windows.
 type Range struct {
-	Window    Window      // auto gives one window where it has no upper bound
+	Window    Window      // without an upper bound, auto plans one window
 	Step      Step        // auto or fixed
-	Partition Unit        // its boundaries always cut
-	Target    int         // results of an auto window; 0 is DefaultTarget
-	Cuts      []time.Time // further times that cut, such as the start of the next run
-	Uncounted bool        // no count requests: fixed windows from Window.From
-	Most      int64       // requests that the plan may need; 0 is no bound
+	Partition Unit        // no window crosses its boundaries
+	Target    int         // most results of an auto window; 0 means DefaultTarget
+	Cuts      []time.Time // no window crosses these times, such as the start of the next run
+	Uncounted bool        // the plan sends no count requests
+	Most      int64       // most requests that the plan may need; 0 means no bound
 }
 
 // Planned is one window of a plan.
 type Planned struct {
 	Window Window
-	Count  int64 // results by the planner's counts, Unknown if not counted
-	Group  int   // index into Plan.Groups: the windows that were counted as one
+	Count  int64 // results that the planner counted, Unknown if not counted
+	Group  int   // index into Plan.Groups; windows of a group were counted together
 }
 
-// Plan is how a range is read.
+// Plan is the result of planning: the windows in which to read a range.
 type Plan struct {
 	Range    Range
-	Windows  []Planned // in order of time; they tile the range, and those with a count of 0 need no reading
-	Groups   []int64   // results of windows that follow each other and share a group, Unknown if not counted
+	Windows  []Planned // in order of time, without gaps; those with a count of 0 need no reading
+	Groups   []int64   // results of each group of adjacent windows, Unknown if not counted
 	Total    int64     // results in the range when planned, Unknown if not counted
 	Requests int       // count requests that planning cost
 }
 
-// Pages estimates the Get Results requests of the plan, Unknown without a count.
+// Pages estimates how many Get Results requests the plan needs, Unknown without a count.
 func (p *Plan) Pages() int64 {
 	if p.Total == Unknown {
 		return Unknown
@@ -73,10 +73,10 @@ func (p *Plan) Pages() int64 {
 // Counter counts a form's results in a window.
 type Counter func(ctx context.Context, w Window) (int64, error)
 
-// NewPlan plans a range. By counts it halves spans, at calendar boundaries,
-// that hold too much for one window, or too little for a request a partition.
-// It asks for a count only where that saves more requests than it costs. Empty
-// spans get windows with a count of 0.
+// NewPlan plans a range. It counts spans and halves them at calendar
+// boundaries. It halves spans with too many results for one window, and wide
+// spans with few results. It asks for a count only if that saves more requests
+// than it costs. Empty spans get windows with a count of 0.
 func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	if r.Target <= 0 {
 		r.Target = DefaultTarget
@@ -131,17 +131,17 @@ type planner struct {
 	budget int // counts that may still be spent on sizing windows
 	groups []int64
 	halved bool      // the halves of a range without a beginning were compared
-	begins time.Time // by the counts no result is earlier; set for a range without a lower bound, zero if unknown
+	begins time.Time // no counted result is earlier; zero if unknown or From is set
 }
 
 // piece is a part of the range that may still be halved.
 type piece struct {
 	Window
-	lower time.Time // where From is zero: no result is earlier, by the counts
+	lower time.Time // if From is zero: no counted result is earlier
 	n     int64
 }
 
-// whole is the range as one piece.
+// whole returns the range as one piece with total results.
 func (p *planner) whole(total int64) piece {
 	c := piece{Window: p.Window, lower: Epoch, n: total}
 	if !Epoch.Before(p.Window.To) {
@@ -150,7 +150,7 @@ func (p *planner) whole(total int64) piece {
 	return c
 }
 
-// start is the piece's beginning for arithmetic.
+// start returns the piece's beginning: From, or lower if From is zero.
 func (p piece) start() time.Time {
 	if p.From.IsZero() {
 		return p.lower
@@ -158,13 +158,13 @@ func (p piece) start() time.Time {
 	return p.From
 }
 
-// auto halves the range until every window is small enough. Each round asks its
-// counts side by side. Equal data gives an equal plan, because earlier counts
-// alone decide what a round asks.
+// auto halves the range until every window is small enough. Each round asks for
+// its counts concurrently. Equal data gives an equal plan, because only earlier
+// counts decide what a round asks.
 func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
-	// Each further cut costs a count and at most one half-filled page. A fortieth
-	// of the pages for both keeps all requests below 1.05 times the pages plus
-	// three, with the count of the verification.
+	// Each further cut costs one count and at most one half-filled page. With a
+	// budget of a fortieth of the pages, all requests stay below 1.05 times the
+	// pages plus three. The count of the verification is included.
 	p.budget = int((total + PageSize - 1) / PageSize / 40)
 	pieces := []piece{p.whole(total)}
 	for ask := p.choose(pieces); len(ask) > 0; ask = p.choose(pieces) {
@@ -176,8 +176,8 @@ func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
 	return p.windows(pieces)
 }
 
-// windows cuts the pieces at the boundaries of the partitions, and joins empty
-// neighbours.
+// windows turns the pieces into windows. It cuts them at the boundaries of the
+// partitions, and joins empty neighbours.
 func (p *planner) windows(pieces []piece) ([]Planned, error) {
 	var ws []Planned
 	if first := pieces[0]; first.From.IsZero() && first.lower.After(p.whole(0).lower) {
@@ -203,7 +203,7 @@ func (p *planner) windows(pieces []piece) ([]Planned, error) {
 	return p.cutAt(ws)
 }
 
-// cutAt divides the windows that hold one of Cuts.
+// cutAt splits each window that contains one of the times in Cuts, at that time.
 func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 	for _, t := range p.Cuts {
 		i := slices.IndexFunc(ws, func(w Planned) bool {
@@ -228,8 +228,8 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 	return ws, nil
 }
 
-// choose returns the indices of the pieces to halve next: those of several
-// partitions, and the largest over the target as long as the budget lasts.
+// choose returns the indices of the pieces to halve next: pieces of several
+// partitions, and the largest pieces above the target while the budget lasts.
 func (p *planner) choose(pieces []piece) []int {
 	var ask, large []int
 	for i, c := range pieces {
@@ -254,10 +254,10 @@ func (p *planner) choose(pieces []piece) []int {
 	return ask
 }
 
-// worthAsking tells whether a piece of k partitions is halved by a count rather
-// than read partition by partition. It is where it has no lower bound, where it
-// is wide (results may cluster), and where its partitions need cutting too. It
-// also is where finding its few results costs less than a request a partition.
+// worthAsking tells whether to halve a piece of k partitions by a count, rather than
+// read each partition. It returns true if the piece has no lower bound, is wide
+// (results may cluster), or has too many results per partition. It also returns true
+// if finding its few results costs less than a request for each partition.
 func (p *planner) worthAsking(c piece, k int) bool {
 	const wide = 8
 	if c.From.IsZero() || k > wide || c.n/int64(k) > int64(p.Target) {
@@ -267,7 +267,8 @@ func (p *planner) worthAsking(c piece, k int) bool {
 	return finding+float64(c.n) < float64(k)
 }
 
-// halveAll counts the lower half of each chosen piece. The upper half holds the rest.
+// halveAll halves the pieces at the indices ask, and returns all pieces. It
+// counts the lower halves; the upper halves hold the rest.
 func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]piece, error) {
 	counts := make([]int64, len(ask))
 	group, asking := errgroup.WithContext(ctx)
@@ -291,8 +292,8 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 			halves = append(halves, c)
 			continue
 		}
-		// While results come in, the rest may be off by a few. So the verification
-		// counts empty windows too.
+		// While results come in, the rest may be wrong by a few. So the
+		// verification counts empty windows too.
 		if c.From.IsZero() {
 			if err := p.checkHalves(ctx, c, Window{To: middles[j]}, Window{middles[j], c.To}, counts[j]); err != nil {
 				return nil, err
@@ -301,7 +302,7 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 		lower := piece{Window{c.From, middles[j]}, c.lower, counts[j]}
 		upper := piece{Window: Window{middles[j], c.To}, n: max(0, c.n-counts[j])}
 		if lower.n == 0 && c.From.IsZero() {
-			upper.From, upper.lower = time.Time{}, middles[j] // the first window keeps the open end
+			upper.From, upper.lower = time.Time{}, middles[j] // the first window keeps no lower bound
 			halves = append(halves, upper)
 		} else {
 			halves = append(halves, lower, upper)
@@ -311,7 +312,7 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 	return halves, nil
 }
 
-// fixed divides the range by the step's boundaries and the partitions'.
+// fixed divides the range at the boundaries of the step and of the partitions.
 func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 	w := p.Window
 	if w.To.IsZero() {
@@ -337,8 +338,8 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 	return p.cutAt(ws)
 }
 
-// first finds by counts where the first window begins: at the start of the step
-// before which there is no result.
+// first finds by counts the beginning of the first window. It is the start of a
+// step, and no result is earlier.
 func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 	c := p.whole(total)
 	if total == Unknown {

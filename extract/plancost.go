@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// uncountedWindows is how many windows a fair plan may have where nothing was
-// counted, besides those that partitions need.
+// uncountedWindows is how many windows a fair plan without counts may have,
+// besides those that partitions need.
 const uncountedWindows = 100
 
-// Cost is how many Get Results requests the plan takes: Pages, or at least one
-// for each window where nothing was counted.
+// Cost returns how many Get Results requests the plan takes. If nothing was
+// counted, it returns the least number: one for each window.
 func (p *Plan) Cost() int64 {
 	if pages := p.Pages(); pages != Unknown {
 		return pages
@@ -24,8 +24,8 @@ func (p *Plan) Cost() int64 {
 	return windows
 }
 
-// Fair is how many Get Results requests the plan may take without being called
-// costly: twice the pages of its results, and one for each partition and cut.
+// Fair returns how many Get Results requests are a fair cost of the plan. These
+// are twice the pages of its results, and one for each partition and cut.
 func (p *Plan) Fair() int64 {
 	fair := p.partitions()
 	for _, cut := range p.Range.Cuts {
@@ -39,7 +39,7 @@ func (p *Plan) Fair() int64 {
 	return fair + 2*((p.Total+PageSize-1)/PageSize)
 }
 
-// partitions is how many partitions the windows that are read lie in.
+// partitions returns how many partitions contain windows that are read.
 func (p *Plan) partitions() (n int64) {
 	unit := p.Range.Partition
 	if unit == UnitNone {
@@ -57,16 +57,16 @@ func (p *Plan) partitions() (n int64) {
 	return n
 }
 
-// CostError is a plan that needs more requests than are allowed.
+// CostError reports a plan that needs more requests than are allowed.
 type CostError struct {
-	Requests int64 // that it needs, at least
+	Requests int64 // that the plan needs, at least
 	Most     int64 // that are allowed
-	Windows  int   // of the plan, 0 where it was not finished
-	Results  int64 // Unknown where they were not counted
+	Windows  int   // of the plan, 0 if it was not finished
+	Results  int64 // Unknown if they were not counted
 	Step     Step  // of the windows
 }
 
-// Error gives the numbers and what to do.
+// Error says how many requests are needed and allowed, and what to do.
 func (e *CostError) Error() string {
 	if e.Windows == 0 {
 		return fmt.Sprintf("planning alone takes more than the %d requests that max_requests allows; read a shorter range, or raise max_requests (of source.requests, export: --max-requests)", e.Most)

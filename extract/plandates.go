@@ -2,13 +2,13 @@ package extract
 
 import "context"
 
-// watchedPages is from how many pages on a plan spends a count on whether the
-// service honours the beginning of the range. With fewer pages the reader
-// notices that about as soon.
+// watchedPages is the least pages for which a plan spends a count to check the
+// range's beginning. With fewer pages the reader notices about as soon that the
+// service ignores it.
 const watchedPages = 20
 
-// checkBeginning counts what lies before a range that has a beginning. Where
-// that is as much as the range holds, both may be all results.
+// checkBeginning counts the results before a range that has a beginning. If they
+// are as many as in the range, it checks whether the service ignores dates.
 func (p *planner) checkBeginning(ctx context.Context, total int64) error {
 	w := p.Window
 	if total < watchedPages*PageSize || !w.From.After(Epoch) || w.To.IsZero() {
@@ -27,7 +27,7 @@ func (p *planner) checkBeginning(ctx context.Context, total int64) error {
 }
 
 // checkHalves compares the first two halves of a range without a beginning. The
-// lower one ends long before there were online forms, and is usually empty.
+// lower half, with n results, ends before online forms existed and is usually empty.
 func (p *planner) checkHalves(ctx context.Context, c piece, lower, upper Window, n int64) error {
 	first := !p.halved
 	p.halved = true
@@ -41,8 +41,8 @@ func (p *planner) checkHalves(ctx context.Context, c piece, lower, upper Window,
 	return bothWhole([2]Window{lower, upper}, [2]int64{n, rest}, c.n)
 }
 
-// bothWhole returns a *DatesError where each of two windows that share no time
-// holds as much as the span that they make up.
+// bothWhole returns a *DatesError if each of two windows that share no time
+// holds about as many results as both together (span).
 func bothWhole(windows [2]Window, counts [2]int64, span int64) error {
 	if nearly(counts[0], span) && nearly(counts[1], span) {
 		return &DatesError{Windows: windows}
@@ -50,5 +50,5 @@ func bothWhole(windows [2]Window, counts [2]int64, span int64) error {
 	return nil
 }
 
-// nearly tells whether two counts are equal but for what may change in between.
+// nearly tells whether two counts above 0 are equal, apart from changes in between.
 func nearly(a, b int64) bool { return max(a, b)-min(a, b) <= max(a, b)/10 && min(a, b) > 0 }

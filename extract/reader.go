@@ -10,28 +10,28 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// paging is how the pages of a window are asked for.
+// paging is the way in which a reader asks for the pages of a window.
 type paging int64
 
 const (
 	// keysetUp asks for ids above the last one seen. Results that are inserted or
 	// deleted meanwhile cannot shift a page.
 	keysetUp paging = iota
-	// keysetDown asks for ids below the last one, where the service ignores the order.
+	// keysetDown asks for ids below the last one seen, if the service ignores the order.
 	keysetDown
-	// numbered asks for fs_page, where the service ignores the id bounds or keeps
-	// no order. Ids that come again are dropped.
+	// numbered asks by page number (fs_page), if the service ignores the id
+	// bounds or keeps no order. Ids that come again are dropped.
 	numbered
 )
 
-// Reader pages a form's windows. The windows of a run share it, because what one
-// window shows about the service serves the others: the length of its pages and
+// Reader reads windows of a form page by page. All windows of a run share it,
+// because each shows how the service behaves: how long its pages are and
 // whether it keeps the order. It is safe for concurrent use.
 type Reader struct {
 	service  Service
 	form     string
 	common   ResultsQuery
-	longest  atomic.Int64 // results of the longest page seen: a shorter page ends its window
+	longest  atomic.Int64 // results of the longest page seen; a shorter page ends its window
 	way      atomic.Int64 // the paging that new windows begin with; it only rises
 	sure     atomic.Bool  // two pages in a row were in ascending order
 	trusting atomic.Bool  // see Trust
@@ -44,24 +44,24 @@ func NewReader(service Service, form string, common ResultsQuery) *Reader {
 	return &Reader{service: service, form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
 }
 
-// Trust tells whether any page of fewer than a hundred results may end a window
-// of time that was not counted by itself, which saves a request. Only a run that
-// compares its windows with counts afterwards notices a service with shorter
-// pages.
+// Trust sets whether a page of fewer than a hundred results ends a window with
+// an end and without a count. That saves a request. Some services send shorter
+// pages, which only a run that compares its windows with counts afterwards
+// notices.
 func (r *Reader) Trust(yes bool) { r.trusting.Store(yes) }
 
-// Window begins to read a window; ids may bound it further. count is the number
-// of its results by the planner, or Unknown. A count may save a request.
+// Window returns a reader of the window w; ids may bound it further. count is
+// the planner's count of its results, or Unknown. A count may save a request.
 func (r *Reader) Window(w Window, ids IDRange, count int64) *WindowReader {
 	return &WindowReader{reader: r, window: w, ids: ids, count: count, way: paging(r.way.Load()), lastID: max(0, ids.Min) - 1}
 }
 
-// Ascending tells whether the window's results are known to come in ascending
-// order of id, so that a later reading can resume behind any of them.
+// Ascending tells whether the results are known to come in ascending order of
+// id. A later reading can then resume after any of them.
 func (w *WindowReader) Ascending() bool { return w.way == keysetUp && w.reader.sure.Load() }
 
-// Downgraded tells how the service has to be paged because it breaks the
-// specification; "" where it does not.
+// Downgraded says how pages are read because the service breaks the
+// specification. It returns "" if the service keeps to it.
 func (r *Reader) Downgraded() string {
 	switch paging(r.way.Load()) {
 	case keysetDown:
@@ -72,7 +72,7 @@ func (r *Reader) Downgraded() string {
 	return ""
 }
 
-// WindowReader gives the pages of one window. It is not safe for concurrent use.
+// WindowReader returns the pages of one window. It is not safe for concurrent use.
 type WindowReader struct {
 	reader *Reader
 	window Window
@@ -80,9 +80,9 @@ type WindowReader struct {
 	count  int64
 
 	way      paging
-	page     int   // pages asked for in this way
-	rows     int64 // results received in this way
-	lastID   int64 // the last id in this way's direction, -1 before the first
+	page     int   // pages asked for in the current way
+	rows     int64 // results received in the current way
+	lastID   int64 // the last id in the way's direction, -1 before the first
 	finished bool
 	given    bool               // pages were ready, so the window cannot begin again
 	ready    []*page.Page       // pages for Next to return
@@ -107,10 +107,10 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	return next, nil
 }
 
-// Ended tells whether all pages were given: Next asks for nothing any more.
+// Ended tells whether Next has returned all pages. It then sends no more requests.
 func (w *WindowReader) Ended() bool { return w.finished && len(w.ready) == 0 }
 
-// Close releases what was not given.
+// Close releases the pages that Next has not returned.
 func (w *WindowReader) Close() {
 	w.finished = true
 	release(w.ready)
@@ -118,7 +118,7 @@ func (w *WindowReader) Close() {
 	w.ready, w.held = nil, nil
 }
 
-// request asks for one page and takes it in.
+// request asks for one page and adds it to the pages of the window.
 func (w *WindowReader) request(ctx context.Context) error {
 	w.page++
 	q := w.reader.common
@@ -157,8 +157,8 @@ func (w *WindowReader) request(ctx context.Context) error {
 	return nil
 }
 
-// beyond bounds ids to those that come next in this way's direction. It returns
-// false if there can be none.
+// beyond bounds ids to those that come next in the direction of the way. It
+// returns false if no id can come next.
 func (w *WindowReader) beyond(ids *IDRange) bool {
 	if w.way == keysetUp {
 		if w.lastID == math.MaxInt64 {
@@ -167,14 +167,14 @@ func (w *WindowReader) beyond(ids *IDRange) bool {
 		ids.Min = w.lastID + 1
 		return ids.Max == 0 || ids.Min <= ids.Max
 	}
-	// Below id 1 only id 0 is left. A bound of 0 would be none, so 1 is asked for again.
+	// Below id 1 only id 0 is left. A bound of 0 would mean no bound, so id 1 is asked for again.
 	ids.Max = max(1, w.lastID-1)
 	return w.lastID > 0 && ids.Max >= ids.Min
 }
 
-// isLast tells whether a page of n results, taken in already, ends the window.
-// A page does that is shorter than another was, completes the count, or may be
-// trusted. A full page never does, because a count may agree by chance.
+// isLast tells whether a page of n results that was just accepted ends the window.
+// A page ends it if another page was longer, if it completes the count, or if
+// Trust allows it. A full page never does, because a count may agree by chance.
 func (w *WindowReader) isLast(n int) bool {
 	raise(&w.reader.longest, int64(n))
 	if n >= PageSize {
@@ -184,9 +184,9 @@ func (w *WindowReader) isLast(n int) bool {
 	return int64(n) < w.reader.longest.Load() || w.rows == w.count || trusted
 }
 
-// accept takes a page in that is in the order of the window's way. After any
-// other page the window begins again in the next way. Where pages of the window
-// were given already, the error is an *OrderError instead.
+// accept adds a page if its ids are in the order of the window's way. After any
+// other page the window begins again in the next way. If pages of the window
+// were ready for Next before, the error is an *OrderError instead.
 func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, err error) {
 	first, last := p.ID(0), p.ID(p.Len()-1)
 	rises, falls := p.Order()
@@ -219,8 +219,8 @@ func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, er
 	return false, nil
 }
 
-// takeUp gives a page on: at once if the service is known to keep the order,
-// else when the page after it has shown that.
+// takeUp adds a page in ascending order. Next may return it as soon as the
+// service is known to keep the order, which the page after it shows.
 func (w *WindowReader) takeUp(p *page.Page, last int64) error {
 	if w.rows > 0 {
 		w.reader.sure.Store(true)
@@ -241,8 +241,8 @@ func (w *WindowReader) takeDown(p *page.Page, last int64) {
 	w.held = append(w.held, p)
 }
 
-// takeNumbered drops results that came before, because an insertion shifts results
-// to the next page.
+// takeNumbered adds a page without results that came before, because an
+// insertion shifts results to the next page.
 func (w *WindowReader) takeNumbered(ctx context.Context, p *page.Page) error {
 	if w.seen == nil {
 		w.seen = map[int64]struct{}{}
@@ -268,8 +268,8 @@ func (w *WindowReader) takeNumbered(ctx context.Context, p *page.Page) error {
 	return w.finish()
 }
 
-// repeated judges a second page that is the first again. Some services repeat the
-// last page for ever, others ignore fs_page. A count tells them apart.
+// repeated handles a second page that equals the first. Some services repeat the last
+// page for ever, others ignore fs_page, which is an error. A count tells them apart.
 func (w *WindowReader) repeated(ctx context.Context) error {
 	q := CountQuery{Window: w.window, IDs: w.ids}
 	if w.reader.doubts.leftOut {
@@ -289,13 +289,13 @@ func (w *WindowReader) restart(way paging) {
 	raise(&w.reader.way, int64(way))
 }
 
-// raise sets a to n, unless it is as high already.
+// raise sets a to n if a is lower.
 func raise(a *atomic.Int64, n int64) {
 	for now := a.Load(); now < n && !a.CompareAndSwap(now, n); now = a.Load() {
 	}
 }
 
-// give moves the held pages to those that are ready, in order.
+// give sorts the held pages and makes them ready for Next.
 func (w *WindowReader) give() error {
 	pages, err := inOrder(w.held)
 	w.held = nil

@@ -39,8 +39,8 @@ type Search struct {
 	Where []Criterion
 }
 
-// Check refuses what the service would refuse: an unknown operator, no column,
-// one operator twice on one column.
+// Check returns an error for a search that the service would refuse: an unknown
+// operator, no column, or one operator twice on one column.
 func (s Search) Check() error {
 	seen := map[Criterion]bool{}
 	for _, c := range s.Where {
@@ -61,8 +61,8 @@ func (s Search) Check() error {
 	return nil
 }
 
-// String shows the criteria to people, "" where there are none. The order of the
-// criteria does not matter.
+// String returns the criteria as text for people, "" if there are none. The
+// order of the criteria does not matter.
 func (s Search) String() string {
 	parts := make([]string, 0, len(s.Where))
 	for _, c := range s.Where {

@@ -10,7 +10,7 @@ import (
 // PageSize is the most results that one request brings (specification, section 8).
 const PageSize = 100
 
-// Service is what plans and readers ask of one generation of the service.
+// Service holds the requests that plans and readers send to the service.
 type Service interface {
 	// Results asks for one page of results. The caller releases the page.
 	Results(ctx context.Context, form string, q ResultsQuery) (*page.Page, error)
@@ -27,14 +27,14 @@ type Client interface {
 	Session
 }
 
-// Account are the transactions that concern forms and not their results.
+// Account holds the transactions that concern forms and not their results.
 type Account interface {
 	Forms(ctx context.Context) ([]Form, error)
 	Status(ctx context.Context, form string) (Status, error)
 	// Publish asks for a form's links; secure asks for https ones.
 	Publish(ctx context.Context, form string, secure bool) (Publish, error)
 	// Copy copies a form and describes the new one. The error is an
-	// *UnclearError where the copy may have been made.
+	// *UnclearError if the copy may have been made.
 	Copy(ctx context.Context, form string, to CopyTarget) (Form, error)
 }
 
@@ -44,7 +44,7 @@ type Meter interface {
 	Outcomes() map[string]int64
 }
 
-// Session is how clients of one account share its connections and bounds.
+// Session lets clients of one account share its connections and bounds.
 type Session interface {
 	// Fork returns a client that shares all but its Requests and Outcomes.
 	Fork() Client
@@ -57,8 +57,8 @@ type Session interface {
 type ResultsQuery struct {
 	Window       Window // fs_min_date and fs_max_date, always with a time part
 	IDs          IDRange
-	Limit        int    // fs_limit; 0, and PageSize or more, leave it out: full pages
-	Page         int    // fs_page; 0 leaves it out: the first
+	Limit        int    // fs_limit; 0, or at least PageSize, means full pages
+	Page         int    // fs_page; 0 means the first page
 	Sort         string // fs_sort: a meta or item id; "" is the result id
 	Descending   bool   // fs_sort_direction
 	Search       Search
@@ -67,7 +67,7 @@ type ResultsQuery struct {
 	CustomLabels string // fs_custom_labels
 }
 
-// IDRange bounds result ids at both ends, inclusively. Zero is no bound: ids
+// IDRange bounds result ids at both ends, inclusively. Zero means no bound: ids
 // of results begin at 1.
 type IDRange struct{ Min, Max int64 }
 
@@ -96,7 +96,7 @@ type Status struct {
 	Limits       []Limit `json:"limits"`
 }
 
-// Limit is one limited quantity.
+// Limit is one quota of a form.
 type Limit struct {
 	Type  string `json:"type"` // items, results
 	Used  int64  `json:"used"`
@@ -116,8 +116,8 @@ type PublishURL struct {
 	URL  string `json:"url"`
 }
 
-// CopyTarget says where a copy of a form goes. Empty fields take the
-// service's defaults: the current account, the original's name.
+// CopyTarget says where a copy of a form goes. Empty fields mean the service's
+// defaults: the current account and the original's name.
 type CopyTarget struct {
 	Account string // fs_destination_account
 	Form    string // fs_destination_form

@@ -6,8 +6,8 @@ import (
 )
 
 // Step is the size of fixed windows in months, days or seconds of wall-clock
-// time: one of them is greater than zero. The zero Step is "auto", windows that
-// are sized by counts.
+// time. One of them is greater than zero. The zero Step is "auto": counts
+// decide the size of windows.
 type Step struct {
 	Months, Days, Seconds int
 }
@@ -35,8 +35,8 @@ func (s Step) String() string {
 // firstMonday anchors steps of days: 7d is a week that begins on Monday.
 var firstMonday = time.Date(1969, 12, 29, 0, 0, 0, 0, time.UTC)
 
-// index numbers the steps of the calendar: those of months from the year 0,
-// those of days and seconds from a Monday.
+// index returns the number of the step that contains t. Steps of months count
+// from the year 0, steps of days and seconds from firstMonday.
 func (s Step) index(t time.Time) int64 {
 	if s.Months > 0 {
 		return int64((t.Year()*12 + int(t.Month()) - 1) / s.Months)
@@ -45,7 +45,7 @@ func (s Step) index(t time.Time) int64 {
 	return (since - (since%size+size)%size) / size
 }
 
-// at returns where the step of an index begins.
+// at returns where the step with an index begins.
 func (s Step) at(index int64) time.Time {
 	if s.Months > 0 {
 		return time.Date(0, time.Month(int(index)*s.Months+1), 1, 0, 0, 0, 0, time.UTC)
@@ -59,6 +59,6 @@ func (s Step) start(t time.Time) time.Time { return s.at(s.index(t)) }
 // next returns the step's first boundary after t.
 func (s Step) next(t time.Time) time.Time { return s.at(s.index(t) + 1) }
 
-// size is that of a step of days or seconds, in seconds. Wall-clock days have
-// 24 hours.
+// size returns the length of a step of days or seconds, in seconds. Wall-clock
+// days have 24 hours.
 func (s Step) size() int64 { return int64(s.Days)*24*3600 + int64(s.Seconds) }

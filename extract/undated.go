@@ -9,11 +9,11 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// Results without a date match no bound of date, so no window finds them. A run
-// over everything reads them too.
+// Results without a date match no bound of date, so no bounded window contains
+// them. A run over everything reads them separately.
 
-// CountUndated counts all results, and those without a date: the rest beside the
-// results since Epoch.
+// CountUndated counts all results, and those without a date: all results minus
+// the results since Epoch.
 func CountUndated(ctx context.Context, s Service, form string) (total, undated int64, err error) {
 	total, err = s.Count(ctx, form, CountQuery{})
 	if err != nil || total == 0 {
@@ -32,17 +32,17 @@ type UndatedRange struct {
 	Mixed bool // dated results lie in it too
 }
 
-// UndatedRanges finds the undated results by halving ranges of ids, in ascending
-// order. Where that costs more than reading all results once, it returns one
-// range for all of them. total and undated are the form's counts.
+// UndatedRanges finds the undated results by halving ranges of ids. It returns the
+// ranges in ascending order. If that costs more than reading all results once, it
+// returns one range for all of them. total and undated are the form's counts.
 func UndatedRanges(ctx context.Context, s Service, form string, total, undated int64) ([]UndatedRange, error) {
 	if undated <= 0 {
 		return nil, nil
 	}
 	whole := []UndatedRange{{Mixed: undated < total}}
 	pages := float64(total)/PageSize + 1
-	// Each undated result takes two counts until it is alone, two more for each
-	// halving down to a page, and then a request to read it.
+	// Each undated result takes two counts until it is alone, and two more for
+	// each halving down to a page. Then it takes a request to read it.
 	finding := float64(undated) * (3 + 2*max(0, math.Log2(pages/float64(undated))))
 	if finding >= pages {
 		return whole, nil
@@ -61,8 +61,8 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 	return h.found, nil
 }
 
-// highestID finds an id that no result exceeds; false where counts ignore the
-// bounds of ids.
+// highestID finds an id that no result exceeds. It returns false if counts
+// ignore bounds of ids.
 func highestID(ctx context.Context, s Service, form string, total int64) (highest int64, ok bool, err error) {
 	last, err := s.Results(ctx, form, ResultsQuery{Limit: 1, Descending: true})
 	if err != nil {
@@ -94,7 +94,7 @@ type halver struct {
 	found   []UndatedRange
 }
 
-// halve looks for n undated results among the all results of the range.
+// halve finds the n undated results among the results of range r; all counts these.
 func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error) {
 	if n <= 0 {
 		return nil
@@ -120,8 +120,8 @@ func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error)
 	return h.halve(ctx, IDRange{lower.Max + 1, r.Max}, max(0, all-lowerAll), n-inLower)
 }
 
-// Each gives the pages of a window in ascending order of id. A page is valid
-// during the call.
+// Each calls each with the pages of a window, in ascending order of id. A page
+// is valid only during the call.
 func (r *Reader) Each(ctx context.Context, w Window, ids IDRange, each func(*page.Page) error) error {
 	wr := r.Window(w, ids, Unknown)
 	defer wr.Close()

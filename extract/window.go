@@ -6,9 +6,9 @@ import "time"
 // account's zone, one-second resolution, no offset (specification, section 4.5).
 const WireTime = "2006-01-02 15:04:05"
 
-// Window is a half-open span [From, To) of wall-clock time in the account's
-// zone, in whole seconds. Its times are in UTC but are no instants, so a DST
-// change can neither lose nor double a result. A zero From or To is no bound.
+// Window is a half-open span [From, To) of wall-clock time in the account's zone,
+// in whole seconds. Its times are stored as UTC but are no instants. So a DST
+// change can neither lose nor double a result. A zero From or To means no bound.
 type Window struct {
 	From, To time.Time
 }
@@ -17,7 +17,7 @@ type Window struct {
 // with ".." for a missing bound.
 func (w Window) String() string { return onWire(w.From, "..") + "/" + onWire(w.To, "..") }
 
-// onWire formats a bound, with none for a missing one.
+// onWire formats a bound. It returns none if the bound is missing.
 func onWire(t time.Time, none string) string {
 	if t.IsZero() {
 		return none

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// AbortAll aborts prepared objects side by side. Those that could not be
-// aborted do not stop the others; the error is the first one's. When the
-// context ends no more are begun.
+// AbortAll aborts prepared objects, several at once. A failure does not stop
+// the others, and the first failure is returned. After ctx ends AbortAll begins
+// no further object.
 func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
 	failures := slices.DeleteFunc(sideBySide(ctx, prepared, d.Abort), func(err error) bool {
 		return err == nil || NotThere(err) // a damaged record may list what is not there
@@ -26,8 +26,8 @@ func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
 	return failures[0]
 }
 
-// sideBySide does something with each item, SideBySide at once, and gives their
-// errors in the same order. When the context ends no more are begun.
+// sideBySide calls do for each item, SideBySide at once, and returns their
+// errors in the same order. After ctx ends it begins no further item.
 func sideBySide[T any](ctx context.Context, items []T, do func(context.Context, T) error) []error {
 	failures := make([]error, len(items))
 	var group errgroup.Group
@@ -44,11 +44,11 @@ func sideBySide[T any](ctx context.Context, items []T, do func(context.Context, 
 	return failures
 }
 
-// DropStaged removes what a dead run had staged for a scope: "" for the parts of
-// a dataset, a file's name for that file. The caller holds the scope's lease and
-// has finished its commit, so nothing of that run is needed there. If the run is
-// alive at another scope, all of it stays. A destination that cannot tell what is
-// staged keeps it.
+// DropStaged removes what a dead run had staged for a scope: "" for the parts
+// of a dataset, a file's name for that file. The caller holds the scope's lease
+// and has finished its commit, so nothing of that run is needed there. If the
+// run still holds another lease, all of it stays. If d cannot list what is
+// staged, all of it stays too.
 func DropStaged(ctx context.Context, d Destination, scope, run string) error {
 	sweeper, ok := d.(Sweeper)
 	if !ok {
@@ -78,7 +78,7 @@ func DropStaged(ctx context.Context, d Destination, scope, run string) error {
 	return nil
 }
 
-// each does something with each item, SideBySide at once, until one fails.
+// each calls do for each item, SideBySide at once, until one fails. It returns that error.
 func each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(SideBySide)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ErrNoSweep is a destination that cannot tell what dead runs left there.
+// ErrNoSweep means that a destination cannot list what dead runs left there.
 var ErrNoSweep = errors.New("the destination cannot tell what dead runs left there")
 
 // CleanOptions changes what Clean does.
@@ -24,8 +24,8 @@ type CleanOptions struct {
 
 // Cleaned is what Clean found at one scope of a destination.
 type Cleaned struct {
-	Removed []Leftover // left by dead runs; a dry run reports what would be removed
-	Kept    []Kept     // may still be needed
+	Removed []Leftover // leftovers of dead runs; in a dry run, those to be removed
+	Kept    []Kept     // leftovers that may still be needed
 	// Others counts the leftovers that name neither a run nor an object of the
 	// scope. Clean does not know their owner, so it leaves them alone.
 	Others int
@@ -40,10 +40,10 @@ type Kept struct {
 	Why string // such as "run X is alive"
 }
 
-// Clean removes what dead runs left at d, and nothing else. The scope is "" for a
-// dataset and the file's name for a single file. Clean takes its lease for h.
+// Clean removes what dead runs left at d, and nothing else. The scope is "" for a dataset
+// and the file's name for a single file. Clean takes the lease in the name of h.
 //
-// The order of the steps makes sure that nothing is removed which a live run
+// The steps have this order, so that Clean removes nothing that a live run
 // needs:
 //
 //  1. Clean takes the lease of the scope. If a live run holds it, the error is
@@ -55,23 +55,23 @@ type Kept struct {
 //     until after its last one. So a listed leftover whose run holds no lease
 //     was left by a dead run. A run that begins later has staged nothing that
 //     was listed.
-//  4. The records of commits are read after the holders, so that they hold all
-//     that a dead run wrote. What a recorded commit of another file needs stays.
-//  5. The remaining leftovers that name their run are removed. One that names
-//     no run is removed only if it must belong to the scope: an upload by its
-//     final name, or a temporary file while nobody else holds a lease here.
+//  4. The records of commits are read after the holders, so that no record of a
+//     dead run is missed. What a recorded commit of another file needs stays.
+//  5. The remaining leftovers that name their run are removed. A leftover
+//     without a run is removed only in two cases: it is an upload whose final
+//     name is in the scope, or a temporary file while nobody else holds a lease.
 //  6. Id sets of the dataset are removed if neither its manifest nor a recorded
 //     commit needs them. Only the holder of the lease writes id sets, and it
 //     does so before it records its commit. So each set that was listed belongs
 //     to a commit or to a dead run.
 //  7. The journal that an older version of the program left is removed.
 //  8. With CleanOptions.Unlisted, parts that the dataset's manifest does not
-//     list are removed. _SUCCESS is written anew, which tells readers that
-//     glob.
+//     list are removed. _SUCCESS is written anew, so that readers that find
+//     parts by a glob notice.
 //
-// Clean stops when it loses the lease, because another run holds it then. One
-// leftover that cannot be removed does not stop the others, and Clean can be
-// called again.
+// Clean stops when it loses the lease, because another run holds it then. If
+// one leftover cannot be removed, the others still are, and Clean can be called
+// again.
 func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOptions) (Cleaned, error) {
 	sweeper, sweeps := d.(Sweeper)
 	leaser, leases := d.(Leaser)
@@ -103,7 +103,7 @@ type cleaning struct {
 	d       Destination
 	sweeper Sweeper
 	scope   string
-	self    string // the caller's run
+	self    string // id of the run that called Clean
 
 	unlisted bool // unlisted parts are removed
 }
@@ -120,7 +120,7 @@ func (c *cleaning) nothing(ctx context.Context) (bool, error) {
 	return err == nil && len(f.dead)+len(f.kept)+len(f.holders)+f.others == 0, err
 }
 
-// whileHeld gives a context that is cancelled when the lease is lost, with a
+// whileHeld returns a context that is cancelled when the lease is lost, with a
 // *HeldError as its cause. The caller must call end.
 func (c *cleaning) whileHeld(ctx context.Context, lease Lease) (held context.Context, end func()) {
 	held, cancel := context.WithCancelCause(ctx)
@@ -208,7 +208,7 @@ func (c *cleaning) removeOne(ctx context.Context, l Leftover) error {
 	return nil
 }
 
-// where is the address of a scope or an object, for messages.
+// where returns the address of a scope or an object at s, for messages.
 func where(s Store, scope string) string {
 	root := "the destination"
 	if named, ok := s.(fmt.Stringer); ok {

@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// finds is what a look at a destination found besides committed data.
+// finds is what a search of a destination found besides committed data.
 type finds struct {
 	dead   []Leftover
 	kept   []Kept
 	others int
 
-	holders []ScopedHolder    // of leases, except the caller of Clean
-	intents map[string]intent // by the names of their objects
+	holders []ScopedHolder    // of leases, except that of the caller
+	intents map[string]intent // records of commits, by object name
 }
 
-// pending is the run whose commit is recorded at the scope, "" for none.
+// pending returns the run whose commit is recorded for the scope, "" for none.
 func (f *finds) pending(scope string) string { return f.intents[intentPath(scope)].run() }
 
 func (f *finds) alive(run string) bool {
 	return slices.ContainsFunc(f.holders, func(h ScopedHolder) bool { return h.RunID == run })
 }
 
-// findAll is find, and adds parts that no manifest lists.
+// findAll does what find does, and also looks for parts that no manifest lists.
 func (c *cleaning) findAll(ctx context.Context) (*finds, error) {
 	f, err := c.find(ctx)
 	if err == nil {
@@ -33,7 +33,7 @@ func (c *cleaning) findAll(ctx context.Context) (*finds, error) {
 	return f, err
 }
 
-// find looks for leftovers, in the order that the comment of Clean gives.
+// find looks for leftovers, in the order that the comment of Clean describes.
 func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	left, err := c.sweeper.Leftovers(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	return f, err
 }
 
-// sort puts a leftover among the dead, the kept, or the others.
+// sort adds a leftover to the dead, which Clean removes, or to the kept, or counts it in others.
 func (f *finds) sort(l Leftover, scope string) {
 	why := f.reason(l)
 	switch {
@@ -102,8 +102,9 @@ func ofScope(name, scope string) bool {
 	return err == nil
 }
 
-// needs tells whether the commit needs a leftover. It compares the run, then
-// the place, and the final name where the run is unknown.
+// needs tells whether the recorded commit needs a leftover. It compares the run
+// and the staged object. If the leftover's run is unknown, it also compares the
+// final name.
 func (i intent) needs(l Leftover) bool {
 	if l.Run != "" && l.Run == i.run() {
 		return true
@@ -113,9 +114,9 @@ func (i intent) needs(l Leftover) bool {
 	})
 }
 
-// intents reads the records of commits at d, by their names. A record that
-// cannot be read is an error, because nobody knows which objects its commit
-// needs.
+// intents returns the records of all commits at d, by object name. A record
+// that cannot be read is an error, because nobody knows which objects its
+// commit needs.
 func intents(ctx context.Context, d Destination) (map[string]intent, error) {
 	objects, err := d.List(ctx, ControlFolder+"/")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // findUnlisted finds the parts that neither the dataset's manifest nor a
-// recorded commit lists. If the manifest cannot be read, that is an error only
-// for a caller who wants such parts removed.
+// recorded commit lists. A damaged manifest is an error only if these parts are
+// to be removed.
 func (c *cleaning) findUnlisted(ctx context.Context, f *finds) error {
 	if c.scope != "" {
 		return nil
@@ -44,8 +44,8 @@ func (c *cleaning) findUnlisted(ctx context.Context, f *finds) error {
 	return nil
 }
 
-// mark writes _SUCCESS again after unlisted parts were removed. Its bytes differ
-// from before, so that readers notice. A dataset without a manifest has none.
+// mark writes _SUCCESS again after unlisted parts were removed. Its bytes differ from
+// before, so that readers notice. A dataset without a manifest gets no _SUCCESS.
 func (c *cleaning) mark(ctx context.Context) error {
 	m, _, err := ReadManifest(ctx, c.d, ManifestName)
 	if errors.Is(err, ErrNotExist) {
@@ -66,9 +66,9 @@ func (c *cleaning) idSets(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(NamesOf(objects), func(name string) bool { return !isIDsName(name) }), err
 }
 
-// orphans gives the id sets that neither a listed part nor a recorded commit
-// needs. The caller has listed the sets before it read holders and records, and
-// the manifest is read last. So no set of a live run is taken for an orphan.
+// orphans returns those of the id sets that neither a listed part nor a recorded
+// commit needs. The caller lists the sets before it reads holders and records, and
+// orphans reads the manifest last. So no set of a live run is taken for an orphan.
 func (c *cleaning) orphans(ctx context.Context, f *finds, sets []string) ([]Leftover, error) {
 	held := func(h ScopedHolder) bool { return h.Scope == c.scope }
 	if len(sets) == 0 || slices.ContainsFunc(f.holders, held) {

@@ -8,25 +8,25 @@ import (
 // Step names a step of a commit.
 type Step string
 
-// The steps of a commit, in order. From StepIntent on the commit is recorded
-// at the destination: whatever happens, Recover finishes it.
+// The steps of a commit, in order. StepIntent records the commit at the
+// destination. After it Recover can finish the commit, even if the process dies.
 const (
-	StepCheck     Step = "check"     // the base is still the current manifest
-	StepIDs       Step = "ids"       // id sets of new parts are written; once for each
-	StepIntent    Step = "intent"    // the commit is recorded
+	StepCheck     Step = "check"     // the current manifest is compared with the base
+	StepIDs       Step = "ids"       // the id set of each new part is written
+	StepIntent    Step = "intent"    // the commit is recorded at the destination
 	StepUnmark    Step = "unmark"    // _SUCCESS, or a file's manifest, is removed
-	StepParts     Step = "parts"     // parts get their final names; once for each
-	StepObjects   Step = "objects"   // dead letters are written; once for each
+	StepParts     Step = "parts"     // each new part gets its final name
+	StepObjects   Step = "objects"   // each object of dead letters is written
 	StepManifest  Step = "manifest"  // the manifest is written
-	StepSupersede Step = "supersede" // superseded parts and id sets are removed; once for each
+	StepSupersede Step = "supersede" // each superseded part and id set is removed
 	StepMark      Step = "mark"      // _SUCCESS is written
-	StepClose     Step = "close"     // the record is removed
+	StepClose     Step = "close"     // the record of the commit is removed
 )
 
 // Hook is called before each action of a commit, always by one goroutine.
-// Earlier actions of the same step may still be under way. An error ends the
-// commit there, as a crash would, and nothing is cleaned up. Callers use it to
-// check the lease, and tests use it for their fault points.
+// Earlier actions of the same step may still be under way. If Hook returns an
+// error, the commit stops as after a crash, and nothing is cleaned up. Callers
+// use it to check the lease. Tests use it to make a commit fail.
 type Hook func(Step) error
 
 // SmallObject is a small object that a commit writes beside the data. If Data
@@ -37,12 +37,12 @@ type SmallObject struct {
 	Data []byte `json:"data"`
 }
 
-// CommitError is a commit that was not finished.
+// CommitError is the error of a commit that was not finished.
 type CommitError struct {
 	RunID string
 	Step  Step
-	// Recorded tells that the destination holds the commit's record. The next
-	// run finishes the commit by Recover, so the staged objects must stay.
+	// Recorded tells whether the destination holds the commit's record. If it does,
+	// the next run finishes the commit by Recover, so the staged objects must stay.
 	Recorded bool
 	Err      error
 }
@@ -76,10 +76,10 @@ type DatasetCommit struct {
 	// it small. Nobody reads a set before the manifest lists its part.
 	IDs []SmallObject `json:"-"`
 	// SupersededIDs are the names of the id sets of superseded parts. A set
-	// that a listed part has too is not removed.
+	// that a part of the new manifest shares is not removed.
 	SupersededIDs []string `json:"superseded_ids,omitempty"`
-	// Journal stands in records of older versions only. Their journals are removed
-	// when the dataset is opened, see DiscardJournal.
+	// Journal is set only in records that older versions wrote. DiscardJournal
+	// removes their journals when the dataset is opened.
 	Journal string `json:"journal,omitempty"`
 	Hook    Hook   `json:"-"` // nil: none
 }
@@ -91,9 +91,9 @@ type DatasetCommit struct {
 //     changes.
 //  2. The id sets of new parts are written, and then the commit is recorded in
 //     the control folder. If another run's record lies there, the id sets are
-//     removed again and the error wraps ErrConflict: that run is committing, or
-//     it died and Recover must finish it.
-//  3. _SUCCESS is removed. From now on readers that glob can see that the
+//     removed again and the error wraps ErrConflict. That run is committing, or
+//     it died and Recover must finish its commit.
+//  3. _SUCCESS is removed. This tells readers that find parts by a glob that the
 //     dataset is changing.
 //  4. Parts get their final names. No part ever had these names before.
 //  5. The manifest is replaced by compare-and-swap, so its readers see the new
@@ -112,19 +112,19 @@ func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
 	return recorded.Publish(ctx)
 }
 
-// Record does the first two steps of Do: from then on the commit is done,
-// whatever becomes of this process. A run of several outputs records the
-// commits of all before it publishes the first.
+// Record does the first two steps of Do. After it another process can finish
+// the commit if this one dies. A run with several outputs records all its
+// commits before it publishes the first one.
 func (c DatasetCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
 	r := committing{d: d, commit: c}
 	return r.begin(ctx, intent{Dataset: &c})
 }
 
-// Recorded is a commit that stands recorded at its destination. Whoever does
-// not publish it leaves that to Recover.
+// Recorded is a commit that is recorded at its destination. If the caller does
+// not publish it, Recover does.
 type Recorded struct{ commit *committing }
 
-// Publish does the steps that follow the record.
+// Publish does the steps of the commit that follow its recording.
 func (r *Recorded) Publish(ctx context.Context) error { return r.commit.failed(r.commit.publish(ctx)) }
 
 // FileCommit is one run's replacement of a single file. It is a plain value
@@ -135,19 +135,19 @@ type FileCommit struct {
 	// Base is the version of the file's manifest that was read when the run
 	// started, NoVersion if there was none.
 	Base    string        `json:"base"`
-	File    Prepared      `json:"file"` // Do sets Replace
+	File    Prepared      `json:"file"` // Record sets Replace
 	Objects []SmallObject `json:"objects,omitempty"`
 	Hook    Hook          `json:"-"` // nil: none
 }
 
 // Do replaces the file in three steps: it removes the old manifest, replaces
-// the file, and writes the new manifest. So no manifest ever describes another
-// state of the file. A reader of the file sees the old or the new one, always
+// the file, and writes the new manifest. So a manifest never describes another
+// state of the file. A reader of the file gets the old or the new file, always
 // whole. A reader of the manifest finds none while a commit is under way, and
-// tries again. One that reads the manifest and then the file compares the
-// sha256 that the manifest gives.
+// must try again. A reader of both compares the file's SHA-256 with that in the
+// manifest.
 //
-// The steps before and the errors are those of DatasetCommit.Do.
+// The steps before these, and the errors, are those of DatasetCommit.Do.
 func (c FileCommit) Do(ctx context.Context, d Destination) error {
 	recorded, err := c.Record(ctx, d)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c FileCommit) Do(ctx context.Context, d Destination) error {
 	return recorded.Publish(ctx)
 }
 
-// Record is that of DatasetCommit.
+// Record checks the base and records the commit, as DatasetCommit.Record does.
 func (c FileCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
 	c.File.Replace = true
 	i := intent{File: &c}
@@ -164,14 +164,14 @@ func (c FileCommit) Record(ctx context.Context, d Destination) (*Recorded, error
 	return r.begin(ctx, i)
 }
 
-// fits checks that a commit agrees with its manifest, so that no manifest lists
-// an object that is not there.
+// fits checks that a commit agrees with its manifest m, so that m lists no missing
+// object. The commit is of run, publishes prepared and removes the parts superseded.
 func (m Manifest) fits(run string, prepared []Prepared, superseded []string) error {
 	if m.RunID != run {
 		return fmt.Errorf("the manifest is of run %q", m.RunID)
 	}
 	if m.Parts == nil {
-		m.Parts = []Part{} // that of no results
+		m.Parts = []Part{} // the manifest of an empty dataset
 	}
 	if problem := m.problem(); problem != "" {
 		return fmt.Errorf("the manifest is inconsistent: %s", problem)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// publish does the steps of a commit that follow the record.
+// publish does the steps of a commit that follow its recording.
 func (r *committing) publish(ctx context.Context) error {
 	if err := r.at(StepUnmark, func() error { return r.unmark(ctx) }); err != nil {
 		return err
@@ -43,8 +43,8 @@ func (r *committing) publish(ctx context.Context) error {
 	return r.at(StepClose, func() error { return r.close(ctx) })
 }
 
-// unmark removes _SUCCESS of a dataset, or the manifest of a file's earlier
-// state. If a file's commit is done again, its own manifest stays.
+// unmark removes _SUCCESS of a dataset, or a file's old manifest. If the
+// manifest is that of this commit, done before, it stays.
 func (r *committing) unmark(ctx context.Context) error {
 	if r.file == "" {
 		return r.d.Delete(ctx, SuccessName)
@@ -59,9 +59,9 @@ func (r *committing) unmark(ctx context.Context) error {
 	return r.d.Delete(ctx, r.manifest())
 }
 
-// writeManifest writes the new manifest. That of a file needs no condition: while
-// the record lies here no other run writes here, so the file is this run's own.
-// It is no conflict if the manifest of a dataset was written before.
+// writeManifest writes the new manifest. For a file it sets no condition,
+// because no other run writes the file while the commit is recorded. For a
+// dataset it is no conflict if an earlier attempt wrote the same manifest.
 func (r *committing) writeManifest(ctx context.Context) error {
 	if r.file != "" {
 		return r.d.Put(ctx, r.manifest(), r.data, AnyVersion)
@@ -80,8 +80,8 @@ func (r *committing) writeManifest(ctx context.Context) error {
 	return err
 }
 
-// close ends the commit. It removes the record last, so that Recover repeats
-// whatever an interrupted close left undone.
+// close ends the commit: it aborts unused objects and removes the record. The record
+// goes last, so that Recover repeats whatever an interrupted close left undone.
 func (r *committing) close(ctx context.Context) error {
 	if err := AbortAll(ctx, r.d, r.commit.Unused...); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (r *committing) rollBack(ctx context.Context, cause error) error {
 	return cause
 }
 
-// undo removes everything that the commit made, and the record last.
+// undo removes everything that the commit made. It removes the record last.
 func (r *committing) undo(ctx context.Context) error {
 	current, _, err := ReadManifest(ctx, r.d, r.manifest())
 	if err != nil && !errors.Is(err, ErrNotExist) {
@@ -119,8 +119,8 @@ func (r *committing) undo(ctx context.Context) error {
 }
 
 // removeOwn removes the objects that this commit made visible. The staged
-// objects are gone by now, so Commit succeeds only if the final name holds what
-// was prepared. That protects objects of others. A part that the current
+// objects are gone by now, so Destination.Commit only tells whether the final
+// name holds what was prepared. Objects of others stay. A part that the current
 // manifest lists stays, and so does its id set.
 func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 	for _, p := range r.commit.New {
@@ -155,14 +155,15 @@ func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 	return nil
 }
 
-// lists tells whether the manifest lists the part of this name. m may be nil.
+// lists tells whether the manifest lists the part of this name. It is false if
+// m is nil.
 func (m *Manifest) lists(name string) bool {
 	return m != nil && slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Path == name })
 }
 
 // restore puts back what tells readers that the destination is complete:
-// _SUCCESS of a dataset, or the previous manifest of a file. The first line of
-// _SUCCESS is the run's id.
+// _SUCCESS of a dataset, or the previous manifest of a file. current is the
+// manifest now, nil for none. The first line of _SUCCESS is the run's id.
 func (r *committing) restore(ctx context.Context, current *Manifest) error {
 	switch {
 	case r.file != "" && current == nil && r.previous != nil:
@@ -170,8 +171,8 @@ func (r *committing) restore(ctx context.Context, current *Manifest) error {
 	case r.file != "" || current == nil:
 		return nil
 	}
-	// A second line makes the bytes differ from before. So a reader that
-	// globbed meanwhile notices that some files it saw are gone.
+	// A second line makes the bytes differ from before. So a reader that listed
+	// parts meanwhile notices that some files it saw are gone.
 	mark := current.RunID + "\nwithout " + r.commit.RunID + "\n"
 	return r.d.Put(ctx, SuccessName, []byte(mark), AnyVersion)
 }

@@ -13,16 +13,16 @@ import (
 // Recovery is what Recover found.
 type Recovery struct {
 	RunID string // of the commit that was under way, "" if there was none
-	// Finished tells that the commit was finished. Otherwise it was rolled
+	// Finished tells whether the commit was finished. If not, it was rolled
 	// back, because its staged objects are gone or someone else changed the
-	// destination. Its results must be read again.
+	// destination. Its results must then be read again.
 	Finished bool
 }
 
 // Recover finishes a commit that a dead run recorded at d. scope is "" for a
 // dataset and the file's name for a single file. The caller must hold the
-// lease, and reads the manifest after the call. hook is that of the commit's
-// steps, nil for none.
+// lease, and reads the manifest after the call. hook is called before each
+// action of the commit, unless it is nil.
 func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recovery, error) {
 	i, err := readIntent(ctx, d, intentPath(scope))
 	if errors.Is(err, ErrNotExist) {
@@ -48,7 +48,7 @@ func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recov
 type committing struct {
 	d        Destination
 	file     string        // name of the single file, "" for a dataset
-	commit   DatasetCommit // of a file: with one part that is replaced
+	commit   DatasetCommit // a file's commit has one part, which is replaced
 	data     []byte        // the new manifest's bytes
 	previous []byte        // manifest before a file's commit
 	step     Step
@@ -56,7 +56,7 @@ type committing struct {
 	recorded bool
 }
 
-// manifest is the name of the manifest.
+// manifest returns the object name of the manifest.
 func (r *committing) manifest() string {
 	if r.file != "" {
 		return FileManifestName(r.file)
@@ -64,8 +64,8 @@ func (r *committing) manifest() string {
 	return ManifestName
 }
 
-// eachAt does the action of a step with each item, several at once, because a
-// store answers each request only after a while.
+// eachAt does the action of a step for each item. It does several at once,
+// because each request to a store takes time.
 func eachAt[T any](ctx context.Context, r *committing, step Step, items []T, action func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(SideBySide)
@@ -82,7 +82,7 @@ func eachAt[T any](ctx context.Context, r *committing, step Step, items []T, act
 	return group.Wait()
 }
 
-// at does one action of a step.
+// at calls the hook, and then does one action of a step.
 func (r *committing) at(step Step, action func() error) error {
 	r.step = step
 	if r.commit.Hook != nil {
@@ -94,7 +94,7 @@ func (r *committing) at(step Step, action func() error) error {
 	return action()
 }
 
-// failed wraps an error in a *CommitError with the current step. nil stays nil.
+// failed wraps an error in a *CommitError with the current step. It returns nil for nil.
 func (r *committing) failed(err error) error {
 	if err == nil {
 		return nil
@@ -102,7 +102,7 @@ func (r *committing) failed(err error) error {
 	return &CommitError{RunID: r.commit.RunID, Step: r.step, Recorded: r.recorded, Err: err}
 }
 
-// begin checks the commit itself, and then records it as i.
+// begin checks that the commit is consistent, and then records it as i.
 func (r *committing) begin(ctx context.Context, i intent) (*Recorded, error) {
 	r.step = StepCheck
 	err := r.commit.Manifest.fits(r.commit.RunID, r.commit.New, r.commit.Superseded)
@@ -164,7 +164,8 @@ func (r *committing) checkPrepared(ctx context.Context) error {
 	return err
 }
 
-// resume looks whether this run's commit is recorded already.
+// resume sets r.recorded if this run's commit is recorded already. It fails if
+// another run's is.
 func (r *committing) resume(ctx context.Context) error {
 	i, err := readIntent(ctx, r.d, intentPath(r.file))
 	switch {
@@ -179,9 +180,9 @@ func (r *committing) resume(ctx context.Context) error {
 	return nil
 }
 
-// checkBase compares the current manifest with the one that the run began from,
-// and keeps the current bytes. The commit's own manifest is accepted: the commit
-// was done before.
+// checkBase checks that the manifest has not changed since the run began, and
+// keeps its bytes. It also accepts the commit's own manifest, which an earlier
+// attempt wrote.
 func (r *committing) checkBase(ctx context.Context) error {
 	now, version, err := r.d.Get(ctx, r.manifest())
 	if errors.Is(err, ErrNotExist) {
@@ -197,9 +198,9 @@ func (r *committing) checkBase(ctx context.Context) error {
 	return nil
 }
 
-// putIntent records the commit. If another record is in its place, the commit's
-// id sets are removed again. After any other error the record may have been
-// written, so the id sets stay.
+// putIntent records the commit. If another record is there already, the
+// commit's id sets are removed again. After any other error the record may have
+// been written, so the id sets stay.
 func (r *committing) putIntent(ctx context.Context, i intent) error {
 	data, err := json.Marshal(i)
 	if err != nil {
@@ -228,7 +229,7 @@ func (r *committing) writeObjects(ctx context.Context) error {
 	return nil
 }
 
-// drop aborts the staged objects.
+// drop aborts the staged objects of the commit.
 func (r *committing) drop(ctx context.Context) error {
 	return AbortAll(ctx, r.d, slices.Concat(r.commit.New, r.commit.Unused)...)
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Codecs that Compress puts around a text format.
+// The codecs by which Compress compresses text formats.
 const (
 	CodecNone = "none"
 	CodecGzip = "gzip"
 	CodecZstd = "zstd"
 )
 
-// Compress returns a writer that compresses to w. Close writes what is
-// buffered and the codec's end; it does not close w. codec is CodecNone (or
-// ""), CodecGzip or CodecZstd.
+// Compress returns a writer that compresses to w. Its Close writes what is
+// buffered and the end of the compressed data, and does not close w. codec is
+// CodecNone (or ""), CodecGzip or CodecZstd.
 //
 // Equal input gives equal bytes, whatever the sizes of the writes. The gzip
 // header holds no name and no time. Zstd compresses on the caller's goroutine, so
@@ -42,9 +42,9 @@ func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 	return nil, fmt.Errorf("there is no compression %q for text: use %s, %s or %s", codec, CodecGzip, CodecZstd, CodecNone)
 }
 
-// CompressionExtension is what a codec adds to a file's name, with the dot:
-// ".gz", ".zst", or nothing for CodecNone and "". An unknown codec adds
-// nothing; Compress refuses it.
+// CompressionExtension returns what a codec adds to a file's name, with the
+// dot: ".gz", ".zst", or "" for CodecNone and "". It returns "" for an unknown
+// codec too, which Compress refuses.
 func CompressionExtension(codec string) string {
 	switch codec {
 	case CodecGzip:

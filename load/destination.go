@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// SideBySide is how many objects of a destination are handled at once where there
-// may be thousands. A store answers each request only after a while.
+// SideBySide is how many objects of a destination are handled at once. There
+// may be thousands of objects, and each request to a store takes time.
 const SideBySide = 8
 
 // Destination is a folder on disk or a prefix of a bucket. Object names are
@@ -21,22 +21,22 @@ type Destination interface {
 // Stager writes data objects in two steps: prepare makes an object durable
 // and keeps it invisible, commit gives it its final name.
 type Stager interface {
-	// Stage begins an object. run names the run that stages it; nothing is
+	// Stage begins an object. run names the run that stages it. Nothing is
 	// visible under name until Commit.
 	Stage(ctx context.Context, run, name string) (Upload, error)
 	// Commit makes a prepared object visible under its final name. It never
-	// overwrites unless p.Replace is set. Committing twice is harmless: if the
-	// final name holds an object of the right length and checksum, that is a
-	// success. Another object there is ErrConflict. An object that is neither
-	// staged nor final is ErrStagedGone.
+	// overwrites unless p.Replace is set. It succeeds if the final name already
+	// holds an object of this length and checksum. If the name holds another
+	// object, the error wraps ErrConflict. If the object is neither staged nor
+	// at its final name, it wraps ErrStagedGone.
 	Commit(ctx context.Context, p Prepared) error
 	// Abort removes a prepared object that will not be committed. It is
 	// harmless after Commit and when called twice.
 	Abort(ctx context.Context, p Prepared) error
 	// Check returns nil if a prepared object can still be committed or is
-	// committed already. Lengths are compared where the destination tells them.
-	// The error wraps ErrStagedGone if the object is gone, or is a *NameError
-	// if the destination cannot have made it. Any other error means that the
+	// committed already. It compares lengths if the destination knows them. The
+	// error wraps ErrStagedGone if the object is gone, or is a *NameError if
+	// the destination cannot have made it. Any other error means that the
 	// answer is unknown. See NotThere.
 	Check(ctx context.Context, p Prepared) error
 }
@@ -63,14 +63,14 @@ type Prepared struct {
 
 // Store keeps small objects: the manifest, _SUCCESS, dead letters, checkpoints.
 type Store interface {
-	// Get reads an object and its version, an opaque token for Put.
-	// A missing object is ErrNotExist.
+	// Get reads an object and its version, an opaque token for Put. If the
+	// object is missing, the error wraps ErrNotExist.
 	Get(ctx context.Context, name string) (data []byte, version string, err error)
 	// Put writes an object whole, atomically. version is AnyVersion, or
-	// NoVersion where the object must not exist, or what Get returned;
-	// another version is ErrConflict.
+	// NoVersion if no object may exist, or what Get returned. If the object has
+	// another version, the error wraps ErrConflict.
 	Put(ctx context.Context, name string, data []byte, version string) error
-	// Delete removes an object; a missing one is no error.
+	// Delete removes an object. It is no error if the object is missing.
 	Delete(ctx context.Context, name string) error
 	// List gives the objects whose names begin with prefix, sorted by the bytes
 	// of their names. "a/b/" gives what lies below the folder a/b; "a/b" also
@@ -81,7 +81,7 @@ type Store interface {
 
 // Object is an entry of a listing.
 type Object struct {
-	Name  string // whole, relative to the destination
+	Name  string // the whole name, relative to the destination
 	Bytes int64
 }
 
@@ -98,7 +98,7 @@ func NamesOf(objects []Object) []string {
 // name followed by a slash. The error is a *NameError.
 func CheckPrefix(prefix string) error { return CheckName(strings.TrimSuffix(prefix, "/")) }
 
-// Versions for Put that do not come from Get.
+// Versions for Put: AnyVersion means any or no object, and NoVersion means no object.
 const (
 	AnyVersion = "*"
 	NoVersion  = ""

@@ -11,8 +11,8 @@ import (
 
 // Encoder writes record batches of one schema in one format.
 type Encoder interface {
-	// Write appends the batch's rows. The batch has the encoder's schema and
-	// stays the caller's: an encoder that needs it longer retains it.
+	// Write appends the batch's rows. The batch has the encoder's schema. The
+	// caller owns it, so an encoder that needs it after the call retains it.
 	Write(batch arrow.RecordBatch) error
 	// Close writes what is buffered and the end of the format. It does not
 	// close the underlying writer. Without Close the file is incomplete.
@@ -26,7 +26,7 @@ type Warner interface{ Warnings() []string }
 
 // EncodeOptions are settings of an encoder besides the schema.
 type EncodeOptions struct {
-	// Zone gives text formats the offset of timestamps; nil is UTC.
+	// Zone is the time zone in which text formats and xlsx show timestamps; nil is UTC.
 	Zone *time.Location
 	// Profile is the CSV profile: "" or "strict", or "excel".
 	Profile string
@@ -44,20 +44,20 @@ type EncodeOptions struct {
 // KeyValue is one entry of a file's metadata.
 type KeyValue struct{ Key, Value string }
 
-// Format is a file format: a row of the table that the program is built with.
+// Format is a file format. The program is built with a table of formats.
 type Format struct {
 	Name      string // as in a definition: csv, ndjson, json, parquet, arrow, xlsx
 	Extension string // with the dot: ".csv"
-	// Text formats may be compressed as a whole (.gz, .zst).
+	// Text tells that files of the format may be compressed as a whole (.gz, .zst).
 	Text bool
-	// FileOnly formats cannot be used for the parts of a dataset.
+	// FileOnly tells that the format cannot be used for the parts of a dataset.
 	FileOnly bool
 	// New returns an encoder of the schema that writes to w.
 	New func(w io.Writer, schema *arrow.Schema, o EncodeOptions) (Encoder, error)
 }
 
-// ForSheets gives a text as CSV's profile excel writes it. It puts a ' in front
-// if a spreadsheet would run the text as a formula or show it changed.
+// ForSheets returns a text as the CSV profile excel writes it. It puts a ' in
+// front if a spreadsheet would run the text as a formula or show it changed.
 func ForSheets(text string) string {
 	if sheets.Guarded(text) {
 		return "'" + text

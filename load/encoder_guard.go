@@ -12,13 +12,12 @@ var ErrClosed = errors.New("the encoder is closed")
 
 // Guard wraps an encoder with the rules that hold for all encoders. A batch of
 // another schema is refused before any of it is written. The first error is
-// returned by every later call. Write after Close is ErrClosed, and a second
-// Close is harmless. After an error Close writes nothing, so that an incomplete
-// file never looks complete.
+// returned by every later call. Write after Close returns ErrClosed, and a
+// second Close is harmless. After an error Close writes nothing, so that an
+// incomplete file never looks complete.
 //
-// If enc has a Discard method, Guard calls it at the first error, so that
-// buffered batches are released without Close. Warnings of a Warner are passed
-// on.
+// If enc has a Discard method, Guard calls it at the first error to release
+// buffered batches. The result is a Warner that returns the warnings of enc.
 func Guard(schema *arrow.Schema, enc Encoder) Encoder {
 	return &guard{schema: schema, enc: enc}
 }
@@ -33,7 +32,8 @@ type guard struct {
 // discarder is an encoder that buffers batches and can release them.
 type discarder interface{ Discard() }
 
-// Write passes the batch on if it has the encoder's schema; after an error it returns that error.
+// Write passes on a batch of the encoder's schema. After an error it returns
+// that error again.
 func (g *guard) Write(batch arrow.RecordBatch) error {
 	if g.err != nil {
 		return g.err
@@ -55,7 +55,7 @@ func (g *guard) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Close ends the file once; after an error it returns that error.
+// Close ends the file once. After an error it returns that error again.
 func (g *guard) Close() error {
 	if g.err != nil || g.closed {
 		return g.err
@@ -68,14 +68,14 @@ func (g *guard) Close() error {
 }
 
 // Discard gives up a file that was not closed. It releases what the encoder
-// buffers, and later calls return an error.
+// buffers. Later calls return an error.
 func (g *guard) Discard() {
 	if g.err == nil && !g.closed {
 		_ = g.fail(ErrClosed)
 	}
 }
 
-// Warnings gives the warnings of the encoder if it is a Warner.
+// Warnings returns the warnings of the encoder, nil if it is no Warner.
 func (g *guard) Warnings() []string {
 	if w, ok := g.enc.(Warner); ok {
 		return w.Warnings()
@@ -91,7 +91,7 @@ func (g *guard) fail(err error) error {
 	return err
 }
 
-// differs names the first field in which two schemas differ.
+// differs describes the first difference between two schemas.
 func differs(want, got *arrow.Schema) string {
 	for i := range min(want.NumFields(), got.NumFields()) {
 		if w, g := want.Field(i), got.Field(i); !w.Equal(g) {
@@ -101,10 +101,10 @@ func differs(want, got *arrow.Schema) string {
 	return fmt.Sprintf("%d columns, not %d", got.NumFields(), want.NumFields())
 }
 
-// CheckSchema refuses a schema that encoders cannot write: no column at all,
-// two columns of one name, or a type outside this closed set: String, Int64,
-// Float64, Boolean, Date32, Timestamp(us, UTC), Decimal128(p, s) with
-// 0 <= s <= p, and a List of any of these.
+// CheckSchema returns an error for a schema that no encoder can write. A schema
+// needs at least one column, and no two columns may share a name. The types are
+// String, Int64, Float64, Boolean, Date32, Timestamp(us, UTC), Decimal128(p, s)
+// with 0 <= s <= p, and a List of any of these.
 func CheckSchema(schema *arrow.Schema) error {
 	if schema == nil || schema.NumFields() == 0 {
 		return errors.New("a file needs at least one column")

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// CreateError is an output that cannot be created: its folder is missing,
-// read-only, not permitted, or something else lies in its place (exit 73).
+// CreateError means that an output cannot be created (exit code 73). Its folder
+// is missing, read-only or not permitted, or something else lies in its place.
 type CreateError struct {
 	Op   string // what was tried, such as "create"
 	Path string // the path or URL as the user knows it
@@ -26,8 +26,8 @@ func (e *CreateError) Error() string {
 // Unwrap gives the cause.
 func (e *CreateError) Unwrap() error { return e.Err }
 
-// IOError is an output that could not be written or read: a full disk, a
-// failing device, a refusing store (exit 74). It has the fields of a
+// IOError means that an output could not be written or read (exit code 74): a
+// full disk, a failing device, a store that refuses. It has the fields of a
 // CreateError.
 type IOError CreateError
 
@@ -37,7 +37,7 @@ func (e *IOError) Error() string { return (*CreateError)(e).Error() }
 // Unwrap gives the cause.
 func (e *IOError) Unwrap() error { return e.Err }
 
-// HeldError means that another run holds the lease (exit 75).
+// HeldError means that another run holds the lease (exit code 75).
 type HeldError struct {
 	Path string // of the destination
 	// Holder is the run that holds the lease. It is zero if it cannot be read.
@@ -53,8 +53,8 @@ func (e *HeldError) Error() string {
 		e.RunID, e.Pipeline, e.PID, e.Host, e.Path, e.Since.Format(time.RFC3339))
 }
 
-// TemporaryError is an output that cannot be reached or is busy now, beyond
-// the retries that were made (exit 75). It has the fields of a CreateError.
+// TemporaryError means that an output could not be reached or was busy, even
+// after retries (exit code 75). It has the fields of a CreateError.
 type TemporaryError CreateError
 
 // Error says what was tried, where, why it failed and what to do.
@@ -63,15 +63,15 @@ func (e *TemporaryError) Error() string { return (*CreateError)(e).Error() }
 // Unwrap gives the cause.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
-// CellError is a value that the format cannot hold without changing it (exit
-// 65).
+// CellError means that a format cannot hold a value without changing it (exit
+// code 65).
 type CellError struct {
 	Format  string
-	Column  string // "" where it is about the whole file
-	Sheet   string // "" where the file has one only
-	Row     int64  // of the sheet, counted from 1; row 1 is the heading
-	Result  string // the result's id, "" where it is not known
-	Problem string // without the value
+	Column  string // "" if the error is about the whole file
+	Sheet   string // "" if the file has only one sheet
+	Row     int64  // in the sheet, from 1; row 1 is the heading
+	Result  string // the result's id, "" if unknown
+	Problem string // what is wrong; it never holds the value
 	Hint    string // what to do
 }
 
@@ -90,5 +90,5 @@ func (e *CellError) Error() string {
 	return fmt.Sprintf("%s: %s; %s", place, e.Problem, e.Hint)
 }
 
-// DataFault is true: the format cannot hold the value.
+// DataFault returns true, because the fault is in the data.
 func (e *CellError) DataFault() bool { return true }

@@ -21,14 +21,14 @@ const (
 // IDsName is the name of the id set that has this SHA-256, given in hex.
 func IDsName(sha256 string) string { return idsFolder + "/" + sha256 + idsExtension }
 
-// isIDsName tells whether a name is one that IDsName gives.
+// isIDsName tells whether a name has the form that IDsName returns.
 func isIDsName(name string) bool {
 	digest, inFolder := strings.CutPrefix(name, idsFolder+"/")
 	digest, isSet := strings.CutSuffix(digest, idsExtension)
 	return inFolder && isSet && isHex(digest, sha256Digits)
 }
 
-// idNames are the names of the id sets of the manifest's parts. m may be nil.
+// idNames returns the names of the id sets of the manifest's parts, none if m is nil.
 func (m *Manifest) idNames() map[string]bool {
 	names := map[string]bool{}
 	if m == nil {
@@ -42,8 +42,8 @@ func (m *Manifest) idNames() map[string]bool {
 	return names
 }
 
-// ownIDs are the names of the id sets that the commit writes, and of those of its
-// new parts: a recorded commit holds no sets.
+// ownIDs returns the names of the id sets of the commit's new parts. It also
+// asks the manifest, because the record of a commit holds no id sets.
 func (c *DatasetCommit) ownIDs() map[string]bool {
 	own := map[string]bool{}
 	for _, o := range c.IDs {
@@ -78,18 +78,18 @@ func (c *DatasetCommit) checkIDs() error {
 	return nil
 }
 
-// needless are the names of all objects that the commit removes after its
-// manifest is written. An id set that a listed part has too is not among them.
+// needless returns the names of all objects that the commit removes after it wrote
+// its manifest. An id set that a part of the manifest shares is not among them.
 func (c *DatasetCommit) needless() []string {
 	listed := c.Manifest.idNames()
 	sets := slices.DeleteFunc(slices.Clone(c.SupersededIDs), func(name string) bool { return listed[name] })
 	return slices.Concat(c.Superseded, sets)
 }
 
-// idsInUse gives the names of the id sets that the current manifest or a recorded
-// commit needs; recorded may be nil. A commit needs the sets of its manifest, and
-// those that it will remove itself. The caller has read the record before. A commit that ended since then has its parts in the manifest that is
-// read now, so no set is missed.
+// idsInUse returns the names of the id sets that the current manifest or the
+// recorded commit needs. recorded is nil for none. A commit needs the id sets of
+// its manifest and those that it will remove. The caller reads the record first. If
+// the commit ends meanwhile, the manifest lists its parts, so no set is missed.
 func idsInUse(ctx context.Context, s Store, recorded *DatasetCommit) (map[string]bool, error) {
 	current, _, err := ReadManifest(ctx, s, ManifestName)
 	if err != nil && !errors.Is(err, ErrNotExist) {
@@ -106,8 +106,8 @@ func idsInUse(ctx context.Context, s Store, recorded *DatasetCommit) (map[string
 }
 
 // writeIDs writes the id sets of the new parts before anything refers to them,
-// and removes them again if that fails. A commit that another process recorded
-// has none to write: that process has written them.
+// and removes them again if that fails. If another process recorded the commit,
+// it has written the sets already.
 func (r *committing) writeIDs(ctx context.Context) error {
 	write := func(ctx context.Context, o SmallObject) error { return r.d.Put(ctx, o.Name, o.Data, AnyVersion) }
 	err := eachAt(ctx, r, StepIDs, r.commit.IDs, write)
@@ -119,7 +119,7 @@ func (r *committing) writeIDs(ctx context.Context) error {
 
 // withdrawIDs tries to remove the id sets of a commit that was not recorded.
 // Errors are ignored, because Clean removes what stays. Sets that another
-// commit or the manifest needs stay; if that cannot be read, all sets stay.
+// commit or the manifest needs stay. If either cannot be read, all sets stay.
 func (r *committing) withdrawIDs(ctx context.Context) {
 	if r.hooked || len(r.commit.IDs) == 0 {
 		return

@@ -9,11 +9,11 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 )
 
-// ErrIDs is a set of ids that is missing, damaged or of another part.
+// ErrIDs means that a set of ids is missing, damaged or of another part.
 var ErrIDs = errors.New("the set of ids is damaged")
 
-// EncodeIDs gives a set of ids as it is kept and the checksum that names it
-// (see IDsName). Equal sets give equal bytes, however they came about.
+// EncodeIDs returns a set of ids as bytes, and the checksum that names it (see
+// IDsName). Equal sets give equal bytes, however they were built.
 func EncodeIDs(ids *roaring64.Bitmap) (data []byte, sha string, err error) {
 	same := roaring64.BitmapOf(ids.ToArray()...)
 	same.RunOptimize()
@@ -23,15 +23,15 @@ func EncodeIDs(ids *roaring64.Bitmap) (data []byte, sha string, err error) {
 	return data, SumIDs(data), nil
 }
 
-// SumIDs is the checksum that names a set of ids.
+// SumIDs returns the checksum that names a set of ids.
 func SumIDs(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// DecodeIDs reads a set of ids; anything else is ErrIDs. The library trusts the
-// lengths in its format: it makes room for what the first one says, and panics
-// at some that cannot be.
+// DecodeIDs reads a set of ids. It returns ErrIDs if data is no such set. The
+// library trusts the lengths in data: it allocates memory for the first one,
+// and panics at impossible ones.
 func DecodeIDs(data []byte) (ids *roaring64.Bitmap, err error) {
 	if len(data) < 8 || binary.LittleEndian.Uint64(data) > uint64(len(data)/8) {
 		return nil, ErrIDs

@@ -15,8 +15,8 @@ import (
 // commit while it is under way.
 const IntentName = "intent"
 
-// intentPath is the name of the record of a commit. scope is "" for a dataset
-// and the file's name for a single file. The record holds the file's name.
+// intentPath returns the object name of a commit's record. scope is "" for a
+// dataset and the file's name for a single file.
 func intentPath(scope string) string { return ScopeName(IntentName, scope) }
 
 // intent is the record of a commit. It holds all that another process needs to
@@ -29,8 +29,8 @@ type intent struct {
 	Previous []byte `json:"previous,omitempty"`
 }
 
-// commit gives the commit as one of a dataset. That of a file has one part, which
-// is replaced.
+// commit returns the commit in the form of a dataset's. A file's commit gets
+// one part, which is replaced.
 func (i intent) commit() DatasetCommit {
 	switch {
 	case i.Dataset != nil:
@@ -44,10 +44,10 @@ func (i intent) commit() DatasetCommit {
 
 func (i intent) run() string { return i.commit().RunID }
 
-// readIntent reads and checks a record. A record that is not understood in full
-// is an error whose hint tells the user what to do. A record may have been
-// damaged or written by anyone. So it is accepted only if it names nothing but
-// objects of its own destination that such a commit writes.
+// readIntent reads and checks the record of a commit. If it does not understand
+// the whole record, the error has a hint for the user. The record may be
+// damaged, or written by anyone. So it may name only objects of its own
+// destination that a commit writes.
 func readIntent(ctx context.Context, s Store, name string) (intent, error) {
 	data, _, err := s.Get(ctx, name)
 	if err != nil {
@@ -63,7 +63,7 @@ func readIntent(ctx context.Context, s Store, name string) (intent, error) {
 	return i, nil
 }
 
-// decodeIntent reads a record that must have all its keys and no others.
+// decodeIntent decodes a record, which must have all its keys and no others.
 // Otherwise a damaged record could lead to half a commit that nobody notices.
 func decodeIntent(data []byte) (intent, error) {
 	var i intent
@@ -78,7 +78,7 @@ func decodeIntent(data []byte) (intent, error) {
 	return i, nil
 }
 
-// check checks that the record is one that can lie under this name.
+// check checks that the record holds one commit, and that its object may have this name.
 func (i intent) check(name string) error {
 	if (i.Dataset == nil) == (i.File == nil) {
 		return errors.New("it names no commit, or two")
@@ -92,7 +92,8 @@ func (i intent) check(name string) error {
 	return i.Dataset.check(name)
 }
 
-// check checks that the commit is of the file whose record has this name.
+// check checks that the record of a file's commit has this name. The commit may
+// name only its file and the file's dead letters.
 func (c *FileCommit) check(name string) error {
 	if name != intentPath(c.File.Name) {
 		return fmt.Errorf("it is the record of %q, which lies elsewhere", c.File.Name)
@@ -105,8 +106,8 @@ func (c *FileCommit) check(name string) error {
 	return c.Manifest.fits(c.RunID, []Prepared{c.File}, nil)
 }
 
-// check checks that the commit is of a dataset, and names only objects that
-// such a commit writes.
+// check checks that the record of a dataset's commit has this name. The commit
+// may name only objects that it can write.
 func (c *DatasetCommit) check(name string) error {
 	if name != intentPath("") {
 		return errors.New("it is the record of a dataset, in the place of a file's")

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Inventory is the difference between the parts that lie at a dataset and its
-// manifest.
+// Inventory is the difference between the parts that lie at a dataset and those
+// that its manifest lists.
 type Inventory struct {
 	// Damaged are the listed parts that are missing or have another size than
 	// the manifest says.
 	Damaged []DamagedPart
-	// Unlisted are the objects that are named like parts but are not in the
-	// manifest, sorted by name. A reader that globs reads them as data.
+	// Unlisted are the objects that are named like parts but are not in the manifest,
+	// sorted by name. A reader that finds parts by a glob reads them as data.
 	Unlisted []Object
 }
 
@@ -35,9 +35,9 @@ func (p DamagedPart) String() string {
 	return fmt.Sprintf("%s (%d bytes instead of %d)", p.Path, p.Now, p.Bytes)
 }
 
-// TakeInventory compares the parts that lie at a dataset with its manifest; m
-// is nil if it has none. It lists the dataset and reads no part. The caller
-// must have finished a recorded commit, and must hold the lease if others may
+// TakeInventory compares the parts that lie at a dataset with its manifest m,
+// which is nil for none. It lists the dataset and reads no part. The caller
+// must have finished a recorded commit. It must hold the lease if others may
 // write meanwhile.
 func TakeInventory(ctx context.Context, s Store, m *Manifest) (Inventory, error) {
 	there := map[string]int64{}
@@ -71,7 +71,7 @@ func TakeInventory(ctx context.Context, s Store, m *Manifest) (Inventory, error)
 	return i, nil
 }
 
-// Sound divides parts into sound and damaged ones.
+// Sound divides parts into sound ones and those that the inventory found damaged.
 func (i Inventory) Sound(parts []Part) (sound []Part, damaged []DamagedPart) {
 	found := make(map[string]DamagedPart, len(i.Damaged))
 	for _, p := range i.Damaged {
@@ -96,23 +96,23 @@ func (i Inventory) Err(where string) error {
 	return &UnlistedPartsError{Dataset: where, Names: NamesOf(i.Unlisted)}
 }
 
-// UnlistedPartsError is a dataset that holds parts which no manifest lists. If
-// a run added its parts beside them, readers that glob could see rows twice
-// (exit 73).
+// UnlistedPartsError means that a dataset holds parts that no manifest lists
+// (exit code 73). If a run added parts beside them, readers that find parts by
+// a glob could see rows twice.
 type UnlistedPartsError struct {
 	Dataset string   // path or URL
 	Names   []string // of the parts
 }
 
-// Error names the parts and the two ways out.
+// Error names the parts and the two commands that remove them.
 func (e *UnlistedPartsError) Error() string {
 	return fmt.Sprintf("%s holds %s that no manifest lists: %s; nothing is written beside them. "+
 		"`formetl run` with --full replaces the whole dataset and removes them, `formetl clean --unlisted` removes them alone",
 		e.Dataset, countOf(len(e.Names)), few(e.Names))
 }
 
-// DamagedPartsError is a dataset with damaged parts outside the range of the
-// run that noticed them (exit 65). What the run read is committed.
+// DamagedPartsError means that a run noticed damaged parts outside its range
+// (exit code 65). What the run itself read is committed.
 type DamagedPartsError struct {
 	Dataset string // path or URL
 	Parts   []DamagedPart
@@ -128,11 +128,11 @@ func (e *DamagedPartsError) Error() string {
 		e.Dataset, countOf(len(e.Parts)), few(names), e.cure())
 }
 
-// DataFault is true, because data that the manifest lists is missing.
+// DataFault returns true, because data that the manifest lists is missing.
 func (e *DamagedPartsError) DataFault() bool { return true }
 
-// cure gives the flags of runs that replace the parts. A part without a lower
-// bound or of results without a date needs --full, as no range includes it.
+// cure returns the flags of the runs that replace the damaged parts. A part
+// that lacks a bound needs --full, because no range includes it.
 func (e *DamagedPartsError) cure() string {
 	var spans []Range
 	for _, p := range e.Parts {
@@ -172,7 +172,7 @@ func countOf(parts int) string {
 	return fmt.Sprintf("%d parts", parts)
 }
 
-// few joins names; of very many it gives only the first.
+// few joins names with commas. Of more than 100 names it lists only the first 100.
 func few(names []string) string {
 	const most = 100
 	if len(names) <= most {

@@ -17,8 +17,8 @@ type Leaser interface {
 
 // Lease is the right to write to a destination.
 type Lease interface {
-	// Lost gives a channel that is closed if the lease is lost without Release.
-	// It is never closed for a lease that cannot be lost.
+	// Lost returns a channel that is closed if the lease is lost without
+	// Release. It is never closed for a lease that cannot be lost.
 	Lost() <-chan struct{}
 	// Release gives the lease back. Calling it twice is harmless.
 	Release(ctx context.Context) error

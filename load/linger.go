@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Lingering gives a context that is cancelled a while (grace) after ctx is. It
-// is for a request that is better finished than broken off. The caller must
-// call the function that it returns, as with context.WithCancel.
+// Lingering returns a context that is cancelled only when the time grace has
+// passed since ctx ended, so that a request can finish. The caller must call
+// the function that it returns, as with context.WithCancel.
 func Lingering(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unwatch := context.AfterFunc(ctx, func() {

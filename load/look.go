@@ -12,15 +12,15 @@ type Found struct {
 	Leftovers []Leftover // what Clean would remove
 }
 
-// Nothing tells whether no run is under way there and none left anything.
+// Nothing tells whether Look found neither a holder, nor a recorded commit, nor leftovers.
 func (f Found) Nothing() bool {
 	return f.Holder == nil && f.Pending == "" && len(f.Leftovers) == 0
 }
 
-// Look tells what lies at d besides committed data, and changes nothing. It
-// takes no lease, so a run that starts meanwhile is not refused. The scope is ""
-// for a dataset and the file's name for a file. If d is no Sweeper, the error
-// is ErrNoSweep.
+// Look returns what lies at d besides committed data, and changes nothing. It
+// takes no lease, so a run that starts meanwhile is not refused. The scope is
+// "" for a dataset and the file's name for a file. If d is no Sweeper, the
+// error wraps ErrNoSweep.
 func Look(ctx context.Context, d Destination, scope string) (Found, error) {
 	sweeper, sweeps := d.(Sweeper)
 	if !sweeps {
@@ -40,6 +40,6 @@ func Look(ctx context.Context, d Destination, scope string) (Found, error) {
 	return found, nil
 }
 
-// nobody stands for the caller of Look, who holds no lease. It is no run's id,
-// and differs from "", the id of a lease that cannot be read.
+// nobody stands for the caller of Look, who holds no lease. It is no run's id.
+// It differs from "", which stands for the run of a lease that cannot be read.
 const nobody = "-"

@@ -49,8 +49,8 @@ type Manifest struct {
 	// Names says how columns without a declared name were named, by id or
 	// label. It is "" if all names were declared.
 	Names string `json:"names,omitempty"`
-	// Source says which results these are. A run with another source does not
-	// write to the dataset. It is nil if the writer gave none.
+	// Source says where the results come from. A run with another source does
+	// not write to the dataset. It is nil if the writer gave none.
 	Source *Source `json:"source,omitempty"`
 	// Profile is the CSV profile, "" for strict.
 	Profile  string   `json:"profile,omitempty"`
@@ -62,12 +62,12 @@ type Manifest struct {
 	Requests Requests `json:"requests"`
 }
 
-// Source is what results were read from, and which of them.
+// Source says from which account the results come, and which of its results.
 type Source struct {
 	Account  string `json:"account"`
 	Timezone string `json:"timezone"`         // IANA name of the account's zone
 	View     string `json:"view,omitempty"`   // id of the Results View
-	Search   string `json:"search,omitempty"` // criteria as people read them
+	Search   string `json:"search,omitempty"` // search criteria, in words
 }
 
 // Range is a half-open span of wall-clock time; null is no bound.
@@ -84,16 +84,16 @@ type Column struct {
 	Name  string `json:"name"`
 	Type  string `json:"type"`  // as in a schema file
 	From  string `json:"from"`  // result_id, meta:ID or item:ID
-	Label string `json:"label"` // the heading, "" where none is known
-	// PII is the column's rule for personal data, "" for none; of hmac with the
-	// id of its key: hmac(1f2e3d4c).
+	Label string `json:"label"` // the heading, "" if unknown
+	// PII is the column's rule for personal data, "" for none. The rule hmac
+	// has the id of its key: hmac(1f2e3d4c).
 	PII string `json:"pii,omitempty"`
-	// ListAs is how CSV shows the list, "" for joined.
+	// ListAs is how CSV shows a column of lists; "" means joined.
 	ListAs string `json:"list_as,omitempty"`
-	// Explode tells that the list has a child output of its own.
+	// Explode tells whether the list has a child output of its own.
 	Explode bool `json:"explode,omitempty"`
-	// Choices are the values that CSV has a column for (list_as: columns), in
-	// order.
+	// Choices are the values that each have a column of their own in CSV
+	// (list_as: columns), in order.
 	Choices []string `json:"choices,omitempty"`
 	// The fields below are about the form, not the data. They are an item's
 	// type, its place on the form, and its earlier labels, the latest first.
@@ -111,7 +111,7 @@ type Part struct {
 	From   WallTime `json:"from"` // the part's window; null is no bound
 	To     WallTime `json:"to"`
 	Rows   int64    `json:"rows"`
-	MinID  int64    `json:"min_id"` // of the results; null in JSON where Rows is 0
+	MinID  int64    `json:"min_id"` // lowest result id; null in JSON if Rows is 0
 	MaxID  int64    `json:"max_id"`
 	Bytes  int64    `json:"bytes"`
 	SHA256 string   `json:"sha256"` // hex
@@ -142,8 +142,8 @@ type Requests struct {
 	Retries int64 `json:"retries"`
 }
 
-// ManifestError is an object under a manifest's name that is no manifest of
-// formetl, or is damaged.
+// ManifestError means that an object with a manifest's name is damaged or is no
+// manifest of formetl.
 type ManifestError struct {
 	Name    string
 	Problem string
@@ -202,8 +202,9 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Encode gives the manifest's bytes: indented, keys in a fixed order, parts
-// sorted, a newline at the end. Equal manifests give equal bytes.
+// Encode returns the manifest as JSON. It is indented, has its keys in a fixed
+// order and its parts sorted, and ends with a newline. Equal manifests give
+// equal bytes.
 func (m Manifest) Encode() ([]byte, error) {
 	// Empty lists are [] and not null, so that readers need no check.
 	m.Parts = append([]Part{}, m.Parts...)
@@ -228,7 +229,7 @@ func (m Manifest) Encode() ([]byte, error) {
 
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// valid gives the column with valid UTF-8 texts, which JSON does not change.
+// valid returns the column with its texts as valid UTF-8, which JSON does not change.
 func (c Column) valid() Column {
 	c.Name, c.Type, c.From, c.Label = valid(c.Name), valid(c.Type), valid(c.From), valid(c.Label)
 	c.PII, c.ItemType, c.ListAs = valid(c.PII), valid(c.ItemType), valid(c.ListAs)
@@ -258,8 +259,8 @@ func SortParts(parts []Part) {
 	})
 }
 
-// compareEnds compares two exclusive upper bounds. No bound comes after every
-// other.
+// compareEnds compares two exclusive upper bounds. A missing bound comes after
+// every other.
 func compareEnds(a, b WallTime) int {
 	if a.IsZero() != b.IsZero() {
 		if a.IsZero() {
@@ -271,8 +272,8 @@ func compareEnds(a, b WallTime) int {
 }
 
 // ReadManifest reads and checks the manifest of that name. version is for a
-// commit's Base. If there is none, the error is ErrNotExist and version is
-// NoVersion. If it is damaged or not formetl's, the error is a *ManifestError.
+// commit's Base. If there is no manifest, the error wraps ErrNotExist and version
+// is NoVersion. If it is damaged or not formetl's, the error is a *ManifestError.
 func ReadManifest(ctx context.Context, s Store, name string) (m *Manifest, version string, err error) {
 	data, version, err := s.Get(ctx, name)
 	if err != nil {

@@ -25,7 +25,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	return &m, nil
 }
 
-// decodeOne reads a text that is one JSON value into v, a pointer.
+// decodeOne decodes a text that is exactly one JSON value into v, which is a pointer.
 func decodeOne(dec *json.Decoder, v any) error {
 	if err := dec.Decode(v); err != nil {
 		return err
@@ -36,9 +36,9 @@ func decodeOne(dec *json.Decoder, v any) error {
 	return nil
 }
 
-// lacks names the first key that a JSON value lacks, "" if it has all that the
-// type t needs: those of fields without omitempty. The decoder would read a
-// missing key as a value: a missing bound as no bound, for instance.
+// lacks says which required key a JSON value lacks, "" for none. The type t
+// requires the keys of its fields without omitempty. The decoder alone accepts
+// a missing key: it takes a missing bound for no bound, for instance.
 func lacks(data []byte, t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -129,7 +129,7 @@ func (p *Part) problem() string {
 // sha256Digits is the length of a SHA-256 in hex.
 const sha256Digits = 64
 
-// isHex tells whether s is lower-case hex of exactly this many digits.
+// isHex tells whether s consists of exactly this many lower-case hex digits.
 func isHex(s string, digits int) bool {
 	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -13,8 +13,8 @@ import (
 
 // ControlFolder is the folder for what is not data: staged files, locks,
 // leases, and the record of a commit that is under way. It lies at the
-// destination's root. No name in it ends in a data extension, so no glob for
-// data finds them.
+// destination's root. No name in it ends in a data extension, so a glob for
+// data does not match any.
 const ControlFolder = ".formetl"
 
 const (
@@ -22,15 +22,15 @@ const (
 	maxElement = 255  // bytes of one element: the limit of common file systems
 )
 
-// NameError is an object name that destinations refuse. Such a name could lead
-// out of the destination, hide in the control folder, or not be storable
+// NameError means that destinations refuse an object name. The name could lead
+// out of the destination, lie in the control folder, or not be storable
 // everywhere.
 type NameError struct {
 	Name    string
 	Problem string
 }
 
-// Error names the name, what is wrong with it and what to do.
+// Error says which name it is, what is wrong with it and what to do.
 func (e *NameError) Error() string {
 	return fmt.Sprintf("the name %q cannot be an object of a destination: %s; use a relative path of plain names separated by /", e.Name, e.Problem)
 }
@@ -111,17 +111,17 @@ func nameProblem(name string) string {
 			return fmt.Sprintf("one of its elements is longer than %d bytes", maxElement)
 		}
 	}
-	// Drive letters and device names of Windows.
+	// This refuses drive letters and device names of Windows.
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return "it is not a local path"
 	}
 	return ""
 }
 
-// ScopeName is the name of a file in the control folder that is about a scope:
-// base alone for "", the whole destination. For a single file it is base and a
-// hash of the file's name. So no name in the control folder ends in a data
-// extension.
+// ScopeName returns the name of a scope's file in the control folder, such as
+// its lease. For the whole destination, "", it is base. For a single file it is
+// base and a hash of the file's name. The hash hides the extension, so that a
+// glob for data does not match.
 func ScopeName(base, scope string) string {
 	if scope == "" {
 		return ControlFolder + "/" + base
@@ -130,7 +130,7 @@ func ScopeName(base, scope string) string {
 	return ControlFolder + "/" + base + "-" + hex.EncodeToString(digest[:8])
 }
 
-// IsScopeName tells whether a name is one that ScopeName gives for base.
+// IsScopeName tells whether a name is one that ScopeName returns for base.
 func IsScopeName(name, base string) bool {
 	file, inFolder := strings.CutPrefix(name, ControlFolder+"/")
 	return inFolder && !strings.Contains(file, "/") && (file == base || strings.HasPrefix(file, base+"-"))

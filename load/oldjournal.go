@@ -9,13 +9,13 @@ import (
 )
 
 // Versions before 2 of this program kept a journal of prepared parts in the
-// control folder of a dataset. It is a header, and a folder of records beside it.
+// control folder of a dataset.
 const journalName = "journal"
 
-// DiscardJournal removes the journal of an older version, and the parts that its
-// run had staged and no recorded commit needs. The caller holds the dataset's
-// lease and has finished its commit. It gives the run of the journal, "" where
-// there is none.
+// DiscardJournal removes the journal of an older version, and the parts that
+// the journal's run staged. The caller holds the dataset's lease and has
+// finished its recorded commit. run is the run of the journal: "" if there is
+// no journal, "unknown" if the journal names no run.
 func DiscardJournal(ctx context.Context, d Destination) (run string, err error) {
 	header := path.Join(ControlFolder, journalName)
 	objects, err := d.List(ctx, header)

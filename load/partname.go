@@ -27,18 +27,18 @@ const (
 //	part-min-20260102T000000-000001-0000.csv.gz
 //	dt=__HIVE_DEFAULT_PARTITION__/part-undated-000001-0000.parquet
 type PartKey struct {
-	DT         string // value of dt, "" where the dataset has no partitions
+	DT         string // value of the partition key dt, "" without partitions
 	From, To   time.Time
 	Undated    bool   // of results without a date; From and To are not used
-	Generation int    // of the dataset's parts; a higher one is newer
+	Generation int    // a part with a higher generation is newer
 	N          int    // number of the object within its window
 	Extension  string // with its dot: ".parquet", ".csv.gz"
 }
 
-// DTValue gives the value of dt for results of a window that ends at to. The
-// zero time stands for results without a date. partition is "none" (or ""),
-// "day", "month" or "year"; no window crosses its borders. The value is the first
-// day of the partition that holds the window's last second.
+// DTValue returns the value of the partition key dt for results of a window that
+// ends at to. The zero time stands for results without a date. partition is "none"
+// (or ""), "day", "month" or "year"; no window crosses its borders. The value is
+// the first day of the partition that holds the window's last second.
 func DTValue(partition string, to time.Time) string {
 	if partition == "" || partition == "none" {
 		return ""
@@ -56,7 +56,7 @@ func DTValue(partition string, to time.Time) string {
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 }
 
-// PartName gives the name of a part, relative to its dataset.
+// PartName returns the name of a part, relative to its dataset.
 func PartName(k PartKey) string {
 	var b strings.Builder
 	if k.DT != "" {
@@ -83,12 +83,12 @@ func bound(t time.Time, none string) string {
 // extension.
 var partShape = regexp.MustCompile(`^(?:dt=([^/]+)/)?part-(?:undated|(min|\d{8}T\d{6})-(max|\d{8}T\d{6}))-(\d+)-(\d+)(\.[a-z0-9.]+)$`)
 
-// ParsePartName reads a name that PartName gave and refuses every other.
-// Wall-clock times are returned with the location UTC.
+// ParsePartName reads a name that PartName returned and refuses every other
+// name. It returns wall-clock times with the location UTC.
 func ParsePartName(name string) (PartKey, error) {
 	if m := partShape.FindStringSubmatch(name); m != nil {
-		// What cannot be read gives another name than this one. So does a second
-		// name of the same key.
+		// A part of the name that cannot be read, or is written in another way,
+		// makes the name differ from PartName(k). So the errors can be ignored.
 		from, _ := time.Parse(partLayout, m[2])
 		to, _ := time.Parse(partLayout, m[3])
 		generation, _ := strconv.ParseUint(m[4], 10, 31)
@@ -106,8 +106,8 @@ func validDT(dt string) bool {
 	return err == nil || dt == "" || dt == HiveDefaultPartition
 }
 
-// NextGeneration gives a generation above that of all parts. Names that are no
-// part names are ignored.
+// NextGeneration returns a generation above that of all parts. Paths that are
+// not names of parts are ignored.
 func NextGeneration(parts []Part) int {
 	highest := 0
 	for _, p := range parts {

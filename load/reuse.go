@@ -11,13 +11,13 @@ type PreparedPart struct {
 // Reuse is the result of ReuseParts.
 type Reuse struct {
 	Parts      []Part     // for the manifest, instead of the old parts
-	New        []Prepared // to commit
+	New        []Prepared // new parts to commit
 	Superseded []string   // paths of old parts to remove
-	Duplicates []Prepared // equal to an old part that stays; to abort
+	Duplicates []Prepared // new parts to abort, because an equal old part stays
 }
 
-// identityOf is equal for two parts that hold the same in the same place, and
-// differ only in their names.
+// identityOf returns a key for p. Two parts have the same key if they differ at
+// most in the names of their files.
 func identityOf(p Part) Part {
 	p.Path = path.Dir(p.Path) + path.Ext(p.Path)
 	p.MinID, p.MaxID, p.Columns = 0, 0, "" // equal bytes have equal ids; earlier versions did not write Columns
@@ -26,8 +26,8 @@ func identityOf(p Part) Part {
 
 // ReuseParts compares the parts that a run made with the old ones that it
 // replaces. If a new part equals an old one in folder, window, rows and bytes,
-// the old object stays under its name. So a rerun over equal results changes no
-// file, and readers' caches stay valid.
+// the old object stays under its name. So if a run reads equal results again,
+// no file changes and readers' caches stay valid.
 func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 	byIdentity := make(map[Part][]Part, len(old))
 	for _, p := range old {
@@ -60,9 +60,9 @@ func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 }
 
 // Intersecting divides parts into those that a run over r replaces (hit) and
-// those that stay (rest), and widens r to whole parts. A part of results
-// without a date lies in no range, so it is in rest. A run that read such
-// results must replace it itself.
+// those that stay (rest). whole is r widened to include all of hit. A part of
+// results without a date lies in no range, so it is in rest. A run that read
+// such results must replace it itself.
 func Intersecting(parts []Part, r Range) (hit, rest []Part, whole Range) {
 	whole = r
 	for {
@@ -83,14 +83,14 @@ func Intersecting(parts []Part, r Range) (hit, rest []Part, whole Range) {
 	}
 }
 
-// touches tells whether a part shares a second with the range.
+// touches tells whether the window of a part overlaps the range.
 func touches(r Range, p Part) bool {
 	begins := r.To.IsZero() || p.From.IsZero() || p.From.Before(r.To.Time)
 	ends := r.From.IsZero() || p.To.IsZero() || r.From.Before(p.To.Time)
 	return begins && ends
 }
 
-// union gives the smallest range that includes both.
+// union returns the smallest range that includes the ranges a and b.
 func union(a, b Range) Range {
 	if b.From.IsZero() || !a.From.IsZero() && b.From.Before(a.From.Time) {
 		a.From = b.From

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Sweeper is a destination that can list what runs left behind. To find what
-// dead runs left, call Leftovers first and then Holders. A live run that staged
-// a listed leftover holds its lease at the second call; otherwise it has ended.
+// Sweeper is a destination that can list what runs left behind. To find what dead runs
+// left, call Leftovers first and then Holders. A live run that staged a listed leftover
+// holds its lease at the second call. If no lease is held, the run has ended.
 type Sweeper interface {
-	// Leftovers gives what was staged and neither committed nor aborted, and
-	// temporary files of Put. Those of live runs are included.
+	// Leftovers returns the objects that were staged and neither committed nor
+	// aborted, and temporary files of Put. It includes those of live runs.
 	Leftovers(ctx context.Context) ([]Leftover, error)
 	// Remove removes a leftover. It is no error if the leftover is gone. It
 	// never removes committed data, whatever l holds.
 	Remove(ctx context.Context, l Leftover) error
-	// Holders gives the leases that are held here now. Leases that have expired
-	// or whose process is gone are left out. The call does not disturb a run
-	// that takes a lease at the same time.
+	// Holders returns the leases that are held here now. Leases that have
+	// expired or whose process is gone are left out. The call does not disturb
+	// a run that takes a lease at the same time.
 	Holders(ctx context.Context) ([]ScopedHolder, error)
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// WatermarkError is a watermark later than the present one. It cannot be set,
-// because results between the two were never read and no run would read them.
+// WatermarkError means that a new watermark is later than the present one. It
+// is refused, because no run would read the results between the two.
 type WatermarkError struct {
 	Watermark WallTime // the present watermark, zero if there is none
 	To        WallTime
@@ -22,16 +22,16 @@ func (e *WatermarkError) Error() string {
 	return fmt.Sprintf("the watermark of the dataset cannot be set to %s: %s, and those in between would be missing; give an earlier time, or none", e.To, known)
 }
 
-// ResetWatermark sets the watermark of the dataset at s back to an earlier
-// time. The zero time removes it, and the next incremental run begins like the
-// first. It returns the watermark before, and changes nothing but the manifest.
+// ResetWatermark sets the watermark of the dataset at s back to an earlier time. The
+// zero time removes it, and the next incremental run begins like the first.
+// ResetWatermark returns the previous watermark. It changes nothing but the manifest.
 //
 // The caller holds the lease and has called Recover. The error wraps
 // ErrConflict if a commit is recorded or someone else writes the manifest
-// meanwhile. It is ErrNotExist without a manifest, a *ManifestError if the
-// manifest is damaged, and a *WatermarkError if the time is later than the
-// present watermark. An unfinished run is not resumed after a reset, because it
-// began from another manifest.
+// meanwhile. It wraps ErrNotExist if there is no manifest. It is a
+// *ManifestError if the manifest is damaged, and a *WatermarkError if the time
+// is later than the present watermark. An unfinished run is not resumed after a
+// reset, because it began from another manifest.
 func ResetWatermark(ctx context.Context, s Store, to WallTime) (before WallTime, err error) {
 	i, err := readIntent(ctx, s, intentPath(""))
 	if err == nil {

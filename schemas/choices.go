@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// ChoiceNames gives, for each column that CSV shows as a column for each of
-// its choices (ListColumns), their names in the order of Choices; nil for the
-// other columns. A name is the column's, "__" and the choice in snake case, at
-// most MaxName bytes: one that would be longer is cut and ends with a hash.
-// Choices of one column that would share a name are numbered in their order,
-// and none takes the name of a column. So a name depends on its column and on
-// the choices before it: choices that are appended later change none.
+// ChoiceNames returns the names of the columns that CSV makes for the choices
+// of each column. They are in the order of Choices, or nil if the column's
+// ListAs is not ListColumns. A name is the column's, "__" and the choice in
+// snake case. A name longer than MaxName is cut and ends with a hash. If
+// choices of one column would share a name, they are numbered in their order.
+// No choice takes the name of a column. So a name depends on its column and on
+// the choices before it, and choices that are appended later change no name.
 func ChoiceNames(columns []Column) [][]string {
 	names := make([][]string, len(columns))
 	var unique Uniquer
@@ -29,9 +29,9 @@ func ChoiceNames(columns []Column) [][]string {
 	return names
 }
 
-// choiceName is the name of a choice before it is made unique. The choice's part
-// holds no "__" and does not begin with "_". So choices of two columns share no
-// name unless it was cut, and then a hash tells them apart.
+// choiceName returns the name of a choice before it is made unique. The part
+// from the choice holds no "__" and does not begin with "_". So choices of two
+// columns share no name unless it is cut, and then a hash tells them apart.
 func choiceName(column, choice string) string {
 	words := strings.TrimLeft(snake(choice), "_") // snake puts one before a digit
 	if words == "" {
@@ -44,7 +44,7 @@ func choiceName(column, choice string) string {
 	return hashed(name, Source{Kind: FromItem, ID: column + "\x00" + choice})
 }
 
-// choicePairs is MetaChoices: the choices with the names of their columns.
+// choicePairs returns the text of MetaChoices: the choices with the names of their columns.
 func (c Column) choicePairs(names []string) string {
 	pairs := make([][2]string, len(names))
 	for i, name := range names {

@@ -2,22 +2,22 @@ package schemas
 
 import "slices"
 
-// ChangeKind says what of a column changed.
+// ChangeKind says what changed about a column, or that a rule changed.
 type ChangeKind string
 
 // The kinds of changes.
 const (
-	ColumnAdded      ChangeKind = "added"      // a source has a column that had none
-	ColumnRemoved    ChangeKind = "removed"    // a source has lost its column
+	ColumnAdded      ChangeKind = "added"      // a source that had no column now has one
+	ColumnRemoved    ChangeKind = "removed"    // a source no longer has its column
 	ColumnRenamed    ChangeKind = "renamed"    // another name for the same source
 	ColumnRelabelled ChangeKind = "relabelled" // another heading
-	ColumnRetyped    ChangeKind = "retyped"    // values of another type, or read otherwise; Key says which
-	ColumnReordered  ChangeKind = "reordered"  // another place among the columns that both have
-	RuleChanged      ChangeKind = "rule"       // the rule that Key names
+	ColumnRetyped    ChangeKind = "retyped"    // another type or way to read values; Key says which
+	ColumnReordered  ChangeKind = "reordered"  // another place among the columns in both schemas
+	RuleChanged      ChangeKind = "rule"       // another value of the rule that Key names
 )
 
-// KeyJoined is the Key of a column that a run added as a string and whose
-// several values it joined, as often as Count says.
+// KeyJoined is the Key for a string column that a run added and in which it
+// joined several values. Count says how often it did so.
 const KeyJoined = "joined"
 
 // Change is one difference between two descriptions of columns.
@@ -25,19 +25,19 @@ type Change struct {
 	Kind   ChangeKind `json:"kind"`
 	From   string     `json:"from,omitempty"`   // the column's source; "" for a rule of the whole schema
 	Column string     `json:"column,omitempty"` // its name, the new one where it has two
-	// Key is, of retyped and rule, the key of the schema file that differs; of
-	// added KeyJoined or none.
+	// Key is, for retyped and rule, the key of the schema file whose value
+	// differs. For added it is KeyJoined or "".
 	Key   string `json:"key,omitempty"`
 	Was   string `json:"was,omitempty"`
 	Is    string `json:"is,omitempty"`
 	Label string `json:"label,omitempty"` // the heading of what was added or removed
-	Count int64  `json:"count,omitempty"` // of how many values, where they were counted
-	// Breaking marks a change that readers of the outputs, or runs by the
-	// contract, are not prepared for. See Diff.
+	Count int64  `json:"count,omitempty"` // how many values it concerns, if they were counted
+	// Breaking marks a change for which readers of the outputs, or runs with
+	// the old schema, may not be prepared. See Diff.
 	Breaking bool `json:"breaking"`
 }
 
-// Breaking counts the changes that break.
+// Breaking returns how many of the changes are breaking.
 func Breaking(changes []Change) int {
 	n := 0
 	for _, c := range changes {
@@ -48,23 +48,23 @@ func Breaking(changes []Change) int {
 	return n
 }
 
-// Diff lists what changed from one schema to another. Columns are the same
-// where their source is. The changes of the whole schema come first, then
-// those of the columns in their new order, then the removed ones in their old
-// order; equal arguments give equal lists.
+// Diff returns the changes from the schema was to the schema is. It compares
+// columns that have the same source. Changes of the whole schema come first, then
+// those of columns in their new order, then removed columns in their old order.
+// Equal arguments give equal lists.
 //
 //	kind        breaks
-//	added       only where the schema was `unknown: fail`
+//	added       only if the old schema has `unknown: fail`
 //	removed     yes
 //	renamed     yes
-//	relabelled  no; a label that one side does not know is no change
-//	retyped     yes, a wider type too; no where words or formats are added
-//	            behind the old ones
-//	reordered   no; the fewest columns that moved are named
-//	rule        pii, list_as, empty, the hmac key: yes; nullable: where it
+//	relabelled  no; it is no change if one schema has no label
+//	retyped     yes, also to a wider type; no if only words or formats are
+//	            added after the old ones
+//	reordered   no; as few columns as possible count as moved
+//	rule        pii, list_as, empty, the hmac key: yes; nullable: if it
 //	            becomes true; choices: unless new ones follow the old ones;
-//	            explode: where it becomes false; unknown: where it becomes
-//	            fail; on_error, max_rejects: no
+//	            explode: if it becomes false; unknown: if it becomes
+//	            fail; on_error, max_rejects, max_columns: no
 func Diff(was, is *Schema) []Change {
 	changes := diffRules(was, is)
 	before, after := was.Places(), is.Places()
@@ -93,8 +93,8 @@ func Diff(was, is *Schema) []Change {
 	return changes
 }
 
-// common are the columns whose source is among the others too, the first of each
-// source.
+// common returns the columns whose source is among others too. Of several
+// columns with one source it returns the first. places gives its index.
 func common(columns []Column, places, others map[Source]int) []Column {
 	var both []Column
 	for i, c := range columns {
@@ -105,9 +105,9 @@ func common(columns []Column, places, others map[Source]int) []Column {
 	return both
 }
 
-// Moved tells which columns changed their place; was and is hold the same sources
-// in two orders. The longest run of columns that keep their order stays, and all
-// others moved. Was and Is name the column before each.
+// Moved returns the columns that changed their place, by source. was and is hold the
+// same sources in two orders. The longest series of columns that keep their order stays,
+// and all others moved. Was and Is of a change name the column before the moved one.
 func Moved(was, is []Column) map[Source]Change {
 	place := make(map[Source]int, len(was))
 	for i, c := range was {
@@ -139,8 +139,8 @@ func behind(columns []Column, i int) string {
 	return "after " + columns[i-1].Name
 }
 
-// rising returns the indices of a longest rising subsequence of distinct
-// numbers.
+// rising returns the indices of a longest increasing subsequence of list. Its
+// numbers are distinct.
 func rising(list []int) []int {
 	var ends []int // ends[n]: index of the least number that ends a run of n+1
 	previous := make([]int, len(list))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// diffColumn lists what changed of a column, but for its place.
+// diffColumn returns what changed about a column, except for its place.
 func diffColumn(was, is Column) []Change {
 	d := differ{from: is.From.String(), column: is.Name}
 	if was.Name != is.Name {
@@ -33,8 +33,8 @@ func diffColumn(was, is Column) []Change {
 	return d.changes
 }
 
-// ErrorRule is what becomes of a value that does not fit the column, with the
-// default filled in: columns that nobody declared never reject.
+// ErrorRule returns what happens to a value that does not fit the column, with
+// defaults filled in. Columns that nobody declared never reject a result.
 func (c Column) ErrorRule() OnError {
 	if c.Inferred {
 		return OnErrorSetNull
@@ -42,7 +42,7 @@ func (c Column) ErrorRule() OnError {
 	return cmp.Or(c.OnError, OnErrorReject)
 }
 
-// diffRules lists what changed of the whole schema.
+// diffRules returns the changes of the rules of the whole schema.
 func diffRules(was, is *Schema) []Change {
 	var d differ
 	d.rule("unknown", string(cmp.Or(was.Unknown, UnknownAdd)), string(cmp.Or(is.Unknown, UnknownAdd)), is.Unknown == UnknownFail)
@@ -51,7 +51,7 @@ func diffRules(was, is *Schema) []Change {
 	d.rule("empty", string(cmp.Or(was.Empty, EmptyKeep)), string(cmp.Or(is.Empty, EmptyKeep)), true)
 	if was.Needs(PIIHMAC) && is.Needs(PIIHMAC) {
 		a, b := was.HMACKey.ID(), is.HMACKey.ID()
-		if a == "" || b == "" { // what cannot be compared is told by where it comes from
+		if a == "" || b == "" { // without both keys, compare where they come from
 			a, b = cmp.Or(was.HMACReference, "default"), cmp.Or(is.HMACReference, "default")
 		}
 		d.rule("hmac_key", a, b, true)
@@ -75,9 +75,9 @@ func (d *differ) rule(key, was, is string, breaking bool) {
 	}
 }
 
-// texts compares lists of texts. Texts that are added behind the old ones do not
-// break: old values are still read as they were. An empty list is a default, so
-// that the first text breaks.
+// texts compares two lists of texts. Texts appended to the old ones do not
+// break, because old values are still read as before. An empty list means a
+// default, so a first text breaks.
 func (d *differ) texts(kind ChangeKind, key string, was, is []string) {
 	if !slices.Equal(was, is) {
 		appended := len(was) > 0 && len(is) >= len(was) && slices.Equal(was, is[:len(was)])
@@ -85,7 +85,7 @@ func (d *differ) texts(kind ChangeKind, key string, was, is []string) {
 	}
 }
 
-// quoted shows texts in which blanks and signs count; nothing is the default.
+// quoted returns the texts in quotes, so that blanks and signs show. It returns "default" for none.
 func quoted(texts []string) string {
 	if len(texts) == 0 || len(texts) == 1 && texts[0] == "" {
 		return "default"

@@ -2,10 +2,10 @@
 // sources. It also holds the rules for values that do not fit, for personal data,
 // and for fields that nobody listed.
 //
-// A column is known by its source (result_id, meta:ID or item:ID); names may
-// change. Columns that turn up during a run get names that depend on their source
-// alone (Late), so that windows agree on them in any order (Merge).
+// A column is identified by its source (result_id, meta:ID or item:ID), while its
+// name may change. Columns that first appear during a run get names that depend on
+// their source alone (Late). So windows in any order agree on them (Merge).
 //
-// The package knows Arrow's types and nothing of the service or of file formats,
-// and it reads no schema files. Begin reading with Schema.
+// The package knows Arrow's types, but neither the service nor file formats. It
+// reads no schema files. Begin reading with Schema.
 package schemas

@@ -6,33 +6,33 @@ import (
 	"strings"
 )
 
-// Format is the form that the dates or timestamps of a column have, compiled
-// by ParseFormat. It may be used by several goroutines at once.
+// Format is the form of the dates or timestamps of a column, compiled by
+// ParseFormat. Several goroutines may use it at once.
 type Format struct {
 	text  string
 	steps []formatStep
 }
 
-// Parts are what a Format reads: a day of the calendar and a time of day.
-// Parts that the format does not have are 0.
+// Parts are what a Format reads from a value: a day of the calendar and a time
+// of day. Parts that the format does not have are 0.
 type Parts struct {
 	Year, Month, Day             int // years 1 to 9999
 	Hour, Minute, Second, Micros int
 	Offset                       int // seconds east of UTC
-	// HasOffset tells that the value gives its offset from UTC; without it the
-	// time is that of some wall clock.
+	// HasOffset tells whether the value gives its offset from UTC. Without one
+	// the time is a wall-clock time.
 	HasOffset bool
 }
 
-// formatStep reads a fixed text, or one part, of a value.
+// formatStep reads one part of a value, or a fixed text in it.
 type formatStep struct {
 	part        formatPart
-	text        string // of partText
+	text        string // the fixed text of partText
 	least, most int    // digits of a number; most is 0 for what is no number
 	padded      bool   // a blank may stand for the first digit
 }
 
-// formatPart is what a step reads.
+// formatPart says which part of a value a step reads.
 type formatPart uint8
 
 const (
@@ -52,8 +52,8 @@ const (
 	partOffset
 )
 
-// ParseFormat compiles a format. Text with a % in it is a format of C's
-// strptime, as Python and most databases have it:
+// ParseFormat compiles a format. A text that holds a % is a format of C's
+// strptime, as in Python and most databases:
 //
 //	%Y %y           year: four digits; two, where 69 to 99 are 1969 to 1999
 //	%m %b %B        month: a number; an English name
@@ -67,8 +67,8 @@ const (
 //	%F %T %R %D     %Y-%m-%d, %H:%M:%S, %H:%M, %m/%d/%y
 //	%%              a percent sign
 //
-// where numbers without a count of digits have one or two ("%-d" is "%d").
-// Text without a % is in letters, as the service's specification spells
+// Numbers without a count of digits have one or two ("%-d" is "%d").
+// A text without a % is in letters, as the service's specification spells
 // times (YYYY-MM-DD HH:MM:SS):
 //
 //	YYYY YY         year: four digits; two, as %y
@@ -84,15 +84,15 @@ const (
 //	Z ZZ            offset, as %z
 //	'text' ''       the text as it stands; an apostrophe
 //
-// yyyy, yy, dd and d are taken for YYYY, YY, DD and D, and T needs no
-// apostrophes; other letters do. In both notations names are in full or their
-// first three letters, in any letter case, as are AM and PM; everything else
-// stands for itself. Two numbers with nothing between them have all their
-// digits: %Y%m%d reads 20260115 and nothing shorter.
+// yyyy, yy, dd and d mean YYYY, YY, DD and D. T stands for itself, and other
+// letters need apostrophes to do so. In both notations names are in full or have
+// their first three letters. Names, AM and PM may be in any letter case. All else
+// stands for itself. Numbers with nothing between them have all their digits:
+// %Y%m%d reads 20260115 and nothing shorter.
 //
-// A format has a year, a month and a day, and each part once. A value fits if
-// nothing of it is left over and the day exists (Gregorian calendar, years
-// 0001 to 9999); leap seconds do not.
+// A format needs a year, a month and a day, and may have each part only once. A
+// value fits if the format reads all of it and the day exists (Gregorian
+// calendar, years 0001 to 9999). Leap seconds do not fit.
 func ParseFormat(text string) (*Format, error) {
 	f, err := parseFormat(text)
 	if err != nil {
@@ -101,7 +101,7 @@ func ParseFormat(text string) (*Format, error) {
 	return f, nil
 }
 
-// longestFormat is far more than any date needs, in bytes.
+// longestFormat is how many bytes a format may have. It is far more than any date needs.
 const longestFormat = 200
 
 func parseFormat(text string) (*Format, error) {
@@ -126,10 +126,10 @@ func parseFormat(text string) (*Format, error) {
 	return &Format{text: text, steps: w.steps}, nil
 }
 
-// String is the text that the format was compiled from.
+// String returns the text that the format was compiled from.
 func (f *Format) String() string { return f.text }
 
-// HasTime tells whether the format reads more than a day.
+// HasTime tells whether the format reads a time of day or an offset.
 func (f *Format) HasTime() bool {
 	for _, s := range f.steps {
 		if s.part == partHour || s.part == partHour12 || s.part == partOffset {
@@ -139,8 +139,8 @@ func (f *Format) HasTime() bool {
 	return false
 }
 
-// Read returns the parts of a value; ok tells whether the value fits the format.
-// It allocates nothing.
+// Read returns the parts of the value v. ok tells whether the value fits the
+// format. It allocates nothing.
 func (f *Format) Read(v []byte) (p Parts, ok bool) {
 	r := formatReader{rest: v, weekday: -1}
 	for i := range f.steps {
@@ -194,7 +194,8 @@ func (r *formatReader) take(s *formatStep) (ok bool) {
 	return r.parts.set(s.part, n, digits)
 }
 
-// number reads the digits of a step.
+// number reads the digits of a step. It returns the number and how many digits it has: 0 if there
+// is none.
 func (r *formatReader) number(s *formatStep) (n, digits int) {
 	most, blank := s.most, 0
 	if s.padded && len(r.rest) > 0 && r.rest[0] == ' ' {
@@ -211,7 +212,7 @@ func (r *formatReader) number(s *formatStep) (n, digits int) {
 	return n, digits + blank
 }
 
-// set stores the number of a part. It is not ok if the part cannot have it.
+// set stores the number n of a part. ok tells whether the part can have that number.
 func (p *Parts) set(part formatPart, n, digits int) (ok bool) {
 	switch part {
 	case partYear:
@@ -247,8 +248,8 @@ func (p *Parts) set(part formatPart, n, digits int) (ok bool) {
 	return true
 }
 
-// name reads a name, in full or its first three letters, and returns its index,
-// or -1.
+// name reads one of names, in full or its first three letters. It returns the
+// name's index, or -1 if none fits.
 func (r *formatReader) name(names []string) int {
 	for i, name := range names {
 		for _, n := range [...]int{len(name), 3} {
@@ -261,7 +262,7 @@ func (r *formatReader) name(names []string) int {
 	return -1
 }
 
-// half reads AM or PM.
+// half reads AM or PM. ok is false if neither comes next.
 func (r *formatReader) half() (ok bool) {
 	r.afternoon = foldPrefix(r.rest, "pm")
 	if !r.afternoon && !foldPrefix(r.rest, "am") {
@@ -271,7 +272,7 @@ func (r *formatReader) half() (ok bool) {
 	return true
 }
 
-// offset reads Z, +hhmm, +hh:mm or +hh.
+// offset reads Z, +hhmm, +hh:mm or +hh. ok is false if none comes next.
 func (r *formatReader) offset() (ok bool) {
 	r.parts.HasOffset = true
 	if rest, utc := bytes.CutPrefix(r.rest, []byte("Z")); utc {
@@ -302,8 +303,8 @@ func (r *formatReader) offset() (ok bool) {
 	return true
 }
 
-// foldPrefix tells whether v begins with the lower-case ASCII letters of word,
-// whatever their case.
+// foldPrefix tells whether v begins with word, in any letter case. word has
+// only lower-case ASCII letters.
 func foldPrefix(v []byte, word string) bool {
 	if len(v) < len(word) {
 		return false
@@ -326,7 +327,7 @@ var (
 	weekdayNames = [...]string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 )
 
-// DaysIn is the number of days of a month, 1 to 12, in the Gregorian calendar.
+// DaysIn returns the number of days of a month, 1 to 12, in the Gregorian calendar.
 func DaysIn(year, month int) int {
 	switch month {
 	case 4, 6, 9, 11:
@@ -340,7 +341,7 @@ func DaysIn(year, month int) int {
 	return 31
 }
 
-// weekdayOf is the weekday of a day, 0 for Sunday. Years are counted from
+// weekdayOf returns the weekday of a day, 0 for Sunday. It counts years from
 // March, so that the leap day is a year's last.
 func weekdayOf(year, month, day int) int {
 	if month <= 2 {

@@ -10,7 +10,7 @@ import (
 // formatWriter gathers the steps of a format.
 type formatWriter struct{ steps []formatStep }
 
-// text adds text that stands for itself.
+// text adds a text that values must hold as it stands.
 func (w *formatWriter) text(s string) {
 	if s == "" {
 		return
@@ -22,7 +22,7 @@ func (w *formatWriter) text(s string) {
 	w.steps = append(w.steps, formatStep{part: partText, text: s})
 }
 
-// last is the last part so far, partText for none.
+// last returns the last part that was added, or partText if there is none.
 func (w *formatWriter) last() formatPart {
 	for _, s := range slices.Backward(w.steps) {
 		if s.part != partText {
@@ -32,8 +32,8 @@ func (w *formatWriter) last() formatPart {
 	return partText
 }
 
-// widen gives numbers that touch each other all their digits, so that nothing
-// can be read in two ways. A fraction that is the last of them may be shorter.
+// widen requires adjacent numbers to have all their digits, so that a value can
+// be read in one way only. A fraction at their end may be shorter.
 func (w *formatWriter) widen() {
 	for i := range w.steps {
 		s := &w.steps[i]
@@ -45,17 +45,17 @@ func (w *formatWriter) widen() {
 	}
 }
 
-// blanks are what values are trimmed of.
+// blanks are the characters that are trimmed from both ends of a value.
 const blanks = " \t\n\v\f\r"
 
-// formatUnit is a unit of time, which different parts may spell.
+// formatUnit is a unit of time. Several parts may give it, such as a month's number and name.
 type formatUnit struct {
 	name             string
 	letters, percent string // how it is spelled
 	parts            []formatPart
 }
 
-// formatUnits are the units in the order of their size.
+// formatUnits returns the units from the largest to the smallest.
 func formatUnits() []formatUnit {
 	return []formatUnit{
 		{"year", "YYYY or YY", "%Y or %y", []formatPart{partYear, partShortYear}},
@@ -71,8 +71,8 @@ func formatUnits() []formatUnit {
 	}
 }
 
-// check tells what is wrong with the parts together; percent tells which
-// notation to answer in.
+// check returns an error if the parts do not fit together. If percent is set,
+// its text has the notation of strptime, otherwise letters.
 func (w *formatWriter) check(percent bool) error {
 	if len(w.steps) == 0 {
 		return errors.New("it is empty; write for example MM/DD/YYYY or %m/%d/%Y")
@@ -102,7 +102,7 @@ func (w *formatWriter) check(percent bool) error {
 	return w.checkHalf(percent)
 }
 
-// checkHalf requires AM or PM with the hours 1 to 12, and only with them.
+// checkHalf requires AM or PM with the hours 1 to 12, and forbids it elsewhere.
 func (w *formatWriter) checkHalf(percent bool) error {
 	hour, twelve, half := "HH", "hh", "A"
 	if percent {
@@ -120,7 +120,7 @@ func (w *formatWriter) checkHalf(percent bool) error {
 	return nil
 }
 
-// count is how many steps read one of the parts.
+// count returns how many steps read one of the parts.
 func (w *formatWriter) count(parts ...formatPart) (n int) {
 	for _, s := range w.steps {
 		if slices.Contains(parts, s.part) {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// notation is how a part is spelled.
+// notation says how formats spell a part.
 type notation struct {
 	part        formatPart
-	letters     string // its runs of letters, divided by blanks
-	directives  string // its directives, one byte each
-	least, most int    // digits of a number; in letters, the run is as long as its fewest digits
+	letters     string // its spellings in letters, divided by blanks
+	directives  string // the letters of its % directives, one byte each
+	least, most int    // digits of a number; a spelling in letters has the least
 }
 
 func notations() []notation {
@@ -28,12 +28,12 @@ func notations() []notation {
 		{partMinute, "mm m", "M", 1, 2},
 		{partSecond, "SS S ss s", "S", 1, 2},
 		{partFraction, "ffffff fffff ffff fff ff f", "f", 1, 6},
-		{partHalf, "", "p", 0, 0}, // halfLetters finds its letters
+		{partHalf, "", "p", 0, 0}, // function halfLetters knows its letters
 		{partOffset, "ZZ Z", "z", 0, 0},
 	}
 }
 
-// directives compiles a format of strptime.
+// directives compiles a format of strptime, such as %Y-%m-%d.
 func (w *formatWriter) directives(text string) error {
 	for {
 		plain, rest, found := strings.Cut(text, "%")
@@ -41,7 +41,7 @@ func (w *formatWriter) directives(text string) error {
 		if !found {
 			return nil
 		}
-		// A "-" is how C's strftime leaves out leading zeros. It changes nothing
+		// In C's strftime a "-" leaves out leading zeros. It changes nothing
 		// here, because leading zeros are never required.
 		if len(rest) > 1 && rest[0] == '-' && strings.IndexByte("mdeHIMSy", rest[1]) >= 0 {
 			rest = rest[1:]
@@ -82,7 +82,8 @@ func (w *formatWriter) directive(c byte) error {
 	}, "those known are %Y %y %m %b %d %e %a %H %I %p %M %S %f %z %F %T %R %D %%"))
 }
 
-// hint is the second text of the pair whose first one holds the letter c.
+// hint returns the second text of the first pair whose first one holds c, or
+// else otherwise.
 func hint(c byte, pairs [][2]string, otherwise string) string {
 	for _, p := range pairs {
 		if strings.IndexByte(p[0], c) >= 0 {
@@ -92,7 +93,7 @@ func hint(c byte, pairs [][2]string, otherwise string) string {
 	return otherwise
 }
 
-// letters compiles a format in letters.
+// letters compiles a format in letters, such as YYYY-MM-DD.
 func (w *formatWriter) letters(text string) error {
 	for len(text) > 0 {
 		c := text[0]
@@ -125,7 +126,7 @@ func (w *formatWriter) letters(text string) error {
 	return nil
 }
 
-// run compiles one letter, or the same several times.
+// run compiles a run of one or more equal letters, such as MM.
 func (w *formatWriter) run(run string) error {
 	for _, n := range notations() {
 		if !slices.Contains(strings.Fields(n.letters), run) {
@@ -156,7 +157,7 @@ func (w *formatWriter) run(run string) error {
 	}, fmt.Sprintf("the letters are YYYY YY MM M MMM DD D ddd HH H hh h A mm SS f Z; text that stands for itself is written '%s'", run)))
 }
 
-// halfLetters counts the letters that stand for AM or PM.
+// halfLetters counts the letters at the start of text that stand for AM or PM.
 func halfLetters(text string) (int, error) {
 	for _, word := range []string{"AM/PM", "am/pm", "AM", "PM", "am", "pm", "A", "a"} {
 		if strings.HasPrefix(text, word) {
@@ -166,7 +167,8 @@ func halfLetters(text string) (int, error) {
 	return 0, fmt.Errorf("%s means nothing: AM and PM are read by A", text[:1])
 }
 
-// cutQuoted cuts off text in apostrophes; two of them are one.
+// cutQuoted cuts off the text in apostrophes that text begins with. Two of them
+// stand for one.
 func cutQuoted(text string) (quoted, rest string, ok bool) {
 	inner, rest, ok := strings.Cut(text[1:], "'")
 	switch {
@@ -187,8 +189,8 @@ func cutQuoted(text string) (quoted, rest string, ok bool) {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// goLayout refuses the layouts of Go's package time, which would be read as
-// plain text, and gives the right spelling.
+// goLayout returns an error with the right spelling for a layout of Go's package time, such
+// as 2006-01-02. ParseFormat would read the layout as plain text. Other formats give nil.
 func goLayout(text string) error {
 	two := strings.Contains(text, "02") && (strings.Contains(text, "01") || strings.Contains(text, "Jan"))
 	if !two && !strings.Contains(text, "2006") {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// DefaultType is the type of a column without a schema: the result id is an
-// int64, metas whose id begins with "date_" are timestamps, everything else a
-// string.
+// DefaultType returns the type of a column without a schema. The result id is
+// an int64. Metas whose id begins with "date_" are timestamps. Everything else
+// is a string.
 func DefaultType(from Source) Type {
 	switch {
 	case from.Kind == FromResultID:
@@ -18,19 +18,19 @@ func DefaultType(from Source) Type {
 	return Type{Kind: String}
 }
 
-// Late returns the column that "unknown: add" appends for a field that turned
-// up after the schema was made. It depends on its arguments alone. So windows that
-// are read in any order agree on it, as do parts that are written separately. For
-// that reason its type is DefaultType, never a list. Its name differs from that of
-// an inferred column where uniqueness would need a look at other columns:
+// Late returns the column that "unknown: add" appends for a field that first appears
+// after the schema was made. The column depends on the arguments alone. So windows that
+// are read in any order agree on it, as do parts that are written separately. For that
+// reason its type is DefaultType and never a list. Its name is made without a look at
+// other columns, unlike the name of an inferred column:
 //
-//   - metas: the id;
-//   - items: ItemName, with labels the label in snake case, "_" and the id;
-//   - where ids of two fields could give one name (an item id with characters
-//     other than a-z, 0-9 and "-", a meta id with others than a-z, 0-9 and
-//     "_", or one that begins with "item_"), a hash of the source follows.
+//   - A meta has its id.
+//   - An item has ItemName, or if labels is set its label in snake case, "_" and the id.
+//   - A hash of the source follows if ids of two fields could give one name. For items
+//     that is an id with characters other than a-z, 0-9 and "-". For metas it is an id
+//     with others than a-z, 0-9 and "_", or one that begins with "item_".
 //
-// Merge resolves what is left: a name that the base already has.
+// Merge resolves the remaining case: a name that another column already has.
 func Late(from Source, label string, labels bool) Column {
 	c := Column{From: from, Type: DefaultType(from), Label: label, Inferred: true}
 	switch from.Kind {
@@ -73,11 +73,11 @@ func only(s string, extra byte) bool {
 	return true
 }
 
-// Merge appends to base the added columns whose source it lacks, in order:
-// the union by source. A column of base stands as it is, and the first of
-// several added ones with one source wins. An added name that is taken
-// (letter case aside) gets a hash of its source, the same in every merge with
-// that base. The arguments stay untouched.
+// Merge returns base and, after it, the added columns whose source base lacks,
+// in order. Columns of base stay unchanged, and of several added columns with
+// one source the first wins. An added name that is taken (in any letter case)
+// gets a hash of its source. The hash is the same in every merge with that base.
+// The arguments stay unchanged.
 func Merge(base []Column, added ...[]Column) []Column {
 	out := slices.Clone(base)
 	sources, names := make(map[Source]bool, len(base)), make(map[string]bool, len(base))
@@ -97,8 +97,8 @@ func Merge(base []Column, added ...[]Column) []Column {
 	return out
 }
 
-// free returns the column's name, with hashes until it is new. One hash suffices
-// unless names were made to collide.
+// free returns the column's name, with hashes of its source appended until it
+// is new. One hash suffices unless somebody chose names that collide.
 func free(c Column, taken map[string]bool) string {
 	name := c.Name
 	for taken[strings.ToLower(name)] {

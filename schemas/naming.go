@@ -10,16 +10,16 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxName is the length in bytes that made names keep to: PostgreSQL cuts
-// longer identifiers.
+// MaxName is the most bytes that a generated name has. PostgreSQL cuts longer
+// identifiers.
 const MaxName = 63
 
-// Snake makes a column name of a label: transliterated to ASCII, lower case,
-// every run of other characters one "_", at most MaxName bytes. Apostrophes
-// are dropped ("what's" is "whats"), which also serves the soft signs of
-// transliterated Cyrillic. A name that would begin with a digit gets a "_" in
-// front, valid in every SQL dialect; a label of which nothing is left gives
-// "column". Equal labels give equal names: see Uniquer.
+// Snake makes a column name from a label, of at most MaxName bytes. It
+// transliterates to ASCII and lower case, and turns every run of other characters
+// into one "_". It drops apostrophes ("what's" is "whats"), and with them the soft
+// signs of transliterated Cyrillic. A name that would begin with a digit gets a
+// "_" in front, which every SQL dialect accepts. If nothing of the label is left,
+// the name is "column". Equal labels give equal names: see Uniquer.
 func Snake(label string) string {
 	if name := snake(label); name != "" {
 		return name
@@ -27,7 +27,7 @@ func Snake(label string) string {
 	return "column"
 }
 
-// snake is Snake without the fallback: "" where nothing of the label is left.
+// snake is Snake, but it returns "" if nothing of the label is left.
 func snake(label string) string {
 	out := make([]byte, 0, MaxName+1)
 	// NFKC first, so that composed, decomposed and full-width spellings of
@@ -51,9 +51,9 @@ func snake(label string) string {
 	return strings.TrimRight(string(out[:min(len(out), MaxName)]), "_")
 }
 
-// ItemName is the name of an item's column where names are ids: "item_" and
-// the id, in which characters other than ASCII letters, digits and "_" become
-// "_". A name longer than MaxName is cut and ends with a hash of the id.
+// ItemName returns the name of an item's column if names are made from ids. It is
+// "item_" and the id, where characters other than ASCII letters, digits and "_"
+// become "_". A name longer than MaxName is cut and ends with a hash of the id.
 func ItemName(id string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -67,8 +67,8 @@ func ItemName(id string) string {
 	return name
 }
 
-// MetaName is the name of a meta's column: its id. One longer than MaxName is
-// cut and ends with a hash of the id.
+// MetaName returns the name of a meta's column, which is its id. An id longer
+// than MaxName is cut and ends with a hash of the id.
 func MetaName(id string) string {
 	if len(id) > MaxName {
 		return hashed(id, Source{FromMeta, id})
@@ -76,10 +76,10 @@ func MetaName(id string) string {
 	return id
 }
 
-// DefaultName is the name that a column has without a schema, before it is
-// made unique: the result id and metas have their ids' names; items have
-// ItemName, or with labels their label in snake case where one is left that is
-// not PartitionKey.
+// DefaultName returns the name of a column without a schema, before it is made
+// unique. The result id and metas are named by their ids, and items by ItemName.
+// If labels is set, an item is named by its label in snake case. This does not
+// apply if nothing of the label is left, or if the name would be PartitionKey.
 func DefaultName(from Source, label string, labels bool) string {
 	switch from.Kind {
 	case FromResultID:
@@ -95,12 +95,12 @@ func DefaultName(from Source, label string, labels bool) string {
 	return ItemName(from.ID)
 }
 
-// PartitionKey is the key in the names of a dataset's folders, dt=2026-01-01:
-// readers that make a column of it hide a column of that name.
+// PartitionKey is the key in the names of a dataset's folders, such as dt=2026-01-01.
+// Some readers make a column of it, which hides a column of that name in the files.
 const PartitionKey = "dt"
 
-// hashed appends to a name a hash of the source that the name is for, and
-// keeps it within MaxName.
+// hashed returns name with a hash of its source at the end, cut to at most
+// MaxName bytes.
 func hashed(name string, from Source) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(from.String()))
@@ -108,7 +108,7 @@ func hashed(name string, from Source) string {
 	return cut(name, MaxName-len(suffix)) + suffix
 }
 
-// cut returns at most n bytes of s, and no part of a character.
+// cut returns at most the first n bytes of s. It does not split a character.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -119,18 +119,18 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// Uniquer makes names unique, in the order in which they are asked for: the
-// second "a" becomes "a_2". Names that differ only in case count as one. The
-// zero value is ready to use.
+// Uniquer makes names unique in the order of the calls: the second "a" becomes
+// "a_2". Names that differ only in case count as equal. The zero value is ready
+// to use.
 type Uniquer struct {
 	taken map[string]bool
 	// next is, for a wanted name, the least number that may be free. Smaller
-	// numbers are taken and stay so.
+	// numbers are taken for good.
 	next map[string]int
 }
 
-// Name returns the wanted name, or where it is taken the wanted name with the
-// least number from 2 that makes it new, cut to stay within MaxName bytes.
+// Name returns want if that name is free. Otherwise it appends the least number
+// from 2 that makes the name new, and cuts the name to MaxName bytes.
 func (u *Uniquer) Name(want string) string {
 	if u.taken == nil {
 		u.taken = map[string]bool{}

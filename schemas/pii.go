@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// PIIKind is what is done to the values of a column that holds personal data.
+// PIIKind says what is done to the values of a column that holds personal data.
 type PIIKind uint8
 
 // The kinds of protection. All are applied before anything is written.
@@ -18,19 +18,19 @@ const (
 	PIITruncate         // every value keeps its first characters
 )
 
-// Redacted is what PIIRedact leaves of a value.
+// Redacted replaces every value of a column with PIIRedact.
 const Redacted = "[redacted]"
 
-// PII is a column's rule for personal data. The zero value is none.
+// PII is a column's rule for personal data. The zero value means no rule.
 type PII struct {
 	Kind PIIKind
-	Keep int // of PIITruncate: characters, 0 or more
+	Keep int // how many characters PIITruncate keeps, 0 or more
 }
 
-// piiNames are the rules without a number.
+// piiNames are the names of the rules without a number.
 var piiNames = map[PIIKind]string{PIIDrop: "drop", PIIRedact: "redact", PIIHMAC: "hmac"}
 
-// String spells the rule as ParsePII reads it; "" for none.
+// String returns the rule in the spelling of ParsePII, or "" if there is none.
 func (p PII) String() string {
 	if p.Kind == PIITruncate {
 		return "truncate(" + strconv.Itoa(p.Keep) + ")"
@@ -38,7 +38,7 @@ func (p PII) String() string {
 	return piiNames[p.Kind]
 }
 
-// MarshalText is String, for fingerprints.
+// MarshalText returns the same text as String, for fingerprints of definitions.
 func (p PII) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 const knownPII = "drop, redact, hmac or truncate(n)"

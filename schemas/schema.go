@@ -12,8 +12,8 @@ type Unknown string
 
 // The rules for unknown fields.
 const (
-	UnknownAdd    Unknown = "add"    // a column is appended, typed as without a schema (the default)
-	UnknownIgnore Unknown = "ignore" // the field is left out; how often is counted
+	UnknownAdd    Unknown = "add"    // a column of DefaultType is appended (the default)
+	UnknownIgnore Unknown = "ignore" // the field is left out and counted
 	UnknownFail   Unknown = "fail"   // the run fails with a data error
 )
 
@@ -24,7 +24,7 @@ type OnError string
 const (
 	OnErrorReject  OnError = "reject"   // the result goes to the dead letters (the default)
 	OnErrorFail    OnError = "fail"     // the run fails with a data error
-	OnErrorSetNull OnError = "set_null" // the value becomes null, counted
+	OnErrorSetNull OnError = "set_null" // the value becomes null and is counted
 )
 
 // Empty says what an empty value becomes.
@@ -46,21 +46,21 @@ const (
 	ListColumns ListAs = "columns" // a boolean column for each choice
 )
 
-// Reading says how the texts of a column are read where they are not in the
-// form that its type expects. The zero value is that form. For a list it
-// applies to the elements.
+// Reading says how to read the texts of a column that are not in the form its
+// type expects. The zero value means that form. For a list, Reading applies to
+// the elements.
 type Reading struct {
-	// Formats are those of a date or a timestamp, such as "MM/DD/YYYY" or
-	// "%m/%d/%Y" (ParseFormat): the first that a value fits is taken. None: the
-	// form that package transform documents.
+	// Formats are the formats of a date or a timestamp, such as "MM/DD/YYYY" or
+	// "%m/%d/%Y" (ParseFormat). The first one that a value fits is used. If
+	// there are none, values have the form that package transform documents.
 	Formats []string `json:",omitempty"`
-	// True and False are the words of a bool, whatever their letter case; none:
-	// true, false, 1 and 0.
+	// True and False are the words of a bool, in any letter case. If there are
+	// none, the words are true, false, 1 and 0.
 	True  []string `json:",omitempty"`
 	False []string `json:",omitempty"`
-	// Decimal is the sign before a number's fraction, "" for the point; Group
-	// that between its groups of three digits, "" for none. Both are single
-	// characters, such as "," and U+202F.
+	// Decimal is the sign before the fraction of a number; "" means the point.
+	// Group is the sign between groups of three digits; "" means none. Both are
+	// single characters, such as "," and U+202F.
 	Decimal string `json:",omitempty"`
 	Group   string `json:",omitempty"`
 }
@@ -72,25 +72,26 @@ type Column struct {
 	Type    Type
 	OnError OnError // "" is OnErrorReject
 	Label   string  // the heading, "" where none is known
-	// Inferred marks a column that nobody declared. Its values never reject a
-	// result, and several values for a string are joined as in CSV.
+	// Inferred marks a column that nobody declared. Its values never cause a
+	// result to be rejected. Several values for a string are joined as in CSV.
 	Inferred bool
 
 	Reading  Reading // how values are read, beyond the type
-	Required bool    // a value that is missing or null does not fit (nullable: false)
+	Required bool    // a missing or null value does not fit (nullable: false)
 	PII      PII     // what is done to personal data
 	ListAs   ListAs  // "" is ListJoined
-	// Choices are the values that a list of ListColumns has columns for, in
-	// order. Other values that turn up follow them.
+	// Choices are the values for which ListColumns makes columns, in order.
+	// Other values that turn up follow them.
 	Choices []string `json:",omitempty"`
-	// Explode asks for a child output with a row for each element of the list.
+	// Explode asks for another output with a row for each element of the list.
 	Explode bool
 }
 
-// Written tells whether the column is in the outputs.
+// Written tells whether the column is in the outputs. It is not if its PII rule is PIIDrop.
 func (c Column) Written() bool { return c.PII.Kind != PIIDrop }
 
-// Schema is the contract of a data set. Columns keep their order.
+// Schema describes the columns of a data set and the rules for their values. Columns keep their
+// order.
 type Schema struct {
 	Name       string
 	Unknown    Unknown // "" is UnknownAdd
@@ -98,48 +99,48 @@ type Schema struct {
 	MaxColumns int     // more columns fail the run; 0 is DefaultMaxColumns
 	Empty      Empty   // "" is EmptyKeep
 	Columns    []Column
-	// HMACReference is where the key of PIIHMAC comes from, as schema files
-	// spell it: ${env:NAME} or ${file:PATH}; "" for the default.
+	// HMACReference says where the key of PIIHMAC comes from, as schema files
+	// spell it: ${env:NAME} or ${file:PATH}. "" means the default.
 	HMACReference string
-	HMACKey       HMACKey // what the reference gave; zero where no column needs it
+	HMACKey       HMACKey // the key itself; zero if no column needs it
 }
 
-// Written are the columns that are in the outputs: all but those whose pii
-// rule is drop.
+// Written returns the columns that are in the outputs: all but those whose PII
+// rule is PIIDrop.
 func (s *Schema) Written() []Column {
 	return slices.DeleteFunc(slices.Clone(s.Columns), func(c Column) bool { return !c.Written() })
 }
 
-// Needs tells whether a column has the rule.
+// Needs tells whether a column has a PII rule of this kind.
 func (s *Schema) Needs(kind PIIKind) bool {
 	return slices.ContainsFunc(s.Columns, func(c Column) bool { return c.PII.Kind == kind })
 }
 
-// MostColumns is how many columns the schema may have, with those that are added.
+// MostColumns returns how many columns the schema may have, including those that runs add.
 func (s *Schema) MostColumns() int { return cmp.Or(s.MaxColumns, DefaultMaxColumns) }
 
-// DefaultMaxColumns is used where a schema file does not say max_columns, or
-// there is none.
+// DefaultMaxColumns is used if a schema file does not set max_columns, or if
+// there is no schema file.
 const DefaultMaxColumns = 10_000
 
-// DefaultMaxRejects is used where a schema file does not say max_rejects.
+// DefaultMaxRejects is used if a schema file does not set max_rejects.
 const DefaultMaxRejects = 100
 
 // Keys of the metadata of every field of an Arrow schema that ArrowSchema makes.
 const (
-	MetaFrom  = "formetl.from"  // the column's Source: a column's identity
+	MetaFrom  = "formetl.from"  // the column's Source, which identifies the column
 	MetaLabel = "formetl.label" // the column's Label; left out where it is ""
-	// MetaListAs is the column's ListAs, and MetaChoices its Choices with the
-	// names of their columns: a JSON array of [value, name] pairs. Both are left
-	// out where CSV shows no list, or joins it.
+	// MetaListAs is the column's ListAs. It is left out unless that is ListJSON or
+	// ListColumns. MetaChoices is a JSON array of [value, name] pairs: the column's Choices
+	// and the names of their columns. It is left out unless ListAs is ListColumns.
 	MetaListAs  = "formetl.list_as"
 	MetaChoices = "formetl.choices"
 )
 
 // ArrowSchema returns the Arrow schema of the columns, in order. Every field is
-// nullable (a result may lack any field, and files of several runs are read
-// together) and carries MetaFrom, MetaLabel and, for CSV, MetaListAs and
-// MetaChoices. The columns must be valid.
+// nullable, because a result may lack any field, and files of several runs are
+// read together. A field carries MetaFrom, and if they apply MetaLabel,
+// MetaListAs and MetaChoices. The columns must be valid.
 func ArrowSchema(columns []Column) *arrow.Schema {
 	fields := make([]arrow.Field, len(columns))
 	names := ChoiceNames(columns)
@@ -149,7 +150,7 @@ func ArrowSchema(columns []Column) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// arrow returns the column's field. choices are the names of its choices.
+// arrow returns the column's Arrow field. choices are the names of its choices' columns.
 func (c Column) arrow(choices []string) arrow.Field {
 	keys, values := []string{MetaFrom}, []string{c.From.String()}
 	if c.Label != "" {
@@ -164,8 +165,8 @@ func (c Column) arrow(choices []string) arrow.Field {
 	return arrow.Field{Name: c.Name, Type: c.Type.Arrow(), Nullable: true, Metadata: arrow.NewMetadata(keys, values)}
 }
 
-// Places gives the index of the first column of each source. It suits many
-// look-ups, because Find searches all columns each time.
+// Places returns the index of the first column of each source. For many
+// look-ups it is faster than Find, which searches all columns each time.
 func (s *Schema) Places() map[Source]int {
 	places := make(map[Source]int, len(s.Columns))
 	for i, c := range s.Columns {

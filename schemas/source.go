@@ -7,7 +7,7 @@ import (
 	"github.com/formetl/formetl/schemas/nearest"
 )
 
-// SourceKind tells what a column is filled from.
+// SourceKind says what kind of field a column is filled from.
 type SourceKind uint8
 
 // The sources of a column.
@@ -17,7 +17,7 @@ const (
 	FromItem
 )
 
-// Source is where a column's values come from: "result_id", "meta:ID" or
+// Source says where a column's values come from: "result_id", "meta:ID" or
 // "item:ID".
 type Source struct {
 	Kind SourceKind
@@ -30,7 +30,7 @@ const (
 	itemPrefix = "item:"
 )
 
-// String spells the source as ParseSource reads it; the zero Source is "".
+// String returns the source in the spelling of ParseSource. The zero Source gives "".
 func (s Source) String() string {
 	switch s.Kind {
 	case FromResultID:
@@ -43,8 +43,8 @@ func (s Source) String() string {
 	return ""
 }
 
-// ParseSource reads a column's "from" as schema files spell it. Ids are taken
-// as they stand: they are never numbers to formetl.
+// ParseSource reads a column's "from" as schema files spell it. It keeps ids as
+// text, even if they look like numbers.
 func ParseSource(text string) (Source, error) {
 	var s Source
 	switch {
@@ -65,17 +65,17 @@ func ParseSource(text string) (Source, error) {
 	return s, nil
 }
 
-// MarshalText spells the source like String, so that it may be a key of a JSON
-// object.
+// MarshalText returns the same text as String, so that a Source may be a key of
+// a JSON object.
 func (s Source) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads the source like ParseSource.
+// UnmarshalText reads the source as ParseSource does.
 func (s *Source) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseSource(string(text))
 	return err
 }
 
-// sourceHint says how a source that cannot be read was most likely meant.
+// sourceHint suggests the source that an unreadable text most likely means.
 func sourceHint(text string) string {
 	const forms = "a source is result_id, meta:ID or item:ID"
 	kind, id, ok := strings.Cut(text, ":")

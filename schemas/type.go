@@ -30,12 +30,12 @@ const (
 // MaxPrecision is the number of decimal digits that decimal128 holds in full.
 const MaxPrecision = 38
 
-// ElementName is the name of the field inside a list, as in the three-level
-// LIST of Parquet.
+// ElementName is the name of the field for a list's elements, as in Parquet's
+// three-level LIST.
 const ElementName = "element"
 
-// Type is a column's type: one of "string int64 float64 bool date timestamp
-// decimal(p,s) list<T>".
+// Type is a column's type, written as one of "string int64 float64 bool date
+// timestamp decimal(p,s) list<T>".
 type Type struct {
 	Kind             TypeKind
 	Precision, Scale int32 // of a Decimal
@@ -60,8 +60,8 @@ var scalars = [...]struct {
 
 func (t Type) scalar() bool { return t.Kind >= String && t.Kind <= Timestamp }
 
-// String spells the type as ParseType reads it. A type that ParseType cannot
-// give is spelled "invalid".
+// String returns the type in the spelling of ParseType. It returns "invalid"
+// for a type that ParseType cannot return.
 func (t Type) String() string {
 	switch {
 	case t.scalar():
@@ -74,12 +74,12 @@ func (t Type) String() string {
 	return "invalid"
 }
 
-// Equal tells whether both are the same type.
+// Equal tells whether t and o are the same type.
 func (t Type) Equal(o Type) bool { return t.String() == o.String() }
 
-// Arrow returns the Arrow type: utf8, int64, float64, bool, date32,
-// timestamp[us, UTC], decimal128(p,s), or a list whose nullable element field
-// is named ElementName. The type must be valid (Validate).
+// Arrow returns the Arrow type: utf8, int64, float64, bool, date32, timestamp[us,
+// UTC], decimal128(p,s), or a list. The elements of a list are nullable, and their
+// field is named ElementName. The type must be valid (Validate).
 func (t Type) Arrow() arrow.DataType {
 	switch t.Kind {
 	case Decimal:
@@ -90,7 +90,7 @@ func (t Type) Arrow() arrow.DataType {
 	return scalars[t.Kind].arrow
 }
 
-// Validate tells what is wrong with a type that was not made by ParseType.
+// Validate returns what is wrong with the type, or nil. ParseType returns only valid types.
 func (t Type) Validate() error {
 	switch {
 	case t.scalar():
@@ -114,8 +114,8 @@ const knownTypes = "string, int64, float64, bool, date, timestamp, decimal(p,s) 
 var errNested = fmt.Errorf("a list of lists is not a column type: an element is one of string, int64, float64, bool, date, timestamp, decimal(p,s)")
 
 // ParseType reads a type as schema files spell it. Blanks are allowed around
-// the parts; names are lower case. The error of an unknown name gives the
-// nearest known one.
+// the parts. Names must be in lower case. The error for an unknown name
+// suggests the nearest known one.
 func ParseType(text string) (Type, error) {
 	t := strings.TrimSpace(text)
 	for kind := String; kind <= Timestamp; kind++ {
@@ -142,8 +142,8 @@ func ParseType(text string) (Type, error) {
 	return Type{}, fmt.Errorf("type %q is not known; the nearest is %q (types: %s)", text, nearestType(t), knownTypes)
 }
 
-// between returns what stands in t between the opening and closing bracket
-// that follow name.
+// between returns the text between the brackets that follow name in t. It
+// returns false if t has another form.
 func between(t, name string, opening, closing byte) (string, bool) {
 	rest, ok := strings.CutPrefix(t, name)
 	rest = strings.TrimSpace(rest)
@@ -166,7 +166,7 @@ func parseDecimal(text, inner string) (Type, error) {
 	return Type{Kind: Decimal, Precision: precision, Scale: scale}, nil
 }
 
-// parseDigits reads one or two digits with blanks around.
+// parseDigits reads a small number that may have blanks around it.
 func parseDigits(s string) (int32, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 16)
 	return int32(n), err
@@ -182,8 +182,8 @@ func checkDecimal(precision, scale int32) error {
 	return nil
 }
 
-// nearestType names the known type that the writer most likely meant: by the
-// names that other systems use, then by edit distance.
+// nearestType returns the known type that the writer most likely meant. It
+// compares with the names that other systems use, and then by edit distance.
 func nearestType(text string) string {
 	word := strings.ToLower(text)
 	if i := strings.IndexAny(word, "(<[ "); i > 0 {

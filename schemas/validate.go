@@ -7,14 +7,14 @@ import (
 	"github.com/formetl/formetl/schemas/nearest"
 )
 
-// Problem is one thing that is wrong with a schema, and where.
+// Problem is one thing that is wrong with a schema, and its place.
 type Problem struct {
 	Column int    // index into Schema.Columns; -1 for the schema's own keys
 	Key    string // the key in a schema file: name, from, type, on_error, unknown, empty, max_rejects, max_columns, columns
 	Text   string // what is wrong and what to do
 }
 
-// Error gives the place and the text.
+// Error returns the place and the text of the problem.
 func (p Problem) Error() string {
 	if p.Column < 0 {
 		return p.Key + ": " + p.Text
@@ -22,12 +22,12 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("columns[%d].%s: %s", p.Column, p.Key, p.Text)
 }
 
-// InvalidError says why a schema cannot be used. It has at least one problem, in
-// the order of the columns. A reader of schema files turns Column and Key into
-// lines.
+// InvalidError says why a schema cannot be used. It has at least one problem,
+// in the order of the columns. Column and Key of a problem let a reader of
+// schema files find its line.
 type InvalidError struct{ Problems []Problem }
 
-// Error lists the problems, one a line.
+// Error returns the problems, one on each line.
 func (e *InvalidError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -36,9 +36,9 @@ func (e *InvalidError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Validate checks the schema and returns an *InvalidError with everything
-// that is wrong with it, or nil. Names that differ only in case are refused,
-// because DuckDB and most warehouses take them for one.
+// Validate returns an *InvalidError with everything that is wrong with the
+// schema, or nil. It refuses names that differ only in case, because DuckDB and
+// most warehouses treat them as equal.
 func (s *Schema) Validate() error {
 	v := validator{names: map[string]int{}, sources: map[Source]int{}, hasID: s.Find(Source{Kind: FromResultID}) >= 0}
 	v.schema(s)
@@ -115,7 +115,7 @@ func (v *validator) source(i int, c Column, all []Column) {
 	v.sources[c.From] = i
 }
 
-// oneOf checks a word against those allowed; "" is a default.
+// oneOf reports a word that is not one of those allowed. It accepts "", which means a default.
 func (v *validator) oneOf(column int, key, got string, allowed ...string) {
 	if got == "" {
 		return

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// elem is the type of a column's values: a list's are its elements.
+// elem returns the type of a list's elements. For other types it returns the type itself.
 func (t Type) elem() Type {
 	if t.Kind == List && t.Elem != nil {
 		return *t.Elem
@@ -15,7 +15,7 @@ func (t Type) elem() Type {
 	return t
 }
 
-// rules checks what a column says beyond its name, source and type.
+// rules checks all settings of a column except its name, source and type.
 func (v *validator) rules(i int, c Column) {
 	v.reading(i, c)
 	if c.Required && c.OnError == OnErrorSetNull {
@@ -28,7 +28,7 @@ func (v *validator) rules(i int, c Column) {
 	v.lists(i, c)
 }
 
-// reading checks how values are read.
+// reading checks how the column's values are read.
 func (v *validator) reading(i int, c Column) {
 	kind, r := c.Type.elem().Kind, c.Reading
 	number := kind == Int64 || kind == Float64 || kind == Decimal
@@ -58,7 +58,7 @@ func (v *validator) reading(i int, c Column) {
 	}
 }
 
-// formats checks that every format compiles and has what the type needs.
+// formats checks that every format compiles and fits the type.
 func (v *validator) formats(i int, kind TypeKind, texts []string) {
 	for at, text := range texts {
 		f, err := ParseFormat(text)
@@ -73,7 +73,7 @@ func (v *validator) formats(i int, kind TypeKind, texts []string) {
 	}
 }
 
-// words checks the words of a bool.
+// words checks the words for true and false of a bool.
 func (v *validator) words(i int, r Reading) {
 	if (len(r.True) > 0) != (len(r.False) > 0) {
 		v.add(i, "true_values", "true_values and false_values go together: a value must be one or the other")
@@ -96,7 +96,7 @@ func (v *validator) words(i int, r Reading) {
 	check("false_values", r.False)
 }
 
-// separator checks a sign between digits.
+// separator checks a decimal or group separator.
 func (v *validator) separator(i int, key, sign string) {
 	if sign == "" {
 		return

@@ -28,10 +28,10 @@ type hourOffset struct {
 	known  bool
 }
 
-// instant returns the instant at which the zone shows a wall-clock time. The instant
-// is in seconds since 1970 UTC, the wall-clock time in seconds since its own
-// 1970-01-01 00:00:00. Of two such instants it is the first. Where the zone skips the time, the offset before
-// the gap is used and shifted is true.
+// instant returns the instant at which the zone shows a wall-clock time, or the
+// first of two such instants. It counts seconds since 1970 UTC. wall counts
+// seconds since 1970-01-01 00:00:00 in the zone. If the zone skips the time,
+// the offset before the gap applies and shifted is true.
 func (c *clock) instant(wall int64) (unix int64, shifted bool) {
 	hour := floorDiv(wall, hourSeconds)
 	slot := &c.hours[hour&63]
@@ -47,15 +47,15 @@ func (c *clock) instant(wall int64) (unix int64, shifted bool) {
 	return wall - r.offset, r.gap
 }
 
-// reading is how a wall-clock time was read: the offset, which span of the
-// zone's history gave it, and whether the zone skips the time.
+// reading is how a wall-clock time was read: the offset, the start of the span
+// of the zone's history that gave it, and whether the zone skips the time.
 type reading struct {
 	offset, from int64
 	gap          bool
 }
 
-// resolve walks the spans of constant offset that can show the wall-clock
-// time, in order, and takes the first that does.
+// resolve walks in order through the spans of constant offset that may show the
+// wall-clock time. It takes the first that does.
 func (c *clock) resolve(wall int64) reading {
 	var before reading
 	at := time.Unix(wall-farthest, 0).In(c.zone)

@@ -25,23 +25,23 @@ type value struct {
 // until it is certain that the row is written.
 type column struct {
 	schemas.Column
-	elem schemas.Type // the type itself, or the element's
+	elem schemas.Type // the column's type, or that of a list's elements
 	list bool
 
-	declared *declared // nil where values are in the form that the type expects
+	declared *declared // nil if values are in the form that the type expects
 
-	vals []value // the row's values; of a scalar exactly one
+	vals []value // the row's values; exactly one if the column is no list
 	null bool    // the row has null here
 	text []byte  // memory for joined values
 
-	cloaked    []byte // memory for what the pii rule makes of the values of the row
+	cloaked    []byte // memory for the values of the row after the pii rule
 	cloakedRow int64  // number of that row
 
-	plain     *texts             // of a string column
-	builder   array.Builder      // of any other
+	plain     *texts             // the builder of a string column
+	builder   array.Builder      // the builder of any other column
 	lists     *array.ListBuilder // the builder of a list
-	elems     array.Builder      // the builder itself, or that of a list's elements
-	seen      *Seen              // what its values were, nil while it has none
+	elems     array.Builder      // builder, or the builder of a list's elements
+	seen      *Seen              // describes the values so far, nil if there were none
 	lastBytes int                // text bytes of the last batch, to reserve for the next
 }
 
@@ -113,7 +113,7 @@ func (c *column) appendValue(v *value) {
 	}
 }
 
-// reserve makes room for as much as the last batch held.
+// reserve allocates memory for as many rows and bytes as the last batch had.
 func (c *column) reserve(rows int) {
 	if rows == 0 || c.plain != nil {
 		return

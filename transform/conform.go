@@ -10,12 +10,12 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Conform returns the batch's rows under the target schema. Columns are
-// matched by their source (the metadata schemas.MetaFrom of both schemas), not
-// by name; a column that the batch lacks is null. A column of another type
-// than the target's, and one that the target lacks, are errors: no value is
-// dropped. The result shares the batch's arrays; the caller releases it. A
-// nil mem is Arrow's default allocator.
+// Conform returns the batch's rows under the target schema. It matches columns
+// by their source (the metadata schemas.MetaFrom of both schemas), not by name.
+// A column that the batch lacks is null. It is an error if a column has another
+// type than in the target, or if the target lacks it: no value is dropped. The
+// result shares the batch's arrays; the caller releases it. A nil mem means
+// Arrow's default allocator.
 func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (arrow.RecordBatch, error) {
 	if mem == nil {
 		mem = memory.DefaultAllocator

@@ -7,18 +7,18 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// declared is how a column's values are read where its schema says more than
-// the type (schemas.Reading).
+// declared holds the forms in which a column's values are read, if its schema
+// declares any (schemas.Reading).
 type declared struct {
 	formats []*schemas.Format
 	yes, no [][]byte // the words of a bool
-	decimal string   // of numbers; "" where neither separator is declared
+	decimal string   // decimal separator; "" if neither separator is declared
 	group   string
 	scratch []byte // memory for a number in the form that the type expects
 }
 
-// newDeclared compiles a column's declared forms, nil where it has none. The
-// schema has been validated, so that every format compiles.
+// newDeclared compiles a column's declared forms. It returns nil if there are
+// none. The schema has been validated, so every format compiles.
 func newDeclared(r schemas.Reading) *declared {
 	d := &declared{yes: words(r.True), no: words(r.False), decimal: r.Decimal, group: r.Group}
 	for _, text := range r.Formats {
@@ -42,8 +42,8 @@ func words(texts []string) (words [][]byte) {
 	return words
 }
 
-// parseDeclared reads a value without blanks around it by the column's
-// declared forms, and by nothing else.
+// parseDeclared reads a value without blanks around it, only in the forms that
+// the column declares. moved marks a wall-clock time that the zone skips.
 func (r *row) parseDeclared(c *column, v []byte) (out value, moved bool, reason string) {
 	d := c.declared
 	switch c.elem.Kind {
@@ -84,7 +84,7 @@ func (r *row) parseNumber(c *column, v []byte) (out value, moved bool, reason st
 	return out, moved, reason
 }
 
-// read takes the first of the formats that the value fits.
+// read parses v by the first declared format that fits; ok tells whether one does.
 func (d *declared) read(v []byte) (p schemas.Parts, ok bool) {
 	for _, format := range d.formats {
 		if p, ok = format.Read(v); ok {
@@ -104,8 +104,8 @@ func isWord(v []byte, words [][]byte) bool {
 	return false
 }
 
-// micros is the instant of a time, in microseconds since 1970 UTC. shifted means
-// the same as for instant.
+// micros returns the instant of p in microseconds since 1970 UTC. shifted is as
+// in instant.
 func (c *clock) micros(p schemas.Parts) (micros int64, shifted bool) {
 	wall := int64(daysFromCivil(p.Year, p.Month, p.Day))*daySeconds + int64(p.Hour)*hourSeconds + int64(p.Minute)*60 + int64(p.Second)
 	if p.HasOffset {
@@ -115,10 +115,10 @@ func (c *clock) micros(p schemas.Parts) (micros int64, shifted bool) {
 	return unix*1e6 + int64(p.Micros), shifted
 }
 
-// plain rewrites a number as its type expects it: without group separators,
-// and with a point before the fraction. It is not ok where a separator is
-// misplaced: groups have three digits, the first one to three. The parser checks
-// what follows the digits of the fraction. The result is valid until the next call.
+// plain rewrites a number as its type expects it: without group separators, and
+// with a point before the fraction. ok is false if a separator is misplaced.
+// Groups have three digits, the first one to three. If exponent is set, the
+// parser checks what follows an "e". The result is valid until the next call.
 func (d *declared) plain(v []byte, exponent bool) (number []byte, ok bool) {
 	out := d.scratch[:0]
 	if len(v) > 0 && (v[0] == '-' || v[0] == '+') {
@@ -159,9 +159,9 @@ func (d *declared) plain(v []byte, exponent bool) (number []byte, ok bool) {
 	return out, true
 }
 
-// atFraction tells whether v begins with what ends a number's integer digits: the
-// decimal separator or an exponent. A sign that is declared for both groups and
-// fractions, as for whole numbers, divides groups.
+// atFraction tells whether v begins with the decimal separator or, if exponent
+// is set, with an exponent. A separator that is declared for both groups and
+// fractions divides groups.
 func (d *declared) atFraction(v []byte, exponent bool) bool {
 	return d.decimal != d.group && hasPrefix(v, d.decimal) || exponent && (v[0] == 'e' || v[0] == 'E')
 }

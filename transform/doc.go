@@ -9,13 +9,13 @@
 // A row is settled before it is written: every value of a result is parsed
 // first. So a result that is rejected leaves no trace in any column.
 //
-// Infer makes the schema of a run that has none from a sample of pages. A Learner
+// For a run without a schema, Infer makes one from a sample of pages. A Learner
 // proposes the columns and types of a schema file.
 //
 // # How values become typed
 //
-// A value fits its column's type as follows; nothing else does, and what does
-// not fit follows the column's on_error rule. Blanks (space, tab, line ends)
+// A value fits its column's type only as follows. The on_error rule of the column
+// decides about a value that does not fit. Blanks (space, tab, line ends)
 // around a value are dropped for every type but string.
 //
 //	string     any value, unchanged
@@ -39,21 +39,21 @@
 //	                 0; without an offset it is of the account's zone
 //	bool             the words, whatever their letter case (Unicode simple
 //	                 folding)
-//	int64, float64,  as above, with the declared sign before the fraction, and
-//	decimal          groups divided by theirs: of three digits from the
-//	                 fraction on, the first of one to three, or no groups at
-//	                 all; a point is neither unless declared
+//	int64, float64,  as above, with the declared separators of fractions and
+//	decimal          groups; groups have three digits, the first one to three,
+//	                 or there are none; without a declared separator of
+//	                 fractions it is the point
 //
-// An empty value never fits or fails. It is "" in a string column, an empty
+// An empty value is not parsed. It is "" in a string column, an empty
 // list in a list column and null in any other column. schemas.EmptyAsNull makes it
 // null in all columns.
 // Null, and an item that the result lacks, do not fit a column that says
 // nullable: false.
 //
-// Wall-clock times follow RFC 5545. One that a zone shows twice (the end of DST)
-// is its first pass. One that it skips (the start of DST) is read with the offset
-// before the change. That moves it forward by the length of the gap. Stats.Shifted
-// counts those.
+// Wall-clock times follow RFC 5545. A time that a zone shows twice (the end of DST)
+// is the first of the two. A time that it skips (the start of DST) is read with the
+// offset before the change, which moves it forward by the length of the gap.
+// Stats.Shifted counts such moves.
 //
 // The package writes no files and knows no formats. It reads nothing but pages.
 // Begin reading at Flattener.Append, and at Infer for schemas.

@@ -6,7 +6,7 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// ValueError is a value that does not fit a column whose rule is on_error:
+// ValueError reports a value that does not fit a column whose rule is on_error:
 // fail. It is a data error (exit code 65).
 type ValueError struct {
 	Reject
@@ -28,29 +28,29 @@ func (e *ValueError) Error() string {
 // DataFault is true: the value is not what the schema says.
 func (e *ValueError) DataFault() bool { return true }
 
-// ColumnsError is results with more fields than a schema may have columns. It
-// is a data error (exit code 65).
+// ColumnsError reports results that need more columns than a schema may have.
+// It is a data error (exit code 65).
 type ColumnsError struct {
-	Columns int // at least so many
+	Columns int // that the results need, at least
 	Max     int
 }
 
-// Error says how many there are, and the ways out.
+// Error says how many columns there are, and what to do.
 func (e *ColumnsError) Error() string {
 	return fmt.Sprintf("the results have at least %d columns and max_columns is %d; raise max_columns in a schema file, or list the columns that you need there with unknown: ignore; nothing was written",
 		e.Columns, e.Max)
 }
 
-// DataFault is true: the results have more fields than are wanted.
+// DataFault is true: the results have more fields than the schema allows.
 func (e *ColumnsError) DataFault() bool { return true }
 
-// UnknownFieldError is a field that the schema does not list, where the
-// schema says unknown: fail. It is a data error (exit code 65).
+// UnknownFieldError reports a field that the schema does not list, although it
+// says unknown: fail. It is a data error (exit code 65).
 type UnknownFieldError struct {
 	From     schemas.Source
-	Label    string // its heading, "" where none is known
+	Label    string // its heading, "" if unknown
 	ResultID int64  // a result that has it
-	// Others are further such fields of the same results.
+	// Others are further unlisted fields of the same page.
 	Others []schemas.Source
 }
 
@@ -79,5 +79,5 @@ func (e *UnknownFieldError) Error() string {
 // mostOthers is how many further fields an error names.
 const mostOthers = 10
 
-// DataFault is true: the form has what the schema does not.
+// DataFault is true: the form has a field that the schema does not list.
 func (e *UnknownFieldError) DataFault() bool { return true }

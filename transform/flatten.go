@@ -13,7 +13,7 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Bounds of a batch where Options leaves them out.
+// Bounds of a batch if Options sets none.
 const (
 	DefaultBatchRows  = 8192
 	DefaultBatchBytes = 2 << 20
@@ -25,28 +25,28 @@ const (
 
 // Options is what a Flattener needs besides the schema.
 type Options struct {
-	// Zone is the account's zone, which wall-clock times are read in. Required.
+	// Zone is the account's zone, in which wall-clock times are read. Required.
 	Zone *time.Location
 	// Labels names added columns by their headings (names: label).
 	Labels bool
-	// Headings are labels known beforehand. Give all flatteners of a run the
-	// same, so that a column that several of them add has one name.
+	// Headings are labels that are known beforehand. Give all flatteners of a
+	// run the same ones. Then a column that several of them add has one name.
 	Headings []page.Heading
 	// Mem allocates the batches; nil is Arrow's default.
 	Mem memory.Allocator
-	// BatchRows and BatchBytes bound a batch: it ends with the row that
-	// reaches either. Bytes are those of the values, roughly. 0: the defaults.
+	// BatchRows and BatchBytes bound a batch: it ends with the row that reaches either
+	// bound. BatchBytes bounds the bytes of the values, roughly. 0 means the defaults.
 	BatchRows, BatchBytes int
-	// Emit takes a full batch. It is valid during the call: retain it to keep
-	// it. Required.
+	// Emit receives each full batch. The batch is valid during the call; retain
+	// it to keep it longer. Required.
 	Emit func(arrow.RecordBatch) error
-	// Reject takes a result that is not written because of the column's rule
-	// on_error: reject; nil drops it. It is called once for
-	// each such result, with the first fault in the order of columns.
+	// Reject receives each result that is not written because of a column's
+	// rule on_error: reject. It is called once per result, with the first fault
+	// in the order of columns. nil drops the result.
 	Reject func(Reject) error
 }
 
-// Reject is a result for the dead letters, and why it is one.
+// Reject is a rejected result for the dead letters, and the reason.
 type Reject struct {
 	ResultID int64
 	Column   string // the column that its value does not fit
@@ -54,16 +54,16 @@ type Reject struct {
 	Reason   string
 }
 
-// Flattener turns pages into record batches of one schema. Batches come in
-// the order of the results; their boundaries depend on the values alone.
+// Flattener turns pages into record batches of one schema. Batches come in the
+// order of the results. Only the values decide where a batch ends.
 //
-// After an error every further call returns the same error. A Flattener is
-// not safe for concurrent use.
+// After an error every further call returns the same error. A Flattener is not
+// safe for concurrent use.
 type Flattener struct {
 	o       Options
 	given   schemas.Schema
-	columns []*column        // those that are written
-	listed  []schemas.Column // columns as a schema, and those that are dropped
+	columns []*column        // the columns that are written
+	listed  []schemas.Column // all columns, also those that are dropped
 	schema  *arrow.Schema
 	idAt    int // index of the result id's column, -1 for none
 
@@ -71,7 +71,7 @@ type Flattener struct {
 	row        row
 	batch      batchSize
 	stats      Stats
-	choiceRoom int64 // bytes of texts that choices may still take, see room
+	choiceRoom int64 // bytes of texts that choices may still take
 	err        error
 }
 
@@ -114,7 +114,7 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 	return f, nil
 }
 
-// extend appends columns. No row may be waiting for a batch.
+// extend appends columns. The current batch must be empty.
 func (f *Flattener) extend(columns []schemas.Column) {
 	f.listed = append(f.listed, columns...)
 	for _, c := range columns {
@@ -213,8 +213,8 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 }
 
 // direct tells whether column k takes the row's value straight from the page,
-// without being settled. A single string always fits. So does a missing one where
-// the column may be null.
+// without being settled. A single string always fits, and so does a missing one
+// if the column may be null.
 func (f *Flattener) direct(k int) bool {
 	c, g := f.columns[k], &f.row.gathered[k]
 	return c.plain != nil && k != f.idAt && (g.values <= 1 || g.row != f.row.number) && !c.Required
@@ -246,8 +246,8 @@ func (f *Flattener) count() {
 	}
 }
 
-// Flush gives Emit the rows that are not yet in a batch. Without any it does
-// nothing. Call it after the last page.
+// Flush gives Emit the rows that are not yet in a batch. If there are none, it
+// does nothing. Call it after the last page.
 func (f *Flattener) Flush() error {
 	if f.err == nil {
 		f.err = f.flush()
@@ -273,8 +273,8 @@ func (f *Flattener) flush() error {
 	return f.o.Emit(batch)
 }
 
-// Columns returns the columns of the next batch: the schema's that are written
-// and those added since.
+// Columns returns the columns of the next batch: the written columns of the
+// schema, and the columns that were added since.
 func (f *Flattener) Columns() []schemas.Column {
 	return (&schemas.Schema{Columns: f.listed}).Written()
 }

@@ -11,14 +11,14 @@ import (
 )
 
 // Infer makes the schema that a data set has without a schema file, from the
-// headings and a sample of pages. Its columns are result_id, every meta, and every
-// item by its index. Types are those of schemas.DefaultType. Items that hold
-// several values in any sampled result are list<string>. Fields that only the
-// headings know have columns too, after their predecessor among the headings. With
-// labels the items are named by their headings.
+// headings and a sample of pages. Its columns are result_id, every meta, and
+// every item by its index. Types are those of schemas.DefaultType. Items that
+// hold several values in any sampled result are list<string>. Fields that occur
+// only in headings have columns too, each after the field of an earlier heading.
+// With labels, items are named by their headings.
 //
-// Pages are given in the order of the range. Of an item that moved on the form
-// the last page's index counts, and of one that was relabelled the first heading.
+// Pages must be in the order of the range. If an item has moved on the form, its
+// index in the last page counts. If it was relabelled, its first heading counts.
 func Infer(name string, pages []*page.Page, labels bool) *schemas.Schema {
 	var s sample
 	for _, p := range pages {
@@ -30,17 +30,17 @@ func Infer(name string, pages []*page.Page, labels bool) *schemas.Schema {
 	return s.schema(name, labels)
 }
 
-// sample is what pages tell of the fields of a form.
+// sample collects what pages show about the fields of a form.
 type sample struct {
 	fields   []*sampled // in order of occurrence, those of results before those of headings
 	at       map[schemas.Source]*sampled
 	results  int
-	headings int // so many were taken in
+	headings int // number of headings added
 	idLabel  string
-	clock    *clock // reads wall-clock times; nil: values are not looked at
+	clock    *clock // reads wall-clock times; nil: no value is looked at
 }
 
-// sampled is what a sample tells of a field.
+// sampled collects what a sample shows about one field.
 type sampled struct {
 	from     schemas.Source
 	label    string
@@ -55,10 +55,10 @@ type sampled struct {
 	shapes  shapes
 
 	values int32 // of the current result
-	full   bool  // one of them is not empty
+	full   bool  // a value of the current result is not empty
 }
 
-// field returns the entry of a source, made if need be.
+// field returns the entry of a source. It makes the entry if there is none.
 func (s *sample) field(from schemas.Source) *sampled {
 	f := s.at[from]
 	if f == nil {
@@ -72,7 +72,7 @@ func (s *sample) field(from schemas.Source) *sampled {
 	return f
 }
 
-// page takes in what the page's results have.
+// page adds the results of a page to the sample.
 func (s *sample) page(p *page.Page) {
 	fields := make([]*sampled, len(p.Fields))
 	for i, owner := range owners(p) {
@@ -95,7 +95,7 @@ func (s *sample) page(p *page.Page) {
 	s.results += p.Len()
 }
 
-// result takes in the cells of one result of the page.
+// result adds the cells of one result. fields holds the entries of the page's fields.
 func (s *sample) result(p *page.Page, cells []page.Cell, fields []*sampled) {
 	for _, c := range cells {
 		f := fields[c.Field]
@@ -113,7 +113,7 @@ func (s *sample) result(p *page.Page, cells []page.Cell, fields []*sampled) {
 			f.shapes.add(v, s.clock)
 		}
 	}
-	for _, c := range cells { // of several cells of one field the first one counts
+	for _, c := range cells { // several cells of one field count once
 		f := fields[c.Field]
 		if f.values > 1 {
 			f.several++
@@ -125,8 +125,8 @@ func (s *sample) result(p *page.Page, cells []page.Cell, fields []*sampled) {
 	}
 }
 
-// addHeadings takes in the labels, and the fields that no result has. All pages
-// must have been taken in.
+// addHeadings adds labels, and fields that no result has. Call it after all
+// pages were added.
 func (s *sample) addHeadings(headings []page.Heading) {
 	for _, h := range headings {
 		s.headings++
@@ -142,7 +142,7 @@ func (s *sample) addHeadings(headings []page.Heading) {
 	}
 }
 
-// schema makes the schema of what was gathered.
+// schema makes the schema of the sample. name and labels are as in Infer.
 func (s *sample) schema(name string, labels bool) *schemas.Schema {
 	id := schemas.Source{Kind: schemas.FromResultID}
 	columns := slices.Concat(
@@ -158,11 +158,11 @@ func (s *sample) schema(name string, labels bool) *schemas.Schema {
 	}
 }
 
-// meanings tells what a heading is about. The element that it stands in may say
-// whether it is a meta or an item. Else it is about the fields of that id that
-// results have, a meta and an item together. Without any it is about a meta of a
-// known id, or about an item. It returns nil for a heading about the result's id:
-// "result_id" or "id", which no field has.
+// meanings returns the fields that a heading labels. The element around the
+// heading may say whether that is a meta or an item. Else the heading labels
+// the fields with its id that results have, also both a meta and an item. If
+// results have none, it labels a meta with a known id, or an item. meanings
+// returns nil for a heading of the result id, "result_id" or "id".
 func (s *sample) meanings(h page.Heading) []schemas.Source {
 	meta := schemas.Source{Kind: schemas.FromMeta, ID: h.ID}
 	item := schemas.Source{Kind: schemas.FromItem, ID: h.ID}
@@ -225,18 +225,18 @@ func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
 	return columns
 }
 
-// insert puts each of the rest behind its nearest predecessor among the headings.
-// Those without one come first. The rest are in the order of the headings. The
-// predecessor is one of the placed, or the one of the rest before it.
+// insert returns placed with the fields rest inserted, which are in the order
+// of the headings. Each goes after the field in placed or rest that has the
+// nearest earlier heading. Fields without an earlier heading come first.
 func insert(placed, rest []*sampled) []*sampled {
-	var byHeading []int // the placed that have a heading
+	var byHeading []int // indices into placed of fields with a heading
 	for i, f := range placed {
 		if f.heading > 0 {
 			byHeading = append(byHeading, i)
 		}
 	}
 	slices.SortStableFunc(byHeading, func(a, b int) int { return placed[a].heading - placed[b].heading })
-	behind := make([][]*sampled, len(placed)+1) // [0]: before all, [i+1]: behind the placed i
+	behind := make([][]*sampled, len(placed)+1) // [0]: before all, [i+1]: after placed[i]
 	at, nearest := 0, 0
 	for _, f := range rest {
 		for len(byHeading) > 0 && placed[byHeading[0]].heading < f.heading {

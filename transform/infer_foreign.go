@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// foreign counts values that a declared column would read, and no inferred
-// one: what they mean is for a human to say. 3/4/2025 is a day in March or in
-// April, 1,234 is a thousand or one and a bit.
+// foreign counts values that only a column with a declared form reads, because
+// a human must say what they mean. 3/4/2025 is a day in March or in April.
+// 1,234 is a whole number or has a fraction.
 type foreign struct {
 	days    [3]dayForm // by separator: / . -
 	yearsIn int        // YYYY/MM/DD and YYYY.MM.DD
@@ -17,22 +17,22 @@ type foreign struct {
 	grouped groupForm
 }
 
-// dayForm is about values such as 12/31/2025, perhaps with a time behind.
+// dayForm counts values such as 12/31/2025, with or without a time after the date.
 type dayForm struct {
 	n, timed         int
-	first, second    int // the highest number in either place
+	first, second    int // the highest first and second number
 	short            int // values with a day or month of one digit
-	secondsIn, wider int // times with seconds; those with more than a time
+	secondsIn, wider int // times with seconds; times in other forms
 }
 
-// groupForm is about numbers with other signs than the point.
+// groupForm counts numbers with separators between digits.
 type groupForm struct {
 	n           int
-	comma       int  // the last sign is a comma that ends a whole number
-	point       int  // likewise a point
-	group       byte // the sign between groups; 0 where none was seen
-	mixed       bool // several signs between groups
-	onlyOfThree int  // one sign and three digits behind it: a group, or a fraction
+	comma       int  // numbers with a comma before the fraction
+	point       int  // numbers with a point before the fraction
+	group       byte // the separator between groups; 0 if none was seen
+	mixed       bool // groups have different separators
+	onlyOfThree int  // one separator and three digits after it: a group or a fraction
 }
 
 func (f *foreign) add(v []byte) {
@@ -51,7 +51,7 @@ func (f *foreign) add(v []byte) {
 
 const daySigns = "/.-"
 
-// day counts a value that begins with two numbers and a year.
+// day counts v if it begins with two numbers and a year, and tells whether it does.
 func (f *foreign) day(v []byte) bool {
 	first, rest := leadingNumber(v, 2)
 	if first < 0 || len(rest) == 0 {
@@ -90,7 +90,7 @@ func parsesClock(v []byte) bool {
 	return ok
 }
 
-// leadingNumber cuts off a number of at most so many digits. n is -1 without one.
+// leadingNumber cuts a number of one to most digits off v. n is -1 if there is none.
 func leadingNumber(v []byte, most int) (n int, rest []byte) {
 	i := 0
 	for i < len(v) && i <= most && digit(v[i]) {
@@ -132,11 +132,11 @@ func answerWord(v []byte) bool {
 	return false
 }
 
-// add counts a number with commas, blanks or apostrophes.
+// add counts v if it is a number with commas, points, blanks or apostrophes.
 func (g *groupForm) add(v []byte) {
 	v = bytes.TrimPrefix(v, []byte("-"))
 	var signs []byte
-	var digits []int // of the parts between the signs
+	var digits []int // number of digits between the separators
 	n := 0
 	for _, c := range v {
 		switch {
@@ -153,7 +153,7 @@ func (g *groupForm) add(v []byte) {
 		return
 	}
 	whole := last > 0 && signs[last-1] == signs[last] || signs[last] == '\'' || signs[last] == ' ' || last == 0 && n == 3 && digits[0] <= 3
-	if whole { // the last sign stands before a group as well
+	if whole { // the last separator also stands before a group
 		signs, digits = append(signs, 0), append(digits, n)
 		last++
 	}
@@ -178,8 +178,8 @@ func (g *groupForm) add(v []byte) {
 	}
 }
 
-// hint says what all n values look like and how a schema declares them, "" for
-// nothing known. ints of the values are whole numbers.
+// hint says what all n values look like and how a schema declares them, "" if
+// unknown. ints is how many of the values are whole numbers.
 func (f *foreign) hint(n, ints int) string {
 	for i, d := range f.days {
 		if d.n == n {

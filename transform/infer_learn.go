@@ -10,11 +10,11 @@ import (
 )
 
 // Learner learns from a sample of pages which columns a form has and which
-// types fit them, for a schema file that people edit. Infer gives what a run
-// without a schema writes. A Learner chooses other types than string where every
-// value of the sample fits and nothing is lost: values are printed as they were
-// read. Three things may differ: the form of timestamps, zeros at the end of
-// decimals' fractions, and empty answers, which become null.
+// types fit them. Its schema is for a file that people edit, while Infer makes
+// the schema of a run without one. A Learner chooses another type than string
+// if every value of the sample fits and is printed back as it was read. Only
+// three things may differ: the form of timestamps, zeros at the end of
+// decimals, and empty answers, which become null.
 //
 // It keeps no page. A Learner is not safe for concurrent use.
 type Learner struct {
@@ -22,19 +22,19 @@ type Learner struct {
 	headings []page.Heading
 }
 
-// Guess is what a sample suggests for a column. No text of it holds a value.
+// Guess is what a sample suggests for a column. Its texts never hold a value.
 type Guess struct {
 	Type schemas.Type
-	Why  string // why it was chosen
-	// Personal says what personal data the values most likely are and how that was
-	// recognised, "" for none. A human has to confirm it.
+	Why  string // why the type was chosen
+	// Personal says what personal data the values most likely are and how that
+	// was recognised, "" for none. A human has to confirm it.
 	Personal string
 
-	Results int // of the sample
-	Filled  int // those of them that have a value
+	Results int // results in the sample
+	Filled  int // results with a value
 	Empty   int // empty values
 	Several int // results with several values
-	Padded  int // values of digits with zeros in front, which a number loses
+	Padded  int // values of digits with leading zeros, which a number would lose
 }
 
 // NewLearner returns a Learner that reads wall-clock times in the zone.
@@ -43,7 +43,7 @@ func NewLearner(zone *time.Location) *Learner {
 }
 
 // Add learns from a page. Give pages in the order of the range, and no result
-// twice. The page stays the caller's and is not needed after the call.
+// twice. The caller keeps the page; it is not needed after the call.
 func (l *Learner) Add(p *page.Page) {
 	for _, h := range p.Headings {
 		l.headings = append(l.headings, page.Heading{ID: strings.Clone(h.ID), Label: strings.Clone(h.Label), Kind: h.Kind})
@@ -51,9 +51,9 @@ func (l *Learner) Add(p *page.Page) {
 	l.sample.page(p)
 }
 
-// Schema makes the schema of the sample, named as Infer names it, and what it
-// was guessed by, a Guess for each column. The columns are declared ones: they
-// are not marked Inferred. Call it once, after the last page.
+// Schema returns the schema of the sample, and a Guess for each column. name
+// and labels are as in Infer. The columns count as declared, so they are not
+// marked Inferred. Call Schema once, after the last page.
 func (l *Learner) Schema(name string, labels bool) (*schemas.Schema, []Guess) {
 	l.sample.addHeadings(l.headings)
 	out := l.sample.schema(name, labels)
@@ -65,7 +65,7 @@ func (l *Learner) Schema(name string, labels bool) (*schemas.Schema, []Guess) {
 	return out, guesses
 }
 
-// guess judges a column.
+// guess chooses the type of a column and says why.
 func (s *sample) guess(c schemas.Column) Guess {
 	if c.From.Kind == schemas.FromResultID {
 		return Guess{Type: c.Type, Why: "the result's id", Results: s.results, Filled: s.results}

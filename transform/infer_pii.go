@@ -20,8 +20,8 @@ func (s *shapes) personal(v []byte) {
 	}
 }
 
-// likeEmail tells whether v has one @ with something before it and a domain with a
-// point behind it.
+// likeEmail tells whether v has one @ with text before it and a domain with a
+// point after it.
 func likeEmail(v []byte) bool {
 	at := bytes.IndexByte(v, '@')
 	if at < 1 || bytes.ContainsAny(v, " \t\r\n,;<>()") || bytes.IndexByte(v[at+1:], '@') >= 0 {
@@ -40,8 +40,8 @@ func likeIP(v []byte) bool {
 	return err == nil
 }
 
-// likePhone asks for seven to fifteen digits, written as people write phone
-// numbers: plain digits only with a + or a 0 in front.
+// likePhone tells whether v has seven to fifteen digits and is written like a
+// phone number. Plain digits need a + or a 0 in front.
 func likePhone(v []byte) bool {
 	digits, signs := 0, 0
 	for i, c := range v {
@@ -61,8 +61,8 @@ func likePhone(v []byte) bool {
 	if v[0] == '+' || v[0] == '(' || v[0] == '0' && signs == 0 {
 		return true
 	}
-	// Nine digits and signs are more than a date has; a number with a point is
-	// no phone number.
+	// A date has fewer than nine digits, or is excluded here. A number with one
+	// point is no phone number.
 	return signs > 1 && digits >= 9 && !likeDate(v)
 }
 
@@ -119,8 +119,8 @@ func personalData(from schemas.Source, text, itemType label, s *shapes) string {
 	return best
 }
 
-// notPersonal tells whether a label's other words say that it is not about a
-// person.
+// notPersonal tells whether a label that has a word of the kind also has words
+// that rule out a person, as "company name" does.
 func notPersonal(kind personalKind, text label) bool {
 	switch kind.words {
 	case nameWords:

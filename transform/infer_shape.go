@@ -4,31 +4,31 @@ import (
 	"bytes"
 )
 
-// shapes counts which forms the values of a field have. A type is inferred
-// only from forms that are printed back as they were read, so that nothing is
-// lost. So "007", "1.50" among "1.5" and "TRUE" are no numbers and no bool here. A
-// declared column would take them.
+// shapes counts the forms of the values of a field. A type is inferred only
+// from forms that are printed back as they were read, so that nothing is lost.
+// So "007", "1.50" among "1.5" and "TRUE" are no numbers and no bool here,
+// though a declared column would take them.
 type shapes struct {
-	values int // that are not empty
+	values int // values that are not empty
 
 	numbers        numbers
 	bools          int
-	dates, holders int // YYYY-MM-DD; those that only hold a place
-	times, skipped int // YYYY-MM-DD HH:MM:SS; those that the zone never shows
+	dates, holders int // dates YYYY-MM-DD; dates that stand for none
+	times, skipped int // times YYYY-MM-DD HH:MM:SS; times that the zone skips
 	foreign        foreign
 	emails, ips    int
 	phones         int
 }
 
-// numbers counts the values that are numbers, or digits.
+// numbers counts values that are numbers or digits.
 type numbers struct {
-	ints          int // whole numbers in the one way to write them
-	shortest      int // digits of the shortest of them
-	longest       int // and of the longest
-	padded        int // digits with zeros in front
+	ints          int // whole numbers without leading zeros
+	shortest      int // digits of the shortest whole number
+	longest       int // digits of the longest whole number
+	padded        int // digits with leading zeros
 	points        int // numbers with a fraction
 	leastFraction int // digits of the shortest fraction
-	mostFraction  int // and of the longest
+	mostFraction  int // digits of the longest fraction
 	zeros         int // fractions that end with a zero
 	whole         int // most digits before the point, of ints and points
 }
@@ -46,7 +46,7 @@ func (s *shapes) add(v []byte, c *clock) {
 	s.personal(v)
 }
 
-// add counts a value that is a number, or digits.
+// add counts v if it is a number or digits, and tells whether it is.
 func (n *numbers) add(v []byte) bool {
 	digits, negative := bytes.CutPrefix(v, []byte("-"))
 	point := bytes.IndexByte(digits, '.')
@@ -83,7 +83,7 @@ func (n *numbers) add(v []byte) bool {
 	return true
 }
 
-// calendar counts a value that is a day or a time.
+// calendar counts v if it is a date or a time, and tells whether it is.
 func (s *shapes) calendar(v []byte, c *clock) bool {
 	switch len(v) {
 	case len("2006-01-02"):
@@ -112,7 +112,7 @@ func (s *shapes) calendar(v []byte, c *clock) bool {
 	return false
 }
 
-// placeholder tells whether a date is one that programs write where they have none.
+// placeholder tells whether v is a date that programs write if they have none.
 func placeholder(v []byte) bool {
 	switch string(v) {
 	case "0001-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01", "9999-12-31":
@@ -121,7 +121,7 @@ func placeholder(v []byte) bool {
 	return false
 }
 
-// allDigits tells whether v is digits, at least one.
+// allDigits tells whether v consists of digits, at least one.
 func allDigits(v []byte) bool {
 	for _, c := range v {
 		if !digit(c) {
@@ -131,5 +131,5 @@ func allDigits(v []byte) bool {
 	return len(v) > 0
 }
 
-// zerosOnly tells whether v is nothing but zeros, or empty.
+// zerosOnly tells whether v consists of zeros, or is empty.
 func zerosOnly(v []byte) bool { return len(bytes.Trim(v, "0")) == 0 }

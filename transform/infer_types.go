@@ -9,20 +9,20 @@ import (
 const (
 	// evidence is how many values it takes to infer another type than string.
 	evidence = 5
-	// longestCount is the most digits of whole numbers that are taken to count
-	// something: longer ones are phone numbers and ids.
+	// longestCount is the most digits of whole numbers that are taken for
+	// counts. Longer ones are taken for phone numbers and ids.
 	longestCount = 9
-	// shortestID is the least digits of numbers of one length that are taken
-	// for ids: five are a postal code.
+	// shortestID is the least digits of numbers of equal length that are taken
+	// for ids. A postal code may have five.
 	shortestID = 5
-	// narrow is the precision of inferred decimals: what eight bytes hold, with
-	// room for at least headRoom digits more than the sample has. Longer ones
-	// have all that a decimal can have.
+	// narrow is the precision of inferred decimals, which fit into eight bytes.
+	// It leaves room for at least headRoom more digits than the sample has.
+	// Decimals that need more get the largest precision.
 	narrow   = 18
 	headRoom = 3
 )
 
-// fit chooses the type that all values fit without loss, and says why.
+// fit chooses the type that all values fit without loss, and says why. identifier is as in names.
 func (s *shapes) fit(identifier string) (schemas.Type, string) {
 	text := schemas.Type{Kind: schemas.String}
 	if s.values == 0 {
@@ -58,8 +58,8 @@ func (s *shapes) fit(identifier string) (schemas.Type, string) {
 	return text, s.text()
 }
 
-// names says why whole numbers are taken for identifiers. It is "" where they count
-// something.
+// names says why whole numbers are taken for ids, "" if they are taken for counts.
+// identifier is a word of the label or type that suggests ids, "" for none.
 func (n *numbers) names(identifier string) string {
 	switch {
 	case identifier != "":
@@ -72,7 +72,7 @@ func (n *numbers) names(identifier string) string {
 	return ""
 }
 
-// decimal judges numbers of which some have fractions.
+// decimal chooses the type of numbers of which some have fractions, and says why.
 func (n *numbers) decimal(all, identifier string) (schemas.Type, string) {
 	text, digits := schemas.Type{Kind: schemas.String}, n.mostFraction
 	why := all + fmt.Sprintf("numbers with up to %d decimals", digits)
@@ -94,7 +94,7 @@ func (n *numbers) decimal(all, identifier string) (schemas.Type, string) {
 	return t, why
 }
 
-// text says what values look like that fit no type.
+// text describes values that fit no type but string.
 func (s *shapes) text() string {
 	if hint := s.foreign.hint(s.values, s.numbers.ints); hint != "" {
 		return fmt.Sprintf("all %d values look %s", s.values, hint)
@@ -116,8 +116,8 @@ func (s *shapes) text() string {
 	return "text"
 }
 
-// wallTimes judges a meta whose type is timestamp by its id: a few values are
-// enough, and none.
+// wallTimes chooses the type of a meta that is a wall-clock time by its id, and
+// says why. The id decides even if there are few values or none.
 func (s *shapes) wallTimes() (schemas.Type, string) {
 	switch {
 	case s.times != s.values:

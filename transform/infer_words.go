@@ -8,7 +8,7 @@ import (
 )
 
 // label holds the words of a label, an id or an item's type in snake case. A "_"
-// stands before, between and behind them, so that phrases match whole words only.
+// stands before, between and after them, so that phrases match whole words only.
 type label string
 
 func wordsOf(texts ...string) label {
@@ -36,8 +36,8 @@ func (l label) has(phrases string) string {
 	return ""
 }
 
-// Words of labels, transliterated as schemas.Snake does it, a phrase with "_"
-// between its words. They are whole words: "paid" has no "id".
+// Words of labels, transliterated as schemas.Snake does it. A phrase has "_"
+// between its words. Only whole words match: "paid" does not contain "id".
 //
 //nolint:misspell // in many languages
 const (
@@ -50,7 +50,7 @@ const (
 		fuhrerschein fuehrerschein konto kontonummer account compte cuenta conta rekening bank card karte kreditkarte credit_card`
 	postalWords = `zip zipcode postal postcode plz postleitzahl npa cap cep codigo_postal code_postal pincode pin_code postnummer
 		postinumero kodpocztowy kod_pocztowy you_bian youbian`
-	// codeWords are about numbers that identify something, besides the words above.
+	// codeWords also suggest numbers that identify something.
 	codeWords = `number numbers nummer num nr no numero numeros numer nomer nomor hao hao_ma bango beonho raqm mispar
 		code codes kod kode codigo codice reference ref referenz referencia reference_number riferimento order_no order bestellung
 		commande pedido ordine invoice rechnung facture factura fattura ticket tracking barcode ean gtin isbn issn asin sku serial
@@ -64,7 +64,7 @@ const (
 		nom prenom nombre nombres apellido apellidos nome cognome sobrenome naam voornaam achternaam imie nazwisko imia familiia
 		otchestvo fio namn fornamn efternamn navn fornavn etternavn nimi etunimi sukunimi onoma eponymo xing_ming ming_zi
 		shi_ming ism laqab shem shem_male ad soyad isim namae seimei ireum seongmyeong nama username user_name login login_username`
-	// notPeople are words beside which a name is not that of a person.
+	// notPeople are words that show that a name is not that of a person.
 	notPeople = `company firm firma organisation organization organisme societe entreprise empresa azienda ditta business
 		product produkt produit producto file datei fichier event veranstaltung evento course kurs project projekt projet proyecto
 		form formular brand marke domain host team school schule ecole escuela hotel device browser street strasse pet dog cat

@@ -17,16 +17,16 @@ type fieldMap struct {
 	columns map[schemas.Source]int32
 	ignored []ignoredField
 	labels  map[schemas.Source]string
-	at      []int32 // by index into the Fields of the current page: as in columns
+	at      []int32 // for each of the current page's Fields, as in columns
 }
 
 type ignoredField struct {
 	from    schemas.Source
 	n       int64
-	dropped bool // by the pii rule of its column; then it is not counted
+	dropped bool // the pii rule of its column drops it, so it is not counted
 }
 
-// ignore adds an ignored field and gives its number, as columns has it.
+// ignore adds an ignored field and returns its value for columns.
 func (m *fieldMap) ignore(from schemas.Source, dropped bool) int32 {
 	at := ^int32(len(m.ignored))
 	m.columns[from] = at
@@ -34,7 +34,7 @@ func (m *fieldMap) ignore(from schemas.Source, dropped bool) int32 {
 	return at
 }
 
-// source is the column source of a page's field.
+// source returns the column source of a page's field.
 func source(x page.Field) schemas.Source {
 	if x.Kind == page.KindMeta {
 		return schemas.Source{Kind: schemas.FromMeta, ID: x.ID}
@@ -42,7 +42,7 @@ func source(x page.Field) schemas.Source {
 	return schemas.Source{Kind: schemas.FromItem, ID: x.ID}
 }
 
-// nowhere is the column of a field that no result of the page has.
+// nowhere marks a field without a column, which only filtered-out results have.
 const nowhere = math.MinInt32
 
 // match finds the column of every field of the page, and applies the rule for
@@ -63,7 +63,7 @@ func (f *Flattener) match() error {
 	if unknown == nil { // as on most pages
 		return nil
 	}
-	// A field that only filtered results have is not unknown.
+	// A field that only filtered-out results have is not unknown.
 	owner := owners(p)
 	unknown = slices.DeleteFunc(unknown, func(i int) bool { return owner[i] < 0 })
 	if len(unknown) == 0 {
@@ -87,7 +87,7 @@ func (f *Flattener) match() error {
 	return f.add(unknown)
 }
 
-// add appends a column for each of the page's fields.
+// add appends a column for each unknown field. unknown holds indices into the page's Fields.
 func (f *Flattener) add(unknown []int) error {
 	most := f.given.MostColumns()
 	if n := len(f.listed) + len(unknown); n > most {
@@ -106,8 +106,8 @@ func (f *Flattener) add(unknown []int) error {
 	return nil
 }
 
-// learn keeps the first label of every heading, under both kinds where the
-// answer does not tell which it is about.
+// learn keeps the first label of every field. A heading that may belong to a
+// meta or an item labels both.
 func (m *fieldMap) learn(headings []page.Heading) {
 	for _, h := range headings {
 		if h.Kind != page.KindItem {

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// Reasons why a value does not fit. They are counted by, so that the set is
-// closed and no reason holds a value.
+// Reasons why a value does not fit. Values are counted by reason, so the set of
+// reasons is fixed and no reason holds a value.
 const (
 	reasonInt       = "not an integer"
 	reasonIntRange  = "outside the range of int64"
@@ -24,7 +24,7 @@ const (
 	reasonTimestamp = "not a time YYYY-MM-DD HH:MM:SS"
 	reasonSeveral   = "several values"
 
-	// Of columns that declare how their values are read, or that have no null.
+	// Reasons in columns that declare a form, or that must not be null.
 	reasonWord       = "not one of the declared words"
 	reasonSeparators = "not a number with the declared separators"
 	reasonDateForm   = "not a date in a declared format"
@@ -47,7 +47,7 @@ func blank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// sign cuts an optional sign off.
+// sign removes an optional sign and tells whether it is a minus.
 func sign(v []byte) (rest []byte, negative bool) {
 	if len(v) > 0 && (v[0] == '-' || v[0] == '+') {
 		return v[1:], v[0] == '-'
@@ -110,8 +110,8 @@ func parseFloat(v []byte) (f float64, reason string) {
 	return f, ""
 }
 
-// zero tells whether a number that is written in decimal or scientific notation
-// is 0, rather than too near to it for a float64.
+// zero tells whether a number in decimal or scientific notation is really 0. A
+// float64 is also 0 if the number is too near to 0.
 func zero(v []byte) bool {
 	for _, c := range v {
 		switch {

@@ -9,15 +9,15 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// cloak applies the rules for personal data of a Flattener's columns. A value
-// is treated where it is taken from the page. So batches, statistics, dead letters
-// and errors never hold the original.
+// cloak applies the pii rules of a Flattener's columns. It treats a value when
+// it is taken from the page. So batches, statistics, dead letters and errors
+// never hold the original.
 type cloak struct {
-	hmac hash.Hash // nil where no column needs it
+	hmac hash.Hash // nil if no column needs it
 	sum  []byte    // memory for a hash
 }
 
-// newCloak fails where a column needs a key and the schema has none.
+// newCloak fails if a column needs an HMAC key and the schema has none.
 func newCloak(s *schemas.Schema) (cloak, error) {
 	if !s.Needs(schemas.PIIHMAC) {
 		return cloak{}, nil
@@ -29,9 +29,9 @@ func newCloak(s *schemas.Schema) (cloak, error) {
 	return cloak{hmac: h}, nil
 }
 
-// value gives one value of a column as it may be written. An empty one stays
-// empty. A new text is appended to room, which is returned as used, because the
-// values of one row share it.
+// value returns v as the rule lets it be written. An empty value stays empty.
+// The values of one row share the memory room: a new text is appended to it,
+// and used is room with that text.
 func (k *cloak) value(rule schemas.PII, v, room []byte) (treated, used []byte) {
 	if len(v) == 0 {
 		return v, room
@@ -53,9 +53,9 @@ func (k *cloak) value(rule schemas.PII, v, room []byte) (treated, used []byte) {
 	return room[start:], room
 }
 
-// truncate gives the first n characters of v. Characters are Unicode code points:
-// an accent that is one by itself may be cut off. A byte that is no UTF-8 counts as
-// one too.
+// truncate returns the first n characters of v. Characters are Unicode code
+// points, so a combining accent may be cut off. A byte of invalid UTF-8 counts
+// as one character.
 func truncate(v []byte, n int) []byte {
 	at := 0
 	for ; n > 0 && at < len(v); n-- {
@@ -65,8 +65,8 @@ func truncate(v []byte, n int) []byte {
 	return v[:at]
 }
 
-// valueOf is a value of the current row as column c may show it. It is valid
-// until the next row.
+// valueOf returns a value of the current row after the pii rule of column c. It
+// is valid until the next row.
 func (r *row) valueOf(c *column, v []byte) []byte {
 	if c.PII.Kind == schemas.PIINone {
 		return v

@@ -4,8 +4,8 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// row is the current result: its cells by the columns that they go to, and what
-// their values are read with.
+// row is the current result: its cells by column, and the helpers that read
+// their values.
 type row struct {
 	page        *page.Page
 	number      int64      // from 1
@@ -17,7 +17,7 @@ type row struct {
 	pending     []outcome
 }
 
-// gathered is where the row's cells of one column are: a chain through
+// gathered locates the row's cells of one column. They are linked through
 // row.next.
 type gathered struct {
 	row        int64 // number of the row that the other fields are about
@@ -25,7 +25,7 @@ type gathered struct {
 	values     int32 // in all cells
 }
 
-// gather chains the result's cells by their columns.
+// gather links the result's cells by column.
 func (r *row) gather(cells []page.Cell, fields *fieldMap) {
 	r.number++
 	if len(cells) > len(r.next) {
@@ -49,11 +49,11 @@ func (r *row) gather(cells []page.Cell, fields *fieldMap) {
 	}
 }
 
-// appendPlain writes the row's only string, or null, straight from the page.
+// appendPlain writes the row's only string, or null, from the page. It returns the size.
 func (r *row) appendPlain(c *column, g *gathered, cells []page.Cell) (size int) {
 	if g.row == r.number && g.values == 1 {
 		k := g.head
-		for cells[k].Values == 0 { // elements without a value before the one that has it
+		for cells[k].Values == 0 { // skip elements without a value
 			k = r.next[k]
 		}
 		if v := r.page.Value(cells[k], 0); len(v) > 0 || !r.emptyAsNull {

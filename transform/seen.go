@@ -12,32 +12,32 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Bounds of what is remembered of a column's values. Values beyond them are taken
-// for free text, not for choices.
+// Bounds of the choices that are remembered for a column. Values beyond these
+// bounds are taken for free text.
 const (
-	MostChoices     = 500     // distinct values
-	mostChoiceText  = 200     // bytes of one
-	mostChoiceTexts = 4 << 20 // bytes of a Flattener's, over all columns
+	MostChoices     = 500     // distinct values of a column
+	mostChoiceText  = 200     // bytes of one value
+	mostChoiceTexts = 4 << 20 // bytes of the values of all columns of a Flattener
 )
 
-// Seen is what the rows of a column were seen to hold.
+// Seen describes the values that the rows of a column hold.
 type Seen struct {
 	Filled int64 // rows that hold a value: not null
-	// ItemType and Index are an item's attributes as its last result has them,
-	// "" and 0 where none has them.
+	// ItemType and Index are attributes of the item in its last result, "" and
+	// 0 if no result has them.
 	ItemType string
 	Index    int
-	// Choices counts the values of a list, or of an item whose type says that
-	// people choose from it. It is nil where there are none or where Many is set.
-	// Values that people type and columns with a pii rule have none.
+	// Choices counts each value of a list, or of an item whose type says that
+	// people choose its values. It is nil if there are none or if Many is set.
+	// Columns with typed texts or a pii rule have no choices.
 	Choices map[string]int64
-	Many    bool // more or longer values than choices have
+	Many    bool // there are more or longer values than choices may have
 }
 
-// choiceWords are in the types of items that people choose from, typedWords in
-// those that people fill in. The service's specification does not list its item
-// types (section 2, "Result"). Of an unknown type several values are choices, and
-// single values are not.
+// choiceWords occur in types of items whose values people choose, typedWords in
+// types of items whose values people type. The specification lists no item
+// types (section 2, "Result"). If the type is unknown, the values of a list are
+// choices and single values are not.
 var (
 	choiceWords = []string{"radio", "select", "drop", "check", "choice", "option", "rating", "likert", "scale", "list", "yes", "bool"}
 	typedWords  = []string{"text", "mail", "phone", "name", "address", "file", "upload"}
@@ -54,7 +54,7 @@ func hasChoices(c *column, itemType string) bool {
 	return c.ListAs == schemas.ListColumns || !says(typedWords) && (c.list || says(choiceWords))
 }
 
-// seen is a column's entry, made if need be.
+// seen returns the Seen of the column at. It makes one if there is none.
 func (f *Flattener) seen(at int) *Seen {
 	c := f.columns[at]
 	if c.seen == nil {
@@ -63,7 +63,7 @@ func (f *Flattener) seen(at int) *Seen {
 	return c.seen
 }
 
-// see notes what a batch's columns hold.
+// see records the values of a batch. arrays holds its columns.
 func (f *Flattener) see(arrays []arrow.Array) {
 	for i, c := range f.columns {
 		filled := arrays[i].Len() - arrays[i].NullN()
@@ -82,8 +82,8 @@ func (f *Flattener) see(arrays []arrow.Array) {
 	}
 }
 
-// take counts the values of a string array, or of the lists of one. room is
-// nil where there is no bound to the bytes of their texts.
+// take counts the values of a string array, or of an array of lists of strings.
+// room is how many bytes new texts may take, nil for no bound.
 func (s *Seen) take(values arrow.Array, room *int64) {
 	if l, ok := values.(*array.List); ok {
 		values = l.ListValues()
@@ -106,8 +106,8 @@ func (s *Seen) take(values arrow.Array, room *int64) {
 	}
 }
 
-// firstValues counts the first few values of a batch. Most questions have no
-// more choices, and a comparison costs less than a lookup in a map.
+// firstValues counts the first few distinct values of a batch. Most questions
+// have no more choices, and a comparison costs less than a lookup in a map.
 type firstValues struct {
 	values [6]struct {
 		text  string // of the batch
@@ -116,7 +116,7 @@ type firstValues struct {
 	n int
 }
 
-// count counts a value, unless it is none of the first ones.
+// count counts a value. It returns false if there is no place for another distinct value.
 func (f *firstValues) count(text string) bool {
 	for i := range f.n {
 		if v := &f.values[i]; v.text == text {
@@ -132,7 +132,7 @@ func (f *firstValues) count(text string) bool {
 	return true
 }
 
-// choose counts a value n times, see take.
+// choose counts a value n times. room is as in take.
 func (s *Seen) choose(v string, n int64, room *int64) {
 	if s.Many {
 		return
@@ -154,7 +154,7 @@ func (s *Seen) choose(v string, n int64, room *int64) {
 	s.Choices[v] += n
 }
 
-// giveUp forgets choices that are too many, which makes room for others.
+// giveUp forgets the choices of a column with too many, and adds their bytes to room.
 func (s *Seen) giveUp(room *int64) {
 	if room != nil {
 		for v := range s.Choices {
@@ -164,7 +164,7 @@ func (s *Seen) giveUp(room *int64) {
 	s.Many, s.Choices = true, nil
 }
 
-// attributes notes the type and place of the page's items.
+// attributes records the type and index of the items on the page.
 func (f *Flattener) attributes() {
 	for i, x := range f.row.page.Fields {
 		at := f.fields.at[i]
@@ -181,7 +181,7 @@ func (f *Flattener) attributes() {
 	}
 }
 
-// add counts o into s; o is of later results.
+// add adds o, which comes from later results, to s.
 func (s *Seen) add(o Seen) {
 	s.Filled += o.Filled
 	s.ItemType, s.Index = cmp.Or(o.ItemType, s.ItemType), cmp.Or(o.Index, s.Index)
@@ -189,7 +189,7 @@ func (s *Seen) add(o Seen) {
 		s.Choices = nil
 		return
 	}
-	s.Choices = maps.Clone(s.Choices) // of a copy
+	s.Choices = maps.Clone(s.Choices) // o must not change the original map
 	for v, n := range o.Choices {
 		s.choose(v, n, nil)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// outcome is what is counted of a row once the row is written: joined, shifted, or
-// the reason why a value became null.
+// outcome is what happened to a column's value: it was joined or shifted, or
+// became null for a reason. It is counted once the row is written.
 type outcome struct {
 	column *column
 	what   string
@@ -20,9 +20,9 @@ const (
 	shifted = "shifted"
 )
 
-// settle gives column c its values of the row: it reads, parses and, where a
-// value does not fit, applies the column's rule. It returns the first fault
-// that the rule does not heal (on_error fail and reject), with the raw value.
+// settle reads and parses the row's values of column c. If a value does not
+// fit, it applies the column's rule. If that is on_error: fail or reject, it
+// returns the raw value and the reason. Else the reason is "".
 func (r *row) settle(c *column, g *gathered, cells []page.Cell) (raw, reason string) {
 	c.vals, c.null = c.vals[:0], false
 	if g.row != r.number {
@@ -52,8 +52,8 @@ func (r *row) settle(c *column, g *gathered, cells []page.Cell) (raw, reason str
 	return "", c.missing()
 }
 
-// missing is the reason why the row's value does not fit a column that has no
-// null, "" where it does.
+// missing returns the reason if the row has null in a column that must not be
+// null, else "".
 func (c *column) missing() string {
 	if c.null && c.Required && !c.Inferred {
 		return reasonMissing
@@ -61,7 +61,8 @@ func (c *column) missing() string {
 	return ""
 }
 
-// take parses a value and adds it to the row's.
+// take parses a value and adds it to the row. For a value that the column
+// cannot take it returns the raw value and the reason.
 func (r *row) take(c *column, v []byte) (raw, reason string) {
 	if len(v) == 0 { // among several values of a list, or a string that has no null
 		c.vals = append(c.vals, value{null: !c.isString() || r.emptyAsNull})
@@ -83,8 +84,8 @@ func (r *row) take(c *column, v []byte) (raw, reason string) {
 	return "", ""
 }
 
-// settleSeveral handles several values in a column that is no list: an
-// inferred string takes them joined, for any other column they do not fit.
+// settleSeveral handles several values in a column that is no list. An inferred
+// string column takes them joined. They do not fit any other column.
 func (r *row) settleSeveral(c *column, g *gathered, cells []page.Cell) (raw, reason string) {
 	switch {
 	case c.isString() && c.Inferred:
@@ -104,8 +105,8 @@ func (r *row) settleSeveral(c *column, g *gathered, cells []page.Cell) (raw, rea
 func (c *column) heals() bool { return c.Inferred || c.OnError == schemas.OnErrorSetNull }
 
 // join appends the column's values to out as CSV shows a list: "|" between
-// them, "\" before a "|" or "\" of a value. Values are as the column's pii
-// rule leaves them.
+// them, "\" before a "|" or "\" of a value. The column's pii rule is applied to
+// each value.
 func (r *row) join(out []byte, c *column, g *gathered, cells []page.Cell) []byte {
 	first := true
 	for k := g.head; k >= 0; k = r.next[k] {
@@ -125,8 +126,8 @@ func (r *row) join(out []byte, c *column, g *gathered, cells []page.Cell) []byte
 	return out
 }
 
-// parse reads a value that is not empty as one of the column's. The reason is
-// "" where it fits; moved marks a wall-clock time that the zone skips.
+// parse reads a value that is not empty as one of column c. The reason is "" if
+// it fits. moved marks a wall-clock time that the zone skips.
 func (r *row) parse(c *column, v []byte) (out value, moved bool, reason string) {
 	switch {
 	case c.elem.Kind == schemas.String:
@@ -165,7 +166,7 @@ func (r *row) parseScalar(t *schemas.Type, v []byte) (out value, moved bool, rea
 	return out, moved, reason
 }
 
-// settleID gives the result id to its column: an int64 or a string.
+// settleID sets the result id as value of its column, an int64 or a string.
 func settleID(c *column, id int64) {
 	if c.isString() {
 		c.text = strconv.AppendInt(c.text[:0], id, 10)

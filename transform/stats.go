@@ -7,8 +7,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Fault is what was wrong with a value, by column. Reasons are a small closed
-// set that never holds a value.
+// Fault is the reason why a value does not fit, and its column. Reasons come
+// from a small fixed set and never hold a value.
 type Fault struct{ Column, Reason string }
 
 // MarshalText makes the fault a key of a JSON object.
@@ -20,8 +20,8 @@ func (f *Fault) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Stats counts what a Flattener did. Counts of values leave out those of
-// rejected results.
+// Stats counts what a Flattener did. Values of rejected results are not
+// counted.
 type Stats struct {
 	Rows     int64 `json:"rows"`               // results written
 	Rejected int64 `json:"rejected,omitempty"` // results that went to the dead letters
@@ -29,22 +29,22 @@ type Stats struct {
 	Rejects map[Fault]int64 `json:"rejects,omitempty"`
 	// Nulled counts values that did not fit and became null.
 	Nulled map[Fault]int64 `json:"nulled,omitempty"`
-	// Joined counts, by column, several values that a string column took
-	// joined: drift of the form.
+	// Joined counts, by column, results whose several values were joined into
+	// one string. It shows drift of the form.
 	Joined map[string]int64 `json:"joined,omitempty"`
 	// Shifted counts, by column, wall-clock times that the account's zone
-	// skips and that moved forward by the gap.
+	// skips. They were moved forward by the gap.
 	Shifted map[string]int64 `json:"shifted,omitempty"`
 	// Ignored counts the occurrences of fields that the schema leaves out.
 	Ignored map[schemas.Source]int64 `json:"ignored,omitempty"`
 	// Added lists the columns that "unknown: add" appended, in order.
 	Added []schemas.Column `json:"-"`
-	// Seen is what the rows of each column hold, by source.
+	// Seen describes the values of each column, by source.
 	Seen map[schemas.Source]Seen `json:"seen,omitempty"`
 }
 
-// Add counts o, which is of later results, into s: the sums, and the union of
-// the added columns by source.
+// Add adds o, which comes from later results, to s. Counts are summed, and
+// added columns are merged by source.
 func (s *Stats) Add(o Stats) {
 	s.Rows += o.Rows
 	s.Rejected += o.Rejected
@@ -66,7 +66,7 @@ func (s *Stats) Add(o Stats) {
 	}
 }
 
-// sum adds the counts of b to a, which it makes if need be.
+// sum adds the counts of b to a and returns a. If a is nil, it returns a copy of b.
 func sum[K comparable](a, b map[K]int64) map[K]int64 {
 	if a == nil {
 		return maps.Clone(b)
@@ -77,7 +77,7 @@ func sum[K comparable](a, b map[K]int64) map[K]int64 {
 	return a
 }
 
-// count adds one to m[k] and returns m, made if need be.
+// count adds one to m[k] and returns m. It makes m if m is nil.
 func count[K comparable](m map[K]int64, k K) map[K]int64 {
 	if m == nil {
 		m = map[K]int64{}

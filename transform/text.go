@@ -6,23 +6,23 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// texts builds a string array. Most values of a form are strings, and Arrow's own
-// builder makes several calls for each. texts writes the three buffers of the
-// array's layout itself, which more than halves the time of a page
+// texts builds a string array. Most values of a form are strings, and Arrow's
+// own builder makes several calls for each. texts itself writes the three
+// buffers of the array. That more than halves the time of a page
 // (BenchmarkFlatten).
 type texts struct {
 	mem                  memory.Allocator
 	valid, offsets, data *memory.Buffer
 
 	bits []byte  // the memory of valid
-	ends []int32 // of offsets: where each value ends, after a leading 0
-	text []byte  // of data
+	ends []int32 // the memory of offsets: where each value ends, after a leading 0
+	text []byte  // the memory of data
 
 	n, used, nulls    int // values, bytes of text, nulls
 	lastN, lastLength int // of the last array, to reserve for the next
 }
 
-// append adds a value: one copy into the array's memory.
+// append adds a value. It copies the value once, into the array's memory.
 func (t *texts) append(v []byte) {
 	if t.n+1 >= len(t.ends) {
 		t.growValues()
@@ -52,8 +52,8 @@ func (t *texts) appendNull() {
 	t.ends[t.n] = int32(t.used)
 }
 
-// growValues makes room for at least one value more: at first for as many as
-// the last array had, then for twice as many.
+// growValues makes room for at least one more value. At first it makes room for
+// as many values as the last array had, then for twice as many.
 func (t *texts) growValues() {
 	const first = 64
 	if t.offsets == nil {
@@ -67,7 +67,7 @@ func (t *texts) growValues() {
 	t.ends[0] = 0
 }
 
-// growText makes room for n bytes of text more.
+// growText makes room for n more bytes of text.
 func (t *texts) growText(n int) {
 	const first = 512
 	t.data.ResizeNoShrink(max(first, t.lastLength, 2*t.used, t.used+n))
@@ -90,7 +90,7 @@ func (t *texts) finish() arrow.Array {
 	return out
 }
 
-// release gives the memory back that no array has taken.
+// release frees the memory that no array has taken over.
 func (t *texts) release() {
 	if t.offsets != nil {
 		t.valid.Release()

@@ -3,9 +3,9 @@ package page
 // Span is a part of a Builder's Text: the bytes from Start up to End.
 type Span struct{ Start, End int32 }
 
-// Builder fills a page while an answer is decoded. Its calls follow the
-// answer: a result, its cells, the values of each. It is not safe for
-// concurrent use; a builder that is used again keeps its memory.
+// Builder fills a page while an answer is decoded. Begin each result with Result
+// and each of its cells with Cell, and add the values of the cell with Value. It
+// is not safe for concurrent use. A builder that is used again keeps its memory.
 type Builder struct {
 	// Text is the answer in UTF-8, into which the spans of values point. The
 	// decoder may rewrite or replace it until the page is finished.
@@ -17,21 +17,21 @@ type Builder struct {
 	interns map[string]string   // ids and types seen, so that no string is allocated twice
 }
 
-// Begin takes an empty page from the pool. Its memory is the builder's Text.
+// Begin takes an empty page from the pool. It reuses the page's memory for Text.
 func (b *Builder) Begin() {
 	b.Page = pool.Get().(*Page)
 	b.Text = b.Page.text[:0]
 	b.Reset()
 }
 
-// Reset empties the page and keeps Text, to decode it from the beginning.
+// Reset empties the page and keeps Text, so that Text can be decoded again.
 func (b *Builder) Reset() {
 	b.Page.reset()
 	clear(b.fields[0])
 	clear(b.fields[1])
 }
 
-// Finish returns the page, which takes the builder's Text over.
+// Finish returns the page, which then owns the builder's Text.
 func (b *Builder) Finish() *Page {
 	p := b.Page
 	p.text = b.Text
@@ -39,8 +39,8 @@ func (b *Builder) Finish() *Page {
 	return p
 }
 
-// Field returns the index of a field in Page.Fields. A field that is new to the
-// page is added without Type and Index.
+// Field returns the index of a field in Page.Fields. It adds a field that is
+// new to the page, without Type and Index; added is then true.
 func (b *Builder) Field(kind Kind, id []byte) (field int32, added bool) {
 	byID := &b.fields[kind-1]
 	if field, ok := (*byID)[string(id)]; ok {
@@ -56,13 +56,13 @@ func (b *Builder) Field(kind Kind, id []byte) (field int32, added bool) {
 	return field, true
 }
 
-// Result begins a result.
+// Result begins a result with an id.
 func (b *Builder) Result(id int64) {
 	at := int32(len(b.Page.cells)) //nolint:gosec // a cell takes some bytes of Text
 	b.Page.results = append(b.Page.results, result{id, at, at})
 }
 
-// Cell begins a meta or item of the result that was begun last.
+// Cell begins a meta or item of the result that was begun last. field is its index.
 func (b *Builder) Cell(field int32) {
 	p := b.Page
 	p.cells = append(p.cells, Cell{Field: field, first: int32(len(p.values))}) //nolint:gosec // a value takes some bytes of Text
@@ -82,7 +82,7 @@ const (
 	maxInternLen = 256
 )
 
-// Intern returns text as a string, the same one for the same bytes.
+// Intern returns text as a string. Equal texts share one string.
 func (b *Builder) Intern(text []byte) string {
 	if len(text) == 0 {
 		return ""

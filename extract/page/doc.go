@@ -3,7 +3,7 @@
 //
 // A Page owns the answer's text. Results have cells, which are their metas and
 // items; the values of cells are views into the text. So a page takes a handful
-// of allocations, and none where it comes from the pool. A decoder fills a page
+// of allocations, and none if it comes from the pool. A decoder fills a page
 // through a Builder, and hands it out only when the whole answer was read.
 //
 // The package neither reads answers (see extract/v1) nor knows which columns a

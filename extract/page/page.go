@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Kind tells where in a result a field stands: among its metas or among its
-// items (service specification, section 2, "Result").
+// Kind tells whether a field is a meta or an item of a result (service
+// specification, section 2, "Result").
 type Kind uint8
 
 // The kinds of a field.
@@ -31,15 +31,15 @@ type Field struct {
 	Kind  Kind
 	ID    string
 	Type  string // the item's type attribute, "" for metas and where it is missing
-	Index int    // the item's index attribute, which is its position on the form; 0 where it is missing
+	Index int    // the item's index attribute, its position on the form; 0 if missing
 }
 
-// Heading is a column's label, as fs_include_headings asks for it. The id is the
-// identity: labels repeat, may be empty and may hold line breaks.
+// Heading is a column's label, which is sent if fs_include_headings is set. The
+// id identifies the column: labels may repeat, be empty or hold line breaks.
 type Heading struct {
 	ID    string
 	Label string
-	// Kind is set where the heading stood under a metas or items element, else 0.
+	// Kind is set if the heading was in a metas or items element, else 0.
 	Kind Kind
 }
 
@@ -63,7 +63,7 @@ type Page struct {
 	Fields   []Field   // in order of first occurrence
 	Replaced int       // characters that XML 1.0 forbids or invalid UTF-8, replaced by U+FFFD
 
-	text    []byte // the answer in UTF-8; texts that held references or several parts are rewritten in place
+	text    []byte // the answer in UTF-8; decoded texts are rewritten in place
 	results []result
 	cells   []Cell
 	values  []Span
@@ -105,7 +105,7 @@ func (p *Page) IDs() []int64 {
 }
 
 // Order tells whether the ids of the results strictly rise, and whether they
-// strictly fall. Those of fewer than two results do both.
+// strictly fall. With fewer than two results both are true.
 func (p *Page) Order() (rises, falls bool) {
 	rises, falls = true, true
 	for i := 1; i < len(p.results); i++ {
@@ -129,7 +129,7 @@ func (p *Page) Value(c Cell, i int) []byte {
 	return p.text[s.Start:s.End:s.End]
 }
 
-// Filter keeps the results whose id passes keep.
+// Filter keeps only the results for whose id keep returns true.
 func (p *Page) Filter(keep func(id int64) bool) {
 	p.results = slices.DeleteFunc(p.results, func(r result) bool { return !keep(r.id) })
 }
@@ -140,7 +140,7 @@ func (p *Page) SortByID() {
 }
 
 // Absorb appends the results of q to p and leaves q as it is. It does nothing and
-// returns false where both texts together exceed 2 GiB. Views into p stay valid.
+// returns false if both texts together exceed 2 GiB. Views into p stay valid.
 func (p *Page) Absorb(q *Page) bool {
 	if len(p.text)+len(q.text) > math.MaxInt32 {
 		return false
@@ -169,7 +169,7 @@ func (p *Page) Absorb(q *Page) bool {
 	return true
 }
 
-// fieldLike returns the index of the field of f's identity, which it adds if needed.
+// fieldLike returns the index of the field with the Kind and ID of f, or adds it.
 func (p *Page) fieldLike(f Field) int32 {
 	i := slices.IndexFunc(p.Fields, func(g Field) bool { return g.Kind == f.Kind && g.ID == f.ID })
 	if i < 0 {

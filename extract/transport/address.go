@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ParseBaseURL checks the address of the service: HTTPS, or plain HTTP to a
-// loopback address, or with allowHTTP to any host; no user, query or fragment.
+// ParseBaseURL checks the service's address: HTTPS, or plain HTTP to a loopback address.
+// allowHTTP allows plain HTTP to any host. A user, query or fragment is an error.
 func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil { // err quotes the address, which may hold the key

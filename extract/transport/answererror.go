@@ -5,16 +5,16 @@ import (
 	"net/http"
 )
 
-// Fault tells what is wrong with an answer that cannot be read, and so whether
-// asking again may help.
+// Fault tells what is wrong with an answer that cannot be read. It decides
+// whether asking again may help.
 type Fault uint8
 
-// The faults. An answer is well-formed by the rules of its format.
+// The faults. A well-formed answer follows the rules of its format, such as XML.
 const (
-	FaultWrong   Fault = iota // well-formed without what it must hold
-	FaultBeyond               // beyond a bound, or in an encoding that is not read
-	FaultForeign              // well-formed and not of the service
-	FaultGarbled              // not well-formed: a page for people, a text, a damaged answer
+	FaultWrong   Fault = iota // well-formed, but not what the specification promises
+	FaultBeyond               // larger than a bound, or in an unsupported encoding
+	FaultForeign              // well-formed, but not from the service
+	FaultGarbled              // not well-formed: a web page, plain text, a damaged answer
 	FaultCut                  // ends too early
 	FaultEmpty                // holds nothing
 )
@@ -22,14 +22,14 @@ const (
 // AnswerError is an answer that cannot be read: empty, not well-formed,
 // truncated, beyond a bound, or without what the specification promises.
 type AnswerError struct {
-	Offset  int    // byte offset in the answer, -1 where no place can be named
+	Offset  int    // byte offset in the answer, -1 if no place can be named
 	Problem string // what is wrong, without the answer's text
 	Fault   Fault
-	Ours    bool // it is in the service's own envelope
+	Ours    bool // the answer has the service's own root element
 
-	status int    // HTTP status, 0 where it is not known
+	status int    // HTTP status, 0 if unknown
 	sum    uint64 // hash of the answer, to tell whether the next one is the same
-	varies bool   // the same request was answered otherwise before
+	varies bool   // another attempt of the request ended in another way
 }
 
 // Error names the problem and its place.
@@ -44,25 +44,25 @@ func (e *AnswerError) Error() string {
 	return s
 }
 
-// Temporary tells whether trying again may help. What is empty, cut or garbled
-// was most likely damaged on its way, or comes from a proxy. What is well-formed
-// and wrong comes again, unless the service answered otherwise before.
+// Temporary tells whether trying again may help. An empty, cut or garbled answer
+// was most likely damaged on its way, or comes from a proxy. Any other faulty
+// answer comes again, unless another attempt of the request ended in another way.
 func (e *AnswerError) Temporary() bool { return e.Fault >= FaultGarbled || e.varies }
 
-// DataFault tells whether the service gives what cannot be read, each time.
+// DataFault tells whether the service sends the unreadable answer each time.
 func (e *AnswerError) DataFault() bool { return !e.Temporary() }
 
-// isPage tells whether the whole answer is not of the service: what a web server
-// sends at another address.
+// isPage tells whether the whole answer comes from something other than the
+// service, such as the web page of a proxy.
 func (e *AnswerError) isPage() bool {
 	return !e.Ours && (e.Fault == FaultForeign || e.Fault == FaultGarbled)
 }
 
-// NotServiceError is a request that brought the same page at each try, which is
-// not of the service, in a run to which the service never answered.
+// NotServiceError reports that every attempt of a request got the same web page from
+// something other than the service. The service has answered nothing in this run.
 type NotServiceError struct {
 	Tries int
-	Err   *AnswerError // what is wrong with the page
+	Err   *AnswerError // what is wrong with the web page
 }
 
 // Error says what came and what to do.
@@ -74,16 +74,16 @@ func (e *NotServiceError) Error() string {
 	return fmt.Sprintf("nothing that this run was answered came from the service: %s with HTTP status %d (%s); set base_url to the service's own address", tries, e.Err.status, e.Err.Problem)
 }
 
-// Unwrap returns what is wrong with the page.
+// Unwrap returns what is wrong with the web page.
 func (e *NotServiceError) Unwrap() error { return e.Err }
 
 // Temporary is false: the base URL has to change.
 func (e *NotServiceError) Temporary() bool { return false }
 
-// DataFault is false, because the page is not data of the service.
+// DataFault is false, because the web page is not data of the service.
 func (e *NotServiceError) DataFault() bool { return false }
 
-// TooLarge is an answer of more than so many bytes.
+// TooLarge returns the error for an answer of more than most bytes.
 func TooLarge(most int64) error {
 	return &AnswerError{Offset: -1, Problem: fmt.Sprintf("it is larger than the bound of %d bytes", most), Fault: FaultBeyond}
 }

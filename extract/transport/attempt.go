@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// urlCause drops the address that a *url.Error repeats, because it holds the key.
+// urlCause returns err without the address that a *url.Error adds, which holds the key.
 func urlCause(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -57,7 +57,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	return h, err
 }
 
-// redactedTarget names where a redirect points to, without query and key.
+// redactedTarget returns the address that a redirect points to, without query and key.
 func (s *Sender) redactedTarget(res *http.Response) string {
 	to, err := res.Location()
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Sender) redactedTarget(res *http.Response) string {
 	return s.cfg.Key.Redact(to.Scheme + "://" + to.Host + strings.ReplaceAll(path, Escape(redacted), redacted))
 }
 
-// networkError says what broke, without the address. ctx is that of the attempt.
+// networkError describes an error of the network, without the address. ctx is the attempt's.
 func (s *Sender) networkError(ctx context.Context, err error) error {
 	cause := urlCause(err)
 	noTLS := is[tls.RecordHeaderError](cause)
@@ -90,11 +90,11 @@ func (s *Sender) networkError(ctx context.Context, err error) error {
 	return e
 }
 
-// longestRetryAfter bounds what a Retry-After header may ask for.
+// longestRetryAfter bounds the pause that a Retry-After header may ask for.
 const longestRetryAfter = 24 * time.Hour
 
-// parseRetryAfter reads a number of seconds or a date (RFC 9110, section
-// 10.2.3); 0 for anything else.
+// parseRetryAfter reads the value of a Retry-After header, seconds or a date
+// (RFC 9110, section 10.2.3). It returns 0 for anything else.
 func parseRetryAfter(v string) time.Duration {
 	v = strings.TrimSpace(v)
 	if v != "" && strings.Trim(v, "0123456789") == "" {

@@ -6,27 +6,27 @@ import (
 	"sync"
 )
 
-// A body that outgrows the memory at hand goes on in chunks, and moves into
-// memory of its size when it has ended. Growing step by step would copy the
-// body each time, which took most of a run's memory with answers of 9 MB.
+// If a body outgrows its buffer, the rest is read in chunks. At the end, all is
+// copied into one buffer of the right size. To grow a buffer step by step took
+// most of a run's memory with answers of 9 MB.
 const chunkBytes = 256 << 10
 
 type chunk [chunkBytes]byte
 
 var chunkPool = sync.Pool{New: func() any { return new(chunk) }}
 
-// room is how much memory a body of n bytes is given. The next body is seldom
-// much longer, and one byte more shows the end without a chunk.
+// room returns the size of a buffer for n bytes. A slightly longer next body
+// fits too, and one spare byte shows the end of the body without a chunk.
 func room(n int64) int64 { return n + n/16 + 1 }
 
-// mostSaid is the largest size in bytes for which memory is taken before the
-// body has come.
+// mostSaid is the largest expected size in bytes for which memory is allocated
+// before the body is read.
 const mostSaid = 16 << 20
 
-// readOver reads r to its end over the memory of text, or into larger memory.
-// size is what the body is said to measure, 0 or less where nobody says. A body
-// of more than most bytes is an *AnswerError. Errors of r are returned as they
-// are.
+// readOver reads r to its end and returns the bytes. It uses the memory of text
+// if they fit. size is the expected number of bytes, 0 or less if unknown. A
+// body of more than most bytes gives an *AnswerError. Errors of r are returned
+// unchanged.
 func readOver(text []byte, r io.Reader, size, most int64) ([]byte, error) {
 	if size > int64(cap(text)) && size <= min(mostSaid, most) {
 		text = make([]byte, 0, room(size))

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// RollingBudget allows so many requests in any minute and in any 24 hours. A
-// used-up minute makes requests wait; a used-up day ends them with a
-// *BudgetError. Requests are booked before they are sent, in a ledger that
-// processes share.
+// RollingBudget bounds the requests in any minute and in any 24 hours. If the
+// minute's budget is used up, requests wait. If the day's budget is used up,
+// they fail with a *BudgetError. Requests are booked before they are sent, in a
+// ledger that processes share.
 //
-// The clock of the machine, which they share, may jump. Set back, it makes
-// bookings count for longer, never shorter. Set forward, it gives back as much of
-// the budget as it jumped over.
+// The processes also share the clock of the machine, which may jump. If it is
+// set back, bookings count for longer, never shorter. If it is set forward, as
+// much of the budget is free again as the clock jumped over.
 type RollingBudget struct {
 	mu                sync.Mutex
 	perMinute, perDay int
@@ -22,27 +22,27 @@ type RollingBudget struct {
 	now               func() time.Time
 }
 
-// Ledger keeps when requests were booked, for all who share a budget.
+// Ledger stores the times of bookings for all processes that share a budget.
 type Ledger interface {
-	// Update gives change the booked times, oldest first, and keeps what it
-	// returns: those of the last 24 hours, or what of them somebody still needs.
-	// Nobody else reads or writes the ledger meanwhile.
+	// Update calls change with the booked times, oldest first, and stores the
+	// times that it returns. It may drop times older than 24 hours, and times
+	// that nobody needs. No other process reads or writes the ledger meanwhile.
 	Update(ctx context.Context, change func(booked []time.Time) []time.Time) error
 }
 
-// BudgetMinute is how long a booking counts for the budget per minute. Requests
-// reach the service at different times after their bookings, so a second is added.
+// BudgetMinute is how long a booking counts for the budget per minute. It adds a
+// second, because requests reach the service with varying delays after their bookings.
 const BudgetMinute = time.Minute + time.Second
 
 const budgetDay = 24 * time.Hour
 
-// NewRollingBudget returns a budget; 0 is no limit. now is the clock of the
-// bookings.
+// NewRollingBudget returns a budget of perMinute and perDay requests; 0 means
+// no limit. now returns the current time, by which requests are booked.
 func NewRollingBudget(perMinute, perDay int, ledger Ledger, now func() time.Time) *RollingBudget {
 	return &RollingBudget{perMinute: perMinute, perDay: perDay, ledger: ledger, now: now}
 }
 
-// Reserve books a request, waiting for the minute's budget where it has to.
+// Reserve books a request. It waits while the budget of the minute is used up.
 func (b *RollingBudget) Reserve(ctx context.Context) error {
 	var waited time.Time // until when the request has waited
 	for {
@@ -64,8 +64,8 @@ func (b *RollingBudget) Reserve(ctx context.Context) error {
 	}
 }
 
-// reserve books a request, unless the budget of the minute is used up until
-// later than now.
+// reserve books a request at now. If the minute's budget is used up, it books
+// nothing and returns until when to wait. Else until is not later than now.
 func (b *RollingBudget) reserve(ctx context.Context, now time.Time) (until time.Time, err error) {
 	if b.perMinute <= 0 && b.perDay <= 0 {
 		return now, nil
@@ -74,7 +74,7 @@ func (b *RollingBudget) reserve(ctx context.Context, now time.Time) (until time.
 	defer b.mu.Unlock()
 	ledgerErr := b.ledger.Update(ctx, func(booked []time.Time) []time.Time {
 		for i, t := range booked {
-			if t.After(now) { // the clock was set back, and nobody may wait for longer than the span
+			if t.After(now) { // the clock was set back: count as booked now
 				booked[i] = now
 			}
 		}
@@ -90,8 +90,8 @@ func (b *RollingBudget) reserve(ctx context.Context, now time.Time) (until time.
 	return until, cmp.Or(ledgerErr, err)
 }
 
-// freeAt returns when a budget of limit requests in any span has room for one
-// more; the zero time where it always had. booked is ordered, oldest first.
+// freeAt returns when a budget of limit requests per span has room for one more request.
+// It is the zero time if fewer than limit are booked. booked is in order, oldest first.
 func freeAt(booked []time.Time, limit int, span time.Duration) time.Time {
 	if limit <= 0 || len(booked) < limit {
 		return time.Time{}

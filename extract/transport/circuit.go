@@ -8,38 +8,37 @@ import (
 	"time"
 )
 
-// opensAfter is how many attempts in a row, of at least two requests, must fail to
-// find the service until the circuit opens. A service that fails for one attempt
-// in five opens it by chance once in 3,000 attempts, for a second.
+// opensAfter is how many attempts in a row must fail to reach the service before
+// the circuit opens. They must be of at least two requests. If one attempt in
+// five fails, the circuit opens by chance once in 3,000 attempts, for a second.
 const opensAfter = 5
 
-// circuit keeps the requests of a sender and its forks from hammering a service
-// that is not there. An unbroken streak of failures opens it: requests wait in
-// it, with their places in the gate. One at a time is sent as a probe, after
-// pauses that double. The first answer of the service, even that it is busy,
-// closes the circuit. Where none comes within the patience, all waiting requests
-// fail with an *OutageError. Later ones then fail at once, unless it is time for
-// the next probe.
+// circuit stops a sender and its forks from sending many requests to a service that is
+// away. A streak of failed attempts opens the circuit. While it is open, requests wait and
+// keep their places in the gate. One request at a time is sent as a probe, after pauses
+// that double. The first answer of the service closes the circuit, even an answer that it
+// is busy. If no answer comes within Config.Patience, all waiting requests fail with an
+// *OutageError. Later requests then fail at once, unless it is time for the next probe.
 //
-// The streak must be of several requests, and of several forms where several are
-// read. A request that fails alone may ask for what the service cannot give.
+// The streak must be of several requests. If several forms are read, it must be of several
+// forms. A request that fails alone may ask for something that the service cannot give.
 //
-// Each waiting request keeps the time, so the circuit has no goroutine.
+// Each waiting request measures the time itself, so the circuit needs no goroutine.
 type circuit struct {
 	cfg Config
 
 	mu      sync.Mutex
-	forms   int // how many forms are read; 0 is one
+	forms   int // how many forms are read; 0 means one
 	streak  streak
 	open    bool
 	met     bool // the service has answered something since the run began
 	probing bool
 	failed  int           // probes that failed since the circuit opened
 	next    time.Time     // when the next probe may be sent
-	changed chan struct{} // closed when those who wait should look again
+	changed chan struct{} // closed when waiting requests should look again
 }
 
-// streak is a row of attempts that did not find the service.
+// streak describes attempts in a row that did not reach the service.
 type streak struct {
 	attempts int
 	since    time.Time // when the first attempt failed
@@ -50,9 +49,9 @@ type streak struct {
 
 func newCircuit(cfg Config) *circuit { return &circuit{cfg: cfg, changed: make(chan struct{})} }
 
-// enter waits while the circuit is open. probe tells that it still is open and
-// that the request is the probe. Who enters calls leave, or giveUp where nothing
-// was sent.
+// enter waits while the circuit is open. probe tells that the circuit is still
+// open and that this request is its probe. The caller then calls leave, or
+// giveUp if it sent nothing.
 func (c *circuit) enter(ctx context.Context) (probe bool, err error) {
 	for {
 		if ctx.Err() != nil {
@@ -68,8 +67,8 @@ func (c *circuit) enter(ctx context.Context) (probe bool, err error) {
 	}
 }
 
-// look tells whether a request may go now, or how long to wait before looking
-// again. The end of changed ends that wait.
+// look returns a wait of 0 if a request may be sent now, else how long to wait until
+// the next look. The wait also ends when changed is closed. probe is as in enter.
 func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +79,7 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 		c.probing = true
 		return true, 0, nil, nil
 	}
-	wait = c.cfg.Patience // any time does: changed ends the wait
+	wait = c.cfg.Patience // any duration will do: changed ends the wait
 	if c.failed > 0 {
 		// The streak may have begun long ago, so one probe has to fail first.
 		if wait = c.streak.since.Add(c.cfg.Patience).Sub(now); wait <= 0 {
@@ -107,7 +106,7 @@ func (c *circuit) wasMet() bool {
 	return c.met
 }
 
-// giveUp lets another request be the probe, because this one was not sent.
+// giveUp ends a request that was not sent. If it was the probe, another may be the probe.
 func (c *circuit) giveUp(probe bool) {
 	if probe {
 		c.mu.Lock()
@@ -117,7 +116,7 @@ func (c *circuit) giveUp(probe bool) {
 	}
 }
 
-// leave takes in what became of an attempt of e, whose error is e.last.
+// leave records the outcome of an attempt of the request e, whose error is e.last.
 func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome string) {
 	now := time.Now()
 	c.mu.Lock()
@@ -125,7 +124,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 	if probe {
 		c.probing = false
 	}
-	ended := outcome == OutcomeCancelled || outcome == "" // says nothing about the service
+	ended := outcome == OutcomeCancelled || outcome == "" // the attempt says nothing about the service
 	c.met = c.met || !ended && isOwn(e.last)
 	s := &c.streak
 	switch {
@@ -161,14 +160,14 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 	}
 }
 
-// wake lets all requests that wait look again. They are no more than have a place.
+// wake lets all waiting requests look again. They are few, because the gate bounds them.
 func (c *circuit) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// pause is drawn between half and the whole of a time that doubles with every
-// probe that failed.
+// pause returns a random time between half and the whole of an interval. The
+// interval doubles with every failed probe, up to Config.BackoffMax.
 func (c *circuit) pause() time.Duration {
 	whole := 2 * c.cfg.BackoffMin
 	for i := 0; i < c.failed && whole < c.cfg.BackoffMax; i++ {

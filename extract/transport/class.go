@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Refusal is an error that the service itself answered with. Each generation of
-// the service has a type for it, which classes its codes.
+// Refusal is an error with which the service itself answered. Each generation of
+// the service has its own type of Refusal, which gives each error code a class.
 type Refusal interface {
 	error
 	// Class tells what the refusal means for another attempt.
 	Class() Class
-	// ComeAfter is the pause that the service asks for, 0 where it asks for none.
+	// ComeAfter returns the pause that the service asks for, 0 if it asks for none.
 	ComeAfter() time.Duration
 }
 
@@ -23,18 +23,19 @@ type Class uint8
 const (
 	ClassFinal       Class = iota // the same request is refused again
 	ClassDoubtful                 // most likely it is refused again
-	ClassUnavailable              // no room; the request may have been carried out
-	ClassBusy                     // no room; the request was turned away before it did anything
+	ClassUnavailable              // too busy; the request may have been carried out
+	ClassBusy                     // too busy; the request was turned away and had no effect
 )
 
-// The outcomes of an attempt. Every attempt that was sent has exactly one.
+// The outcomes of an attempt. Every attempt that was sent has exactly one. A
+// refusal that blames the request is never OutcomeBusy, whatever its HTTP status.
 const (
 	OutcomeOK        = "ok"        // the answer that was asked for
-	OutcomeBusy      = "busy"      // no room: a refusal that says so, HTTP status 429 or 503; a refusal that blames the request does not, whatever the status
-	OutcomeRefused   = "refused"   // any other refusal of the service, a redirect, and HTTP status 4xx without a refusal
-	OutcomeFailed    = "failed"    // no whole answer: the network, a timeout, a cut answer; and HTTP status 5xx without a refusal
-	OutcomeInvalid   = "invalid"   // an answer with another status that is not what it should be
-	OutcomeCancelled = "cancelled" // the caller did not wait for the answer
+	OutcomeBusy      = "busy"      // a refusal that says so, or HTTP status 429 or 503
+	OutcomeRefused   = "refused"   // another refusal, a redirect, or HTTP status 4xx without a refusal
+	OutcomeFailed    = "failed"    // no whole answer came, or HTTP status 5xx without a refusal
+	OutcomeInvalid   = "invalid"   // an answer with another status that cannot be read
+	OutcomeCancelled = "cancelled" // the caller stopped waiting for the answer
 )
 
 // is tells whether err is an E or wraps one.
@@ -43,7 +44,7 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// classOf classes the error of an attempt, and tells how long the server asks to wait.
+// classOf returns the class of an attempt's error, and the pause that the server asks for.
 func classOf(err error) (class Class, after time.Duration) {
 	if r, ok := errors.AsType[Refusal](err); ok {
 		return r.Class(), r.ComeAfter()
@@ -57,14 +58,14 @@ func classOf(err error) (class Class, after time.Duration) {
 		return ClassFinal, 0
 	case s.Status == http.StatusTooManyRequests:
 		return ClassBusy, s.RetryAfter
-	case s.Status == http.StatusServiceUnavailable: // a proxy says it too, whatever became of the request
+	case s.Status == http.StatusServiceUnavailable: // a proxy sends it too, so the request may be done
 		return ClassUnavailable, s.RetryAfter
 	}
 	return ClassFinal, s.RetryAfter
 }
 
-// outcomeOf classes the error of an attempt whose caller still waits for it.
-// status is that of the answer, 0 where there was none.
+// outcomeOf returns the outcome of an attempt that ended with err and was not
+// cancelled. status is the HTTP status of the answer, 0 without an answer.
 func outcomeOf(err error, status int) string {
 	class, _ := classOf(err)
 	switch {
@@ -82,22 +83,22 @@ func outcomeOf(err error, status int) string {
 	return OutcomeInvalid
 }
 
-// isAnswer tells whether the service itself answered an attempt, if only that it
-// has no room.
+// isAnswer tells whether the service itself answered an attempt, even if only
+// to say that it is busy. err is the error of the attempt.
 func isAnswer(err error) bool {
 	return err == nil || is[Refusal](err) || is[*StatusError](err) && !isAbsence(err, true)
 }
 
-// isOwn tells whether an attempt brought something of the service, damaged or not.
+// isOwn tells whether the answer to an attempt is from the service, damaged or not.
 func isOwn(err error) bool {
 	a, ok := errors.AsType[*AnswerError](err)
 	return err == nil || is[Refusal](err) || ok && a.Ours
 }
 
-// isAbsence tells whether an attempt failed because the service was not there: the
-// network, a timeout, HTTP status 5xx without a Retry-After. A foreign page or an
-// empty answer says the same where the service was met before. Where it never
-// was, the base URL may be wrong, and waiting would not help.
+// isAbsence tells whether an attempt failed because the service is away: a
+// network error, a timeout, or HTTP status 5xx without Retry-After. A foreign
+// web page or an empty answer counts too if met says that the service has
+// answered before. Else the base URL may be wrong, and waiting would not help.
 func isAbsence(err error, met bool) bool {
 	if n, ok := errors.AsType[*NetworkError](err); ok {
 		return !n.Final

@@ -1,22 +1,22 @@
 // Package transport sends requests and hands each answer to its caller's
-// decoder. The server may be slow, busy, away, or hidden by a proxy's page.
+// decoder. The server may be slow, busy, away, or hidden behind a proxy.
 //
 // A Sender belongs to one server and account. An attempt of a request passes the
 // gate, the circuit and the Budget, in this order. The gate bounds the requests
 // under way at once. The circuit lets only one request at a time try a server
-// that is away. The Budget bounds the requests per minute and day. What failed
-// and may succeed later is tried again, for two minutes at most. Every attempt
+// that is away. The Budget bounds the requests per minute and day. An attempt that
+// failed and may succeed later is repeated, for two minutes at most. Every attempt
 // is counted with its outcome. The API key is a Secret: the sender adds it to
 // the address and removes it from every error and log line.
 //
 // The package knows no format and no transaction. A generation of the service
-// (extract/v1) builds the Call, decodes the body, and classes the errors that
-// the service itself answers with (Refusal). Pages, windows and ids are
-// unknown here. Begin reading at Sender.Send.
+// (extract/v1) builds the Call, decodes the body, and classes the errors
+// with which the service itself answers (Refusal). This package does not know
+// pages, windows or ids. Begin reading at Sender.Send.
 //
 // # Why no library
 //
-// failsafe-go v0.9.8 was read for the gate and the circuit, and neither fits.
+// failsafe-go v0.9.8 was considered for the gate and the circuit, but does not fit.
 // Its adaptive limiter derives the bound from response times and has no signal
 // for an answer that says "busy": Record would count such an answer as a fast
 // one, and Drop leaves the bound as it is. Our gate halves the bound at a busy

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// RequestError is a request that failed for good. It never holds the API key.
+// RequestError reports a request that failed for good. It never holds the API key.
 type RequestError struct {
 	Transaction string // as the specification names it: "Get Results"
 	Form        string // "" for Get Forms
@@ -16,7 +16,7 @@ type RequestError struct {
 	Err         error
 }
 
-// Error says what failed, on what, and why.
+// Error names the transaction, the form, the parameters and the cause.
 func (e *RequestError) Error() string {
 	on := ""
 	if e.Form != "" {
@@ -35,13 +35,13 @@ func (e *RequestError) Error() string {
 // Unwrap returns the last attempt's error.
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// NetworkError is an attempt that brought no whole answer: a refused or cut
-// connection, a timeout, a failed handshake.
+// NetworkError reports an attempt that got no whole answer, because of a
+// refused or cut connection, a timeout or a failed handshake.
 type NetworkError struct {
 	Problem string // without the address, which would hold the key
-	Final   bool   // trying again cannot help: a certificate that is not trusted, a server without TLS
+	Final   bool   // trying again cannot help: an untrusted certificate, a server without TLS
 
-	doubtful bool // trying again hardly helps: a host that is not known
+	doubtful bool // trying again hardly helps: the host is unknown
 	unsent   bool // there was no connection to send the request on
 }
 
@@ -51,8 +51,8 @@ func (e *NetworkError) Error() string { return "network: " + e.Problem }
 // Temporary tells whether trying again may help.
 func (e *NetworkError) Temporary() bool { return !e.Final }
 
-// StatusError is an HTTP status without an envelope of the service, such as a
-// proxy's page.
+// StatusError reports an HTTP error status with an answer that is not the
+// service's, such as the error page of a proxy.
 type StatusError struct {
 	Status     int
 	RetryAfter time.Duration // from the Retry-After header, 0 if there was none
@@ -68,7 +68,7 @@ func (e *StatusError) Temporary() bool {
 	return e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError
 }
 
-// ComeBack says to people what a Retry-After header asked for, "" for 0.
+// ComeBack returns a text about the pause that a Retry-After header asks for, "" for 0.
 func ComeBack(after time.Duration) string {
 	if after <= 0 {
 		return ""
@@ -76,11 +76,11 @@ func ComeBack(after time.Duration) string {
 	return fmt.Sprintf(" (it asks to come back after %s)", after.Round(time.Second))
 }
 
-// RedirectError is an answer that points elsewhere. It is not followed: the
-// key would travel in the new address or its Referer.
+// RedirectError reports an answer that redirects to another address. Redirects
+// are not followed, because the new address or its Referer would carry the key.
 type RedirectError struct {
 	Status int
-	To     string // without query
+	To     string // the target, without its query
 }
 
 // Error says where the redirect points and what to do.
@@ -90,12 +90,12 @@ func (e *RedirectError) Error() string {
 
 // BudgetError says that a request budget is used up.
 type BudgetError struct {
-	Limit int           // requests
-	Per   time.Duration // in this time
+	Limit int           // requests that the budget allows
+	Per   time.Duration // the time in which it allows them
 	Until time.Time     // when the next request may be sent
 }
 
-// ComeBack is Until for people, rounded up to a full second, with its zone.
+// ComeBack returns Until as text, rounded up to a full second, with its zone.
 func (e *BudgetError) ComeBack() string {
 	return e.Until.Add(time.Second - time.Nanosecond).Truncate(time.Second).Format(time.RFC3339)
 }
@@ -115,15 +115,15 @@ func (e *BudgetError) Error() string {
 // Temporary is true, because the budget refills.
 func (e *BudgetError) Temporary() bool { return true }
 
-// OutageError says that no request found the service for longer than is waited
-// for. It ends all requests that wait.
+// OutageError says that no request reached the service for longer than
+// Config.Patience. All waiting requests fail with it.
 type OutageError struct {
-	Since    time.Time // when the first of the attempts failed
-	Attempts int       // that failed in a row, of all requests
+	Since    time.Time // when the first of these attempts failed
+	Attempts int       // failed attempts in a row, of all requests
 	Last     error     // of the last attempt
 }
 
-// Error says what is wrong since when, how often it was tried, and what to do.
+// Error says since when the service is away, how many attempts failed, and what to do.
 func (e *OutageError) Error() string {
 	return fmt.Sprintf("the service is not there since %s: %d attempts failed in a row, the last with: %v; run again later", e.Since.Format(time.RFC3339), e.Attempts, e.Last)
 }
@@ -134,13 +134,13 @@ func (e *OutageError) Unwrap() error { return e.Last }
 // Temporary is true, because outages end.
 func (e *OutageError) Temporary() bool { return true }
 
-// Temporary tells whether err says of itself that trying again may help.
+// Temporary tells whether err has a method Temporary that returns true: trying again may help.
 func Temporary(err error) bool {
 	var t interface{ Temporary() bool }
 	return errors.As(err, &t) && t.Temporary()
 }
 
-// ConfigError is a client that cannot be made as it is configured.
+// ConfigError says why a client cannot be made from its configuration.
 type ConfigError struct{ Problem string }
 
 // Error says what is wrong and what to do.

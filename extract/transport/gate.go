@@ -6,28 +6,28 @@ import (
 	"sync"
 )
 
-// gate bounds the requests under way. The bound halves when the service is busy,
-// and rises by one after a bound's worth of good answers (additive increase,
-// multiplicative decrease), up to the configured one. It rises eight times slower
-// close below the level at which the service was busy last.
+// gate bounds the requests under way (additive increase, multiplicative
+// decrease). The bound halves when the service is busy. After as many good
+// answers as the bound, it rises by one, up to Config.Concurrency. It rises
+// eight times slower near the level at which the service was last busy.
 type gate struct {
 	mu      sync.Mutex
 	most    int
 	limit   float64
-	met     float64 // the level at which the service was busy last
+	met     float64 // the level at which the service was last busy
 	falls   int
 	running int
 	waiting []chan int
 }
 
-const nearMet = 8 // how many times slower the bound rises there
+const nearMet = 8 // how many times slower the bound rises near met
 
 func newGate(most int) *gate {
 	return &gate{most: most, limit: float64(most), met: float64(most) + 1}
 }
 
-// enter waits for a place. It returns the number of falls so far for leave. Of
-// the requests under way together only the first busy one lowers the bound.
+// enter waits until one more request may be under way. It returns how often the bound has
+// fallen, for leave. So of requests that run together, only the first busy one lowers the bound.
 func (g *gate) enter(ctx context.Context) (falls int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -50,8 +50,8 @@ func (g *gate) enter(ctx context.Context) (falls int, err error) {
 	}
 }
 
-// giveUp takes a waiter out of the line. It passes on a place that the waiter was
-// given meanwhile.
+// giveUp removes a waiting request from the queue. If the request has got a
+// place meanwhile, giveUp passes the place on.
 func (g *gate) giveUp(turn chan int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,8 +63,8 @@ func (g *gate) giveUp(turn chan int) {
 	g.wake()
 }
 
-// leave gives the place back. Only OutcomeOK and OutcomeBusy move the bound; "" is
-// an attempt that was not made.
+// leave ends a request; falls is the result of enter. Only OutcomeOK and
+// OutcomeBusy change the bound. The outcome "" means that no attempt was made.
 func (g *gate) leave(falls int, outcome string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

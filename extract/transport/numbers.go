@@ -7,16 +7,16 @@ import (
 
 // Requests counts the attempts that a sender has made.
 type Requests struct {
-	Results int64 // pages of results, first attempts
-	Count   int64 // counts, first attempts
-	Other   int64 // the other transactions, first attempts
+	Results int64 // first attempts to read a page of results
+	Count   int64 // first attempts of counts
+	Other   int64 // first attempts of other transactions
 	Retries int64 // attempts after the first, of any transaction
 	Bytes   int64 // of all answers, after decompression
 }
 
 var outcomes = [...]string{OutcomeOK, OutcomeBusy, OutcomeRefused, OutcomeFailed, OutcomeInvalid, OutcomeCancelled}
 
-// numbers are those of a sender. What a fork counts is counted above it too.
+// numbers holds the counters of a sender. A fork also counts into those of its parent (above).
 type numbers struct {
 	above *numbers
 
@@ -34,9 +34,9 @@ func (s *Sender) Requests() Requests {
 	}
 }
 
-// Outcomes returns how many attempts of the sender and its forks had each outcome,
-// from OutcomeOK to OutcomeCancelled. They add up to the attempts of Requests,
-// but for those that are still under way.
+// Outcomes returns how many attempts of the sender and its forks had each
+// outcome, from OutcomeOK to OutcomeCancelled. Their sum is the number of
+// attempts in Requests, without those that are still under way.
 func (s *Sender) Outcomes() map[string]int64 {
 	all := map[string]int64{}
 	for i, outcome := range outcomes {
@@ -45,7 +45,7 @@ func (s *Sender) Outcomes() map[string]int64 {
 	return all
 }
 
-// sent counts an attempt that goes out now.
+// sent counts an attempt when it is sent. attempt is its number within the request.
 func (n *numbers) sent(kind Kind, attempt int) {
 	for ; n != nil; n = n.above {
 		if attempt > 1 {
@@ -56,7 +56,7 @@ func (n *numbers) sent(kind Kind, attempt int) {
 	}
 }
 
-// came counts what became of an attempt.
+// came counts the outcome of an attempt and the bytes of its answer.
 func (n *numbers) came(outcome string, bytes int) {
 	for ; n != nil; n = n.above {
 		n.ended[slices.Index(outcomes[:], outcome)].Add(1)

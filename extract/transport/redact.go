@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxEncoders is through how many encoders in a row a key is found. A proxy may
-// percent-encode our request once more, and write it as HTML or JSON.
+// maxEncoders is how many encodings on top of each other redact undoes to find a
+// key. A proxy may percent-encode our request again and show it in HTML or JSON.
 const maxEncoders = 3
 
-// redact replaces a key in text however it is spelled: percent-encoded, with "+"
-// for a blank, in the escapes of JSON and Go strings, in the references of XML
-// and HTML, in several of these, or in base64 or hex. It undoes the encodings and
-// remembers where every byte came from, so that only the key goes.
+// redact replaces a key in text by "[redacted]", also if the key is encoded. It
+// knows percent-encoding, "+" for a blank, JSON and Go escapes, and XML and
+// HTML references, also combined. It also knows base64 and hex. It records
+// where every decoded byte came from, so that it removes only the key.
 func redact(text, key string) string {
 	plain := []byte(key)
 	keys := [][]byte{
@@ -45,16 +45,17 @@ func redact(text, key string) string {
 	return string(append(out, text[done:]...))
 }
 
-// place is a part of the original text.
+// place is a range of bytes of the original text.
 type place struct{ start, end int }
 
-// layer is the text with some encodings undone.
+// layer is the text after some encodings were undone.
 type layer struct {
 	text []byte
-	from []place // where in the original text each byte came from
+	from []place // the place in the original text that each byte came from
 }
 
-// find returns where keys stand, also behind so many more encodings.
+// find returns the places where one of keys occurs. It also undoes up to depth
+// further encodings and looks there.
 func (l layer) find(keys [][]byte, depth int) (found []place) {
 	for _, key := range keys {
 		for at := 0; at+len(key) <= len(l.text); at++ {
@@ -77,11 +78,11 @@ func (l layer) find(keys [][]byte, depth int) (found []place) {
 	return found
 }
 
-// decoder undoes one encoding at text[at:]. n is the number of bytes that it took,
-// 0 if nothing is encoded there.
+// decoder decodes what is encoded at text[at:]. n is the number of encoded
+// bytes, 0 if nothing is encoded there.
 type decoder func(text []byte, at int) (decoded []byte, n int)
 
-// decode undoes an encoding throughout. It tells whether it occurred at all.
+// decode undoes one encoding everywhere. It also tells whether the encoding occurred at all.
 func (l layer) decode(d decoder) (layer, bool) {
 	var out layer
 	occurred := false
@@ -101,7 +102,7 @@ func (l layer) decode(d decoder) (layer, bool) {
 	return out, occurred
 }
 
-// percentDecoder undoes %2F and %2f.
+// percentDecoder decodes a percent-encoded byte, such as %2F or %2f.
 func percentDecoder(text []byte, at int) ([]byte, int) {
 	if text[at] != '%' || at+3 > len(text) {
 		return nil, 0
@@ -113,7 +114,7 @@ func percentDecoder(text []byte, at int) ([]byte, int) {
 	return []byte{byte(v)}, 3
 }
 
-// queryDecoder also undoes "+" for a blank.
+// queryDecoder decodes a percent-encoded byte, or "+" as a blank.
 func queryDecoder(text []byte, at int) ([]byte, int) {
 	if text[at] == '+' {
 		return []byte{' '}, 1
@@ -121,7 +122,7 @@ func queryDecoder(text []byte, at int) ([]byte, int) {
 	return percentDecoder(text, at)
 }
 
-// backslashDecoder undoes the escapes of JSON and Go strings.
+// backslashDecoder decodes an escape of JSON or of a Go string.
 func backslashDecoder(text []byte, at int) ([]byte, int) {
 	if text[at] != '\\' || at+2 > len(text) {
 		return nil, 0
@@ -145,8 +146,8 @@ func backslashDecoder(text []byte, at int) ([]byte, int) {
 	}
 }
 
-// unicodeEscape undoes \u00fc. What lies beyond the basic plane takes two such
-// escapes.
+// unicodeEscape decodes an escape such as \u00fc. A character beyond the basic
+// plane takes two escapes.
 func unicodeEscape(text []byte, at int) ([]byte, int) {
 	for _, n := range []int{12, 6} {
 		var plain string
@@ -157,7 +158,7 @@ func unicodeEscape(text []byte, at int) ([]byte, int) {
 	return nil, 0
 }
 
-// markupDecoder undoes &amp;, &#38; and &#x26;.
+// markupDecoder decodes a reference such as &amp;, &#38; or &#x26;.
 func markupDecoder(text []byte, at int) ([]byte, int) {
 	if text[at] != '&' {
 		return nil, 0

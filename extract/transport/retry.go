@@ -8,27 +8,27 @@ import (
 
 const (
 	patience = 2 * time.Minute // the default of Config.Patience
-	// doubtfulTries bounds the attempts after answers that are most likely final:
-	// a doubtful refusal, the same wrong answer again, and the same page while the
-	// service has answered nothing.
+	// doubtfulTries bounds the attempts of a request whose answers are most
+	// likely final. These are doubtful refusals, the same wrong answer, and the
+	// same foreign web page if the service has answered nothing yet.
 	doubtfulTries = 3
 )
 
-// effort is what one request has taken so far.
+// effort records the attempts of one request so far.
 type effort struct {
 	form       string
-	repeatable bool          // asking twice does no harm
+	repeatable bool          // sending the request twice does no harm
 	attempts   int           // attempts that were sent
 	doubtful   int           // attempts with a doubtful refusal
 	spent      time.Duration // time in attempts and pauses
 	last       error
 
 	unread int    // attempts whose answer could not be read
-	sum    uint64 // hash of the first of these answers
-	varies bool   // another of these answers differed from the first
+	sum    uint64 // hash of the first unreadable answer
+	varies bool   // another unreadable answer differed from the first
 }
 
-// unreadable takes in an answer that cannot be read.
+// unreadable records an answer that cannot be read.
 func (e *effort) unreadable(a *AnswerError) {
 	if e.unread++; e.unread == 1 {
 		e.sum = a.sum
@@ -37,17 +37,17 @@ func (e *effort) unreadable(a *AnswerError) {
 	a.varies = e.varies
 }
 
-// samePage tells whether every attempt brought the same page that is not the service's.
+// samePage tells whether every attempt got the same foreign answer, such as a web page.
 func (e *effort) samePage() bool {
 	a, ok := errors.AsType[*AnswerError](e.last)
 	return ok && a.isPage() && !e.varies && e.unread == e.attempts
 }
 
-// mayHelp tells whether one more attempt may bring what the last one did not.
+// mayHelp tells whether one more attempt may succeed after the last one failed.
 // met tells that the service has answered something in this run.
 func (e *effort) mayHelp(met bool) bool {
 	if is[*BudgetError](e.last) || is[*OutageError](e.last) {
-		return false // the budget refills in hours; the outage was waited for already
+		return false // the budget refills in hours; the request has waited for the outage
 	}
 	class, _ := classOf(e.last)
 	if !e.repeatable {
@@ -55,8 +55,8 @@ func (e *effort) mayHelp(met bool) bool {
 		return class == ClassBusy
 	}
 	if a, ok := errors.AsType[*AnswerError](e.last); ok {
-		// An empty answer, a cut one and a proxy's page are tried as often as a
-		// failure of the network.
+		// Empty answers, cut answers and web pages of a proxy get as many
+		// attempts as failures of the network.
 		again := a.Temporary()
 		if a.isPage() {
 			again = met || !e.samePage()
@@ -70,7 +70,7 @@ func (e *effort) mayHelp(met bool) bool {
 	return Temporary(e.last)
 }
 
-// wait waits so long, or until changed is closed. Its error is the cause of ctx.
+// wait waits for pause, or until changed is closed. If ctx ends first, it returns the cause.
 func wait(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

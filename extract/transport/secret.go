@@ -8,8 +8,8 @@ import (
 
 const redacted = "[redacted]"
 
-// Secret holds an API key. However it is formatted, logged or marshalled it
-// shows "[redacted]"; only the Sender reads the value.
+// Secret holds an API key. If it is formatted, logged or marshalled, it shows
+// "[redacted]". Only the Sender reads the value.
 type Secret struct{ value string }
 
 // NewSecret wraps a key without the blanks and line ends that files and
@@ -25,17 +25,17 @@ func (s Secret) String() string { return redacted }
 // Format writes "[redacted]" for every verb, %#v and %x included.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
 
-// LogValue is "[redacted]".
+// LogValue returns "[redacted]".
 func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// MarshalText gives "[redacted]", so that no JSON or YAML can hold the key.
+// MarshalText returns "[redacted]", so that no JSON or YAML can hold the key.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // maxShown bounds the text that Redact returns, in bytes.
 const maxShown = 16 << 10
 
-// Redact replaces the key in text, in plain and as URLs, proxies and loggers may
-// have spelled it. Of a very long text it returns only the beginning.
+// Redact returns text with the key replaced by "[redacted]", also if the key is
+// encoded. It returns only the beginning of a very long text.
 func (s Secret) Redact(text string) string {
 	if s.value == "" || text == "" {
 		return text
@@ -43,7 +43,7 @@ func (s Secret) Redact(text string) string {
 	if len(text) <= maxShown {
 		return redact(text, s.value)
 	}
-	// A key that lies across the cut is found whole before anything is cut off.
+	// Redact more than is shown, so that a key across the cut is found whole.
 	spelled := 12 * len(s.value) * maxEncoders
 	text = redact(text[:min(len(text), maxShown+spelled)], s.value)
 	return strings.ToValidUTF8(text[:min(len(text), maxShown)], "") + " ..."

@@ -23,42 +23,42 @@ const (
 	DefaultRetries     = 8
 )
 
-// Config says how requests are sent.
+// Config says how a Sender sends requests.
 type Config struct {
 	Key Secret
 
-	Timeout     time.Duration // of one attempt; 0 is DefaultTimeout
-	Retries     int           // attempts after the first; negative is DefaultRetries
-	Concurrency int           // most requests under way at once; 0 is DefaultConcurrency
-	Budget      Budget        // asked before every attempt; nil spends freely
+	Timeout     time.Duration // bound of one attempt; 0 means DefaultTimeout
+	Retries     int           // most attempts after the first; negative means DefaultRetries
+	Concurrency int           // most requests under way at once; 0 means DefaultConcurrency
+	Budget      Budget        // asked before every attempt; nil means no budget
 
-	// BackoffMin is the mean pause after the first attempt. It doubles up to
-	// BackoffMax. Pauses are drawn between none and twice the mean. 0 is 500 ms
-	// and 30 s.
+	// BackoffMin is the mean pause after the first attempt. The mean doubles
+	// with each attempt, up to BackoffMax. Each pause is random, between 0 and
+	// twice the mean. Zeros mean 500 ms and 30 s.
 	BackoffMin, BackoffMax time.Duration
-	// Patience is the most time that one request may take with all its attempts
-	// and the pauses between them, and how long an outage is waited for. The
-	// waits for a place, for the budget and for the end of an outage do not
-	// count. 0 is two minutes.
+	// Patience bounds the time of one request: its attempts and the pauses
+	// between them. It also bounds how long requests wait for the end of an
+	// outage. Waits at the gate, for the budget and in an outage do not count.
+	// 0 means two minutes.
 	Patience time.Duration
 
-	Logger    *slog.Logger      // nil discards
-	Transport http.RoundTripper // nil is a keep-alive transport of the sender's own
+	Logger    *slog.Logger      // nil logs nothing
+	Transport http.RoundTripper // nil means a keep-alive transport of the sender's own
 	UserAgent string
 
-	// KeyParameter of the query carries the key, Accept is the header of that
-	// name. The generation of the service sets both.
+	// KeyParameter names the query parameter for the key. Accept is the Accept
+	// header. The package of the service generation (extract/v1) sets both.
 	KeyParameter, Accept string
 }
 
-// Budget is asked for leave before every attempt of a request.
+// Budget bounds requests. The sender asks it before every attempt of a request.
 type Budget interface {
-	// Reserve returns when one more request may be sent, or an error: that of
-	// ctx, or a *BudgetError where the budget is used up.
+	// Reserve waits until one more request may be sent. Its error is that of
+	// ctx, or a *BudgetError if the budget is used up.
 	Reserve(ctx context.Context) error
 }
 
-// Kind is what a request is counted as.
+// Kind is the kind of a request. Requests are counted by kind.
 type Kind uint8
 
 // The kinds of requests.
@@ -69,27 +69,27 @@ const (
 	kinds
 )
 
-// Call is one request: what is sent, and where its answer goes.
+// Call is one request: what to send, and how to read its answer.
 type Call struct {
-	Method      string // a POST is not sent again where it may have been carried out
+	Method      string // a POST is not sent again if the service may have carried it out
 	URL         string // without the key
 	Kind        Kind
-	Transaction string // as the specification names it
-	Form        string // "" where the request is of no form
-	Detail      string // the parameters for people; the key in it is redacted
+	Transaction string // its name in the specification
+	Form        string // "" if the request concerns no form
+	Detail      string // the parameters as people read them; the key is redacted
 
-	Body      *[]byte // the memory that answers are read into
-	MostBytes int64   // bound of an answer's size, decompressed
-	// Decode decodes the answer in Body. Its error is a Refusal where the service
-	// itself said no, and an *AnswerError for anything else that is not the answer.
+	Body      *[]byte // the buffer that answers are read into
+	MostBytes int64   // the most bytes of an answer, decompressed
+	// Decode decodes the answer in Body. It returns a Refusal if the service
+	// answered with an error, and an *AnswerError if the answer cannot be read.
 	Decode func(Header) error
 }
 
-// Header is what came with an answer's body.
+// Header holds what the decoder needs of an answer besides its body.
 type Header struct {
 	Status      int
 	ContentType string
-	RetryAfter  time.Duration // 0 where it asks for none
+	RetryAfter  time.Duration // from the Retry-After header, 0 without one
 }
 
 // Sender sends requests to one server for one account. It is safe for concurrent
@@ -137,24 +137,24 @@ func newTransport(concurrency int) *http.Transport {
 	}
 }
 
-// Fork returns a sender that shares everything with s but its numbers. Requests
-// and Outcomes of the fork tell what went through it and its own forks; those of
-// s hold that too. A fork need not be closed.
+// Fork returns a sender that shares everything with s except the counters.
+// Requests and Outcomes of the fork count its own requests and those of its
+// forks. The counters of s include them. A fork need not be closed.
 func (s *Sender) Fork() *Sender {
 	fork := *s
 	fork.numbers = &numbers{above: s.numbers}
 	return &fork
 }
 
-// Reads tells how many forms the sender and its forks read. Of several, one form
-// that fails alone is not taken for an outage.
+// Reads sets how many forms the sender and its forks read. If there are
+// several, failures of one form alone are not taken for an outage.
 func (s *Sender) Reads(forms int) {
 	s.circuit.mu.Lock()
 	defer s.circuit.mu.Unlock()
 	s.circuit.forms = forms
 }
 
-// Close drops the idle connections. On a fork it does nothing, because others use them.
+// Close closes the idle connections. On a fork it does nothing, because other senders use them.
 func (s *Sender) Close() {
 	if s.numbers.above != nil {
 		return
@@ -164,8 +164,8 @@ func (s *Sender) Close() {
 	}
 }
 
-// Send sends the call until an answer decodes, trying again what may succeed
-// later. The error is that of ctx, or a *RequestError.
+// Send sends the call and decodes the answer. It repeats an attempt that failed
+// and may succeed later. The error is that of ctx, or a *RequestError.
 func (s *Sender) Send(ctx context.Context, call Call) error {
 	e := &effort{form: call.Form, repeatable: call.Method != http.MethodPost}
 	pauses := backoff.ExponentialBackOff{
@@ -183,7 +183,7 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 			break
 		}
 		if s.circuit.isOpen() {
-			continue // the pauses of the circuit take the place of the request's own
+			continue // the open circuit makes the next attempt wait
 		}
 		_, after := classOf(e.last)
 		pause := max(pauses.NextBackOff(), after)
@@ -201,8 +201,8 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 	return &RequestError{Transaction: call.Transaction, Form: call.Form, Detail: s.cfg.Key.Redact(call.Detail), Attempts: e.attempts, Err: s.verdict(e)}
 }
 
-// verdict is the error of a request that is not tried again. It says what an
-// answer that could not be read amounts to.
+// verdict returns the error of a request that is not tried again. For an
+// unreadable answer it decides between a *NotServiceError and an *AnswerError.
 func (s *Sender) verdict(e *effort) error {
 	a, ok := e.last.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
 	if !ok {
@@ -212,15 +212,15 @@ func (s *Sender) verdict(e *effort) error {
 		return &NotServiceError{Tries: e.unread, Err: a}
 	}
 	if e.repeatable && (e.unread < min(doubtfulTries, s.cfg.Retries+1) || a.isPage() && !s.circuit.wasMet()) {
-		a.varies = true // other attempts failed otherwise: it did not come each time
+		a.varies = true // other attempts failed in other ways
 	}
 	return a
 }
 
-// answerSeed makes the hashes of one process comparable.
+// answerSeed is the seed of all hashes of answers, which makes them comparable.
 var answerSeed = maphash.MakeSeed()
 
-// attempt sends the call once and decodes what comes.
+// attempt sends the call once and decodes the answer.
 func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	falls, err := s.gate.enter(ctx)
 	if err != nil {
@@ -239,7 +239,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	defer cancel()
 	start, whole := time.Now(), 0
 	header, err := s.exchange(limited, call)
-	read := len(*call.Body) // the decoder may rewrite it
+	read := len(*call.Body) // the decoder may rewrite the body
 	if err == nil {
 		whole = read
 		err = interpret(header, call.Decode(header))
@@ -266,7 +266,8 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	return err
 }
 
-// admit waits until circuit and budget let a request go that has its place.
+// admit waits until the circuit and the budget allow an attempt that has passed
+// the gate. probe tells that the attempt is the probe of an open circuit.
 func (s *Sender) admit(ctx context.Context) (probe bool, err error) {
 	for {
 		probe, err := s.circuit.enter(ctx)
@@ -280,13 +281,13 @@ func (s *Sender) admit(ctx context.Context) (probe bool, err error) {
 		if probe || !s.circuit.isOpen() {
 			return probe, nil
 		}
-		// The circuit opened meanwhile. The request will be sent in a later minute
-		// than it was booked for, so it is booked again then.
+		// The circuit opened during the wait for the budget. The request goes out
+		// in a later minute than it was booked for, so it is booked again then.
 	}
 }
 
-// interpret lets what the service itself says decide first, then the HTTP status.
-// err is that of the decoder.
+// interpret returns the error of an attempt. err is the error of the decoder. A
+// refusal of the service counts first, then the HTTP status.
 func interpret(h Header, err error) error {
 	if err == nil {
 		return nil
@@ -299,13 +300,13 @@ func interpret(h Header, err error) error {
 	}
 	if e, ok := errors.AsType[*AnswerError](err); ok {
 		if e.status = h.Status; h.Status != http.StatusOK && e.Fault == FaultEmpty {
-			e.Fault = FaultGarbled // some web servers answer so at an unknown address
+			e.Fault = FaultGarbled // some web servers send an empty answer for an unknown address
 		}
 	}
 	return err
 }
 
-// address is the whole URL of the call, with the key. Only the server may see it.
+// address returns the whole URL of the call, with the key. Only the server may see it.
 func (s *Sender) address(call Call) string {
 	separator := "?"
 	if strings.Contains(call.URL, separator) {

@@ -34,7 +34,7 @@ var charsetLabels = [...][]string{
 	charsetWindows: {"windows-1252", "cp1252", "x-cp1252"},
 }
 
-// charsetOf resolves a label, in any case.
+// charsetOf returns the charset with a label, in any letter case.
 func charsetOf(label string) charset {
 	label = strings.TrimSpace(label)
 	for c, names := range charsetLabels {
@@ -66,10 +66,10 @@ func parseMediaType(header string) mediaType {
 	return m
 }
 
-// pick chooses the encoding of a body without a byte order mark: that of the
-// Content-Type (RFC 7303, section 3), else of the XML declaration, else UTF-8.
-// Where the two disagree and one is UTF-8, the bytes decide: proxies add a
-// charset without knowing it, and other text is hardly ever valid UTF-8.
+// pick chooses the encoding of a body without a byte order mark. The
+// Content-Type decides (RFC 7303, section 3), else the XML declaration, else it
+// is UTF-8. If the two disagree and one is UTF-8, the bytes decide. Proxies add
+// a wrong charset, and other text is hardly ever valid UTF-8.
 func pick(header, declared charset, body []byte) charset {
 	switch {
 	case header == charsetNone:
@@ -86,9 +86,9 @@ func pick(header, declared charset, body []byte) charset {
 
 var utf8Mark = []byte("\xef\xbb\xbf")
 
-// toUTF8 appends text that is encoded as c, which is not UTF-8, to dst in
-// UTF-8. A byte that c leaves undefined is the control character of that
-// number, as in ISO-8859-1.
+// toUTF8 converts text from c, which is not UTF-8, and appends it to dst. A
+// byte that c does not define becomes the control character with that number,
+// as in ISO-8859-1.
 func (c charset) toUTF8(dst, text []byte) []byte {
 	table := [...]*charmap.Charmap{charsetLatin1: charmap.ISO8859_1, charsetLatin9: charmap.ISO8859_15, charsetWindows: charmap.Windows1252}[c]
 	for _, b := range text {
@@ -105,8 +105,8 @@ func (c charset) toUTF8(dst, text []byte) []byte {
 	return dst
 }
 
-// declaredCharset reads the encoding of the XML declaration that text begins
-// with, if it does.
+// declaredCharset returns the encoding in the XML declaration at the start of
+// text, charsetNone without one.
 func declaredCharset(text []byte) (charset, error) {
 	if !bytes.HasPrefix(text, []byte("<?xml")) || len(text) < 6 || !isSpace(text[5]) {
 		return charsetNone, nil
@@ -130,7 +130,7 @@ func declaredCharset(text []byte) (charset, error) {
 	return found, nil
 }
 
-// pseudoAttribute reads name="value" at the start of b.
+// pseudoAttribute reads name="value" at the start of b; rest follows it.
 func pseudoAttribute(b []byte) (name, value, rest []byte, ok bool) {
 	name, rest, ok = bytes.Cut(b, []byte("="))
 	name = bytes.TrimRight(name, blanks)

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// cleanEnd returns the offset of the first byte of b that cleanText has to
-// change: a carriage return, a character that XML 1.0 forbids, invalid UTF-8.
+// cleanEnd returns the offset of the first byte of b that cleanText changes. It
+// is a carriage return, a character that XML 1.0 forbids, or invalid UTF-8.
 func cleanEnd(b []byte) int {
 	for i := 0; i < len(b); {
 		if i+8 <= len(b) && cleanWord(binary.LittleEndian.Uint64(b[i:])) {
@@ -32,8 +32,8 @@ func cleanEnd(b []byte) int {
 
 // cleanWord tells whether a word holds only ASCII characters that need no change.
 func cleanWord(w uint64) bool {
-	// With all bytes below 0x80, adding 0x60 sets the highest bit of those from
-	// 0x20, and adding 0x7f that of those that are not zero: no carries.
+	// If all bytes are below 0x80, adding 0x60 sets the highest bit of bytes
+	// from 0x20. Adding 0x7f sets it in bytes other than zero. Neither carries.
 	control := ^(w + 0x60*lowBits)
 	newline := ^((w ^ '\n'*lowBits) + 0x7f*lowBits)
 	tab := ^((w ^ '\t'*lowBits) + 0x7f*lowBits)
@@ -41,8 +41,8 @@ func cleanWord(w uint64) bool {
 }
 
 // cleanText appends b to dst with normalised line ends (XML 1.0, section 2.11).
-// Characters that XML 1.0 forbids, and invalid UTF-8 byte by byte, become
-// U+FFFD. replaced is how many did.
+// Characters that XML 1.0 forbids, and bytes of invalid UTF-8, become U+FFFD.
+// replaced counts these replacements.
 func cleanText(dst, b []byte) (text []byte, replaced int) {
 	for {
 		n := cleanEnd(b)

@@ -11,7 +11,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// Config says which account a Client speaks to, and how.
+// Config says which account a Client uses, and how it sends requests.
 type Config struct {
 	BaseURL   string // HTTPS, or plain HTTP to a loopback address
 	Account   string // the account's URL extension
@@ -50,7 +50,7 @@ func NewClient(cfg Config) (*Client, error) {
 	}, nil
 }
 
-// Fork returns a client with numbers of its own, see transport.Sender.Fork.
+// Fork returns a client with counters of its own, see transport.Sender.Fork.
 func (c *Client) Fork() extract.Client {
 	fork := *c
 	fork.Sender = c.Sender.Fork()
@@ -67,8 +67,8 @@ type call struct {
 	parameters  parameters
 }
 
-// ask sends a transaction. d decodes its answer, and success reads what an
-// envelope without an error holds.
+// ask sends a transaction. d decodes its answer, and success reads the content
+// of an answer that reports no error.
 func (c *Client) ask(ctx context.Context, r call, d *decoder, success func() error) error {
 	address := c.forms
 	if r.path != "" {
@@ -94,8 +94,8 @@ func (c *Client) ask(ctx context.Context, r call, d *decoder, success func() err
 	})
 }
 
-// askFor sends a transaction whose answer is small. It returns what read makes
-// of the element that a success must hold.
+// askFor sends a transaction with a small answer. A successful answer must hold
+// the element. askFor returns what read makes of it.
 func askFor[T any](ctx context.Context, c *Client, r call, element string, read func(*node) (T, error)) (value T, err error) {
 	d := newDecoder()
 	defer d.release()
@@ -114,7 +114,7 @@ func askFor[T any](ctx context.Context, c *Client, r call, element string, read 
 	return value, err
 }
 
-// wrong is a well-formed answer of the service without what it must hold.
+// wrong returns the error for a well-formed answer that lacks required content.
 func wrong(problem string) error {
 	return &transport.AnswerError{Offset: -1, Problem: problem, Fault: transport.FaultWrong, Ours: true}
 }

@@ -17,10 +17,9 @@ type Bounds struct {
 }
 
 const (
-	// A hundred results with sixteen hundred answers of a kilobyte each stay
-	// well below.
+	// A hundred results with 1,600 values of a kilobyte each stay well below.
 	defaultBytes   = 256 << 20
-	mostBytes      = 512 << 20 // offsets are int32, and a replaced byte takes three
+	mostBytes      = 512 << 20 // offsets are int32, and a replaced byte becomes three bytes
 	defaultDepth   = 64
 	defaultResults = 10_000
 )
@@ -33,14 +32,14 @@ func (b Bounds) orDefaults() Bounds {
 	}
 }
 
-// decoder decodes one answer after another: of Get Results into a page, of the
-// other transactions into a tree. It is kept for reuse.
+// decoder decodes answers: those of Get Results into a page, those of other
+// transactions into a tree. It is reused for the next answer.
 type decoder struct {
 	page.Builder
 	bounds Bounds
 	scan   scanner
 	layout layout
-	spare  []byte    // memory for Text where the answer is not clean UTF-8
+	spare  []byte    // memory for Text if the answer is not clean UTF-8
 	media  mediaType // of the Content-Type seen last
 	html   bool      // the answer is labelled as an HTML page, or begins as one
 }
@@ -57,7 +56,7 @@ func newDecoder() *decoder {
 	return d
 }
 
-// release keeps the decoder for reuse, and its page where it was not finished.
+// release keeps the decoder for reuse, and its page if Finish was not called.
 func (d *decoder) release() {
 	if d.Page != nil {
 		d.Finish().Release()
@@ -68,10 +67,10 @@ func (d *decoder) release() {
 	decoders.Put(d)
 }
 
-// DecodePage decodes a copy of one answer of Get Results into a page of the pool.
-// contentType is the answer's Content-Type header, "" if it had none. The error
-// is an *extract.ServiceError for an error envelope, else a
-// *transport.AnswerError.
+// DecodePage decodes a copy of one answer of Get Results into a page from the
+// pool. contentType is the Content-Type header of the answer, "" if it had
+// none. The error is an *extract.ServiceError if the service answered with an
+// error, else a *transport.AnswerError.
 func DecodePage(body []byte, contentType string, bounds Bounds) (*page.Page, error) {
 	d := newDecoder()
 	defer d.release()
@@ -82,8 +81,8 @@ func DecodePage(body []byte, contentType string, bounds Bounds) (*page.Page, err
 	return d.Finish(), nil
 }
 
-// decode decodes the answer in Text. success reads what an envelope without an
-// error holds.
+// decode decodes the answer in Text. It calls success to read the content of an
+// answer that reports no error.
 func (d *decoder) decode(contentType string, bounds Bounds, success func() error) error {
 	d.bounds = bounds.orDefaults()
 	d.Reset()
@@ -108,7 +107,7 @@ func notXML(why string) error {
 
 func notHTML() error { return notXML("it is an HTML page, as a proxy or a login page sends it") }
 
-// prepare turns Text into what the scanner expects, and begins to scan it.
+// prepare converts Text to clean UTF-8 and prepares the scanner to read it.
 func (d *decoder) prepare() error {
 	if bytes.HasPrefix(d.Text, []byte("\xff\xfe")) || bytes.HasPrefix(d.Text, []byte("\xfe\xff")) ||
 		bytes.HasPrefix(d.Text, []byte("<\x00")) || bytes.HasPrefix(d.Text, []byte("\x00<")) {

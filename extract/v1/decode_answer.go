@@ -7,8 +7,8 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// readEnvelope reads the whole document: an envelope whose content success
-// reads, or an error.
+// readEnvelope reads the whole document. success reads the content of a
+// successful answer. If the answer reports an error, readEnvelope returns it.
 func (d *decoder) readEnvelope(success func() error) error {
 	failed, err := d.readRoot()
 	if err != nil {
@@ -54,9 +54,9 @@ func (d *decoder) readPage() error {
 	return err
 }
 
-// readRoot reads the envelope's start tag: fs_response, earlier fs_result
-// (specification, sections 4 and 9). failed tells that it holds an error. Some
-// services label their XML as HTML, so that decides only what an error says.
+// readRoot reads the start tag of the root element: fs_response, earlier fs_result
+// (specification, sections 4 and 9). failed tells that the answer reports an
+// error. Some services label XML as HTML, so the label affects only error texts.
 func (d *decoder) readRoot() (failed bool, err error) {
 	s := &d.scan
 	_, err = s.next()
@@ -81,8 +81,8 @@ func (d *decoder) readRoot() (failed bool, err error) {
 	return false, s.problem(transport.FaultWrong, int(s.name.Start), "not an answer of the service: the root element's status is neither success nor error")
 }
 
-// readText reads the rest of the element whose start tag was read last. It
-// returns the character data and CDATA, joined, without that of child elements.
+// readText reads the rest of the element whose start tag was read last. It returns
+// its character data and CDATA, joined, without the text of child elements.
 func (d *decoder) readText() (page.Span, error) {
 	s := &d.scan
 	var text page.Span
@@ -104,10 +104,10 @@ func (d *decoder) readText() (page.Span, error) {
 	}
 }
 
-// readHeadings reads the column labels. Their shape is not specified: elements
-// called heading, meta or item, with the id in for or id. They may be grouped
-// under metas and items, which tell their kind. An element without an id is no
-// column's label.
+// readHeadings reads the column labels, whose shape is not specified. It takes
+// elements named heading, meta or item, with the id in for or id. Elements
+// named metas or items around them tell their kind, else group does. It ignores
+// elements without an id.
 func (d *decoder) readHeadings(group page.Kind) error {
 	return d.scan.children(func(name []byte) error {
 		switch string(name) {

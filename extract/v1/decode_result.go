@@ -8,12 +8,12 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// layout remembers how the results of a page are laid out, mostly the same fields
-// with the same tags in the same order. So the decoder guesses the next cell's
-// tag and compares bytes. Only a wrong guess costs attributes and a look-up.
+// layout remembers the fields and start tags of a page's results, which are mostly
+// the same in each. So the decoder guesses the next cell's tag and compares bytes.
+// Only after a wrong guess it parses attributes and looks up the field.
 type layout struct {
 	known []knownField // one for each field of the page
-	start int32        // guess for the first field of a result; -1: none
+	start int32        // guessed first field of a result; -1: none
 	prev  int32        // the field read last in this result; -1: none
 }
 
@@ -136,9 +136,9 @@ func (d *decoder) readCell(kind page.Kind, field int32) error {
 	return err
 }
 
-// guessCell reads the start tag of a cell if it is one that the layout
-// predicts: the guess or, where a result lacks a field, the one after it. It
-// returns the field, or -1 with nothing read.
+// guessCell reads the start tag of a cell if layout predicts it. It tries the
+// guessed field, and then the one after it, because a result may lack a field.
+// It returns the field, or -1 with nothing read.
 func (d *decoder) guessCell(kind page.Kind) int32 {
 	field := d.layout.guess()
 	for range 2 {
@@ -191,7 +191,7 @@ var valueTag = []byte("<value>")
 // item without a value element that holds text has that text as its value.
 func (d *decoder) readItem() error {
 	s := &d.scan
-	found := false       // a value element
+	found := false       // a value element was read
 	var direct page.Span // the item's own text, which counts only without a value element
 	for {
 		ev := eventStart

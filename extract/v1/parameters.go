@@ -15,28 +15,28 @@ type parameter struct {
 	bare        bool
 }
 
-// parameters are those of one transaction, in the order in which they are sent.
+// parameters holds the parameters of one transaction in the order of sending.
 type parameters []parameter
 
-// add appends a parameter, but none without a value.
+// add appends a parameter, unless its value is empty.
 func (ps *parameters) add(name, value string) {
 	if value != "" {
 		*ps = append(*ps, parameter{name: name, value: value})
 	}
 }
 
-// addNumber appends a parameter, but none of 0.
+// addNumber appends a parameter, unless its value is 0 or less.
 func (ps *parameters) addNumber(name string, value int64) {
 	if value > 0 {
 		ps.add(name, strconv.FormatInt(value, 10))
 	}
 }
 
-// encode writes the query of an address. Values are percent-encoded
+// encode returns the query of an address. Values are percent-encoded
 // throughout, a space as %20 (specification, section 4).
 func encode(ps parameters) string { return join(ps, "&", transport.Escape) }
 
-// detail shows the parameters to people.
+// detail formats the parameters for people.
 func detail(ps parameters) string { return join(ps, ", ", strings.Clone) }
 
 func join(ps parameters, separator string, spell func(string) string) string {
@@ -53,11 +53,11 @@ func join(ps parameters, separator string, spell func(string) string) string {
 	return b.String()
 }
 
-// resultsParameters are those of Get Results (specification, section 4.5).
+// resultsParameters returns those of Get Results (specification, section 4.5).
 func resultsParameters(q extract.ResultsQuery) parameters {
 	ps := constrain(q.Window, q.IDs)
-	// "a number less than 100" with a default of 100: a strict service refuses
-	// the hundred that it gives when nothing is said (specification, section 8).
+	// The limit is "a number less than 100", with a default of 100. A strict
+	// service refuses a limit of 100, so it is left out (specification, section 8).
 	if q.Limit < extract.PageSize {
 		ps.addNumber("fs_limit", int64(q.Limit))
 	}
@@ -86,8 +86,8 @@ func resultsParameters(q extract.ResultsQuery) parameters {
 	return ps
 }
 
-// constrain gives the bounds that results and counts share. The wire's bounds
-// are inclusive, so a window's exclusive end is sent a second earlier.
+// constrain returns the bounds of results and counts as parameters. Both bounds of the
+// service are inclusive, so a window's exclusive end is sent as one second earlier.
 func constrain(w extract.Window, ids extract.IDRange) (ps parameters) {
 	if !w.From.IsZero() {
 		ps.add("fs_min_date", w.From.Format(extract.WireTime))

@@ -8,7 +8,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// An event is what the scanner met last.
+// event is what the scanner has just read.
 type event uint8
 
 const (
@@ -26,14 +26,14 @@ const maxAttributes = 64
 type attribute struct{ name, value page.Span }
 
 // scanner turns a well-formed XML 1.0 document into events without copying or
-// allocating: names and texts are spans of buf. buf must be clean, see cleanText.
-// References (&amp;, &#10;) are decoded in place, because they are never shorter
-// than what they stand for. Names are compared with their prefixes, which the
-// service never uses, so <x:value> is another vocabulary's element.
+// allocating: names and texts are spans of buf. buf must be clean, see
+// cleanText. References (&amp;, &#10;) are decoded in place, because the result
+// is never longer. Names are compared with their prefixes. The service never
+// uses prefixes, so <x:value> is an unknown element.
 type scanner struct {
 	buf      []byte
 	pos      int
-	depth    int // most open elements
+	depth    int // most elements that may be open at once
 	replaced int // references to characters that XML 1.0 forbids
 
 	name     page.Span   // of the last start tag
@@ -44,16 +44,16 @@ type scanner struct {
 	rootSeen bool
 	typeSeen bool // a DOCTYPE was met
 	ours     bool // the root element is the service's
-	first    int  // where the document begins: the only place for an XML declaration
+	first    int  // offset of the only place for an XML declaration
 	open     []page.Span
 }
 
-// init makes s read text from offset first, keeping its memory.
+// init prepares s to read text from offset first. depth bounds the open elements.
 func (s *scanner) init(text []byte, first, depth int) {
 	*s = scanner{buf: text, pos: first, first: blanksEnd(text, first), depth: depth, attrs: s.attrs[:0], open: s.open[:0]}
 }
 
-// fail is an answer that is not well-formed.
+// fail returns the error for an answer that is not well-formed at offset.
 func (s *scanner) fail(offset int, problem string) error {
 	return s.problem(transport.FaultGarbled, offset, problem)
 }
@@ -62,8 +62,9 @@ func (s *scanner) problem(of transport.Fault, offset int, problem string) error 
 	return &transport.AnswerError{Offset: offset, Problem: problem, Fault: of, Ours: s.ours}
 }
 
-// settle reads on to the end of an answer that is not what it should be. If the
-// rest is not well-formed, the answer was damaged, and that is the error.
+// settle decides on the error of an answer. If err reports a well-formed but
+// wrong answer, settle reads the rest. If that is not well-formed, the answer
+// was damaged, and settle returns the damage. Else it returns err.
 func (s *scanner) settle(err error) error {
 	a, ok := errors.AsType[*transport.AnswerError](err)
 	if !ok || a.Fault != transport.FaultWrong && a.Fault != transport.FaultForeign {
@@ -80,7 +81,7 @@ func (s *scanner) settle(err error) error {
 	}
 }
 
-// next reads up to and with the next event. Comments, processing instructions
+// next reads the next event and returns it. Comments, processing instructions
 // and a DOCTYPE are checked and skipped.
 func (s *scanner) next() (event, error) {
 	if s.pending {
@@ -126,8 +127,8 @@ func (s *scanner) truncated() error {
 	return s.problem(transport.FaultCut, len(s.buf), "it is truncated: it ends before its root element does")
 }
 
-// child reads on to the next child element of the innermost open element and past
-// its start tag; false at the element's end. Text on the way is passed over.
+// child reads past the start tag of the next child of the innermost open
+// element. It skips text on the way. It returns false at the end of the element.
 func (s *scanner) child() (bool, error) {
 	s.pos = blanksEnd(s.buf, s.pos)
 	for {
@@ -141,8 +142,8 @@ func (s *scanner) child() (bool, error) {
 	}
 }
 
-// children calls read at the start tag of each child element of the innermost
-// open element. read reads that child to its end.
+// children calls read after the start tag of each child of the innermost open
+// element, with the child's name. read must read that child to its end.
 func (s *scanner) children(read func(name []byte) error) error {
 	for {
 		more, err := s.child()
@@ -155,9 +156,9 @@ func (s *scanner) children(read func(name []byte) error) error {
 	}
 }
 
-// take reads a start tag if exactly this one comes next, behind blanks; else s
-// stays where it was. name is the length of its name in bytes. It is a faster
-// scanStart for tags that were read before or hold only a name.
+// take reads past the start tag tag if it comes next after blanks. Else it reads
+// nothing and returns false. name is the length of the tag's name in bytes. take
+// is a faster scanStart for tags that were read before or hold only a name.
 func (s *scanner) take(tag []byte, name int) bool {
 	if s.pending || len(s.open) >= s.depth {
 		return false
@@ -193,7 +194,7 @@ func (s *scanner) skipBlanks() error {
 	return s.fail(s.pos, "text before the root element")
 }
 
-// push opens an element.
+// push records an open element. It fails if too many are open.
 func (s *scanner) push(name page.Span) error {
 	if len(s.open) >= s.depth {
 		return s.problem(transport.FaultBeyond, int(name.Start), "elements are nested deeper than the bound")
@@ -243,7 +244,7 @@ func (s *scanner) scanStart() error {
 	}
 }
 
-// scanAttribute reads name="value" at i and returns the offset behind it.
+// scanAttribute reads name="value" at i and returns the offset after it.
 func (s *scanner) scanAttribute(i int) (int, error) {
 	end := nameEnd(s.buf, i)
 	if end == i {
@@ -324,7 +325,7 @@ func (s *scanner) scanEnd() error {
 
 func (s *scanner) bytes(v page.Span) []byte { return s.buf[v.Start:v.End] }
 
-// attr returns the value of an attribute of the last start tag.
+// attr returns the value of an attribute of the last start tag, false if there is none.
 func (s *scanner) attr(name string) ([]byte, bool) {
 	for _, a := range s.attrs {
 		if string(s.bytes(a.name)) == name {

@@ -2,11 +2,11 @@ package v1
 
 import "unicode/utf8"
 
-// What an ASCII byte may do in a name (XML 1.0, fifth edition, productions 4
-// and 4a).
+// Roles of an ASCII byte in a name (XML 1.0, fifth edition, productions 4 and
+// 4a).
 const (
-	nameStarts    = 1 << iota // begin it
-	nameContinues             // stand in it
+	nameStarts    = 1 << iota // a name may begin with it
+	nameContinues             // a name may contain it
 )
 
 var nameTable = func() (t [utf8.RuneSelf]uint8) {
@@ -21,7 +21,7 @@ var nameTable = func() (t [utf8.RuneSelf]uint8) {
 	return t
 }()
 
-// nameEnd returns the offset behind the name in b at i, i if there is none.
+// nameEnd returns the offset after the name at b[i], i if there is none.
 func nameEnd(b []byte, i int) int {
 	role := uint8(nameStarts)
 	for ; i < len(b); role = nameContinues {
@@ -42,9 +42,9 @@ func nameEnd(b []byte, i int) int {
 	return i
 }
 
-// nameRune tells whether a character beyond ASCII may begin a name or stand
-// in it. XML also allows U+FFFD; here it stands for a character that was
-// replaced, and a damaged name must not pass for an unknown element.
+// nameRune tells whether a character beyond ASCII may begin a name or occur in
+// it. XML also allows U+FFFD, but here that marks a replaced character. A
+// damaged name must not pass for an unknown element.
 func nameRune(r rune, begins bool) bool {
 	switch {
 	case r == 0xd7, r == 0xf7, r == 0x37e:

@@ -9,14 +9,14 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// Every byte of a word set to 1, to its highest bit.
+// Words of eight bytes: each byte of lowBits is 1, of highBits 0x80.
 const (
 	lowBits  = 0x0101010101010101
 	highBits = 0x8080808080808080
 )
 
-// zeroBytes returns a word whose lowest set bit is the highest bit of the
-// first byte of w that is zero; 0 if no byte of w is.
+// zeroBytes finds the first zero byte of w. The lowest set bit of the result is
+// the highest bit of that byte. The result is 0 if no byte is zero.
 func zeroBytes(w uint64) uint64 { return (w - lowBits) &^ w & highBits }
 
 // textEnd returns the offset of the first <, > or & in b from i, len(b) if
@@ -69,8 +69,8 @@ func (s *scanner) scanText() error {
 	}
 }
 
-// decodeReferences decodes the references in buf[i:end], of which the first
-// stands at i, in place, and returns where the decoded text ends.
+// decodeReferences decodes the references in buf[i:end] in place. The first one
+// is at i. It returns the offset of the end of the decoded text.
 func (s *scanner) decodeReferences(i, end int) (int, error) {
 	w := i
 	for {
@@ -89,9 +89,9 @@ func (s *scanner) decodeReferences(i, end int) (int, error) {
 	}
 }
 
-// reference returns the character that the reference at the start of b stands for
-// and the reference's length, 0 if it is none. A character that XML 1.0 forbids
-// is replaced by U+FFFD and counted, so that it does not fail a run.
+// reference decodes the reference at the start of b. It returns the character
+// and the length of the reference, 0 if there is none. A character that XML 1.0
+// forbids becomes U+FFFD and is counted, so that it does not fail a run.
 func (s *scanner) reference(b []byte) (rune, int) {
 	if len(b) > 1 && b[1] == '#' {
 		r, n := numericReference(b)
@@ -112,7 +112,8 @@ func (s *scanner) reference(b []byte) (rune, int) {
 	return 0, 0
 }
 
-// numericReference reads &#n; or &#xn;. r may lie beyond Unicode.
+// numericReference reads &#n; or &#xn;. n is its length, 0 if there is none. r
+// may lie beyond Unicode.
 func numericReference(b []byte) (r rune, n int) {
 	base, i := rune(10), 2
 	if len(b) > 2 && b[2] == 'x' {
@@ -135,9 +136,9 @@ func numericReference(b []byte) (r rune, n int) {
 	return 0, 0
 }
 
-// join appends the text of the last event to an earlier text of the same element,
-// and returns both. The zero page.Span is no text. The new part moves to the
-// left, over markup that was read already.
+// join appends the text of the last event to before, an earlier text of the
+// same element. It returns the span of both. A zero before means no earlier
+// text. The new text moves left in buf, over markup that was read already.
 func (s *scanner) join(before page.Span) page.Span {
 	if before.End == 0 {
 		return s.text
@@ -152,8 +153,8 @@ func allowed(r rune) bool {
 		r > 0xdfff && r < 0xfffe || r > 0xffff && r <= utf8.MaxRune
 }
 
-// scanDeclaration reads what begins with <!: a CDATA section, whose text
-// becomes the event's (isData), or a comment or a DOCTYPE, which are skipped.
+// scanDeclaration reads markup that begins with <!. If it is a CDATA section, its
+// text becomes the event's and isData is true. A comment or a DOCTYPE is skipped.
 func (s *scanner) scanDeclaration() (isData bool, err error) {
 	rest := s.buf[s.pos:]
 	switch {
@@ -220,7 +221,7 @@ func (s *scanner) skipDoctype() error {
 	return s.truncated()
 }
 
-// skipInstruction passes over <?target …?>. The target xml is that of the XML
+// skipInstruction passes over <?target …?>. With the target xml it is the XML
 // declaration, which may only begin the document. Blanks before it are
 // tolerated, because some programs write them.
 func (s *scanner) skipInstruction() error {

@@ -83,9 +83,9 @@ func (c *Client) Publish(ctx context.Context, form string, secure bool) (extract
 	})
 }
 
-// Copy copies a form and describes the new one (specification, section 4.1). Only
-// a refusal is retried. The error is an *extract.UnclearError where the copy may
-// have been made.
+// Copy copies a form and describes the new one (specification, section 4.1). It
+// is sent again only after a refusal. The error is an *extract.UnclearError if
+// the copy may have been made.
 func (c *Client) Copy(ctx context.Context, form string, to extract.CopyTarget) (extract.Form, error) {
 	r := call{transaction: "Copy Form", kind: transport.KindOther, method: http.MethodPost, form: form, path: "copy"}
 	r.parameters.add("fs_destination_account", to.Account)

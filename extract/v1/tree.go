@@ -49,7 +49,7 @@ func (n *node) textOf(name string) string {
 	return ""
 }
 
-// failure is the error of an envelope. Of several the last counts.
+// failure returns the error that an answer reports. Of several the last one counts.
 func (n *node) failure() *extract.ServiceError {
 	e := new(node)
 	if found := n.all("error"); len(found) > 0 {

@@ -1,11 +1,11 @@
-// Package arrowout writes record batches as an Arrow IPC file (.arrow, also
-// known as Feather version 2): the schema, batches whose buffers are
+// Package arrowout writes record batches as an Arrow IPC file (.arrow, also known
+// as Feather version 2). The file holds the schema, batches whose buffers are
 // compressed with zstd, and a footer.
 //
-// Equal rows give equal bytes, however they were divided into batches. Rows are
-// copied into batches of a fixed size. Bytes that stand for no value (those of
-// nulls, the spare bits of a bitmap) are always zero. EncodeOptions.Metadata is
-// written as metadata of the schema. Begin reading with New and drain.
+// Equal rows give equal bytes, however they are divided into batches. To that end,
+// rows are copied into new batches. Bytes that stand for no value are always zero,
+// such as those of nulls and the spare bits of a bitmap. EncodeOptions.Metadata
+// becomes metadata of the schema. Begin reading with New and drain.
 package arrowout
 
 import (
@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// stepRows is how many rows are copied before the bounds of a batch are
+	// stepRows is how many rows are copied before the limits of a batch are
 	// checked again.
 	stepRows = 64
-	// A batch ends when it has so many rows or bytes. The rows suffice for
-	// readers to work in bulk, and the bytes bound the memory.
+	// A batch ends at batchRows rows or batchBytes bytes of values. So many
+	// rows let readers work in bulk, and the bytes limit the memory.
 	batchRows  = 16_384
 	batchBytes = 32 << 20
 )
 
-// Format describes the format for the table of formats.
+// Format describes Arrow IPC files: the name, the file extension and the encoder.
 func Format() load.Format {
 	return load.Format{Name: "arrow", Extension: ".arrow", New: New}
 }
@@ -65,7 +65,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	return load.Guard(schema, e), nil
 }
 
-// withMetadata returns the schema with the pairs in its metadata, in order.
+// withMetadata returns the schema with the pairs as its metadata, in order.
 func withMetadata(schema *arrow.Schema, pairs []load.KeyValue) *arrow.Schema {
 	keys, values := make([]string, len(pairs)), make([]string, len(pairs))
 	for i, p := range pairs {
@@ -80,8 +80,8 @@ type encoder struct {
 	builder *array.RecordBuilder
 	copiers []copier
 	queue   rows.Queue
-	rows    int // in the builder
-	bytes   int // of values in the builder
+	rows    int // number of rows in the builder
+	bytes   int // bytes of values in the builder
 }
 
 // Write implements load.Encoder.
@@ -111,7 +111,7 @@ func (e *encoder) Discard() {
 	e.builder.Release()
 }
 
-// drain copies stepRows at a time while the queue holds at least least rows.
+// drain copies rows from the queue, stepRows at a time, until fewer than least are left.
 func (e *encoder) drain(least int) error {
 	for e.queue.Len() >= least {
 		for _, p := range e.queue.Peek(stepRows) {
@@ -130,7 +130,7 @@ func (e *encoder) drain(least int) error {
 	return nil
 }
 
-// flush writes the builder's rows as one batch.
+// flush writes the builder's rows as one batch, if it has any.
 func (e *encoder) flush() error {
 	if e.rows == 0 {
 		return nil

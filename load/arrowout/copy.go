@@ -11,7 +11,7 @@ import (
 // copier appends the elements [from, to) of an array to a builder.
 type copier func(arr arrow.Array, from, to int)
 
-// copierOf returns a copier into b that adds the bytes it copies to e.bytes.
+// copierOf returns a copier that appends to b and adds the size of what it copies to e.bytes.
 func (e *encoder) copierOf(b array.Builder) copier {
 	switch b := b.(type) {
 	case *array.StringBuilder:
@@ -50,13 +50,13 @@ type values[T any] interface {
 	Value(i int) T
 }
 
-// builder is a builder of such an array.
+// builder builds an array of values of a fixed width.
 type builder[T any] interface {
 	Append(v T)
 	AppendNull()
 }
 
-// fixed returns a copier of values of width bytes.
+// fixed returns a copier for values of width bytes each.
 func fixed[T any, A values[T]](e *encoder, b builder[T], width int) copier {
 	return func(arr arrow.Array, from, to int) {
 		a := any(arr).(A)

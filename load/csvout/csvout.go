@@ -2,78 +2,78 @@
 //
 // The format is RFC 4180 in UTF-8 with a header and one line a row:
 //
-//   - null is an empty field without quotes; the empty string is "".
-//   - A field is quoted if it holds a comma, a quote, CR or LF, begins or ends
-//     with a blank or a tab, begins with # (readers that guess take it for a
-//     comment) or a byte order mark, or is \. alone (the end of data for
-//     PostgreSQL).
-//   - A list is one field: its elements joined by |, with a \ before each |
-//     and \ inside an element. An element that is null is \N, which no value
-//     can be written as. A null list is empty without quotes, an empty list
-//     is "". A list that holds only the empty string is "" too: CSV alone does
-//     not keep these two apart. formetl makes an empty list of an empty answer,
-//     so it never writes the second.
-//   - If a field's metadata say formetl.list_as json, its list is a JSON array in
-//     one field, with values as in NDJSON. If they say columns, a column for each
-//     of formetl.choices takes its place: true if the list holds the choice,
-//     false if not, empty for a null list.
-//   - A timestamp is RFC 3339 with the account's offset, with microseconds
-//     only where they are not zero; a date is YYYY-MM-DD; a decimal has exactly
-//     the digits of its scale; a float is the shortest that reads back equal.
-//   - Where the file has a single column, a null is written "", because a
-//     blank line is skipped by many readers and the row would be lost.
+//   - A null is an empty field without quotes. The empty string is "".
+//   - A field is quoted if it holds a comma, a quote, CR or LF. It is quoted if it
+//     begins or ends with a blank or a tab, or begins with a byte order mark, or with #,
+//     which some readers take for a comment. The field \. is quoted, because alone on a
+//     line it ends the data for PostgreSQL.
+//   - A list is one field: its elements joined by |, with a \ before each | and \ inside
+//     an element. A null element is \N, which no value is written as. A null list is an
+//     empty field without quotes, and an empty list is "". A list that holds only the
+//     empty string is "" too, because CSV cannot tell these two apart. formetl reads an
+//     empty answer as an empty list, so it never writes a list of one empty string.
+//   - If a field's metadata set formetl.list_as to json, its list is a JSON array in one
+//     field, with values as in NDJSON. If they set it to columns, the list becomes a
+//     column for each choice of formetl.choices. Such a column is true if the list holds
+//     the choice, false if not, and empty for a null list.
+//   - A timestamp is RFC 3339 with the account's offset, and has microseconds only if
+//     they are not zero. A date is YYYY-MM-DD. A decimal has exactly the digits of its
+//     scale. A float is the shortest that reads back equal.
+//   - In a file with a single column a null is written as "". Many readers skip a blank
+//     line and would lose the row.
 //
-// DuckDB reads such a file back equal, null and "" apart, as text with
+// DuckDB reads such a file back unchanged and tells null from "". This call reads it as
+// text:
 //
 //	read_csv('f.csv', all_varchar=true, allow_quoted_nulls=false)
 //
-// and with types with
+// This call reads it with types:
 //
 //	read_csv('f.csv', header=true, delim=',', quote='"', escape='"', nullstr='',
 //	    allow_quoted_nulls=false, auto_detect=false, strict_mode=true,
 //	    columns={'id': 'BIGINT', 'finished': 'TIMESTAMPTZ', 'colours': 'VARCHAR'})
 //
-// where a list column is read as VARCHAR and divided by
+// It reads a list column as VARCHAR. This expression splits such a column c into its
+// elements:
 //
 //	CASE WHEN c = '' THEN [] ELSE list_transform(
 //	    regexp_extract_all(c || '|', '((?:[^|\\]|\\.)*)\|', 1),
 //	    lambda x: CASE WHEN x = '\N' THEN NULL ELSE regexp_replace(x, '\\(.)', '\1', 'g') END) END
 //
-// (lines of more than 2 MB need max_line_size; a file of one column is read
-// without allow_quoted_nulls). Both calls stand in load/loadtest's tests.
+// Lines of more than 2 MB need max_line_size. Leave allow_quoted_nulls out for a file of
+// one column. The tests of load/loadtest run both calls.
 //
 // The profile excel is for people who open the file in a spreadsheet:
 //
-//   - It begins with a byte order mark and ends lines with CR LF.
-//   - A timestamp is the account's wall clock without an offset,
-//     2026-01-02 03:04:05, with .123 or .123456 only where that is not zero.
-//   - In front of the text of a string, a joined list of strings or a heading
-//     stands a ' where a spreadsheet would run the text as a formula or show
-//     another one in its place.
-//   - A text with ; or TAB is in quotes: spreadsheets that divide at commas
-//     may be set to divide at these too.
-//   - Warnings tell of more rows, longer texts and more columns than a
-//     spreadsheet shows, and of int64 and decimal numbers of more digits than it
-//     keeps. They also tell of texts that become formulas where lines are divided
-//     at ; alone, which no quotes prevent.
+//   - The file begins with a byte order mark, and its lines end with CR LF.
+//   - A timestamp is the account's wall-clock time without an offset, such as 2026-01-02
+//     03:04:05. A fraction of a second that is not zero follows as .123 or .123456.
+//   - A string, a joined list of strings or a heading may get a ' in front. It does if
+//     a spreadsheet would run it as a formula or show another text in its place.
+//   - A text that holds ; or TAB is quoted, because some spreadsheets also split lines
+//     at these.
+//   - Warnings report more rows or columns than a spreadsheet shows, and texts longer
+//     than a cell holds. They report int64 and decimal numbers with more digits than it
+//     keeps. They also report texts that become formulas if lines are split only at ;,
+//     which quotes do not prevent.
 //
-// The ' stands in front of
+// A ' goes in front of
 //
-//   - what begins with = + - @ TAB CR or LF, or with the full-width form of
-//     one of the first four, or with one of these after blanks;
-//   - numbers that are not plain: 00123, +4930123, 1e5, 1,5, .5, 5%, (5), 18+,
-//     more than 15 digits, or with blanks around them;
-//   - parts of dates, fractions and days that are not written year first: 1-2,
-//     3/4, 1.2., 1.2.2026, 2026-05, 12/31/2025, 1:2, mar 5, SEPT2, 5. März 2026,
-//     5 de mayo, 1月2日 (with the months of most European languages);
+//   - texts that begin with = + - @ TAB CR or LF, with the full-width form of one of the
+//     first four, or with blanks and then one of these;
+//   - numbers that are not plain: 00123, +4930123, 1e5, 1,5, .5, 5%, (5), 18+, more than
+//     15 digits, or with blanks around them;
+//   - parts of dates, fractions, and days that are not written year first: 1-2, 3/4,
+//     1.2., 1.2.2026, 2026-05, 12/31/2025, 1:2, mar 5, SEPT2, 5. März 2026, 5 de mayo,
+//     1月2日 (with the months of most European languages);
 //   - true and false, unless in capitals.
 //
-// It does not stand in front of plain numbers (-5, 3.14, 19.90), whose value a
-// spreadsheet keeps: they have no leading zero or plus, digits on both sides of a
-// point, and at most 15 of them. Nor does it stand in front of dates with the year
-// first and times of day (2026-01-02, 2026-01-02 03:04, 9:30, 12:30:15), or in
-// typed columns: -1 in an int64 column stays a number. CR LF within a text is
-// written as it is, and most spreadsheets make LF of it.
+// No ' goes in front of plain numbers (-5, 3.14, 19.90), because a spreadsheet keeps
+// their value. A plain number has no leading zero or plus, digits on both sides of a
+// point, and at most 15 digits. Dates with the year first and times of day (2026-01-02,
+// 2026-01-02 03:04, 9:30, 12:30:15) get no ' either. Nor do typed columns: -1 in an
+// int64 column stays a number. CR LF within a text is written unchanged, and most
+// spreadsheets turn it into LF.
 //
 // Begin reading with New and the encoder's Write.
 package csvout
@@ -93,19 +93,19 @@ import (
 	"github.com/formetl/formetl/load/internal/sheets"
 )
 
-// Profiles of EncodeOptions.Profile; "" is Strict.
+// The values of EncodeOptions.Profile. "" means Strict.
 const (
 	Strict = "strict"
 	Excel  = "excel"
 )
 
-// flushAt is the size at which the buffer is written out. It is large enough to
-// make the cost of a write negligible, and small enough for the CPU's cache.
+// flushAt is the buffer size in bytes at which the encoder writes the buffer
+// out. Writes then cost little, and the buffer fits into the CPU's cache.
 const flushAt = 64 << 10
 
 const bom = "\uFEFF"
 
-// Format describes the format for the table of formats.
+// Format describes CSV: its name, its file extension and its encoder.
 func Format() load.Format {
 	return load.Format{Name: "csv", Extension: ".csv", Text: true, New: New}
 }
@@ -160,7 +160,7 @@ type encoder struct {
 	eol     string
 	excel   bool
 	schema  *arrow.Schema
-	fields  []lists.Field // of the schema
+	fields  []lists.Field // one for each field of the schema
 	single  bool          // there is one column, so a null must not give a blank line
 	out     []byte
 	scratch []byte // a list's text before it is quoted
@@ -168,10 +168,10 @@ type encoder struct {
 }
 
 type column struct {
-	field  int // of the schema
+	field  int // index of the field in the schema
 	arr    arrow.Array
 	nulls  bool
-	null   string // the field of a null
+	null   string // what is written for a null
 	append cells.Appender
 }
 
@@ -221,7 +221,7 @@ func (e *encoder) flush() error {
 	return nil
 }
 
-// field returns the appender of a column.
+// field returns an appender for arr. f says how to write a list.
 func (e *encoder) field(f lists.Field, arr arrow.Array) cells.Appender {
 	switch a := arr.(type) {
 	case *array.String:
@@ -239,8 +239,8 @@ func (e *encoder) timestamp(dst []byte, us int64) []byte {
 	return cells.AppendTimestamp(dst, us, e.zone)
 }
 
-// appendText appends the text of a string or of a list of strings. In the
-// profile excel it puts a ' in front where needed.
+// appendText appends s, a string or a list of strings, as one field. If excel
+// is set, it puts a ' in front of a text that a spreadsheet would change.
 func appendText[T sheets.Text](dst []byte, s T, excel bool) []byte {
 	if !excel {
 		return appendField(dst, s, "", false)
@@ -252,7 +252,8 @@ func appendText[T sheets.Text](dst []byte, s T, excel bool) []byte {
 	return appendField(dst, s, prefix, cells.HasDivider(s))
 }
 
-// appendField appends prefix and s as one field, in quotes where needed.
+// appendField appends prefix and s as one field. It quotes the field if quoted is set or CSV
+// requires it.
 func appendField[T sheets.Text](dst []byte, s T, prefix string, quoted bool) []byte {
 	special := cells.IndexCSV(s)
 	if special < 0 && !quoted && !odd(s) {
@@ -272,8 +273,8 @@ func appendField[T sheets.Text](dst []byte, s T, prefix string, quoted bool) []b
 	return append(append(dst, s[start:]...), '"')
 }
 
-// odd tells whether a field without special characters still needs quotes,
-// because it is empty or because of its first or last character.
+// odd tells whether a field needs quotes although it holds no comma, quote, CR or
+// LF. It does if it is empty or \., or if its first or last character needs them.
 func odd[T sheets.Text](s T) bool {
 	if len(s) == 0 {
 		return true

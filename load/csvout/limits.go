@@ -11,8 +11,8 @@ import (
 	"github.com/formetl/formetl/load/internal/sheets"
 )
 
-// limits counts what a spreadsheet will not show unchanged. It is used in the
-// profile excel.
+// limits counts what a spreadsheet would not show unchanged, for the warnings
+// of the profile excel.
 type limits struct {
 	maxRows int64 // rows of a sheet, including the heading
 	rows    int64
@@ -41,7 +41,8 @@ func newLimits(excel bool, schema *arrow.Schema, columns int) limits {
 	return l
 }
 
-// cell counts a field from the bytes that were written for it.
+// cell counts one field of a row. field is its index in the schema, and written is its text in the
+// file.
 func (l *limits) cell(field int, written []byte) {
 	if !l.excel || len(written) == 0 {
 		return
@@ -58,7 +59,7 @@ func (l *limits) cell(field int, written []byte) {
 	}
 }
 
-// unitsOf is the length of a field's text in UTF-16 units, without the quotes.
+// unitsOf returns the length of a field's text in UTF-16 units, without its quotes.
 func unitsOf(written []byte) int {
 	units := sheets.Units(written)
 	if written[0] == '"' {
@@ -67,8 +68,8 @@ func unitsOf(written []byte) int {
 	return units
 }
 
-// digitsOf is how many significant digits a number has. It is 0 for a field
-// that is no single number, such as a list of several.
+// digitsOf returns the number of significant digits of a number. It returns 0
+// for a field that is not a single number, such as a list of several.
 func digitsOf(written []byte) int {
 	whole, fraction, _ := bytes.Cut(bytes.TrimPrefix(written, []byte("-")), []byte("."))
 	digits := slices.Concat(whole, fraction)
@@ -78,10 +79,10 @@ func digitsOf(written []byte) int {
 	return len(bytes.Trim(digits, "0"))
 }
 
-// hidesFormula tells whether a field in quotes has a formula behind a ; or at
-// the beginning of a line. A spreadsheet that splits lines only at ; ignores
-// quotes in the middle of a cell, and would run it. Only formulas that call
-// something count, so that a smiley or a list with dashes causes no warning.
+// hidesFormula tells whether a quoted field holds a formula after a ;, a TAB or a
+// line break. A spreadsheet that splits lines only at ; ignores quotes in the
+// middle of a cell, and would run it. A text that begins with + - or @ must also
+// call something, so that a smiley or a list with dashes causes no warning.
 func hidesFormula(written []byte) bool {
 	for {
 		i := bytes.IndexAny(written, ";\t\r\n")
@@ -99,7 +100,7 @@ func hidesFormula(written []byte) bool {
 	}
 }
 
-// call is the call of a function, such as SUM(.
+// call matches the call of a function, such as SUM(.
 var call = regexp.MustCompile(`[\p{L}\p{Nd}]\(`)
 
 // calls tells whether a formula calls a function or another program.

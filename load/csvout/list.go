@@ -12,9 +12,9 @@ import (
 	"github.com/formetl/formetl/load/internal/lists"
 )
 
-// columns gives the columns to write of a batch. A list with a column for each
-// choice is one entry, whose appender writes all its fields. It is left out if
-// it has no choices.
+// columns returns the columns of a batch to write. A list with a column for
+// each choice is one entry, whose appender writes the fields of all its
+// choices. A list without choices is left out.
 func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 	columns := make([]column, 0, batch.NumCols())
 	for i, arr := range batch.Columns() {
@@ -41,8 +41,8 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 	return columns, nil
 }
 
-// ticks returns the appender of the fields of all choices: true or false for
-// each. on has room for them.
+// ticks returns an appender that writes true or false for each choice. chosen returns
+// the choices of a row by their index, and on has room for one bool for each choice.
 func ticks(chosen func(row int) []int, on []bool) cells.Appender {
 	return func(dst []byte, row int) []byte {
 		clear(on)
@@ -61,7 +61,7 @@ func ticks(chosen func(row int) []int, on []bool) cells.Appender {
 	}
 }
 
-// list returns the appender of a column of lists that are written as one text.
+// list returns an appender for a column of lists that are written as one text.
 func (e *encoder) list(f lists.Field, a *array.List) cells.Appender {
 	text := f.Text(a, e.zone, e.timestamp)
 	// Joined numbers are never a formula, even if they begin with a minus.

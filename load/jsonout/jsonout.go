@@ -1,17 +1,17 @@
-// Package jsonout writes record batches as JSON: NDJSON with one object a
-// line, or one array for a whole file.
+// Package jsonout writes record batches as JSON: NDJSON with one object a line,
+// or one array for a whole file.
 //
-// An object's keys are the columns in their order. Null is null, a list is an
-// array (a null list null, an empty one []). An int64 is a number with all its
-// digits, a float the shortest number that reads back equal; a decimal is a
-// string with exactly the digits of its scale, because most readers make a
-// float of a number. A timestamp is a string in RFC 3339 with the account's
-// offset, as in CSV, a date "YYYY-MM-DD".
+// The keys of an object are the columns in their order. A null is null, also
+// for a list. A list is an array. An int64 is a number with all its digits, and
+// a float is the shortest number that reads back equal. A decimal is a string
+// with exactly the digits of its scale, because most readers turn a number into
+// a float. A timestamp is a string in RFC 3339 with the account's offset, as in
+// CSV. A date is a string "YYYY-MM-DD".
 //
-// The output is valid JSON in valid UTF-8 whatever the input: U+2028 and U+2029
-// are escaped (JavaScript took them for line ends), bytes that are not UTF-8
-// become U+FFFD, a float that is not finite becomes null. < > and & are not
-// escaped. Begin reading with the encoder's Write.
+// The output is always valid JSON in valid UTF-8. U+2028 and U+2029 are
+// escaped, because JavaScript took them for line ends. Bytes that are not UTF-8
+// become U+FFFD. A float that is not finite becomes null. The characters < >
+// and & are not escaped. Begin reading with the encoder's Write.
 package jsonout
 
 import (
@@ -26,22 +26,22 @@ import (
 	"github.com/formetl/formetl/load/internal/cells"
 )
 
-// flushAt is the size at which the buffer is written out.
+// flushAt is the buffer size in bytes at which the encoder writes the buffer out.
 const flushAt = 64 << 10
 
-// NDJSON describes the format with one object on each line, for the table of
-// formats.
+// NDJSON describes the format with one JSON object on each line: its name, its
+// file extension and its encoder.
 func NDJSON() load.Format {
 	return load.Format{Name: "ndjson", Extension: ".ndjson", Text: true, New: opener("ndjson", false)}
 }
 
-// JSON describes the format with one array in a file, for the table of formats.
-// Each object is on a line of its own. A file without rows is [].
+// JSON describes the format with one JSON array in each file. Each object is on
+// a line of its own. A file without rows is [].
 func JSON() load.Format {
 	return load.Format{Name: "json", Extension: ".json", Text: true, FileOnly: true, New: opener("json", true)}
 }
 
-// opener returns the function New of a format.
+// opener returns the function New of the format name. If array is set, a file is one array.
 func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeOptions) (load.Encoder, error) {
 	return func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 		if err := load.CheckSchema(schema); err != nil {
@@ -61,7 +61,7 @@ func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeO
 
 type encoder struct {
 	w     io.Writer
-	name  string // of the format, for errors
+	name  string // the format's name, for errors
 	zone  *time.Location
 	array bool
 	keys  [][]byte // `{"first":`, `,"second":`, …

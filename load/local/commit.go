@@ -67,7 +67,8 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	return d.removeStaged(root, p.Staged)
 }
 
-// committed returns nil if the final name holds exactly what was prepared.
+// committed returns nil if the final name holds exactly what was prepared. Otherwise the
+// error wraps load.ErrStagedGone or load.ErrConflict, or says why the file cannot be read.
 func (d *Destination) committed(root *os.Root, p load.Prepared) error {
 	size, digest, err := sum(root, p.Name)
 	switch {
@@ -85,9 +86,9 @@ func (d *Destination) committed(root *os.Root, p load.Prepared) error {
 	return fmt.Errorf("cannot commit %s: a file of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
 }
 
-// publish replaces a file by a rename. It publishes without overwriting by a hard
-// link. File systems without these (FAT, some network mounts) get a rename under
-// the destination's lock.
+// publish gives the staged file its final name. With p.Replace it renames the file.
+// Otherwise it makes a hard link, which never overwrites. File systems without hard
+// links (FAT, some network mounts) get a rename under the destination's lock.
 func (d *Destination) publish(ctx context.Context, root *os.Root, p load.Prepared) error {
 	if p.Replace {
 		return root.Rename(p.Staged, p.Name)
@@ -99,8 +100,8 @@ func (d *Destination) publish(ctx context.Context, root *os.Root, p load.Prepare
 	return err
 }
 
-// renameLocked renames if the name is free. All writers that cannot link hold
-// the destination's lock, so that none overwrites another's file.
+// renameLocked renames the staged file if its final name is free. All writers that
+// cannot link hold the destination's lock, so that none overwrites another's file.
 func (d *Destination) renameLocked(ctx context.Context, root *os.Root, p load.Prepared) error {
 	unlock, err := d.lock(ctx, root)
 	if err != nil {
@@ -113,14 +114,14 @@ func (d *Destination) renameLocked(ctx context.Context, root *os.Root, p load.Pr
 	return root.Rename(p.Staged, p.Name)
 }
 
-// missing tells whether an error means that there is no such file. That
-// includes a file in the place of a folder of its path.
+// missing tells whether an error means that there is no such file. It is also
+// true if a file lies where the path needs a folder.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, errNotFolder)
 }
 
-// Check tells whether the staged file is there with the right length, or the
-// final file is the one that was prepared.
+// Check returns nil if the staged file has the right length and content, or if
+// the final file has. If neither has, the error wraps load.ErrStagedGone.
 func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
@@ -153,8 +154,8 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	}
 	err = d.committed(root, p)
 	if errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
-		// It does not matter here that another file has the name. What matters
-		// is that the staged file is gone.
+		// Here it does not matter whether another file has the name. What
+		// matters is that the staged file is gone.
 		return fmt.Errorf("%s cannot be committed: %s: %w", d.path(p.Name), problem, load.ErrStagedGone)
 	}
 	return err

@@ -18,7 +18,7 @@ var (
 
 // fail turns an error of the operating system into a *load.CreateError or, if
 // the device is to blame, a *load.IOError. ENOSPC is the device's fault even
-// when a file is being created. An error that has such a class already, or is of
+// when a file is being created. An error that already is one of these, or is of
 // a cancelled context, stays as it is.
 func fail(op, path string, err error) error {
 	_, cannot := errors.AsType[*load.CreateError](err)
@@ -34,14 +34,14 @@ func fail(op, path string, err error) error {
 	return &load.CreateError{Op: op, Path: path, Hint: hint, Err: bare(err)}
 }
 
-// failRead is fail for reading. Its error is never a *load.CreateError, because
-// the output exists.
+// failRead does what fail does, for reading. Its error is never a
+// *load.CreateError, because the output exists.
 func failRead(op, path string, err error) error {
 	hint, _ := cause(err)
 	return &load.IOError{Op: op, Path: path, Hint: hint, Err: bare(err)}
 }
 
-// cause gives the hint for an error, and tells whether the device is to blame.
+// cause returns a hint for the user, and whether the device is to blame for the error.
 func cause(err error) (hint string, device bool) {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -74,7 +74,7 @@ func cause(err error) (hint string, device bool) {
 	return "a link there must not lead out of the folder", false
 }
 
-// bare removes the path from an error whose message gets a path of its own.
+// bare removes the path from an error, because the message that wraps it names the path too.
 func bare(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -85,9 +85,9 @@ func bare(err error) error {
 	return err
 }
 
-// syncDir syncs a folder, which makes its entries durable. It ignores EINVAL and
-// ENOTSUP, which file systems return that cannot sync a folder, and any error on
-// Windows.
+// syncDir syncs a folder, which makes its entries durable. It ignores EINVAL
+// and ENOTSUP, because some file systems cannot sync a folder. On Windows it
+// ignores any error.
 func syncDir(root *os.Root, dir string) error {
 	f, err := root.Open(dir)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// List gives the files whose names begin with prefix. Links to folders are not
+// List returns the files whose names begin with prefix. Links to folders are not
 // followed. A file that is removed during the call may or may not be listed.
 func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, error) {
 	if err := load.CheckPrefix(prefix); err != nil {
@@ -51,8 +51,8 @@ func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, e
 	return objects, nil
 }
 
-// object describes a file that is an object. It gives nil and no error for a file
-// that is gone, a temporary file of Put, and a link that Get cannot read.
+// object describes a file that is an object. It returns nil and no error for a
+// file that is gone, a temporary file of Put, and a link that Get cannot read.
 func object(root *os.Root, name string, entry fs.DirEntry) (fs.FileInfo, error) {
 	if isPut(name) {
 		return nil, nil

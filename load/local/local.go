@@ -52,10 +52,10 @@ func (d *Destination) path(name string) string {
 	return filepath.Join(d.root, filepath.FromSlash(name))
 }
 
-// open begins an operation op on the object name: it opens the root, unless ctx
-// is cancelled, and makes it first if create is set. Each operation opens the
-// root anew. So a Destination needs no Close, and it never writes to a folder
-// that has been replaced under its name.
+// open opens the root for an operation op on the object name, unless ctx is
+// cancelled. If create is set, it makes the root first. Each operation opens
+// the root anew. So a Destination needs no Close, and always uses the folder
+// that has the root's name now.
 func (d *Destination) open(ctx context.Context, op, name string, create bool) (*os.Root, error) {
 	if err := checkContext(ctx, op, name); err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (d *Destination) open(ctx context.Context, op, name string, create bool) (*
 	return root, fail("open the folder", d.root, err)
 }
 
-// openFolder is os.OpenRoot. A file in the folder's place is errNotFolder, because
-// the error of OpenRoot does not tell.
+// openFolder does what os.OpenRoot does. If something else lies in the folder's
+// place, its error is errNotFolder, which is clearer.
 func openFolder(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if info, statErr := os.Stat(dir); err != nil && statErr == nil && !info.IsDir() {
@@ -79,8 +79,8 @@ func openFolder(dir string) (*os.Root, error) {
 	return root, err
 }
 
-// openThere is open for operations that do nothing if the folder is missing. It
-// returns nil and no error then.
+// openThere does what open does, for operations that do nothing if the folder
+// is missing. It then returns nil and no error.
 func (d *Destination) openThere(ctx context.Context, op, name string) (*os.Root, error) {
 	root, err := d.open(ctx, op, name, false)
 	if missing(err) {
@@ -118,8 +118,8 @@ func inFolder(root *os.Root, dir string, do func() error) error {
 	return err
 }
 
-// makeFolder makes dir and its parents below the root, and syncs each folder
-// that got a new entry.
+// makeFolder makes dir and its parents below the root. It syncs each folder
+// that gets a new entry.
 func makeFolder(root *os.Root, dir string) error {
 	if dir == "." {
 		return nil

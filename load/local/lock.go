@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	lockName  = "lock"  // lock that is held while a small object is written
-	leaseName = "lease" // lock that a run holds
-	// lockRetry is the pause before a held lock is tried again. Holders keep it
-	// for one small write.
+	lockName  = "lock"  // file that is locked while a small object is written
+	leaseName = "lease" // file that a run locks
+	// lockRetry is the pause before the next attempt to take a lock. Its holder
+	// keeps it for one small write.
 	lockRetry = 2 * time.Millisecond
 )
 
@@ -38,14 +38,14 @@ func (d *Destination) lock(ctx context.Context, root *os.Root) (unlock func(), e
 	return func() { release(root, name, held) }, nil
 }
 
-// hold locks a file in the control folder. Holders remove their lock file, so a
-// lock is valid only if the name still leads to the locked file. It returns nil
-// and no error if try returns false.
+// hold locks the file of that name by calling try, and returns nil and no error
+// if try returns false. Holders remove their lock file, so a lock is valid only
+// if the name still leads to the locked file.
 func (d *Destination) hold(root *os.Root, name string, try func(*flock.Flock) (bool, error)) (*flock.Flock, error) {
 	var held *flock.Flock
 	err := inFolder(root, path.Dir(name), func() error {
-		// os.Root refuses a control folder that leads out of the destination;
-		// the lock library would follow it.
+		// os.Root refuses a control folder that is a link out of the destination.
+		// The lock library would follow the link.
 		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
 		if err != nil {
 			return err
@@ -130,10 +130,10 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 	return l, nil
 }
 
-// tryLease takes a lease's lock unless another run holds it. A run's lock is
-// exclusive. A shared lock belongs to leaseFree or to another tryLease, which
-// give it back at once, so tryLease tries again. A program that shares the lock
-// for long is treated like a run that holds it.
+// tryLease takes a lease's lock, and returns false if another run holds it. A
+// run's lock is exclusive. A shared lock belongs to leaseFree or to another
+// tryLease. They give it back at once, so tryLease tries again. A program that
+// shares the lock for long is treated like a run that holds it.
 func tryLease(ctx context.Context, lock *flock.Flock) (bool, error) {
 	for range attempts {
 		ok, err := lock.TryLock()
@@ -158,11 +158,11 @@ func tryLease(ctx context.Context, lock *flock.Flock) (bool, error) {
 	return false, nil
 }
 
-// leaseFree tells whether no run holds a lease. It shares the lock for a
+// leaseFree tells whether no run holds a lease, by taking a shared lock for a
 // moment. It neither makes nor removes the file.
 func (d *Destination) leaseFree(root *os.Root, name string) (bool, error) {
-	// os.Root refuses a control folder that leads out of the destination; the
-	// lock library would follow it.
+	// os.Root refuses a control folder that is a link out of the destination.
+	// The lock library would follow the link.
 	f, err := root.Open(name)
 	if missing(err) {
 		return true, nil
@@ -182,8 +182,8 @@ func (d *Destination) leaseFree(root *os.Root, name string) (bool, error) {
 	return shared, err
 }
 
-// readLease reads the content of a lease file. It is for messages only, and zero
-// if it cannot be read.
+// readLease reads the holder from a lease file, for messages only. It returns
+// the zero value if the file cannot be read.
 func readLease(root *os.Root, name string) load.ScopedHolder {
 	var h load.ScopedHolder
 	data, err := root.ReadFile(name)
@@ -193,9 +193,9 @@ func readLease(root *os.Root, name string) load.ScopedHolder {
 	return h
 }
 
-// writeHolder writes into the locked file itself, because a renamed file would
-// not be locked. A reader may find it incomplete and then does not know the
-// holder's name.
+// writeHolder writes the holder into the locked file itself, because a renamed
+// file would not be locked. A reader may find it incomplete and then does not
+// know the holder's name.
 func writeHolder(root *os.Root, name string, h load.ScopedHolder) error {
 	data, err := json.Marshal(h)
 	if err != nil {

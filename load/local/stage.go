@@ -19,7 +19,7 @@ import (
 // them.
 const bufferSize = 256 << 10
 
-// upload is a staged file being written. It is used by one goroutine.
+// upload is a staged file that is being written. One goroutine uses it.
 type upload struct {
 	d      *Destination
 	root   *os.Root
@@ -32,7 +32,7 @@ type upload struct {
 	ended  bool
 }
 
-// Stage creates a file under .formetl/<run>/.
+// Stage creates the staged file of an object under .formetl/<run>/.
 func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload, error) {
 	if err := load.CheckObjectName(name); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 	return u, nil
 }
 
-// Write appends to the staged file. An error is sticky.
+// Write appends to the staged file. After an error every later call returns that error.
 func (u *upload) Write(p []byte) (int, error) {
 	if u.ended {
 		return 0, fmt.Errorf("cannot write to %s: the upload has ended", u.name)
@@ -70,7 +70,8 @@ func (u *upload) Write(p []byte) (int, error) {
 	return n, fail("write", u.d.path(u.staged), err)
 }
 
-// Prepare flushes, syncs, checks the length, closes, and syncs the folder.
+// Prepare writes what is buffered, syncs and closes the file, checks its
+// length, and syncs its folder.
 func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 	if u.ended {
 		return load.Prepared{}, fmt.Errorf("cannot prepare %s: the upload has ended", u.name)
@@ -123,7 +124,7 @@ func (u *upload) Abort() error {
 	return u.d.removeStaged(u.root, u.staged)
 }
 
-// Abort removes a staged file, also when ctx is cancelled. It is no error if the
+// Abort removes a staged file, even if ctx is cancelled. It is no error if the
 // file is gone.
 func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
@@ -146,8 +147,8 @@ func (d *Destination) removeStaged(root *os.Root, staged string) error {
 	return nil
 }
 
-// checkStaged refuses a prepared object that this package cannot have made.
-// Records may have been damaged or written by anyone, and must not lead to
+// checkStaged refuses a prepared object that this package cannot have made. The
+// record of a commit may be damaged or written by anyone, and must not lead to
 // other files.
 func checkStaged(p load.Prepared) error {
 	if err := load.CheckObjectName(p.Name); err != nil {
@@ -162,7 +163,7 @@ func checkStaged(p load.Prepared) error {
 	return nil
 }
 
-// sum gives the length and the SHA-256 of a file.
+// sum returns the length and the SHA-256 of a file.
 func sum(root *os.Root, name string) (size int64, digest string, err error) {
 	f, err := root.Open(name)
 	if err != nil {

@@ -16,10 +16,10 @@ const (
 	maxBase      = 255 // bytes of a file's name on common file systems
 )
 
-// stagedName makes the name of a staged file from something random, the time in
-// seconds, and the final name in base64. Base64 has no dot, so the name ends in
-// no data extension. The name holds all this because it exists as soon as the
-// file does. A final name that is too long is left out.
+// stagedName makes the name of a staged file from a random text, the time in
+// seconds, and the final name in base64. Base64 has no dot, so the name has no
+// data extension. All this is in the name, because the name exists as soon as
+// the file does. A final name that is too long is left out.
 func stagedName(final string, now time.Time) string {
 	name := stagedPrefix + rand.Text() + "-" + strconv.FormatInt(now.Unix(), 16)
 	if encoded := base64.RawURLEncoding.EncodeToString([]byte(final)); len(name)+1+len(encoded) <= maxBase {
@@ -47,7 +47,7 @@ func stagedFor(base string) (final string, since time.Time) {
 	return final, since
 }
 
-// stagedRun tells whether a name is that of a staged file, and of which run.
+// stagedRun returns the run of the staged file of that name, and whether it is one.
 func stagedRun(name string) (run string, ok bool) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 || parts[0] != load.ControlFolder || load.CheckRun(parts[1]) != nil {

@@ -74,8 +74,8 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 	return fail("write", d.path(name), d.write(root, name, data))
 }
 
-// write replaces the file of that name. The temporary file lies in the control
-// folder, under a name that Leftovers finds and List leaves out. The library
+// write replaces the object of that name. The temporary file lies in the
+// control folder, where Leftovers finds it and List leaves it out. The library
 // renameio would put it beside the data, and does not sync the folder.
 func (d *Destination) write(root *os.Root, name string, data []byte) error {
 	temp := path.Join(load.ControlFolder, putPrefix+rand.Text())

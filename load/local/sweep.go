@@ -11,7 +11,7 @@ import (
 
 var _ load.Sweeper = (*Destination)(nil)
 
-// Leftovers gives the staged files of all runs and Put's temporary files.
+// Leftovers returns the staged files of all runs and Put's temporary files.
 func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	root, err := d.openThere(ctx, "list", load.ControlFolder)
 	if root == nil {
@@ -75,8 +75,9 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 	}
 	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 	if !staged {
-		// A writer holds the lock. So a temporary file that is there while this
-		// call holds it was left by a dead process.
+		// Put holds the lock while it writes a temporary file. So a temporary
+		// file that is there while this call holds the lock was left by a dead
+		// process.
 		if _, err := root.Lstat(l.Ref); missing(err) {
 			return nil
 		}
@@ -89,8 +90,8 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 	return d.removeStaged(root, l.Ref)
 }
 
-// Holders tries the locks of all leases. It does not disturb a run that takes a
-// lease at the same time; see tryLease.
+// Holders returns the leases whose locks are held. It does not disturb a run
+// that takes a lease at the same time; see tryLease.
 func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
 	root, err := d.openThere(ctx, "list", load.ControlFolder)
 	if root == nil {

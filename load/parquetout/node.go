@@ -9,15 +9,15 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// group is the root of a schema, with its fields in their order. parquet.Group
-// would sort them by name. A struct made by reflection would keep the order, but
-// its tags cannot hold every name, because they are split at commas.
+// group is the root of a schema. It keeps the order of its fields, which
+// parquet.Group would sort by name. A struct made by reflection would keep the order
+// too. But its tags cannot hold every name, because they are split at commas.
 type group struct {
-	parquet.Group // empty; for the other methods of a node
+	parquet.Group // empty; provides the other methods of a node
 	fields        []parquet.Field
 }
 
-// Fields gives the columns in their order.
+// Fields returns the columns in their order.
 func (g group) Fields() []parquet.Field { return g.fields }
 
 // field is a node with a name. The name may hold dots and any other character.
@@ -26,14 +26,14 @@ type field struct {
 	name string
 }
 
-// Name is the column's name.
+// Name returns the column's name.
 func (f field) Name() string { return f.name }
 
-// Value reads a field of a row as a Go value. Column writers never call it.
+// Value returns no value. Column writers never call it.
 func (f field) Value(reflect.Value) reflect.Value { return reflect.Value{} }
 
 // newSchema returns the Parquet schema of the columns in their order.
-// dictionary tells which of them are dictionary-encoded.
+// dictionary says for each column whether it is dictionary-encoded.
 func newSchema(schema *arrow.Schema, dictionary []bool) *parquet.Schema {
 	fields := make([]parquet.Field, schema.NumFields())
 	for i, f := range schema.Fields() {
@@ -59,8 +59,8 @@ func newSchema(schema *arrow.Schema, dictionary []bool) *parquet.Schema {
 	return parquet.NewSchema("schema", group{fields: fields})
 }
 
-// leaf returns the node of a scalar. CheckSchema has refused all types but
-// these.
+// leaf returns the node of a scalar type. load.CheckSchema has already refused
+// all types but these.
 func leaf(t arrow.DataType) parquet.Node {
 	switch t := t.(type) {
 	case *arrow.StringType:
@@ -85,9 +85,9 @@ func leaf(t arrow.DataType) parquet.Node {
 	panic(fmt.Sprintf("parquet: the type %s passed CheckSchema", t))
 }
 
-// decimalType returns the narrowest physical type for a precision, as the
-// format's description of DECIMAL asks: INT32 up to 9 digits, INT64 up to 18,
-// beyond that as few bytes as suffice.
+// decimalType returns the narrowest physical type for a decimal of precision
+// digits, as Parquet recommends. It is INT32 up to 9 digits and INT64 up to 18.
+// Beyond that it has as few bytes as suffice.
 func decimalType(precision int) parquet.Type {
 	switch {
 	case precision <= 9:
@@ -99,10 +99,10 @@ func decimalType(precision int) parquet.Type {
 	}
 }
 
-// wide tells whether a decimal needs more than an INT64.
+// wide tells whether a decimal does not fit into an INT64.
 func wide(t *arrow.Decimal128Type) bool { return t.Precision > 18 }
 
-// decimalBytes is how many bytes two's complement needs for precision digits.
+// decimalBytes returns how many bytes a decimal of precision digits needs in two's complement.
 func decimalBytes(precision int) int {
 	bits := float64(precision)*math.Log2(10) + 1
 	return int(math.Ceil(bits / 8))

@@ -1,17 +1,17 @@
 // Package parquetout writes record batches as Parquet.
 //
-// Columns keep their order and their names, whatever characters those hold.
-// Strings are UTF8, dates DATE, timestamps TIMESTAMP in microseconds adjusted
-// to UTC, decimals DECIMAL in the narrowest physical type, lists LIST in three
-// levels (list.element). Every chunk has statistics and a page index; zstd is
-// the default codec.
+// Columns keep their order and their names, which may hold any character.
+// Strings are UTF8 and dates are DATE. Timestamps are TIMESTAMP in microseconds
+// adjusted to UTC. Decimals are DECIMAL in the narrowest physical type. Lists
+// are LIST in three levels (list.element). Every column chunk has statistics
+// and a page index. zstd is the default codec.
 //
 // A column is dictionary-encoded if a dictionary makes the first rows of the
 // part smaller. Of all settings this choice has the largest effect on speed and
 // size.
 //
-// Equal rows give equal bytes, however they were divided into batches. The bounds
-// of the sample, the pages and the row groups are counts of rows and of bytes of
+// Equal rows give equal bytes, however they are divided into batches. The
+// sample, the pages and the row groups end at counts of rows or of bytes of
 // values. The file holds neither a time of writing nor a program version.
 //
 // Begin reading with New and the encoder's step.
@@ -37,18 +37,18 @@ const (
 	// between two steps, so this bounds how much a page of long values exceeds
 	// pageBytes.
 	stepRows = 64
-	// A row group ends when it has so many rows or bytes. DuckDB and others
-	// scan groups in parallel, and 65,536 rows suit them. The bytes (of values,
-	// before encoding) bound the memory for writing and reading. Rows of usual
-	// length reach the first bound. A bound of 64 MiB would allow a third of
-	// the memory that a run may use.
+	// A row group ends at groupRows rows or groupBytes bytes of values before
+	// encoding. DuckDB and others scan groups in parallel, and 65,536 rows suit
+	// them. The bytes limit the memory for writing and reading. Rows of usual
+	// length reach the limit of rows first. A limit of 64 MiB would allow a
+	// third of the memory that a run may use.
 	groupRows  = 65_536
 	groupBytes = 32 << 20
 	// pageBytes is the approximate size of a page before compression.
 	pageBytes = 256 << 10
 	// dictionaryBytes is the size of a dictionary at which the column continues
-	// without one. It matters if values after the sample differ more than those
-	// in it.
+	// without one. A column reaches it if the values after the sample vary more
+	// than those in it.
 	dictionaryBytes = 1 << 20
 	// createdBy is constant, so that the same results give the same bytes after
 	// an upgrade. By default the library writes its own version. The text still
@@ -57,15 +57,15 @@ const (
 	createdBy = "formetl version 1"
 )
 
-// Format describes the format for the table of formats.
+// Format describes Parquet: its name, its file extension and its encoder.
 func Format() load.Format {
 	return load.Format{Name: "parquet", Extension: ".parquet", New: New}
 }
 
 // New returns an encoder that writes the schema's columns to w as one Parquet
-// file. o.Compression is "zstd" (the default), "snappy", "gzip" or "none";
-// o.Metadata goes into the footer in its order. The encoder keeps up to 8192
-// rows or 16 MiB of values before it writes, and then one row group.
+// file. o.Compression is "zstd" (the default), "snappy", "gzip" or "none".
+// o.Metadata goes into the footer in its order. The encoder buffers up to 8192
+// rows or 16 MiB of values as a sample, and after that one row group.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 	if err := load.CheckSchema(schema); err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
@@ -103,8 +103,8 @@ type encoder struct {
 	out     *parquet.GenericWriter[any] // only its column writers are used
 	writers []*parquet.ColumnWriter
 	columns []*column
-	rows    int // in the open row group
-	bytes   int // of values in the open row group
+	rows    int // number of rows in the open row group
+	bytes   int // bytes of values in the open row group
 }
 
 // Write implements load.Encoder.
@@ -136,7 +136,7 @@ func (e *encoder) Close() error {
 // Discard releases the rows that were not written.
 func (e *encoder) Discard() { e.queue.Discard() }
 
-// begin opens the writer after the sample has decided which columns get a
+// begin opens the Parquet writer. The sample decides which columns get a
 // dictionary.
 func (e *encoder) begin() {
 	e.out = parquet.NewGenericWriter[any](e.w,
@@ -164,7 +164,7 @@ func (e *encoder) begin() {
 	e.sample = nil
 }
 
-// drain writes stepRows at a time while the queue holds at least least rows.
+// drain writes rows from the queue, stepRows at a time, until fewer than least are left.
 func (e *encoder) drain(least int) error {
 	for e.queue.Len() >= least {
 		if err := e.step(e.queue.Peek(stepRows)); err != nil {
@@ -175,7 +175,7 @@ func (e *encoder) drain(least int) error {
 	return nil
 }
 
-// step writes the rows of the pieces and ends the row group if it is full.
+// step writes the rows of pieces, and then ends the row group if it is full.
 func (e *encoder) step(pieces []rows.Piece) error {
 	for i, c := range e.columns {
 		c.scratch, c.fixed, c.bytes = c.scratch[:0], c.fixed[:0], 0

@@ -8,28 +8,28 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// The sample that decides on dictionaries is the first rows of the part, up to
-// so many rows or bytes of values. It does not depend on batches, so that the
-// same rows give the same file however they were divided.
+// The sample that decides on dictionaries is the first rows of the part. It
+// ends at sampleRows rows or sampleBytes bytes of values. It does not depend on
+// batches, so that equal rows give equal files.
 const (
 	sampleRows  = 8192
 	sampleBytes = 16 << 20
 )
 
-// cardinality counts the distinct values of a column's sample. Strings are
-// views into the batches, which the encoder retains until the sample is done.
+// cardinality counts the distinct values of a column's sample. Its strings
+// point into the batches, which the encoder keeps until the sample is complete.
 type cardinality struct {
-	values  int // that are not null
+	values  int // number of values that are not null
 	stored  int // bytes of the distinct values, as a dictionary stores them
 	plain   int // bytes of all values
 	strings map[string]struct{}
 	numbers map[uint64]struct{} // numbers, days and instants by their bits
 }
 
-// pays tells whether the column gets a dictionary. It requires at least four
-// values to each distinct one, and half the bytes. zstd compresses values that
-// repeat less often as well, in less time than a hash table takes. A sample
-// also has fewer distinct values than the part.
+// pays tells whether the column gets a dictionary. On average each distinct value
+// must occur at least four times, and the dictionary must halve the bytes. zstd
+// compresses values that repeat less often just as well, in less time than a hash
+// table takes. A sample also has fewer distinct values than the whole part.
 func (c *cardinality) pays() bool {
 	distinct := len(c.strings) + len(c.numbers)
 	if c.values == 0 || distinct*4 > c.values {
@@ -39,9 +39,9 @@ func (c *cardinality) pays() bool {
 	return (c.stored+indexes)*2 <= c.plain
 }
 
-// count returns a function that counts the value of one row, lists element by
-// element, and returns its bytes. Booleans and wide decimals never get a
-// dictionary: booleans are single bits, and for wide decimals see signedType.
+// count returns a function that counts the value of one row and returns its size
+// in bytes. Of a list it counts each element. Booleans and wide decimals never get
+// a dictionary. Booleans are single bits; for wide decimals see signedType.
 func (c *cardinality) count(arr arrow.Array) func(row int) int {
 	switch a := arr.(type) {
 	case *array.String:
@@ -81,7 +81,7 @@ func (c *cardinality) list(a *array.List) func(row int) int {
 	}
 }
 
-// note counts a value of size bytes, and returns its size.
+// note counts the value v of size bytes, and returns size. seen holds the distinct values so far.
 func note[T comparable](c *cardinality, seen map[T]struct{}, v T, size int) int {
 	c.values++
 	c.plain += size
@@ -92,7 +92,7 @@ func note[T comparable](c *cardinality, seen map[T]struct{}, v T, size int) int 
 	return size
 }
 
-// sample counts rows until it has sampleRows rows or sampleBytes bytes.
+// sample counts values until it has sampleRows rows or sampleBytes bytes.
 type sample struct {
 	columns []*cardinality
 	rows    int
@@ -107,7 +107,7 @@ func newSample(columns int) *sample {
 	return s
 }
 
-// add counts the batch's rows and tells whether the sample is full.
+// add counts the batch's rows until the sample is full, and tells whether it is full.
 func (s *sample) add(batch arrow.RecordBatch) bool {
 	count := make([]func(int) int, len(s.columns))
 	for i, arr := range batch.Columns() {
@@ -129,7 +129,7 @@ func (s *sample) add(batch arrow.RecordBatch) bool {
 
 func (s *sample) full() bool { return s.rows >= sampleRows || s.bytes >= sampleBytes }
 
-// dictionary tells for each column whether it gets a dictionary.
+// dictionary returns, for each column, whether it gets a dictionary.
 func (s *sample) dictionary() []bool {
 	pays := make([]bool, len(s.columns))
 	for i, c := range s.columns {

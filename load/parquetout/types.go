@@ -8,27 +8,28 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// signedType orders FIXED_LEN_BYTE_ARRAY decimals as numbers. parquet-go
-// v0.32.0 orders them as unsigned bytes, so that -1 would be the maximum of its
-// page. A reader that skips pages and row groups by their statistics would lose
-// rows. The library also splits its index of such a column wrongly after a page
-// of nulls. Only the bounds are replaced here. Such a column has no dictionary,
-// because a dictionary computes its own bounds.
+// signedType makes decimals in FIXED_LEN_BYTE_ARRAY compare as signed numbers.
+// parquet-go v0.32.0 compares them as unsigned bytes, so that -1 would be the
+// maximum of its page. A reader that skips pages and row groups by their
+// statistics would miss rows. The library also builds a wrong index of such a
+// column after a page of nulls. signedType replaces only the bounds. The column
+// gets no dictionary, because a dictionary computes its own bounds.
 type signedType struct {
 	parquet.Type
 }
 
-// Compare orders two values in two's complement of the same width.
+// Compare compares two's complement numbers of one width: it returns -1 if a < b, 0 if equal, 1 if
+// a > b.
 func (signedType) Compare(a, b parquet.Value) int {
 	return compareSigned(a.ByteArray(), b.ByteArray())
 }
 
-// NewColumnBuffer wraps the type's own buffer.
+// NewColumnBuffer returns the type's own buffer, with signed bounds.
 func (t signedType) NewColumnBuffer(column, values int) parquet.ColumnBuffer {
 	return signedBuffer{t.Type.NewColumnBuffer(column, values)}
 }
 
-// NewColumnIndexer gives the indexer that compares as signed numbers.
+// NewColumnIndexer returns an indexer that keeps signed bounds.
 func (signedType) NewColumnIndexer(int) parquet.ColumnIndexer { return &signedIndexer{} }
 
 func compareSigned(a, b []byte) int {
@@ -43,18 +44,18 @@ func compareSigned(a, b []byte) int {
 
 type signedBuffer struct{ parquet.ColumnBuffer }
 
-// Page wraps the buffer's page.
+// Page returns the buffer's page, with signed bounds.
 func (b signedBuffer) Page() parquet.Page { return signedPage{b.ColumnBuffer.Page()} }
 
-// Clone wraps the buffer's copy.
+// Clone returns a copy of the buffer, with signed bounds.
 func (b signedBuffer) Clone() parquet.ColumnBuffer { return signedBuffer{b.ColumnBuffer.Clone()} }
 
 type signedPage struct{ parquet.Page }
 
-// Slice wraps a slice of the page.
+// Slice returns the values [i, j) of the page, with signed bounds.
 func (p signedPage) Slice(i, j int64) parquet.Page { return signedPage{p.Page.Slice(i, j)} }
 
-// Bounds returns the least and the greatest number of the page.
+// Bounds returns the least and the greatest number of the page. ok is false if the page is empty.
 func (p signedPage) Bounds() (least, greatest parquet.Value, ok bool) {
 	values := p.Data()
 	data, width := values.FixedLenByteArray()
@@ -73,14 +74,14 @@ func (p signedPage) Bounds() (least, greatest parquet.Value, ok bool) {
 	return parquet.FixedLenByteArrayValue(lo), parquet.FixedLenByteArrayValue(hi), true
 }
 
-// signedIndexer collects a column index and declares its pages unordered. That
-// is correct for every column, and costs readers a scan of the index.
+// signedIndexer collects the index of a column of signed numbers. It declares the pages unordered,
+// which is correct for every column. A reader then scans the index instead of searching it.
 type signedIndexer struct{ index format.ColumnIndex }
 
-// Reset forgets the pages.
+// Reset removes all pages from the index.
 func (x *signedIndexer) Reset() { x.index = format.ColumnIndex{} }
 
-// IndexPage adds the bounds of one page.
+// IndexPage adds a page: its number of values and of nulls, and its bounds.
 func (x *signedIndexer) IndexPage(values, nulls int64, least, greatest parquet.Value) {
 	x.index.NullPages = append(x.index.NullPages, values == nulls)
 	x.index.NullCounts = append(x.index.NullCounts, nulls)
@@ -89,29 +90,29 @@ func (x *signedIndexer) IndexPage(values, nulls int64, least, greatest parquet.V
 	x.index.MaxValues = append(x.index.MaxValues, bytes.Clone(greatest.ByteArray()))
 }
 
-// ColumnIndex gives the index of the pages that were added.
+// ColumnIndex returns the index of the pages that were added.
 func (x *signedIndexer) ColumnIndex() format.ColumnIndex {
 	x.index.BoundaryOrder = format.Unordered
 	return x.index
 }
 
 // textType keeps long texts from staying in memory. parquet-go v0.32.0 keeps
-// the column index of every row group until the footer is written. Its bounds
-// are cut to 16 bytes but refer to the memory of whole values: with texts of 3
-// kB a part of 2 GB would keep 30 MB. Only the indexer is replaced, and the
-// file's bytes are the same.
+// the column index of every row group until the footer is written. The bounds
+// in it are cut to 16 bytes but refer to the memory of whole values. With texts
+// of 3 kB, a part of 2 GB would keep 30 MB. textType replaces only the indexer,
+// and the file's bytes stay the same.
 type textType struct {
 	parquet.Type
 }
 
-// NewColumnIndexer wraps the type's own indexer.
+// NewColumnIndexer returns the type's own indexer, with copied bounds.
 func (t textType) NewColumnIndexer(sizeLimit int) parquet.ColumnIndexer {
 	return textIndexer{t.Type.NewColumnIndexer(sizeLimit)}
 }
 
 type textIndexer struct{ parquet.ColumnIndexer }
 
-// ColumnIndex gives the index with copies of the bounds.
+// ColumnIndex returns the index with copies of the bounds.
 func (x textIndexer) ColumnIndex() format.ColumnIndex {
 	index := x.ColumnIndexer.ColumnIndex()
 	for _, bounds := range [][][]byte{index.MinValues, index.MaxValues} {

@@ -10,8 +10,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// column turns rows of an Arrow column into the values of a Parquet column.
-// A parquet.Value is a small struct that points into Arrow's memory: nothing
+// column turns rows of an Arrow column into the values of a Parquet column. A
+// parquet.Value is a small struct that points into Arrow's memory. So no value
 // is boxed and no string is copied.
 type column struct {
 	index   int
@@ -21,7 +21,7 @@ type column struct {
 	fixed   []byte // the bytes that FIXED_LEN_BYTE_ARRAY values in scratch point to
 }
 
-// add appends the rows [from, to) of arr to the scratch.
+// add appends the rows [from, to) of arr to c.scratch.
 func (c *column) add(arr arrow.Array, from, to int) {
 	if list, ok := arr.(*array.List); ok {
 		c.addList(list, from, to)
@@ -37,8 +37,8 @@ func (c *column) add(arr arrow.Array, from, to int) {
 	}
 }
 
-// addList appends rows of a list in three levels: the list (optional where the
-// column is nullable), repeated "list", optional "element".
+// addList appends the rows [from, to) of a list column. The list has three levels: the list itself,
+// which a nullable column makes optional, the repeated "list", and the optional "element".
 func (c *column) addList(list *array.List, from, to int) {
 	values := list.ListValues()
 	get := c.getter(values)
@@ -63,8 +63,8 @@ func (c *column) addList(list *array.List, from, to int) {
 	}
 }
 
-// getter returns a function that makes the value of a row that is not null and
-// counts its bytes.
+// getter returns a function that makes the value of a row and adds its size to
+// c.bytes. The row must not be null.
 func (c *column) getter(arr arrow.Array) func(row int) parquet.Value {
 	switch a := arr.(type) {
 	case *array.String:
@@ -115,8 +115,8 @@ func (c *column) decimals(a *array.Decimal128) func(row int) parquet.Value {
 	}
 }
 
-// appendBigEndian appends n in two's complement, the highest byte first, cut
-// to its lowest width bytes (1 to 16).
+// appendBigEndian appends the lowest width bytes (1 to 16) of n in two's
+// complement, the highest byte first.
 func appendBigEndian(dst []byte, n decimal128.Num, width int) []byte {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(n.HighBits()))

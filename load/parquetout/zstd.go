@@ -7,13 +7,13 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// zstdWindow is how far back a match may lie: two pages of ordinary values. A
-// page is compressed by itself, so that a longer window only costs memory; the
-// library's default of 4 MiB takes 8 MiB for each encoder.
+// zstdWindow is how many bytes back zstd looks for a match: two pages of ordinary
+// size. Each page is compressed by itself, so a longer window would only cost
+// memory. The library's default of 4 MiB takes 8 MiB for each encoder.
 const zstdWindow = 512 << 10
 
-// zstdCodec compresses with one encoder for the file. parquet-go's codec takes
-// no window, and keeps its encoders where the garbage collector drops them.
+// zstdCodec compresses all pages of a file with one encoder. parquet-go's codec has no
+// setting for the window, and keeps its encoders where the garbage collector drops them.
 type zstdCodec struct {
 	zstd.Codec
 	encoder *klauspost.Encoder
@@ -33,7 +33,7 @@ func newZstdCodec() (*zstdCodec, error) {
 	return &zstdCodec{encoder: encoder}, nil
 }
 
-// Encode writes the compressed page over dst.
+// Encode compresses the page src into the memory of dst, and returns the result.
 func (c *zstdCodec) Encode(dst, src []byte) ([]byte, error) {
 	return c.encoder.EncodeAll(src, dst[:0]), nil
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // bucket is a prefix of a bucket: its address, the client that reaches it, and
-// what a refusal of the store means. Names are relative to the prefix.
+// the explanation of its errors. Names are relative to the prefix.
 type bucket struct {
 	client  *awss3.Client
 	patient awss3.HTTPClient // waits longer, to complete uploads; nil if the configuration sets a client
@@ -34,7 +34,7 @@ type bucket struct {
 
 // configure sets what differs from the SDK's defaults. Endpoints other than
 // AWS's get checksums only where the protocol requires them, because many do
-// not know the newer ones.
+// not know the newer checksums.
 func (b *bucket) configure(o *awss3.Options, guard stallGuard) {
 	if b.options.Endpoint != "" {
 		o.BaseEndpoint = &b.options.Endpoint // the definition overrides AWS_ENDPOINT_URL_S3
@@ -85,7 +85,7 @@ func (b *bucket) path(name string) string { return b.String() + name }
 
 func (b *bucket) key(name string) *string { return aws.String(b.prefix + name) }
 
-// optional is a text in the form that the SDK takes: nil for "".
+// optional returns a pointer to the text, or nil for "", as the SDK wants it.
 func optional(text string) *string {
 	if text == "" {
 		return nil
@@ -93,18 +93,19 @@ func optional(text string) *string {
 	return &text
 }
 
-// owner is the account that the bucket must belong to, nil for any.
+// owner returns the account that the bucket must belong to, nil for any.
 func (b *bucket) owner() *string { return optional(b.options.ExpectedBucketOwner) }
 
-// encryption gives the kind of encryption at rest, and the id of the KMS key.
+// encryption returns the kind of encryption at rest, and the id of the KMS key,
+// nil for none.
 func (b *bucket) encryption() (types.ServerSideEncryption, *string) {
 	kinds := map[string]types.ServerSideEncryption{SSES3: types.ServerSideEncryptionAes256, SSEKMS: types.ServerSideEncryptionAwsKms}
 	return kinds[b.options.SSE], optional(b.options.KMSKeyID)
 }
 
-// checksum is the checksum algorithm of an upload's parts, "" for none. The
-// upload must be created with the same one: by default the SDK sets CRC32 for
-// parts and none for the upload.
+// checksum returns the checksum algorithm of an upload's parts, "" for none.
+// The upload must be created with the same one: by default the SDK sets CRC32
+// for parts and none for the upload.
 func (b *bucket) checksum() types.ChecksumAlgorithm {
 	if b.client.Options().RequestChecksumCalculation == aws.RequestChecksumCalculationWhenSupported {
 		return types.ChecksumAlgorithmCrc32
@@ -113,7 +114,7 @@ func (b *bucket) checksum() types.ChecksumAlgorithm {
 }
 
 // checkContext returns an error if the context is cancelled. Operations that
-// send a request at once do not call it, because the request fails then.
+// send a request at once need no call, because their request fails.
 func (b *bucket) checkContext(ctx context.Context, op, name string) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("cannot %s %s: %w", op, b.path(name), context.Cause(ctx))
@@ -121,9 +122,9 @@ func (b *bucket) checkContext(ctx context.Context, op, name string) error {
 	return nil
 }
 
-// cleanup gives a context for cleaning up after a run was stopped. It has 2 s
-// even if ctx is cancelled. An earlier deadline of ctx stays, even one that has
-// passed: callers set it to bound the cleaning of many objects.
+// cleanup returns a context for cleaning up after a run was stopped. It lasts two
+// seconds even if ctx is cancelled. An earlier deadline of ctx stays, even one that
+// has passed, because callers use it to bound the cleaning of many objects.
 func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	until := time.Now().Add(cleanupTimeout)
 	deadline, bounded := ctx.Deadline()
@@ -137,7 +138,7 @@ func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 type object struct {
 	data    []byte
 	version string
-	id      string        // formetl-id
+	id      string        // value of the metadata key formetl-id
 	age     time.Duration // by the store's own clock; negative if unknown
 }
 
@@ -165,7 +166,7 @@ func (b *bucket) head(ctx context.Context, name string) (*awss3.HeadObjectOutput
 	return b.client.HeadObject(ctx, &awss3.HeadObjectInput{Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner()})
 }
 
-// putInput is the request that writes a small object with an id in its
+// putInput returns the request that writes a small object with an id in its
 // metadata.
 func (b *bucket) putInput(name string, data []byte, id string) *awss3.PutObjectInput {
 	in := &awss3.PutObjectInput{

@@ -18,8 +18,8 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// An object whose upload is gone is looked for several times. The pauses
-// double; they add up to 1.55 s.
+// Commit looks several times for the object of an upload that is gone. The
+// pauses double; they add up to 1.55 s.
 const (
 	firstLook = 50 * time.Millisecond
 	lastLook  = 800 * time.Millisecond
@@ -31,7 +31,7 @@ type stager struct {
 	uploads  *uploads
 	store    *store
 	maxParts int
-	untold   sync.Once // the store does not support Check: that is logged once
+	untold   sync.Once // logs once that the store does not support Check
 }
 
 // Commit completes the upload under its final name. Unless p.Replace is set,
@@ -86,8 +86,9 @@ func (g *stager) commit(ctx context.Context, p load.Prepared, s staged) error {
 	}
 }
 
-// taken ends a commit whose name is taken. The store keeps the upload after a
-// refused Complete, so taken aborts it.
+// taken ends a commit whose final name is taken. It returns nil if that object
+// is the prepared one. The store keeps an upload that it refused to complete,
+// so taken aborts it.
 func (g *stager) taken(ctx context.Context, p load.Prepared, s staged) error {
 	err := g.shown(ctx, p, s)
 	switch {
@@ -99,7 +100,7 @@ func (g *stager) taken(ctx context.Context, p load.Prepared, s staged) error {
 	return g.uploads.abort(ctx, p.Name, s.Upload)
 }
 
-// complete completes the upload, on the condition unless it is nil.
+// complete completes the upload. unless is the value of If-None-Match, nil for none.
 func (g *stager) complete(ctx context.Context, p load.Prepared, s staged, unless *string) error {
 	parts := make([]types.CompletedPart, len(s.Parts))
 	for i, part := range s.Parts {
@@ -150,10 +151,10 @@ func (g *stager) committed(ctx context.Context, p load.Prepared, s staged) error
 	return fmt.Errorf("cannot commit %s: an object of that name is there with other content, and nothing is overwritten: %w", g.path(p.Name), load.ErrConflict)
 }
 
-// completedElsewhere is committed for an upload that is gone. Another process
-// may be completing it, and a store may remove the upload before it shows the
-// object. So it looks for the object for a while, unless this Destination ended
-// the upload itself.
+// completedElsewhere returns nil if another process completed the upload, which
+// is gone. A store may remove the upload before it shows the object. So this
+// function looks for the object for a while, unless this Destination ended the
+// upload itself.
 func (g *stager) completedElsewhere(ctx context.Context, p load.Prepared, s staged) error {
 	if _, ended := g.uploads.ended.Load(s.Upload); ended {
 		return g.committed(ctx, p, s)
@@ -161,8 +162,8 @@ func (g *stager) completedElsewhere(ctx context.Context, p load.Prepared, s stag
 	return g.shown(ctx, p, s)
 }
 
-// shown is committed, repeated for a while, for an object that the store may
-// not show yet.
+// shown does what committed does. If the object is missing, it tries again for
+// a while, because the store may not show it yet.
 func (g *stager) shown(ctx context.Context, p load.Prepared, s staged) error {
 	err := g.committed(ctx, p, s)
 	for pause := firstLook; pause <= lastLook && errors.Is(err, load.ErrStagedGone); pause *= 2 {
@@ -174,8 +175,9 @@ func (g *stager) shown(ctx context.Context, p load.Prepared, s staged) error {
 	return err
 }
 
-// same reads an object and compares its SHA-256. It is called only if another
-// process may have made the same part, which is rare.
+// same tells whether the final object has the length and SHA-256 of p. size is
+// its length. It is called only if another process may have made the same part,
+// which is rare.
 func (g *stager) same(ctx context.Context, p load.Prepared, size int64) (bool, error) {
 	if size != p.Bytes {
 		return false, nil
@@ -194,8 +196,8 @@ func (g *stager) same(ctx context.Context, p load.Prepared, size int64) (bool, e
 
 // Abort aborts the upload, then removes its marker. It is no error if they are
 // gone. If ctx is cancelled, Abort still has 2 s, because it cleans up after
-// stopped runs. A deadline of ctx is kept, so that callers can bound hundreds
-// of calls.
+// stopped runs. An earlier deadline of ctx stays, so that callers can bound
+// hundreds of calls.
 func (g *stager) Abort(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil || s.Upload == "" {
@@ -221,10 +223,10 @@ func checkStaged(p load.Prepared) (staged, error) {
 	return s, nil
 }
 
-// Check tells whether the upload or its completed object is there. An empty
+// Check returns nil if the upload or its completed object is there. An empty
 // object has no upload, so it can always be committed. If the store does not
-// support or permit the question, the upload is assumed to be there, and Commit
-// finds out.
+// support or permit the question, Check assumes that the upload is there, and
+// Commit finds out.
 func (g *stager) Check(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil {

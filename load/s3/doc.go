@@ -3,32 +3,32 @@
 //
 // A staged object is a multipart upload whose parts are all sent and which is
 // not completed, so no listing of objects shows it. Prepared.Staged holds the
-// upload's id and the tags of its parts, so any process can complete or abort
+// upload's id and the ETags of its parts, so any process can complete or abort
 // it. Commit completes it on condition that the final name is free
-// (If-None-Match: *), except where a single file is replaced. An upload needs at
-// least one byte, so an empty object is put at commit.
+// (If-None-Match: *), unless it replaces a single file. An upload needs at least
+// one byte, so an empty object is written only at commit.
 //
 // No store tells which program began an upload, and not every store lists
 // uploads. So each upload has a marker, .formetl/<run>/staged-<id>, from before
-// its first part until it is committed or aborted. Leftovers finds what dead runs
-// left by these markers. Where the store lists uploads, those without a marker
-// are found too; their run is unknown, and they may belong to other programs.
+// its first part until it is committed or aborted. By these markers Leftovers
+// finds what dead runs left. If the store lists uploads, those without a marker
+// are found too. Their run is unknown, and they may belong to other programs.
 //
 // Each upload has a random id in its metadata (formetl-id). A commit that is
-// done again, or whose answer was lost, recognises its own object by it. An
+// done again, or whose answer was lost, finds its own object by this id. An
 // object of the same length with another id is read and its SHA-256 compared.
 // ETags are not compared, because they depend on the encryption.
 //
 // The versions of small objects are their ETags, and Put sends them as
-// conditions. Put sets an id too: if the SDK's retry meets the object that its
-// first attempt wrote, that is no conflict.
+// conditions. Put sets an id too. So it is no conflict if the SDK's retry meets
+// the object that its first attempt wrote.
 //
 // AWS honours conditions. Any other store is probed once for each Destination,
 // before the first condition matters, with an object in the control folder. If
-// the store ignores conditions, the package checks before each write and checks
-// after it whose object is there. Two runs that write at the same moment could
-// then overwrite each other, so only the lease keeps them apart. It is checked
-// again a moment after it was written.
+// the store ignores conditions, the package checks before and after each write
+// whose object is there. Two runs that write at the same moment could then
+// overwrite each other, so only the lease keeps them apart. The lease is then
+// checked again a moment after it was written.
 //
 // The lease is an object in the control folder. It is written on condition and
 // renewed every 15 s, and others may take it 60 s after its last renewal. Its age
@@ -36,8 +36,8 @@
 // hosts may differ.
 //
 // A request fails if the store accepts no bytes for a minute, or does not answer
-// within 45 s. Completing an upload may take three minutes. Memory is part size
-// times parts in flight for each upload under way.
+// within 45 s. Completing an upload may take three minutes. Each upload under way
+// needs memory of the part size times the parts in flight.
 //
 // The package knows nothing of manifests or formats, and it makes no bucket.
 // Begin reading with Destination (s3.go), which lists the parts, then stage.go

@@ -18,13 +18,13 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// conflictCode is the answer of S3 to one of several conditional writes at the
-// same moment. The SDK repeats the request.
+// conflictCode is the error code that S3 gives to one of several conditional
+// writes at the same moment. The SDK repeats the request.
 const conflictCode = "ConditionalRequestConflict"
 
 const credentialsHint = "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the profile, or the machine's role"
 
-// Refusal is why a store refused a request. It is wrapped by a
+// Refusal says why a store refused a request. It is wrapped by a
 // *load.CreateError, *load.IOError or *load.TemporaryError. Its text holds
 // neither a credential nor a signature.
 type Refusal struct {
@@ -52,24 +52,24 @@ func (r *Refusal) Unwrap() error { return r.Err }
 type class int
 
 const (
-	cannotUse class = iota // 73
-	refused                // 74
-	temporary              // 75
+	cannotUse class = iota // exit code 73
+	refused                // exit code 74
+	temporary              // exit code 75
 )
 
-// failure is what the user is told of a request that failed.
+// failure is the class of a failed request, and what the user is told of it.
 type failure struct {
 	class class
 	what  string
 	hint  string
 }
 
-// errLate is a request whose deadline passed. It wraps
+// errLate means that the deadline of a request passed. It wraps
 // context.DeadlineExceeded.
 var errLate = fmt.Errorf("the store did not answer in time: %w", context.DeadlineExceeded)
 
 // fail turns an error of the SDK into one with a class, an explanation and a
-// hint. The error says that op was tried on the object name.
+// hint. The new error says that op failed on the object name.
 func (b *bucket) fail(ctx context.Context, op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -114,8 +114,9 @@ func (b *bucket) explain(err error) failure {
 	return failure{refused, what, "check the endpoint and the output's s3: settings"}
 }
 
-// byCode explains an error whose code tells what is wrong. A redirection may
-// have no code.
+// byCode explains an error by its code. It returns false if the code is missing
+// or unknown. A redirection may have no code, so its status stands for the
+// code.
 func byCode(err error) (failure, bool) {
 	c := code(err)
 	s, header := httpAnswer(err)
@@ -162,8 +163,8 @@ func (b *bucket) denied() failure {
 	return failure{refused, what, hint}
 }
 
-// unreachable explains a request without an answer. A wrong host name or
-// certificate stays wrong; any other failure may be temporary.
+// unreachable explains why a request got no answer. A wrong host name or
+// certificate stays wrong. Any other failure may be temporary.
 func unreachable(cause error) failure {
 	var u *url.Error
 	for errors.As(cause, &u) {
@@ -190,7 +191,7 @@ func unreachable(cause error) failure {
 	return failure{refused, "the request could not be made: " + cause.Error(), "check the output's s3: settings and the AWS configuration"}
 }
 
-// code is the store's code of an error, "" if it gave none.
+// code returns the store's code of an error, "" if it gave none.
 func code(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return api.ErrorCode()
@@ -198,8 +199,8 @@ func code(err error) string {
 	return ""
 }
 
-// httpAnswer gives the status and the header of the HTTP answer that an error is
-// about. They are 0 and nil if there was none.
+// httpAnswer returns the status and the header of the HTTP answer that caused
+// an error. They are 0 and nil if there was none.
 func httpAnswer(err error) (int, http.Header) {
 	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && e.Response != nil && e.Response.Response != nil {
 		return e.Response.StatusCode, e.Response.Header
@@ -214,7 +215,7 @@ func status(err error) int {
 
 // noKey tells whether an error means that the object is missing. The status 404
 // does not suffice: it may mean the bucket or, with versitygw, the user. An
-// answer to HEAD has no code, and the SDK sets NotFound.
+// answer to HEAD has no code, so the SDK sets the code NotFound.
 func noKey(err error) bool {
 	c := code(err)
 	return c == "NoSuchKey" || c == "NotFound"

@@ -16,13 +16,13 @@ import (
 // leaseName is the prefix of lease objects in the control folder.
 const leaseName = "lease"
 
-// leaseTimes are the durations that rule a lease.
+// leaseTimes are the times that decide when a lease is renewed and when it is lost.
 type leaseTimes struct {
-	expire time.Duration // others may take it so long after the last renewal, by the store's clock
-	hold   time.Duration // the holder gives it up so long after it sent the last successful renewal
+	expire time.Duration // age at which others may take the lease, by the store's clock
+	hold   time.Duration // time after the last good renewal when the holder gives up the lease
 	renew  time.Duration // time from one renewal to the next
 	retry  time.Duration // pause after a renewal that failed
-	settle time.Duration // pause between writing and checking it, if the store ignores conditions
+	settle time.Duration // pause before a written lease is checked, if the store ignores conditions
 }
 
 // defaultLeaseTimes leave time for three renewals before a lease is lost. A lease
@@ -44,11 +44,11 @@ type leaseRecord struct {
 
 // leaseStore reads and writes one lease object.
 type leaseStore interface {
-	// read gives the record, its version and its age by the store's clock,
-	// which is negative if unknown. A damaged record is returned as empty.
+	// read returns the record, its version and its age by the store's clock.
+	// The age is negative if unknown. A damaged record is returned as empty.
 	read(ctx context.Context) (r leaseRecord, version string, age time.Duration, err error)
-	// write writes the record if the object still has that version, and gives
-	// the new version.
+	// write writes the record and returns its new version. If the object no
+	// longer has the given version, the error wraps load.ErrConflict.
 	write(ctx context.Context, r leaseRecord, version string) (string, error)
 	// remove removes the object.
 	remove(ctx context.Context) error
@@ -88,8 +88,8 @@ type leases struct {
 }
 
 // Acquire takes the lease by a conditional write. It replaces a holder that did
-// not renew in time. It replaces a holder on this host at once if its process
-// is gone.
+// not renew in time. If the holder ran on this host and its process is gone,
+// Acquire replaces it at once.
 func (l *leases) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
 	if scope != "" {
 		if err := load.CheckObjectName(scope); err != nil {
@@ -132,7 +132,8 @@ type lease struct {
 }
 
 // take writes the lease and starts its renewal. If several runs find the same
-// dead holder, each writes on condition of that version, and one wins.
+// dead holder, each writes on condition that the object is unchanged. So only
+// one of them succeeds.
 func (l *lease) take(ctx context.Context, where string) error {
 	version := load.NoVersion
 	for range 4 {
@@ -165,8 +166,8 @@ func (l *lease) take(ctx context.Context, where string) error {
 	return &load.HeldError{Path: where} // others took it first each time
 }
 
-// free tells whether another run may take the lease: it has expired, or its
-// holder's process is gone.
+// free tells whether another run may take a lease: it has expired, or its holder's
+// process is gone. held is the lease's record, and age is negative if unknown.
 func (t leaseTimes) free(held leaseRecord, age time.Duration) bool {
 	if age < 0 && !held.Renewed.IsZero() {
 		age = time.Since(held.Renewed) // the store does not tell the age, so the hosts' clocks are compared
@@ -175,8 +176,8 @@ func (t leaseTimes) free(held leaseRecord, age time.Duration) bool {
 }
 
 // settle is for stores that ignore conditions. It waits until another run's
-// write of the same moment must have arrived, and then checks who holds the
-// lease.
+// write of the same moment must have arrived. Then it returns load.ErrConflict
+// if another run holds the lease.
 func (l *lease) settle(ctx context.Context) error {
 	if l.times.settle == 0 {
 		return nil
@@ -191,8 +192,8 @@ func (l *lease) settle(ctx context.Context) error {
 	return load.ErrConflict
 }
 
-// start begins to renew the lease, until Release. It goes on after ctx is
-// cancelled, because a stopped run may still be committing.
+// start renews the lease in the background until Release. It goes on after ctx
+// is cancelled, because a stopped run may still be committing.
 func (l *lease) start(ctx context.Context, sent time.Time) {
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
@@ -231,8 +232,8 @@ func (l *lease) keep(ctx context.Context, renewed time.Time) bool {
 	}
 }
 
-// renew writes the next record. It fails with ErrConflict if another run has
-// taken the lease.
+// renew writes the lease again with the time now. It fails with ErrConflict if
+// another run has taken the lease.
 func (l *lease) renew(ctx context.Context, now, deadline time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -245,7 +246,7 @@ func (l *lease) renew(ctx context.Context, now, deadline time.Time) error {
 	return err
 }
 
-// Lost gives a channel that is closed when another run has taken the lease or
+// Lost returns a channel that is closed when another run has taken the lease or
 // may take it.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
@@ -274,7 +275,7 @@ func (l *lease) Release(ctx context.Context) error {
 	return nil
 }
 
-// Holders reads the lease objects, except those that Acquire would replace.
+// Holders returns the holders of all leases, except those that Acquire would replace.
 func (l *leases) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
 	objects, err := l.store.List(ctx, load.ScopeName(leaseName, ""))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 const stagedPrefix = "staged-"
 
 // marker is a small object that tells of an upload under way. Listing alone
-// does not find uploads: MinIO lists them for an exact key only and not after a
+// does not find uploads. MinIO lists them for an exact key only and not after a
 // restart, and no store tells which program began them. The marker is written
 // as soon as the upload has an id, and removed after the upload has ended.
 type marker struct {
@@ -28,7 +28,7 @@ func markerName(run, id string) string {
 	return path.Join(load.ControlFolder, run, stagedPrefix+id)
 }
 
-// markerRun tells whether a name is that of a marker, and of which run.
+// markerRun returns the run whose marker has this name. ok is false if it is no marker.
 func markerRun(name string) (run string, ok bool) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 || parts[0] != load.ControlFolder || load.CheckRun(parts[1]) != nil {
@@ -38,8 +38,8 @@ func markerRun(name string) (run string, ok bool) {
 	return parts[1], ok && isID(id)
 }
 
-// decodeMarker reads a marker and refuses one that cannot be an upload's,
-// because anyone may have written it.
+// decodeMarker reads a marker. It returns false if the marker cannot be an
+// upload's, because anyone may have written it.
 func decodeMarker(data []byte) (marker, bool) {
 	var m marker
 	if json.Unmarshal(data, &m) != nil {

@@ -21,7 +21,7 @@ const (
 	DefaultPartsInFlight = 4
 )
 
-// How objects are encrypted at rest, besides the bucket's own default.
+// How objects are encrypted at rest, if not in the way that the bucket sets.
 const (
 	SSES3  = "s3"  // with keys that S3 manages
 	SSEKMS = "kms" // with a key of KMS
@@ -71,7 +71,7 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// tagging encodes the tags as S3 takes them in a header, nil without tags.
+// tagging returns the tags in the form of an HTTP header, nil if there are none.
 func (o Options) tagging() *string {
 	if len(o.Tags) == 0 {
 		return nil

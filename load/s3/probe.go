@@ -27,7 +27,7 @@ func isProbe(name string) bool {
 	return path.Dir(name) == load.ControlFolder && strings.HasPrefix(path.Base(name), probePrefix)
 }
 
-// conditions tell which conditions of requests a store honours.
+// conditions are the conditions of requests that a store honours.
 type conditions struct {
 	put      bool // If-None-Match and If-Match of PutObject
 	complete bool // If-None-Match of CompleteMultipartUpload
@@ -41,9 +41,9 @@ type prober struct {
 	known   *conditions // nil before the probe
 }
 
-// conditions tells which conditions the store honours. AWS honours all. Another
-// store is probed once, because a store that ignores the header would silently
-// overwrite objects.
+// conditions returns which conditions the store honours. AWS honours all.
+// Another store is probed once, because a store that ignores the header would
+// silently overwrite objects.
 func (p *prober) conditions(ctx context.Context) (conditions, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *prober) conditions(ctx context.Context) (conditions, error) {
 	return c, nil
 }
 
-// probe writes an object and then sends requests whose conditions do not hold.
+// probe writes an object, and then tests whether the store refuses requests whose conditions fail.
 func (p *prober) probe(ctx context.Context) (c conditions, err error) {
 	name := path.Join(load.ControlFolder, probePrefix+rand.Text())
 	// The object names its process, as a lease does, so that no sweep removes
@@ -94,7 +94,8 @@ func (p *prober) probe(ctx context.Context) (c conditions, err error) {
 	return c, err
 }
 
-// probeComplete tries to complete an upload under a name that is taken.
+// probeComplete tells whether the store refuses to complete an upload under a
+// name that is taken.
 func (p *prober) probeComplete(ctx context.Context, name string) (bool, error) {
 	begun, err := p.client.CreateMultipartUpload(ctx, &awss3.CreateMultipartUploadInput{Bucket: &p.name, Key: p.key(name), ExpectedBucketOwner: p.owner()})
 	if err != nil {

@@ -26,7 +26,7 @@ func thisProcess() process {
 }
 
 // gone tells whether the process ran on this host and has ended. If that is
-// uncertain, it is false, and the lease expires by itself.
+// uncertain, it returns false, and the lease expires by itself.
 func (p process) gone() bool {
 	host, _ := os.Hostname()
 	if p.PID <= 0 || p.Host == "" || p.Host != host || p.Space != processSpace() {
@@ -44,8 +44,8 @@ func (p process) gone() bool {
 	return p.Start != "" && start != "" && p.Start != start // another process has the id now
 }
 
-// processSpace identifies the running system and its process id namespace
-// (Linux only).
+// processSpace identifies the running system and its process id namespace. It
+// is "" on systems other than Linux.
 func processSpace() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -58,9 +58,9 @@ func processSpace() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 }
 
-// processStart is the start time of a process: the 22nd field of /proc/PID/stat
-// (see proc(5)). Fields are counted from behind the program's name, which may
-// hold blanks.
+// processStart returns the start time of a process, "" if unknown. It is the
+// 22nd field of /proc/PID/stat (see proc(5)). Fields are counted from behind
+// the program's name, which may hold blanks.
 func processStart(pid int) string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

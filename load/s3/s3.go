@@ -22,8 +22,8 @@ const (
 	// AWS_MAX_ATTEMPTS or the profile says otherwise.
 	attempts = 5
 	// answerTimeout is how long a server may take to answer after it has the
-	// whole request. When an upload is completed some stores copy all its parts,
-	// which may take completeTimeout.
+	// whole request. completeTimeout is for the completion of an upload,
+	// because some stores copy all its parts.
 	answerTimeout   = 45 * time.Second
 	completeTimeout = 3 * time.Minute
 	// cleanupTimeout bounds one cleaning step after a run was stopped. The run
@@ -37,8 +37,8 @@ const (
 )
 
 // Destination is a prefix of a bucket. Its methods are safe for concurrent use,
-// also by several Destinations and several processes. Each embedded part does
-// one thing and holds the other parts that it needs.
+// also by several Destinations and several processes. Each embedded type does
+// one task and refers to the types that it needs.
 type Destination struct {
 	*bucket
 	*store

@@ -22,8 +22,8 @@ import (
 // idMetadata is the metadata key of an object's id.
 const idMetadata = "formetl-id"
 
-// firstBuffer is the first size of an upload's memory, because many uploads are
-// small.
+// firstBuffer is the memory that an upload gets at first, because many uploads
+// are small.
 const firstBuffer = 64 << 10
 
 // upload is a multipart upload that is being written. One goroutine uses it;
@@ -34,7 +34,7 @@ type upload struct {
 	cancel context.CancelCauseFunc
 	run    string
 	name   string
-	id     string // formetl-id
+	id     string // value of the metadata key formetl-id
 	upload string // the store's id, "" before the first part
 	hash   hash.Hash
 	bytes  int64
@@ -43,13 +43,13 @@ type upload struct {
 	flight flight
 }
 
-// flight is the parts of an upload that are on their way or have arrived.
+// flight holds the parts of an upload that are on their way or have arrived.
 type flight struct {
-	free    chan []byte // memory for parts; its capacity is the parts in flight
+	free    chan []byte // memory for parts; its capacity is the number of parts in flight
 	sending sync.WaitGroup
 
 	mu    sync.Mutex
-	parts []stagedPart // a part that is on its way is empty
+	parts []stagedPart // the entry of a part that is on its way is empty
 	err   error        // the first failure of a part
 	cut   bool         // sending a part was broken off, so the store may still be writing it
 }
@@ -204,8 +204,7 @@ func (u *upload) put(number int, data []byte) (stagedPart, error) {
 	return part, nil
 }
 
-// fail records the first failure and stops the other parts. It returns the
-// first failure.
+// fail keeps the first failure and stops sending. It returns the first failure.
 func (u *upload) fail(err error) error {
 	u.flight.mu.Lock()
 	defer u.flight.mu.Unlock()
@@ -222,7 +221,7 @@ func (f *flight) failure() error {
 	return f.err
 }
 
-// Prepare sends the last part and waits for all of them.
+// Prepare sends the last part and waits until all parts have arrived.
 func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 	if u.ended {
 		return load.Prepared{}, fmt.Errorf("cannot prepare %s: the upload has ended", u.g.path(u.name))
@@ -288,8 +287,8 @@ func (u *upload) Abort() error {
 	return nil
 }
 
-// MaxObjectBytes is what an upload can hold, less a part: the caller stops
-// before it is full.
+// MaxObjectBytes returns the size that an upload can hold, less one part. So
+// the caller stops before the upload is full.
 func (g *stager) MaxObjectBytes() int64 {
 	return int64(g.maxParts-1) * g.options.PartSize
 }

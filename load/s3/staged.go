@@ -16,8 +16,8 @@ const (
 	emptyPrefix  = "s3-empty-1:"
 )
 
-// staged is the content of Prepared.Staged: an upload with all its parts, or an
-// empty object, of which the store holds nothing yet.
+// staged is the content of Prepared.Staged. It describes an upload with all its
+// parts, or an empty object, of which the store holds nothing yet.
 type staged struct {
 	ID     string       `json:"id"`               // the id in the object's metadata
 	Run    string       `json:"run,omitempty"`    // run whose folder holds the marker, "" for no marker
@@ -78,7 +78,7 @@ func decodeStaged(text string) (staged, error) {
 	return s, nil
 }
 
-// valid tells whether encode can have written the upload.
+// valid tells whether encode can have written this upload.
 func (s staged) valid() bool {
 	return isID(s.ID) && s.Upload != "" && (s.Run == "" || load.CheckRun(s.Run) == nil) && len(s.Parts) > 0 && len(s.Parts) <= MaxParts &&
 		!slices.ContainsFunc(s.Parts, func(p stagedPart) bool { return p.ETag == "" })

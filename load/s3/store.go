@@ -39,7 +39,7 @@ func (s *store) Put(ctx context.Context, name string, data []byte, version strin
 	return err
 }
 
-// put is Put, and returns the new version.
+// put does what Put does, and also returns the new version.
 func (s *store) put(ctx context.Context, name string, data []byte, version string) (string, error) {
 	in := s.putInput(name, data, rand.Text())
 	if version != load.AnyVersion {
@@ -65,9 +65,9 @@ func (s *store) put(ctx context.Context, name string, data []byte, version strin
 	return "", s.fail(ctx, "write", name, err)
 }
 
-// wrote checks whether the object is the one that was just sent. The answer to
-// the first attempt may have been lost, so that the SDK's retry met that
-// object. It returns the version, or ErrConflict.
+// wrote returns the object's version if the request in wrote the object,
+// otherwise ErrConflict. The answer to a first attempt may have been lost, so
+// that the SDK's retry found the object already there.
 func (s *store) wrote(ctx context.Context, name string, in *awss3.PutObjectInput) (string, error) {
 	now, err := s.head(ctx, name)
 	if err != nil && !noKey(err) {
@@ -79,8 +79,8 @@ func (s *store) wrote(ctx context.Context, name string, in *awss3.PutObjectInput
 	return "", fmt.Errorf("cannot write %s: %w", s.path(name), load.ErrConflict)
 }
 
-// putUnguarded is put for a server that ignores conditions: it checks the
-// version before the write, and afterwards whose object it is.
+// putUnguarded does what put does, for a server that ignores conditions. It
+// checks the version before the write, and after it whose object is there.
 func (s *store) putUnguarded(ctx context.Context, name string, in *awss3.PutObjectInput, version string) (string, error) {
 	current, err := s.get(ctx, name)
 	if err != nil && !errors.Is(err, load.ErrNotExist) {
@@ -95,7 +95,7 @@ func (s *store) putUnguarded(ctx context.Context, name string, in *awss3.PutObje
 	return s.wrote(ctx, name, in)
 }
 
-// Delete removes an object. It is no error if there is none.
+// Delete removes an object. It is no error if the object is missing.
 func (s *store) Delete(ctx context.Context, name string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
@@ -103,9 +103,8 @@ func (s *store) Delete(ctx context.Context, name string) error {
 	return s.remove(ctx, name)
 }
 
-// List gives the objects whose names begin with prefix, a thousand with each
-// request. Keys that end with a slash are left out: some programs make them as
-// folders.
+// List returns the objects whose names begin with prefix. Keys that end with a
+// slash are left out, because some programs make them as folders.
 func (s *store) List(ctx context.Context, prefix string) ([]load.Object, error) {
 	if err := load.CheckPrefix(prefix); err != nil {
 		return nil, err
@@ -113,8 +112,8 @@ func (s *store) List(ctx context.Context, prefix string) ([]load.Object, error) 
 	return s.list(ctx, prefix, 0)
 }
 
-// list gives the objects whose names begin with prefix. If most is not 0, it
-// may stop after so many.
+// list returns the objects whose names begin with prefix. If most is not 0, it
+// may stop after that many.
 func (s *store) list(ctx context.Context, prefix string, most int32) ([]load.Object, error) {
 	in := &awss3.ListObjectsV2Input{Bucket: &s.name, Prefix: s.key(prefix), ExpectedBucketOwner: s.owner()}
 	if most > 0 {

@@ -31,8 +31,8 @@ func (r ref) encode() string {
 
 var errNotRef = errors.New("it is no leftover of an S3 destination")
 
-// decodeRef refuses what Leftovers cannot have made, because Remove must not
-// remove committed data.
+// decodeRef reads a Leftover.Ref. It refuses one that Leftovers cannot have made,
+// because Remove must not remove committed data.
 func decodeRef(text string) (ref, error) {
 	var r ref
 	err := json.Unmarshal([]byte(text), &r)
@@ -45,9 +45,9 @@ func decodeRef(text string) (ref, error) {
 	return r, nil
 }
 
-// Leftovers gives the uploads that have a marker, other uploads that the store
-// lists, and objects of probes. It lists uploads before it reads markers. So an
-// upload of a live run that was listed has its marker by then, or has ended.
+// Leftovers returns the uploads that have a marker, other uploads that the store lists,
+// and the objects of probes. It lists uploads before it reads markers. So if a live
+// run's upload was listed, its marker is there by then, or the upload has ended.
 func (w *sweeper) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	listed, err := w.uploads.list(ctx, "")
 	if err != nil {
@@ -80,8 +80,8 @@ func (w *sweeper) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 type sweep struct {
 	w      *sweeper
 	found  []load.Leftover
-	known  map[string]bool // by upload id: it was found
-	others map[string]bool // by folder: it is a destination of its own
+	known  map[string]bool // ids of the uploads that were found
+	others map[string]bool // by folder: whether it is a destination of its own
 }
 
 func (s *sweep) add(l load.Leftover, r ref) {
@@ -90,8 +90,8 @@ func (s *sweep) add(l load.Leftover, r ref) {
 	s.found = append(s.found, l)
 }
 
-// marked adds the upload of a marker. A marker that cannot be read, or whose
-// upload is gone, is a leftover too.
+// marked adds the upload that a marker of the run names. A marker that cannot
+// be read, or whose upload is gone, is a leftover too.
 func (s *sweep) marked(ctx context.Context, run, name string) error {
 	got, err := s.w.get(ctx, name)
 	if errors.Is(err, load.ErrNotExist) {

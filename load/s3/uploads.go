@@ -12,8 +12,8 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// An upload whose last request was broken off is aborted several times, with a
-// pause.
+// An upload is aborted several times, with pauses, because a part of it may
+// still arrive.
 const (
 	abortAttempts = 4
 	abortPause    = 200 * time.Millisecond
@@ -26,7 +26,7 @@ type uploads struct {
 	// ended holds the ids of uploads that this Destination completed or
 	// aborted. No other process can still complete them.
 	ended  sync.Map
-	untold sync.Once // the store does not list uploads: that is logged once
+	untold sync.Once // logs once that the store does not list uploads
 }
 
 // pending is an unfinished upload that the store lists.
@@ -36,9 +36,9 @@ type pending struct {
 	since time.Time
 }
 
-// list gives the unfinished uploads whose names begin with start. If the store
-// cannot list them or does not permit it, the list is empty, and only uploads
-// with markers are found.
+// list returns the unfinished uploads whose names begin with start. If the
+// store cannot list them or does not permit it, the list is empty, and only
+// uploads with markers are found.
 func (u *uploads) list(ctx context.Context, start string) ([]pending, error) {
 	var found []pending
 	pages := awss3.NewListMultipartUploadsPaginator(u.client, &awss3.ListMultipartUploadsInput{
@@ -76,7 +76,7 @@ func unlisted(err error) bool {
 	return false
 }
 
-// ask asks whether an upload is there. Its error is the SDK's.
+// ask returns nil if an upload is there. The error is the SDK's.
 func (u *uploads) ask(ctx context.Context, name, uploadID string) error {
 	_, err := u.client.ListParts(ctx, &awss3.ListPartsInput{
 		Bucket: &u.name, Key: u.key(name), ExpectedBucketOwner: u.owner(), UploadId: &uploadID, MaxParts: aws.Int32(1),
@@ -84,7 +84,7 @@ func (u *uploads) ask(ctx context.Context, name, uploadID string) error {
 	return err
 }
 
-// size is the length of an upload's parts so far. It is 0 if the upload is
+// size returns the length of an upload's parts so far. It is 0 if the upload is
 // gone, and -1 if unknown.
 func (u *uploads) size(ctx context.Context, name, uploadID string) (size int64, gone bool) {
 	pages := awss3.NewListPartsPaginator(u.client, &awss3.ListPartsInput{
@@ -105,7 +105,7 @@ func (u *uploads) size(ctx context.Context, name, uploadID string) (size int64, 
 	return size, false
 }
 
-// address is an upload's address, for messages.
+// address returns the address of an upload, for messages.
 func (u *uploads) address(name, uploadID string) string {
 	return u.path(name) + " (upload " + uploadID + ")"
 }

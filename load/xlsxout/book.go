@@ -29,7 +29,7 @@ type book struct {
 	rows  int64 // rows of the sheet, including its heading
 }
 
-// newBook makes a workbook with its first sheet and the heading.
+// newBook makes a workbook and begins its first sheet.
 func newBook(o load.EncodeOptions, columns []column) (*book, error) {
 	folder, err := os.MkdirTemp(o.TempDir, "formetl-xlsx-")
 	if err != nil {
@@ -49,10 +49,10 @@ func newBook(o load.EncodeOptions, columns []column) (*book, error) {
 	return b, nil
 }
 
-// properties are the file's properties from the metadata. They hold no time of
-// writing.
+// properties returns the file's properties, taken from the metadata. They hold
+// no time of writing.
 func properties(metadata []load.KeyValue) *excelize.DocProperties {
-	// The library's own times stay, because they are constant.
+	// The library's default times stay, because they are constant.
 	p := &excelize.DocProperties{Creator: "formetl"}
 	for _, m := range metadata {
 		switch m.Key {
@@ -67,7 +67,7 @@ func properties(metadata []load.KeyValue) *excelize.DocProperties {
 	return p
 }
 
-// next ends the sheet and begins the next one with its heading.
+// next ends the current sheet, if any, and begins the next one with its heading.
 func (b *book) next() error {
 	if err := b.end(); err != nil {
 		return err
@@ -120,19 +120,19 @@ func (b *book) head() error {
 	return b.row(cells, b.styles.heading)
 }
 
-// row appends a row. cells are values for excelize; nil means no cell. Numbers
-// and times get the style of their column, and other cells that of the row.
+// row appends a row to the sheet. cells are values for excelize, and nil means no
+// cell. Numbers and times get the style of their column, and other cells get style.
 func (b *book) row(cells []any, style int) error {
 	for i, v := range cells {
 		cells[i] = b.styles.of(i, v)
 	}
 	b.rows++
-	// A row without a style would make excelize search all columns for one, for
+	// If the row had no style, excelize would search all columns for one at
 	// each cell.
 	return b.sheet.SetRow("A"+strconv.FormatInt(b.rows, 10), cells, excelize.RowOpts{StyleID: style})
 }
 
-// end ends the sheet.
+// end adds a filter to the sheet and ends it. It does nothing if no sheet is open.
 func (b *book) end() error {
 	if b.sheet == nil {
 		return nil
@@ -153,14 +153,14 @@ func (b *book) end() error {
 	return nil
 }
 
-// hide removes the name of the temporary file of the sheet's rows as soon as
-// there is one. The file holds results, and without a name it vanishes with the
-// process. If the system does not allow that for an open file, remove does it.
+// hide removes the name of the temporary file with the sheet's rows, once that file
+// exists. The file holds results, and without a name it vanishes when the process ends.
+// If the system does not allow that for an open file, the method remove deletes it.
 func (b *book) hide() {
 	if b.hidden {
 		return
 	}
-	files, _ := os.ReadDir(b.folder) // without a name there is nothing to remove yet
+	files, _ := os.ReadDir(b.folder) // on an error, the method remove deletes the file
 	for _, f := range files {
 		b.hidden = os.Remove(filepath.Join(b.folder, f.Name())) == nil
 	}
@@ -177,7 +177,7 @@ func (b *book) close(w io.Writer) error {
 	return nil
 }
 
-// remove removes the temporary files.
+// remove closes the workbook and deletes its temporary files.
 func (b *book) remove() error {
 	if err := errors.Join(b.file.Close(), os.RemoveAll(b.folder)); err != nil {
 		return fmt.Errorf("xlsx: remove %s: %w", b.folder, err)

@@ -15,11 +15,11 @@ import (
 // column is a column of the sheet: a field, or one choice of a list.
 type column struct {
 	heading string
-	kind    arrow.DataType // of its cells
+	kind    arrow.DataType // type of its cells
 	width   int            // in characters
 }
 
-// columnsOf gives the sheet's columns.
+// columnsOf returns the sheet's columns. fields say how the schema's fields are written.
 func columnsOf(schema *arrow.Schema, fields []lists.Field) []column {
 	var columns []column
 	for i, f := range fields {
@@ -44,7 +44,7 @@ const (
 	room = 3
 )
 
-// measure sets the widths of the columns by their headings and the first rows
+// measure sets the widths of the columns from their headings and the first rows
 // in the queue.
 func (e *encoder) measure() {
 	for i := range e.columns {
@@ -68,7 +68,7 @@ func (e *encoder) measure() {
 	}
 }
 
-// widthOf is the approximate width of a cell.
+// widthOf returns the approximate width of a cell in characters.
 func widthOf(cell any) int {
 	switch v := cell.(type) {
 	case nil:
@@ -92,7 +92,7 @@ func widthOf(cell any) int {
 	return len(fmt.Sprint(cell))
 }
 
-// widest is the length of a text's longest line.
+// widest returns the length of a text's longest line in characters. It stops counting at mostWidth.
 func widest(s string) int {
 	most := 0
 	for line := range strings.Lines(s) {

@@ -8,17 +8,17 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// Spreadsheets decode _x0041_ in a text to an A, from left to right. So in a
-// text that holds such a sequence itself, its first underscore is written as
-// _x005F_.
+// Spreadsheets decode _x0041_ in a text to an A, from left to right. If a text
+// holds such a sequence itself, the sequence's first underscore is therefore
+// written as _x005F_.
 //
-// excelize has an escaping of its own, which loses the halves of surrogate
-// pairs (_xD83D_) and misses the second of two sequences that share an
-// underscore. It does not change texts without such sequences. So it gets a
-// text in pieces, cut behind each underscore that must be escaped. An unpiecer
-// then joins the pieces in the sheet's XML and adds the escapes.
+// excelize escapes texts too, but it loses the halves of surrogate pairs
+// (_xD83D_) and misses the second of two sequences that share an underscore. It
+// does not change texts without such sequences. So it gets a text in pieces, cut
+// after each underscore that must be escaped. An unpiecer then joins the pieces
+// in the sheet's XML and adds the escapes.
 
-// escaped is the value that excelize gets for a text.
+// escaped returns the value to give to excelize for the text s: s itself, or its pieces.
 func escaped(s string) any {
 	i := strings.Index(s, "_x")
 	if i < 0 {
@@ -48,19 +48,19 @@ func areHex(s string) bool {
 }
 
 const (
-	// cellStart begins each cell in a sheet's XML. No text holds it, because a
-	// < is written as &lt; in texts.
+	// cellStart begins each cell in a sheet's XML. No text holds it, because
+	// texts have &lt; for <.
 	cellStart = "<c "
-	// blockSize is how much of a sheet an unpiecer handles at once.
+	// blockSize is how many bytes of a sheet's XML are searched for split texts at once.
 	blockSize = 64 << 10
 )
 
-// unpiecer writes a sheet's XML to w, with the pieces of each text joined into
-// one text.
+// unpiecer passes a sheet's XML on to w. It joins the pieces into which escaped
+// has split a text.
 type unpiecer struct {
 	w      io.Writer
 	joints *strings.Replacer
-	held   []byte // the beginning of a cell whose end has not come yet
+	held   []byte // the beginning of a cell that is not complete yet
 }
 
 func newUnpiecer(w io.Writer) *unpiecer {
@@ -74,7 +74,7 @@ func newUnpiecer(w io.Writer) *unpiecer {
 	)}
 }
 
-// Write passes complete cells on and keeps the rest.
+// Write passes complete cells of p on to w and keeps the rest.
 func (u *unpiecer) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		n := min(len(rest), blockSize)
@@ -88,7 +88,7 @@ func (u *unpiecer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// forward passes on the first n bytes of what is kept.
+// forward passes the first n of the kept bytes on to w, with the pieces of texts joined.
 func (u *unpiecer) forward(n int) error {
 	whole := u.held[:n]
 	if bytes.Contains(whole, []byte("<is><r>")) {
@@ -102,5 +102,5 @@ func (u *unpiecer) forward(n int) error {
 	return nil
 }
 
-// end passes on all that is kept.
+// end passes all kept bytes on to w.
 func (u *unpiecer) end() error { return u.forward(len(u.held)) }

@@ -8,11 +8,11 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// styles are the styles of cells, as numbers that excelize gave.
+// styles are the styles of cells, as the numbers that excelize gave them.
 type styles struct {
 	plain, heading int
-	columns        []int // of the numbers and times of each column
-	fraction       int   // of timestamps with a fraction of a second
+	columns        []int // for the numbers and times of each column
+	fraction       int   // for timestamps with a fraction of a second
 }
 
 // newStyles makes the styles that the columns need.
@@ -43,7 +43,7 @@ func newStyles(file *excelize.File, columns []column) (styles, error) {
 	return s, err
 }
 
-// formatOf is the number format of a column, "" for the spreadsheet's default.
+// formatOf returns the number format of a column of type kind, or "" for the spreadsheet's default.
 func formatOf(kind arrow.DataType) string {
 	switch kind := kind.(type) {
 	case *arrow.Int64Type:
@@ -61,7 +61,7 @@ func formatOf(kind arrow.DataType) string {
 	return ""
 }
 
-// of gives a value its column's style. A value that became text gets none.
+// of returns a number or a time with its column's style. It returns other values as they are.
 func (s styles) of(column int, v any) any {
 	style := s.columns[column]
 	switch v := v.(type) {

@@ -22,16 +22,16 @@ const (
 	maxInteger = 999_999_999_999_999
 	// A spreadsheet cannot hold floats beyond these bounds, except 0.
 	leastFloat, mostFloat = 2.3e-308, 9.99e307
-	// All spreadsheets number the days between these alike. They are counted
-	// from 1970-01-01.
+	// All spreadsheets number the days from firstDay to lastDay in the same
+	// way. Both count the days since 1970-01-01.
 	firstDay, lastDay = -25_508, 2_932_896
 	dayMicros         = 86_400_000_000
 )
 
-// value gives the cell of a row as a value for excelize, or nil for no cell.
+// value returns the cell of a row as a value for excelize, or nil for no cell.
 type value func(row int) (any, error)
 
-// values gives the values of a batch, one for each column in order.
+// values returns, for each column in order, a function that makes the cells of a batch.
 func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
 	list := make([]value, 0, len(e.columns))
 	for i, arr := range batch.Columns() {
@@ -63,7 +63,7 @@ func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
 	return list, nil
 }
 
-// optional makes a null of arr no cell.
+// optional returns v, but with no cell in the rows where arr is null.
 func optional(arr arrow.Array, v value) value {
 	if arr.NullN() == 0 {
 		return v
@@ -76,8 +76,8 @@ func optional(arr arrow.Array, v value) value {
 	}
 }
 
-// scalar gives the value of an array of scalars. CheckSchema has refused all
-// types but these.
+// scalar returns a function that makes the cells of an array of scalars.
+// load.CheckSchema has refused all types but these.
 func (e *encoder) scalar(arr arrow.Array) value {
 	switch a := arr.(type) {
 	case *array.String:
@@ -122,8 +122,8 @@ func floatCell(f float64) any {
 	return f
 }
 
-// decimalCell is a number if a spreadsheet keeps all its digits, otherwise a
-// text.
+// decimalCell returns a decimal as a number if a spreadsheet keeps all its
+// digits, otherwise as text.
 func decimalCell(text string) any {
 	digits := strings.TrimPrefix(text, "-")
 	if strings.Contains(digits, ".") {
@@ -147,7 +147,8 @@ func dateCell(days int32) any {
 	return time.Unix(int64(days)*86_400, 0).UTC()
 }
 
-// timeCell is the wall clock of the zone, as a time in UTC.
+// timeCell returns an instant as the zone's wall-clock time, or as text if a sheet cannot hold
+// that.
 func timeCell(us int64, zone *time.Location) any {
 	_, offset := time.UnixMicro(us).In(zone).Zone()
 	wall := us + int64(offset)*1_000_000
@@ -157,7 +158,7 @@ func timeCell(us int64, zone *time.Location) any {
 	return time.UnixMicro(wall).UTC()
 }
 
-// textCell is a text. One that is too long for a cell is an error.
+// textCell returns the value for a text. A text that does not fit into a cell is an error.
 func textCell(s string) (any, error) {
 	if len(s) > sheets.MaxText {
 		if units := sheets.Units(s); units > sheets.MaxText {

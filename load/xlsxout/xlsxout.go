@@ -1,34 +1,34 @@
-// Package xlsxout writes record batches as a spreadsheet (.xlsx, Office Open
-// XML) with typed cells.
+// Package xlsxout writes record batches as a spreadsheet (.xlsx, Office Open XML)
+// with typed cells.
 //
-// There is one sheet, "Results", with a bold heading that stays in view, a
-// filter, and columns as wide as the heading and the first rows need. Rows that
-// do not fit into a sheet (1,048,575 below the heading) go into "Results 2",
-// which has a heading of its own.
+// There is one sheet, "Results". It has a bold heading that stays in view, a filter,
+// and columns as wide as the heading and the first rows need. A sheet holds 1,048,575
+// rows below the heading. Further rows go into "Results 2", which has a heading of
+// its own.
 //
-//   - Null is no cell, the empty string is a cell with an empty text.
-//   - A string is always text, never a formula, whatever it begins with. No
-//     text is changed: a sequence that a spreadsheet would decode, such as
-//     _x0041_, is escaped. A text of more than 32,767 UTF-16 units does not fit
-//     into a cell and is a load.CellError, which names the sheet's row and the
-//     result.
-//   - Integers and decimals of at most 15 significant digits are numbers, as
-//     are floats; a decimal shows the digits of its scale. Longer ones, which
-//     a spreadsheet would round, are text, as are floats that it does not know
-//     (NaN, Infinity, beyond 1e-307 and 9.99e307).
-//   - A date is a day's number shown as 2026-01-02, a timestamp the account's
-//     wall clock shown as 2026-01-02 03:04:05, with .123 only where a second
-//     has such a part. A sheet knows neither zone nor offset: the hour that is
-//     passed twice in autumn shows the same times twice. Days before
-//     1900-03-01, about which spreadsheets disagree, those after 9999-12-31 and
-//     parts of a millisecond are text.
-//   - Lists are text as in CSV: joined by |, JSON, or a column a choice.
+//   - A null is no cell. The empty string is a cell with an empty text.
+//   - A string is always text and never a formula. No text is changed: a sequence
+//     such as _x0041_, which a spreadsheet would decode, is escaped. A text of more
+//     than 32,767 UTF-16 units does not fit into a cell. It gives a load.CellError,
+//     which names the sheet's row and the result.
+//   - Floats are numbers, as are integers and decimals of at most 15 significant
+//     digits. A decimal shows the digits of its scale. Longer integers and decimals
+//     are text, because a spreadsheet would round them. Floats that it cannot hold
+//     are text too: NaN, Infinity, -0, and those beyond 2.3e-308 and 9.99e307.
+//   - A date is the number of a day, shown as 2026-01-02. A timestamp is the
+//     account's wall-clock time, shown as 2026-01-02 03:04:05, with .123 only if its
+//     second has a fraction. A sheet has no zones and no offsets: the hour that
+//     occurs twice in autumn shows the same times twice. Days before 1900-03-01,
+//     about which spreadsheets disagree, and after 9999-12-31 are text. So are times
+//     with parts of a millisecond.
+//   - Lists are written as in CSV: as text joined by |, as JSON, or as a column for
+//     each choice.
 //
 // Equal rows give equal bytes: the file holds no time of writing.
 //
-// Rows are kept in files of EncodeOptions.TempDir until Close, because a workbook
-// is written in one go. Memory is bounded by 16 MiB a sheet and the first rows.
-// Begin reading with the encoder's Write.
+// Rows are kept in files in EncodeOptions.TempDir until Close, because a workbook is
+// written in one go. Memory holds at most 16 MiB a sheet and the first rows. Begin
+// reading with the encoder's Write.
 package xlsxout
 
 import (
@@ -47,16 +47,16 @@ import (
 	"github.com/formetl/formetl/load/internal/sheets"
 )
 
-// sampleRows is how many rows decide on the width of a column.
+// sampleRows is how many rows determine the widths of the columns.
 const sampleRows = 100
 
-// Format describes the format for the table of formats.
+// Format describes xlsx: its name, its file extension and its encoder.
 func Format() load.Format {
 	return load.Format{Name: "xlsx", Extension: ".xlsx", FileOnly: true, New: New}
 }
 
-// New returns an encoder that writes the schema's columns to w as a workbook,
-// all of it in Close.
+// New returns an encoder that writes the schema's columns to w as a workbook.
+// It writes nothing before Close.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 	e, err := newEncoder(w, schema, o)
 	if err != nil {
@@ -90,7 +90,7 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 	return e, nil
 }
 
-// The metadata of the field with the results' ids. They must equal those of
+// These metadata mark the field with the results' ids. They must equal those of
 // package schemas, which this package does not import.
 const (
 	metaFrom     = "formetl.from"
@@ -102,13 +102,13 @@ type encoder struct {
 	schema  *arrow.Schema
 	o       load.EncodeOptions
 	zone    *time.Location
-	fields  []lists.Field // of the schema
+	fields  []lists.Field // one for each field of the schema
 	columns []column
 	maxRows int64 // rows of a sheet, including the heading
 
 	queue rows.Queue // the first rows, until the widths are known
 	book  *book      // nil until the widths are known
-	rows  int64      // written
+	rows  int64      // number of rows written
 }
 
 // Write implements load.Encoder.
@@ -120,7 +120,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return e.drain()
 }
 
-// drain writes the rows that are in the queue.
+// drain writes the queued rows. It first begins the workbook if there is none.
 func (e *encoder) drain() error {
 	if e.book == nil {
 		e.measure()
@@ -139,7 +139,7 @@ func (e *encoder) drain() error {
 	return nil
 }
 
-// write writes the rows of a batch.
+// write writes the rows of p. It begins a new sheet whenever one is full.
 func (e *encoder) write(p rows.Piece) error {
 	values, err := e.values(p.Batch)
 	if err != nil {
@@ -165,7 +165,7 @@ func (e *encoder) write(p rows.Piece) error {
 	return nil
 }
 
-// failed adds to an error the value's place in the workbook and the id of its
+// failed returns err with the value's place in the workbook and the id of its
 // result.
 func (e *encoder) failed(column int, batch arrow.RecordBatch, row int, err error) error {
 	refused := &load.CellError{
@@ -178,7 +178,7 @@ func (e *encoder) failed(column int, batch arrow.RecordBatch, row int, err error
 	return refused
 }
 
-// resultID is the id of a row's result, "" if no column holds it.
+// resultID returns the id of a row's result, or "" if no column holds it.
 func (e *encoder) resultID(batch arrow.RecordBatch, row int) string {
 	for i, f := range e.schema.Fields() {
 		if from, _ := f.Metadata.GetValue(metaFrom); from != fromResultID || batch.Column(i).IsNull(row) {

@@ -13,10 +13,10 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// writeBook writes the workbook's archive to w. excelize would build it in
-// memory, with the sheets in random order. So writeBook lets it write the whole
-// workbook several times and keeps only one part each time: first each sheet in
-// order, then the rest. Only one block is in memory at a time.
+// writeBook writes the workbook's ZIP archive to w. excelize would build it in
+// memory, with the sheets in random order. So excelize writes the whole
+// workbook several times, and each time writeBook keeps one part: first each
+// sheet in order, then the rest. Only one block is in memory at a time.
 func writeBook(file *excelize.File, sheets int, w io.Writer) error {
 	archive := zip.NewWriter(w)
 	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
@@ -40,8 +40,8 @@ func writeBook(file *excelize.File, sheets int, w io.Writer) error {
 	return archive.Close()
 }
 
-// pass keeps one sheet of the workbook; the last pass keeps everything that is
-// no sheet.
+// pass is one of the times that excelize writes the whole workbook. It keeps one
+// sheet and drops everything else. The last pass keeps everything that is no sheet.
 type pass struct {
 	archive *zip.Writer
 	sheets  int
@@ -49,7 +49,7 @@ type pass struct {
 	sheet   *unpiecer // nil until excelize writes the sheet
 }
 
-// Create implements excelize.ZipWriter.
+// Create implements excelize.ZipWriter. It drops an entry that this pass does not keep.
 func (p *pass) Create(name string) (io.Writer, error) {
 	var sheet int
 	if n, err := fmt.Sscanf(name, "xl/worksheets/sheet%d.xml", &sheet); n != 1 || err != nil {
@@ -73,18 +73,18 @@ func (p *pass) Create(name string) (io.Writer, error) {
 // AddFS implements excelize.ZipWriter. excelize does not call it.
 func (p *pass) AddFS(fs.FS) error { return fs.ErrInvalid }
 
-// Close implements excelize.ZipWriter. It does nothing, because other passes
+// Close implements excelize.ZipWriter. It does nothing, because more passes
 // follow.
 func (p *pass) Close() error { return nil }
 
-// bounded refuses an entry of 4 GiB or more, because spreadsheets do not open
-// an archive with one.
+// bounded refuses to write an entry of 4 GiB or more, because spreadsheets do
+// not open an archive with such an entry.
 type bounded struct {
 	w    io.Writer
 	left int64
 }
 
-// Write writes p if the limit allows it.
+// Write writes p, or returns a load.CellError if the entry becomes too large.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, &load.CellError{

@@ -21,9 +21,9 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// Shared is the budget of a definition's account, which all runs against the
-// account share that have the same state folder. It is nil where the definition
-// sets none. now is the clock of the bookings.
+// Shared returns the request budget of a definition's account. All runs against
+// this account with the same state folder share it. It is nil if the definition
+// sets no limits. now is the clock of the bookings.
 func Shared(def *definition.Definition, now func() time.Time) transport.Budget {
 	r := def.Source.Requests
 	if r.PerMinute <= 0 && r.PerDay <= 0 {
@@ -32,21 +32,21 @@ func Shared(def *definition.Definition, now func() time.Time) transport.Budget {
 	return transport.NewRollingBudget(r.PerMinute, r.PerDay, ledgerOf(def), now)
 }
 
-// ledgerOf is the ledger of a definition's account.
+// ledgerOf returns the ledger of a definition's account.
 func ledgerOf(def *definition.Definition) *ledger {
 	account := sha256.Sum256([]byte(strings.TrimRight(def.Source.BaseURL, "/") + "\n" + def.Source.Account))
 	return &ledger{folder: def.State, name: "requests-" + hex.EncodeToString(account[:8]), day: def.Source.Requests.PerDay > 0}
 }
 
-// ledger is a file in the state folder that remembers when requests were booked.
-// Processes lock a second file beside it to take turns.
+// ledger is a file in the state folder with the times of booked requests.
+// Processes take turns by a lock on a second file beside it.
 type ledger struct {
 	folder, name string
 	day          bool // this definition has a budget per day
 }
 
-// ledgerFile is what the ledger's file holds. The bookings of a whole day are kept
-// only where some definition has a budget per day, because they can be many.
+// ledgerFile is the content of the ledger's file. It has the bookings of a
+// whole day, which can be many, only if a definition has a daily budget.
 type ledgerFile struct {
 	DayUntil int64   `json:"day_until"` // Unix milliseconds: until then some definition needs the bookings of a day
 	Booked   []int64 `json:"booked"`    // Unix milliseconds, oldest first
@@ -76,8 +76,8 @@ func (l *ledger) Update(ctx context.Context, change func(booked []time.Time) []t
 	return l.fail(l.write(l.trim(file, change(file.times()))))
 }
 
-// trim leaves out the bookings that no budget counts any more. The last booking
-// serves as the present time.
+// trim drops the bookings that no budget counts any more. It takes the time of
+// the last booking as the present time.
 func (l *ledger) trim(file ledgerFile, booked []time.Time) ledgerFile {
 	next := ledgerFile{DayUntil: file.DayUntil, Booked: make([]int64, 0, len(booked))}
 	if len(booked) == 0 {
@@ -101,8 +101,8 @@ func (l *ledger) trim(file ledgerFile, booked []time.Time) ledgerFile {
 
 func (l *ledger) path() string { return filepath.Join(l.folder, l.name+".json") }
 
-// load reads the file. A file that cannot be understood counts as empty: then one
-// budget too many is spent, but runs do not fail for good.
+// load reads the file. A file that cannot be parsed counts as empty. Runs may
+// then spend one budget too much, but they do not fail for good.
 func (l *ledger) load() (ledgerFile, error) {
 	data, err := os.ReadFile(l.path())
 	if errors.Is(err, os.ErrNotExist) {
@@ -135,7 +135,7 @@ func (l *ledger) write(file ledgerFile) error {
 	return renameio.WriteFile(l.path(), data, 0o640)
 }
 
-// fail wraps an error of the ledger's files.
+// fail wraps an error of the ledger's files in an *Error. It returns nil for nil.
 func (l *ledger) fail(err error) error {
 	if err == nil {
 		return nil
@@ -143,13 +143,13 @@ func (l *ledger) fail(err error) error {
 	return &Error{Folder: l.folder, Err: err}
 }
 
-// Error says that a ledger cannot be read or written.
+// Error reports that a ledger cannot be read or written.
 type Error struct {
 	Folder string // the state folder
 	Err    error  // of the file system
 }
 
-// Error names the folder and what to do.
+// Error names the folder and says what to do.
 func (e *Error) Error() string {
 	first := "free space"
 	if errors.Is(e.Err, fs.ErrPermission) || errors.Is(e.Err, syscall.EROFS) {

@@ -8,17 +8,17 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// Use is how much of a budget is booked. All definitions of one account with one
-// state folder share the bookings.
+// Use says how much of a budget is booked. All definitions of one account with
+// one state folder share the bookings.
 type Use struct {
-	PerMinute, PerDay int // the definition's limits; 0: no budget
-	Minute, Day       int // requests booked in the last minute, in the last 24 hours; 0 without a budget
-	// Next is when the next request may be sent: now, or later.
+	PerMinute, PerDay int // the definition's limits; 0 means no budget
+	Minute, Day       int // requests booked in the last minute and last 24 hours; 0 without a budget
+	// Next is the earliest time for the next request: now or later.
 	Next time.Time
 }
 
-// Read reads the ledger of a definition's account. The ledger's file is
-// replaced in one step whenever something is booked, so no lock is needed.
+// Read returns how much of the budget of a definition's account is booked. It
+// needs no lock, because each booking replaces the ledger's file in one step.
 func Read(def *definition.Definition, now time.Time) (Use, error) {
 	b := Use{PerMinute: def.Source.Requests.PerMinute, PerDay: def.Source.Requests.PerDay, Next: now}
 	if b.PerMinute <= 0 && b.PerDay <= 0 {
@@ -40,8 +40,8 @@ func Read(def *definition.Definition, now time.Time) (Use, error) {
 	return b, nil
 }
 
-// spend counts the live bookings of one budget, which allows limit requests per
-// span. It moves b.Next to when the budget has room.
+// spend counts the bookings within the last span of a budget that allows limit
+// requests per span. It moves b.Next to the time when the budget has room.
 func (b *Use) spend(booked []time.Time, limit int, per time.Duration, now time.Time) int {
 	if limit <= 0 {
 		return 0

@@ -21,80 +21,80 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// Pace bounds what is lost of a window when a process is killed: a piece ends
-// with the page that reaches one of these.
+// Pace limits how much of a window is lost when a process is killed. A piece
+// ends after the page that reaches one of the limits.
 type Pace struct {
 	Results int
 	Every   time.Duration
-	Bytes   int // of rows, in memory until the piece ends
+	Bytes   int // of rows, which stay in memory until the piece ends
 }
 
-// The paces of a checkpoint on the local disk, and of one at a destination,
-// where each object costs a request.
+// localPace is for a checkpoint on the local disk. remotePace is for one at a
+// destination, where each object costs a request.
 var (
 	localPace  = Pace{Results: 1000, Every: time.Second, Bytes: 8 << 20}
 	remotePace = Pace{Results: 5000, Every: 10 * time.Second, Bytes: 32 << 20}
 )
 
-// Checkpoint is what runs have read of a form. It may be used by several
-// goroutines at once.
+// Checkpoint holds what runs have read of a form. Several goroutines may use it
+// at once.
 type Checkpoint struct {
 	Pace  Pace
 	Place string // a path or an address, for people
 
 	store store
-	lock  *lock // nil at a destination, whose lease stands for it
+	lock  *lock // nil at a destination, where the output's lease has this role
 
-	buffers sync.Pool // of *bytes.Buffer: the rows of pieces that are written
-	rooms   sync.Pool // of *[]byte: the rows of pieces that are read back
+	buffers sync.Pool // of *bytes.Buffer, for the rows of pieces that are written
+	rooms   sync.Pool // of *[]byte, for the rows of pieces that are read back
 
 	next  atomic.Int64 // number of the next piece
-	begun atomic.Bool  // it has a header: the next run may take pieces over
+	begun atomic.Bool  // there is a header: the next run may take pieces over
 }
 
-// Header says whose a checkpoint is, and under what conditions another run may
-// take its pieces over.
+// Header says to which run and form a checkpoint belongs, and when another run
+// may take over its pieces.
 type Header struct {
 	Version    int       `json:"version"`
-	RunID      string    `json:"run_id"` // of the run that wrote it last
+	RunID      string    `json:"run_id"` // of the last run that wrote the header
 	OpenedAt   time.Time `json:"opened_at"`
 	Pipeline   string    `json:"pipeline"`
 	Form       string    `json:"form"`
 	Definition string    `json:"definition"` // absolute path of the definition, "" for an export
 	// Fingerprint is equal for definitions that read the same rows.
 	Fingerprint string `json:"fingerprint"`
-	Full        bool   `json:"full,omitempty"` // the run was to replace everything
-	// Trusted tells that a page of fewer results than usual was taken for the
-	// last of its window. Then what was read must be compared with counts.
+	Full        bool   `json:"full,omitempty"` // the run was asked to replace everything
+	// Trusted means that a page with fewer results than usual was taken as the
+	// last of its window. What was read must then be compared with counts.
 	Trusted bool `json:"trusted,omitempty"`
-	// Bases are the versions of the outputs' manifests by the outputs' paths.
+	// Bases maps the path of each output to the version of its manifest.
 	Bases map[string]string `json:"bases"`
-	// Inferred are the columns that the rows begin with where no schema declares
-	// them, and Headings the labels that they were named by.
+	// Inferred are the first columns of the rows if no schema declares them.
+	// Headings are the labels from which these columns got their names.
 	Inferred []load.Column  `json:"inferred,omitempty"`
 	Headings []page.Heading `json:"headings,omitempty"`
-	// Counts are what the service counted when the windows were planned.
+	// Counts are the service's counts from when the windows were planned.
 	Counts []Count `json:"counts,omitempty"`
 }
 
-// Count is how many results the service counted in a span of time.
+// Count is the number of results that the service counted in a span of time.
 type Count struct {
 	Window load.Range `json:"window"`
 	N      int64      `json:"n"`
 	At     time.Time  `json:"at"`
 }
 
-// headerVersion is the version of the header and the records. Another one is not
-// read.
+// headerVersion is the version of the header and the records. Other versions
+// are not read.
 const headerVersion = 1
 
-// Is tells whether the header is of a definition's form.
+// Is tells whether the header belongs to this form of this definition.
 func (h Header) Is(pipeline, form, definition string) bool {
 	return h.Pipeline == pipeline && h.Form == form && h.Definition == definition
 }
 
-// Begin writes the header, in place of one that is there. Without a header no other
-// run takes the pieces over.
+// Begin writes the header and replaces an older one. Without a header no other
+// run takes over the pieces.
 func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 	h.Version = headerVersion
 	data, err := json.Marshal(h)
@@ -121,7 +121,7 @@ func decodeHeader(data []byte) (h Header, err error) {
 	return h, nil
 }
 
-// Seen is what the rows of a piece hold, by source.
+// Seen returns what the rows of a piece were seen to hold, by the source of each column.
 func (c *Checkpoint) Seen(ctx context.Context, p Piece) (map[schemas.Source]transform.Seen, error) {
 	r, err := c.record(ctx, p.number)
 	return r.Stats.Seen, err
@@ -138,8 +138,8 @@ func (c *Checkpoint) record(ctx context.Context, number int) (r record, err erro
 	return r, json.Unmarshal(data, &r)
 }
 
-// Rows gives the record batches of a piece in order. A batch is valid during
-// the call.
+// Rows calls visit with each record batch of a piece, in order. A batch is
+// valid only during the call.
 func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordBatch) error) error {
 	if len(p.streams) == 0 {
 		return nil
@@ -163,7 +163,7 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 	return nil
 }
 
-// rows reads the streams of a piece and checks that they are whole.
+// rows reads the Arrow streams of a piece and verifies their checksums.
 func (c *Checkpoint) rows(ctx context.Context, p Piece, room []byte) ([]byte, error) {
 	name := objectName(p.number, rowsSuffix)
 	data, err := c.store.get(ctx, name, room)
@@ -194,7 +194,7 @@ func eachBatch(data []byte, visit func(arrow.RecordBatch) error) error {
 	return r.Err()
 }
 
-// Forget removes pieces: their records first, so that no record lacks its rows.
+// Forget removes pieces. It removes records first, so that no record lacks its rows.
 func (c *Checkpoint) Forget(ctx context.Context, pieces ...Piece) error {
 	for _, suffix := range []string{recordSuffix, rowsSuffix} {
 		for _, p := range pieces {
@@ -209,8 +209,8 @@ func (c *Checkpoint) Forget(ctx context.Context, pieces ...Piece) error {
 	return nil
 }
 
-// Clear removes everything: the header first, so that no run takes over a part of
-// it.
+// Clear removes everything. It removes the header first, so that no run takes
+// over a part of the rest.
 func (c *Checkpoint) Clear(ctx context.Context) error {
 	names, err := c.store.list(ctx)
 	if err != nil {
@@ -228,8 +228,8 @@ func (c *Checkpoint) Clear(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the use of the checkpoint by its run. With keep, a checkpoint with a
-// header stays for the next run; else everything is removed.
+// Close ends the run's use of the checkpoint. If keep is true, a checkpoint
+// with a header stays for the next run. Otherwise everything is removed.
 func (c *Checkpoint) Close(ctx context.Context, keep bool) error {
 	if c == nil {
 		return nil
@@ -244,7 +244,7 @@ func (c *Checkpoint) Close(ctx context.Context, keep bool) error {
 	return err
 }
 
-// TempDir is a folder of the run for temporary files, "" for the system's.
+// TempDir returns a folder for the run's temporary files, "" for the system's folder.
 func (c *Checkpoint) TempDir() string {
 	if at, local := c.store.(folder); local {
 		return string(at)
@@ -252,5 +252,5 @@ func (c *Checkpoint) TempDir() string {
 	return ""
 }
 
-// Begun tells whether the next run may take pieces over.
+// Begun tells whether there is a header, so that the next run may take over pieces.
 func (c *Checkpoint) Begun() bool { return c != nil && c.begun.Load() }

@@ -7,7 +7,7 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// EncodeColumns describes columns that nobody declared: they have no rules.
+// EncodeColumns describes inferred columns, which have no rules, for a manifest or a checkpoint.
 func EncodeColumns(columns []schemas.Column) []load.Column {
 	list := make([]load.Column, 0, len(columns))
 	for _, c := range columns {
@@ -16,8 +16,8 @@ func EncodeColumns(columns []schemas.Column) []load.Column {
 	return list
 }
 
-// DecodeColumns reads columns that nobody declared, as manifests and
-// checkpoints keep them. It fails where no schema may have such columns.
+// DecodeColumns reads inferred columns of a manifest or a checkpoint. It
+// returns an error if no schema may have such columns.
 func DecodeColumns(list []load.Column) ([]schemas.Column, error) {
 	if len(list) == 0 {
 		return nil, nil

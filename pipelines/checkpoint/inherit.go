@@ -13,22 +13,22 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Inherited is what an earlier run left for the next one.
+// Inherited is what an earlier run left in a checkpoint for the next one.
 type Inherited struct {
 	Header
 	Chains []Chain // in order of time
-	// Faults are why pieces were left out that cannot be read, for the log.
+	// Faults say why some pieces cannot be read and are left out. They are for the log.
 	Faults []error
 
-	all []Piece // also those that are in no chain
+	all []Piece // all pieces, also those that are in no chain
 }
 
-// Found reads what an earlier run left but for the rows, which Verify reads; nil
-// where there is nothing. An error beside it says why nothing can be taken over.
-// An error without it comes from the store, or from a run that was stopped, and
-// says nothing about what lies there.
+// Found reads what an earlier run left, except the rows, which Verify reads. It
+// returns nil if there is nothing. An error with a result says why nothing can
+// be taken over. An error without a result means that the store failed or the
+// run was stopped.
 func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
-	c.begun.Store(true) // until it is known otherwise, so that what cannot be read is kept
+	c.begun.Store(true) // at first, so that Close keeps what cannot be read
 	names, err := c.store.list(ctx)
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
 	return found, nil
 }
 
-// Verify leaves out the pieces whose rows are not what was written, by their
-// checksums.
+// Verify reads the rows of all pieces. It leaves out the pieces whose rows do
+// not match their checksums.
 func (c *Checkpoint) Verify(ctx context.Context, found *Inherited) error {
 	return c.check(ctx, found, func(p *Piece) error {
 		if len(p.streams) == 0 {
@@ -86,12 +86,12 @@ func (c *Checkpoint) Verify(ctx context.Context, found *Inherited) error {
 	})
 }
 
-// readers is how many objects are read at once: a destination answers each only
-// after a while.
+// readers is how many objects are read at once, because a destination takes a
+// while to answer each request.
 const readers = 8
 
-// check reads all pieces side by side. It turns those that fail into faults, and
-// leaves out passing ones. Its error is that of a run that was stopped.
+// check calls read for all pieces, several at a time. It replaces pieces that fail by
+// faults, and leaves out passing pieces. It returns an error only if the run was stopped.
 func (c *Checkpoint) check(ctx context.Context, found *Inherited, read func(*Piece) error) error {
 	failed := make([]error, len(found.all))
 	var group errgroup.Group
@@ -102,7 +102,7 @@ func (c *Checkpoint) check(ctx context.Context, found *Inherited, read func(*Pie
 			return nil
 		})
 	}
-	_ = group.Wait() // the failures are kept apart
+	_ = group.Wait() // failed holds the errors
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -118,7 +118,7 @@ func (c *Checkpoint) check(ctx context.Context, found *Inherited, read func(*Pie
 	return nil
 }
 
-// Newest is when the newest of what was read was asked for.
+// Newest returns when the newest piece was requested, or OpenedAt if that is later.
 func (i *Inherited) Newest() time.Time {
 	newest := i.OpenedAt
 	for _, p := range i.all {
@@ -129,8 +129,8 @@ func (i *Inherited) Newest() time.Time {
 	return newest
 }
 
-// Oldest is when the oldest piece was asked for that may be taken over, zero
-// where there is none. A nil Inherited has none.
+// Oldest returns when the oldest piece in Chains was requested. It is zero if
+// there is none or if i is nil.
 func (i *Inherited) Oldest() (oldest time.Time) {
 	if i == nil {
 		return oldest
@@ -145,13 +145,13 @@ func (i *Inherited) Oldest() (oldest time.Time) {
 	return oldest
 }
 
-// errNoHeader is a checkpoint whose run ended before another run could take
-// anything over.
+// errNoHeader means that the run ended before it wrote a header, so no other
+// run can take anything over.
 var errNoHeader = errors.New("it has no header")
 
-// Usable chooses the pieces that a run may take over. They are not older than
-// most (0 is no bound), and their windows had ended when they were read. ended
-// gives the wall-clock time up to which results were complete at an instant.
+// Usable fills Chains with the pieces that a run may take over. They are at most
+// `most` old (0 is no limit), and their windows had ended when they were read. ended
+// returns the wall-clock time up to which results were complete at an instant.
 func (i *Inherited) Usable(now time.Time, most time.Duration, ended func(time.Time) time.Time) {
 	fits := func(at time.Time, to time.Time) bool {
 		return (most == 0 || now.Sub(at).Abs() <= most) && !to.IsZero() && !to.After(ended(at))
@@ -160,8 +160,8 @@ func (i *Inherited) Usable(now time.Time, most time.Duration, ended func(time.Ti
 	i.Counts = slices.DeleteFunc(i.Counts, func(c Count) bool { return !fits(c.At, c.Window.To.Time) })
 }
 
-// Within gives the chains that lie in a window and do not overlap, in order of
-// time. Where two overlap, the one that holds more results stays.
+// Within returns the chains that lie in a window, in order of time. If two of
+// them overlap, it keeps the one with more results.
 func (i *Inherited) Within(w extract.Window) []Chain {
 	var in []Chain
 	for _, c := range i.Chains {
@@ -184,7 +184,7 @@ func within(in, of extract.Window) bool {
 	return from && (of.To.IsZero() || !in.To.IsZero() && !in.To.After(of.To))
 }
 
-// Keep removes all pieces but those of the chains that were taken over.
+// Keep removes all pieces that are not in the chains that the run took over.
 func (c *Checkpoint) Keep(ctx context.Context, taken []Chain) error {
 	keep := map[int]bool{}
 	for _, chain := range taken {

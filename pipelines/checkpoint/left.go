@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// KeepFor is how long a checkpoint is kept after its last change: longer than an
-// outage or a weekend. It is removed then, because it holds personal data, which
-// would stay for ever once the pipeline is gone.
+// KeepFor is how long a checkpoint is kept after its last change, which is
+// longer than an outage or a weekend. It holds personal data, and nothing else
+// would remove it once the pipeline is gone.
 const KeepFor = 7 * 24 * time.Hour
 
-// Left describes the checkpoint of a run that ended early, for people.
+// Left describes, for people, the checkpoint of a run that ended early.
 type Left struct {
 	Header
-	Windows int // that were read whole
+	Windows int // completely read windows
 	Rows    int64
 	Bytes   int64
 
 	folder string
 }
 
-// LeftIn gives the checkpoints of a state folder that the next run may take
-// over, oldest first. Their header is wanted, and no run holds them. It changes
-// nothing.
+// LeftIn returns the checkpoints of a state folder that the next run may take
+// over, oldest first. It skips those that a run holds or whose header is not
+// wanted. It changes nothing on disk.
 func LeftIn(ctx context.Context, state string, wanted func(Header) bool) []Left {
 	var left []Left
 	for _, at := range folders(parentOf(state)) {
@@ -49,9 +49,9 @@ func LeftIn(ctx context.Context, state string, wanted func(Header) bool) []Left 
 	return left
 }
 
-// Left describes what lies in a checkpoint that no run holds, nil where there is
-// nothing. An error beside nil says why nothing can be taken over, or that the
-// store failed. It changes nothing.
+// Left describes what is in a checkpoint that no run holds. It returns nil if
+// nothing is there or can be taken over. An error says why nothing can be taken
+// over, or that the store failed. Left changes nothing.
 func (c *Checkpoint) Left(ctx context.Context) (*Left, error) {
 	found, err := c.Found(ctx)
 	if found == nil || err != nil {
@@ -72,7 +72,7 @@ func (c *Checkpoint) Left(ctx context.Context) (*Left, error) {
 	return l, nil
 }
 
-// Discard removes the checkpoint, unless a run has taken it up meanwhile.
+// Discard removes the checkpoint. If a run holds it by now, Discard returns false.
 func (l Left) Discard(ctx context.Context) (discarded bool, err error) {
 	c, err := lockFolder(l.folder)
 	if c == nil || err != nil {
@@ -81,9 +81,9 @@ func (l Left) Discard(ctx context.Context) (discarded bool, err error) {
 	return true, c.Close(ctx, false)
 }
 
-// Sweep removes the checkpoints of dead runs that no run may take over: those
-// without a header, or unchanged for longer than KeepFor. It gives how many; with
-// dryRun it only looks.
+// Sweep removes checkpoints that no run holds and no run may take over. These
+// have no header, or were not changed for longer than KeepFor. It returns their
+// number. With dryRun it only counts them.
 func Sweep(state string, dryRun bool) (swept int) {
 	for _, at := range folders(parentOf(state)) {
 		if !useless(at) {
@@ -99,19 +99,19 @@ func Sweep(state string, dryRun bool) (swept int) {
 		if c == nil || err != nil {
 			continue
 		}
-		keep := !useless(at) // a run has written to it meanwhile, and ended
+		keep := !useless(at) // another run wrote to it meanwhile, and ended
 		if c.Close(context.Background(), keep) == nil && !keep {
 			swept++
 		}
 	}
 	if !dryRun {
-		_ = os.Remove(parentOf(state)) // kept where it holds anything
+		_ = os.Remove(parentOf(state)) // fails if it is not empty
 	}
 	return swept
 }
 
 func folders(parent string) (all []string) {
-	entries, _ := os.ReadDir(parent) // none where there is no such folder
+	entries, _ := os.ReadDir(parent) // empty if the folder does not exist
 	for _, e := range entries {
 		if e.IsDir() {
 			all = append(all, filepath.Join(parent, e.Name()))
@@ -120,9 +120,9 @@ func folders(parent string) (all []string) {
 	return all
 }
 
-// useless tells whether no run may take a checkpoint over: it has no header, or
-// was not changed for longer than KeepFor. A time as far in the future was set by a
-// wrong clock.
+// useless tells whether no run may take over the checkpoint in a folder. It has
+// no header, or was not changed for longer than KeepFor. A time as far in the
+// future comes from a wrong clock and counts as well.
 func useless(at string) bool {
 	header, err := os.Stat(filepath.Join(at, headerName))
 	if err != nil {
@@ -135,14 +135,13 @@ func useless(at string) bool {
 	return time.Since(changed).Abs() > KeepFor
 }
 
-// spoolName is the folder below which versions before 2 of this program kept what
-// they had read, each run in a folder that it locked.
+// spoolName is the folder in which versions before 2 of this program kept what
+// they read. Each run locked a folder of its own in it.
 const spoolName = "spool"
 
-// DiscardSpools removes what runs of an older version had read and left in a
-// state folder, and gives how many runs it was. No run resumes from it, and it
-// holds personal data. What a live run of that version holds stays; with dryRun
-// everything does.
+// DiscardSpools removes what runs of versions before 2 left in a state folder.
+// It returns how many runs these were. No run can resume from these files, and
+// they hold personal data. Files of live runs stay. With dryRun it only counts.
 func DiscardSpools(state string, dryRun bool) (discarded int) {
 	parent := filepath.Join(state, spoolName)
 	for _, at := range folders(parent) {
@@ -151,7 +150,7 @@ func DiscardSpools(state string, dryRun bool) (discarded int) {
 		}
 	}
 	if !dryRun {
-		_ = os.Remove(parent) // kept where it holds anything
+		_ = os.Remove(parent) // fails if it is not empty
 	}
 	return discarded
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// RowsOf gives the record batches of chains that hold different ids, all rows in
-// ascending order of id. A batch is valid during the call.
+// RowsOf calls visit with record batches of all rows in chains, in ascending order
+// of id. The chains have no ids in common. A batch is valid only during the call.
 func (c *Checkpoint) RowsOf(ctx context.Context, chains []Chain, visit func(arrow.RecordBatch) error) error {
 	if len(chains) == 1 {
 		for _, p := range chains[0].Pieces {
@@ -32,23 +32,23 @@ func (c *Checkpoint) RowsOf(ctx context.Context, chains []Chain, visit func(arro
 	}
 }
 
-// merge gives the rows of several chains in the order of their ids.
+// merge visits the rows of several chains in the order of their ids.
 type merge struct {
 	c       *Checkpoint
 	visit   func(arrow.RecordBatch) error
 	cursors []*cursor
 }
 
-// cursor is a place in the rows of one chain.
+// cursor is a position in the rows of one chain.
 type cursor struct {
-	rest    []Piece // that are not loaded yet
+	rest    []Piece // pieces that are not loaded yet
 	batches []arrow.RecordBatch
-	at      int64 // row of the first batch
+	at      int64 // next row in the first batch
 	ids     roaring64.IntPeekable64
 }
 
-// step gives the next rows of the chain whose next id is the smallest. It gives
-// those before the next id of the other chains, at most the rest of a batch.
+// step visits the next rows of the chain with the smallest next id. It stops before the
+// next id of the other chains or at the batch's end. more is false if no rows are left.
 func (m *merge) step(ctx context.Context) (more bool, err error) {
 	var least *cursor
 	bound := uint64(math.MaxUint64) // the smallest next id of the other chains
@@ -82,8 +82,8 @@ func (m *merge) step(ctx context.Context) (more bool, err error) {
 	return true, m.visit(part)
 }
 
-// load gets the next piece of a chain where the cursor has come to the end of
-// one. At the chain's end the cursor has no ids.
+// load loads the chain's next piece if the cursor is at the end of a piece. At
+// the end of the chain it sets ids to nil.
 func (m *merge) load(ctx context.Context, k *cursor) error {
 	for k.ids == nil || !k.ids.HasNext() {
 		k.ids = nil

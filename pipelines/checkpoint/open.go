@@ -19,18 +19,18 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// folderName is the folder of all checkpoints, in the state folder or in the
-// control folder of an output.
+// folderName is the folder that holds all checkpoints, in the state folder or
+// in the control folder of an output.
 const folderName = "checkpoint"
 
-// Key names the checkpoint of a form: it is equal for runs of one pipeline that
-// write the same outputs. paths are those of the definition.
+// Key returns the name of a form's checkpoint. It is equal for all runs of one
+// pipeline that write the same outputs. paths are the output paths in the definition.
 func Key(pipeline, form string, paths []string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", pipeline, form, paths))
 	return hex.EncodeToString(sum[:])[:24]
 }
 
-// FolderError is a failure of the state folder.
+// FolderError reports that the state folder cannot be read or written.
 type FolderError struct {
 	Folder string
 	Err    error
@@ -48,9 +48,9 @@ func (e *FolderError) Error() string {
 // Unwrap returns the cause.
 func (e *FolderError) Unwrap() error { return e.Err }
 
-// Open opens the checkpoint of a key in a state folder and locks it. One that
-// another run holds is a *load.HeldError. With several slots, as many runs may
-// have a checkpoint of this key at a time: the first free one is taken.
+// Open opens and locks the checkpoint of a key in a state folder. slots is how
+// many runs may have a checkpoint of this key at a time; Open takes the first
+// free one. If there is none, it returns a *load.HeldError.
 func Open(ctx context.Context, state, key string, slots int) (*Checkpoint, error) {
 	Sweep(state, false)
 	_, there := os.Stat(state)
@@ -71,7 +71,7 @@ func Open(ctx context.Context, state, key string, slots int) (*Checkpoint, error
 	return nil, &load.HeldError{Path: filepath.Join(parentOf(state), key)}
 }
 
-// lockFolder opens a checkpoint that a run left; nil where one holds it.
+// lockFolder opens a checkpoint that a run left. It returns nil if a run holds it.
 func lockFolder(at string) (*Checkpoint, error) {
 	l, err := acquire(context.Background(), at, 0)
 	if l == nil || err != nil {
@@ -83,14 +83,14 @@ func lockFolder(at string) (*Checkpoint, error) {
 // isHeld tells whether a run holds the checkpoint in a folder.
 func isHeld(at string) bool {
 	file := flock.New(filepath.Join(at, lockName), flock.SetFlag(os.O_RDWR))
-	defer func() { _ = file.Close() }() // it holds nothing
+	defer func() { _ = file.Close() }() // no data can be lost
 	free, err := file.TryLock()
 	return err == nil && !free
 }
 
-// OpenAt opens the checkpoint of a key in the control folder of an output,
-// whose lease the caller holds. held fails once the lease is lost: nothing is
-// written or removed then.
+// OpenAt opens the checkpoint of a key in the control folder of the output at
+// place. The caller holds its lease. held fails once the lease is lost, and
+// then nothing is written or removed.
 func OpenAt(store load.Store, place, key string, held func() error) *Checkpoint {
 	at := path.Join(load.ControlFolder, folderName, key)
 	return &Checkpoint{
@@ -101,7 +101,7 @@ func OpenAt(store load.Store, place, key string, held func() error) *Checkpoint 
 
 func parentOf(state string) string { return filepath.Join(state, folderName) }
 
-// lock says that this process holds a checkpoint in the state folder.
+// lock is the lock of this process on a checkpoint in the state folder.
 type lock struct {
 	folder string
 	file   *flock.Flock
@@ -109,16 +109,16 @@ type lock struct {
 }
 
 const (
-	// tries bounds how often a folder is made because another run, which ends,
-	// removed it before it was locked.
+	// tries limits how often acquire makes a folder. Another run that ends may
+	// remove the folder before it is locked.
 	tries = 100
-	// patience is how long a lock is waited for: a process that only looks whether a
-	// checkpoint is held has it for an instant.
+	// patience is how long to wait for a lock. A process that only checks
+	// whether a checkpoint is held has the lock for an instant.
 	patience = time.Second
 	pause    = 10 * time.Millisecond // between two tries
 )
 
-// acquire makes a folder and locks it; nil where another process holds it.
+// acquire makes a folder and locks it. It returns nil if another process holds it.
 func acquire(ctx context.Context, folder string, patience time.Duration) (l *lock, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -126,7 +126,7 @@ func acquire(ctx context.Context, folder string, patience time.Duration) (l *loc
 		if err = os.MkdirAll(filepath.Dir(filepath.Dir(folder)), 0o750); err == nil {
 			err = os.MkdirAll(folder, 0o700)
 		}
-		// Where another process removes the folder meanwhile, the error may be ErrExist.
+		// If another process removes the folder meanwhile, the error may be ErrExist.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func acquire(ctx context.Context, folder string, patience time.Duration) (l *loc
 	return nil, errors.New("other processes remove it again and again")
 }
 
-// isCurrent tells whether a locked file is still the one that has its name.
+// isCurrent tells whether a locked file is still the file with its name.
 func isCurrent(file *flock.Flock) bool {
 	mine, err := file.Stat()
 	if err != nil {
@@ -159,16 +159,16 @@ func isCurrent(file *flock.Flock) bool {
 	return err == nil && os.SameFile(mine, now)
 }
 
-// release gives the folder back. An empty one is removed while it is locked,
-// and so are the folders above that nobody else uses.
+// release unlocks the folder. If the folder is empty, it first removes it, and
+// also the folders above if nobody else uses them.
 func (l *lock) release() error {
 	entries, err := os.ReadDir(l.folder)
-	if err == nil && len(entries) == 1 { // the lock alone
+	if err == nil && len(entries) == 1 { // only the lock file
 		_ = os.Remove(l.file.Path())
 		_ = os.Remove(l.folder)
 		parent := filepath.Dir(l.folder)
 		if os.Remove(parent) == nil && l.made {
-			_ = os.Remove(filepath.Dir(parent)) // kept where it holds anything
+			_ = os.Remove(filepath.Dir(parent)) // fails if it is not empty
 		}
 	}
 	return l.file.Close()

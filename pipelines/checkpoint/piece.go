@@ -19,47 +19,47 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// Bounds of the ids that a piece holds: a window's first piece begins after
-// First, its last one reaches through Last.
+// First and Last bound the ids of a window. Its first piece begins after First,
+// and its last piece reaches through Last.
 const (
 	First = int64(-1)
 	Last  = int64(math.MaxInt64)
 )
 
-// Piece is what was read of a window: the results whose ids lie above After
-// and up to Through.
+// Piece is a part of a window that was read: the results with ids greater than
+// After and at most Through.
 type Piece struct {
 	Window  extract.Window `json:"-"`
 	After   int64          `json:"after"`
 	Through int64          `json:"through"`
-	// Whole tells that the piece counts only with all others of its window. The
-	// service does not page by ids, so another run cannot read on from the
-	// piece.
+	// Whole means that the piece can be used only with all other pieces of its
+	// window. The service did not page by ids, so another run cannot continue
+	// behind the piece.
 	Whole   bool      `json:"whole,omitempty"`
 	Passing bool      `json:"passing,omitempty"` // only the run that read the piece may use it
-	ReadAt  time.Time `json:"read_at"`           // before the first request for its results was sent
+	ReadAt  time.Time `json:"read_at"`           // when the first request for its results was sent
 	Run     string    `json:"run"`               // id of the run that read it
 
-	IDs      *roaring64.Bitmap  `json:"-"`     // of rows and rejects
-	Stats    transform.Stats    `json:"stats"` // without Seen, which Checkpoint.Seen gives
+	IDs      *roaring64.Bitmap  `json:"-"`     // of rows and of rejected results
+	Stats    transform.Stats    `json:"stats"` // without Seen; see Checkpoint.Seen
 	Rejects  []transform.Reject `json:"rejects,omitempty"`
 	Replaced int64              `json:"replaced,omitempty"` // characters that XML forbids
 
-	number  int // names its objects
+	number  int // part of the names of its objects
 	streams []stream
 }
 
-// stream is one Arrow IPC stream of a piece's rows. A piece has several where
-// columns were added while it was read.
+// stream is one Arrow IPC stream with rows of a piece. A piece has several
+// streams if columns were added while it was read.
 type stream struct {
 	Bytes int64  `json:"bytes"`
 	CRC   uint32 `json:"crc32c"`
 }
 
-// Results is how many results the piece holds: rows and rejects.
+// Results returns how many results the piece holds, including rejected ones.
 func (p Piece) Results() int64 { return p.Stats.Rows + p.Stats.Rejected }
 
-// RowIDs are the ids of the piece's rows, in their order.
+// RowIDs returns the ids of the piece's rows, without those of rejected results.
 func (p Piece) RowIDs() *roaring64.Bitmap {
 	ids := p.IDs.Clone()
 	for _, r := range p.Rejects {
@@ -68,17 +68,17 @@ func (p Piece) RowIDs() *roaring64.Bitmap {
 	return ids
 }
 
-// Chain is the pieces of one window, in ascending order of ids and without a
-// gap between them.
+// Chain holds pieces of one window in ascending order of ids, without a gap
+// between them.
 type Chain struct {
 	Window extract.Window
 	Pieces []Piece
 }
 
-// Complete tells whether the chain holds all of its window.
+// Complete tells whether the chain reaches the end of its window.
 func (c Chain) Complete() bool { return c.Through() == Last }
 
-// Through is the id up to which the chain holds its window.
+// Through returns the id up to which the chain covers its window. It is First for an empty chain.
 func (c Chain) Through() int64 {
 	if len(c.Pieces) == 0 {
 		return First
@@ -86,7 +86,7 @@ func (c Chain) Through() int64 {
 	return c.Pieces[len(c.Pieces)-1].Through
 }
 
-// Results is how many results the chain holds: rows and rejects.
+// Results returns how many results the chain holds, including rejected ones.
 func (c Chain) Results() (n int64) {
 	for _, p := range c.Pieces {
 		n += p.Results()
@@ -94,7 +94,7 @@ func (c Chain) Results() (n int64) {
 	return n
 }
 
-// IDs is the set of all ids of the chain.
+// IDs returns the set of all ids of the chain.
 func (c Chain) IDs() *roaring64.Bitmap {
 	ids := roaring64.New()
 	for _, p := range c.Pieces {
@@ -103,9 +103,9 @@ func (c Chain) IDs() *roaring64.Bitmap {
 	return ids
 }
 
-// chains puts pieces together by their windows. It leaves out pieces that cannot
-// be read on from. It also leaves out chains that hold the same result, because
-// only another reading can tell which window has it now.
+// chains groups pieces by window and orders them into chains. It leaves out
+// pieces from which another run cannot continue. It also leaves out chains that
+// share a result, because only a new reading shows which window has it now.
 func chains(pieces []Piece) []Chain {
 	byWindow := map[extract.Window][]Piece{}
 	for _, p := range pieces {
@@ -123,10 +123,10 @@ func chains(pieces []Piece) []Chain {
 	return withoutDoubles(all)
 }
 
-// chainOf orders the pieces of a window as far as they follow on each other.
+// chainOf orders the pieces of a window into a chain up to the first gap.
 func chainOf(w extract.Window, pieces []Piece) Chain {
 	slices.SortFunc(pieces, func(a, b Piece) int {
-		return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(b.number, a.number)) // the later reading first
+		return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(b.number, a.number)) // the newer piece first
 	})
 	c := Chain{Window: w}
 	for _, p := range pieces {
@@ -157,7 +157,7 @@ func withoutDoubles(all []Chain) []Chain {
 	return kept
 }
 
-// record is a piece as it is kept beside its rows.
+// record is a piece in the form that is stored beside its rows.
 type record struct {
 	Piece
 	Window  load.Range    `json:"window"`
@@ -166,7 +166,7 @@ type record struct {
 	Streams []stream      `json:"streams,omitempty"`
 }
 
-// piece gives the piece of a record, and checks that it agrees with itself.
+// piece converts a record to a piece. It returns an error if the record contradicts itself.
 func (r record) piece(number int) (p Piece, err error) {
 	p = r.Piece
 	p.Window = extract.Window{From: r.Window.From.Time, To: r.Window.To.Time}
@@ -189,11 +189,11 @@ func (r record) piece(number int) (p Piece, err error) {
 	return p, nil
 }
 
-// castagnoli is the table of CRC-32C, for which processors have instructions.
+// castagnoli is the table for CRC-32C checksums, which processors compute fast.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal puts a checksum before data, and unseal takes it off again. It fails
-// where the data are not those that were sealed.
+// seal puts a checksum before data. unseal removes it again, and returns an
+// error if the data do not match it.
 func seal(data []byte) []byte {
 	return append(fmt.Appendf(nil, "%08x ", crc32.Checksum(data, castagnoli)), data...)
 }
@@ -206,8 +206,8 @@ func unseal(data []byte) ([]byte, error) {
 	return rest, nil
 }
 
-// The objects of a checkpoint. None ends in the extension of a data format, so
-// that no pattern for data finds it.
+// These are the names or suffixes of a checkpoint's objects. None is the
+// extension of a data format, so patterns for data files do not match them.
 const (
 	headerName   = "header"
 	lockName     = "lock"
@@ -217,7 +217,7 @@ const (
 
 func objectName(number int, suffix string) string { return fmt.Sprintf("%07d%s", number, suffix) }
 
-// numberOf is the number in the name of a piece's object.
+// numberOf returns the number in the name of a piece's object. ok is false for other names.
 func numberOf(name string) (number int, isRecord, ok bool) {
 	digits, isRecord := strings.CutSuffix(name, recordSuffix)
 	if !isRecord {

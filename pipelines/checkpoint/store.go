@@ -14,22 +14,22 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// store keeps the objects of one checkpoint. Names are plain file names.
+// store reads and writes the objects of one checkpoint. Names are plain file names.
 type store interface {
-	// get reads an object; a missing one is load.ErrNotExist. It may use room, which
-	// may be nil, for the data.
+	// get reads an object. It returns load.ErrNotExist if there is none. It may
+	// use the memory of room, which may be nil, for the data.
 	get(ctx context.Context, name string, room []byte) ([]byte, error)
-	// put writes an object whole, in place of one of the same name.
+	// put writes a whole object and replaces one of the same name.
 	put(ctx context.Context, name string, data []byte) error
-	// list gives the names of all objects.
+	// list returns the names of all objects.
 	list(ctx context.Context) ([]string, error)
-	// remove deletes an object; a missing one is no error.
+	// remove deletes an object. It returns nil if there is none.
 	remove(ctx context.Context, name string) error
 }
 
-// folder is a store on the local disk. Only its owner can read it, because
-// the rows are personal data. Nothing but the header is synced to the disk:
-// what a killed process wrote stays in the page cache.
+// folder is a store on the local disk. Only its owner can read it, because the
+// rows are personal data. Only the header is synced to the disk. The system's
+// file cache keeps what a killed process wrote.
 type folder string
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
@@ -42,7 +42,7 @@ func (f folder) get(_ context.Context, name string, room []byte) ([]byte, error)
 	if err != nil {
 		return nil, f.fail(err)
 	}
-	defer func() { _ = file.Close() }() // it was read only
+	defer func() { _ = file.Close() }() // it was only read
 	info, err := file.Stat()
 	if err != nil {
 		return nil, f.fail(err)
@@ -91,8 +91,8 @@ func (f folder) fail(err error) error {
 // objects is a store in the control folder of an output's destination.
 type objects struct {
 	store  load.Store
-	prefix string       // with a slash behind it
-	held   func() error // fails once another run has the lease, and with it the checkpoint
+	prefix string       // ends in a slash
+	held   func() error // fails once another run has the lease and so owns the checkpoint
 }
 
 func (o objects) get(ctx context.Context, name string, _ []byte) ([]byte, error) {

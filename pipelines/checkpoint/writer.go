@@ -15,14 +15,14 @@ import (
 // Writer collects the rows of one piece in memory.
 type Writer struct {
 	c       *Checkpoint
-	data    *bytes.Buffer // given back at the piece's end
+	data    *bytes.Buffer // goes back to Checkpoint.buffers at the piece's end
 	streams []stream
-	begin   int // of the stream that is under way, in data
+	begin   int // where the current stream begins in data
 	schema  *arrow.Schema
 	batches *ipc.Writer
 }
 
-// Write begins a piece.
+// Write returns a Writer for a new piece.
 func (c *Checkpoint) Write() *Writer {
 	data, ok := c.buffers.Get().(*bytes.Buffer)
 	if !ok {
@@ -32,10 +32,10 @@ func (c *Checkpoint) Write() *Writer {
 	return &Writer{c: c, data: data}
 }
 
-// Bytes is how much memory the rows take so far.
+// Bytes returns how many bytes of memory the rows take so far.
 func (w *Writer) Bytes() int { return w.data.Len() }
 
-// Add appends a batch. A batch of another schema begins another stream.
+// Add appends a batch. A batch with another schema begins a new stream.
 func (w *Writer) Add(b arrow.RecordBatch) error {
 	if b.NumRows() == 0 {
 		return nil
@@ -61,8 +61,8 @@ func (w *Writer) endStream() error {
 	return err
 }
 
-// End writes the piece, whose rows were added: the rows first, and then the
-// record.
+// End writes the piece, first the added rows and then the record. It returns
+// the piece with its number.
 func (w *Writer) End(ctx context.Context, p Piece) (Piece, error) {
 	if err := w.endStream(); err != nil {
 		return p, err

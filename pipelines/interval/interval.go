@@ -1,17 +1,17 @@
 // Package interval decides which span of time a run reads and where the next one
 // begins.
 //
-// A run is asked for a span: by the definition, by flags, or up to now. An
-// incremental run begins at the start of the day that lies `lookback` before the
-// least watermark of its datasets. A dataset is a set of disjoint parts that
-// tile time, so the span is then widened to whole parts. So lookback and
-// backfill are the same operation. The watermark that a run commits lies at the
-// end of what it read, but never after the moment from which results may still
-// change.
+// The definition or flags say which span a run reads; without an end, it reads
+// up to now. An incremental run begins at the start of the day that lies
+// `lookback` before the least watermark of its datasets. The parts of a dataset
+// cover time without overlap, so the span is widened to whole parts. Thus
+// lookback and backfill are the same operation. A run commits the end of what it
+// read as watermark. The watermark never lies after the moment from which
+// results may still change.
 //
 // All times are wall-clock times of the account's zone, held as times in UTC
-// (see extract.Window). The package sends no requests: it knows definitions,
-// clocks and manifests alone. Begin reading with Ask and Interval.Decide.
+// (see extract.Window). The package sends no requests: it only knows
+// definitions, clocks and manifests. Begin reading with Ask and Interval.Decide.
 package interval
 
 import (
@@ -26,23 +26,23 @@ import (
 
 // Interval says which span of time a run reads.
 type Interval struct {
-	Given extract.Window // as it was asked for: a bound that was left out is zero
-	Asked extract.Window // the same with its end: what the run is to give
-	Read  extract.Window // Asked, widened to the whole parts of datasets
-	// Complete is an upper bound of the watermark. Results up to there no longer
-	// changed by themselves when the oldest piece was asked for.
+	Given extract.Window // what the user asked for; a missing bound is zero
+	Asked extract.Window // Given with its end filled in
+	Read  extract.Window // Asked, widened to whole parts of datasets
+	// Complete is an upper bound of the watermark. Results before it no longer
+	// changed by themselves when the oldest piece was requested.
 	Complete time.Time
-	// Next is where the next incremental run begins; zero where that is not known.
+	// Next is where the next incremental run begins. It is zero if that is not known.
 	Next time.Time
 }
 
-// Flags are what a command line says about the interval.
+// Flags holds the settings of the command line for the interval.
 type Flags struct {
-	From, To time.Time // override those of the definition where they are not zero
-	Full     bool      // watermarks are ignored, and whole datasets are replaced
+	From, To time.Time // override the definition's bounds unless zero
+	Full     bool      // ignore watermarks and replace whole datasets
 }
 
-// RangeError is a range that holds no time.
+// RangeError reports a range that is empty or ends before it begins.
 type RangeError struct{ Window extract.Window }
 
 // Error names the range.
@@ -50,8 +50,8 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("the range %s holds no time: `to` is exclusive and must lie after `from`", e.Window)
 }
 
-// Ask gives the interval as it is asked for at an instant, before anything is
-// known of the outputs. The error is a *RangeError.
+// Ask returns the interval for a run at the instant now, before anything is
+// known about the outputs. The error is a *RangeError.
 func Ask(def *definition.Definition, flags Flags, now time.Time) (Interval, error) {
 	i := Interval{Given: Given(def.Extract, flags), Complete: Settled(def, now)}
 	i.Asked = i.Given
@@ -65,7 +65,7 @@ func Ask(def *definition.Definition, flags Flags, now time.Time) (Interval, erro
 	return i, nil
 }
 
-// Given is the span that was asked for; zero where it was left out.
+// Given returns the span that flags or the definition set. A missing bound is zero.
 func Given(e definition.Extract, flags Flags) extract.Window {
 	w := extract.Window{From: e.From, To: e.To}
 	if !flags.From.IsZero() {
@@ -77,19 +77,19 @@ func Given(e definition.Extract, flags Flags) extract.Window {
 	return w
 }
 
-// Settled is the wall-clock time up to which results no longer change by
-// themselves at an instant.
+// Settled returns the time before which results no longer change, as seen at
+// the instant at. It is in the account's wall-clock time.
 func Settled(def *definition.Definition, at time.Time) time.Time {
 	return load.Wall(at.In(def.Source.Zone)).Add(-def.Extract.Settle)
 }
 
-// Everything tells whether no bound was asked for: then results without a date
-// belong to the answer too.
+// Everything tells whether the interval has no given bound. If so, the run also
+// reads results without a date.
 func (i Interval) Everything() bool { return i.Given == extract.Window{} }
 
-// Decide fixes what is read. committed are the manifests of the datasets, nil
-// for one that no run has committed. oldest is when the oldest piece was asked
-// for that the run may take over from a checkpoint, zero where there is none.
+// Decide returns the interval that is read. committed are the manifests of the
+// datasets, nil for a dataset that no run has committed. oldest is when the
+// oldest piece was requested that the run may take over, zero if there is none.
 func (i Interval) Decide(def *definition.Definition, flags Flags, committed []*load.Manifest, oldest time.Time) Interval {
 	if !oldest.IsZero() {
 		i.Complete = earlier(i.Complete, Settled(def, oldest))
@@ -107,7 +107,7 @@ func (i Interval) Decide(def *definition.Definition, flags Flags, committed []*l
 	return i
 }
 
-// LeastWatermark is the zero time where a manifest is missing or has none.
+// LeastWatermark returns the least watermark, or zero if one is missing.
 func LeastWatermark(committed []*load.Manifest) (least time.Time) {
 	for i, m := range committed {
 		if m == nil || m.Watermark.IsZero() {
@@ -120,8 +120,8 @@ func LeastWatermark(committed []*load.Manifest) (least time.Time) {
 	return least
 }
 
-// Since is where a run up to `to` begins that continues a watermark. The clock
-// may have been set back since: then it begins before `to` all the same.
+// Since returns where a run up to `to` begins that continues a watermark. It
+// lies before `to` even if the clock was set back meanwhile.
 func Since(e definition.Extract, watermark, to time.Time) time.Time {
 	from := nextStart(earlier(watermark, to), e.Lookback)
 	if !from.Before(to) {
@@ -133,17 +133,17 @@ func Since(e definition.Extract, watermark, to time.Time) time.Time {
 	return from
 }
 
-// clockSlack is the least lookback: clocks may be wrong by minutes, and a
-// watermark by as much.
+// clockSlack is the least lookback. Clocks may be wrong by minutes, and so may
+// watermarks.
 const clockSlack = time.Hour
 
-// nextStart is where a run begins that finds this watermark.
+// nextStart returns where a run begins that continues this watermark.
 func nextStart(watermark time.Time, lookback time.Duration) time.Time {
 	return extract.UnitDay.Start(watermark.Add(-max(lookback, clockSlack)))
 }
 
-// Widen extends a span to the whole parts that it touches, of all datasets; with
-// full to all their parts.
+// Widen extends a span to whole parts of all datasets. With full it extends the
+// span to all parts that have a date.
 func Widen(w extract.Window, committed []*load.Manifest, full bool) extract.Window {
 	for {
 		before := w
@@ -174,16 +174,16 @@ func widen(w extract.Window, parts []load.Part, full bool) extract.Window {
 	return extract.Window{From: whole.From.Time, To: whole.To.Time}
 }
 
-// reached is the time up to which the run's results are complete. It never lies
-// in the future, where a range may end. Nor does it pass the time of the oldest
-// piece that was taken over from a checkpoint. Its results may have been edited
-// since, and the next run's lookback must reach them.
+// reached returns the time up to which the run's results are complete. It never
+// lies in the future, although a range may end there. Nor does it lie after the
+// time of the oldest piece taken over from a checkpoint. Results of that piece
+// may have been edited since, and the next run's lookback must reach them.
 func (i Interval) reached() time.Time { return earlier(i.Read.To, i.Complete) }
 
-// Watermark is the time up to which a dataset holds results without a gap, after
-// a run over the interval. before is the one that it had. It never falls, and rises
-// only if the run began at or before it. Where there was none, the run must have
-// begun no later than the definition's range does.
+// Watermark returns the time up to which a dataset has results without a gap after
+// this run. before is the dataset's earlier watermark. The watermark never falls,
+// and rises only if the run began at or before it. A dataset without one gets one
+// only if the run began at or before the start of the definition's range.
 func (i Interval) Watermark(e definition.Extract, before load.WallTime) load.WallTime {
 	from, to := i.Read.From, load.Wall(i.reached())
 	switch {

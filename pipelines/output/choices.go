@@ -13,18 +13,18 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// The formats that show lists in several ways.
+// These formats can show lists in several ways.
 const (
 	csvFormat  = "csv"
 	xlsxFormat = "xlsx"
 )
 
-// shown are the output's columns for the windows. A child output has its own.
-// Others have the run's as their format shows them, with the choices that lists
-// have columns for. seen is what the rows of the windows hold.
+// shown returns the output's columns for the windows. A child output has its own
+// columns. Others have the run's columns as their format shows them, with the choices
+// that lists have columns for. seen holds the values in the rows of the windows.
 func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transform.Seen) ([]schemas.Column, error) {
 	columns := reconcile.Columns(p.snapshot.Schema, p.snapshot.Labels, windows)
-	if most := p.snapshot.Schema.MostColumns(); len(columns) > most { // windows that were taken over have added some, too
+	if most := p.snapshot.Schema.MostColumns(); len(columns) > most { // windows from a checkpoint also added columns
 		return nil, &transform.ColumnsError{Columns: len(columns), Max: most}
 	}
 	if p.out.Exploded() {
@@ -34,7 +34,7 @@ func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transfo
 	for i := range columns {
 		c := &columns[i]
 		if p.format.Name != csvFormat && p.format.Name != xlsxFormat {
-			c.ListAs, c.Choices = "", nil // otherwise they would make parts anew that they do not change
+			c.ListAs, c.Choices = "", nil // unused here; parts would only look changed
 			continue
 		}
 		if c.ListAs != schemas.ListColumns {
@@ -48,9 +48,9 @@ func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transfo
 	return p.ordered(columns), nil
 }
 
-// choices are those that a list has columns for: the declared ones, those that
-// the last run had, and new ones by their values. So columns keep their order,
-// and equal results give equal bytes whatever windows they were read in.
+// choices returns the choices that a list has columns for. They are the declared
+// ones, then those of the last run, then new ones in order. So columns keep their
+// order. Equal results give equal bytes, whatever windows they were read in.
 func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column) ([]string, error) {
 	all := slices.Clone(c.Choices)
 	if was != nil && p.remembers() {
@@ -69,18 +69,18 @@ func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column)
 	return all, nil
 }
 
-// remembers tells whether this run keeps the choices of the last one. A dataset
-// keeps them. A single file keeps them where the same definition is run again.
-// The file of an export depends on its own range alone.
+// remembers tells whether this run keeps the choices of the last run. A dataset
+// keeps them. A single file keeps them if the same definition runs again. The
+// file of an export depends only on its own range.
 func (p *place) remembers() bool {
 	return !p.job.Full && (p.out.Dataset() || p.job.Def.File != "" && p.manifest.Form == p.job.Form)
 }
 
-// ChoicesError is a list of more different values than CSV has columns for. It
-// is a data error (exit code 65).
+// ChoicesError reports a list with more different values than CSV has columns
+// for. It is a data error (exit code 65).
 type ChoicesError struct{ Column string }
 
-// Error names the column, the bound and the ways out.
+// Error names the column, the most values allowed, and possible solutions.
 func (e *ChoicesError) Error() string {
 	return fmt.Sprintf("column %s (list_as: columns) holds more than %d different values, or long ones: they are no choices that a file can have columns for; write list_as: joined or json, or explode: true",
 		e.Column, transform.MostChoices)

@@ -13,9 +13,9 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// writeCodebooks writes the codebooks of the outputs that are committed, in the
-// order of the definition. A failure is told in the log and the report, and the
-// run succeeds all the same.
+// writeCodebooks writes the codebooks of the committed outputs, in the order of
+// the definition. A failure goes to the log and the report, but the run still
+// succeeds.
 func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
 	ctx, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
@@ -52,13 +52,13 @@ func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
 	}
 }
 
-// writeCodebook writes the codebook that outputs share. It counts the rows of a
-// dataset rather than those of a file.
+// writeCodebook writes the codebook that outputs share. If one of them is a
+// dataset, the codebook counts its rows and not those of a file.
 func (j *Job) writeCodebook(ctx context.Context, place definition.CodebookPlace, sharing []*target, schema *schemas.Schema) error {
 	lead := max(0, slices.IndexFunc(sharing, func(t *target) bool { return t.def.Dataset() }))
 	p := sharing[lead].out.at()
 	if err := p.held(); err != nil {
-		return err // another run holds the output and writes its codebook
+		return err // another run has the lease and writes the codebook
 	}
 	dest, err := j.Tables.Open(ctx, place.Root, p.out)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// ordered puts a dataset's columns in the order of its manifest, new ones behind
-// them. Older parts have that order, and some loaders take columns by position.
-// A single file is written anew in the order of the schema, and so is what
-// replaces a whole dataset.
+// ordered sorts a dataset's columns in the order of its manifest, with new ones
+// last. Older parts have that order, and some loaders take columns by position.
+// A single file keeps the order of the schema, and so does a dataset that is
+// replaced as a whole.
 func (p *place) ordered(columns []schemas.Column) []schemas.Column {
 	if p.manifest == nil || p.job.Full || !p.out.Dataset() {
 		return columns
@@ -26,8 +26,8 @@ func (p *place) ordered(columns []schemas.Column) []schemas.Column {
 	return columns
 }
 
-// withOlder adds to columns of a dataset those that only older parts have,
-// where the manifest before has them.
+// withOlder adds the columns that only the earlier manifest has. It keeps that
+// manifest's order and puts new columns last.
 func withOlder(columns, before []load.Column) []load.Column {
 	all, places := slices.Clone(before), placesOf(before)
 	for _, c := range columns {
@@ -40,7 +40,7 @@ func withOlder(columns, before []load.Column) []load.Column {
 	return all
 }
 
-// placesOf are the places of a manifest's columns by their sources.
+// placesOf returns the index of each column of a manifest, by the column's source.
 func placesOf(columns []load.Column) map[string]int {
 	places := make(map[string]int, len(columns))
 	for i, c := range columns {

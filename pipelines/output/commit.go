@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Commit stages every output, records the commits of all, and then publishes
-// them, each step side by side. An output that fails does not stop the others:
-// the error is an *OutputsError then. recorded is called once a commit stands
-// recorded, before any is published.
+// Commit stages all outputs, then records their commits, then publishes them.
+// It does each step for all outputs at once. If some outputs fail, the others
+// go on, and the error is an *OutputsError. It calls recorded once a commit is
+// recorded, before it publishes any.
 func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded func(context.Context)) error {
 	if err := s.LeasesHeld(ctx); err != nil {
 		return err
@@ -34,8 +34,8 @@ func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded
 	return s.outcome(ctx)
 }
 
-// publish records the commits and carries them out. Once one is recorded, no other
-// run may take over what was read.
+// publish records the commits and carries them out. After the first record, no
+// other run may take over what was read.
 func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error {
 	lingering, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
@@ -65,8 +65,8 @@ func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error
 	})
 }
 
-// eachTarget calls do for all live outputs side by side, and sets those aside that
-// fail.
+// eachTarget calls do for all live outputs at once. It sets aside those that
+// fail, and returns an error only if the run cannot go on.
 func (s *Set) eachTarget(ctx context.Context, do func(context.Context, *target) error) error {
 	live := s.live()
 	failures := make([]error, len(live))
@@ -77,7 +77,7 @@ func (s *Set) eachTarget(ctx context.Context, do func(context.Context, *target) 
 			return nil
 		})
 	}
-	_ = group.Wait() // the failures are kept apart
+	_ = group.Wait() // failures holds the errors
 	for i, t := range live {
 		if failures[i] == nil {
 			continue
@@ -89,15 +89,15 @@ func (s *Set) eachTarget(ctx context.Context, do func(context.Context, *target) 
 	return nil
 }
 
-// outcome is the error of a run that has committed what it could: an
-// *OutputsError of the outputs that failed. A committed dataset fails, too, where
-// parts that the run did not replace are not as its manifest says.
+// outcome returns the error of a run that has committed what it could: an
+// *OutputsError of the failed outputs, or nil. A committed dataset also counts
+// as failed if its kept parts do not match its manifest.
 func (s *Set) outcome(ctx context.Context) error {
 	for _, t := range s.committed() {
 		t.report.Warnings = t.out.at().tellWarnings(ctx)
 		if d, ok := t.out.(*dataset); ok {
 			if err := d.damaged(); err != nil {
-				_ = s.setAside(ctx, t, err) // the others are committed all the same
+				_ = s.setAside(ctx, t, err) // the commits of the others stay
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func (s *Set) outcome(ctx context.Context) error {
 	return failures(s.targets)
 }
 
-// failures is an *OutputsError of the outputs that failed, nil if none did.
+// failures returns an *OutputsError of the outputs that failed, or nil if none did.
 func failures(targets []*target) error {
 	failed := &OutputsError{}
 	for _, t := range targets {

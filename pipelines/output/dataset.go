@@ -10,17 +10,17 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// dataset is a dataset of parts.
+// dataset is an output that consists of parts.
 type dataset struct {
 	*place
-	inventory  load.Inventory // what lay there when the run began
+	inventory  load.Inventory // the objects there when the run began
 	generation int
 	lacks      bool // the set of ids of a part is damaged or missing
 }
 
-// lookAround compares the parts that lie there with the manifest, and finds a
-// generation that none of them has. Before, it removes what an older version of
-// the program left.
+// lookAround compares the parts at the destination with the manifest and
+// chooses a generation that none of them has. Before that, it removes what an
+// older version of the program left.
 func (o *dataset) lookAround(ctx context.Context) error {
 	run, err := load.DiscardJournal(ctx, o.dest)
 	if err != nil {
@@ -44,8 +44,8 @@ func (o *dataset) lookAround(ctx context.Context) error {
 	return nil
 }
 
-// fits fails where the dataset is not the one that the definition describes, or
-// holds parts that its manifest does not list. A full run replaces any dataset.
+// fits returns an error if the dataset does not match the definition or holds parts that
+// its manifest does not list. A full run replaces any dataset, so it returns nil then.
 func (o *dataset) fits() error {
 	if o.job.Full {
 		return nil
@@ -56,7 +56,7 @@ func (o *dataset) fits() error {
 	return o.inventory.Err(o.Path)
 }
 
-// changed fails where the definition now describes the dataset otherwise.
+// changed returns an error if the definition now describes the dataset differently.
 func (o *dataset) changed() error {
 	m := o.manifest
 	if m == nil {
@@ -82,12 +82,12 @@ func (o *dataset) changed() error {
 	return o.checkPartition(m.Parts)
 }
 
-// checkPartition refuses to mix parts of two partitions in one dataset.
+// checkPartition returns an error if a part has another kind of partition than the definition.
 func (o *dataset) checkPartition(parts []load.Part) error {
 	for _, p := range parts {
 		key, err := load.ParsePartName(p.Path)
 		if err != nil {
-			continue // not named by us
+			continue // formetl did not write it
 		}
 		if key.DT != load.DTValue(string(o.out.Partition), key.To) {
 			is := cmp.Or(o.out.Partition, definition.PartitionNone)
@@ -97,7 +97,7 @@ func (o *dataset) checkPartition(parts []load.Part) error {
 	return nil
 }
 
-// partitionOf is the partition that a part's name shows.
+// partitionOf returns the kind of partition that a part's name shows.
 func partitionOf(key load.PartKey) string {
 	if key.DT == "" {
 		return string(definition.PartitionNone)

@@ -23,8 +23,8 @@ type rejectLine struct {
 	Window   string `json:"window"` // as reading.Window.Name shows it
 }
 
-// letters are the rejected results of the windows as lines of JSON, nil if there
-// are none. A child has none: they are of results, and lie beside the main output.
+// letters returns the rejected results of the windows as lines of JSON, or nil if there are
+// none. It returns nil for a child output, because the main output has the dead letters.
 func (e *encoding) letters(windows []*reading.Window) (lines []byte, err error) {
 	if e.out.Exploded() {
 		return nil, nil
@@ -41,25 +41,25 @@ func (e *encoding) letters(windows []*reading.Window) (lines []byte, err error) 
 	return lines, nil
 }
 
-// LettersError is an object in the place of dead letters that holds something
-// else. It is a data error (exit code 65).
+// LettersError reports an object that has the name of dead letters but holds
+// something else. It is a data error (exit code 65).
 type LettersError struct{ Line int }
 
-// Error names the line, and nothing of it: it may be personal data.
+// Error gives the line's number but not its text, which may be personal data.
 func (e *LettersError) Error() string {
 	return fmt.Sprintf("line %d is no dead letter of formetl; mend it, or move the object away", e.Line)
 }
 
-// Letters are the dead letters of one object: which results, and the windows
-// that they were met in.
+// Letters are the dead letters in one object: the rejected results, and the
+// windows in which they were found.
 type Letters struct {
-	Name    string // in its destination
+	Name    string // of the object at its destination
 	Results map[int64]bool
 	Windows []extract.Window
 	Undated bool // a result without a date is among them
 }
 
-// ReadLetters reads an object of dead letters. One that is not there has none.
+// ReadLetters reads an object of dead letters. It returns empty Letters if there is none.
 func ReadLetters(ctx context.Context, store load.Store, name string) (Letters, error) {
 	l := Letters{Name: name, Results: map[int64]bool{}}
 	data, _, err := store.Get(ctx, name)
@@ -73,7 +73,7 @@ func ReadLetters(ctx context.Context, store load.Store, name string) (Letters, e
 	return l, err
 }
 
-// parse reads lines of dead letters. Its errors hold nothing of a value.
+// parse reads lines of dead letters. Its errors contain no values.
 func (l *Letters) parse(data []byte) error {
 	number := 0
 	for line := range bytes.Lines(data) {
@@ -119,7 +119,7 @@ func parseWindowName(text string) (w extract.Window, err error) {
 	return w, nil
 }
 
-// parseBound reads a bound of a window's name; ".." is none.
+// parseBound reads a bound of a window's name. It returns the zero time for "..".
 func parseBound(text string) (time.Time, error) {
 	if text == ".." {
 		return time.Time{}, nil

@@ -24,11 +24,11 @@ type encoding struct {
 	out    definition.Output
 	format load.Format
 	warned warnings
-	// snapshot is what is encoded; nil before the output is staged.
+	// snapshot is what is encoded. It is nil before the output is staged.
 	snapshot *reconcile.Snapshot
 }
 
-// extension is that of the output's data objects: ".csv.gz", for instance.
+// extension returns the extension of the output's data objects, for example ".csv.gz".
 func (e *encoding) extension() string {
 	if e.format.Text {
 		return e.format.Extension + load.CompressionExtension(e.out.Compression)
@@ -36,16 +36,16 @@ func (e *encoding) extension() string {
 	return e.format.Extension
 }
 
-// encodedObject is an object being encoded: an encoder over a compressor
-// where the format is text.
+// encodedObject is an object that is being encoded. For text formats, the
+// encoder writes to a compressor.
 type encodedObject struct {
 	load.Encoder
 	compressed io.WriteCloser
 	e          *encoding
-	span       string // the windows that the object is of
+	span       string // the windows whose rows the object has
 }
 
-// Close ends the object's bytes; what they go to stays open.
+// Close writes the end of the object. It does not close the underlying writer.
 func (o encodedObject) Close() error {
 	if err := errors.Join(o.Encoder.Close(), o.compressed.Close()); err != nil {
 		return err
@@ -56,15 +56,15 @@ func (o encodedObject) Close() error {
 	return nil
 }
 
-// discard gives the object up: nothing of it is kept.
+// discard ends the encoding and keeps nothing of the object.
 func (o encodedObject) discard() {
 	if d, ok := o.Encoder.(interface{ Discard() }); ok {
 		d.Discard()
 	}
 }
 
-// object begins an object that is written to w. span is what its footer says
-// of its windows.
+// object begins an object that is written to w. span describes its windows in
+// its footer.
 func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.Stringer) (encodedObject, error) {
 	inner, outer := e.out.Compression, "none"
 	if e.format.Text {
@@ -84,9 +84,9 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 	return encodedObject{encoder, compressed, e, span.String()}, err
 }
 
-// each gives the windows' batches from the checkpoint, in their order and with
-// all columns. results is how many results a batch is of: as many as it has
-// rows, but for a child output. A batch is valid during the call.
+// each calls visit with the batches of the windows from the checkpoint, in order and
+// with all columns. results is how many results a batch comes from. It differs from
+// the batch's rows only in a child output. A batch is valid only during the call.
 func (e *encoding) each(ctx context.Context, columns []schemas.Column, windows []*reading.Window, visit func(b arrow.RecordBatch, results int64) error) error {
 	schema := schemas.ArrowSchema(columns)
 	for _, w := range windows {
@@ -115,7 +115,7 @@ func (e *encoding) each(ctx context.Context, columns []schemas.Column, windows [
 	return nil
 }
 
-// encode writes the windows as one object to w, and tells how many rows it has.
+// encode writes the rows of the windows as one object to w. It returns the number of rows.
 func (e *encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*reading.Window) (rows int64, err error) {
 	object, err := e.object(w, columns, e.snapshot.Interval.Given)
 	if err != nil {
@@ -132,8 +132,8 @@ func (e *encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Co
 	return rows, object.Close()
 }
 
-// metadata is what a file's footer says of it: nothing of the run or the
-// time, so that equal results give equal bytes.
+// metadata returns the contents of a file's footer. It does not include the run
+// or the time, so that equal results give equal bytes.
 func (e *encoding) metadata(columns []schemas.Column, window string) ([]load.KeyValue, error) {
 	schema, err := json.Marshal(manifestColumns(columns, e.snapshot.Schema.HMACKey))
 	if err != nil {
@@ -147,8 +147,8 @@ func (e *encoding) metadata(columns []schemas.Column, window string) ([]load.Key
 	}, nil
 }
 
-// manifestColumns describes columns as manifests do. key is that of their hmac
-// rules.
+// manifestColumns describes columns as in a manifest. key is the key of their
+// hmac rules.
 func manifestColumns(columns []schemas.Column, key schemas.HMACKey) []load.Column {
 	list := make([]load.Column, 0, len(columns))
 	for _, c := range columns {
@@ -157,8 +157,8 @@ func manifestColumns(columns []schemas.Column, key schemas.HMACKey) []load.Colum
 	return list
 }
 
-// encodeTo encodes the windows into the staged object of a file, and tells how
-// many rows it has.
+// encodeTo encodes the windows into the staged object of a file. It returns the
+// object and its number of rows.
 func (p *place) encodeTo(ctx context.Context, columns []schemas.Column, windows []*reading.Window) (load.Prepared, int64, error) {
 	upload, err := p.dest.Stage(ctx, p.job.RunID, p.Scope)
 	if err != nil {
@@ -175,8 +175,8 @@ func (p *place) encodeTo(ctx context.Context, columns []schemas.Column, windows 
 	return prepared, rows, err
 }
 
-// ownColumns are the columns and the statistics of what a single file or
-// standard output holds.
+// ownColumns returns the columns and the statistics for the contents of a
+// single file or of standard output.
 func (p *place) ownColumns(ctx context.Context, windows []*reading.Window) ([]schemas.Column, transform.Stats, error) {
 	stats, err := p.snapshot.StatsOf(ctx, windows)
 	if err != nil {
@@ -186,8 +186,8 @@ func (p *place) ownColumns(ctx context.Context, windows []*reading.Window) ([]sc
 	return columns, stats, err
 }
 
-// newManifest fills in what every output's manifest says. own tells that it is
-// about the range that was asked for, not the one widened to whole parts.
+// newManifest fills in the fields that all manifests have. own means that the manifest is
+// about the range that was asked for. Otherwise it is about the range widened to whole parts.
 func (p *place) newManifest(columns []schemas.Column, windows []*reading.Window, own bool) load.Manifest {
 	j, s, before := p.job, p.snapshot, p.manifest
 	if p.out.Exploded() {
@@ -196,7 +196,7 @@ func (p *place) newManifest(columns []schemas.Column, windows []*reading.Window,
 	described := manifestColumns(columns, s.Schema.HMACKey)
 	codebook.Form{Columns: columns, Labels: s.Labels, Stats: s.Stats}.Describe(described, before)
 	if p.out.Exploded() {
-		described[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form knows nothing of it
+		described[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form lacks this column
 	}
 	m := load.Manifest{
 		Format: p.format.Name, Pipeline: j.Def.Name, Form: j.Form, RunID: j.RunID, CreatedAt: j.Now(),
@@ -212,7 +212,7 @@ func (p *place) newManifest(columns []schemas.Column, windows []*reading.Window,
 	return m
 }
 
-// source says in a manifest which results the run reads.
+// source describes in a manifest which results the run reads.
 func (j *Job) source() *load.Source {
 	e := j.Def.Extract
 	return &load.Source{

@@ -15,18 +15,18 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// The rows of a child output (explode: true) are made of the run's batches as they
-// are encoded. See definition.Definition.Explode for its place and settings.
+// The rows of a child output (explode: true) are made from the run's batches
+// during encoding. For its place and settings see definition.Definition.Explode.
 
-// The columns of a child output besides the list's own name.
+// These are the columns of a child output besides the list itself.
 const (
 	positionName = "position"
-	positionAt   = 1 // after the result's id
+	positionAt   = 1 // its index, behind the result's id
 )
 
-// ChildColumns are the columns of the child output of a list. They are the
-// result's id as the main output has it, the element's position from 1, and the
-// element. The last two have the list's source.
+// ChildColumns returns the columns of a list's child output. They are the
+// result's id as in the main output, the element's position from 1, and the
+// element. The last two have the source of the list.
 func ChildColumns(columns []schemas.Column, list schemas.Source) ([]schemas.Column, error) {
 	s := schemas.Schema{Columns: columns}
 	id, of := s.Find(schemas.Source{Kind: schemas.FromResultID}), s.Find(list)
@@ -43,8 +43,8 @@ func ChildColumns(columns []schemas.Column, list schemas.Source) ([]schemas.Colu
 	return []schemas.Column{columns[id], position, element}, nil
 }
 
-// elements is a child's manifest without the column of positions: that column has
-// the source of the elements, and its settings never change.
+// elements returns a child's manifest without the column of positions. That
+// column has the same source as the elements, and its settings never change.
 func elements(m *load.Manifest) *load.Manifest {
 	if m == nil || len(m.Schema) <= positionAt {
 		return m
@@ -54,9 +54,9 @@ func elements(m *load.Manifest) *load.Manifest {
 	return &only
 }
 
-// checkChild refuses a definition that renames or retypes a committed column
-// of a child output, or hides what its older parts show. Later runs do not begin
-// with its columns, because those follow from the main output's.
+// checkChild returns an error if the definition renames or retypes a committed column of
+// a child output. It also does so if the definition hides what older parts show. Later
+// runs do not begin with the child's columns, because those follow from the main output.
 func (p *place) checkChild() error {
 	schema := p.job.Def.Schema
 	if schema == nil {
@@ -79,8 +79,8 @@ func (p *place) checkChild() error {
 	return checkRules(p.Path, elements(p.manifest).Schema, schema)
 }
 
-// tellOrphans warns of child outputs that the schema no longer asks for: they
-// stay as they are, with the values that they hold.
+// tellOrphans warns of child outputs that the schema no longer asks for. They
+// stay as they are, with their values.
 func (p *place) tellOrphans(ctx context.Context) {
 	schema := p.job.Def.Schema
 	if p.manifest == nil || schema == nil || p.out.Exploded() {
@@ -98,18 +98,18 @@ func (p *place) tellOrphans(ctx context.Context) {
 	}
 }
 
-// mostExploded bounds the rows of a child's batch: a batch of results may hold
-// many more elements. A result's elements stay together.
+// mostExploded limits the rows in a batch of a child output, because a batch of
+// results may hold many more elements. The elements of one result stay together.
 const mostExploded = 16 << 10
 
-// explosion makes the rows of a child output of a batch of results.
+// explosion turns a batch of results into the rows of a child output.
 type explosion struct {
-	schema *arrow.Schema // of the child
+	schema *arrow.Schema // of the child output
 	ids    arrow.Array
 	lists  *array.List
 }
 
-// newExplosion finds the two columns of the batch by their sources.
+// newExplosion finds the id column and the list column of the batch by their sources.
 func newExplosion(b arrow.RecordBatch, list schemas.Source, schema *arrow.Schema) (*explosion, error) {
 	x := &explosion{schema: schema}
 	id := schemas.Source{Kind: schemas.FromResultID}.String()
@@ -127,8 +127,8 @@ func newExplosion(b arrow.RecordBatch, list schemas.Source, schema *arrow.Schema
 	return x, nil
 }
 
-// each gives the rows in batches, with the number of results that each is of.
-// A null list and an empty one have no row. A batch is valid during the call.
+// each calls visit with the rows in batches, and with the number of results in each
+// batch. A null or empty list gives no row. A batch is valid only during the call.
 func (x *explosion) each(most int, visit func(b arrow.RecordBatch, results int64) error) error {
 	for first := 0; first < x.lists.Len(); {
 		end, rows := first, 0
@@ -150,7 +150,7 @@ func (x *explosion) each(most int, visit func(b arrow.RecordBatch, results int64
 	return nil
 }
 
-// size is how many elements a result has.
+// size returns how many elements the list of a result has.
 func (x *explosion) size(row int) int {
 	if x.lists.IsNull(row) {
 		return 0
@@ -159,7 +159,7 @@ func (x *explosion) size(row int) int {
 	return int(end - start)
 }
 
-// rows are the rows of the results from one up to another.
+// rows returns the n rows of the results from index first up to index end.
 func (x *explosion) rows(first, end, n int) (arrow.RecordBatch, error) {
 	positions, ids := array.NewInt64Builder(memory.DefaultAllocator), array.NewBuilder(memory.DefaultAllocator, x.ids.DataType())
 	defer positions.Release()
@@ -189,8 +189,8 @@ func (x *explosion) rows(first, end, n int) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(x.schema, []arrow.Array{id, position, elements}, int64(n)), nil
 }
 
-// elements are those of the results' lists: one piece of the batch's, unless a
-// null list hides some.
+// elements returns the elements of the lists from index first up to index end.
+// The result is one slice of the batch's elements unless a null list hides some.
 func (x *explosion) elements(first, end int) (arrow.Array, error) {
 	values := x.lists.ListValues()
 	at, _ := x.lists.ValueOffsets(first)

@@ -9,10 +9,10 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// file is one file, which each run replaces whole.
+// file is an output that is a single file. Each run replaces it as a whole.
 type file struct{ *place }
 
-// stage encodes the file and makes the commit that puts it in its place.
+// stage encodes the file and builds the commit that puts it in its place.
 func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
 	o.snapshot = s
 	windows := s.Own()
@@ -21,7 +21,7 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput,
 		return nil, err
 	}
 	var staged load.Prepared
-	var rows int64 // of a child output they are not as many as results
+	var rows int64 // in a child output it differs from the number of results
 	err = o.job.Encoders.Hold(ctx, func() (err error) {
 		staged, rows, err = o.encodeTo(ctx, columns, windows)
 		return err
@@ -50,7 +50,7 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput,
 	}, nil
 }
 
-// rowsOf counts the rows of the windows and gives their smallest and largest id.
+// rowsOf returns the number of rows in the windows, and their smallest and largest id.
 func rowsOf(windows []*reading.Window) (rows, lowest, highest int64) {
 	for _, w := range windows {
 		if w.Stats.Rows == 0 {

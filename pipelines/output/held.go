@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Holding are the parts of live datasets that the run does not replace so far and
-// that hold one of the ids.
+// Holding returns the parts of live datasets that hold one of the ids and that
+// r does not replace.
 func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]load.Part, error) {
 	var hits []load.Part
 	for _, t := range s.live() {
@@ -32,8 +32,8 @@ func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Re
 	return hits, nil
 }
 
-// holding are such parts of the dataset. A part whose set of ids cannot be read
-// may hold any id between its smallest and its largest.
+// holding returns the parts of this dataset that hold one of ids and that r does not replace.
+// If a part's set of ids cannot be read, the part counts if an id lies in its range.
 func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]load.Part, error) {
 	_, kept := r.Divide(o.manifest)
 	holds, lacks := make([]bool, len(kept)), make([]bool, len(kept))
@@ -70,15 +70,15 @@ func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcil
 	return hits, nil
 }
 
-// meets tells whether an id lies between a part's smallest and largest.
+// meets tells whether one of ids lies between a part's smallest and largest id.
 func meets(ids *roaring64.Bitmap, p load.Part) bool {
 	it := ids.Iterator()
 	it.AdvanceIfNeeded(uint64(p.MinID))                     //nolint:gosec // ids are not negative
 	return it.HasNext() && it.PeekNext() <= uint64(p.MaxID) //nolint:gosec // as above
 }
 
-// idsOf reads the set of a part's ids. The error wraps load.ErrIDs where there is
-// none, or none that can be of that part.
+// idsOf reads the set of a part's ids. The error wraps load.ErrIDs if there is
+// no set or if it belongs to another part.
 func (o *dataset) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, error) {
 	if p.IDs == "" {
 		return nil, fmt.Errorf("%w: there is none", load.ErrIDs)
@@ -103,8 +103,8 @@ func (o *dataset) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, er
 	return ids, nil
 }
 
-// UndatedIDs are the ids of the parts of results without a date, of all live
-// datasets. The error wraps load.ErrIDs where they are not known.
+// UndatedIDs returns the ids of all results without a date in the live
+// datasets. The error wraps load.ErrIDs if they are not known.
 func (s *Set) UndatedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
 	all := roaring64.New()
 	for _, t := range s.live() {

@@ -11,57 +11,57 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// Job is what the outputs of a form's run have in common.
+// Job holds what all outputs of a form's run have in common.
 type Job struct {
 	Def      *definition.Definition
 	Form     string
 	RunID    string
-	Full     bool // everything is replaced
+	Full     bool // replace all results
 	Tables   Tables
 	Stdout   io.Writer
 	Now      func() time.Time
 	Log      *slog.Logger
 	At       func(point string)
-	Encoders reading.Slots        // of the objects that are encoded at once
-	Requests func() load.Requests // what the form has cost so far
-	Drift    func(what string)    // notes a change of the form for the report
+	Encoders reading.Slots        // limit the objects that are encoded at once
+	Requests func() load.Requests // requests sent for the form so far
+	Drift    func(what string)    // adds a change of the form to the report
 }
 
-// The points of a run that Job.At is told of, besides the steps of its commits.
+// These are the points of a run at which Job.At is called, besides the steps of commits.
 const (
-	PointSnapshot = "snapshot" // rows, schema and statistics are final, and nothing is encoded
-	PointStaged   = "staged"   // an object is written, and not prepared
-	PointPrepared = "prepared" // an object is prepared, and no commit is recorded
+	PointSnapshot = "snapshot" // rows, schema and statistics are final, and nothing is encoded yet
+	PointStaged   = "staged"   // an object is written, and not yet prepared
+	PointPrepared = "prepared" // an object is prepared, and no commit is recorded yet
 	PointCodebook = "codebook" // the outputs are committed, and their codebooks are about to be written
 )
 
-// Report says what one output holds now.
+// Report describes what one output holds now.
 type Report struct {
 	Path   string `json:"path"`
 	Format string `json:"format"`
 	// Explode is the source of the list whose elements are the rows of a child
-	// output, "" for others.
+	// output. It is "" for other outputs.
 	Explode string `json:"explode,omitempty"`
 	Rows    int64  `json:"rows"`
-	Parts   int    `json:"parts"` // data objects; of a dataset those of the whole dataset
-	Bytes   int64  `json:"bytes"` // of the data objects
-	// Watermark is the time up to which a dataset's results are complete; zero
-	// where no later run begins there.
+	Parts   int    `json:"parts"` // number of data objects, for a dataset those of all runs
+	Bytes   int64  `json:"bytes"` // size of the data objects
+	// Watermark is the time up to which a dataset's results are complete. It is
+	// zero if no later run continues there.
 	Watermark load.WallTime `json:"watermark,omitzero"`
-	// Warnings tell what a spreadsheet will not show as it is in the output.
+	// Warnings list what a spreadsheet does not show exactly as it is in the output.
 	Warnings []string `json:"warnings,omitempty"`
-	// CompanionsError is why the codebook beside the output could not be
-	// written; the data are whole without it.
+	// CompanionsError says why the codebook beside the output could not be
+	// written. The data are complete without it.
 	CompanionsError string `json:"companions_error,omitempty"`
 	Error           string `json:"error,omitempty"`
 }
 
-// Tables are the formats and destinations that the program is built with.
-// Nothing registers itself: the command line fills them in.
+// Tables lists the formats and destinations that the program has. The command
+// line fills it in; nothing registers itself.
 type Tables struct {
 	Formats []load.Format
-	// Open gives the destination at root: a folder, or a prefix with a scheme
-	// such as s3://bucket/lake.
+	// Open returns the destination at root. root is a folder, or a prefix with
+	// a scheme such as s3://bucket/lake.
 	Open func(ctx context.Context, root string, o definition.Output) (load.Destination, error)
 }
 

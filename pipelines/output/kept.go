@@ -8,10 +8,10 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// settleKept gathers the columns of the manifests that earlier runs left. This
-// run begins with them, so that the schema is stable. Those of a single file,
-// which is written anew, count only where no dataset has any. An output that the
-// definition does not fit any more is set aside.
+// settleKept collects the columns in the manifests of earlier runs. This run
+// begins with them, so that the schema is stable. Columns of single files,
+// which are written anew, count only if no dataset has any. It sets aside
+// outputs that the definition no longer fits.
 func (s *Set) settleKept(ctx context.Context) error {
 	if s.job.Full {
 		return nil
@@ -42,16 +42,16 @@ func (s *Set) settleKept(ctx context.Context) error {
 	return nil
 }
 
-// resumesColumns tells whether this run begins with the columns of a file. Then
-// the file is of the same form, by a definition that is run again and again (not
-// an export), and columns are named as before.
+// resumesColumns tells whether this run starts with the columns that a file
+// already has. The file must be of the same form and name columns in the same
+// way. The definition must be one that is run repeatedly, not an export.
 func (p *place) resumesColumns() bool {
 	m, def := p.manifest, p.job.Def
 	return m != nil && def.File != "" && def.Schema == nil && m.Names == p.job.naming() && m.Form == p.job.Form
 }
 
-// columnsKept are the columns of a dataset's manifest. It fails where the
-// definition does not fit them any more, or the columns of other datasets do not.
+// columnsKept returns the columns of a dataset's manifest. It returns an error if the
+// definition no longer fits them, or if they contradict others, the columns of other datasets.
 func (p *place) columnsKept(others []schemas.Column) ([]schemas.Column, error) {
 	m, declared, naming := p.manifest, p.job.Def.Schema, p.job.naming()
 	if m == nil {
@@ -81,7 +81,7 @@ func (p *place) columnsKept(others []schemas.Column) ([]schemas.Column, error) {
 	return columns, checkRules(p.Path, m.Schema, declared)
 }
 
-// naming is how columns are named that the definition does not name.
+// naming returns how columns are named, or "" if the definition itself names them.
 func (j *Job) naming() string {
 	switch {
 	case j.Def.Schema != nil:
@@ -92,12 +92,12 @@ func (j *Job) naming() string {
 	return "id"
 }
 
-// checkKept refuses columns that rename or retype a committed one, or take
-// its name for something else.
+// checkKept returns an error if columns rename or retype a kept column, or use
+// its name for another source.
 func checkKept(path string, kept, columns []schemas.Column) error {
 	describe := func(c schemas.Column) string { return c.Name + " " + c.Type.String() + " from " + c.From.String() }
 	bySource, byName := make(map[schemas.Source]schemas.Column, len(columns)), make(map[string]schemas.Column, len(columns))
-	for _, c := range columns { // of which no two have one source, or names that differ only in case
+	for _, c := range columns { // sources are unique, and so are names, apart from case
 		bySource[c.From], byName[strings.ToLower(c.Name)] = c, c
 	}
 	for _, k := range kept {

@@ -7,8 +7,8 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// Look is Open without leases: it reads the manifests of datasets and nothing
-// else. It refuses what Open would refuse: a definition that no longer fits them.
+// Look opens the outputs without leases, and reads only the manifests of
+// datasets. Like Open it fails if the definition no longer fits them.
 func Look(ctx context.Context, job *Job) (*Set, error) {
 	s := &Set{job: job}
 	for _, out := range job.Def.Outputs {
@@ -36,8 +36,8 @@ func Look(ctx context.Context, job *Job) (*Set, error) {
 	return s, nil
 }
 
-// lookAt is an output with the manifest that an earlier run left there. Its lease
-// is not taken.
+// lookAt returns the place of an output with the manifest that an earlier run
+// left there. It takes no lease.
 func (j *Job) lookAt(ctx context.Context, out definition.Output) (*place, error) {
 	p, err := j.placeOf(out)
 	if err != nil {
@@ -50,8 +50,8 @@ func (j *Job) lookAt(ctx context.Context, out definition.Output) (*place, error)
 	return p, p.named(err)
 }
 
-// Manifest reads the manifest that an earlier run left at an output, nil if
-// there is none.
+// Manifest returns the manifest that an earlier run left at an output, or nil
+// if there is none.
 func (j *Job) Manifest(ctx context.Context, out definition.Output) (*load.Manifest, error) {
 	p, err := j.lookAt(ctx, out)
 	if err != nil {
@@ -60,15 +60,15 @@ func (j *Job) Manifest(ctx context.Context, out definition.Output) (*load.Manife
 	return p.manifest, nil
 }
 
-// Location is where an output of a form lies.
+// Location says where an output of a form lies.
 type Location struct {
-	Path     string // with its placeholders replaced, for people
-	Root     string // of its destination
-	Scope    string // of its lease: "" for a dataset, a file's name for that file
+	Path     string // full path, without placeholders, for people
+	Root     string // root of its destination
+	Scope    string // scope of its lease: "" for a dataset, a file's name for that file
 	Manifest string // name of its manifest at the destination
 }
 
-// Locate tells where an output of a form lies.
+// Locate returns the location of a form's output. The path may depend on the run's id.
 func Locate(def *definition.Definition, out definition.Output, form, runID string) (at Location, err error) {
 	if at.Path, err = definition.ExpandPath(out.Path, def.PathValues(form, runID)); err != nil {
 		return at, err

@@ -10,10 +10,10 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// ManifestAt reads the manifest that an earlier run left of an output. It checks
-// the columns and, of a dataset, the names of the parts, because a run may
-// remove these. The error is a *load.ManifestError where it was damaged. Without
-// a manifest there is no error, and none is given.
+// ManifestAt reads the manifest that an earlier run left of an output, and its
+// version. It checks the columns. For a dataset it also checks part names,
+// because a run may remove parts. The error is a *load.ManifestError if the
+// manifest is damaged. If there is none, it returns nil and no error.
 func ManifestAt(ctx context.Context, s load.Store, name string, out definition.Output) (*load.Manifest, string, error) {
 	m, version, err := load.ReadManifest(ctx, s, name)
 	if errors.Is(err, load.ErrNotExist) {
@@ -44,7 +44,7 @@ func checkManifest(m *load.Manifest, out definition.Output) error {
 		}
 	}
 	columns := m.Schema
-	if out.Exploded() && len(columns) > positionAt { // it has the list's source, as the element has
+	if out.Exploded() && len(columns) > positionAt { // position and element have the same source
 		if _, err := checkpoint.DecodeColumns(columns[positionAt : positionAt+1]); err != nil {
 			return err
 		}
@@ -54,5 +54,5 @@ func checkManifest(m *load.Manifest, out definition.Output) error {
 	return err
 }
 
-// ColumnsOf are the columns of a manifest that ManifestAt gave.
+// ColumnsOf returns the columns of a manifest from ManifestAt.
 func ColumnsOf(m *load.Manifest) ([]schemas.Column, error) { return checkpoint.DecodeColumns(m.Schema) }

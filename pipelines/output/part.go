@@ -14,25 +14,25 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// partTarget is up to how many results, by the counts, windows that follow each
-// other share a part. An incremental run makes smaller parts: a result that moves
-// has its old part read again, which takes two hundred requests for these.
+// partTarget is how many results consecutive windows may hold together, by their
+// counts, to share a part. Incremental runs make smaller parts. If a result moves,
+// its old part is read again, and that takes two hundred requests for a smaller one.
 const (
 	partTarget            = 1_000_000
 	incrementalPartTarget = 20_000
 )
 
-// datasetPart is one part of the run: the windows that share an object.
+// datasetPart is one part that the run writes. Its windows share an object.
 type datasetPart struct {
 	windows  []*reading.Window
 	from, to time.Time
 	undated  bool
 
-	prepared []load.PreparedPart // its objects; none where there are no rows
-	ids      []load.SmallObject  // the sets of their ids
+	prepared []load.PreparedPart // its objects; none if there are no rows
+	ids      []load.SmallObject  // the sets of ids of these objects
 }
 
-// String is the part's window, for its footer.
+// String returns the part's window as text for the footer.
 func (p *datasetPart) String() string {
 	if p.undated {
 		return reading.UndatedName
@@ -40,9 +40,8 @@ func (p *datasetPart) String() string {
 	return extract.Window{From: p.from, To: p.to}.String()
 }
 
-// divide assigns windows to parts: within a partition, windows that follow
-// each other share one until it is large. A window that counts show empty is
-// in no part.
+// divide assigns windows to parts. Consecutive windows within a partition share
+// a part until it is large. A window that is empty by its count is in no part.
 func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
 	unit := o.out.Partition.Unit()
 	most := int64(partTarget)
@@ -76,13 +75,13 @@ func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
 	return parts
 }
 
-// prepare stages a part as one object, or as several where one would grow
-// larger than the destination takes. What was staged stays in the part, also
-// with an error.
+// prepare stages a part as one object. It uses several objects if one would be
+// larger than the destination allows. Objects that are already staged stay in
+// the part even after an error.
 func (o *dataset) prepare(ctx context.Context, p *datasetPart, columns []schemas.Column) error {
 	s := &partStage{o: o, part: p, columns: columns}
 	if l, ok := o.dest.(load.Limiter); ok {
-		s.most = l.MaxObjectBytes() / 4 * 3 // encoders hold back a row group and write a footer
+		s.most = l.MaxObjectBytes() / 4 * 3 // encoders write a row group and a footer later
 	}
 	err := o.each(ctx, columns, p.windows, func(b arrow.RecordBatch, results int64) error { return s.write(ctx, b, results) })
 	if err == nil {
@@ -94,7 +93,7 @@ func (o *dataset) prepare(ctx context.Context, p *datasetPart, columns []schemas
 	return err
 }
 
-// partStage stages the objects of a part one after the other.
+// partStage stages the objects of a part one after another.
 type partStage struct {
 	o       *dataset
 	part    *datasetPart
@@ -104,12 +103,12 @@ type partStage struct {
 	counted *countingWriter
 	object  encodedObject
 	name    string
-	rows    int64 // of the object
-	results int64 // of the object, with those that have no row in a child output
+	rows    int64 // rows in the object
+	results int64 // results in the object, including those without a row in a child output
 	before  int64 // results of the objects before this one
 }
 
-// write appends the rows of so many results.
+// write appends a batch of rows, which come from the given number of results.
 func (s *partStage) write(ctx context.Context, b arrow.RecordBatch, results int64) error {
 	if b.NumRows() == 0 {
 		s.results += results
@@ -141,7 +140,7 @@ func (s *partStage) begin(ctx context.Context) error {
 	return s.failed(err)
 }
 
-// end prepares the object that is under way.
+// end finishes and prepares the object that is being written.
 func (s *partStage) end(ctx context.Context) error {
 	if s.upload == nil {
 		return nil
@@ -183,12 +182,12 @@ func (s *partStage) failed(err error) error {
 func (s *partStage) abort() {
 	if s.upload != nil {
 		s.object.discard()
-		_ = s.upload.Abort() // the error that led here is told
+		_ = s.upload.Abort() // the caller reports the first error
 	}
 }
 
-// idsBetween are the ids of the results from one number up to another, in the
-// order in which the windows are written.
+// idsBetween returns the ids of the results with numbers from `from` up to
+// `to`. Results are numbered in the order in which the windows are written.
 func idsBetween(windows []*reading.Window, from, to int64) *roaring64.Bitmap {
 	ids, at := roaring64.New(), int64(0)
 	for _, w := range windows {
@@ -208,5 +207,5 @@ func (o *dataset) nameOf(p *datasetPart, n int) string {
 	})
 }
 
-// last is the last second of a window that ends at to.
+// last returns the last second of a window that ends at to.
 func last(to time.Time) time.Time { return to.Add(-time.Second) }

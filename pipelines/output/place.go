@@ -13,23 +13,23 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// place is where an output lies and what the last run left there. Every kind of
-// output has one; that of standard output has no destination and no manifest.
+// place says where an output lies and what the last run left there. Every kind of
+// output has one. The place of standard output has no destination and no manifest.
 type place struct {
 	encoding
 	Location
 	dest     load.Destination
-	lease    load.Lease      // nil where the destination knows no leases
-	manifest *load.Manifest  // of the last run, nil if there was none
-	base     string          // version of that manifest
+	lease    load.Lease      // nil if the destination has no leases
+	manifest *load.Manifest  // manifest of the last run, nil if there was none
+	base     string          // version of manifest when the run began
 	staged   []load.Prepared // objects of this run whose commit is not recorded
-	book     codebook.Facts  // for the codebook, once the output is staged
+	book     codebook.Facts  // facts for the codebook, once the output is staged
 }
 
-// at makes every type that embeds a place an output.
+// at returns the place itself. So every type that embeds a place has the method at of an output.
 func (p *place) at() *place { return p }
 
-// placeOf gives the place of an output without opening its destination.
+// placeOf returns the place of an output without opening its destination.
 func (j *Job) placeOf(out definition.Output) (*place, error) {
 	at, err := Locate(j.Def, out, j.Form, j.RunID)
 	if err != nil {
@@ -42,7 +42,7 @@ func (j *Job) placeOf(out definition.Output) (*place, error) {
 	return &place{encoding: encoding{job: j, out: out, format: format}, Location: at}, nil
 }
 
-// open opens the output that lies there. It takes the lease of the destination,
+// open opens the output at this place. It takes the lease of the destination,
 // finishes the commit of a run that ended early, and reads what the last run
 // left.
 func (p *place) open(ctx context.Context) (_ output, err error) {
@@ -69,9 +69,9 @@ func (p *place) open(ctx context.Context) (_ output, err error) {
 	return out, nil
 }
 
-// Holder is how a run names itself in the leases that it takes.
+// Holder returns the run's entry for the leases that it takes.
 func (j *Job) Holder() load.Holder {
-	host, _ := os.Hostname() // It is shown to people only.
+	host, _ := os.Hostname() // The host is only for people to read.
 	return load.Holder{RunID: j.RunID, Pipeline: j.Def.Name, Host: host, PID: os.Getpid(), Since: j.Now().UTC()}
 }
 
@@ -92,8 +92,8 @@ func (p *place) lookBack(ctx context.Context) error {
 	return err
 }
 
-// record records the commit of what was staged, and gives the function that
-// publishes it.
+// record records the commit of the staged objects. It returns the function that
+// publishes them.
 func (p *place) record(ctx context.Context, commit recorder) (publish func(context.Context) error, err error) {
 	if err := p.held(); err != nil {
 		return nil, err
@@ -108,13 +108,13 @@ func (p *place) record(ctx context.Context, commit recorder) (publish func(conte
 	return recorded.Publish, nil
 }
 
-// recorder is the commit of a dataset or of a file.
+// recorder is the commit of a dataset or of a single file. Record records it.
 type recorder interface {
 	Record(ctx context.Context, d load.Destination) (*load.Recorded, error)
 }
 
-// close drops what was staged and not recorded, and gives the lease back. A
-// destination that another run has taken over is left alone.
+// close removes staged objects whose commit is not recorded, and releases the
+// lease. It removes nothing if another run has taken over the destination.
 func (p *place) close(ctx context.Context) (err error) {
 	if len(p.staged) > 0 && p.held() == nil {
 		err = load.AbortAll(ctx, p.dest, p.staged...)
@@ -125,7 +125,7 @@ func (p *place) close(ctx context.Context) (err error) {
 	return err
 }
 
-// held fails if another run has taken the lease over.
+// held returns an error if another run has taken over the lease.
 func (p *place) held() error {
 	if p.lease == nil {
 		return nil
@@ -138,15 +138,15 @@ func (p *place) held() error {
 	}
 }
 
-// hook stops a commit once the lease is lost. Another run may be finishing it by
-// then, because the holder of the lease does what is recorded.
+// hook stops a commit at a step once the lease is lost. Another run may already
+// be finishing the commit, because the new holder of the lease does that.
 func (p *place) hook(step load.Step) error {
 	p.job.At(string(step))
 	return p.held()
 }
 
-// named names the output of an error. Errors of standard output name it
-// themselves.
+// named adds the output's path to an error. It leaves errors of standard output
+// alone, because they name the output already.
 func (p *place) named(err error) error {
 	if err == nil || p.dest == nil {
 		return err
@@ -154,19 +154,19 @@ func (p *place) named(err error) error {
 	return fmt.Errorf("%s: %w", p.Path, err)
 }
 
-// commitGrace is how long a commit that has begun may still take when the run
-// is told to stop. The next run would finish it, but then has more to do.
+// commitGrace is how long a started commit may still take after the run is told
+// to stop. Otherwise the next run has to finish it.
 const commitGrace = 1500 * time.Millisecond
 
-// Recorded tells whether a failed commit needs its staged objects: it is
-// recorded, and the next run finishes it.
+// Recorded tells whether a failed commit still needs its staged objects. That
+// is so if the commit is recorded, because the next run finishes it.
 func Recorded(err error) bool {
 	c, ok := errors.AsType[*load.CommitError](err)
 	return ok && c.Recorded
 }
 
-// givenUp tells whether the staged objects no longer belong to this run after
-// Record returned err: the commit is recorded, or another run came first.
+// givenUp tells, after Record returned err, whether the staged objects no longer
+// belong to this run. Then the commit is recorded, or another run came first.
 func givenUp(err error) bool {
 	return err == nil || Recorded(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone)
 }

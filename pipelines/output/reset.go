@@ -9,16 +9,16 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// Reset is what ResetWatermark did to a dataset.
+// Reset says what ResetWatermark did to a dataset.
 type Reset struct {
-	Before, After load.WallTime // the watermark; equal where it stays
-	// Recovery is the commit that was recorded and was finished first.
+	Before, After load.WallTime // the watermark; equal if it did not change
+	// Recovery is the recorded commit that ResetWatermark finished first.
 	Recovery load.Recovery
 }
 
-// ResetWatermark sets the watermark of the dataset at an output back to a time,
-// under its lease; the zero time is none. A recorded commit is finished first.
-// Where no run has left anything, nothing is done.
+// ResetWatermark sets the watermark of a dataset back to a time, or to none if
+// the time is zero. It holds the dataset's lease meanwhile, and first finishes
+// a recorded commit. It does nothing if no run has left anything there.
 func ResetWatermark(ctx context.Context, job *Job, out definition.Output, to load.WallTime) (r Reset, err error) {
 	p, err := job.placeOf(out)
 	if err != nil {
@@ -37,8 +37,8 @@ func ResetWatermark(ctx context.Context, job *Job, out definition.Output, to loa
 	return r, errors.Join(err, o.close(context.WithoutCancel(ctx)))
 }
 
-// left tells what runs left at a dataset, nil where they left nothing. It takes no
-// lease, because that would make the folder of a dataset that was never written.
+// left returns what runs left at a dataset, or nil if they left nothing. It takes no
+// lease, because that would create the folder of a dataset that was never written.
 func (p *place) left(ctx context.Context) (*load.Found, error) {
 	dest, err := p.job.Tables.Open(ctx, p.Root, p.out)
 	if err != nil {
@@ -58,8 +58,8 @@ func (p *place) left(ctx context.Context) (*load.Found, error) {
 	return &found, nil
 }
 
-// reset sets the watermark back. A recorded commit was finished when the dataset
-// was opened.
+// reset sets the watermark back and fills in r. Opening the dataset has already
+// finished a recorded commit.
 func (o *dataset) reset(ctx context.Context, found *load.Found, r *Reset, to load.WallTime) error {
 	r.Recovery = load.Recovery{RunID: found.Pending, Finished: o.manifest != nil && o.manifest.RunID == found.Pending}
 	if o.manifest != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// ruleOf is a column's pii rule as manifests spell it. An hmac rule has the id of
-// its key, because hashes of two keys cannot be compared.
+// ruleOf returns a column's pii rule as manifests spell it. An hmac rule includes
+// the id of its key, because hashes by different keys cannot be compared.
 func ruleOf(c schemas.Column, key schemas.HMACKey) string {
 	if c.PII.Kind == schemas.PIIHMAC && !key.IsZero() {
 		return hmacRule + "(" + key.ID() + ")"
@@ -19,15 +19,15 @@ func ruleOf(c schemas.Column, key schemas.HMACKey) string {
 
 const hmacRule = "hmac"
 
-// sameRule tells whether two rules are the same. Where no secret was asked for, an
-// hmac rule has no key, and equals that of any key.
+// sameRule tells whether two rules are the same. An hmac rule without a key,
+// for which no secret was read, equals an hmac rule with any key.
 func sameRule(was, is string) bool {
 	return was == is || is == hmacRule && strings.HasPrefix(was, hmacRule+"(")
 }
 
-// checkRules refuses a schema with another pii rule for a committed column. Its
-// older parts would still show what the new rule hides, or hold hashes that equal
-// none of the new ones.
+// checkRules returns an error if the schema has another pii rule for a
+// committed column. Older parts would show what the new rule hides, or hold
+// hashes unlike the new ones.
 func checkRules(path string, committed []load.Column, s *schemas.Schema) error {
 	for _, was := range committed {
 		is, same := "not in the schema", was.PII == "" || s.Unknown == schemas.UnknownIgnore || s.Unknown == schemas.UnknownFail
@@ -45,7 +45,7 @@ func checkRules(path string, committed []load.Column, s *schemas.Schema) error {
 	return nil
 }
 
-// described is a rule for people.
+// described returns a rule as text for people.
 func described(rule string) string {
 	if rule == "" {
 		return "written as it comes"
@@ -53,13 +53,13 @@ func described(rule string) string {
 	return "pii: " + rule
 }
 
-// The manifest of a CSV dataset holds its profile and how it shows lists, because
-// its parts are read together.
+// The manifest of a CSV dataset holds its profile and the way it shows lists,
+// because all its parts are read together.
 
-// strictProfile is the CSV profile that manifests do not name.
+// strictProfile is the default CSV profile. Manifests leave it out.
 const strictProfile = "strict"
 
-// profileRule is a CSV profile as manifests spell it.
+// profileRule returns a CSV profile as manifests spell it.
 func profileRule(profile string) string {
 	if profile == strictProfile {
 		return ""
@@ -67,8 +67,8 @@ func profileRule(profile string) string {
 	return profile
 }
 
-// listRule is how a column shows lists, as manifests spell it: "" for joined, and
-// for formats that show lists in one way.
+// listRule returns how a column shows lists, as manifests spell it. It returns
+// "" for joined lists and for formats that show lists in only one way.
 func listRule(c schemas.Column) string {
 	if c.ListAs == schemas.ListJoined {
 		return ""
@@ -76,8 +76,8 @@ func listRule(c schemas.Column) string {
 	return string(c.ListAs)
 }
 
-// checkLists refuses a schema that shows a list in CSV otherwise than the older
-// parts do: they have other columns, or another text.
+// checkLists returns an error if the schema shows a list in CSV in another way
+// than the older parts. Those would have other columns or other text.
 func checkLists(path string, committed []load.Column, s *schemas.Schema) error {
 	for _, was := range committed {
 		now, ok := columnFrom(s, was.From)
@@ -89,7 +89,7 @@ func checkLists(path string, committed []load.Column, s *schemas.Schema) error {
 	return nil
 }
 
-// columnFrom is the schema's column from a source as manifests spell it.
+// columnFrom returns the schema's column from a source. ok is false without one.
 func columnFrom(s *schemas.Schema, source string) (c schemas.Column, ok bool) {
 	from, err := schemas.ParseSource(source)
 	if at := s.Find(from); err == nil && at >= 0 {

@@ -19,49 +19,49 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// output is one place that a form's results go to.
+// output is one destination of a form's results.
 type output interface {
 	at() *place
-	// stage encodes the results, once nothing is read any more, and makes them
-	// durable and not yet visible. It is called from several goroutines at once.
+	// stage encodes the results after all reading has ended. It makes them
+	// durable but not yet visible. Several goroutines may call it at once.
 	stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error)
 }
 
-// stagedOutput is an output whose objects are prepared.
+// stagedOutput is an output whose objects are prepared for the commit.
 type stagedOutput struct {
 	report Report
-	// record records the commit, so that it is done whatever becomes of this
-	// process, and gives the function that makes the results visible.
+	// record records the commit, so that it is completed even if this process
+	// dies. It returns the function that makes the results visible.
 	record func(ctx context.Context) (publish func(context.Context) error, err error)
 }
 
-// target is an output of the run and what became of it. Several outputs
-// commit each alone: one that fails is set aside and the others go on.
+// target is an output of the run and its state. Each output commits on its own.
+// If one fails, it is set aside, and the others go on.
 type target struct {
 	def       definition.Output
-	out       output // nil where it could not be opened
+	out       output // nil if it could not be opened
 	report    Report
 	staged    *stagedOutput
 	publish   func(context.Context) error // nil before the commit is recorded
 	committed bool
-	err       error // its first failure; Set.mu guards both
+	err       error // the first failure; Set.mu guards err and committed
 }
 
-// Set is the outputs of a form's run.
+// Set holds all outputs of one form in a run.
 type Set struct {
 	job     *Job
 	targets []*target
-	Kept    []schemas.Column // of the manifests that earlier runs left
+	Kept    []schemas.Column // columns in the manifests of earlier runs
 
-	mu sync.Mutex // guards what became of the targets
+	mu sync.Mutex // guards the state of the targets
 }
 
-// New is the outputs of a form that are not open yet.
+// New returns the set of a form's outputs. None of them is open yet.
 func New(job *Job) *Set { return &Set{job: job} }
 
-// Open opens every destination, takes its lease, finishes an interrupted commit,
-// and looks at what earlier runs left. The set is to be closed, also with an
-// error.
+// Open opens every destination, takes its lease, finishes an interrupted
+// commit, and looks at what earlier runs left. The caller closes the set, even
+// after an error.
 func (s *Set) Open(ctx context.Context) error {
 	for _, def := range s.job.Def.Outputs {
 		s.targets = append(s.targets, &target{def: def, report: Report{Path: def.Path, Format: def.Format, Explode: def.Explode.String()}})
@@ -74,10 +74,10 @@ func (s *Set) Open(ctx context.Context) error {
 	return nil
 }
 
-// openEach opens the outputs in the order of their paths, whatever order a
-// definition has them in. Where another run of the same pipeline holds one, this
-// run ends, because the other one is about to take the rest. So of two such runs
-// one gets all outputs that both want.
+// openEach opens the outputs in the order of their paths, not in that of the
+// definition. The run ends if another run of the same pipeline holds an output.
+// That run is about to take the others as well. Thus one of two such runs gets
+// all outputs that both want.
 func (s *Set) openEach(ctx context.Context) error {
 	inOrder := slices.SortedStableFunc(slices.Values(s.targets), func(a, b *target) int { return cmp.Compare(a.def.Path, b.def.Path) })
 	for _, t := range inOrder {
@@ -92,14 +92,14 @@ func (s *Set) openEach(ctx context.Context) error {
 		if all := s.setAside(ctx, t, err); all != nil {
 			return all
 		}
-		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") { // a run that begins has no name yet
+		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") { // it has just begun: no name yet
 			return &OutputsError{Errors: []error{err}}
 		}
 	}
 	return nil
 }
 
-// checkFits sets outputs aside that hold what the definition no longer says.
+// checkFits sets aside the datasets that the definition no longer fits.
 func (s *Set) checkFits(ctx context.Context) error {
 	return s.eachTarget(ctx, func(_ context.Context, t *target) error {
 		if d, ok := t.out.(*dataset); ok {
@@ -109,8 +109,8 @@ func (s *Set) checkFits(ctx context.Context) error {
 	})
 }
 
-// Manifests are those of the live datasets, nil for one that no run
-// has committed.
+// Manifests returns the manifests of the live datasets, nil for a dataset that
+// no run has committed.
 func (s *Set) Manifests() (manifests []*load.Manifest) {
 	for _, t := range s.live() {
 		if t.def.Dataset() {
@@ -120,17 +120,17 @@ func (s *Set) Manifests() (manifests []*load.Manifest) {
 	return manifests
 }
 
-// setAside notes that an output failed. The run goes on with the others; the
-// error is not nil where none is left, or where the run was stopped.
+// setAside notes that an output failed. It returns nil if the run can go on with
+// other outputs. It returns an error if none is left or the run was stopped.
 func (s *Set) setAside(ctx context.Context, t *target, err error) error {
 	if ctx.Err() != nil {
-		return err // the run ends, and not this output alone
+		return err // the whole run ends, so this output did not fail
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.err == nil {
 		t.err, t.report.Error = err, err.Error()
-		if !errors.Is(err, syscall.EPIPE) { // the reader of standard output had enough
+		if !errors.Is(err, syscall.EPIPE) { // nobody reads standard output any more
 			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path), slog.String("error", err.Error()))
 		}
 	}
@@ -140,12 +140,12 @@ func (s *Set) setAside(ctx context.Context, t *target, err error) error {
 	return failures(s.targets)
 }
 
-// live are the targets that have not failed and are still to be committed.
+// live returns the targets that have not failed and are not committed yet.
 func (s *Set) live() []*target {
 	return s.those(func(t *target) bool { return t.err == nil && !t.committed })
 }
 
-// committed are the targets that were committed.
+// committed returns the targets that were committed.
 func (s *Set) committed() []*target {
 	return s.those(func(t *target) bool { return t.committed })
 }
@@ -161,23 +161,23 @@ func (s *Set) those(are func(*target) bool) (those []*target) {
 	return those
 }
 
-// HasFiles tells whether an output is no dataset: it holds the range that was
-// asked for and no more.
+// HasFiles tells whether an output is not a dataset. Such an output holds
+// exactly the range that was asked for.
 func (s *Set) HasFiles() bool {
 	return slices.ContainsFunc(s.live(), func(t *target) bool { return !t.def.Dataset() })
 }
 
-// LeasesHeld sets outputs aside that another run has taken over.
+// LeasesHeld sets aside the outputs that another run has taken over.
 func (s *Set) LeasesHeld(ctx context.Context) error {
 	return s.eachTarget(ctx, func(_ context.Context, t *target) error { return t.out.at().held() })
 }
 
-// closing bounds what a run still does at its destinations when it was told to
-// stop. The run has ten seconds in all, and needs some of them to break off
-// uploads or to finish a commit.
+// closing limits how long a stopped run still works at its destinations. The
+// run has ten seconds in all, and needs some of them to end uploads or to
+// finish a commit.
 const closing = 3 * time.Second
 
-// Close closes the outputs side by side, so that a store which does not answer
+// Close closes all outputs at once, so that a store which does not answer
 // delays no other.
 func (s *Set) Close(ctx context.Context) error {
 	ctx, cancel := load.Lingering(ctx, closing)
@@ -193,12 +193,12 @@ func (s *Set) Close(ctx context.Context) error {
 			return nil
 		})
 	}
-	_ = group.Wait() // the failures are kept apart
+	_ = group.Wait() // failures holds the errors
 	return errors.Join(failures...)
 }
 
-// Reports tell of the outputs that were committed or failed, in the order of the
-// definition.
+// Reports returns the reports of the outputs that were committed or failed, in
+// the order of the definition.
 func (s *Set) Reports() []Report {
 	reports := []Report{}
 	for _, t := range s.targets {
@@ -217,11 +217,11 @@ func (s *Set) Committed() bool {
 // Base is what an output held when the run began.
 type Base struct {
 	Path    string
-	Version string // of its manifest
-	RunID   string // of the run that wrote it; "" where there was none
+	Version string // version of its manifest
+	RunID   string // of the run that wrote the manifest; "" if there was none
 }
 
-// Bases are those of the live outputs.
+// Bases returns what each live output held when the run began.
 func (s *Set) Bases() (bases []Base) {
 	for _, t := range s.live() {
 		p := t.out.at()
@@ -234,9 +234,9 @@ func (s *Set) Bases() (bases []Base) {
 	return bases
 }
 
-// First is the destination of the first output, for a checkpoint beside it, with
-// its path and what tells that its lease was lost. ok is false where the output
-// could not be opened, or lies at another place for each run.
+// First returns the destination of the first output, where a checkpoint may be kept.
+// It also returns its path and a function that fails once its lease is lost. ok is
+// false if the output could not be opened or if its place differs from run to run.
 func (s *Set) First() (store load.Store, path string, held func() error, ok bool) {
 	if len(s.targets) == 0 || s.targets[0].err != nil || !LastingPlace(s.targets[0].def) {
 		return nil, "", nil, false
@@ -245,16 +245,16 @@ func (s *Set) First() (store load.Store, path string, held func() error, ok bool
 	return p.dest, p.Root, p.held, true
 }
 
-// LastingPlace tells whether each run writes an output to the same place. Then
-// its lease keeps other runs away.
+// LastingPlace tells whether each run writes an output to the same place. If
+// so, its lease keeps other runs away.
 func LastingPlace(out definition.Output) bool {
 	return out.Path != definition.StdoutPath && !strings.Contains(out.Path, "{run_id}")
 }
 
-// Before is the manifest that the form is compared with: that of the first
-// output that has one. Child outputs are left out, because they lack the other
-// columns. whole tells that the run's manifest will not keep columns that this run
-// does not have.
+// Before returns the manifest that the form is compared with: that of the first
+// output that has one. It skips child outputs, because they lack the other
+// columns. whole means that the run's new manifest will drop columns that this
+// run does not have. m is nil if there is none.
 func (s *Set) Before() (m *load.Manifest, whole bool) {
 	for _, t := range s.live() {
 		m := t.out.at().manifest
@@ -266,8 +266,8 @@ func (s *Set) Before() (m *load.Manifest, whole bool) {
 	return nil, false
 }
 
-// DropStaged removes what a run was staging when it was killed, "" for none. Where
-// that fails, clean removes it later.
+// DropStaged removes the objects that a killed run had staged. run is its id,
+// or "" for no run. If the removal fails, `formetl clean` removes them later.
 func (s *Set) DropStaged(ctx context.Context, run string) {
 	for _, t := range s.live() {
 		p := t.out.at()

@@ -12,7 +12,7 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// stage encodes the parts side by side and makes the commit that publishes them.
+// stage encodes the parts, several at a time, and builds the commit that publishes them.
 func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
 	o.snapshot = s
 	columns, err := o.shown(s.Windows, s.Stats.Seen)
@@ -57,9 +57,9 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 	}, nil
 }
 
-// reuse compares the run's parts with those that they replace. A part that is
-// not as its manifest says is never reused. A full run reuses none, and removes
-// what no manifest lists.
+// reuse compares the run's new parts with those that they replace, to reuse
+// equal ones. It never reuses a part that does not match its manifest. A full
+// run reuses none, and removes objects that no manifest lists.
 func (o *dataset) reuse(old []load.Part, fresh []load.PreparedPart) load.Reuse {
 	if o.job.Full {
 		r := load.ReuseParts(nil, fresh)
@@ -77,8 +77,8 @@ func (o *dataset) reuse(old []load.Part, fresh []load.PreparedPart) load.Reuse {
 	return r
 }
 
-// damaged is a *load.DamagedPartsError where parts that this run left in the
-// dataset are not as its manifest says, nil otherwise.
+// damaged returns a *load.DamagedPartsError if parts that this run kept do not
+// match the manifest. Otherwise it returns nil.
 func (o *dataset) damaged() error {
 	_, kept := o.snapshot.Replaced.Divide(o.manifest)
 	if _, damaged := o.inventory.Sound(kept); len(damaged) > 0 {
@@ -87,8 +87,8 @@ func (o *dataset) damaged() error {
 	return nil
 }
 
-// deadLetters are those of the run as an object. A run that replaces the whole
-// dataset removes all others, because it reads the rejected results again.
+// deadLetters returns the run's dead letters as an object. A full run also
+// removes all older dead letters, because it reads the rejected results again.
 func (o *dataset) deadLetters(ctx context.Context) ([]load.SmallObject, error) {
 	letters, err := o.letters(o.snapshot.Windows)
 	if err != nil {
@@ -114,8 +114,8 @@ func (o *dataset) deadLetters(ctx context.Context) ([]load.SmallObject, error) {
 	return objects, nil
 }
 
-// wholeManifest is the manifest of the new parts and of those that are kept, with
-// the columns of both.
+// wholeManifest returns the manifest of the new and the kept parts, with the
+// columns of both.
 func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Part) load.Manifest {
 	m := o.newManifest(columns, o.snapshot.Windows, false)
 	m.Parts = slices.Concat(kept, fresh)
@@ -129,8 +129,8 @@ func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Par
 	return m
 }
 
-// idSets are the sets of ids that are written beside the data: those of new
-// parts, and of reused parts that lack theirs.
+// idSets returns the sets of ids to write beside the data. New parts need
+// theirs, and so do reused parts that lack one.
 func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) []load.SmallObject {
 	wanted := make(map[string]bool, len(reuse.New))
 	for _, p := range reuse.New {
@@ -150,8 +150,8 @@ func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) []load.SmallObj
 	return sets
 }
 
-// supersededSets are the names of the sets that no part of a manifest needs
-// any more.
+// supersededSets returns the names of the id sets that only the parts in old
+// needed.
 func supersededSets(old []load.Part, now []load.Part) []string {
 	needed := make(map[string]bool, len(now))
 	for _, p := range now {
@@ -166,8 +166,8 @@ func supersededSets(old []load.Part, now []load.Part) []string {
 	return names
 }
 
-// watermarkBefore is the watermark that this run continues: none where it
-// replaces a dataset of other results.
+// watermarkBefore returns the watermark that this run continues. It is zero if
+// the run replaces a dataset of other results.
 func (o *dataset) watermarkBefore() load.WallTime {
 	if o.manifest == nil || o.job.Full && o.changed() != nil {
 		return load.WallTime{}

@@ -7,11 +7,11 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// stream is standard output.
+// stream is the output that writes to standard output.
 type stream struct{ *place }
 
-// stage encodes nothing, because what is written to standard output cannot be
-// taken back. It is written when the other outputs record their commits.
+// stage encodes nothing yet, because text on standard output cannot be taken
+// back. The results are written when the other outputs record their commits.
 func (o *stream) stage(_ context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
 	o.snapshot = s
 	staged := &stagedOutput{}
@@ -22,7 +22,7 @@ func (o *stream) stage(_ context.Context, s *reconcile.Snapshot) (*stagedOutput,
 	return staged, nil
 }
 
-// write writes the results.
+// write writes the results to standard output and returns its report.
 func (o *stream) write(ctx context.Context) (Report, error) {
 	windows := o.snapshot.Own()
 	columns, _, err := o.ownColumns(ctx, windows)
@@ -34,7 +34,7 @@ func (o *stream) write(ctx context.Context) (Report, error) {
 	return Report{Rows: rows, Parts: 1, Bytes: counted.n}, err
 }
 
-// StdoutError is a failure to write to standard output.
+// StdoutError reports a failure to write to standard output.
 type StdoutError struct{ Err error }
 
 // Error names the cause.
@@ -43,10 +43,10 @@ func (e *StdoutError) Error() string { return "cannot write to standard output: 
 // Unwrap returns the cause.
 func (e *StdoutError) Unwrap() error { return e.Err }
 
-// stdoutWriter names the place of a failure.
+// stdoutWriter wraps errors of its writer in a *StdoutError.
 type stdoutWriter struct{ w io.Writer }
 
-// Write passes p on.
+// Write writes p to the underlying writer.
 func (s stdoutWriter) Write(p []byte) (int, error) {
 	n, err := s.w.Write(p)
 	if err != nil {
@@ -55,13 +55,13 @@ func (s stdoutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// countingWriter counts what was written.
+// countingWriter counts the bytes that were written.
 type countingWriter struct {
 	w io.Writer
 	n int64
 }
 
-// Write passes p on and counts what was taken.
+// Write writes p to the underlying writer and counts the bytes that it accepts.
 func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)

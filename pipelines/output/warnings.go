@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// warnings are what the encoders of an output had to say of its objects
-// (load.Warner), by the windows that an object is of.
+// warnings are what an output's encoders (load.Warner) reported about its
+// objects. The key is the span of an object's windows.
 type warnings struct {
 	mu sync.Mutex
 	of map[string][]string
 }
 
-// add keeps what was said of an object of the windows.
+// add keeps the warnings about an object. span is the span of its windows.
 func (w *warnings) add(span string, said []string) {
 	if len(said) == 0 {
 		return
@@ -29,8 +29,8 @@ func (w *warnings) add(span string, said []string) {
 	w.of[span] = append(w.of[span], said...)
 }
 
-// tellWarnings logs what the encoders of a committed output had to say, in order of the
-// windows, and gives it. The parts of a dataset are named.
+// tellWarnings logs and returns the warnings of a committed output's encoders,
+// in the order of the windows. For a dataset each warning names its part.
 func (p *place) tellWarnings(ctx context.Context) (all []string) {
 	for _, span := range slices.Sorted(maps.Keys(p.warned.of)) {
 		for _, said := range p.warned.of[span] {

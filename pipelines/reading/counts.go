@@ -12,20 +12,20 @@ import (
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
-// Counts are what the service counted for a plan. A run that resumes need not
-// ask for them again. The zero value knows none. They may be used by several
-// goroutines at once.
-type Counts struct{ known sync.Map } // from extract.Window to checkpoint.Count
+// Counts remembers the service's counts for a plan, so that a run that resumes
+// need not ask again. The zero value is empty. Several goroutines may use it at
+// once.
+type Counts struct{ known sync.Map } // maps extract.Window to checkpoint.Count
 
-// Inherit takes over what an earlier run had counted.
+// Inherit adds the counts of an earlier run.
 func (c *Counts) Inherit(list []checkpoint.Count) {
 	for _, k := range list {
 		c.known.Store(extract.Window{From: k.Window.From.Time, To: k.Window.To.Time}, k)
 	}
 }
 
-// All are those that this run asked for and those that it took over, in order of
-// time.
+// All returns all counts, those of this run and those of an earlier one, in
+// order of time.
 func (c *Counts) All() (list []checkpoint.Count) {
 	for _, k := range c.known.Range {
 		list = append(list, k.(checkpoint.Count))
@@ -36,7 +36,7 @@ func (c *Counts) All() (list []checkpoint.Count) {
 	return list
 }
 
-// Remembered is a counter that asks for each window once.
+// Remembered returns a counter that calls count only once for each window.
 func (c *Counts) Remembered(count extract.Counter, now func() time.Time) extract.Counter {
 	return func(ctx context.Context, w extract.Window) (int64, error) {
 		if k, ok := c.known.Load(w); ok {

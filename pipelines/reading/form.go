@@ -13,30 +13,30 @@ import (
 type Form struct {
 	Def    *definition.Definition
 	Name   string
-	Client extract.Client // of this form alone: it counts what the form costs
+	Client extract.Client // only for this form, so that it counts the form's requests
 	Pages  *extract.Reader
 	RunID  string
 	Began  time.Time
 	Now    func() time.Time
 	Log    *slog.Logger
-	At     func(point string) // is told when the run comes to a point
-	Slots  Slots              // of the windows of all forms of the run
-	// Dateless tells that no request has dates, since the service ignores them.
+	At     func(point string) // called when the run comes to a point
+	Slots  Slots              // limit the windows that all forms of the run read at once
+	// Dateless means that requests contain no dates, because the service ignores them.
 	Dateless bool
 }
 
-// Query asks for the results that a definition is about, of any time.
+// Query returns the query for the results of a definition, without bounds in time.
 func Query(e definition.Extract) extract.ResultsQuery {
 	return extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}
 }
 
-// Filtered tells whether the results are fewer than counts count: the count
-// knows neither searches nor views (specification, section 4.6).
+// Filtered tells whether the definition leaves out results that counts include.
+// Counts ignore searches and views (specification, section 4.6).
 func (f Form) Filtered() bool {
 	return len(f.Def.Extract.Search.Where) > 0 || f.Def.Extract.View != ""
 }
 
-// Counter asks the service how many results a span of time holds.
+// Counter returns a function that asks the service how many results a window holds.
 func (f Form) Counter() extract.Counter {
 	return func(ctx context.Context, w extract.Window) (int64, error) {
 		if f.Dateless {
@@ -46,8 +46,8 @@ func (f Form) Counter() extract.Counter {
 	}
 }
 
-// usable is a count that says how many results a window gives: none does
-// where a search or a view leaves results out.
+// usable returns count if a window gives that many results. It returns
+// extract.Unknown if a search or a view leaves some out.
 func (f Form) usable(count int64) int64 {
 	if f.Filtered() {
 		return extract.Unknown

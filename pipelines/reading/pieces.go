@@ -14,15 +14,15 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// The points of a reading that Form.At is told of.
+// These are the points of a reading at which Form.At is called.
 const (
 	PointPiece = "piece" // a piece is read, and about to be written to the checkpoint
 	PointRead  = "read"  // a window is read, and all its pieces are in the checkpoint
 )
 
-// readWindow reads what is still to be read of a window, piece by piece, into
-// the checkpoint. Where a result moved within the window meanwhile, all of it is
-// read again.
+// readWindow reads what is missing of a window into the checkpoint, piece by
+// piece. If a result moved within the window meanwhile, it reads the whole
+// window again.
 func (r *Reader) readWindow(ctx context.Context, w *Window) error {
 	if err := r.readGaps(ctx, w); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (r *Reader) readGaps(ctx context.Context, w *Window) error {
 	return nil
 }
 
-// Forget removes what was read of a window from the checkpoint.
+// Forget removes what was read of a window from the checkpoint and from w.
 func (r *Reader) Forget(ctx context.Context, w *Window) error {
 	pieces := w.Pieces()
 	n := w.Results()
@@ -75,13 +75,13 @@ func (r *Reader) Forget(ctx context.Context, w *Window) error {
 	return r.Checkpoint.Forget(ctx, pieces...)
 }
 
-// pieces reads a gap of a window as one piece after the other.
+// pieces reads one gap of a window and divides it into pieces.
 type pieces struct {
 	r   *Reader
 	w   *Window
 	gap gap
 
-	// The piece that is under way.
+	// The piece that is being read.
 	flattener *transform.Flattener
 	rows      *checkpoint.Writer
 	piece     checkpoint.Piece
@@ -95,13 +95,13 @@ func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, erro
 	if err := p.begin(); err != nil {
 		return p, err
 	}
-	if len(w.head) > 0 { // its pages were asked for at some time since the run began
+	if len(w.head) > 0 { // its first pages were requested after r.Began
 		p.piece.ReadAt = r.Began
 	}
 	return p, ctx.Err()
 }
 
-// begin begins a piece.
+// begin starts a new piece.
 func (p *pieces) begin() (err error) {
 	r := p.r
 	p.rows, p.results, p.began = r.Checkpoint.Write(), 0, time.Now()
@@ -119,8 +119,8 @@ func (p *pieces) begin() (err error) {
 	return err
 }
 
-// close ends the reading of the gap; err is what ended it early. Then it keeps
-// what was read for the next run, where that may take it over.
+// close ends the reading of the gap. err is the error that ended it early, or nil.
+// After an error, close keeps what was read if the next run may take it over.
 func (p *pieces) close(ctx context.Context, err error) error {
 	if p.flattener == nil {
 		return err
@@ -137,7 +137,7 @@ func (p *pieces) close(ctx context.Context, err error) error {
 	return err
 }
 
-// end writes the piece that is under way, which holds all results up to an id.
+// end writes the piece that is being read. The piece holds all results up to the id through.
 func (p *pieces) end(ctx context.Context, through int64) error {
 	if err := p.flattener.Flush(); err != nil {
 		return p.failed(err)
@@ -156,8 +156,8 @@ func (p *pieces) end(ctx context.Context, through int64) error {
 	return p.r.checkRejects()
 }
 
-// Take makes a piece one of its window's reading. It fails where the windows
-// together have added too many columns.
+// Take adds a piece to the reading of a window. It returns an error if all
+// windows together have added too many columns.
 func (r *Reader) Take(w *Window, p checkpoint.Piece) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,8 +175,8 @@ func (r *Reader) Take(w *Window, p checkpoint.Piece) error {
 	return r.bound()
 }
 
-// failed names the window of an error. Errors of the keyset reader name it
-// themselves.
+// failed adds the window's name to an error. Errors of extract.Reader already
+// have it.
 func (p *pieces) failed(err error) error {
 	if err == nil {
 		return nil
@@ -189,7 +189,7 @@ func (p *pieces) readUndated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A service that ignores fs_max_id gives a result with every range below it.
+	// If the service ignores fs_max_id, every range below a result returns it again.
 	known := func(id int64) bool {
 		return dated(id) || p.piece.IDs.Contains(uint64(id)) || p.w.IDs != nil && p.w.IDs.Contains(uint64(id)) //nolint:gosec // ids are not negative
 	}
@@ -244,8 +244,8 @@ func (p *pieces) readPages(ctx context.Context) error {
 	}
 }
 
-// keepHead writes the pages that a window's reading began with to the
-// checkpoint, and asks for no more.
+// keepHead writes the first pages of a window, which are already read, to the
+// checkpoint. It requests no more pages.
 func (r *Reader) keepHead(ctx context.Context, w *Window) error {
 	p, err := r.newPieces(ctx, w, gap{w.Planned.Window, checkpoint.First})
 	if err != nil {
@@ -264,8 +264,8 @@ func (r *Reader) keepHead(ctx context.Context, w *Window) error {
 	return p.end(ctx, p.last)
 }
 
-// cut ends the piece behind the page at hand where the checkpoint's pace asks for
-// that. whole is that of checkpoint.Piece.
+// cut ends the piece after the current page if the checkpoint's pace demands
+// it. whole is the value for checkpoint.Piece.Whole.
 func (p *pieces) cut(ctx context.Context, whole bool) error {
 	p.piece.Whole = whole
 	pace := p.r.Checkpoint.Pace

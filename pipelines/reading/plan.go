@@ -10,9 +10,9 @@ import (
 	"github.com/formetl/formetl/pipelines/interval"
 )
 
-// NewPlan divides a span of the form, and fails where reading it would take
-// more requests than are allowed. A plan that takes far more than its results
-// call for is told in the log before anything is read.
+// NewPlan divides a span of the form into windows. It returns an error if
+// reading them takes more requests than are allowed. It logs a warning if the
+// plan takes far more requests than its results need.
 func (f Form) NewPlan(ctx context.Context, i interval.Interval, span extract.Window, count extract.Counter) (*extract.Plan, error) {
 	plan, err := extract.NewPlan(ctx, f.Range(i, span), count)
 	if err != nil {
@@ -27,8 +27,8 @@ func (f Form) NewPlan(ctx context.Context, i interval.Interval, span extract.Win
 	return plan, nil
 }
 
-// Range is how a span of time is to be divided: at the ends of what was asked
-// for, and where the next run begins.
+// Range says how to divide a span of time. The span is cut at the bounds of
+// what was asked for, and at the start of the next run.
 func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
 	if f.Dateless { // all results are one window
 		return extract.Range{Window: span, Target: math.MaxInt, Uncounted: !f.Def.Extract.Verify}
@@ -40,13 +40,13 @@ func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
 		r.Cuts = append(r.Cuts, i.Asked.From, i.Asked.To)
 	}
 	r.Cuts = append(r.Cuts, i.Next)
-	// Without verification fixed windows of a bounded range need no count.
+	// Without verification, fixed windows of a bounded range need no count.
 	r.Uncounted = !f.Def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
 	return r
 }
 
-// TooCostly is an *extract.CostError where a plan needs more requests than are
-// allowed, those included that it has cost.
+// TooCostly returns an *extract.CostError if a plan needs more requests than
+// are allowed, including those for planning. Otherwise it returns nil.
 func (f Form) TooCostly(plan *extract.Plan) error {
 	most := int64(f.Def.Source.Requests.MaxRequests)
 	needed := int64(plan.Requests) + plan.Cost()
@@ -56,8 +56,8 @@ func (f Form) TooCostly(plan *extract.Plan) error {
 	return &extract.CostError{Requests: needed, Most: most, Windows: len(plan.Windows), Results: plan.Total, Step: plan.Range.Step}
 }
 
-// CostlyText says that a plan takes far more requests than its results call
-// for; "" where it does not.
+// CostlyText returns a warning if a plan takes far more requests than its
+// results need. Otherwise it returns "".
 func CostlyText(plan *extract.Plan) string {
 	cost, fair := plan.Cost(), plan.Fair()
 	if cost <= fair {
@@ -74,7 +74,7 @@ func CostlyText(plan *extract.Plan) string {
 		cost, plan.Total, fair, len(plan.Windows), plan.Range.Step, remedy)
 }
 
-// Windows are the windows of a plan.
+// Windows returns the windows of a plan, with their counts and groups.
 func Windows(plan *extract.Plan) []*Window {
 	windows := make([]*Window, 0, len(plan.Windows))
 	groups := make([]Group, len(plan.Groups))

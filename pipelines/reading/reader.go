@@ -24,29 +24,29 @@ import (
 type Reader struct {
 	Form
 	Checkpoint *checkpoint.Checkpoint
-	Schema     *schemas.Schema // what the rows begin with
+	Schema     *schemas.Schema // the columns before windows add more
 	Headings   []page.Heading  // labels known when the schema was settled
 	// Before is called before each window; an error ends the reading.
 	Before func(context.Context) error
-	// Keeps tells whether another run can take over what was read before an error.
+	// Keeps tells whether another run can take over what was read before this error.
 	Keeps func(error) bool
-	// Watch is told how many results were read, and how many are expected or
-	// extract.Unknown.
+	// Watch is called with the number of results read so far and the number
+	// expected, which may be extract.Unknown.
 	Watch func(read, expected int64)
 
-	reads    atomic.Int64 // windows read so far; it gives Window.Number
-	read     atomic.Int64 // results
-	expected atomic.Int64 // results, or extract.Unknown
+	reads    atomic.Int64 // windows read so far, from which Window.Number is taken
+	read     atomic.Int64 // results read so far
+	expected atomic.Int64 // results expected, or extract.Unknown
 
-	mu       sync.Mutex                // guards what follows, and the readings of windows
-	rejected map[int64]int             // results that windows reject, and how many do
-	rejects  map[transform.Fault]int64 // why
+	mu       sync.Mutex                // guards the fields below and the readings of windows
+	rejected map[int64]int             // ids of rejected results, and how many pieces reject each
+	rejects  map[transform.Fault]int64 // number of rejects by reason
 	added    map[schemas.Source]bool   // columns that windows have added to the schema
-	labels   map[string]string         // headings by id, as the service gives them now
+	labels   map[string]string         // current labels of the headings, by id
 }
 
-// Read reads windows side by side, with no more of them at once over all forms
-// of the run than requests may be under way.
+// Read reads windows side by side. The slots limit how many windows all forms
+// of the run read at once.
 func (r *Reader) Read(ctx context.Context, windows []*Window) error {
 	return r.each(ctx, windows, func(ctx context.Context, w *Window) error {
 		if err := r.Before(ctx); err != nil {
@@ -59,7 +59,7 @@ func (r *Reader) Read(ctx context.Context, windows []*Window) error {
 		if err := r.Forget(ctx, w); err != nil {
 			return err
 		}
-		return r.readWindow(ctx, w) // the keyset reader has changed its way of paging
+		return r.readWindow(ctx, w) // r.Pages has changed its way of paging
 	})
 }
 
@@ -74,10 +74,10 @@ func (r *Reader) each(ctx context.Context, windows []*Window, do func(ctx contex
 	return group.Wait()
 }
 
-// Reads is how many windows were read so far, each time counted.
+// Reads returns how many windows were read so far. A window read twice counts twice.
 func (r *Reader) Reads() int64 { return r.reads.Load() }
 
-// Expect adds to the results that are expected.
+// Expect adds n to the number of results that are expected.
 func (r *Reader) Expect(n int64) {
 	if n == extract.Unknown {
 		r.expected.Store(extract.Unknown)
@@ -86,24 +86,24 @@ func (r *Reader) Expect(n int64) {
 	}
 }
 
-// Expected is how many results are expected, or extract.Unknown.
+// Expected returns how many results are expected, or extract.Unknown.
 func (r *Reader) Expected() int64 { return r.expected.Load() }
 
-// Progress adds to the results that were read, and tells whoever watches.
+// Progress adds to the number of results read, and calls Watch.
 func (r *Reader) Progress(results int64) { r.Watch(r.read.Add(results), r.Expected()) }
 
-// Total is how many results were read so far.
+// Total returns how many results were read so far.
 func (r *Reader) Total() int64 { return r.read.Load() }
 
-// Labels are the headings by id, as the service gives them now; nil where none
-// came.
+// Labels returns the current labels of the headings, by id. It returns nil if
+// the service has sent none.
 func (r *Reader) Labels() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.labels
 }
 
-// learn keeps the first headings that the service gives.
+// learn keeps the first headings that the service sends.
 func (r *Reader) learn(headings []page.Heading) {
 	if len(headings) == 0 {
 		return
@@ -120,8 +120,8 @@ func (r *Reader) learn(headings []page.Heading) {
 	r.labels = labels
 }
 
-// bound holds the columns of the schema, and those that windows have added to
-// it, to max_columns. The caller holds r.mu where windows are read.
+// bound returns an error if the schema and the columns added by windows exceed
+// max_columns. The caller holds r.mu while windows are read.
 func (r *Reader) bound() error {
 	if n, most := len(r.Schema.Columns)+len(r.added), r.Schema.MostColumns(); n > most {
 		return &transform.ColumnsError{Columns: n, Max: most}
@@ -129,7 +129,8 @@ func (r *Reader) bound() error {
 	return nil
 }
 
-// countRejects adds what a piece rejects, n times. The caller holds r.mu.
+// countRejects adds the rejects of a piece n times, or subtracts them if n is
+// -1. The caller holds r.mu.
 func (r *Reader) countRejects(p checkpoint.Piece, n int) {
 	if r.rejected == nil {
 		r.rejected, r.rejects = map[int64]int{}, map[transform.Fault]int64{}
@@ -144,9 +145,9 @@ func (r *Reader) countRejects(p checkpoint.Piece, n int) {
 	}
 }
 
-// checkRejects fails the run as soon as more results are rejected than the
+// checkRejects returns an error as soon as more results are rejected than the
 // schema allows. A result that moved between two readings may be rejected in
-// both windows: it counts once.
+// both windows, but counts once.
 func (r *Reader) checkRejects() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,7 +167,7 @@ func (r *Reader) checkRejects() error {
 	return e
 }
 
-// RejectsError is a run that rejected more results than the schema allows.
+// RejectsError reports that a run rejected more results than the schema allows.
 type RejectsError struct {
 	Form     string
 	Rejected int64
@@ -174,15 +175,15 @@ type RejectsError struct {
 	Faults   []string // the most frequent reasons, with their counts
 }
 
-// Error says how many and why.
+// Error says how many results were rejected and why.
 func (e *RejectsError) Error() string {
 	return fmt.Sprintf("%d results were rejected and max_rejects is %d (%s); mend the schema, or raise max_rejects; nothing was written", e.Rejected, e.Max, strings.Join(e.Faults, "; "))
 }
 
-// DataFault is true: another run meets the same values.
+// DataFault returns true: another run would meet the same values.
 func (e *RejectsError) DataFault() bool { return true }
 
-// FaultCount counts the values of a column that did not fit for one reason.
+// FaultCount is how many values of a column were rejected or nulled for one reason.
 type FaultCount struct {
 	Column string `json:"column"`
 	Reason string `json:"reason"`

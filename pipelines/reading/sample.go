@@ -12,31 +12,31 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// A schema is inferred from the pages that the first windows begin with. The
-// other windows are read after them. The plan alone decides which windows these
-// are, so equal results give an equal schema.
+// A schema is inferred from the first pages of the first windows. The other
+// windows are read after that. Only the plan decides which windows these are,
+// so equal results give an equal schema.
 const (
 	samplePages = 5
 	// SampleResults is how many results a schema is inferred from, as far as
-	// counts tell.
+	// counts show it.
 	SampleResults = 500
 	sampleWindows = 64
 )
 
-// Start is what is known before the first window is read.
+// Start holds what is known before the first window is read.
 type Start struct {
 	Plan    *extract.Plan
 	Windows []*Window
 	Read    extract.Window
-	Kept    []schemas.Column      // of the manifests that earlier runs left
-	Left    *checkpoint.Inherited // what an earlier run read; nil where there is nothing of use
+	Kept    []schemas.Column      // columns in the manifests of earlier runs
+	Left    *checkpoint.Inherited // what an earlier run read; nil if nothing is of use
 	// Begin writes the header of the checkpoint, so that the next run may resume.
 	Begin func(context.Context) error
 }
 
-// SettleSchema decides what columns the rows begin with: the definition's, else
-// those of the checkpoint that is resumed from, else those of earlier manifests.
-// Where there are none, they are inferred from the headings and the first pages.
+// SettleSchema decides which columns the rows begin with. It takes them from the
+// definition, else from the resumed checkpoint, else from earlier manifests. If
+// there are none, it infers them from the headings and the first pages.
 func (r *Reader) SettleSchema(ctx context.Context, s Start) error {
 	switch {
 	case r.Def.Schema != nil:
@@ -47,7 +47,7 @@ func (r *Reader) SettleSchema(ctx context.Context, s Start) error {
 		r.Schema = &declared
 		return r.bound()
 	case s.Left != nil && len(s.Left.Chains) > 0 && len(s.Left.Inferred) > 0:
-		columns, err := checkpoint.DecodeColumns(s.Left.Inferred) // which the rows of its pieces have
+		columns, err := checkpoint.DecodeColumns(s.Left.Inferred) // the columns of its pieces' rows
 		r.Schema, r.Headings = &schemas.Schema{Name: r.Name, Columns: columns}, s.Left.Headings
 		r.learn(s.Left.Headings)
 		return err
@@ -73,7 +73,7 @@ func (r *Reader) infer(pages []*page.Page) error {
 	if err := r.bound(); err != nil {
 		return err
 	}
-	for _, p := range pages { // the first that has them: all say the same
+	for _, p := range pages { // all pages that have headings have the same
 		if len(p.Headings) > 0 {
 			r.Headings = slices.Clone(p.Headings)
 			break
@@ -82,12 +82,12 @@ func (r *Reader) infer(pages []*page.Page) error {
 	return nil
 }
 
-// salvageResults is how many results are enough to infer a schema where the run
-// ends before its sample is complete. The next run then need not ask for them.
+// salvageResults is how many results suffice to infer a schema if the run ends
+// before its sample is complete. The next run then need not request them again.
 const salvageResults = 100
 
-// salvage keeps what was read before the sample was complete, so that the next run
-// can resume from it.
+// salvage keeps what was read before the sample was complete, so that the next
+// run can resume from it. cause is the error that ends the run.
 func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause error) error {
 	results := 0
 	for _, p := range pages {
@@ -99,7 +99,7 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 	if err := r.infer(pages); err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // nothing is asked for
+	ctx = context.WithoutCancel(ctx) // no requests follow
 	if err := s.Begin(ctx); err != nil {
 		return err
 	}
@@ -114,9 +114,9 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 	return nil
 }
 
-// samplePages reads the beginnings of the first windows that hold results; the
-// rest of them is read later. A range without results gives one page with headings
-// only.
+// samplePages reads the first pages of the first windows that hold results. The
+// rest is read later. If the range has no results, it returns one page that has
+// only headings.
 func (r *Reader) samplePages(ctx context.Context, s Start) ([]*page.Page, error) {
 	rest := slices.DeleteFunc(slices.Clone(s.Windows), func(w *Window) bool { return w.Planned.Count == 0 })
 	for len(rest) > 0 {
@@ -137,7 +137,7 @@ func (r *Reader) samplePages(ctx context.Context, s Start) ([]*page.Page, error)
 	return []*page.Page{p}, nil
 }
 
-// sampleSize is how many of the windows hold enough results for a sample.
+// sampleSize returns how many of the first windows suffice for a sample.
 func sampleSize(plan *extract.Plan, windows []*Window) int {
 	guess := int64(pageGuess)
 	if plan.Total != extract.Unknown {
@@ -157,10 +157,10 @@ func sampleSize(plan *extract.Plan, windows []*Window) int {
 	return len(windows)
 }
 
-// pageGuess is how many results an uncounted window is taken to hold.
+// pageGuess is the assumed number of results in a window that was not counted.
 const pageGuess = 50
 
-// readHeads reads the first pages of each window. Reader.Read reads the rest.
+// readHeads reads and returns the first pages of each window. Reader.Read reads the rest.
 func (r *Reader) readHeads(ctx context.Context, windows []*Window) ([]*page.Page, error) {
 	most := max(1, samplePages/len(windows))
 	err := r.each(ctx, windows, func(ctx context.Context, w *Window) error {

@@ -7,9 +7,9 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// Stats are the sums over windows in order of time. So the order of added
-// columns does not depend on which window was read first. It reads the records
-// of all their pieces.
+// Stats returns the sums of the statistics of windows, added in order of time.
+// So the order of added columns does not depend on which window was read first.
+// Stats reads the records of all pieces.
 func Stats(ctx context.Context, c *checkpoint.Checkpoint, windows []*Window) (transform.Stats, error) {
 	sum := Counted(windows)
 	for _, w := range windows {
@@ -24,7 +24,7 @@ func Stats(ctx context.Context, c *checkpoint.Checkpoint, windows []*Window) (tr
 	return sum, nil
 }
 
-// Counted is Stats without what the rows were seen to hold.
+// Counted returns the same sums as Stats, but without Seen.
 func Counted(windows []*Window) (sum transform.Stats) {
 	for _, w := range windows {
 		sum.Add(w.Stats)
@@ -32,7 +32,7 @@ func Counted(windows []*Window) (sum transform.Stats) {
 	return sum
 }
 
-// Results is how many results windows hold: rows and rejects.
+// Results returns how many results the windows hold, including rejected ones.
 func Results(windows []*Window) (n int64) {
 	for _, w := range windows {
 		n += w.Results()

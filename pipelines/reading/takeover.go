@@ -8,18 +8,18 @@ import (
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
-// TakeOver gives each window the pieces of an earlier run that lie wholly within
-// it. All others are removed from the checkpoint. It returns how many windows are
-// complete then, and how many results were taken over.
+// TakeOver gives each window the pieces of an earlier run that lie completely
+// within it. It removes all others from the checkpoint. It returns how many
+// windows are complete then, and how many results were taken over.
 func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoint.Inherited) (whole int, results int64, err error) {
 	var all []checkpoint.Chain
 	for _, w := range windows {
 		chains := left.Within(w.Planned.Window)
 		if len(chains) == 0 || w.Planned.Count == 0 {
-			continue // a window that is counted as empty has no part; the verification reads it where it holds results
+			continue // an empty window has no part; the verification reads it if it holds results after all
 		}
 		if len(gaps(w.Planned.Window, chains))-1 > pagesSaved(chains) {
-			continue // each gap costs a request, and together they cost more than the window
+			continue // each gap costs a request, and all gaps cost more than the whole window
 		}
 		all = append(all, chains...)
 		for _, c := range chains {
@@ -41,7 +41,7 @@ func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoi
 	return whole, results, r.Checkpoint.Keep(ctx, all)
 }
 
-// pagesSaved is how many requests it would take to read chains again.
+// pagesSaved returns how many requests it would take to read chains again.
 func pagesSaved(chains []checkpoint.Chain) int {
 	var results int64
 	for _, c := range chains {
@@ -50,8 +50,8 @@ func pagesSaved(chains []checkpoint.Chain) int {
 	return int(results / extract.PageSize)
 }
 
-// inOrderOfReading are the windows of which an earlier run read something, the
-// one whose oldest piece is the oldest first.
+// inOrderOfReading returns the windows of which an earlier run read something.
+// The window with the oldest piece comes first.
 func inOrderOfReading(windows []*Window) []*Window {
 	taken := slices.DeleteFunc(slices.Clone(windows), func(w *Window) bool { return !w.Taken })
 	slices.SortStableFunc(taken, func(a, b *Window) int { return a.ReadAt.Compare(b.ReadAt) })

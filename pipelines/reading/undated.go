@@ -9,20 +9,20 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// Undated is what the window of the results without a date holds.
+// Undated describes the window of the results without a date.
 type Undated struct {
 	Ranges []extract.UndatedRange
 	Only   *roaring64.Bitmap // the results that it may hold; nil for any
-	// Dated gives the ids that the windows of time hold now.
+	// Dated returns the ids that the run's other windows hold now.
 	Dated func() *roaring64.Bitmap
-	Read  extract.Window // what those windows span
+	Read  extract.Window // the span of the other windows
 }
 
-// datedIDs tells which results are not among the undated. These are the ones that
-// the windows of time gave: a service may give undated results where only an upper
-// bound is asked for. Where ranges are mixed, they are also those dated outside the
-// run's range. Where the window is read again every range may be mixed, because
-// results get their date when they are finished.
+// datedIDs returns a function that tells whether the window w must leave out a
+// result. It must if another window of the run holds the result: a query with only an
+// upper bound may also return undated results. If a range of ids is mixed, it also
+// leaves out results dated outside the run's range. If the window is read again,
+// every range may be mixed, because results get a date when they are finished.
 func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, error) {
 	r.mu.Lock()
 	dated := w.Undated.Dated()
@@ -39,8 +39,8 @@ func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, 
 		return known, nil
 	}
 	if read := w.Undated.Read; !read.From.IsZero() {
-		// The parts that are kept do not tell which results lie before the run's
-		// range: a late result is in none of them.
+		// Parts that are kept cannot show which results lie before the run's
+		// range, because they lack late results.
 		for _, u := range w.Undated.Ranges {
 			if err := addIDs(ctx, r.Pages, dated, extract.Window{From: extract.Epoch, To: read.From}, u.IDs); err != nil {
 				return nil, err

@@ -11,57 +11,56 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// UndatedName stands for the window of the results without a date.
+// UndatedName is the name of the window of results without a date.
 const UndatedName = "undated"
 
-// Older is a span outside the run's range that is read again, whole parts of
-// every dataset.
+// Older is a span outside the run's range that is read again. It consists of
+// whole parts of every dataset.
 type Older struct {
 	Window extract.Window
-	Counts []int64 // the service's so far; extract.Unknown where it was not asked
+	Counts []int64 // the service's counts so far; extract.Unknown if it was not asked
 }
 
-// Window is one window of a run and what was read of it.
+// Window is one window of a run, with what was read of it.
 type Window struct {
 	Planned extract.Planned
-	Older   *Older   // that it belongs to; nil for the run's own range
-	Undated *Undated // what it holds of the results without a date; nil for a window of time
-	// Counts are the service's counts of the window so far: the planner's, if
-	// it made one, and those of the verification.
+	Older   *Older   // the older span of the window; nil in the run's own range
+	Undated *Undated // set for the window of results without a date; nil for others
+	// Counts are the service's counts of the window so far. The first one is
+	// the planner's, if it counted the window.
 	Counts    []int64
-	Group     *Group // nil for results without a date
-	Disagreed int    // times that the verification found it at odds with its count
+	Group     *Group // windows counted together; nil for results without a date
+	Disagreed int    // how often the verification found another count
 
-	// The first window's beginning is read before the schema is known.
+	// head holds the window's first pages if they are read before the schema is known.
 	head  []*page.Page
 	pages *extract.WindowReader
 
-	Done   bool  // read whole, or known to be empty
-	Number int64 // of its last reading in the run, 0 for none
+	Done   bool  // read completely, or known to be empty
+	Number int64 // position of its last reading in the run, 0 for none
 	Tries  int
 	Reading
 }
 
-// Reading is what was read of a window: its pieces in the checkpoint, and the sums
-// over them.
+// Reading is what was read of a window: its pieces in the checkpoint, and the
+// sums over them.
 type Reading struct {
 	Chains   []checkpoint.Chain // in order of time
 	Taken    bool               // an earlier run read some of it
-	IDs      *roaring64.Bitmap  // of rows and rejects; nil before the window was read
-	Stats    transform.Stats    // but for Seen
+	IDs      *roaring64.Bitmap  // of rows and rejected results; nil before the reading
+	Stats    transform.Stats    // without Seen
 	Rejects  []transform.Reject
 	Replaced int64
-	ReadAt   time.Time // when its oldest piece was asked for
+	ReadAt   time.Time // when its oldest piece was requested
 }
 
-// Group is windows that follow each other and that the planner counted
-// as one.
+// Group is a sequence of adjacent windows that the planner counted together.
 type Group struct {
 	Windows []*Window
 	Count   int64
 }
 
-// Name shows the window to people.
+// Name returns the window's name for people.
 func (w *Window) Name() string {
 	if w.Undated != nil {
 		return UndatedName
@@ -69,11 +68,11 @@ func (w *Window) Name() string {
 	return w.Planned.Window.String()
 }
 
-// Results is how many results were read: rows and rejects.
+// Results returns how many results were read, including rejected ones.
 func (r *Reading) Results() int64 { return r.Stats.Rows + r.Stats.Rejected }
 
-// add takes a piece in, behind the others of its chain. A chain is begun where
-// there is none of the piece's window.
+// add appends a piece to the chain of the piece's window. If there is no such
+// chain, add begins one.
 func (r *Reading) add(p checkpoint.Piece) {
 	at := slices.IndexFunc(r.Chains, func(c checkpoint.Chain) bool { return c.Window == p.Window })
 	if at < 0 {
@@ -96,7 +95,7 @@ func (r *Reading) add(p checkpoint.Piece) {
 	}
 }
 
-// Pieces are all pieces of the reading.
+// Pieces returns all pieces of the reading.
 func (r *Reading) Pieces() (all []checkpoint.Piece) {
 	for _, c := range r.Chains {
 		all = append(all, c.Pieces...)
@@ -104,12 +103,12 @@ func (r *Reading) Pieces() (all []checkpoint.Piece) {
 	return all
 }
 
-// holdsTwice tells whether two chains hold the same id, because a result moved
-// within the window while it was read.
+// holdsTwice tells whether two chains hold the same id. This happens if a
+// result moves within the window while it is read.
 func (r *Reading) holdsTwice() bool { return uint64(r.Results()) != r.IDs.GetCardinality() } //nolint:gosec // counts are not negative
 
-// RowIDs are the ids of the window's rows from one number up to another, of
-// which there is at least one.
+// RowIDs returns the ids of the window's rows with numbers from `from` up to
+// `to`. There must be at least one such row.
 func (r *Reading) RowIDs(from, to int64) *roaring64.Bitmap {
 	ids := r.IDs.Clone()
 	for _, reject := range r.Rejects {
@@ -127,14 +126,14 @@ func (r *Reading) RowIDs(from, to int64) *roaring64.Bitmap {
 	return between
 }
 
-// Plausible tells whether what was read is possible by the window's counts, see
-// the function Plausible.
+// Plausible tells whether the number of results read is possible by the
+// window's counts. See the function Plausible.
 func (w *Window) Plausible() bool { return Plausible(w.Counts, w.Results()) }
 
-// Plausible tells whether a number of results lies between counts of them, give or
-// take as many as those differ by. Where counts differ, results came and went
-// meanwhile, and one that came and went is in neither count. Where they agree, the
-// number must be theirs.
+// Plausible tells whether n results are possible by the counts. n may lie
+// outside the counts by their difference at most. If counts differ, results
+// came and went between them, and some may be in neither count. If the counts
+// are equal, n must equal them.
 func Plausible(counts []int64, n int64) bool {
 	if len(counts) == 0 {
 		return false
@@ -143,14 +142,14 @@ func Plausible(counts []int64, n int64) bool {
 	return least-(most-least) <= n && n <= most+(most-least)
 }
 
-// gap is a part of a window that is still to be read: the results of a span of
-// time whose ids lie above one.
+// gap is a part of a window that is still to be read: the results in a span of
+// time with ids above after.
 type gap struct {
 	window extract.Window
 	after  int64
 }
 
-// gaps are what chains leave of a window, in order of time.
+// gaps returns the parts of a window that chains do not cover, in order of time.
 func gaps(w extract.Window, chains []checkpoint.Chain) (left []gap) {
 	at, begun := w.From, false
 	for _, c := range chains {

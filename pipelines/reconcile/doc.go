@@ -2,14 +2,14 @@
 // itself and with the parts that earlier runs left.
 //
 // Results come, go and move while they are read. A Reconciler looks for results
-// that are in two windows, and for windows that do not agree with Get Results
-// Count. It also looks for parts of datasets that hold a result which the run
-// found elsewhere. All these are stale: it has them read again until all agree,
-// or fails with an error of the data. What it gives then is a Snapshot: rows,
-// schema and sums that do not change any more.
+// that are in two windows. It looks for windows that do not agree with the
+// service's count (Get Results Count). And it looks for older parts with a
+// result which the run read in another window. It has all of these read again
+// until everything agrees, or fails with an error of the data. Its result is a
+// Snapshot: rows, schema and sums that no longer change.
 //
-// The package reads nothing itself and writes nothing: package reading reads for
-// it, and package output stages the snapshot.
+// The package itself neither reads nor writes. Package reading reads for it,
+// and package output stages the snapshot.
 //
 // Begin reading with Reconciler.Reconcile and Snapshot.
 package reconcile

@@ -15,14 +15,14 @@ import (
 const (
 	// rereads is how often a window is read again before the run gives up.
 	rereads = 3
-	// mostRounds bounds how often duplicates are looked for, because a form that
+	// mostRounds limits how often duplicates are looked for. A form that
 	// changes with every request has new ones each time.
 	mostRounds = 20
 )
 
-// settleDuplicates reads windows again until no id is in two of them. An unfinished
-// result that is finished during the run moves to a later window. The window that
-// was read first is stale then.
+// settleDuplicates reads windows again until no id is in two windows. A result
+// that is finished during the run moves to a later window. Then the window that
+// was read first is stale.
 func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 	var history []*roaring64.Bitmap // [i]: ids that were in two windows in each of the last i+1 rounds
 	for round := 0; ; round++ {
@@ -46,8 +46,8 @@ func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 	}
 }
 
-// staleWindows are the windows that hold an id which a later reading found in
-// another window, and twice are those ids.
+// staleWindows returns the windows that hold an id which a later reading found
+// in another window. twice are these ids.
 func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice *roaring64.Bitmap) {
 	read := readWindows(windows)
 	slices.SortFunc(read, func(a, b *reading.Window) int { return cmp.Compare(b.Number, a.Number) })
@@ -66,8 +66,8 @@ func readWindows(windows []*reading.Window) []*reading.Window {
 	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.IDs == nil })
 }
 
-// readAgain reads windows once more, in place of what they held. The results
-// without a date come last, because the others tell which of them have one now.
+// readAgain reads windows once more and replaces what they held. It reads results
+// without a date last, because the other windows show which of them got a date.
 func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, why string) error {
 	var dated, undated []*reading.Window
 	for _, w := range windows {
@@ -75,7 +75,7 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 		switch {
 		case w.Undated != nil:
 			undated = append(undated, w)
-		case w.IDs == nil: // the planner's counts had shown it empty
+		case w.IDs == nil: // the planner counted no results in it
 			at := slices.Index(c.Windows, w)
 			_, planned, err := c.plan(ctx, w.Planned.Window, w.Older, at, at+1)
 			if err != nil {
@@ -98,8 +98,8 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 	return c.Reader.Read(ctx, undated)
 }
 
-// plan divides a span into windows and puts them among those of the run, in place
-// of the ones from one index up to another. It gives the windows that may hold
+// plan divides a span into windows. They replace the run's windows with indexes
+// from `from` up to `to`. It returns the plan and the new windows that may hold
 // results.
 func (c *Reconciler) plan(ctx context.Context, span extract.Window, older *reading.Older, from, to int) (*extract.Plan, []*reading.Window, error) {
 	plan, err := c.Reader.NewPlan(ctx, c.Interval, span, c.Reader.Counter())
@@ -114,7 +114,7 @@ func (c *Reconciler) plan(ctx context.Context, span extract.Window, older *readi
 	return plan, slices.DeleteFunc(fresh, func(w *reading.Window) bool { return w.Done }), nil
 }
 
-// duplicateError names the windows that hold an id.
+// duplicateError returns an error with the windows that hold an id.
 func duplicateError(windows []*reading.Window, id uint64) error {
 	e := &DuplicateError{ID: id}
 	for _, w := range readWindows(windows) {

@@ -8,11 +8,11 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// VerifyError is a range whose results do not agree with the service's count.
+// VerifyError reports that what was read does not agree with the service's count.
 type VerifyError struct {
 	Counted, Extracted int64
-	Windows            []extract.Window // those that do not agree
-	Undated            bool             // it is the results without a date that do not agree
+	Windows            []extract.Window // the windows that do not agree
+	Undated            bool             // the results without a date do not agree
 }
 
 // Error names the windows.
@@ -25,10 +25,10 @@ func (e *VerifyError) Error() string {
 		e.Counted, e.Extracted, rereads, where)
 }
 
-// DataFault is true: another run meets the same counts.
+// DataFault returns true: another run would meet the same counts.
 func (e *VerifyError) DataFault() bool { return true }
 
-// DuplicateError is an id that keeps turning up in two windows.
+// DuplicateError reports an id that is in two windows however often they are read.
 type DuplicateError struct {
 	ID      uint64
 	Windows []extract.Window // the zero Window stands for the results without a date
@@ -40,10 +40,10 @@ func (e *DuplicateError) Error() string {
 		e.ID, names(e.Windows, " and "))
 }
 
-// DataFault is true: another run finds the id in the same windows.
+// DataFault returns true: another run would find the id in the same windows.
 func (e *DuplicateError) DataFault() bool { return true }
 
-// names lists windows for people.
+// names returns the windows as text for people.
 func names(windows []extract.Window, separator string) string {
 	list := make([]string, len(windows))
 	for i, w := range windows {

@@ -13,13 +13,13 @@ import (
 )
 
 // Ids never change, but dates may. A result that was begun a year ago and is
-// finished today moves from an old part into one that this run writes. Every
-// part keeps the set of its ids. A part that holds an id which this run read is
-// stale: it is read again and replaced in the same commit. So an id is in a
-// dataset once.
+// finished today moves from an old part to one that this run writes. Every part
+// keeps the set of its ids. A part is stale if it holds an id that this run
+// read in another window. The run reads it again and replaces it in the same
+// commit. So each id is in a dataset only once.
 
-// readOlder reads the parts again that hold an id which this run read
-// elsewhere, until there are none.
+// readOlder finds older parts that hold an id which this run read in another
+// window, and reads them again. It repeats this until no such part is left.
 func (c *Reconciler) readOlder(ctx context.Context) error {
 	for {
 		ids := c.freshIDs()
@@ -40,11 +40,11 @@ func (c *Reconciler) readOlder(ctx context.Context) error {
 	}
 }
 
-// freshIDs are the ids that were read and not yet compared with older parts.
+// freshIDs returns the ids that were read and not yet compared with older parts.
 func (c *Reconciler) freshIDs() *roaring64.Bitmap {
 	ids := roaring64.New()
 	if c.Full {
-		return ids // no part stays
+		return ids // all parts are replaced
 	}
 	for _, w := range readWindows(c.Windows) {
 		ids.Or(w.IDs)
@@ -53,7 +53,7 @@ func (c *Reconciler) freshIDs() *roaring64.Bitmap {
 	return ids
 }
 
-// readHits plans and reads what older parts hold now.
+// readHits plans windows for the older parts in hits and reads them.
 func (c *Reconciler) readHits(ctx context.Context, hits []load.Part) error {
 	var todo []*reading.Window
 	undated := false
@@ -64,7 +64,7 @@ func (c *Reconciler) readHits(ctx context.Context, hits []load.Part) error {
 		}
 		r := c.olderRangeOf(p)
 		if r == nil {
-			continue // another hit's range holds it
+			continue // its range is read already
 		}
 		windows, err := c.planOlder(ctx, r)
 		if err != nil {
@@ -82,8 +82,8 @@ func (c *Reconciler) readHits(ctx context.Context, hits []load.Part) error {
 	return nil
 }
 
-// olderRangeOf is the range of a part, widened to whole parts of every dataset;
-// nil where it is read already.
+// olderRangeOf returns the range of a part, widened to whole parts of every
+// dataset. It returns nil if the range is read already.
 func (c *Reconciler) olderRangeOf(p load.Part) *reading.Older {
 	for _, r := range c.older {
 		if hit, _, _ := load.Intersecting([]load.Part{p}, load.Span(r.Window.From, r.Window.To)); len(hit) > 0 {
@@ -95,8 +95,8 @@ func (c *Reconciler) olderRangeOf(p load.Part) *reading.Older {
 	return r
 }
 
-// planOlder divides an older range into windows, puts them among those of the
-// run, and gives those that may hold results.
+// planOlder divides an older range into windows and inserts them into the run's
+// windows. It returns the new windows that may hold results.
 func (c *Reconciler) planOlder(ctx context.Context, r *reading.Older) ([]*reading.Window, error) {
 	at := slices.IndexFunc(c.Windows, func(w *reading.Window) bool {
 		return w.Undated != nil || !w.Planned.Window.From.IsZero() && !w.Planned.Window.From.Before(r.Window.To)
@@ -114,14 +114,14 @@ func (c *Reconciler) planOlder(ctx context.Context, r *reading.Older) ([]*readin
 	return todo, nil
 }
 
-// windowsOf are the windows of an older range.
+// windowsOf returns those of the windows that belong to an older range.
 func windowsOf(windows []*reading.Window, r *reading.Older) []*reading.Window {
 	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.Older != r })
 }
 
-// verifyOlder compares older ranges with their counts. The planner's is asked
-// for before the reading; where it does not agree the range is counted, and
-// read again.
+// verifyOlder compares what was read of older ranges with their counts. The
+// first count is that of the plan. If it does not agree, the range is counted
+// again, and read again if it still does not agree.
 func (c *Reconciler) verifyOlder(ctx context.Context) error {
 	for _, r := range c.older {
 		for round := 0; ; round++ {

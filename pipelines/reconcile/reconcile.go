@@ -11,52 +11,52 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// PointVerified is the point that reading.Form.At is told of once what was read
-// agrees with the counts.
+// PointVerified is the point at which reading.Form.At is called once what was
+// read agrees with the counts.
 const PointVerified = "verified"
 
-// Parts are the datasets that the run writes, as earlier runs left them.
+// Parts gives access to the datasets that the run writes, as earlier runs left them.
 type Parts interface {
-	// Manifests are those of the datasets, nil for one that no run committed.
+	// Manifests returns the manifests of the datasets, nil for a dataset that no run committed.
 	Manifests() []*load.Manifest
-	// Holding are the parts that stay and hold one of the ids.
+	// Holding returns the parts that hold one of the ids and that r does not replace.
 	Holding(ctx context.Context, ids *roaring64.Bitmap, r Replaced) ([]load.Part, error)
-	// UndatedIDs are the ids of the parts of results without a date. The error
-	// wraps load.ErrIDs where they are not known.
+	// UndatedIDs returns the ids of all results in parts without a date. The
+	// error wraps load.ErrIDs if they are not known.
 	UndatedIDs(ctx context.Context) (*roaring64.Bitmap, error)
 }
 
-// Reconciler brings the windows of a run to agree.
+// Reconciler makes what a run read agree with itself, with older parts and with counts.
 type Reconciler struct {
 	Reader   *reading.Reader
 	Interval interval.Interval
 	Plan     *extract.Plan
 	Parts    Parts
-	Full     bool // everything is replaced
-	Files    bool // an output holds what was asked for alone, not whole parts
-	Trusted  bool // counts must vouch for what an earlier run read
-	// Windows are those of the plan, in order of time; windows are added and
-	// divided while they are reconciled.
+	Full     bool // the run replaces everything
+	Files    bool // an output holds only what was asked for, not whole parts
+	Trusted  bool // counts must confirm what an earlier run read
+	// Windows are the windows of the plan, in order of time. Reconcile adds
+	// windows and divides some.
 	Windows []*reading.Window
 
-	Verified *load.Verified // of the windows of Interval.Read; nil before Reconcile
+	Verified *load.Verified // result for the windows of Interval.Read; nil before Reconcile
 	Work     Work
 
-	own          int64             // what the service counts in Interval.Asked, extract.Unknown where it was not asked
-	older        []*reading.Older  // parts that are read again because a result of them moved
-	compared     *roaring64.Bitmap // ids that were looked for in older parts
-	undatedMoved bool              // a result that was undated has a date now
+	own          int64             // the service's count of Interval.Asked, or extract.Unknown if it was not asked
+	older        []*reading.Older  // older spans that are read again because a result moved
+	compared     *roaring64.Bitmap // ids that were already looked for in older parts
+	undatedMoved bool              // a result that had no date has one now
 }
 
-// Work is what was read besides the windows of the plan, each once.
+// Work says what was read in addition to the windows of the plan.
 type Work struct {
 	Reread  int  // windows that were read again
 	Older   int  // windows of older parts
-	Undated bool // results without a date were looked for
+	Undated bool // the run looked for results without a date
 }
 
-// Reconcile brings what was read to agree with itself, with older parts, and
-// with the service's counts.
+// Reconcile reads windows again until what was read agrees with itself, with
+// older parts, and with the service's counts.
 func (c *Reconciler) Reconcile(ctx context.Context) error {
 	c.compared = roaring64.New()
 	for {
@@ -75,13 +75,13 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 	}
 }
 
-// Verifies tells whether what is read is compared with counts. The definition
-// asks for that, or the run whose checkpoint is taken over relied on it.
+// Verifies tells whether what is read is compared with counts. That is so if
+// the definition asks for it or Trusted is set, unless results are filtered.
 func (c *Reconciler) Verifies() bool {
 	return !c.Reader.Filtered() && (c.Reader.Def.Extract.Verify || c.Trusted)
 }
 
-// Replaced says which parts of a dataset a run takes the place of.
+// Replaced says which parts of a dataset a run replaces.
 type Replaced struct {
 	Read    extract.Window
 	Older   []extract.Window
@@ -89,7 +89,7 @@ type Replaced struct {
 	Full    bool
 }
 
-// Replaced says which parts the run takes the place of, so far.
+// Replaced returns which parts the run replaces so far.
 func (c *Reconciler) Replaced() Replaced {
 	r := Replaced{Read: c.Interval.Read, Undated: c.wantsUndated(), Full: c.Full}
 	for _, o := range c.older {
@@ -98,8 +98,8 @@ func (c *Reconciler) Replaced() Replaced {
 	return r
 }
 
-// Divide divides the parts of a manifest, which may be nil, into those that the
-// run takes the place of and those that stay.
+// Divide divides the parts of a manifest, which may be nil. old are those that
+// the run replaces, and kept are those that stay.
 func (r Replaced) Divide(m *load.Manifest) (old, kept []load.Part) {
 	if m == nil {
 		return nil, nil

@@ -17,18 +17,18 @@ import (
 type Snapshot struct {
 	Interval interval.Interval
 	Windows  []*reading.Window // in order of time, results without a date last
-	Schema   *schemas.Schema   // what the rows began with
-	Labels   map[string]string // headings by id, as the service gives them now
+	Schema   *schemas.Schema   // the columns before windows added more
+	Labels   map[string]string // current labels of the headings, by id
 	Stats    transform.Stats   // sums over all windows
 	Replaced Replaced
 
 	rows     *checkpoint.Checkpoint
-	verified load.Verified // of the windows of Interval.Read
-	own      int64         // what the service counts in Interval.Asked
-	older    int64         // what it counts in older parts
+	verified load.Verified // result for the windows of Interval.Read
+	own      int64         // the service's count of Interval.Asked
+	older    int64         // its count of older parts
 }
 
-// Snapshot gives what was read, after Reconcile.
+// Snapshot returns what was read. It is called after Reconcile.
 func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{
 		Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), Replaced: c.Replaced(),
@@ -42,8 +42,8 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return s, err
 }
 
-// Own are the windows of the range that was asked for, without what a dataset's
-// whole parts widened it by.
+// Own returns the windows of the range that was asked for. It leaves out those
+// that were added to read whole parts of datasets.
 func (s *Snapshot) Own() []*reading.Window { return ownOf(s.Interval, s.Windows) }
 
 func ownOf(i interval.Interval, windows []*reading.Window) (own []*reading.Window) {
@@ -58,8 +58,8 @@ func ownOf(i interval.Interval, windows []*reading.Window) (own []*reading.Windo
 	return own
 }
 
-// Columns are those of a schema that are written and those that windows added,
-// with labels where the form's headings, by id, are known.
+// Columns returns the columns that are written: those of the schema and those that windows
+// added. A column without a label gets one from labels, the form's headings by id.
 func Columns(schema *schemas.Schema, labels map[string]string, windows []*reading.Window) []schemas.Column {
 	added := make([][]schemas.Column, 0, len(windows))
 	for _, w := range windows {
@@ -74,7 +74,7 @@ func Columns(schema *schemas.Schema, labels map[string]string, windows []*readin
 	return all
 }
 
-// StatsOf are the sums over some of the windows.
+// StatsOf returns the sums of the statistics over some of the windows.
 func (s *Snapshot) StatsOf(ctx context.Context, windows []*reading.Window) (transform.Stats, error) {
 	if len(windows) == len(s.Windows) {
 		return s.Stats, nil
@@ -82,18 +82,18 @@ func (s *Snapshot) StatsOf(ctx context.Context, windows []*reading.Window) (tran
 	return reading.Stats(ctx, s.rows, windows)
 }
 
-// Rows gives the rows of a window in ascending order of id. A batch is valid
-// during the call.
+// Rows calls visit with the rows of a window in ascending order of id. A batch
+// is valid only during the call.
 func (s *Snapshot) Rows(ctx context.Context, w *reading.Window, visit func(arrow.RecordBatch) error) error {
 	return s.rows.RowsOf(ctx, w.Chains, visit)
 }
 
-// TempDir is a folder for temporary files of the run, "" for the system's.
+// TempDir returns a folder for the run's temporary files, "" for the system's folder.
 func (s *Snapshot) TempDir() string { return s.rows.TempDir() }
 
-// Verified is what the manifest of these windows says of the verification. With
-// own it is about the range that was asked for, else about the one that was
-// read.
+// Verified returns what a manifest of these windows says about the
+// verification. With own it is about the range that was asked for, otherwise
+// about the range that was read.
 func (s *Snapshot) Verified(windows []*reading.Window, own bool) load.Verified {
 	v := s.verified
 	v.Extracted = reading.Results(windows)
@@ -108,7 +108,7 @@ func (s *Snapshot) Verified(windows []*reading.Window, own bool) load.Verified {
 	}
 	switch w := undatedWindow(windows); {
 	case w == nil:
-	case w.Undated.Only != nil: // they were asked for by their ids, and the service did not count them
+	case w.Undated.Only != nil: // the run asked for ids, and the service did not count them
 		v.Counted += w.Results()
 	default:
 		v.Counted += w.Counts[len(w.Counts)-1]

@@ -12,8 +12,8 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// wantsUndated tells whether results without a date are read: they belong to
-// the answer, or a dataset that is replaced whole holds some.
+// wantsUndated tells whether results without a date are read. They may belong
+// to the answer, or a dataset that is replaced as a whole may hold some.
 func (c *Reconciler) wantsUndated() bool {
 	if c.Interval.Everything() || c.undatedMoved || c.Reader.Dateless {
 		return true
@@ -21,20 +21,20 @@ func (c *Reconciler) wantsUndated() bool {
 	return c.Full && slices.ContainsFunc(c.Parts.Manifests(), holdsUndated)
 }
 
-// holdsUndated tells whether an earlier run left results without a date.
+// holdsUndated tells whether a dataset has results without a date from an earlier run.
 func holdsUndated(m *load.Manifest) bool {
 	return m != nil && slices.ContainsFunc(m.Parts, func(p load.Part) bool { return p.Undated })
 }
 
-// ReadUndated looks for results without a date, where they belong to the answer,
-// and reads them as a window of their own, which comes last.
+// ReadUndated looks for results without a date if the run needs them. It reads
+// them as a separate window, which comes last.
 func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if !c.wantsUndated() {
 		return nil
 	}
 	c.Work.Undated = true
 	if c.Reader.Dateless {
-		return nil // they are in the one window
+		return nil // they are in the run's only window
 	}
 	total, n, err := extract.CountUndated(ctx, c.Reader.Client, c.Reader.Name)
 	if err != nil {
@@ -52,9 +52,9 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	return c.addUndated(ctx, reading.Undated{Ranges: ranges}, n)
 }
 
-// checkRest looks for results that are neither in the range nor without a date.
-// They are later ones, or the service ignores fs_min_date: then every result
-// counts as a later one, and those without a date do not show.
+// checkRest looks for results that are neither in the range nor without a date. Usually
+// these are later. If every result counts as later, the service ignores fs_min_date.
+// Undated results cannot be found then, and checkRest returns an *extract.DatesError.
 func (c *Reconciler) checkRest(ctx context.Context, total, undated int64) error {
 	in := c.Plan.Total
 	if in <= 0 || total <= in+undated || !c.Interval.Read.From.IsZero() {
@@ -84,7 +84,7 @@ func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts .
 	return c.Reader.Read(ctx, []*reading.Window{w})
 }
 
-// undatedWindow is the window of the results without a date, nil if there is none.
+// undatedWindow returns the window of the results without a date, or nil.
 func undatedWindow(windows []*reading.Window) *reading.Window {
 	if n := len(windows); n > 0 && windows[n-1].Undated != nil {
 		return windows[n-1]
@@ -92,14 +92,14 @@ func undatedWindow(windows []*reading.Window) *reading.Window {
 	return nil
 }
 
-// A result that gets a date leaves the part of results without a date. The ids of
-// that part are known, so the other results are asked for by their ids, and not
-// looked for by counts. New results without a date are found where no range is
-// asked for.
+// A result that gets a date leaves the part of results without a date. The ids
+// in that part are known, so the run asks for its other results by id. It does
+// not search for them by counts. New results without a date are found only by a
+// run without bounds.
 
-// readKnownUndated reads the results again that the parts of results without a
-// date hold and no window of this run gave. Where their ids are not known, all are
-// looked for.
+// readKnownUndated reads results in parts without a date again if no window of
+// this run holds them. If their ids are not known, it looks for all results
+// without a date.
 func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 	c.undatedMoved = true
 	only, err := c.Parts.UndatedIDs(ctx)
@@ -121,11 +121,11 @@ func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 	return c.addUndated(ctx, reading.Undated{Ranges: ranges, Only: only})
 }
 
-// clusterSpan is how many ids a range holds at most: ids are whole numbers, so
-// one request brings all its results (specification, section 8).
+// clusterSpan is how many ids a range spans at most. Ids are whole numbers, so
+// one request returns all its results (specification, section 8).
 const clusterSpan = 100
 
-// clusters are ranges of ids that hold a set, each by one request.
+// clusters returns ranges of ids that cover a set. Each range takes one request.
 func clusters(ids *roaring64.Bitmap) []extract.UndatedRange {
 	var ranges []extract.UndatedRange
 	for it := ids.Iterator(); it.HasNext(); {

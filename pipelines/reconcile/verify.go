@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// verify compares what was read with Get Results Count. Usually one count over the
-// range agrees. If it does not, halves are counted until the windows that changed
-// are found, and those are read again. A form that changes all the time may never
-// agree exactly. So after the last reading a window agrees when what was read of
-// it lies between its counts before and after.
+// verify compares what was read with the service's counts (Get Results Count).
+// Usually one count over the range agrees. If not, verify counts halves of the
+// range until it finds the windows that changed, and reads those again. A form that
+// changes all the time may never agree exactly. So in the end a window passes if
+// its number of results lies between its counts before and after the last reading.
 func (c *Reconciler) verify(ctx context.Context) error {
 	if !c.Verifies() {
 		c.Verified = &load.Verified{Extracted: reading.Results(dated(c.Windows)), Reason: "not asked for"}
@@ -37,7 +37,7 @@ func (c *Reconciler) verify(ctx context.Context) error {
 			return err
 		}
 		if c.Reader.Reads() == read || round == rereads {
-			break // otherwise the windows that were read again must agree, too
+			break // otherwise windows were read again and must agree, too
 		}
 	}
 	if err := v.countOwn(ctx); err != nil {
@@ -48,8 +48,8 @@ func (c *Reconciler) verify(ctx context.Context) error {
 	return nil
 }
 
-// settle reads windows again until they agree with their counts. A window is read
-// again rereads times at most.
+// settle reads windows again until they agree with their counts, each at most
+// rereads times. Then it returns an error unless their results are plausible.
 func (v *verification) settle(ctx context.Context) error {
 	for round := 0; round < mostRounds; round++ {
 		agrees, err := v.whole(ctx)
@@ -77,8 +77,8 @@ func (v *verification) settle(ctx context.Context) error {
 	return v.endUnsettled(dated(v.c.Windows))
 }
 
-// endUnsettled ends a verification whose counts never agreed exactly. It passes
-// where what was read of the whole range is plausible.
+// endUnsettled ends a verification whose counts never agreed exactly. It
+// returns nil if the number of results over the whole range is plausible.
 func (v *verification) endUnsettled(changed []*reading.Window) error {
 	if reading.Plausible([]int64{v.before, v.after}, v.extracted()) {
 		return nil
@@ -86,15 +86,15 @@ func (v *verification) endUnsettled(changed []*reading.Window) error {
 	return v.failed(changed)
 }
 
-// failed is the error of a verification that gives up on windows.
+// failed returns the error that names the windows that do not agree.
 func (v *verification) failed(windows []*reading.Window) error {
 	return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(windows)}
 }
 
-// judge divides the windows that changed: again are to be read again; wrong are
-// not, and their results do not lie between their counts. With final none is read
-// again. The counts of the whole range stand for those of a window that was
-// counted only once.
+// judge divides the windows that changed. It returns in again those to read
+// again. wrong are windows that may not be read again and have an impossible
+// number of results. With final no window is read again. If a window was
+// counted only once, the counts of the whole range decide.
 func (v *verification) judge(changed []*reading.Window, final bool) (again, wrong []*reading.Window) {
 	n := v.extracted()
 	whole := min(v.before, v.after) <= n && n <= max(v.before, v.after)
@@ -111,36 +111,36 @@ func (v *verification) judge(changed []*reading.Window, final bool) (again, wron
 	return again, wrong
 }
 
-// readChanged reads windows again that do not agree with their counts.
+// readChanged reads the windows again that do not agree with their counts.
 func (c *Reconciler) readChanged(ctx context.Context, changed []*reading.Window) error {
-	c.Reader.Pages.Trust(false) // its pages may be shorter than specified
+	c.Reader.Pages.Trust(false) // pages of the service may be shorter than specified
 	if err := c.readAgain(ctx, changed, "the service counts otherwise"); err != nil {
 		return err
 	}
 	return c.settleDuplicates(ctx)
 }
 
-// verification compares one run with counts.
+// verification compares what one run read with the service's counts.
 type verification struct {
 	c             *Reconciler
 	before, after int64 // counts over the range before and after the reading
-	last          int64 // the count of the round before
-	// thorough is set where the range's count changed since the round before. Then
-	// a missed result and a deleted one may cancel out, so windows are compared
-	// even where the whole range agrees.
+	last          int64 // the range's count in the last round
+	// thorough is set if the range's count changed since the last round. Then a
+	// missed result and a deleted one may cancel out. So windows are compared
+	// even if the whole range agrees.
 	thorough bool
 }
 
-// dated are the windows of the run's range; counts over it leave undated results
-// out.
+// dated returns the windows of the run's range, without undated results and
+// older parts. Counts over the range do not include those.
 func dated(windows []*reading.Window) []*reading.Window {
 	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.Undated != nil || w.Older != nil })
 }
 
 func (v *verification) extracted() int64 { return reading.Results(dated(v.c.Windows)) }
 
-// whole counts the range once more. The run agrees if that is what was read
-// and what was counted before.
+// whole counts the range once more. It returns true if the count equals what
+// was read and what was counted before.
 func (v *verification) whole(ctx context.Context) (bool, error) {
 	n, err := v.c.Reader.Counter()(ctx, v.c.Interval.Read)
 	if err != nil {
@@ -158,8 +158,8 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 	return v.c.own == extract.Unknown || v.c.own == reading.Results(v.ownWindows()), err
 }
 
-// countOwn counts the range that was asked for, once a round, where datasets
-// widened it: a single file's manifest is about that alone.
+// countOwn counts the range that was asked for, once in each round. It does so only
+// if datasets widened the range and a single file holds just what was asked for.
 func (v *verification) countOwn(ctx context.Context) error {
 	c := v.c
 	if c.own != extract.Unknown || c.Interval.Asked == c.Interval.Read || !c.Files {
@@ -170,13 +170,13 @@ func (v *verification) countOwn(ctx context.Context) error {
 	return err
 }
 
-// ownWindows are the windows of time of the range that was asked for.
+// ownWindows returns the windows of the range that was asked for, without undated results.
 func (v *verification) ownWindows() []*reading.Window {
 	return slices.DeleteFunc(ownOf(v.c.Interval, v.c.Windows), func(w *reading.Window) bool { return w.Undated != nil })
 }
 
-// changed finds the windows that do not agree with their counts by halving
-// the list of windows.
+// changed returns the windows that do not agree with their counts. It finds
+// them by halving the list of windows.
 func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
 	windows, counted := dated(v.c.Windows), v.after
 	if v.c.own != extract.Unknown { // the whole range agrees
@@ -194,9 +194,9 @@ func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
 	return found, nil
 }
 
-// halve looks for the windows that changed among ws, which hold so many
-// results by the counts. The count of an upper half is what others leave, and
-// a form may change between two counts: exact tells that it was asked for.
+// halve returns those windows of ws that do not agree. counted is how many results ws
+// hold by the counts. exact means that the service was asked for this number. Otherwise
+// it is a difference of two counts, and the form may have changed between them.
 func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted int64, exact bool) ([]*reading.Window, error) {
 	if len(ws) == 0 || v.agree(ws, counted) {
 		return nil, nil
@@ -231,14 +231,14 @@ func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted 
 	return append(found[:len(found):len(found)], more...), err
 }
 
-// agree tells whether windows need no closer look: what was read is what is
-// counted, and, where results came and went, what was counted before.
+// agree tells whether windows need no closer look. What was read must equal
+// their count and, if thorough is set, also their earlier count.
 func (v *verification) agree(ws []*reading.Window, counted int64) bool {
 	return reading.Results(ws) == counted && (!v.thorough || v.countedBefore(ws) == counted)
 }
 
-// countedBefore is what the windows held by the counts so far, extract.Unknown
-// where neither they nor the planner's groups that they make up were counted.
+// countedBefore returns how many results the windows held by their last counts. It
+// returns extract.Unknown if neither they nor the planner's groups of them were counted.
 func (v *verification) countedBefore(ws []*reading.Window) int64 {
 	var sum int64
 	for i := 0; i < len(ws); {
@@ -258,8 +258,8 @@ func (v *verification) countedBefore(ws []*reading.Window) int64 {
 	return sum
 }
 
-// blind tells whether no half of the windows can agree, because none of them was
-// counted before.
+// blind tells whether halving is useless, because neither the windows nor
+// smaller groups of them were counted before.
 func (v *verification) blind(ws []*reading.Window) bool {
 	for _, w := range ws {
 		if len(w.Counts) > 0 || len(w.Group.Windows) < len(ws) {
@@ -269,7 +269,7 @@ func (v *verification) blind(ws []*reading.Window) bool {
 	return true
 }
 
-// countEach counts window by window, side by side.
+// countEach counts each window, several at a time. It returns those that do not agree.
 func (v *verification) countEach(ctx context.Context, ws []*reading.Window) ([]*reading.Window, error) {
 	counts := make([]int64, len(ws))
 	group, ctx := errgroup.WithContext(ctx)
@@ -293,10 +293,10 @@ func (v *verification) countEach(ctx context.Context, ws []*reading.Window) ([]*
 	return changed, nil
 }
 
-// undated compares the results without a date with their count. It asks again
-// only where the count that they were found by does not agree. Then results
-// have come, gone, or got their date: their windows are looked at first, as
-// what those hold is not undated.
+// undated compares the number of results without a date with its count. It
+// counts again only if the first count does not agree. Then results have come,
+// gone, or got a date. The other windows are settled first, because the results
+// in them have a date.
 func (v *verification) undated(ctx context.Context) error {
 	c := v.c
 	w := undatedWindow(c.Windows)
@@ -329,11 +329,11 @@ func (v *verification) undated(ctx context.Context) error {
 	}
 }
 
-// countUndated counts the results that no window can give: all of them less
-// those up to the range's end and those from there on. It asks once more than
-// extract.CountUndated does. So it agrees with the windows, however the service
-// treats results before 1970, and undated ones where only an upper bound is
-// given.
+// countUndated counts the results that no window with a date can hold. From all
+// results it subtracts those up to the range's end and those after it. This
+// takes one more request than extract.CountUndated. But it agrees with the
+// windows, however the service treats results before 1970 and however it treats
+// undated results.
 func (c *Reconciler) countUndated(ctx context.Context) (total, undated int64, err error) {
 	for i, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
 		n, err := c.Reader.Counter()(ctx, w)

@@ -19,7 +19,7 @@ func bigQuery() *Dialect {
 			decimal: "NUMERIC(%d, %d)", wide: "BIGNUMERIC(%d, %d)", list: "ARRAY<%s>",
 		},
 		constraint: func(t Table, c schemas.Column) string {
-			if isList(c) { // an array is never null there
+			if isList(c) { // an array is never null in BigQuery
 				return ""
 			}
 			return notNull(t, c)
@@ -41,8 +41,8 @@ func bigQuery() *Dialect {
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// bigQueryName says why BigQuery refuses a column's name, by its rules for
-// flexible column names.
+// bigQueryName returns why BigQuery refuses a column's name, or "". It follows
+// BigQuery's rules for flexible column names.
 func bigQueryName(name string) string {
 	upper := strings.ToUpper(name)
 	for _, prefix := range []string{"_TABLE_", "_FILE_", "_PARTITION", "_ROW_TIMESTAMP", "__ROOT__", "_COLIDENTIFIER", "_CHANGE_SEQUENCE_NUMBER", "_CHANGE_TYPE", "_CHANGE_TIMESTAMP"} {
@@ -58,8 +58,8 @@ func bigQueryName(name string) string {
 	return ""
 }
 
-// mostURIs is how many files one LOAD DATA names here: a statement has a limit
-// of its own, of 1 MB.
+// mostURIs is how many files one LOAD DATA statement names. A statement is
+// limited to 1 MB.
 const mostURIs = 1000
 
 func loadBigQuery(d *Dialect, s *script, t Table, w Written, o Options) {
@@ -91,7 +91,7 @@ func loadBigQuery(d *Dialect, s *script, t Table, w Written, o Options) {
 func (d *Dialect) bigQueryOptions(t Table, w Written, o Options, objects []string) []string {
 	switch {
 	case w.named(o) || !w.Dataset():
-	case w.Hive: // one asterisk stands for folders, too
+	case w.Hive: // one asterisk also matches folders
 		objects = []string{"dt=*" + w.extension()}
 	default:
 		objects = []string{"part-*" + w.extension()}

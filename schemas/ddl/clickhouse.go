@@ -18,8 +18,8 @@ func clickHouse() *Dialect {
 			timestamp: "DateTime64(6, 'UTC')", decimal: "Decimal(%d, %d)", list: "Array(Nullable(%s))", null: "Nullable(%s)",
 		},
 		constraint: func(Table, schemas.Column) string { return "" }, // it is part of the type
-		// A plain MergeTree suffices: each load brings every result once, so that
-		// there is nothing to replace by key.
+		// A plain MergeTree suffices, because each load holds every result once and
+		// so replaces nothing by key.
 		engine: func(d *Dialect, t Table) string {
 			order := "tuple()"
 			if id := slices.IndexFunc(t.Columns, isID); id >= 0 {
@@ -38,7 +38,7 @@ func clickHouse() *Dialect {
 	}
 }
 
-// mostAlternatives is how many parts one pattern {a,b} names.
+// mostAlternatives is how many parts one pattern {a,b} may name.
 const mostAlternatives = 200
 
 func loadClickHouse(d *Dialect, s *script, t Table, w Written, o Options) {
@@ -61,8 +61,8 @@ func loadClickHouse(d *Dialect, s *script, t Table, w Written, o Options) {
 	s.line("EXCHANGE TABLES %s AND %s;\nDROP TABLE %s;", beside, d.path(t.Name), beside)
 }
 
-// function is the table function that reads objects of the output. It gets the
-// types, so that a column that older parts lack is null.
+// function returns the call of the table function that reads objects. The call
+// gives the columns' types, so that a column that older parts lack is null.
 func (d *Dialect) function(t Table, w Written, objects []string) string {
 	format := "Parquet"
 	if w.Format == "ndjson" {
@@ -83,8 +83,8 @@ func (d *Dialect) function(t Table, w Written, objects []string) string {
 	return fmt.Sprintf("%s(\n  %s,\n  %s,\n  %s\n)", name, d.text(place), d.text(format), d.text(structure))
 }
 
-// clickHouseSettings make ClickHouse read RFC 3339. They also refuse a null in a
-// column that takes none, which would become an empty text or 0.
+// clickHouseSettings returns settings with which ClickHouse reads RFC 3339. They also
+// refuse a null in a column that takes none. Such a null would become an empty text or 0.
 func clickHouseSettings(w Written) string {
 	settings := "\nSETTINGS insert_null_as_default = 0"
 	if w.Format == "ndjson" {

@@ -1,28 +1,28 @@
-// Package ddl writes SQL for schemas: a CREATE TABLE with comments for each
-// of six dialects, and the statements that load what a run wrote.
+// Package ddl writes SQL for schemas: a CREATE TABLE with comments for each of six
+// dialects, and the statements that load what a run wrote.
 //
-// Every identifier is quoted, so that no reserved word and no character breaks
-// a statement, and keeps the spelling of the files. The statements can be run
-// again: they create a table that is missing, and loading replaces all its rows
-// or none. An output holds each result once, so a full reload is always right.
+// Every identifier is quoted and spelled as in the files, so that no reserved word
+// and no character breaks a statement. The statements can be run again: they
+// create a table that is missing, and loading replaces all its rows or none. An
+// output holds each result once, so a full reload is always right.
 //
-//   - DuckDB, PostgreSQL and Redshift: the files go to a temporary table, and
-//     from there in one transaction. Readers see the old rows until it commits.
-//   - BigQuery: the same by a table beside it.
+//   - DuckDB, PostgreSQL and Redshift: the files go to a temporary table, and from
+//     there in one transaction. Readers see the old rows until it commits.
+//   - BigQuery: the files go to a second table, and from there in one transaction.
 //   - Snowflake: the files go to a temporary table, and from there by one INSERT
-//     OVERWRITE, within a block that ends at the first error.
-//   - ClickHouse, which has no transactions: the files go to a table beside it,
-//     which then changes places with the table (EXCHANGE TABLES).
+//     OVERWRITE. That is within a block that ends at the first error.
+//   - ClickHouse, which has no transactions: the files go to a second table, which
+//     then changes places with the table (EXCHANGE TABLES).
 //
-// Some clients go on after a failed statement: DuckDB's, snowsql, and psql
-// without ON_ERROR_STOP. So the old rows are deleted after the files were loaded,
-// by a statement that fails if loading failed. ClickHouse's client stops at an
-// error, and BigQuery runs a script as one.
+// Some clients continue after a failed statement: DuckDB's, snowsql, and psql
+// without ON_ERROR_STOP. So the old rows are deleted only after the files were
+// loaded, by a statement that fails if loading failed. ClickHouse's client stops
+// at an error, and BigQuery runs a script as one.
 //
-// The statements name the parts that the manifest lists: they load one whole
+// The statements name the parts that the manifest lists. So they load one whole
 // run, and fail if a later run has replaced a part. With Options.Glob they name a
-// pattern, which finds the parts of later runs too. It is right while no run
-// commits: `_SUCCESS` has the same bytes before and after.
+// pattern, which also finds the parts of later runs. That is right only if no run
+// commits meanwhile: `_SUCCESS` then has the same bytes before and after.
 //
 // The package does not connect to an engine. Begin reading with Dialect.Load.
 package ddl
@@ -35,29 +35,29 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Table is a table to be made.
+// Table is the table that the statements create and load.
 type Table struct {
-	Name    []string // the last is the table's own, those before say where it is: database, schema
+	Name    []string // the names of the database and the schema, if given, then the table's own
 	Comment string
 	Columns []schemas.Column // dropped ones (pii: drop) are left out
-	// List is the list whose elements are the rows, "" if each row is a result.
+	// List is the list column whose elements are the rows, or "" if each row is a result.
 	List string
 }
 
-// Written is an output as a run left it.
+// Written describes an output and what runs have written to it.
 type Written struct {
 	Path        string // the file, or a dataset's folder with a slash at its end; absolute, or with a scheme
 	Format      string // csv, ndjson, json, parquet, …
 	Compression string // around a text format: "", none, gzip or zstd
 	Profile     string // of CSV
 	Hive        bool   // parts lie in folders dt=…
-	Refuse      string // why nothing is loaded from it, "" where it may be
+	Refuse      string // why the output must not be loaded, or ""
 
-	Known   bool             // what follows is of a manifest
-	Columns []schemas.Column // their names and types
+	Known   bool             // the fields below come from a manifest
+	Columns []schemas.Column // names and types of the output's columns
 	Parts   []Part
 
-	Endpoint, Region string // of an s3:// path, "" for AWS's own and the default
+	Endpoint, Region string // of an s3:// path; "" means AWS's own and the default
 }
 
 // Part is a data object of an output.
@@ -65,8 +65,8 @@ type Part struct {
 	Path  string // below a dataset's folder; "" for the single file itself
 	Bytes int64
 	Rows  int64
-	// Leading is how many of the output's first columns the part has, in the same
-	// order: 0 if that is not known, OtherColumns if it has others.
+	// Leading is how many of the output's first columns the part has, in the same order.
+	// It is 0 if that is not known, and OtherColumns if the part has other columns.
 	Leading int
 }
 
@@ -77,12 +77,12 @@ const OtherColumns = -1
 // Dataset tells whether the output is a folder of parts.
 func (w Written) Dataset() bool { return strings.HasSuffix(w.Path, "/") }
 
-// Options are what the statements need to know beyond the outputs.
+// Options are settings of the statements that do not depend on the outputs.
 type Options struct {
 	Glob        bool   // name datasets by a pattern instead of their parts
 	IAMRole     string // Redshift's role, "" for the cluster's default one
 	Integration string // Snowflake's storage integration, "" for formetl
-	// Form and Location are the command's flags, for commands in comments.
+	// Form and Location are flags of the command. They appear in commands in comments.
 	Form, Location string
 }
 
@@ -90,36 +90,36 @@ type Options struct {
 type Dialect struct {
 	Name string // as --dialect spells it
 
-	quote func(string) string // an identifier
-	text  func(string) string // a string literal
+	quote func(string) string // quotes an identifier
+	text  func(string) string // makes a string literal
 	limit limits
 	types types
-	// constraint is what follows a column's type, with a blank before it.
+	// constraint returns what follows a column's type, with a blank before it.
 	constraint func(t Table, c schemas.Column) string
-	// engine is what follows the columns; nil: nothing.
+	// engine returns what follows the list of columns; nil means nothing.
 	engine func(d *Dialect, t Table) string
-	// columnComment and tableComment are formats of comments within CREATE
-	// TABLE. Where they are "", comments are statements of their own.
+	// columnComment and tableComment are the formats of comments within CREATE
+	// TABLE. If they are "", comments have statements of their own.
 	columnComment, tableComment string
 
-	formats []string // that the engine loads, the best first
+	formats []string // formats that the engine loads, the best first
 	load    func(d *Dialect, s *script, t Table, w Written, o Options)
-	exact   bool                   // the engine reads a list of parts and no pattern
+	exact   bool                   // the engine reads a list of parts but no pattern
 	byPlace bool                   // the engine takes a part's columns by position, and does not check their names
-	refuse  func(w Written) string // why an output cannot be loaded, "" where it can; nil: always ""
+	refuse  func(w Written) string // returns why an output cannot be loaded, or ""; nil: never
 }
 
-// Dialects are all that there are.
+// Dialects returns all dialects.
 func Dialects() []*Dialect {
 	return []*Dialect{duckDB(), postgres(), snowflake(), bigQuery(), redshift(), clickHouse()}
 }
 
-// Names are the names of all dialects.
+// Names returns the names of all dialects.
 func Names() []string {
 	return each(Dialects(), func(d *Dialect) string { return d.Name })
 }
 
-// Named gives the dialect of a name, nil if there is none.
+// Named returns the dialect of that name, or nil if there is none.
 func Named(name string) *Dialect {
 	for _, d := range Dialects() {
 		if d.Name == name {
@@ -129,14 +129,14 @@ func Named(name string) *Dialect {
 	return nil
 }
 
-// written is the table without the columns that are not in outputs.
+// written returns the table without the columns that are not in outputs.
 func (t Table) written() Table {
 	t.Columns = (&schemas.Schema{Columns: t.Columns}).Written()
 	return t
 }
 
-// Create gives the statements that make the table. The error is an
-// *UnfitError where the engine cannot hold it.
+// Create returns the statements that create the table. The error is an
+// *UnfitError if the engine cannot hold the table.
 func (d *Dialect) Create(t Table) (string, error) {
 	t = t.written()
 	if err := d.check(t); err != nil {
@@ -170,9 +170,9 @@ func (d *Dialect) Create(t Table) (string, error) {
 	return s.String(), nil
 }
 
-// Load gives the statements that load the table from the output that suits the
-// engine best. Comments say why the others are left out. The error is an
-// *UnfitError where the engine cannot hold the table.
+// Load returns the statements that load the table from the output that suits the
+// engine best. SQL comments in them say why the other outputs are not loaded. The
+// error is an *UnfitError if the engine cannot hold or cannot load the table.
 func (d *Dialect) Load(t Table, outputs []Written, o Options) (string, error) {
 	t = t.written()
 	if err := d.check(t); err != nil {
@@ -215,8 +215,8 @@ func (d *Dialect) Load(t Table, outputs []Written, o Options) (string, error) {
 	return s.String(), nil
 }
 
-// best is the index of the output to load, or -1. A single file holds the range
-// of the last run alone, so it is not chosen if a dataset beside it has other rows.
+// best returns the index of the output to load, or -1 if there is none. A single file holds
+// only the range of the last run. So it is not chosen if a dataset beside it has other rows.
 func (d *Dialect) best(t Table, outputs []Written) int {
 	other := func(w Written) bool {
 		return slices.ContainsFunc(outputs, func(set Written) bool {
@@ -235,7 +235,7 @@ func (d *Dialect) best(t Table, outputs []Written) int {
 	return best
 }
 
-// refusal says why an output is not loaded, "" where it can be.
+// refusal returns why an output cannot be loaded, or "" if it can.
 func (d *Dialect) refusal(t Table, w Written) string {
 	switch {
 	case w.Refuse != "":
@@ -252,8 +252,8 @@ func (d *Dialect) refusal(t Table, w Written) string {
 	return ""
 }
 
-// inFiles is the table with the columns that the files have, in the files'
-// order, and the names of those that they lack.
+// inFiles returns the table with only the columns that the files have, in the
+// files' order. left are the names of the columns that the files lack.
 func inFiles(t Table, w Written) (in Table, left []string) {
 	if !w.Known {
 		return t, nil
@@ -284,7 +284,7 @@ func isList(c schemas.Column) bool { return c.Type.Kind == schemas.List }
 // required tells whether a column is never null.
 func required(c schemas.Column) bool { return c.Required || isID(c) }
 
-// notNull is the constraint of most engines.
+// notNull returns the constraint of a column that is never null, as most engines write it.
 func notNull(_ Table, c schemas.Column) string {
 	if required(c) {
 		return " NOT NULL"
@@ -292,10 +292,10 @@ func notNull(_ Table, c schemas.Column) string {
 	return ""
 }
 
-// path is the quoted name of a table.
+// path returns the quoted name of a table.
 func (d *Dialect) path(names []string) string { return strings.Join(each(names, d.quote), ".") }
 
-// beside is the quoted name of a table that helps to load another one.
+// beside returns the quoted name of a second table that helps to load t.
 func (d *Dialect) beside(t Table) string {
 	last := len(t.Name) - 1
 	return d.path(append(slices.Clone(t.Name[:last]), t.Name[last]+besideSuffix))
@@ -303,13 +303,13 @@ func (d *Dialect) beside(t Table) string {
 
 const besideSuffix = "__load"
 
-// column is the column's quoted name.
+// column returns the column's quoted name.
 func (d *Dialect) column(c schemas.Column) string { return d.quote(c.Name) }
 
-// typed is the column's quoted name and its type.
+// typed returns the column's quoted name and its type.
 func (d *Dialect) typed(c schemas.Column) string { return d.quote(c.Name) + " " + d.types.column(c) }
 
-// each gives the text of each element.
+// each returns the result of text for each element of list.
 func each[T any](list []T, text func(T) string) []string {
 	texts := make([]string, len(list))
 	for i, element := range list {

@@ -16,17 +16,17 @@ func duckDB() *Dialect {
 			text: "VARCHAR", integer: "BIGINT", float: "DOUBLE", boolean: "BOOLEAN", date: "DATE",
 			timestamp: "TIMESTAMP WITH TIME ZONE", decimal: "DECIMAL(%d, %d)", list: "%s[]",
 		},
-		// There is no primary key: DuckDB checks it before a transaction ends, and
-		// the same ids could not be deleted and loaded in one.
+		// There is no primary key. DuckDB checks it before a transaction ends, so one
+		// transaction could not delete and load the same ids.
 		constraint: notNull,
 		load:       loadDuckDB,
 	}
 }
 
-// loadDuckDB writes statements for a client that goes on after an error, which
-// does not always end DuckDB's transaction. DELETE counts the loaded rows, and so
-// fails if loading failed. If INSERT failed, the counts differ, and the
-// transaction ends with an error.
+// loadDuckDB writes statements for a client that continues after an error,
+// which does not always end DuckDB's transaction. DELETE counts the loaded
+// rows, so it fails if loading failed. If INSERT failed, the counts differ, and
+// another statement ends the transaction with an error.
 func loadDuckDB(d *Dialect, s *script, t Table, w Written, o Options) {
 	if w.scheme() != "" {
 		s.note("DuckDB reads %s:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);", w.scheme())
@@ -52,7 +52,7 @@ func loadDuckDB(d *Dialect, s *script, t Table, w Written, o Options) {
 	s.line("DROP TABLE %s;", stage)
 }
 
-// reader is the table function that reads the output.
+// reader returns the call of the table function that reads the output.
 func (d *Dialect) reader(t Table, w Written, o Options) string {
 	files := each(w.objects(o), func(object string) string {
 		if w.named(o) {
@@ -78,14 +78,14 @@ func (d *Dialect) reader(t Table, w Written, o Options) string {
 			"columns = {\n    "+strings.Join(columns, ",\n    ")+"\n  }")
 		return "read_json(" + strings.Join(arguments, ", ") + ")"
 	}
-	// A column that is called dt itself would be hidden by the folders' dt.
+	// The dt of the folders would hide a column that is itself called dt.
 	hive := w.Hive && !slices.ContainsFunc(t.Columns, func(c schemas.Column) bool { return strings.EqualFold(c.Name, "dt") })
 	arguments = append(arguments, fmt.Sprintf("hive_partitioning = %t", hive), "union_by_name = true")
 	return "read_parquet(" + strings.Join(arguments, ", ") + ")"
 }
 
-// fromCSV turns the text of a CSV field into the column's type. If a field is
-// alone in its line, "" stands for null.
+// fromCSV returns an SQL expression that turns the text of a CSV field into the
+// column's type. If the field is alone on its line, "" stands for null.
 func (d *Dialect) fromCSV(c schemas.Column, alone bool) string {
 	name := d.quote(c.Name)
 	if alone && c.Type.Kind != schemas.String {
@@ -104,7 +104,7 @@ func (d *Dialect) fromCSV(c schemas.Column, alone bool) string {
 	return fmt.Sprintf("CAST(%s AS %s) AS %s", name, d.types.of(c.Type), d.quote(c.Name))
 }
 
-// literalGlob is the pattern that matches the path alone.
+// literalGlob returns the pattern that matches only this path.
 func literalGlob(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }

@@ -15,14 +15,14 @@ type limits struct {
 	columns  int                 // of a table, 0 for no limit
 	bytes    int                 // of a name, 0 for no limit
 	runes    int                 // of a name, 0 for no limit
-	path     int                 // parts of a table's name
+	path     int                 // how many parts a table's name may have
 	scale    int32               // of a decimal, 0 for no limit
-	beside   bool                // a table beside it helps to load it
+	beside   bool                // a second table, named by Dialect.beside, helps to load it
 	reserved []string            // names that no column can have, even quoted
-	problem  func(string) string // what else is wrong with a column's name; nil: nothing
+	problem  func(string) string // returns what else is wrong with a column's name; nil: nothing
 }
 
-// UnfitError is a table that an engine cannot hold, or cannot load right.
+// UnfitError describes a table that an engine cannot hold, or cannot load correctly.
 type UnfitError struct {
 	Dialect  string
 	Table    string
@@ -30,10 +30,10 @@ type UnfitError struct {
 	Remedy   string // what to do about a table that cannot be loaded; else ""
 }
 
-// maxShown bounds the problems that an error shows.
+// maxShown is how many problems an error shows.
 const maxShown = 10
 
-// Error names the problems and what to do.
+// Error returns the problems and what to do.
 func (e *UnfitError) Error() string {
 	shown := e.Problems
 	more := ""
@@ -48,10 +48,10 @@ func (e *UnfitError) Error() string {
 	return fmt.Sprintf("%s cannot %s the table %s:\n  %s%s\n%s", e.Dialect, verb, e.Table, strings.Join(shown, "\n  "), more, remedy)
 }
 
-// DataFault tells that the fault is in the schema and not in the call.
+// DataFault returns true, because the fault is in the schema and not in the call.
 func (e *UnfitError) DataFault() bool { return true }
 
-// check tells whether the engine can hold the table.
+// check returns an *UnfitError if the engine cannot hold the table, otherwise nil.
 func (d *Dialect) check(t Table) error {
 	e := &UnfitError{Dialect: d.Name, Table: oneLine(strings.Join(t.Name, "."))}
 	add := func(format string, args ...any) { e.Problems = append(e.Problems, fmt.Sprintf(format, args...)) }
@@ -87,7 +87,7 @@ func (d *Dialect) check(t Table) error {
 	return nil
 }
 
-// length says what is wrong with a name's length or bytes.
+// length returns what is wrong with a name's length or bytes, or "".
 func (l limits) length(name string) string {
 	switch {
 	case strings.ContainsRune(name, 0) || !utf8.ValidString(name):
@@ -102,7 +102,7 @@ func (l limits) length(name string) string {
 	return ""
 }
 
-// column says what is wrong with a column's name.
+// column returns what is wrong with a column's name, or "".
 func (l limits) column(name string) string {
 	if problem := l.length(name); problem != "" {
 		return problem

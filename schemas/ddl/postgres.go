@@ -38,10 +38,10 @@ func postgres() *Dialect {
 	}
 }
 
-// loadPostgres has psql copy the files into a temporary table, which lives as
-// long as the transaction. It has psql stop at the first error: the server's
-// transaction does not learn that \copy could not open a file. The rows are
-// counted for clients that go on all the same.
+// loadPostgres lets psql copy the files into a temporary table, which exists
+// until the transaction ends. psql stops at the first error, because the
+// server's transaction does not notice that \copy could not open a file. The
+// rows are counted for clients that continue anyway.
 func loadPostgres(d *Dialect, s *script, t Table, w Written, _ Options) {
 	s.note(`For psql 15 or newer, with -v ON_ERROR_STOP=1: \copy reads the files where psql runs.`)
 	value := d.fromJSON
@@ -56,7 +56,7 @@ func loadPostgres(d *Dialect, s *script, t Table, w Written, _ Options) {
 	s.line(`\set ON_ERROR_STOP on`)
 	s.line("BEGIN;")
 	if w.Format == "csv" {
-		all := t.Columns // of the files, by position, also those that the table does not have
+		all := t.Columns // all columns of the files in order, also those that the table lacks
 		if w.Known {
 			all = w.Columns
 		}
@@ -76,7 +76,7 @@ func loadPostgres(d *Dialect, s *script, t Table, w Written, _ Options) {
 	s.line("COMMIT;")
 }
 
-// source is what \copy reads: a file, or a program that writes it.
+// source returns what \copy reads: a file, or a program that prints it.
 func (d *Dialect) source(w Written, object string) string {
 	codec := map[string]string{"gzip": "gzip -dc", "zstd": "zstd -dcq"}[w.Compression]
 	file := shellQuote(w.Path + object)
@@ -100,8 +100,8 @@ func (d *Dialect) source(w Written, object string) string {
 	return d.text(w.Path + object)
 }
 
-// pgFormat are COPY's options. A line of JSON is one field: it holds none of
-// the control characters that divide and quote fields here.
+// pgFormat returns the options of COPY. A line of JSON is read as one field, because
+// it holds none of the control characters that divide and quote fields here.
 func pgFormat(w Written) string {
 	if w.Format == "csv" {
 		return "FORMAT csv, HEADER match, ENCODING 'UTF8'"
@@ -111,8 +111,8 @@ func pgFormat(w Written) string {
 
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// fromText turns the text of a CSV field into the column's type. If a field is
-// alone in its line, "" stands for null.
+// fromText returns an SQL expression that turns the text of a CSV field into
+// the column's type. If the field is alone on its line, "" stands for null.
 func (d *Dialect) fromText(c schemas.Column, alone bool) string {
 	name := d.quote(c.Name)
 	if alone {
@@ -132,7 +132,7 @@ func (d *Dialect) fromText(c schemas.Column, alone bool) string {
 	return name + "::" + d.types.of(c.Type)
 }
 
-// fromJSON takes the column's value out of a line of JSON.
+// fromJSON returns an SQL expression that takes the column's value from a line of JSON.
 func (d *Dialect) fromJSON(c schemas.Column) string {
 	switch c.Type.Kind {
 	case schemas.List:
@@ -143,7 +143,8 @@ func (d *Dialect) fromJSON(c schemas.Column) string {
 	return "(result ->> " + d.text(c.Name) + ")::" + d.types.of(c.Type)
 }
 
-// pgArray makes a list's array of a JSON array, null of anything else.
+// pgArray returns an SQL expression that makes an array from a JSON array, and null from anything
+// else.
 func (d *Dialect) pgArray(json string, list schemas.Type) string {
 	return fmt.Sprintf("CASE WHEN jsonb_typeof(%[1]s) = 'array' THEN ARRAY("+
 		"SELECT e::%[2]s FROM jsonb_array_elements_text(%[1]s) WITH ORDINALITY AS r(e, n) ORDER BY n) END", json, d.types.of(*list.Elem))

@@ -36,7 +36,8 @@ func redshift() *Dialect {
 	}
 }
 
-// inPlace refuses parts of a dataset that a loader by position would mix up.
+// inPlace returns an *UnfitError if the engine takes columns by position and a
+// part of a dataset has its columns at other positions.
 func (d *Dialect) inPlace(w Written, table string) error {
 	if !d.byPlace || !w.Known || !w.Dataset() {
 		return nil
@@ -53,10 +54,10 @@ func (d *Dialect) inPlace(w Written, table string) error {
 	return nil
 }
 
-// loadRedshift has COPY fill a temporary table. The table has all columns of the
-// files in their order, because COPY takes those of Parquet by position; FILLRECORD
-// gives null for those that are missing at the end. Its timestamps are plain and
-// in UTC, because COPY cannot make TIMESTAMPTZ of Parquet's.
+// loadRedshift lets COPY fill a temporary table. COPY takes the columns of Parquet
+// by position, so that table has all columns of the files in their order.
+// FILLRECORD gives null for columns that are missing at the end. Timestamps in it
+// are plain and in UTC, because COPY cannot make TIMESTAMPTZ from Parquet's.
 func loadRedshift(d *Dialect, s *script, t Table, w Written, o Options) {
 	s.note("COPY reads its list of parts from %s; --only manifest prints it:", ManifestPath(w))
 	flags := ""
@@ -98,12 +99,12 @@ func loadRedshift(d *Dialect, s *script, t Table, w Written, o Options) {
 	s.line("COMMIT;")
 }
 
-// ManifestPath is where Redshift's manifest of an output belongs: beside it.
+// ManifestPath returns the path of Redshift's manifest of an output, which lies beside the output.
 func ManifestPath(w Written) string {
 	return strings.TrimSuffix(w.Path, "/") + ".redshift-manifest.json"
 }
 
-// ErrNoManifest is returned for a dialect or outputs without a manifest.
+// ErrNoManifest is returned for a dialect that reads no manifest, or if no output suits.
 var ErrNoManifest = errors.New("only Redshift reads a manifest, of Parquet on s3:// that a run has written")
 
 type redshiftEntry struct {
@@ -112,8 +113,8 @@ type redshiftEntry struct {
 	Meta      map[string]int64 `json:"meta"`
 }
 
-// Manifest gives the list of parts that Redshift's COPY reads. The error is
-// ErrNoManifest where there is none, an *UnfitError where its parts cannot be
+// Manifest returns the list of parts that Redshift's COPY reads. The error is
+// ErrNoManifest if there is none. It is an *UnfitError if the parts cannot be
 // loaded together.
 func (d *Dialect) Manifest(outputs []Written) ([]byte, error) {
 	best := d.best(Table{}, outputs)

@@ -12,46 +12,47 @@ import (
 // script collects statements.
 type script struct{ strings.Builder }
 
-// line writes a line as it is.
+// line writes a line, formatted as by fmt.
 func (s *script) line(format string, args ...any) {
 	fmt.Fprintf(&s.Builder, format+"\n", args...)
 }
 
-// note writes a comment, which stays one line whatever names are in it.
+// note writes an SQL comment on one line, whatever characters its arguments hold.
 func (s *script) note(format string, args ...any) {
 	s.line("-- %s", oneLine(fmt.Sprintf(format, args...)))
 }
 
-// noNullLists says what becomes of a null list where arrays are never null.
+// noNullLists notes what an engine without null arrays does with null lists.
+// more ends the note.
 func (s *script) noNullLists(t Table, engine, more string) {
 	if slices.ContainsFunc(t.Columns, isList) {
 		s.note("An array of %s is never null: a null list is loaded as an empty one%s.", engine, more)
 	}
 }
 
-// insert writes a statement that fills the columns of a table; into is its
-// beginning, up to the table's name.
+// insert writes a statement that fills the columns of a table with what it
+// selects from another. into is its beginning, up to the table's name.
 func (s *script) insert(into string, columns, selected []string, from string) {
 	s.items(into+" (", columns, ")")
 	s.items("SELECT", selected, "FROM "+from+";")
 }
 
-// items writes lines between two others, divided by commas.
+// items writes open, the items with commas between them, and end.
 func (s *script) items(open string, items []string, end string) {
 	s.line("%s\n  %s\n%s", open, strings.Join(items, ",\n  "), end)
 }
 
-// oneLine replaces what would break a line or steer a terminal by blanks.
+// oneLine returns text with blanks for what would break a line or control a terminal.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
 		return unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r)
 	}), " ")
 }
 
-// maxComment is the length of a comment in characters: BigQuery takes 1,024.
+// maxComment is the most characters of a comment. BigQuery takes 1,024.
 const maxComment = 1000
 
-// comment is what a column's comment says: its label and where it comes from.
+// comment returns the text of a column's comment: its label and its source.
 func comment(c schemas.Column) string {
 	from := "(" + oneLine(c.From.String()) + ")"
 	label := []rune(oneLine(c.Label))
@@ -61,35 +62,35 @@ func comment(c schemas.Column) string {
 	return strings.TrimSpace(string(label) + " " + from)
 }
 
-// doubled quotes a text by doubling the quote inside.
+// doubled returns a function that quotes a text and doubles the quotes inside.
 func doubled(quote string) func(string) string {
 	return func(text string) string {
 		return quote + strings.ReplaceAll(text, quote, quote+quote) + quote
 	}
 }
 
-// backslashed quotes a text with a backslash before the quote and itself.
+// backslashed returns a function that quotes a text and puts \ before each quote and \ inside.
 func backslashed(quote string) func(string) string {
 	replacer := strings.NewReplacer(`\`, `\\`, quote, `\`+quote, "\n", `\n`, "\r", `\r`, "\t", `\t`)
 	return func(text string) string { return quote + replacer.Replace(text) + quote }
 }
 
-// doubledEscaped is doubled for engines in whose literals a backslash escapes.
+// doubledEscaped makes a literal like doubled, for engines in whose literals a backslash escapes.
 func doubledEscaped(text string) string {
 	return doubled("'")(strings.ReplaceAll(text, `\`, `\\`))
 }
 
-// types are an engine's names of types.
+// types are the names that an engine has for types.
 type types struct {
 	text, integer, float, boolean, date, timestamp string
 
-	decimal string // a format of precision and scale
-	wide    string // of decimals with more than 29 digits before the point or 9 behind it; "": decimal
-	list    string // of a list, where %s stands for the element's type
-	null    string // of a column that may be null, where %s stands for its type; "": every column may be
+	decimal string // a format for precision and scale
+	wide    string // the same for more than 29 digits before the point or 9 after it; "": decimal
+	list    string // a list, where %s stands for the element's type
+	null    string // a nullable type, where %s is the type itself; "": every type is nullable
 }
 
-// column gives the name of a column's type. A list itself is never nullable.
+// column returns the name of a column's type. A list itself is never nullable.
 func (n types) column(c schemas.Column) string {
 	if n.null == "" || isList(c) || required(c) {
 		return n.of(c.Type)
@@ -97,7 +98,7 @@ func (n types) column(c schemas.Column) string {
 	return fmt.Sprintf(n.null, n.of(c.Type))
 }
 
-// of gives the name of a type.
+// of returns the engine's name of a type.
 func (n types) of(t schemas.Type) string {
 	switch t.Kind {
 	case schemas.List:

@@ -10,8 +10,8 @@ func snowflake() *Dialect {
 	return &Dialect{
 		Name: "snowflake", quote: doubled(`"`), text: doubledEscaped,
 		limit: limits{runes: 255, path: 3, scale: 37}, formats: []string{"parquet", "ndjson", "json"},
-		// An instant is TIMESTAMP_LTZ, which is stored in UTC and is what Snowflake
-		// makes of Parquet's instants. TIMESTAMP_TZ would keep an offset that nobody
+		// An instant is TIMESTAMP_LTZ, which is stored in UTC. Snowflake reads
+		// Parquet's instants as this type. TIMESTAMP_TZ would keep an offset that nobody
 		// gave, and TIMESTAMP_NTZ would lose that it is an instant.
 		types: types{
 			text: "VARCHAR", integer: "BIGINT", float: "DOUBLE", boolean: "BOOLEAN", date: "DATE",
@@ -31,8 +31,8 @@ func snowflake() *Dialect {
 // mostFiles is how many files one COPY INTO takes.
 const mostFiles = 1000
 
-// loadSnowflake replaces the rows by one statement within a block, which ends at
-// the first error. A transaction would not do: a failed statement does not end it.
+// loadSnowflake writes a block that replaces the rows by one statement and ends at the
+// first error. A transaction would not do, because a failed statement does not end it.
 func loadSnowflake(d *Dialect, s *script, t Table, w Written, o Options) {
 	if w.empty(o) {
 		s.line("DELETE FROM %s;\nCOMMIT;", d.path(t.Name))
@@ -66,8 +66,8 @@ func loadSnowflake(d *Dialect, s *script, t Table, w Written, o Options) {
 	s.line("COMMIT;") // for sessions without autocommit
 }
 
-// putFiles makes a stage and sends it files of this machine. The names of parts
-// keep their folder; a pattern does not.
+// putFiles makes a stage and copies files of this machine to it. If named is set,
+// objects are parts, which keep their folder. Otherwise they are patterns, which do not.
 func (d *Dialect) putFiles(s *script, stage, folder string, objects []string, named bool) {
 	s.line("CREATE OR REPLACE TEMPORARY STAGE %s;", stage)
 	for _, object := range objects {
@@ -79,7 +79,7 @@ func (d *Dialect) putFiles(s *script, stage, folder string, objects []string, na
 	}
 }
 
-// remoteStage makes a stage of a remote folder.
+// remoteStage makes a stage for a folder in a bucket.
 func (d *Dialect) remoteStage(s *script, stage, folder, integration string) {
 	if integration == "" {
 		integration = "formetl"
@@ -91,7 +91,7 @@ func (d *Dialect) remoteStage(s *script, stage, folder, integration string) {
 	s.line("CREATE OR REPLACE TEMPORARY STAGE %s URL = %s STORAGE_INTEGRATION = %s;", stage, d.text(folder), d.quote(integration))
 }
 
-// files says which files of the stage are loaded.
+// files returns the clause that says which files of the stage are loaded.
 func (d *Dialect) files(w Written, o Options, files []string) string {
 	if w.Dataset() && !w.named(o) {
 		return "PATTERN = " + d.text(".*part-[^/]*"+strings.ReplaceAll(w.extension(), ".", "[.]"))

@@ -8,7 +8,7 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// scheme is the path's scheme, "" for a local one.
+// scheme returns the scheme of the path, such as "s3", or "" for a local path.
 func (w Written) scheme() string {
 	scheme, _, remote := strings.Cut(w.Path, "://")
 	if !remote {
@@ -17,13 +17,13 @@ func (w Written) scheme() string {
 	return scheme
 }
 
-// named tells whether statements name the parts, as opposed to a pattern.
+// named tells whether statements name the parts instead of using a pattern.
 func (w Written) named(o Options) bool {
 	return w.Known && (!w.Dataset() || !o.Glob)
 }
 
-// objects are the output's data objects relative to the path: the known parts,
-// or the pattern that finds them.
+// objects returns the paths of the output's data objects relative to w.Path:
+// the known parts, or a pattern that finds them.
 func (w Written) objects(o Options) []string {
 	switch {
 	case !w.Dataset():
@@ -34,10 +34,10 @@ func (w Written) objects(o Options) []string {
 	return each(w.Parts, func(p Part) string { return p.Path })
 }
 
-// empty tells whether the manifest lists nothing to load.
+// empty tells whether the manifest lists no parts to load.
 func (w Written) empty(o Options) bool { return w.named(o) && len(w.Parts) == 0 }
 
-// pattern finds the parts of a dataset below its folder.
+// pattern returns a pattern for the parts of a dataset, relative to its folder.
 func (w Written) pattern() string {
 	name := "part-*" + w.extension()
 	if w.Hive {
@@ -53,17 +53,17 @@ func (w Written) extension() string {
 	return "." + w.Format + map[string]string{"gzip": ".gz", "zstd": ".zst"}[w.Compression]
 }
 
-// text tells whether a compression lies around the format.
+// text tells whether the format is one whose whole files are compressed.
 func (w Written) text() bool { return w.Format != "parquet" && w.Format != "arrow" }
 
-// bucket divides a remote path into its bucket and what follows.
+// bucket splits a remote path into its bucket and the key below it.
 func (w Written) bucket() (bucket, key string) {
 	_, rest, _ := strings.Cut(w.Path, "://")
 	bucket, key, _ = strings.Cut(rest, "/")
 	return bucket, key
 }
 
-// address is the HTTPS address of a remote path.
+// address returns the HTTPS address of a remote path.
 func (w Written) address() string {
 	bucket, key := w.bucket()
 	key = strings.ReplaceAll(url.PathEscape(key), "%2F", "/")
@@ -82,7 +82,7 @@ func (w Written) address() string {
 	return "https://" + bucket + "." + host + ".amazonaws.com/" + key
 }
 
-// rows is the number of rows of all parts.
+// rows returns the number of rows of all parts.
 func (w Written) rows() int64 {
 	var n int64
 	for _, p := range w.Parts {
@@ -91,10 +91,10 @@ func (w Written) rows() int64 {
 	return n
 }
 
-// wrongCount is the end of an SQL condition that tells that a count of the loaded
-// rows is wrong, or "" if any count is right. The manifest counts the rows of
-// named parts. A single file may be of a later run, and nobody knows the parts
-// that a pattern finds: there only 0 is wrong, unless the manifest has no rows.
+// wrongCount returns the end of an SQL condition that is true if the count of the loaded
+// rows is wrong. It returns "" if any count is right. The manifest gives the right count
+// for named parts. A single file may be of a later run, and the parts that a pattern
+// finds are unknown. There only 0 is wrong, unless the manifest has no rows.
 func (w Written) wrongCount(o Options) string {
 	switch {
 	case w.Dataset() && w.named(o):
@@ -105,7 +105,7 @@ func (w Written) wrongCount(o Options) string {
 	return "= 0"
 }
 
-// notWhole is the message of an engine for a wrong count.
+// notWhole is the message with which an engine reports a wrong count.
 const notWhole = "not all parts were loaded, and the table stays as it was; run the definition, and write the statements anew"
 
 // differs tells whether two outputs are known to hold different results.
@@ -113,7 +113,7 @@ func (w Written) differs(from Written) bool {
 	return w.Known && from.Known && w.rows() != from.rows()
 }
 
-// notLoaded says why an output is not loaded that could be.
+// notLoaded returns why best is loaded instead of w, which could be loaded too.
 func (w Written) notLoaded(best Written) string {
 	if w.differs(best) {
 		return fmt.Sprintf("%s (%s) holds %d rows, not the %d of %s, and is not loaded", w.Path, w.Format, w.rows(), best.rows(), best.Path)
@@ -121,8 +121,8 @@ func (w Written) notLoaded(best Written) string {
 	return fmt.Sprintf("%s (%s) holds the same results and is not loaded", w.Path, w.Format)
 }
 
-// inParts are the manifest's columns without the last ones that no part has yet.
-// The run that added those had no results to write.
+// inParts returns the manifest's columns without the last ones that no part has
+// yet. The run that added those columns had no results to write.
 func (w Written) inParts() []schemas.Column {
 	most := 0
 	for _, p := range w.Parts {
@@ -139,8 +139,8 @@ func (w Written) inParts() []schemas.Column {
 
 const loading = "formetl_load"
 
-// loading is the name of the temporary table that takes the files' rows first.
-// It must not hide the table itself.
+// loading returns the name of the temporary table that first takes the files'
+// rows. It differs from the table's own name, so that it does not hide the table.
 func (t Table) loading() string {
 	if strings.EqualFold(t.Name[len(t.Name)-1], loading) {
 		return loading + "_2"

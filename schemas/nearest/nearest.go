@@ -1,16 +1,16 @@
 // Package nearest finds the word that somebody most likely meant: for keys and
 // words of definitions, types of schemas, and flags of the command line. It
-// knows no language: it counts edits. Begin reading at [Word].
+// knows no language and only counts edits. Begin reading with [Word].
 package nearest
 
 import "strings"
 
-// mostEdits is how many edits a suggestion may be away at most.
+// mostEdits is the most edits by which a suggestion may differ.
 const mostEdits = 3
 
-// Word returns the word that takes the fewest edits to become, ignoring case
-// and the kind of dashes. It returns "" where no word is near: where more than
-// a third of the letters, or more than three, would have to change.
+// Word returns the one of words that is the fewest edits away from word, ignoring case
+// and the kind of dashes. It returns "" if none is near. A near word is at most three
+// edits away, or at most one more than a third of the letters, whichever is less.
 func Word(word string, words []string) string {
 	word = plain(word)
 	if len(word) > 40 {
@@ -29,9 +29,9 @@ func plain(s string) string {
 	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(s)))
 }
 
-// Distance is the number of insertions, deletions, replacements and swaps of
-// neighbouring bytes that turn a into b (optimal string alignment). Of longer
-// words only the first 64 bytes are compared.
+// Distance returns the number of insertions, deletions, replacements and swaps
+// of neighbouring bytes that turn a into b (optimal string alignment). It
+// compares only the first 64 bytes of each.
 func Distance(a, b string) int {
 	const most = 64
 	a, b = a[:min(len(a), most)], b[:min(len(b), most)]

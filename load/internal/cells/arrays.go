@@ -13,8 +13,8 @@ import (
 // Appender appends the text of element i of an array. The element is not null.
 type Appender func(dst []byte, i int) []byte
 
-// Text returns the Appender of an array of scalars other than strings, in the
-// form of CSV. timestamp appends an instant in microseconds since 1970 UTC.
+// Text returns the Appender of an array of scalars other than strings. It writes
+// them as CSV does. timestamp appends an instant in microseconds since 1970 UTC.
 func Text(arr arrow.Array, timestamp func(dst []byte, us int64) []byte) Appender {
 	switch a := arr.(type) {
 	case *array.Int64:
@@ -34,9 +34,9 @@ func Text(arr arrow.Array, timestamp func(dst []byte, us int64) []byte) Appender
 	panic(fmt.Sprintf("an array of type %s passed load.CheckSchema", arr.DataType()))
 }
 
-// JSON returns the Appender of any array, in the form of NDJSON: lists are
-// arrays, days, instants and decimals are strings, and floats that are not
-// finite are null.
+// JSON returns the Appender of any array. It writes values as NDJSON does:
+// lists are arrays, and days, instants and decimals are strings. Floats that
+// are not finite are null. Instants have the zone's offset.
 func JSON(arr arrow.Array, zone *time.Location) Appender {
 	switch a := arr.(type) {
 	case *array.String:
@@ -62,8 +62,8 @@ func JSON(arr arrow.Array, zone *time.Location) Appender {
 	return text
 }
 
-// AppendList appends the elements of the list in row i, with between between
-// them. null stands for an element that is null.
+// AppendList appends the elements of the list in row i, separated by the byte between.
+// It appends null for an element that is null, and others by the Appender element.
 func AppendList(dst []byte, a *array.List, i int, between byte, null string, element Appender) []byte {
 	values := a.ListValues()
 	start, end := a.ValueOffsets(i)
@@ -80,8 +80,8 @@ func AppendList(dst []byte, a *array.List, i int, between byte, null string, ele
 	return dst
 }
 
-// appendAnyFloat appends f. formetl's own columns hold only finite numbers.
-// Others are written as DuckDB, PostgreSQL and strconv read them.
+// appendAnyFloat appends f, which may be NaN or infinite. formetl's own columns hold only
+// finite numbers. Others are written in a form that DuckDB, PostgreSQL and strconv read.
 func appendAnyFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):

@@ -1,7 +1,7 @@
-// Package cells renders scalars as the text that CSV, NDJSON and JSON share, in
-// the manner of strconv: every function appends to dst and returns it, and none
-// allocates if dst has room. It does not quote CSV fields or know of nulls. Begin
-// reading with JSON, which renders a column.
+// Package cells renders scalars as the text that CSV, NDJSON and JSON share. As
+// in strconv, every function appends to dst and returns it, and none allocates
+// if dst has room. The package does not quote CSV fields. Begin reading with
+// JSON, which renders a column.
 package cells
 
 import (
@@ -14,8 +14,8 @@ import (
 )
 
 // AppendFloat appends the shortest decimal that parses back to f, as JavaScript
-// and encoding/json write it: plain digits for magnitudes in [1e-6, 1e21), an
-// exponent elsewhere. Negative zero is -0.0, because some readers (DuckDB) take
+// and encoding/json write it. Magnitudes in [1e-6, 1e21) have plain digits, and
+// others an exponent. Negative zero is -0.0, because some readers (DuckDB) take
 // -0 for an integer. f must be finite.
 func AppendFloat(dst []byte, f float64) []byte {
 	if f == 0 && math.Signbit(f) {
@@ -35,11 +35,11 @@ func AppendFloat(dst []byte, f float64) []byte {
 	return dst
 }
 
-// AppendTimestamp appends the instant of us microseconds since 1970 UTC as
-// RFC 3339 with the zone's offset, and six digits of a second only where they
-// are not zero. RFC 3339 has no seconds in an offset; an instant at which the
-// zone had them (local mean time, before about 1900) is written in UTC, so
-// that the instant stays exact.
+// AppendTimestamp appends the instant of us microseconds since 1970 UTC as RFC
+// 3339 with the zone's offset. Six digits of a second follow only if they are
+// not zero. RFC 3339 allows no seconds in an offset. If the zone's offset has
+// seconds (local mean time, before about 1900), the instant is written in UTC.
+// So it stays exact.
 func AppendTimestamp(dst []byte, us int64, zone *time.Location) []byte {
 	t := time.UnixMicro(us).In(zone)
 	if _, offset := t.Zone(); offset%60 != 0 {
@@ -51,10 +51,10 @@ func AppendTimestamp(dst []byte, us int64, zone *time.Location) []byte {
 	return t.AppendFormat(dst, "2006-01-02T15:04:05.000000Z07:00")
 }
 
-// AppendLocal appends the instant of us microseconds since 1970 UTC as a
-// spreadsheet reads it: the zone's wall clock without an offset, 2026-01-02
-// 03:04:05. A fraction of a second that is not zero is written with three
-// digits, or with six if three do not suffice.
+// AppendLocal appends the instant of us microseconds since 1970 UTC as the
+// zone's wall-clock time without an offset. Spreadsheets read this form:
+// 2026-01-02 03:04:05. A fraction of a second that is not zero has three
+// digits, or six if three do not suffice.
 func AppendLocal(dst []byte, us int64, zone *time.Location) []byte {
 	t := time.UnixMicro(us).In(zone)
 	h, m, s := t.Clock()
@@ -69,7 +69,7 @@ func AppendLocal(dst []byte, us int64, zone *time.Location) []byte {
 	return t.AppendFormat(dst, ".000000")
 }
 
-// AppendDate appends the day that lies days after 1970-01-01 as YYYY-MM-DD.
+// AppendDate appends the day that is days after 1970-01-01 as YYYY-MM-DD.
 func AppendDate(dst []byte, days int32) []byte {
 	return appendDay(dst, time.Unix(int64(days)*86400, 0).UTC())
 }

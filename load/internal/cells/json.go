@@ -2,8 +2,8 @@ package cells
 
 import "unicode/utf8"
 
-// AppendJSON appends s as a JSON string, always in valid UTF-8. It escapes what
-// JSON requires and what readers may take for the end of a line.
+// AppendJSON appends s as a JSON string, always in valid UTF-8. It escapes the characters
+// that JSON requires to be escaped, and those that readers may take for the end of a line.
 func AppendJSON(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for {
@@ -19,9 +19,9 @@ func AppendJSON(dst []byte, s string) []byte {
 	return append(append(dst, s...), '"')
 }
 
-// appendSpecial appends the start of s, escaped: one special character, or a
-// run of characters outside ASCII. It returns how many bytes of s it has
-// handled.
+// appendSpecial escapes and appends the start of s: one special character, or a
+// run of characters outside ASCII. It returns dst and how many bytes of s it
+// has handled.
 func appendSpecial(dst []byte, s string) ([]byte, int) {
 	const hex = "0123456789abcdef"
 	switch c := s[0]; {
@@ -40,8 +40,8 @@ func appendSpecial(dst []byte, s string) ([]byte, int) {
 	}
 }
 
-// appendRunes appends the run of characters outside ASCII at the start of s.
-// Handling a whole run keeps texts in other scripts fast.
+// appendRunes appends the run of characters outside ASCII at the start of s. It returns dst
+// and the run's length in bytes. Handling a whole run keeps texts in other scripts fast.
 func appendRunes(dst []byte, s string) ([]byte, int) {
 	start, i := 0, 0
 	for i < len(s) && s[i] >= utf8.RuneSelf {

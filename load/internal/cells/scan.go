@@ -7,12 +7,12 @@ const (
 	highs = 0x8080808080808080
 )
 
-// text is a string or bytes, so that neither is copied to be scanned.
+// text is a string or bytes, so that functions scan both without a copy.
 type text interface{ ~string | ~[]byte }
 
-// zeros marks with its high bit each byte of x that is zero. Bits above the
-// first marked byte may be wrong by a borrow; the lowest one never is, and
-// only that one is used.
+// zeros returns a number in which the high bit of a byte is set if that byte of
+// x is zero. Only the lowest bit that is set is reliable, because a borrow may
+// set bits above it. Callers use only that one.
 func zeros(x uint64) uint64 { return (x - ones) &^ x & highs }
 
 // IndexCSV returns the index of the first comma, quote, CR or LF of s, or -1.
@@ -73,8 +73,8 @@ func IndexJSON[T text](s T) int {
 	return -1
 }
 
-// load64 reads eight bytes as one little-endian number. The compiler turns it
-// into one load.
+// load64 returns the eight bytes of s from index i as one little-endian number.
+// The compiler turns it into one load.
 func load64[T text](s T, i int) uint64 {
 	_ = s[i+7]
 	return uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |

@@ -1,6 +1,6 @@
-// Package lists reads from an Arrow schema how lists are written in tables:
-// joined into one text, as JSON, or as a column for each choice. The formats
-// for people (CSV, xlsx) share it. Begin reading with Of.
+// Package lists reads from the metadata of an Arrow schema how lists are written in a
+// table. A list is joined into one text, written as JSON, or written as a column for each
+// choice. CSV and xlsx, the formats for people, share the package. Begin reading with Of.
 package lists
 
 import (
@@ -29,17 +29,17 @@ const (
 	Columns = "columns"
 )
 
-// Field is how a field is written: as one column, or as one column for each
-// choice.
+// Field says how a field of the schema is written: as one column, or as one
+// column for each choice.
 type Field struct {
 	As       string   // "" where the field is no list
 	Headings []string // the field's name, or the headings of its choices
-	// choices gives the index of the heading of each value with a column.
+	// choices maps each value that has a column to the index of its heading.
 	choices map[string]int
 }
 
-// Of reads how the schema's fields are written. It is an error if two headings
-// are equal or there is none.
+// Of returns, for each field of the schema, how it is written. It returns an
+// error if two headings are equal or if the schema gives no heading at all.
 func Of(schema *arrow.Schema) ([]Field, error) {
 	fields := make([]Field, schema.NumFields())
 	taken := map[string]bool{}
@@ -94,15 +94,15 @@ func field(f arrow.Field) (Field, error) {
 	return shown, nil
 }
 
-// Missing is a value of a list without a column. A file would lose it.
+// Missing is a value of a list that has no column. A file would lose it.
 type Missing struct {
 	Row   int
 	Value string
 }
 
-// Chosen returns a function that gives, for a row's list, the index of the
-// heading of each element. It is -1 for a null or an empty text, which are no
-// choice unless they are listed as one. The field is written as Columns.
+// Chosen returns a function that returns, for each element of a row's list, the index of its
+// heading. The index is -1 for a null or an empty text, unless that text is a listed choice.
+// If another value has no column, Chosen returns it as Missing. f.As must be Columns.
 func (f Field) Chosen(a *array.List) (func(row int) []int, *Missing) {
 	if a.Len() == 0 {
 		return nil, nil
@@ -135,8 +135,8 @@ func (f Field) Chosen(a *array.List) (func(row int) []int, *Missing) {
 	}, nil
 }
 
-// Text returns the appender of a list that is written as one text. timestamp is
-// that of cells.Text.
+// Text returns an appender for a list that is written as one text. timestamp
+// appends an instant, as for cells.Text. JSON uses the zone instead.
 func (f Field) Text(a *array.List, zone *time.Location, timestamp func(dst []byte, us int64) []byte) cells.Appender {
 	if f.As == JSON {
 		return cells.JSON(a, zone)
@@ -150,7 +150,7 @@ func (f Field) Text(a *array.List, zone *time.Location, timestamp func(dst []byt
 	return func(dst []byte, row int) []byte { return cells.AppendList(dst, a, row, '|', `\N`, element) }
 }
 
-// AppendJoined appends an element of a joined list, with a \ before each | and \.
+// AppendJoined appends s as an element of a joined list, with a \ before each | and \.
 func AppendJoined(dst []byte, s string) []byte {
 	for {
 		i := strings.IndexAny(s, `|\`)

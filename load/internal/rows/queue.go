@@ -1,18 +1,18 @@
 // Package rows regroups record batches. A format whose bytes depend on where a
-// batch ends takes its rows from a Queue in fixed counts. So equal rows give
-// equal files, however they were divided into batches.
+// batch ends takes its rows from a Queue, a fixed number at a time. So equal
+// rows give equal files, however they are divided into batches.
 package rows
 
 import "github.com/apache/arrow-go/v18/arrow"
 
-// Piece is the rows [From, To) of a batch, which belongs to the queue.
+// Piece is the rows [From, To) of a batch. The queue keeps that batch in memory.
 type Piece struct {
 	Batch    arrow.RecordBatch
 	From, To int
 }
 
-// Queue retains batches until their rows are dropped. The zero value is an
-// empty queue.
+// Queue holds batches until their rows are dropped. The zero value is an empty
+// queue.
 type Queue struct {
 	batches []arrow.RecordBatch
 	skip    int // rows of the first batch that are dropped already
@@ -20,10 +20,10 @@ type Queue struct {
 	pieces  []Piece
 }
 
-// Len is the number of rows in the queue.
+// Len returns the number of rows in the queue.
 func (q *Queue) Len() int { return q.rows }
 
-// Push appends the batch's rows.
+// Push appends the batch's rows to the queue.
 func (q *Queue) Push(batch arrow.RecordBatch) {
 	if batch.NumRows() == 0 {
 		return
@@ -33,8 +33,8 @@ func (q *Queue) Push(batch arrow.RecordBatch) {
 	q.rows += int(batch.NumRows())
 }
 
-// Peek returns the first n rows, or all if there are fewer. The pieces are
-// valid until the next call of any method.
+// Peek returns the first n rows, or all if there are fewer, as pieces of
+// batches. The pieces are valid until the next call of any method.
 func (q *Queue) Peek(n int) []Piece {
 	q.pieces = q.pieces[:0]
 	from := q.skip
@@ -50,8 +50,8 @@ func (q *Queue) Peek(n int) []Piece {
 	return q.pieces
 }
 
-// Drop removes the first n rows, or all if there are fewer, and releases the
-// batches that are used up.
+// Drop removes the first n rows, or all if there are fewer. It releases the
+// batches of which no row is left.
 func (q *Queue) Drop(n int) {
 	n = min(n, q.rows)
 	q.rows -= n
@@ -66,5 +66,5 @@ func (q *Queue) Drop(n int) {
 	q.batches = q.batches[done:]
 }
 
-// Discard empties the queue.
+// Discard removes all rows from the queue.
 func (q *Queue) Discard() { q.Drop(q.rows) }

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a string or bytes, so that neither is copied.
+// Text is a string or bytes, so that functions take both without a copy.
 type Text interface{ ~string | ~[]byte }
 
-// Guarded tells whether a spreadsheet would run a text as a formula or show it
-// changed, so that it needs a ' in front. The comment of package csvout gives
-// the rule.
+// Guarded tells whether a text needs a ' in front. Without it, a spreadsheet
+// would run the text as a formula or show it changed. The comment of package
+// csvout gives the rule.
 func Guarded[T Text](s T) bool {
 	if len(s) == 0 {
 		return false
@@ -39,25 +39,25 @@ func Guarded[T Text](s T) bool {
 	return leadsToFormula(bare) || len(bare) <= maxWord && (isWord(bare) || isEasternDay(bare)) || looksLikeNumber(bare)
 }
 
-// isOther tells whether the first character cannot begin a number: it is no
-// digit, currency sign or blank.
+// isOther tells whether a first character outside ASCII cannot begin a number.
+// Only blanks and currency signs can.
 func isOther[T Text](s T) bool {
 	r, _ := utf8.DecodeRuneInString(string(s[:min(len(s), utf8.UTFMax)]))
 	return !unicode.IsSpace(r) && !unicode.Is(unicode.Sc, r)
 }
 
 const (
-	// maxWord is the length in bytes up to which texts with letters are checked
-	// for dates. It fits "30 de septiembre de 2026 03:04:05" with two bytes a
-	// letter.
+	// maxWord is the greatest length in bytes at which texts with letters are
+	// checked for dates. "30 de septiembre de 2026 03:04:05" fits even with two
+	// bytes for each letter.
 	maxWord = 64
-	// maxNumber is the length from which on a text is not checked for a number.
-	// It bounds the work for fields of megabytes.
+	// maxNumber is the greatest length in bytes at which a text is checked for
+	// a number. It bounds the work for fields of megabytes.
 	maxNumber = 400
 )
 
-// leadsToFormula tells whether a formula begins after leading blanks, which
-// some spreadsheets remove.
+// leadsToFormula tells whether a text is a formula once its leading blanks are
+// removed, as some spreadsheets do.
 func leadsToFormula[T Text](s T) bool {
 	for i := 0; i < len(s); {
 		switch s[i] {
@@ -80,9 +80,9 @@ func beginsWithFullWidth[T Text](s T) bool {
 	return len(s) >= 3 && s[0] == 0xEF && strings.Contains(signs, string(s[:3]))
 }
 
-// isPlainNumber tells whether a spreadsheet keeps the value of a number. It has
-// no leading zero or plus, digits on both sides of a point, and at most 15
-// digits. Trailing zeros of a fraction are not shown.
+// isPlainNumber tells whether s is a number whose value a spreadsheet keeps.
+// Such a number has no leading zero or plus, digits on both sides of a point,
+// and at most 15 digits. Spreadsheets may hide trailing zeros of its fraction.
 func isPlainNumber(s string) bool {
 	digits := strings.TrimPrefix(s, "-")
 	whole, fraction, point := strings.Cut(digits, ".")
@@ -101,7 +101,7 @@ func isPlainNumber(s string) bool {
 
 func isDigits(s string) bool { return s != "" && leadingDigits(s) == len(s) }
 
-// leadingDigits is how many digits a text begins with.
+// leadingDigits returns how many digits a text begins with.
 func leadingDigits(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
@@ -127,8 +127,8 @@ func isClock(s string) bool {
 	return (matches(s, "99:99") || matches(s, "99:99:99") && s[6] < '6') && s < "24" && s[3] < '6'
 }
 
-// matches tells whether s has the form: a 9 stands for any digit, and other
-// characters for themselves.
+// matches tells whether s has the given form. A 9 in form stands for any digit,
+// and other characters for themselves.
 func matches(s, form string) bool {
 	if len(s) != len(form) {
 		return false

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// isWord tells whether a spreadsheet takes a text of letters for something
-// else. That is a boolean, which it would write in capitals, or a month with a
-// day or year in a language of monthNames.
+// isWord tells whether a spreadsheet would change a text of letters. It takes
+// true and false for booleans and writes them in capitals. It takes the name of
+// a month with a day or a year for a date, in the languages of monthNames.
 func isWord(s string) bool {
 	if isBoolean(strings.TrimSpace(s)) {
 		return s != "TRUE" && s != "FALSE"
@@ -49,14 +49,15 @@ func isMonth(s string) bool {
 	return months == 1 && (numbers == 1 || numbers == 2)
 }
 
-// The kinds of a piece of a text.
+// The kinds of pieces into which piece splits a text.
 const (
 	letters = iota
 	digits
 	others
 )
 
-// piece gives the first piece of a text: letters, digits, or other characters.
+// piece returns the first piece of s and its kind: a run of letters, of digits, or of other
+// characters.
 func piece(s string) (first string, kind int) {
 	r, _ := utf8.DecodeRuneInString(s)
 	kind = kindOf(r)
@@ -77,8 +78,8 @@ func kindOf(r rune) int {
 	return others
 }
 
-// folded is a word in lower case and without accents, in the form of
-// monthNames.
+// folded returns a word in lower case and without accents, as monthNames spells
+// it.
 func folded(word string) string {
 	word = strings.ToLower(word)
 	if strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
@@ -97,28 +98,28 @@ func folded(word string) string {
 	}, norm.NFD.String(word))
 }
 
-// isParticle tells whether a word may stand between a month and its numbers.
+// isParticle tells whether a folded word may stand between a month and its numbers, such as "de".
 func isParticle(name string) bool {
 	const particles = " de d del г am pm a p "
 	return strings.Contains(particles, " "+name+" ")
 }
 
 // isEasternDay tells whether a text is a date or a time of day in Chinese,
-// Japanese or Korean, with two numbers or more: 1月2日.
+// Japanese or Korean. It must have at least two numbers: 1月2日.
 func isEasternDay(s string) bool {
 	return strings.Trim(s, " 0123456789年月日号號時时分秒년월일시분초") == "" &&
 		len(strings.FieldsFunc(s, func(r rune) bool { return r < '0' || r > '9' })) > 1 &&
 		strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) > 0
 }
 
-// isMonthName tells whether a folded word is a month, whole or short.
+// isMonthName tells whether a folded word is the full or short name of a month.
 func isMonthName(name string) bool {
 	return strings.Contains(monthNames, " "+name+" ")
 }
 
-// monthNames are the names of months from Unicode's locale data: full and
-// short, alone and beside a day. A name that several languages share stands at
-// the first of them.
+// monthNames holds the folded names of months from Unicode's locale data: full
+// and short, in the forms used alone and beside a day. A name that several
+// languages share is listed under the first of them.
 const monthNames = " " +
 	// English
 	"sept january february march april may june july august september october november december jan " +

@@ -3,8 +3,8 @@ package sheets
 import "strings"
 
 // looksLikeNumber tells whether a spreadsheet of some language takes a text for
-// a number, a date, a time or a fraction. It is called for texts that are not
-// of the plain forms.
+// a number, a date, a time or a fraction. Guarded calls it only for texts that
+// are not plain numbers or plain times.
 func looksLikeNumber(s string) bool {
 	s, marked := unmark(closed(s))
 	if i := strings.IndexAny(s, "eE"); i > 0 {
@@ -32,11 +32,11 @@ func looksLikeNumber(s string) bool {
 	return p.has(thousands) && (!p.has(". '\u00a0\u202f\u2019") || p.areThousands())
 }
 
-// thousands are the separators in numbers: of thousands and before a fraction.
+// thousands are the characters that may separate thousands in a number or precede its fraction.
 const thousands = ".,' \u00a0\u202f\u2019"
 
-// closed is a text without its blanks, except those between two digits and that
-// before a or p (half of a day): 1 - 2, 5 e3, 5: 30.
+// closed returns a text without its blanks: 1-2 for 1 - 2. It keeps those
+// between two digits, and one before a or p, which stand for AM and PM.
 func closed(s string) string {
 	if len(s) > maxWord || !strings.ContainsAny(s, " \u00a0") {
 		return s
@@ -59,13 +59,13 @@ func closed(s string) string {
 	return b.String()
 }
 
-// behind are the characters that a spreadsheet may remove after a number: 18+,
-// 5 -.
+// behind are the characters after a number that a spreadsheet may remove, as in
+// 18+ or 5 -.
 const behind = "+-: \u00a0"
 
-// unmark removes what may stand around a number: a currency, a percent sign,
-// parentheses that make it negative, half of the day, and the characters of
-// behind.
+// unmark returns s without what may stand around a number: a currency sign, a
+// percent sign, parentheses, AM or PM, a leading sign, and the characters of
+// behind. marked tells whether it removed anything but a leading sign.
 func unmark(s string) (bare string, marked bool) {
 	bare = strings.TrimRight(s, behind)
 	bare = unbraced(bare)
@@ -90,17 +90,17 @@ func unbraced(s string) string {
 	return s
 }
 
-// pieces are the groups of digits of a text and the characters between and
-// around them. Its arrays keep split from allocating, which would make encoding
-// for spreadsheets a twentieth slower.
+// pieces are the groups of digits in a text, and the characters between and
+// around them. The arrays keep split from allocating memory, which would make
+// encoding for spreadsheets 5 % slower.
 type pieces struct {
 	groups     [8]string
 	n          int
 	between    [32]byte
-	separators int // bytes of between
+	separators int // number of bytes used in between
 }
 
-// split divides a text into pieces. The result is empty if the text has a
+// split returns the pieces of a text. The result is empty if the text has a
 // letter or a separator that no number has.
 func split(s string) pieces {
 	var p pieces
@@ -127,13 +127,13 @@ func split(s string) pieces {
 	return p
 }
 
-// has tells whether the text has no other separators than these.
+// has tells whether all separators of the text are among these.
 func (p *pieces) has(these string) bool { return only(string(p.between[:p.separators]), these) }
 
-// only tells whether a text consists of the characters.
+// only tells whether a text consists only of the given characters.
 func only(s, characters string) bool { return strings.Trim(s, characters) == "" }
 
-// areParts tells whether each group can be a day, a month or a year.
+// areParts tells whether each group of digits can be a day, a month or a year.
 func (p *pieces) areParts() bool {
 	for _, g := range p.groups[:p.n] {
 		if len(g) > 4 || len(g) == 3 {
@@ -143,8 +143,8 @@ func (p *pieces) areParts() bool {
 	return true
 }
 
-// areThousands tells whether all groups but the first have three digits. The
-// first may have more, because some spreadsheets take 5000 000 for a number.
+// areThousands tells whether all groups of digits but the first have three digits.
+// The first may have more, because some spreadsheets take 5000 000 for a number.
 func (p *pieces) areThousands() bool {
 	for _, g := range p.groups[1:p.n] {
 		if len(g) != 3 {

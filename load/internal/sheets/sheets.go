@@ -20,7 +20,7 @@ const (
 	MaxDigits = 15
 )
 
-// Units is the length of a text in UTF-16 units.
+// Units returns the length of a text in UTF-16 units.
 func Units[T ~string | ~[]byte](s T) int {
 	n := 0
 	for i := 0; i < len(s); i++ {
@@ -34,7 +34,7 @@ func Units[T ~string | ~[]byte](s T) int {
 	return n
 }
 
-// Thousands is a number as people write it: 1,048,576.
+// Thousands returns n with commas between its thousands, such as 1,048,576.
 func Thousands(n int64) string {
 	s := fmt.Sprint(n)
 	var b strings.Builder

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// patience is how long a server may take until it listens. It is generous,
-// because it only delays failures.
+// patience is how long Start waits until a server listens. It is long, because
+// only failures take that long.
 const patience = time.Minute
 
 // Process is a running server.
 type Process struct {
-	life  io.Closer // input of its shell, see guarded
+	life  io.Closer // input of its shell; closing it kills the server
 	ended chan struct{}
 	err   error // how it ended
 }
@@ -29,7 +29,7 @@ type Process struct {
 // input ends. So a test that panics or is killed leaves no server behind.
 const guarded = `exec 3<&0; "$@" & p=$!; (cat <&3; kill -9 $p) >/dev/null 2>&1 & wait $p`
 
-// Start runs a program that is to listen at address, and waits until it does.
+// Start runs a program as a server and waits until it listens at address.
 // environment is added to the test's own.
 func Start(ctx context.Context, address string, environment []string, program string, args ...string) (*Process, error) {
 	p := &Process{ended: make(chan struct{})}
@@ -55,14 +55,14 @@ func Start(ctx context.Context, address string, environment []string, program st
 	return p, nil
 }
 
-// Kill kills the process with SIGKILL, and only it, and waits for its end.
+// Kill kills this process alone, with SIGKILL, and waits until it has ended.
 // Killing twice is harmless.
 func (p *Process) Kill() {
 	_ = p.life.Close() // the shell kills the server when its input ends
 	<-p.ended
 }
 
-// wait tries to connect until it succeeds.
+// wait tries to connect to address until it succeeds, the process ends or the time is up.
 func (p *Process) wait(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -83,12 +83,12 @@ func (p *Process) wait(ctx context.Context, address string) error {
 	}
 }
 
-// The ports of servers lie below those that systems use for outgoing
-// connections. So a server that is restarted finds its port free, and no client
-// connects to itself meanwhile.
+// Servers get ports below those that systems use for outgoing connections. So a
+// server that is restarted finds its port free, and no client connects to
+// itself before the server listens again.
 const firstPort, ports = 20_000, 12_000
 
-// FreeAddress gives a loopback address at which nobody listens.
+// FreeAddress returns a loopback address at which nobody listens.
 func FreeAddress(ctx context.Context) (string, error) {
 	var lc net.ListenConfig
 	var err error

@@ -14,16 +14,16 @@ import (
 	"runtime"
 )
 
-// Program is a program that `go install` makes.
+// Program is a program that `go install` builds.
 type Program struct {
 	Name    string
-	Module  string // of its main package
+	Module  string // path of its main package
 	Version string
 }
 
-// Path gives the program's file in the user's cache folder, and builds it if it
-// is missing. A finished build is renamed into place, so that two tests may
-// build at the same time.
+// Path returns the path of the program's file in the user's cache folder. It
+// builds the program if it is missing. A finished build is renamed into place,
+// so that two tests may build at the same time.
 func (p Program) Path(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
