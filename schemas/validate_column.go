@@ -107,7 +107,8 @@ func (v *validator) separator(i int, key, sign string) {
 	}
 }
 
-// pii checks the rule for personal data.
+// pii checks how column i treats personal data: the protection must be known and
+// must suit the column's type.
 func (v *validator) pii(i int, c Column) {
 	kind := c.PII.Kind
 	switch {

@@ -196,7 +196,8 @@ func knownMeta(id string) bool {
 	return strings.HasPrefix(id, "date_")
 }
 
-// columns returns the columns of one kind in their order, without names.
+// columns returns the inferred columns of one kind of source, metas or items, in the
+// order of the form. They get their names later.
 func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
 	var placed, rest []*sampled
 	for _, f := range s.fields {

@@ -50,7 +50,7 @@ type leaseStore interface {
 	// write writes the record and returns its new version. If the object no
 	// longer has the given version, the error wraps load.ErrConflict.
 	write(ctx context.Context, r leaseRecord, version string) (string, error)
-	// remove removes the object.
+	// remove deletes the lease's object, whatever its version.
 	remove(ctx context.Context) error
 }
 

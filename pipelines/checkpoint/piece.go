@@ -78,7 +78,8 @@ type Chain struct {
 // Complete tells whether the chain reaches the end of its window.
 func (c Chain) Complete() bool { return c.Through() == Last }
 
-// Through returns the id up to which the chain covers its window. It is First for an empty chain.
+// Through returns the last id that the chain covers without a gap. It is First, the
+// id before all results, for an empty chain.
 func (c Chain) Through() int64 {
 	if len(c.Pieces) == 0 {
 		return First

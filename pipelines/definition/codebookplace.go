@@ -15,10 +15,10 @@ type CodebookPlace struct {
 	stem string // what the names of its files begin with
 }
 
-// Schema is the name of the file for programs, below Root.
+// Schema is the name, relative to Root, of the JSON file that programs read.
 func (p CodebookPlace) Schema() string { return p.stem + ".schema.json" }
 
-// Table is the name of the file for people, below Root.
+// Table is the name, relative to Root, of the CSV file that people read.
 func (p CodebookPlace) Table() string { return p.stem + ".codebook.csv" }
 
 // Paths are the addresses of the codebook's files: the schema, then the table.

@@ -92,8 +92,8 @@ func (j *Job) naming() string {
 	return "id"
 }
 
-// checkKept returns an error if columns rename or retype a kept column, or use
-// its name for another source.
+// checkKept returns an error if columns rename or retype a column that the dataset
+// at path has (kept), or use its name for another source.
 func checkKept(path string, kept, columns []schemas.Column) error {
 	describe := func(c schemas.Column) string { return c.Name + " " + c.Type.String() + " from " + c.From.String() }
 	bySource, byName := make(map[schemas.Source]schemas.Column, len(columns)), make(map[string]schemas.Column, len(columns))

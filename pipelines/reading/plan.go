@@ -74,7 +74,8 @@ func CostlyText(plan *extract.Plan) string {
 		cost, plan.Total, fair, len(plan.Windows), plan.Range.Step, remedy)
 }
 
-// Windows returns the windows of a plan, with their counts and groups.
+// Windows returns the windows of a plan with their counts. Windows that share one
+// count form a group.
 func Windows(plan *extract.Plan) []*Window {
 	windows := make([]*Window, 0, len(plan.Windows))
 	groups := make([]Group, len(plan.Groups))

@@ -91,10 +91,10 @@ func (v *verification) failed(windows []*reading.Window) error {
 	return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(windows)}
 }
 
-// judge divides the windows that changed. It returns in again those to read
-// again. wrong are windows that may not be read again and have an impossible
-// number of results. With final no window is read again. If a window was
-// counted only once, the counts of the whole range decide.
+// judge sorts the windows whose count has changed since they were read. again are
+// those to read once more; with final there are none. wrong are the others whose
+// number of results does not lie between the counts before and after the reading.
+// A window that was counted once is judged by the counts of the whole range.
 func (v *verification) judge(changed []*reading.Window, final bool) (again, wrong []*reading.Window) {
 	n := v.extracted()
 	whole := min(v.before, v.after) <= n && n <= max(v.before, v.after)
