@@ -49,7 +49,8 @@ func whySeveral(forms []string) string {
 }
 
 // checkPlaces reports outputs that would write into each other. It compares their
-// paths with each form put in, and with {form} left in for the forms of globs.
+// paths with each named form filled in. Forms that a glob selects are not known
+// yet, so {form} stays in their paths.
 func (r *reader) checkPlaces() {
 	reported := map[[2]int]bool{}
 	places := map[string]int{} // the first output at each path

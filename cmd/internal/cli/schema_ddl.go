@@ -116,7 +116,8 @@ func (f *ddlFlags) name(after string) []string {
 	return strings.Split(f.table, ".")
 }
 
-// ddlOfSchema makes the table of a schema file, which names no outputs.
+// ddlOfSchema returns the statements for the table of a schema file. Such a file
+// names no outputs, so there are none that load it.
 func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 	if f.only == "load" || f.only == "manifest" {
 		return nil, exit.Usagef("--only %s: %s is a schema file and names no outputs; give the definition", f.only, file)

@@ -93,9 +93,9 @@ func schemaInfer(ctx context.Context, p *process, f inferFlags) error {
 
 func (f *inferFlags) toFile() bool { return f.output != definition.StdoutPath && f.output != "" }
 
-// baseSchema reads the schema that the new one follows, nil for none. A file that
-// is there and cannot be read as a schema is an error even with --force, because
-// it may be somebody's work with a mistake in it.
+// baseSchema reads the schema that the new one follows, nil for none. An existing
+// file that is no valid schema is an error even with --force. It may be somebody's
+// work with a mistake in it.
 func (f *inferFlags) baseSchema() (*schemas.Schema, error) {
 	there := false
 	if f.toFile() {
