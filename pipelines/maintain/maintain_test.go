@@ -1,0 +1,79 @@
+package maintain_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/jsonout"
+	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/output"
+)
+
+// Whole runs and what they leave are tested in package pipelines. These tests are
+// about a definition that never ran.
+
+func neverRun(t *testing.T) (*definition.Definition, account.Options) {
+	dir := t.TempDir()
+	def := &definition.Definition{
+		Name: "p", Forms: []string{"a", "b"}, State: filepath.Join(dir, "state"),
+		Outputs: []definition.Output{{Path: filepath.Join(dir, "{form}") + "/", Format: "ndjson", Partition: definition.PartitionDay}},
+		Source:  definition.Source{BaseURL: "https://x.invalid", Account: "acme", Zone: time.UTC},
+		Extract: definition.Extract{Incremental: true, From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
+	}
+	return def, account.Options{
+		Tables: output.Tables{
+			Formats: []load.Format{jsonout.NDJSON()},
+			Open: func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
+				return local.New(root)
+			},
+		},
+		Now: func() time.Time { return time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC) },
+	}
+}
+
+func TestStateOfADefinitionThatNeverRan(t *testing.T) {
+	def, o := neverRun(t)
+	report, err := maintain.State(t.Context(), def, o)
+	if err != nil || len(report.Forms) != 2 || len(report.Checkpoints) != 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	for _, f := range report.Forms {
+		if len(f.Outputs) != 1 || f.Outputs[0].Manifest != nil || f.Next == nil || f.Next.String() != "2026-01-01 00:00:00" {
+			t.Errorf("form %s: %+v, next %v", f.Form, f.Outputs, f.Next)
+		}
+	}
+}
+
+func TestNothingToResetOrToClean(t *testing.T) {
+	def, o := neverRun(t)
+	reset, err := maintain.ResetState(t.Context(), def, o, time.Time{})
+	if err != nil || len(reset.Outputs) != 2 || slices.ContainsFunc(reset.Outputs, func(r *maintain.ResetOutput) bool { return !r.Before.IsZero() }) {
+		t.Errorf("%+v, %v", reset, err)
+	}
+	cleaned, err := maintain.Clean(t.Context(), def, o, load.CleanOptions{})
+	if err != nil || len(cleaned.Outputs) != 2 || cleaned.Checkpoints != 0 {
+		t.Errorf("%+v, %v", cleaned, err)
+	}
+}
+
+// TestChosenForms: all three refuse a form that the definition has not.
+func TestChosenForms(t *testing.T) {
+	def, o := neverRun(t)
+	o.Forms = []string{"c"}
+	_, stateErr := maintain.State(t.Context(), def, o)
+	_, resetErr := maintain.ResetState(t.Context(), def, o, time.Time{})
+	_, cleanErr := maintain.Clean(t.Context(), def, o, load.CleanOptions{})
+	for _, err := range []error{stateErr, resetErr, cleanErr} {
+		if _, none := errors.AsType[*account.NoFormsError](err); !none {
+			t.Errorf("got %v", err)
+		}
+	}
+}
