@@ -206,6 +206,14 @@ func TestManyParts(t *testing.T) {
 	}
 }
 
+// TestSingleFileThatNobodyWrote is loaded by its own path, and not as a folder.
+func TestSingleFileThatNobodyWrote(t *testing.T) {
+	sql, err := ddl.Named("bigquery").Load(named("a"), []ddl.Written{{Path: "gs://b/f.parquet", Format: "parquet"}}, ddl.Options{})
+	if err != nil || !strings.Contains(sql, "'gs://b/f.parquet'") {
+		t.Errorf("%v in\n%s", err, sql)
+	}
+}
+
 // TestRedshiftManifest lists parts with their sizes, as COPY of Parquet needs.
 func TestRedshiftManifest(t *testing.T) {
 	w := lake(t, "s3://bucket/lake/form1/", "parquet")
