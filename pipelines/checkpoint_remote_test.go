@@ -9,6 +9,7 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // TestCheckpointAtDestination resumes on another host, whose state folder is
@@ -41,7 +42,7 @@ func TestCheckpointAtDestination(t *testing.T) {
 				t.Errorf("asked for %v, report %+v", asked, f)
 			}
 			if out := outs[len(outs)-1]; out.Dataset() {
-				r.checkDataset("days", truth(r.form, inJanuary))
+				r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 			}
 		})
 	}
@@ -62,7 +63,7 @@ func TestCleanDropsACheckpointAtDestination(t *testing.T) {
 	if asked, report := r.asked(def); len(asked) != 4 || report.Forms[0].Continued != "" {
 		t.Errorf("the next run asked for %v and resumed from %q", asked, report.Forms[0].Continued)
 	}
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // TestRemoteCheckpointThatCannotBeRead: a store that does not answer says
@@ -87,7 +88,7 @@ func TestRemoteCheckpointThatCannotBeRead(t *testing.T) {
 			if f := report.Forms[0]; f.Kept != 2 || len(asked) != 2 {
 				t.Errorf("asked for %v, report %+v", asked, f)
 			}
-			r.checkDataset("days", truth(r.form, inJanuary))
+			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		})
 	}
 }

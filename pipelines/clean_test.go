@@ -17,6 +17,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // leave stages what a run that died left at a folder.
@@ -146,12 +147,12 @@ func TestCleanDuringARun(t *testing.T) {
 		t.Errorf("cleaned %d times", cleaned)
 	}
 	w.service.Before = nil
-	w.checkFile("form1.ndjson", truth(form, inJanuary))
+	w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
 	if report, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{}); err != nil || found(report) != "form1.ndjson:; days: dead" {
 		t.Errorf("found %s, %v", found(report), err)
 	}
 	w.checkTidy()
-	w.checkDataset("days", truth(form, inJanuary))
+	w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
 }
 
 // A run that was stopped leaves what the next one resumes from; clean drops it.
@@ -170,7 +171,7 @@ func TestCleanAfterAStoppedRun(t *testing.T) {
 	if asked, report := r.asked(def); len(asked) != 4 || report.Forms[0].Continued != "" {
 		t.Errorf("the next run asked for %v and resumed %q", asked, report.Forms[0].Continued)
 	}
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 func TestCleanResolvesForms(t *testing.T) {

@@ -12,11 +12,13 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -61,7 +63,7 @@ func (b codebook) choices(item string) string {
 
 // surveyed is a result with a colour, and a mail address where id is even.
 func surveyed(id int64, finished string, colours ...string) formservice.Result {
-	r := result(id, finished, "text")
+	r := pipelinestest.Result(id, finished, "text")
 	r.Items = append(r.Items, formservice.Answer{ID: "2", Type: "checkbox", Index: 2, Values: colours})
 	if id%2 == 0 {
 		r.Items = append(r.Items, formservice.Answer{ID: "3", Type: "select", Index: 3, Values: []string{"secret"}})
@@ -183,7 +185,7 @@ func TestCodebookIsDeterministic(t *testing.T) {
 		def := w.definition(definition.Output{Path: "lake/form1/", Format: "parquet", Partition: definition.PartitionMonth})
 		def.Source.Requests.Concurrency = concurrency
 		def.Extract.Window = extract.Step{Days: 40 + i}
-		def.Extract.From, def.Extract.To = at(t, "2020-01-01"), at(t, "2030-01-01")
+		def.Extract.From, def.Extract.To = extracttest.Wall("2020-01-01"), extracttest.Wall("2030-01-01")
 		w.run(def)
 		books := map[string]string{"schema": w.read("lake/form1.schema.json"), "table": w.read("lake/form1.codebook.csv")}
 		if first == nil {
@@ -206,7 +208,7 @@ func TestCodebookTellsEarlierLabels(t *testing.T) {
 		{"Your colours", "[Colours]"},
 		{"Farben", "[Your colours Colours]"},
 	} {
-		def.Source.BaseURL = newWorld(t, someSurvey(run.label)).url
+		def.Source.BaseURL = newWorld(t, someSurvey(run.label)).source.BaseURL
 		w.run(def)
 		for _, stem := range []string{"out/form1", "lake/form1"} {
 			for _, c := range w.codebook(stem).Columns {
@@ -290,7 +292,7 @@ func TestCodebookRefused(t *testing.T) {
 		w := newWorld(t, someSurvey("Colours"))
 		def := w.daily(definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay})
 		w.run(def)
-		def.Extract.From = at(t, "2026-01-02") // parts of the first run stay
+		def.Extract.From = extracttest.Wall("2026-01-02") // parts of the first run stay
 		o := watching(func(root, op, name string) error {
 			if refused == op && root == w.path("lake") {
 				return fmt.Errorf("%s: %w", name, errRefused)
@@ -315,7 +317,7 @@ func TestCodebookRefused(t *testing.T) {
 		if !strings.Contains(out.CompanionsError, "refused") || out.Error != "" || out.Rows != 3 {
 			t.Errorf("%s: the report says %+v", refused, out)
 		}
-		w.checkDataset("lake/form1", truth(w.service.Forms[0], nil))
+		w.checkDataset("lake/form1", pipelinestest.Truth(w.service.Forms[0], nil))
 		w.run(def) // writes what is missing
 		if b := w.codebook("lake/form1"); b.Rows != 2 || b.choices("2") != "blue 0, green 1, red 1" {
 			t.Errorf("%s: after the next run there are %d rows with %s", refused, b.Rows, b.choices("2"))
@@ -366,7 +368,7 @@ func TestCodebookAfterACrash(t *testing.T) {
 	for name, cutOff := range crash {
 		t.Run(name, func(t *testing.T) {
 			r := newResumed(t)
-			r.url = newWorld(t, someSurvey("Colours")).url
+			r.source.BaseURL = newWorld(t, someSurvey("Colours")).source.BaseURL
 			def := r.daily(days(), months())
 			cutOff(r, def)
 			for _, stem := range []string{"days", "months"} { // as if the process had ended before

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -98,7 +99,7 @@ func TestOrderOfADataset(t *testing.T) {
 			run := func(schema *schemas.Schema, from, to string, full bool) error {
 				def := w.definition(definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay}, definition.Output{Path: "form1.csv", Format: "csv"})
 				def.File, def.Schema = w.path("definition.yaml"), schema
-				def.Extract.From, def.Extract.To = at(t, from), at(t, to)
+				def.Extract.From, def.Extract.To = extracttest.Wall(from), extracttest.Wall(to)
 				o := options()
 				o.Full = full
 				_, err := pipelines.Run(t.Context(), def, o)

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -27,7 +29,7 @@ func lateAnswers() *formservice.Form {
 	results := make([]formservice.Result, 0, 1200)
 	for i := range 1200 {
 		when := time.Date(2026, 1, 1, 0, i*28, 0, 0, time.UTC).Format(formservice.WallTime)
-		r := result(int64(2000-i), when, fmt.Sprint("answer ", i))
+		r := pipelinestest.Result(int64(2000-i), when, fmt.Sprint("answer ", i))
 		for _, late := range []struct {
 			id   string
 			from int
@@ -62,13 +64,13 @@ func TestLateColumnsGiveTheSameBytes(t *testing.T) {
 				definition.Output{Path: "weeks/", Format: "ndjson"},
 			)
 			d.File = w.path("definition.yaml")
-			d.Extract.From, d.Extract.To = at(t, "2026-01-01"), at(t, "2026-02-01")
+			d.Extract.From, d.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-02-01")
 			d.Extract.Window = extract.Step{Days: 7}
 			d.Source.Requests.Concurrency = c.concurrency
 			return d
 		}
 		w.run(def())
-		w.checkDataset("weeks", truth(w.service.Form("form1"), nil))
+		w.checkDataset("weeks", pipelinestest.Truth(w.service.Form("form1"), nil))
 		files := dataOnly(tree(t, w.dir))
 		for name := range files { // all parts have all columns
 			if strings.HasSuffix(name, ".ndjson") && !strings.Contains(strings.SplitN(files[name], "\n", 2)[0], `"item_77":`) {
@@ -120,7 +122,7 @@ func TestManifestIsTheBaseOfLaterRuns(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			form, other := fourDays(), fourDays()
 			other.Directory = "form2"
-			extra := result(9, "2026-01-04 11:00:00", "x")
+			extra := pipelinestest.Result(9, "2026-01-04 11:00:00", "x")
 			extra.Items = append(extra.Items, formservice.Answer{ID: "9", Values: []string{"once"}})
 			if _, err := form.Insert(extra); err != nil {
 				t.Fatal(err)
@@ -207,11 +209,11 @@ func TestRejectThatMovesCountsOnce(t *testing.T) {
 	for _, id := range []int64{2, 3, 4, 5, 6, 7, 8, 10, 11, 50} {
 		form.Delete(id)
 	}
-	if _, err := form.Insert(result(12, "2026-01-04 00:00:00", "12")); err != nil {
+	if _, err := form.Insert(pipelinestest.Result(12, "2026-01-04 00:00:00", "12")); err != nil {
 		t.Fatal(err)
 	}
 	w := newWorld(t, form)
-	w.service.Before = once(reads("2026-01-03"), func() { _ = form.Finish(1, at(t, "2026-01-03 12:00:00")) })
+	w.service.Before = once(reads("2026-01-03"), func() { _ = form.Finish(1, extracttest.Wall("2026-01-03 12:00:00")) })
 	def := w.daily(fileAndDays()...)
 	def.Schema = declared(t, schemas.UnknownIgnore, schemas.OnErrorReject, "int64")
 	def.Schema.MaxRejects = 1
@@ -238,7 +240,7 @@ func TestColumnsOfPartsThatStay(t *testing.T) {
 	def.Schema = declared(t, schemas.UnknownAdd, "", "string")
 	w.run(def)
 	def.Schema = declared(t, schemas.UnknownIgnore, "", "string")
-	def.Extract.From = at(t, "2026-01-03")
+	def.Extract.From = extracttest.Wall("2026-01-03")
 	w.run(def)
 	m := readManifest(t, filepath.Join(w.path("days"), load.ManifestName))
 	names := make([]string, 0, len(m.Schema))

@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
@@ -29,7 +31,7 @@ func TestLossThatADeletionHides(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			results := make([]formservice.Result, 0, 120)
 			for i := range int64(120) {
-				results = append(results, result(i+1, fmt.Sprintf("2026-01-%02d 10:00:00", i/20+1), "x"))
+				results = append(results, pipelinestest.Result(i+1, fmt.Sprintf("2026-01-%02d 10:00:00", i/20+1), "x"))
 			}
 			form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Label: "Answer"}}, results)
 			w := newWorld(t, form)
@@ -56,13 +58,13 @@ func TestLossThatADeletionHides(t *testing.T) {
 			defer server.Close()
 			def := w.definition(out)
 			def.Source.BaseURL = server.URL
-			def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-01-07")
+			def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-07")
 			def.Extract.Window = extract.Step{Days: 1}
 			w.run(def)
 			if name == "file" {
-				w.checkFile("form1.ndjson", truth(form, nil))
+				w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
 			} else {
-				w.checkDataset("days", truth(form, nil))
+				w.checkDataset("days", pipelinestest.Truth(form, nil))
 			}
 		})
 	}
@@ -74,7 +76,7 @@ func TestSustainedMovesAreNeverSilent(t *testing.T) {
 	for after := 1; after <= 8; after++ {
 		results := make([]formservice.Result, 0, 120)
 		for i := range int64(120) {
-			results = append(results, result(i+1, fmt.Sprintf("2026-01-%02d 10:00:00", i/30+1), "x"))
+			results = append(results, pipelinestest.Result(i+1, fmt.Sprintf("2026-01-%02d 10:00:00", i/30+1), "x"))
 		}
 		form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Label: "Answer"}}, results)
 		w := newWorld(t, form)
@@ -92,7 +94,7 @@ func TestSustainedMovesAreNeverSilent(t *testing.T) {
 		}
 		def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
 		def.Source.Requests.Concurrency = 1
-		def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-01-05")
+		def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-05")
 		def.Extract.Window = extract.Step{Days: 1}
 		_, err := pipelines.Run(t.Context(), def, options())
 		var loud *reconcile.VerifyError

@@ -9,12 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // partsOf are the parts of the dataset "days", as its manifest lists them.
@@ -39,7 +41,7 @@ func (r *resumed) lose(p load.Part, empty bool) {
 // edit gives a result another answer.
 func (r *resumed) edit(id int64, finished string) {
 	r.t.Helper()
-	if err := r.form.Update(result(id, finished, "edited")); err != nil {
+	if err := r.form.Update(pipelinestest.Result(id, finished, "edited")); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -59,7 +61,7 @@ func TestPartsGoneAreMadeAgain(t *testing.T) {
 		r.lose(before[1], false)
 		r.lose(before[2], true)
 		r.asked(def())
-		after := r.checkDataset("days", truth(r.form, inJanuary)).Parts
+		after := r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary)).Parts
 		for i, p := range after {
 			if same := p.Path == before[i].Path; same != (i == 0 || i == 3) {
 				t.Errorf("part %d was %s and is %s", i, before[i].Path, p.Path)
@@ -77,7 +79,7 @@ func TestPartsGoneElsewhere(t *testing.T) {
 	r.lose(parts[0], true)
 	r.lose(parts[1], false)
 	o := r.o
-	o.From, o.To = at(t, "2026-01-04"), at(t, "2026-01-05")
+	o.From, o.To = extracttest.Wall("2026-01-04"), extracttest.Wall("2026-01-05")
 	r.edit(4, "2026-01-04 09:00:00")
 	report, err := pipelines.Run(t.Context(), r.daily(days()), o)
 	damaged, ok := errors.AsType[*load.DamagedPartsError](err)
@@ -96,11 +98,11 @@ func TestPartsGoneElsewhere(t *testing.T) {
 	if m := readManifest(t, filepath.Join(r.path("days"), load.ManifestName)); m.RunID != report.RunID {
 		t.Errorf("the manifest is of %s, the run %s", m.RunID, report.RunID)
 	}
-	o.From, o.To = at(t, "2026-01-01"), at(t, "2026-01-03")
+	o.From, o.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-03")
 	if _, err := pipelines.Run(t.Context(), r.daily(days()), o); err != nil {
 		t.Fatal(err)
 	}
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // TestUndatedPartGone: no range reads results without a date again.
@@ -123,7 +125,7 @@ func TestUndatedPartGone(t *testing.T) {
 	}
 	r.o.Full = true
 	r.asked(def())
-	r.checkDataset("days", truth(r.form, func(formservice.Result) bool { return true }))
+	r.checkDataset("days", pipelinestest.Truth(r.form, func(formservice.Result) bool { return true }))
 }
 
 // TestResumingWithPartsGone: a run that resumes from one that ended early does
@@ -134,7 +136,7 @@ func TestResumingWithPartsGone(t *testing.T) {
 	r.lose(r.partsOf()[0], false)
 	def := func(to string) *definition.Definition {
 		d := r.daily(days())
-		d.Extract.From, d.Extract.To = at(t, "2026-01-03"), at(t, to)
+		d.Extract.From, d.Extract.To = extracttest.Wall("2026-01-03"), extracttest.Wall(to)
 		return d
 	}
 	stopped := r.stopAt(def("2026-01-05"), "read", 1)
@@ -146,9 +148,9 @@ func TestResumingWithPartsGone(t *testing.T) {
 		t.Errorf("report %+v", f)
 	}
 	r.lose(r.partsOf()[1], true) // both lie before the next run's range
-	r.o.From, r.o.To = at(t, "2026-01-01"), at(t, "2026-01-03")
+	r.o.From, r.o.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-03")
 	r.asked(r.daily(days()))
-	r.checkDataset("days", truth(r.form, func(x formservice.Result) bool { return date(x) != "" }))
+	r.checkDataset("days", pipelinestest.Truth(r.form, func(x formservice.Result) bool { return pipelinestest.Date(x) != "" }))
 }
 
 // TestManifestLost: nothing is written beside parts that no manifest lists, and
@@ -195,7 +197,7 @@ func TestManifestLost(t *testing.T) {
 			}
 			way(t, r)
 			r.asked(def(r))
-			r.checkDataset("days", truth(r.form, inJanuary))
+			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		})
 	}
 }
@@ -237,7 +239,7 @@ func TestForeignPart(t *testing.T) {
 		t.Errorf("_SUCCESS holds %q, held %q", after, before)
 	}
 	r.asked(r.daily(days()))
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // TestFileGone: a single file is made anew, whatever became of the one that its

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -45,7 +47,7 @@ func (l *driftingForm) next(questions []string, several ...string) {
 	l.day++
 	var results []formservice.Result
 	if l.form != nil {
-		results = truth(l.form, nil)
+		results = pipelinestest.Truth(l.form, nil)
 	}
 	for n := range 2 {
 		r := formservice.Result{ID: int64(10*l.day + n), Metas: []formservice.Meta{
@@ -76,27 +78,6 @@ func (l *driftingForm) run(def *definition.Definition, o pipelines.Options) *pip
 	return report.Forms[0]
 }
 
-func changeLines(changes []schemas.Change) string {
-	list := make([]string, len(changes))
-	for i, c := range changes {
-		list[i] = fmt.Sprintf("%s %s %s", c.Kind, c.From, c.Column)
-		if c.Key != "" {
-			list[i] += " " + c.Key
-		}
-		list[i] += fmt.Sprintf(" [%s] [%s]", c.Was, c.Is)
-		if c.Label != "" {
-			list[i] += " " + c.Label
-		}
-		if c.Count > 0 {
-			list[i] += fmt.Sprint(" x", c.Count)
-		}
-		if c.Breaking {
-			list[i] += " breaks"
-		}
-	}
-	return strings.Join(list, "\n")
-}
-
 // days is the definition of the tests' incremental runs.
 func (w *world) days(outputs ...definition.Output) *definition.Definition {
 	if outputs == nil {
@@ -104,7 +85,7 @@ func (w *world) days(outputs ...definition.Output) *definition.Definition {
 	}
 	def := w.definition(slices.Clone(outputs)...)
 	def.File = w.path("definition.yaml")
-	def.Extract.From, def.Extract.Incremental = at(w.t, "2026-01-01"), true
+	def.Extract.From, def.Extract.Incremental = extracttest.Wall("2026-01-01"), true
 	return def
 }
 
@@ -148,8 +129,8 @@ func TestDriftIsReportedOnce(t *testing.T) {
 				def := l.w.days(c.outputs...)
 				def.Extract.Incremental = c.incremental
 				got := l.run(def, options())
-				if changeLines(got.Changes) != s.want {
-					t.Errorf("day %d: got\n%s\nwant\n%s", l.day, changeLines(got.Changes), s.want)
+				if pipelinestest.ChangeLines(got.Changes) != s.want {
+					t.Errorf("day %d: got\n%s\nwant\n%s", l.day, pipelinestest.ChangeLines(got.Changes), s.want)
 				}
 				if drift := strings.Join(got.Drift, "\n"); (drift == "") != (s.drift == "") || !strings.Contains(drift, s.drift) {
 					t.Errorf("day %d: drift %q, want %q", l.day, drift, s.drift)
@@ -177,8 +158,8 @@ func TestDriftOfAddedLists(t *testing.T) {
 			} {
 				l.next(later, "7")
 				got := l.run(def, options())
-				if changeLines(got.Changes) != want {
-					t.Errorf("day %d: got\n%s\nwant\n%s", l.day, changeLines(got.Changes), want)
+				if pipelinestest.ChangeLines(got.Changes) != want {
+					t.Errorf("day %d: got\n%s\nwant\n%s", l.day, pipelinestest.ChangeLines(got.Changes), want)
 				}
 				if drift := strings.Join(got.Drift, "\n"); !strings.Contains(drift, "column item_7 is a string and met several values") {
 					t.Errorf("day %d: drift %q", l.day, drift)
@@ -226,7 +207,7 @@ func TestDriftOfRunsThatFail(t *testing.T) {
 				if !errors.As(err, c.fails) {
 					t.Fatalf("the run ended with %v", err)
 				}
-				if got := changeLines(report.Forms[0].Changes); got != c.want {
+				if got := pipelinestest.ChangeLines(report.Forms[0].Changes); got != c.want {
 					t.Errorf("got\n%s\nwant\n%s", got, c.want)
 				}
 			}
@@ -250,8 +231,8 @@ func TestDriftGoesOn(t *testing.T) {
 	}
 	for _, want := range []string{"relabelled item:1 answer [Name] [Full name]\nremoved item:3 fax [string] [] Fax breaks\n" + left(2), left(4), left(4)} {
 		l.next([]string{"1 text Full name", "2 text Age"})
-		if got := l.run(def, options()); changeLines(got.Changes) != want {
-			t.Errorf("day %d: got\n%s\nwant\n%s", l.day, changeLines(got.Changes), want)
+		if got := l.run(def, options()); pipelinestest.ChangeLines(got.Changes) != want {
+			t.Errorf("day %d: got\n%s\nwant\n%s", l.day, pipelinestest.ChangeLines(got.Changes), want)
 		}
 	}
 	m := readManifest(t, filepath.Join(l.w.path("days"), load.ManifestName))
@@ -268,15 +249,15 @@ func TestDriftOfFull(t *testing.T) {
 	l := &driftingForm{w: newWorld(t)}
 	l.next([]string{"1 text Name", "3 text Fax"})
 	l.run(l.w.days(), options())
-	for _, r := range truth(l.form, nil) {
+	for _, r := range pipelinestest.Truth(l.form, nil) {
 		l.form.Delete(r.ID)
 	}
 	l.next([]string{"1 text Name", "7 text Mobile"})
 	o := options()
 	o.Full = true
 	for i, want := range []string{"added item:7 item_7 [] [string] Mobile\nremoved item:3 item_3 [string] [] Fax breaks", ""} {
-		if got := l.run(l.w.days(), o); changeLines(got.Changes) != want {
-			t.Errorf("run %d: got\n%s\nwant\n%s", i+1, changeLines(got.Changes), want)
+		if got := l.run(l.w.days(), o); pipelinestest.ChangeLines(got.Changes) != want {
+			t.Errorf("run %d: got\n%s\nwant\n%s", i+1, pipelinestest.ChangeLines(got.Changes), want)
 		}
 	}
 }
@@ -287,8 +268,8 @@ func TestQuietDaysAreNoDrift(t *testing.T) {
 	l := &driftingForm{w: newWorld(t)}
 	run := func(want string) {
 		t.Helper()
-		if got := l.run(l.w.days(), options()); changeLines(got.Changes) != want {
-			t.Errorf("day %d: got\n%s\nwant\n%s", l.day, changeLines(got.Changes), want)
+		if got := l.run(l.w.days(), options()); pipelinestest.ChangeLines(got.Changes) != want {
+			t.Errorf("day %d: got\n%s\nwant\n%s", l.day, pipelinestest.ChangeLines(got.Changes), want)
 		}
 	}
 	l.next([]string{"1 text A", "2 text B", "3 text C"})

@@ -3,10 +3,8 @@ package pipelines_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"io/fs"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,43 +15,27 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/arrowout"
-	"github.com/formetl/formetl/load/csvout"
-	"github.com/formetl/formetl/load/jsonout"
-	"github.com/formetl/formetl/load/local"
-	"github.com/formetl/formetl/load/parquetout"
-	"github.com/formetl/formetl/load/xlsxout"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
-
-const testKey = "e2e-key"
 
 // world is a real service over HTTP and a folder for what a pipeline writes.
 type world struct {
 	t       testing.TB
 	service *formservice.Server
-	url     string
+	source  definition.Source
 	dir     string
-	zone    *time.Location
 }
 
 func newWorld(t testing.TB, forms ...*formservice.Form) *world {
 	t.Helper()
-	service := &formservice.Server{Key: testKey, Forms: forms}
-	server := httptest.NewServer(service)
-	t.Cleanup(server.Close)
-	zone, err := time.LoadLocation("America/Chicago")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &world{t: t, service: service, url: server.URL, dir: t.TempDir(), zone: zone}
+	service, source := pipelinestest.Serve(t, forms...)
+	return &world{t: t, service: service, source: source, dir: t.TempDir()}
 }
 
 func (w *world) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
@@ -61,37 +43,10 @@ func (w *world) path(name string) string { return filepath.Join(w.dir, filepath.
 // definition takes every result of form1 to the outputs, whose paths are
 // relative to the world's folder.
 func (w *world) definition(outputs ...definition.Output) *definition.Definition {
-	for i, o := range outputs {
-		slash := strings.HasSuffix(o.Path, "/")
-		outputs[i].Path = w.path(o.Path)
-		if slash {
-			outputs[i].Path += "/"
-		}
-		if o.Partition == "" {
-			outputs[i].Partition = definition.PartitionNone
-		}
-	}
-	return &definition.Definition{
-		Name: "e2e", Forms: []string{"form1"}, State: w.path("state"), Outputs: outputs,
-		Source: definition.Source{
-			BaseURL: w.url, Account: formservice.DefaultAccount, Key: transport.NewSecret(testKey), Zone: w.zone,
-			Requests: definition.Requests{Concurrency: 4, Timeout: 20 * time.Second, Retries: 30},
-		},
-		Extract: definition.Extract{Settle: time.Minute, Verify: true},
-	}
+	return pipelinestest.Definition(w.dir, w.source, outputs...)
 }
 
-func options() pipelines.Options {
-	return pipelines.Options{Options: account.Options{
-		Tables: output.Tables{
-			Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()},
-			Open: func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
-				return local.New(root)
-			},
-		},
-		Client: account.ClientOptions{BackoffMin: time.Millisecond, BackoffMax: 5 * time.Millisecond},
-	}}
-}
+func options() pipelines.Options { return pipelines.Options{Options: pipelinestest.Options()} }
 
 func (w *world) run(def *definition.Definition) *pipelines.Report {
 	w.t.Helper()
@@ -117,27 +72,6 @@ func (w *world) checkTidy() {
 	}
 }
 
-// truth are the results of a form that keep passes, by ascending id.
-func truth(f *formservice.Form, keep func(formservice.Result) bool) []formservice.Result {
-	var rs []formservice.Result
-	f.Each(func(r formservice.Result) bool {
-		if keep == nil || keep(r) {
-			rs = append(rs, r.Clone())
-		}
-		return true
-	})
-	return rs
-}
-
-// date is the wall clock that the service filters a result by.
-func date(r formservice.Result) string {
-	if d, ok := r.Meta("date_finish"); ok && d != "" {
-		return d
-	}
-	d, _ := r.Meta("date_start")
-	return d
-}
-
 // expected is what NDJSON holds for a value by the rules of contract.md.
 func (w *world) expected(c load.Column, r formservice.Result) any {
 	w.t.Helper()
@@ -161,14 +95,14 @@ func (w *world) expected(c load.Column, r formservice.Result) any {
 		if values[0] == "" {
 			return nil
 		}
-		at, err := time.ParseInLocation("2006-01-02 15:04:05", values[0], w.zone)
+		at, err := time.ParseInLocation("2006-01-02 15:04:05", values[0], w.source.Zone)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if at.Format("2006-01-02 15:04:05") != values[0] { // an hour that the zone skips: as if the clock had not been set forward
 			_, offset := at.Add(-3 * time.Hour).Zone()
 			wall, _ := time.Parse("2006-01-02 15:04:05", values[0])
-			at = wall.Add(-time.Duration(offset) * time.Second).In(w.zone)
+			at = wall.Add(-time.Duration(offset) * time.Second).In(w.source.Zone)
 		}
 		return at.Format(time.RFC3339)
 	case strings.HasPrefix(c.Type, "list<"):
@@ -237,7 +171,7 @@ func (w *world) compare(rows []map[string]any, schema []load.Column, want []form
 	for _, r := range want {
 		row := byID[r.ID]
 		if row == nil {
-			w.t.Errorf("result %d (dated %q) is missing", r.ID, date(r))
+			w.t.Errorf("result %d (dated %q) is missing", r.ID, pipelinestest.Date(r))
 			continue
 		}
 		delete(byID, r.ID)
@@ -344,7 +278,7 @@ func TestEveryResultOnceInEveryShape(t *testing.T) {
 		definition.Output{Path: "years/", Format: "ndjson", Partition: definition.PartitionYear},
 	)
 	report := w.run(def)
-	all := truth(form, nil)
+	all := pipelinestest.Truth(form, nil)
 	w.checkFile("form1.ndjson", all)
 	for _, name := range []string{"plain", "days", "months", "years"} {
 		m := w.checkDataset(name, all)
@@ -374,14 +308,7 @@ func checkPartitions(t *testing.T, m *load.Manifest) {
 
 func TestRangesAndWindows(t *testing.T) {
 	form := generated(900)
-	day := func(d string) time.Time {
-		at, err := time.Parse("2006-01-02", d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return at
-	}
-	from, to := day("2025-03-05"), day("2025-06-10")
+	from, to := extracttest.Wall("2025-03-05"), extracttest.Wall("2025-06-10")
 	for _, window := range []string{"auto", "6h", "1d", "7d", "1mo"} {
 		t.Run(window, func(t *testing.T) {
 			w := newWorld(t, form)
@@ -394,8 +321,8 @@ func TestRangesAndWindows(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.run(def)
-			want := truth(form, func(r formservice.Result) bool {
-				d := date(r)
+			want := pipelinestest.Truth(form, func(r formservice.Result) bool {
+				d := pipelinestest.Date(r)
 				return d >= "2025-03-05 00:00:00" && d < "2025-06-10 00:00:00"
 			})
 			w.checkFile("form1.ndjson", want)
@@ -481,7 +408,7 @@ func TestOtherDialectsOfTheService(t *testing.T) {
 			w.run(w.definition(
 				definition.Output{Path: "form1.ndjson", Format: "ndjson"},
 				definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionMonth}))
-			all := truth(form, nil)
+			all := pipelinestest.Truth(form, nil)
 			w.checkFile("form1.ndjson", all)
 			w.checkDataset("days", all)
 		})
@@ -518,7 +445,7 @@ func TestResultsThatStayAreThereOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			form := formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 3000, Seed: 9, NoUndated: true})
-			before := truth(form, nil)
+			before := pipelinestest.Truth(form, nil)
 			w := newWorld(t, form)
 			faults.Seed = 11
 			w.service.SetFaults(faults)
@@ -540,7 +467,7 @@ func TestResultsThatStayAreThereOnce(t *testing.T) {
 			}
 			for _, r := range before {
 				now, there := form.Get(r.ID)
-				if there && date(now) == date(r) && date(now) < "2026-01-01" && got[r.ID] != 1 {
+				if there && pipelinestest.Date(now) == pipelinestest.Date(r) && pipelinestest.Date(now) < "2026-01-01" && got[r.ID] != 1 {
 					t.Errorf("result %d was there throughout and is written %d times", r.ID, got[r.ID])
 				}
 			}
@@ -554,7 +481,7 @@ func TestDatasetKeepsPartsOutsideTheRange(t *testing.T) {
 	out := definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionMonth}
 	def := w.definition(out)
 	w.run(def)
-	before := w.checkDataset("days", truth(form, nil))
+	before := w.checkDataset("days", pipelinestest.Truth(form, nil))
 
 	id := before.Parts[3].MinID
 	if !form.Delete(id) {
@@ -563,7 +490,7 @@ func TestDatasetKeepsPartsOutsideTheRange(t *testing.T) {
 	again := w.definition(out)
 	again.Extract.From, again.Extract.To = before.Parts[3].From.AddDate(0, 0, 3), before.Parts[3].From.AddDate(0, 0, 5)
 	report := w.run(again)
-	after := w.checkDataset("days", truth(form, nil))
+	after := w.checkDataset("days", pipelinestest.Truth(form, nil))
 	if got := report.Forms[0].Range; !got.From.Equal(before.Parts[3].From.Time) || !got.To.Equal(before.Parts[3].To.Time) {
 		t.Errorf("the range was not widened to the whole part: %s/%s", got.From, got.To)
 	}
@@ -648,8 +575,8 @@ func TestSeveralFormsOneFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "form missing") {
 		t.Fatalf("error %v", err)
 	}
-	w.checkFile("form1.ndjson", truth(one, nil))
-	w.checkFile("form2.ndjson", truth(two, nil))
+	w.checkFile("form1.ndjson", pipelinestest.Truth(one, nil))
+	w.checkFile("form2.ndjson", pipelinestest.Truth(two, nil))
 	if len(report.Forms) != 3 || report.Forms[1].Error == "" {
 		t.Errorf("report %+v", report.Forms)
 	}

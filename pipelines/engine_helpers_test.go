@@ -12,58 +12,37 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
-
-// at is a wall-clock time such as "2026-01-02" or "2026-01-02 10:00:00".
-func at(t testing.TB, s string) time.Time {
-	t.Helper()
-	if len(s) == len("2006-01-02") {
-		s += " 00:00:00"
-	}
-	when, err := time.Parse("2006-01-02 15:04:05", s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return when
-}
-
-// result is a result finished at a time ("" for one without a date), with one answer.
-func result(id int64, finished, answer string) formservice.Result {
-	r := formservice.Result{
-		ID: id, Metas: []formservice.Meta{{ID: "result_status", Value: "Complete"}},
-		Items: []formservice.Answer{{ID: "1", Type: "text", Index: 1, Values: []string{answer}}},
-	}
-	if finished != "" {
-		r.Metas = append(r.Metas, formservice.Meta{ID: "date_finish", Value: finished})
-	}
-	return r
-}
 
 // fourDays is a form with two results on each of four days, two of next month
 // and one without a date.
 func fourDays() *formservice.Form {
 	return formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, []formservice.Result{
-		result(1, "2026-01-01 09:00:00", "a"), result(2, "2026-01-02 09:00:00", "b"),
-		result(3, "2026-01-03 09:00:00", "c"), result(4, "2026-01-04 09:00:00", "d"),
-		result(5, "2026-01-01 10:00:00", "e"), result(6, "2026-01-02 10:00:00", "f"),
-		result(7, "2026-01-03 10:00:00", "g"), result(8, "2026-01-04 10:00:00", "h"),
-		result(10, "2026-02-10 10:00:00", "i"), result(11, "2026-02-11 10:00:00", "j"),
-		result(50, "", "undated"),
+		pipelinestest.Result(1, "2026-01-01 09:00:00", "a"), pipelinestest.Result(2, "2026-01-02 09:00:00", "b"),
+		pipelinestest.Result(3, "2026-01-03 09:00:00", "c"), pipelinestest.Result(4, "2026-01-04 09:00:00", "d"),
+		pipelinestest.Result(5, "2026-01-01 10:00:00", "e"), pipelinestest.Result(6, "2026-01-02 10:00:00", "f"),
+		pipelinestest.Result(7, "2026-01-03 10:00:00", "g"), pipelinestest.Result(8, "2026-01-04 10:00:00", "h"),
+		pipelinestest.Result(10, "2026-02-10 10:00:00", "i"), pipelinestest.Result(11, "2026-02-11 10:00:00", "j"),
+		pipelinestest.Result(50, "", "undated"),
 	})
 }
 
 // inJanuary passes the results of the four days.
-func inJanuary(r formservice.Result) bool { return strings.HasPrefix(date(r), "2026-01-0") }
+func inJanuary(r formservice.Result) bool {
+	return strings.HasPrefix(pipelinestest.Date(r), "2026-01-0")
+}
 
 // daily reads January's four days window by window, one after the other.
 func (w *world) daily(outputs ...definition.Output) *definition.Definition {
 	def := w.definition(outputs...)
-	def.Extract.From, def.Extract.To = at(w.t, "2026-01-01"), at(w.t, "2026-01-05")
+	def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-05")
 	def.Extract.Window = extract.Step{Days: 1}
 	def.Source.Requests.Concurrency = 1
 	return def
@@ -194,7 +173,7 @@ func watching(before func(root, op, name string) error) pipelines.Options {
 // zoned is a clock that stands at a wall-clock time of the world's zone.
 func zoned(t testing.TB, w *world, s string) func() time.Time {
 	t.Helper()
-	wall := at(t, s)
-	now := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, w.zone)
+	wall := extracttest.Wall(s)
+	now := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, w.source.Zone)
 	return func() time.Time { return now }
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // hostileForm has every hostile value as a text, as a member of a list, and
@@ -77,7 +78,7 @@ func TestDuckDBReadsWhatARunWrote(t *testing.T) {
 				definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay},
 				definition.Output{Path: "text/", Format: "csv", Partition: definition.PartitionMonth}))
 			schema := readManifest(t, w.path("f.parquet.manifest.json")).Schema
-			all := truth(form, nil)
+			all := pipelinestest.Truth(form, nil)
 			q := func(pattern string) string { return "'" + strings.ReplaceAll(w.path(pattern), "'", "''") + "'" }
 			csv := "header=true, delim=',', quote='\"', escape='\"', nullstr='', allow_quoted_nulls=false, auto_detect=false, strict_mode=true, columns=" + shape(schema, true)
 			for _, source := range []string{

@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -112,7 +113,7 @@ func (l *driftingForm) checkEngine() {
 	if err != nil || len(parts) < 4 {
 		t.Fatalf("%d parts, %v", len(parts), err)
 	}
-	all := truth(l.form, nil)
+	all := pipelinestest.Truth(l.form, nil)
 	for _, source := range []string{
 		"read_parquet(" + q("parquet/**/*.parquet") + ", hive_partitioning=true, union_by_name=true)",
 		"read_json(" + q("ndjson/**/*.ndjson") + ", format='newline_delimited', hive_partitioning=false, columns=" + shape(schema, false) + ")",
@@ -147,8 +148,8 @@ func TestUnknownFieldsAcrossRuns(t *testing.T) {
 	l.next([]string{"1 text A"})
 	l.run(def, options())
 	l.next([]string{"1 text A", "9 text Late"})
-	if got := l.run(def, options()); changeLines(got.Changes) != "added item:9  [] [] Late x2" {
-		t.Errorf("got %s", changeLines(got.Changes))
+	if got := l.run(def, options()); pipelinestest.ChangeLines(got.Changes) != "added item:9  [] [] Late x2" {
+		t.Errorf("got %s", pipelinestest.ChangeLines(got.Changes))
 	}
 	m := readManifest(t, filepath.Join(l.w.path("days"), load.ManifestName))
 	if len(m.Schema) != 4 {

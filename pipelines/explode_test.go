@@ -20,6 +20,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -92,7 +93,7 @@ func (w *world) childJoins(form *formservice.Form) {
 		parent, child := fmt.Sprintf(c.parent, w.dir), fmt.Sprintf(c.child, w.dir)
 		got := w.query(db, "SELECT to_json({id: p.id, own: p.colours, joined: c.list})::VARCHAR FROM "+parent+` AS p
 			LEFT JOIN (SELECT id, list(colours ORDER BY position) AS list FROM `+child+" GROUP BY id) AS c USING (id) ORDER BY p.id")
-		results := truth(form, nil)
+		results := pipelinestest.Truth(form, nil)
 		if len(got) != len(results) {
 			w.t.Errorf("%s: %d results, want %d", parent, len(got), len(results))
 		}

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // TestFormsComeAndGo: a form that appears is read from its beginning, of one
@@ -75,7 +77,7 @@ func TestFormsComeInIncrementalRuns(t *testing.T) {
 			t.Errorf("report of %s: %d and %d rows", formsIn(report), report.Forms[0].Rows, last.Rows)
 		}
 		for _, f := range forms {
-			w.checkDataset("lake/"+f.Directory, truth(f, nil))
+			w.checkDataset("lake/"+f.Directory, pipelinestest.Truth(f, nil))
 		}
 	}
 }
@@ -143,13 +145,13 @@ func TestFormWithoutResults(t *testing.T) {
 					def := w.several()
 					def.Outputs = append(def.Outputs, w.definition(definition.Output{Path: "files/{form}.csv", Format: "csv"}).Outputs...)
 					if bounded {
-						def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-02-01")
+						def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-02-01")
 					}
 					return def
 				}
 				if earlier > 0 {
 					w.run(define())
-					if m := w.checkDataset("lake/a", truth(form, nil)); len(m.Parts) == 0 {
+					if m := w.checkDataset("lake/a", pipelinestest.Truth(form, nil)); len(m.Parts) == 0 {
 						t.Fatal("no parts")
 					}
 					for id := range int64(earlier) {

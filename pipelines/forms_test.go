@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -26,7 +28,7 @@ import (
 func formOf(directory string, results int) *formservice.Form {
 	rs := make([]formservice.Result, results)
 	for i := range rs {
-		rs[i] = result(int64(i+1), fmt.Sprintf("2026-01-%02d 09:%02d:00", 1+i/10%28, i%10), directory)
+		rs[i] = pipelinestest.Result(int64(i+1), fmt.Sprintf("2026-01-%02d 09:%02d:00", 1+i/10%28, i%10), directory)
 	}
 	return formservice.NewForm(directory, []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, rs)
 }
@@ -43,8 +45,8 @@ func (w *world) several() *definition.Definition {
 // checkForm compares both outputs of a form with the truth.
 func (w *world) checkForm(f *formservice.Form) {
 	w.t.Helper()
-	w.checkFile("files/"+f.Directory+".ndjson", truth(f, nil))
-	w.checkDataset("lake/"+f.Directory, truth(f, nil))
+	w.checkFile("files/"+f.Directory+".ndjson", pipelinestest.Truth(f, nil))
+	w.checkDataset("lake/"+f.Directory, pipelinestest.Truth(f, nil))
 }
 
 func formsIn(r *pipelines.Report) string {
@@ -148,7 +150,7 @@ func TestWindowsInFlightOfAllForms(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		f := formOf(name, 0)
 		for i := range 600 { // four days, two pages each
-			if _, err := f.Insert(result(int64(i+1), fmt.Sprintf("2026-01-%02d 09:00:00", 1+i/150), name)); err != nil {
+			if _, err := f.Insert(pipelinestest.Result(int64(i+1), fmt.Sprintf("2026-01-%02d 09:00:00", 1+i/150), name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -174,7 +176,7 @@ func TestWindowsInFlightOfAllForms(t *testing.T) {
 		peak = max(peak, len(begun))
 	}
 	def := w.several()
-	def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-01-05")
+	def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-05")
 	def.Extract.Window = extract.Step{Days: 1}
 	def.Source.Requests.Concurrency = most
 	def.Schema = declared(t, schemas.UnknownAdd, schemas.OnErrorReject, "string") // no sample is read
@@ -215,7 +217,7 @@ func TestManyForms(t *testing.T) {
 			t.Errorf("entry %d: %s, %d rows, %+v, and the service was asked %d times", i, f.Form, f.Rows, f.Requests, asked[f.Form])
 		}
 		sum += n
-		w.checkFile(f.Form+".ndjson", truth(forms[i], nil))
+		w.checkFile(f.Form+".ndjson", pipelinestest.Truth(forms[i], nil))
 	}
 	if all := int64(len(w.service.Log())); sum != all || report.Requests.Results+report.Requests.Count+report.Requests.Retries < all-asked[""] {
 		t.Errorf("forms %d, run %+v, service %d", sum, report.Requests, all)

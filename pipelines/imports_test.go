@@ -71,6 +71,7 @@ func layers() []layer {
 		{"pipelines/account", []string{"pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "extract!", "extract/transport", "extract/v1", "load!"}, nil},
 		{"pipelines/infer", []string{"pipelines/account", "pipelines/definition", "pipelines/interval", "pipelines/reading", "pipelines/output", "extract!", "extract/page", "load!", "schemas!", "transform!"}, []string{"*"}},
 		{"pipelines/maintain", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "load!"}, nil},
+		{"pipelines/pipelinestest", []string{"extract/formservice", "extract/transport", "pipelines/account", "pipelines/definition", "pipelines/output", "schemas!", "load"}, nil},
 		{"pipelines!", []string{
 			"pipelines/account", "pipelines/checkpoint", "pipelines/codebook", "pipelines/definition", "pipelines/internal/strictyaml", "pipelines/interval",
 			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "extract!", "extract/transport", "transform!", "load!", "schemas!",
@@ -84,7 +85,7 @@ func layers() []layer {
 // forTests are the modules that shipped files may not import: second readers
 // and references.
 func forTests() []string {
-	return []string{"github.com/xitongsys/", "github.com/duckdb/", "github.com/tdewolff/", "github.com/santhosh-tekuri/", modulePath + "/load/loadtest", modulePath + "/extract/extracttest"}
+	return []string{"github.com/xitongsys/", "github.com/duckdb/", "github.com/tdewolff/", "github.com/santhosh-tekuri/", modulePath + "/load/loadtest", modulePath + "/extract/extracttest", modulePath + "/pipelines/pipelinestest"}
 }
 
 // isTool tells whether a package is a tool of the tests, which no program that

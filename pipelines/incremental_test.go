@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // living is a form that goes on while runs follow each other.
@@ -34,10 +36,10 @@ func newLiving(t *testing.T, outs ...definition.Output) *living {
 	for day := 1; day <= 20; day++ {
 		for hour := 1; hour < 24; hour += 8 {
 			id++
-			results = append(results, result(id, fmt.Sprintf("2026-01-%02d %02d:30:00", day, hour), fmt.Sprint("r", id)))
+			results = append(results, pipelinestest.Result(id, fmt.Sprintf("2026-01-%02d %02d:30:00", day, hour), fmt.Sprint("r", id)))
 		}
 	}
-	results = append(results, result(500, "", "unfinished"))
+	results = append(results, pipelinestest.Result(500, "", "unfinished"))
 	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
 	if len(outs) == 0 {
 		outs = []definition.Output{days()}
@@ -58,21 +60,21 @@ func (l *living) definition() *definition.Definition {
 
 func (l *living) insert(id int64, finished, answer string) {
 	l.t.Helper()
-	if _, err := l.form.Insert(result(id, finished, answer)); err != nil {
+	if _, err := l.form.Insert(pipelinestest.Result(id, finished, answer)); err != nil {
 		l.t.Fatal(err)
 	}
 }
 
 func (l *living) finish(id int64, wall string) {
 	l.t.Helper()
-	if err := l.form.Finish(id, at(l.t, wall)); err != nil {
+	if err := l.form.Finish(id, extracttest.Wall(wall)); err != nil {
 		l.t.Fatal(err)
 	}
 }
 
 func (l *living) update(id int64, finished, answer string) {
 	l.t.Helper()
-	if err := l.form.Update(result(id, finished, answer)); err != nil {
+	if err := l.form.Update(pipelinestest.Result(id, finished, answer)); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -89,7 +91,7 @@ func (l *living) goOn() (*pipelines.FormReport, []string) {
 func (l *living) check(watermark string, keep func(formservice.Result) bool) {
 	l.t.Helper()
 	for _, o := range l.outs {
-		m := l.checkDataset(strings.TrimSuffix(o.Path, "/"), truth(l.form, keep))
+		m := l.checkDataset(strings.TrimSuffix(o.Path, "/"), pipelinestest.Truth(l.form, keep))
 		if m.Watermark.String() != watermark {
 			l.t.Errorf("%s: the watermark is %s, want %s", o.Path, m.Watermark, watermark)
 		}
@@ -123,7 +125,7 @@ func TestIncrementalGoesOnFromTheWatermark(t *testing.T) {
 			l.goOn()
 			l.check("2026-01-20 23:59:30", nil)
 			for hour := range 28 {
-				now := at(t, "2026-01-21 01:10:00").Add(time.Duration(hour) * time.Hour)
+				now := extracttest.Wall("2026-01-21 01:10:00").Add(time.Duration(hour) * time.Hour)
 				if hour%3 == 0 {
 					l.insert(1000+int64(hour), now.Add(-20*time.Minute).Format(formservice.WallTime), "new")
 				}
@@ -198,7 +200,7 @@ func TestIncrementalLeavesTheRest(t *testing.T) {
 	if m.Rows != 61 || asked[0] != "2026-01-17" {
 		t.Errorf("%d rows, asked for %v", m.Rows, asked)
 	}
-	l.o.From, l.o.To = at(t, "2026-01-02"), at(t, "2026-01-04")
+	l.o.From, l.o.To = extracttest.Wall("2026-01-02"), extracttest.Wall("2026-01-04")
 	if f, asked := l.goOn(); !slices.Equal(asked, []string{"2026-01-02", "2026-01-03"}) || f.Rows != 5 {
 		t.Errorf("a backfill asked for %v, report %+v", asked, f)
 	}
@@ -211,13 +213,15 @@ func TestIncrementalLeavesTheRest(t *testing.T) {
 // TestBackfillMakesNoWatermark where what lies before it was not read.
 func TestBackfillMakesNoWatermark(t *testing.T) {
 	l := newLiving(t)
-	l.o.From, l.o.To = at(t, "2026-01-10"), at(t, "2026-01-12")
+	l.o.From, l.o.To = extracttest.Wall("2026-01-10"), extracttest.Wall("2026-01-12")
 	l.goOn()
-	l.check("..", func(r formservice.Result) bool { return date(r) >= "2026-01-10" && date(r) < "2026-01-12" })
+	l.check("..", func(r formservice.Result) bool {
+		return pipelinestest.Date(r) >= "2026-01-10" && pipelinestest.Date(r) < "2026-01-12"
+	})
 	l.o.From, l.o.To = time.Time{}, time.Time{}
 	l.goOn()
 	l.check("2026-01-20 23:59:30", nil)
-	l.o.From, l.o.To = at(t, "2026-01-22"), at(t, "2026-01-24") // ahead of it
+	l.o.From, l.o.To = extracttest.Wall("2026-01-22"), extracttest.Wall("2026-01-24") // ahead of it
 	l.now("2026-01-23 12:00:00")
 	l.insert(800, "2026-01-22 12:00:00", "in the range")
 	l.insert(801, "2026-01-21 12:00:00", "in the gap")
@@ -231,8 +235,8 @@ func TestBackfillMakesNoWatermark(t *testing.T) {
 // TestFromBoundsAnIncrementalRun below.
 func TestFromBoundsAnIncrementalRun(t *testing.T) {
 	l := newLiving(t)
-	l.edit = func(d *definition.Definition) { d.Extract.From = at(t, "2026-01-19") }
-	since := func(r formservice.Result) bool { return date(r) >= "2026-01-19" }
+	l.edit = func(d *definition.Definition) { d.Extract.From = extracttest.Wall("2026-01-19") }
+	since := func(r formservice.Result) bool { return pipelinestest.Date(r) >= "2026-01-19" }
 	l.goOn()
 	l.check("2026-01-20 23:59:30", since)
 	l.now("2026-01-21 08:00:00")
@@ -246,7 +250,7 @@ func TestFromBoundsAnIncrementalRun(t *testing.T) {
 	if _, asked := l.goOn(); asked[0] != "2026-01-18" {
 		t.Errorf("asked for %v", asked)
 	}
-	l.check("2026-01-30 07:59:00", func(r formservice.Result) bool { return date(r) >= "2026-01-18" })
+	l.check("2026-01-30 07:59:00", func(r formservice.Result) bool { return pipelinestest.Date(r) >= "2026-01-18" })
 }
 
 // TestLeastWatermark: an output that failed, or is new, decides where all begin.
@@ -292,10 +296,10 @@ func TestPartsWithoutTheirIDs(t *testing.T) {
 			if f, _ := l.goOn(); f.Older != 1 {
 				t.Errorf("%d older windows", f.Older)
 			}
-			l.checkDataset("days", truth(l.form, nil))
+			l.checkDataset("days", pipelinestest.Truth(l.form, nil))
 			// A part that is read again for nothing gets its set all the same.
 			l.form.Delete(8)
-			l.o.From, l.o.To = at(t, "2026-01-03"), at(t, "2026-01-04")
+			l.o.From, l.o.To = extracttest.Wall("2026-01-03"), extracttest.Wall("2026-01-04")
 			l.goOn()
 			l.o.From, l.o.To = time.Time{}, time.Time{}
 			for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
@@ -405,7 +409,7 @@ func TestClockThatJumps(t *testing.T) {
 // TestIncrementalEmptyForm: the watermark rises where there is nothing to read.
 func TestIncrementalEmptyForm(t *testing.T) {
 	l := newLiving(t)
-	for _, r := range truth(l.form, nil) {
+	for _, r := range pipelinestest.Truth(l.form, nil) {
 		l.form.Delete(r.ID)
 	}
 	l.goOn()
@@ -466,7 +470,7 @@ func TestUndatedAreAskedForByTheirIDs(t *testing.T) {
 			}
 			f, _ := l.goOn()
 			if lose {
-				l.checkDataset("days", truth(l.form, nil))
+				l.checkDataset("days", pipelinestest.Truth(l.form, nil))
 			} else {
 				l.check("2026-01-21 11:59:00", nil)
 			}

@@ -15,13 +15,14 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
 // picked is a result of a day of January with the colours that were chosen;
 // nil is an item that was not answered, none an empty answer.
 func picked(id int64, day int, colours ...string) formservice.Result {
-	r := result(id, fmt.Sprintf("2026-01-%02d 09:00:%02d", day, id%60), "x")
+	r := pipelinestest.Result(id, fmt.Sprintf("2026-01-%02d 09:00:%02d", day, id%60), "x")
 	if colours != nil {
 		r.Items = append(r.Items, formservice.Answer{ID: "206", Type: "checkbox", Index: 2, Values: colours})
 	}

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
@@ -26,7 +28,7 @@ func TestResultsThatMoveWhileTheyAreRead(t *testing.T) {
 	}
 	finish := func(id int64, when string) func(*testing.T, *formservice.Form) {
 		return func(t *testing.T, f *formservice.Form) {
-			if err := f.Finish(id, at(t, when)); err != nil {
+			if err := f.Finish(id, extracttest.Wall(when)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -41,7 +43,7 @@ func TestResultsThatMoveWhileTheyAreRead(t *testing.T) {
 		{"into the range", reads("2026-01-03"), finish(10, "2026-01-01 12:00:00"), true},
 		{"deleted", reads("2026-01-03"), func(_ *testing.T, f *formservice.Form) { f.Delete(1) }, true},
 		{"inserted", reads("2026-01-03"), func(t *testing.T, f *formservice.Form) {
-			if _, err := f.Insert(result(99, "2026-01-02 23:59:59", "late")); err != nil {
+			if _, err := f.Insert(pipelinestest.Result(99, "2026-01-02 23:59:59", "late")); err != nil {
 				t.Error(err)
 			}
 		}, true},
@@ -75,8 +77,8 @@ func TestResultsThatMoveWhileTheyAreRead(t *testing.T) {
 				}
 				return
 			}
-			w.checkFile("form1.ndjson", truth(form, inJanuary))
-			w.checkDataset("days", truth(form, inJanuary))
+			w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
+			w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
 			if got := report.Forms[0].Reread > 0; got != c.reread {
 				t.Errorf("%d windows were read again", report.Forms[0].Reread)
 			}
@@ -92,7 +94,7 @@ func TestUndatedResultGetsItsDate(t *testing.T) {
 			form := fourDays()
 			if !mixed { // ids of undated results alone in their range
 				for id := int64(1000); id < 1400; id++ {
-					if _, err := form.Insert(result(id, "", "x")); err != nil {
+					if _, err := form.Insert(pipelinestest.Result(id, "", "x")); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -105,15 +107,15 @@ func TestUndatedResultGetsItsDate(t *testing.T) {
 				}
 				return read && r.Transaction == formservice.TransactionCount && strings.Contains(r.Query, "fs_max_date")
 			}, func() {
-				if err := form.Finish(50, at(t, "2026-01-02 12:00:00")); err != nil {
+				if err := form.Finish(50, extracttest.Wall("2026-01-02 12:00:00")); err != nil {
 					t.Error(err)
 				}
 			})
 			def := w.definition(fileAndDays()...)
 			def.Source.Requests.Concurrency = 1
 			w.run(def)
-			w.checkFile("form1.ndjson", truth(form, nil))
-			m := w.checkDataset("days", truth(form, nil))
+			w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
+			m := w.checkDataset("days", pipelinestest.Truth(form, nil))
 			if m.Verified.Counted != m.Rows || m.Verified.Extracted != m.Rows || !m.Verified.Match {
 				t.Errorf("verified %+v, rows %d", m.Verified, m.Rows)
 			}
@@ -131,14 +133,14 @@ func TestUndatedResultsAreVerified(t *testing.T) {
 	}, func() {
 		form.Delete(50)
 		for _, id := range []int64{60, 61} {
-			if _, err := form.Insert(result(id, "", "came")); err != nil {
+			if _, err := form.Insert(pipelinestest.Result(id, "", "came")); err != nil {
 				t.Error(err)
 			}
 		}
 	})
 	w.run(w.definition(fileAndDays()...))
-	w.checkFile("form1.ndjson", truth(form, nil))
-	if m := w.checkDataset("days", truth(form, nil)); m.Verified.Counted != 12 || m.Verified.Extracted != 12 {
+	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
+	if m := w.checkDataset("days", pipelinestest.Truth(form, nil)); m.Verified.Counted != 12 || m.Verified.Extracted != 12 {
 		t.Errorf("verified %+v", m.Verified)
 	}
 }
@@ -154,23 +156,23 @@ func TestResultsInWindowsThatCountsShowedEmpty(t *testing.T) {
 			t.Run(name+" after "+first, func(t *testing.T) {
 				var results []formservice.Result
 				if first != "" { // else the whole range was empty when it was planned
-					results = []formservice.Result{result(1, first, "a"), result(2, "2026-02-27 10:00:00", "b")}
+					results = []formservice.Result{pipelinestest.Result(1, first, "a"), pipelinestest.Result(2, "2026-02-27 10:00:00", "b")}
 				}
 				form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Label: "Answer"}}, results)
 				w := newWorld(t, form)
 				w.service.Before = once(func(r formservice.Request) bool { return r.Transaction == formservice.TransactionResults }, func() {
 					for i, day := range days {
-						if _, err := form.Insert(result(int64(100+i), fmt.Sprintf("%s 0%d:00:00", day, i), "new")); err != nil {
+						if _, err := form.Insert(pipelinestest.Result(int64(100+i), fmt.Sprintf("%s 0%d:00:00", day, i), "new")); err != nil {
 							t.Error(err)
 						}
 					}
 				})
 				def := w.definition(append(fileAndDays(), definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth})...)
-				def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-03-01")
+				def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-03-01")
 				w.run(def)
-				w.checkFile("form1.ndjson", truth(form, nil))
-				checkPartitions(t, w.checkDataset("days", truth(form, nil)))
-				checkPartitions(t, w.checkDataset("months", truth(form, nil)))
+				w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
+				checkPartitions(t, w.checkDataset("days", pipelinestest.Truth(form, nil)))
+				checkPartitions(t, w.checkDataset("months", pipelinestest.Truth(form, nil)))
 			})
 		}
 	}
@@ -185,10 +187,10 @@ func TestCountThatNeverAgrees(t *testing.T) {
 		undated bool
 	}{
 		"in a window": {
-			ghost:   result(77, "2026-01-02 12:00:00", "ghost"),
-			windows: []extract.Window{{From: at(t, "2026-01-02"), To: at(t, "2026-01-03")}},
+			ghost:   pipelinestest.Result(77, "2026-01-02 12:00:00", "ghost"),
+			windows: []extract.Window{{From: extracttest.Wall("2026-01-02"), To: extracttest.Wall("2026-01-03")}},
 		},
-		"without a date": {ghost: result(77, "", "ghost"), all: true, undated: true},
+		"without a date": {ghost: pipelinestest.Result(77, "", "ghost"), all: true, undated: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			form := fourDays()

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // A long form has 4,000 results, of January 2026, which a full run reads. Each
@@ -27,10 +29,10 @@ const (
 func newLong(t *testing.T) *living {
 	t.Helper()
 	results := make([]formservice.Result, 0, longResults)
-	began := at(t, "2026-01-01")
+	began := extracttest.Wall("2026-01-01")
 	for i := range longResults {
 		when := began.Add(time.Duration(i) * 10 * time.Minute).Format(formservice.WallTime) // to January 28th
-		results = append(results, result(int64(i+1), when, fmt.Sprint("r", i+1)))
+		results = append(results, pipelinestest.Result(int64(i+1), when, fmt.Sprint("r", i+1)))
 	}
 	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
 	l := &living{world: newWorld(t, form), form: form, o: options(), outs: []definition.Output{days()}}
@@ -50,7 +52,7 @@ func eachMode(t *testing.T, faults formservice.Faults, test func(t *testing.T, l
 		t.Parallel()
 		l := newLong(t)
 		l.edit = func(d *definition.Definition) {
-			d.Extract = definition.Extract{Settle: time.Minute, Verify: true, Window: extract.Step{Days: 5}, From: at(t, "2026-01-01")}
+			d.Extract = definition.Extract{Settle: time.Minute, Verify: true, Window: extract.Step{Days: 5}, From: extracttest.Wall("2026-01-01")}
 			d.Outputs = append(d.Outputs, l.world.definition(file()).Outputs...)
 		}
 		l.service.SetFaults(faults)
@@ -63,7 +65,7 @@ func eachMode(t *testing.T, faults formservice.Faults, test func(t *testing.T, l
 		l.now("2026-02-02 00:00:00")
 		// Much is new, and results came from days that are not read otherwise.
 		for i := range 500 {
-			l.insert(int64(longResults+1+i), at(t, longMonth).Add(time.Duration(i)*time.Minute).Format(formservice.WallTime), "new")
+			l.insert(int64(longResults+1+i), extracttest.Wall(longMonth).Add(time.Duration(i)*time.Minute).Format(formservice.WallTime), "new")
 		}
 		for id := int64(100); id < 104; id++ {
 			l.finish(id, fmt.Sprintf("2026-02-01 10:00:%02d", id-100))
@@ -77,8 +79,8 @@ func eachMode(t *testing.T, faults formservice.Faults, test func(t *testing.T, l
 func (l *living) complete() {
 	l.t.Helper()
 	if def := l.definition(); !def.Extract.Incremental {
-		l.checkDataset("days", truth(l.form, nil))
-		l.checkFile("form1.ndjson", truth(l.form, nil))
+		l.checkDataset("days", pipelinestest.Truth(l.form, nil))
+		l.checkFile("form1.ndjson", pipelinestest.Truth(l.form, nil))
 		return
 	}
 	l.check("2026-02-01 23:59:00", nil)
@@ -152,7 +154,7 @@ func (d *deleting) before(r formservice.Request) {
 	}
 	var first, last int64
 	d.form.Each(func(r formservice.Result) bool {
-		if at := date(r); at >= q.Get("fs_min_date") && at <= q.Get("fs_max_date") {
+		if at := pipelinestest.Date(r); at >= q.Get("fs_min_date") && at <= q.Get("fs_max_date") {
 			first, last = cmp.Or(first, r.ID), r.ID
 		}
 		return true
@@ -185,7 +187,7 @@ func (l *living) onceEach(name string, gone map[int64]bool) {
 			times[int64(row["result_id"].(float64))]++
 		}
 	}
-	for _, r := range truth(l.form, nil) {
+	for _, r := range pipelinestest.Truth(l.form, nil) {
 		if times[r.ID] != 1 {
 			l.t.Errorf("result %d was there throughout and is written %d times", r.ID, times[r.ID])
 		}

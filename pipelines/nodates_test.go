@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // ignoring are the ways in which a service may not keep to dates.
@@ -49,7 +51,7 @@ func TestAllResultsWithoutDates(t *testing.T) {
 					def.Extract.Window, def.Extract.Verify = step, verify
 					def.Source.Requests.Concurrency = 1
 					report := w.run(def)
-					all := truth(form, nil)
+					all := pipelinestest.Truth(form, nil)
 					w.checkFile("form1.ndjson", all)
 					m := w.checkDataset("all", all)
 					f := report.Forms[0]
@@ -126,10 +128,10 @@ func TestRangeWithoutDates(t *testing.T) {
 					def.Extract.Window, def.Extract.Verify = step, verify
 					def.Source.Requests.Concurrency = 1
 					if tc.from != "" {
-						def.Extract.From = at(t, tc.from)
+						def.Extract.From = extracttest.Wall(tc.from)
 					}
 					if tc.to != "" {
-						def.Extract.To = at(t, tc.to)
+						def.Extract.To = extracttest.Wall(tc.to)
 					}
 					_, err := pipelines.Run(t.Context(), def, options())
 					var ignored *pipelines.DatesIgnoredError
@@ -163,7 +165,7 @@ func TestLargeRangeWithoutDates(t *testing.T) {
 	w := newWorld(t, generated(5000))
 	w.service.SetFaults(formservice.Faults{IgnoreDates: true})
 	def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
-	def.Extract.From, def.Extract.To = at(t, "2025-01-01"), at(t, "2025-11-01")
+	def.Extract.From, def.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2025-11-01")
 	var ignored *pipelines.DatesIgnoredError
 	if _, err := pipelines.Run(t.Context(), def, options()); !errors.As(err, &ignored) {
 		t.Errorf("err = %v", err)
@@ -179,7 +181,7 @@ func TestDatesThatAreKept(t *testing.T) {
 	items := []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}
 	many := func(n int, date func(i int) string) (rs []formservice.Result) {
 		for i := range n {
-			rs = append(rs, result(int64(i+1), date(i), "a"))
+			rs = append(rs, pipelinestest.Result(int64(i+1), date(i), "a"))
 		}
 		return rs
 	}
@@ -205,11 +207,11 @@ func TestDatesThatAreKept(t *testing.T) {
 					def.Extract.Window = step
 					keep := func(formservice.Result) bool { return true }
 					if asked {
-						def.Extract.From, def.Extract.To = at(t, "2026-01-01"), at(t, "2026-01-08")
-						keep = func(r formservice.Result) bool { return strings.HasPrefix(date(r), "2026-01-0") }
+						def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-08")
+						keep = func(r formservice.Result) bool { return strings.HasPrefix(pipelinestest.Date(r), "2026-01-0") }
 					}
 					report := w.run(def)
-					w.checkFile("form1.ndjson", truth(form, keep))
+					w.checkFile("form1.ndjson", pipelinestest.Truth(form, keep))
 					if d := strings.Join(report.Forms[0].Drift, ""); strings.Contains(d, "ignores") {
 						t.Errorf("drift %q", d)
 					}
@@ -256,7 +258,7 @@ func TestIncrementalWithoutDates(t *testing.T) {
 		if err != nil {
 			t.Fatalf("run %d: %v", i, err)
 		}
-		l.checkDataset("all", truth(l.form, nil))
+		l.checkDataset("all", pipelinestest.Truth(l.form, nil))
 		if d := report.Forms[0].Drift; len(d) == 0 || !strings.Contains(strings.Join(d, " "), "ignores fs_min_date") {
 			t.Errorf("run %d: drift %q", i, d)
 		}
@@ -305,12 +307,12 @@ func TestResumeWithoutDates(t *testing.T) {
 		t.Fatalf("err = %v", err)
 	}
 	pages = 100
-	if _, err := form.Insert(result(5000, time.Now().UTC().Add(-time.Hour).Format(extract.WireTime), "new")); err != nil {
+	if _, err := form.Insert(pipelinestest.Result(5000, time.Now().UTC().Add(-time.Hour).Format(extract.WireTime), "new")); err != nil {
 		t.Fatal(err)
 	}
 	w.run(def)
-	w.checkFile("form1.ndjson", truth(form, nil))
-	w.checkDataset("all", truth(form, nil))
+	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
+	w.checkDataset("all", pipelinestest.Truth(form, nil))
 }
 
 // TestPlanWithoutDates says what a run would do.
@@ -323,7 +325,7 @@ func TestPlanWithoutDates(t *testing.T) {
 	if len(p.Windows) != 1 || *p.Results != 300 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "ignores fs_min_date") || w.sent() != 4 {
 		t.Errorf("after %d requests: %+v", w.sent(), p)
 	}
-	def.Extract.To = at(t, "2025-06-01")
+	def.Extract.To = extracttest.Wall("2025-06-01")
 	var ignored *pipelines.DatesIgnoredError
 	if _, err := pipelines.MakePlan(t.Context(), def, options().Options, false); !errors.As(err, &ignored) {
 		t.Errorf("err = %v", err)

@@ -11,12 +11,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -87,9 +89,9 @@ func TestOneOutputFails(t *testing.T) {
 				t.Fatalf("error %v", err)
 			}
 			if strings.Contains(c.failed, "ndjson") {
-				w.checkDataset("days", truth(form, inJanuary))
+				w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
 			} else {
-				w.checkFile("form1.ndjson", truth(form, inJanuary))
+				w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
 			}
 			sameTree(t, before, tree(t, w.path(c.failed)))
 			if report.Forms[0].Error == "" || len(report.Forms[0].Outputs) != 2 {
@@ -109,8 +111,8 @@ func TestOneOutputFails(t *testing.T) {
 			}
 			c.again(t, w)
 			w.run(w.daily(fileAndDays()...))
-			w.checkFile("form1.ndjson", truth(form, inJanuary))
-			w.checkDataset("days", truth(form, inJanuary))
+			w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
+			w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
 		})
 	}
 }
@@ -199,7 +201,7 @@ func TestCommitThatStopsAtEveryAction(t *testing.T) {
 		def := func() *definition.Definition { return w.daily(fileAndDays()...) }
 		w.run(def())
 		form.Delete(1)
-		if err := form.Finish(2, at(t, "2026-01-03 23:00:00")); err != nil {
+		if err := form.Finish(2, extracttest.Wall("2026-01-03 23:00:00")); err != nil {
 			t.Fatal(err)
 		}
 		var actions atomic.Int64
@@ -225,12 +227,12 @@ func TestCommitThatStopsAtEveryAction(t *testing.T) {
 		if c.Recorded {
 			recorded++
 		}
-		if _, err := form.Insert(result(60, "2026-01-04 20:00:00", "after the crash")); err != nil {
+		if _, err := form.Insert(pipelinestest.Result(60, "2026-01-04 20:00:00", "after the crash")); err != nil {
 			t.Fatal(err)
 		}
 		w.run(def())
-		w.checkFile("form1.ndjson", truth(form, inJanuary))
-		w.checkDataset("days", truth(form, inJanuary))
+		w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
+		w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
 	}
 }
 
@@ -285,7 +287,7 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 
 			changed := w.daily(out)
 			changed.Schema = c.schema
-			changed.Extract.From = at(t, "2026-01-03")
+			changed.Extract.From = extracttest.Wall("2026-01-03")
 			c.change(changed)
 			_, err := pipelines.Run(t.Context(), changed, options())
 			if err == nil || !strings.Contains(err.Error(), c.what) || !strings.Contains(err.Error(), "--full") {
@@ -321,7 +323,7 @@ func TestFullReplacesUndatedResultsToo(t *testing.T) {
 	w := newWorld(t, form)
 	w.run(w.definition(fileAndDays()...))
 	form.Delete(50)
-	if _, err := form.Insert(result(51, "", "another")); err != nil {
+	if _, err := form.Insert(pipelinestest.Result(51, "", "another")); err != nil {
 		t.Fatal(err)
 	}
 	o := options()
@@ -329,8 +331,8 @@ func TestFullReplacesUndatedResultsToo(t *testing.T) {
 	if _, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), o); err != nil {
 		t.Fatal(err)
 	}
-	w.checkDataset("days", truth(form, nil))
-	w.checkFile("form1.ndjson", truth(form, inJanuary))
+	w.checkDataset("days", pipelinestest.Truth(form, nil))
+	w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
 }
 
 // TestFileHoldsItsRangeWhereADatasetWidensIt and each manifest is about what
@@ -342,16 +344,16 @@ func TestFileHoldsItsRangeWhereADatasetWidensIt(t *testing.T) {
 		return append(fileAndDays(), definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth})
 	}
 	whole := w.definition(outputs()...)
-	whole.Extract.To = at(t, "2026-03-01")
+	whole.Extract.To = extracttest.Wall("2026-03-01")
 	w.run(whole)
 	narrow := w.definition(outputs()...)
-	narrow.Extract.From, narrow.Extract.To = at(t, "2026-01-02 09:30:00"), at(t, "2026-01-04 09:00:00")
+	narrow.Extract.From, narrow.Extract.To = extracttest.Wall("2026-01-02 09:30:00"), extracttest.Wall("2026-01-04 09:00:00")
 	w.run(narrow)
 
 	inRange := func(r formservice.Result) bool {
-		return date(r) >= "2026-01-02 09:30:00" && date(r) < "2026-01-04 09:00:00"
+		return pipelinestest.Date(r) >= "2026-01-02 09:30:00" && pipelinestest.Date(r) < "2026-01-04 09:00:00"
 	}
-	w.checkFile("form1.ndjson", truth(form, inRange))
+	w.checkFile("form1.ndjson", pipelinestest.Truth(form, inRange))
 	file := readManifest(t, w.path("form1.ndjson.manifest.json"))
 	if v := file.Verified; v.Counted != 3 || v.Extracted != 3 || !v.Match || file.Rows != 3 {
 		t.Errorf("the file's: verified %+v, rows %d", v, file.Rows)
@@ -360,8 +362,8 @@ func TestFileHoldsItsRangeWhereADatasetWidensIt(t *testing.T) {
 		t.Errorf("the file's range is %s", from)
 	}
 	for _, set := range []string{"days", "months"} {
-		m := w.checkDataset(set, truth(form, func(r formservice.Result) bool { return date(r) != "" }))
-		if m.Verified.Counted != m.Verified.Extracted || m.Verified.Counted < 8 || m.Range.From.After(at(t, "2026-01-01")) {
+		m := w.checkDataset(set, pipelinestest.Truth(form, func(r formservice.Result) bool { return pipelinestest.Date(r) != "" }))
+		if m.Verified.Counted != m.Verified.Extracted || m.Verified.Counted < 8 || m.Range.From.After(extracttest.Wall("2026-01-01")) {
 			t.Errorf("%s: verified %+v, range from %s", set, m.Verified, m.Range.From)
 		}
 	}
@@ -372,7 +374,7 @@ func TestWatermarkDoesNotRunAheadOfTheClock(t *testing.T) {
 	w := newWorld(t, fourDays())
 	run := func(to, now string) string {
 		def := w.daily(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
-		def.Extract.To = at(t, to)
+		def.Extract.To = extracttest.Wall(to)
 		o := options()
 		o.Now = zoned(t, w, now)
 		if _, err := pipelines.Run(t.Context(), def, o); err != nil {
@@ -411,5 +413,5 @@ func TestSecondDatasetWithItsOwnPast(t *testing.T) {
 	if outs := report.Forms[0].Outputs; len(outs) != 2 || outs[0].Error != "" || outs[1].Error == "" {
 		t.Errorf("outputs %s", fmt.Sprint(outs))
 	}
-	w.checkDataset("one", truth(form, inJanuary))
+	w.checkDataset("one", pipelinestest.Truth(form, inJanuary))
 }

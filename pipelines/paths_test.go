@@ -17,12 +17,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // memories are destinations in memory, one for each root.
@@ -91,7 +93,7 @@ func TestServiceFailsForGoodAtEveryRequest(t *testing.T) {
 	for root, place := range m.places {
 		names[root] = place.Names()
 	}
-	if err := form.Finish(1, at(t, "2026-01-04 20:00:00")); err != nil {
+	if err := form.Finish(1, extracttest.Wall("2026-01-04 20:00:00")); err != nil {
 		t.Fatal(err)
 	}
 	for n := int64(1); ; n++ {
@@ -219,16 +221,16 @@ func TestRunsWithSearchesAreNotVerified(t *testing.T) {
 func TestVerificationFindsTheWindowByHalving(t *testing.T) {
 	results := make([]formservice.Result, 0, 128)
 	for i := range int64(128) {
-		results = append(results, result(i+1, at(t, "2026-01-01").AddDate(0, 0, int(i)).Format(formservice.WallTime), "x"))
+		results = append(results, pipelinestest.Result(i+1, extracttest.Wall("2026-01-01").AddDate(0, 0, int(i)).Format(formservice.WallTime), "x"))
 	}
 	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Label: "Answer"}}, results)
 	w := newWorld(t, form)
 	w.service.Before = once(reads("2026-05-08"), func() { form.Delete(70) })
 	def := w.daily(fileAndDays()...)
-	def.Extract.To = at(t, "2026-05-09")
+	def.Extract.To = extracttest.Wall("2026-05-09")
 	report := w.run(def)
-	w.checkFile("form1.ndjson", truth(form, nil))
-	w.checkDataset("days", truth(form, nil))
+	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
+	w.checkDataset("days", pipelinestest.Truth(form, nil))
 	// One for the plan, one for the whole range, which differs, so that each window is counted, and again the whole.
 	if n := w.service.Counts()[formservice.TransactionCount]; n > 3+128 || report.Forms[0].Reread != 1 {
 		t.Errorf("%d counts, %d windows read again", n, report.Forms[0].Reread)
@@ -289,6 +291,6 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	if !errors.As(second, &held) || held.PID != os.Getpid() {
 		t.Errorf("the second: %v", second)
 	}
-	w.checkFile("form1.ndjson", truth(form, inJanuary))
-	w.checkDataset("days", truth(form, inJanuary))
+	w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
+	w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -39,7 +40,7 @@ func TestCostlyPlan(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, %s, verify %v", tc.step, tc.out.Path, tc.verify), func(t *testing.T) {
 			w := newWorld(t, generated(300))
 			def := w.definition(tc.out)
-			def.Extract.From, def.Extract.To = at(t, "2025-01-01"), at(t, "2026-01-01")
+			def.Extract.From, def.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2026-01-01")
 			def.Extract.Window, def.Extract.Verify = tc.step, tc.verify
 			p := planned(t, w, def, false).Forms[0]
 			told := strings.Join(p.Warnings, "\n")
@@ -78,7 +79,7 @@ func TestMaxRequests(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(t, generated(300))
 			def := w.definition(definition.Output{Path: "all/", Format: "ndjson"})
-			def.Extract.From, def.Extract.To = at(t, "2025-01-01"), at(t, "2026-01-01")
+			def.Extract.From, def.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2026-01-01")
 			def.Source.Requests.MaxRequests, def.Source.Requests.Concurrency = 20, 1
 			tc.edit(def)
 			_, err := pipelines.Run(t.Context(), def, options())
@@ -104,7 +105,7 @@ func TestPlanSaysWhatIsTooMuch(t *testing.T) {
 	for _, offline := range []bool{false, true} {
 		w := newWorld(t, generated(300))
 		def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
-		def.Extract.From, def.Extract.To = at(t, "2025-01-01"), at(t, "2026-01-01")
+		def.Extract.From, def.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2026-01-01")
 		def.Extract.Window, def.Source.Requests.MaxRequests = extract.Step{Days: 1}, 100
 		p := planned(t, w, def, offline).Forms[0]
 		if len(p.Windows) != 365 || p.Requests.Most != 100 || len(p.Warnings) != 2 || !strings.Contains(p.Warnings[1], "a run ends before it begins: the plan needs at least 36") {

@@ -7,9 +7,9 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
@@ -17,14 +17,6 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 )
-
-func day(text string) time.Time {
-	t, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
 
 // planned makes a plan and checks that nothing but counts were asked.
 func planned(t *testing.T, w *world, def *definition.Definition, offline bool) *pipelines.PlanReport {
@@ -57,7 +49,7 @@ func TestPlanKeepsItsPromise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 1500, Seed: 5, NoUndated: true}))
 			def := w.definition(definition.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
-			def.Extract.From, def.Extract.To = day("2025-01-01"), day("2026-01-01")
+			def.Extract.From, def.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2026-01-01")
 			change(def)
 			p := planned(t, w, def, false).Forms[0]
 			w.service.Reset()
@@ -89,7 +81,7 @@ func TestPlanKeepsItsPromise(t *testing.T) {
 func TestPlanBudget(t *testing.T) {
 	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 900, Seed: 5}))
 	def := w.definition(definition.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
-	def.Extract.To = day("2026-01-01")
+	def.Extract.To = extracttest.Wall("2026-01-01")
 	if b := planned(t, w, def, false).Budget; b.Minutes != nil || b.DayShare != nil {
 		t.Errorf("without a budget: %+v", b)
 	}
@@ -110,13 +102,13 @@ func TestPlanOffline(t *testing.T) {
 	def.Source.Key = transport.Secret{} // none is needed
 	def.Forms = []string{"form1", "f*", "skipped"}
 	def.Exclude = []string{"skipped"}
-	def.Extract.From, def.Extract.To, def.Extract.Window = day("2025-01-10"), day("2025-03-10"), extract.Step{Days: 7}
+	def.Extract.From, def.Extract.To, def.Extract.Window = extracttest.Wall("2025-01-10"), extracttest.Wall("2025-03-10"), extract.Step{Days: 7}
 	r := planned(t, w, def, true)
 	if len(r.Forms) != 1 || len(r.Patterns) != 1 || r.Budget.Minutes != nil {
 		t.Fatalf("forms %v, patterns %v", r.Forms, r.Patterns)
 	}
 	windows := r.Forms[0].Windows
-	if windows[0].From.Time != day("2025-01-10") || windows[len(windows)-1].To.Time != day("2025-03-10") {
+	if windows[0].From.Time != extracttest.Wall("2025-01-10") || windows[len(windows)-1].To.Time != extracttest.Wall("2025-03-10") {
 		t.Errorf("the windows do not cover the range: %v", windows)
 	}
 	for i := 1; i < len(windows); i++ {
@@ -149,7 +141,7 @@ func isNoForms(err error) bool {
 func TestPlanWidens(t *testing.T) {
 	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 5}))
 	def := w.definition(definition.Output{Path: "lake/", Format: "parquet", Partition: definition.PartitionMonth})
-	def.Extract.From, def.Extract.To = day("2025-01-01"), day("2025-04-01")
+	def.Extract.From, def.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2025-04-01")
 	planned(t, w, def, false)
 	if entries, err := os.ReadDir(w.dir); err != nil || len(entries) != 0 {
 		t.Errorf("planning wrote %v, %v", entries, err)
@@ -157,8 +149,8 @@ func TestPlanWidens(t *testing.T) {
 	if _, err := pipelines.Run(t.Context(), def, options()); err != nil {
 		t.Fatal(err)
 	}
-	def.Extract.From, def.Extract.To = day("2025-02-10"), day("2025-02-11")
-	if p := planned(t, w, def, false).Forms[0]; p.Range.From.Time != day("2025-02-01") || p.Range.To.Time != day("2025-03-01") {
+	def.Extract.From, def.Extract.To = extracttest.Wall("2025-02-10"), extracttest.Wall("2025-02-11")
+	if p := planned(t, w, def, false).Forms[0]; p.Range.From.Time != extracttest.Wall("2025-02-01") || p.Range.To.Time != extracttest.Wall("2025-03-01") {
 		t.Errorf("the range is %v, want the whole of February", p.Range)
 	}
 }
@@ -167,7 +159,7 @@ func TestPlanFailures(t *testing.T) {
 	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 100, Seed: 5}))
 	def := w.definition(definition.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
 	def.Forms = []string{"gone", "form1"}
-	def.Extract.To = day("2026-01-01")
+	def.Extract.To = extracttest.Wall("2026-01-01")
 	r, err := pipelines.MakePlan(t.Context(), def, options().Options, false)
 	var failed *account.FormsError
 	if !errors.As(err, &failed) || len(failed.Errors) != 1 || r.Forms[0].Error == "" || r.Forms[1].Results == nil {
@@ -176,7 +168,7 @@ func TestPlanFailures(t *testing.T) {
 	if r.Budget.Minutes != nil {
 		t.Error("a sum of what is not known")
 	}
-	def.Extract.From = day("2027-01-01")
+	def.Extract.From = extracttest.Wall("2027-01-01")
 	def.Forms = []string{"form1"}
 	var empty *interval.RangeError
 	if _, err := pipelines.MakePlan(t.Context(), def, options().Options, false); !errors.As(err, &empty) {

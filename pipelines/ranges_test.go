@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -43,13 +45,13 @@ func TestKilledBackfill(t *testing.T) {
 			l.insert(100, "2026-01-21 05:00:00", "before the backfill")
 			l.insert(101, "2026-01-21 10:30:00", "in the backfill")
 			r := &resumed{world: l.world, o: l.o, form: l.form}
-			r.o.From, r.o.To = at(t, c.from), at(t, c.to)
+			r.o.From, r.o.To = extracttest.Wall(c.from), extracttest.Wall(c.to)
 			r.stopAt(l.definition(), "read", 1)
 			l.now("2026-01-21 13:00:00")
 			if _, asked := l.goOn(); len(asked) > c.most {
 				t.Errorf("asked for %v", asked)
 			}
-			l.checkDataset("days", truth(l.form, nil))
+			l.checkDataset("days", pipelinestest.Truth(l.form, nil))
 		})
 	}
 }
@@ -59,13 +61,13 @@ func TestRangesThatDoNotMeet(t *testing.T) {
 	r := newResumed(t)
 	def := func(from, to string) *definition.Definition {
 		d := r.daily(days())
-		d.Extract.From, d.Extract.To = at(t, from), at(t, to)
+		d.Extract.From, d.Extract.To = extracttest.Wall(from), extracttest.Wall(to)
 		return d
 	}
 	r.stopAt(def("2026-01-01", "2026-01-02"), "read", 1)
 	r.stopAt(def("2026-01-04", "2026-01-05"), "read", 1) // it takes nothing over of the first one, and removes it
 	r.asked(def("2026-01-01", "2026-01-05"))
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // editedIn tells whether the dataset's file of a day holds a text.
@@ -90,7 +92,7 @@ func TestCheckpointOlderThanTheDataset(t *testing.T) {
 			return d
 		}
 		r.stopAt(def("state"), "read", 2)
-		if err := r.form.Update(result(2, "2026-01-02 11:11:11", "edited")); err != nil {
+		if err := r.form.Update(pipelinestest.Result(2, "2026-01-02 11:11:11", "edited")); err != nil {
 			t.Fatal(err)
 		}
 		r.askedUntidy(def("elsewhere"))
@@ -103,7 +105,7 @@ func TestCheckpointOlderThanTheDataset(t *testing.T) {
 		r := newDeclared(t)
 		def := func() *definition.Definition { return r.daily(days()) }
 		r.stopAt(def(), "read", 2)
-		if err := r.form.Update(result(2, "2026-01-02 11:11:11", "edited")); err != nil {
+		if err := r.form.Update(pipelinestest.Result(2, "2026-01-02 11:11:11", "edited")); err != nil {
 			t.Fatal(err)
 		}
 		o := r.o
@@ -137,7 +139,7 @@ func TestOlderPartWithoutABeginning(t *testing.T) {
 		l.finish(1, "2026-01-21 11:00:00")
 		l.now("2026-01-21 12:00:00")
 		l.goOn()
-		l.checkDataset("days", truth(l.form, nil))
+		l.checkDataset("days", pipelinestest.Truth(l.form, nil))
 	}
 }
 
@@ -150,7 +152,7 @@ func TestEqualRowsOfOtherResults(t *testing.T) {
 			{Name: "answer", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.String}},
 		}}
 	}
-	for _, r := range truth(l.form, nil) {
+	for _, r := range pipelinestest.Truth(l.form, nil) {
 		l.form.Delete(r.ID)
 	}
 	l.insert(55, "2026-01-19 01:30:00", "yes")
@@ -195,13 +197,13 @@ func TestUndatedPartWithoutItsIDs(t *testing.T) {
 // TestFullKeepsTheWatermark where its range begins after the definition's.
 func TestFullKeepsTheWatermark(t *testing.T) {
 	l := newLiving(t)
-	l.edit = func(d *definition.Definition) { d.Extract.From = at(t, "2025-11-17") }
+	l.edit = func(d *definition.Definition) { d.Extract.From = extracttest.Wall("2025-11-17") }
 	l.goOn()
-	l.o.Full, l.o.From = true, at(t, "2026-01-10")
+	l.o.Full, l.o.From = true, extracttest.Wall("2026-01-10")
 	l.now("2026-01-21 12:00:00")
 	l.goOn()
 	l.check("2026-01-21 11:59:00", func(r formservice.Result) bool { return r.ID != 500 })
-	l.o.To = at(t, "2026-01-12")
+	l.o.To = extracttest.Wall("2026-01-12")
 	l.goOn()
 	l.check("2026-01-21 11:59:00", func(r formservice.Result) bool { return r.ID != 500 })
 }
@@ -235,7 +237,7 @@ func TestDayBudgetBesideAMinuteBudget(t *testing.T) {
 	now = now.Add(time.Hour)
 	l.edit = func(d *definition.Definition) {
 		d.Name, d.Source.Requests.PerMinute, d.Extract.Incremental = "other", 1000, false
-		d.Extract.From, d.Extract.To = at(t, "2026-01-05"), at(t, "2026-01-06")
+		d.Extract.From, d.Extract.To = extracttest.Wall("2026-01-05"), extracttest.Wall("2026-01-06")
 		d.Outputs[0].Path = l.path("other") + "/"
 	}
 	if _, err := pipelines.Run(t.Context(), l.definition(), l.o); err != nil {
@@ -293,10 +295,10 @@ func TestSmallBudgetEnds(t *testing.T) {
 	for _, outs := range [][]definition.Output{{days()}, {{Path: "form1.ndjson", Format: "ndjson"}}} {
 		l := newLiving(t, outs...)
 		for id := int64(1000); id < 1600; id++ { // thirty results a day
-			l.insert(id, at(t, "2026-01-01 05:00:00").AddDate(0, 0, int(id)%20).Format(formservice.WallTime), "x")
+			l.insert(id, extracttest.Wall("2026-01-01 05:00:00").AddDate(0, 0, int(id)%20).Format(formservice.WallTime), "x")
 		}
 		l.edit = func(d *definition.Definition) {
-			d.Extract.Incremental, d.Extract.To, d.Source.Requests.PerDay = false, at(t, "2026-01-21"), 12
+			d.Extract.Incremental, d.Extract.To, d.Source.Requests.PerDay = false, extracttest.Wall("2026-01-21"), 12
 		}
 		now := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
 		l.o.Now = func() time.Time { return now }

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -20,10 +22,10 @@ import (
 func numbered(undated ...formservice.Result) *formservice.Form {
 	items := []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}
 	return formservice.NewForm("form1", items, append([]formservice.Result{
-		result(1, "2026-01-01 09:00:00", "1"), result(2, "2026-01-02 09:00:00", "2.000"),
-		result(3, "2026-01-02 10:00:00", "3"), result(4, "2026-01-06 09:00:00", "4"),
-		result(5, "2026-01-10 09:00:00", "5.000"), result(6, "2026-01-10 10:00:00", "six"),
-		result(7, "2026-01-12 10:00:00", "7"),
+		pipelinestest.Result(1, "2026-01-01 09:00:00", "1"), pipelinestest.Result(2, "2026-01-02 09:00:00", "2.000"),
+		pipelinestest.Result(3, "2026-01-02 10:00:00", "3"), pipelinestest.Result(4, "2026-01-06 09:00:00", "4"),
+		pipelinestest.Result(5, "2026-01-10 09:00:00", "5.000"), pipelinestest.Result(6, "2026-01-10 10:00:00", "six"),
+		pipelinestest.Result(7, "2026-01-12 10:00:00", "7"),
 	}, undated...))
 }
 
@@ -97,7 +99,7 @@ func (r *replayed) letters() []string {
 
 func dayParts(w *world) *definition.Definition {
 	def := w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
-	def.Extract.From, def.Extract.To = at(w.t, "2026-01-01"), at(w.t, "2026-02-01")
+	def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-02-01")
 	def.Extract.Window.Days = 1
 	return def
 }
@@ -168,7 +170,7 @@ func TestReplayOfAFile(t *testing.T) {
 // TestReplayOfAResultWithoutADate in a dataset that goes on from a watermark:
 // only a run that replaces everything looks for such results.
 func TestReplayOfAResultWithoutADate(t *testing.T) {
-	r := newReplayed(t, numbered(result(50, "", "50.000")), func(w *world) *definition.Definition {
+	r := newReplayed(t, numbered(pipelinestest.Result(50, "", "50.000")), func(w *world) *definition.Definition {
 		def := w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
 		def.Extract.Incremental, def.Extract.Lookback = true, definition.DefaultLookback
 		return def
@@ -213,7 +215,7 @@ func TestReplayKeepsWhatWasNotRead(t *testing.T) {
 		def.Outputs = append(def.Outputs, definition.Output{Path: w.path("form1.ndjson"), Format: "ndjson", Partition: definition.PartitionNone})
 		return def
 	})
-	r.def.Schema, r.def.Extract.From = numbers("."), at(t, "2026-01-05")
+	r.def.Schema, r.def.Extract.From = numbers("."), extracttest.Wall("2026-01-05")
 	r.replay()
 	if r.remove != [2]int{0, 1} || len(r.letters()) != 2 {
 		t.Errorf("removed and kept %v, left %v", r.remove, r.letters())
@@ -224,8 +226,8 @@ func TestReplayKeepsWhatWasNotRead(t *testing.T) {
 func oneDay() *formservice.Form {
 	items := []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}
 	return formservice.NewForm("form1", items, []formservice.Result{
-		result(1, "2026-01-01 09:00:00", "1"), result(5, "2026-01-10 09:00:00", "5.000"),
-		result(6, "2026-01-10 10:00:00", "six"), result(7, "2026-01-12 10:00:00", "7"),
+		pipelinestest.Result(1, "2026-01-01 09:00:00", "1"), pipelinestest.Result(5, "2026-01-10 09:00:00", "5.000"),
+		pipelinestest.Result(6, "2026-01-10 10:00:00", "six"), pipelinestest.Result(7, "2026-01-12 10:00:00", "7"),
 	})
 }
 
@@ -298,11 +300,11 @@ func TestReplayKeepsItsOwnLetters(t *testing.T) {
 
 // TestReplayOfABoundedRange does not look for results without a date.
 func TestReplayOfABoundedRange(t *testing.T) {
-	r := newReplayed(t, numbered(result(50, "", "50.000")), func(w *world) *definition.Definition {
+	r := newReplayed(t, numbered(pipelinestest.Result(50, "", "50.000")), func(w *world) *definition.Definition {
 		return w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
 	})
 	r.def.Schema = numbers(".")
-	r.def.Extract.From, r.def.Extract.To = at(t, "2026-01-01"), at(t, "2026-02-01")
+	r.def.Extract.From, r.def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-02-01")
 	r.replay()
 	if !r.told("50") || r.found.Forms[0].Whole || r.remove != [2]int{0, 1} {
 		t.Errorf("found %+v, removed and kept %v", r.found.Forms[0], r.remove)

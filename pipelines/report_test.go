@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -19,7 +21,7 @@ var update = flag.Bool("update-report", false, "write testdata/report.json anew"
 // tells of: schedulers and dashboards read it.
 func TestReport(t *testing.T) {
 	form := fourDays()
-	bad := result(20, "2026-01-02 11:00:00", "12")
+	bad := pipelinestest.Result(20, "2026-01-02 11:00:00", "12")
 	bad.Items[0].Values = []string{"not a number"}
 	if _, err := form.Insert(bad); err != nil {
 		t.Fatal(err)
@@ -38,7 +40,7 @@ func TestReport(t *testing.T) {
 	}
 	w := newWorld(t, form)
 	w.service.SetFaults(formservice.Faults{Control: "ref"})
-	w.service.Before = once(reads("2026-01-04"), func() { _ = form.Finish(1, at(t, "2026-01-04 12:00:00")) })
+	w.service.Before = once(reads("2026-01-04"), func() { _ = form.Finish(1, extracttest.Wall("2026-01-04 12:00:00")) })
 	def := w.daily(
 		definition.Output{Path: "{form}.ndjson", Format: "ndjson"},
 		definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay},

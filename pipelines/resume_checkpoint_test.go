@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -48,9 +50,9 @@ func (r *declaredRun) checkAll(outs []definition.Output, keep func(formservice.R
 	r.t.Helper()
 	for _, o := range outs {
 		if o.Dataset() {
-			r.checkDataset(strings.TrimSuffix(o.Path, "/"), truth(r.form, keep))
+			r.checkDataset(strings.TrimSuffix(o.Path, "/"), pipelinestest.Truth(r.form, keep))
 		} else {
-			r.checkFile(o.Path, truth(r.form, keep))
+			r.checkFile(o.Path, pipelinestest.Truth(r.form, keep))
 		}
 	}
 }
@@ -92,14 +94,14 @@ func TestResumeInTheOwnRange(t *testing.T) {
 			r := newDeclared(t)
 			def := func() *definition.Definition {
 				d := r.daily(slices.Clone(outs)...)
-				d.Extract.From, d.Extract.To = at(t, "2026-02-01"), time.Time{}
+				d.Extract.From, d.Extract.To = extracttest.Wall("2026-02-01"), time.Time{}
 				return d
 			}
 			r.stopAt(def(), "read", 12)
-			if _, err := r.form.Insert(result(100, "2026-02-17 09:00:00", "late")); err != nil {
+			if _, err := r.form.Insert(pipelinestest.Result(100, "2026-02-17 09:00:00", "late")); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.form.Finish(10, at(t, "2026-02-16 10:00:00")); err != nil { // it was read on the 10th
+			if err := r.form.Finish(10, extracttest.Wall("2026-02-16 10:00:00")); err != nil { // it was read on the 10th
 				t.Fatal(err)
 			}
 			r.o.Now = zoned(t, r.world, "2026-02-18 12:00:00")
@@ -112,7 +114,7 @@ func TestResumeInTheOwnRange(t *testing.T) {
 			if f := report.Forms[len(report.Forms)-1]; f.Range.To.String() != "2026-02-18 11:59:00" {
 				t.Errorf("the range is %v", f.Range)
 			}
-			r.checkAll(outs, func(x formservice.Result) bool { return date(x) >= "2026-02" })
+			r.checkAll(outs, func(x formservice.Result) bool { return pipelinestest.Date(x) >= "2026-02" })
 			r.noCheckpoint()
 		})
 	}
@@ -158,11 +160,11 @@ func TestWhatACheckpointIsGoodFor(t *testing.T) {
 		}, 0},
 		"more retries":    {func(_ *declaredRun, d *definition.Definition) { d.Source.Requests.Retries++ }, 2},
 		"larger windows":  {func(_ *declaredRun, d *definition.Definition) { d.Extract.Window, _ = definition.ParseWindow("2d") }, 1},
-		"a shorter range": {func(_ *declaredRun, d *definition.Definition) { d.Extract.From = at(t, "2026-01-02") }, 1},
+		"a shorter range": {func(_ *declaredRun, d *definition.Definition) { d.Extract.From = extracttest.Wall("2026-01-02") }, 1},
 		"smaller windows": {func(_ *declaredRun, d *definition.Definition) { d.Extract.Window, _ = definition.ParseWindow("12h") }, 0},
 		"no verification": {func(_ *declaredRun, d *definition.Definition) { d.Extract.Verify = false }, 2},
-		"another zone":    {func(r *declaredRun, d *definition.Definition) { d.Source.Zone, r.zone = time.UTC, time.UTC }, 0},
-		"another end":     {func(_ *declaredRun, d *definition.Definition) { d.Extract.To = at(t, "2026-01-02 12:00:00") }, 1},
+		"another zone":    {func(r *declaredRun, d *definition.Definition) { d.Source.Zone, r.source.Zone = time.UTC, time.UTC }, 0},
+		"another end":     {func(_ *declaredRun, d *definition.Definition) { d.Extract.To = extracttest.Wall("2026-01-02 12:00:00") }, 1},
 		"--full":          {func(r *declaredRun, _ *definition.Definition) { r.o.Full = true }, 0},
 		"a search": {func(_ *declaredRun, d *definition.Definition) {
 			d.Extract.Search.Where = []extract.Criterion{{Column: "1", Operator: extract.OpNotEmpty}}
@@ -188,7 +190,7 @@ func TestWhatACheckpointIsGoodFor(t *testing.T) {
 			}
 			from, to := def.Extract.From.Format(formservice.WallTime), def.Extract.To.Format(formservice.WallTime)
 			if def.Outputs[0].Format == "ndjson" && filepath.Base(def.Outputs[0].Path) == "form1.ndjson" {
-				r.checkFile("form1.ndjson", truth(r.form, func(x formservice.Result) bool { return date(x) >= from && date(x) < to }))
+				r.checkFile("form1.ndjson", pipelinestest.Truth(r.form, func(x formservice.Result) bool { return pipelinestest.Date(x) >= from && pipelinestest.Date(x) < to }))
 			}
 		})
 	}
@@ -319,7 +321,7 @@ func TestResumeWithin(t *testing.T) {
 			told, oldest, before := int64(0), "", -1
 			r.service.Reset()
 			r.o.Resume = pipelines.Resume{Within: time.Hour, Told: func(n int64, first time.Time) {
-				told, oldest, before = n, first.In(r.zone).Format("15:04"), len(r.service.Log())
+				told, oldest, before = n, first.In(r.source.Zone).Format("15:04"), len(r.service.Log())
 			}}
 			asked, report := r.asked(r.daily(file()))
 			if f := report.Forms[0]; f.Kept != c.kept || len(asked) != 4-c.kept {
@@ -421,12 +423,12 @@ func TestForeignFilesInACheckpoint(t *testing.T) {
 // that nobody knew.
 func TestCheckpointAndChanges(t *testing.T) {
 	for name, change := range map[string]func(*declaredRun){
-		"moved to a later day":         func(r *declaredRun) { _ = r.form.Finish(1, at(t, "2026-01-04 15:00:00")) },
-		"moved to a day that was read": func(r *declaredRun) { _ = r.form.Finish(4, at(t, "2026-01-01 15:00:00")) },
+		"moved to a later day":         func(r *declaredRun) { _ = r.form.Finish(1, extracttest.Wall("2026-01-04 15:00:00")) },
+		"moved to a day that was read": func(r *declaredRun) { _ = r.form.Finish(4, extracttest.Wall("2026-01-01 15:00:00")) },
 		"deleted":                      func(r *declaredRun) { r.form.Delete(2) },
-		"inserted":                     func(r *declaredRun) { _, _ = r.form.Insert(result(99, "2026-01-01 11:00:00", "new")) },
+		"inserted":                     func(r *declaredRun) { _, _ = r.form.Insert(pipelinestest.Result(99, "2026-01-01 11:00:00", "new")) },
 		"a late column": func(r *declaredRun) {
-			x := result(98, "2026-01-04 11:00:00", "new")
+			x := pipelinestest.Result(98, "2026-01-04 11:00:00", "new")
 			x.Items = append(x.Items, formservice.Answer{ID: "77", Type: "text", Index: 2, Values: []string{"v"}})
 			_, _ = r.form.Insert(x)
 		},
@@ -465,7 +467,7 @@ func TestCheckpointOfAFailure(t *testing.T) {
 	r.service.Before = func(q formservice.Request) { // a result that never stays in one window
 		for _, day := range []string{"2026-01-01", "2026-01-02"} {
 			if reads(day)(q) {
-				_ = r.form.Finish(1, at(t, day+" 15:00:00"))
+				_ = r.form.Finish(1, extracttest.Wall(day+" 15:00:00"))
 			}
 		}
 	}

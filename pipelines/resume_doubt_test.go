@@ -12,15 +12,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
-func dated(r formservice.Result) bool { return date(r) != "" }
+func dated(r formservice.Result) bool { return pipelinestest.Date(r) != "" }
 
 // TestReadingsOfTwoAttempts: a result moves between the attempts from a window
 // that one of them read to a window that another one did, there and back. No
@@ -31,11 +33,11 @@ func TestReadingsOfTwoAttempts(t *testing.T) {
 			r := newDeclared(t)
 			def := func() *definition.Definition { return r.daily(slices.Clone(outs)...) }
 			r.stopAt(def(), "read", 2)
-			if err := r.form.Finish(3, at(t, "2026-01-01 12:00:00")); err != nil { // from a day to be read to one that was
+			if err := r.form.Finish(3, extracttest.Wall("2026-01-01 12:00:00")); err != nil { // from a day to be read to one that was
 				t.Fatal(err)
 			}
 			r.stopAt(def(), "read", 1)
-			if err := r.form.Finish(2, at(t, "2026-01-04 12:00:00")); err != nil { // from a day that was read to one to be
+			if err := r.form.Finish(2, extracttest.Wall("2026-01-04 12:00:00")); err != nil { // from a day that was read to one to be
 				t.Fatal(err)
 			}
 			r.asked(def())
@@ -54,7 +56,7 @@ func TestMovedBeyond(t *testing.T) {
 	}{
 		"not verified": {false, "read", func(*formservice.Form) error { return nil }},
 		"balanced": {true, "read", func(f *formservice.Form) error {
-			_, err := f.Insert(result(100, "2026-01-04 15:00:00", "instead"))
+			_, err := f.Insert(pipelinestest.Result(100, "2026-01-04 15:00:00", "instead"))
 			return err
 		}},
 		"in a commit that was finished": {true, "parts", func(*formservice.Form) error { return nil }},
@@ -71,12 +73,12 @@ func TestMovedBeyond(t *testing.T) {
 			} else {
 				r.stopAt(def(), c.point, 1)
 			}
-			if err := errors.Join(r.form.Finish(1, at(t, "2026-02-16 09:00:00")), c.change(r.form)); err != nil {
+			if err := errors.Join(r.form.Finish(1, extracttest.Wall("2026-02-16 09:00:00")), c.change(r.form)); err != nil {
 				t.Fatal(err)
 			}
 			r.o.Now = zoned(t, r.world, "2026-02-18 12:00:00")
 			r.asked(def())
-			r.checkDataset("days", truth(r.form, dated))
+			r.checkDataset("days", pipelinestest.Truth(r.form, dated))
 		})
 	}
 }
@@ -116,7 +118,7 @@ func TestKilledInOneOfTwoCommits(t *testing.T) {
 			r.noCheckpoint()
 			var log bytes.Buffer
 			r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			if err := r.form.Finish(1, at(t, "2026-01-04 15:00:00")); err != nil {
+			if err := r.form.Finish(1, extracttest.Wall("2026-01-04 15:00:00")); err != nil {
 				t.Fatal(err)
 			}
 			asked, report := r.asked(def())
@@ -124,7 +126,7 @@ func TestKilledInOneOfTwoCommits(t *testing.T) {
 				t.Errorf("asked for %v, report %+v\n%s", asked, report.Forms[0], &log)
 			}
 			for _, name := range []string{"days", "months"} {
-				r.checkDataset(name, truth(r.form, inJanuary))
+				r.checkDataset(name, pipelinestest.Truth(r.form, inJanuary))
 			}
 		})
 	}
@@ -142,17 +144,17 @@ func TestResumeWithARange(t *testing.T) {
 		}
 		ranged := func() *definition.Definition {
 			d := r.daily(days())
-			d.Extract.From, d.Extract.Verify = at(t, "2026-01-02"), verify
+			d.Extract.From, d.Extract.Verify = extracttest.Wall("2026-01-02"), verify
 			return d
 		}
 		r.stopAt(ranged(), "read", 1)
 		r.asked(all())
-		r.checkDataset("days", truth(r.form, nil))
+		r.checkDataset("days", pipelinestest.Truth(r.form, nil))
 
 		r = newResumed(t)
 		r.stopAt(all(), "read", 1)
 		r.asked(ranged())
-		r.checkDataset("days", truth(r.form, func(x formservice.Result) bool { return inJanuary(x) && date(x) >= "2026-01-02" }))
+		r.checkDataset("days", pipelinestest.Truth(r.form, func(x formservice.Result) bool { return inJanuary(x) && pipelinestest.Date(x) >= "2026-01-02" }))
 	}
 }
 
@@ -168,7 +170,7 @@ func TestResumeWithTrust(t *testing.T) {
 		def = r.daily(days())
 		def.Extract.Verify = !verify
 		_, report := r.asked(def)
-		r.checkDataset("days", truth(r.form, inJanuary))
+		r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		if !report.Forms[0].Verified.Match {
 			t.Errorf("verify %t, then not: %+v", verify, report.Forms[0].Verified)
 		}
@@ -182,7 +184,7 @@ func TestAnothersCheckpointStays(t *testing.T) {
 	if _, err := pipelines.Run(t.Context(), r.daily(days()), r.o); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.form.Finish(3, at(t, "2026-01-04 12:00:00")); err != nil {
+	if err := r.form.Finish(3, extracttest.Wall("2026-01-04 12:00:00")); err != nil {
 		t.Fatal(err)
 	}
 	r.stopAt(r.daily(days()), "read", 3)
@@ -196,7 +198,7 @@ func TestAnothersCheckpointStays(t *testing.T) {
 	if asked, report := r.asked(r.daily(days())); len(asked) != 1 || report.Forms[0].Kept != 3 {
 		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
 	}
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // noAbort is a destination that is gone when the run tidies up.
@@ -257,7 +259,7 @@ func TestOutputsDividedOtherwise(t *testing.T) {
 		def.Source.Requests.Concurrency = 4
 		r.asked(def)
 	}
-	r.checkDataset("months", truth(r.form, inJanuary))
+	r.checkDataset("months", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // TestChangedBetweenTwoCommits: one output was committed, the form changed,
@@ -267,12 +269,12 @@ func TestChangedBetweenTwoCommits(t *testing.T) {
 		r := newResumed(t)
 		def := func() *definition.Definition { return r.daily(days(), second) }
 		r.killAt(def(), strings.TrimSuffix(second.Path, "/"), load.StepParts)
-		if _, err := r.form.Insert(result(100, "2026-01-02 15:00:00", "new")); err != nil {
+		if _, err := r.form.Insert(pipelinestest.Result(100, "2026-01-02 15:00:00", "new")); err != nil {
 			t.Fatal(err)
 		}
 		r.asked(def())
 		for _, name := range []string{"days", strings.TrimSuffix(second.Path, "/")} {
-			r.checkDataset(name, truth(r.form, inJanuary))
+			r.checkDataset(name, pipelinestest.Truth(r.form, inJanuary))
 		}
 	}
 }
@@ -303,7 +305,7 @@ func TestFullMendsDamage(t *testing.T) {
 	r.damaged("part-")
 	r.o.Full = true
 	r.asked(r.daily(days()))
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // TestNameTaken: a file that nobody lists lies in a part's place. That is told

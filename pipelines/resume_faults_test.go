@@ -16,12 +16,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 var errBoom = errors.New("boom")
@@ -122,7 +124,7 @@ func TestCheckpointCannotBeWritten(t *testing.T) {
 			if report.Forms[0].Kept != c.kept {
 				t.Errorf("%d windows were kept", report.Forms[0].Kept)
 			}
-			r.checkDataset("days", truth(r.form, inJanuary))
+			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		})
 	}
 }
@@ -147,7 +149,7 @@ func TestOutputFailsAndReadingIsKept(t *testing.T) {
 				t.Errorf("asked for %v, report %+v", asked, f)
 			}
 			r.cleaned()
-			r.checkDataset("days", truth(r.form, inJanuary))
+			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		})
 	}
 }
@@ -194,7 +196,7 @@ func TestOldStateCannotBeUsed(t *testing.T) {
 				t.Fatalf("%v; report %+v", err, report.Forms[0])
 			}
 			r.cleaned()
-			r.checkDataset("days", truth(r.form, inJanuary))
+			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		})
 	}
 }
@@ -250,7 +252,7 @@ func TestHeaderOfNoUse(t *testing.T) {
 			}
 			if name == "another base" { // there is one
 				r.asked(def())
-				_ = r.form.Finish(8, at(t, "2026-01-04 15:00:00"))
+				_ = r.form.Finish(8, extracttest.Wall("2026-01-04 15:00:00"))
 			}
 			r.stopAt(def(), "read", 2)
 			r.reseal("header", func(h map[string]any) { h[c.key] = c.value })
@@ -261,7 +263,7 @@ func TestHeaderOfNoUse(t *testing.T) {
 			if len(asked) != 4 || report.Forms[0].Continued != "" || !told && c.key != "version" && c.key != "counts" {
 				t.Errorf("asked for %v, report %+v\n%s", asked, report.Forms[0], &log)
 			}
-			r.checkDataset("days", truth(r.form, inJanuary))
+			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		})
 	}
 }
@@ -293,7 +295,7 @@ func TestRecordOfNoUse(t *testing.T) {
 			if want := []string{"2026-01-01", "2026-01-03", "2026-01-04"}; !slices.Equal(asked, want) || report.Forms[0].Kept != 1 {
 				t.Errorf("asked for %v, kept %d", asked, report.Forms[0].Kept)
 			}
-			r.checkDataset("days", truth(r.form, inJanuary))
+			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		})
 	}
 }
@@ -354,7 +356,7 @@ func TestOldJournalIsSwept(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.cleaned()
-			r.checkDataset("days", truth(r.form, inJanuary))
+			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		})
 	}
 }
@@ -381,7 +383,7 @@ func TestStagedIsSwept(t *testing.T) {
 			}
 			now := r.o
 			stopped := r.stopAt(def(), "read", 2)
-			part := load.PartName(load.PartKey{DT: "2026-01-03", From: at(t, "2026-01-03"), To: at(t, "2026-01-04"), Generation: 1, Extension: ".csv"})
+			part := load.PartName(load.PartKey{DT: "2026-01-03", From: extracttest.Wall("2026-01-03"), To: extracttest.Wall("2026-01-04"), Generation: 1, Extension: ".csv"})
 			before := r.leftovers()
 			for _, object := range []string{part, "form1.ndjson"} {
 				r.leave(".", stopped.RunID, object)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
@@ -21,6 +22,7 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // openEnded reads from January up to now.
@@ -36,7 +38,7 @@ func (r *declaredRun) stopBeyond() {
 	r.t.Helper()
 	r.stopAt(r.openEnded(), "read", 4) // the four days of January
 	for id, finished := range map[int64]string{100: "2026-02-16 09:00:00", 101: "2026-02-17 09:00:00"} {
-		if _, err := r.form.Insert(result(id, finished, "beyond")); err != nil {
+		if _, err := r.form.Insert(pipelinestest.Result(id, finished, "beyond")); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -53,7 +55,7 @@ func TestResumedRunIsStopped(t *testing.T) {
 	if f := report.Forms[0]; f.Continued == "" || f.Kept != 47 || !slices.Equal(asked, []string{"2026-02-17", "2026-02-18"}) {
 		t.Errorf("asked for %v, report %+v", asked, f)
 	}
-	r.checkDataset("days", truth(r.form, dated))
+	r.checkDataset("days", pipelinestest.Truth(r.form, dated))
 }
 
 // TestResumedRunIsStoppedAndMoved: a result that the first run read moves to
@@ -61,14 +63,14 @@ func TestResumedRunIsStopped(t *testing.T) {
 func TestResumedRunIsStoppedAndMoved(t *testing.T) {
 	r := newDeclared(t)
 	r.stopBeyond()
-	if err := r.form.Finish(1, at(t, "2026-02-17 15:00:00")); err != nil {
+	if err := r.form.Finish(1, extracttest.Wall("2026-02-17 15:00:00")); err != nil {
 		t.Fatal(err)
 	}
 	asked, report := r.asked(r.openEnded())
 	if f := report.Forms[0]; f.Continued == "" || f.Reread == 0 || !slices.Equal(asked, []string{"2026-01-01", "2026-02-17", "2026-02-18"}) {
 		t.Errorf("asked for %v, report %+v", asked, f)
 	}
-	r.checkDataset("days", truth(r.form, dated))
+	r.checkDataset("days", pipelinestest.Truth(r.form, dated))
 }
 
 // TestMovedAroundACheckpoint: what an earlier run read lies in the middle of the
@@ -76,10 +78,10 @@ func TestResumedRunIsStoppedAndMoved(t *testing.T) {
 func TestMovedAroundACheckpoint(t *testing.T) {
 	r := newDeclared(t)
 	def := r.daily(days())
-	def.Extract.From, def.Extract.To = at(t, "2026-01-02"), at(t, "2026-01-04")
+	def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-02"), extracttest.Wall("2026-01-04")
 	r.stopAt(def, "read", 2)
 	r.service.Before = once(reads("2026-01-04"), func() {
-		if err := r.form.Finish(1, at(t, "2026-01-04 15:00:00")); err != nil {
+		if err := r.form.Finish(1, extracttest.Wall("2026-01-04 15:00:00")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -87,7 +89,7 @@ func TestMovedAroundACheckpoint(t *testing.T) {
 	if report.Forms[0].Kept != 2 {
 		t.Errorf("report %+v", report.Forms[0])
 	}
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // TestReadTwice: a result moved while its run read, so two of the windows that
@@ -95,13 +97,13 @@ func TestMovedAroundACheckpoint(t *testing.T) {
 // are read again.
 func TestReadTwice(t *testing.T) {
 	r := newDeclared(t)
-	r.service.Before = once(reads("2026-01-02"), func() { _ = r.form.Finish(1, at(t, "2026-01-02 15:00:00")) })
+	r.service.Before = once(reads("2026-01-02"), func() { _ = r.form.Finish(1, extracttest.Wall("2026-01-02 15:00:00")) })
 	r.stopAt(r.daily(days()), "read", 3)
 	asked, report := r.asked(r.daily(days()))
 	if want := []string{"2026-01-01", "2026-01-02", "2026-01-04"}; !slices.Equal(asked, want) || report.Forms[0].Kept != 1 {
 		t.Errorf("asked for %v, kept %d", asked, report.Forms[0].Kept)
 	}
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // TestUndatedAreReadAgain: which results have no date may change with every
@@ -116,10 +118,10 @@ func TestUndatedAreReadAgain(t *testing.T) {
 		}
 		r.stopAt(all(), point, 1)
 		_, report := r.asked(all())
-		if f := report.Forms[0]; f.Continued == "" || f.Kept != f.Windows-1 || f.Undated != 1 || f.Rows != int64(len(truth(r.form, nil))) || f.Requests.Results > 3 {
+		if f := report.Forms[0]; f.Continued == "" || f.Kept != f.Windows-1 || f.Undated != 1 || f.Rows != int64(len(pipelinestest.Truth(r.form, nil))) || f.Requests.Results > 3 {
 			t.Errorf("stopped at %s: report %+v", point, f)
 		}
-		r.checkDataset("days", truth(r.form, nil))
+		r.checkDataset("days", pipelinestest.Truth(r.form, nil))
 	}
 }
 
@@ -129,10 +131,10 @@ func crowded(t *testing.T, n int64) *declaredRun {
 	t.Helper()
 	results := make([]formservice.Result, 0, n+4)
 	for id := range n {
-		results = append(results, result(id+1, "2026-01-02 09:00:00", fmt.Sprint("r", id)))
+		results = append(results, pipelinestest.Result(id+1, "2026-01-02 09:00:00", fmt.Sprint("r", id)))
 	}
 	for i, day := range []string{"2026-01-01", "2026-01-03", "2026-01-01", "2026-01-03"} {
-		results = append(results, result(n+1+int64(i), day+" 10:00:00", "beside"))
+		results = append(results, pipelinestest.Result(n+1+int64(i), day+" 10:00:00", "beside"))
 	}
 	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
 	w := newWorld(t, form)
@@ -205,14 +207,14 @@ func TestKilledInTheMiddleOfAWindowAgainAndAgain(t *testing.T) {
 func TestWindowThatChangedInTheMiddle(t *testing.T) {
 	for name, change := range map[string]func(r *declaredRun){
 		"deleted":             func(r *declaredRun) { r.form.Delete(7) },
-		"inserted":            func(r *declaredRun) { _, _ = r.form.Insert(result(9999, "2026-01-02 11:00:00", "new")) },
-		"left for a day read": func(r *declaredRun) { _ = r.form.Finish(7, at(t, "2026-01-01 15:00:00")) },
+		"inserted":            func(r *declaredRun) { _, _ = r.form.Insert(pipelinestest.Result(9999, "2026-01-02 11:00:00", "new")) },
+		"left for a day read": func(r *declaredRun) { _ = r.form.Finish(7, extracttest.Wall("2026-01-01 15:00:00")) },
 		"left for a day to be read": func(r *declaredRun) {
-			_ = r.form.Finish(7, at(t, "2026-01-03 15:00:00"))
+			_ = r.form.Finish(7, extracttest.Wall("2026-01-03 15:00:00"))
 		},
-		"came from a day read":       func(r *declaredRun) { _ = r.form.Finish(3503, at(t, "2026-01-02 15:00:00")) },
-		"came from a day to be read": func(r *declaredRun) { _ = r.form.Finish(3502, at(t, "2026-01-02 15:00:00")) },
-		"moved within it":            func(r *declaredRun) { _ = r.form.Finish(7, at(t, "2026-01-02 15:00:00")) },
+		"came from a day read":       func(r *declaredRun) { _ = r.form.Finish(3503, extracttest.Wall("2026-01-02 15:00:00")) },
+		"came from a day to be read": func(r *declaredRun) { _ = r.form.Finish(3502, extracttest.Wall("2026-01-02 15:00:00")) },
+		"moved within it":            func(r *declaredRun) { _ = r.form.Finish(7, extracttest.Wall("2026-01-02 15:00:00")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crowded(t, 3500)
@@ -269,7 +271,7 @@ func TestPieceAcrossABorder(t *testing.T) {
 			if n := r.pages(); f.Kept != c.kept || n > c.pages || f.Continued != "" && f.Continued != stopped.RunID {
 				t.Errorf("kept %d, want %d; asked for %v with %d requests, want at most %d", f.Kept, c.kept, asked, n, c.pages)
 			}
-			r.checkDataset("whole", truth(r.form, inJanuary))
+			r.checkDataset("whole", pipelinestest.Truth(r.form, inJanuary))
 			sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, r.dir)))
 		})
 	}
@@ -358,7 +360,7 @@ func TestPlanIsKept(t *testing.T) {
 	if n := report.Forms[0].Requests.Count; n > 6 {
 		t.Errorf("%d counts were asked for, and the plan cost %d", n, counted)
 	}
-	w.checkFile("form1.ndjson", truth(form, nil))
+	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
 }
 
 // oldJournal leaves what an older version of the program had prepared.
@@ -368,7 +370,7 @@ func (r *resumed) oldJournal(run string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.leave("days", run, load.PartName(load.PartKey{DT: "2026-01-01", From: at(r.t, "2026-01-01"), To: at(r.t, "2026-01-02"), Generation: 1, Extension: ".ndjson"}))
+	r.leave("days", run, load.PartName(load.PartKey{DT: "2026-01-01", From: extracttest.Wall("2026-01-01"), To: extracttest.Wall("2026-01-02"), Generation: 1, Extension: ".ndjson"}))
 	for name, data := range map[string]string{
 		".formetl/journal":              `{"run_id":"` + run + `","opened_at":"2026-02-15T10:00:00Z","token":"TOKEN","base":"","fingerprint":"f","body":{"windows":[]}}`,
 		".formetl/journal-TOKEN/000000": `{"number":0,"parts":[],"body":{}}`,
@@ -400,7 +402,7 @@ func TestJournalOfAnOlderVersion(t *testing.T) {
 		if strings.Count(text, run) != 1 || discarded < 0 || recorded != (finished >= 0) || recorded && finished > discarded {
 			t.Errorf("recorded %t: the log says\n%s", recorded, text)
 		}
-		r.checkDataset("days", truth(r.form, inJanuary))
+		r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 	}
 }
 
@@ -462,7 +464,7 @@ func TestDifferentDefinitions(t *testing.T) {
 		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
 	}
 	for _, name := range []string{"days", "copy"} {
-		r.checkDataset(name, truth(r.form, inJanuary))
+		r.checkDataset(name, pipelinestest.Truth(r.form, inJanuary))
 	}
 }
 
@@ -484,14 +486,14 @@ func TestFormsSideBySide(t *testing.T) {
 	if len(report.Forms) != 2 || report.Forms[0].Error == "" || report.Forms[1].Error != "" {
 		t.Errorf("reports %+v", report.Forms)
 	}
-	w.checkDataset("form2", truth(second, inJanuary))
+	w.checkDataset("form2", pipelinestest.Truth(second, inJanuary))
 	again, err := pipelines.Run(t.Context(), def(), options())
 	if err != nil || again.Forms[0].Kept != 4 || again.Forms[1].Continued != "" {
 		t.Fatalf("%v; reports %+v, %+v", err, again.Forms[0], again.Forms[1])
 	}
 	w.checkTidy()
 	for _, name := range []string{"form1", "form2"} {
-		w.checkDataset(name, truth(second, inJanuary))
+		w.checkDataset(name, pipelinestest.Truth(second, inJanuary))
 	}
 }
 

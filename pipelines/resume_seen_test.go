@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -25,7 +26,7 @@ func TestResumeWithWhatWasSeen(t *testing.T) {
 		for stop := 1; stop <= 3; stop++ {
 			t.Run(fmt.Sprint(name, stop), func(t *testing.T) {
 				r := newResumed(t)
-				r.url = newWorld(t, colourForm()).url
+				r.source.BaseURL = newWorld(t, colourForm()).source.BaseURL
 				def := func() *definition.Definition {
 					return r.coloured(schemas.Column{ListAs: schemas.ListColumns}, c.out)
 				}
@@ -58,7 +59,7 @@ func manyDays(days, colours int) *formservice.Form {
 func TestRunsWithLateChoicesComeToAnEnd(t *testing.T) {
 	define := func(w *world) *definition.Definition {
 		def := w.coloured(schemas.Column{ListAs: schemas.ListColumns}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay})
-		def.Extract.To = at(t, "2026-01-13")
+		def.Extract.To = extracttest.Wall("2026-01-13")
 		return def
 	}
 	whole := newWorld(t, manyDays(12, 7))

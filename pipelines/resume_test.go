@@ -13,11 +13,13 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 )
@@ -158,7 +160,7 @@ func TestResume(t *testing.T) {
 	if !slices.Equal(asked, []string{"2026-01-03", "2026-01-04"}) {
 		t.Errorf("asked again for %v", asked)
 	}
-	m := r.checkDataset("days", truth(r.form, inJanuary))
+	m := r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 	f := report.Forms[0]
 	if len(report.Forms) != 1 || f.Continued != stopped.RunID || f.Kept != 2 || f.Rows != 8 || m.RunID != report.RunID || !m.Verified.Match {
 		t.Errorf("report %+v, manifest of %s", f, m.RunID)
@@ -190,9 +192,9 @@ func TestResumeFromEveryPoint(t *testing.T) {
 				_, err := pipelines.Run(ctx, def(), o)
 				cancel(nil)
 				_, report := r.asked(def())
-				r.checkDataset("days", truth(r.form, inJanuary))
+				r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 				if name == "two" {
-					r.checkDataset("months", truth(r.form, inJanuary))
+					r.checkDataset("months", pipelinestest.Truth(r.form, inJanuary))
 				}
 				if t.Failed() {
 					t.Fatalf("stopped at %s (%v); report %+v", point, err, report.Forms[0])
@@ -212,7 +214,7 @@ func TestResumeBeyond(t *testing.T) {
 	}
 	stopped := r.stopAt(def(), "read", 3)
 	for id, day := range map[int64]string{100: "2026-02-15 12:30:00", 101: "2026-02-17 09:00:00"} {
-		if _, err := r.form.Insert(result(id, day, "late")); err != nil {
+		if _, err := r.form.Insert(pipelinestest.Result(id, day, "late")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -225,7 +227,7 @@ func TestResumeBeyond(t *testing.T) {
 	if len(asked) == 0 || asked[0] < "2026-01-04" {
 		t.Errorf("asked for %v", asked)
 	}
-	m := r.checkDataset("days", truth(r.form, dated))
+	m := r.checkDataset("days", pipelinestest.Truth(r.form, dated))
 	if m.RunID != report.RunID || m.Watermark.String() != "2026-02-15 11:59:00" || m.Range.From.String() != "2026-01-01 00:00:00" {
 		t.Errorf("manifest of %s, range %v, watermark %s", m.RunID, m.Range, m.Watermark)
 	}
@@ -277,7 +279,7 @@ func TestCheckpointOfADataset(t *testing.T) {
 			}
 			r.checkTidy()
 			if name != "compression" { // its parts are not read here
-				r.checkDataset("days", truth(r.form, inJanuary))
+				r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 			}
 		})
 	}
@@ -322,14 +324,14 @@ func TestResumeAfterRowsWereLost(t *testing.T) {
 	if !slices.Equal(asked, []string{"2026-01-02", "2026-01-04"}) || report.Forms[0].Kept != 2 {
 		t.Errorf("asked for %v, kept %d", asked, report.Forms[0].Kept)
 	}
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // TestResumeWithChanges: a result that a kept window holds was finished
 // again later, on a day that is read now; one that was deleted; a column that
 // the kept windows do not have.
 func TestResumeWithChanges(t *testing.T) {
-	later := at(t, "2026-01-04 12:00:00")
+	later := extracttest.Wall("2026-01-04 12:00:00")
 	for name, change := range map[string]func(*formservice.Form) error{
 		"moved to a later day": func(f *formservice.Form) error { return f.Finish(1, later) },
 		"deleted":              func(f *formservice.Form) error { f.Delete(2); return nil },
@@ -349,8 +351,8 @@ func TestResumeWithChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, report := r.asked(def())
-			r.checkDataset("days", truth(r.form, inJanuary))
-			r.checkDataset("copy", truth(r.form, inJanuary))
+			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
+			r.checkDataset("copy", pipelinestest.Truth(r.form, inJanuary))
 			if report.Forms[0].Kept != 2 {
 				t.Errorf("report %+v", report.Forms[0])
 			}
@@ -400,8 +402,8 @@ func TestOneCommitFails(t *testing.T) {
 				t.Errorf("%v results are said to be kept", kept)
 			}
 			r.noCheckpoint()
-			r.checkDataset("days", truth(r.form, inJanuary))
-			if err := r.form.Update(result(2, "2026-01-02 11:11:11", "edited")); err != nil {
+			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
+			if err := r.form.Update(pipelinestest.Result(2, "2026-01-02 11:11:11", "edited")); err != nil {
 				t.Fatal(err)
 			}
 			asked, report := r.asked(r.daily(days(), months()))
@@ -409,7 +411,7 @@ func TestOneCommitFails(t *testing.T) {
 				t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
 			}
 			for _, name := range []string{"days", "months"} {
-				r.checkDataset(name, truth(r.form, inJanuary))
+				r.checkDataset(name, pipelinestest.Truth(r.form, inJanuary))
 			}
 		})
 	}
@@ -463,7 +465,7 @@ func TestLostLease(t *testing.T) {
 				t.Errorf("%d windows were kept", kept)
 			}
 			r.cleaned()
-			r.checkDataset("days", truth(r.form, inJanuary))
+			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		})
 	}
 }
@@ -493,7 +495,7 @@ func TestPartIsDivided(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.checkTidy()
-	m := w.checkDataset("lake", truth(form, nil))
+	m := w.checkDataset("lake", pipelinestest.Truth(form, nil))
 	if len(m.Parts) != 3 {
 		t.Fatalf("%d parts", len(m.Parts))
 	}
@@ -568,7 +570,7 @@ func TestResumeFormByForm(t *testing.T) {
 		t.Errorf("reports %+v, %+v", report.Forms[0], report.Forms[1])
 	}
 	for _, name := range []string{"form1", "form2"} {
-		w.checkDataset(name, truth(second, inJanuary))
+		w.checkDataset(name, pipelinestest.Truth(second, inJanuary))
 	}
 }
 
@@ -577,13 +579,13 @@ func TestResumeFormByForm(t *testing.T) {
 func TestManyStops(t *testing.T) {
 	results := make([]formservice.Result, 0, 1500)
 	for i := range int64(1500) {
-		results = append(results, result(i+1, fmt.Sprintf("2026-01-%02d 10:00:00", i%30+1), "x"))
+		results = append(results, pipelinestest.Result(i+1, fmt.Sprintf("2026-01-%02d 10:00:00", i%30+1), "x"))
 	}
 	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Label: "Answer"}}, results)
 	w := newWorld(t, form)
 	def := func() *definition.Definition {
 		d := w.daily(days())
-		d.Extract.To = at(t, "2026-02-01")
+		d.Extract.To = extracttest.Wall("2026-02-01")
 		d.Source.Requests.Concurrency = 4
 		return d
 	}
@@ -614,7 +616,7 @@ func TestManyStops(t *testing.T) {
 		}
 	}
 	w.checkTidy()
-	w.checkDataset("days", truth(form, nil))
+	w.checkDataset("days", pipelinestest.Truth(form, nil))
 	if n := len(w.service.Log()); n > 30+7*4+12 {
 		t.Errorf("%d requests for 30 pages", n)
 	}

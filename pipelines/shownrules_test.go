@@ -9,13 +9,14 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
 // chosen is a form of one list.
 func chosen() *formservice.Form {
 	items := []formservice.Item{{ID: "1", Type: "checkbox", Index: 1, Label: "Colours"}}
-	one, two := result(1, "2026-01-01 09:00:00", ""), result(2, "2026-01-02 09:00:00", "")
+	one, two := pipelinestest.Result(1, "2026-01-01 09:00:00", ""), pipelinestest.Result(2, "2026-01-02 09:00:00", "")
 	one.Items = []formservice.Answer{{ID: "1", Type: "checkbox", Index: 1, Values: []string{"red", "blue"}}}
 	two.Items = []formservice.Answer{{ID: "1", Type: "checkbox", Index: 1, Values: []string{"red"}}}
 	return formservice.NewForm("form1", items, []formservice.Result{one, two})

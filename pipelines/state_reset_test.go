@@ -9,12 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // reset resets, and fails the test where that asks the service for anything or
@@ -69,7 +71,7 @@ func TestResetLetsTheNextRunBeginAnew(t *testing.T) {
 	} {
 		var to time.Time
 		if c.to != "" {
-			to = at(t, c.to)
+			to = extracttest.Wall(c.to)
 		}
 		report, err := l.reset(l.definition(), l.o, to)
 		if err != nil {
@@ -117,7 +119,7 @@ func TestResetDropsWhatARunLeft(t *testing.T) {
 	if asked, report := r.asked(r.daily(days())); len(asked) != 4 || report.Forms[0].Continued != "" {
 		t.Errorf("the next run asked for %v and resumed %q", asked, report.Forms[0].Continued)
 	}
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 
 	r.stopAt(r.daily(days()), "read", 2)
 	r.overwrite("header", "{")
@@ -144,7 +146,7 @@ func TestResetDropsAnOldJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.checkTidy()
-	if m := r.checkDataset("days", truth(r.form, inJanuary)); !m.Watermark.IsZero() {
+	if m := r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary)); !m.Watermark.IsZero() {
 		t.Errorf("the watermark is %s", m.Watermark)
 	}
 }
@@ -162,7 +164,7 @@ func TestResetFinishesACommit(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	r.checkTidy()
-	m := r.checkDataset("days", truth(r.form, inJanuary))
+	m := r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 	if !m.Watermark.IsZero() || m.RunID != out.Recovery.RunID {
 		t.Errorf("watermark %s of run %s", m.Watermark, m.RunID)
 	}
@@ -220,7 +222,7 @@ func TestResetForwards(t *testing.T) {
 	r.form.Delete(1)
 	r.stopAt(r.daily(days()), "read", 1)
 	before := tree(t, r.dir)
-	_, err := r.reset(r.daily(days()), r.o, at(t, "2026-01-05").Add(time.Second))
+	_, err := r.reset(r.daily(days()), r.o, extracttest.Wall("2026-01-05").Add(time.Second))
 	var later *load.WatermarkError
 	if !errors.As(err, &later) || later.Watermark.String() != "2026-01-05 00:00:00" {
 		t.Errorf("got %v", err)
@@ -237,7 +239,7 @@ func TestResetOfNothing(t *testing.T) {
 	def := w.definition(definition.Output{Path: "{form}/", Format: "csv"}, definition.Output{Path: "runs/{run_id}/", Format: "csv"})
 	for _, forms := range [][]string{{"form1"}, {"form*"}} {
 		def.Forms = forms
-		report, err := w.reset(def, options(), at(t, "2026-01-01"))
+		report, err := w.reset(def, options(), extracttest.Wall("2026-01-01"))
 		if err != nil || slices.ContainsFunc(report.Outputs, func(o *maintain.ResetOutput) bool { return !asItWas(o) }) {
 			t.Errorf("%v: %+v, %v", forms, report.Outputs, err)
 		}
@@ -273,5 +275,5 @@ func TestResetDuringARun(t *testing.T) {
 	if resets < 4 {
 		t.Errorf("reset %d times", resets)
 	}
-	r.checkDataset("days", truth(r.form, inJanuary))
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -93,7 +94,7 @@ func TestStateBeforeTheFirstRun(t *testing.T) {
 	if next := r.Forms[0].Next; next == nil || !next.IsZero() {
 		t.Errorf("the next run begins at %v", next)
 	}
-	def.Extract.From = at(t, "2026-01-01")
+	def.Extract.From = extracttest.Wall("2026-01-01")
 	if next := w.mustState(def, options()).Forms[0].Next; next.String() != "2026-01-01 00:00:00" {
 		t.Errorf("the next run begins at %v", next)
 	}

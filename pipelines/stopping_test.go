@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 var errStop = errors.New("stopped by the test")
@@ -56,7 +58,7 @@ func TestStopAtEveryRequest(t *testing.T) {
 	}
 	form.Delete(1)
 	for id := int64(100); id < 350; id++ {
-		if _, err := form.Insert(result(id, "2026-01-03 12:00:00", "new")); err != nil {
+		if _, err := form.Insert(pipelinestest.Result(id, "2026-01-03 12:00:00", "new")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,8 +86,8 @@ func TestStopAtEveryRequest(t *testing.T) {
 	if stops < 15 {
 		t.Errorf("the run was stopped %d times", stops)
 	}
-	w.checkFile("form1.ndjson", truth(form, nil))
-	w.checkDataset("days", truth(form, nil))
+	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
+	w.checkDataset("days", pipelinestest.Truth(form, nil))
 }
 
 // TestStopDuringACommitFinishesIt, and those of the other outputs: all of them
@@ -106,7 +108,7 @@ func TestStopDuringACommitFinishesIt(t *testing.T) {
 	if err != nil || ctx.Err() == nil {
 		t.Errorf("error %v", err)
 	}
-	w.checkDataset("days", truth(form, inJanuary))
+	w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
 	if _, err := os.Stat(w.path("last.csv")); err != nil {
 		t.Errorf("the other output was not written: %v", err)
 	}
@@ -192,7 +194,7 @@ func TestStandardOutput(t *testing.T) {
 func TestProgress(t *testing.T) {
 	form := fourDays()
 	w := newWorld(t, form)
-	w.service.Before = once(reads("2026-01-03"), func() { _ = form.Finish(1, at(t, "2026-01-03 12:00:00")) })
+	w.service.Before = once(reads("2026-01-03"), func() { _ = form.Finish(1, extracttest.Wall("2026-01-03 12:00:00")) })
 	var mu sync.Mutex
 	var last pipelines.Progress
 	done := 0

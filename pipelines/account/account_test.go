@@ -3,29 +3,23 @@ package account_test
 import (
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // serve serves empty forms, and gives the service and the source that reaches it.
-func serve(t *testing.T, forms ...string) (*formservice.Server, definition.Source) {
-	service := &formservice.Server{Key: "account-key"}
-	for _, name := range forms {
-		service.Forms = append(service.Forms, formservice.NewForm(name, nil, nil))
+func serve(t *testing.T, names ...string) (*formservice.Server, definition.Source) {
+	forms := make([]*formservice.Form, 0, len(names))
+	for _, name := range names {
+		forms = append(forms, formservice.NewForm(name, nil, nil))
 	}
-	server := httptest.NewServer(service)
-	t.Cleanup(server.Close)
-	return service, definition.Source{
-		BaseURL: server.URL, Account: formservice.DefaultAccount, Key: transport.NewSecret("account-key"), Zone: time.UTC,
-		Requests: definition.Requests{Concurrency: 1, Timeout: 20 * time.Second},
-	}
+	return pipelinestest.Serve(t, forms...)
 }
 
 func TestListForms(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -84,7 +85,7 @@ func TestInferEmpty(t *testing.T) {
 		t.Errorf("columns %q from %d results", names, got.Sampled)
 	}
 	def := w.definition()
-	def.Extract.From, def.Extract.To = day("2025-02-01"), day("2025-02-01")
+	def.Extract.From, def.Extract.To = extracttest.Wall("2025-02-01"), extracttest.Wall("2025-02-01")
 	if _, err := infer.Columns(t.Context(), def, options(), "form1"); err == nil {
 		t.Error("an empty range was sampled")
 	}

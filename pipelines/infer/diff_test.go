@@ -9,6 +9,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -24,7 +25,7 @@ func diffForm() *formservice.Form {
 	ages := []string{"31", "about 40", "77", "12.5", ""}
 	results := make([]formservice.Result, 0, len(ages))
 	for i, age := range ages {
-		r := result(int64(i+1), "2026-01-01 09:00:00", "x")
+		r := pipelinestest.Result(int64(i+1), "2026-01-01 09:00:00", "x")
 		r.Items = []formservice.Answer{
 			{ID: "1", Values: []string{"x"}},
 			{ID: "2", Values: []string{age}},
@@ -113,7 +114,7 @@ unknown: fail
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := changeLines(d.Changes); got != c.want {
+			if got := pipelinestest.ChangeLines(d.Changes); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 			if d.Sampled != 5 || !d.Listed {
@@ -130,7 +131,7 @@ func TestDiffLiveWithoutHeadings(t *testing.T) {
 		form.Items, form.Metas = nil, nil
 		want := "removed item:7 fax [string] [not in the sample] Fax"
 		if !results {
-			for _, r := range truth(form, nil) {
+			for _, r := range pipelinestest.Truth(form, nil) {
 				form.Delete(r.ID)
 			}
 			want = ""
@@ -151,7 +152,7 @@ unknown: ignore
 				gone = append(gone, c)
 			}
 		}
-		if got := changeLines(gone); got != want || d.Listed {
+		if got := pipelinestest.ChangeLines(gone); got != want || d.Listed {
 			t.Errorf("%v results: got\n%s\nwant\n%s, listed %v", results, got, want, d.Listed)
 		}
 	}
@@ -171,7 +172,7 @@ func TestDiffLiveAfterARun(t *testing.T) {
 	}
 	d, err := infer.DiffLive(t.Context(), def, options(), "form1", columns.Schema)
 	if err != nil || len(d.Changes) > 0 {
-		t.Errorf("%s, %v", changeLines(d.Changes), err)
+		t.Errorf("%s, %v", pipelinestest.ChangeLines(d.Changes), err)
 	}
 	_, err = infer.DiffLive(t.Context(), def, options(), "nowhere", columns.Schema)
 	if s := (*extract.ServiceError)(nil); !errors.As(err, &s) || s.Code != extract.CodeInvalidForm {

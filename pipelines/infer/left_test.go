@@ -6,6 +6,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -13,7 +14,7 @@ import (
 // run has a place of its own.
 func TestLookAtOutputs(t *testing.T) {
 	w := newWorld(t, formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, []formservice.Result{
-		result(1, "2026-01-01 09:00:00", "a"), result(2, "2026-01-02 09:00:00", "b"),
+		pipelinestest.Result(1, "2026-01-01 09:00:00", "a"), pipelinestest.Result(2, "2026-01-02 09:00:00", "b"),
 	}))
 	def := w.definition(
 		definition.Output{Path: "f.ndjson", Format: "ndjson"}, definition.Output{Path: "{form}/", Format: "parquet", Partition: definition.PartitionDay},

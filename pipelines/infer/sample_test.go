@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // inferred samples form1 of a service.
@@ -97,7 +99,7 @@ func TestSampleOfRange(t *testing.T) {
 	form := formservice.Generate(formservice.GenerateOptions{Results: 3000})
 	w := newWorld(t, form)
 	def := w.definition()
-	def.Extract.From, def.Extract.To = at(t, "2025-03-01"), at(t, "2025-05-01")
+	def.Extract.From, def.Extract.To = extracttest.Wall("2025-03-01"), extracttest.Wall("2025-05-01")
 	def.Extract.View = "12"
 	def.Extract.Search = extract.Search{Where: []extract.Criterion{{Column: "result_status", Operator: extract.OpEquals, Term: "Complete"}}}
 	got, err := infer.Schema(t.Context(), def, options(), "form1", infer.Options{Sample: 5000})
@@ -107,7 +109,7 @@ func TestSampleOfRange(t *testing.T) {
 	want := 0
 	form.Each(func(r formservice.Result) bool {
 		status, _ := r.Meta("result_status")
-		if finished := date(r); status == "Complete" && finished >= "2025-03-01" && finished < "2025-05-01" {
+		if finished := pipelinestest.Date(r); status == "Complete" && finished >= "2025-03-01" && finished < "2025-05-01" {
 			want++
 		}
 		return true

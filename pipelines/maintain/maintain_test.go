@@ -1,42 +1,29 @@
 package maintain_test
 
 import (
-	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/jsonout"
-	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // Whole runs and what they leave are tested in package pipelines. These tests are
 // about a definition that never ran.
 
 func neverRun(t *testing.T) (*definition.Definition, account.Options) {
-	dir := t.TempDir()
-	def := &definition.Definition{
-		Name: "p", Forms: []string{"a", "b"}, State: filepath.Join(dir, "state"),
-		Outputs: []definition.Output{{Path: filepath.Join(dir, "{form}") + "/", Format: "ndjson", Partition: definition.PartitionDay}},
-		Source:  definition.Source{BaseURL: "https://x.invalid", Account: "acme", Zone: time.UTC},
-		Extract: definition.Extract{Incremental: true, From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
-	}
-	return def, account.Options{
-		Tables: output.Tables{
-			Formats: []load.Format{jsonout.NDJSON()},
-			Open: func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
-				return local.New(root)
-			},
-		},
-		Now: func() time.Time { return time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC) },
-	}
+	source := definition.Source{BaseURL: "https://x.invalid", Account: "acme", Zone: time.UTC}
+	def := pipelinestest.Definition(t.TempDir(), source, definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay})
+	def.Forms, def.Extract.Incremental, def.Extract.From = []string{"a", "b"}, true, extracttest.Wall("2026-01-01")
+	o := pipelinestest.Options()
+	o.Now = func() time.Time { return extracttest.Wall("2026-02-01") }
+	return def, o
 }
 
 func TestStateOfADefinitionThatNeverRan(t *testing.T) {
