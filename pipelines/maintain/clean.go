@@ -145,23 +145,23 @@ func (c *cleaner) cleanAt(ctx context.Context, out definition.Output, root, scop
 func (r *CleanReport) tellOnce() {
 	told := map[string]bool{}
 	for i := range r.Outputs {
-		out := &r.Outputs[i]
-		out.Removed = slices.DeleteFunc(out.Removed, func(l load.Leftover) bool {
-			again := told[l.Path]
-			told[l.Path] = true
-			return again
-		})
+		r.Outputs[i].Removed = once(told, r.Outputs[i].Removed, func(l load.Leftover) string { return l.Path })
 	}
 	for i := range r.Outputs {
-		out := &r.Outputs[i]
-		out.Kept = slices.DeleteFunc(out.Kept, func(k load.Kept) bool {
-			again := told[k.Path]
-			told[k.Path] = true
-			return again
-		})
+		r.Outputs[i].Kept = once(told, r.Outputs[i].Kept, func(k load.Kept) string { return k.Path })
 	}
 	r.Outputs = slices.DeleteFunc(r.Outputs, func(out CleanedOutput) bool {
 		return out.beside && out.Err == nil && len(out.Removed)+len(out.Kept) == 0
+	})
+}
+
+// once removes from a list the leftovers whose path was told before, and notes the
+// paths of the others in told.
+func once[L any](told map[string]bool, list []L, path func(L) string) []L {
+	return slices.DeleteFunc(list, func(l L) bool {
+		again := told[path(l)]
+		told[path(l)] = true
+		return again
 	})
 }
 

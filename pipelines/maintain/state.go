@@ -145,24 +145,12 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 	if err != nil && !errors.Is(err, load.ErrNoSweep) {
 		return fmt.Errorf("%s: %w", at.Path, err)
 	}
-	at.Leftovers = s.once(at.Leftovers)
+	at.Leftovers = once(s.told, at.Leftovers, func(l load.Leftover) string { return l.Path })
 	at.Manifest, _, err = output.ManifestAt(ctx, dest, lies.Manifest, out)
 	if err != nil {
 		return fmt.Errorf("%s: %w", at.Path, err)
 	}
 	return nil
-}
-
-// once leaves out leftovers that were reported for another output.
-func (s *stateLooker) once(left []load.Leftover) []load.Leftover {
-	var fresh []load.Leftover
-	for _, l := range left {
-		if !s.told[l.Path] {
-			s.told[l.Path] = true
-			fresh = append(fresh, l)
-		}
-	}
-	return fresh
 }
 
 // nextBeginning gives where the range of the next incremental run begins, unless
