@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -84,6 +85,37 @@ func TestFormsErrorTellsTheForms(t *testing.T) {
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("got\n%s\nwant\n%s", got, c.want)
+		}
+	}
+}
+
+// TestEachEndsWithTheCause of a context that is done, also in the last form, and
+// gathers the errors of the others.
+func TestEachEndsWithTheCause(t *testing.T) {
+	refused, stop := errors.New("refused"), errors.New("stopped")
+	var failed account.FormsError
+	err := failed.Each(t.Context(), []string{"a", "b"}, func(form string) error {
+		if form == "a" {
+			return refused
+		}
+		return nil
+	})
+	if err != nil || !errors.Is(failed.OrNil(), refused) || failed.OrNil().Error() != "1 of 2 forms failed:\nform a: refused" {
+		t.Errorf("%v, %v", err, failed.OrNil())
+	}
+	for _, at := range []string{"a", "b"} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var failed account.FormsError
+		done := 0
+		err := failed.Each(ctx, []string{"a", "b"}, func(form string) error {
+			if done++; form == at {
+				cancel(stop)
+				return ctx.Err()
+			}
+			return nil
+		})
+		if want := map[string]int{"a": 1, "b": 2}[at]; !errors.Is(err, stop) || failed.OrNil() != nil || done != want {
+			t.Errorf("stopped in %s: %v, %v after %d forms", at, err, failed.OrNil(), done)
 		}
 	}
 }

@@ -14,15 +14,20 @@ type FormsError struct {
 	Errors []error
 }
 
-// Each does something for each of the forms, one after the other, and adds what
-// fails. It ends with the context's cause once that is done.
+// Each calls do for each of the forms, one after the other, and adds what fails.
+// Once the context is done it ends with the context's cause, also where the last
+// form met that.
 func (e *FormsError) Each(ctx context.Context, forms []string, do func(form string) error) error {
 	e.Forms = len(forms)
 	for _, form := range forms {
+		var err error
+		if ctx.Err() == nil {
+			err = do(form)
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := do(form); err != nil {
+		if err != nil {
 			e.Errors = append(e.Errors, fmt.Errorf("form %s: %w", form, err))
 		}
 	}
