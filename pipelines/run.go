@@ -48,7 +48,7 @@ type Progress struct {
 // stop the others, unless each would fail of the same cause: then no further
 // one is begun. The report tells what was done, also when the error is not nil,
 // its forms in the order of the definition and of Get Forms; the error is a
-// *FormsError where a form failed.
+// *account.FormsError where a form failed.
 func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, error) {
 	o = o.withDefaults()
 	o.windows, o.encoders = reading.NewSlots(def.Source.Requests.Concurrency), reading.NewSlots(runtime.GOMAXPROCS(0))

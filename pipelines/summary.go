@@ -54,8 +54,8 @@ func (f *formRun) changes(columns []schemas.Column, s transform.Stats) []schemas
 	return codebook.Form{Columns: columns, Labels: f.reader.Labels(), Stats: s}.Changes(before, whole)
 }
 
-// endFaults tells the report of a run that rejected results or an unknown field
-// ended what there is to mend, as far as the form was read.
+// endFaults completes the report of a run that ended because of rejected results or
+// an unknown field. It lists what there is to mend, as far as the form was read.
 func (f *formRun) endFaults(ctx context.Context, err error) {
 	unknown, fails := errors.AsType[*transform.UnknownFieldError](err)
 	if !fails && !isError[*reading.RejectsError](err) {

@@ -14,7 +14,8 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// CheckpointKey names the checkpoint of a form.
+// CheckpointKey returns the key of a form's checkpoint. It depends on the pipeline,
+// the form and the paths of the outputs.
 func CheckpointKey(def *definition.Definition, form string) string {
 	paths := make([]string, len(def.Outputs))
 	for i, out := range def.Outputs {
@@ -25,9 +26,9 @@ func CheckpointKey(def *definition.Definition, form string) string {
 	return checkpoint.Key(def.Name, form, paths)
 }
 
-// Checkpoints gives the checkpoints that runs of the definition left of forms
-// and that no run holds, oldest first: those in the state folder, or those at the
-// first output.
+// Checkpoints returns the checkpoints of forms that earlier runs of the definition
+// left and that no run holds, oldest first. They lie in the state folder, or at the
+// first output where the definition says so.
 func Checkpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (left []checkpoint.Left, err error) {
 	if def.CheckpointAtDestination {
 		for _, form := range forms {
@@ -46,9 +47,8 @@ func Checkpoints(ctx context.Context, def *definition.Definition, o Options, for
 	}), nil
 }
 
-// DiscardCheckpoints removes the checkpoints that runs which ended early left of
-// forms, and gives those that it removed. One that a run has taken up meanwhile
-// stays.
+// DiscardCheckpoints removes the checkpoints of forms that earlier runs left, and
+// returns those that it removed. A checkpoint that a run has locked meanwhile stays.
 func DiscardCheckpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (discarded []checkpoint.Left, err error) {
 	left, err := Checkpoints(ctx, def, o, forms)
 	if err != nil {
@@ -76,8 +76,8 @@ type remoteCheckpoint struct {
 	scope string // of the lease that stands for its lock
 }
 
-// remoteCheckpointOf opens the checkpoint of a form at the first output; its
-// Checkpoint is nil where that is no place for one.
+// remoteCheckpointOf opens the checkpoint of a form at the first output. Its
+// Checkpoint is nil if the output is standard output or lies elsewhere in each run.
 func remoteCheckpointOf(ctx context.Context, def *definition.Definition, o Options, form string) (c remoteCheckpoint, err error) {
 	out := def.Outputs[0]
 	if !output.LastingPlace(out) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// FormsError is work on several forms of which some failed; that on the others
-// was done.
+// FormsError reports that a command failed for some of its forms. Its work on the
+// other forms was done.
 type FormsError struct {
 	Forms  int // all, also those that did not fail
 	Errors []error
@@ -79,8 +79,8 @@ func (e *FormsError) Error() string {
 	return s + ":\n" + errors.Join(failed...).Error()
 }
 
-// notBegun is the error of one form that was not begun, nil for any other and
-// for that of a run which holds such a form.
+// notBegun returns the NotRunError that an error of a single form wraps, nil if there
+// is none. It does not look into the errors of several forms.
 func notBegun(err error) *NotRunError {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if n, is := err.(*NotRunError); is { //nolint:errorlint // the chain is walked by hand

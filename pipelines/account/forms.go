@@ -8,8 +8,8 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// NamedForms are the forms that are known by name without Get Forms, and the
-// globs that are left.
+// NamedForms returns the forms that are known without asking the service, and the
+// globs that only Get Forms can resolve.
 func NamedForms(def *definition.Definition, o Options) (forms, patterns []string) {
 	if len(o.Forms) > 0 {
 		for _, f := range o.Forms {
@@ -59,8 +59,9 @@ func someForms(def *definition.Definition, o Options, forms []string) error {
 	return &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
 }
 
-// Forms gives the forms that a run reads: names as they are, globs by Get Forms. A form that appears there is run from its beginning; one that is gone
-// is asked nothing of, and what was written of it stays.
+// Forms returns the forms that a run reads: those that are named, and those of Get
+// Forms that a glob matches. A new form is read from its beginning. A form that the
+// service no longer lists is not read, and its outputs stay.
 func Forms(ctx context.Context, client extract.Client, def *definition.Definition, o Options) ([]string, error) {
 	names := def.Forms
 	if def.ListsForms() {

@@ -25,7 +25,7 @@ type FoundForms struct {
 
 // FindForms gives the forms that were chosen or are named. Where the definition
 // has globs, it gives those of which something lies at the outputs or in the
-// state folder. It is a *NoFormsError that names are given and none is left.
+// state folder. The error is a *NoFormsError where names are given and none is left.
 func FindForms(ctx context.Context, def *definition.Definition, o Options) (f FoundForms, err error) {
 	if f.Forms, f.Patterns = NamedForms(def, o); len(f.Patterns) == 0 {
 		return f, someForms(def, o, f.Forms)
@@ -100,7 +100,8 @@ func formsAt(ctx context.Context, def *definition.Definition, o Options, out def
 // formMark stands for the form in a path. No path holds it otherwise.
 const formMark = "\x00"
 
-// listLocal gives the files that a template's ends may be.
+// listLocal returns the files that lie where a template with one of the ends points,
+// whatever the form is.
 func listLocal(template string, ends []string) ([]string, error) {
 	escaped := regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(template, `\$0`)
 	names := []string{}

@@ -18,8 +18,8 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// Options is what is said of a definition's work besides the definition. Those
-// who take one fill in its defaults by WithDefaults.
+// Options is what a command is told besides the definition. Functions that take
+// Options fill in the defaults by WithDefaults.
 type Options struct {
 	Tables output.Tables
 	// From and To override the definition's range where they are not zero.
@@ -71,8 +71,8 @@ func (o Options) Flags() interval.Flags {
 	return interval.Flags{From: o.From, To: o.To, Full: o.Full}
 }
 
-// Job is what the outputs of a form have in common, for those who only look at
-// them: its requests, its drift and its points are nobody's.
+// Job returns what the outputs of a form have in common, for callers that only look
+// at them. It counts no requests and reports no drift and no points.
 func (o Options) Job(def *definition.Definition, form string) *output.Job {
 	return &output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Now: o.Now, Log: o.Logger, At: func(string) {},
