@@ -40,8 +40,8 @@ type Piece struct {
 	ReadAt  time.Time `json:"read_at"`           // when the first request for its results was sent
 	Run     string    `json:"run"`               // id of the run that read it
 
-	IDs      *roaring64.Bitmap  `json:"-"`     // of rows and of rejected results
-	Stats    transform.Stats    `json:"stats"` // without Seen; see Checkpoint.Seen
+	IDs      *roaring64.Bitmap  `json:"-"` // of rows and of rejected results
+	Stats    transform.Stats    `json:"-"` // without Seen; see Checkpoint.Seen
 	Rejects  []transform.Reject `json:"rejects,omitempty"`
 	Replaced int64              `json:"replaced,omitempty"` // characters that XML forbids
 
@@ -161,21 +161,29 @@ func withoutDoubles(all []Chain) []Chain {
 // record is a piece in the form that is stored beside its rows.
 type record struct {
 	Piece
-	Window  load.Range    `json:"window"`
-	IDs     []byte        `json:"ids"` // a roaring bitmap
-	Added   []load.Column `json:"added,omitempty"`
-	Streams []stream      `json:"streams,omitempty"`
+	Window  load.Range `json:"window"`
+	IDs     []byte     `json:"ids"` // a roaring bitmap
+	Stats   stats      `json:"stats"`
+	Streams []stream   `json:"streams,omitempty"`
+}
+
+// stats are a piece's statistics in the form that is stored. The added columns
+// stay among them, because records of headerVersion have always had them there.
+type stats struct {
+	transform.Stats
+	Added []load.Column `json:"added,omitempty"`
 }
 
 // piece converts a record to a piece. It returns an error if the record contradicts itself.
 func (r record) piece(number int) (p Piece, err error) {
 	p = r.Piece
 	p.Window = extract.Window{From: r.Window.From.Time, To: r.Window.To.Time}
-	p.Stats.Seen, p.number, p.streams = nil, number, r.Streams
+	p.Stats, p.number, p.streams = r.Stats.Stats, number, r.Streams
+	p.Stats.Seen = nil
 	if p.IDs, err = load.DecodeIDs(r.IDs); err != nil {
 		return p, err
 	}
-	if p.Stats.Added, err = DecodeColumns(r.Added); err != nil {
+	if p.Stats.Added, err = DecodeColumns(r.Stats.Added); err != nil {
 		return p, err
 	}
 	n := p.Results()

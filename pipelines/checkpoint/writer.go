@@ -73,7 +73,7 @@ func (w *Writer) End(ctx context.Context, p Piece) (Piece, error) {
 		return p, err
 	}
 	data, err := json.Marshal(record{
-		Piece: p, Window: load.Span(p.Window.From, p.Window.To), IDs: ids, Added: EncodeColumns(p.Stats.Added), Streams: p.streams,
+		Piece: p, Window: load.Span(p.Window.From, p.Window.To), IDs: ids, Stats: stats{p.Stats, EncodeColumns(p.Stats.Added)}, Streams: p.streams,
 	})
 	if err != nil {
 		return p, err
