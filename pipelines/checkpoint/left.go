@@ -2,6 +2,8 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,7 +147,7 @@ const spoolName = "spool"
 func DiscardSpools(state string, dryRun bool) (discarded int) {
 	parent := filepath.Join(state, spoolName)
 	for _, at := range folders(parent) {
-		if !isHeld(at) && (dryRun || os.RemoveAll(at) == nil) {
+		if discardSpool(at, dryRun) {
 			discarded++
 		}
 	}
@@ -153,4 +155,15 @@ func DiscardSpools(state string, dryRun bool) (discarded int) {
 		_ = os.Remove(parent) // fails if it is not empty
 	}
 	return discarded
+}
+
+// discardSpool removes a folder under its lock. It leaves the folder if a run
+// holds the lock, or if that cannot be told. A folder without a lock is free.
+func discardSpool(at string, dryRun bool) bool {
+	file, free, err := tryLock(at)
+	defer func() { _ = file.Close() }() // no data can be lost
+	if !free && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	return dryRun || os.RemoveAll(at) == nil
 }

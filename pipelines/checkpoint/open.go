@@ -82,10 +82,17 @@ func lockFolder(at string) (*Checkpoint, error) {
 
 // isHeld tells whether a run holds the checkpoint in a folder.
 func isHeld(at string) bool {
-	file := flock.New(filepath.Join(at, lockName), flock.SetFlag(os.O_RDWR))
+	file, free, err := tryLock(at)
 	defer func() { _ = file.Close() }() // no data can be lost
-	free, err := file.TryLock()
 	return err == nil && !free
+}
+
+// tryLock tries to lock the folder of a run, without making a lock file. The
+// caller closes the file, which ends the lock.
+func tryLock(at string) (file *flock.Flock, free bool, err error) {
+	file = flock.New(filepath.Join(at, lockName), flock.SetFlag(os.O_RDWR))
+	free, err = file.TryLock()
+	return file, free, err
 }
 
 // OpenAt opens the checkpoint of a key in the control folder of the output at

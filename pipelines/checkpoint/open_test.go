@@ -382,3 +382,18 @@ func TestDiscardSpools(t *testing.T) {
 	}
 	nothingIn(t, state)
 }
+
+// TestDiscardSpoolsOnlyIfFree: a folder stays if nobody can tell whether a live
+// run holds it.
+func TestDiscardSpoolsOnlyIfFree(t *testing.T) {
+	state := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(state, "spool", "run", lockName), 0o700)) // a folder cannot be opened for writing
+	for _, dryRun := range []bool{true, false} {
+		if n := DiscardSpools(state, dryRun); n != 0 {
+			t.Errorf("dry run %t: %d were discarded", dryRun, n)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(state, "spool", "run", lockName)); err != nil {
+		t.Error(err)
+	}
+}
