@@ -30,13 +30,14 @@ type intent struct {
 }
 
 // commit returns the commit in the form of a dataset's. A file's commit gets
-// one part, which is replaced.
+// one part, which is replaced even if the record does not say so.
 func (i intent) commit() DatasetCommit {
 	switch {
 	case i.Dataset != nil:
 		return *i.Dataset
 	case i.File != nil:
-		c := i.File
+		c := *i.File
+		c.File.Replace = true
 		return DatasetCommit{RunID: c.RunID, Manifest: c.Manifest, Base: c.Base, New: []Prepared{c.File}, Objects: c.Objects, Hook: c.Hook}
 	}
 	return DatasetCommit{}

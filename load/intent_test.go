@@ -193,3 +193,24 @@ func TestRecordWithoutParts(t *testing.T) {
 		s.holds("run1", days{})
 	})
 }
+
+// TestRecordOfAFileReplaces: the commit of a file replaces it, also if its
+// record does not say so.
+func TestRecordOfAFileReplaces(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s, record := recorded(t, open().d, fileName)
+		silent := bytes.ReplaceAll(record, []byte(`,"replace":true`), nil)
+		if bytes.Equal(silent, record) {
+			t.Fatalf("the record does not say that the file is replaced:\n%s", record)
+		}
+		recovery, err := s.recoverFrom(fileName, silent)
+		if err != nil || !recovery.Finished || recovery.RunID != "run2" {
+			t.Fatalf("%+v, %v", recovery, err)
+		}
+		data, _, err := s.d.Get(t.Context(), fileName)
+		s.must(err)
+		if string(data) != "a reject" {
+			t.Errorf("the file holds %q", data)
+		}
+	})
+}
