@@ -114,6 +114,7 @@ func startDemoService(ctx context.Context, generate formservice.GenerateOptions)
 	server := &http.Server{
 		Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
 		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn), // standard error holds the command's own lines only
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // ends when stop closes the server
