@@ -59,7 +59,7 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.Uint64Var(&s.seed, "seed", 1, "seed of the results and of the faults; equal seeds give equal answers")
 	fs.StringVar(&s.from, "from", "2025-01-01", "first day of the results, or a date-time")
 	fs.StringVar(&s.to, "to", "2026-01-01", "end of the results, exclusive, or now")
-	fs.StringVar(&s.zone, "zone", "UTC", "the account's zone: --to now is its wall clock")
+	fs.StringVar(&s.zone, "zone", "UTC", "the account's zone: --to now and the date_update of changes are its wall clock")
 	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
 	fs.StringVar(&s.faults, "faults", "", "what goes wrong, see below")
 	fs.BoolVar(&s.plain, "plain", false, "well-behaved results only: finished, dated, without hostile values")
@@ -81,6 +81,7 @@ Examples:
   FORMSERVER_API_KEY=secret formserver --from 2025-06-01 --to now --zone Europe/Zurich
   formserver --latency 20ms --faults busy=0.2,busy-status=429,retry-after=1,cut=0.05
   formserver --faults old-root,latin1,strict-limit,finish-every=10
+  formserver --faults edit-every=10,clock-off=-5m,lack-update=100
 
 The API key is that of --api-key-file, else of FORMSERVER_API_KEY; where there
 is none, a random one is made for this run.
@@ -179,7 +180,9 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 		if err := o.Validate(); err != nil {
 			return nil, err
 		}
-		server.Forms = append(server.Forms, formservice.Generate(o))
+		form := formservice.Generate(o)
+		form.Clock = func() time.Time { return time.Now().In(zone) }
+		server.Forms = append(server.Forms, form)
 	}
 	return server, nil
 }

@@ -53,3 +53,26 @@ func BenchmarkCount(b *testing.B) {
 		f.stored.count(q.selection)
 	}
 }
+
+// BenchmarkFeed measures the first pages of what changed last, as a reader of
+// changes asks for them, without HTTP's own work.
+func BenchmarkFeed(b *testing.B) {
+	const feed = "fs_sort=date_update&fs_sort_direction="
+	for _, results := range []int{200_000, 2_000_000} {
+		for _, query := range []string{
+			feed + "desc", feed + "desc&fs_page=5", feed + "desc&fs_page=20", feed + "asc", "fs_sort=user_ip&fs_limit=20",
+		} {
+			s := &Server{Forms: []*Form{Generate(GenerateOptions{Results: results})}}
+			b.Run(strconv.Itoa(results)+"/"+query, func(b *testing.B) {
+				for range b.N {
+					w := httptest.NewRecorder()
+					r := httptest.NewRequestWithContext(b.Context(), "GET", resultsPath+"?fs_api_key="+DefaultKey+"&"+query, nil)
+					s.ServeHTTP(w, r)
+					if w.Code != 200 {
+						b.Fatal(w.Body)
+					}
+				}
+			})
+		}
+	}
+}

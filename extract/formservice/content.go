@@ -12,19 +12,38 @@ type scratch struct {
 	items  []Answer
 	values []string
 	text   []byte
+	shown  []Meta // see scratch.without
+}
+
+// without returns the metas but for one of them; it is valid until s is used
+// again.
+func (s *scratch) without(metas []Meta, id string) []Meta {
+	s.shown = s.shown[:0]
+	for _, m := range metas {
+		if m.ID != id {
+			s.shown = append(s.shown, m)
+		}
+	}
+	return s.shown
 }
 
 // result builds result n; it is valid until s is used again.
 func (g *generated) result(n int64, s *scratch) Result {
-	s.metas, s.items, s.values = s.metas[:0], s.items[:0], s.values[:0]
-	r := Result{ID: g.id(n)}
+	r := g.head(n, s)
+	s.items, s.values = s.items[:0], s.values[:0]
 	h := g.hash(saltContent, uint64(n))
-	g.metas(n, h, s)
 	for i := range g.items {
 		g.answer(&g.items[i], mix(h, uint64(i)), s)
 	}
-	r.Metas, r.Items = s.metas, s.items
+	r.Items = s.items
 	return r
+}
+
+// head builds result n without its items; it is valid until s is used again.
+func (g *generated) head(n int64, s *scratch) Result {
+	s.metas = s.metas[:0]
+	g.metas(n, g.hash(saltContent, uint64(n)), s)
+	return Result{ID: g.id(n), Metas: s.metas}
 }
 
 // generatedMetas are the metas that generated results have, in order.
@@ -62,8 +81,8 @@ func (g *generated) metas(n int64, h uint64, s *scratch) {
 	}
 	date(metaStart, d.start)
 	date(metaFinish, d.finish)
-	if h>>5%16 == 0 && d.finish != never {
-		date(metaUpdate, min(d.finish+int64(h>>9%soon), g.to-1))
+	if !g.o.NoUpdates {
+		date(metaUpdate, g.updated(n, d, h))
 	}
 	add("user_ip", s.ip(h>>13))
 	add("user_browser", pick(g.words.browsers, h>>7))
@@ -79,6 +98,14 @@ func (g *generated) metas(n int64, h uint64, s *scratch) {
 func (s *scratch) date(t int64) string {
 	s.text = time.Unix(t, 0).UTC().AppendFormat(s.text[:0], WallTime)
 	return string(s.text)
+}
+
+// dateOrNone formats wall-clock seconds, never as "".
+func (s *scratch) dateOrNone(t int64) string {
+	if t == never {
+		return ""
+	}
+	return s.date(t)
 }
 
 func (s *scratch) ip(h uint64) string {

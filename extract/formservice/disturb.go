@@ -98,8 +98,8 @@ func (f *Form) insertAny(h uint64) {
 	_, _ = f.insert(r) // the id is new
 }
 
-// editAny changes the first answer of a result and stamps date_update. Its
-// date_finish stays.
+// editAny changes the first answer of a result. Its date_finish stays, and its
+// date_update is, without a clock, the last second of the range.
 func (f *Form) editAny(h uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,8 +107,10 @@ func (f *Form) editAny(h uint64) {
 	if r == nil {
 		return
 	}
-	_, to := f.stored.span()
-	r.setMeta(metaUpdate, time.Unix(to-1, 0).UTC().Format(WallTime))
+	if f.Clock == nil {
+		_, to := f.stored.span()
+		r.setMeta(metaUpdate, time.Unix(to-1, 0).UTC().Format(WallTime))
+	}
 	r.Items[0].Values = []string{"edited " + strconv.FormatUint(h%1000, 10)}
 	_ = f.update(*r) // it exists
 }

@@ -26,7 +26,11 @@
 //     of its values does; an item that was not answered counts as one empty
 //     value. An unknown column, view or set of labels is error 2.
 //   - fs_sort takes result_id, a meta or an item; values compare as bytes, a
-//     list by its first value, ties by id in the same direction.
+//     list by its first value, a missing one like an empty one, ties by id in
+//     the same direction.
+//   - Every insert, edit, move and finish sets the meta date_update to the time
+//     of the form's clock ([Form.Clock]), where it has one. A deletion leaves
+//     no trace.
 //   - Copy Form copies the form without its results, under a directory made
 //     from the new name. Its parameters stand in the URL; a body is ignored.
 //   - fs_secure, fs_include_headings, fs_search_empty_ and

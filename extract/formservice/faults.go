@@ -75,6 +75,10 @@ type Faults struct {
 	IgnorePage      bool // every page is the first
 	IgnoreDirection bool // always desc
 	IgnoreSearch    bool
+	IgnoreSort      bool // always by id
+
+	LackUpdate int           // so many ids apart a result is answered, sorted and searched without its date_update; 1: all; 0: none
+	ClockOff   time.Duration // added to the clocks of the server's forms, from its first request on; may be negative
 }
 
 // flags binds every field to its name. The flag package reads and prints them.
@@ -120,6 +124,9 @@ func (f *Faults) flags() *flag.FlagSet {
 	fs.BoolVar(&f.IgnorePage, "ignore-page", f.IgnorePage, "ignore fs_page")
 	fs.BoolVar(&f.IgnoreDirection, "ignore-direction", f.IgnoreDirection, "ignore fs_sort_direction")
 	fs.BoolVar(&f.IgnoreSearch, "ignore-search", f.IgnoreSearch, "ignore searches")
+	fs.BoolVar(&f.IgnoreSort, "ignore-sort", f.IgnoreSort, "ignore fs_sort")
+	fs.IntVar(&f.LackUpdate, "lack-update", f.LackUpdate, "results whose id is a multiple of n show no date_update (1: all)")
+	fs.DurationVar(&f.ClockOff, "clock-off", f.ClockOff, "the clock of date_update is off by so much, like -5m")
 	return fs
 }
 
@@ -186,7 +193,7 @@ func (f Faults) Validate() error {
 	}
 	for _, n := range []int{
 		f.BusyFirst, f.RetryAfter, f.Capacity, f.PerMinute, f.InsertEvery, f.EditEvery, f.DeleteEvery,
-		f.FinishEvery, f.PageCap, int(f.Latency), int(f.SlowDelay),
+		f.FinishEvery, f.PageCap, f.LackUpdate, int(f.Latency), int(f.SlowDelay),
 	} {
 		if n < 0 {
 			return fmt.Errorf("faults: a number below 0")
@@ -269,6 +276,10 @@ func (f Faults) bend(q *resultsQuery) {
 	if f.IgnoreDirection {
 		q.desc = true
 	}
+	if f.IgnoreSort {
+		q.sort = sortByID
+	}
+	q.lack = f.LackUpdate
 	if f.IgnoreSearch {
 		q.where = nil
 	}

@@ -40,6 +40,8 @@ func TestParseFaults(t *testing.T) {
 		"control=yes":     "give raw or ref",
 		"headings=no":     "give id or nested",
 		"page-cap=-1":     "below 0",
+		"lack-update=-1":  "below 0",
+		"clock-off=5":     "clock-off=5",
 		"latency=5":       "latency=5",
 	} {
 		if _, err := ParseFaults(list); err == nil || !strings.Contains(err.Error(), want) {
@@ -52,7 +54,7 @@ func TestParseFaults(t *testing.T) {
 }
 
 func FuzzParseFaults(f *testing.F) {
-	for _, seed := range []string{"", "busy=0.5,seed=9", "old-root,latin1,control=raw", "slow-delay=1h,redirect-to=a=b", "page-cap=0x10", ",,=", "busy"} {
+	for _, seed := range []string{"", "busy=0.5,seed=9", "old-root,latin1,control=raw", "slow-delay=1h,redirect-to=a=b", "clock-off=-5m,lack-update=7,ignore-sort", "page-cap=0x10", ",,=", "busy"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, list string) {
@@ -146,6 +148,8 @@ func TestBehaviours(t *testing.T) {
 		{"ignore-page", "fs_limit=2&fs_page=3", []int64{22, 21}},
 		{"ignore-direction", "fs_limit=2&fs_sort_direction=asc", []int64{22, 21}},
 		{"ignore-search", "fs_limit=2&fs_search_equals_1=ben", []int64{22, 21}},
+		{"ignore-sort", "fs_limit=3&fs_sort=date_finish", []int64{22, 21, 20}},
+		{"ignore-sort", "fs_limit=3&fs_sort=1&fs_sort_direction=asc", []int64{10, 12, 13}},
 		{"bare-max-midnight", "fs_max_date=2026-01-02", []int64{13, 10}},
 		{"strict-limit", "fs_limit=99&fs_min_id=22", []int64{22}},
 		{"strict-limit", "fs_min_id=22", []int64{22}},

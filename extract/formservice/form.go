@@ -3,6 +3,7 @@ package formservice
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -123,6 +124,12 @@ type Form struct {
 	Views  []View                       // besides AllData
 	Labels map[string]map[string]string // sets of custom labels: set id, then meta or item id
 
+	// Clock is the wall clock of the account, by which every insert, edit,
+	// move and finish sets the meta date_update, in whole seconds. nil: results
+	// are stored as they are given. See SetClock. It is called while the form
+	// is locked, so it must not call the form's methods.
+	Clock func() time.Time
+
 	mu     sync.RWMutex
 	stored stored
 }
@@ -136,6 +143,8 @@ type stored struct {
 	top     int64               // the highest id ever held
 	seen    map[string]struct{} // columns of results that Items and Metas do not list
 	changes []Change
+
+	clockOff atomic.Int64 // Faults.ClockOff, in nanoseconds
 }
 
 // NewForm returns a form that holds the given results. Results without an id
@@ -181,7 +190,11 @@ func (f *Form) Get(id int64) (Result, bool) {
 }
 
 // load finds a result; it is valid until s is used again.
-func (st *stored) load(id int64, s *scratch) (Result, bool) {
+func (st *stored) load(id int64, s *scratch) (Result, bool) { return st.read(id, s, true) }
+
+// read finds a result. A generated one has its items only if items is true,
+// because they are most of the work.
+func (st *stored) read(id int64, s *scratch, items bool) (Result, bool) {
 	if i, ok := st.find(id); ok {
 		return st.held[i].result, true
 	}
@@ -191,6 +204,9 @@ func (st *stored) load(id int64, s *scratch) (Result, bool) {
 	n, ok := st.base.number(id)
 	if !ok || st.masked[n/blockSize]&(1<<(n%blockSize)) != 0 {
 		return Result{}, false
+	}
+	if !items {
+		return st.base.head(n, s), true
 	}
 	return st.base.result(n, s), true
 }
@@ -206,7 +222,11 @@ func (f *Form) item(id string) (Item, bool) {
 }
 
 // hasColumn tells whether id is a meta or an item of the form or its results.
+// A form with a clock has date_update, also before its first change.
 func (f *Form) hasColumn(id string) bool {
+	if id == metaUpdate && f.Clock != nil {
+		return true
+	}
 	if _, ok := f.item(id); ok || slices.Contains(f.Metas, id) {
 		return true
 	}

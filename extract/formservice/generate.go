@@ -33,6 +33,7 @@ type GenerateOptions struct {
 	NoUndated    bool // no result without any date
 	NoLate       bool // every result is finished within the hour, none after days
 	NoHostile    bool // no values that try an encoder's patience
+	NoUpdates    bool // no result has the meta date_update until it is changed
 	Control      bool // some values hold characters that XML 1.0 forbids; see Faults.Control
 }
 
@@ -86,6 +87,10 @@ func (o GenerateOptions) Validate() error {
 // dates differs from that of ids while the ids of a date window still lie in
 // bounded spans. One in 64 is unfinished with a start only, one in 64 has no
 // date at all, and those whose finish would lie beyond To are unfinished too.
+// Each has a date_update, which is its last date or, for one in 16, that of an
+// edit within the hour after it.
+//
+// The form's Clock is the machine's time in UTC.
 func Generate(o GenerateOptions) *Form {
 	if err := o.Validate(); err != nil {
 		panic(err)
@@ -98,6 +103,7 @@ func Generate(o GenerateOptions) *Form {
 		ID: fmt.Sprint(1000 + mix(o.Seed, 7)%9000), Name: o.Name, Directory: o.Directory,
 		Description: "A generated form: results & answers of seed " + fmt.Sprint(o.Seed),
 		Items:       g.items, Metas: generatedMetas(), Views: makeViews(g.items), Labels: makeLabels(g.items),
+		Clock:  func() time.Time { return time.Now().UTC() },
 		stored: stored{base: g},
 	}
 }

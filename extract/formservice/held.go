@@ -53,6 +53,21 @@ func (f *Form) Changes() []Change {
 	return slices.Clone(f.stored.changes)
 }
 
+// SetClock changes Clock. It may be called while requests are answered.
+func (f *Form) SetClock(clock func() time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Clock = clock
+}
+
+// stamp sets a result's date_update to the clock's time, if there is a clock.
+func (f *Form) stamp(r *Result) {
+	if f.Clock != nil {
+		now := f.Clock().Add(time.Duration(f.stored.clockOff.Load()))
+		r.setMeta(metaUpdate, now.Format(WallTime))
+	}
+}
+
 // Insert adds a copy of a result and returns its id: the one given or, for
 // none, one above all others. An id that exists is an error.
 func (f *Form) Insert(r Result) (int64, error) {
@@ -69,6 +84,7 @@ func (f *Form) insert(r Result) (int64, error) {
 		return 0, fmt.Errorf("insert into form %q: result %d exists; use Update", f.Directory, r.ID)
 	}
 	r = r.Clone()
+	f.stamp(&r)
 	f.hold(r)
 	f.stored.changes = append(f.stored.changes, Change{Kind: Inserted, After: r})
 	return r.ID, nil
@@ -88,6 +104,7 @@ func (f *Form) update(r Result) error {
 		return fmt.Errorf("update form %q: there is no result %d; use Insert", f.Directory, r.ID)
 	}
 	old, r = old.Clone(), r.Clone()
+	f.stamp(&r)
 	f.stored.drop(r.ID)
 	f.hold(r)
 	f.stored.changes = append(f.stored.changes, Change{Kind: Updated, Before: old, After: r})

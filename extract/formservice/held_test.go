@@ -116,6 +116,9 @@ func TestDisturb(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := func() []Change {
 				f := make()
+				if f.Clock != nil {
+					f.Clock = fixedClock("2026-03-01 12:00:00")
+				}
 				s := startService(t, &Server{
 					Forms: []*Form{f}, Faults: Faults{Seed: 3, InsertEvery: 1, EditEvery: 2, DeleteEvery: 3, FinishEvery: 4},
 				})

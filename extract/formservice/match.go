@@ -1,10 +1,6 @@
 package formservice
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Operator is a kind of search (specification, section 4.5).
 type Operator string
@@ -90,8 +86,8 @@ func (q *resultsQuery) accepts(r Result) bool {
 
 // pick calls yield with the results of the request's page, in order. A page by
 // id without a search costs what walk costs; a search looks at every result of
-// the bounds up to the page's end; a sort by a column looks at all and holds
-// their keys.
+// the bounds up to the page's end; a sort by a column looks at the keys of all
+// and holds those up to the page's end.
 func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
 	skip, left := (q.page-1)*q.limit, q.limit
 	take := func(r Result) bool {
@@ -100,9 +96,9 @@ func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
 		return left > 0
 	}
 	if q.sort != sortByID {
-		keys := f.sorted(q, s)
+		keys := f.sorted(q, skip+left, s)
 		for _, k := range keys[min(skip, len(keys)):] {
-			if r, ok := f.stored.load(k.id, s); ok && !take(r) {
+			if r, ok := q.load(f, k.id, s); ok && !take(r) {
 				return
 			}
 		}
@@ -110,13 +106,13 @@ func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
 	}
 	if !q.filters() {
 		f.stored.walk(q.selection, skip, func(id int64) bool {
-			r, _ := f.stored.load(id, s)
+			r, _ := q.load(f, id, s)
 			return take(r)
 		})
 		return
 	}
 	f.stored.walk(q.selection, 0, func(id int64) bool {
-		r, _ := f.stored.load(id, s)
+		r, _ := q.load(f, id, s)
 		if !q.accepts(r) {
 			return true
 		}
@@ -126,42 +122,4 @@ func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
 		}
 		return take(r)
 	})
-}
-
-// sortKey is a result's place in the order of a column.
-type sortKey struct {
-	value string
-	id    int64
-}
-
-// sorted returns the keys of all results of the request, in its order.
-func (f *Form) sorted(q *resultsQuery, s *scratch) []sortKey {
-	var keys []sortKey
-	f.stored.walk(q.selection, 0, func(id int64) bool {
-		if r, _ := f.stored.load(id, s); q.accepts(r) {
-			keys = append(keys, sortKey{firstValue(r, q.sort), id})
-		}
-		return true
-	})
-	slices.SortFunc(keys, func(a, b sortKey) int {
-		order := cmp.Or(strings.Compare(a.value, b.value), cmp.Compare(a.id, b.id))
-		if q.desc {
-			return -order
-		}
-		return order
-	})
-	return keys
-}
-
-// firstValue is the first value of a column, "" where there is none.
-func firstValue(r Result, column string) string {
-	if v, ok := r.Meta(column); ok {
-		return v
-	}
-	for _, a := range r.Items {
-		if a.ID == column && len(a.Values) > 0 {
-			return a.Values[0]
-		}
-	}
-	return ""
 }

@@ -23,6 +23,7 @@ type resultsQuery struct {
 	view        View
 	headings    bool
 	labels      map[string]string
+	lack        int // Faults.LackUpdate
 }
 
 // newResultsQuery holds the defaults of section 4.5.

@@ -61,6 +61,7 @@ func (s *Server) prepare() {
 		if s.Forms == nil {
 			s.forms = []*Form{Generate(GenerateOptions{Results: 1000})}
 		}
+		s.setClocks()
 	})
 }
 
@@ -70,6 +71,14 @@ func (s *Server) SetFaults(f Faults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = f
+	s.setClocks()
+}
+
+// setClocks tells the forms by how much their clocks are off.
+func (s *Server) setClocks() {
+	for _, f := range s.forms {
+		f.stored.clockOff.Store(int64(s.faults.ClockOff))
+	}
 }
 
 // Form returns the form of a directory, nil if there is none. Copies are found
@@ -93,6 +102,7 @@ func (s *Server) SetForms(forms ...*Form) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forms = slices.Clone(forms)
+	s.setClocks()
 }
 
 func (s *Server) now() time.Time {
@@ -333,15 +343,20 @@ func (s *Server) copyForm(c *call, w *writer) error {
 	if strings.TrimSpace(name) == "" {
 		return refuse(pair{"fs_destination_form", name}, "a name")
 	}
+	c.form.mu.RLock()
+	clock := c.form.Clock
+	c.form.mu.RUnlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	made := &Form{
-		ID: fmt.Sprint(20_000 + len(s.forms)), Name: name, Description: c.form.Description,
+		Clock: clock,
+		ID:    fmt.Sprint(20_000 + len(s.forms)), Name: name, Description: c.form.Description,
 		Items: c.form.Items, Metas: c.form.Metas, Views: c.form.Views, Labels: c.form.Labels,
 	}
 	made.Directory = s.freeDirectory(name, own)
 	if own {
 		s.forms = append(s.forms, made)
+		s.setClocks()
 	}
 	w.form(made)
 	return nil

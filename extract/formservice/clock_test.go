@@ -1,0 +1,271 @@
+package formservice
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// wallText is a time as the service writes it.
+func wallText(at int64) string { return time.Unix(at, 0).UTC().Format(WallTime) }
+
+// fixedClock stands still.
+func fixedClock(at string) func() time.Time {
+	t, err := time.Parse(WallTime, at)
+	if err != nil {
+		panic(err)
+	}
+	return func() time.Time { return t.Add(999 * time.Millisecond) }
+}
+
+// updates returns the date_update of the results of a query, by id. A result
+// without the meta is missing.
+func (s service) updates(t *testing.T, query string) map[int64]string {
+	t.Helper()
+	found := map[int64]string{}
+	for _, r := range s.get(t, "results", query).results(t) {
+		if v, ok := r.Meta(metaUpdate); ok {
+			found[r.ID] = v
+		}
+	}
+	return found
+}
+
+// TestStamps changes results in every way under a clock, and asks the service
+// what it shows of them.
+func TestStamps(t *testing.T) {
+	const now, feed = "2030-05-06 07:08:09", "fs_sort=date_update&fs_limit=5"
+	for name, make := range map[string]func() *Form{
+		"held":      smallForm,
+		"generated": func() *Form { return Generate(GenerateOptions{Results: 500}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := make()
+			s := startService(t, &Server{Forms: []*Form{f}})
+			f.SetClock(fixedClock(now))
+			ids := idsOf(collect(f))
+			inserted, err := f.Insert(Result{Metas: []Meta{{metaUpdate, "2031-01-01 00:00:00"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			edited, _ := f.Get(ids[0])
+			edited.Items[0].Values = []string{"edited"}
+			moved, _ := f.Get(ids[1])
+			moved.setMeta(metaFinish, "2025-02-03 04:05:06")
+			for _, r := range []Result{edited, moved} {
+				if err := f.Update(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := f.Finish(ids[2], date("2025-06-07")); err != nil {
+				t.Fatal(err)
+			}
+			f.Delete(ids[3])
+			for _, id := range []int64{inserted, ids[2], ids[1], ids[0]} {
+				if r, _ := f.Get(id); firstValue(r, metaUpdate) != now {
+					t.Errorf("result %d: %+v", id, r.Metas)
+				}
+			}
+			equalIDs(t, "the feed", s.ids(t, feed)[:4], inserted, ids[2], ids[1], ids[0])
+			if seen := s.updates(t, feed); seen[edited.ID] != now {
+				t.Errorf("shown: %v", seen)
+			}
+			for _, c := range f.Changes() {
+				if v, _ := c.After.Meta(metaUpdate); c.Kind != Deleted && v != now {
+					t.Errorf("the change %+v says %q", c, v)
+				}
+			}
+		})
+	}
+}
+
+// TestDisturbStamps checks the changes that the service makes by itself.
+func TestDisturbStamps(t *testing.T) {
+	const now = "2030-05-06 07:08:09"
+	f := Generate(GenerateOptions{Results: 500})
+	f.Clock = fixedClock(now)
+	s := startService(t, &Server{Forms: []*Form{f}, Faults: Faults{InsertEvery: 1, EditEvery: 1, FinishEvery: 1}})
+	s.count(t, "")
+	if seen := s.updates(t, "fs_sort=date_update&fs_limit=4"); len(seen) != 4 {
+		t.Errorf("shown: %v", seen)
+	}
+	for _, c := range f.Changes() {
+		if v, _ := c.After.Meta(metaUpdate); v != now {
+			t.Errorf("the change %+v says %q", c, v)
+		}
+	}
+	if n := len(f.Changes()); n != 6 {
+		t.Errorf("%d changes, want 6", n)
+	}
+}
+
+// TestWithoutClock checks that a form given by a test keeps what it is given,
+// and that its column is known only where a result or a clock has it.
+func TestWithoutClock(t *testing.T) {
+	f := smallForm()
+	s := startService(t, &Server{Forms: []*Form{f}})
+	if err := f.Finish(21, date("2026-02-01")); err != nil {
+		t.Fatal(err)
+	}
+	if seen := s.updates(t, ""); len(seen) != 0 {
+		t.Errorf("shown: %v", seen)
+	}
+	if code := s.get(t, "results", "fs_sort=date_update").code(t); code != 2 {
+		t.Errorf("error %d, want 2", code)
+	}
+	f.SetClock(fixedClock("2026-03-01 00:00:00"))
+	equalIDs(t, "all are empty", s.ids(t, "fs_sort=date_update&fs_limit=3"), 22, 21, 20)
+	f.SetClock(nil)
+	f.editAny(1) // changes of the service's own are stamped all the same
+	if seen := s.updates(t, ""); len(seen) != 1 {
+		t.Errorf("shown: %v", seen)
+	}
+}
+
+// TestClockJumps sets the clock back and on again: the feed orders by what the
+// clock said, ties by id.
+func TestClockJumps(t *testing.T) {
+	f := Generate(GenerateOptions{Results: 300})
+	s := startService(t, &Server{Forms: []*Form{f}})
+	ids := idsOf(collect(f))
+	for i, at := range []string{
+		"2040-10-28 02:59:59", "2040-10-28 02:00:00", "2040-10-28 02:59:59", "2040-10-28 03:00:00", "2039-01-01 00:00:00",
+	} {
+		f.SetClock(fixedClock(at))
+		r, _ := f.Get(ids[i])
+		if err := f.Update(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equalIDs(t, "the feed", s.ids(t, "fs_sort=date_update&fs_limit=5"), ids[3], ids[2], ids[0], ids[1], ids[4])
+}
+
+// TestClockWhileAsked changes the clock and results while requests are
+// answered; the race detector has the last word.
+func TestClockWhileAsked(t *testing.T) {
+	f := Generate(GenerateOptions{Results: 300})
+	s := startService(t, &Server{Forms: []*Form{f}, Faults: Faults{EditEvery: 1}})
+	var group sync.WaitGroup
+	group.Go(func() {
+		for i := range 30 {
+			f.SetClock(fixedClock("2040-01-01 00:00:" + string([]byte{'0' + byte(i/10), '0' + byte(i%10)})))
+			s.SetFaults(Faults{EditEvery: 1, ClockOff: time.Duration(i) * time.Minute})
+		}
+	})
+	for range 30 {
+		s.ids(t, "fs_sort=date_update&fs_limit=3")
+	}
+	group.Wait()
+}
+
+// TestMachineClock checks that generated forms have the time of the machine.
+func TestMachineClock(t *testing.T) {
+	f := Generate(GenerateOptions{Results: 10})
+	before := time.Now().UTC().Format(WallTime)
+	id, _ := f.Insert(Result{})
+	r, _ := f.Get(id)
+	if v, _ := r.Meta(metaUpdate); v < before || v > time.Now().UTC().Format(WallTime) {
+		t.Errorf("inserted at %s, date_update %s", before, v)
+	}
+}
+
+// TestClockOff checks the fault on forms of the beginning, on those that come
+// later, and on copies.
+func TestClockOff(t *testing.T) {
+	first, second := Generate(GenerateOptions{Results: 10}), smallForm()
+	second.Directory = "second"
+	server := &Server{Forms: []*Form{first}, Faults: Faults{ClockOff: -90 * time.Minute}}
+	s := startService(t, server)
+	stamped := func(f *Form) string {
+		t.Helper()
+		f.SetClock(fixedClock("2026-01-01 01:00:00"))
+		id, err := f.Insert(Result{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _ := f.Get(id)
+		v, _ := r.Meta(metaUpdate)
+		return v
+	}
+	s.count(t, "")
+	s.send(t, "POST", "/api/users/acme/forms/form1/copy", "fs_destination_form=third")
+	third := s.Form("third")
+	if third == nil || third.Clock == nil {
+		t.Fatal("the copy has no clock")
+	}
+	s.SetForms(first, second, third)
+	for _, f := range []*Form{first, second, third} {
+		if got := stamped(f); got != "2025-12-31 23:30:00" {
+			t.Errorf("%s: %s, want 90 minutes before the clock", f.Directory, got)
+		}
+	}
+	faults, err := ParseFaults("clock-off=1h30s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.SetFaults(faults)
+	if got := stamped(first); got != "2026-01-01 02:00:30" {
+		t.Errorf("ahead: %s", got)
+	}
+}
+
+// TestLackUpdate checks what the fault hides, and that it is hidden only.
+func TestLackUpdate(t *testing.T) {
+	f := Generate(GenerateOptions{Results: 90})
+	f.Clock = fixedClock("2030-01-01 00:00:00")
+	s := startService(t, &Server{Forms: []*Form{f}})
+	f.editAny(1)
+	for _, n := range []int64{1, 2, 7} {
+		s.SetFaults(Faults{LackUpdate: int(n)})
+		seen, lacking := s.updates(t, ""), 0
+		for _, r := range collect(f) {
+			v, hidden := firstValue(r, metaUpdate), r.ID%n == 0
+			if _, shown := seen[r.ID]; v == "" || shown == hidden || shown && seen[r.ID] != v {
+				t.Errorf("every %d: result %d has %q, shown is %q", n, r.ID, v, seen[r.ID])
+			}
+			if hidden {
+				lacking++
+			}
+		}
+		if got := len(s.ids(t, "fs_search_empty_date_update")); got != lacking {
+			t.Errorf("every %d: %d results are found to lack the meta, want %d", n, got, lacking)
+		}
+		last := s.ids(t, "fs_sort=date_update")
+		for _, id := range last[len(last)-lacking:] {
+			if id%n != 0 {
+				t.Errorf("every %d: result %d sorts as empty", n, id)
+			}
+		}
+	}
+}
+
+// TestGeneratedUpdates checks the date_update of generated results.
+func TestGeneratedUpdates(t *testing.T) {
+	plain := collect(Generate(GenerateOptions{Results: 5000, NoUpdates: true, Items: 2}))
+	edited, undated := 0, 0
+	for i, r := range collect(Generate(GenerateOptions{Results: 5000, Items: 2})) {
+		v, _ := r.Meta(metaUpdate)
+		start, finish := firstValue(r, metaStart), firstValue(r, metaFinish)
+		switch {
+		case v < "2025-01-01 00:00:00" || v >= "2026-01-01 00:00:00":
+			t.Fatalf("result %d was changed at %q", r.ID, v)
+		case start == "":
+			undated++
+		case v < max(start, finish):
+			t.Fatalf("result %d has %s, started %s, finished %s", r.ID, v, start, finish)
+		case v > max(start, finish):
+			edited++
+		}
+		var s scratch
+		if r.Metas = s.without(r.Metas, metaUpdate); !same(r, plain[i]) {
+			t.Fatalf("but for the meta, result %d is %+v, want %+v", r.ID, r, plain[i])
+		}
+	}
+	if edited < 5000/20 || edited > 5000/12 || undated < 50 {
+		t.Errorf("%d results were edited, %d have no dates", edited, undated)
+	}
+	if f := Generate(GenerateOptions{NoUpdates: true}); !strings.Contains(strings.Join(f.Metas, " "), metaUpdate) {
+		t.Error("the headings name the meta all the same")
+	}
+}
