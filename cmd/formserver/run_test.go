@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
 )
 
 func noEnv(string) (string, bool) { return "", false }
@@ -174,5 +176,25 @@ func TestWallClock(t *testing.T) {
 		if err != nil || got.Format(time.DateTime) != want || got.Location() != time.UTC {
 			t.Errorf("%s is %v (%v), want %s", value, got, err, want)
 		}
+	}
+}
+
+// TestClock checks that changes get the wall clock of the account's zone.
+func TestClock(t *testing.T) {
+	s := settings{zone: "Asia/Tokyo", from: "2025-01-01", to: "2026-01-01", results: 10}
+	server, err := s.server(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokyo := time.FixedZone("", 9*60*60)
+	before := time.Now().In(tokyo).Format(time.DateTime)
+	form := server.Forms[0]
+	id, err := form.Insert(formservice.Result{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _ := form.Get(id)
+	if v, _ := r.Meta("date_update"); v < before || v > time.Now().In(tokyo).Format(time.DateTime) {
+		t.Errorf("inserted at %s, date_update %s", before, v)
 	}
 }

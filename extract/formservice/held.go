@@ -61,9 +61,9 @@ func (f *Form) SetClock(clock func() time.Time) {
 }
 
 // stamp sets a result's date_update to the clock's time, if there is a clock.
-func (f *Form) stamp(r *Result) {
-	if f.Clock != nil {
-		now := f.Clock().Add(time.Duration(f.stored.clockOff.Load()))
+func (st *stored) stamp(r *Result, clock func() time.Time) {
+	if clock != nil {
+		now := clock().Add(time.Duration(st.clockOff.Load()))
 		r.setMeta(metaUpdate, now.Format(WallTime))
 	}
 }
@@ -84,7 +84,7 @@ func (f *Form) insert(r Result) (int64, error) {
 		return 0, fmt.Errorf("insert into form %q: result %d exists; use Update", f.Directory, r.ID)
 	}
 	r = r.Clone()
-	f.stamp(&r)
+	f.stored.stamp(&r, f.Clock)
 	f.hold(r)
 	f.stored.changes = append(f.stored.changes, Change{Kind: Inserted, After: r})
 	return r.ID, nil
@@ -104,7 +104,7 @@ func (f *Form) update(r Result) error {
 		return fmt.Errorf("update form %q: there is no result %d; use Insert", f.Directory, r.ID)
 	}
 	old, r = old.Clone(), r.Clone()
-	f.stamp(&r)
+	f.stored.stamp(&r, f.Clock)
 	f.stored.drop(r.ID)
 	f.hold(r)
 	f.stored.changes = append(f.stored.changes, Change{Kind: Updated, Before: old, After: r})

@@ -61,7 +61,7 @@ func (s *Server) prepare() {
 		if s.Forms == nil {
 			s.forms = []*Form{Generate(GenerateOptions{Results: 1000})}
 		}
-		s.setClocks()
+		setClocks(s.forms, s.faults)
 	})
 }
 
@@ -71,13 +71,13 @@ func (s *Server) SetFaults(f Faults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = f
-	s.setClocks()
+	setClocks(s.forms, s.faults)
 }
 
-// setClocks tells the forms by how much their clocks are off.
-func (s *Server) setClocks() {
-	for _, f := range s.forms {
-		f.stored.clockOff.Store(int64(s.faults.ClockOff))
+// setClocks tells forms by how much their clocks are off.
+func setClocks(forms []*Form, faults Faults) {
+	for _, f := range forms {
+		f.stored.clockOff.Store(int64(faults.ClockOff))
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *Server) SetForms(forms ...*Form) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forms = slices.Clone(forms)
-	s.setClocks()
+	setClocks(s.forms, s.faults)
 }
 
 func (s *Server) now() time.Time {
@@ -356,7 +356,7 @@ func (s *Server) copyForm(c *call, w *writer) error {
 	made.Directory = s.freeDirectory(name, own)
 	if own {
 		s.forms = append(s.forms, made)
-		s.setClocks()
+		setClocks(s.forms, s.faults)
 	}
 	w.form(made)
 	return nil

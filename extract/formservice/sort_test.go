@@ -131,8 +131,9 @@ func TestBest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
 		b := best[int]{most: 1 + rng.IntN(30), desc: rng.IntN(2) == 0}
-		var all []key[int]
-		for range rng.IntN(100) {
+		n := rng.IntN(100)
+		all := make([]key[int], 0, n)
+		for range n {
 			k := key[int]{rng.IntN(10), rng.Int64N(1000)}
 			all = append(all, k)
 			b.offer(k)
