@@ -59,6 +59,9 @@ type Manifest struct {
 	Rows     int64    `json:"rows"` // of all parts
 	Rejected int64    `json:"rejected"`
 	Verified Verified `json:"verified"`
+	// Changes says how the run found what had changed. It is nil for a single
+	// file, and where an earlier version of formetl wrote the dataset.
+	Changes  *Changes `json:"changes,omitempty"`
 	Requests Requests `json:"requests"`
 }
 
@@ -107,14 +110,18 @@ type Column struct {
 
 // Part is a data object of a dataset, or the single file itself.
 type Part struct {
-	Path   string   `json:"path"` // relative to the destination
-	From   WallTime `json:"from"` // the part's window; null is no bound
-	To     WallTime `json:"to"`
-	Rows   int64    `json:"rows"`
-	MinID  int64    `json:"min_id"` // lowest result id; null in JSON if Rows is 0
-	MaxID  int64    `json:"max_id"`
-	Bytes  int64    `json:"bytes"`
-	SHA256 string   `json:"sha256"` // hex
+	Path string   `json:"path"` // relative to the destination
+	From WallTime `json:"from"` // the part's window; null is no bound
+	To   WallTime `json:"to"`
+	Rows int64    `json:"rows"`
+	// Rejected is the number of rejected results in the part's window. Of several
+	// parts of one window, the first has it. It is always written. A manifest of
+	// an earlier version of formetl lacks it, which reads as 0.
+	Rejected int64  `json:"rejected,omitempty"`
+	MinID    int64  `json:"min_id"` // lowest result id; null in JSON if Rows is 0
+	MaxID    int64  `json:"max_id"`
+	Bytes    int64  `json:"bytes"`
+	SHA256   string `json:"sha256"` // hex
 	// IDs is the SHA-256 of the part's id set in hex, "" if it has none. See
 	// IDsName.
 	IDs string `json:"ids,omitempty"`
@@ -131,6 +138,10 @@ type Verified struct {
 	Counted   int64 `json:"counted"`
 	Extracted int64 `json:"extracted"` // rows and rejects
 	Match     bool  `json:"match"`
+	// Method is MethodCounts or MethodChanges. MethodChanges is the stronger
+	// proof: no result that changed while it was read is missing. It is "" where
+	// an earlier version of formetl wrote the dataset, or where Reason is given.
+	Method string `json:"method,omitempty"`
 	// Reason says why the service was not asked for a count, "" if it was.
 	Reason string `json:"reason,omitempty"`
 }
@@ -164,22 +175,23 @@ func (e *ManifestError) Unwrap() error { return e.Err }
 
 // partJSON is a Part in JSON: its ids are null if the part has no rows.
 type partJSON struct {
-	Path    string   `json:"path"`
-	From    WallTime `json:"from"`
-	To      WallTime `json:"to"`
-	Rows    int64    `json:"rows"`
-	MinID   *int64   `json:"min_id"`
-	MaxID   *int64   `json:"max_id"`
-	Bytes   int64    `json:"bytes"`
-	SHA256  string   `json:"sha256"`
-	IDs     string   `json:"ids,omitempty"`
-	Columns string   `json:"columns,omitempty"`
-	Undated bool     `json:"undated,omitempty"`
+	Path     string   `json:"path"`
+	From     WallTime `json:"from"`
+	To       WallTime `json:"to"`
+	Rows     int64    `json:"rows"`
+	Rejected int64    `json:"rejected"`
+	MinID    *int64   `json:"min_id"`
+	MaxID    *int64   `json:"max_id"`
+	Bytes    int64    `json:"bytes"`
+	SHA256   string   `json:"sha256"`
+	IDs      string   `json:"ids,omitempty"`
+	Columns  string   `json:"columns,omitempty"`
+	Undated  bool     `json:"undated,omitempty"`
 }
 
 // MarshalJSON writes the ids of a part without rows as null.
 func (p Part) MarshalJSON() ([]byte, error) {
-	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Columns: p.Columns, Undated: p.Undated}
+	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Rejected: p.Rejected, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Columns: p.Columns, Undated: p.Undated}
 	if p.Rows > 0 {
 		j.MinID, j.MaxID = &p.MinID, &p.MaxID
 	}
@@ -192,7 +204,7 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Columns: j.Columns, Undated: j.Undated}
+	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Rejected: j.Rejected, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Columns: j.Columns, Undated: j.Undated}
 	if j.Rows > 0 {
 		if j.MinID == nil || j.MaxID == nil {
 			return fmt.Errorf("the part %q has rows and no ids", j.Path)
@@ -212,7 +224,9 @@ func (m Manifest) Encode() ([]byte, error) {
 	m.Schema = append([]Column{}, m.Schema...)
 	// The bytes must stay the same when the manifest is decoded and encoded
 	// again.
-	m.Pipeline, m.Form, m.Verified.Reason = valid(m.Pipeline), valid(m.Form), valid(m.Verified.Reason)
+	m.Pipeline, m.Form = valid(m.Pipeline), valid(m.Form)
+	m.Verified.Reason, m.Verified.Method = valid(m.Verified.Reason), valid(m.Verified.Method)
+	m.Changes = m.Changes.canonical()
 	for i, c := range m.Schema {
 		m.Schema[i] = c.valid()
 	}

@@ -97,6 +97,9 @@ func (m *Manifest) problem() string {
 	if rows != m.Rows {
 		return fmt.Sprintf("its parts hold %d rows and it says %d", rows, m.Rows)
 	}
+	if problem := m.Changes.problem(); problem != "" {
+		return "its list of changes " + problem
+	}
 	return ""
 }
 
@@ -105,7 +108,7 @@ func (p *Part) problem() string {
 		return "has a path that is refused: " + err.Error()
 	}
 	switch {
-	case p.Rows < 0 || p.Bytes < 0:
+	case p.Rows < 0 || p.Rejected < 0 || p.Bytes < 0:
 		return "has a negative size"
 	case p.Rows > 0 && p.MinID > p.MaxID:
 		return "has ids in disorder"

@@ -53,6 +53,7 @@ const golden = `{
       "from": null,
       "to": "2026-01-02 00:00:00",
       "rows": 2,
+      "rejected": 1,
       "min_id": 5,
       "max_id": 9,
       "bytes": 100,
@@ -63,6 +64,7 @@ const golden = `{
       "from": "2026-01-02 00:00:00",
       "to": "2026-01-03 00:00:00",
       "rows": 0,
+      "rejected": 0,
       "min_id": null,
       "max_id": null,
       "bytes": 10,
@@ -73,6 +75,7 @@ const golden = `{
       "from": null,
       "to": null,
       "rows": 1,
+      "rejected": 0,
       "min_id": 7,
       "max_id": 7,
       "bytes": 50,
@@ -108,7 +111,7 @@ func goldenManifest() load.Manifest {
 		Parts: []load.Part{ // in the order in which windows happened to finish
 			{Path: "dt=__HIVE_DEFAULT_PARTITION__/part-undated-000001-0000.parquet", Rows: 1, MinID: 7, MaxID: 7, Bytes: 50, SHA256: empty, Undated: true},
 			{Path: "dt=2026-01-02/part-20260102T000000-20260103T000000-000001-0000.parquet", From: wall("2026-01-02 00:00:00"), To: wall("2026-01-03 00:00:00"), Bytes: 10, SHA256: empty},
-			{Path: "dt=2026-01-01/part-min-20260102T000000-000001-0000.parquet", To: wall("2026-01-02 00:00:00"), Rows: 2, MinID: 5, MaxID: 9, Bytes: 100, SHA256: empty},
+			{Path: "dt=2026-01-01/part-min-20260102T000000-000001-0000.parquet", To: wall("2026-01-02 00:00:00"), Rows: 2, Rejected: 1, MinID: 5, MaxID: 9, Bytes: 100, SHA256: empty},
 		},
 		Rows: 3, Rejected: 1,
 		Verified: load.Verified{Counted: 4, Extracted: 4, Match: true}, Requests: load.Requests{Results: 1, Count: 2},
@@ -176,6 +179,9 @@ func TestDecodeManifestRefuses(t *testing.T) {
 		{"a bad checksum", "e3b0c4", "E3B0C4", "has no sha256"},
 		{"a short checksum", "e3b0c4", "", "has no sha256"},
 		{"negative rows", `"rows": 0`, `"rows": -1`, "negative size"},
+		{"negative rejects", `"rejected": 1,
+      "min_id"`, `"rejected": -1,
+      "min_id"`, "negative size"},
 		{"negative bytes", `"bytes": 10,`, `"bytes": -10,`, "negative size"},
 		{"rows without ids", `"min_id": 5`, `"min_id": null`, "has rows and no ids"},
 		{"ids in disorder", `"min_id": 5`, `"min_id": 50`, "ids in disorder"},
@@ -203,12 +209,19 @@ func TestDecodeManifestRefuses(t *testing.T) {
 	}
 }
 
-// A key that is missing would be read as a value: that of a bound as none.
+// A key that is missing would be read as a value: that of a bound as none. Only
+// the rejects of a part may be missing, because earlier versions did not write them.
 func TestDecodeManifestNeedsItsKeys(t *testing.T) {
 	keys := regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatchIndex(golden, -1)
 	for _, at := range keys {
 		key := golden[at[2]:at[3]]
 		_, err := load.DecodeManifest([]byte(golden[:at[2]] + "x" + golden[at[2]:]))
+		if strings.HasSuffix(golden[:at[0]], "\n      ") && key == "rejected" {
+			if err != nil {
+				t.Errorf("without the rejects of a part at %d: %v", at[2], err)
+			}
+			continue
+		}
 		if me := (*load.ManifestError)(nil); !errors.As(err, &me) {
 			t.Errorf("without the %q at %d: %v", key, at[2], err)
 		}
@@ -285,6 +298,7 @@ func FuzzDecodeManifest(f *testing.F) {
 	} {
 		f.Add([]byte(strings.Replace(golden, change[0], change[1], 1)))
 	}
+	f.Add([]byte(withChanges(changesText)))
 	f.Add([]byte(`{`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := load.DecodeManifest(data)

@@ -20,14 +20,17 @@ type Reuse struct {
 // most in the names of their files.
 func identityOf(p Part) Part {
 	p.Path = path.Dir(p.Path) + path.Ext(p.Path)
-	p.MinID, p.MaxID, p.Columns = 0, 0, "" // equal bytes have equal ids; earlier versions did not write Columns
+	// Equal bytes have equal ids. Earlier versions wrote neither Columns nor
+	// Rejected, and a rejected result is not in the bytes.
+	p.MinID, p.MaxID, p.Columns, p.Rejected = 0, 0, "", 0
 	return p
 }
 
 // ReuseParts compares the parts that a run made with the old ones that it
 // replaces. If a new part equals an old one in folder, window, rows and bytes,
-// the old object stays under its name. So if a run reads equal results again,
-// no file changes and readers' caches stay valid.
+// the old object stays under its name, with the new part's number of rejects. So
+// if a run reads equal results again, no file changes and readers' caches stay
+// valid.
 func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 	byIdentity := make(map[Part][]Part, len(old))
 	for _, p := range old {
@@ -44,6 +47,7 @@ func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 			if f.Part.Columns != "" { // earlier versions of formetl did not write this digest
 				same[0].Columns = f.Part.Columns
 			}
+			same[0].Rejected = f.Part.Rejected
 			r.Parts = append(r.Parts, same[0])
 			r.Duplicates = append(r.Duplicates, f.Prepared)
 			continue

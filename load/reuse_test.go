@@ -44,6 +44,19 @@ func TestReuseParts(t *testing.T) {
 	}
 }
 
+// Rejected results are not in a part's bytes, so the part is the same with
+// another number of them. The new number is the right one.
+func TestReusePartsTakesTheNewRejects(t *testing.T) {
+	for _, rejected := range [][2]int64{{0, 3}, {3, 0}, {2, 3}} {
+		old, fresh := part(1, 1, 0, "a"), part(1, 2, 0, "a")
+		old.Rejected, fresh.Rejected = rejected[0], rejected[1]
+		got := load.ReuseParts([]load.Part{old}, []load.PreparedPart{prepared(fresh)})
+		if len(got.Duplicates) != 1 || got.Parts[0].Path != old.Path || got.Parts[0].Rejected != rejected[1] {
+			t.Errorf("%v: got %+v", rejected, got)
+		}
+	}
+}
+
 func TestReusePartsTellsApart(t *testing.T) {
 	base := part(1, 1, 0, "a")
 	for name, change := range map[string]func(*load.Part){

@@ -1,0 +1,80 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Values of Changes.Method and Verified.Method.
+const (
+	MethodChanges  = "changes"  // the service said which results had changed
+	MethodLookback = "lookback" // the last days were read again
+	MethodCounts   = "counts"   // only counts were compared
+)
+
+// Changes says how the run that wrote a dataset found the results that had
+// changed, and up to when changes are known. Manifests of earlier versions of
+// formetl have none.
+type Changes struct {
+	// Method is MethodChanges or MethodLookback.
+	Method string `json:"method"`
+	// Reason says why the service could not be asked, "" for MethodChanges.
+	Reason string `json:"reason,omitempty"`
+	// KnownTo is the newest date_update that was taken into account, by the
+	// service's clock. It is null if it is not known.
+	KnownTo WallTime `json:"known_to"`
+	// Known are the changes since two hours before KnownTo that the dataset holds.
+	Known []ChangedResult `json:"known,omitempty"`
+	// Witness is the column whose order showed that the service sorts its
+	// answers, "" for none.
+	Witness string `json:"witness,omitempty"`
+	// WitnessAt is when a run last looked for a witness, by this machine's clock.
+	WitnessAt time.Time `json:"witness_at,omitzero"`
+	// Stale are the spans of the parts that are known to be stale, in order and
+	// one for each part. The next runs read them again.
+	Stale []Range `json:"stale,omitempty"`
+	// Later are the ids of results that changed and lay after the range.
+	Later []int64 `json:"later,omitempty"`
+}
+
+// ChangedResult is a result and when it changed.
+type ChangedResult struct {
+	ID int64    `json:"id"`
+	At WallTime `json:"date_update"` // the result's meta of that name
+}
+
+// canonical returns a copy whose JSON stays the same when it is decoded and
+// encoded again.
+func (c *Changes) canonical() *Changes {
+	if c == nil {
+		return nil
+	}
+	same := *c
+	same.Method, same.Reason, same.Witness = valid(c.Method), valid(c.Reason), valid(c.Witness)
+	same.WitnessAt = c.WitnessAt.UTC().Truncate(time.Second)
+	return &same
+}
+
+// problem says where the changes are inconsistent, "" if they are consistent or
+// nil.
+func (c *Changes) problem() string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Method != MethodChanges && c.Method != MethodLookback:
+		return fmt.Sprintf("names the method %q", c.Method)
+	case slices.ContainsFunc(c.Known, func(r ChangedResult) bool { return r.ID < 0 }),
+		slices.ContainsFunc(c.Later, func(id int64) bool { return id < 0 }):
+		return "holds a negative id"
+	}
+	for i, r := range c.Stale {
+		if !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To.Time) {
+			return "holds a span that ends before it begins"
+		}
+		if i > 0 && (r.From.IsZero() || c.Stale[i-1].To.IsZero() || r.From.Before(c.Stale[i-1].To.Time)) {
+			return "holds spans in disorder"
+		}
+	}
+	return ""
+}
