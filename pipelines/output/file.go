@@ -37,6 +37,9 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput,
 	m := o.newManifest(columns, windows, true)
 	part := load.Part{Path: o.Scope, From: m.Range.From, To: m.Range.To, Rows: rows, Bytes: staged.Bytes, SHA256: staged.SHA256}
 	_, part.MinID, part.MaxID = rowsOf(windows)
+	if !o.out.Exploded() {
+		part.Rejected = m.Rejected
+	}
 	m.Rows, m.Parts = rows, []load.Part{part}
 	commit := load.FileCommit{
 		RunID: o.job.RunID, Manifest: m, Base: o.base, File: staged,

@@ -72,6 +72,9 @@ func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcil
 
 // meets tells whether one of ids lies between a part's smallest and largest id.
 func meets(ids *roaring64.Bitmap, p load.Part) bool {
+	if p.Rows == 0 {
+		return false
+	}
 	it := ids.Iterator()
 	it.AdvanceIfNeeded(uint64(p.MinID))                     //nolint:gosec // ids are not negative
 	return it.HasNext() && it.PeekNext() <= uint64(p.MaxID) //nolint:gosec // as above
@@ -113,7 +116,7 @@ func (s *Set) UndatedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
 			continue
 		}
 		for _, p := range d.manifest.Parts {
-			if !p.Undated {
+			if !p.Undated || p.Rows == 0 {
 				continue
 			}
 			ids, err := d.idsOf(ctx, p)

@@ -28,8 +28,8 @@ type datasetPart struct {
 	from, to time.Time
 	undated  bool
 
-	prepared []load.PreparedPart // its objects; none if there are no rows
-	ids      []load.SmallObject  // the sets of ids of these objects
+	prepared []load.PreparedPart // its objects; none if there are neither rows nor rejects
+	ids      []load.SmallObject  // the sets of ids of these objects; without data for an object without rows
 }
 
 // String returns the part's window as text for the footer.
@@ -77,20 +77,41 @@ func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
 
 // prepare stages a part as one object. It uses several objects if one would be
 // larger than the destination allows. Objects that are already staged stay in
-// the part even after an error.
+// the part even after an error. A part that has rejects and no rows is an empty
+// object, so that the manifest's parts account for all results. In a child output
+// there is no such part, because its rows do not stand for results.
 func (o *dataset) prepare(ctx context.Context, p *datasetPart, columns []schemas.Column) error {
 	s := &partStage{o: o, part: p, columns: columns}
 	if l, ok := o.dest.(load.Limiter); ok {
 		s.most = l.MaxObjectBytes() / 4 * 3 // encoders write a row group and a footer later
 	}
 	err := o.each(ctx, columns, p.windows, func(b arrow.RecordBatch, results int64) error { return s.write(ctx, b, results) })
+	var rejected int64
+	if !o.out.Exploded() {
+		rejected = rejectsOf(p.windows)
+	}
+	if err == nil && s.upload == nil && rejected > 0 && len(p.prepared) == 0 {
+		err = s.begin(ctx)
+	}
 	if err == nil {
 		err = s.end(ctx)
 	}
 	if err != nil {
 		s.abort()
+		return err
 	}
-	return err
+	if len(p.prepared) > 0 {
+		p.prepared[0].Part.Rejected = rejected
+	}
+	return nil
+}
+
+// rejectsOf returns how many results of the windows were rejected.
+func rejectsOf(windows []*reading.Window) (n int64) {
+	for _, w := range windows {
+		n += w.Stats.Rejected
+	}
+	return n
 }
 
 // partStage stages the objects of a part one after another.
@@ -155,18 +176,20 @@ func (s *partStage) end(ctx context.Context) error {
 	}
 	s.o.job.At(PointPrepared)
 	p := s.part
-	ids := idsBetween(p.windows, s.before, s.before+s.results)
 	part := load.Part{
 		Path: s.name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
 		Rows: s.rows, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
 	}
-	set := load.SmallObject{}
-	if set.Data, part.IDs, err = load.EncodeIDs(ids); err != nil {
-		return s.failed(err)
-	}
-	set.Name = load.IDsName(part.IDs)
 	part.Columns = load.ColumnsDigest(manifestColumns(s.columns, s.o.snapshot.Schema.HMACKey))
-	part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
+	set := load.SmallObject{}
+	if s.rows > 0 {
+		ids := idsBetween(p.windows, s.before, s.before+s.results)
+		if set.Data, part.IDs, err = load.EncodeIDs(ids); err != nil {
+			return s.failed(err)
+		}
+		set.Name = load.IDsName(part.IDs)
+		part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
+	}
 	p.prepared, p.ids = append(p.prepared, load.PreparedPart{Part: part, Prepared: prepared}), append(p.ids, set)
 	s.before, s.rows, s.results, s.upload = s.before+s.results, 0, 0, nil
 	return nil

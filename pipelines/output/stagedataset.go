@@ -142,7 +142,7 @@ func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) []load.SmallObj
 	var sets []load.SmallObject
 	for _, p := range parts {
 		for i, object := range p.prepared {
-			if wanted[object.Part.Path] {
+			if wanted[object.Part.Path] && object.Part.Rows > 0 {
 				sets = append(sets, p.ids[i])
 			}
 		}

@@ -1,0 +1,244 @@
+package pipelines_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
+	"github.com/formetl/formetl/schemas"
+)
+
+// halfNumbers is a form of answers that are partly no numbers: one on the first
+// day, all of the second day, none of the third, and the one without a date.
+func halfNumbers() *formservice.Form {
+	items := []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}
+	return formservice.NewForm("form1", items, []formservice.Result{
+		pipelinestest.Result(1, "2026-01-01 09:00:00", "1"), pipelinestest.Result(5, "2026-01-01 10:00:00", "five"),
+		pipelinestest.Result(2, "2026-01-02 09:00:00", "two"), pipelinestest.Result(6, "2026-01-02 10:00:00", "six"),
+		pipelinestest.Result(3, "2026-01-03 09:00:00", "3"), pipelinestest.Result(50, "", "fifty"),
+	})
+}
+
+// partsOf describes the parts of a dataset: rows+rejects[smallest id-largest id].
+func (w *world) partsOf(name string) string {
+	w.t.Helper()
+	m := readManifest(w.t, w.path(name+"/_manifest.json"))
+	var all []string
+	var sum int64
+	for _, p := range m.Parts {
+		day := "undated"
+		if !p.Undated {
+			day = p.To.AddDate(0, 0, -1).Format("02")
+		}
+		s := fmt.Sprintf("%s:%d+%d", day, p.Rows, p.Rejected)
+		if p.Rows > 0 || p.IDs != "" || p.MinID != 0 || p.MaxID != 0 {
+			s += fmt.Sprintf("[%d-%d]", p.MinID, p.MaxID)
+		}
+		if p.Columns == "" || (p.IDs == "") != (p.Rows == 0) {
+			w.t.Errorf("%s has columns %q and ids %q", p.Path, p.Columns, p.IDs)
+		}
+		info, err := os.Stat(filepath.Join(w.path(name), filepath.FromSlash(p.Path)))
+		if err != nil || info.Size() != p.Bytes {
+			w.t.Errorf("%s: %v, %v", p.Path, info, err)
+		}
+		all, sum = append(all, s), sum+p.Rows+p.Rejected
+	}
+	if sum != m.Verified.Extracted && m.Verified.Reason == "" {
+		w.t.Errorf("%s: the parts hold %d results, and %d were extracted", name, sum, m.Verified.Extracted)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestPartsAccountForRejects: the rows and rejects of the parts are all results of
+// the service. A day whose results were all rejected has an empty object, in every
+// format, and readers take it for no rows.
+func TestPartsAccountForRejects(t *testing.T) {
+	form := halfNumbers()
+	w := newWorld(t, form)
+	outputs := []definition.Output{{Path: "f.ndjson", Format: "ndjson"}}
+	sets := []string{"parquet", "arrow", "csv", "csv-gzip", "csv-zstd", "ndjson", "ndjson-gzip"}
+	for _, name := range sets {
+		format, compression, _ := strings.Cut(name, "-")
+		outputs = append(outputs, definition.Output{Path: name + "/", Format: format, Compression: compression, Partition: definition.PartitionDay})
+	}
+	def := w.definition(outputs...)
+	def.Schema = numbers("")
+	check := func(want, ids string) {
+		t.Helper()
+		for _, name := range sets {
+			if got := w.partsOf(name); got != want {
+				t.Errorf("%s: the parts are %s, want %s", name, got, want)
+			}
+		}
+		w.readByGlob(ids)
+	}
+	w.run(def)
+	check("01:1+1[1-1] 02:0+2 03:1+0[3-3] undated:0+1", "1 3")
+	if p := readManifest(t, w.path("f.ndjson.manifest.json")).Parts[0]; p.Rows != 2 || p.Rejected != 4 {
+		t.Errorf("the file has %d rows and %d rejects", p.Rows, p.Rejected)
+	}
+
+	before := dataOnly(tree(t, w.dir))
+	w.run(def)
+	sameTree(t, before, dataOnly(tree(t, w.dir)))
+	check("01:1+1[1-1] 02:0+2 03:1+0[3-3] undated:0+1", "1 3")
+
+	// The day's part stays the same object with another number of rejects.
+	form.Delete(5)
+	form.Delete(6)
+	w.run(def)
+	after := dataOnly(tree(t, w.dir))
+	delete(before, "f.ndjson.rejects.jsonl")
+	delete(after, "f.ndjson.rejects.jsonl")
+	sameTree(t, before, after)
+	check("01:1+0[1-1] 02:0+1 03:1+0[3-3] undated:0+1", "1 3")
+
+	// Rows take the place of the empty objects, and no results that of another.
+	for _, r := range []formservice.Result{pipelinestest.Result(2, "2026-01-02 09:00:00", "2"), pipelinestest.Result(3, "2026-01-03 09:00:00", "three"), pipelinestest.Result(50, "", "50")} {
+		if err := form.Update(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.run(def)
+	check("01:1+0[1-1] 02:1+0[2-2] 03:0+1 undated:1+0[50-50]", "1 2 50")
+	form.Delete(3)
+	w.run(def)
+	check("01:1+0[1-1] 02:1+0[2-2] undated:1+0[50-50]", "1 2 50")
+	for _, name := range sets {
+		if got := files(t, w.path(name)); len(got) != 3+len(rejectsAndIDs(got)) {
+			t.Errorf("%s holds %q", name, got)
+		}
+	}
+}
+
+// rejectsAndIDs are those of the files that are no data.
+func rejectsAndIDs(all []string) (others []string) {
+	for _, name := range all {
+		if strings.Contains(name, "/_") {
+			others = append(others, name)
+		}
+	}
+	return others
+}
+
+// readByGlob reads all parts of each dataset by a glob, as readers do.
+func (w *world) readByGlob(ids string) {
+	w.t.Helper()
+	db := w.duckDB()
+	for _, source := range []string{
+		"read_parquet('%s/parquet/**/*.parquet', union_by_name=true)", "read_parquet('%s/parquet/**/*.parquet', hive_partitioning=true)",
+		"read_csv('%s/csv/**/*.csv')", "read_csv('%s/csv-gzip/**/*.csv.gz')", "read_csv('%s/csv-zstd/**/*.csv.zst', union_by_name=true)",
+		"read_json('%s/ndjson/**/*.ndjson')", "read_json('%s/ndjson-gzip/**/*.ndjson.gz', union_by_name=true)",
+	} {
+		got := w.query(db, "SELECT string_agg(id::VARCHAR, ' ' ORDER BY id) FROM (SELECT id::BIGINT AS id, n::BIGINT FROM "+fmt.Sprintf(source, w.dir)+")")
+		if len(got) != 1 || got[0] != ids {
+			w.t.Errorf("%s gives the results %q, want %s", source, got, ids)
+		}
+	}
+	n := 0
+	for _, p := range readManifest(w.t, w.path("arrow/_manifest.json")).Parts {
+		f, err := os.Open(w.path("arrow/" + p.Path))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		r, err := ipc.NewFileReader(f)
+		if err != nil {
+			w.t.Fatalf("%s: %v", p.Path, err)
+		}
+		if r.Schema().NumFields() != 2 {
+			w.t.Errorf("%s has the columns %s", p.Path, r.Schema())
+		}
+		for i := range r.NumRecords() {
+			b, err := r.RecordBatch(i)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			n += int(b.NumRows())
+		}
+		_, _ = r.Close(), f.Close()
+	}
+	if n != len(strings.Fields(ids)) {
+		w.t.Errorf("the parts in Arrow's format hold %d rows, want those of %s", n, ids)
+	}
+}
+
+// TestChildPartsHoldNoRejects: the parts of a child output say nothing of rejects,
+// and a part without rows is not written.
+func TestChildPartsHoldNoRejects(t *testing.T) {
+	w := newWorld(t, halfNumbers())
+	def := w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}, definition.Output{Path: "f.csv", Format: "csv"})
+	def.Schema = numbers("")
+	def.Schema.Columns[1].Type = schemas.ListOf(schemas.Type{Kind: schemas.Int64})
+	def.Schema.Columns[1].Explode = true
+	if err := def.Explode(); err != nil {
+		t.Fatal(err)
+	}
+	w.run(def)
+	if got := w.partsOf("days"); got != "01:1+1[1-1] 02:0+2 03:1+0[3-3] undated:0+1" {
+		t.Errorf("the parts are %s", got)
+	}
+	for _, name := range []string{"days__n/_manifest.json", "f__n.csv.manifest.json"} {
+		m := readManifest(t, w.path(name))
+		for _, p := range m.Parts {
+			if p.Rejected != 0 || p.Rows == 0 {
+				t.Errorf("%s: %s has %d rows and %d rejects", name, p.Path, p.Rows, p.Rejected)
+			}
+		}
+		if m.Rows != 2 {
+			t.Errorf("%s: %d rows", name, m.Rows)
+		}
+	}
+}
+
+// TestKeptPartKeepsItsRejects in a run over another range, and in one that
+// reads it again after an older formetl wrote the manifest without them.
+func TestKeptPartKeepsItsRejects(t *testing.T) {
+	w := newWorld(t, halfNumbers())
+	outputs := func() definition.Output { return days() }
+	all := w.definition(outputs())
+	all.Schema = numbers("")
+	w.run(all)
+	third := w.daily(outputs())
+	third.Schema, third.Extract.From = numbers(""), third.Extract.From.AddDate(0, 0, 2)
+	w.run(third)
+	const want = "01:1+1[1-1] 02:0+2 03:1+0[3-3] undated:0+1"
+	m := readManifest(t, w.path("days/_manifest.json"))
+	m.Verified.Reason = "of another range"
+	w.rewrite("days/_manifest.json", m, func(s string) string { return s })
+	if got := w.partsOf("days"); got != want {
+		t.Errorf("the parts are %s, want %s", got, want)
+	}
+	w.rewrite("days/_manifest.json", m, func(s string) string {
+		for _, rejected := range []string{"      \"rejected\": 0,\n", "      \"rejected\": 1,\n", "      \"rejected\": 2,\n"} {
+			s = strings.ReplaceAll(s, rejected, "")
+		}
+		return s
+	})
+	if got := w.partsOf("days"); got != "01:1+0[1-1] 02:0+0 03:1+0[3-3] undated:0+0" {
+		t.Errorf("the parts of an older formetl are %s", got)
+	}
+	w.run(all)
+	if got := w.partsOf("days"); got != want {
+		t.Errorf("the parts are %s, want %s", got, want)
+	}
+}
+
+// rewrite writes a manifest, its text changed.
+func (w *world) rewrite(name string, m *load.Manifest, change func(string) string) {
+	w.t.Helper()
+	data, err := m.Encode()
+	if err == nil {
+		err = os.WriteFile(w.path(name), []byte(change(string(data))), 0o600)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
