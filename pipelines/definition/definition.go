@@ -51,16 +51,30 @@ type Requests struct {
 
 // Extract says which results are read and how.
 type Extract struct {
-	From, To     time.Time // half-open; a zero From is no lower bound, a zero To is now less Settle
-	Settle       time.Duration
-	Window       extract.Step
-	Incremental  bool
-	Lookback     time.Duration
-	View         string
-	CustomLabels string
-	Search       extract.Search
-	Verify       bool
+	From, To    time.Time // half-open; a zero From is no lower bound, a zero To is now less Settle
+	Settle      time.Duration
+	Window      extract.Step
+	Incremental bool
+	Lookback    time.Duration
+	Changes     Changes
+	// MaxStaleParts is the most parts before the lookback that one run reads
+	// again because results of them changed. The next runs read the others.
+	MaxStaleParts int
+	View          string
+	CustomLabels  string
+	Search        extract.Search
+	Verify        bool
 }
+
+// Changes says how an incremental run finds what changed. It is empty, which
+// means ChangesAuto, in a definition that was not read from a file.
+type Changes string
+
+// The ways to find what changed.
+const (
+	ChangesAuto     Changes = "auto"     // asks the service, and reads the lookback where it cannot tell
+	ChangesLookback Changes = "lookback" // reads the lookback again
+)
 
 // Partition is how a dataset is divided into folders.
 type Partition string

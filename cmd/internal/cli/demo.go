@@ -74,9 +74,12 @@ func demoDefinition(source definition.Source, dir string) *definition.Definition
 	return &definition.Definition{
 		Name:  "demo",
 		Forms: []string{"feedback"}, Labels: true,
-		State:   filepath.Join(dir, ".formetl"),
-		Source:  source,
-		Extract: definition.Extract{Settle: definition.DefaultSettle, Lookback: definition.DefaultLookback, Verify: true},
+		State:  filepath.Join(dir, ".formetl"),
+		Source: source,
+		Extract: definition.Extract{
+			Settle: definition.DefaultSettle, Lookback: definition.DefaultLookback, Verify: true,
+			Changes: definition.ChangesAuto, MaxStaleParts: definition.DefaultMaxStaleParts,
+		},
 		Outputs: []definition.Output{
 			{Path: filepath.Join(dir, "{form}.csv"), Format: "csv", Profile: "strict", Partition: definition.PartitionNone},
 			{Path: filepath.Join(dir, "lake", "{form}") + "/", Format: "parquet", Partition: definition.PartitionMonth},
