@@ -23,8 +23,10 @@ func (e *WatermarkError) Error() string {
 }
 
 // ResetWatermark sets the watermark of the dataset at s back to an earlier time. The
-// zero time removes it, and the next incremental run begins like the first.
-// ResetWatermark returns the previous watermark. It changes nothing but the manifest.
+// zero time removes it, and the next incremental run begins like the first. What is
+// known of changes is removed with it. With another time it stays, because changes
+// and stale parts from before that time would be lost otherwise. ResetWatermark
+// returns the previous watermark. It changes nothing but the manifest.
 //
 // The caller holds the lease and has called Recover. The error wraps
 // ErrConflict if a commit is recorded or someone else writes the manifest
@@ -51,7 +53,9 @@ func ResetWatermark(ctx context.Context, s Store, to WallTime) (before WallTime,
 	case !to.IsZero() && (before.IsZero() || to.After(before.Time)):
 		return before, &WatermarkError{Watermark: before, To: to}
 	}
-	m.Watermark = Wall(to.Time)
+	if m.Watermark = Wall(to.Time); to.IsZero() {
+		m.Changes = nil
+	}
 	data, err := m.Encode()
 	if err != nil {
 		return before, err

@@ -52,6 +52,27 @@ func (s shop) marked(run, watermark string) {
 	s.must(s.d.Put(s.t.Context(), load.ManifestName, data, load.AnyVersion))
 }
 
+// What is known of changes goes only with the whole watermark: the next run reads
+// everything again then. Otherwise it would forget which older parts are stale.
+func TestResetWatermarkAndChanges(t *testing.T) {
+	for _, to := range []load.WallTime{{}, wall("2026-01-03 00:00:00")} {
+		s := shop{t: t, d: loadtest.NewMemory()}
+		m := manifest("run1")
+		m.Watermark, m.Changes = wall("2026-03-01 00:00:00"), goldenChanges()
+		data, err := m.Encode()
+		s.must(err)
+		s.must(s.d.Put(t.Context(), load.ManifestName, data, load.AnyVersion))
+		if _, err := load.ResetWatermark(t.Context(), s.d, to); err != nil {
+			t.Fatal(err)
+		}
+		now, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+		s.must(err)
+		if now.Watermark != to || (now.Changes == nil) != to.IsZero() || now.Changes != nil && len(now.Changes.Stale) != 2 {
+			t.Errorf("reset to %s: watermark %s, changes %+v", to, now.Watermark, now.Changes)
+		}
+	}
+}
+
 func TestResetWatermarkErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		watermark string

@@ -67,6 +67,22 @@ type CheckReport struct {
 	Verified *load.Verified `json:"verified,omitempty"`
 	Reread   int            `json:"windows_read_again"`
 	Older    int            `json:"older_windows"` // of parts outside the range, read again because a result moved
+	// ResultChanges says how the run found the results that had changed. It is
+	// nil for a run that did not look for them.
+	ResultChanges *ChangesReport `json:"result_changes,omitempty"`
+}
+
+// ChangesReport says how a run found the results that had changed since the last
+// run, and what it did about them.
+type ChangesReport struct {
+	Method  string        `json:"method"`           // load.MethodChanges or load.MethodLookback
+	Reason  string        `json:"reason,omitempty"` // why the service could not be asked
+	KnownTo load.WallTime `json:"known_to"`         // up to when changes are known, by the service's clock; null: not known
+	Changed int           `json:"changed"`          // results that changed since the last run
+	// StaleParts counts the parts that were read again because results of them
+	// changed, StaleLeft those that the next runs read.
+	StaleParts int `json:"stale_parts"`
+	StaleLeft  int `json:"stale_left"`
 }
 
 // NoticeReport says what a run noticed of the form and of the service.

@@ -277,6 +277,9 @@ func writtenAt(l infer.Left, location string) (ddl.Written, error) {
 	}
 	leading := load.LeadingColumns(l.Manifest.Schema)
 	for _, p := range l.Manifest.Parts {
+		if p.Rows == 0 && w.Dataset() {
+			continue // all its results were rejected: there is nothing to load
+		}
 		part := ddl.Part{Path: p.Path, Bytes: p.Bytes, Rows: p.Rows, Leading: leading[p.Columns]}
 		if p.Columns != "" && part.Leading == 0 {
 			part.Leading = ddl.OtherColumns

@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/maintain"
 )
@@ -37,8 +38,9 @@ func stateShowCommand(p *process) *cobra.Command {
 		Use:   "show DEFINITION",
 		Short: "Show watermarks, runs under way or ended early, and the budget",
 		Long: `Show tells for each form and output up to when results were read (the
-watermark), what the last run wrote, whether a run is under way or ended early,
-and what is booked of the request budget. It takes no lease and changes nothing.
+watermark) and changes of them are known, what the last run wrote, whether a run
+is under way or ended early, and what is booked of the request budget. It takes
+no lease and changes nothing.
 
 Where the definition has globs, the forms are those of which something lies at
 the outputs; --form names others.`,
@@ -124,6 +126,7 @@ func outputRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
 			watermark = w.String() + ", " + show.Ago(r.Now.Sub(show.FirstInstant(w, r.Zone)))
 		}
 		rows = append(rows, []string{"watermark", watermark})
+		rows = append(rows, changesRows(out)...)
 	}
 	if m := out.Manifest; m != nil {
 		rowsText := show.Thousands(m.Rows)
@@ -139,6 +142,29 @@ func outputRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
 		rows = append(rows, []string{"last run", "none"})
 	}
 	return append(rows, underWayRows(r, out)...)
+}
+
+// changesRows tell how the last run found what had changed, and what is left of it.
+func changesRows(out *maintain.OutputState) [][]string {
+	if out.Manifest == nil || out.Manifest.Changes == nil {
+		return nil
+	}
+	c := out.Manifest.Changes
+	known := "not known"
+	if !c.KnownTo.IsZero() {
+		known = "known to " + c.KnownTo.String() + " by the service's clock"
+	}
+	if c.Method == load.MethodLookback {
+		known += "; the lookback was read again"
+	}
+	if c.Reason != "" {
+		known += ": " + show.Cell(c.Reason)
+	}
+	rows := [][]string{{"changes", known}}
+	if n := len(c.Stale); n > 0 {
+		rows = append(rows, []string{"stale", show.Plural(n, "part") + "; the next runs read them again"})
+	}
+	return rows
 }
 
 // underWayRows tell what is not committed: a run that is alive, a recorded

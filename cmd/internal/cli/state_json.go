@@ -44,11 +44,20 @@ type outputStateJSON struct {
 	PerRun       bool          `json:"per_run"` // another path for each run
 	Watermark    load.WallTime `json:"watermark"`
 	WatermarkAge *int64        `json:"watermark_age_seconds"`
+	Changes      *changesJSON  `json:"changes"` // null where the last run did not tell
 	lastCommitJSON
 	UnderWay  *underWayJSON  `json:"under_way"`
 	Recorded  *string        `json:"recorded_commit"` // the run whose commit the next run finishes
 	Leftovers []leftoverJSON `json:"leftovers"`
 	Error     string         `json:"error,omitempty"`
+}
+
+// changesJSON says how the last run found the results that had changed.
+type changesJSON struct {
+	Method     string        `json:"method"`      // changes or lookback
+	Reason     *string       `json:"reason"`      // why the service could not be asked
+	KnownTo    load.WallTime `json:"known_to"`    // by the service's clock; null: not known
+	StaleParts int           `json:"stale_parts"` // read again by the next runs
 }
 
 type lastCommitJSON struct {
@@ -116,6 +125,12 @@ func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSO
 	}
 	if m := out.Manifest; m != nil {
 		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
+		if c := m.Changes; c != nil {
+			j.Changes = &changesJSON{Method: c.Method, KnownTo: c.KnownTo, StaleParts: len(c.Stale)}
+			if c.Reason != "" {
+				j.Changes.Reason = &c.Reason
+			}
+		}
 	}
 	if h := out.Holder; h != nil {
 		j.UnderWay = &underWayJSON{*h, wholeOrNull(h.Since)}

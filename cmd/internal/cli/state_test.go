@@ -42,6 +42,9 @@ func stateReport(t *testing.T) *maintain.StateReport {
 			Range: load.Range{To: wallAt("2026-03-10 11:30:00")}, Parts: make([]load.Part, 31),
 		}
 	}
+	asked, back := committed(wallAt("2026-03-07 12:00:00")), committed(wallAt("2026-03-07 12:00:00"))
+	asked.Changes = &load.Changes{Method: load.MethodChanges, KnownTo: wallAt("2026-03-07 11:58:12"), Stale: make([]load.Range, 3)}
+	back.Changes = &load.Changes{Method: load.MethodLookback, Reason: "the service does not sort"}
 	dead := load.Leftover{Kind: load.StagedFile, Run: "dead", Name: "x", Path: "/lake/form1/.formetl/dead/x", Bytes: 13}
 	next := wallAt("2026-03-07 00:00:00")
 	return &maintain.StateReport{
@@ -50,7 +53,7 @@ func stateReport(t *testing.T) *maintain.StateReport {
 		Forms: []*maintain.FormState{
 			{Form: "form1", Next: &next, Outputs: []*maintain.OutputState{
 				// Spring forward lies between the watermark and now.
-				{Path: "/lake/form1/", Dataset: true, Manifest: committed(wallAt("2026-03-07 12:00:00")), Found: load.Found{Leftovers: []load.Leftover{dead}}},
+				{Path: "/lake/form1/", Dataset: true, Manifest: asked, Found: load.Found{Leftovers: []load.Leftover{dead}}},
 				{Path: "s3://b/form1/", Dataset: true, Found: load.Found{
 					Holder: &load.Holder{RunID: "run3", Pipeline: "nightly", Host: "here", PID: 7, Since: now.Add(-5 * time.Second)},
 				}},
@@ -58,6 +61,7 @@ func stateReport(t *testing.T) *maintain.StateReport {
 			{Form: "form2\x1b", Outputs: []*maintain.OutputState{
 				{Path: "/out/form2.csv", Manifest: committed(load.WallTime{}), Found: load.Found{Pending: "run4"}},
 				{Path: "/lake/form2/", Dataset: true},
+				{Path: "/old/form2/", Dataset: true, Manifest: back},
 				{Path: "/more/form2/", Dataset: true, Found: load.Found{Holder: &load.Holder{}}},
 				{Path: "/lake/{run_id}/", Dataset: true, PerRun: true},
 				{Path: "/bad/", Dataset: true, Err: errors.New("denied")},
@@ -78,6 +82,8 @@ form form1
   the next run begins at 2026-03-07 00:00:00
   /lake/form1/
     watermark  2026-03-07 12:00:00, 3 days ago
+    changes    known to 2026-03-07 11:58:12 by the service's clock
+    stale      3 parts; the next runs read them again
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
     rows       12,345 in 31 parts
@@ -96,6 +102,12 @@ form form2
   /lake/form2/
     watermark  none
     last run   none
+  /old/form2/
+    watermark  2026-03-07 12:00:00, 3 days ago
+    changes    not known; the lookback was read again: the service does not sort
+    last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
+    range      the first result to 2026-03-10 11:30:00 (exclusive)
+    rows       12,345 in 31 parts
   /more/form2/
     watermark  none
     last run   none

@@ -30,6 +30,13 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	if f.Continued != "" {
 		attrs = append(attrs, slog.String("continued", f.Continued), slog.Int("windows_kept", f.Kept))
 	}
+	if c := f.ResultChanges; c != nil {
+		attrs = append(attrs, slog.String("method", c.Method), slog.String("known_to", c.KnownTo.String()),
+			slog.Int("changed", c.Changed), slog.Int("stale_parts", c.StaleParts), slog.Int("stale_left", c.StaleLeft))
+		if c.Reason != "" {
+			attrs = append(attrs, slog.String("reason", c.Reason))
+		}
+	}
 	if f.Error == "" {
 		log.LogAttrs(ctx, slog.LevelInfo, "form done", attrs...)
 		return
@@ -142,6 +149,7 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 
 func remarks(r *pipelines.Report, f *pipelines.FormReport, machinesZone bool) []string {
 	parts := []string{Verified(f), show.Plural(r.Requests.Results+r.Requests.Count+r.Requests.Retries, "request")}
+	parts = append(parts, changed(f.ResultChanges)...)
 	if f.Rejected > 0 {
 		parts = append(parts, show.Thousands(f.Rejected)+" rejected")
 	}
@@ -153,6 +161,22 @@ func remarks(r *pipelines.Report, f *pipelines.FormReport, machinesZone bool) []
 		zone += ", this machine's zone (--timezone names the account's)"
 	}
 	return append(parts, zone)
+}
+
+// changed says in words what changed since the last run.
+func changed(c *pipelines.ChangesReport) (parts []string) {
+	switch {
+	case c == nil:
+		return nil
+	case c.Method == load.MethodChanges:
+		parts = append(parts, show.Plural(c.Changed, "result")+" changed since the last run")
+	case c.Reason != "":
+		parts = append(parts, "the lookback was read again: "+c.Reason)
+	}
+	if c.StaleLeft > 0 {
+		parts = append(parts, show.Plural(c.StaleLeft, "stale part")+" left for the next runs")
+	}
+	return parts
 }
 
 // Verified says in words whether what was read agrees with the service's counts.
