@@ -31,7 +31,7 @@ func halfNumbers() *formservice.Form {
 func (w *world) partsOf(name string) string {
 	w.t.Helper()
 	m := readManifest(w.t, w.path(name+"/_manifest.json"))
-	var all []string
+	all := make([]string, 0, len(m.Parts))
 	var sum int64
 	for _, p := range m.Parts {
 		day := "undated"
@@ -63,8 +63,9 @@ func (w *world) partsOf(name string) string {
 func TestPartsAccountForRejects(t *testing.T) {
 	form := halfNumbers()
 	w := newWorld(t, form)
-	outputs := []definition.Output{{Path: "f.ndjson", Format: "ndjson"}}
 	sets := []string{"parquet", "arrow", "csv", "csv-gzip", "csv-zstd", "ndjson", "ndjson-gzip"}
+	outputs := make([]definition.Output, 0, len(sets)+1)
+	outputs = append(outputs, definition.Output{Path: "f.ndjson", Format: "ndjson"})
 	for _, name := range sets {
 		format, compression, _ := strings.Cut(name, "-")
 		outputs = append(outputs, definition.Output{Path: name + "/", Format: format, Compression: compression, Partition: definition.PartitionDay})
@@ -202,11 +203,10 @@ func TestChildPartsHoldNoRejects(t *testing.T) {
 // reads it again after an older formetl wrote the manifest without them.
 func TestKeptPartKeepsItsRejects(t *testing.T) {
 	w := newWorld(t, halfNumbers())
-	outputs := func() definition.Output { return days() }
-	all := w.definition(outputs())
+	all := w.definition(days())
 	all.Schema = numbers("")
 	w.run(all)
-	third := w.daily(outputs())
+	third := w.daily(days())
 	third.Schema, third.Extract.From = numbers(""), third.Extract.From.AddDate(0, 0, 2)
 	w.run(third)
 	const want = "01:1+1[1-1] 02:0+2 03:1+0[3-3] undated:0+1"
