@@ -42,7 +42,7 @@ func stateReport(t *testing.T) *maintain.StateReport {
 			Range: load.Range{To: wallAt("2026-03-10 11:30:00")}, Parts: make([]load.Part, 31),
 		}
 	}
-	asked, back := committed(wallAt("2026-03-07 12:00:00")), committed(wallAt("2026-03-07 12:00:00"))
+	asked, back := committed(wallAt("2026-03-07 12:00:00")), committed(load.WallTime{})
 	asked.Changes = &load.Changes{Method: load.MethodChanges, KnownTo: wallAt("2026-03-07 11:58:12"), Stale: make([]load.Range, 3)}
 	back.Changes = &load.Changes{Method: load.MethodLookback, Reason: "the service does not sort"}
 	dead := load.Leftover{Kind: load.StagedFile, Run: "dead", Name: "x", Path: "/lake/form1/.formetl/dead/x", Bytes: 13}
@@ -103,7 +103,7 @@ form form2
     watermark  none
     last run   none
   /old/form2/
-    watermark  2026-03-07 12:00:00, 3 days ago
+    watermark  none
     changes    not known; the lookback was read again: the service does not sort
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
