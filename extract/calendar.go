@@ -29,8 +29,16 @@ func (u Unit) Start(t time.Time) time.Time {
 	return u.step().start(t)
 }
 
-// spans returns how many units [from, to) touches; 1 for UnitNone.
-func (u Unit) spans(from, to time.Time) int {
+// Next returns the beginning of the unit after the one that holds t; t itself for UnitNone.
+func (u Unit) Next(t time.Time) time.Time {
+	if u == UnitNone {
+		return t
+	}
+	return u.step().next(t)
+}
+
+// Spans returns how many units [from, to) touches; 1 for UnitNone.
+func (u Unit) Spans(from, to time.Time) int {
 	if u == UnitNone {
 		return 1
 	}

@@ -120,8 +120,8 @@ func TestUnitCut(t *testing.T) {
 	} {
 		from, to := wallTime(t, tc.from), wallTime(t, tc.to)
 		ws := tile(from, to, tc.unit.step())
-		if len(ws) != tc.want || tc.unit.spans(from, to) != tc.want {
-			t.Errorf("%v, %s to %s: %d windows, spans %d; want %d", tc.unit, tc.from, tc.to, len(ws), tc.unit.spans(from, to), tc.want)
+		if len(ws) != tc.want || tc.unit.Spans(from, to) != tc.want {
+			t.Errorf("%v, %s to %s: %d windows, spans %d; want %d", tc.unit, tc.from, tc.to, len(ws), tc.unit.Spans(from, to), tc.want)
 		}
 		at := from
 		for i, w := range ws {

@@ -106,7 +106,7 @@ func (w *WindowReader) asked(ctx context.Context, in Window, id int64) ([]int64,
 func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	dated := make([]bool, len(p.Fields)) // metas that are dates
 	for i, f := range p.Fields {
-		dated[i] = f.Kind == page.KindMeta && strings.HasPrefix(f.ID, "date_")
+		dated[i] = f.Kind == page.KindMeta && strings.HasPrefix(f.ID, "date_") && f.ID != UpdateMeta // an edit of today moves no result
 	}
 	from, to := onWire(w.window.From, ""), onWire(w.window.To, "9999") // dates are compared as text
 	for i := range p.Len() {

@@ -5,7 +5,8 @@
 // by counts (auto) or by the calendar (a fixed Step). A Reader asks for the
 // pages of a window in ascending order of id. It notices a service that ignores
 // the order, the bounds of ids or the dates. UndatedRanges finds the results
-// that no window holds. Every request goes through the small interface Service.
+// that no window holds. ReadFeed returns the results that changed last, and proves
+// that the service sorts by date_update. Every request goes through the small interface Service.
 //
 // A decoded answer is a page.Page (extract/page). Retries, the bound on
 // requests and the budget are in extract/transport. The requests and answers of
@@ -13,5 +14,5 @@
 // not import.
 //
 // The package knows no schema, no file format and no destination. Begin
-// reading at NewPlan and at WindowReader.Next.
+// reading at NewPlan, at WindowReader.Next and at ReadFeed.
 package extract

@@ -7,5 +7,3 @@ import "time"
 const MostDoubts = mostDoubts
 
 func (u Unit) Cut(from, to time.Time) []Window { return tile(from, to, u.step()) }
-
-func (u Unit) Spans(from, to time.Time) int { return u.spans(from, to) }

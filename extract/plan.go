@@ -30,6 +30,7 @@ type Range struct {
 	Cuts      []time.Time // no window crosses these times, such as the start of the next run
 	Uncounted bool        // the plan sends no count requests
 	Most      int64       // most requests that the plan may need; 0 means no bound
+	Finer     bool        // small windows are worth a tenth of the pages, not a fortieth
 }
 
 // Planned is one window of a plan.
@@ -165,7 +166,11 @@ func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
 	// Each further cut costs one count and at most one half-filled page. With a
 	// budget of a fortieth of the pages, all requests stay below 1.05 times the
 	// pages plus three. The count of the verification is included.
-	p.budget = int((total + PageSize - 1) / PageSize / 40)
+	share := int64(40)
+	if p.Finer {
+		share = 10
+	}
+	p.budget = int((total + PageSize - 1) / PageSize / share)
 	pieces := []piece{p.whole(total)}
 	for ask := p.choose(pieces); len(ask) > 0; ask = p.choose(pieces) {
 		var err error
@@ -190,7 +195,7 @@ func (p *planner) windows(pieces []piece) ([]Planned, error) {
 		}
 		group := len(p.groups)
 		p.groups = append(p.groups, c.n)
-		if c.n == 0 || p.Partition.spans(c.start(), c.To) <= 1 {
+		if c.n == 0 || p.Partition.Spans(c.start(), c.To) <= 1 {
 			ws = append(ws, Planned{c.Window, c.n, group})
 			continue
 		}
@@ -237,7 +242,7 @@ func (p *planner) choose(pieces []piece) []int {
 			continue
 		}
 		_, can := halve(c.start(), c.To)
-		k := p.Partition.spans(c.start(), c.To)
+		k := p.Partition.Spans(c.start(), c.To)
 		switch {
 		case !can:
 		case k > 1 && p.worthAsking(c, k):

@@ -35,6 +35,8 @@ type Reader struct {
 	way      atomic.Int64 // the paging that new windows begin with; it only rises
 	sure     atomic.Bool  // two pages in a row were in ascending order
 	trusting atomic.Bool  // see Trust
+	stamps   atomic.Bool  // see CountUnstamped
+	lacking  atomic.Int64 // results without a date_update
 	doubts   dateDoubts
 }
 
@@ -49,6 +51,13 @@ func NewReader(service Service, form string, common ResultsQuery) *Reader {
 // pages, which only a run that compares its windows with counts afterwards
 // notices.
 func (r *Reader) Trust(yes bool) { r.trusting.Store(yes) }
+
+// CountUnstamped sets whether results are counted that carry no date_update.
+func (r *Reader) CountUnstamped(yes bool) { r.stamps.Store(yes) }
+
+// Unstamped returns how many results were read that carry no date_update, if they
+// are counted.
+func (r *Reader) Unstamped() int64 { return r.lacking.Load() }
 
 // Window returns a reader of the window w; ids may bound it further. count is
 // the planner's count of its results, or Unknown. A count may save a request.
@@ -136,6 +145,9 @@ func (w *WindowReader) request(ctx context.Context) error {
 		return fmt.Errorf("window %s, page %d: %w", w.window, w.page, err)
 	}
 	n := p.Len()
+	if w.reader.stamps.Load() {
+		w.reader.lacking.Add(int64(unstamped(p)))
+	}
 	if w.way == keysetDown && w.rows > 0 && w.lastID == 1 {
 		p.Filter(func(id int64) bool { return id < 1 }) // id 1 was asked for again, see beyond
 	}

@@ -1,0 +1,333 @@
+package extract
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract/page"
+)
+
+// The results in the order of their last change, newest first, are a feed of
+// changes. It is one query: fs_sort=date_update, descending, without any bound.
+// A service may ignore fs_sort, and rows may shift between two pages. So the order
+// of the answers is checked, and the pages overlap.
+
+// UpdateMeta is the meta with the time of a result's last change, by the
+// service's clock.
+const UpdateMeta = "date_update"
+
+// Bounds of one reading of the feed.
+const (
+	mostFeedPages = 20 // more changes cost more than the feed saves
+	feedTries     = 6  // how often a feed whose rows shifted begins again
+)
+
+// Change is one result of the feed.
+type Change struct {
+	ID int64
+	At time.Time // its date_update, wall-clock time of the service's clock
+	// Dates are its other dates, the latest first. One of them is probably the
+	// date that the service filters by.
+	Dates []time.Time
+}
+
+// Same tells whether two entries of the feed are of one change.
+func (c Change) Same(o Change) bool { return c.ID == o.ID && c.At.Equal(o.At) }
+
+// Feed holds the results of a form that changed last.
+type Feed struct {
+	Changes []Change // newest first; each result once, with its last change
+	// Apart is set if the order of the answer differs from that of ids and of
+	// other dates. It proves that the service sorts by date_update.
+	Apart bool
+}
+
+// Newest returns the time of the newest change. It is zero if there is none.
+func (f *Feed) Newest() (newest time.Time) {
+	if len(f.Changes) > 0 {
+		newest = f.Changes[0].At
+	}
+	return newest
+}
+
+// unstamped returns how many results of a page carry no date_update.
+func unstamped(p *page.Page) int {
+	field := slices.IndexFunc(p.Fields, func(f page.Field) bool { return f.Kind == page.KindMeta && f.ID == UpdateMeta })
+	n := p.Len()
+	for i := range p.Len() {
+		if slices.ContainsFunc(p.Cells(i), func(c page.Cell) bool {
+			return int(c.Field) == field && c.Values > 0 && len(p.Value(c, 0)) == len(WireTime)
+		}) {
+			n--
+		}
+	}
+	return n
+}
+
+// FeedError says why the feed does not tell what changed.
+type FeedError struct {
+	Problem string
+	// Sorts is set if the service sorts, and only this reading failed. Newest is
+	// then the time of the newest change.
+	Sorts  bool
+	Newest time.Time
+}
+
+// Error says what is wrong with the feed.
+func (e *FeedError) Error() string { return e.Problem }
+
+// DataFault is true, because the answers do not hold what was asked for.
+func (e *FeedError) DataFault() bool { return true }
+
+// ReadFeed reads the feed of the results in a window back to the time that since
+// returns for its newest change. The zero Window means all results. ReadFeed
+// returns all changes since then, and further ones of the last page. The error is
+// a *FeedError if the feed does not tell what changed.
+func ReadFeed(ctx context.Context, s Service, form string, of Window, since func(newest time.Time) time.Time) (*Feed, error) {
+	feed := &Feed{}
+	for range feedTries {
+		rows, proof, pages, err := readFeedOnce(ctx, s, form, of, since)
+		if errors.Is(err, errShifted) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		// Results that changed while several pages were read are on top now. The
+		// feed is whole once a single page reaches what was read before.
+		feed.Apart = feed.Apart || proof
+		feed.Changes = merged(rows, feed.Changes)
+		if pages <= 1 {
+			return feed, nil
+		}
+		newest := feed.Newest()
+		since = func(time.Time) time.Time { return newest }
+	}
+	return nil, &FeedError{Problem: "the results changed while the feed of changes was read", Sorts: true, Newest: feed.Newest()}
+}
+
+// errShifted means that a page of the feed does not continue the page before.
+var errShifted = errors.New("the rows of the feed shifted")
+
+// readFeedOnce reads the feed once. It returns the rows in their order, whether a
+// page proves that the service sorts, and how many pages there were.
+func readFeedOnce(ctx context.Context, s Service, form string, of Window, since func(time.Time) time.Time) (rows []Change, proof bool, pages int, err error) {
+	var floor time.Time
+	size := PageSize
+	for pages = 1; ; pages++ {
+		// With a limit that is smaller by k-1, page k begins k-1 rows before the end of page k-1.
+		limit := max(2, size-pages+1) // a page of one row could not show whether it is the last
+		got, ownProof, err := feedPage(ctx, s, form, ResultsQuery{Window: of, Sort: UpdateMeta, Descending: true, Limit: limit, Page: pages})
+		if err != nil || pages == 1 && len(got) == 0 {
+			return nil, false, pages, err
+		}
+		if size == 2 && pages == 2 && len(got) == 0 {
+			return rows, proof, 1, nil // the form has two results
+		}
+		proof = proof || ownProof
+		full := len(got) == limit
+		known := len(rows)
+		if pages == 1 {
+			floor, size = since(got[0].At), len(got) // some services send shorter pages than specified
+			rows = got
+		} else {
+			overlap := overlapOf(rows[max(0, len(rows)-size):], got)
+			if overlap == 0 {
+				return nil, false, pages, errShifted
+			}
+			rows = append(rows, got[overlap:]...)
+		}
+		switch newest := rows[0].At; {
+		case pages == 2 && !full && len(rows) == known:
+			return rows, proof, 1, nil // the first page held everything
+		case rows[len(rows)-1].At.Before(floor), pages > 1 && !full, size == 1:
+			return rows, proof, pages, nil
+		case full && size == PageSize && got[0].At.Equal(got[len(got)-1].At):
+			return nil, false, pages, &FeedError{Problem: "more than a page of results changed within one second", Sorts: true, Newest: newest}
+		case pages == mostFeedPages, len(rows) == known:
+			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("more than %d results changed", len(rows)), Sorts: true, Newest: newest}
+		}
+	}
+}
+
+// overlapOf returns how many rows at the beginning of a page are those at the end
+// of the rows before. It returns 0 if there are none, or if they differ.
+func overlapOf(before, rows []Change) int {
+	at := -1
+	if len(rows) > 0 {
+		at = slices.IndexFunc(before, rows[0].Same)
+	}
+	if at < 0 {
+		return 0
+	}
+	n := min(len(before)-at, len(rows))
+	if !slices.EqualFunc(before[at:at+n], rows[:n], Change.Same) {
+		return 0
+	}
+	return n
+}
+
+// merged returns the changes of both lists, newest first, and each result once.
+func merged(lists ...[]Change) []Change {
+	all := slices.Concat(lists...)
+	slices.SortStableFunc(all, func(a, b Change) int { return b.At.Compare(a.At) })
+	seen := make(map[int64]bool, len(all))
+	return slices.DeleteFunc(all, func(c Change) bool {
+		again := seen[c.ID]
+		seen[c.ID] = true
+		return again
+	})
+}
+
+// feedPage asks for one page of the feed. Every row must carry the time of its
+// change, and the times must be in the order that was asked for. proof tells
+// whether neither ids nor other dates explain that order.
+func feedPage(ctx context.Context, s Service, form string, q ResultsQuery) (rows []Change, proof bool, err error) {
+	p, err := s.Results(ctx, form, q)
+	if e, ok := errors.AsType[*ServiceError](err); ok && e.Code == CodeInvalidValue {
+		return nil, false, &FeedError{Problem: "the service refuses fs_sort=" + q.Sort}
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("what changed last: %w", err)
+	}
+	defer p.Release()
+	rows = ChangesOf(p)
+	if i := slices.IndexFunc(rows, func(c Change) bool { return c.At.IsZero() }); i >= 0 {
+		return nil, false, &FeedError{Problem: fmt.Sprintf("result %d carries no %s", rows[i].ID, UpdateMeta)}
+	}
+	at := func(c Change) int64 { return c.At.Unix() }
+	if q.Descending && !falls(rows, at) || !q.Descending && !rises(rows, at) {
+		return nil, false, &FeedError{Problem: "the service does not sort by " + UpdateMeta}
+	}
+	return rows, apart(p, UpdateMeta), nil
+}
+
+// ChangesOf returns the last change of each result of a page, in its order. At is
+// zero for a result that carries no date_update.
+func ChangesOf(p *page.Page) []Change {
+	changes := make([]Change, p.Len())
+	for i := range changes {
+		changes[i] = changeOf(p, i)
+	}
+	return changes
+}
+
+func changeOf(p *page.Page, i int) Change {
+	c := Change{ID: p.ID(i)}
+	for _, cell := range p.Cells(i) {
+		f := p.Fields[cell.Field]
+		if f.Kind != page.KindMeta || cell.Values == 0 || !strings.HasPrefix(f.ID, "date_") {
+			continue
+		}
+		t, err := time.Parse(WireTime, string(p.Value(cell, 0)))
+		switch {
+		case err != nil:
+		case f.ID == UpdateMeta:
+			c.At = t
+		default:
+			c.Dates = append(c.Dates, t)
+		}
+	}
+	slices.SortFunc(c.Dates, func(a, b time.Time) int { return b.Compare(a) })
+	return c
+}
+
+// apart tells whether neither ids nor dates explain the order of a page. It leaves
+// out the meta by which the page was asked to be sorted.
+func apart(p *page.Page, except string) bool {
+	ids := p.IDs()
+	if ordered(ids) {
+		return false
+	}
+	for field, f := range p.Fields {
+		if f.Kind == page.KindMeta && strings.HasPrefix(f.ID, "date_") && f.ID != except && ordered(valuesOf(p, field)) {
+			return false
+		}
+	}
+	return true
+}
+
+// valuesOf returns the value of a field in each row of a page, "" where it is missing.
+func valuesOf(p *page.Page, field int) []string {
+	values := make([]string, p.Len())
+	for i := range values {
+		for _, cell := range p.Cells(i) {
+			if int(cell.Field) == field && cell.Values > 0 {
+				values[i] = string(p.Value(cell, 0))
+			}
+		}
+	}
+	return values
+}
+
+func itself[T any](v T) T { return v }
+
+// ordered tells whether a list rises or falls.
+func ordered[T cmp.Ordered](list []T) bool { return rises(list, itself) || falls(list, itself) }
+
+// rises tells whether the keys of a list never fall.
+func rises[E any, K cmp.Ordered](list []E, key func(E) K) bool {
+	return slices.IsSortedFunc(list, func(a, b E) int { return cmp.Compare(key(a), key(b)) })
+}
+
+// falls tells whether the keys of a list never rise.
+func falls[E any, K cmp.Ordered](list []E, key func(E) K) bool {
+	return slices.IsSortedFunc(list, func(a, b E) int { return cmp.Compare(key(b), key(a)) })
+}
+
+// CheckFeed asks for the result that changed first. It returns a *FeedError if
+// results without a date_update exist. They are at one end of the order, and the
+// feed showed the other.
+func CheckFeed(ctx context.Context, s Service, form string, feed *Feed) error {
+	if len(feed.Changes) == 0 {
+		return nil
+	}
+	rows, _, err := feedPage(ctx, s, form, ResultsQuery{Sort: UpdateMeta, Limit: 1})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	if oldest := feed.Changes[len(feed.Changes)-1]; rows[0].At.After(oldest.At) {
+		return &FeedError{Problem: "the service ignores fs_sort or fs_sort_direction"}
+	}
+	return nil
+}
+
+// witnesses are the metas whose order shows that a service sorts. Their values
+// vary from result to result, and do not follow the ids.
+var witnesses = []string{"user_ip", "result_status"}
+
+// FindWitness looks for a meta whose order proves that the service sorts by
+// metas. It takes one or two requests, and returns "" if there is no proof.
+func FindWitness(ctx context.Context, s Service, form string) (string, error) {
+	for _, column := range witnesses {
+		p, err := s.Results(ctx, form, ResultsQuery{Sort: column, Descending: true})
+		if e, ok := errors.AsType[*ServiceError](err); ok && e.Code == CodeInvalidValue {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("whether the service sorts: %w", err)
+		}
+		proof := sortedBy(p, column)
+		p.Release()
+		if proof {
+			return column, nil
+		}
+	}
+	return "", nil
+}
+
+// sortedBy tells whether a page is in descending order of a meta with several
+// values, and in no other order that is known.
+func sortedBy(p *page.Page, column string) bool {
+	field := slices.IndexFunc(p.Fields, func(f page.Field) bool { return f.Kind == page.KindMeta && f.ID == column })
+	if field < 0 {
+		return false
+	}
+	values := valuesOf(p, field)
+	return falls(values, itself) && values[0] != values[len(values)-1] && apart(p, column)
+}

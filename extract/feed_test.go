@@ -1,0 +1,257 @@
+package extract_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract/formservice"
+	v1 "github.com/formetl/formetl/extract/v1"
+)
+
+// feedWorld is a form whose service stamps changes, one a minute.
+type feedWorld struct {
+	*formservice.Form
+	service *formservice.Server
+	client  *v1.Client
+	clock   time.Time
+	step    time.Duration
+}
+
+// newFeedWorld holds n results. Their addresses vary, and do not follow the ids.
+func newFeedWorld(t *testing.T, n int) *feedWorld {
+	t.Helper()
+	w := &feedWorld{Form: formservice.NewForm("form1", nil, nil), clock: extracttest.Wall("2026-03-01"), step: time.Minute}
+	w.SetClock(func() time.Time {
+		w.clock = w.clock.Add(w.step)
+		return w.clock
+	})
+	for id := range int64(n) {
+		if _, err := w.Insert(formservice.Result{ID: id + 1, Metas: []formservice.Meta{
+			{ID: "date_finish", Value: w.clock.Format(formservice.WallTime)}, {ID: "user_ip", Value: fmt.Sprintf("198.51.100.%d", id*7%97)},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.service = &formservice.Server{Forms: []*formservice.Form{w.Form}}
+	w.client = extracttest.Serve(t, w.service, nil)
+	return w
+}
+
+// edit changes results.
+func (w *feedWorld) edit(t *testing.T, ids ...int64) {
+	t.Helper()
+	for _, id := range ids {
+		r, _ := w.Get(id)
+		if err := w.Update(r); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// read reads the feed back to a time.
+func (w *feedWorld) read(t *testing.T, since time.Time) (*extract.Feed, error) {
+	t.Helper()
+	w.service.Reset()
+	return extract.ReadFeed(t.Context(), w.client, "form1", extract.Window{}, func(time.Time) time.Time { return since })
+}
+
+// changedSince lists the results whose last change is not before a time, newest first.
+func (w *feedWorld) changedSince(since time.Time) (ids []int64) {
+	var all []formservice.Result
+	w.Each(func(r formservice.Result) bool {
+		all = append(all, r.Clone())
+		return true
+	})
+	at := func(r formservice.Result) string { v, _ := r.Meta("date_update"); return v }
+	slices.SortStableFunc(all, func(a, b formservice.Result) int { return strings.Compare(at(b), at(a)) })
+	for _, r := range all {
+		if at(r) >= since.Format(formservice.WallTime) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// TestFeed: the feed names all that changed since a time, over one page or many.
+func TestFeed(t *testing.T) {
+	for _, c := range []struct{ results, edits, requests int }{
+		{1, 1, 1},
+		{2, 2, 2},
+		{3, 3, 2},
+		{40, 5, 1},
+		{40, 40, 2}, // whether a short page is the last, the next one shows
+		{500, 5, 1},
+		{500, 99, 1},
+		{500, 100, 3}, // two pages, and a look at what changed meanwhile
+		{500, 450, 7},
+		{3000, 1400, 19},
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			w := newFeedWorld(t, c.results)
+			since := w.clock.Add(time.Second)
+			for i := range c.edits {
+				w.edit(t, int64(i*7%c.results+1))
+			}
+			feed, err := w.read(t, since)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []int64
+			for _, change := range feed.Changes {
+				if !change.At.Before(since) {
+					ids = append(ids, change.ID)
+				}
+			}
+			if want := w.changedSince(since); !slices.Equal(ids, want) {
+				t.Errorf("got %v, want %v", ids, want)
+			}
+			if n := len(w.service.Log()); n > c.requests {
+				t.Errorf("%d requests, want %d", n, c.requests)
+			}
+			if proves := c.edits > 1 && c.edits < c.results; proves && !feed.Apart {
+				t.Error("the order is no proof")
+			}
+		})
+	}
+}
+
+// TestFeedThatShifts changes results between two pages of the feed: what it names
+// is whole, or it says that it is not.
+func TestFeedThatShifts(t *testing.T) {
+	for name, do := range map[string]func(*feedWorld){
+		"an edit below":         func(w *feedWorld) { w.edit(t, 10) },
+		"an edit above":         func(w *feedWorld) { w.edit(t, 495) },
+		"an edit of the seam":   func(w *feedWorld) { w.edit(t, 401) },
+		"a deletion above":      func(w *feedWorld) { w.Delete(495) },
+		"a deletion below":      func(w *feedWorld) { w.Delete(300) },
+		"a deletion of a seam":  func(w *feedWorld) { w.Delete(401) },
+		"a deletion, an edit":   func(w *feedWorld) { w.Delete(490); w.edit(t, 20) },
+		"two edits, a deletion": func(w *feedWorld) { w.edit(t, 250, 251); w.Delete(491) },
+		"an insertion": func(w *feedWorld) {
+			_, _ = w.Insert(formservice.Result{ID: 900})
+		},
+	} {
+		for page := 2; page <= 4; page++ {
+			t.Run(fmt.Sprint(name, " before page ", page), func(t *testing.T) {
+				w := newFeedWorld(t, 500)
+				since := w.clock.Add(-250 * time.Minute)
+				n := 0
+				w.service.Before = func(formservice.Request) {
+					if n++; n == page {
+						do(w)
+					}
+				}
+				feed, err := w.read(t, since)
+				if err != nil {
+					t.Fatal(err)
+				}
+				named := map[int64]bool{}
+				for _, change := range feed.Changes {
+					named[change.ID] = true
+				}
+				for _, id := range w.changedSince(since) {
+					if !named[id] {
+						t.Errorf("result %d changed, and is not named", id)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestFeedOfNoUse: services and changes that the feed cannot tell.
+func TestFeedOfNoUse(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		faults formservice.Faults
+		do     func(*feedWorld)
+		want   string
+		sorts  bool
+	}{
+		{"the order is ignored", formservice.Faults{IgnoreSort: true}, func(w *feedWorld) { w.edit(t, 2950) }, "does not sort", false},
+		{"a result lacks the meta", formservice.Faults{LackUpdate: 5}, func(w *feedWorld) {}, "carries no date_update", false},
+		{"all results lack it", formservice.Faults{LackUpdate: 1}, func(w *feedWorld) {}, "carries no date_update", false},
+		{"one second fills a page", formservice.Faults{}, func(w *feedWorld) {
+			w.step = 0
+			for id := range int64(150) {
+				w.edit(t, id+1)
+			}
+		}, "within one second", true},
+		{"too many changes", formservice.Faults{}, func(w *feedWorld) {
+			for id := range int64(3000) {
+				w.edit(t, id+1)
+			}
+		}, "results changed", true},
+		{"each page loses a row", formservice.Faults{}, func(w *feedWorld) {
+			id := int64(2990)
+			w.service.Before = func(formservice.Request) {
+				w.Delete(id)
+				id--
+			}
+		}, "changed while", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newFeedWorld(t, 3000)
+			w.service.SetFaults(c.faults)
+			since := w.clock.Add(-150 * time.Minute)
+			c.do(w)
+			feed, err := w.read(t, since)
+			if err == nil {
+				err = extract.CheckFeed(t.Context(), w.client, "form1", feed)
+			}
+			var failed *extract.FeedError
+			if !errors.As(err, &failed) || !strings.Contains(failed.Problem, c.want) || failed.Sorts != c.sorts {
+				t.Errorf("got %+v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestFeedCheck finds results that carry no time of change at either end of the order.
+func TestFeedCheck(t *testing.T) {
+	w := newFeedWorld(t, 300)
+	for _, c := range []struct {
+		faults formservice.Faults
+		want   string
+	}{
+		{formservice.Faults{}, ""},
+		{formservice.Faults{LackUpdate: 10}, "carries no date_update"},
+		{formservice.Faults{IgnoreDirection: true}, "ignores fs_sort"},
+	} {
+		w.service.SetFaults(c.faults)
+		feed, err := w.read(t, w.clock)
+		if err == nil {
+			err = extract.CheckFeed(t.Context(), w.client, "form1", feed)
+		}
+		if got := fmt.Sprint(err); !strings.Contains(got, c.want) || (err == nil) != (c.want == "") {
+			t.Errorf("%s: %v, want %q", c.faults, err, c.want)
+		}
+	}
+}
+
+// TestWitness: an order by a meta that varies proves that the service sorts.
+func TestWitness(t *testing.T) {
+	w := newFeedWorld(t, 300)
+	feed, err := w.read(t, w.clock)
+	if err != nil || feed.Apart {
+		t.Errorf("the order of ids is taken for a proof: %v", err)
+	}
+	for _, c := range []struct {
+		faults formservice.Faults
+		want   string
+	}{
+		{formservice.Faults{}, "user_ip"},
+		{formservice.Faults{IgnoreSort: true}, ""},
+	} {
+		w.service.SetFaults(c.faults)
+		if got, err := extract.FindWitness(t.Context(), w.client, "form1"); err != nil || got != c.want {
+			t.Errorf("%s: %q, %v; want %q", c.faults, got, err, c.want)
+		}
+	}
+}
