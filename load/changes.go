@@ -24,7 +24,10 @@ type Changes struct {
 	// KnownTo is the newest date_update that was taken into account, by the
 	// service's clock. It is null if it is not known.
 	KnownTo WallTime `json:"known_to"`
-	// Known are the changes since two hours before KnownTo that the dataset holds.
+	// KnownFrom is where the next run reads the changes from again. It is null for two
+	// hours before KnownTo.
+	KnownFrom WallTime `json:"known_from,omitzero"`
+	// Known are the changes since KnownFrom that the dataset holds.
 	Known []ChangedResult `json:"known,omitempty"`
 	// Witness is the column whose order showed that the service sorts its
 	// answers, "" for none.

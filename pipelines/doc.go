@@ -8,10 +8,12 @@
 //   - output opens the destinations, takes their leases and finishes commits that
 //     a dead run recorded (output.Set.Open).
 //   - interval decides which span is read and where the next run begins.
+//   - changes asks the service which results changed since earlier runs, so that an
+//     incremental run reads only the parts that hold them (changes.Ask).
 //   - reading divides the span into windows and reads them, piece by piece, into
 //     the checkpoint (reading.Form.NewPlan, reading.Reader.Read).
-//   - reconcile has windows read again until they agree with the counts, with
-//     each other and with older parts, and gives a snapshot.
+//   - reconcile has windows and older parts read again until they agree with the
+//     counts, with each other and with what changed, and gives a snapshot.
 //   - output stages and commits the snapshot (output.Set.Commit).
 //
 // One result goes this way. Get Results answers with a page that holds it

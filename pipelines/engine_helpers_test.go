@@ -72,6 +72,19 @@ func reads(day string) func(formservice.Request) bool {
 	}
 }
 
+// asksWhatChanged tells whether a request is of the feed of changes.
+func asksWhatChanged(r formservice.Request) bool { return strings.Contains(r.Query, "fs_sort=") }
+
+// feedRequests counts the requests of the feed of changes in a service's log.
+func feedRequests(service *formservice.Server) (n int) {
+	for _, r := range service.Log() {
+		if asksWhatChanged(r) {
+			n++
+		}
+	}
+	return n
+}
+
 // tree is every file below a folder with its content, but for the state folder,
 // where a run that ended early leaves its checkpoint.
 func tree(t testing.TB, dir string) map[string]string {

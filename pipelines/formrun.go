@@ -22,8 +22,12 @@ import (
 func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
 	f := newFormRun(def, o, client.Fork(), form)
 	err := f.run(ctx)
-	if f.leavesDatesOut(err) {
+	if leavesDatesOut(err) && !f.reader.Dateless {
 		f = f.withoutDates(ctx)
+		err = f.run(ctx)
+	}
+	if isError[*extract.FeedError](err) && f.noFeed == nil {
+		f = f.withoutFeed(ctx, err)
 		err = f.run(ctx)
 	}
 	return f.report, err
@@ -35,6 +39,7 @@ type formRun struct {
 	reader     *reading.Reader
 	iv         interval.Interval
 	outputs    *output.Set
+	noFeed     *extract.FeedError    // why the feed of changes is not asked, nil where it is
 	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing
 	counts     reading.Counts
 	reconciler *reconcile.Reconciler
@@ -74,7 +79,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
 	defer func() { err = errors.Join(err, f.closeCheckpoint(ctx, err)) }()
-	for _, step := range []func(context.Context) error{f.open, f.makePlan, f.read, f.reconciler.Reconcile, f.commit} {
+	for _, step := range []func(context.Context) error{f.open, f.follow, f.makePlan, f.read, f.reconciler.Reconcile, f.commit} {
 		if err := step(ctx); err != nil {
 			f.endFaults(ctx, err)
 			return stopped(ctx, f.needsDates(err))
@@ -97,8 +102,7 @@ func (f *formRun) open(ctx context.Context) (err error) {
 		return err
 	}
 	f.iv = f.iv.Decide(r.Def, f.o.Flags(), f.outputs.Manifests(), f.left.Oldest())
-	f.report.Range = load.Span(f.iv.Read.From, f.iv.Read.To)
-	f.tellTakenOver()
+	tellTakenOver(f.left, f.iv, f.o.Resume)
 	return nil
 }
 
@@ -106,7 +110,8 @@ func (f *formRun) open(ctx context.Context) (err error) {
 // in the checkpoint at once.
 func (f *formRun) makePlan(ctx context.Context) (err error) {
 	r, c := f.reader, f.reconciler
-	if c.Plan, err = r.NewPlan(ctx, f.iv, f.iv.Read, f.counts.Remembered(r.Counter(), f.o.Now)); err != nil {
+	f.report.Range = load.Span(f.iv.Read.From, f.iv.Read.To)
+	if c.Plan, err = f.planned(ctx); err != nil {
 		return err
 	}
 	c.Interval, c.Windows, c.Parts, c.Files = f.iv, reading.Windows(c.Plan), f.outputs, f.outputs.HasFiles()

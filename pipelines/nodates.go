@@ -62,8 +62,6 @@ func wantsAll(def *definition.Definition, flags interval.Flags, i interval.Inter
 
 // leavesDatesOut tells whether a run that failed begins again without dates: the
 // service ignores them, and the run needs none.
-func (f *formRun) leavesDatesOut(err error) bool { return leavesDatesOut(err) && !f.reader.Dateless }
-
 func leavesDatesOut(err error) bool {
 	return isError[*extract.DatesError](err) && !isError[*DatesIgnoredError](err)
 }

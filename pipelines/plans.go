@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -40,6 +41,8 @@ type FormPlan struct {
 	AtMost   bool            `json:"at_most"`
 	Requests PlannedRequests `json:"requests"`
 	Budget   Budget          `json:"budget"`
+	// Changes is nil for a run that continues no earlier one.
+	Changes *PlannedChanges `json:"changes,omitempty"`
 	// Unfinished is a run that ended early and that this one resumes from.
 	Unfinished *Unfinished `json:"unfinished,omitempty"`
 	// Warnings tell what a run would warn of, or end with, before it reads.
@@ -56,8 +59,11 @@ type PlannedWindow struct {
 
 // PlannedRequests are the requests that a run is expected to send.
 type PlannedRequests struct {
-	Results *int64 `json:"results"` // Get Results
-	Counts  *int64 `json:"counts"`  // Get Results Count: planning, and the check at the end
+	Results *int64 `json:"results"` // Get Results of windows
+	// Feed are those of Get Results that ask what changed: at most so many while
+	// fewer than a hundred results change.
+	Feed    *int64 `json:"feed"`
+	Counts  *int64 `json:"counts"` // Get Results Count: planning, and the check at the end
 	Total   *int64 `json:"total"`
 	Planned int    `json:"spent_on_plan"` // counts that making this plan has cost
 	// Least is how many windows are asked for, at a request each or more, where
@@ -153,22 +159,46 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o accou
 	if p.Unfinished, err = unfinishedOf(ctx, def, o, p.Form); err != nil {
 		return err
 	}
+	f := p.follows(form, i, outputs, o.Now())
+	if f.continues {
+		return p.makeTail(ctx, f)
+	}
 	plan, err := wouldPlan(ctx, form, i)
 	if err = needsDates(err, def, flags, i, outputs); leavesDatesOut(err) {
-		form.Dateless = true
-		plan, err = wouldPlan(ctx, form, i)
+		f.form.Dateless, p.Changes = true, nil
+		plan, err = wouldPlan(ctx, f.form, i)
 	}
 	if plan == nil || err != nil {
 		return err
 	}
-	p.take(plan)
-	p.warn(form, plan)
-	if client != nil {
-		p.Requests.Counts = known(int64(plan.Requests + laterCounts(form, i)))
-		p.Requests.Total = sum(p.Requests.Results, p.Requests.Counts)
-	}
-	p.Budget = expend(def.Source.Requests, p.Requests.Total)
+	stale := f.stale(i.Read)
+	p.take(plan, stale)
+	p.warn(f.form, plan)
+	p.sum(f, plan, int64(plan.Requests+laterCounts(f.form, i)+len(stale)))
 	return nil
+}
+
+// makeTail plans a run that reads only what is new and what changed.
+func (p *FormPlan) makeTail(ctx context.Context, f *following) error {
+	i, plan, own, err := f.plan(ctx)
+	p.Range = load.Span(i.Read.From, i.Read.To)
+	if plan == nil || err != nil {
+		return err
+	}
+	p.take(plan, f.stale(i.Read))
+	p.warn(f.form, plan)
+	p.sum(f, plan, int64(own))
+	return nil
+}
+
+// sum adds up the requests of the run. counts are those that do not ask for changes.
+func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
+	if f.form.Client != nil {
+		feed, more := f.asked(plan)
+		p.Requests.Feed, p.Requests.Counts = known(feed), known(counts+more)
+		p.Requests.Total = sum(sum(p.Requests.Results, p.Requests.Feed), p.Requests.Counts)
+	}
+	p.Budget = expend(f.form.Def.Source.Requests, p.Requests.Total)
 }
 
 // wouldPlan makes the plan of a run. It is nil where only counts can give one and
@@ -213,14 +243,20 @@ func laterCounts(form reading.Form, i interval.Interval) int {
 	return n
 }
 
-// take fills the plan's windows and expectations in.
-func (p *FormPlan) take(plan *extract.Plan) {
-	for _, w := range plan.Windows {
+// take fills in the windows and the expectations of the plan, and of the stale parts
+// that the run reads besides.
+func (p *FormPlan) take(plan *extract.Plan, stale []extract.Planned) {
+	var held, pages int64
+	for _, w := range stale {
+		held, pages = held+w.Count, pages+pagesOf(w.Count)
+	}
+	for _, w := range slices.Concat(stale, plan.Windows) {
 		p.Windows = append(p.Windows, PlannedWindow{Range: load.Span(w.Window.From, w.Window.To), Results: known(w.Count), Requests: known(pagesOf(w.Count))})
 	}
-	p.Results, p.Requests.Results, p.Requests.Planned = known(plan.Total), known(plan.Pages()), plan.Requests
+	p.Results, p.Requests.Results = sum(known(plan.Total), &held), sum(known(plan.Pages()), &pages)
+	p.Requests.Planned = plan.Requests
 	if plan.Total == extract.Unknown {
-		p.Requests.Least = known(plan.Cost())
+		p.Requests.Least = known(plan.Cost() + pages)
 	}
 }
 

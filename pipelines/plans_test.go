@@ -67,12 +67,21 @@ func TestPlanKeepsItsPromise(t *testing.T) {
 				}
 				return
 			}
-			results := int64(sent[formservice.TransactionResults])
+			feed := int64(0)
+			for _, q := range w.service.Log() {
+				if strings.Contains(q.Query, "fs_sort=") {
+					feed++
+				}
+			}
+			if most := *p.Requests.Feed; feed > most || most > 0 && feed == 0 {
+				t.Errorf("planned up to %d requests for what changed, the run sent %d", most, feed)
+			}
+			results := int64(sent[formservice.TransactionResults]) - feed
 			if off := *p.Requests.Results - results; off < -15 || off > 15 {
 				t.Errorf("planned %d pages, the run asked for %d", *p.Requests.Results, results)
 			}
-			if *p.Requests.Total != *p.Requests.Results+counts {
-				t.Errorf("the total %d is not %d + %d", *p.Requests.Total, *p.Requests.Results, counts)
+			if *p.Requests.Total != *p.Requests.Results+*p.Requests.Feed+counts {
+				t.Errorf("the total %d is not %d + %d + %d", *p.Requests.Total, *p.Requests.Results, *p.Requests.Feed, counts)
 			}
 		})
 	}

@@ -148,6 +148,9 @@ func (f *formRun) beginCheckpoint(ctx context.Context) error {
 	if f.left != nil {
 		h.OpenedAt = f.left.OpenedAt
 	}
+	if asked := f.reconciler.Changes; asked != nil {
+		h.Changes = asked.State()
+	}
 	for _, base := range f.outputs.Bases() {
 		h.Bases[base.Path] = base.Version
 	}
@@ -165,13 +168,13 @@ const costlyPlan = 4
 
 // tellTakenOver tells Resume.Told what is not asked for again, before the first
 // request.
-func (f *formRun) tellTakenOver() {
-	if f.left == nil || f.o.Resume.Told == nil {
+func tellTakenOver(left *checkpoint.Inherited, iv interval.Interval, resume Resume) {
+	if left == nil || resume.Told == nil {
 		return
 	}
 	var results int64
 	var oldest time.Time
-	for _, c := range f.left.Within(f.iv.Read) {
+	for _, c := range left.Within(iv.Read) {
 		for _, p := range c.Pieces {
 			if results += p.Results(); p.Results() > 0 && (oldest.IsZero() || p.ReadAt.Before(oldest)) {
 				oldest = p.ReadAt
@@ -179,7 +182,7 @@ func (f *formRun) tellTakenOver() {
 		}
 	}
 	if results > 0 {
-		f.o.Resume.Told(results, oldest)
+		resume.Told(results, oldest)
 	}
 }
 

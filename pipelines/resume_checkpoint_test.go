@@ -454,7 +454,7 @@ func TestCheckpointAndChanges(t *testing.T) {
 func TestCheckpointOfAFailure(t *testing.T) {
 	r := newDeclared(t)
 	def := r.daily(file())
-	def.Source.Requests.PerDay = 4 // a count and three windows
+	def.Source.Requests.PerDay = 5 // a count, what changed last, and three windows
 	_, err := pipelines.Run(t.Context(), def, r.o)
 	if e := (*transport.BudgetError)(nil); !errors.As(err, &e) {
 		t.Fatal(err)

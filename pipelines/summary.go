@@ -25,6 +25,9 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 			r.Undated += w.Stats.Rows
 		}
 	}
+	if c := snapshot.Changes; c != nil {
+		r.ResultChanges = &ChangesReport{Method: c.Method, Reason: c.Reason, KnownTo: c.KnownTo, Changed: snapshot.Named, StaleParts: snapshot.Older, StaleLeft: len(c.Stale)}
+	}
 	if len(s.Added) > 0 {
 		names := make([]string, 0, len(s.Added))
 		for _, c := range s.Added {
@@ -45,11 +48,11 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	for _, from := range slices.Sorted(maps.Keys(ignored)) {
 		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", from, ignored[from]))
 	}
-	r.Changes = f.changes(reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), s)
+	r.Changes = formChanges(f, reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), s)
 }
 
-// changes gives what changed on the form since the run before.
-func (f *formRun) changes(columns []schemas.Column, s transform.Stats) []schemas.Change {
+// formChanges gives what changed on the form since the run before.
+func formChanges(f *formRun, columns []schemas.Column, s transform.Stats) []schemas.Change {
 	before, whole := f.outputs.Before()
 	return codebook.Form{Columns: columns, Labels: f.reader.Labels(), Stats: s}.Changes(before, whole)
 }
@@ -68,7 +71,7 @@ func (f *formRun) endFaults(ctx context.Context, err error) {
 	}
 	r := f.report
 	r.Rejected, r.Rejects, r.Nulled = s.Rejected, reading.Faults(s.Rejects), reading.Faults(s.Nulled)
-	r.Changes = f.changes(reconcile.Columns(f.reader.Schema, f.reader.Labels(), windows), s)
+	r.Changes = formChanges(f, reconcile.Columns(f.reader.Schema, f.reader.Labels(), windows), s)
 	if !fails {
 		return
 	}

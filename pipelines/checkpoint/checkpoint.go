@@ -73,6 +73,9 @@ type Header struct {
 	// Headings are the labels from which these columns got their names.
 	Inferred []load.Column  `json:"inferred,omitempty"`
 	Headings []page.Heading `json:"headings,omitempty"`
+	// Changes says up to when changes were known before the first piece was read;
+	// nil if the service could not be asked.
+	Changes *load.Changes `json:"changes,omitempty"`
 	// Counts are the service's counts from when the windows were planned.
 	Counts []Count `json:"counts,omitempty"`
 }

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -65,6 +66,10 @@ type Extract struct {
 	Search        extract.Search
 	Verify        bool
 }
+
+// MostStale returns how many parts outside its range one run reads again at most.
+// It is the default in a definition that was not read from a file.
+func (e Extract) MostStale() int { return cmp.Or(e.MaxStaleParts, DefaultMaxStaleParts) }
 
 // Changes says how an incremental run finds what changed. It is empty, which
 // means ChangesAuto, in a definition that was not read from a file.

@@ -32,6 +32,8 @@ type Interval struct {
 	// Complete is an upper bound of the watermark. Results before it no longer
 	// changed by themselves when the oldest piece was requested.
 	Complete time.Time
+	// Continues tells whether the run continues the watermarks of its datasets.
+	Continues bool
 	// Next is where the next incremental run begins. It is zero if that is not known.
 	Next time.Time
 }
@@ -97,7 +99,7 @@ func (i Interval) Decide(def *definition.Definition, flags Flags, committed []*l
 	if def.Extract.Incremental && !flags.Full && flags.From.IsZero() {
 		if w := LeastWatermark(committed); !w.IsZero() {
 			i.Asked.From = Since(def.Extract, w, i.Asked.To)
-			i.Given.From = i.Asked.From
+			i.Given.From, i.Continues = i.Asked.From, true
 		}
 	}
 	i.Read = Widen(i.Asked, committed, flags.Full)
@@ -105,6 +107,65 @@ func (i Interval) Decide(def *definition.Definition, flags Flags, committed []*l
 		i.Next = nextStart(i.reached(), def.Extract.Lookback)
 	}
 	return i
+}
+
+// Whole returns the time of all results that datasets should hold, in whole parts.
+func (i Interval) Whole(def *definition.Definition, committed []*load.Manifest) extract.Window {
+	return Widen(extract.Window{From: def.Extract.From, To: i.Read.To}, committed, false)
+}
+
+// smallPart is how many results the last part may have so that a run reads it again
+// together with new ones. Otherwise each run would add a part.
+const smallPart = 500
+
+// Tail returns the interval of a run that knows what changed before. It begins at
+// the least watermark. With join it begins at the start of the last part, if that
+// part is small and no partition ends between them.
+func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, join bool) Interval {
+	tail := i
+	tail.Asked.From = LeastWatermark(committed)
+	if !tail.Asked.From.Before(i.Asked.To) { // the clock was set back
+		tail.Asked.From = i.Asked.To.Add(-time.Second)
+	}
+	tail.Read = Widen(tail.Asked, committed, false)
+	if join {
+		if joined := lastPart(tail.Asked.From, def.FinestUnit(), committed); !joined.IsZero() {
+			whole := Widen(extract.Window{From: joined, To: i.Asked.To}, committed, false)
+			if ResultsIn(whole, committed) <= smallPart {
+				tail.Asked.From, tail.Read = joined, whole
+			}
+		}
+	}
+	tail.Given.From = tail.Asked.From
+	return tail
+}
+
+// lastPart returns the beginning of the last part before a time in its partition.
+// It is zero if there is none.
+func lastPart(before time.Time, unit extract.Unit, committed []*load.Manifest) (begins time.Time) {
+	for _, m := range committed {
+		for _, p := range m.Parts {
+			sameUnit := unit == extract.UnitNone || unit.Start(p.To.Add(-time.Second)).Equal(unit.Start(before))
+			if !p.Undated && !p.To.After(before) && sameUnit && begins.Before(p.From.Time) {
+				begins = p.From.Time
+			}
+		}
+	}
+	return begins
+}
+
+// ResultsIn returns how many results the parts in a window stand for: those of the
+// dataset that has most there.
+func ResultsIn(w extract.Window, committed []*load.Manifest) (most int64) {
+	for _, m := range committed {
+		var n int64
+		hit, _, _ := load.Intersecting(m.Parts, load.Span(w.From, w.To))
+		for _, p := range hit {
+			n += p.Rows + p.Rejected
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // LeastWatermark returns the least watermark, or zero if one is missing.

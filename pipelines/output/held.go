@@ -14,8 +14,11 @@ import (
 
 // Holding returns the parts of live datasets that hold one of the ids and that
 // r does not replace.
-func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]load.Part, error) {
-	var hits []load.Part
+func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]reconcile.Held, error) {
+	if ids.IsEmpty() {
+		return nil, nil
+	}
+	var hits []reconcile.Held
 	for _, t := range s.live() {
 		d, ok := t.out.(*dataset)
 		if !ok {
@@ -34,9 +37,9 @@ func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Re
 
 // holding returns the parts of this dataset that hold one of ids and that r does not replace.
 // If a part's set of ids cannot be read, the part counts if an id lies in its range.
-func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]load.Part, error) {
+func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]reconcile.Held, error) {
 	_, kept := r.Divide(o.manifest)
-	holds, lacks := make([]bool, len(kept)), make([]bool, len(kept))
+	held, lacks := make([]*roaring64.Bitmap, len(kept)), make([]bool, len(kept))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(load.SideBySide)
 	for i, p := range kept {
@@ -48,26 +51,44 @@ func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcil
 			if errors.Is(err, load.ErrIDs) {
 				o.job.Log.LogAttrs(ctx, slog.LevelWarn, "the ids of a part are not known; it is read again",
 					slog.String("path", o.Path), slog.String("part", p.Path), slog.String("error", err.Error()))
-				holds[i], lacks[i] = true, true
+				held[i], lacks[i] = roaring64.New(), true
 				return nil
 			}
-			holds[i] = err == nil && set.Intersects(ids)
+			if err == nil && set.Intersects(ids) {
+				held[i] = roaring64.And(set, ids)
+			}
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var hits []load.Part
+	var hits []reconcile.Held
 	for i, p := range kept {
-		if holds[i] {
-			hits = append(hits, p)
+		if held[i] != nil {
+			hits = append(hits, reconcile.Held{Part: p, IDs: held[i]})
 		}
 		if lacks[i] {
 			o.lacks = true
 		}
 	}
 	return hits, nil
+}
+
+// Datasets returns the live datasets as earlier runs left them.
+func (s *Set) Datasets() (datasets []reconcile.Dataset) {
+	for _, t := range s.live() {
+		d, ok := t.out.(*dataset)
+		if !ok {
+			continue
+		}
+		left := reconcile.Dataset{Manifest: d.manifest, Child: t.def.Exploded()}
+		for _, p := range d.inventory.Damaged {
+			left.Damaged = append(left.Damaged, p.Part)
+		}
+		datasets = append(datasets, left)
+	}
+	return datasets
 }
 
 // meets tells whether one of ids lies between a part's smallest and largest id.
@@ -106,17 +127,17 @@ func (o *dataset) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, er
 	return ids, nil
 }
 
-// UndatedIDs returns the ids of all results without a date in the live
-// datasets. The error wraps load.ErrIDs if they are not known.
-func (s *Set) UndatedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
+// IDs returns the ids of all results in chosen parts of each live dataset. A part
+// without rows has no ids. The error wraps load.ErrIDs if they are not known.
+func (s *Set) IDs(ctx context.Context, choose func(reconcile.Dataset) []load.Part) (*roaring64.Bitmap, error) {
 	all := roaring64.New()
 	for _, t := range s.live() {
 		d, ok := t.out.(*dataset)
-		if !ok || d.manifest == nil {
+		if !ok {
 			continue
 		}
-		for _, p := range d.manifest.Parts {
-			if !p.Undated || p.Rows == 0 {
+		for _, p := range choose(reconcile.Dataset{Manifest: d.manifest, Child: t.def.Exploded()}) {
+			if p.Rows == 0 {
 				continue
 			}
 			ids, err := d.idsOf(ctx, p)

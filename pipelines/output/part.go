@@ -15,12 +15,8 @@ import (
 )
 
 // partTarget is how many results consecutive windows may hold together, by their
-// counts, to share a part. Incremental runs make smaller parts. If a result moves,
-// its old part is read again, and that takes two hundred requests for a smaller one.
-const (
-	partTarget            = 1_000_000
-	incrementalPartTarget = 20_000
-)
+// counts, to share a part. Incremental runs make smaller ones (reading.PartTarget).
+const partTarget = 1_000_000
 
 // datasetPart is one part that the run writes. Its windows share an object.
 type datasetPart struct {
@@ -46,7 +42,7 @@ func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
 	unit := o.out.Partition.Unit()
 	most := int64(partTarget)
 	if o.job.Def.Extract.Incremental {
-		most = incrementalPartTarget
+		most = reading.PartTarget
 	}
 	var at *datasetPart
 	var before *reading.Window

@@ -142,15 +142,15 @@ func (s *Set) setAside(ctx context.Context, t *target, err error) error {
 
 // live returns the targets that have not failed and are not committed yet.
 func (s *Set) live() []*target {
-	return s.those(func(t *target) bool { return t.err == nil && !t.committed })
+	return those(s, func(t *target) bool { return t.err == nil && !t.committed })
 }
 
 // committed returns the targets that were committed.
 func (s *Set) committed() []*target {
-	return s.those(func(t *target) bool { return t.committed })
+	return those(s, func(t *target) bool { return t.committed })
 }
 
-func (s *Set) those(are func(*target) bool) (those []*target) {
+func those(s *Set, are func(*target) bool) (those []*target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.targets {

@@ -119,6 +119,9 @@ func (o *dataset) deadLetters(ctx context.Context) ([]load.SmallObject, error) {
 func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Part) load.Manifest {
 	m := o.newManifest(columns, o.snapshot.Windows, false)
 	m.Parts = slices.Concat(kept, fresh)
+	if m.Changes = o.snapshot.Changes; m.Changes == nil && o.manifest != nil && !o.job.Full {
+		m.Changes = o.manifest.Changes
+	}
 	m.Watermark = o.snapshot.Interval.Watermark(o.job.Def.Extract, o.watermarkBefore())
 	for _, p := range m.Parts {
 		m.Rows += p.Rows

@@ -10,11 +10,19 @@ import (
 	"github.com/formetl/formetl/pipelines/interval"
 )
 
+// PartTarget is how many results a part of an incremental run holds at most, by
+// counts. If a result of a part changes, the part is read again, at a request for
+// each hundred results.
+const PartTarget = 1000
+
 // NewPlan divides a span of the form into windows. It returns an error if
 // reading them takes more requests than are allowed. It logs a warning if the
-// plan takes far more requests than its results need.
+// plan takes far more requests than its results need. Without a counter the plan
+// asks for no counts.
 func (f Form) NewPlan(ctx context.Context, i interval.Interval, span extract.Window, count extract.Counter) (*extract.Plan, error) {
-	plan, err := extract.NewPlan(ctx, f.Range(i, span), count)
+	r := f.Range(i, span)
+	r.Uncounted = r.Uncounted || count == nil
+	plan, err := extract.NewPlan(ctx, r, count)
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +43,9 @@ func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
 	}
 	r := extract.Range{
 		Window: span, Step: f.Def.Extract.Window, Partition: f.Def.FinestUnit(), Most: int64(f.Def.Source.Requests.MaxRequests),
+	}
+	if f.Def.Extract.Incremental {
+		r.Target, r.Finer = PartTarget, true // a part is never smaller than a window
 	}
 	if i.Asked != i.Read {
 		r.Cuts = append(r.Cuts, i.Asked.From, i.Asked.To)

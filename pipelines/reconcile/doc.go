@@ -3,10 +3,14 @@
 //
 // Results come, go and move while they are read. A Reconciler looks for results
 // that are in two windows. It looks for windows that do not agree with the
-// service's count (Get Results Count). And it looks for older parts with a
-// result which the run read in another window. It has all of these read again
-// until everything agrees, or fails with an error of the data. Its result is a
-// Snapshot: rows, schema and sums that no longer change.
+// service's count (Get Results Count). It looks for older parts that are stale:
+// the run read a result of theirs in another window, or the service named it as
+// changed. And it looks for expected results that no window holds. It has all of
+// these read again until everything agrees, or fails with an error of the data.
+// Its result is a Snapshot: rows, schema and sums that no longer change.
+//
+// A run that reads a range compares that range with the count. A run that reads
+// only what changed compares the whole dataset, in one count.
 //
 // The package itself neither reads nor writes. Package reading reads for it,
 // and package output stages the snapshot.

@@ -77,7 +77,7 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 			undated = append(undated, w)
 		case w.IDs == nil: // the planner counted no results in it
 			at := slices.Index(c.Windows, w)
-			_, planned, err := c.plan(ctx, w.Planned.Window, w.Older, at, at+1)
+			_, planned, err := c.plan(ctx, w.Planned.Window, w.Older, at, at+1, c.Reader.Counter())
 			if err != nil {
 				return err
 			}
@@ -87,6 +87,9 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 		}
 	}
 	for _, w := range slices.Concat(dated, undated) {
+		if w.IDs != nil {
+			c.search.expected.Or(w.IDs)
+		}
 		if err := c.Reader.Forget(ctx, w); err != nil {
 			return err
 		}
@@ -100,11 +103,14 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 
 // plan divides a span into windows. They replace the run's windows with indexes
 // from `from` up to `to`. It returns the plan and the new windows that may hold
-// results.
-func (c *Reconciler) plan(ctx context.Context, span extract.Window, older *reading.Older, from, to int) (*extract.Plan, []*reading.Window, error) {
-	plan, err := c.Reader.NewPlan(ctx, c.Interval, span, c.Reader.Counter())
-	if err != nil {
-		return nil, nil, err
+// results. Without a counter nothing is counted.
+func (c *Reconciler) plan(ctx context.Context, span extract.Window, older *reading.Older, from, to int, count extract.Counter) (*extract.Plan, []*reading.Window, error) {
+	plan := &extract.Plan{Windows: []extract.Planned{{Window: span, Count: extract.Unknown}}, Groups: []int64{extract.Unknown}, Total: extract.Unknown}
+	if count != nil || !span.From.IsZero() {
+		var err error
+		if plan, err = c.Reader.NewPlan(ctx, c.Interval, span, count); err != nil {
+			return nil, nil, err
+		}
 	}
 	fresh := reading.Windows(plan)
 	for _, w := range fresh {

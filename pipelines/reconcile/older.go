@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"log/slog"
+	"math"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -18,11 +19,21 @@ import (
 // read in another window. The run reads it again and replaces it in the same
 // commit. So each id is in a dataset only once.
 
-// readOlder finds older parts that hold an id which this run read in another
+// older reads parts outside the run's range again.
+type older struct {
+	c        *Reconciler
+	spans    []*reading.Older // that are read again
+	left     []extract.Window // that are stale and are left for the next runs
+	compared roaring64.Bitmap // ids that were already looked for in older parts
+	undated  bool             // a result that had no date has one now
+}
+
+// settle finds older parts that hold an id which this run read in another
 // window, and reads them again. It repeats this until no such part is left.
-func (c *Reconciler) readOlder(ctx context.Context) error {
+func (o *older) settle(ctx context.Context) error {
+	c := o.c
 	for {
-		ids := c.freshIDs()
+		ids := o.fresh()
 		if ids.IsEmpty() {
 			return nil
 		}
@@ -30,8 +41,8 @@ func (c *Reconciler) readOlder(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.compared.Or(ids)
-		if err := c.readHits(ctx, hits); err != nil {
+		o.compared.Or(ids)
+		if err := o.readHits(ctx, hits); err != nil {
 			return err
 		}
 		if err := c.settleDuplicates(ctx); err != nil {
@@ -40,8 +51,9 @@ func (c *Reconciler) readOlder(ctx context.Context) error {
 	}
 }
 
-// freshIDs returns the ids that were read and not yet compared with older parts.
-func (c *Reconciler) freshIDs() *roaring64.Bitmap {
+// fresh returns the ids that were read and not yet compared with older parts.
+func (o *older) fresh() *roaring64.Bitmap {
+	c := o.c
 	ids := roaring64.New()
 	if c.Full {
 		return ids // all parts are replaced
@@ -49,31 +61,23 @@ func (c *Reconciler) freshIDs() *roaring64.Bitmap {
 	for _, w := range readWindows(c.Windows) {
 		ids.Or(w.IDs)
 	}
-	ids.AndNot(c.compared)
+	ids.AndNot(&o.compared)
 	return ids
 }
 
-// readHits plans windows for the older parts in hits and reads them.
-func (c *Reconciler) readHits(ctx context.Context, hits []load.Part) error {
-	var todo []*reading.Window
+// readHits reads the older parts in hits again.
+func (o *older) readHits(ctx context.Context, hits []Held) error {
+	c := o.c
+	var spans []extract.Window
 	undated := false
-	for _, p := range hits {
-		if p.Undated {
+	for _, h := range hits {
+		if h.Undated {
 			undated = true
-			continue
+		} else {
+			spans = append(spans, windowOf(h.Part))
 		}
-		r := c.olderRangeOf(p)
-		if r == nil {
-			continue // its range is read already
-		}
-		windows, err := c.planOlder(ctx, r)
-		if err != nil {
-			return err
-		}
-		todo = append(todo, windows...)
 	}
-	c.Work.Older += len(todo)
-	if err := c.Reader.Read(ctx, todo); err != nil {
+	if err := o.read(ctx, spans, math.MaxInt, "a result of it has another date now"); err != nil {
 		return err
 	}
 	if undated && !c.wantsUndated() {
@@ -82,36 +86,53 @@ func (c *Reconciler) readHits(ctx context.Context, hits []load.Part) error {
 	return nil
 }
 
-// olderRangeOf returns the range of a part, widened to whole parts of every
-// dataset. It returns nil if the range is read already.
-func (c *Reconciler) olderRangeOf(p load.Part) *reading.Older {
-	for _, r := range c.older {
-		if hit, _, _ := load.Intersecting([]load.Part{p}, load.Span(r.Window.From, r.Window.To)); len(hit) > 0 {
-			return nil
-		}
-	}
-	r := &reading.Older{Window: interval.Widen(extract.Window{From: p.From.Time, To: p.To.Time}, c.Parts.Manifests(), c.Full)}
-	c.older = append(c.older, r)
-	return r
-}
+// mostCells is how many partitions a span may have that is read without a count.
+const mostCells = 8
 
-// planOlder divides an older range into windows and inserts them into the run's
-// windows. It returns the new windows that may hold results.
-func (c *Reconciler) planOlder(ctx context.Context, r *reading.Older) ([]*reading.Window, error) {
-	at := slices.IndexFunc(c.Windows, func(w *reading.Window) bool {
-		return w.Undated != nil || !w.Planned.Window.From.IsZero() && !w.Planned.Window.From.Before(r.Window.To)
+// plan divides a span outside the run's range into windows and inserts them
+// into the run's windows. It returns the new windows that may hold results. A run
+// that continues the datasets knows about how many results there are. So it asks
+// for no count if there are few.
+func (o *older) plan(ctx context.Context, w extract.Window, why string) ([]*reading.Window, error) {
+	c := o.c
+	r := &reading.Older{Window: w}
+	o.spans = append(o.spans, r)
+	at := slices.IndexFunc(c.Windows, func(is *reading.Window) bool {
+		return is.Undated != nil || !is.Planned.Window.From.IsZero() && !is.Planned.Window.From.Before(w.To)
 	})
 	if at < 0 {
 		at = len(c.Windows)
 	}
-	plan, todo, err := c.plan(ctx, r.Window, r, at, at)
+	count := c.Reader.Counter()
+	if o.isSmall(w) {
+		count = nil
+	}
+	plan, todo, err := c.plan(ctx, w, r, at, at, count)
 	if err != nil {
 		return nil, err
 	}
 	r.Counts = append(r.Counts, plan.Total)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "an older part is read again",
-		slog.String("window", r.Window.String()), slog.Int64("results", plan.Total), slog.String("reason", "a result of it has another date now"))
+		slog.String("window", w.String()), slog.Int64("results", plan.Total), slog.String("reason", why))
 	return todo, nil
+}
+
+// isSmall tells whether a window of whole parts needs no count to be divided,
+// because the datasets show that it has few results.
+func (o *older) isSmall(w extract.Window) bool {
+	c := o.c
+	if c.Changes == nil || !c.Changes.Continues || interval.ResultsIn(w, manifestsOf(c.Parts)) > extract.DefaultTarget {
+		return false
+	}
+	unit := c.Reader.Def.FinestUnit()
+	if w.From.IsZero() { // it may be undivided where it is one part of each dataset
+		return !slices.ContainsFunc(manifestsOf(c.Parts), func(m *load.Manifest) bool {
+			return slices.ContainsFunc(m.Parts, func(p load.Part) bool {
+				return !p.Undated && overlaps(windowOf(p), w) && windowOf(p) != w
+			})
+		})
+	}
+	return unit.Spans(w.From, w.To) <= mostCells
 }
 
 // windowsOf returns those of the windows that belong to an older range.
@@ -119,11 +140,12 @@ func windowsOf(windows []*reading.Window, r *reading.Older) []*reading.Window {
 	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.Older != r })
 }
 
-// verifyOlder compares what was read of older ranges with their counts. The
+// verify compares what was read of older ranges with their counts. The
 // first count is that of the plan. If it does not agree, the range is counted
 // again, and read again if it still does not agree.
-func (c *Reconciler) verifyOlder(ctx context.Context) error {
-	for _, r := range c.older {
+func (o *older) verify(ctx context.Context) error {
+	c := o.c
+	for _, r := range o.spans {
 		for round := 0; ; round++ {
 			windows := windowsOf(c.Windows, r)
 			n := reading.Results(windows)

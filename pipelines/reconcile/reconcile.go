@@ -7,6 +7,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/changes"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -17,13 +18,44 @@ const PointVerified = "verified"
 
 // Parts gives access to the datasets that the run writes, as earlier runs left them.
 type Parts interface {
-	// Manifests returns the manifests of the datasets, nil for a dataset that no run committed.
-	Manifests() []*load.Manifest
+	// Datasets returns the datasets as earlier runs left them.
+	Datasets() []Dataset
 	// Holding returns the parts that hold one of the ids and that r does not replace.
-	Holding(ctx context.Context, ids *roaring64.Bitmap, r Replaced) ([]load.Part, error)
-	// UndatedIDs returns the ids of all results in parts without a date. The
-	// error wraps load.ErrIDs if they are not known.
-	UndatedIDs(ctx context.Context) (*roaring64.Bitmap, error)
+	Holding(ctx context.Context, ids *roaring64.Bitmap, r Replaced) ([]Held, error)
+	// IDs returns the ids of all results in chosen parts of each dataset. The error
+	// wraps load.ErrIDs if they are not known.
+	IDs(ctx context.Context, choose func(Dataset) []load.Part) (*roaring64.Bitmap, error)
+}
+
+// Dataset is a dataset as earlier runs left it.
+type Dataset struct {
+	Manifest *load.Manifest // nil if no run committed it
+	Damaged  []load.Part    // whose objects are missing or have another size
+	Child    bool           // it holds elements of a list, and so not each result once
+}
+
+// manifestsOf returns the manifests of all datasets, nil for one that no run committed.
+func manifestsOf(p Parts) (manifests []*load.Manifest) {
+	for _, d := range p.Datasets() {
+		manifests = append(manifests, d.Manifest)
+	}
+	return manifests
+}
+
+// wholeOf returns the manifests of the datasets that hold each result once.
+func wholeOf(p Parts) (manifests []*load.Manifest) {
+	for _, d := range p.Datasets() {
+		if d.Manifest != nil && !d.Child {
+			manifests = append(manifests, d.Manifest)
+		}
+	}
+	return manifests
+}
+
+// Held is a part that holds some ids.
+type Held struct {
+	load.Part
+	IDs *roaring64.Bitmap // those of the ids; empty if the part's ids are not known
 }
 
 // Reconciler makes what a run read agree with itself, with older parts and with counts.
@@ -35,6 +67,9 @@ type Reconciler struct {
 	Full     bool // the run replaces everything
 	Files    bool // an output holds only what was asked for, not whole parts
 	Trusted  bool // counts must confirm what an earlier run read
+	// Changes is what the service named as changed before the run read anything;
+	// nil if it was not asked.
+	Changes *changes.Start
 	// Windows are the windows of the plan, in order of time. Reconcile adds
 	// windows and divides some.
 	Windows []*reading.Window
@@ -42,10 +77,10 @@ type Reconciler struct {
 	Verified *load.Verified // result for the windows of Interval.Read; nil before Reconcile
 	Work     Work
 
-	own          int64             // the service's count of Interval.Asked, or extract.Unknown if it was not asked
-	older        []*reading.Older  // older spans that are read again because a result moved
-	compared     *roaring64.Bitmap // ids that were already looked for in older parts
-	undatedMoved bool              // a result that had no date has one now
+	own    int64 // the service's count of Interval.Asked, or extract.Unknown if it was not asked
+	older  older
+	search search
+	sums   sums
 }
 
 // Work says what was read in addition to the windows of the plan.
@@ -56,22 +91,44 @@ type Work struct {
 }
 
 // Reconcile reads windows again until what was read agrees with itself, with
-// older parts, and with the service's counts.
+// older parts, with the service's counts, and with what changed meanwhile.
 func (c *Reconciler) Reconcile(ctx context.Context) error {
-	c.compared = roaring64.New()
+	c.older.c, c.search.c, c.sums.c = c, c, c
+	if err := c.older.readStale(ctx); err != nil {
+		return err
+	}
 	for {
 		if err := c.settleDuplicates(ctx); err != nil {
 			return err
 		}
-		if err := c.readOlder(ctx); err != nil {
+		if err := c.older.settle(ctx); err != nil {
 			return err
 		}
 		if err := c.verify(ctx); err != nil {
 			return err
 		}
-		if c.freshIDs().IsEmpty() {
+		if !c.older.fresh().IsEmpty() {
+			continue
+		}
+		again, err := c.search.settle(ctx)
+		if err != nil {
+			return err
+		}
+		if !again {
+			c.nameMethod()
 			return nil
 		}
+	}
+}
+
+// nameMethod says in the result how the run made sure that nothing is lost.
+func (c *Reconciler) nameMethod() {
+	switch {
+	case c.Verified.Reason != "" && !c.Verifies():
+	case c.search.weak:
+		c.Verified.Method = load.MethodCounts
+	default:
+		c.Verified.Method = load.MethodChanges
 	}
 }
 
@@ -92,7 +149,7 @@ type Replaced struct {
 // Replaced returns which parts the run replaces so far.
 func (c *Reconciler) Replaced() Replaced {
 	r := Replaced{Read: c.Interval.Read, Undated: c.wantsUndated(), Full: c.Full}
-	for _, o := range c.older {
+	for _, o := range c.older.spans {
 		r.Older = append(r.Older, o.Window)
 	}
 	return r

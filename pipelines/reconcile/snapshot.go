@@ -2,10 +2,13 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/changes"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -21,7 +24,12 @@ type Snapshot struct {
 	Labels   map[string]string // current labels of the headings, by id
 	Stats    transform.Stats   // sums over all windows
 	Replaced Replaced
+	// Changes is what the manifests of datasets say of changes; nil to leave what they say.
+	Changes *load.Changes
+	Named   int // results that the service named as changed since earlier runs
+	Older   int // spans outside the range that were read again
 
+	whole    bool // verified is about the datasets as they are after the run
 	rows     *checkpoint.Checkpoint
 	verified load.Verified // result for the windows of Interval.Read
 	own      int64         // the service's count of Interval.Asked
@@ -33,13 +41,41 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{
 		Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), Replaced: c.Replaced(),
 		rows: c.Reader.Checkpoint, verified: *c.Verified, own: c.own,
+		whole: c.Changes != nil && c.Changes.Continues, Changes: c.changesAfter(), Older: len(c.older.spans),
 	}
-	for _, r := range c.older {
+	if c.Changes != nil && c.Interval.Continues {
+		s.Named = len(c.Changes.Named)
+	}
+	for _, r := range c.older.spans {
 		s.older += r.Counts[len(r.Counts)-1]
 	}
 	var err error
 	s.Stats, err = reading.Stats(ctx, s.rows, s.Windows)
 	return s, err
+}
+
+// changesAfter returns what the manifests say of changes after this run.
+func (c *Reconciler) changesAfter() *load.Changes {
+	if c.Changes == nil || !c.Reader.Def.Extract.Incremental {
+		return nil
+	}
+	// Time that the run did not read may hold results that changed, even if no part
+	// is there.
+	read, whole := c.Interval.Read, c.whole()
+	kept := !c.Full && read.From.After(whole.From) || slices.ContainsFunc(manifestsOf(c.Parts), func(m *load.Manifest) bool {
+		_, kept := c.Replaced().Divide(m)
+		return len(kept) > 0 || !c.Full && m != nil && read.To.Before(m.Watermark.Time)
+	})
+	e := changes.End{
+		Read: c.readIDs(), Later: c.search.later, Aside: kept && !c.Interval.Continues, Short: !c.Interval.Continues && c.Interval.Read.To.Before(c.Interval.Complete),
+		Lookback: kept && !c.Changes.Continues,
+		Older:    c.Changes.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
+	}
+	slices.SortFunc(c.older.left, func(a, b extract.Window) int { return a.From.Compare(b.From) })
+	for _, w := range c.older.left {
+		e.Left = append(e.Left, load.Span(w.From, w.To))
+	}
+	return c.Changes.Manifest(e)
 }
 
 // Own returns the windows of the range that was asked for. It leaves out those
@@ -96,6 +132,9 @@ func (s *Snapshot) TempDir() string { return s.rows.TempDir() }
 // about the range that was read.
 func (s *Snapshot) Verified(windows []*reading.Window, own bool) load.Verified {
 	v := s.verified
+	if s.whole {
+		return v
+	}
 	v.Extracted = reading.Results(windows)
 	if v.Reason != "" {
 		return v

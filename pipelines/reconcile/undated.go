@@ -15,10 +15,10 @@ import (
 // wantsUndated tells whether results without a date are read. They may belong
 // to the answer, or a dataset that is replaced as a whole may hold some.
 func (c *Reconciler) wantsUndated() bool {
-	if c.Interval.Everything() || c.undatedMoved || c.Reader.Dateless {
+	if c.Interval.Everything() || c.older.undated || c.Reader.Dateless {
 		return true
 	}
-	return c.Full && slices.ContainsFunc(c.Parts.Manifests(), holdsUndated)
+	return c.Full && slices.ContainsFunc(manifestsOf(c.Parts), holdsUndated)
 }
 
 // holdsUndated tells whether a dataset has results without a date from an earlier run.
@@ -101,8 +101,13 @@ func undatedWindow(windows []*reading.Window) *reading.Window {
 // this run holds them. If their ids are not known, it looks for all results
 // without a date.
 func (c *Reconciler) readKnownUndated(ctx context.Context) error {
-	c.undatedMoved = true
-	only, err := c.Parts.UndatedIDs(ctx)
+	c.older.undated = true
+	only, err := c.Parts.IDs(ctx, func(d Dataset) []load.Part {
+		if d.Manifest == nil {
+			return nil
+		}
+		return slices.DeleteFunc(slices.Clone(d.Manifest.Parts), func(p load.Part) bool { return !p.Undated })
+	})
 	if errors.Is(err, load.ErrIDs) {
 		return c.ReadUndated(ctx)
 	}

@@ -24,6 +24,9 @@ func (c *Reconciler) verify(ctx context.Context) error {
 		}
 		return nil
 	}
+	if c.Changes != nil && c.Changes.Continues {
+		return c.sums.verify(ctx)
+	}
 	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total}
 	for round := 0; ; round++ {
 		if err := v.settle(ctx); err != nil {
@@ -33,7 +36,7 @@ func (c *Reconciler) verify(ctx context.Context) error {
 			return err
 		}
 		read := c.Reader.Reads()
-		if err := c.verifyOlder(ctx); err != nil {
+		if err := c.older.verify(ctx); err != nil {
 			return err
 		}
 		if c.Reader.Reads() == read || round == rereads {
@@ -126,8 +129,8 @@ type verification struct {
 	before, after int64 // counts over the range before and after the reading
 	last          int64 // the range's count in the last round
 	// thorough is set if the range's count changed since the last round. Then a
-	// missed result and a deleted one may cancel out. So windows are compared
-	// even if the whole range agrees.
+	// missed result and a deleted one may cancel out. So windows are compared even
+	// if the whole range agrees, unless the service tells what changed.
 	thorough bool
 }
 
@@ -149,7 +152,7 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 	if v.before == extract.Unknown { // nothing was counted for the plan
 		v.before, v.last = n, n
 	}
-	v.thorough = n != v.last
+	v.thorough = n != v.last && (v.c.Changes == nil || !v.c.Changes.Usable)
 	v.after, v.last, v.c.own = n, n, extract.Unknown
 	if n != v.extracted() || v.thorough {
 		return false, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -28,7 +29,11 @@ func planCommand(p *process) *cobra.Command {
 		Long: `Plan shows the windows that a run would read, the results and requests to
 expect, the minutes that they take under the definition's budget and their
 share of the day's quota. It sends count requests only, and Get Forms where the
-definition has globs; with --offline it sends nothing and needs no key.`,
+definition has globs; with --offline it sends nothing and needs no key.
+
+An incremental run asks the service what changed since the last one, and reads
+the parts that hold it. Only the run itself can ask that: the plan shows what
+is read if nothing changed, and the parts that are already known to be stale.`,
 		Example: `  formetl plan feedback.yaml
   formetl plan feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl plan feedback.yaml --json | jq '.forms[].requests.total'
@@ -107,7 +112,10 @@ func planRows(p *pipelines.FormPlan) [][]string {
 		{"range", show.Range(p.Range) + ", " + p.Timezone},
 		{"windows", windows},
 		{"results", results},
-		{"requests", requestsText(p.Requests)},
+		{"requests", requestsText(p)},
+	}
+	if p.Changes != nil {
+		rows = append(rows, []string{"changes", plannedChangesText(p.Changes)})
 	}
 	if u := p.Unfinished; u != nil {
 		rows = append(rows, []string{"less", fmt.Sprintf("what the run %s had read when it ended early: %d results, %d windows whole", u.RunID, u.Results, u.Windows)})
@@ -119,15 +127,40 @@ func planRows(p *pipelines.FormPlan) [][]string {
 	return rows
 }
 
-func requestsText(r pipelines.PlannedRequests) string {
+func requestsText(p *pipelines.FormPlan) string {
+	r := p.Requests
 	if r.Total == nil {
 		if r.Least != nil {
 			return fmt.Sprintf("unknown until counted, at least %s: one for each window", show.Thousands(*r.Least))
 		}
 		return "unknown until counted"
 	}
-	return fmt.Sprintf("about %s: %s for results, %s for counts, %d of them for this plan",
-		show.Thousands(*r.Total), show.Thousands(*r.Results), show.Thousands(*r.Counts), r.Planned)
+	feed, spent := "", fmt.Sprintf(", %d of them for this plan", r.Planned)
+	switch n := *r.Feed; {
+	case n == 1:
+		feed = "1 to ask what changed, "
+	case n > 1:
+		feed = fmt.Sprintf("up to %s to ask what changed, ", show.Thousands(n))
+	}
+	if asksFirst(p.Changes) {
+		spent = fmt.Sprintf("; this plan took %d more", r.Planned)
+	}
+	return fmt.Sprintf("about %s: %s for results, %s%s for counts%s",
+		show.Thousands(*r.Total), show.Thousands(*r.Results), feed, show.Thousands(*r.Counts), spent)
+}
+
+// asksFirst tells whether a run reads only what the service says has changed.
+func asksFirst(c *pipelines.PlannedChanges) bool { return c != nil && c.Method == load.MethodChanges }
+
+func plannedChangesText(c *pipelines.PlannedChanges) string {
+	text := "lookback is read again: " + c.Reason
+	if asksFirst(c) {
+		text = fmt.Sprintf("known to %s by the service's clock; what changed since is read too, in parts that only the run finds out", c.KnownTo)
+	}
+	if c.Stale > 0 {
+		text += fmt.Sprintf("; parts known to be stale: %s", show.Thousands(c.Stale))
+	}
+	return text
 }
 
 func budgetRows(b pipelines.Budget) [][]string {

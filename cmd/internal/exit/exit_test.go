@@ -142,7 +142,7 @@ func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
 		&transport.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
 		&reading.RejectsError{}, &reconcile.VerifyError{}, &reconcile.DuplicateError{}, &output.ChoicesError{}, &output.LettersError{},
-		&load.DamagedPartsError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{},
+		&load.DamagedPartsError{}, &reconcile.MissingError{}, &extract.FeedError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{},
 	}
 	// What these wrap may be a fault of the data, and they are none.
 	others := []pipelines.DataFault{&transport.NotServiceError{Err: &transport.AnswerError{}}, &extract.UnclearError{Err: &transport.AnswerError{}}}

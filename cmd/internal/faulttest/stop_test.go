@@ -97,8 +97,8 @@ func recovers(t testing.TB, dir, definition string, form *bulk, p place, want ro
 	run(t, dir, nil, "run", definition).wantOK(t)
 	asked = form.pages.Load() - asked
 	t.Logf("the next run asked for %d pages", asked)
-	if asked > mostPages {
-		t.Errorf("the next run asked for %d pages, want %d at most", asked, mostPages)
+	if most := mostPages + 1; asked > most { // one asks what changed
+		t.Errorf("the next run asked for %d pages, want %d at most", asked, most)
 	}
 	check(t, p, want)
 	checkSwept(t, dir, nil, definition, p)

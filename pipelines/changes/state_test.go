@@ -1,0 +1,154 @@
+package changes
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+)
+
+// at reads a time of one day.
+func at(clock string) time.Time {
+	t, err := time.Parse(time.DateTime, "2026-03-01 "+clock)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func change(id int64, clock string) extract.Change { return extract.Change{ID: id, At: at(clock)} }
+
+// manifest knows changes up to a time, and holds some of the margin.
+func manifest(knownTo string, held ...extract.Change) *load.Manifest {
+	c := &load.Changes{Method: load.MethodChanges, KnownTo: load.Wall(at(knownTo))}
+	for _, h := range held {
+		c.Known = append(c.Known, entry(h))
+	}
+	return &load.Manifest{Changes: c}
+}
+
+// TestKnown: datasets together know what each of them knows.
+func TestKnown(t *testing.T) {
+	early, late := manifest("10:00:00"), manifest("12:00:00")
+	span := func(from, to string) load.Range { return load.Span(at(from), at(to)) }
+	early.Changes.Stale, late.Changes.Stale = []load.Range{span("03:00:00", "04:00:00")}, []load.Range{span("01:00:00", "02:00:00"), span("03:00:00", "04:00:00")}
+	early.Changes.Later, late.Changes.Later = []int64{7}, []int64{3, 7}
+	for _, manifests := range [][]*load.Manifest{{early, late}, {late, early}} {
+		got, known := Known(manifests)
+		if !known || !got.KnownTo.Equal(at("10:00:00")) {
+			t.Errorf("known %v, up to %s", known, got.KnownTo)
+		}
+		if !slices.Equal(got.Later, []int64{3, 7}) || !slices.Equal(got.Stale, late.Changes.Stale) {
+			t.Errorf("%+v", got)
+		}
+	}
+	for name, manifests := range map[string][]*load.Manifest{
+		"no dataset": nil, "one was never committed": {early, nil}, "one is of an earlier version": {early, {}},
+		"one knows no moment": {early, {Changes: &load.Changes{Method: load.MethodLookback}}},
+	} {
+		if got, known := Known(manifests); known || !got.KnownTo.IsZero() {
+			t.Errorf("%s: %+v is known", name, got)
+		}
+	}
+}
+
+// TestNamed: a change is named unless every dataset holds it.
+func TestNamed(t *testing.T) {
+	manifests := []*load.Manifest{manifest("10:00:00", change(1, "09:00:00"), change(2, "08:30:00")), manifest("11:00:00", change(1, "09:00:00"), change(3, "10:30:00"))}
+	base, _ := Known(manifests)
+	s := &Start{base: base}
+	s.take(&extract.Feed{Changes: []extract.Change{
+		change(4, "11:30:00"), change(3, "10:30:00"), change(1, "09:00:00"), change(2, "08:30:00"), change(5, "07:59:59"),
+	}}, manifests, true)
+	ids := make([]int64, 0, len(s.Named))
+	for _, c := range s.Named {
+		ids = append(ids, c.ID)
+	}
+	// The second dataset does not list 3's change as the first one does not know it, and
+	// 2's change lies before the second one's margin.
+	if !slices.Equal(ids, []int64{4, 3}) {
+		t.Errorf("named %v", ids)
+	}
+}
+
+// TestManifest: what the next manifest says after different ends of a run.
+func TestManifest(t *testing.T) {
+	base := load.Changes{Method: load.MethodChanges, KnownTo: load.Wall(at("10:00:00")), Known: []load.ChangedResult{entry(change(1, "09:00:00"))}, Witness: "user_ip"}
+	start := func() *Start {
+		s := &Start{base: base, state: base, Usable: true, Continues: true, margin: []extract.Change{change(4, "11:30:00"), change(3, "10:30:00"), change(1, "09:45:00")}}
+		s.Named = s.margin[:2]
+		s.state.KnownTo = load.Wall(at("11:30:00"))
+		return s
+	}
+	read := roaring64.BitmapOf(4)
+	for _, c := range []struct {
+		name    string
+		end     End
+		method  string
+		knownTo string
+		known   []int64
+	}{
+		{"what was read and what was held", End{Read: read}, load.MethodChanges, "11:30:00", []int64{1, 4}},
+		{"pieces of an earlier run", End{Read: read, Older: true}, load.MethodChanges, "10:00:00", []int64{1}},
+		{"a range of its own", End{Read: read, Aside: true}, load.MethodChanges, "10:00:00", []int64{1}},
+		{"a lookback", End{Read: read, Lookback: true}, load.MethodLookback, "11:30:00", []int64{1, 4}},
+		{"a range that ended early", End{Read: read, Short: true}, load.MethodChanges, "10:00:00", []int64{1}},
+	} {
+		got := start().Manifest(c.end)
+		ids := make([]int64, 0, len(got.Known))
+		for _, k := range got.Known {
+			ids = append(ids, k.ID)
+		}
+		want := load.WallTime{}
+		if c.knownTo != "" {
+			want = load.Wall(at(c.knownTo))
+		}
+		if got.Method != c.method || got.KnownTo != want || !slices.Equal(ids, append([]int64{}, c.known...)) || got.Witness != "user_ip" {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+	s := start()
+	s.base.Method = ""
+	if got := s.Manifest(End{Aside: true}); got != nil {
+		t.Errorf("a manifest that says nothing of changes says %+v", got)
+	}
+}
+
+// TestMarginAfterABulk: changes that could not be told apart are not met again.
+func TestMarginAfterABulk(t *testing.T) {
+	c := load.Changes{KnownTo: load.Wall(at("10:00:00"))}
+	if got := from(c); !got.Equal(at("08:00:00")) {
+		t.Errorf("from %s", got)
+	}
+	c.KnownFrom = c.KnownTo
+	if got := from(c); !got.Equal(at("10:00:00")) {
+		t.Errorf("from %s", got)
+	}
+	c.KnownTo = load.Wall(at("15:00:00"))
+	if got := from(c); !got.Equal(at("13:00:00")) {
+		t.Errorf("from %s", got)
+	}
+}
+
+// TestStateOfAResumedRun: a header keeps the moment of a run that reads everything.
+func TestStateOfAResumedRun(t *testing.T) {
+	s := &Start{Usable: true, state: load.Changes{KnownTo: load.Wall(at("10:00:00")), Witness: "user_ip"}}
+	again := Resume(nil, s.State())
+	if !again.Usable || again.Continues || !again.KnownTo().Equal(at("10:00:00")) {
+		t.Errorf("%+v", again)
+	}
+	if s.Continues = true; s.State() != nil {
+		t.Error("a run that continues the datasets needs no moment")
+	}
+	if none := Resume(nil, nil); none.Usable || none.Reason == "" {
+		t.Errorf("%+v", none)
+	}
+	if got := Off(nil, "because").Manifest(End{}); !reflect.DeepEqual(*got, load.Changes{Method: load.MethodLookback, Reason: "because"}) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,209 @@
+package pipelines_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
+)
+
+// later lets an hour pass: people do something in the middle of it.
+func (s *stamped) later(do func()) {
+	s.clock = s.clock.Add(30 * time.Minute)
+	do()
+	s.at(s.clock.Add(30 * time.Minute).Format(formservice.WallTime))
+}
+
+// runUntilWhole runs the pipeline until nothing is known to be stale, and compares
+// the dataset with the truth then. It returns the report of the first run.
+func (s *stamped) runUntilWhole(most int) (first *pipelines.FormReport) {
+	s.t.Helper()
+	for range most {
+		report, err := pipelines.Run(s.t.Context(), s.definition(), s.o)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if first == nil {
+			first = report.Forms[0]
+		}
+		if report.Forms[0].ResultChanges.StaleLeft == 0 {
+			s.checkDataset("days", pipelinestest.Truth(s.form, s.due))
+			return first
+		}
+		s.at(s.clock.Add(time.Hour).Format(formservice.WallTime))
+	}
+	s.t.Fatalf("after %d runs parts are still stale", most)
+	return nil
+}
+
+// TestFeedThatDoesNotTell: services and changes that the feed cannot tell. Nothing
+// is missed that the lookback or a later run can find, and the report says why.
+func TestFeedThatDoesNotTell(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		faults formservice.Faults
+		do     func(*stamped)
+		method string
+		reason string // a part of the reported one
+		runs   int    // until the dataset is whole
+	}{
+		{
+			"the service ignores fs_sort", formservice.Faults{IgnoreSort: true}, func(s *stamped) {
+				s.change(1090, "within the lookback")
+				s.insert(3000, "2025-12-31 20:00:00")
+			}, load.MethodLookback, "does not sort", 1,
+		},
+		{
+			"a new result lacks the meta", formservice.Faults{}, func(s *stamped) {
+				s.change(1090, "within the lookback")
+				s.form.SetClock(nil)
+				s.insert(3000, "2025-12-31 20:00:00")
+				s.form.SetClock(func() time.Time { return s.clock })
+			}, load.MethodLookback, "carry no date_update", 1,
+		},
+		{
+			"many old results are edited", formservice.Faults{}, func(s *stamped) {
+				s.history(2000)
+				for id := int64(10_000); id < 11_900; id++ {
+					s.clock = s.clock.Add(time.Second)
+					s.change(id, "edited")
+				}
+			}, load.MethodLookback, "results changed", 6,
+		},
+		{
+			"many new results hide an old edit", formservice.Faults{}, func(s *stamped) {
+				s.change(7, "edited")
+				for id := range int64(1900) {
+					s.clock = s.clock.Add(time.Second / 2)
+					s.insert(20_000+id, s.clock.Format(formservice.WallTime))
+				}
+			}, load.MethodLookback, "results changed", 1,
+		},
+		{
+			"one second fills a page", formservice.Faults{}, func(s *stamped) {
+				for id := int64(1); id <= 250; id++ {
+					s.change(id, "edited")
+				}
+			}, load.MethodLookback, "within one second", 6,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStamped(t)
+			s.edit = withStale(5)
+			s.hour()
+			s.service.SetFaults(c.faults)
+			s.later(func() { c.do(s) })
+			report := s.runUntilWhole(c.runs)
+			if got := report.ResultChanges; got.Method != c.method || !strings.Contains(got.Reason, c.reason) {
+				t.Errorf("result_changes %+v, want %s because %q", got, c.method, c.reason)
+			}
+			if sorts := c.faults == (formservice.Faults{}) && !strings.Contains(c.reason, "carry"); sorts {
+				s.later(func() { s.change(3, "edited in the end") })
+				if last := s.runUntilWhole(1); last.ResultChanges.Method != load.MethodChanges {
+					t.Errorf("the next run: %+v", last.ResultChanges)
+				}
+			} else if report.Verified.Method != load.MethodCounts {
+				t.Errorf("verified %+v", report.Verified)
+			}
+		})
+	}
+}
+
+// TestFeedThatLosesRows deletes results between two pages of the feed. It begins
+// again, and still names the edits.
+func TestFeedThatLosesRows(t *testing.T) {
+	s := newStamped(t)
+	s.hour()
+	s.later(func() {
+		for id := int64(1); id <= 250; id++ {
+			s.clock = s.clock.Add(time.Second)
+			s.change(id, "edited")
+		}
+	})
+	page := 0
+	s.service.Before = func(q formservice.Request) {
+		if strings.Contains(q.Query, "fs_sort=date_update") {
+			if page++; page == 2 || page == 4 {
+				s.form.Delete(int64(251 - page))
+			}
+		}
+	}
+	if report := s.runUntilWhole(1); report.ResultChanges.Method != load.MethodChanges || report.Verified.Method != load.MethodChanges {
+		t.Errorf("%+v, verified %+v", report.ResultChanges, report.Verified)
+	}
+}
+
+// TestClockOfTheService: the service's clock is off, in another zone, or jumps.
+// Edits of any age are found all the same.
+func TestClockOfTheService(t *testing.T) {
+	for name, off := range map[string]func(hour int) time.Duration{
+		"minutes slow":          func(int) time.Duration { return -7 * time.Minute },
+		"minutes fast":          func(int) time.Duration { return 11 * time.Minute },
+		"in a zone to the east": func(int) time.Duration { return 9 * time.Hour },
+		"in a zone to the west": func(int) time.Duration { return -8 * time.Hour },
+		"set back by an hour":   func(hour int) time.Duration { return -time.Hour * time.Duration(min(1, hour/3)) },
+		"forth and back":        func(hour int) time.Duration { return time.Hour * time.Duration(hour%2) },
+		"a day ahead once": func(hour int) time.Duration {
+			if hour == 3 {
+				return 24 * time.Hour
+			}
+			return 0
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStamped(t)
+			s.at("2026-01-04 00:00:30") // what is there was stamped long before
+			hour := 0
+			s.form.SetClock(func() time.Time { return s.clock.Add(off(hour)) })
+			for hour = range 9 {
+				s.later(func() {
+					s.change(int64(10+hour*100), fmt.Sprint("edited in hour ", hour))
+					s.insert(int64(5000+hour), s.clock.Format(formservice.WallTime))
+					if hour%3 == 1 {
+						s.form.Delete(int64(20 + hour*100))
+						s.move(int64(30+hour*100), "2025-06-15 12:00:00")
+					}
+				})
+				s.runUntilWhole(1)
+			}
+		})
+	}
+}
+
+// TestClockSetBackFar: a clock that is set back by more than the margin hides edits
+// until a new result shows it.
+func TestClockSetBackFar(t *testing.T) {
+	s := newStamped(t)
+	back := time.Duration(0)
+	s.form.SetClock(func() time.Time { return s.clock.Add(-back) })
+	s.hour()
+	back = 5 * time.Hour
+	s.later(func() {
+		s.change(40, "hidden")
+		s.insert(5000, s.clock.Format(formservice.WallTime))
+	})
+	report, err := pipelines.Run(t.Context(), s.definition(), s.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := report.Forms[0].ResultChanges; c.Method != load.MethodLookback || !strings.Contains(c.Reason, "is new") {
+		t.Errorf("%+v", c)
+	}
+	s.later(func() {})
+	s.runUntilWhole(1)
+}
+
+// history gives the form old results with ids from 10,000 on.
+func (s *stamped) history(n int) {
+	s.t.Helper()
+	for i := range n {
+		s.clock = s.clock.Add(time.Second / 4)
+		s.insert(int64(10_000+i), extracttest.Wall("2025-02-01").Add(time.Duration(i)*2*time.Hour).Format(formservice.WallTime))
+	}
+}

@@ -1,0 +1,202 @@
+package pipelines_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
+)
+
+// stamped is a form of a year whose service stamps each change, and an hourly run.
+type stamped struct {
+	*living
+	clock time.Time
+}
+
+// newStamped has a result every eight hours of 2025, and a result that was edited
+// later, so that the service shows that it sorts.
+func newStamped(t *testing.T, outs ...definition.Output) *stamped {
+	t.Helper()
+	var results []formservice.Result
+	id := int64(0)
+	for at := extracttest.Wall("2025-01-01 01:30:00"); at.Before(extracttest.Wall("2026-01-01")); at = at.Add(8 * time.Hour) {
+		id++
+		r := pipelinestest.Result(id, at.Format(formservice.WallTime), fmt.Sprint("r", id))
+		r.Metas = append(r.Metas, formservice.Meta{ID: "date_update", Value: at.Format(formservice.WallTime)})
+		results = append(results, r)
+	}
+	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
+	if len(outs) == 0 {
+		outs = []definition.Output{{Path: "days/", Format: "ndjson", Partition: definition.PartitionMonth}}
+	}
+	s := &stamped{living: &living{world: newWorld(t, form), form: form, o: options(), outs: outs, edit: func(*definition.Definition) {}}}
+	form.SetClock(func() time.Time { return s.clock })
+	s.at("2026-01-01 00:00:30")
+	s.change(700, "answer")
+	return s
+}
+
+// at sets the clocks of the service and of formetl.
+func (s *stamped) at(wall string) {
+	s.clock = extracttest.Wall(wall)
+	s.now(wall)
+}
+
+// change edits a result.
+func (s *stamped) change(id int64, answer string) {
+	s.t.Helper()
+	r, ok := s.form.Get(id)
+	if !ok {
+		s.t.Fatalf("there is no result %d", id)
+	}
+	r.Items = []formservice.Answer{{ID: "1", Type: "text", Index: 1, Values: []string{answer}}}
+	if err := s.form.Update(r); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// hour runs the pipeline and compares the dataset with the truth. It returns the
+// requests that the run took.
+func (s *stamped) hour() (report *pipelines.FormReport, requests []string) {
+	s.t.Helper()
+	s.service.Reset()
+	r, err := pipelines.Run(s.t.Context(), s.definition(), s.o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, q := range s.service.Log() {
+		requests = append(requests, q.Transaction+" "+q.Query)
+	}
+	s.checkDataset("days", pipelinestest.Truth(s.form, s.due))
+	return r.Forms[0], requests
+}
+
+// due tells whether a run of now holds a result.
+func (s *stamped) due(r formservice.Result) bool {
+	date := pipelinestest.Date(r)
+	return date != "" && date < s.clock.Add(-time.Minute).Format(formservice.WallTime)
+}
+
+// withStale bounds the stale parts that a run reads.
+func withStale(most int) func(*definition.Definition) {
+	return func(def *definition.Definition) { def.Extract.MaxStaleParts = most }
+}
+
+// TestHoursOfSeveralDatasets: datasets that are divided in different ways, and the
+// elements of a list, agree with the truth after each hour.
+func TestHoursOfSeveralDatasets(t *testing.T) {
+	for name, outs := range map[string][]definition.Output{
+		"months and years": {
+			{Path: "days/", Format: "ndjson", Partition: definition.PartitionMonth}, {Path: "years/", Format: "csv", Partition: definition.PartitionYear},
+		},
+		"undivided and months": {
+			{Path: "days/", Format: "ndjson"}, {Path: "months/", Format: "parquet", Partition: definition.PartitionMonth},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStamped(t, outs...)
+			s.hour()
+			for hour := range int64(5) {
+				s.later(func() {
+					s.change(100+hour*50, "edited")
+					s.form.Delete(110 + hour*50)
+					s.move(120+hour*50, fmt.Sprintf("2025-%02d-28 12:00:00", 12-hour*2))
+					s.insert(3000+hour, s.clock.Format(formservice.WallTime))
+					s.insert(4000+hour, fmt.Sprintf("2025-%02d-01 01:00:00", 2+hour*2))
+				})
+				report, _ := s.hour()
+				if report.Verified.Method != load.MethodChanges || !report.Verified.Match {
+					t.Errorf("hour %d: %+v", hour, report.Verified)
+				}
+				for _, out := range outs {
+					m := readManifest(t, filepath.Join(s.path(strings.TrimSuffix(out.Path, "/")), load.ManifestName))
+					if m.Rows != int64(len(pipelinestest.Truth(s.form, s.due))) {
+						t.Errorf("hour %d: %s has %d rows", hour, out.Path, m.Rows)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestHourOfChanges counts the requests of hourly runs, and what they find.
+func TestHourOfChanges(t *testing.T) {
+	s := newStamped(t)
+	s.hour()
+	for _, c := range []struct {
+		name string
+		do   func()
+		most int
+	}{
+		{"nothing", func() {}, 2},
+		{"an edit a year ago", func() { s.change(5, "edited") }, 4},
+		{"nothing after it", func() {}, 2},
+		{"a deletion last year", func() { s.form.Delete(500) }, 9}, // four counts halve a dozen parts
+
+		{"a new result", func() { s.insert(2000, "2026-01-01 04:30:00") }, 4},
+		{"a result moves by eleven months", func() { s.move(30, "2025-12-05 10:00:00") }, 6},
+		{"a late result", func() { s.insert(2001, "2025-03-05 10:00:00") }, 4},
+		{"all of it", func() {
+			s.change(6, "edited")
+			s.form.Delete(501)
+			s.insert(2002, "2026-01-01 07:30:00")
+			s.move(31, "2025-11-05 10:00:00")
+		}, 14},
+	} {
+		s.clock = s.clock.Add(55 * time.Minute)
+		c.do()
+		s.at(s.clock.Add(5 * time.Minute).Format(formservice.WallTime))
+		report, requests := s.hour()
+		if len(requests) > c.most || report.Verified.Method != load.MethodChanges || !report.Verified.Match {
+			t.Errorf("%s: %d requests, verified %+v\n%s", c.name, len(requests), report.Verified, strings.Join(requests, "\n"))
+		}
+	}
+}
+
+func (s *stamped) insert(id int64, date string) {
+	s.t.Helper()
+	if _, err := s.form.Insert(pipelinestest.Result(id, date, "new")); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// move gives a result another date.
+func (s *stamped) move(id int64, date string) {
+	s.t.Helper()
+	if err := s.form.Finish(id, extracttest.Wall(date)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestMovedOutOfPartThatIsLeft moves results out of parts that the run would leave
+// stale, because the bound is met.
+func TestMovedOutOfPartThatIsLeft(t *testing.T) {
+	s := newStamped(t)
+	s.edit = func(def *definition.Definition) { def.Extract.MaxStaleParts = 1 }
+	s.hour()
+	s.at("2026-01-01 02:30:00")
+	for _, id := range []int64{5, 100, 200, 300} { // January to April
+		s.change(id, "edited")
+	}
+	for _, id := range []int64{110, 210} { // of February and March
+		s.move(id, fmt.Sprintf("2026-01-01 02:0%d:00", id/100))
+	}
+	s.at("2026-01-01 03:00:00")
+	r, err := pipelines.Run(t.Context(), s.definition(), s.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Forms[0].ResultChanges; c.StaleParts != 3 || c.StaleLeft != 1 {
+		t.Errorf("%+v, and April alone should be left", c)
+	}
+	s.at("2026-01-01 04:00:00")
+	s.hour()
+}

@@ -1,0 +1,153 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/changes"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
+)
+
+// An incremental run asks the service what changed before it decides what to read.
+// Every other run asks once its plan shows that results may move between windows.
+
+// follow asks what changed since the datasets were written. If that is known, the
+// run reads only what changed. Else it reads its lookback.
+func (f *formRun) follow(ctx context.Context) error {
+	manifests := f.outputs.Manifests()
+	if !f.reader.Def.Extract.Incremental || len(manifests) == 0 || f.reader.Dateless {
+		return nil
+	}
+	if f.noFeed != nil {
+		f.reconciler.Changes = changes.Doubt(manifests, f.reader.Form, f.noFeed)
+		return nil //nolint:nilerr // the error is why the feed is not asked
+	}
+	if reason := feedless(f.reader); reason != "" {
+		f.reconciler.Changes = changes.Off(manifests, reason)
+		return nil
+	}
+	if err := f.askChanges(ctx); err != nil {
+		return err
+	}
+	if s := f.reconciler.Changes; s.Continues {
+		f.iv = f.iv.Tail(f.reader.Def, manifests, s.NamesSince(interval.LeastWatermark(manifests)))
+	}
+	return nil
+}
+
+// countable tells whether a dataset holds each result once, so that counts say
+// whether it is whole.
+func countable(outputs *output.Set) bool {
+	return slices.ContainsFunc(outputs.Datasets(), func(d reconcile.Dataset) bool { return !d.Child })
+}
+
+// feedless says why a run cannot ask the service what changed; "" if it can.
+func feedless(r *reading.Reader) string {
+	e := r.Def.Extract
+	switch {
+	case e.Changes == definition.ChangesLookback:
+		return "the definition says changes: lookback"
+	case r.Filtered():
+		return "counts know neither searches nor views"
+	case !e.Verify:
+		return "the definition says verify: false"
+	}
+	return ""
+}
+
+// askChanges asks the service what changed. A run that takes over what another one
+// read, and that does not continue the datasets, needs to know what that one knew.
+func (f *formRun) askChanges(ctx context.Context) (err error) {
+	manifests := f.outputs.Manifests()
+	if f.left != nil && len(f.left.Chains)+len(f.left.Counts) > 0 && !f.iv.Continues {
+		f.reconciler.Changes = changes.Resume(manifests, f.left.Changes)
+		f.reader.Pages.CountUnstamped(f.reconciler.Changes.Usable)
+		return nil
+	}
+	f.reconciler.Changes, err = changes.Ask(ctx, f.reader.Form, changes.Since{
+		Manifests: manifests, Lookback: f.iv.Read, Later: f.reader.Def.Extract.Incremental,
+		Continues: f.iv.Continues && countable(f.outputs), Whole: f.iv.Whole(f.reader.Def, manifests),
+	})
+	if err != nil {
+		return err
+	}
+	f.reader.Pages.CountUnstamped(f.reconciler.Changes.Usable)
+	if s := f.reconciler.Changes; s.Reason != "" {
+		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service does not tell what changed", slog.String("reason", s.Reason))
+	}
+	return nil
+}
+
+// planned makes the run's plan.
+func (f *formRun) planned(ctx context.Context) (*extract.Plan, error) {
+	r := f.reader
+	if s := f.reconciler.Changes; s != nil && s.Continues {
+		return planTail(ctx, r, f.iv, s, f.outputs.Manifests(), f.counts.Remembered(r.Counter(), f.o.Now))
+	}
+	// The first count is of the whole range. Each further one may show that a window
+	// is empty, so the feed is asked before it.
+	var once sync.Once
+	var asked error
+	wanted := f.reconciler.Changes == nil && !r.Dateless && feedless(r) == "" && f.noFeed == nil
+	ask := func() error {
+		if wanted {
+			once.Do(func() { asked = f.askChanges(ctx) })
+		}
+		return asked
+	}
+	counted := false
+	var mu sync.Mutex
+	count := f.counts.Remembered(r.Counter(), f.o.Now)
+	plan, err := r.NewPlan(ctx, f.iv, f.iv.Read, func(ctx context.Context, w extract.Window) (int64, error) {
+		mu.Lock()
+		further := counted
+		counted = true
+		mu.Unlock()
+		if further {
+			if err := ask(); err != nil {
+				return 0, err
+			}
+		}
+		return count(ctx, w)
+	})
+	if err == nil && len(plan.Windows) > 1 {
+		err = ask()
+	}
+	return plan, err
+}
+
+// fewCells is how many partitions the tail may have that is read without a count.
+const fewCells = 8
+
+// planTail plans what follows the datasets. It is empty if no changed result is
+// there, which the count over the datasets confirms. A short one is not counted.
+func planTail(ctx context.Context, r *reading.Reader, iv interval.Interval, s *changes.Start, manifests []*load.Manifest, count extract.Counter) (*extract.Plan, error) {
+	held := interval.ResultsIn(iv.Read, manifests)
+	if held == 0 && !s.NamesSince(interval.LeastWatermark(manifests)) {
+		return &extract.Plan{
+			Range: r.Range(iv, iv.Read), Windows: []extract.Planned{{Window: iv.Read}}, Groups: []int64{0},
+		}, nil
+	}
+	if held+int64(len(s.Named)) <= extract.DefaultTarget && r.Def.FinestUnit().Spans(iv.Read.From, iv.Read.To) <= fewCells {
+		count = nil
+	}
+	return r.NewPlan(ctx, iv, iv.Read, count)
+}
+
+// withoutFeed gives the same run once more, which reads its lookback.
+func (f *formRun) withoutFeed(ctx context.Context, err error) *formRun {
+	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name)
+	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
+	again.noFeed, _ = errors.AsType[*extract.FeedError](err)
+	f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the service does not tell what changed; the lookback is read again", slog.String("reason", again.noFeed.Problem))
+	return again
+}

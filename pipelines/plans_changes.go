@@ -1,0 +1,134 @@
+package pipelines
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/changes"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
+)
+
+// PlannedChanges says how an incremental run would find the results that changed
+// since the last one, as far as the manifests tell.
+type PlannedChanges struct {
+	// Method is load.MethodChanges if the run asks the service. It reads then only
+	// what is new, and the parts that hold changed results. Otherwise it is
+	// load.MethodLookback.
+	Method  string        `json:"method"`
+	KnownTo load.WallTime `json:"known_to"` // up to when changes are known, by the service's clock; null: not known
+	// Stale is how many parts the manifests name as stale. The run reads as many
+	// of them as max_stale_parts allows.
+	Stale  int    `json:"stale_parts"`
+	Reason string `json:"reason,omitempty"` // why the lookback is read
+}
+
+// following is what a plan knows of the changes that a run would ask for.
+type following struct {
+	form      reading.Form
+	iv        interval.Interval
+	manifests []*load.Manifest
+	base      load.Changes // what the manifests say together
+	known     bool         // they say up to when changes are known, and the run continues them
+	now       time.Time
+	continues bool // the run reads only what changed
+}
+
+// follows says what a run would ask about changes, and how it would find them.
+func (p *FormPlan) follows(form reading.Form, i interval.Interval, outputs *output.Set, now time.Time) *following {
+	f := &following{form: form, iv: i, manifests: outputs.Manifests(), now: now}
+	f.base, f.known = changes.Known(f.manifests)
+	base := f.base
+	f.known = f.known && i.Continues && countable(outputs)
+	if !i.Continues {
+		return f
+	}
+	p.Changes = &PlannedChanges{Method: load.MethodLookback, KnownTo: base.KnownTo, Stale: len(base.Stale)}
+	why := feedless(&reading.Reader{Form: form})
+	switch {
+	case why != "":
+		p.Changes.Reason = why
+	case !countable(outputs):
+		p.Changes.Reason = "no dataset holds each result once"
+	case changes.MostRequests(base, now) == 0:
+		p.Changes.Reason = base.Reason
+	case base.KnownTo.IsZero():
+		p.Changes.Reason = "no earlier run found out up to when changes are known; this one asks"
+	case base.Witness == "":
+		p.Changes.Reason = "no earlier run found a proof that the service sorts; this one asks again, and may then read less"
+	default:
+		p.Changes.Method, f.continues = load.MethodChanges, true
+	}
+	return f
+}
+
+// plan makes the plan of a run that reads only what changed. It returns the run's
+// interval too, and how many of the plan's counts the run sends itself. The plan is
+// nil where only counts can give one and there is no client to ask for them.
+func (f *following) plan(ctx context.Context) (i interval.Interval, plan *extract.Plan, own int, err error) {
+	def := f.form.Def
+	i = f.iv.Tail(def, f.manifests, len(f.base.Later) > 0)
+	if f.form.Client == nil {
+		plan, err = wouldPlan(ctx, f.form, i)
+		return i, plan, 0, err
+	}
+	n, err := f.form.Counter()(ctx, i.Asked)
+	if err != nil {
+		return i, nil, 0, err
+	}
+	if n > 0 {
+		i = f.iv.Tail(def, f.manifests, true)
+	}
+	held := interval.ResultsIn(i.Read, f.manifests)
+	if n == 0 && held == 0 && len(f.base.Later) == 0 {
+		plan = &extract.Plan{Range: f.form.Range(i, i.Read), Windows: []extract.Planned{{Window: i.Read}}, Groups: []int64{0}, Requests: 1}
+		return i, plan, 0, nil
+	}
+	if plan, err = wouldPlan(ctx, f.form, i); err != nil {
+		return i, nil, 0, err
+	}
+	if held+n > extract.DefaultTarget || def.FinestUnit().Spans(i.Read.From, i.Read.To) > fewCells {
+		own = plan.Requests
+	}
+	plan.Requests++
+	return i, plan, own, nil
+}
+
+// stale returns the spans of stale parts that the run reads besides its range, with
+// how many results they held. They are at most as many as the definition allows.
+func (f *following) stale(read extract.Window) (spans []extract.Planned) {
+	if !f.iv.Continues || f.form.Dateless {
+		return nil
+	}
+	for _, s := range f.base.Stale {
+		w := interval.Widen(extract.Window{From: s.From.Time, To: s.To.Time}, f.manifests, false)
+		again := slices.ContainsFunc(spans, func(is extract.Planned) bool { return is.Window == w })
+		inRange := w.From.Before(read.To) && (w.To.IsZero() || read.From.Before(w.To))
+		if again || inRange || len(spans) == f.form.Def.Extract.MostStale() {
+			continue
+		}
+		spans = append(spans, extract.Planned{Window: w, Count: interval.ResultsIn(w, f.manifests)})
+	}
+	return spans
+}
+
+// asked returns how many requests the run sends to ask what changed: of Get Results
+// at most so many if each feed has one page, and counts.
+func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
+	asks := f.iv.Continues || len(plan.Windows) > 1 || plan.Requests > 1
+	if !asks || f.form.Dateless || feedless(&reading.Reader{Form: f.form}) != "" {
+		return 0, 0
+	}
+	feed = int64(changes.MostRequests(f.base, f.now))
+	if feed > 0 && f.known {
+		counts = 1 // over all time of the datasets
+	}
+	if feed > 0 && !f.continues && len(plan.Windows) > 1 {
+		feed++ // what changed while the windows were read
+	}
+	return feed, counts
+}

@@ -1,0 +1,175 @@
+package pipelines_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// planAndRun plans a run and runs it. It returns the plan, and how many requests of
+// each kind the run sent: for windows, to ask what changed, and counts.
+func (s *stamped) planAndRun() (p *pipelines.FormPlan, results, feed, counts int64) {
+	s.t.Helper()
+	s.service.Reset()
+	r, err := pipelines.MakePlan(s.t.Context(), s.definition(), s.o.Options, false)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p = r.Forms[0]
+	if sent := s.service.Counts(); sent[formservice.TransactionResults] != 0 || sent[formservice.TransactionCount] != p.Requests.Planned {
+		s.t.Errorf("the plan sent %v, and says %d counts", sent, p.Requests.Planned)
+	}
+	_, sent := s.hour()
+	for _, q := range sent {
+		switch {
+		case strings.Contains(q, "fs_sort="):
+			feed++
+		case strings.HasPrefix(q, formservice.TransactionCount):
+			counts++
+		default:
+			results++
+		}
+	}
+	if want := *p.Requests.Results + *p.Requests.Feed + *p.Requests.Counts; *p.Requests.Total != want {
+		s.t.Errorf("the total is %d, its parts give %d", *p.Requests.Total, want)
+	}
+	return p, results, feed, counts
+}
+
+// TestPlanOfChanges compares plans of incremental runs with what the runs send.
+func TestPlanOfChanges(t *testing.T) {
+	s := newStamped(t)
+	p, results, feed, counts := s.planAndRun()
+	if p.Changes != nil || feed == 0 || feed > *p.Requests.Feed || counts != *p.Requests.Counts || results > *p.Requests.Results {
+		t.Errorf("first run: planned %d, %d, %d (%+v), sent %d, %d, %d", *p.Requests.Results, *p.Requests.Feed, *p.Requests.Counts, p.Changes, results, feed, counts)
+	}
+	for _, c := range []struct {
+		name    string
+		do      func()
+		windows int
+		rows    int64
+		most    bool // the run may send fewer requests
+	}{
+		{"nothing", func() {}, 1, 0, false},
+		{"a new result", func() { s.insert(2000, s.clock.Format(formservice.WallTime)) }, 1, 1, false},
+		{"a further one", func() { s.insert(2001, s.clock.Format(formservice.WallTime)) }, 1, 2, false},
+		{"nothing for a day", func() { s.clock = s.clock.Add(25 * time.Hour) }, 1, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.later(c.do)
+			p, results, feed, counts := s.planAndRun()
+			if p.Changes == nil || p.Changes.Method != load.MethodChanges || p.Changes.KnownTo.IsZero() || p.Changes.Reason != "" || p.Changes.Stale != 0 {
+				t.Fatalf("changes %+v", p.Changes)
+			}
+			if len(p.Windows) != c.windows || *p.Results != c.rows {
+				t.Errorf("%d results in windows %v", *p.Results, p.Windows)
+			}
+			if *p.Requests.Results != results || *p.Requests.Feed != feed || *p.Requests.Counts != counts {
+				t.Errorf("planned %d, %d, %d, the run sent %d, %d, %d", *p.Requests.Results, *p.Requests.Feed, *p.Requests.Counts, results, feed, counts)
+			}
+		})
+	}
+}
+
+// TestPlanOfStaleParts: parts that an earlier run left are windows of the plan, as
+// many as the definition allows.
+func TestPlanOfStaleParts(t *testing.T) {
+	s := newStamped(t)
+	s.edit = withStale(2)
+	s.hour()
+	s.later(func() {
+		for id := int64(5); id < 700; id += 100 {
+			s.change(id, "edited")
+		}
+	})
+	report, err := pipelines.Run(t.Context(), s.definition(), s.o)
+	if err != nil || report.Forms[0].ResultChanges.StaleLeft != 5 {
+		t.Fatalf("%v, %+v", err, report.Forms[0].ResultChanges)
+	}
+	s.later(func() {})
+	s.service.Reset()
+	r, err := pipelines.MakePlan(t.Context(), s.definition(), s.o.Options, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := r.Forms[0]
+	if p.Changes.Stale != 5 || len(p.Windows) != 3 || *p.Windows[0].Results < 80 || *p.Requests.Results != 2 {
+		t.Errorf("%+v, windows %+v, %d requests for results", p.Changes, p.Windows, *p.Requests.Results)
+	}
+	if _, err := pipelines.Run(t.Context(), s.definition(), s.o); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.service.Counts(); n[formservice.TransactionResults] != int(*p.Requests.Results+*p.Requests.Feed) {
+		t.Errorf("planned %d + %d, the run sent %v", *p.Requests.Results, *p.Requests.Feed, n)
+	}
+}
+
+// TestPlanOfLookback says why the lookback is read, and offline nothing is asked.
+func TestPlanOfLookback(t *testing.T) {
+	s := newStamped(t)
+	s.hour()
+	s.later(func() {})
+	for reason, edit := range map[string]func(*definition.Definition){
+		"":                   func(*definition.Definition) {},
+		"changes: lookback":  func(d *definition.Definition) { d.Extract.Changes = definition.ChangesLookback },
+		"verify: false":      func(d *definition.Definition) { d.Extract.Verify = false },
+		"searches nor views": func(d *definition.Definition) { d.Extract.View = "v" },
+	} {
+		s.edit = edit
+		def := s.definition()
+		if def.Extract.View != "" {
+			def.Outputs[0].Path = s.path("other") + "/" // a dataset takes no other view
+		}
+		for _, offline := range []bool{false, true} {
+			s.service.Reset()
+			r, err := pipelines.MakePlan(t.Context(), def, s.o.Options, offline)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := r.Forms[0]
+			if offline && len(s.service.Log()) > 0 {
+				t.Errorf("an offline plan asked %v", s.service.Log())
+			}
+			if def.Extract.View != "" {
+				if p.Changes != nil {
+					t.Errorf("a first run: %+v", p.Changes)
+				}
+				continue
+			}
+			method, begins := load.MethodLookback, extracttest.Wall("2025-12-28")
+			if reason == "" {
+				method, begins = load.MethodChanges, extracttest.Wall("2025-12-31 23:59:30")
+			}
+			if p.Changes.Method != method || !strings.Contains(p.Changes.Reason, reason) || p.Range.From.Time != begins {
+				t.Errorf("%q, offline %v: %+v, range %v", reason, offline, p.Changes, p.Range)
+			}
+			if !offline && (*p.Requests.Feed > 0) != (reason == "") {
+				t.Errorf("%q: %d requests for what changed", reason, *p.Requests.Feed)
+			}
+		}
+	}
+	s.edit = func(*definition.Definition) {}
+	s.service.SetFaults(formservice.Faults{IgnoreSort: true})
+	s.later(func() { s.change(1090, "within the lookback") })
+	if _, err := pipelines.Run(t.Context(), s.definition(), s.o); err != nil {
+		t.Fatal(err)
+	}
+	r, err := pipelines.MakePlan(t.Context(), s.definition(), s.o.Options, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := r.Forms[0]; p.Changes.Method != load.MethodLookback || !strings.Contains(p.Changes.Reason, "does not sort") || *p.Requests.Feed != 0 {
+		t.Errorf("%+v, %d requests for what changed", p.Changes, *p.Requests.Feed)
+	}
+	o := s.o.Options
+	o.Full = true
+	if r, err = pipelines.MakePlan(t.Context(), s.definition(), o, false); err != nil || r.Forms[0].Changes != nil {
+		t.Errorf("%v, --full: %+v", err, r.Forms[0].Changes)
+	}
+}

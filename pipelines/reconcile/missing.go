@@ -1,0 +1,488 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/changes"
+	"github.com/formetl/formetl/pipelines/reading"
+)
+
+// Counts can agree while a result is lost: it moves from a window that is still to
+// be read to one that was read, and a result that was read is deleted. So the run
+// keeps the ids that it must find: those of windows that were read once more, those
+// of parts that it replaces, and those that the service named as changed. An id
+// that is in no window in the end is asked for.
+
+// search looks for results that no window holds, though they were expected.
+type search struct {
+	c         *Reconciler
+	expected  roaring64.Bitmap // ids that must be found
+	explained roaring64.Bitmap // ids that were asked for, and are gone or outside
+	later     []int64          // of explained, those that lie after the range
+	rounds    int              // how often ids were asked for
+	followed  bool             // the feed was asked once more, if that is needed
+	weak      bool             // not every loss would be noticed
+}
+
+// settle asks for expected ids that no window holds, and reads the windows
+// again that they are in now. It returns true if it read any.
+func (s *search) settle(ctx context.Context) (again bool, err error) {
+	c := s.c
+	if c.Reader.Dateless {
+		s.weak = true
+		return false, nil // there is only one window
+	}
+	if again, err := s.follow(ctx); err != nil || again {
+		return again, err
+	}
+	missing, err := s.missing(ctx)
+	if err != nil || missing.IsEmpty() {
+		return false, err
+	}
+	if s.rounds++; s.rounds > mostRounds {
+		return false, &MissingError{IDs: missing.ToArray()}
+	}
+	hits, err := c.Parts.Holding(ctx, missing, c.Replaced())
+	if err != nil {
+		return false, err
+	}
+	if len(hits) > 0 {
+		return true, s.readHeld(ctx, hits)
+	}
+	if unnamed := s.unnamedOf(missing); !unnamed.IsEmpty() {
+		return true, s.explain(ctx, unnamed)
+	}
+	if c.Reader.Pages.Downgraded() != "" { // it cannot be asked for ids
+		s.weak = true
+		return false, nil
+	}
+	return s.askFor(ctx, missing)
+}
+
+// unnamedOf returns the missing ids that the service did not name as changed. There
+// are none in a run that does not continue the datasets, which knows too little.
+func (s *search) unnamedOf(missing *roaring64.Bitmap) *roaring64.Bitmap {
+	if s.c.Changes == nil || !s.c.Changes.Continues {
+		return roaring64.New()
+	}
+	unnamed := roaring64.AndNot(missing, named(s.c.Changes))
+	for _, id := range s.c.Changes.Later() {
+		unnamed.Remove(uint64(id)) //nolint:gosec // ids are not negative
+	}
+	return unnamed
+}
+
+// explain asks once more for the count and for what changed. A missing result that
+// is not named then did not move: it is gone.
+func (s *search) explain(ctx context.Context, unnamed *roaring64.Bitmap) error {
+	if err := s.c.sums.recount(ctx); err != nil {
+		return err
+	}
+	unnamed.AndNot(named(s.c.Changes))
+	s.explained.Or(unnamed)
+	return nil
+}
+
+// missing returns the ids that were expected and that no window holds.
+func (s *search) missing(ctx context.Context) (*roaring64.Bitmap, error) {
+	c := s.c
+	missing := s.expected.Clone()
+	if c.Changes != nil && c.Changes.Continues {
+		missing.Or(named(c.Changes))
+		replaced, err := s.replacedIDs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		missing.Or(replaced)
+		for _, id := range c.Changes.Later() {
+			missing.Add(uint64(id)) //nolint:gosec // ids are not negative
+		}
+	}
+	missing.AndNot(c.readIDs())
+	missing.AndNot(&s.explained)
+	return missing, nil
+}
+
+func (c *Reconciler) readIDs() *roaring64.Bitmap {
+	ids := roaring64.New()
+	for _, w := range readWindows(c.Windows) {
+		ids.Or(w.IDs)
+	}
+	return ids
+}
+
+// replacedIDs returns the ids of the parts that the run replaces. If some are not
+// known, the proof is weaker.
+func (s *search) replacedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
+	c := s.c
+	replaced := c.Replaced()
+	ids, err := c.Parts.IDs(ctx, func(d Dataset) []load.Part {
+		if d.Child {
+			return nil
+		}
+		old, _ := replaced.Divide(d.Manifest)
+		return old
+	})
+	if errors.Is(err, load.ErrIDs) {
+		s.weak = true
+		return roaring64.New(), nil
+	}
+	return ids, err
+}
+
+// readHeld reads the parts again that hold missing ids. Those that are left for
+// later runs explain their ids. A run of a range of its own leaves all of them.
+func (s *search) readHeld(ctx context.Context, hits []Held) error {
+	c := s.c
+	var spans []extract.Window
+	for _, h := range hits {
+		if h.Undated || !c.Interval.Continues {
+			s.explained.Or(h.IDs)
+			continue
+		}
+		spans = append(spans, windowOf(h.Part))
+	}
+	if err := c.older.read(ctx, spans, c.Reader.Def.Extract.MostStale(), "it holds a result that changed"); err != nil {
+		return err
+	}
+	for _, h := range hits {
+		if slices.ContainsFunc(c.older.left, func(w extract.Window) bool { return overlaps(w, windowOf(h.Part)) }) {
+			s.explained.Or(h.IDs)
+		}
+	}
+	return nil
+}
+
+// follow asks the feed once more where that is needed. A run that reads everything
+// needs to know what changed while it read. If the service does not tell, follow
+// returns true, because the counts must be compared more thoroughly.
+func (s *search) follow(ctx context.Context) (again bool, err error) {
+	c := s.c
+	if s.followed {
+		return false, nil
+	}
+	s.followed = true
+	asked := c.Changes
+	switch {
+	case asked == nil || !asked.Usable:
+		s.weak = true
+		return false, nil
+	case c.Reader.Pages.Unstamped() > 0:
+		problem := fmt.Sprintf("%d results carry no %s", c.Reader.Pages.Unstamped(), extract.UpdateMeta)
+		if asked.Continues {
+			return false, &extract.FeedError{Problem: problem}
+		}
+		s.weak = true
+		asked.Void(c.Reader.Form, problem)
+		return true, nil
+	case asked.Continues:
+		return false, s.checkNamed(ctx)
+	case len(c.Windows) < 2:
+		return false, nil // one window loses nothing
+	}
+	_, err = s.askAgain(ctx)
+	if failed, ok := errors.AsType[*extract.FeedError](err); ok {
+		asked.Usable, s.weak = false, true
+		c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "what changed during the run is not known", slog.String("reason", failed.Problem))
+		return true, nil
+	}
+	return false, err
+}
+
+// checkNamed makes sure that the service named all new results. A run that continues
+// the datasets knows all others. If it met a result that nobody named, the feed is
+// asked for it once more, because it may have come during the run.
+func (s *search) checkNamed(ctx context.Context) error {
+	unnamed, err := s.unnamed(ctx)
+	if err != nil || unnamed.IsEmpty() {
+		return err
+	}
+	named, err := s.askAgain(ctx)
+	if err != nil {
+		return err
+	}
+	unnamed.AndNot(named)
+	if unnamed.IsEmpty() {
+		return nil
+	}
+	return s.notNamed(ctx, int64(unnamed.Minimum())) //nolint:gosec // it was an int64
+}
+
+// notNamed returns the error for a new result that the feed does not name. It asks
+// when that result changed.
+func (s *search) notNamed(ctx context.Context, id int64) error {
+	c := s.c
+	e := &extract.FeedError{Problem: fmt.Sprintf("result %d is new, and the service does not name it among those that changed", id)}
+	err := c.Reader.Pages.Each(ctx, extract.Window{}, extract.IDRange{Min: id, Max: id}, func(p *page.Page) error {
+		for _, change := range extract.ChangesOf(p) {
+			if change.ID != id {
+				continue // the service ignores bounds of ids
+			}
+			if e.Newest = change.At; e.Newest.IsZero() {
+				e.Problem = fmt.Sprintf("result %d carries no %s", id, extract.UpdateMeta)
+			}
+		}
+		return nil
+	})
+	return cmp.Or(err, error(e))
+}
+
+// askAgain asks what changed since the run began, and expects these results.
+func (s *search) askAgain(ctx context.Context) (*roaring64.Bitmap, error) {
+	c := s.c
+	since, err := c.Changes.Since(ctx, c.Reader.Form)
+	if err != nil {
+		return nil, err
+	}
+	named := roaring64.New()
+	for _, change := range since {
+		named.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
+		if !c.Changes.Saw(change) {
+			s.expected.Add(uint64(change.ID)) //nolint:gosec // as above
+		}
+	}
+	return named, nil
+}
+
+// unnamed returns the ids that were read, that no replaced part holds and that the
+// service did not name. It leaves out rejected results, because the sets of ids of
+// parts lack them.
+func (s *search) unnamed(ctx context.Context) (*roaring64.Bitmap, error) {
+	c := s.c
+	ids := roaring64.New()
+	replaced, err := s.replacedIDs(ctx)
+	if err != nil || s.weak {
+		return ids, err
+	}
+	for _, w := range readWindows(c.Windows) {
+		if w.Undated != nil {
+			continue
+		}
+		ids.Or(w.IDs)
+		for _, r := range w.Rejects {
+			ids.Remove(uint64(r.ResultID)) //nolint:gosec // ids are not negative
+		}
+	}
+	ids.AndNot(replaced)
+	ids.AndNot(named(c.Changes))
+	for _, id := range c.Changes.Later() {
+		ids.Remove(uint64(id)) //nolint:gosec // ids are not negative
+	}
+	return ids, nil
+}
+
+// askFor asks for ids. Those that are gone or outside are explained. For the
+// others it reads the windows again that they are in.
+func (s *search) askFor(ctx context.Context, missing *roaring64.Bitmap) (again bool, err error) {
+	c := s.c
+	var found []extract.Change
+	inside, others := roaring64.New(), false
+	time := c.Interval.Read
+	if c.Interval.Continues {
+		time = c.whole()
+	}
+	for _, r := range clusters(missing) {
+		changed, more, err := s.changesIn(ctx, time, r.IDs)
+		if err != nil {
+			return false, err
+		}
+		for _, change := range changed {
+			if id := uint64(change.ID); missing.Contains(id) && inside.CheckedAdd(id) { //nolint:gosec // ids are not negative
+				found = append(found, change)
+			}
+		}
+		others = others || more
+	}
+	s.explained.Or(missing)
+	if others { // counts ignore the bounds too, so they cannot show where a result is
+		if s.weak = true; c.Changes != nil && c.Changes.Continues {
+			return false, &extract.FeedError{Problem: "the service ignores bounds of ids, so it cannot be asked where a changed result is"}
+		}
+		return false, nil
+	}
+	for _, change := range found {
+		s.explained.Remove(uint64(change.ID)) //nolint:gosec // ids are not negative
+	}
+	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results that are in no window were asked for",
+		slog.Uint64("results", missing.GetCardinality()), slog.Int("extracted", len(found)))
+	if err := s.keepLater(ctx, roaring64.AndNot(missing, inside)); err != nil {
+		return false, err
+	}
+	if again, err = s.readPlaces(ctx, found); err != nil || c.Changes == nil || !c.Changes.Continues {
+		return again, err
+	}
+	// A result that left since the count may hide one that was deleted before it.
+	replaced, err := s.replacedIDs(ctx)
+	if missing.And(&s.explained); err != nil || !missing.Intersects(replaced) {
+		return again, err
+	}
+	return true, c.sums.recount(ctx)
+}
+
+// changesIn asks for the results of a window with certain ids. others tells whether
+// the service gave further ids, because it ignores their bounds.
+func (s *search) changesIn(ctx context.Context, w extract.Window, ids extract.IDRange) (changed []extract.Change, others bool, err error) {
+	err = s.c.Reader.Pages.Each(ctx, w, ids, func(p *page.Page) error {
+		for _, change := range extract.ChangesOf(p) {
+			if change.ID < ids.Min || change.ID > ids.Max {
+				others = true
+				continue
+			}
+			changed = append(changed, change)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, others, fmt.Errorf("results that are in no window: %w", err)
+	}
+	return changed, others, nil
+}
+
+// keepLater notes those of the results outside the range that lie after it. The next
+// run looks for them again, though nobody names them then.
+func (s *search) keepLater(ctx context.Context, outside *roaring64.Bitmap) error {
+	c := s.c
+	if c.Changes == nil || !c.Changes.Continues {
+		return nil
+	}
+	ids := named(c.Changes)
+	for _, id := range c.Changes.Later() {
+		ids.Add(uint64(id)) //nolint:gosec // ids are not negative
+	}
+	ids.And(outside)
+	for _, r := range clusters(ids) {
+		changed, _, err := s.changesIn(ctx, extract.Window{From: c.whole().To}, r.IDs)
+		if err != nil {
+			return err
+		}
+		for _, change := range changed {
+			if ids.Contains(uint64(change.ID)) { //nolint:gosec // ids are not negative
+				s.later = append(s.later, change.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// readPlaces reads the places again that results are in now.
+func (s *search) readPlaces(ctx context.Context, found []extract.Change) (again bool, err error) {
+	c := s.c
+	line := c.timeline()
+	var windows []*reading.Window
+	var spans []extract.Window
+	places := map[int]bool{}
+	for _, change := range found {
+		at := -1
+		if len(change.Dates) > 0 {
+			at = slices.IndexFunc(line, func(s span) bool { return holds(s.Window, change.Dates[0]) })
+		}
+		if places[at] {
+			continue // the place is read again, which will show whether the result is there
+		}
+		if at, err = s.locate(ctx, line, at, change); err != nil {
+			return false, err
+		}
+		switch {
+		case at < 0:
+			s.explained.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
+			continue
+		case places[at]:
+		case line[at].window != nil:
+			windows = append(windows, line[at].window)
+		default:
+			spans = append(spans, line[at].Window)
+		}
+		places[at] = true
+	}
+	if len(places) == 0 {
+		return false, nil
+	}
+	if err := c.readAgain(ctx, windows, "a result moved into it"); err != nil {
+		return false, err
+	}
+	return true, c.older.read(ctx, spans, math.MaxInt, "a result moved into it")
+}
+
+// locate returns the index of the span that a result is in, or -1 if it is in none.
+// hint is the index of the span that is asked first, or -1. If the result is not
+// there, the spans are halved by counts.
+func (s *search) locate(ctx context.Context, line []span, hint int, change extract.Change) (at int, err error) {
+	if len(line) == 0 {
+		return -1, nil
+	}
+	asked := func(w extract.Window) (bool, error) {
+		n, err := s.countID(ctx, w, change.ID)
+		return n > 0, err
+	}
+	if hint >= 0 {
+		if there, err := asked(line[hint].Window); there || err != nil {
+			return hint, err
+		}
+	}
+	end := line[len(line)-1].To
+	lo, hi := 0, len(line)
+	if there, err := asked(extract.Window{From: line[0].From, To: end}); !there || err != nil {
+		return -1, err
+	}
+	for hi-lo > 1 {
+		middle := (lo + hi) / 2
+		lower, err := asked(extract.Window{From: line[lo].From, To: line[middle-1].To})
+		if err != nil {
+			return -1, err
+		}
+		if lower {
+			hi = middle
+		} else {
+			lo = middle
+		}
+	}
+	if there, err := asked(line[lo].Window); !there || err != nil {
+		return -1, err
+	}
+	return lo, nil
+}
+
+// countID asks whether the service counts a result in a window: 0 or 1.
+func (s *search) countID(ctx context.Context, w extract.Window, id int64) (int64, error) {
+	return s.c.Reader.Client.Count(ctx, s.c.Reader.Name, extract.CountQuery{Window: w, IDs: extract.IDRange{Min: id, Max: id}})
+}
+
+// named returns the ids of the results that the service named as changed.
+func named(s *changes.Start) *roaring64.Bitmap {
+	ids := roaring64.New()
+	if s != nil {
+		for _, c := range s.Named {
+			ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
+		}
+	}
+	return ids
+}
+
+// MissingError reports results that exist and that no reading of any window gave.
+type MissingError struct{ IDs []uint64 }
+
+// Error names the first results.
+func (e *MissingError) Error() string {
+	const most = 5
+	names := make([]string, 0, most)
+	for _, id := range e.IDs[:min(most, len(e.IDs))] {
+		names = append(names, fmt.Sprint(id))
+	}
+	return fmt.Sprintf("%d results exist and moved away from every window that was read, however often: %s; nothing was written: run again when the form is quieter",
+		len(e.IDs), strings.Join(names, ", "))
+}
+
+// DataFault returns true: the data changed faster than they could be read.
+func (e *MissingError) DataFault() bool { return true }

@@ -1,0 +1,205 @@
+package reconcile
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/reading"
+)
+
+// A part outside the run's range is stale if the service named a changed result of
+// it, if an earlier run left it so, or if its object is damaged. A run reads a
+// bounded number of such parts again. The manifest tells the next run of the rest.
+
+// readStale reads the parts again that are known to be stale before anything else
+// is compared. With them it reads the places that changed results are in now.
+func (o *older) readStale(ctx context.Context) error {
+	c := o.c
+	if c.Full {
+		return nil // all parts are replaced
+	}
+	spans, ids := o.staleBefore(), roaring64.New()
+	if c.Interval.Continues {
+		ids = named(c.Changes)
+	}
+	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
+	if err != nil {
+		return err
+	}
+	for _, h := range hits {
+		if !h.Undated {
+			spans = append(spans, windowOf(h.Part))
+		}
+	}
+	if spans, err = o.addHinted(ctx, spans, hits); err != nil {
+		return err
+	}
+	most := c.Reader.Def.Extract.MostStale()
+	if err := o.read(ctx, spans, most, "it holds or held a result that changed"); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(hits, func(h Held) bool { return h.Undated }) && !c.wantsUndated() {
+		return c.readKnownUndated(ctx)
+	}
+	return nil
+}
+
+// staleBefore returns the spans that were known to be stale before this run: those
+// of damaged parts, and those that earlier runs left. If too much changed to know
+// which parts are stale, it returns all parts.
+func (o *older) staleBefore() (spans []extract.Window) {
+	c := o.c
+	for _, d := range c.Parts.Datasets() {
+		for _, p := range d.Damaged {
+			if !p.Undated {
+				spans = append(spans, windowOf(p))
+			}
+		}
+	}
+	if c.Changes == nil {
+		return spans
+	}
+	for _, s := range c.Changes.Stale() {
+		spans = append(spans, extract.Window{From: s.From.Time, To: s.To.Time})
+	}
+	if c.Changes.AllStale {
+		for _, m := range wholeOf(c.Parts) {
+			_, kept := c.Replaced().Divide(m)
+			for _, p := range kept {
+				if !p.Undated {
+					spans = append(spans, windowOf(p))
+				}
+			}
+		}
+	}
+	return spans
+}
+
+func windowOf(p load.Part) extract.Window { return extract.Window{From: p.From.Time, To: p.To.Time} }
+
+// addHinted adds the places that changed results are probably in now. The date
+// by which the service filters is not known. So the place is confirmed by a count
+// if a part elsewhere holds the result, because then it may have stayed there.
+func (o *older) addHinted(ctx context.Context, spans []extract.Window, hits []Held) ([]extract.Window, error) {
+	c := o.c
+	if c.Changes == nil || !c.Changes.Continues {
+		return spans, nil // all other time is read, or is no part of the dataset
+	}
+	for _, change := range c.Changes.Named {
+		if len(change.Dates) == 0 {
+			continue
+		}
+		at, ok := c.placeOf(change.Dates[0])
+		if !ok || slices.Contains(spans, at) {
+			continue
+		}
+		if slices.ContainsFunc(hits, func(h Held) bool { return h.IDs.Contains(uint64(change.ID)) }) { //nolint:gosec // ids are not negative
+			n, err := c.search.countID(ctx, at, change.ID)
+			if err != nil {
+				return nil, err
+			}
+			if n == 0 {
+				continue
+			}
+		}
+		spans = append(spans, at)
+	}
+	return spans, nil
+}
+
+// readNamed reads everything again that results which changed may concern: what
+// holds them, and the place of their date.
+func (o *older) readNamed(ctx context.Context, named []extract.Change) error {
+	c := o.c
+	ids := roaring64.New()
+	for _, change := range named {
+		ids.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
+	}
+	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
+	if err != nil {
+		return err
+	}
+	var spans []extract.Window
+	for _, h := range hits {
+		if !h.Undated {
+			spans = append(spans, windowOf(h.Part))
+		}
+	}
+	again := map[*reading.Window]bool{}
+	for _, s := range c.timeline() {
+		dated := slices.ContainsFunc(named, func(change extract.Change) bool { return len(change.Dates) > 0 && holds(s.Window, change.Dates[0]) })
+		switch {
+		case s.window != nil:
+			again[s.window] = dated || s.window.IDs != nil && s.window.IDs.Intersects(ids)
+		case dated:
+			spans = append(spans, s.Window)
+		}
+	}
+	windows := slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return !again[w] })
+	if err := c.readAgain(ctx, windows, "a result of it changed"); err != nil {
+		return err
+	}
+	return o.read(ctx, spans, math.MaxInt, "a result of it changed")
+}
+
+// read reads spans again that the run has not read, until the run reads `most` spans
+// outside its range. It notes the others as left. A span that was left before is read with
+// them if the bound allows it, because another rule may want it now.
+func (o *older) read(ctx context.Context, spans []extract.Window, most int, why string) error {
+	c := o.c
+	var todo []*reading.Window
+	for _, w := range spans {
+		w = interval.Widen(w, manifestsOf(c.Parts), false)
+		if o.isRead(w) {
+			continue
+		}
+		w = o.takeLeft(w)
+		if len(o.spans) >= most {
+			o.left = append(o.left, w)
+			continue
+		}
+		windows, err := o.plan(ctx, w, why)
+		if err != nil {
+			return err
+		}
+		todo = append(todo, windows...)
+	}
+	c.Work.Older += len(todo)
+	return c.Reader.Read(ctx, todo)
+}
+
+// takeLeft returns a span together with those spans that were left and overlap it.
+// They are no longer left then.
+func (o *older) takeLeft(w extract.Window) extract.Window {
+	for {
+		at := slices.IndexFunc(o.left, func(left extract.Window) bool { return overlaps(left, w) })
+		if at < 0 {
+			return w
+		}
+		left := o.left[at]
+		o.left = slices.Delete(o.left, at, at+1)
+		if w.From = earlier(w.From, left.From); !w.To.IsZero() {
+			if w.To = later(w.To, left.To); left.To.IsZero() {
+				w.To = left.To
+			}
+		}
+	}
+}
+
+// isRead tells whether the run reads the time of a span, which consists of whole parts.
+func (o *older) isRead(w extract.Window) bool {
+	c := o.c
+	return slices.ContainsFunc(c.Windows, func(is *reading.Window) bool {
+		return is.Undated == nil && overlaps(is.Planned.Window, w)
+	})
+}
+
+func overlaps(a, b extract.Window) bool {
+	return (a.To.IsZero() || b.From.Before(a.To)) && (b.To.IsZero() || a.From.Before(b.To))
+}

@@ -1,0 +1,222 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/reading"
+)
+
+// A run that continues the datasets reads only what changed. One count over all
+// their time shows whether anything else differs, such as a result that was
+// deleted. Then the time is halved by counts, down to the parts that differ.
+
+// sums compares the datasets, as they will be after this run, with the service's count.
+type sums struct {
+	c      *Reconciler
+	counts []int64 // the service's counts of all that the datasets should hold
+	held   int64   // results of the first dataset that differs, or else of the first one
+}
+
+// verify reads again what does not agree with the count.
+func (s *sums) verify(ctx context.Context) error {
+	c := s.c
+	if s.counts == nil {
+		s.counts = []int64{c.Changes.Counted}
+	}
+	for round := 0; ; round++ {
+		if round > 0 && s.compare() != nil {
+			if err := s.recount(ctx); err != nil {
+				return err
+			}
+		}
+		wrong, err := s.differing(ctx, round == rereads)
+		if err != nil {
+			return err
+		}
+		counted := s.counted()
+		switch {
+		case len(wrong) == 0, round == rereads && reading.Plausible(s.counts, s.held):
+			c.Verified = &load.Verified{Counted: counted, Extracted: s.held, Match: counted == s.held}
+			if n := len(c.older.left); n > 0 && !c.Verified.Match {
+				c.Verified.Reason = fmt.Sprintf("%d parts are known to be stale; the next runs read them", n)
+			}
+			c.Reader.At(PointVerified)
+			return nil
+		case round == rereads:
+			return &VerifyError{Counted: counted, Extracted: s.held, Windows: windowsIn(wrong)}
+		}
+		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the count does not agree",
+			slog.Int64("counted", counted), slog.Int64("extracted", s.held), slog.Int("windows", len(wrong)))
+		if err := s.readDiffering(ctx, wrong); err != nil {
+			return err
+		}
+	}
+}
+
+// counted returns the last count.
+func (s *sums) counted() int64 { return s.counts[len(s.counts)-1] }
+
+// compare returns the time of the first dataset that does not agree with the last
+// count, or nil if all agree.
+func (s *sums) compare() []span {
+	counted := s.counted()
+	for i, m := range wholeOf(s.c.Parts) {
+		line := s.c.timelineOf(m)
+		n := sum(line)
+		if i == 0 || n != counted {
+			s.held = n
+		}
+		if n != counted {
+			return line
+		}
+	}
+	return nil
+}
+
+// differing returns the spans of the datasets that do not agree with the last count.
+// Spans that are left for later runs cannot agree. If there are some, only what the
+// run read is compared.
+func (s *sums) differing(ctx context.Context, last bool) ([]span, error) {
+	line := s.compare()
+	if len(s.c.older.left) > 0 {
+		return s.differingRead(ctx, last)
+	}
+	if line == nil {
+		return nil, nil
+	}
+	return s.halve(ctx, line, s.counted())
+}
+
+// differingRead returns the windows that do not agree with counts of their own. In
+// the last round it leaves out those whose results lie between their counts.
+func (s *sums) differingRead(ctx context.Context, last bool) (wrong []span, err error) {
+	count := s.c.Reader.Counter()
+	for _, line := range stretches(s.c.timeline()) {
+		n, err := count(ctx, extract.Window{From: line[0].From, To: line[len(line)-1].To})
+		if err != nil {
+			return nil, err
+		}
+		found, err := s.halve(ctx, line, n)
+		if err != nil {
+			return nil, err
+		}
+		for _, at := range found {
+			if n, err = count(ctx, at.Window); err != nil {
+				return nil, err
+			}
+			at.window.Counts = append(at.window.Counts, n)
+			if at.results != n && (!last || !at.window.Plausible()) {
+				wrong = append(wrong, at)
+			}
+		}
+	}
+	return wrong, nil
+}
+
+// stretches returns the windows of a timeline, those that follow each other together.
+func stretches(line []span) (all [][]span) {
+	for i, at := range line {
+		switch {
+		case at.window == nil:
+		case i > 0 && line[i-1].window != nil && line[i-1].To.Equal(at.From):
+			all[len(all)-1] = append(all[len(all)-1], at)
+		default:
+			all = append(all, []span{at})
+		}
+	}
+	return all
+}
+
+// recount asks for the count of all results that the datasets should hold, and then
+// what changed since the feed was asked before. It reads that. So a new result that
+// is counted is read too, and cannot hide that another one was deleted.
+func (s *sums) recount(ctx context.Context) error {
+	c := s.c
+	if err := s.count(ctx); err != nil {
+		return err
+	}
+	more, err := c.Changes.More(ctx, c.Reader.Form)
+	if err != nil || len(more) == 0 {
+		return err
+	}
+	return c.older.readNamed(ctx, more)
+}
+
+// count asks for the count of all results that the datasets should hold.
+func (s *sums) count(ctx context.Context) error {
+	n, err := s.c.Reader.Counter()(ctx, s.c.whole())
+	s.counts = append(s.counts, n)
+	return err
+}
+
+// recent is how many spans at the end of the time are looked at first, because most
+// results that are deleted are recent.
+const recent = 4
+
+// halve returns those of the spans that do not agree. counted is how many results
+// they hold by the counts.
+func (s *sums) halve(ctx context.Context, line []span, counted int64) ([]span, error) {
+	if sum(line) == counted {
+		return nil, nil
+	}
+	if len(line) == 1 {
+		return line, nil
+	}
+	middle := len(line) / 2
+	if last := len(line) - 1; len(line) > 2*recent && line[last].To.Equal(s.c.Interval.Read.To) {
+		middle = len(line) - recent
+	}
+	lower, upper := line[:middle], line[middle:]
+	n, err := s.c.Reader.Counter()(ctx, extract.Window{From: lower[0].From, To: lower[len(lower)-1].To})
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.halve(ctx, lower, n)
+	if err != nil {
+		return nil, err
+	}
+	more, err := s.halve(ctx, upper, counted-n)
+	return append(found[:len(found):len(found)], more...), err
+}
+
+func sum(line []span) (n int64) {
+	for _, s := range line {
+		n += s.results
+	}
+	return n
+}
+
+func windowsIn(line []span) (windows []extract.Window) {
+	for _, s := range line {
+		windows = append(windows, s.Window)
+	}
+	return windows
+}
+
+// readDiffering reads spans again: windows of the run once more, parts and gaps as
+// older ones.
+func (s *sums) readDiffering(ctx context.Context, line []span) error {
+	c := s.c
+	var windows []*reading.Window
+	var spans []extract.Window
+	for _, at := range line {
+		if at.window != nil {
+			windows = append(windows, at.window)
+		} else {
+			spans = append(spans, at.Window)
+		}
+	}
+	if len(windows) > 0 {
+		if err := c.readChanged(ctx, windows); err != nil {
+			return err
+		}
+	}
+	if err := c.older.read(ctx, spans, c.Reader.Def.Extract.MostStale(), "the service counts otherwise"); err != nil {
+		return err
+	}
+	return c.settleDuplicates(ctx)
+}
