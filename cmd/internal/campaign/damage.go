@@ -32,7 +32,9 @@ type damage struct {
 // explains tells whether a run may end with a code because of the damage.
 func (d *damage) explains(code int) bool {
 	switch d.kind {
-	case featureParts, featureLong:
+	case featureParts:
+		return code == 65 && d.full // any other part is made again
+	case featureLong:
 		return code == 65
 	case featureManifests, featureUnlisted:
 		return code == 73

@@ -24,7 +24,9 @@ type definition struct {
 	from, to    time.Time // wall clock, zero: none
 	window      string
 	incremental bool
-	lookback    int // days
+	lookback    int  // days
+	byLookback  bool // changes: lookback
+	maxStale    int  // max_stale_parts, 0: not said
 	verify      bool
 	explode     string // name of a declared list that has child outputs
 	outputs     []*output
@@ -33,6 +35,7 @@ type definition struct {
 	// resume from; none where the last one ended well.
 	unfinished history.Moment
 	undated    bool // such a run read results without a date
+	ranged     bool // the last run that ended well had a range of its own
 	// narrowed are the ranges of such runs that were given one by flags.
 	narrowed []readback.Span
 }
@@ -52,6 +55,9 @@ type output struct {
 	codebook    bool
 	last        *model.Look
 	damaged     bool // by somebody, and not healed yet
+	// blind is the moment up to which results before the lookback may have changed
+	// unnoticed, because nobody knew what had.
+	blind history.Moment
 }
 
 // newDefinition chooses a definition for a form.
@@ -91,6 +97,14 @@ func (s *site) newDefinition(random *rand.Rand, p *people, now time.Time) *defin
 	d.incremental = d.to.IsZero() && chance(random, 45)
 	s.newOutputs(random, d)
 	return d
+}
+
+// follow chooses how a definition finds what changed.
+func (d *definition) follow(random *rand.Rand) {
+	d.byLookback = chance(random, 15)
+	if d.incremental && chance(random, 30) {
+		d.maxStale = 1 + random.IntN(5)
+	}
 }
 
 // reads is a span that runs of a definition read for sure, whenever they begin.
@@ -149,7 +163,7 @@ func (d *definition) declare(random *rand.Rand, p *people) {
 // datasets only.
 func (s *site) newOutputs(random *rand.Rand, d *definition) {
 	for n := range 1 + random.IntN(3) {
-		o := &output{codebook: !chance(random, 25)}
+		o := &output{codebook: !chance(random, 25), blind: none}
 		o.Partition = pick(random, "none", "day", "month")
 		if d.incremental || chance(random, 50) {
 			o.format = pick(random, "csv", "ndjson", "parquet", "arrow")
@@ -223,6 +237,12 @@ func (d *definition) text(at *service, in *bucket) string {
 	}
 	if d.incremental {
 		fmt.Fprintf(&b, "  mode: incremental\n  lookback: %dd\n", d.lookback)
+	}
+	if d.byLookback {
+		b.WriteString("  changes: lookback\n")
+	}
+	if d.maxStale > 0 {
+		fmt.Fprintf(&b, "  max_stale_parts: %d\n", d.maxStale)
 	}
 	if d.View != nil {
 		fmt.Fprintf(&b, "  view: %s\n", d.View.ID)

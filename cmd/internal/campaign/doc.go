@@ -13,10 +13,14 @@
 // empty, and processes are killed at fault points, requests and moments or told
 // to stop. Between runs somebody removes parts and manifests, or leaves files.
 //
+// The service stamps every change by a clock of its own, which may be off and may
+// jump. In some lives it does not sort by these stamps, or lacks them.
+//
 // After every step each output is read back and compared with the history of
 // every result (package model). A run that ends with 0 must have written what
 // was there; any other end must be one that the circumstances explain, with
-// outputs as they were before or whole. Damage must be healed by the cure that
+// outputs as they were before or whole. Where the service told an incremental run
+// what had changed, its datasets hold the present of results of any age. Damage must be healed by the cure that
 // formetl's contract names. In the end an undisturbed run, run --full and clean
 // must leave exactly what the service holds, and no file may hold the API key.
 //

@@ -17,6 +17,7 @@ const (
 	featureEmpty       = "empty"       // an empty body, or a login page, with HTTP 200
 	featureQuirks      = "quirks"      // services that ignore bounds of ids, the order or searches
 	featureDates       = "dates"       // services that ignore dates
+	featureUnsorted    = "unsorted"    // services that ignore fs_sort, or whose results lack date_update
 	featureChanges     = "changes"     // results that change while they are read
 	featureParts       = "parts"       // parts that are removed or emptied between runs
 	featureManifests   = "manifests"   // manifests that are removed or damaged between runs
@@ -28,13 +29,18 @@ const (
 	featureEscapes     = "escapes"     // texts with _xHHHH_ in them, for .xlsx
 	featureLong        = "long"        // texts that no cell of a sheet holds, which end a run with 65
 
-	// Known gaps, which are off until the program closes them.
-
 	// Results move while others of the same reading go: then the sums of the
 	// counts agree although the moved one is lost. Two windows of a day: after
 	// day 1 is read, a result of day 2 moves to day 1 and one of day 1 is
-	// deleted. The run's feed by date_update will close it.
+	// deleted. A run that asks the service what changed finds it all the same. So
+	// lives have this where the service sorts and the definition can be counted,
+	// has no `changes: lookback`, and the form has enough results to show that the
+	// service sorts. Where one of these fails, the gap stands: a run then says
+	// `verified.method: counts`, and its results either move or go.
 	featureCompensation = "compensation"
+
+	// Known gaps, which are off until the program closes them.
+
 	// Results move while they are read by a definition whose results cannot be
 	// counted (search, view, verify: false).
 	featureUncounted = "uncounted"
@@ -65,9 +71,9 @@ type features map[string]bool
 func usual() features {
 	return features{
 		featureS3: false, featureKills: true, featureSignals: true, featureFaults: true, featureEmpty: true, featureQuirks: true,
-		featureDates: true, featureChanges: true, featureParts: true, featureManifests: true, featureUnlisted: true,
+		featureDates: true, featureUnsorted: true, featureChanges: true, featureParts: true, featureManifests: true, featureUnlisted: true,
 		featureForeign: true, featureExports: true, featureMaintenance: true, featureTogether: true, featureEscapes: true,
-		featureLong: true, featureCompensation: false, featureUncounted: false, featureUndated: false, featureShortPages: false, featureHalfFull: false, featureShifting: false,
+		featureLong: true, featureCompensation: true, featureUncounted: false, featureUndated: false, featureShortPages: false, featureHalfFull: false, featureShifting: false,
 	}
 }
 

@@ -27,7 +27,10 @@ type people struct {
 }
 
 // newPeople makes a form with a past that ends now.
-func newPeople(random *rand.Rand, zone *time.Location, now time.Time, on features) *people {
+// Each result carries when it was changed last, by the service's clock, unless
+// its id is a multiple of lack.
+func newPeople(random *rand.Rand, service *clock, lack int, now time.Time, on features) *people {
+	zone := service.zone
 	p := &people{random: random, zone: zone, nextID: 1 + random.Int64N(1_000_000), undated: chance(random, 50), texts: texts(on)}
 	p.begin = now.AddDate(0, 0, -pick(random, 2, 5, 20, 45))
 	p.items = newItems(random)
@@ -36,9 +39,17 @@ func newPeople(random *rand.Rand, zone *time.Location, now time.Time, on feature
 	served.Metas = []string{"result_status", "date_start", "date_finish", "date_update", "user_ip"}
 	served.Views = []formservice.View{newView(random, p.items)}
 	p.form = model.NewForm(served)
+	p.form.Lack = lack
 	for range p.amount() {
-		p.form.Put(p.newResult(p.date(now)))
+		date := p.date(now)
+		r := p.newResult(date)
+		if chance(random, 10) { // it was edited
+			date = date.Add(time.Duration(random.Int64N(int64(wall(now, zone).Sub(date)) + 1)))
+		}
+		setMeta(&r, "date_update", date.Add(service.off))
+		p.form.Put(r)
 	}
+	served.SetClock(service.stamp)
 	return p
 }
 
@@ -133,9 +144,7 @@ func (p *people) newResult(date time.Time) formservice.Result {
 		stamp("date_start", date.Add(-time.Duration(p.random.IntN(600))*time.Second))
 		stamp("date_finish", date)
 	}
-	if chance(p.random, 30) {
-		r.Metas = append(r.Metas, formservice.Meta{ID: "user_ip", Value: "198.51.100." + strconv.Itoa(p.random.IntN(256))})
-	}
+	r.Metas = append(r.Metas, formservice.Meta{ID: "user_ip", Value: "198.51.100." + strconv.Itoa(p.random.IntN(256))})
 	p.answer(&r)
 	return r
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,11 +22,13 @@ type life struct {
 	random  *rand.Rand // of what happens on the way
 	now     time.Time  // what processes take it to be
 	key     apiKey
+	clock   *clock // the service's
 	people  *people
 	service *service
 	def     *definition
 	export  *definition // of formetl export, see newExport
 	damages []*damage   // that are not healed yet
+	few     bool        // the form had too few results to show that the service sorts
 	told    []string
 	figures figures
 }
@@ -34,6 +37,7 @@ type life struct {
 type figures struct {
 	steps, kills, stops, continued, damages, changed, requests, rows int
 	codes                                                            map[int]int
+	methods                                                          map[string]int // how runs made sure, and found what had changed
 }
 
 // site is where a life takes place.
@@ -62,6 +66,12 @@ func (f *figures) count(o *outcome) {
 			if r.Continued != "" || r.Kept > 0 {
 				f.continued++
 			}
+			if r.Verified != nil && r.Error == "" {
+				f.methods["verified by "+cmp.Or(r.Verified.Method, "nothing")]++
+			}
+			if r.Changes != nil && r.Error == "" {
+				f.methods["found by "+r.Changes.Method]++
+			}
 		}
 	}
 }
@@ -73,7 +83,7 @@ func newLife(seed uint64, program string, on features, bucket *bucket) (*life, e
 	if err != nil {
 		return nil, err
 	}
-	l := &life{site: site{seed: seed, dir: dir}, on: on, program: program, random: source(seed, 1), figures: figures{codes: map[int]int{}}}
+	l := &life{site: site{seed: seed, dir: dir}, on: on, program: program, random: source(seed, 1), figures: figures{codes: map[int]int{}, methods: map[string]int{}}}
 	random := source(seed, 2)
 	zone, err := time.LoadLocation(pick(random, "UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"))
 	if err != nil {
@@ -82,12 +92,16 @@ func newLife(seed uint64, program string, on features, bucket *bucket) (*life, e
 	l.now = pick(random, time.Date(2026, 3, 12, 9, 30, 0, 0, time.UTC), time.Date(2026, 4, 6, 20, 0, 0, 0, time.UTC),
 		time.Date(2026, 11, 3, 3, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 0, 30, 0, 0, time.UTC))
 	l.key = apiKey(fmt.Sprintf("k/%x+=%d%%z", random.Uint64(), seed%1000))
-	l.people = newPeople(source(seed, 3), zone, l.now, on)
+	l.clock = newClock(source(seed, 8), zone, l.now)
+	faults := newQuirks(source(seed, 4), seed, on)
+	addUnsorted(source(seed, 9), &faults, on)
+	l.people = newPeople(source(seed, 3), l.clock, faults.LackUpdate, l.now, on)
 	if bucket != nil && on[featureS3] && chance(random, 35) {
 		l.site.bucket = bucket
 	}
-	l.service = startService(string(l.key), l.people.form.Served, newQuirks(source(seed, 4), seed, on))
+	l.service = startService(string(l.key), l.people.form.Served, faults)
 	l.def = l.site.newDefinition(source(seed, 5), l.people, l.now)
+	l.def.follow(source(seed, 10))
 	l.obey(source(seed, 6))
 	l.export = l.newExport(source(seed, 7))
 	return l, nil
@@ -130,6 +144,39 @@ func newQuirks(random *rand.Rand, seed uint64, on features) formservice.Faults {
 		f.IgnoreSearch = true
 	}
 	return f
+}
+
+// addUnsorted chooses whether the service lets itself be asked what changed. In
+// a third of the lives it does not.
+func addUnsorted(random *rand.Rand, f *formservice.Faults, on features) {
+	if !on[featureUnsorted] {
+		return
+	}
+	switch n := random.IntN(100); {
+	case n < 20:
+		f.IgnoreSort = true
+	case n < 33:
+		f.LackUpdate = pick(random, 1, 2, 3, 7, 40)
+	}
+}
+
+// enough is how many results show that a service sorts: their order by user_ip is
+// hardly that of their ids or dates.
+const enough = 12
+
+// tells tells whether the service tells for sure what changed of the results that
+// a definition reads.
+func (l *life) tells(d *definition) bool {
+	f := l.service.form.Faults
+	sorts := !f.IgnoreSort && f.LackUpdate == 0 && !f.IgnoreDirection && !f.IgnoreDates && !f.IgnoreMinID && !f.IgnoreMaxID
+	return sorts && d.Verified() && d.verify && !d.byLookback && !l.fewNow()
+}
+
+// fewNow tells whether the form has too few results to show that the service
+// sorts, or had at a time: what a run did not see is remembered for a day.
+func (l *life) fewNow() bool {
+	l.few = l.few || len(l.people.form.IDs()) < enough
+	return l.few
 }
 
 // obey fits definition and service to each other. From a service that ignores
@@ -201,7 +248,7 @@ func (l *life) manners(d *definition) manners {
 	m := manners{come: true, move: l.people.moving, leave: !l.people.moving, edit: true}
 	// A result that moves out of what is read is one that leaves.
 	m.within = append(slices.Clone(d.narrowed), d.reads(l.now))
-	if l.on[featureCompensation] {
+	if l.on[featureCompensation] && l.tells(d) {
 		m = freely()
 	}
 	counted := d.Verified() && d.verify
@@ -230,6 +277,7 @@ func (l *life) changeOne(m manners) {
 // take performs a step, judges it and remembers what follows from it.
 func (l *life) take(s *step) error {
 	l.now = l.now.Add(s.wait)
+	l.clock.set(l.now)
 	l.told = append(l.told, fmt.Sprintf("%d. at %s, moment %d: %s", len(l.told)+1, l.now.Format(time.DateTime), l.people.form.At(), s))
 	outcomes, err := l.perform(s)
 	for _, o := range outcomes {
@@ -272,7 +320,7 @@ func tail(text string, lines int) string {
 // scenario tells of the whole life, for people.
 func (l *life) scenario() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the folder is %s\nthe service: %s\nthe definition:\n%s\n", l.site.dir, l.service.form.Faults, l.def.text(l.service, l.site.bucket))
+	fmt.Fprintf(&b, "the folder is %s\nthe service: %s; its clock is off by %s, jumps: %t\nthe definition:\n%s\n", l.site.dir, l.service.form.Faults, l.clock.off, l.clock.jumps, l.def.text(l.service, l.site.bucket))
 	fmt.Fprintf(&b, "export: %s\nthe steps:\n%s\n", strings.Join(l.export.exportArguments(l.service.URL), " "), strings.Join(l.told, "\n"))
 	return b.String()
 }

@@ -90,8 +90,8 @@ func (c *campaign) do(ctx context.Context) error {
 	fmt.Fprintf(c.out, "campaign: %d lives from seed %d on\n", c.lives, c.seed)
 	began := time.Now()
 	total, problems := c.each(ctx)
-	fmt.Fprintf(c.out, "%d lives in %s: %d steps, ended with %v, %d killed, %d stopped, %d resumed from an earlier run, %d damages, %d changes while reading, %d requests, %d rows\n",
-		c.lives, time.Since(began).Round(time.Second), total.steps, total.codes, total.kills, total.stops, total.continued, total.damages, total.changed, total.requests, total.rows)
+	fmt.Fprintf(c.out, "%d lives in %s: %d steps, ended with %v, %d killed, %d stopped, %d resumed from an earlier run, %d damages, %d changes while reading, %d requests, %d rows; %v\n",
+		c.lives, time.Since(began).Round(time.Second), total.steps, total.codes, total.kills, total.stops, total.continued, total.damages, total.changed, total.requests, total.rows, total.methods)
 	if len(problems) > 0 {
 		return fmt.Errorf("%d of %d lives went wrong:\n%s", len(problems), c.lives, strings.Join(problems, "\n"))
 	}
@@ -100,7 +100,7 @@ func (c *campaign) do(ctx context.Context) error {
 
 // each lives the lives, a few at once.
 func (c *campaign) each(ctx context.Context) (total figures, problems []string) {
-	total.codes = map[int]int{}
+	total.codes, total.methods = map[int]int{}, map[string]int{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	places := make(chan struct{}, c.together)
@@ -156,6 +156,9 @@ func (f *figures) add(o figures) {
 	f.damages, f.changed, f.requests, f.rows = f.damages+o.damages, f.changed+o.changed, f.requests+o.requests, f.rows+o.rows
 	for code, n := range o.codes {
 		f.codes[code] += n
+	}
+	for method, n := range o.methods {
+		f.methods[method] += n
 	}
 }
 

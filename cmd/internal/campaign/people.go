@@ -44,7 +44,7 @@ func (p *people) change(now time.Time, m manners) {
 	add(3, m.come, func() { p.insert(now) })
 	add(1, m.leave && there, func() { p.form.Remove(one()) })
 	add(3, m.move && there, func() { p.move(one(), now, m) })
-	add(3, m.edit && there, func() { p.edit(one(), now) })
+	add(3, m.edit && there, func() { p.edit(one()) })
 	if len(acts) > 0 {
 		pick(p.random, acts...)()
 	}
@@ -63,13 +63,12 @@ func (p *people) insert(now time.Time) {
 }
 
 // edit answers anew. The result stays where it is.
-func (p *people) edit(id int64, now time.Time) {
+func (p *people) edit(id int64) {
 	r, there := p.form.Served.Get(id)
 	if !there {
 		return
 	}
 	p.answer(&r)
-	setMeta(&r, "date_update", wall(now, p.zone))
 	p.form.Put(r)
 }
 
@@ -88,7 +87,6 @@ func (p *people) move(id int64, now time.Time, m manners) {
 	}
 	setMeta(&r, "result_status", time.Time{})
 	setMeta(&r, "date_finish", date)
-	setMeta(&r, "date_update", wall(now, p.zone))
 	p.form.Put(r)
 }
 

@@ -50,14 +50,29 @@ type formReport struct {
 	Rows      int64         `json:"rows"`
 	Error     string        `json:"error"`
 	Verified  *struct {
-		Match bool `json:"match"`
+		Match  bool   `json:"match"`
+		Method string `json:"method"`
 	} `json:"verified"`
+	Changes *changesReport `json:"result_changes"`
 	Outputs []struct {
 		Path  string `json:"path"`
 		Rows  int64  `json:"rows"`
 		Parts int    `json:"parts"`
 		Bytes int64  `json:"bytes"`
 	} `json:"outputs"`
+}
+
+// changesReport tells how a run found what had changed.
+type changesReport struct {
+	Method string `json:"method"`
+	Reason string `json:"reason"`
+}
+
+func (c *changesReport) reason() string {
+	if c == nil {
+		return ""
+	}
+	return c.Reason
 }
 
 // process is formetl as a process of its own.

@@ -120,7 +120,7 @@ func (l *life) newStep(random *rand.Rand) *step {
 	for range mayChange(random, l.on) {
 		s.changes = append(s.changes, 1+random.IntN(20))
 	}
-	s.twin = l.on[featureTogether] && !s.disturbed() && chance(random, 5) && s.kind == stepRun
+	s.twin = l.on[featureTogether] && len(l.damages) == 0 && !s.disturbed() && chance(random, 5) && s.kind == stepRun
 	return s
 }
 

@@ -102,7 +102,7 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 		d.narrowed = append(d.narrowed, s.span())
 	}
 	if f.Good {
-		return d.reported(l.site, s, o)
+		return errors.Join(d.reported(l.site, s, o), l.method(d, s, o))
 	}
 	return nil
 }
@@ -121,6 +121,8 @@ func (d *definition) facts(s *step, o *outcome, f *model.Facts) {
 	if s.kind == stepRange {
 		from, to = s.from, s.to
 	}
+	f.Follows = d.incremental && (s.kind == stepRun || s.kind == stepFull)
+	f.From, f.Replaces = d.from, s.kind == stepFull
 	everything := from.IsZero() && to.IsZero()
 	f.Undated = everything && (!d.incremental || s.kind == stepFull || d.beginning())
 	f.AskedFrom, f.AskedTo, f.AskedToLatest = from, to, to
@@ -159,11 +161,26 @@ func (d *definition) lookAt(form *model.Form, out *output, f model.Facts, reads 
 	case !reads && after.Manifest != nil && before.Manifest != nil && after.Manifest.RunID == before.Manifest.RunID:
 		return out.kept(before, after)
 	}
+	f.Blind = out.blind
 	if err := d.Judge(&out.Output, form, before, after, f); err != nil {
 		return err
 	}
 	out.damaged = false
+	if f.Good {
+		out.learn(before, after, f)
+	}
 	return nil
+}
+
+// learn notes whether a run knew what had changed before its lookback.
+func (o *output) learn(before, after *model.Look, f model.Facts) {
+	knew := before.Changes != nil && !before.Changes.KnownTo.IsZero()
+	switch {
+	case f.Replaces:
+		o.blind = none
+	case f.Follows && before.Manifest != nil && !knew && after.Changes != nil && after.Changes.Method != model.MethodChanges:
+		o.blind = f.End
+	}
 }
 
 // kept makes sure that data were left alone. Look has made sure that the parts
@@ -206,7 +223,7 @@ func (d *definition) reported(at site, s *step, o *outcome) error {
 		if r.Error != "" {
 			return fmt.Errorf("it ended well, and the report says %q", r.Error)
 		}
-		if counted := d.verify && d.Verified() && len(s.changes) == 0; counted && (r.Verified == nil || !r.Verified.Match) {
+		if counted := d.verify && d.Verified() && len(s.changes) == 0 && !d.leavesStale(); counted && (r.Verified == nil || !r.Verified.Match) {
 			return fmt.Errorf("it ended well, and the report of the range %s is not verified", r.Range)
 		}
 	}
@@ -229,6 +246,40 @@ func (d *definition) reported(at site, s *step, o *outcome) error {
 		}
 	}
 	return nil
+}
+
+// method makes sure that a run says honestly how it found what had changed. Where
+// the service does not sort, nobody may say that it told; where it does, a run
+// that continues a dataset must have used it.
+func (l *life) method(d *definition, s *step, o *outcome) error {
+	for _, r := range o.report.Forms {
+		verified, found := "", ""
+		if r.Verified != nil {
+			verified = r.Verified.Method
+		}
+		if r.Changes != nil {
+			found = r.Changes.Method
+		}
+		unsorted := l.service.form.Faults.IgnoreSort || d.byLookback || !d.verify || !d.Verified()
+		if unsorted && (verified == model.MethodChanges || found == model.MethodChanges && s.kind == stepRun) {
+			return fmt.Errorf("the report says that it was verified by %q and changes were found by %q, and the service was not, or cannot be, asked", verified, found)
+		}
+		why := r.Changes.reason()
+		quiet := len(s.changes) == 0 && s.kind == stepRun && !strings.Contains(why, "more than ") // changes than it reads
+		quiet = quiet && why != ""                                                                // else the manifest knew no moment
+		// What a range of its own left out does not count as changed since.
+		quiet = quiet && (!d.ranged || !strings.Contains(why, "does not name it"))
+		if d.incremental && quiet && l.tells(d) && found == "lookback" {
+			return fmt.Errorf("the service sorts, and changes were found by %q: %s", found, why)
+		}
+	}
+	d.ranged = s.kind == stepRange || d.ranged && s.kind != stepRun && s.kind != stepFull
+	return nil
+}
+
+// leavesStale tells whether a dataset of the definition holds stale parts.
+func (d *definition) leavesStale() bool {
+	return slices.ContainsFunc(d.outputs, func(o *output) bool { return o.last != nil && o.last.Changes != nil && len(o.last.Changes.Stale) > 0 })
 }
 
 // reportedPath is how a report names an output.

@@ -20,6 +20,9 @@ type History = history.History[formservice.Result]
 // concurrent use.
 type Form struct {
 	Served *formservice.Form
+	// Lack tells of a service that shows results without date_update whose ids
+	// are multiples of it. 0: it shows all of them with it.
+	Lack int
 
 	mu      sync.Mutex
 	at      history.Moment
@@ -51,9 +54,19 @@ func (f *Form) Put(r formservice.Result) {
 	if err != nil {
 		panic(err) // one of the two must do
 	}
+	r = f.shown(r.ID)
 	h := f.results[r.ID]
 	h.End(f.at)
 	f.results[r.ID] = h.Begin(f.at, DateOf(r), r)
+}
+
+// shown is a result as the service answers it, with the time of its change.
+func (f *Form) shown(id int64) formservice.Result {
+	r, _ := f.Served.Get(id) // it was stored just now
+	if f.Lack > 0 && id%int64(f.Lack) == 0 {
+		r.Metas = slices.DeleteFunc(r.Metas, func(m formservice.Meta) bool { return m.ID == "date_update" })
+	}
+	return r
 }
 
 // Remove deletes a result, if it is there.

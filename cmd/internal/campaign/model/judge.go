@@ -22,6 +22,13 @@ type Facts struct {
 	Torn    bool      // it was killed: a commit may be in the middle
 	Ranges  []Reading // what it read; none where it could not say
 	Undated bool      // results without a date belong to what it read
+	// Follows tells that the run continued datasets, or replaced them. From is
+	// where the time of their results begins.
+	Follows  bool
+	Replaces bool // the run replaced all parts
+	From     time.Time
+	// Blind is the moment up to which nobody knew what had changed.
+	Blind history.Moment
 	// Asked is the range that a single file has to hold. Its end may lie
 	// anywhere from the one to the other, as the clock goes on.
 	AskedFrom, AskedTo, AskedToLatest time.Time
@@ -57,7 +64,7 @@ func (d *Definition) Judge(o *Output, form *Form, before, after *Look, f Facts) 
 			return err
 		}
 	}
-	return errors.Join(j.rows(), j.complete())
+	return errors.Join(j.rows(), j.complete(), j.followed())
 }
 
 // withoutManifest judges an output that has none: nothing was committed yet, or

@@ -1,0 +1,77 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/history"
+	"github.com/formetl/formetl/cmd/internal/readback"
+)
+
+// MethodChanges is the method of a run that the service told what had changed.
+const MethodChanges = "changes"
+
+// followed makes sure of results of any age, after a run that asked what had
+// changed: each that did not change during the run is in the dataset as it is
+// now, and those that were deleted are gone. Parts that the manifest names as
+// stale are left out.
+func (j *judge) followed() error {
+	c := j.after.Changes
+	if !j.f.Good || !j.f.Follows || !j.o.Dataset() || j.d.DatesIgnored || c == nil || c.Method != MethodChanges {
+		return nil
+	}
+	since := j.f.Start
+	if slices.ContainsFunc(j.f.Ranges, func(r Reading) bool { return r.Continued }) {
+		since = j.f.Oldest
+	}
+	for _, id := range slices.Sorted(maps.Keys(j.all)) {
+		if problem := j.present(id, since); problem != "" {
+			return fmt.Errorf("%s is wrong about result %d, which did not change since moment %d: %s%s", j.o, id, since, problem, told(j.all[id]))
+		}
+	}
+	return nil
+}
+
+// present tells in what a dataset does not tell the present of a result that did
+// not change since a moment, "" for nothing.
+func (j *judge) present(id int64, since history.Moment) string {
+	read := j.after.Rows[id]
+	states := j.during(id, since)
+	switch {
+	case len(states) == 0 && len(read) > 0 && j.mustLoseDeleted(read[0].Part):
+		return fmt.Sprintf("it was deleted, and is in %s", read[0].Part.Path)
+	case len(states) != 1 || states[0].To != history.Now || states[0].From > since:
+		return "" // it changed meanwhile, or it is gone
+	}
+	s := states[0]
+	if s.From <= j.f.Blind {
+		return ""
+	}
+	if len(read) > 0 {
+		if j.stale(read[0].Part.Span) && !read[0].Part.Undated {
+			return ""
+		}
+		return j.differs(read, s)
+	}
+	to := j.after.Manifest.Range.To
+	expected := !s.Date.IsZero() && !s.Date.Before(j.f.From) && s.Date.Before(to.Time) && j.d.Matches(s.Is) && j.d.hasRow(s.Is, j.o, j.after.Manifest.Schema)
+	second := readback.Span{From: readback.WallTime{Time: s.Date}, To: readback.WallTime{Time: s.Date.Add(time.Second)}}
+	if expected && !j.stale(second) {
+		return fmt.Sprintf("it is dated %s, and has no row", s.Date.Format(time.DateTime))
+	}
+	return ""
+}
+
+// mustLoseDeleted tells whether a part must not hold a deleted result. Counts
+// show that one is gone, which stale parts hinder; they are asked of the time of
+// the definition, and know nothing of results without a date.
+func (j *judge) mustLoseDeleted(p readback.Part) bool {
+	return len(j.after.Changes.Stale) == 0 && !p.Undated && (p.To.IsZero() || p.To.After(j.f.From))
+}
+
+// stale tells whether the manifest says that a span is stale.
+func (j *judge) stale(s readback.Span) bool {
+	return slices.ContainsFunc(j.after.Changes.Stale, func(is readback.Span) bool { return is.Meets(s) })
+}
