@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/formetl/formetl/cmd/internal/readback"
 )
 
 // verdict is what the test knows of a dataset after a run.
@@ -16,13 +18,17 @@ type verdict struct {
 	entries       []formReport
 	origin        origin
 	own           span // the run's own range: see judge
+	checked       span // what the dataset is held to
+	begins        bool // the run read everything
+	knew          bool // the run knew what had changed, so it is held to everything
 	zone          *time.Location
 }
 
 // judge looks at a dataset after a run, and tells what is wrong with it. The
 // run's own range begins at the watermark less the lookback; or before that,
 // where the run before resumed from an earlier one: what was changed since that
-// one began is to be picked up too.
+// one began is to be picked up too. A run that knew what had changed is held to
+// all that the dataset is to hold, of any age.
 func (w *world) judge(r *run, d *dataset) (*verdict, error) {
 	v := &verdict{w: w, r: r, before: d, did: r.did(d.form.name), entries: r.report.of(d.form.name), zone: w.people.zone}
 	after, changed, err := d.look(v.zone)
@@ -34,11 +40,16 @@ func (w *world) judge(r *run, d *dataset) (*verdict, error) {
 	if v.did {
 		v.own.to = maxTime(v.own.to, v.asked(r.told))
 	}
-	if !d.manifest.Watermark.IsZero() && !slices.Contains(r.flags, "--full") {
+	v.begins = d.manifest.Watermark.IsZero() || slices.Contains(r.flags, "--full")
+	v.knew = v.did && w.way.follows() && v.entries[len(v.entries)-1].knew()
+	if !v.begins {
 		v.own.from = d.manifest.Watermark.Add(-lookback)
 		if !d.fresh.IsZero() && d.fresh.Before(d.manifest.Watermark.Time) {
 			v.own.from = d.fresh.Add(-lookback)
 		}
+	}
+	if v.checked = v.own; v.knew {
+		v.checked.from = time.Time{}
 	}
 	if v.did || changed {
 		after.fresh = after.manifest.Watermark.Time
@@ -125,6 +136,9 @@ func (v *verdict) since(s span) moment {
 	if !v.did {
 		return v.origin.start
 	}
+	if v.knew && v.entries[len(v.entries)-1].Continued == "" {
+		return v.r.start
+	}
 	for _, e := range v.entries {
 		if e.Continued == "" && !s.from.Before(e.Range.From.Time) && !s.to.After(e.Range.To.Time) {
 			return v.r.start
@@ -140,7 +154,10 @@ func (v *verdict) since(s span) moment {
 // it is a state that its result had meanwhile, in the part of its date.
 func (v *verdict) states() error {
 	for _, p := range v.after.parts {
-		if !p.fresh && !v.own.meets(p.Part) {
+		if !p.fresh && !v.checked.meets(p.Part) && (!v.knew || !p.Undated) {
+			continue
+		}
+		if v.after.manifest.staleAt(p.Span) && !p.fresh {
 			continue
 		}
 		since := v.since(span{p.From.Time, p.To.Time})
@@ -149,6 +166,9 @@ func (v *verdict) states() error {
 			ok := slices.ContainsFunc(h, func(s state) bool {
 				return s.During(since, v.r.end) && s.Is == r.text && p.Holds(s.Date)
 			})
+			if _, there := h.Current(); !ok && !there && !p.fresh && len(v.after.manifest.Changes.Stale) > 0 {
+				continue // counts tell of deletions once no part is left stale
+			}
 			if !ok {
 				return fmt.Errorf("%s, read since moment %d and up to %d, holds result %d as\n  %s\nwhich was%s", p.Path, since, v.r.end, r.id, r.text, told(h))
 			}
@@ -164,14 +184,17 @@ func (v *verdict) complete() error {
 		for id := range ids {
 			h := v.after.form.results[id]
 			s, _ := h.Current()
+			if second := (readback.Span{From: readback.WallTime{Time: s.Date}, To: readback.WallTime{Time: s.Date.Add(time.Second)}}); v.after.manifest.staleAt(second) {
+				continue
+			}
 			since := v.since(span{s.Date, s.Date.Add(time.Second)})
-			if v.after.rows[id] == nil && h.Throughout(since, func(s state) bool { return v.own.holds(s.Date) }) {
-				return fmt.Errorf("result %d is missing; from moment %d to %d, and from %s to %s, it was%s", id, since, v.r.end, v.own.from, v.own.to, told(h))
+			if v.after.rows[id] == nil && h.Throughout(since, func(s state) bool { return v.checked.holds(s.Date) }) {
+				return fmt.Errorf("result %d is missing; from moment %d to %d, and from %s to %s, it was%s", id, since, v.r.end, v.checked.from, v.checked.to, told(h))
 			}
 		}
 		return nil
 	}
-	if v.own.from.IsZero() {
+	if v.checked.from.IsZero() {
 		for _, ids := range v.after.form.days {
 			if err := look(ids); err != nil {
 				return err
@@ -179,7 +202,7 @@ func (v *verdict) complete() error {
 		}
 		return nil
 	}
-	for day := dayOf(v.own.from); day.Before(v.own.to); day = day.AddDate(0, 0, 1) {
+	for day := dayOf(v.checked.from); day.Before(v.checked.to); day = day.AddDate(0, 0, 1) {
 		if err := look(v.after.form.days[day]); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,13 +23,30 @@ type dataset struct {
 	form     *form
 	dir      string
 	raw      []byte // of the manifest, nil where there is none
-	manifest readback.Manifest
+	manifest manifest
 	parts    map[string]*part // by path
 	rows     map[int64]*row   // of all parts
 	seen     map[string]string
 	fresh    time.Time // wall clock: what was changed from then on is still to be picked up
 	pending  *origin   // the first run that failed since one ended well
 	unused   []asked   // of the runs since then
+}
+
+// manifest is what the test reads of a manifest.
+type manifest struct {
+	readback.Manifest
+	Changes struct {
+		Method string          `json:"method"`
+		Reason string          `json:"reason"`
+		Stale  []readback.Span `json:"stale"`
+		Later  []int64         `json:"later"`
+	} `json:"changes"`
+}
+
+// staleAt tells whether the manifest says that the time of a span is to be read
+// again by the next runs.
+func (m *manifest) staleAt(s readback.Span) bool {
+	return slices.ContainsFunc(m.Changes.Stale, s.Meets)
 }
 
 // part is a part that was read.
@@ -79,7 +97,7 @@ func (d *dataset) look(zone *time.Location) (next *dataset, changed bool, err er
 	}
 	copied := *d
 	next = &copied
-	next.raw, next.manifest, next.parts, next.rows = raw, readback.Manifest{}, map[string]*part{}, maps.Clone(d.rows)
+	next.raw, next.manifest, next.parts, next.rows = raw, manifest{}, map[string]*part{}, maps.Clone(d.rows)
 	if err := json.Unmarshal(raw, &next.manifest); err != nil {
 		return nil, false, fmt.Errorf("the manifest: %w", err)
 	}

@@ -10,6 +10,13 @@
 // with what it knows of every state that every result ever had; it counts what
 // the service was asked, too.
 //
+// The service stamps each change by a clock of its own, which is minutes off and
+// jumps. Results of any age are edited and deleted. A run that knew what had
+// changed must leave a dataset that holds the truth of any age, apart from what
+// the manifest says is stale. Every other run is held to the lookback.
+// FORMETL_YEAR_SORT=off has the service ignore fs_sort, and
+// FORMETL_YEAR_CHANGES=lookback has the definitions say so.
+//
 // It is a world for each week around a change of the clocks by default.
 // FORMETL_YEAR_WEEKS=52 is one world of a year, FORMETL_YEAR_SEED another
 // course of events; every failure names both. Requests that are under way side

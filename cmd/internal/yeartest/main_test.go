@@ -11,9 +11,11 @@ import (
 
 // Variables that ask for another course of events than the usual one.
 const (
-	seedVariable  = "FORMETL_YEAR_SEED"  // decides on everything that happens
-	weeksVariable = "FORMETL_YEAR_WEEKS" // so long, as one world
-	raceVariable  = "FORMETL_YEAR_RACE"  // set: formetl itself runs under the race detector, which ends it with 66
+	seedVariable  = "FORMETL_YEAR_SEED"    // decides on everything that happens
+	weeksVariable = "FORMETL_YEAR_WEEKS"   // so long, as one world
+	sortVariable  = "FORMETL_YEAR_SORT"    // off: the service ignores fs_sort
+	waysVariable  = "FORMETL_YEAR_CHANGES" // lookback: the definitions say so; else auto
+	raceVariable  = "FORMETL_YEAR_RACE"    // set: formetl itself runs under the race detector, which ends it with 66
 )
 
 // program is formetl with its test hooks. TestMain builds it.

@@ -63,6 +63,7 @@ func (p *people) live(from, to time.Time) {
 	}
 	for len(p.agenda) > 0 && !p.agenda[0].at.After(to) {
 		next, _ := heap.Pop(&p.agenda).(deed)
+		p.now = next.at
 		next.do(next.at)
 	}
 }
@@ -90,16 +91,26 @@ func (p *people) hour(f *form, from, to time.Time) {
 	if p.random.IntN(8) == 0 {
 		p.plan(instant(), func(at time.Time) { p.delete(f, at, p.days()) })
 	}
+	if p.random.IntN(400) == 0 { // an owner goes through the answers of the past
+		p.plan(instant(), func(at time.Time) {
+			for range 5 + p.random.IntN(150) {
+				p.edit(f, at, wholePast)
+			}
+		})
+	}
 	if p.random.IntN(250) == 0 {
 		p.plan(instant(), func(time.Time) { f.items++ })
 	}
 }
 
+// wholePast is how many days back deeds of any age reach: all that a world has had.
+const wholePast = 450
+
 // days is how far back an edit or a deletion reaches: mostly not beyond the
 // lookback.
 func (p *people) days() int {
 	if p.random.IntN(4) == 0 {
-		return 70
+		return wholePast
 	}
 	return 3
 }
@@ -107,7 +118,10 @@ func (p *people) days() int {
 // begin has somebody begin to fill in a form: most are done in minutes, some
 // save it and finish in hours or months, or never.
 func (p *people) begin(f *form, at time.Time) {
-	r := formservice.Result{ID: f.take(), Metas: []formservice.Meta{{ID: "result_status", Value: "Incomplete"}}}
+	r := formservice.Result{ID: f.take(), Metas: []formservice.Meta{
+		{ID: "result_status", Value: "Incomplete"},
+		{ID: "user_ip", Value: fmt.Sprint("198.51.100.", p.random.IntN(250))}, // its order differs from that of ids and dates
+	}}
 	p.answer(f, &r)
 	started := formservice.Meta{ID: "date_start", Value: p.text(at)}
 	switch n := p.random.IntN(1000); {
@@ -205,7 +219,6 @@ func (p *people) edit(f *form, at time.Time, days int) {
 		return
 	}
 	p.answer(f, &r)
-	setMeta(&r, "date_update", p.text(at))
 	f.put(r)
 }
 
@@ -252,7 +265,7 @@ func clockChange(zone *time.Location, from, to time.Time) time.Time {
 // held.
 func (p *people) meddle(f *form, at time.Time, random *rand.Rand) {
 	usual := p.random
-	p.random = random
+	p.random, p.now = random, at.Add(time.Duration(random.IntN(5))*time.Second)
 	defer func() { p.random = usual }()
 	for range 1 + random.IntN(4) {
 		switch random.IntN(5) {
@@ -261,9 +274,9 @@ func (p *people) meddle(f *form, at time.Time, random *rand.Rand) {
 		case 1:
 			p.begin(f, at.Add(-time.Duration(random.Int64N(int64(3*time.Hour))))) // stored late
 		case 2:
-			p.edit(f, at, 3)
+			p.edit(f, at, p.days())
 		case 3:
-			p.delete(f, at, 3)
+			p.delete(f, at, p.days())
 		case 4:
 			for range 30 { // until one is met that is not finished
 				if r, ok := f.some(random, dayOf(p.wall(at)), 3+random.IntN(60)); ok {

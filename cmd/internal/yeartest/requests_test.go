@@ -18,6 +18,44 @@ type asked struct {
 	count  bool
 	window string // its dates, see none
 	first  bool   // page of a reading
+	kind   kind
+	from   time.Time // of the window; zero for none
+}
+
+// kind is what a request is for.
+type kind int
+
+const (
+	ofWindow kind = iota // a page of a window, or the first count
+	ofFeed
+	ofProof     // whether the service sorts
+	ofID        // asks or counts results by their ids
+	ofDoubt     // a further count
+	ofStale     // a page of a window before the tail
+	ofCount     // the first count
+	kinds   int = iota
+)
+
+func (k kind) String() string {
+	return [...]string{"tail", "feed", "proof", "ids", "halving", "stale", "count"}[k]
+}
+
+// kindOf tells what a request is for, as far as it shows.
+func kindOf(q formservice.Request, query url.Values, counted bool) kind {
+	ids := query.Has("fs_min_id") && query.Has("fs_max_id")
+	switch {
+	case q.Transaction == formservice.TransactionCount && ids, ids && !query.Has("fs_min_date") && !query.Has("fs_max_date"):
+		return ofID
+	case q.Transaction == formservice.TransactionCount && counted:
+		return ofDoubt
+	case q.Transaction == formservice.TransactionCount:
+		return ofCount
+	case query.Get("fs_sort") == "date_update" && query.Get("fs_limit") != "1":
+		return ofFeed
+	case query.Get("fs_sort") != "" && query.Get("fs_sort") != "result_id":
+		return ofProof
+	}
+	return ofWindow
 }
 
 // sent is how many requests a run sent, for the budget.
@@ -40,6 +78,8 @@ type cost struct {
 	lost     int // answers that nothing was committed of
 	refused  int
 	forms    int // lists of forms
+	runs     int // of forms
+	kinds    [kinds]int
 }
 
 func (c *cost) add(o cost) {
@@ -54,6 +94,19 @@ func (c *cost) add(o cost) {
 	c.lost += o.lost
 	c.refused += o.refused
 	c.forms += o.forms
+	c.runs += o.runs
+	for i, n := range o.kinds {
+		c.kinds[i] += n
+	}
+}
+
+// each tells where the requests of a form's run go on average.
+func (c cost) each() string {
+	text := fmt.Sprintf("%d runs of forms, each", c.runs)
+	for i, n := range c.kinds {
+		text += fmt.Sprintf(" %.2f %s", float64(n)/float64(max(1, c.runs)), kind(i))
+	}
+	return text
 }
 
 func (c cost) String() string {
@@ -75,7 +128,10 @@ func answered(r *run, log []formservice.Request) (byForm map[string][]asked, oth
 			other.forms++
 		default:
 			query, _ := url.ParseQuery(q.Query) // the service has taken it
+			counted := slices.ContainsFunc(byForm[q.Form], func(a asked) bool { return a.kind == ofCount })
+			from, _ := time.Parse(wallLayout, query.Get("fs_min_date")) // zero for none
 			byForm[q.Form] = append(byForm[q.Form], asked{
+				kind: kindOf(q, query, counted), from: from,
 				run: r.number, count: q.Transaction == formservice.TransactionCount,
 				window: strings.TrimSpace(query.Get("fs_min_date") + " … " + query.Get("fs_max_date")),
 				first:  !query.Has("fs_min_id") && !query.Has("fs_page"),
@@ -96,10 +152,18 @@ func (v *verdict) charge(own []asked) (c cost) {
 	earlier, lost := v.kept(own)
 	used = append(used, earlier...)
 	c.used, c.lost, v.after.unused = len(used), lost, nil
+	c.runs = 1
 	for _, a := range used {
 		if a.count {
 			c.counted++
 		}
+		if a.kind == ofWindow && a.from.Before(v.entries[len(v.entries)-1].Range.From.Time) {
+			a.kind = ofStale
+		}
+		c.kinds[a.kind]++
+	}
+	if v.w.way.follows() && !v.begins {
+		return c // TestYearCostsLess holds them to what they were before
 	}
 	widened := v.before.widen(v.own)
 	for _, e := range v.entries {

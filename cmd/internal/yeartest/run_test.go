@@ -83,9 +83,23 @@ type formReport struct {
 	Reread    int           `json:"windows_read_again"`
 	Error     string        `json:"error"`
 	Verified  *struct {
-		Match bool `json:"match"`
+		Match  bool   `json:"match"`
+		Method string `json:"method"`
 	} `json:"verified"`
+	Changes *struct {
+		Method     string `json:"method"`
+		Reason     string `json:"reason"`
+		Changed    int    `json:"changed"`
+		StaleParts int    `json:"stale_parts"`
+		StaleLeft  int    `json:"stale_left"`
+	} `json:"result_changes"`
 }
+
+// knew tells whether a run of a form knew what had changed.
+func (f formReport) knew() bool { return f.Changes != nil && f.Changes.Method == "changes" }
+
+// leftStale tells whether the run left parts that are known to be stale.
+func (f formReport) leftStale() bool { return f.Changes != nil && f.Changes.StaleLeft > 0 }
 
 // of are the entries of a form.
 func (r *report) of(form string) []formReport {
@@ -156,7 +170,7 @@ func (w *world) perform(t *testing.T, r *run) {
 	}
 	r.start = w.at()
 	w.service.weather(t, r)
-	w.service.SetFaults(formservice.Faults{BusyStatus: r.busy})
+	w.service.SetFaults(formservice.Faults{BusyStatus: r.busy, IgnoreSort: !w.way.sorts})
 	w.service.expect(r, func() { w.meddle(r) })
 	began := time.Now()
 	if err := cmd.Start(); err != nil {

@@ -27,11 +27,14 @@ type scene struct {
 // checks tell.
 func TestChecksNotice(t *testing.T) {
 	from := time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC)
-	w := newWorld(t, 1, from, from.AddDate(0, 0, 9))
-	w.figures = figures{codes: map[int]int{}, costs: map[string]*cost{}}
+	w := newWorld(t, 1, way{sorts: true, changes: auto}, from, from.AddDate(0, 0, 9))
+	w.figures = newFigures()
 	p := w.pipelines[0]
-	for hour := range 2 {
-		w.hourly(t, &run{number: 1 + hour, pipeline: p, at: from.Add(time.Duration(hour) * time.Hour), told: from.Add(time.Duration(hour) * time.Hour), perDay: usualPerDay, origins: map[string]*origin{}})
+	for i, at := range []time.Time{from, from.Add(12 * time.Hour)} {
+		if i > 0 {
+			w.live(from, at) // something is new
+		}
+		w.hourly(t, &run{number: 1 + i, pipeline: p, at: at, told: at, perDay: usualPerDay, origins: map[string]*origin{}})
 	}
 	last := p.recent[1]
 	for _, c := range []struct {
@@ -41,6 +44,9 @@ func TestChecksNotice(t *testing.T) {
 	}{
 		{"nothing", func(*testing.T, *scene) {}, ""},
 		{"a result was there all the time", addResult, "is missing"},
+		{"a result of long ago was there all the time", addOldResult, "is missing"},
+		{"a row of long ago was edited before", changeOldRow, "which was"},
+		{"a row of long ago was deleted before", deleteOldRow, "which was"},
 		{"a row is no state of its result", changeRow, "which was"},
 		{"a row is in the part of another date", changeDate, "which was"},
 		{"the watermark was higher", func(_ *testing.T, s *scene) {
@@ -120,9 +126,14 @@ func (s *scene) part(fresh bool) *part {
 	return found
 }
 
-func addResult(t *testing.T, s *scene) {
+func addResult(t *testing.T, s *scene) { add(t, s, 25*time.Hour) }
+
+func addOldResult(t *testing.T, s *scene) { add(t, s, 20*24*time.Hour) }
+
+// add has a result be there since the beginning that is as old as that.
+func add(t *testing.T, s *scene, age time.Duration) {
 	f := s.dataset.form
-	date := s.dataset.manifest.Watermark.Add(-25 * time.Hour)
+	date := s.dataset.manifest.Watermark.Add(-age)
 	f.results[1], f.days[dayOf(date)][1] = states{{To: history.Now, Date: date, Is: "{}"}}, true
 	t.Cleanup(func() {
 		delete(f.results, 1)
@@ -133,11 +144,34 @@ func addResult(t *testing.T, s *scene) {
 // change spoils the last state of a row that the run read.
 func change(t *testing.T, s *scene, spoil func(*state)) {
 	t.Helper()
-	h := s.dataset.form.results[s.part(true).rows[0].id]
+	spoilLast(t, s, s.part(true).rows[0].id, spoil)
+}
+
+func spoilLast(t *testing.T, s *scene, id int64, spoil func(*state)) {
+	t.Helper()
+	h := s.dataset.form.results[id]
 	last := &h[len(h)-1]
 	was := *last
 	spoil(last)
 	t.Cleanup(func() { *last = was })
+}
+
+// changeOld spoils the last state of a row of the oldest part.
+func changeOld(t *testing.T, s *scene, spoil func(*state)) {
+	t.Helper()
+	var oldest *part
+	for _, p := range s.dataset.parts {
+		if !p.Undated && (oldest == nil || p.From.Before(oldest.From.Time)) {
+			oldest = p
+		}
+	}
+	spoilLast(t, s, oldest.rows[0].id, spoil)
+}
+
+func changeOldRow(t *testing.T, s *scene) { changeOld(t, s, func(last *state) { last.Is = "{}" }) }
+
+func deleteOldRow(t *testing.T, s *scene) {
+	changeOld(t, s, func(last *state) { last.To = last.From + 1 })
 }
 
 func changeRow(t *testing.T, s *scene) { change(t, s, func(last *state) { last.Is = "{}" }) }

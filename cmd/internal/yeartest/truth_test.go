@@ -24,9 +24,11 @@ type (
 // truth is what the service holds and ever held.
 type truth struct {
 	zone *time.Location
+	seed uint64 // of the service's clock
 
 	mu    sync.Mutex // of all that follows, and of its forms
 	at    moment
+	now   time.Time // virtual: when the deed of the moment is done
 	forms []*form
 	late  int // results that moved out of a part that no run reads again by itself
 }
@@ -40,6 +42,7 @@ type form struct {
 	listed  bool // the service has it now
 	results map[int64]states
 	days    map[time.Time]map[int64]bool // results that are there now, by the day of their date
+	oldest  time.Time                    // the first day that a result ever had
 	nextID  int64
 	items   int // items that were added to the form
 }
@@ -53,7 +56,8 @@ func newForm(t *truth, name string, rate int) *form {
 		}, nil),
 		results: map[int64]states{}, days: map[time.Time]map[int64]bool{},
 	}
-	f.served.Metas = []string{"result_status", "date_start", "date_finish", "date_update"}
+	f.served.Metas = []string{"result_status", "date_start", "date_finish", "date_update", "user_ip"}
+	f.served.SetClock(t.serviceClock)
 	t.forms = append(t.forms, f)
 	return f
 }
@@ -64,7 +68,8 @@ func (f *form) take() int64 {
 	return f.nextID
 }
 
-// put stores a result, new or changed. mu is held.
+// put stores a result, new or changed. The service stamps it, so the truth is what
+// the service holds then. mu is held.
 func (f *form) put(r formservice.Result) {
 	err := f.served.Update(r)
 	if err != nil {
@@ -73,12 +78,16 @@ func (f *form) put(r formservice.Result) {
 	if err != nil {
 		panic(err) // one of the two must do
 	}
+	r, _ = f.served.Get(r.ID) // it was stored right now
 	f.end(r.ID)
 	date := dateOf(r)
 	f.results[r.ID] = f.results[r.ID].Begin(f.truth.at, date, f.truth.row(r))
 	day := dayOf(date)
 	if f.days[day] == nil {
 		f.days[day] = map[int64]bool{}
+	}
+	if !date.IsZero() && (f.oldest.IsZero() || day.Before(f.oldest)) {
+		f.oldest = day
 	}
 	f.days[day][r.ID] = true
 }
@@ -103,8 +112,11 @@ func (f *form) end(id int64) {
 // some gives a result of a day of the last so many, or of any day, ok false
 // where there is none.
 func (f *form) some(random *rand.Rand, today time.Time, days int) (formservice.Result, bool) {
+	if !f.oldest.IsZero() {
+		days = min(days, 1+int(today.Sub(f.oldest)/(24*time.Hour)))
+	}
 	for range 8 {
-		day := today.AddDate(0, 0, -random.IntN(days))
+		day := today.AddDate(0, 0, -random.IntN(max(1, days)))
 		ids := make([]int64, 0, len(f.days[day]))
 		for id := range f.days[day] {
 			ids = append(ids, id)

@@ -47,6 +47,27 @@ func (e *weather) pass(random *rand.Rand, at time.Time) {
 	}
 }
 
+// serviceClock is the wall clock of the service, by which it stamps what changes.
+// It is minutes off, and jumps now and then by less than two hours, together with
+// the hour that comes twice in autumn.
+func (t *truth) serviceClock() time.Time {
+	const (
+		steady = 29 * time.Hour // between two jumps
+		most   = 58 * time.Minute
+		fewer  = 28 * time.Minute // on the day of a change of the clocks
+		usual  = 5 * time.Minute
+	)
+	random := rand.New(rand.NewPCG(t.seed, uint64(t.now.Unix()/int64(steady/time.Second)))) //nolint:gosec // not negative
+	spread := usual
+	if random.IntN(2) == 0 {
+		spread = most
+	}
+	if !clockChange(t.zone, t.now.Add(-6*time.Hour), t.now.Add(6*time.Hour)).IsZero() {
+		spread = min(spread, fewer)
+	}
+	return t.wall(t.now).Add(spread * time.Duration(random.IntN(2001)-1000) / 1000)
+}
+
 // points are where a run may kill itself.
 func points() []string {
 	return []string{
@@ -74,13 +95,22 @@ func (w *world) next(p *pipeline, at time.Time) *run {
 		all := points()
 		r.fault = fmt.Sprintf("%s:%d", all[random.IntN(len(all))], 1+random.IntN(6))
 	case 1:
-		r.killAt, r.killAfter = 1+random.Int64N(18), random.IntN(2) == 0
+		r.killAt, r.killAfter = requestOf(random, 18), random.IntN(2) == 0
 	}
 	if w.weather.began.Equal(at.Truncate(time.Hour)) && random.IntN(3) > 0 {
-		r.outageAt = 2 + random.Int64N(16)
+		r.outageAt = 1 + requestOf(random, 16)
 	}
-	if random.IntN(16) == 0 {
-		r.meddleAt = 1 + random.IntN(16)
+	if random.IntN(10) == 0 {
+		r.meddleAt = int(requestOf(random, 16))
 	}
 	return r
+}
+
+// requestOf picks one of the first requests of a run. Half of them are among the
+// few that a run sends to which nothing is new.
+func requestOf(random *rand.Rand, most int64) int64 {
+	if random.IntN(2) == 0 {
+		most = 5
+	}
+	return 1 + random.Int64N(most)
 }

@@ -22,6 +22,7 @@ const (
 // world is a service, the people who use it, and the pipelines that read it.
 type world struct {
 	seed      uint64
+	way       way
 	dir       string
 	service   *service
 	people    *people
@@ -49,19 +50,46 @@ name: %s
 source: {base_url: "http://%s", account: acme, timezone: %s, requests: {concurrency: 3, per_day: %d}}
 forms: %s
 state: state
-extract: {mode: %s, lookback: 3d}
+extract: {mode: %s, lookback: 3d, changes: %s, max_stale_parts: %d}
 load:
   - {path: "%s/{form}/", format: %s, partition: %s}
 `
 
-// mode is that of the definitions.
-const mode = "incremental"
+// What the definitions say of changes besides.
+const (
+	mode      = "incremental"
+	mostStale = 8 // parts that one run reads again, see way
+)
+
+// way is how results that changed are found in a world.
+type way struct {
+	sorts   bool   // the service sorts by what it is asked for
+	changes string // auto or lookback, as the definitions say
+}
+
+// follows tells whether the runs of a world can ask the service what changed.
+func (y way) follows() bool { return y.sorts && y.changes == auto }
+
+const (
+	auto         = "auto"
+	lookbackOnly = "lookback"
+)
+
+// asAsked is the way that the variables ask for.
+func asAsked(t *testing.T) way {
+	t.Helper()
+	y := way{sorts: os.Getenv(sortVariable) != "off", changes: auto}
+	if given := os.Getenv(waysVariable); given != "" {
+		y.changes = given
+	}
+	return y
+}
 
 // write writes a definition and gives its file.
 func (w *world) write(t *testing.T, p *pipeline, perDay int) string {
 	t.Helper()
 	file := filepath.Join(w.dir, p.name+".yaml")
-	text := fmt.Sprintf(definition, p.name, w.service.address, zoneName, perDay, p.forms, mode, p.name, p.format, p.partition)
+	text := fmt.Sprintf(definition, p.name, w.service.address, zoneName, perDay, p.forms, mode, w.way.changes, mostStale, p.name, p.format, p.partition)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -69,17 +97,17 @@ func (w *world) write(t *testing.T, p *pipeline, perDay int) string {
 }
 
 // newWorld makes a world at an instant, with a past.
-func newWorld(t *testing.T, seed uint64, from, to time.Time) *world {
+func newWorld(t *testing.T, seed uint64, y way, from, to time.Time) *world {
 	t.Helper()
 	zone, err := time.LoadLocation(zoneName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	source := func(n uint64) *rand.Rand { return rand.New(rand.NewPCG(seed+n<<32, uint64(from.Unix()))) } //nolint:gosec // not negative
-	w := &world{seed: seed, dir: folder(t), random: source(1)}
+	w := &world{seed: seed, way: y, dir: folder(t), random: source(1)}
 	w.weather = newWeather(w.random, int(to.Sub(from)/time.Hour))
 	w.service = startService(t)
-	w.people = &people{truth: &truth{zone: zone}, random: source(2)}
+	w.people = &people{truth: &truth{zone: zone, seed: seed}, random: source(2)}
 	w.pipelines = []*pipeline{
 		{name: "hourly", forms: `["*"]`, format: "ndjson", partition: "day", every: 1},
 		{name: "whole", forms: "[orders]", format: "ndjson", partition: "none", every: 12},
