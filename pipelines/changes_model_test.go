@@ -329,9 +329,9 @@ func TestModel(t *testing.T) {
 		share  int // of so many cases of two deeds one is played
 		threes int // cases of three deeds
 	}{
-		{"full", formservice.Faults{}, true, 40, 300},
-		{"incremental", formservice.Faults{}, true, 15, 500},
-		{"resumed", formservice.Faults{}, true, 200, 300},
+		{"full", formservice.Faults{}, true, 80, 100},
+		{"incremental", formservice.Faults{}, true, 30, 200},
+		{"resumed", formservice.Faults{}, true, 200, 100},
 		{"full", formservice.Faults{IgnoreSort: true}, false, 300, 50},
 		{"incremental", formservice.Faults{IgnoreSort: true}, false, 300, 50},
 		{"full", formservice.Faults{LackUpdate: 3}, false, 300, 50},
