@@ -170,6 +170,11 @@ func (l *life) cure(d *damage) error {
 			setText(&r, l.people.items[0].ID, "short")
 			l.people.form.Put(r)
 		}
+		if l.def.unfinished != none { // the checkpoint may hold the long text, and ends one more run
+			if err := l.take(calm(stepRun)); err != nil {
+				return err
+			}
+		}
 		l.damages = nil
 		return l.take(calm(stepRun))
 	}
