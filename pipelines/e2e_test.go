@@ -3,6 +3,7 @@ package pipelines_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -46,7 +47,10 @@ func (w *world) definition(outputs ...definition.Output) *definition.Definition 
 	return pipelinestest.Definition(w.dir, w.source, outputs...)
 }
 
-func options() pipelines.Options { return pipelines.Options{Options: pipelinestest.Options()} }
+// options are those of a run that does not wait for the clock of a service.
+func options() pipelines.Options {
+	return pipelines.Options{Options: pipelinestest.Options(), Wait: func(context.Context, time.Duration) error { return nil }}
+}
 
 func (w *world) run(def *definition.Definition) *pipelines.Report {
 	w.t.Helper()

@@ -55,7 +55,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	f.reader = &reading.Reader{
 		Form: reading.Form{
 			Def: def, Name: form, Client: client, Pages: extract.NewReader(client, form, reading.Query(def.Extract)), RunID: o.RunID, Began: f.report.StartedAt,
-			Now: o.Now, Log: o.Logger.With(slog.String("form", form)), At: o.At, Slots: o.windows,
+			Now: o.Now, Wait: o.Wait, Log: o.Logger.With(slog.String("form", form)), At: o.At, Slots: o.windows,
 		},
 		Keeps:  keepsRead,
 		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },

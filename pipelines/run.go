@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"time"
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
@@ -25,6 +26,9 @@ type Options struct {
 	// one of planned, piece, read, verified, snapshot, staged, prepared, codebook. Tests end
 	// the process there. nil: nobody is told; called from several goroutines.
 	At func(point string)
+	// Wait waits for a time on the clock of the service. nil is a pause of that time; tests
+	// whose service has a clock of its own set that. It is called from several goroutines.
+	Wait func(ctx context.Context, d time.Duration) error
 
 	windows  reading.Slots // of the windows of all forms, set by Run
 	encoders reading.Slots // of the objects that are encoded at once, set by Run
@@ -80,6 +84,9 @@ func (o Options) withDefaults() Options {
 	if o.At == nil {
 		o.At = func(string) {}
 	}
+	if o.Wait == nil {
+		o.Wait = pause
+	}
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
@@ -96,4 +103,14 @@ func requestsOf(r transport.Requests) load.Requests {
 func isError[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
+}
+
+// pause waits for a time. If ctx ends first, it returns the cause.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -20,6 +20,9 @@ const Margin = 2 * time.Hour
 // sorts, whether there was one or not.
 const daily = 24 * time.Hour
 
+// second is the resolution of date_update, see extract.WireTime.
+const second = time.Second
+
 // Start is what a run knows of changes before it reads anything.
 type Start struct {
 	// Named are changes that some dataset does not hold yet, newest first.
@@ -41,6 +44,9 @@ type Start struct {
 	base   load.Changes     // what the manifests say together
 	state  load.Changes     // what the next manifests say, as far as it is known yet
 	margin []extract.Change // the changes of the margin, newest first
+	// open is the second of the newest change, if that second was perhaps not over when
+	// the run went on. A further change of the same result would look the same.
+	open time.Time
 }
 
 // Since says what a run knows before it asks what changed. Manifests are those of
@@ -139,7 +145,20 @@ func Ask(ctx context.Context, f reading.Form, since Since) (*Start, error) {
 	if !s.state.KnownFrom.After(floor(s.state.KnownTo.Time)) {
 		s.state.KnownFrom = load.WallTime{}
 	}
+	if s.open = feed.Newest(); since.Later {
+		return s, s.close(ctx, f, s.Named, s.open)
+	}
 	return s, nil
+}
+
+// close waits until the second of the newest change is over, if one of the changes that
+// the run will read is of that second. Whatever changes after the wait has another time.
+func (s *Start) close(ctx context.Context, f reading.Form, read []extract.Change, newest time.Time) error {
+	s.open = time.Time{}
+	if !slices.ContainsFunc(read, func(c extract.Change) bool { return c.At.Equal(newest) }) {
+		return nil // earlier runs waited
+	}
+	return f.Wait(ctx, second)
 }
 
 // take divides the changes of a feed into those that all datasets hold and Named.
@@ -235,15 +254,19 @@ func (s *Start) Void(f reading.Form, reason string) {
 // More asks what changed since the feed was asked before, and adds it to Named. The
 // error is a *extract.FeedError if the service does not tell.
 func (s *Start) More(ctx context.Context, f reading.Form) (more []extract.Change, err error) {
-	more, err = s.Since(ctx, f)
-	more = slices.DeleteFunc(more, s.Saw)
+	since, err := s.Since(ctx, f)
+	if err != nil || len(since) == 0 {
+		return nil, err
+	}
+	newest := since[0].At
+	more = slices.DeleteFunc(since, s.Saw)
 	s.Named = append(s.Named, more...)
 	s.margin = append(s.margin, more...)
-	return more, err
+	return more, s.close(ctx, f, more, newest)
 }
 
-// Since asks what changed since the run began, and in the margin before. The error is
-// a *extract.FeedError if the service does not tell.
+// Since asks what changed since the run began, and in the margin before. The newest
+// change is the first. The error is a *extract.FeedError if the service does not tell.
 func (s *Start) Since(ctx context.Context, f reading.Form) ([]extract.Change, error) {
 	back := from(s.state)
 	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, extract.Window{}, func(time.Time) time.Time { return back })

@@ -60,8 +60,11 @@ func (s *Start) Stale() []load.Range { return s.base.Stale }
 // Later returns the ids of results that lay after the range of earlier runs.
 func (s *Start) Later() []int64 { return s.base.Later }
 
-// Saw tells whether the feed already held a change when the run began.
-func (s *Start) Saw(c extract.Change) bool { return slices.ContainsFunc(s.margin, c.Same) }
+// Saw tells whether the feed already held a change when the run began. It is false
+// where a further change of the same second may look the same.
+func (s *Start) Saw(c extract.Change) bool {
+	return !c.At.Equal(s.open) && slices.ContainsFunc(s.margin, c.Same)
+}
 
 // State returns what a run that resumes this one needs to know: the moment up to
 // which changes were known when it began.
@@ -124,14 +127,15 @@ func (s *Start) Manifest(e End) *load.Changes {
 }
 
 // known lists the changes of the margin that the datasets hold after the run:
-// those that they held before, and those whose results were read since.
+// those that they held before, and those whose results were read since. It leaves
+// out a second that was perhaps not over.
 func (s *Start) known(since time.Time, read *roaring64.Bitmap) (list []load.ChangedResult) {
 	named := make(map[int64]bool, len(s.Named))
 	for _, c := range s.Named {
 		named[c.ID] = true
 	}
 	for _, c := range s.margin {
-		if !c.At.Before(since) && (!named[c.ID] || read.Contains(uint64(c.ID))) { //nolint:gosec // ids are not negative
+		if !c.At.Before(since) && !c.At.Equal(s.open) && (!named[c.ID] || read.Contains(uint64(c.ID))) { //nolint:gosec // ids are not negative
 			list = append(list, entry(c))
 		}
 	}

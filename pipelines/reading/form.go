@@ -18,6 +18,7 @@ type Form struct {
 	RunID  string
 	Began  time.Time
 	Now    func() time.Time
+	Wait   func(ctx context.Context, d time.Duration) error // returns the context's error if it ends first
 	Log    *slog.Logger
 	At     func(point string) // called when the run comes to a point
 	Slots  Slots              // limit the windows that all forms of the run read at once

@@ -1,5 +1,0 @@
-//go:build !race
-
-package pipelines_test
-
-const underRace = false
