@@ -1,6 +1,7 @@
 package pipelines_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -47,6 +48,16 @@ func removed(ids ...int64) deed {
 
 func asksFeed(r formservice.Request) bool { return strings.Contains(r.Query, "fs_sort=date_update") }
 
+// after picks the first request that b picks once a has picked one.
+func after(a, b func(formservice.Request) bool) func(formservice.Request) bool {
+	met := false
+	return func(r formservice.Request) bool {
+		was := met
+		met = met || a(r)
+		return was && b(r)
+	}
+}
+
 func countsDay(day string) func(formservice.Request) bool {
 	return func(r formservice.Request) bool {
 		return r.Transaction == formservice.TransactionCount && strings.Contains(r.Query, "fs_max_date="+day) && !strings.Contains(r.Query, "fs_min_id")
@@ -73,8 +84,12 @@ func TestGapsOfSums(t *testing.T) {
 		{
 			name: "a deletion while counts are halved hides an earlier one", kind: "incremental",
 			hours: []gapHour{quiet, {
-				before: []deed{edit(2, "01"), removed(3)}, when: countsDay("2026-01-01"), during: []deed{removed(2)},
-			}},
+				before: []deed{removed(3)}, when: countsDay("2026-01-01"), during: []deed{removed(2)},
+			}, quiet},
+		},
+		{
+			name: "a new result that is deleted before it is read hides an earlier deletion", kind: "incremental",
+			hours: []gapHour{quiet, {before: []deed{removed(4), edit(100, "03")}, when: reads("2026-01-03"), during: []deed{removed(100)}}},
 		},
 		{
 			name: "a new result in a part that is left", kind: "incremental", stale: 1,
@@ -87,6 +102,16 @@ func TestGapsOfSums(t *testing.T) {
 		{
 			name: "two results are all that is left", kind: "incremental",
 			hours: []gapHour{quiet, {before: []deed{removed(1, 3, 4, 5, 6, 9)}}, {before: []deed{edit(100, "03"), edit(2, "01")}}, {before: []deed{edit(2, "01")}}},
+		},
+		{
+			name: "two changes within one second, one of them read", kind: "incremental", stand: true,
+			hours: []gapHour{quiet, {
+				before: []deed{edit(1, "01"), edit(3, "02")}, when: reads("2026-01-02"), during: []deed{edit(1, "01")},
+			}, quiet},
+		},
+		{
+			name: "two moves within one second around the feed at the end", kind: "incremental", stand: true,
+			hours: []gapHour{{before: []deed{edit(6, "02")}, when: after(reads("2026-01-03"), asksFeed), during: []deed{edit(6, "03")}}, quiet},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) { newModel(t, formservice.Faults{}).playGap(t, c) })
@@ -113,12 +138,12 @@ func (m *model) playGap(t *testing.T, c gap) {
 		do(h.before)
 		begun := len(w.history) - 1
 		asked, done := []string{}, h.when == nil
-		m.service.Before = func(r formservice.Request) {
+		m.hooks(func(r formservice.Request) {
 			if asked = append(asked, r.Transaction+" "+r.Query); !done && h.when(r) {
 				done = true
 				do(h.during)
 			}
-		}
+		}, nil)
 		def := m.definition(dir, c.kind)
 		def.Extract.Lookback = time.Hour
 		if c.stale > 0 {
@@ -128,8 +153,12 @@ func (m *model) playGap(t *testing.T, c gap) {
 		o.Now = func() time.Time {
 			return time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), now.Minute(), now.Second(), 0, m.source.Zone)
 		}
+		o.Wait = func(_ context.Context, d time.Duration) error {
+			w.clock = w.clock.Add(d)
+			return nil
+		}
 		report, err := pipelines.Run(t.Context(), def, o)
-		m.service.Before = nil
+		m.hooks(nil, nil)
 		if !done {
 			t.Fatalf("run %d never asked what the test waits for:\n%s", n, strings.Join(asked, "\n"))
 		}

@@ -37,12 +37,18 @@ func (p *datasetPart) String() string {
 }
 
 // divide assigns windows to parts. Consecutive windows within a partition share
-// a part until it is large. A window that is empty by its count is in no part.
+// a part until it is large. Parts that an incremental run reads again are smaller. A
+// window that is empty by its count is in no part.
 func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
 	unit := o.out.Partition.Unit()
-	most := int64(partTarget)
-	if o.job.Def.Extract.Incremental {
-		most = reading.PartTarget
+	most := func(w *reading.Window) int64 {
+		switch {
+		case !o.job.Def.Extract.Incremental:
+			return partTarget
+		case w.Older != nil:
+			return reading.StaleTarget
+		}
+		return reading.PartTarget
 	}
 	var at *datasetPart
 	var before *reading.Window
@@ -59,13 +65,17 @@ func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
 		}
 		same := at != nil && w.Older == before.Older && at.to.Equal(p.Window.From) &&
 			(unit == extract.UnitNone || unit.Start(last(at.to)).Equal(unit.Start(last(p.Window.To))))
-		if !same || p.Window.From.Equal(o.snapshot.Interval.Next) || rows+max(0, p.Count) > most && rows > 0 {
+		n := p.Count
+		if n == extract.Unknown {
+			n = w.Results()
+		}
+		if !same || p.Window.From.Equal(o.snapshot.Interval.Next) || rows+n > most(w) && rows > 0 {
 			at, rows = &datasetPart{from: p.Window.From}, 0
 			parts = append(parts, at)
 		}
 		at.windows = append(at.windows, w)
 		at.to = p.Window.To
-		rows += max(0, p.Count)
+		rows += n
 		before = w
 	}
 	return parts

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -15,12 +16,17 @@ import (
 // each hundred results.
 const PartTarget = 1000
 
+// StaleTarget is how many results a part holds about, once one of its results has
+// changed. Other results of that time may change too, and then cost fewer requests.
+const StaleTarget = 200
+
 // NewPlan divides a span of the form into windows. It returns an error if
 // reading them takes more requests than are allowed. It logs a warning if the
 // plan takes far more requests than its results need. Without a counter the plan
-// asks for no counts.
-func (f Form) NewPlan(ctx context.Context, i interval.Interval, span extract.Window, count extract.Counter) (*extract.Plan, error) {
+// asks for no counts. No window crosses one of the cuts.
+func (f Form) NewPlan(ctx context.Context, i interval.Interval, span extract.Window, count extract.Counter, cuts ...time.Time) (*extract.Plan, error) {
 	r := f.Range(i, span)
+	r.Cuts = append(r.Cuts, cuts...)
 	r.Uncounted = r.Uncounted || count == nil
 	plan, err := extract.NewPlan(ctx, r, count)
 	if err != nil {

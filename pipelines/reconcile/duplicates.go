@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -103,12 +104,12 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 
 // plan divides a span into windows. They replace the run's windows with indexes
 // from `from` up to `to`. It returns the plan and the new windows that may hold
-// results. Without a counter nothing is counted.
-func (c *Reconciler) plan(ctx context.Context, span extract.Window, older *reading.Older, from, to int, count extract.Counter) (*extract.Plan, []*reading.Window, error) {
+// results. Without a counter nothing is counted. No window crosses one of the cuts.
+func (c *Reconciler) plan(ctx context.Context, span extract.Window, older *reading.Older, from, to int, count extract.Counter, cuts ...time.Time) (*extract.Plan, []*reading.Window, error) {
 	plan := &extract.Plan{Windows: []extract.Planned{{Window: span, Count: extract.Unknown}}, Groups: []int64{extract.Unknown}, Total: extract.Unknown}
 	if count != nil || !span.From.IsZero() {
 		var err error
-		if plan, err = c.Reader.NewPlan(ctx, c.Interval, span, count); err != nil {
+		if plan, err = c.Reader.NewPlan(ctx, c.Interval, span, count, cuts...); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -78,19 +78,29 @@ func (s *search) unnamedOf(missing *roaring64.Bitmap) *roaring64.Bitmap {
 		return roaring64.New()
 	}
 	unnamed := roaring64.AndNot(missing, named(s.c.Changes))
-	for _, id := range s.c.Changes.Later() {
-		unnamed.Remove(uint64(id)) //nolint:gosec // ids are not negative
-	}
+	unnamed.AndNot(laterBefore(s.c.Changes))
 	return unnamed
 }
 
-// explain asks once more for the count and for what changed. A missing result that
-// is not named then did not move: it is gone.
+// explain asks once more what changed. A missing result that is not named then did
+// not move: it is gone. The count is asked for again only if something else changed
+// since. If the result was deleted after the count, it may hide an earlier deletion,
+// which the next run finds.
 func (s *search) explain(ctx context.Context, unnamed *roaring64.Bitmap) error {
-	if err := s.c.sums.recount(ctx); err != nil {
+	c := s.c
+	more, err := c.Changes.More(ctx, c.Reader.Form)
+	if err != nil {
 		return err
 	}
-	unnamed.AndNot(named(s.c.Changes))
+	if len(more) > 0 {
+		if err := c.older.readNamed(ctx, more); err != nil {
+			return err
+		}
+		if err := c.sums.recount(ctx); err != nil {
+			return err
+		}
+	}
+	unnamed.AndNot(named(c.Changes))
 	s.explained.Or(unnamed)
 	return nil
 }
@@ -106,9 +116,7 @@ func (s *search) missing(ctx context.Context) (*roaring64.Bitmap, error) {
 			return nil, err
 		}
 		missing.Or(replaced)
-		for _, id := range c.Changes.Later() {
-			missing.Add(uint64(id)) //nolint:gosec // ids are not negative
-		}
+		missing.Or(laterBefore(c.Changes))
 	}
 	missing.AndNot(c.readIDs())
 	missing.AndNot(&s.explained)
@@ -277,9 +285,7 @@ func (s *search) unnamed(ctx context.Context) (*roaring64.Bitmap, error) {
 	}
 	ids.AndNot(replaced)
 	ids.AndNot(named(c.Changes))
-	for _, id := range c.Changes.Later() {
-		ids.Remove(uint64(id)) //nolint:gosec // ids are not negative
-	}
+	ids.AndNot(laterBefore(c.Changes))
 	return ids, nil
 }
 
@@ -287,19 +293,24 @@ func (s *search) unnamed(ctx context.Context) (*roaring64.Bitmap, error) {
 // others it reads the windows again that they are in.
 func (s *search) askFor(ctx context.Context, missing *roaring64.Bitmap) (again bool, err error) {
 	c := s.c
+	after := s.likelyLater(missing)
+	if err := s.keepLater(ctx, after); err != nil {
+		return false, err
+	}
+	rest := roaring64.AndNot(missing, &s.explained)
 	var found []extract.Change
 	inside, others := roaring64.New(), false
 	time := c.Interval.Read
 	if c.Interval.Continues {
 		time = c.whole()
 	}
-	for _, r := range clusters(missing) {
+	for _, r := range clusters(rest) {
 		changed, more, err := s.changesIn(ctx, time, r.IDs)
 		if err != nil {
 			return false, err
 		}
 		for _, change := range changed {
-			if id := uint64(change.ID); missing.Contains(id) && inside.CheckedAdd(id) { //nolint:gosec // ids are not negative
+			if id := uint64(change.ID); rest.Contains(id) && inside.CheckedAdd(id) { //nolint:gosec // ids are not negative
 				found = append(found, change)
 			}
 		}
@@ -317,16 +328,28 @@ func (s *search) askFor(ctx context.Context, missing *roaring64.Bitmap) (again b
 	}
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results that are in no window were asked for",
 		slog.Uint64("results", missing.GetCardinality()), slog.Int("extracted", len(found)))
-	if err := s.keepLater(ctx, roaring64.AndNot(missing, inside)); err != nil {
+	outside := roaring64.AndNot(missing, inside)
+	outside.AndNot(after)
+	if err := s.keepLater(ctx, outside); err != nil {
 		return false, err
 	}
 	if again, err = s.readPlaces(ctx, found); err != nil || c.Changes == nil || !c.Changes.Continues {
 		return again, err
 	}
-	// A result that left since the count may hide one that was deleted before it.
+	// A result that left since the count may hide one that was deleted before it. One
+	// that lies after the range, and that no dataset held, was not counted.
 	replaced, err := s.replacedIDs(ctx)
-	if missing.And(&s.explained); err != nil || !missing.Intersects(replaced) {
+	if err != nil {
 		return again, err
+	}
+	missing.And(&s.explained)
+	for _, id := range s.later {
+		if id := uint64(id); !replaced.Contains(id) { //nolint:gosec // ids are not negative
+			missing.Remove(id)
+		}
+	}
+	if missing.IsEmpty() {
+		return again, nil
 	}
 	return true, c.sums.recount(ctx)
 }
@@ -350,25 +373,42 @@ func (s *search) changesIn(ctx context.Context, w extract.Window, ids extract.ID
 	return changed, others, nil
 }
 
-// keepLater notes those of the results outside the range that lie after it. The next
-// run looks for them again, though nobody names them then.
-func (s *search) keepLater(ctx context.Context, outside *roaring64.Bitmap) error {
+// likelyLater returns those of the missing ids that probably lie after the range: they
+// did so before, or their date says so.
+func (s *search) likelyLater(missing *roaring64.Bitmap) *roaring64.Bitmap {
+	ids := roaring64.New()
+	c := s.c
+	if c.Changes == nil || !c.Changes.Continues {
+		return ids
+	}
+	ids.Or(laterBefore(c.Changes))
+	for _, change := range c.Changes.Named {
+		if len(change.Dates) > 0 && !change.Dates[0].Before(c.whole().To) {
+			ids.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
+		}
+	}
+	ids.And(missing)
+	return ids
+}
+
+// keepLater notes those of the missing ids that lie after the range, and explains
+// them. The next run looks for them again, though nobody names them then.
+func (s *search) keepLater(ctx context.Context, missing *roaring64.Bitmap) error {
 	c := s.c
 	if c.Changes == nil || !c.Changes.Continues {
 		return nil
 	}
 	ids := named(c.Changes)
-	for _, id := range c.Changes.Later() {
-		ids.Add(uint64(id)) //nolint:gosec // ids are not negative
-	}
-	ids.And(outside)
+	ids.Or(laterBefore(c.Changes))
+	ids.And(missing)
 	for _, r := range clusters(ids) {
 		changed, _, err := s.changesIn(ctx, extract.Window{From: c.whole().To}, r.IDs)
 		if err != nil {
 			return err
 		}
 		for _, change := range changed {
-			if ids.Contains(uint64(change.ID)) { //nolint:gosec // ids are not negative
+			if id := uint64(change.ID); ids.Contains(id) { //nolint:gosec // ids are not negative
+				s.explained.Add(id)
 				s.later = append(s.later, change.ID)
 			}
 		}
@@ -466,6 +506,15 @@ func named(s *changes.Start) *roaring64.Bitmap {
 		for _, c := range s.Named {
 			ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
 		}
+	}
+	return ids
+}
+
+// laterBefore returns the ids of the results that lay after the range of earlier runs.
+func laterBefore(s *changes.Start) *roaring64.Bitmap {
+	ids := roaring64.New()
+	for _, id := range s.Later() {
+		ids.Add(uint64(id)) //nolint:gosec // ids are not negative
 	}
 	return ids
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/formetl/formetl/extract"
@@ -103,11 +104,11 @@ func (o *older) plan(ctx context.Context, w extract.Window, why string) ([]*read
 	if at < 0 {
 		at = len(c.Windows)
 	}
-	count := c.Reader.Counter()
+	count, cuts := c.Reader.Counter(), []time.Time(nil)
 	if o.isSmall(w) {
-		count = nil
+		count, cuts = nil, cutsOf(w, interval.ResultsIn(w, manifestsOf(c.Parts)))
 	}
-	plan, todo, err := c.plan(ctx, w, r, at, at, count)
+	plan, todo, err := c.plan(ctx, w, r, at, at, count, cuts...)
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +116,25 @@ func (o *older) plan(ctx context.Context, w extract.Window, why string) ([]*read
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "an older part is read again",
 		slog.String("window", w.String()), slog.Int64("results", plan.Total), slog.String("reason", why))
 	return todo, nil
+}
+
+// cutsOf returns the times at which a window of so many results is cut, so that each
+// piece holds about as many as reading.StaleTarget. They are whole days or hours.
+func cutsOf(w extract.Window, results int64) (cuts []time.Time) {
+	pieces := results / reading.StaleTarget
+	if w.From.IsZero() || pieces < 2 {
+		return nil
+	}
+	length := w.To.Sub(w.From) / time.Duration(pieces)
+	unit := 24 * time.Hour
+	if length < unit {
+		unit = time.Hour
+	}
+	length = max(unit, length.Round(unit))
+	for at := w.From.Truncate(unit).Add(length); at.Before(w.To); at = at.Add(length) {
+		cuts = append(cuts, at)
+	}
+	return cuts
 }
 
 // isSmall tells whether a window of whole parts needs no count to be divided,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
+	"slices"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
@@ -33,7 +35,7 @@ func (s *sums) verify(ctx context.Context) error {
 				return err
 			}
 		}
-		wrong, err := s.differing(ctx, round == rereads)
+		wrong, err := s.differing(ctx, round)
 		if err != nil {
 			return err
 		}
@@ -79,16 +81,17 @@ func (s *sums) compare() []span {
 
 // differing returns the spans of the datasets that do not agree with the last count.
 // Spans that are left for later runs cannot agree. If there are some, only what the
-// run read is compared.
-func (s *sums) differing(ctx context.Context, last bool) ([]span, error) {
+// run read is compared. The first round looks only where results are missing most
+// probably.
+func (s *sums) differing(ctx context.Context, round int) ([]span, error) {
 	line := s.compare()
 	if len(s.c.older.left) > 0 {
-		return s.differingRead(ctx, last)
+		return s.differingRead(ctx, round == rereads)
 	}
 	if line == nil {
 		return nil, nil
 	}
-	return s.halve(ctx, line, s.counted())
+	return s.halve(ctx, line, s.counted(), round > 0)
 }
 
 // differingRead returns the windows that do not agree with counts of their own. In
@@ -100,7 +103,7 @@ func (s *sums) differingRead(ctx context.Context, last bool) (wrong []span, err 
 		if err != nil {
 			return nil, err
 		}
-		found, err := s.halve(ctx, line, n)
+		found, err := s.halve(ctx, line, n, true)
 		if err != nil {
 			return nil, err
 		}
@@ -153,34 +156,64 @@ func (s *sums) count(ctx context.Context) error {
 	return err
 }
 
-// recent is how many spans at the end of the time are looked at first, because most
-// results that are deleted are recent.
-const recent = 4
-
 // halve returns those of the spans that do not agree. counted is how many results
-// they hold by the counts.
-func (s *sums) halve(ctx context.Context, line []span, counted int64) ([]span, error) {
+// they hold by the counts. Without thorough it suspects few spans, see suspects.
+func (s *sums) halve(ctx context.Context, line []span, counted int64, thorough bool) ([]span, error) {
 	if sum(line) == counted {
 		return nil, nil
 	}
-	if len(line) == 1 {
-		return line, nil
+	likely := suspects(line, thorough)
+	if len(likely) == 1 {
+		return line[likely[0] : likely[0]+1], nil // the next round shows if it was another one
 	}
-	middle := len(line) / 2
-	if last := len(line) - 1; len(line) > 2*recent && line[last].To.Equal(s.c.Interval.Read.To) {
-		middle = len(line) - recent
-	}
+	middle := s.divide(line, likely)
 	lower, upper := line[:middle], line[middle:]
 	n, err := s.c.Reader.Counter()(ctx, extract.Window{From: lower[0].From, To: lower[len(lower)-1].To})
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.halve(ctx, lower, n)
+	found, err := s.halve(ctx, lower, n, thorough)
 	if err != nil {
 		return nil, err
 	}
-	more, err := s.halve(ctx, upper, counted-n)
+	more, err := s.halve(ctx, upper, counted-n, thorough)
 	return append(found[:len(found):len(found)], more...), err
+}
+
+// suspects returns the indexes of the spans that may not agree. Without thorough these
+// are the kept parts, if there are some: a deleted result is held by a part. What the
+// run read has just been there, and the service names what is new in a gap.
+func suspects(line []span, thorough bool) (likely []int) {
+	for i, at := range line {
+		if thorough || at.window == nil && !at.gap {
+			likely = append(likely, i)
+		}
+	}
+	if len(likely) == 0 {
+		return suspects(line, true)
+	}
+	return likely
+}
+
+// manySuspects is how many spans are worth a guess at the ages of deleted results.
+const manySuspects = 16
+
+// divide returns the index of the suspect at which a line is divided. The younger
+// results are, the more of them are deleted. So a long line is divided at the middle
+// of the logarithms of ages, and a recent deletion is found by few counts.
+func (s *sums) divide(line []span, suspects []int) int {
+	if len(suspects) <= manySuspects {
+		return suspects[len(suspects)/2]
+	}
+	end := s.c.whole().To
+	age := func(i int) float64 { return math.Log(1 + max(0, end.Sub(line[i].To).Hours())) }
+	last := len(suspects) - 1
+	middle := (age(suspects[0]) + age(suspects[last])) / 2
+	at := slices.IndexFunc(suspects[1:last], func(i int) bool { return age(i) <= middle })
+	if at < 0 {
+		return suspects[last]
+	}
+	return suspects[1+at]
 }
 
 func sum(line []span) (n int64) {

@@ -268,12 +268,6 @@ func (l *life) manners(d *definition) manners {
 	return m
 }
 
-// changeOne lets people change a result in the middle of a run.
-func (l *life) changeOne(m manners) {
-	l.people.change(l.now, m)
-	l.figures.changed++
-}
-
 // take performs a step, judges it and remembers what follows from it.
 func (l *life) take(s *step) error {
 	l.now = l.now.Add(s.wait)

@@ -173,7 +173,8 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 			if earlier != nil {
 				earlier()
 			}
-			l.changeOne(manners)
+			l.people.change(l.now, manners)
+			l.figures.changed++
 		}
 	}
 	s.aim(first, &sky)

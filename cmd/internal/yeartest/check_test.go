@@ -166,8 +166,8 @@ func (v *verdict) states() error {
 			ok := slices.ContainsFunc(h, func(s state) bool {
 				return s.During(since, v.r.end) && s.Is == r.text && p.Holds(s.Date)
 			})
-			if _, there := h.Current(); !ok && !there && !p.fresh && len(v.after.manifest.Changes.Stale) > 0 {
-				continue // counts tell of deletions once no part is left stale
+			if _, there := h.Current(); !ok && !there && !p.fresh && (len(v.after.manifest.Changes.Stale) > 0 || v.after.form.deletedSince(v.r.start)) {
+				continue // counts tell of deletions in a run without stale parts and without further deletions
 			}
 			if !ok {
 				return fmt.Errorf("%s, read since moment %d and up to %d, holds result %d as\n  %s\nwhich was%s", p.Path, since, v.r.end, r.id, r.text, told(h))

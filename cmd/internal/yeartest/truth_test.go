@@ -189,3 +189,13 @@ func canonical(columns map[string]string) string {
 func (t *truth) stamp(date time.Time) string {
 	return readback.Instant(date, t.zone).Format(time.RFC3339)
 }
+
+// deletedSince tells whether a result was deleted since a moment.
+func (f *form) deletedSince(since moment) bool {
+	for _, h := range f.results {
+		if _, there := h.Current(); !there && len(h) > 0 && h[len(h)-1].To > since {
+			return true
+		}
+	}
+	return false
+}
