@@ -89,7 +89,7 @@ func TestGapsOfSums(t *testing.T) {
 		},
 		{
 			name: "a new result that is deleted before it is read hides an earlier deletion", kind: "incremental",
-			hours: []gapHour{quiet, {before: []deed{removed(4), edit(100, "03")}, when: reads("2026-01-03"), during: []deed{removed(100)}}},
+			hours: []gapHour{quiet, {before: []deed{removed(4), edit(100, "03")}, when: reads("2026-01-03"), during: []deed{removed(100)}}, quiet},
 		},
 		{
 			name: "a new result in a part that is left", kind: "incremental", stale: 1,

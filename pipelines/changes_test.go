@@ -139,8 +139,7 @@ func TestHourOfChanges(t *testing.T) {
 		{"nothing", func() {}, 2},
 		{"an edit a year ago", func() { s.change(5, "edited") }, 4},
 		{"nothing after it", func() {}, 2},
-		{"a deletion last year", func() { s.form.Delete(500) }, 9}, // four counts halve a dozen parts
-
+		{"a deletion last year", func() { s.form.Delete(500) }, 8}, // four counts halve a dozen parts
 		{"a new result", func() { s.insert(2000, "2026-01-01 04:30:00") }, 4},
 		{"a result moves by eleven months", func() { s.move(30, "2025-12-05 10:00:00") }, 6},
 		{"a late result", func() { s.insert(2001, "2025-03-05 10:00:00") }, 4},
@@ -158,6 +157,27 @@ func TestHourOfChanges(t *testing.T) {
 		if len(requests) > c.most || report.Verified.Method != load.MethodChanges || !report.Verified.Match {
 			t.Errorf("%s: %d requests, verified %+v\n%s", c.name, len(requests), report.Verified, strings.Join(requests, "\n"))
 		}
+	}
+}
+
+// TestStalePartIsCutSmall: a part that is read again because a result of it changed is
+// cut, so that the next change in it costs less.
+func TestStalePartIsCutSmall(t *testing.T) {
+	s := newStamped(t, definition.Output{Path: "days/", Format: "ndjson"})
+	s.edit = func(def *definition.Definition) { def.Extract.From = extracttest.Wall("2025-01-01") }
+	s.hour()
+	before := len(readManifest(t, s.path("days/"+load.ManifestName)).Parts)
+	cost := make([]int, 0, 3)
+	for n := range int64(3) {
+		s.clock = s.clock.Add(55 * time.Minute)
+		s.change(600+n, "edited")
+		s.at(s.clock.Add(5 * time.Minute).Format(formservice.WallTime))
+		_, requests := s.hour()
+		cost = append(cost, len(requests))
+	}
+	m := readManifest(t, s.path("days/"+load.ManifestName))
+	if len(m.Parts) <= before || cost[1] != 5 || cost[2] != cost[1] || cost[0] <= cost[1] {
+		t.Errorf("%d parts of %d, the edits cost %v requests", len(m.Parts), before, cost)
 	}
 }
 

@@ -125,8 +125,12 @@ func (f *formRun) planned(ctx context.Context) (*extract.Plan, error) {
 	return plan, err
 }
 
-// fewCells is how many partitions the tail may have that is read without a count.
-const fewCells = 8
+// isShort tells whether a tail of so many results is read without a count, because a
+// count would cost more than it saves.
+func isShort(def *definition.Definition, tail extract.Window, results int64) bool {
+	const fewPartitions = 8
+	return results <= extract.DefaultTarget && def.FinestUnit().Spans(tail.From, tail.To) <= fewPartitions
+}
 
 // planTail plans what follows the datasets. It is empty if no changed result is
 // there, which the count over the datasets confirms. A short one is not counted.
@@ -137,7 +141,7 @@ func planTail(ctx context.Context, r *reading.Reader, iv interval.Interval, s *c
 			Range: r.Range(iv, iv.Read), Windows: []extract.Planned{{Window: iv.Read}}, Groups: []int64{0},
 		}, nil
 	}
-	if held+int64(len(s.Named)) <= extract.DefaultTarget && r.Def.FinestUnit().Spans(iv.Read.From, iv.Read.To) <= fewCells {
+	if isShort(r.Def, iv.Read, held+int64(len(s.Named))) {
 		count = nil
 	}
 	return r.NewPlan(ctx, iv, iv.Read, count)

@@ -91,7 +91,7 @@ func (f *following) plan(ctx context.Context) (i interval.Interval, plan *extrac
 	if plan, err = wouldPlan(ctx, f.form, i); err != nil {
 		return i, nil, 0, err
 	}
-	if held+n > extract.DefaultTarget || def.FinestUnit().Spans(i.Read.From, i.Read.To) > fewCells {
+	if !isShort(def, i.Read, held+n) {
 		own = plan.Requests
 	}
 	plan.Requests++

@@ -44,6 +44,7 @@ type Start struct {
 	base   load.Changes     // what the manifests say together
 	state  load.Changes     // what the next manifests say, as far as it is known yet
 	margin []extract.Change // the changes of the margin, newest first
+	newest time.Time        // of the feed that the run asked for first
 	// open is the second of the newest change, if that second was perhaps not over when
 	// the run went on. A further change of the same result would look the same.
 	open time.Time
@@ -145,8 +146,9 @@ func Ask(ctx context.Context, f reading.Form, since Since) (*Start, error) {
 	if !s.state.KnownFrom.After(floor(s.state.KnownTo.Time)) {
 		s.state.KnownFrom = load.WallTime{}
 	}
-	if s.open = feed.Newest(); since.Later {
-		return s, s.close(ctx, f, s.Named, s.open)
+	s.newest = feed.Newest()
+	if s.open = s.newest; since.Later {
+		return s, s.close(ctx, f, s.Named, s.newest)
 	}
 	return s, nil
 }
@@ -251,15 +253,15 @@ func (s *Start) Void(f reading.Form, reason string) {
 	s.state.Witness, s.state.WitnessAt = "", f.Now().UTC()
 }
 
-// More asks what changed since the feed was asked before, and adds it to Named. The
-// error is a *extract.FeedError if the service does not tell.
+// More asks what changed since the feed was asked before, and adds it to Named. That
+// was a moment ago, so it reads the margin only as far as one page reaches. The error is a *extract.FeedError if the service does not tell.
 func (s *Start) More(ctx context.Context, f reading.Form) (more []extract.Change, err error) {
-	since, err := s.Since(ctx, f)
-	if err != nil || len(since) == 0 {
+	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, extract.Window{}, func(time.Time) time.Time { return s.newest })
+	if err != nil {
 		return nil, err
 	}
-	newest := since[0].At
-	more = slices.DeleteFunc(since, s.Saw)
+	newest := feed.Newest()
+	more = slices.DeleteFunc(feed.Changes, func(c extract.Change) bool { return c.At.Before(from(s.state)) || s.Saw(c) })
 	s.Named = append(s.Named, more...)
 	s.margin = append(s.margin, more...)
 	return more, s.close(ctx, f, more, newest)

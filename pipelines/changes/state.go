@@ -88,7 +88,7 @@ func (s *Start) KnownTo() time.Time { return s.state.KnownTo.Time }
 
 // End is what a run did with the changes.
 type End struct {
-	Read  *roaring64.Bitmap // the results that it read
+	Seen  *roaring64.Bitmap // the results that it read, or did not find in its range
 	Left  []load.Range      // spans of parts that are stale and were not read
 	Later []int64           // results that changed, and lie after the range
 	// Older is set if the run took over what was read before the feed was asked.
@@ -110,7 +110,7 @@ func (s *Start) Manifest(e End) *load.Changes {
 	m := s.state
 	m.Stale, m.Later = e.Left, e.Later
 	if m.Method, m.Reason = load.MethodChanges, s.Reason; e.Lookback || s.Reason != "" {
-		m.Method = load.MethodLookback
+		m.Method, m.Reason = load.MethodLookback, cmp.Or(s.Reason, "no earlier run found out up to when changes are known")
 	}
 	switch {
 	case e.Aside && s.base.Method == "":
@@ -121,21 +121,21 @@ func (s *Start) Manifest(e End) *load.Changes {
 	case e.Short, e.Older:
 		m.KnownTo, m.Known, m.KnownFrom = s.base.KnownTo, s.base.Known, s.base.KnownFrom
 	case s.Usable:
-		m.Known = s.known(from(m), e.Read)
+		m.Known = s.known(from(m), e.Seen)
 	}
 	return &m
 }
 
 // known lists the changes of the margin that the datasets hold after the run:
-// those that they held before, and those whose results were read since. It leaves
+// those that they held before, and those whose results were seen since. It leaves
 // out a second that was perhaps not over.
-func (s *Start) known(since time.Time, read *roaring64.Bitmap) (list []load.ChangedResult) {
+func (s *Start) known(since time.Time, seen *roaring64.Bitmap) (list []load.ChangedResult) {
 	named := make(map[int64]bool, len(s.Named))
 	for _, c := range s.Named {
 		named[c.ID] = true
 	}
 	for _, c := range s.margin {
-		if !c.At.Before(since) && !c.At.Equal(s.open) && (!named[c.ID] || read.Contains(uint64(c.ID))) { //nolint:gosec // ids are not negative
+		if !c.At.Before(since) && !c.At.Equal(s.open) && (!named[c.ID] || seen.Contains(uint64(c.ID))) { //nolint:gosec // ids are not negative
 			list = append(list, entry(c))
 		}
 	}

@@ -1,6 +1,8 @@
 package changes
 
 import (
+	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // at reads a time of one day.
@@ -93,11 +96,11 @@ func TestManifest(t *testing.T) {
 		knownTo string
 		known   []int64
 	}{
-		{"what was read and what was held", End{Read: read}, load.MethodChanges, "11:30:00", []int64{1, 4}},
-		{"pieces of an earlier run", End{Read: read, Older: true}, load.MethodChanges, "10:00:00", []int64{1}},
-		{"a range of its own", End{Read: read, Aside: true}, load.MethodChanges, "10:00:00", []int64{1}},
-		{"a lookback", End{Read: read, Lookback: true}, load.MethodLookback, "11:30:00", []int64{1, 4}},
-		{"a range that ended early", End{Read: read, Short: true}, load.MethodChanges, "10:00:00", []int64{1}},
+		{"what was read and what was held", End{Seen: read}, load.MethodChanges, "11:30:00", []int64{1, 4}},
+		{"pieces of an earlier run", End{Seen: read, Older: true}, load.MethodChanges, "10:00:00", []int64{1}},
+		{"a range of its own", End{Seen: read, Aside: true}, load.MethodChanges, "10:00:00", []int64{1}},
+		{"a lookback", End{Seen: read, Lookback: true}, load.MethodLookback, "11:30:00", []int64{1, 4}},
+		{"a range that ended early", End{Seen: read, Short: true}, load.MethodChanges, "10:00:00", []int64{1}},
 	} {
 		got := start().Manifest(c.end)
 		ids := make([]int64, 0, len(got.Known))
@@ -116,6 +119,39 @@ func TestManifest(t *testing.T) {
 	s.base.Method = ""
 	if got := s.Manifest(End{Aside: true}); got != nil {
 		t.Errorf("a manifest that says nothing of changes says %+v", got)
+	}
+}
+
+// TestOpenSecond: a change of the newest second is not known until that second is over.
+func TestOpenSecond(t *testing.T) {
+	all := []extract.Change{change(4, "11:30:00"), change(3, "11:29:59")}
+	s := &Start{Usable: true, margin: all, Named: all, open: at("11:30:00")}
+	s.state.KnownTo = load.Wall(at("11:30:00"))
+	if s.Saw(all[0]) || !s.Saw(all[1]) {
+		t.Error("a further change of the open second would look the same")
+	}
+	if m := s.Manifest(End{Seen: roaring64.BitmapOf(3, 4)}); !slices.Equal(m.Known, []load.ChangedResult{entry(all[1])}) {
+		t.Errorf("%+v are listed", m.Known)
+	}
+	waits := 0
+	f := reading.Form{Wait: func(_ context.Context, d time.Duration) error {
+		if waits++; d < time.Second {
+			t.Errorf("a wait of %s", d)
+		}
+		return nil
+	}}
+	for _, c := range []struct {
+		read  []extract.Change
+		waits int
+	}{{all[1:], 0}, {all, 1}} {
+		if err := s.close(t.Context(), f, c.read, all[0].At); err != nil || waits != c.waits || !s.Saw(all[0]) {
+			t.Errorf("%d waits before %v is read, %v", waits, c.read, err)
+		}
+	}
+	failed := errors.New("the run was stopped")
+	f.Wait = func(context.Context, time.Duration) error { return failed }
+	if err := s.close(t.Context(), f, all, all[0].At); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -116,7 +116,7 @@ func (i Interval) Whole(def *definition.Definition, committed []*load.Manifest) 
 
 // smallPart is how many results the last part may have so that a run reads it again
 // together with new ones. Otherwise each run would add a part.
-const smallPart = 500
+const smallPart = 200
 
 // Tail returns the interval of a run that knows what changed before. It begins at
 // the least watermark. With join it begins at the start of the last part, if that

@@ -38,6 +38,31 @@ func TestDivideIntoParts(t *testing.T) {
 	}
 }
 
+// TestDivideIncremental: parts of an incremental run are smaller, and those that are
+// read again are smallest. Windows without a count are measured by what they hold.
+func TestDivideIncremental(t *testing.T) {
+	older := &reading.Older{}
+	window := func(from, to string, n int64, of *reading.Older) *reading.Window {
+		return &reading.Window{
+			Planned: extract.Planned{Window: extracttest.Window(from, to), Count: extract.Unknown}, Older: of,
+			Reading: reading.Reading{IDs: roaring64.BitmapOf(1), Stats: transform.Stats{Rows: n}},
+		}
+	}
+	windows := []*reading.Window{
+		window("2026-01-01", "2026-01-05", 150, older), window("2026-01-05", "2026-01-10", 50, older), window("2026-01-10", "2026-01-15", 1, older),
+		window("2026-02-01", "2026-02-05", 600, nil), window("2026-02-05", "2026-02-10", 400, nil), window("2026-02-10", "2026-02-15", 1, nil),
+	}
+	def := &definition.Definition{Extract: definition.Extract{Incremental: true}}
+	o := &dataset{place: &place{encoding: encoding{job: &Job{Def: def}, snapshot: &reconcile.Snapshot{}, out: definition.Output{}}}}
+	var got []string
+	for _, p := range o.divide(windows) {
+		got = append(got, strings.ReplaceAll(p.String(), " 00:00:00", ""))
+	}
+	if s := strings.Join(got, " "); s != "2026-01-01/2026-01-10 2026-01-10/2026-01-15 2026-02-01/2026-02-10 2026-02-10/2026-02-15" {
+		t.Error(s)
+	}
+}
+
 func TestRowsOfLeaveRejectsOut(t *testing.T) {
 	bitmap := roaring64.BitmapOf
 	w := &reading.Window{Reading: reading.Reading{IDs: bitmap(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}

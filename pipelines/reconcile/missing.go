@@ -30,7 +30,8 @@ type search struct {
 	c         *Reconciler
 	expected  roaring64.Bitmap // ids that must be found
 	explained roaring64.Bitmap // ids that were asked for, and are gone or outside
-	later     []int64          // of explained, those that lie after the range
+	outside   roaring64.Bitmap // of explained, those that were asked for and are not in the range
+	later     []int64          // of outside, those that lie after the range
 	rounds    int              // how often ids were asked for
 	followed  bool             // the feed was asked once more, if that is needed
 	weak      bool             // not every loss would be noticed
@@ -329,6 +330,7 @@ func (s *search) askFor(ctx context.Context, missing *roaring64.Bitmap) (again b
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results that are in no window were asked for",
 		slog.Uint64("results", missing.GetCardinality()), slog.Int("extracted", len(found)))
 	outside := roaring64.AndNot(missing, inside)
+	s.outside.Or(outside)
 	outside.AndNot(after)
 	if err := s.keepLater(ctx, outside); err != nil {
 		return false, err
@@ -336,20 +338,10 @@ func (s *search) askFor(ctx context.Context, missing *roaring64.Bitmap) (again b
 	if again, err = s.readPlaces(ctx, found); err != nil || c.Changes == nil || !c.Changes.Continues {
 		return again, err
 	}
-	// A result that left since the count may hide one that was deleted before it. One
-	// that lies after the range, and that no dataset held, was not counted.
+	// A result that left the range since the count may hide one that was deleted before it.
 	replaced, err := s.replacedIDs(ctx)
-	if err != nil {
+	if missing.And(&s.explained); err != nil || !missing.Intersects(replaced) {
 		return again, err
-	}
-	missing.And(&s.explained)
-	for _, id := range s.later {
-		if id := uint64(id); !replaced.Contains(id) { //nolint:gosec // ids are not negative
-			missing.Remove(id)
-		}
-	}
-	if missing.IsEmpty() {
-		return again, nil
 	}
 	return true, c.sums.recount(ctx)
 }

@@ -66,8 +66,10 @@ func (c *Reconciler) changesAfter() *load.Changes {
 		_, kept := c.Replaced().Divide(m)
 		return len(kept) > 0 || !c.Full && m != nil && read.To.Before(m.Watermark.Time)
 	})
+	seen := c.readIDs()
+	seen.Or(&c.search.outside)
 	e := changes.End{
-		Read: c.readIDs(), Later: c.search.later, Aside: kept && !c.Interval.Continues, Short: !c.Interval.Continues && c.Interval.Read.To.Before(c.Interval.Complete),
+		Seen: seen, Later: c.search.later, Aside: kept && !c.Interval.Continues, Short: !c.Interval.Continues && c.Interval.Read.To.Before(c.Interval.Complete),
 		Lookback: kept && !c.Changes.Continues,
 		Older:    c.Changes.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
 	}

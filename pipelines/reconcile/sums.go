@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
+	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
@@ -166,7 +166,7 @@ func (s *sums) halve(ctx context.Context, line []span, counted int64, thorough b
 	if len(likely) == 1 {
 		return line[likely[0] : likely[0]+1], nil // the next round shows if it was another one
 	}
-	middle := s.divide(line, likely)
+	middle := divide(line, likely, s.c.whole().To.Add(-s.c.Reader.Def.Extract.Lookback))
 	lower, upper := line[:middle], line[middle:]
 	n, err := s.c.Reader.Counter()(ctx, extract.Window{From: lower[0].From, To: lower[len(lower)-1].To})
 	if err != nil {
@@ -195,25 +195,18 @@ func suspects(line []span, thorough bool) (likely []int) {
 	return likely
 }
 
-// manySuspects is how many spans are worth a guess at the ages of deleted results.
+// manySuspects is how many spans are worth a guess at where results are deleted.
 const manySuspects = 16
 
-// divide returns the index of the suspect at which a line is divided. The younger
-// results are, the more of them are deleted. So a long line is divided at the middle
-// of the logarithms of ages, and a recent deletion is found by few counts.
-func (s *sums) divide(line []span, suspects []int) int {
-	if len(suspects) <= manySuspects {
-		return suspects[len(suspects)/2]
+// divide returns the index of the suspect at which a line is divided: the middle one.
+// Most deleted results are of the last days. So a long line is first divided where
+// the lookback begins.
+func divide(line []span, suspects []int, lookback time.Time) int {
+	at := slices.IndexFunc(suspects, func(i int) bool { return line[i].To.After(lookback) })
+	if at <= 0 || len(suspects) <= manySuspects {
+		at = len(suspects) / 2
 	}
-	end := s.c.whole().To
-	age := func(i int) float64 { return math.Log(1 + max(0, end.Sub(line[i].To).Hours())) }
-	last := len(suspects) - 1
-	middle := (age(suspects[0]) + age(suspects[last])) / 2
-	at := slices.IndexFunc(suspects[1:last], func(i int) bool { return age(i) <= middle })
-	if at < 0 {
-		return suspects[last]
-	}
-	return suspects[1+at]
+	return suspects[at]
 }
 
 func sum(line []span) (n int64) {

@@ -68,3 +68,79 @@ func TestOwnWindowsOfAWidenedRange(t *testing.T) {
 		}
 	}
 }
+
+// TestCuts: a stale part is cut into pieces of about as many results as cost two or
+// three requests, at whole days or hours.
+func TestCuts(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		results  int64
+		want     string
+	}{
+		{"2026-01-01", "2026-01-31", 399, ""},
+		{"2026-01-01", "2026-01-31", 620, "11 00, 21 00"},
+		{"2026-01-01", "2026-01-03", 1000, "01 10, 01 20, 02 06, 02 16"},
+		{"2026-01-01 10:30:00", "2026-01-01 12:30:00", 4000, "01 11, 01 12"},
+		{"", "2026-01-03", 1000, ""},
+	} {
+		var got []string
+		for _, at := range cutsOf(extracttest.Window(c.from, c.to), c.results) {
+			got = append(got, at.Format("02 15"))
+		}
+		if s := strings.Join(got, ", "); s != c.want {
+			t.Errorf("%s to %s with %d results: %s", c.from, c.to, c.results, s)
+		}
+	}
+}
+
+// TestSuspects: a deleted result is looked for in kept parts first.
+func TestSuspects(t *testing.T) {
+	window := &reading.Window{}
+	line := []span{{gap: true}, {results: 4}, {window: window}, {results: 5}, {window: window}}
+	for _, c := range []struct {
+		line     []span
+		thorough bool
+		want     []int
+	}{
+		{line, false, []int{1, 3}},
+		{line, true, []int{0, 1, 2, 3, 4}},
+		{line[4:], false, []int{0}},
+	} {
+		if got := suspects(c.line, c.thorough); !slices.Equal(got, c.want) {
+			t.Errorf("%v, want %v", got, c.want)
+		}
+	}
+}
+
+// TestDivide: few counts find a deletion within the lookback, and not many more one
+// among the oldest of many parts.
+func TestDivide(t *testing.T) {
+	end := extracttest.Wall("2026-01-01")
+	var line []span
+	for at := end.AddDate(0, 0, -365); at.Before(end); at = at.AddDate(0, 0, 1) {
+		line = append(line, span{Window: extract.Window{From: at, To: at.AddDate(0, 0, 1)}})
+	}
+	counts := func(wanted int) (n int) {
+		lo, hi := 0, len(line)
+		for ; hi-lo > 1; n++ {
+			at := lo + divide(line[lo:hi], suspects(line[lo:hi], false), end.AddDate(0, 0, -3))
+			if at <= lo || at >= hi {
+				t.Fatalf("%d to %d is divided at %d", lo, hi, at)
+			}
+			if wanted < at {
+				hi = at
+			} else {
+				lo = at
+			}
+		}
+		return n
+	}
+	for i := range line {
+		if n := counts(i); n > 10 || n > 3 && i >= len(line)-3 {
+			t.Errorf("part %d takes %d counts", i, n)
+		}
+	}
+	if at := divide(line[:12], suspects(line[:12], false), line[11].From); at != 6 {
+		t.Errorf("a short line is divided at %d", at)
+	}
+}

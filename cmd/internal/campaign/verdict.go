@@ -81,6 +81,7 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 	if reads {
 		d.facts(s, o, &f)
 		d.undated = d.undated || f.Undated
+		f.Undated = f.Undated || !f.Good && d.undated // it may have finished the commit of another one
 	} else {
 		f.Good = false // it commits nothing of its own, but may finish what was recorded
 		f.Undated = d.undated
@@ -124,7 +125,7 @@ func (d *definition) facts(s *step, o *outcome, f *model.Facts) {
 	f.Follows = d.incremental && (s.kind == stepRun || s.kind == stepFull)
 	f.From, f.Replaces = d.from, s.kind == stepFull
 	everything := from.IsZero() && to.IsZero()
-	f.Undated = everything && (!d.incremental || s.kind == stepFull || d.beginning())
+	f.Undated = everything && s.kind != stepReplay && (!d.incremental || s.kind == stepFull || d.beginning())
 	f.AskedFrom, f.AskedTo, f.AskedToLatest = from, to, to
 	if to.IsZero() {
 		f.AskedTo = wall(o.began.Add(-settle), d.Zone)
