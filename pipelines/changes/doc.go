@@ -13,7 +13,9 @@
 // KnownTo is the moment up to which changes are known, by the service's clock.
 // The next run reads the feed back to Margin before it, because that clock may
 // be set back. Of this margin the manifest lists the changes that are known.
-// Our own clock is used only to read further back, never less far.
+// Our own clock is used only to read further back, never less far. date_update has
+// whole seconds. So Ask waits until the second of the newest change is over, if a
+// result that changed then is read. A later change of it has another time.
 //
 // The package reads no results and writes nothing. Begin reading with Ask.
 package changes
