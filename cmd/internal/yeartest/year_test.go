@@ -346,7 +346,7 @@ func (w *world) table(t *testing.T) {
 // What the requests of a world are held to.
 const (
 	most     = 1.10 // times those that were to be expected
-	less     = 0.7 // times those of hourly runs that read the lookback
+	less     = 0.7  // times those of hourly runs that read the lookback
 	aQuarter = 2000 // runs
 )
 
