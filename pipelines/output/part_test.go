@@ -54,8 +54,9 @@ func TestDivideIncremental(t *testing.T) {
 	}
 	def := &definition.Definition{Extract: definition.Extract{Incremental: true}}
 	o := &dataset{place: &place{encoding: encoding{job: &Job{Def: def}, snapshot: &reconcile.Snapshot{}, out: definition.Output{}}}}
-	var got []string
-	for _, p := range o.divide(windows) {
+	parts := o.divide(windows)
+	got := make([]string, 0, len(parts))
+	for _, p := range parts {
 		got = append(got, strings.ReplaceAll(p.String(), " 00:00:00", ""))
 	}
 	if s := strings.Join(got, " "); s != "2026-01-01/2026-01-10 2026-01-10/2026-01-15 2026-02-01/2026-02-10 2026-02-10/2026-02-15" {

@@ -83,8 +83,9 @@ func TestCuts(t *testing.T) {
 		{"2026-01-01 10:30:00", "2026-01-01 12:30:00", 4000, "01 11, 01 12"},
 		{"", "2026-01-03", 1000, ""},
 	} {
-		var got []string
-		for _, at := range cutsOf(extracttest.Window(c.from, c.to), c.results) {
+		cuts := cutsOf(extracttest.Window(c.from, c.to), c.results)
+		got := make([]string, 0, len(cuts))
+		for _, at := range cuts {
 			got = append(got, at.Format("02 15"))
 		}
 		if s := strings.Join(got, ", "); s != c.want {
