@@ -68,23 +68,16 @@ func (o *older) fresh() *roaring64.Bitmap {
 
 // readHits reads the older parts in hits again.
 func (o *older) readHits(ctx context.Context, hits []Held) error {
-	c := o.c
 	var spans []extract.Window
-	undated := false
 	for _, h := range hits {
-		if h.Undated {
-			undated = true
-		} else {
+		if !h.Undated {
 			spans = append(spans, windowOf(h.Part))
 		}
 	}
 	if err := o.read(ctx, spans, math.MaxInt, "a result of it has another date now"); err != nil {
 		return err
 	}
-	if undated && !c.wantsUndated() {
-		return c.readKnownUndated(ctx)
-	}
-	return nil
+	return o.readUndated(ctx, hits)
 }
 
 // mostCells is how many partitions a span may have that is read without a count.

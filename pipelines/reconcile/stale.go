@@ -44,10 +44,7 @@ func (o *older) readStale(ctx context.Context) error {
 	if err := o.read(ctx, spans, most, "it holds or held a result that changed"); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(hits, func(h Held) bool { return h.Undated }) && !c.wantsUndated() {
-		return c.readKnownUndated(ctx)
-	}
-	return nil
+	return o.readUndated(ctx, hits)
 }
 
 // staleBefore returns the spans that were known to be stale before this run: those
@@ -132,6 +129,9 @@ func (o *older) readNamed(ctx context.Context, named []extract.Change) error {
 		}
 	}
 	again := map[*reading.Window]bool{}
+	for _, w := range c.Windows {
+		again[w] = w.Undated != nil && w.IDs != nil && w.IDs.Intersects(ids)
+	}
 	for _, s := range c.timeline() {
 		dated := slices.ContainsFunc(named, func(change extract.Change) bool { return len(change.Dates) > 0 && holds(s.Window, change.Dates[0]) })
 		switch {
@@ -145,7 +145,18 @@ func (o *older) readNamed(ctx context.Context, named []extract.Change) error {
 	if err := c.readAgain(ctx, windows, "a result of it changed"); err != nil {
 		return err
 	}
-	return o.read(ctx, spans, math.MaxInt, "a result of it changed")
+	if err := o.read(ctx, spans, math.MaxInt, "a result of it changed"); err != nil {
+		return err
+	}
+	return o.readUndated(ctx, hits)
+}
+
+// readUndated reads the undated results again if one of the hits is a part of such.
+func (o *older) readUndated(ctx context.Context, hits []Held) error {
+	if slices.ContainsFunc(hits, func(h Held) bool { return h.Undated }) && !o.c.wantsUndated() {
+		return o.c.readKnownUndated(ctx)
+	}
+	return nil
 }
 
 // read reads spans again that the run has not read, until the run reads `most` spans

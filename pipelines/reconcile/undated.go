@@ -122,7 +122,7 @@ func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 	}
 	ranges := clusters(only)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date are read again",
-		slog.Uint64("results", only.GetCardinality()), slog.Int("id_ranges", len(ranges)), slog.String("reason", "one of them has a date now"))
+		slog.Uint64("results", only.GetCardinality()), slog.Int("id_ranges", len(ranges)), slog.String("reason", "one of them changed"))
 	return c.addUndated(ctx, reading.Undated{Ranges: ranges, Only: only})
 }
 
