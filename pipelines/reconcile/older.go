@@ -97,9 +97,9 @@ func (o *older) plan(ctx context.Context, w extract.Window, why string) ([]*read
 	if at < 0 {
 		at = len(c.Windows)
 	}
-	count, cuts := c.Reader.Counter(), []time.Time(nil)
-	if o.isSmall(w) {
-		count, cuts = nil, cutsOf(w, interval.ResultsIn(w, manifestsOf(c.Parts)))
+	count, cuts, held := c.Reader.Counter(), []time.Time(nil), interval.ResultsIn(w, manifestsOf(c.Parts))
+	if o.isSmall(w, held) {
+		count, cuts = nil, cutsOf(w, held)
 	}
 	plan, todo, err := c.plan(ctx, w, r, at, at, count, cuts...)
 	if err != nil {
@@ -107,7 +107,7 @@ func (o *older) plan(ctx context.Context, w extract.Window, why string) ([]*read
 	}
 	r.Counts = append(r.Counts, plan.Total)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "an older part is read again",
-		slog.String("window", w.String()), slog.Int64("results", plan.Total), slog.String("reason", why))
+		slog.String("window", w.String()), slog.Int64("results", held), slog.String("reason", why))
 	return todo, nil
 }
 
@@ -131,10 +131,10 @@ func cutsOf(w extract.Window, results int64) (cuts []time.Time) {
 }
 
 // isSmall tells whether a window of whole parts needs no count to be divided,
-// because the datasets show that it has few results.
-func (o *older) isSmall(w extract.Window) bool {
+// because the datasets hold few results of it.
+func (o *older) isSmall(w extract.Window, held int64) bool {
 	c := o.c
-	if c.Changes == nil || !c.Changes.Continues || interval.ResultsIn(w, manifestsOf(c.Parts)) > extract.DefaultTarget {
+	if c.Changes == nil || !c.Changes.Continues || held > extract.DefaultTarget {
 		return false
 	}
 	unit := c.Reader.Def.FinestUnit()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +83,7 @@ func writeState(w io.Writer, r *maintain.StateReport) {
 	for _, form := range r.Forms {
 		fmt.Fprintf(w, "\nform %s\n", show.Cell(form.Form))
 		if form.Next != nil {
-			fmt.Fprintf(w, "  the next run begins at %s\n", show.Beginning(*form.Next))
+			fmt.Fprintf(w, "  the next run begins at %s%s\n", show.Beginning(*form.Next), unlessTold(form))
 		}
 		for _, out := range form.Outputs {
 			fmt.Fprintf(w, "  %s\n%s", show.Cell(out.Path), show.Columns("    ", outputRows(r, out)))
@@ -103,6 +104,18 @@ func writeState(w io.Writer, r *maintain.StateReport) {
 		})
 		fmt.Fprintf(w, "\nread by runs that ended early; the next run resumes from it\n%s", show.Columns("  ", rows))
 	}
+}
+
+// unlessTold limits where the next run of a form begins, if the last one knew what
+// had changed.
+func unlessTold(form *maintain.FormState) string {
+	told := slices.ContainsFunc(form.Outputs, func(o *maintain.OutputState) bool {
+		return o.Manifest != nil && o.Manifest.Changes != nil && o.Manifest.Changes.Method == load.MethodChanges
+	})
+	if !told {
+		return ""
+	}
+	return ", or at the watermark if the service tells what changed"
 }
 
 func modeOf(r *maintain.StateReport) string {

@@ -79,7 +79,7 @@ func TestStateTells(t *testing.T) {
 	const want = `pipeline nightly, mode incremental, times in America/Chicago
 
 form form1
-  the next run begins at 2026-03-07 00:00:00
+  the next run begins at 2026-03-07 00:00:00, or at the watermark if the service tells what changed
   /lake/form1/
     watermark  2026-03-07 12:00:00, 3 days ago
     changes    known to 2026-03-07 11:58:12 by the service's clock
