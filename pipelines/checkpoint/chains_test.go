@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,13 +42,13 @@ func TestChains(t *testing.T) {
 		"complete":                    {[]Piece{piece(t, one, First, Last, 0)}, "01-01/01-02 (-1,end]"},
 		"of two pieces":               {[]Piece{piece(t, one, 5, Last, 1), piece(t, one, First, 5, 0)}, "01-01/01-02 (-1,5] (5,end]"},
 		"not to its end":              {[]Piece{piece(t, one, First, 5, 0), piece(t, one, 5, 9, 1)}, "01-01/01-02 (-1,5] (5,9]"},
-		"without its beginning":       {[]Piece{piece(t, one, 5, Last, 0)}, ""},
-		"with a gap":                  {[]Piece{piece(t, one, First, 5, 0), piece(t, one, 6, Last, 1)}, "01-01/01-02 (-1,5]"},
+		"without its beginning":       {[]Piece{piece(t, one, 5, Last, 0)}, "01-01/01-02 (5,end]"},
+		"with a gap":                  {[]Piece{piece(t, one, First, 5, 0), piece(t, one, 6, Last, 1)}, "01-01/01-02 (-1,5] (6,end]"},
 		"with an overlap":             {[]Piece{piece(t, one, First, 5, 0), piece(t, one, 4, Last, 1)}, "01-01/01-02 (-1,5]"},
 		"read twice":                  {[]Piece{piece(t, one, First, 5, 0), piece(t, one, First, 7, 1), piece(t, one, 5, Last, 2), piece(t, one, 7, Last, 3)}, "01-01/01-02 (-1,7] (7,end]"},
 		"whole, and complete":         {[]Piece{whole(piece(t, one, First, 5, 0)), piece(t, one, 5, Last, 1)}, "01-01/01-02 (-1,5] (5,end]"},
 		"whole, and not complete":     {[]Piece{whole(piece(t, one, First, 5, 0)), piece(t, one, 5, 9, 1)}, ""},
-		"whole behind a gap":          {[]Piece{piece(t, one, First, 5, 0), whole(piece(t, one, 6, Last, 1))}, "01-01/01-02 (-1,5]"},
+		"whole behind a gap":          {[]Piece{piece(t, one, First, 5, 0), whole(piece(t, one, 6, Last, 1))}, ""},
 		"two windows, in their order": {[]Piece{piece(t, two, 50, Last, 1), piece(t, one, First, 50, 0), empty(piece(t, two, First, 50, 2))}, "01-01/01-02 (-1,50]; 01-02/01-03 (-1,50] (50,end]"},
 		"doubles":                     {[]Piece{piece(t, one, First, 50, 0), piece(t, two, First, 9, 1), piece(t, "01-03/01-04", 60, Last, 2)}, ""},
 		"doubles beside another":      {[]Piece{piece(t, one, First, 5, 0), piece(t, two, First, 5, 1), empty(piece(t, "01-03/01-04", First, Last, 2))}, "01-03/01-04 (-1,end]"},
@@ -67,11 +68,11 @@ func TestChains(t *testing.T) {
 // TestChainSums: what a chain says of itself is what its pieces hold.
 func TestChainSums(t *testing.T) {
 	c := chains([]Piece{piece(t, "01-01/01-02", First, 5, 0), piece(t, "01-01/01-02", 5, 9, 1)})[0]
-	if c.Complete() || c.Through() != 9 || c.Results() != 9 || c.IDs().GetCardinality() != 9 {
-		t.Errorf("%t, %d, %d, %v", c.Complete(), c.Through(), c.Results(), c.IDs())
+	if c.Complete() || !slices.Equal(c.Gaps(), []Gap{{9, Last}}) || c.Results() != 9 || c.IDs().GetCardinality() != 9 {
+		t.Errorf("%t, %d, %d, %v", c.Complete(), c.Gaps(), c.Results(), c.IDs())
 	}
 	var none Chain
-	if none.Complete() || none.Through() != First || none.Results() != 0 || !none.IDs().IsEmpty() {
+	if none.Complete() || !slices.Equal(none.Gaps(), []Gap{{First, Last}}) || none.Results() != 0 || !none.IDs().IsEmpty() {
 		t.Errorf("an empty chain is %+v", none)
 	}
 }

@@ -68,23 +68,39 @@ func (p Piece) RowIDs() *roaring64.Bitmap {
 	return ids
 }
 
-// Chain holds pieces of one window in ascending order of ids, without a gap
-// between them.
+// Chain holds pieces of one window in ascending order of ids. Gaps may lie between
+// them, because several goroutines may read a window from several ids on.
 type Chain struct {
 	Window extract.Window
 	Pieces []Piece
 }
 
-// Complete tells whether the chain reaches the end of its window.
-func (c Chain) Complete() bool { return c.Through() == Last }
+// Gap is a range of ids that no piece of a chain covers: those above After, up to
+// Through.
+type Gap struct{ After, Through int64 }
 
-// Through returns the last id that the chain covers without a gap. It is First, the
-// id before all results, for an empty chain.
-func (c Chain) Through() int64 {
-	if len(c.Pieces) == 0 {
-		return First
+// Gaps returns the ids that the chain does not cover, in ascending order.
+func (c Chain) Gaps() (gaps []Gap) {
+	at := int64(First)
+	for _, p := range c.Pieces {
+		if at < p.After {
+			gaps = append(gaps, Gap{at, p.After})
+		}
+		at = p.Through
 	}
-	return c.Pieces[len(c.Pieces)-1].Through
+	if at != Last {
+		gaps = append(gaps, Gap{at, Last})
+	}
+	return gaps
+}
+
+// Complete tells whether the chain covers all ids of its window.
+func (c Chain) Complete() bool { return len(c.Gaps()) == 0 }
+
+// Add inserts a piece. The chain must not cover any of its ids yet.
+func (c *Chain) Add(p Piece) {
+	at, _ := slices.BinarySearchFunc(c.Pieces, p, func(a, b Piece) int { return cmp.Compare(a.After, b.After) })
+	c.Pieces = slices.Insert(c.Pieces, at, p)
 }
 
 // Results returns how many results the chain holds, including rejected ones.
@@ -124,15 +140,17 @@ func chains(pieces []Piece) []Chain {
 	return withoutDoubles(all)
 }
 
-// chainOf orders the pieces of a window into a chain up to the first gap.
+// chainOf orders the pieces of a window into a chain. It leaves out pieces that
+// overlap those before them.
 func chainOf(w extract.Window, pieces []Piece) Chain {
 	slices.SortFunc(pieces, func(a, b Piece) int {
 		return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(b.number, a.number)) // the newer piece first
 	})
 	c := Chain{Window: w}
+	through := int64(First)
 	for _, p := range pieces {
-		if p.After == c.Through() {
-			c.Pieces = append(c.Pieces, p)
+		if p.After >= through {
+			c.Pieces, through = append(c.Pieces, p), p.Through
 		}
 	}
 	if !c.Complete() && slices.ContainsFunc(c.Pieces, func(p Piece) bool { return p.Whole }) {

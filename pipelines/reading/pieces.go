@@ -39,7 +39,7 @@ func (r *Reader) readWindow(ctx context.Context, w *Window) error {
 
 func (r *Reader) readGaps(ctx context.Context, w *Window) error {
 	w.Tries++
-	todo, read := []gap{{after: checkpoint.First}}, (*pieces).readUndated
+	todo, read := []gap{wholeOf(extract.Window{})}, (*pieces).readUndated
 	if w.Undated == nil {
 		todo, read = gaps(w.Planned.Window, w.Chains), (*pieces).readPages
 	}
@@ -91,7 +91,7 @@ type pieces struct {
 }
 
 func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, error) {
-	p := &pieces{r: r, w: w, gap: g, last: g.after}
+	p := &pieces{r: r, w: w, gap: g, last: g.After}
 	if err := p.begin(); err != nil {
 		return p, err
 	}
@@ -127,7 +127,7 @@ func (p *pieces) close(ctx context.Context, err error) error {
 	}
 	switch {
 	case err == nil:
-		err = p.end(ctx, checkpoint.Last)
+		err = p.end(ctx, p.gap.Through)
 	case p.results > 0 && p.w.Undated == nil && p.r.Keeps(err):
 		if lost := p.end(context.WithoutCancel(ctx), p.last); lost != nil {
 			p.r.Log.LogAttrs(ctx, slog.LevelWarn, "what was read last of a window is not kept", slog.String("error", lost.Error()))
@@ -214,10 +214,10 @@ func (p *pieces) readPages(ctx context.Context) error {
 	w.head, w.pages = nil, nil
 	if source == nil {
 		count := int64(extract.Unknown)
-		if p.gap == (gap{w.Planned.Window, checkpoint.First}) && w.Tries == 1 {
+		if p.gap == wholeOf(w.Planned.Window) && w.Tries == 1 {
 			count = p.r.usable(w.Planned.Count)
 		}
-		source = p.r.Pages.Window(p.gap.window, extract.IDRange{Min: p.gap.after + 1}, count)
+		source = p.r.Pages.Window(p.gap.window, p.gap.ids(), count)
 	}
 	defer source.Close()
 	next := func() (*page.Page, error) {
@@ -247,7 +247,7 @@ func (p *pieces) readPages(ctx context.Context) error {
 // keepHead writes the first pages of a window, which are already read, to the
 // checkpoint. It requests no more pages.
 func (r *Reader) keepHead(ctx context.Context, w *Window) error {
-	p, err := r.newPieces(ctx, w, gap{w.Planned.Window, checkpoint.First})
+	p, err := r.newPieces(ctx, w, wholeOf(w.Planned.Window))
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (r *Reading) add(p checkpoint.Piece) {
 		}
 		r.Chains = slices.Insert(r.Chains, at, checkpoint.Chain{Window: p.Window})
 	}
-	r.Chains[at].Pieces = append(r.Chains[at].Pieces, p)
+	r.Chains[at].Add(p)
 	if r.IDs == nil {
 		r.IDs = roaring64.New()
 	}
@@ -143,10 +143,24 @@ func Plausible(counts []int64, n int64) bool {
 }
 
 // gap is a part of a window that is still to be read: the results in a span of
-// time with ids above after.
+// time with the ids of a checkpoint.Gap.
 type gap struct {
 	window extract.Window
-	after  int64
+	checkpoint.Gap
+}
+
+// wholeOf returns the gap that is all of a window.
+func wholeOf(w extract.Window) gap {
+	return gap{w, checkpoint.Gap{After: checkpoint.First, Through: checkpoint.Last}}
+}
+
+// ids returns the bounds of a request for the gap.
+func (g gap) ids() extract.IDRange {
+	ids := extract.IDRange{Min: g.After + 1}
+	if g.Through != checkpoint.Last {
+		ids.Max = g.Through
+	}
+	return ids
 }
 
 // gaps returns the parts of a window that chains do not cover, in order of time.
@@ -154,15 +168,15 @@ func gaps(w extract.Window, chains []checkpoint.Chain) (left []gap) {
 	at, begun := w.From, false
 	for _, c := range chains {
 		if c.Window.From.After(at) {
-			left = append(left, gap{extract.Window{From: at, To: c.Window.From}, checkpoint.First})
+			left = append(left, wholeOf(extract.Window{From: at, To: c.Window.From}))
 		}
-		if !c.Complete() {
-			left = append(left, gap{c.Window, c.Through()})
+		for _, g := range c.Gaps() {
+			left = append(left, gap{c.Window, g})
 		}
 		at, begun = c.Window.To, true
 	}
 	if !begun || !at.IsZero() && (w.To.IsZero() || at.Before(w.To)) {
-		left = append(left, gap{extract.Window{From: at, To: w.To}, checkpoint.First})
+		left = append(left, wholeOf(extract.Window{From: at, To: w.To}))
 	}
 	return left
 }
