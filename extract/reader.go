@@ -116,6 +116,14 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	return next, nil
 }
 
+// Until bounds the results that further requests ask for to ids up to id. Another
+// reader reads those above.
+func (w *WindowReader) Until(id int64) {
+	if w.way == keysetUp && (w.ids.Max == 0 || id < w.ids.Max) {
+		w.ids.Max, w.count = id, Unknown
+	}
+}
+
 // Ended tells whether Next has returned all pages. It then sends no more requests.
 func (w *WindowReader) Ended() bool { return w.finished && len(w.ready) == 0 }
 

@@ -50,7 +50,7 @@ func TestChains(t *testing.T) {
 		"whole, and not complete":     {[]Piece{whole(piece(t, one, First, 5, 0)), piece(t, one, 5, 9, 1)}, ""},
 		"whole behind a gap":          {[]Piece{piece(t, one, First, 5, 0), whole(piece(t, one, 6, Last, 1))}, ""},
 		"two windows, in their order": {[]Piece{piece(t, two, 50, Last, 1), piece(t, one, First, 50, 0), empty(piece(t, two, First, 50, 2))}, "01-01/01-02 (-1,50]; 01-02/01-03 (-1,50] (50,end]"},
-		"doubles":                     {[]Piece{piece(t, one, First, 50, 0), piece(t, two, First, 9, 1), piece(t, "01-03/01-04", 60, Last, 2)}, ""},
+		"doubles":                     {[]Piece{piece(t, one, First, 50, 0), piece(t, two, First, 9, 1), piece(t, "01-03/01-04", 60, Last, 2)}, "01-03/01-04 (60,end]"},
 		"doubles beside another":      {[]Piece{piece(t, one, First, 5, 0), piece(t, two, First, 5, 1), empty(piece(t, "01-03/01-04", First, Last, 2))}, "01-03/01-04 (-1,end]"},
 		"open bounds":                 {[]Piece{piece(t, "/01-02", First, Last, 0), empty(piece(t, two, First, Last, 1))}, "../01-02 (-1,end]; 01-02/01-03 (-1,end]"},
 	} {
@@ -79,7 +79,7 @@ func TestChainSums(t *testing.T) {
 
 func TestWithin(t *testing.T) {
 	all := chains([]Piece{
-		piece(t, "/01-01", First, 3, 0), piece(t, "01-02/01-03", 9, 9, 9), piece(t, "01-02/01-03", First, 0, 1),
+		piece(t, "/01-01", First, 3, 0), piece(t, "01-02/01-03", First, 0, 1),
 		piece(t, "01-03/01-05", First, 0, 2), piece(t, "01-06/01-07", First, 0, 3),
 	})
 	i := &Inherited{Chains: all}
@@ -181,14 +181,13 @@ func TestUsable(t *testing.T) {
 	}
 }
 
-// TestUsableCutsChains: where one piece of a chain is of no use, what follows on
-// it is none either.
-func TestUsableCutsChains(t *testing.T) {
+// TestUsableLeavesGaps: where one piece of a chain is of no use, the others are.
+func TestUsableLeavesGaps(t *testing.T) {
 	pieces := []Piece{piece(t, "01-01/01-02", First, 5, 0), piece(t, "01-01/01-02", 5, 9, 1), piece(t, "01-01/01-02", 9, Last, 2)}
 	pieces[1].ReadAt = at(t, "01-20 12:00")
 	i := &Inherited{all: pieces}
 	i.Usable(at(t, "02-01 13:00"), 24*time.Hour, func(now time.Time) time.Time { return now })
-	if got := shown(i.Chains); got != "01-01/01-02 (-1,5]" {
+	if got := shown(i.Chains); got != "01-01/01-02 (-1,5] (9,end]" {
 		t.Errorf("usable is %s", got)
 	}
 }

@@ -20,43 +20,43 @@ const (
 	PointRead  = "read"  // a window is read, and all its pieces are in the checkpoint
 )
 
-// readWindow reads what is missing of a window into the checkpoint, piece by
-// piece. If a result moved within the window meanwhile, it reads the whole
-// window again.
-func (r *Reader) readWindow(ctx context.Context, w *Window) error {
-	if err := r.readGaps(ctx, w); err != nil {
-		return err
-	}
-	if w.IDs != nil && w.holdsTwice() {
-		r.Log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.Name()), slog.String("reason", "a result moved within it"))
-		if err := r.Forget(ctx, w); err != nil {
+// readAlone reads what is missing of a window into the checkpoint, piece by piece.
+func (r *Reader) readAlone(ctx context.Context, w *Window) error {
+	w.Tries++
+	for _, st := range stretchesOf(w) {
+		if err := r.readStretch(ctx, st, nil); err != nil {
 			return err
 		}
-		return r.readGaps(ctx, w)
 	}
 	return nil
 }
 
-func (r *Reader) readGaps(ctx context.Context, w *Window) error {
-	w.Tries++
-	todo, read := []gap{wholeOf(extract.Window{})}, (*pieces).readUndated
-	if w.Undated == nil {
-		todo, read = gaps(w.Planned.Window, w.Chains), (*pieces).readPages
+// readStretch reads a stretch of a window. others may take its upper part; they are
+// nil if nobody may.
+func (r *Reader) readStretch(ctx context.Context, st *stretch, others *shared) error {
+	p, err := r.newPieces(ctx, st, others)
+	if err == nil && st.w.Undated != nil {
+		err = p.readUndated(ctx)
+	} else if err == nil {
+		err = p.readPages(ctx)
 	}
-	for _, g := range todo {
-		p, err := r.newPieces(ctx, w, g)
-		if err == nil {
-			err = read(p, ctx)
-		}
-		if err := p.close(ctx, err); err != nil {
-			return err
-		}
-	}
+	return p.close(ctx, err)
+}
+
+// done notes that a window is read.
+func (r *Reader) done(w *Window) {
 	r.mu.Lock()
+	chains := w.Chains
+	taken := w.Taken
+	w.Reading = Reading{Taken: taken}
+	for _, c := range chains { // in the order of ids, in whatever order they were read
+		for _, p := range c.Pieces {
+			w.add(p)
+		}
+	}
 	w.Done, w.Number = true, r.reads.Add(1)
 	r.mu.Unlock()
 	r.At(PointRead)
-	return nil
 }
 
 // Forget removes what was read of a window from the checkpoint and from w.
@@ -75,11 +75,12 @@ func (r *Reader) Forget(ctx context.Context, w *Window) error {
 	return r.Checkpoint.Forget(ctx, pieces...)
 }
 
-// pieces reads one gap of a window and divides it into pieces.
+// pieces reads one stretch of a window and divides it into pieces.
 type pieces struct {
-	r   *Reader
-	w   *Window
-	gap gap
+	r      *Reader
+	w      *Window
+	st     *stretch
+	others *shared
 
 	// The piece that is being read.
 	flattener *transform.Flattener
@@ -90,12 +91,12 @@ type pieces struct {
 	last      int64 // the highest id so far
 }
 
-func (r *Reader) newPieces(ctx context.Context, w *Window, g gap) (*pieces, error) {
-	p := &pieces{r: r, w: w, gap: g, last: g.After}
+func (r *Reader) newPieces(ctx context.Context, st *stretch, others *shared) (*pieces, error) {
+	p := &pieces{r: r, w: st.w, st: st, others: others, last: st.gap.After}
 	if err := p.begin(); err != nil {
 		return p, err
 	}
-	if len(w.head) > 0 { // its first pages were requested after r.Began
+	if len(p.w.head) > 0 { // its first pages were requested after r.Began
 		p.piece.ReadAt = r.Began
 	}
 	return p, ctx.Err()
@@ -106,7 +107,7 @@ func (p *pieces) begin() (err error) {
 	r := p.r
 	p.rows, p.results, p.began = r.Checkpoint.Write(), 0, time.Now()
 	p.piece = checkpoint.Piece{
-		Window: p.gap.window, After: p.last, Passing: p.w.Undated != nil || p.w.Older != nil,
+		Window: p.st.gap.window, After: p.last, Passing: p.w.Undated != nil || p.w.Older != nil,
 		ReadAt: r.Now().UTC(), Run: r.RunID, IDs: roaring64.New(),
 	}
 	p.flattener, err = transform.NewFlattener(r.Schema, transform.Options{
@@ -119,7 +120,7 @@ func (p *pieces) begin() (err error) {
 	return err
 }
 
-// close ends the reading of the gap. err is the error that ended it early, or nil.
+// close ends the reading of the stretch. err is the error that ended it early, or nil.
 // After an error, close keeps what was read if the next run may take it over.
 func (p *pieces) close(ctx context.Context, err error) error {
 	if p.flattener == nil {
@@ -127,7 +128,7 @@ func (p *pieces) close(ctx context.Context, err error) error {
 	}
 	switch {
 	case err == nil:
-		err = p.end(ctx, p.gap.Through)
+		err = p.end(ctx, p.st.gap.Through)
 	case p.results > 0 && p.w.Undated == nil && p.r.Keeps(err):
 		if lost := p.end(context.WithoutCancel(ctx), p.last); lost != nil {
 			p.r.Log.LogAttrs(ctx, slog.LevelWarn, "what was read last of a window is not kept", slog.String("error", lost.Error()))
@@ -214,40 +215,37 @@ func (p *pieces) readPages(ctx context.Context) error {
 	w.head, w.pages = nil, nil
 	if source == nil {
 		count := int64(extract.Unknown)
-		if p.gap == wholeOf(w.Planned.Window) && w.Tries == 1 {
+		if p.st.gap == wholeOf(w.Planned.Window) && w.Tries == 1 {
 			count = p.r.usable(w.Planned.Count)
 		}
-		source = p.r.Pages.Window(p.gap.window, p.gap.ids(), count)
+		source = p.r.Pages.Window(p.st.gap.window, p.st.gap.ids(), count)
 	}
 	defer source.Close()
-	next := func() (*page.Page, error) {
+	return ahead(ctx, func(ctx context.Context) (next received, err error) {
 		if len(head) > 0 {
-			page := head[0]
-			head = head[1:]
-			return page, nil
+			next.page, head = head[0], head[1:]
+		} else {
+			source.Until(p.others.bound(p.st))
+			if next.page, err = source.Next(ctx); err != nil {
+				return next, err
+			}
 		}
-		return source.Next(ctx)
-	}
-	for {
-		page, err := next()
-		if err != nil || page == nil {
+		next.ascending = source.Ascending()
+		p.others.received(p.st, next, len(head) == 0 && source.Ended())
+		return next, nil
+	}, func(next received) error {
+		defer next.page.Release()
+		if err := p.page(next.page); err != nil {
 			return err
 		}
-		err = p.page(page)
-		page.Release()
-		if err == nil {
-			err = p.cut(ctx, !source.Ascending())
-		}
-		if err != nil {
-			return err
-		}
-	}
+		return p.cut(ctx, !next.ascending)
+	})
 }
 
 // keepHead writes the first pages of a window, which are already read, to the
 // checkpoint. It requests no more pages.
 func (r *Reader) keepHead(ctx context.Context, w *Window) error {
-	p, err := r.newPieces(ctx, w, wholeOf(w.Planned.Window))
+	p, err := r.newPieces(ctx, &stretch{w: w, gap: wholeOf(w.Planned.Window)}, nil)
 	if err != nil {
 		return err
 	}

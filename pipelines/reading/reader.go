@@ -3,7 +3,6 @@ package reading
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,22 +44,17 @@ type Reader struct {
 	labels   map[string]string         // current labels of the headings, by id
 }
 
-// Read reads windows side by side. The slots limit how many windows all forms
-// of the run read at once.
+// Read reads windows side by side, and several goroutines read one window if there
+// are fewer windows than slots. The slots limit how many requests for results all
+// forms of the run have under way.
 func (r *Reader) Read(ctx context.Context, windows []*Window) error {
-	return r.each(ctx, windows, func(ctx context.Context, w *Window) error {
-		if err := r.Before(ctx); err != nil {
-			return err
-		}
-		err := r.readWindow(ctx, w)
-		if _, disorder := errors.AsType[*extract.OrderError](err); !disorder {
-			return err
-		}
-		if err := r.Forget(ctx, w); err != nil {
-			return err
-		}
-		return r.readWindow(ctx, w) // r.Pages has changed its way of paging
-	})
+	s := newShared(r, windows)
+	group, ctx := errgroup.WithContext(ctx)
+	defer context.AfterFunc(ctx, s.wake)()
+	for range cap(r.Slots) {
+		group.Go(func() error { return s.work(ctx) })
+	}
+	return group.Wait()
 }
 
 func (r *Reader) each(ctx context.Context, windows []*Window, do func(ctx context.Context, w *Window) error) error {

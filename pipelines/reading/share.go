@@ -1,0 +1,281 @@
+package reading
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+)
+
+// A window is read by one request after the other, because each one begins behind
+// the last id of the page before. So a window is work that can be shared. A goroutine
+// without work takes the upper half of the ids that another one has not asked for.
+// Each of them reads a stretch of the window in the order of ids.
+
+// leastShared is how many results a stretch must still have to be divided. Each
+// division may cost one more request, for a page that is not full.
+const leastShared = 3 * extract.PageSize
+
+// stretch is a gap of a window that one goroutine reads. gap.Through falls when
+// another goroutine takes the upper part.
+type stretch struct {
+	w   *Window
+	job *job
+	gap gap
+
+	expected    int64 // results that it is expected to hold, or extract.Unknown
+	read        int64 // results received so far
+	first, last int64 // the first and the last id received
+	divisible   bool  // the service pages by ascending ids, and more requests follow
+}
+
+// rest returns how many results a stretch probably still has to receive, and how
+// many ids that is. Both are 0 if nobody knows.
+func (st *stretch) rest() (results, ids int64) {
+	if !st.divisible || st.read == 0 {
+		return 0, 0
+	}
+	perID := float64(st.read) / float64(st.last-st.first+1)
+	if st.gap.Through != checkpoint.Last {
+		ids = st.gap.Through - st.last
+		return int64(float64(ids) * perID), ids
+	}
+	results = max(0, st.expected-st.read)
+	return results, int64(float64(results) / perID)
+}
+
+// job is a window that is being read, perhaps by several goroutines.
+type job struct {
+	w        *Window
+	waiting  []*stretch // that nobody reads yet
+	running  []*stretch
+	disorder bool // the service broke the order of ids
+}
+
+// shared is the work of the goroutines that read windows side by side.
+type shared struct {
+	r *Reader
+
+	mu      sync.Mutex
+	changed sync.Cond // there may be work, or no more work will come
+	windows []*Window // that are not begun
+	jobs    []*job
+}
+
+func newShared(r *Reader, windows []*Window) *shared {
+	s := &shared{r: r, windows: slices.Clone(windows)}
+	s.changed.L = &s.mu
+	return s
+}
+
+// wake lets all goroutines look whether they must stop.
+func (s *shared) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed.Broadcast()
+}
+
+// work reads stretches until all windows are read.
+func (s *shared) work(ctx context.Context) error {
+	for s.await(ctx) {
+		err := s.r.Slots.Hold(ctx, func() error {
+			st := s.take()
+			if st == nil {
+				return nil // another goroutine was faster
+			}
+			return s.read(ctx, st)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// await waits until there is work. It returns false if all windows are read or ctx ended.
+func (s *shared) await(ctx context.Context) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ctx.Err() == nil {
+		if len(s.windows) > 0 || slices.ContainsFunc(s.jobs, func(j *job) bool { return len(j.waiting) > 0 }) || s.largest() != nil {
+			return true
+		}
+		if len(s.jobs) == 0 {
+			return false
+		}
+		s.changed.Wait()
+	}
+	return false
+}
+
+// take returns a stretch to read: of a window that is begun, else the first one of
+// another window, else the upper part of what another goroutine reads.
+func (s *shared) take() *stretch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.IndexFunc(s.jobs, func(j *job) bool { return len(j.waiting) > 0 })
+	switch {
+	case at >= 0:
+	case len(s.windows) > 0:
+		j := &job{w: s.windows[0]}
+		s.windows = s.windows[1:]
+		j.w.Tries++
+		j.waiting = stretchesOf(j.w)
+		at, s.jobs = len(s.jobs), append(s.jobs, j)
+	default:
+		st := s.largest()
+		if st == nil {
+			return nil
+		}
+		at = slices.Index(s.jobs, st.job)
+		st.job.waiting = append(st.job.waiting, st.upper())
+	}
+	j := s.jobs[at]
+	st := j.waiting[0]
+	st.job, j.waiting, j.running = j, j.waiting[1:], append(j.running, st)
+	return st
+}
+
+// stretchesOf returns what is missing of a window. It is never empty.
+func stretchesOf(w *Window) []*stretch {
+	todo := []gap{wholeOf(extract.Window{})}
+	if w.Undated == nil {
+		todo = gaps(w.Planned.Window, w.Chains)
+	}
+	expected := w.Planned.Count
+	if expected != extract.Unknown {
+		expected = max(0, expected-w.Results()) / int64(max(1, len(todo)))
+	}
+	list := make([]*stretch, len(todo))
+	for i, g := range todo {
+		list[i] = &stretch{w: w, gap: g, expected: expected}
+	}
+	return list
+}
+
+// largest returns the stretch that is worth most to be divided, or nil.
+func (s *shared) largest() (most *stretch) {
+	rest := int64(leastShared - 1)
+	for _, j := range s.jobs {
+		for _, st := range j.running {
+			if n, ids := st.rest(); n > rest && ids > 1 {
+				most, rest = st, n
+			}
+		}
+	}
+	return most
+}
+
+// upper takes the upper half of what a stretch has not received yet.
+func (st *stretch) upper() *stretch {
+	rest, ids := st.rest()
+	up := &stretch{w: st.w, gap: st.gap, expected: rest / 2}
+	up.gap.After = st.last + ids/2
+	st.gap.Through, st.expected = up.gap.After, st.read+rest-rest/2
+	return up
+}
+
+// bound returns the last id that a stretch reads. Without other goroutines that is its end.
+func (s *shared) bound(st *stretch) int64 {
+	if s == nil {
+		return st.gap.Through
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return st.gap.Through
+}
+
+// received notes that a page of a stretch was received, or that there is no further
+// one. ended tells that no request follows. It removes results from the page that
+// another goroutine reads.
+func (s *shared) received(st *stretch, r received, ended bool) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := pageLen(r.page); n > 0 && st.gap.Through != checkpoint.Last && r.page.ID(n-1) > st.gap.Through {
+		r.page.Filter(func(id int64) bool { return id <= st.gap.Through })
+	}
+	if pageLen(r.page) > 0 {
+		if st.read == 0 {
+			st.first = r.page.ID(0)
+		}
+		st.read, st.last = st.read+int64(r.page.Len()), r.page.ID(r.page.Len()-1)
+	}
+	over := r.page == nil || ended
+	if st.divisible = r.ascending && !over; over {
+		s.settle(st)
+	}
+	s.changed.Broadcast()
+}
+
+func pageLen(p *page.Page) int {
+	if p == nil {
+		return 0
+	}
+	return p.Len()
+}
+
+// settle gives what a stretch did not hold to the expectation of the uppermost one.
+func (s *shared) settle(st *stretch) {
+	if st.expected == extract.Unknown {
+		return
+	}
+	for _, other := range st.job.running {
+		if other != st && other.gap.Through == checkpoint.Last && other.gap.window == st.gap.window {
+			other.expected += st.expected - st.read
+			st.expected = st.read
+		}
+	}
+}
+
+// read reads a stretch, and ends the job of its window if it was the last one.
+func (s *shared) read(ctx context.Context, st *stretch) error {
+	err := s.r.Before(ctx)
+	if err == nil {
+		err = s.r.readStretch(ctx, st, s)
+	}
+	_, disorder := errors.AsType[*extract.OrderError](err)
+	if err != nil && !disorder {
+		return err
+	}
+	j := st.job
+	s.mu.Lock()
+	j.disorder = j.disorder || disorder
+	j.running = slices.DeleteFunc(j.running, func(is *stretch) bool { return is == st })
+	last := len(j.running)+len(j.waiting) == 0
+	s.mu.Unlock()
+	if last {
+		err = s.end(ctx, j)
+	}
+	return err
+}
+
+// end reads a window once more if the service broke the order of its pages or if a
+// result moved within it. Then the window is done.
+func (s *shared) end(ctx context.Context, j *job) error {
+	r, w := s.r, j.w
+	if moved := w.IDs != nil && w.holdsTwice(); j.disorder || moved {
+		if moved {
+			r.Log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.Name()), slog.String("reason", "a result moved within it"))
+		}
+		if err := r.Forget(ctx, w); err != nil {
+			return err
+		}
+		if err := r.readAlone(ctx, w); err != nil { // r.Pages may have changed its way of paging
+			return err
+		}
+	}
+	r.done(w)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.jobs = slices.DeleteFunc(s.jobs, func(is *job) bool { return is == j })
+	s.changed.Broadcast()
+	return nil
+}
