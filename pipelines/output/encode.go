@@ -89,30 +89,49 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 // the batch's rows only in a child output. A batch is valid only during the call.
 func (e *encoding) each(ctx context.Context, columns []schemas.Column, windows []*reading.Window, visit func(b arrow.RecordBatch, results int64) error) error {
 	schema := schemas.ArrowSchema(columns)
+	read := int64(0)
 	for _, w := range windows {
 		err := e.snapshot.Rows(ctx, w, func(b arrow.RecordBatch) error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if e.out.Exploded() {
-				x, err := newExplosion(b, e.out.Explode, schema)
-				if err != nil {
+			for at := int64(0); at < b.NumRows(); {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				n := min(b.NumRows()-at, resultsAtOnce-read%resultsAtOnce)
+				if err := e.conform(b.NewSlice(at, at+n), schema, visit); err != nil {
 					return err
 				}
-				return x.each(mostExploded, visit)
+				at, read = at+n, read+n
 			}
-			whole, err := transform.Conform(b, schema, nil)
-			if err != nil {
-				return err
-			}
-			defer whole.Release()
-			return visit(whole, whole.NumRows())
+			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// resultsAtOnce is how many results are encoded at once. No batch crosses a multiple
+// of it, counted from the first window. So objects end after the same result,
+// whatever pieces the windows were read in.
+const resultsAtOnce = 1000
+
+// conform calls visit with a batch in the output's columns, and releases the batch.
+func (e *encoding) conform(b arrow.RecordBatch, schema *arrow.Schema, visit func(b arrow.RecordBatch, results int64) error) error {
+	defer b.Release()
+	if e.out.Exploded() {
+		x, err := newExplosion(b, e.out.Explode, schema)
+		if err != nil {
+			return err
+		}
+		return x.each(mostExploded, visit)
+	}
+	whole, err := transform.Conform(b, schema, nil)
+	if err != nil {
+		return err
+	}
+	defer whole.Release()
+	return visit(whole, whole.NumRows())
 }
 
 // encode writes the rows of the windows as one object to w. It returns the number of rows.

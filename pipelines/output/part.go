@@ -141,7 +141,7 @@ func (s *partStage) write(ctx context.Context, b arrow.RecordBatch, results int6
 		s.results += results
 		return nil
 	}
-	if s.upload != nil && s.most > 0 && s.counted.n >= s.most {
+	if even := (s.before+s.results)%resultsAtOnce == 0; even && s.upload != nil && s.most > 0 && s.counted.n >= s.most {
 		if err := s.end(ctx); err != nil {
 			return err
 		}

@@ -225,7 +225,9 @@ func (p *pieces) readPages(ctx context.Context) error {
 		if len(head) > 0 {
 			next.page, head = head[0], head[1:]
 		} else {
-			source.Until(p.others.bound(p.st))
+			if through := p.others.bound(p.st); through != checkpoint.Last {
+				source.Until(through)
+			}
 			if next.page, err = source.Next(ctx); err != nil {
 				return next, err
 			}
