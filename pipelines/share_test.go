@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -138,9 +139,9 @@ func TestSharedAndKilled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	o := options()
-	pages := 0
+	var pages atomic.Int64
 	o.Progress = func(pipelines.Progress) {
-		if pages++; pages == 40 {
+		if pages.Add(1) == 40 {
 			cancel(errStop)
 		}
 	}

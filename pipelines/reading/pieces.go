@@ -96,7 +96,7 @@ func (r *Reader) newPieces(ctx context.Context, st *stretch, others *shared) (*p
 	if err := p.begin(); err != nil {
 		return p, err
 	}
-	if len(p.w.head) > 0 { // its first pages were requested after r.Began
+	if len(st.head) > 0 { // its first pages were requested after r.Began
 		p.piece.ReadAt = r.Began
 	}
 	return p, ctx.Err()
@@ -210,9 +210,7 @@ func (p *pieces) readUndated(ctx context.Context) error {
 }
 
 func (p *pieces) readPages(ctx context.Context) error {
-	w := p.w
-	head, source := w.head, w.pages
-	w.head, w.pages = nil, nil
+	w, head, source := p.w, p.st.head, p.st.source
 	if source == nil {
 		count := int64(extract.Unknown)
 		if p.st.gap == wholeOf(w.Planned.Window) && w.Tries == 1 {
@@ -247,7 +245,7 @@ func (p *pieces) readPages(ctx context.Context) error {
 // keepHead writes the first pages of a window, which are already read, to the
 // checkpoint. It requests no more pages.
 func (r *Reader) keepHead(ctx context.Context, w *Window) error {
-	p, err := r.newPieces(ctx, &stretch{w: w, gap: wholeOf(w.Planned.Window)}, nil)
+	p, err := r.newPieces(ctx, &stretch{w: w, gap: wholeOf(w.Planned.Window), head: w.head}, nil)
 	if err != nil {
 		return err
 	}

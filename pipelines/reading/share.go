@@ -28,6 +28,11 @@ type stretch struct {
 	job *job
 	gap gap
 
+	// head holds its first pages if they were read before the schema was known, and
+	// source goes on behind them.
+	head   []*page.Page
+	source *extract.WindowReader
+
 	expected    int64 // results that it is expected to hold, or extract.Unknown
 	read        int64 // results received so far
 	first, last int64 // the first and the last id received
@@ -155,6 +160,8 @@ func stretchesOf(w *Window) []*stretch {
 	for i, g := range todo {
 		list[i] = &stretch{w: w, gap: g, expected: expected}
 	}
+	list[0].head, list[0].source = w.head, w.pages
+	w.head, w.pages = nil, nil
 	return list
 }
 
