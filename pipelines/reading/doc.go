@@ -4,7 +4,9 @@
 // divides a span of time into windows by the service's counts. A Reader then
 // reads several windows at once. It pages each one by ascending ids, flattens
 // the pages into rows, and writes them to the checkpoint piece by piece. It
-// takes over what an earlier run left there, and requests only the gaps.
+// takes over what an earlier run left there, and requests only the gaps. A
+// goroutine without work takes the upper half of what another one still has to read
+// of a window. So all allowed requests are under way, even for a single window.
 //
 // A Window knows its counts and its reading: the pieces, their ids, and sums
 // over them. If a window is read again, its new pieces replace the old ones.
