@@ -1,0 +1,87 @@
+package reading
+
+import (
+	"testing"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+)
+
+// running returns the work of goroutines that read the stretches of one window.
+func running(list ...*stretch) *shared {
+	s := newShared(nil, nil)
+	j := &job{w: &Window{}}
+	s.jobs = []*job{j}
+	for _, st := range list {
+		st.w, st.job = j.w, j
+		j.running = append(j.running, st)
+	}
+	return s
+}
+
+// half is a stretch of which so many results were read, each third id one.
+func half(after, through, read, expected int64) *stretch {
+	return &stretch{
+		gap:  gap{extracttest.Window("2026-01-01", "2026-02-01"), checkpoint.Gap{After: after, Through: through}},
+		read: read, first: after + 1, last: after + 3*read, expected: expected, divisible: true,
+	}
+}
+
+func TestDivideStretches(t *testing.T) {
+	for name, c := range map[string]struct {
+		st           *stretch
+		after, least int64 // where the upper part begins, and what it is expected to hold
+	}{
+		"to the end of the window": {half(0, checkpoint.Last, 100, 1100), 300 + 1500, 500},
+		"to an id":                 {half(0, 3300, 100, extract.Unknown), 300 + 1500, 500},
+		"too few are left":         {half(0, checkpoint.Last, 100, 399), 0, 0},
+		"nobody knows how many":    {half(0, checkpoint.Last, 100, extract.Unknown), 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := running(c.st)
+			through := c.st.gap.Through
+			up := s.take()
+			switch {
+			case c.least == 0 && up != nil:
+				t.Errorf("it is divided at %d", up.gap.After)
+			case c.least == 0:
+			case up == nil:
+				t.Error("it is not divided")
+			case up.gap.After < c.after-6 || up.gap.After > c.after+6 || up.gap.Through != through || c.st.gap.Through != up.gap.After:
+				t.Errorf("divided into %+v and %+v", c.st.gap, up.gap)
+			case up.expected < c.least-3 || up.expected > c.least:
+				t.Errorf("%d results are expected", up.expected)
+			}
+		})
+	}
+}
+
+// TestLargestFirst: of several stretches the one with most left is divided, unless
+// nothing shows that the service pages by ids, or no request of it follows.
+func TestLargestFirst(t *testing.T) {
+	small, large, unsure := half(0, 3000, 100, 0), half(3000, 9000, 100, 0), half(9000, checkpoint.Last, 100, 5000)
+	unsure.divisible = false
+	s := running(small, large, unsure)
+	if got := s.largest(); got != large {
+		t.Errorf("%+v", got)
+	}
+	large.divisible = false
+	if got := s.largest(); got != small {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSettle: what a stretch holds too few of is expected above it.
+func TestSettle(t *testing.T) {
+	lower, upper := half(0, 3000, 100, 600), half(3000, checkpoint.Last, 100, 600)
+	s := running(lower, upper)
+	s.received(lower, received{}, false)
+	if upper.expected != 1100 || lower.divisible {
+		t.Errorf("%d are expected above", upper.expected)
+	}
+	s.received(lower, received{}, false)
+	if upper.expected != 1100 {
+		t.Errorf("%d are expected above after the second time", upper.expected)
+	}
+}
