@@ -81,7 +81,7 @@ type Gap struct{ After, Through int64 }
 
 // Gaps returns the ids that the chain does not cover, in ascending order.
 func (c Chain) Gaps() (gaps []Gap) {
-	at := int64(First)
+	at := First
 	for _, p := range c.Pieces {
 		if at < p.After {
 			gaps = append(gaps, Gap{at, p.After})
@@ -147,7 +147,7 @@ func chainOf(w extract.Window, pieces []Piece) Chain {
 		return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(b.number, a.number)) // the newer piece first
 	})
 	c := Chain{Window: w}
-	through := int64(First)
+	through := First
 	for _, p := range pieces {
 		if p.After >= through {
 			c.Pieces, through = append(c.Pieces, p), p.Through

@@ -20,8 +20,9 @@ func running(list ...*stretch) *shared {
 	return s
 }
 
-// half is a stretch of which so many results were read, each third id one.
-func half(after, through, read, expected int64) *stretch {
+// half is a stretch of which a hundred results were read, each third id one.
+func half(after, through, expected int64) *stretch {
+	const read = 100
 	return &stretch{
 		gap:  gap{extracttest.Window("2026-01-01", "2026-02-01"), checkpoint.Gap{After: after, Through: through}},
 		read: read, first: after + 1, last: after + 3*read, expected: expected, divisible: true,
@@ -33,10 +34,10 @@ func TestDivideStretches(t *testing.T) {
 		st           *stretch
 		after, least int64 // where the upper part begins, and what it is expected to hold
 	}{
-		"to the end of the window": {half(0, checkpoint.Last, 100, 1100), 300 + 1500, 500},
-		"to an id":                 {half(0, 3300, 100, extract.Unknown), 300 + 1500, 500},
-		"too few are left":         {half(0, checkpoint.Last, 100, 399), 0, 0},
-		"nobody knows how many":    {half(0, checkpoint.Last, 100, extract.Unknown), 0, 0},
+		"to the end of the window": {half(0, checkpoint.Last, 1100), 300 + 1500, 500},
+		"to an id":                 {half(0, 3300, extract.Unknown), 300 + 1500, 500},
+		"too few are left":         {half(0, checkpoint.Last, 399), 0, 0},
+		"nobody knows how many":    {half(0, checkpoint.Last, extract.Unknown), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := running(c.st)
@@ -60,7 +61,7 @@ func TestDivideStretches(t *testing.T) {
 // TestLargestFirst: of several stretches the one with most left is divided, unless
 // nothing shows that the service pages by ids, or no request of it follows.
 func TestLargestFirst(t *testing.T) {
-	small, large, unsure := half(0, 3000, 100, 0), half(3000, 9000, 100, 0), half(9000, checkpoint.Last, 100, 5000)
+	small, large, unsure := half(0, 3000, 0), half(3000, 9000, 0), half(9000, checkpoint.Last, 5000)
 	unsure.divisible = false
 	s := running(small, large, unsure)
 	if got := s.largest(); got != large {
@@ -74,7 +75,7 @@ func TestLargestFirst(t *testing.T) {
 
 // TestSettle: what a stretch holds too few of is expected above it.
 func TestSettle(t *testing.T) {
-	lower, upper := half(0, 3000, 100, 600), half(3000, checkpoint.Last, 100, 600)
+	lower, upper := half(0, 3000, 600), half(3000, checkpoint.Last, 600)
 	s := running(lower, upper)
 	s.received(lower, received{}, false)
 	if upper.expected != 1100 || lower.divisible {
