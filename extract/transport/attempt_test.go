@@ -1,6 +1,9 @@
 package transport
 
 import (
+	"context"
+	"errors"
+	"net/http"
 	"testing"
 	"time"
 )
@@ -27,3 +30,30 @@ func TestParseRetryAfter(t *testing.T) {
 		}
 	}
 }
+
+// TestCauseOfCancellationIsNotTouched: the error of one request ends the others
+// of its group, and each of these is told of it.
+func TestCauseOfCancellationIsNotTouched(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := &AnswerError{Fault: FaultEmpty}
+	was := *cause
+	s, err := NewSender(Config{Key: NewSecret(Canary), KeyParameter: "key", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		cancel(cause)
+		return nil, context.Cause(r.Context())
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := []byte("text")
+	err = s.Send(ctx, Call{Method: http.MethodGet, URL: "http://service.example/", Body: &body, Decode: func(Header) error { return nil }})
+	if !errors.Is(err, cause) {
+		t.Errorf("err = %v", err)
+	}
+	if *cause != was {
+		t.Errorf("the cause is now %+v", cause)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -246,16 +246,16 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	}
 	took := time.Since(start)
 	e.spent += took
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil { // the cause may be an error of another request, so it is not touched
 		err, outcome = context.Cause(ctx), OutcomeCancelled
 	} else {
 		outcome = outcomeOf(err, header.Status)
+		if a, ok := errors.AsType[*AnswerError](err); ok {
+			a.sum = maphash.Bytes(answerSeed, *call.Body)
+			e.unreadable(a)
+		}
 	}
 	e.last = err
-	if a, ok := errors.AsType[*AnswerError](err); ok {
-		a.sum = maphash.Bytes(answerSeed, *call.Body)
-		e.unreadable(a)
-	}
 	s.numbers.came(outcome, whole)
 	if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request",
