@@ -7,7 +7,7 @@
 // and a page index. zstd is the default codec.
 //
 // A column is dictionary-encoded if a dictionary makes the first rows of the
-// part smaller. Of all settings this choice has the largest effect on speed and
+// part smaller, by a sample of a thousand of them. Of all settings this choice has the largest effect on speed and
 // size.
 //
 // Equal rows give equal bytes, however they are divided into batches. The
@@ -65,7 +65,7 @@ func Format() load.Format {
 // New returns an encoder that writes the schema's columns to w as one Parquet
 // file. o.Compression is "zstd" (the default), "snappy", "gzip" or "none".
 // o.Metadata goes into the footer in its order. The encoder buffers up to 8192
-// rows or 16 MiB of values as a sample, and after that one row group.
+// rows or 16 MiB of values, of which it takes a sample, and after that one row group.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 	if err := load.CheckSchema(schema); err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
@@ -74,7 +74,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	if err != nil {
 		return nil, err
 	}
-	e := &encoder{w: w, schema: schema, codec: codec, metadata: o.Metadata, sample: newSample(schema.NumFields())}
+	e := &encoder{w: w, schema: schema, codec: codec, metadata: o.Metadata, buffer: &buffer{}}
 	return load.Guard(schema, e), nil
 }
 
@@ -98,7 +98,7 @@ type encoder struct {
 	codec    compress.Codec
 	metadata []load.KeyValue
 
-	sample  *sample                     // nil once it is complete
+	buffer  *buffer                     // nil once it is complete
 	queue   rows.Queue                  // rows not yet given to the writer
 	out     *parquet.GenericWriter[any] // only its column writers are used
 	writers []*parquet.ColumnWriter
@@ -110,8 +110,8 @@ type encoder struct {
 // Write implements load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	e.queue.Push(batch)
-	if e.sample != nil {
-		if !e.sample.add(batch) {
+	if e.buffer != nil {
+		if !e.buffer.add(batch) {
 			return nil
 		}
 		e.begin()
@@ -121,7 +121,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 
 // Close implements load.Encoder.
 func (e *encoder) Close() error {
-	if e.sample != nil {
+	if e.buffer != nil {
 		e.begin()
 	}
 	if err := e.drain(1); err != nil {
@@ -136,11 +136,11 @@ func (e *encoder) Close() error {
 // Discard releases the rows that were not written.
 func (e *encoder) Discard() { e.queue.Discard() }
 
-// begin opens the Parquet writer. The sample decides which columns get a
+// begin opens the Parquet writer. The buffered rows decide which columns get a
 // dictionary.
 func (e *encoder) begin() {
 	e.out = parquet.NewGenericWriter[any](e.w,
-		newSchema(e.schema, e.sample.dictionary()),
+		newSchema(e.schema, dictionaries(e.schema.NumFields(), e.queue.Peek(e.buffer.rows), e.buffer.rows)),
 		parquet.Compression(e.codec),
 		&parquet.WriterConfig{CreatedBy: createdBy},
 		// The page index holds the bounds of pages, cut to 16 bytes. Page
@@ -161,7 +161,7 @@ func (e *encoder) begin() {
 			e.columns[i].present = 1
 		}
 	}
-	e.sample = nil
+	e.buffer = nil
 }
 
 // drain writes rows from the queue, stepRows at a time, until fewer than least are left.

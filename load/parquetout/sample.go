@@ -6,134 +6,186 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/formetl/formetl/load/internal/rows"
 )
 
-// The sample that decides on dictionaries is the first rows of the part. It
-// ends at sampleRows rows or sampleBytes bytes of values. It does not depend on
-// batches, so that equal rows give equal files.
+// The first rows of a part decide on its dictionaries. The encoder buffers them
+// until there are bufferRows rows or bufferBytes bytes of values. Then it looks at
+// sampleRows of them, spread evenly. None of this depends on batches, so that equal
+// rows give equal files.
 const (
-	sampleRows  = 8192
-	sampleBytes = 16 << 20
+	bufferRows  = 8192
+	bufferBytes = 16 << 20
+	sampleRows  = 1024
 )
 
-// cardinality counts the distinct values of a column's sample. Its strings
-// point into the batches, which the encoder keeps until the sample is complete.
-type cardinality struct {
-	values  int // number of values that are not null
-	stored  int // bytes of the distinct values, as a dictionary stores them
-	plain   int // bytes of all values
-	strings map[string]struct{}
-	numbers map[uint64]struct{} // numbers, days and instants by their bits
+// buffer measures the rows at the beginning of a part.
+type buffer struct {
+	rows  int
+	bytes int
 }
 
-// pays tells whether the column gets a dictionary. On average each distinct value
-// must occur at least four times, and the dictionary must halve the bytes. zstd
-// compresses values that repeat less often just as well, in less time than a hash
-// table takes. A sample also has fewer distinct values than the whole part.
-func (c *cardinality) pays() bool {
-	distinct := len(c.strings) + len(c.numbers)
-	if c.values == 0 || distinct*4 > c.values {
-		return false
+// add counts the batch's rows until the buffer is full, and tells whether it is full.
+func (b *buffer) add(batch arrow.RecordBatch) bool {
+	n := int(batch.NumRows())
+	if all := sizeOf(batch, 0, n); b.bytes+all < bufferBytes {
+		b.rows, b.bytes = min(b.rows+n, bufferRows), b.bytes+all
+		return b.rows == bufferRows
 	}
-	indexes := c.values * bits.Len(uint(distinct-1)) / 8
-	return (c.stored+indexes)*2 <= c.plain
+	for row := range n {
+		b.rows++
+		b.bytes += sizeOf(batch, row, row+1)
+		if b.rows == bufferRows || b.bytes >= bufferBytes {
+			return true
+		}
+	}
+	return false
 }
 
-// count returns a function that counts the value of one row and returns its size
-// in bytes. Of a list it counts each element. Booleans and wide decimals never get
-// a dictionary. Booleans are single bits; for wide decimals see signedType.
-func (c *cardinality) count(arr arrow.Array) func(row int) int {
+// sizeOf returns about how many bytes the rows [from, to) of the batch take.
+func sizeOf(batch arrow.RecordBatch, from, to int) int {
+	n := 0
+	for _, arr := range batch.Columns() {
+		n += sizeOfArray(arr, from, to)
+	}
+	return n
+}
+
+func sizeOfArray(arr arrow.Array, from, to int) int {
+	if from == to {
+		return 0
+	}
 	switch a := arr.(type) {
 	case *array.String:
-		return func(row int) int { return note(c, c.strings, a.Value(row), 4+a.ValueLen(row)) }
-	case *array.Int64:
-		return func(row int) int { return note(c, c.numbers, uint64(a.Value(row)), 8) }
-	case *array.Float64:
-		return func(row int) int { return note(c, c.numbers, math.Float64bits(a.Value(row)), 8) }
-	case *array.Date32:
-		return func(row int) int { return note(c, c.numbers, uint64(a.Value(row)), 4) }
-	case *array.Timestamp:
-		return func(row int) int { return note(c, c.numbers, uint64(a.Value(row)), 8) }
-	case *array.Decimal128:
-		if wide(a.DataType().(*arrow.Decimal128Type)) {
-			return func(int) int { return 16 }
-		}
-		return func(row int) int { return note(c, c.numbers, a.Value(row).LowBits(), 8) }
+		return 4*(to-from) + a.ValueOffset(to-1) + a.ValueLen(to-1) - a.ValueOffset(from)
 	case *array.List:
-		return c.list(a)
+		first, _ := a.ValueOffsets(from)
+		_, end := a.ValueOffsets(to - 1)
+		return sizeOfArray(a.ListValues(), int(first), int(end))
+	case *array.Boolean:
+		return to - from
+	case *array.Date32:
+		return 4 * (to - from)
+	case *array.Decimal128:
+		return 16 * (to - from)
 	default:
-		return func(int) int { return 1 }
+		return 8 * (to - from)
 	}
 }
 
-func (c *cardinality) list(a *array.List) func(row int) int {
-	values := a.ListValues()
-	element := c.count(values)
-	return func(row int) int {
-		n := 0
-		start, end := a.ValueOffsets(row)
-		for i := int(start); i < int(end); i++ {
-			if values.IsValid(i) {
-				n += element(i)
+// dictionaries returns, for each column, whether it gets a dictionary. The pieces
+// hold n rows.
+func dictionaries(columns int, pieces []rows.Piece, n int) []bool {
+	pays := make([]bool, columns)
+	c := cardinality{strings: map[string]bool{}, numbers: map[uint64]bool{}}
+	for i := range pays {
+		c.reset()
+		for k, at, base := 0, 0, 0; k < min(n, sampleRows); k++ {
+			row := sampled(k, n)
+			for row >= base+pieces[at].To-pieces[at].From {
+				base += pieces[at].To - pieces[at].From
+				at++
 			}
+			c.count(pieces[at].Batch.Column(i), pieces[at].From+row-base)
 		}
-		return n
-	}
-}
-
-// note counts the value v of size bytes, and returns size. seen holds the distinct values so far.
-func note[T comparable](c *cardinality, seen map[T]struct{}, v T, size int) int {
-	c.values++
-	c.plain += size
-	if _, known := seen[v]; !known {
-		seen[v] = struct{}{}
-		c.stored += size
-	}
-	return size
-}
-
-// sample counts values until it has sampleRows rows or sampleBytes bytes.
-type sample struct {
-	columns []*cardinality
-	rows    int
-	bytes   int
-}
-
-func newSample(columns int) *sample {
-	s := &sample{columns: make([]*cardinality, columns)}
-	for i := range s.columns {
-		s.columns[i] = &cardinality{strings: map[string]struct{}{}, numbers: map[uint64]struct{}{}}
-	}
-	return s
-}
-
-// add counts the batch's rows until the sample is full, and tells whether it is full.
-func (s *sample) add(batch arrow.RecordBatch) bool {
-	count := make([]func(int) int, len(s.columns))
-	for i, arr := range batch.Columns() {
-		count[i] = s.columns[i].count(arr)
-	}
-	for row := range int(batch.NumRows()) {
-		if s.full() {
-			break
-		}
-		s.rows++
-		for i, arr := range batch.Columns() {
-			if arr.IsValid(row) {
-				s.bytes += count[i](row)
-			}
-		}
-	}
-	return s.full()
-}
-
-func (s *sample) full() bool { return s.rows >= sampleRows || s.bytes >= sampleBytes }
-
-// dictionary returns, for each column, whether it gets a dictionary.
-func (s *sample) dictionary() []bool {
-	pays := make([]bool, len(s.columns))
-	for i, c := range s.columns {
-		pays[i] = c.pays()
+		pays[i] = c.pays(n, min(n, sampleRows))
 	}
 	return pays
+}
+
+// sampled returns the k-th row of the sample of n rows. Each of sampleRows equal
+// stretches gives one row, from a place that differs between stretches. So values
+// that repeat every few rows do not mislead.
+func sampled(k, n int) int {
+	if n <= sampleRows {
+		return k
+	}
+	from, to := k*n/sampleRows, (k+1)*n/sampleRows
+	return from + int(uint32(k)*2654435761>>16)%(to-from)
+}
+
+// cardinality counts the distinct values of a column's sample. Its strings point
+// into the batches, which the encoder keeps.
+type cardinality struct {
+	values  int             // number of values that are not null
+	once    int             // number of values that occur once
+	stored  int             // bytes of the distinct values, as a dictionary stores them
+	plain   int             // bytes of all values
+	strings map[string]bool // whether the value occurs more than once
+	numbers map[uint64]bool // numbers, days and instants by their bits
+}
+
+func (c *cardinality) reset() {
+	clear(c.strings)
+	clear(c.numbers)
+	*c = cardinality{strings: c.strings, numbers: c.numbers}
+}
+
+// pays tells whether the column gets a dictionary, by sampled of n rows. On average
+// each distinct value must occur at least four times, and the dictionary must halve
+// the bytes. zstd compresses values that repeat less often just as well, in less
+// time than a hash table takes.
+//
+// The number of distinct values in all n rows is estimated as Charikar and others
+// do (GEE, PODS 2000). Values seen more than once are all there are of their kind.
+// Values seen once stand for sqrt(n/sampled) values each.
+func (c *cardinality) pays(n, sampled int) bool {
+	seen := len(c.strings) + len(c.numbers)
+	if seen == 0 {
+		return false
+	}
+	distinct := seen - c.once + int(float64(c.once)*math.Sqrt(float64(n)/float64(sampled)))
+	values := c.values * n / sampled
+	if distinct*4 > values {
+		return false
+	}
+	indexes := values * bits.Len(uint(distinct-1)) / 8
+	return (c.stored*distinct/seen+indexes)*2 <= c.plain*n/sampled
+}
+
+// count counts the value of one row, or each element of a list. Booleans and wide
+// decimals never get a dictionary. Booleans are single bits; for wide decimals see
+// signedType.
+func (c *cardinality) count(arr arrow.Array, row int) {
+	if arr.IsNull(row) {
+		return
+	}
+	switch a := arr.(type) {
+	case *array.String:
+		note(c, c.strings, a.Value(row), 4+a.ValueLen(row))
+	case *array.Int64:
+		note(c, c.numbers, uint64(a.Value(row)), 8)
+	case *array.Float64:
+		note(c, c.numbers, math.Float64bits(a.Value(row)), 8)
+	case *array.Date32:
+		note(c, c.numbers, uint64(a.Value(row)), 4)
+	case *array.Timestamp:
+		note(c, c.numbers, uint64(a.Value(row)), 8)
+	case *array.Decimal128:
+		if !wide(a.DataType().(*arrow.Decimal128Type)) {
+			note(c, c.numbers, a.Value(row).LowBits(), 8)
+		}
+	case *array.List:
+		start, end := a.ValueOffsets(row)
+		for i := int(start); i < int(end); i++ {
+			c.count(a.ListValues(), i)
+		}
+	}
+}
+
+// note counts the value v of size bytes. seen holds the distinct values so far.
+func note[T comparable](c *cardinality, seen map[T]bool, v T, size int) {
+	c.values++
+	c.plain += size
+	again, known := seen[v]
+	switch {
+	case !known:
+		seen[v] = false
+		c.stored += size
+		c.once++
+	case !again:
+		seen[v] = true
+		c.once--
+	}
 }
