@@ -22,7 +22,6 @@ import (
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/compress/gzip"
 	"github.com/parquet-go/parquet-go/compress/snappy"
@@ -44,17 +43,13 @@ const (
 	// third of the memory that a run may use.
 	groupRows  = 65_536
 	groupBytes = 32 << 20
-	// pageBytes is the approximate size of a page before compression.
-	pageBytes = 256 << 10
+	// pageBytes is the approximate size of a page before compression. Versions
+	// before ended pages at this size too.
+	pageBytes = 256_901
 	// dictionaryBytes is the size of a dictionary at which the column continues
 	// without one. A column reaches it if the values after the sample vary more
 	// than those in it.
 	dictionaryBytes = 1 << 20
-	// createdBy is constant, so that the same results give the same bytes after
-	// an upgrade. By default the library writes its own version. The text still
-	// names a version, because parquet-mr parses this field and ignores the
-	// statistics of strings if it cannot.
-	createdBy = "formetl version 1"
 )
 
 // Format describes Parquet: its name, its file extension and its encoder.
@@ -74,7 +69,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	if err != nil {
 		return nil, err
 	}
-	e := &encoder{w: w, schema: schema, codec: codec, metadata: o.Metadata, buffer: &buffer{}}
+	e := &encoder{schema: schema, metadata: o.Metadata, buffer: &buffer{}, file: newFile(w), pages: newPageWriter(codec)}
 	return load.Guard(schema, e), nil
 }
 
@@ -93,15 +88,13 @@ func codecOf(name string) (compress.Codec, error) {
 }
 
 type encoder struct {
-	w        io.Writer
 	schema   *arrow.Schema
-	codec    compress.Codec
 	metadata []load.KeyValue
 
-	buffer  *buffer                     // nil once it is complete
-	queue   rows.Queue                  // rows not yet given to the writer
-	out     *parquet.GenericWriter[any] // only its column writers are used
-	writers []*parquet.ColumnWriter
+	buffer  *buffer    // nil once it is complete
+	queue   rows.Queue // rows not yet in a page
+	file    *file
+	pages   *pageWriter
 	columns []*column
 	rows    int // number of rows in the open row group
 	bytes   int // bytes of values in the open row group
@@ -127,7 +120,10 @@ func (e *encoder) Close() error {
 	if err := e.drain(1); err != nil {
 		return err
 	}
-	if err := e.out.Close(); err != nil {
+	if err := e.endGroup(); err != nil {
+		return err
+	}
+	if err := e.file.close(e.schema, e.metadata); err != nil {
 		return fmt.Errorf("parquet: write the footer: %w", err)
 	}
 	return nil
@@ -136,30 +132,12 @@ func (e *encoder) Close() error {
 // Discard releases the rows that were not written.
 func (e *encoder) Discard() { e.queue.Discard() }
 
-// begin opens the Parquet writer. The buffered rows decide which columns get a
-// dictionary.
+// begin makes the columns. The buffered rows decide which of them get a dictionary.
 func (e *encoder) begin() {
-	e.out = parquet.NewGenericWriter[any](e.w,
-		newSchema(e.schema, dictionaries(e.schema.NumFields(), e.queue.Peek(e.buffer.rows), e.buffer.rows)),
-		parquet.Compression(e.codec),
-		&parquet.WriterConfig{CreatedBy: createdBy},
-		// The page index holds the bounds of pages, cut to 16 bytes. Page
-		// headers would hold them uncut, and arrow-go, for one, fails to read a
-		// header with long texts.
-		parquet.DataPageStatistics(false),
-		parquet.PageBufferSize(pageBytes),
-		parquet.DictionaryMaxBytes(dictionaryBytes),
-	)
-	for _, m := range e.metadata {
-		e.out.SetKeyValueMetadata(m.Key, m.Value)
-	}
-	e.writers = e.out.ColumnWriters()
-	e.columns = make([]*column, len(e.writers))
+	pays := dictionaries(e.schema.NumFields(), e.queue.Peek(e.buffer.rows), e.buffer.rows)
+	e.columns = make([]*column, len(pays))
 	for i, f := range e.schema.Fields() {
-		e.columns[i] = &column{index: i}
-		if f.Nullable {
-			e.columns[i].present = 1
-		}
+		e.columns[i] = newColumn(f, pays[i])
 	}
 	e.buffer = nil
 }
@@ -178,15 +156,15 @@ func (e *encoder) drain(least int) error {
 // step writes the rows of pieces, and then ends the row group if it is full.
 func (e *encoder) step(pieces []rows.Piece) error {
 	for i, c := range e.columns {
-		c.scratch, c.fixed, c.bytes = c.scratch[:0], c.fixed[:0], 0
 		for _, p := range pieces {
-			c.add(p.Batch.Column(i), p.From, p.To)
+			e.bytes += c.add(p.Batch.Column(i), p.From, p.To)
 		}
-		if _, err := e.writers[i].WriteRowValues(c.scratch); err != nil {
-			return fmt.Errorf("parquet: write column %q: %w", e.schema.Field(i).Name, err)
+		if !c.full() {
+			continue
 		}
-		e.bytes += c.bytes
-		clear(c.scratch) // otherwise it would keep a released batch in memory
+		if err := c.endPage(e.pages); err != nil {
+			return fmt.Errorf("parquet: column %q: %w", e.schema.Field(i).Name, err)
+		}
 	}
 	for _, p := range pieces {
 		e.rows += p.To - p.From
@@ -194,9 +172,17 @@ func (e *encoder) step(pieces []rows.Piece) error {
 	if e.rows < groupRows && e.bytes < groupBytes {
 		return nil
 	}
-	e.rows, e.bytes = 0, 0
-	if err := e.out.Flush(); err != nil {
+	return e.endGroup()
+}
+
+// endGroup writes the open row group, if it has rows.
+func (e *encoder) endGroup() error {
+	if e.rows == 0 {
+		return nil
+	}
+	if err := e.file.rowGroup(e.schema, e.columns, e.rows, e.pages); err != nil {
 		return fmt.Errorf("parquet: write a row group: %w", err)
 	}
+	e.rows, e.bytes = 0, 0
 	return nil
 }

@@ -280,6 +280,46 @@ func TestPagesOfNulls(t *testing.T) {
 	}
 }
 
+// The page index holds at most 16 bytes of a text, and bounds that are not wrong.
+// The statistics of the column hold texts whole.
+func TestBoundsOfTexts(t *testing.T) {
+	mem := checked(t)
+	// 64 texts fill a page. No valid text begins with 0xff, so the last are not valid.
+	texts := [][2]string{
+		{strings.Repeat("k", 5_000), strings.Repeat("k", 16)},
+		{strings.Repeat("k", 15) + strings.Repeat("\xff", 5_000), strings.Repeat("k", 15) + "\xff"},
+		{strings.Repeat("\xff", 5_000), strings.Repeat("\xff", 16)},
+	}
+	above := []string{strings.Repeat("k", 15) + "l", strings.Repeat("k", 14) + "l\x00", strings.Repeat("\xff", 16)}
+	batch := loadtest.Build(mem, loadtest.Columns("s", arrow.BinaryTypes.String), 64*len(texts)+1, func(b array.Builder, _, row int) {
+		switch {
+		case row == 64*len(texts):
+			b.AppendNull()
+		default:
+			b.(*array.StringBuilder).Append(fmt.Sprintf("%s%03d", texts[row/64][0], row))
+		}
+	})
+	defer batch.Release()
+	data := write(t, load.EncodeOptions{}, batch)
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := f.ColumnIndexes()[0]
+	for i, text := range texts {
+		if least, greatest := string(index.MinValues[i]), string(index.MaxValues[i]); least != text[1] || greatest != above[i] {
+			t.Errorf("page %d lies from %q to %q", i, least, greatest)
+		}
+	}
+	if !slices.Equal(index.NullPages, []bool{false, false, false, true}) || index.BoundaryOrder.String() != "ASCENDING" {
+		t.Errorf("null pages: %v, order: %s", index.NullPages, index.BoundaryOrder)
+	}
+	stats, err := chunk(t, data, 0).Statistics()
+	if err != nil || len(stats.EncodeMin()) != 5_003 || stats.NullCount() != 1 {
+		t.Errorf("the statistics are of %d bytes with %d nulls, %v", len(stats.EncodeMin()), stats.NullCount(), err)
+	}
+}
+
 func TestCompression(t *testing.T) {
 	batch := loadtest.Realistic(checked(t), 500, 1)
 	defer batch.Release()

@@ -144,9 +144,8 @@ func (c *cardinality) pays(n, sampled int) bool {
 	return (c.stored*distinct/seen+indexes)*2 <= c.plain*n/sampled
 }
 
-// count counts the value of one row, or each element of a list. Booleans and wide
-// decimals never get a dictionary. Booleans are single bits; for wide decimals see
-// signedType.
+// count counts the value of one row, or each element of a list. Types that
+// never get a dictionary have no values here.
 func (c *cardinality) count(arr arrow.Array, row int) {
 	if arr.IsNull(row) {
 		return
