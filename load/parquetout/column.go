@@ -19,7 +19,8 @@ type column struct {
 }
 
 func newColumn(f arrow.Field, withDictionary bool) *column {
-	c := &column{}
+	m := takeMemory()
+	c := &column{chunk: chunk{pages: m.pages}}
 	t := f.Type
 	if list, ok := t.(*arrow.ListType); ok {
 		c.list, t = true, list.Elem()
@@ -28,10 +29,10 @@ func newColumn(f arrow.Field, withDictionary bool) *column {
 		c.present = 1
 	}
 	c.kind = leafElement(f.Name, format.Optional, t).Type.V
-	c.plain = newValues(t)
-	c.page.values = c.plain
+	c.plain = newValues(t, m)
+	c.page = page{values: c.plain, definitions: m.definitions, repetitions: m.repetitions}
 	if withDictionary {
-		c.dict = newDictionary(t)
+		c.dict = newDictionary(t, m)
 		c.page.values = c.dict
 	}
 	return c

@@ -21,23 +21,14 @@ type dictionary interface {
 	forget()
 }
 
-// newDictionary returns an empty dictionary for a scalar type, or nil if the type
-// never gets one.
-func newDictionary(t arrow.DataType) dictionary {
-	if !dictionaryType(t) {
-		return nil
-	}
+// newDictionary returns an empty dictionary for a scalar type that can get one. The
+// values of its pages are kept in m.
+func newDictionary(t arrow.DataType, m memory) dictionary {
+	x := indexes{all: m.ids}
 	if t.ID() == arrow.STRING {
-		return &textDictionary{ids: map[string]int32{}}
+		return &textDictionary{indexes: x, ids: map[string]int32{}}
 	}
-	return &numberDictionary{numeric: numericOf(t), ids: map[int64]int32{}}
-}
-
-// dictionaryType tells whether a scalar type can get a dictionary. Booleans are
-// single bits, and wide decimals are rare.
-func dictionaryType(t arrow.DataType) bool {
-	d, isDecimal := t.(*arrow.Decimal128Type)
-	return t.ID() != arrow.BOOL && !(isDecimal && wide(d))
+	return &numberDictionary{indexes: x, numeric: numericOf(t), ids: map[int64]int32{}, rows: m.rows}
 }
 
 // indexes holds, for each value of a page, the index of its entry.

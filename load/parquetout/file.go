@@ -133,7 +133,8 @@ func (f *file) close(schema *arrow.Schema, metadata []load.KeyValue) error {
 	}
 	for g := range f.groups {
 		for i := range f.groups[g].Columns {
-			c, err := &f.groups[g].Columns[i], error(nil)
+			c := &f.groups[g].Columns[i]
+			var err error
 			if c.ColumnIndexOffset, c.ColumnIndexLength, err = encode(&f.indexes[g][i]); err != nil {
 				return err
 			}
@@ -141,7 +142,8 @@ func (f *file) close(schema *arrow.Schema, metadata []load.KeyValue) error {
 	}
 	for g := range f.groups {
 		for i := range f.groups[g].Columns {
-			c, err := &f.groups[g].Columns[i], error(nil)
+			c := &f.groups[g].Columns[i]
+			var err error
 			if c.OffsetIndexOffset, c.OffsetIndexLength, err = encode(&f.offsets[g][i]); err != nil {
 				return err
 			}

@@ -47,8 +47,9 @@ func newPageWriter(codec compress.Codec) *pageWriter {
 	return w
 }
 
-// data appends the column's open page to dst, with its header. h holds the page's counts and its
-// encoding. It returns the page's size before compression, with the header.
+// data appends the column's open page to dst, with its header. h holds the page's
+// counts and its encoding. It returns the page's size before compression, with the
+// header.
 func (w *pageWriter) data(dst []byte, c *column, h format.DataPageHeaderV2) (_ []byte, plain int, err error) {
 	if w.repetitions, err = encodeLevels(w.repetitions, c.page.repetitions, c.repeats()); err != nil {
 		return dst, 0, err

@@ -11,13 +11,14 @@ import (
 )
 
 // The first rows of a part decide on its dictionaries. The encoder buffers them
-// until there are bufferRows rows or bufferBytes bytes of values. Then it looks at
-// sampleRows of them, spread evenly. None of this depends on batches, so that equal
-// rows give equal files.
+// until there are bufferRows rows or bufferBytes bytes of values. Then it looks at a
+// quarter of them, but at least at leastSample and at most at mostSample. They are
+// spread evenly. None of this depends on batches, so that equal rows give equal files.
 const (
 	bufferRows  = 8192
 	bufferBytes = 16 << 20
-	sampleRows  = 1024
+	leastSample = 256
+	mostSample  = 1024
 )
 
 // buffer measures the rows at the beginning of a part.
@@ -78,30 +79,28 @@ func sizeOfArray(arr arrow.Array, from, to int) int {
 // hold n rows.
 func dictionaries(columns int, pieces []rows.Piece, n int) []bool {
 	pays := make([]bool, columns)
+	size := min(n, max(leastSample, min(n/4, mostSample)))
 	c := cardinality{strings: map[string]bool{}, numbers: map[uint64]bool{}}
 	for i := range pays {
 		c.reset()
-		for k, at, base := 0, 0, 0; k < min(n, sampleRows); k++ {
-			row := sampled(k, n)
+		for k, at, base := 0, 0, 0; k < size; k++ {
+			row := sampled(k, n, size)
 			for row >= base+pieces[at].To-pieces[at].From {
 				base += pieces[at].To - pieces[at].From
 				at++
 			}
 			c.count(pieces[at].Batch.Column(i), pieces[at].From+row-base)
 		}
-		pays[i] = c.pays(n, min(n, sampleRows))
+		pays[i] = c.pays(n, size)
 	}
 	return pays
 }
 
-// sampled returns the k-th row of the sample of n rows. Each of sampleRows equal
+// sampled returns the k-th row of a sample of size rows out of n. Each of size equal
 // stretches gives one row, from a place that differs between stretches. So values
 // that repeat every few rows do not mislead.
-func sampled(k, n int) int {
-	if n <= sampleRows {
-		return k
-	}
-	from, to := k*n/sampleRows, (k+1)*n/sampleRows
+func sampled(k, n, size int) int {
+	from, to := k*n/size, (k+1)*n/size
 	return from + int(uint32(k)*2654435761>>16)%(to-from)
 }
 

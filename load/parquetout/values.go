@@ -31,19 +31,19 @@ type values interface {
 	reset()
 }
 
-// newValues returns the values of a scalar type in PLAIN encoding.
-func newValues(t arrow.DataType) values {
+// newValues returns the values of a scalar type in PLAIN encoding. They are kept in m.
+func newValues(t arrow.DataType, m memory) values {
 	switch t := t.(type) {
 	case *arrow.StringType:
-		return &texts{}
+		return &texts{data: m.values}
 	case *arrow.BooleanType:
-		return &booleans{}
+		return &booleans{bits: m.values}
 	case *arrow.Decimal128Type:
 		if wide(t) {
-			return &decimals{width: decimalBytes(int(t.Precision))}
+			return &decimals{width: decimalBytes(int(t.Precision)), data: m.values}
 		}
 	}
-	return &numbers{numeric: numericOf(t)}
+	return &numbers{numeric: numericOf(t), all: m.numbers}
 }
 
 // validity tells which rows of an array are not null.

@@ -2,6 +2,7 @@ package parquetout
 
 import (
 	"fmt"
+	"sync"
 
 	klauspost "github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/compress/zstd"
@@ -13,13 +14,19 @@ import (
 const zstdWindow = 512 << 10
 
 // zstdCodec compresses all pages of a file with one encoder. parquet-go's codec has no
-// setting for the window, and keeps its encoders where the garbage collector drops them.
+// setting for the window.
 type zstdCodec struct {
 	zstd.Codec
 	encoder *klauspost.Encoder
 }
 
+// zstdCodecs holds the codecs of closed files.
+var zstdCodecs sync.Pool
+
 func newZstdCodec() (*zstdCodec, error) {
+	if z, ok := zstdCodecs.Get().(*zstdCodec); ok {
+		return z, nil
+	}
 	encoder, err := klauspost.NewWriter(nil,
 		klauspost.WithEncoderConcurrency(1),
 		klauspost.WithEncoderLevel(klauspost.SpeedFastest),
