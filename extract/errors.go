@@ -109,6 +109,15 @@ func (e *OrderError) Unwrap() error {
 	return &transport.AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as those of the page before did", e.After)}
 }
 
+// PagingError reports that the service does not page by ascending ids, as
+// Reader.RequireOrder demands. Smaller windows can be read all the same.
+type PagingError struct{}
+
+// Error says what the service does.
+func (e *PagingError) Error() string {
+	return "the service does not keep the order of ids, so large windows cannot be read"
+}
+
 // PlanError says why a range cannot be divided as the definition asks.
 type PlanError struct{ Problem string }
 

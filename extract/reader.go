@@ -34,6 +34,7 @@ type Reader struct {
 	longest  atomic.Int64 // results of the longest page seen; a shorter page ends its window
 	way      atomic.Int64 // the paging that new windows begin with; it only rises
 	sure     atomic.Bool  // two pages in a row were in ascending order
+	ordered  atomic.Bool  // see RequireOrder
 	trusting atomic.Bool  // see Trust
 	stamps   atomic.Bool  // see CountUnstamped
 	lacking  atomic.Int64 // results without a date_update
@@ -54,6 +55,11 @@ func (r *Reader) Trust(yes bool) { r.trusting.Store(yes) }
 
 // CountUnstamped sets whether results are counted that carry no date_update.
 func (r *Reader) CountUnstamped(yes bool) { r.stamps.Store(yes) }
+
+// RequireOrder sets whether a page out of order is a *PagingError. Without the
+// order of ids a window is kept in memory until it is complete, so large windows
+// need the order.
+func (r *Reader) RequireOrder(yes bool) { r.ordered.Store(yes) }
 
 // Unstamped returns how many results were read that carry no date_update, if they
 // are counted.
@@ -206,7 +212,8 @@ func (w *WindowReader) isLast(n int) bool {
 
 // accept adds a page if its ids are in the order of the window's way. After any
 // other page the window begins again in the next way. If pages of the window
-// were ready for Next before, the error is an *OrderError instead.
+// were ready for Next before, the error is an *OrderError instead. If the order is
+// required, it is a *PagingError.
 func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, err error) {
 	first, last := p.ID(0), p.ID(p.Len()-1)
 	rises, falls := p.Order()
@@ -214,6 +221,10 @@ func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, er
 	case keysetUp:
 		if rises && first > w.lastID {
 			return true, w.takeUp(p, last)
+		}
+		if w.reader.ordered.Load() {
+			p.Release()
+			return false, &PagingError{}
 		}
 		if w.given {
 			p.Release()

@@ -12,18 +12,14 @@ import (
 // Results without a date match no bound of date, so no bounded window contains
 // them. A run over everything reads them separately.
 
-// CountUndated counts all results, and those without a date: all results minus
-// the results since Epoch.
-func CountUndated(ctx context.Context, s Service, form string) (total, undated int64, err error) {
-	total, err = s.Count(ctx, form, CountQuery{})
-	if err != nil || total == 0 {
-		return 0, 0, err
+// CountUndated counts the results without a date: all results minus the results
+// since Epoch. total is the service's count of all results.
+func CountUndated(ctx context.Context, s Service, form string, total int64) (int64, error) {
+	if total == 0 {
+		return 0, nil
 	}
 	dated, err := s.Count(ctx, form, CountQuery{Window: Window{From: Epoch}})
-	if err != nil {
-		return 0, 0, err
-	}
-	return total, max(0, total-dated), nil
+	return max(0, total-dated), err
 }
 
 // UndatedRange is a range of ids that holds results without a date.

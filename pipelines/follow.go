@@ -18,7 +18,8 @@ import (
 )
 
 // An incremental run asks the service what changed before it decides what to read.
-// Every other run asks once its plan shows that results may move between windows.
+// Every other run asks once its plan shows that results may move between windows, or
+// come and go while many are read.
 
 // follow asks what changed since the datasets were written. If that is known, the
 // run reads only what changed. Else it reads its lookback.
@@ -119,7 +120,7 @@ func (f *formRun) planned(ctx context.Context) (*extract.Plan, error) {
 		}
 		return count(ctx, w)
 	})
-	if err == nil && len(plan.Windows) > 1 {
+	if err == nil && reading.MayMiss(plan) {
 		err = ask()
 	}
 	return plan, err
@@ -149,8 +150,7 @@ func planTail(ctx context.Context, r *reading.Reader, iv interval.Interval, s *c
 
 // withoutFeed gives the same run once more, which reads its lookback.
 func (f *formRun) withoutFeed(ctx context.Context, err error) *formRun {
-	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name)
-	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
+	again := f.again()
 	again.noFeed, _ = errors.AsType[*extract.FeedError](err)
 	f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the service does not tell what changed; the lookback is read again", slog.String("reason", again.noFeed.Problem))
 	return again

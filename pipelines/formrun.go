@@ -18,19 +18,40 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// runForm runs one form, once more without dates where the service ignores them.
+// runForm runs one form. If the service breaks the specification, the run begins again
+// without what the service lacks.
 func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
 	f := newFormRun(def, o, client.Fork(), form)
-	err := f.run(ctx)
-	if leavesDatesOut(err) && !f.reader.Dateless {
-		f = f.withoutDates(ctx)
-		err = f.run(ctx)
+	for {
+		err := f.run(ctx)
+		switch {
+		case leavesDatesOut(err) && !f.reader.Dateless:
+			f = f.withoutDates(ctx)
+		case isError[*extract.PagingError](err):
+			f = f.withoutOrder(ctx, err)
+		case isError[*extract.FeedError](err) && f.noFeed == nil:
+			f = f.withoutFeed(ctx, err)
+		default:
+			return f.report, err
+		}
 	}
-	if isError[*extract.FeedError](err) && f.noFeed == nil {
-		f = f.withoutFeed(ctx, err)
-		err = f.run(ctx)
-	}
-	return f.report, err
+}
+
+// again gives the same run once more. Its requests are counted together with those
+// of the first.
+func (f *formRun) again() *formRun {
+	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name)
+	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
+	again.noFeed, again.reader.Unordered = f.noFeed, f.reader.Unordered
+	return again
+}
+
+// withoutOrder gives the same run once more, in small windows.
+func (f *formRun) withoutOrder(ctx context.Context, err error) *formRun {
+	f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the run begins again with small windows", slog.String("reason", err.Error()))
+	again := f.again()
+	again.reader.Unordered = true
+	return again
 }
 
 // formRun is the run of one form: what the steps have given so far.
@@ -122,6 +143,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 		r.Expect(c.Plan.Total)
 		r.Pages.Trust(c.Verifies())
 	}
+	r.Pages.RequireOrder(r.Large(c.Plan))
 	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned",
 		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(c.Plan.Windows)),
 		slog.Int64("results", c.Plan.Total), slog.Int("count_requests", c.Plan.Requests))

@@ -80,12 +80,10 @@ func needsDates(err error, def *definition.Definition, flags interval.Flags, i i
 	return &DatesIgnoredError{Range: i.Read, Partition: def.FinestUnit() != extract.UnitNone && i.Everything(), Err: ignored}
 }
 
-// withoutDates gives the same run once more, without dates. Its requests are
-// counted together with those of the first.
+// withoutDates gives the same run once more, without dates.
 func (f *formRun) withoutDates(ctx context.Context) *formRun {
 	f.reader.Log.LogAttrs(ctx, slog.LevelWarn, datesIgnored)
-	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name)
-	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
+	again := f.again()
 	again.reader.Dateless = true
 	again.reader.Pages.LeaveDatesOut()
 	again.drift(datesIgnored)

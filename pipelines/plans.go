@@ -231,16 +231,17 @@ func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 }
 
 // laterCounts gives how many counts a run sends after its plan if they agree: one
-// to verify, and two that look for results without a date.
+// to verify, and one that looks for results outside the range. Without the first one,
+// a further one looks for results without a date.
 func laterCounts(form reading.Form, i interval.Interval) int {
-	n := 0
-	if form.Def.Extract.Verify && !form.Filtered() {
-		n++
+	verifies := form.Def.Extract.Verify && !form.Filtered()
+	switch {
+	case i.Everything() && !form.Dateless:
+		return 2
+	case verifies:
+		return 1
 	}
-	if i.Everything() && !form.Dateless {
-		n += 2
-	}
-	return n
+	return 0
 }
 
 // take fills in the windows and the expectations of the plan, and of the stale parts

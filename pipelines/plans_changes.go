@@ -119,7 +119,7 @@ func (f *following) stale(read extract.Window) (spans []extract.Planned) {
 // asked returns how many requests the run sends to ask what changed: of Get Results
 // at most so many if each feed has one page, and counts.
 func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
-	asks := f.iv.Continues || len(plan.Windows) > 1 || plan.Requests > 1
+	asks := f.iv.Continues || reading.MayMiss(plan) || plan.Requests > 1
 	if !asks || f.form.Dateless || feedless(&reading.Reader{Form: f.form}) != "" {
 		return 0, 0
 	}
@@ -127,7 +127,7 @@ func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
 	if feed > 0 && f.known {
 		counts = 1 // over all time of the datasets
 	}
-	if feed > 0 && !f.continues && len(plan.Windows) > 1 {
+	if feed > 0 && !f.continues && reading.MayMiss(plan) {
 		feed++ // what changed while the windows were read
 	}
 	return feed, counts

@@ -330,7 +330,7 @@ func TestPlanIsKept(t *testing.T) {
 	form := generated(20_000)
 	w := newWorld(t, form)
 	r := &declaredRun{&resumed{world: w, o: options(), form: form}}
-	def := func() *definition.Definition { return w.definition(file()) }
+	def := func() *definition.Definition { return w.definition(file(), wholeDataset()) }
 	r.service.Reset()
 	r.stopAt(def(), "planned", 1)
 	counted := r.service.Counts()[formservice.TransactionCount]

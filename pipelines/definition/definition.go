@@ -156,5 +156,11 @@ func (d *Definition) HasFiles() bool {
 	return slices.ContainsFunc(d.Outputs, func(o Output) bool { return !o.Dataset() })
 }
 
+// HasUndivided tells whether an output is a dataset without partitions. Such a dataset
+// ends where counts show no further results, so that its objects stay as they are.
+func (d *Definition) HasUndivided() bool {
+	return slices.ContainsFunc(d.Outputs, func(o Output) bool { return o.Dataset() && o.Partition.Unit() == extract.UnitNone })
+}
+
 // Dataset tells whether the output is a dataset of parts rather than one file.
 func (o Output) Dataset() bool { return strings.HasSuffix(o.Path, "/") }

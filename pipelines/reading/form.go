@@ -22,6 +22,9 @@ type Form struct {
 	Log    *slog.Logger
 	At     func(point string) // called when the run comes to a point
 	Slots  Slots              // limit the windows that all forms of the run read at once
+	// Unordered means that windows are small, because the service does not page by
+	// ascending ids. Then a window is read by one request after the other, in memory.
+	Unordered bool
 	// Dateless means that requests contain no dates, because the service ignores them.
 	Dateless bool
 }

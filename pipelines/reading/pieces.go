@@ -59,22 +59,6 @@ func (r *Reader) done(w *Window) {
 	r.At(PointRead)
 }
 
-// Forget removes what was read of a window from the checkpoint and from w.
-func (r *Reader) Forget(ctx context.Context, w *Window) error {
-	pieces := w.Pieces()
-	n := w.Results()
-	r.mu.Lock()
-	for _, p := range pieces {
-		r.countRejects(p, -1)
-	}
-	w.Reading, w.Done = Reading{}, false
-	r.mu.Unlock()
-	if n > 0 {
-		r.Progress(-n)
-	}
-	return r.Checkpoint.Forget(ctx, pieces...)
-}
-
 // pieces reads one stretch of a window and divides it into pieces.
 type pieces struct {
 	r      *Reader
@@ -242,23 +226,23 @@ func (p *pieces) readPages(ctx context.Context) error {
 	})
 }
 
-// keepHead writes the first pages of a window, which are already read, to the
+// keepHead writes the first pages of a stretch, which are already read, to the
 // checkpoint. It requests no more pages.
-func (r *Reader) keepHead(ctx context.Context, w *Window) error {
-	p, err := r.newPieces(ctx, &stretch{w: w, gap: wholeOf(w.Planned.Window), head: w.head}, nil)
+func (r *Reader) keepHead(ctx context.Context, st *stretch) error {
+	p, err := r.newPieces(ctx, st, nil)
 	if err != nil {
 		return err
 	}
 	defer p.flattener.Release()
-	for _, page := range w.head {
+	for _, page := range st.head {
 		if err := p.page(page); err != nil {
 			return err
 		}
 	}
-	if w.pages.Ended() {
-		return p.end(ctx, checkpoint.Last)
+	if st.source.Ended() {
+		return p.end(ctx, st.gap.Through)
 	}
-	p.piece.Whole = !w.pages.Ascending()
+	p.piece.Whole = !st.source.Ascending()
 	return p.end(ctx, p.last)
 }
 

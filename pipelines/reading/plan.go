@@ -50,8 +50,13 @@ func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
 	r := extract.Range{
 		Window: span, Step: f.Def.Extract.Window, Partition: f.Def.FinestUnit(), Most: int64(f.Def.Source.Requests.MaxRequests),
 	}
-	if f.Def.Extract.Incremental {
+	switch {
+	case f.Def.Extract.Incremental:
 		r.Target, r.Finer = PartTarget, true // a part is never smaller than a window
+	case f.Unordered:
+		r.Finer = true
+	case !f.Def.HasUndivided():
+		r.Target = math.MaxInt // windows of any size are shared
 	}
 	if i.Asked != i.Read {
 		r.Cuts = append(r.Cuts, i.Asked.From, i.Asked.To)
@@ -60,6 +65,19 @@ func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
 	// Without verification, fixed windows of a bounded range need no count.
 	r.Uncounted = !f.Def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
 	return r
+}
+
+// MayMiss tells whether a run may miss results that come or move while it reads the
+// plan's windows. In a single window of few results it misses none, because it reads
+// that by ascending ids within seconds.
+func MayMiss(plan *extract.Plan) bool {
+	return len(plan.Windows) > 1 || plan.Total > extract.DefaultTarget
+}
+
+// Large tells whether windows of the plan may hold more results than fit into memory.
+// They are read in the order of ids, so that no window is kept there.
+func (f Form) Large(plan *extract.Plan) bool {
+	return plan.Range.Target == math.MaxInt && !f.Dateless && plan.Range.Step.Auto() && plan.Total > extract.DefaultTarget
 }
 
 // TooCostly returns an *extract.CostError if a plan needs more requests than

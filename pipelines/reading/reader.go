@@ -57,17 +57,6 @@ func (r *Reader) Read(ctx context.Context, windows []*Window) error {
 	return group.Wait()
 }
 
-func (r *Reader) each(ctx context.Context, windows []*Window, do func(ctx context.Context, w *Window) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(cap(r.Slots))
-	for _, w := range windows {
-		group.Go(func() error {
-			return r.Slots.Hold(ctx, func() error { return do(ctx, w) })
-		})
-	}
-	return group.Wait()
-}
-
 // Reads returns how many windows were read so far. A window read twice counts twice.
 func (r *Reader) Reads() int64 { return r.reads.Load() }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -104,11 +106,13 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 		return err
 	}
 	for _, w := range s.Windows {
-		if len(w.head) == 0 {
-			continue
-		}
-		if err := r.keepHead(ctx, w); err != nil {
-			return err
+		for _, st := range w.begun {
+			if len(st.head) == 0 {
+				continue
+			}
+			if err := r.keepHead(ctx, st); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -160,23 +164,91 @@ func sampleSize(plan *extract.Plan, windows []*Window) int {
 // pageGuess is the assumed number of results in a window that was not counted.
 const pageGuess = 50
 
-// readHeads reads and returns the first pages of each window. Reader.Read reads the rest.
+// readHeads reads and returns the first pages of each window. Reader.Read reads the
+// rest. A window that shall give several pages is divided into stretches, whose first
+// pages are read side by side.
 func (r *Reader) readHeads(ctx context.Context, windows []*Window) ([]*page.Page, error) {
 	most := max(1, samplePages/len(windows))
-	err := r.each(ctx, windows, func(ctx context.Context, w *Window) error {
-		w.pages = r.Pages.Window(w.Planned.Window, extract.IDRange{}, r.usable(w.Planned.Count))
-		for len(w.head) < most {
-			p, err := w.pages.Next(ctx)
-			if err != nil || p == nil {
-				return err
-			}
-			w.head = append(w.head, p)
+	for _, w := range windows {
+		count := r.usable(w.Planned.Count)
+		w.begun = []*stretch{{
+			w: w, gap: wholeOf(w.Planned.Window), expected: count,
+			source: r.Pages.Window(w.Planned.Window, extract.IDRange{}, count),
+		}}
+	}
+	err := r.beginAll(ctx, windows, 1)
+	for _, w := range windows {
+		if st := w.begun[0]; err == nil && len(st.head) < most && !st.source.Ended() {
+			w.begun = r.spread(st, most-len(st.head))
 		}
-		return nil
-	})
+	}
+	if err == nil {
+		err = r.beginAll(ctx, windows, most)
+	}
 	var pages []*page.Page
 	for _, w := range windows {
-		pages = append(pages, w.head...)
+		for _, st := range w.begun {
+			pages = append(pages, st.head...)
+		}
 	}
 	return pages, err
+}
+
+// beginAll reads up to `most` pages of each window, or the first page of each of its
+// stretches if it has several.
+func (r *Reader) beginAll(ctx context.Context, windows []*Window, most int) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(cap(r.Slots))
+	for _, w := range windows {
+		each := most
+		if len(w.begun) > 1 {
+			each = 1
+		}
+		for _, st := range w.begun {
+			group.Go(func() error {
+				return r.Slots.Hold(ctx, func() error { return st.begin(ctx, each) })
+			})
+		}
+	}
+	return group.Wait()
+}
+
+// begin reads the first pages of a stretch, up to `most`.
+func (st *stretch) begin(ctx context.Context, most int) error {
+	for len(st.head) < most {
+		p, err := st.source.Next(ctx)
+		if err != nil || p == nil {
+			return err
+		}
+		st.head = append(st.head, p)
+	}
+	return nil
+}
+
+// spread takes up to `most` stretches from one whose first pages were read. Their
+// results are about as many, by the window's count and by how dense the ids are. So
+// equal results are divided in the same way in each run.
+func (r *Reader) spread(st *stretch, most int) []*stretch {
+	dense := &stretch{gap: st.gap, expected: st.expected, divisible: st.source.Ascending()}
+	for _, p := range st.head {
+		dense.note(p)
+	}
+	rest, ids := dense.rest()
+	n := min(int64(most), rest/leastShared)
+	if n == 0 || ids <= n {
+		return []*stretch{st}
+	}
+	list, whole := []*stretch{st}, st.gap
+	for k := range n {
+		up := &stretch{w: st.w, gap: whole, expected: rest / (n + 1)}
+		up.gap.After = dense.last + ids*(k+1)/(n+1)
+		list[k].gap.Through = up.gap.After
+		list = append(list, up)
+	}
+	st.expected = dense.read + rest - n*(rest/(n+1))
+	st.source.Until(st.gap.Through)
+	for _, up := range list[1:] {
+		up.source = r.Pages.Window(up.gap.window, up.gap.ids(), extract.Unknown)
+	}
+	return list
 }

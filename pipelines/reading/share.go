@@ -148,6 +148,10 @@ func (s *shared) take() *stretch {
 
 // stretchesOf returns what is missing of a window. It is never empty.
 func stretchesOf(w *Window) []*stretch {
+	if begun := w.begun; len(begun) > 0 {
+		w.begun = nil
+		return begun
+	}
 	todo := []gap{wholeOf(extract.Window{})}
 	if w.Undated == nil {
 		todo = gaps(w.Planned.Window, w.Chains)
@@ -160,8 +164,6 @@ func stretchesOf(w *Window) []*stretch {
 	for i, g := range todo {
 		list[i] = &stretch{w: w, gap: g, expected: expected}
 	}
-	list[0].head, list[0].source = w.head, w.pages
-	w.head, w.pages = nil, nil
 	return list
 }
 
@@ -209,17 +211,23 @@ func (s *shared) received(st *stretch, r received, ended bool) {
 	if n := pageLen(r.page); n > 0 && st.gap.Through != checkpoint.Last && r.page.ID(n-1) > st.gap.Through {
 		r.page.Filter(func(id int64) bool { return id <= st.gap.Through })
 	}
-	if pageLen(r.page) > 0 {
-		if st.read == 0 {
-			st.first = r.page.ID(0)
-		}
-		st.read, st.last = st.read+int64(r.page.Len()), r.page.ID(r.page.Len()-1)
-	}
+	st.note(r.page)
 	over := r.page == nil || ended
 	if st.divisible = r.ascending && !over; over {
 		s.settle(st)
 	}
 	s.changed.Broadcast()
+}
+
+// note counts the results of a page, which may be nil.
+func (st *stretch) note(p *page.Page) {
+	if pageLen(p) == 0 {
+		return
+	}
+	if st.read == 0 {
+		st.first = p.ID(0)
+	}
+	st.read, st.last = st.read+int64(p.Len()), p.ID(p.Len()-1)
 }
 
 func pageLen(p *page.Page) int {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/transform"
 )
@@ -32,9 +31,8 @@ type Window struct {
 	Group     *Group // windows counted together; nil for results without a date
 	Disagreed int    // how often the verification found another count
 
-	// head holds the window's first pages if they are read before the schema is known.
-	head  []*page.Page
-	pages *extract.WindowReader
+	// begun holds the stretches whose first pages were read before the schema was known.
+	begun []*stretch
 
 	Done   bool  // read completely, or known to be empty
 	Number int64 // position of its last reading in the run, 0 for none

@@ -41,7 +41,8 @@ func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 		if round == mostRounds {
 			return duplicateError(c.Windows, twice.Minimum())
 		}
-		if err := c.readAgain(ctx, stale, "a result is in two windows"); err != nil {
+		forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, twice) }
+		if err := c.readAgain(ctx, stale, "a result is in two windows", forget); err != nil {
 			return err
 		}
 	}
@@ -67,9 +68,9 @@ func readWindows(windows []*reading.Window) []*reading.Window {
 	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.IDs == nil })
 }
 
-// readAgain reads windows once more and replaces what they held. It reads results
-// without a date last, because the other windows show which of them got a date.
-func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, why string) error {
+// readAgain reads what forget removes of windows once more. It reads results without
+// a date last, because the other windows show which of them got a date.
+func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, why string, forget func(context.Context, *reading.Window) error) error {
 	var dated, undated []*reading.Window
 	for _, w := range windows {
 		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.Name()), slog.String("reason", why))
@@ -91,7 +92,7 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 		if w.IDs != nil {
 			c.search.expected.Or(w.IDs)
 		}
-		if err := c.Reader.Forget(ctx, w); err != nil {
+		if err := forget(ctx, w); err != nil {
 			return err
 		}
 	}

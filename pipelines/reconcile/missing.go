@@ -198,8 +198,8 @@ func (s *search) follow(ctx context.Context) (again bool, err error) {
 		return true, nil
 	case asked.Continues:
 		return false, s.checkNamed(ctx)
-	case len(c.Windows) < 2:
-		return false, nil // one window loses nothing
+	case !reading.MayMiss(c.Plan) && len(c.Windows) < 2:
+		return false, nil
 	}
 	_, err = s.askAgain(ctx)
 	if failed, ok := errors.AsType[*extract.FeedError](err); ok {
@@ -414,8 +414,9 @@ func (s *search) readPlaces(ctx context.Context, found []extract.Change) (again 
 	line := c.timeline()
 	var windows []*reading.Window
 	var spans []extract.Window
-	places := map[int]bool{}
+	places, ids := map[int]bool{}, roaring64.New()
 	for _, change := range found {
+		ids.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
 		at := -1
 		if len(change.Dates) > 0 {
 			at = slices.IndexFunc(line, func(s span) bool { return holds(s.Window, change.Dates[0]) })
@@ -441,7 +442,8 @@ func (s *search) readPlaces(ctx context.Context, found []extract.Change) (again 
 	if len(places) == 0 {
 		return false, nil
 	}
-	if err := c.readAgain(ctx, windows, "a result moved into it"); err != nil {
+	forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, ids) }
+	if err := c.readAgain(ctx, windows, "a result moved into it", forget); err != nil {
 		return false, err
 	}
 	return true, c.older.read(ctx, spans, math.MaxInt, "a result moved into it")

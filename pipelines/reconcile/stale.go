@@ -142,7 +142,7 @@ func (o *older) readNamed(ctx context.Context, named []extract.Change) error {
 		}
 	}
 	windows := slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return !again[w] })
-	if err := c.readAgain(ctx, windows, "a result of it changed"); err != nil {
+	if err := c.readAgain(ctx, windows, "a result of it changed", c.Reader.Forget); err != nil {
 		return err
 	}
 	if err := o.read(ctx, spans, math.MaxInt, "a result of it changed"); err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -36,7 +38,11 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if c.Reader.Dateless {
 		return nil // they are in the run's only window
 	}
-	total, n, err := extract.CountUndated(ctx, c.Reader.Client, c.Reader.Name)
+	total, err := c.countAll(ctx)
+	if err != nil || total == c.early.n && c.early.reads == c.Reader.Reads() {
+		return err // all results lie in the range
+	}
+	n, err := extract.CountUndated(ctx, c.Reader.Client, c.Reader.Name, total)
 	if err != nil {
 		return err
 	}
@@ -50,6 +56,31 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date", slog.Int64("results", n), slog.Int("id_ranges", len(ranges)))
 	c.Reader.Expect(n)
 	return c.addUndated(ctx, reading.Undated{Ranges: ranges}, n)
+}
+
+// early is the service's count of the run's range, asked for once all its windows
+// were read.
+type early struct {
+	n     int64
+	reads int64 // Reader.Reads at that time
+}
+
+// countAll counts all results of the form. If the run compares its range with a
+// count anyway, countAll asks for that count at the same time.
+func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
+	group, asking := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		total, err = c.Reader.Counter()(asking, extract.Window{})
+		return err
+	})
+	if c.early = (early{n: extract.Unknown}); c.Verifies() && (c.Changes == nil || !c.Changes.Continues) {
+		group.Go(func() error {
+			n, err := c.Reader.Counter()(asking, c.Interval.Read)
+			c.early = early{n, c.Reader.Reads()}
+			return err
+		})
+	}
+	return total, group.Wait()
 }
 
 // checkRest looks for results that are neither in the range nor without a date. Usually

@@ -117,7 +117,7 @@ func (v *verification) judge(changed []*reading.Window, final bool) (again, wron
 // readChanged reads the windows again that do not agree with their counts.
 func (c *Reconciler) readChanged(ctx context.Context, changed []*reading.Window) error {
 	c.Reader.Pages.Trust(false) // pages of the service may be shorter than specified
-	if err := c.readAgain(ctx, changed, "the service counts otherwise"); err != nil {
+	if err := c.readAgain(ctx, changed, "the service counts otherwise", c.Reader.ForgetMiscounted); err != nil {
 		return err
 	}
 	return c.settleDuplicates(ctx)
@@ -145,10 +145,14 @@ func (v *verification) extracted() int64 { return reading.Results(dated(v.c.Wind
 // whole counts the range once more. It returns true if the count equals what
 // was read and what was counted before.
 func (v *verification) whole(ctx context.Context) (bool, error) {
-	n, err := v.c.Reader.Counter()(ctx, v.c.Interval.Read)
-	if err != nil {
-		return false, err
+	n := v.c.early.n
+	if read := v.c.early.reads; read == 0 || read != v.c.Reader.Reads() {
+		var err error
+		if n, err = v.c.Reader.Counter()(ctx, v.c.Interval.Read); err != nil {
+			return false, err
+		}
 	}
+	v.c.early = early{}
 	if v.before == extract.Unknown { // nothing was counted for the plan
 		v.before, v.last = n, n
 	}
@@ -157,7 +161,7 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 	if n != v.extracted() || v.thorough {
 		return false, nil
 	}
-	err = v.countOwn(ctx)
+	err := v.countOwn(ctx)
 	return v.c.own == extract.Unknown || v.c.own == reading.Results(v.ownWindows()), err
 }
 
@@ -334,7 +338,7 @@ func (v *verification) undated(ctx context.Context) error {
 
 // countUndated counts the results that no window with a date can hold. From all
 // results it subtracts those up to the range's end and those after it. This
-// takes one more request than extract.CountUndated. But it agrees with the
+// takes one more request than total and extract.CountUndated. But it agrees with the
 // windows, however the service treats results before 1970 and however it treats
 // undated results.
 func (c *Reconciler) countUndated(ctx context.Context) (total, undated int64, err error) {

@@ -1,0 +1,109 @@
+package reading
+
+import (
+	"context"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+)
+
+// A window that changed while it was read is read again. A large window is not read
+// again as a whole, but only the pieces of it that are wrong.
+
+// Forget removes what was read of a window from the checkpoint and from w.
+func (r *Reader) Forget(ctx context.Context, w *Window) error { return r.forget(ctx, w, w.Pieces()) }
+
+// ForgetAround does the same as Forget with those pieces of a window that hold, or
+// would hold, one of the ids.
+func (r *Reader) ForgetAround(ctx context.Context, w *Window, ids *roaring64.Bitmap) error {
+	pieces := slices.DeleteFunc(w.Pieces(), func(p checkpoint.Piece) bool {
+		next := ids.Iterator()
+		next.AdvanceIfNeeded(uint64(p.After + 1))                     //nolint:gosec // at least 0
+		return !next.HasNext() || next.PeekNext() > uint64(p.Through) //nolint:gosec // as above
+	})
+	if !divisible(w) || len(pieces) == 0 {
+		return r.Forget(ctx, w)
+	}
+	return r.forget(ctx, w, pieces)
+}
+
+// ForgetMiscounted does the same as Forget with those pieces of a window that hold
+// another number of results than the service counts. It finds them by counts of ids.
+// The last of w.Counts is the service's count of the whole window. From the second
+// time on that counts disagree, the whole window is forgotten.
+func (r *Reader) ForgetMiscounted(ctx context.Context, w *Window) error {
+	if !divisible(w) || w.Disagreed > 1 || len(w.Counts) == 0 {
+		return r.Forget(ctx, w)
+	}
+	pieces, err := r.miscounted(ctx, w.Planned.Window, w.Pieces(), w.Counts[len(w.Counts)-1])
+	if err != nil {
+		return err
+	}
+	return r.forget(ctx, w, pieces)
+}
+
+// divisible tells whether it is worth it to read only some pieces of a window again.
+func divisible(w *Window) bool {
+	return w.Results() > extract.DefaultTarget && w.Undated == nil && w.Older == nil && len(w.Chains) == 1 &&
+		!slices.ContainsFunc(w.Pieces(), func(p checkpoint.Piece) bool { return p.Whole })
+}
+
+// miscounted returns those of adjacent pieces that do not hold as many results as the
+// service counts, which are `counted` in all.
+func (r *Reader) miscounted(ctx context.Context, w extract.Window, pieces []checkpoint.Piece, counted int64) ([]checkpoint.Piece, error) {
+	var held int64
+	for _, p := range pieces {
+		held += p.Results()
+	}
+	if held == counted || len(pieces) < 2 {
+		if held == counted {
+			pieces = nil
+		}
+		return pieces, nil
+	}
+	lower, upper := pieces[:len(pieces)/2], pieces[len(pieces)/2:]
+	ids := gap{w, checkpoint.Gap{After: lower[0].After, Through: lower[len(lower)-1].Through}}.ids()
+	if r.Dateless {
+		w = extract.Window{}
+	}
+	n, err := r.Client.Count(ctx, r.Name, extract.CountQuery{Window: w, IDs: ids})
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.miscounted(ctx, w, lower, n)
+	if err != nil {
+		return nil, err
+	}
+	more, err := r.miscounted(ctx, w, upper, counted-n)
+	return slices.Concat(found, more), err
+}
+
+// forget removes pieces of a window from the checkpoint and from w.
+func (r *Reader) forget(ctx context.Context, w *Window, pieces []checkpoint.Piece) error {
+	left := w.Reading.without(pieces)
+	n := w.Results() - left.Results()
+	r.mu.Lock()
+	for _, p := range pieces {
+		r.countRejects(p, -1)
+	}
+	w.Reading, w.Done = left, false
+	r.mu.Unlock()
+	if n > 0 {
+		r.Progress(-n)
+	}
+	return r.Checkpoint.Forget(ctx, pieces...)
+}
+
+// without returns the reading without some of its pieces.
+func (r *Reading) without(pieces []checkpoint.Piece) (left Reading) {
+	for _, p := range r.Pieces() {
+		gone := slices.ContainsFunc(pieces, func(g checkpoint.Piece) bool { return g.Window == p.Window && g.After == p.After })
+		if !gone {
+			left.add(p)
+		}
+	}
+	return left
+}
