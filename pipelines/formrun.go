@@ -119,6 +119,7 @@ func (f *formRun) open(ctx context.Context) (err error) {
 	if r.Checkpoint, err = openCheckpoint(ctx, r.Def, f.o, r.Name, f.outputs); err != nil {
 		return err
 	}
+	r.Checkpoint.Mem = f.o.batches
 	if f.left, err = f.inherit(ctx); err != nil {
 		return err
 	}

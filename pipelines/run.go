@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/transform"
 )
 
 // Options is what a run is told besides its definition.
@@ -30,8 +31,9 @@ type Options struct {
 	// whose service has a clock of its own set that. It is called from several goroutines.
 	Wait func(ctx context.Context, d time.Duration) error
 
-	windows  reading.Slots // of the windows of all forms, set by Run
-	encoders reading.Slots // of the objects that are encoded at once, set by Run
+	windows  reading.Slots   // of the windows of all forms, set by Run
+	encoders reading.Slots   // of the objects that are encoded at once, set by Run
+	batches  *transform.Pool // memory for the batches of all forms, set by Run
 }
 
 // pointPlanned is told to Options.At once the windows are known. The other points
@@ -56,6 +58,7 @@ type Progress struct {
 func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, error) {
 	o = o.withDefaults()
 	o.windows, o.encoders = reading.NewSlots(def.Source.Requests.Concurrency), reading.NewSlots(runtime.GOMAXPROCS(0))
+	o.batches = &transform.Pool{}
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
 	defer func() { report.EndedAt = o.Now().UTC() }()
 	client, err := account.NewClient(def, o.Options)

@@ -126,7 +126,7 @@ type run struct {
 
 func start(t testing.TB, s *schemas.Schema, change ...func(*Options)) *run {
 	t.Helper()
-	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	mem := memory.NewCheckedAllocator(&Pool{})
 	r := &run{}
 	o := Options{
 		Zone: time.UTC, Mem: mem,

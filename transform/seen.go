@@ -149,9 +149,10 @@ func (s *Seen) choose(v string, n int64, room *int64) {
 		if s.Choices == nil {
 			s.Choices = map[string]int64{}
 		}
-		v = strings.Clone(v) // the batch's memory is released
 	}
-	s.Choices[v] += n
+	// The batch's memory is used again after its release. An assignment to a map
+	// replaces the text of a key that is there, so a known value is cloned too.
+	s.Choices[strings.Clone(v)] += n
 }
 
 // giveUp forgets the choices of a column with too many, and adds their bytes to room.

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
@@ -40,7 +42,8 @@ var (
 // at once.
 type Checkpoint struct {
 	Pace  Pace
-	Place string // a path or an address, for people
+	Place string           // a path or an address, for people
+	Mem   memory.Allocator // of the batches that are read or written; nil is Arrow's default
 
 	store store
 	lock  *lock // nil at a destination, where the output's lease has this role
@@ -158,7 +161,7 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 	}
 	*room = data
 	for _, s := range p.streams {
-		if err := eachBatch(data[:s.Bytes], visit); err != nil {
+		if err := c.eachBatch(data[:s.Bytes], visit); err != nil {
 			return err
 		}
 		data = data[s.Bytes:]
@@ -183,8 +186,8 @@ func (c *Checkpoint) rows(ctx context.Context, p Piece, room []byte) ([]byte, er
 	return data, nil
 }
 
-func eachBatch(data []byte, visit func(arrow.RecordBatch) error) error {
-	r, err := ipc.NewReader(bytes.NewReader(data))
+func (c *Checkpoint) eachBatch(data []byte, visit func(arrow.RecordBatch) error) error {
+	r, err := ipc.NewReader(bytes.NewReader(data), ipc.WithAllocator(cmp.Or(c.Mem, memory.DefaultAllocator)))
 	if err != nil {
 		return err
 	}

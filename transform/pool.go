@@ -1,0 +1,128 @@
+package transform
+
+import (
+	"math/bits"
+	"sync"
+	"time"
+)
+
+const (
+	// leastPooled and mostPooled bound the sizes of memory that a Pool keeps.
+	leastPooled = 1 << 10
+	mostPooled  = 4 << 20
+	// mostKept is how many bytes a Pool keeps at most. The batches of a run that
+	// reads eight windows at once take about as much. More would count as live, and
+	// the heap may grow by half of what lives.
+	mostKept = 4 << 20
+	// idle is how long a Pool keeps memory that nobody asks for, at least.
+	idle = 5 * time.Second
+)
+
+// Pool allocates the memory of record batches. Memory that is freed serves
+// later batches, up to a bound. A Pool that is idle for a few seconds keeps
+// nothing. It may be used by several goroutines at once. The zero value is empty.
+//
+// Unlike Go's memory, freed memory changes: no value of a batch may be used
+// after the batch was released.
+type Pool struct {
+	mu      sync.Mutex
+	free    [classes][][]byte // by class, each as long as the class
+	kept    int               // bytes in free
+	used    bool              // since the last look
+	watched bool              // look will be called
+}
+
+// classes is the number of sizes of pooled memory. Between a power of two and
+// the next there are four, so at most a fifth of the memory is not used.
+const classes = 49
+
+// class returns the first class of at least size bytes, and how many bytes it
+// has. ok is false for sizes that are not pooled.
+func class(size int) (at, room int, ok bool) {
+	if size < leastPooled || size > mostPooled {
+		return 0, 0, false
+	}
+	doubled := bits.Len(uint(size - 1)) // size is at most 1<<doubled, and more than half of it
+	step := 1 << (doubled - 3)
+	n := (size + step - 1) / step // 5 to 8
+	return 4*(doubled-10) + n - 8, n * step, true
+}
+
+// Allocate returns size bytes, all zero.
+func (p *Pool) Allocate(size int) []byte {
+	b, dirty := p.take(size)
+	if dirty {
+		clear(b)
+	}
+	return b
+}
+
+// Reallocate returns the bytes of b in a slice of the given size, and frees b.
+// What is longer than b is zero.
+func (p *Pool) Reallocate(size int, b []byte) []byte {
+	if size <= cap(b) {
+		old := len(b)
+		b = b[:size]
+		if old < size {
+			clear(b[old:])
+		}
+		return b
+	}
+	grown, dirty := p.take(size)
+	n := copy(grown, b)
+	if dirty {
+		clear(grown[n:])
+	}
+	p.Free(b)
+	return grown
+}
+
+// take returns size bytes. dirty tells whether they may hold old values.
+func (p *Pool) take(size int) (b []byte, dirty bool) {
+	at, room, ok := class(size)
+	if !ok {
+		return make([]byte, size), false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used = true
+	last := len(p.free[at]) - 1
+	if last < 0 {
+		return make([]byte, size, room), false
+	}
+	b, p.free[at][last] = p.free[at][last], nil
+	p.free[at] = p.free[at][:last]
+	p.kept -= room
+	return b[:size], true
+}
+
+// Free takes memory back that Allocate or Reallocate gave.
+func (p *Pool) Free(b []byte) {
+	at, room, ok := class(cap(b))
+	if !ok || room != cap(b) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept+room > mostKept {
+		return
+	}
+	p.free[at] = append(p.free[at], b[:room])
+	p.kept += room
+	if !p.watched {
+		p.watched = true
+		time.AfterFunc(idle, p.look)
+	}
+}
+
+// look empties the pool if nobody asked for memory since the last look.
+func (p *Pool) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.used {
+		p.used = false
+		time.AfterFunc(idle, p.look)
+		return
+	}
+	p.free, p.kept, p.watched = [classes][][]byte{}, 0, false
+}
