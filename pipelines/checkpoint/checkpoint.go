@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -131,6 +132,15 @@ func decodeHeader(data []byte) (h Header, err error) {
 func (c *Checkpoint) Seen(ctx context.Context, p Piece) (map[schemas.Source]transform.Seen, error) {
 	r, err := c.record(ctx, p.number)
 	return r.Stats.Seen, err
+}
+
+// ids reads the ids of a piece's results.
+func (c *Checkpoint) ids(ctx context.Context, p Piece) (*roaring64.Bitmap, error) {
+	r, err := c.record(ctx, p.number)
+	if err != nil {
+		return nil, err
+	}
+	return load.DecodeIDs(r.IDs)
 }
 
 func (c *Checkpoint) record(ctx context.Context, number int) (r record, err error) {

@@ -100,6 +100,11 @@ func (m *merge) load(ctx context.Context, k *cursor) error {
 		if err != nil {
 			return err
 		}
+		if p.IDs == nil {
+			if p.IDs, err = m.c.ids(ctx, p); err != nil {
+				return err
+			}
+		}
 		k.ids = p.RowIDs().Iterator()
 	}
 	return nil

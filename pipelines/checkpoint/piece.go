@@ -40,7 +40,7 @@ type Piece struct {
 	ReadAt  time.Time `json:"read_at"`           // when the first request for its results was sent
 	Run     string    `json:"run"`               // id of the run that read it
 
-	IDs      *roaring64.Bitmap  `json:"-"` // of rows and of rejected results
+	IDs      *roaring64.Bitmap  `json:"-"` // of rows and of rejected results; nil to have it read from the checkpoint
 	Stats    transform.Stats    `json:"-"` // without Seen; see Checkpoint.Seen
 	Rejects  []transform.Reject `json:"rejects,omitempty"`
 	Replaced int64              `json:"replaced,omitempty"` // characters that XML forbids

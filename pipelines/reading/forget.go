@@ -97,13 +97,21 @@ func (r *Reader) forget(ctx context.Context, w *Window, pieces []checkpoint.Piec
 	return r.Checkpoint.Forget(ctx, pieces...)
 }
 
-// without returns the reading without some of its pieces.
+// without returns the reading without some of its pieces. If these are not all of
+// them, the reading is one chain.
 func (r *Reading) without(pieces []checkpoint.Piece) (left Reading) {
-	for _, p := range r.Pieces() {
-		gone := slices.ContainsFunc(pieces, func(g checkpoint.Piece) bool { return g.Window == p.Window && g.After == p.After })
-		if !gone {
-			left.add(p)
+	all := r.Pieces()
+	if len(pieces) == len(all) {
+		return left
+	}
+	left.IDs, left.Chains = r.IDs.Clone(), []checkpoint.Chain{{Window: r.Chains[0].Window}}
+	for _, p := range all {
+		if slices.ContainsFunc(pieces, func(gone checkpoint.Piece) bool { return gone.After == p.After }) {
+			left.IDs.RemoveRange(uint64(p.After+1), uint64(p.Through)+1) //nolint:gosec // at least 0
+			continue
 		}
+		left.Chains[0].Add(p)
+		left.sum(p)
 	}
 	return left
 }

@@ -46,13 +46,10 @@ func (r *Reader) readStretch(ctx context.Context, st *stretch, others *shared) e
 // done notes that a window is read.
 func (r *Reader) done(w *Window) {
 	r.mu.Lock()
-	chains := w.Chains
-	taken := w.Taken
-	w.Reading = Reading{Taken: taken}
-	for _, c := range chains { // in the order of ids, in whatever order they were read
-		for _, p := range c.Pieces {
-			w.add(p)
-		}
+	// Sums are made in the order of ids, in whatever order the pieces were read.
+	w.Reading = Reading{Chains: w.Chains, Taken: w.Taken, IDs: w.IDs.Clone()}
+	for _, p := range w.Pieces() {
+		w.sum(p)
 	}
 	w.Done, w.Number = true, r.reads.Add(1)
 	r.mu.Unlock()

@@ -80,11 +80,17 @@ func (r *Reading) add(p checkpoint.Piece) {
 		}
 		r.Chains = slices.Insert(r.Chains, at, checkpoint.Chain{Window: p.Window})
 	}
-	r.Chains[at].Add(p)
 	if r.IDs == nil {
 		r.IDs = roaring64.New()
 	}
 	r.IDs.Or(p.IDs)
+	p.IDs = nil // a second set for each result would grow with the form
+	r.Chains[at].Add(p)
+	r.sum(p)
+}
+
+// sum adds what a piece holds to the sums of the reading, except for its ids.
+func (r *Reading) sum(p checkpoint.Piece) {
 	r.Stats.Add(p.Stats)
 	r.Rejects = append(r.Rejects, p.Rejects...)
 	r.Replaced += p.Replaced
