@@ -22,6 +22,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/collector"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
@@ -36,7 +37,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(
 	// The standard library logs on its own, such as net/http on a stray answer.
 	// That is no record of ours, and it may hold an answer's bytes.
 	log.SetOutput(io.Discard)
-	collectSooner(lookup)
+	defer collector.Tune(lookup)()
 	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, log: telemetry.NewLog(stderr, args)}
 	return p.run(ctx, settle, rootCommand(p), args)
 }
