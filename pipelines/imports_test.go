@@ -92,8 +92,8 @@ func forTests() []string {
 // isTool tells whether a package is a tool of the tests, which no program that
 // is shipped imports. It may import what is for tests.
 func isTool(importPath string) bool {
-	tool := modulePath + "/cmd/internal/campaign"
-	return importPath == tool || strings.HasPrefix(importPath, tool+"/")
+	campaign := modulePath + "/cmd/internal/campaign"
+	return importPath == modulePath+"/cmd/internal/bench" || importPath == campaign || strings.HasPrefix(importPath, campaign+"/")
 }
 
 // allowed tells whether a layer may import a package. "extract!" is the

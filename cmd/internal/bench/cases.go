@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/s3server"
+)
+
+// bench is one benchmark: the processes that it runs against, and its folder.
+type bench struct {
+	settings
+	dir     string
+	service *service
+	s3      *s3server.Server // nil without the case s3
+	pages   string           // file with the addresses of the pages, for the anchors
+}
+
+// done is what one run of a case took.
+type done struct {
+	usage
+	results, counts int64 // requests
+}
+
+// cases are the names of all cases in the order of the table, the anchors last.
+func cases() []string {
+	return []string{"csv", "ndjson", "parquet", "by day", "s3", "xlsx", download, encoding, duckdb}
+}
+
+// The anchors.
+const (
+	download = "download"
+	encoding = "encoding"
+	duckdb   = "duckdb"
+)
+
+func isAnchor(name string) bool { return name == download || name == encoding || name == duckdb }
+
+// chosen returns the cases that are to run.
+func (s *settings) chosen() ([]string, error) {
+	if s.only == "" {
+		return cases(), nil
+	}
+	names := strings.Split(s.only, ",")
+	for _, name := range names {
+		if !slices.Contains(cases(), name) {
+			return nil, fmt.Errorf("there is no case %q: choose from %s", name, strings.Join(cases(), ", "))
+		}
+	}
+	return names, nil
+}
+
+// runCase runs a case once, formetl with the given program.
+func (b *bench) runCase(ctx context.Context, name, program string) (d done, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return d, err
+	}
+	together := strconv.Itoa(b.concurrency)
+	switch name {
+	case download:
+		d.usage, err = measured(ctx, nil, self, "anchor", "download", b.pages, together)
+		return d, err
+	case encoding:
+		d.usage, err = measured(ctx, nil, self, "anchor", "encoding", b.pages, together, filepath.Join(b.dir, "encoding.csv"))
+		return d, err
+	case duckdb:
+		d.usage, err = measured(ctx, nil, self, "anchor", "duckdb", b.csv(), filepath.Join(b.dir, "duckdb.parquet"))
+		return d, err
+	}
+	return b.runFormetl(ctx, name, program)
+}
+
+// csv is the file of the case csv.
+func (b *bench) csv() string { return filepath.Join(b.dir, "out", "form1.csv") }
+
+// runFormetl runs formetl once, without anything that an earlier run left.
+func (b *bench) runFormetl(ctx context.Context, name, program string) (d done, err error) {
+	state, report := filepath.Join(b.dir, "state"), filepath.Join(b.dir, "report.json")
+	for _, left := range []string{state, report, filepath.Join(b.dir, "out", "day")} {
+		if err := os.RemoveAll(left); err != nil {
+			return d, err
+		}
+	}
+	environment := []string{"FORMETL_API_KEY=" + formservice.DefaultKey, "AWS_ACCESS_KEY_ID=" + s3server.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3server.SecretKey}
+	args := []string{
+		"export", "--base-url", b.service.url, "--account", formservice.DefaultAccount, "--form", "form1", "--timezone", "UTC",
+		"--concurrency", strconv.Itoa(b.concurrency), "--progress", "off", "--state", state, "--report", report,
+	}
+	switch name {
+	case "by day":
+		file := filepath.Join(b.dir, "day.yaml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, byDay, b.service.url, formservice.DefaultAccount, b.concurrency, filepath.Join(b.dir, "out", "day")), 0o600); err != nil {
+			return d, err
+		}
+		args = []string{"run", file, "--progress", "off", "--log-level", "warn", "--state", state, "--report", report}
+	case "s3":
+		args = append(args, "-o", "s3://bench/form1.parquet", "--s3-endpoint", b.s3.URL, "--s3-region", "us-east-1", "--s3-path-style")
+	default:
+		args = append(args, "-o", filepath.Join(b.dir, "out", "form1."+name))
+	}
+	if d.usage, err = measured(ctx, environment, program, args...); err != nil {
+		return d, err
+	}
+	return d, b.readReport(report, &d)
+}
+
+// byDay is a definition of Parquet with one part a day.
+const byDay = `version: 1
+name: bench
+source:
+  base_url: %s
+  account: %s
+  api_key: ${env:FORMETL_API_KEY}
+  timezone: UTC
+  requests: {concurrency: %d}
+forms: [form1]
+load:
+  - path: %s/
+    format: parquet
+    partition: day
+`
+
+// readReport takes the numbers of requests from the report of a run. It returns an
+// error if the run did not write every result.
+func (b *bench) readReport(name string, d *done) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	var report struct {
+		Forms []struct {
+			Rows     int64
+			Requests struct{ Results, Count int64 }
+		}
+	}
+	if err := json.Unmarshal(data, &report); err != nil {
+		return err
+	}
+	if len(report.Forms) != 1 || report.Forms[0].Rows != int64(b.results) {
+		return fmt.Errorf("%s does not say that %d results were written: %s", name, b.results, data)
+	}
+	d.results, d.counts = report.Forms[0].Requests.Results, report.Forms[0].Requests.Count
+	return nil
+}

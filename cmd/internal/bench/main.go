@@ -1,0 +1,110 @@
+// Command bench measures what formetl costs, as ratios that another machine repeats.
+//
+// The test service runs as a process of its own. It keeps the answers that it gave, so
+// that its cost is small and the same for all that is measured. In each round every
+// case runs once: formetl with each format, and the anchors. An anchor is a plain
+// program that does a part of the work, such as downloading the same pages. The table
+// shows medians of the rounds, and the CPU time of each case over that of each anchor.
+//
+// The README beside this file says how to repeat its table. Begin reading with run.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(0)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// settings are what the flags ask for.
+type settings struct {
+	results, items, rounds int
+	concurrency            int
+	only                   string
+	program, compare       string
+	gzip, latency          bool
+}
+
+// run does what the command line says. The first argument names the part of a child
+// process, if this one is a child of another bench.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 {
+		switch args[0] {
+		case "serve":
+			return serve(ctx, args[1:], stdout)
+		case "anchor":
+			return anchor(ctx, args[1:])
+		}
+	}
+	var s settings
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&s.results, "results", 200_000, "results of the form")
+	flags.IntVar(&s.items, "items", 20, "items of each result")
+	flags.IntVar(&s.rounds, "rounds", 3, "how often each case runs")
+	flags.IntVar(&s.concurrency, "concurrency", 4, "requests under way at once")
+	flags.StringVar(&s.only, "cases", "", "only these cases, separated by commas (default: all)")
+	flags.StringVar(&s.program, "formetl", "", "the formetl that is measured (default: build it)")
+	flags.StringVar(&s.compare, "compare", "", "another formetl that runs in turns with it")
+	flags.BoolVar(&s.gzip, "gzip", false, "the service compresses its answers")
+	flags.BoolVar(&s.latency, "latency", false, "measure how much of the service's latency is hidden, instead of the CPU")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "formetl-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // it is a temporary folder
+	if s.program == "" {
+		if s.program, err = build(ctx, dir); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(stdout, "%d CPUs, %s, load %s\n\n", runtime.NumCPU(), runtime.Version(), load())
+	if s.latency {
+		return s.measureLatency(ctx, dir, stdout)
+	}
+	return s.measure(ctx, dir, stdout)
+}
+
+// build builds formetl as it is released.
+func build(ctx context.Context, dir string) (string, error) {
+	program := filepath.Join(dir, "formetl")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "github.com/formetl/formetl/cmd/formetl")
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build formetl: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// load returns the machine's load in the last minute, or "unknown".
+func load() string {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	minute, _, _ := strings.Cut(string(data), " ")
+	return minute
+}

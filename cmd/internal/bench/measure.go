@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load/loadtest/s3server"
+)
+
+// measure runs all chosen cases and prints a table.
+func (s *settings) measure(ctx context.Context, dir string, out io.Writer) error {
+	names, err := s.chosen()
+	if err != nil {
+		return err
+	}
+	b := &bench{settings: *s, dir: dir, pages: filepath.Join(dir, "pages")}
+	if err := os.MkdirAll(filepath.Join(dir, "out"), 0o700); err != nil {
+		return err
+	}
+	if b.service, err = s.startService(ctx, s.results, 0); err != nil {
+		return err
+	}
+	defer b.service.stop()
+	if slices.Contains(names, "s3") {
+		bucket := filepath.Join(dir, "s3")
+		if err := os.MkdirAll(filepath.Join(bucket, "bench"), 0o700); err != nil {
+			return err
+		}
+		if b.s3, err = s3server.Start(ctx, s3server.Versitygw(), bucket, nil); err != nil {
+			return s3server.Needed(err)
+		}
+		defer b.s3.Stop()
+	}
+	if err := b.prepare(ctx, names); err != nil {
+		return err
+	}
+	programs := []string{s.program}
+	if s.compare != "" {
+		programs = append(programs, s.compare)
+	}
+	took := map[string][][]done{} // by case, program and round
+	for round := range s.rounds {
+		for _, name := range names {
+			if round == 0 {
+				took[name] = make([][]done, len(programs))
+			}
+			for i, program := range programs {
+				if i > 0 && isAnchor(name) {
+					break
+				}
+				d, err := b.runCase(ctx, name, program)
+				if err != nil {
+					return err
+				}
+				took[name][i] = append(took[name][i], d)
+			}
+		}
+	}
+	fmt.Fprintf(out, "%d results of %d items, %d requests at once, medians of %d rounds, load %s at the end\n\n", s.results, s.items, s.concurrency, s.rounds, load())
+	if err := b.print(out, names, took); err != nil || s.compare == "" {
+		return err
+	}
+	return b.printPairs(out, names, took)
+}
+
+// prepare runs every case once, so that the service keeps the answers. It notes the
+// pages that the case csv asks for.
+func (b *bench) prepare(ctx context.Context, names []string) error {
+	if _, err := b.runCase(ctx, "csv", b.program); err != nil {
+		return err
+	}
+	pages, err := b.service.pages(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(b.pages, []byte(strings.Join(pages, "\n")), 0o600); err != nil {
+		return err
+	}
+	if slices.Contains(names, "by day") {
+		_, err = b.runCase(ctx, "by day", b.program)
+	}
+	return err
+}
+
+// print prints what each case took with the first program.
+func (b *bench) print(out io.Writer, names []string, took map[string][][]done) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	anchors := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isAnchor(name) })
+	fmt.Fprint(w, "case\tresults/s\tCPU s\tmost MB\trequests\tof pages\tidle\t")
+	for _, a := range anchors {
+		fmt.Fprintf(w, "of %s\t", a)
+	}
+	fmt.Fprintln(w)
+	pages := (b.results + extract.PageSize - 1) / extract.PageSize
+	for _, name := range names {
+		rounds := took[name][0]
+		cpu := median(rounds, func(d done) float64 { return d.cpu.Seconds() })
+		wall := median(rounds, func(d done) float64 { return d.wall.Seconds() })
+		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%.0f\t", name, float64(b.results)/wall, cpu, median(rounds, func(d done) float64 { return float64(d.resident) / 1e6 }))
+		if requests := median(rounds, func(d done) float64 { return float64(d.results + d.counts) }); requests > 0 {
+			fmt.Fprintf(w, "%.0f\t%.3f\t", requests, requests/float64(pages))
+		} else {
+			fmt.Fprint(w, "\t\t")
+		}
+		fmt.Fprintf(w, "%.0f %%\t", 100*max(0, 1-cpu/wall))
+		for _, a := range anchors {
+			fmt.Fprintf(w, "%.2f\t", median(ratios(rounds, took[a][0]), same))
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}
+
+// printPairs prints the CPU of the program over that of the other one.
+func (b *bench) printPairs(out io.Writer, names []string, took map[string][][]done) error {
+	fmt.Fprintf(out, "\nCPU over that of %s, in pairs\n\n", b.compare)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "case\tmedian\tleast\tmost\twall\tmemory\t")
+	for _, name := range names {
+		if isAnchor(name) {
+			continue
+		}
+		ours, theirs := took[name][0], took[name][1]
+		cpu := ratios(ours, theirs)
+		wall := median(ours, func(d done) float64 { return d.wall.Seconds() }) / median(theirs, func(d done) float64 { return d.wall.Seconds() })
+		resident := median(ours, func(d done) float64 { return float64(d.resident) }) / median(theirs, func(d done) float64 { return float64(d.resident) })
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name, median(cpu, same), slices.Min(cpu), slices.Max(cpu), wall, resident)
+	}
+	return w.Flush()
+}
+
+// ratios returns the CPU of each round over that of the same round of others.
+func ratios(rounds, others []done) []float64 {
+	list := make([]float64, len(rounds))
+	for i := range rounds {
+		list[i] = float64(rounds[i].cpu) / float64(max(others[i].cpu, time.Nanosecond))
+	}
+	return list
+}
+
+func same(v float64) float64 { return v }
+
+// median returns the middle value of a list that is not empty.
+func median[T any](list []T, value func(T) float64) float64 {
+	values := make([]float64, len(list))
+	for i, v := range list {
+		values[i] = value(v)
+	}
+	slices.Sort(values)
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+}
