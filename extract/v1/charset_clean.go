@@ -9,6 +9,10 @@ import (
 // is a carriage return, a character that XML 1.0 forbids, or invalid UTF-8.
 func cleanEnd(b []byte) int {
 	for i := 0; i < len(b); {
+		if i+32 <= len(b) && printable(b[i:i+32]) {
+			i += 32
+			continue
+		}
 		if i+8 <= len(b) && cleanWord(binary.LittleEndian.Uint64(b[i:])) {
 			i += 8
 			continue
@@ -28,6 +32,15 @@ func cleanEnd(b []byte) int {
 		i += n
 	}
 	return len(b)
+}
+
+// printable tells whether 32 bytes hold only ASCII characters that are no controls.
+func printable(b []byte) bool {
+	v, w := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+	x, y := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
+	// If all bytes are below 0x80, adding 0x60 sets the highest bit of bytes from 0x20.
+	all := (v + 0x60*lowBits) & (w + 0x60*lowBits) & (x + 0x60*lowBits) & (y + 0x60*lowBits)
+	return (v|w|x|y|^all)&highBits == 0
 }
 
 // cleanWord tells whether a word holds only ASCII characters that need no change.

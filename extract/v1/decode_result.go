@@ -2,6 +2,7 @@ package v1
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 
 	"github.com/formetl/formetl/extract/page"
@@ -129,6 +130,10 @@ func (d *decoder) readCell(kind page.Kind, field int32) error {
 	if kind == page.KindItem {
 		return d.readItem()
 	}
+	if text, ok := d.scan.takeText(metaEnd, 1); ok {
+		d.Value(text)
+		return nil
+	}
 	text, err := d.readText()
 	if err == nil {
 		d.Value(text)
@@ -185,17 +190,39 @@ func (d *decoder) fieldOf(kind page.Kind) (int32, error) {
 	return field, nil
 }
 
-var valueTag = []byte("<value>")
+// The tags around the text of most cells.
+var (
+	metaEnd  = []byte("</meta>")
+	valueTag = []byte("<value>")
+	valueEnd = []byte("</value>")
+	itemEnd  = []byte("</item>")
+	// numberedTags are the tags of the first values of an item that has several.
+	numberedTags = func() (tags [16][]byte) {
+		for i := range tags {
+			tags[i] = fmt.Appendf(nil, `<value index="%d">`, i+1)
+		}
+		return tags
+	}()
+)
 
 // readItem reads the values of the item whose start tag was read last. An
 // item without a value element that holds text has that text as its value.
 func (d *decoder) readItem() error {
 	s := &d.scan
-	found := false       // a value element was read
+	found := 0           // number of value elements that were read
 	var direct page.Span // the item's own text, which counts only without a value element
 	for {
 		ev := eventStart
-		if !s.take(valueTag, len("value")) {
+		if s.take(valueTag, len("value")) || found < len(numberedTags) && s.take(numberedTags[found], len("value")) {
+			if text, ok := s.takeText(valueEnd, 1); ok {
+				d.Value(text)
+				if found++; bytes.HasPrefix(s.buf[s.pos:], itemEnd) {
+					s.pos, s.open = s.pos+len(itemEnd), s.open[:len(s.open)-1]
+					return nil
+				}
+				continue
+			}
+		} else {
 			var err error
 			if ev, err = s.next(); err != nil {
 				return err
@@ -209,12 +236,12 @@ func (d *decoder) readItem() error {
 		}
 		switch ev {
 		case eventEnd:
-			if !found && len(bytes.TrimLeft(s.bytes(direct), blanks)) > 0 {
+			if found == 0 && len(bytes.TrimLeft(s.bytes(direct), blanks)) > 0 {
 				d.Value(direct)
 			}
 			return nil
 		case eventText:
-			if !found {
+			if found == 0 {
 				direct = s.join(direct)
 			}
 		case eventStart:
@@ -223,7 +250,7 @@ func (d *decoder) readItem() error {
 				return err
 			}
 			d.Value(text)
-			found = true
+			found++
 		}
 	}
 }

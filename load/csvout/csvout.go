@@ -86,6 +86,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/cells"
@@ -168,9 +169,9 @@ type encoder struct {
 }
 
 type column struct {
-	field  int // index of the field in the schema
-	arr    arrow.Array
-	nulls  bool
+	field  int    // index of the field in the schema
+	valid  []byte // bitmap of the rows that are not null; nil if none is null
+	offset int    // of the first row in valid
 	null   string // what is written for a null
 	append cells.Appender
 }
@@ -187,7 +188,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 				e.out = append(e.out, ',')
 			}
 			c := &columns[i]
-			if c.nulls && c.arr.IsNull(row) {
+			if c.valid != nil && bitutil.BitIsNotSet(c.valid, c.offset+row) {
 				e.out = append(e.out, c.null...)
 				continue
 			}

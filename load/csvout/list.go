@@ -19,7 +19,10 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 	columns := make([]column, 0, batch.NumCols())
 	for i, arr := range batch.Columns() {
 		f := e.fields[i]
-		c := column{field: i, arr: arr, nulls: arr.NullN() > 0}
+		c := column{field: i, offset: arr.Data().Offset()}
+		if arr.NullN() > 0 {
+			c.valid = arr.NullBitmapBytes()
+		}
 		if e.single {
 			c.null = `""`
 		}

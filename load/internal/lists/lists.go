@@ -6,7 +6,6 @@ package lists
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -152,12 +151,12 @@ func (f Field) Text(a *array.List, zone *time.Location, timestamp func(dst []byt
 
 // AppendJoined appends s as an element of a joined list, with a \ before each | and \.
 func AppendJoined(dst []byte, s string) []byte {
-	for {
-		i := strings.IndexAny(s, `|\`)
-		if i < 0 {
-			return append(dst, s...)
+	start := 0
+	for i := range len(s) {
+		if s[i] == '|' || s[i] == '\\' {
+			dst = append(append(dst, s[start:i]...), '\\')
+			start = i
 		}
-		dst = append(append(dst, s[:i]...), '\\', s[i])
-		s = s[i+1:]
 	}
+	return append(dst, s[start:]...)
 }
