@@ -20,21 +20,39 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(0)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	children(func() int {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return codeOf(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	})
+}
+
+// children does the work of a child process, if the arguments name its part. Else it
+// does the work `otherwise`. Then the process ends.
+func children(otherwise func() int) {
+	part := map[string]func(context.Context, []string) error{"serve": serve, "anchor": anchor}[slices.Concat(os.Args, []string{"", ""})[1]]
+	if part == nil {
+		os.Exit(otherwise())
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := codeOf(part(ctx, os.Args[2:]))
+	stop()
+	os.Exit(code)
+}
+
+// codeOf returns the exit code for an error, which it writes to standard error.
+func codeOf(err error) int {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
 }
 
 // settings are what the flags ask for.
@@ -46,17 +64,8 @@ type settings struct {
 	gzip, latency          bool
 }
 
-// run does what the command line says. The first argument names the part of a child
-// process, if this one is a child of another bench.
+// run does what the command line says.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if len(args) > 0 {
-		switch args[0] {
-		case "serve":
-			return serve(ctx, args[1:], stdout)
-		case "anchor":
-			return anchor(ctx, args[1:])
-		}
-	}
 	var s settings
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -70,6 +79,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.BoolVar(&s.gzip, "gzip", false, "the service compresses its answers")
 	flags.BoolVar(&s.latency, "latency", false, "measure how much of the service's latency is hidden, instead of the CPU")
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	names, err := s.chosen()
+	if err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "formetl-bench-")
@@ -86,7 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if s.latency {
 		return s.measureLatency(ctx, dir, stdout)
 	}
-	return s.measure(ctx, dir, stdout)
+	return s.measure(ctx, dir, names, stdout)
 }
 
 // build builds formetl as it is released.

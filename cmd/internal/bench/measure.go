@@ -15,12 +15,8 @@ import (
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
 
-// measure runs all chosen cases and prints a table.
-func (s *settings) measure(ctx context.Context, dir string, out io.Writer) error {
-	names, err := s.chosen()
-	if err != nil {
-		return err
-	}
+// measure runs the named cases and prints a table.
+func (s *settings) measure(ctx context.Context, dir string, names []string, out io.Writer) (err error) {
 	b := &bench{settings: *s, dir: dir, pages: filepath.Join(dir, "pages")}
 	if err := os.MkdirAll(filepath.Join(dir, "out"), 0o700); err != nil {
 		return err

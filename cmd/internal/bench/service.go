@@ -85,8 +85,8 @@ func (p *prepared) answer(r *http.Request) *httptest.ResponseRecorder {
 	return a
 }
 
-// serve is the service's process. It writes its address to stdout.
-func serve(ctx context.Context, args []string, stdout io.Writer) error {
+// serve is the service's process. It writes its address to standard output.
+func serve(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	results := flags.Int("results", 0, "")
 	items := flags.Int("items", 0, "")
@@ -107,7 +107,7 @@ func serve(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "http://%s\n", listener.Addr())
+	fmt.Printf("http://%s\n", listener.Addr())
 	server := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // Serve returns why it ended
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
