@@ -82,6 +82,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -100,8 +102,8 @@ const (
 	Excel  = "excel"
 )
 
-// flushAt is the buffer size in bytes at which the encoder writes the buffer
-// out. Writes then cost little, and the buffer fits into the CPU's cache.
+// flushAt is the buffer size in bytes from which on the encoder writes the buffer
+// out after a batch. Writes then cost little.
 const flushAt = 64 << 10
 
 const bom = "\uFEFF"
@@ -166,6 +168,7 @@ type encoder struct {
 	out     []byte
 	scratch []byte // a list's text before it is quoted
 	limits  limits
+	others  []*encoder // they render further parts of a batch
 }
 
 type column struct {
@@ -176,13 +179,48 @@ type column struct {
 	append cells.Appender
 }
 
-// Write implements load.Encoder.
+const (
+	// leastTogether is how many rows a CPU must get, so that several of them are faster.
+	leastTogether = 100
+	// mostTogether is how many CPUs render a batch at once. Other goroutines use the rest.
+	mostTogether = 4
+)
+
+// Write implements load.Encoder. It renders parts of the batch on several CPUs.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
-	columns, err := e.columns(batch)
-	if err != nil {
-		return err
+	n, parts := int(batch.NumRows()), 1
+	if !e.excel { // limits count the rows of one encoder
+		parts = max(1, min(runtime.GOMAXPROCS(0), mostTogether, n/leastTogether))
 	}
-	for row := range int(batch.NumRows()) {
+	for len(e.others) < parts-1 {
+		e.others = append(e.others, &encoder{zone: e.zone, eol: e.eol, schema: e.schema, fields: e.fields, single: e.single})
+	}
+	all := append([]*encoder{e}, e.others[:parts-1]...)
+	columns := make([][]column, parts)
+	for i, each := range all { // before any begins to read the arrays, which count their nulls first
+		var err error
+		if columns[i], err = each.columns(batch); err != nil {
+			return err
+		}
+	}
+	var group sync.WaitGroup
+	for i, each := range all {
+		group.Go(func() { each.render(columns[i], n*i/parts, n*(i+1)/parts) })
+	}
+	group.Wait()
+	for _, other := range e.others[:parts-1] {
+		e.out = append(e.out, other.out...)
+		other.out = other.out[:0]
+	}
+	if len(e.out) >= flushAt {
+		return e.flush()
+	}
+	return nil
+}
+
+// render appends the rows [from, to) of the columns to e.out.
+func (e *encoder) render(columns []column, from, to int) {
+	for row := from; row < to; row++ {
 		for i := range columns {
 			if i > 0 {
 				e.out = append(e.out, ',')
@@ -198,13 +236,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 		}
 		e.limits.rows++
 		e.out = append(e.out, e.eol...)
-		if len(e.out) >= flushAt {
-			if err := e.flush(); err != nil {
-				return err
-			}
-		}
 	}
-	return nil
 }
 
 // Close implements load.Encoder.
