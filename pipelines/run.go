@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
@@ -31,9 +33,9 @@ type Options struct {
 	// whose service has a clock of its own set that. It is called from several goroutines.
 	Wait func(ctx context.Context, d time.Duration) error
 
-	windows  reading.Slots   // of the windows of all forms, set by Run
-	encoders reading.Slots   // of the objects that are encoded at once, set by Run
-	batches  *transform.Pool // memory for the batches of all forms, set by Run
+	windows  reading.Slots    // of the windows of all forms, set by Run
+	encoders reading.Slots    // of the objects that are encoded at once, set by Run
+	batches  memory.Allocator // of the batches of all forms; Run sets it unless a test did
 }
 
 // pointPlanned is told to Options.At once the windows are known. The other points
@@ -58,7 +60,6 @@ type Progress struct {
 func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, error) {
 	o = o.withDefaults()
 	o.windows, o.encoders = reading.NewSlots(def.Source.Requests.Concurrency), reading.NewSlots(runtime.GOMAXPROCS(0))
-	o.batches = &transform.Pool{}
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
 	defer func() { report.EndedAt = o.Now().UTC() }()
 	client, err := account.NewClient(def, o.Options)
@@ -95,6 +96,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Stdout == nil {
 		o.Stdout = io.Discard
+	}
+	if o.batches == nil {
+		o.batches = &transform.Pool{}
 	}
 	return o
 }

@@ -43,7 +43,7 @@ func EncoderWithin(t *testing.T, format load.Format, read Read, limits Limits) {
 	cases := append(encoderValueCases(), encoderProtocolCases()...)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+			mem := memory.NewCheckedAllocator(Overwriting{})
 			defer mem.AssertSize(t, 0)
 			c.run(encoderTest{T: t, format: format, read: read, limits: limits, mem: mem})
 		})

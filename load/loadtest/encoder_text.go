@@ -41,7 +41,7 @@ func Cell(arr arrow.Array, row int) string {
 	}
 	switch a := arr.(type) {
 	case *array.String:
-		return a.Value(row)
+		return strings.Clone(a.Value(row)) // the batch may be released
 	case *array.Int64:
 		return strconv.FormatInt(a.Value(row), 10)
 	case *array.Float64:

@@ -38,6 +38,7 @@ func opened(t testing.TB, state string) *Checkpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Mem = loadtest.Overwriting{}
 	return c
 }
 
