@@ -18,8 +18,8 @@ type column struct {
 	chunk   chunk
 }
 
-func newColumn(f arrow.Field, withDictionary bool) *column {
-	m := takeMemory()
+// newColumn returns a column that uses the memory m.
+func newColumn(f arrow.Field, withDictionary bool, m memory) *column {
 	c := &column{chunk: chunk{pages: m.pages}}
 	t := f.Type
 	if list, ok := t.(*arrow.ListType); ok {

@@ -13,20 +13,33 @@ type memory struct {
 	ids                                     []int32
 }
 
-// kept holds the memory of closed files. The garbage collector empties it.
+// kept holds the memory of closed files, as *[]memory with one for each column. A
+// column gets the memory of the same column of another file. With that of any column
+// all would grow to the largest. The garbage collector empties it.
 var kept sync.Pool
 
-// takeMemory returns memory of a closed file, or none.
-func takeMemory() memory {
-	if m, ok := kept.Get().(*memory); ok {
-		return *m
+// takeMemory returns memory for n columns, of a closed file if there is one.
+func takeMemory(n int) []memory {
+	all := make([]memory, n)
+	if of, ok := kept.Get().(*[]memory); ok {
+		copy(all, *of)
 	}
-	return memory{}
+	return all
 }
 
-// keep gives the column's memory to later files. The column must not be used again.
-func (c *column) keep() {
-	m := &memory{
+// keepMemory gives the memory of a file's columns to later files. The columns must
+// not be used again.
+func keepMemory(columns []*column) {
+	all := make([]memory, len(columns))
+	for i, c := range columns {
+		all[i] = c.memory()
+	}
+	kept.Put(&all)
+}
+
+// memory returns the memory of the column.
+func (c *column) memory() memory {
+	m := memory{
 		definitions: keepable(c.page.definitions, 1), repetitions: keepable(c.page.repetitions, 1), pages: keepable(c.chunk.pages, 1),
 	}
 	switch v := c.plain.(type) {
@@ -45,7 +58,7 @@ func (c *column) keep() {
 	case *numberDictionary:
 		m.ids, m.rows = keepable(d.all, 4), keepable(d.rows, 8)
 	}
-	kept.Put(m)
+	return m
 }
 
 // keepable returns the slice without its values, or nil if it is too large. A value

@@ -141,9 +141,7 @@ func (e *encoder) Discard() { e.queue.Discard() }
 
 // keep gives the memory of a closed file to later files.
 func (e *encoder) keep() {
-	for _, c := range e.columns {
-		c.keep()
-	}
+	keepMemory(e.columns)
 	if z, ok := e.pages.codec.(*zstdCodec); ok {
 		zstdCodecs.Put(z)
 	}
@@ -154,8 +152,9 @@ func (e *encoder) keep() {
 func (e *encoder) begin() {
 	pays := dictionaries(e.schema.NumFields(), e.queue.Peek(e.buffer.rows), e.buffer.rows)
 	e.columns = make([]*column, len(pays))
+	memory := takeMemory(len(pays))
 	for i, f := range e.schema.Fields() {
-		e.columns[i] = newColumn(f, pays[i])
+		e.columns[i] = newColumn(f, pays[i], memory[i])
 	}
 	e.buffer = nil
 }
