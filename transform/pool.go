@@ -11,8 +11,8 @@ const (
 	leastPooled = 1 << 10
 	mostPooled  = 4 << 20
 	// mostKept is how many bytes a Pool keeps at most. The batches of a run that
-	// reads eight windows at once take about as much. More would count as live, and
-	// the heap may grow by half of what lives.
+	// reads eight windows at once take about as much. What is kept counts as live, so
+	// more would also let the heap grow further before it is collected.
 	mostKept = 4 << 20
 	// idle is how long a Pool keeps memory that nobody asks for, at least.
 	idle = 5 * time.Second
