@@ -83,7 +83,7 @@ func (r *Reader) miscounted(ctx context.Context, w extract.Window, pieces []chec
 
 // forget removes pieces of a window from the checkpoint and from w.
 func (r *Reader) forget(ctx context.Context, w *Window, pieces []checkpoint.Piece) error {
-	left := w.Reading.without(pieces)
+	left := w.without(pieces)
 	n := w.Results() - left.Results()
 	r.mu.Lock()
 	for _, p := range pieces {

@@ -87,7 +87,6 @@ func TestFollowsHeap(t *testing.T) {
 		t.Error("a large heap may still grow by more")
 	}
 	runtime.KeepAlive(large)
-	large = nil
 	if !becomes(func(now int) bool { return now > 4*percent }) {
 		t.Error("a small heap has no floor")
 	}
