@@ -25,8 +25,11 @@ type datasetPart struct {
 	undated  bool
 
 	prepared []load.PreparedPart // its objects; none if there are neither rows nor rejects
-	ids      []load.SmallObject  // the sets of ids of these objects; without data for an object without rows
+	spans    []span              // of the results in these objects
 }
+
+// span is the results of a part with numbers from `from` up to `to`.
+type span struct{ from, to int64 }
 
 // String returns the part's window as text for the footer.
 func (p *datasetPart) String() string {
@@ -187,16 +190,16 @@ func (s *partStage) end(ctx context.Context) error {
 		Rows: s.rows, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
 	}
 	part.Columns = load.ColumnsDigest(manifestColumns(s.columns, s.o.snapshot.Schema.HMACKey))
-	set := load.SmallObject{}
 	if s.rows > 0 {
+		// The set is made again for the commit. It would take two bytes for each result
+		// while the other parts are encoded.
 		ids := idsBetween(p.windows, s.before, s.before+s.results)
-		if set.Data, part.IDs, err = load.EncodeIDs(ids); err != nil {
+		if _, part.IDs, err = load.EncodeIDs(ids); err != nil {
 			return s.failed(err)
 		}
-		set.Name = load.IDsName(part.IDs)
 		part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
 	}
-	p.prepared, p.ids = append(p.prepared, load.PreparedPart{Part: part, Prepared: prepared}), append(p.ids, set)
+	p.prepared, p.spans = append(p.prepared, load.PreparedPart{Part: part, Prepared: prepared}), append(p.spans, span{s.before, s.before + s.results})
 	s.before, s.rows, s.results, s.upload = s.before+s.results, 0, 0, nil
 	return nil
 }

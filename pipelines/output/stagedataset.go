@@ -41,7 +41,10 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 	m := o.wholeManifest(columns, kept, reuse.Parts)
 	commit := load.DatasetCommit{
 		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
-		IDs: o.idSets(parts, reuse), SupersededIDs: supersededSets(old, m.Parts), Hook: o.hook,
+		SupersededIDs: supersededSets(old, m.Parts), Hook: o.hook,
+	}
+	if commit.IDs, err = o.idSets(parts, reuse); err != nil {
+		return nil, err
 	}
 	if commit.Objects, err = o.deadLetters(ctx); err != nil {
 		return nil, err
@@ -134,7 +137,7 @@ func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Par
 
 // idSets returns the sets of ids to write beside the data. New parts need
 // theirs, and so do reused parts that lack one.
-func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) []load.SmallObject {
+func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) (sets []load.SmallObject, _ error) {
 	wanted := make(map[string]bool, len(reuse.New))
 	for _, p := range reuse.New {
 		wanted[p.Name] = true
@@ -142,15 +145,19 @@ func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) []load.SmallObj
 	for _, p := range reuse.Duplicates {
 		wanted[p.Name] = o.lacks
 	}
-	var sets []load.SmallObject
 	for _, p := range parts {
 		for i, object := range p.prepared {
-			if wanted[object.Part.Path] && object.Part.Rows > 0 {
-				sets = append(sets, p.ids[i])
+			if !wanted[object.Part.Path] || object.Part.Rows == 0 {
+				continue
 			}
+			data, sha, err := load.EncodeIDs(idsBetween(p.windows, p.spans[i].from, p.spans[i].to))
+			if err != nil {
+				return nil, err
+			}
+			sets = append(sets, load.SmallObject{Name: load.IDsName(sha), Data: data})
 		}
 	}
-	return sets
+	return sets, nil
 }
 
 // supersededSets returns the names of the id sets that only the parts in old
