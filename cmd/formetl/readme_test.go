@@ -56,6 +56,10 @@ func shown(text string) []string {
 // service in place of the one that its examples name.
 func TestReadmeCommands(t *testing.T) {
 	text := readme(t)
+	ci, err := os.ReadFile(filepath.Join("..", "..", ".ci", "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	service := httptest.NewServer(&formservice.Server{Key: "readme-key", Forms: []*formservice.Form{
 		formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 150}),
 		formservice.Generate(formservice.GenerateOptions{Directory: "feedback", Results: 150, From: mustDay("2026-01-01"), To: mustDay("2026-03-01")}),
@@ -80,8 +84,13 @@ func TestReadmeCommands(t *testing.T) {
 		switch {
 		case len(args) == 0, args[0] == "export":
 			continue // a comment; the environment is set above
-		case strings.HasPrefix(command, "go test"), strings.HasPrefix(command, "go build"), strings.HasPrefix(command, "go install"):
-			continue // .ci/run calls the first two; the third builds what this test runs
+		case strings.HasPrefix(command, "go test"), strings.HasPrefix(command, "go install"):
+			continue // .ci/run calls the first; the second builds what this test runs
+		case strings.HasPrefix(command, "go build"):
+			if build, _, _ := strings.Cut(command, " -o "); !strings.Contains(string(ci), build+" -o ") {
+				t.Errorf(".ci/run does not build as the README shows: %s", command)
+			}
+			continue
 		case strings.HasPrefix(command, "go run ./cmd/formetl"):
 			args = append([]string{"formetl"}, args[3:]...)
 		}
