@@ -28,7 +28,9 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 		case leavesDatesOut(err) && !f.reader.Dateless:
 			f = f.withoutDates(ctx)
 		case isError[*extract.PagingError](err):
-			f = f.withoutOrder(ctx, err)
+			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the run begins again with small windows", slog.String("reason", err.Error()))
+			f = f.again()
+			f.reader.Unordered = true
 		case isError[*extract.FeedError](err) && f.noFeed == nil:
 			f = f.withoutFeed(ctx, err)
 		default:
@@ -43,14 +45,6 @@ func (f *formRun) again() *formRun {
 	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name)
 	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
 	again.noFeed, again.reader.Unordered = f.noFeed, f.reader.Unordered
-	return again
-}
-
-// withoutOrder gives the same run once more, in small windows.
-func (f *formRun) withoutOrder(ctx context.Context, err error) *formRun {
-	f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the run begins again with small windows", slog.String("reason", err.Error()))
-	again := f.again()
-	again.reader.Unordered = true
 	return again
 }
 
@@ -103,7 +97,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	for _, step := range []func(context.Context) error{f.open, f.follow, f.makePlan, f.read, f.reconciler.Reconcile, f.commit} {
 		if err := step(ctx); err != nil {
 			f.endFaults(ctx, err)
-			return stopped(ctx, f.needsDates(err))
+			return stopped(ctx, needsDates(err, f.reader.Def, f.o.Flags(), f.iv, f.outputs))
 		}
 	}
 	return nil

@@ -68,10 +68,6 @@ func leavesDatesOut(err error) bool {
 
 // needsDates replaces the error of a service that ignores dates by one that says
 // what to do, where the run cannot do without dates.
-func (f *formRun) needsDates(err error) error {
-	return needsDates(err, f.reader.Def, f.o.Flags(), f.iv, f.outputs)
-}
-
 func needsDates(err error, def *definition.Definition, flags interval.Flags, i interval.Interval, outputs *output.Set) error {
 	ignored, ok := errors.AsType[*extract.DatesError](err)
 	if !ok || wantsAll(def, flags, i, outputs) {

@@ -172,19 +172,6 @@ func (s *scanner) take(tag []byte, name int) bool {
 	return true
 }
 
-// takeText reads text and past the end tags that follow it, if the text is not empty
-// and holds no reference and no >. Else it reads nothing and returns false. The end
-// tags are those of the n innermost open elements. takeText is faster than next.
-func (s *scanner) takeText(ends []byte, n int) (page.Span, bool) {
-	i := textEnd(s.buf, s.pos)
-	if s.pending || i == s.pos || !bytes.HasPrefix(s.buf[i:], ends) {
-		return page.Span{}, false
-	}
-	text := page.Span{Start: int32(s.pos), End: int32(i)}
-	s.pos, s.open = i+len(ends), s.open[:len(s.open)-n]
-	return text, true
-}
-
 // skip reads to the end of the element whose start tag was read last.
 func (s *scanner) skip() error {
 	for outer := len(s.open) - 1; len(s.open) > outer; {

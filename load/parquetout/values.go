@@ -15,20 +15,30 @@ import (
 
 // values holds those values of an open page that are not null.
 type values interface {
+	gathered
+	ordered
+	// encode writes the page over dst and returns it.
+	encode(dst []byte) ([]byte, error)
+}
+
+// gathered takes values until the page is full.
+type gathered interface {
 	// add appends the rows [from, to) of arr, without nulls. It returns how many
 	// bytes they take in PLAIN encoding, lengths of texts included.
 	add(arr arrow.Array, from, to int) int
 	// size returns the bytes that the page holds.
 	size() int
-	// encode writes the page over dst and returns it.
-	encode(dst []byte) ([]byte, error)
+	// reset removes all values.
+	reset()
+}
+
+// ordered gives what the page index says of the order of values.
+type ordered interface {
 	// bounds returns the least and the greatest value, in PLAIN encoding without
 	// lengths. They are valid until the next call of any method.
 	bounds() (least, greatest []byte)
 	// compare orders two bounds.
 	compare(a, b []byte) int
-	// reset removes all values.
-	reset()
 }
 
 // newValues returns the values of a scalar type in PLAIN encoding. They are kept in m.

@@ -53,7 +53,7 @@ func divisible(w *Window) bool {
 
 // miscounted returns those of adjacent pieces that do not hold as many results as the
 // service counts, which are `counted` in all.
-func (r *Reader) miscounted(ctx context.Context, w extract.Window, pieces []checkpoint.Piece, counted int64) ([]checkpoint.Piece, error) {
+func (f Form) miscounted(ctx context.Context, w extract.Window, pieces []checkpoint.Piece, counted int64) ([]checkpoint.Piece, error) {
 	var held int64
 	for _, p := range pieces {
 		held += p.Results()
@@ -66,18 +66,18 @@ func (r *Reader) miscounted(ctx context.Context, w extract.Window, pieces []chec
 	}
 	lower, upper := pieces[:len(pieces)/2], pieces[len(pieces)/2:]
 	ids := gap{w, checkpoint.Gap{After: lower[0].After, Through: lower[len(lower)-1].Through}}.ids()
-	if r.Dateless {
+	if f.Dateless {
 		w = extract.Window{}
 	}
-	n, err := r.Client.Count(ctx, r.Name, extract.CountQuery{Window: w, IDs: ids})
+	n, err := f.Client.Count(ctx, f.Name, extract.CountQuery{Window: w, IDs: ids})
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.miscounted(ctx, w, lower, n)
+	found, err := f.miscounted(ctx, w, lower, n)
 	if err != nil {
 		return nil, err
 	}
-	more, err := r.miscounted(ctx, w, upper, counted-n)
+	more, err := f.miscounted(ctx, w, upper, counted-n)
 	return slices.Concat(found, more), err
 }
 

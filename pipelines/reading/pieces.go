@@ -34,7 +34,7 @@ func (r *Reader) readAlone(ctx context.Context, w *Window) error {
 // readStretch reads a stretch of a window. others may take its upper part; they are
 // nil if nobody may.
 func (r *Reader) readStretch(ctx context.Context, st *stretch, others *shared) error {
-	p, err := r.newPieces(ctx, st, others)
+	p, err := newPieces(ctx, r, st, others)
 	if err == nil && st.w.Undated != nil {
 		err = p.readUndated(ctx)
 	} else if err == nil {
@@ -72,7 +72,7 @@ type pieces struct {
 	last      int64 // the highest id so far
 }
 
-func (r *Reader) newPieces(ctx context.Context, st *stretch, others *shared) (*pieces, error) {
+func newPieces(ctx context.Context, r *Reader, st *stretch, others *shared) (*pieces, error) {
 	p := &pieces{r: r, w: st.w, st: st, others: others, last: st.gap.After}
 	if err := p.begin(); err != nil {
 		return p, err
@@ -226,7 +226,7 @@ func (p *pieces) readPages(ctx context.Context) error {
 // keepHead writes the first pages of a stretch, which are already read, to the
 // checkpoint. It requests no more pages.
 func (r *Reader) keepHead(ctx context.Context, st *stretch) error {
-	p, err := r.newPieces(ctx, st, nil)
+	p, err := newPieces(ctx, r, st, nil)
 	if err != nil {
 		return err
 	}

@@ -121,19 +121,19 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 // samplePages reads the first pages of the first windows that hold results. The
 // rest is read later. If the range has no results, it returns one page that has
 // only headings.
-func (r *Reader) samplePages(ctx context.Context, s Start) ([]*page.Page, error) {
+func (f Form) samplePages(ctx context.Context, s Start) ([]*page.Page, error) {
 	rest := slices.DeleteFunc(slices.Clone(s.Windows), func(w *Window) bool { return w.Planned.Count == 0 })
 	for len(rest) > 0 {
 		n := sampleSize(s.Plan, rest)
-		pages, err := r.readHeads(ctx, rest[:n])
+		pages, err := f.readHeads(ctx, rest[:n])
 		if err != nil || len(pages) > 0 {
 			return pages, err
 		}
 		rest = rest[n:]
 	}
-	query := Query(r.Def.Extract)
+	query := Query(f.Def.Extract)
 	query.Window, query.Headings, query.Limit = s.Read, true, 1
-	p, err := r.Client.Results(ctx, r.Name, query)
+	p, err := f.Client.Results(ctx, f.Name, query)
 	if err != nil {
 		return nil, err
 	}
@@ -167,23 +167,23 @@ const pageGuess = 50
 // readHeads reads and returns the first pages of each window. Reader.Read reads the
 // rest. A window that shall give several pages is divided into stretches, whose first
 // pages are read side by side.
-func (r *Reader) readHeads(ctx context.Context, windows []*Window) ([]*page.Page, error) {
+func (f Form) readHeads(ctx context.Context, windows []*Window) ([]*page.Page, error) {
 	most := max(1, samplePages/len(windows))
 	for _, w := range windows {
-		count := r.usable(w.Planned.Count)
+		count := f.usable(w.Planned.Count)
 		w.begun = []*stretch{{
 			w: w, gap: wholeOf(w.Planned.Window), expected: count,
-			source: r.Pages.Window(w.Planned.Window, extract.IDRange{}, count),
+			source: f.Pages.Window(w.Planned.Window, extract.IDRange{}, count),
 		}}
 	}
-	err := r.beginAll(ctx, windows, 1)
+	err := f.beginAll(ctx, windows, 1)
 	for _, w := range windows {
 		if st := w.begun[0]; err == nil && len(st.head) < most && !st.source.Ended() {
-			w.begun = r.spread(st, most-len(st.head))
+			w.begun = f.spread(st, most-len(st.head))
 		}
 	}
 	if err == nil {
-		err = r.beginAll(ctx, windows, most)
+		err = f.beginAll(ctx, windows, most)
 	}
 	var pages []*page.Page
 	for _, w := range windows {
@@ -196,9 +196,9 @@ func (r *Reader) readHeads(ctx context.Context, windows []*Window) ([]*page.Page
 
 // beginAll reads up to `most` pages of each window, or the first page of each of its
 // stretches if it has several.
-func (r *Reader) beginAll(ctx context.Context, windows []*Window, most int) error {
+func (f Form) beginAll(ctx context.Context, windows []*Window, most int) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(cap(r.Slots))
+	group.SetLimit(cap(f.Slots))
 	for _, w := range windows {
 		each := most
 		if len(w.begun) > 1 {
@@ -206,7 +206,7 @@ func (r *Reader) beginAll(ctx context.Context, windows []*Window, most int) erro
 		}
 		for _, st := range w.begun {
 			group.Go(func() error {
-				return r.Slots.Hold(ctx, func() error { return st.begin(ctx, each) })
+				return f.Slots.Hold(ctx, func() error { return st.begin(ctx, each) })
 			})
 		}
 	}
@@ -228,7 +228,7 @@ func (st *stretch) begin(ctx context.Context, most int) error {
 // spread takes up to `most` stretches from one whose first pages were read. Their
 // results are about as many, by the window's count and by how dense the ids are. So
 // equal results are divided in the same way in each run.
-func (r *Reader) spread(st *stretch, most int) []*stretch {
+func (f Form) spread(st *stretch, most int) []*stretch {
 	dense := &stretch{gap: st.gap, expected: st.expected, divisible: st.source.Ascending()}
 	for _, p := range st.head {
 		dense.note(p)
@@ -248,7 +248,7 @@ func (r *Reader) spread(st *stretch, most int) []*stretch {
 	st.expected = dense.read + rest - n*(rest/(n+1))
 	st.source.Until(st.gap.Through)
 	for _, up := range list[1:] {
-		up.source = r.Pages.Window(up.gap.window, up.gap.ids(), extract.Unknown)
+		up.source = f.Pages.Window(up.gap.window, up.gap.ids(), extract.Unknown)
 	}
 	return list
 }

@@ -77,11 +77,10 @@ type Reconciler struct {
 	Verified *load.Verified // result for the windows of Interval.Read; nil before Reconcile
 	Work     Work
 
-	early  early
-	own    int64 // the service's count of Interval.Asked, or extract.Unknown if it was not asked
-	older  older
-	search search
-	sums   sums
+	counted counted
+	older   older
+	search  search
+	sums    sums
 }
 
 // Work says what was read in addition to the windows of the plan.

@@ -145,35 +145,35 @@ func (v *verification) extracted() int64 { return reading.Results(dated(v.c.Wind
 // whole counts the range once more. It returns true if the count equals what
 // was read and what was counted before.
 func (v *verification) whole(ctx context.Context) (bool, error) {
-	n := v.c.early.n
-	if read := v.c.early.reads; read == 0 || read != v.c.Reader.Reads() {
+	n := v.c.counted.read
+	if reads := v.c.counted.reads; reads == 0 || reads != v.c.Reader.Reads() {
 		var err error
 		if n, err = v.c.Reader.Counter()(ctx, v.c.Interval.Read); err != nil {
 			return false, err
 		}
 	}
-	v.c.early = early{}
+	v.c.counted.reads = 0
 	if v.before == extract.Unknown { // nothing was counted for the plan
 		v.before, v.last = n, n
 	}
 	v.thorough = n != v.last && (v.c.Changes == nil || !v.c.Changes.Usable)
-	v.after, v.last, v.c.own = n, n, extract.Unknown
+	v.after, v.last, v.c.counted.own = n, n, extract.Unknown
 	if n != v.extracted() || v.thorough {
 		return false, nil
 	}
 	err := v.countOwn(ctx)
-	return v.c.own == extract.Unknown || v.c.own == reading.Results(v.ownWindows()), err
+	return v.c.counted.own == extract.Unknown || v.c.counted.own == reading.Results(v.ownWindows()), err
 }
 
 // countOwn counts the range that was asked for, once in each round. It does so only
 // if datasets widened the range and a single file holds just what was asked for.
 func (v *verification) countOwn(ctx context.Context) error {
 	c := v.c
-	if c.own != extract.Unknown || c.Interval.Asked == c.Interval.Read || !c.Files {
+	if c.counted.own != extract.Unknown || c.Interval.Asked == c.Interval.Read || !c.Files {
 		return nil
 	}
 	n, err := c.Reader.Counter()(ctx, c.Interval.Asked)
-	c.own = n
+	c.counted.own = n
 	return err
 }
 
@@ -186,8 +186,8 @@ func (v *verification) ownWindows() []*reading.Window {
 // them by halving the list of windows.
 func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
 	windows, counted := dated(v.c.Windows), v.after
-	if v.c.own != extract.Unknown { // the whole range agrees
-		windows, counted = v.ownWindows(), v.c.own
+	if v.c.counted.own != extract.Unknown { // the whole range agrees
+		windows, counted = v.ownWindows(), v.c.counted.own
 	}
 	found, err := v.halve(ctx, windows, counted, true)
 	if err != nil {

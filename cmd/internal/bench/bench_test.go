@@ -19,13 +19,13 @@ func TestMedianAndRatios(t *testing.T) {
 			t.Errorf("the median of %v is %v, want %v", c.list, got, c.want)
 		}
 	}
-	took := func(seconds ...time.Duration) (rounds []done) {
-		for _, s := range seconds {
-			rounds = append(rounds, done{usage: usage{cpu: s * time.Second}})
+	took := func(cpu ...time.Duration) (rounds []done) {
+		for _, c := range cpu {
+			rounds = append(rounds, done{usage: usage{cpu: c}})
 		}
 		return rounds
 	}
-	if got := ratios(took(2, 9), took(4, 3)); got[0] != 0.5 || got[1] != 3 {
+	if got := ratios(took(2*time.Second, 9*time.Second), took(4*time.Second, 3*time.Second)); got[0] != 0.5 || got[1] != 3 {
 		t.Errorf("the ratios are %v", got)
 	}
 }

@@ -90,9 +90,10 @@ func (b *bench) runFormetl(ctx context.Context, name, program string) (d done, e
 		}
 	}
 	environment := []string{"FORMETL_API_KEY=" + formservice.DefaultKey, "AWS_ACCESS_KEY_ID=" + s3server.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3server.SecretKey}
-	args := []string{
+	args := []string{"--progress", "off", "--log-level", "warn", "--state", state, "--report", report}
+	export := []string{
 		"export", "--base-url", b.service.url, "--account", formservice.DefaultAccount, "--form", "form1", "--timezone", "UTC",
-		"--concurrency", strconv.Itoa(b.concurrency), "--progress", "off", "--state", state, "--report", report,
+		"--concurrency", strconv.Itoa(b.concurrency),
 	}
 	switch name {
 	case "by day":
@@ -100,11 +101,11 @@ func (b *bench) runFormetl(ctx context.Context, name, program string) (d done, e
 		if err := os.WriteFile(file, fmt.Appendf(nil, byDay, b.service.url, formservice.DefaultAccount, b.concurrency, filepath.Join(b.dir, "out", "day")), 0o600); err != nil {
 			return d, err
 		}
-		args = []string{"run", file, "--progress", "off", "--log-level", "warn", "--state", state, "--report", report}
+		args = slices.Concat([]string{"run", file}, args)
 	case "s3":
-		args = append(args, "-o", "s3://bench/form1.parquet", "--s3-endpoint", b.s3.URL, "--s3-region", "us-east-1", "--s3-path-style")
+		args = slices.Concat(export, args, []string{"-o", "s3://bench/form1.parquet", "--s3-endpoint", b.s3.URL, "--s3-region", "us-east-1", "--s3-path-style"})
 	default:
-		args = append(args, "-o", filepath.Join(b.dir, "out", "form1."+name))
+		args = slices.Concat(export, args, []string{"-o", filepath.Join(b.dir, "out", "form1."+name)})
 	}
 	if d.usage, err = measured(ctx, environment, program, args...); err != nil {
 		return d, err
