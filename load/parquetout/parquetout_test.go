@@ -154,13 +154,13 @@ func TestDictionaryBySample(t *testing.T) {
 	}
 }
 
-// The sample lies all over the first 8192 rows, and finds what repeats seldom.
+// The sample lies all over the first 4096 rows, and finds what repeats seldom.
 func TestSampleIsSpread(t *testing.T) {
 	mem := checked(t)
 	schema := loadtest.Columns("late", arrow.PrimitiveTypes.Int64, "eighths", arrow.PrimitiveTypes.Int64,
 		"many", arrow.PrimitiveTypes.Int64, "pairs", arrow.PrimitiveTypes.Int64)
-	batch := loadtest.Build(mem, schema, 8192, func(b array.Builder, column, row int) {
-		b.(*array.Int64Builder).Append(int64([]int{max(row, 2048), row / 8 * (row % 8), row % 500, row / 2}[column]))
+	batch := loadtest.Build(mem, schema, 4096, func(b array.Builder, column, row int) {
+		b.(*array.Int64Builder).Append(int64([]int{max(row, 1024), row / 8 * (row % 8), row % 250, row / 2}[column]))
 	})
 	defer batch.Release()
 	data := write(t, load.EncodeOptions{}, batch)

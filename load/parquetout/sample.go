@@ -15,7 +15,7 @@ import (
 // quarter of them, but at least at leastSample and at most at mostSample. They are
 // spread evenly. None of this depends on batches, so that equal rows give equal files.
 const (
-	bufferRows  = 8192
+	bufferRows  = 4096
 	bufferBytes = 16 << 20
 	leastSample = 256
 	mostSample  = 1024

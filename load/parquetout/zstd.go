@@ -11,7 +11,7 @@ import (
 // zstdWindow is how many bytes back zstd looks for a match: two pages of ordinary
 // size. Each page is compressed by itself, so a longer window would only cost
 // memory. The library's default of 4 MiB takes 8 MiB for each encoder.
-const zstdWindow = 512 << 10
+const zstdWindow = 128 << 10
 
 // zstdCodec compresses all pages of a file with one encoder. parquet-go's codec has no
 // setting for the window.
