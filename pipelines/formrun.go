@@ -76,7 +76,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },
 		Watch:  func(read, expected int64) { f.progress(read, expected, false) },
 	}
-	f.reconciler = &reconcile.Reconciler{Reader: f.reader, Full: o.Full}
+	f.reconciler = reconcile.New(f.reader, o.Full)
 	f.outputs = output.New(&output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
 		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,

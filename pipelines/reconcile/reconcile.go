@@ -83,6 +83,11 @@ type Reconciler struct {
 	sums    sums
 }
 
+// New returns a Reconciler of what a reader reads. full is Reconciler.Full.
+func New(r *reading.Reader, full bool) *Reconciler {
+	return &Reconciler{Reader: r, Full: full, counted: counted{own: extract.Unknown, read: extract.Unknown}}
+}
+
 // Work says what was read in addition to the windows of the plan.
 type Work struct {
 	Reread  int  // windows that were read again

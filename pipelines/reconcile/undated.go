@@ -39,7 +39,7 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 		return nil // they are in the run's only window
 	}
 	total, err := c.countAll(ctx)
-	if err != nil || total == c.counted.read && c.counted.reads == c.Reader.Reads() {
+	if err != nil || total == c.counted.read {
 		return err // all results lie in the range
 	}
 	n, err := extract.CountUndated(ctx, c.Reader.Client, c.Reader.Name, total)
@@ -61,8 +61,8 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 // counted holds counts of the service.
 type counted struct {
 	own   int64 // of Interval.Asked, or extract.Unknown if it was not asked
-	read  int64 // of Interval.Read, asked for when all its windows were read
-	reads int64 // Reader.Reads at that time; 0 if it was not asked
+	read  int64 // of Interval.Read, asked for when all its windows were read; extract.Unknown if it was not
+	reads int64 // Reader.Reads at that time
 }
 
 // countAll counts all results of the form. If the run compares its range with a
@@ -73,7 +73,7 @@ func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
 		total, err = c.Reader.Counter()(asking, extract.Window{})
 		return err
 	})
-	if c.counted = (counted{own: extract.Unknown}); c.Verifies() && (c.Changes == nil || !c.Changes.Continues) {
+	if c.counted.read = extract.Unknown; c.Verifies() && (c.Changes == nil || !c.Changes.Continues) {
 		group.Go(func() error {
 			n, err := c.Reader.Counter()(asking, c.Interval.Read)
 			c.counted.read, c.counted.reads = n, c.Reader.Reads()

@@ -146,13 +146,13 @@ func (v *verification) extracted() int64 { return reading.Results(dated(v.c.Wind
 // was read and what was counted before.
 func (v *verification) whole(ctx context.Context) (bool, error) {
 	n := v.c.counted.read
-	if reads := v.c.counted.reads; reads == 0 || reads != v.c.Reader.Reads() {
+	if n == extract.Unknown || v.c.counted.reads != v.c.Reader.Reads() {
 		var err error
 		if n, err = v.c.Reader.Counter()(ctx, v.c.Interval.Read); err != nil {
 			return false, err
 		}
 	}
-	v.c.counted.reads = 0
+	v.c.counted.read = extract.Unknown
 	if v.before == extract.Unknown { // nothing was counted for the plan
 		v.before, v.last = n, n
 	}
