@@ -422,6 +422,34 @@ func TestPlanOfALivingForm(t *testing.T) {
 	}
 }
 
+// TestPlanThatNobodyVerifies: results come to early days after the whole range was
+// counted. The last day holds a result, and differences of counts say that it is empty.
+func TestPlanThatNobodyVerifies(t *testing.T) {
+	last := at("2025-12-31 12:00:00")
+	d := newDates(append(spread(60, extracttest.Window("2025-01-01", "2025-01-05")), last))
+	for _, unverified := range []bool{false, true} {
+		var asked atomic.Int64
+		r := extract.Range{Window: extracttest.Window("2025-01-01", "2026-01-01"), Partition: extract.UnitDay, Unverified: unverified}
+		p, err := extract.NewPlan(t.Context(), r, func(_ context.Context, w extract.Window) (int64, error) {
+			n := d.in(w)
+			if asked.Add(1) > 1 && w.From.Equal(extracttest.Wall("2025-01-01")) {
+				n++ // one more result came there
+			}
+			return n, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkTiles(t, p)
+		read := slices.ContainsFunc(p.Windows, func(w extract.Planned) bool {
+			return w.Count != 0 && w.Window.From.Unix() <= last && last < w.Window.To.Unix()
+		})
+		if read != unverified {
+			t.Errorf("unverified %t: the last day is read: %t", unverified, read)
+		}
+	}
+}
+
 func TestPlanFailsWithItsCounts(t *testing.T) {
 	broken := errors.New("broken")
 	year := extracttest.Window("2025-01-01", "2026-01-01")

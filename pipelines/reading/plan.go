@@ -58,6 +58,7 @@ func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
 	case !f.Def.HasUndivided():
 		r.Target = math.MaxInt // windows of any size are shared
 	}
+	r.Unverified = f.Filtered() || !f.Def.Extract.Verify
 	if i.Asked != i.Read {
 		r.Cuts = append(r.Cuts, i.Asked.From, i.Asked.To)
 	}
