@@ -303,11 +303,18 @@ func TestExplodeAfterAKill(t *testing.T) {
 	for _, day := range []string{"2026-01-02", "2026-01-03", "2026-01-04"} { // of the third, no row of the child
 		w := newWorld(t, colourForm())
 		ctx, cancel := context.WithCancel(t.Context())
-		w.service.Before = once(reads(day), cancel)
+		w.service.Decide = func(r formservice.Request) formservice.Fault {
+			if !reads(day)(r) {
+				return formservice.NoFault
+			}
+			cancel()
+			return formservice.FaultTruncate // else the run may read the day before it notices
+		}
 		if _, err := pipelines.Run(ctx, w.coloured(exploded(), outputs()...), options()); err == nil {
 			t.Fatal("the run was not stopped")
 		}
 		again := false
+		w.service.Decide = nil
 		w.service.Before = func(r formservice.Request) { again = again || reads("2026-01-01")(r) }
 		report, err := pipelines.Run(t.Context(), w.coloured(exploded(), outputs()...), options())
 		if err != nil {
