@@ -278,23 +278,20 @@ func (p *planner) worthAsking(c piece, k int) bool {
 // halveAll halves the pieces at the indices ask, and returns all pieces. It
 // counts the lower halves; the upper halves hold the rest.
 func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]piece, error) {
-	counts := make([]int64, len(ask))
-	group, asking := errgroup.WithContext(ctx)
-	group.SetLimit(64) // it bounds the goroutines; the client bounds the requests
-	middles := make([]time.Time, len(ask))
+	middles, lowers := make([]time.Time, len(ask)), make([]Window, len(ask))
 	for j, i := range ask {
 		c := pieces[i]
 		middles[j], _ = halve(c.start(), c.To)
-		group.Go(func() (err error) {
-			counts[j], err = p.count(asking, Window{c.From, middles[j]})
-			return err
-		})
+		lowers[j] = Window{c.From, middles[j]}
 	}
-	if err := group.Wait(); err != nil {
+	counts, err := p.countEach(ctx, lowers)
+	if err != nil {
 		return nil, err
 	}
-	if err := p.confirmEmpty(ctx, pieces, ask, middles, counts); err != nil {
-		return nil, err
+	if p.Unverified {
+		if err := p.confirmEmpty(ctx, pieces, ask, lowers, counts); err != nil {
+			return nil, err
+		}
 	}
 	halves := make([]piece, 0, len(pieces)+len(ask))
 	j := 0
@@ -323,34 +320,49 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 	return halves, nil
 }
 
-// confirmEmpty counts those upper halves that a difference says to be empty, if nobody
-// verifies the windows later. The difference is wrong if results came to the lower half,
-// or went, between two counts. If a half is not empty, its piece gets the sum of both.
-func (p *planner) confirmEmpty(ctx context.Context, pieces []piece, ask []int, middles []time.Time, counts []int64) error {
-	if !p.Unverified {
-		return nil
-	}
+// countEach counts windows, several at a time.
+func (p *planner) countEach(ctx context.Context, windows []Window) ([]int64, error) {
+	counts := make([]int64, len(windows))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(64) // as in halveAll
-	for j, i := range ask {
-		c := &pieces[i]
-		if c.n > counts[j] {
-			continue
-		}
-		group.Go(func() error {
-			halves := [2]Window{{c.From, middles[j]}, {middles[j], c.To}}
-			n, err := p.count(ctx, halves[1])
-			if err == nil && nearly(counts[j], n) { // perhaps the service ignores dates
-				var both int64
-				if both, err = p.count(ctx, c.Window); err == nil {
-					err = bothWhole(halves, [2]int64{counts[j], n}, both)
-				}
-			}
-			c.n = counts[j] + n
+	group.SetLimit(64) // it bounds the goroutines; the client bounds the requests
+	for i, w := range windows {
+		group.Go(func() (err error) {
+			counts[i], err = p.count(ctx, w)
 			return err
 		})
 	}
-	return group.Wait()
+	return counts, group.Wait()
+}
+
+// confirmEmpty counts those upper halves that a difference says to be empty. The
+// difference is wrong if results came to the lower half, or went, between two counts. If
+// a half is not empty, its piece gets the sum of both.
+func (p *planner) confirmEmpty(ctx context.Context, pieces []piece, ask []int, lowers []Window, counts []int64) error {
+	var empty []int // indices of ask
+	var uppers []Window
+	for j, i := range ask {
+		if c := pieces[i]; c.n <= counts[j] {
+			empty, uppers = append(empty, j), append(uppers, Window{lowers[j].To, c.To})
+		}
+	}
+	found, err := p.countEach(ctx, uppers)
+	if err != nil {
+		return err
+	}
+	for k, j := range empty {
+		c := &pieces[ask[j]]
+		if nearly(counts[j], found[k]) { // perhaps the service ignores dates
+			both, err := p.count(ctx, c.Window)
+			if err != nil {
+				return err
+			}
+			if err := bothWhole([2]Window{lowers[j], uppers[k]}, [2]int64{counts[j], found[k]}, both); err != nil {
+				return err
+			}
+		}
+		c.n = counts[j] + found[k]
+	}
+	return nil
 }
 
 // fixed divides the range at the boundaries of the step and of the partitions.

@@ -131,23 +131,29 @@ func (f *file) close(schema *arrow.Schema, metadata []load.KeyValue) error {
 		at := f.offset
 		return at, int32(buffer.Len()), f.write(buffer.Bytes())
 	}
-	for g := range f.groups {
-		for i := range f.groups[g].Columns {
-			c := &f.groups[g].Columns[i]
-			var err error
-			if c.ColumnIndexOffset, c.ColumnIndexLength, err = encode(&f.indexes[g][i]); err != nil {
-				return err
+	each := func(write func(c *format.ColumnChunk, group, column int) error) error {
+		for g := range f.groups {
+			for i := range f.groups[g].Columns {
+				if err := write(&f.groups[g].Columns[i], g, i); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
 	}
-	for g := range f.groups {
-		for i := range f.groups[g].Columns {
-			c := &f.groups[g].Columns[i]
-			var err error
-			if c.OffsetIndexOffset, c.OffsetIndexLength, err = encode(&f.offsets[g][i]); err != nil {
-				return err
-			}
-		}
+	err := each(func(c *format.ColumnChunk, g, i int) (err error) {
+		c.ColumnIndexOffset, c.ColumnIndexLength, err = encode(&f.indexes[g][i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = each(func(c *format.ColumnChunk, g, i int) (err error) {
+		c.OffsetIndexOffset, c.OffsetIndexLength, err = encode(&f.offsets[g][i])
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	_, length, err := encode(f.footer(schema, metadata))
 	if err != nil {

@@ -58,10 +58,10 @@ func (f Form) miscounted(ctx context.Context, w extract.Window, pieces []checkpo
 	for _, p := range pieces {
 		held += p.Results()
 	}
-	if held == counted || len(pieces) < 2 {
-		if held == counted {
-			pieces = nil
-		}
+	switch {
+	case held == counted:
+		return nil, nil
+	case len(pieces) < 2:
 		return pieces, nil
 	}
 	lower, upper := pieces[:len(pieces)/2], pieces[len(pieces)/2:]

@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// latencies are exports that mostly wait for the service.
-func latencies() []settings {
-	return []settings{{results: 20_000, concurrency: 4}, {results: 60_000, concurrency: 8}}
+// slow is an export that mostly waits for the service.
+type slow struct {
+	results, concurrency int
+	latency              time.Duration
 }
 
 // measureLatency runs exports on services that take long to answer. The least time
@@ -23,10 +24,10 @@ func (s *settings) measureLatency(ctx context.Context, dir string, out io.Writer
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "results\tlatency\tat once\trequests\twall s\tleast s\twall over least\t")
-	for i, latency := range []time.Duration{300 * time.Millisecond, 50 * time.Millisecond} {
+	for _, export := range []slow{{20_000, 4, 300 * time.Millisecond}, {60_000, 8, 50 * time.Millisecond}} {
 		b := &bench{settings: *s, dir: dir}
-		b.results, b.concurrency = latencies()[i].results, latencies()[i].concurrency
-		if err := b.waitFor(ctx, w, latency); err != nil {
+		b.results, b.concurrency = export.results, export.concurrency
+		if err := b.waitFor(ctx, w, export.latency); err != nil {
 			return err
 		}
 	}

@@ -4,8 +4,9 @@
 // A run keeps a few megabytes alive, and large blocks while it encodes. With Go's
 // default it would collect a heap of 4 MB a hundred times a second. So the heap
 // has a floor below which it is not collected. Above the floor it may grow by a
-// quarter of what lives, and by at least 8 MB. Where the process has a limit of memory (a control group of
-// Linux), the collector works harder before the limit is reached.
+// quarter of what lives, and by at least 8 MB. Where the process has a limit of
+// memory (a control group of Linux), the collector works harder before the limit is
+// reached.
 //
 // What the environment says of the collector (GOGC, GOMEMLIMIT) is left as it is.
 //
