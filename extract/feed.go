@@ -280,18 +280,21 @@ func falls[E any, K cmp.Ordered](list []E, key func(E) K) bool {
 	return slices.IsSortedFunc(list, func(a, b E) int { return cmp.Compare(key(b), key(a)) })
 }
 
-// CheckFeed asks for the result that changed first. It returns a *FeedError if
-// results without a date_update exist. They are at one end of the order, and the
-// feed showed the other.
-func CheckFeed(ctx context.Context, s Service, form string, feed *Feed) error {
-	if len(feed.Changes) == 0 {
-		return nil
-	}
+// OldestChange asks for the result that changed first. It returns a zero Change if the
+// form has no results, and a *FeedError if the result carries no date_update.
+func OldestChange(ctx context.Context, s Service, form string) (Change, error) {
 	rows, _, err := feedPage(ctx, s, form, ResultsQuery{Sort: UpdateMeta, Limit: 1})
 	if err != nil || len(rows) == 0 {
-		return err
+		return Change{}, err
 	}
-	if oldest := feed.Changes[len(feed.Changes)-1]; rows[0].At.After(oldest.At) {
+	return rows[0], nil
+}
+
+// Check compares the feed with the result that changed first. Results without a
+// date_update are at one end of the order, and the feed shows the other. Check
+// returns a *FeedError if the service does not keep the order.
+func (f *Feed) Check(oldest Change) error {
+	if n := len(f.Changes); n > 0 && oldest.At.After(f.Changes[n-1].At) {
 		return &FeedError{Problem: "the service ignores fs_sort or fs_sort_direction"}
 	}
 	return nil

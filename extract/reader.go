@@ -33,7 +33,7 @@ type Reader struct {
 	common   ResultsQuery
 	longest  atomic.Int64 // results of the longest page seen; a shorter page ends its window
 	way      atomic.Int64 // the paging that new windows begin with; it only rises
-	sure     atomic.Bool  // two pages in a row were in ascending order
+	sure     atomic.Bool  // pages came in ascending order, see takeUp
 	ordered  atomic.Bool  // see RequireOrder
 	trusting atomic.Bool  // see Trust
 	stamps   atomic.Bool  // see CountUnstamped
@@ -251,9 +251,10 @@ func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, er
 }
 
 // takeUp adds a page in ascending order. Next may return it as soon as the
-// service is known to keep the order, which the page after it shows.
+// service is known to keep the order, which the page after it shows. If the order
+// is required, the page itself suffices, because any page out of order ends the run.
 func (w *WindowReader) takeUp(p *page.Page, last int64) error {
-	if w.rows > 0 {
+	if w.rows > 0 || w.reader.ordered.Load() && p.Len() > 1 {
 		w.reader.sure.Store(true)
 	}
 	w.rows += int64(p.Len())

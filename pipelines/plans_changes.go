@@ -54,7 +54,7 @@ func (p *FormPlan) follows(form reading.Form, i interval.Interval, outputs *outp
 		p.Changes.Reason = why
 	case !countable(outputs):
 		p.Changes.Reason = "no dataset holds each result once"
-	case changes.MostRequests(base, now) == 0:
+	case changes.MostRequests(base, now, true) == 0:
 		p.Changes.Reason = base.Reason
 	case base.KnownTo.IsZero():
 		p.Changes.Reason = "no earlier run found out up to when changes are known; this one asks"
@@ -123,7 +123,7 @@ func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
 	if !asks || f.form.Dateless || feedless(&reading.Reader{Form: f.form}) != "" {
 		return 0, 0
 	}
-	feed = int64(changes.MostRequests(f.base, f.now))
+	feed = int64(changes.MostRequests(f.base, f.now, f.form.Def.Extract.Incremental))
 	if feed > 0 && f.known {
 		counts = 1 // over all time of the datasets
 	}

@@ -125,7 +125,7 @@ func Ask(ctx context.Context, f reading.Form, since Since) (*Start, error) {
 	}
 	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, extract.Window{}, back)
 	if err == nil {
-		err = s.prove(ctx, f, feed)
+		err = s.prove(ctx, f, feed, since.Later)
 	}
 	failed, ok := errors.AsType[*extract.FeedError](err)
 	switch {
@@ -200,9 +200,10 @@ func (s *Start) askOlder(ctx context.Context, f reading.Form, since Since, faile
 	return nil
 }
 
-// prove looks for the proof that the service sorts, and that no result lacks the
-// time of its change. A proof is remembered, and looked at again once a day.
-func (s *Start) prove(ctx context.Context, f reading.Form, feed *extract.Feed) error {
+// prove looks for the proof that the service sorts. If a later run continues this one,
+// prove makes sure too that no result lacks the time of its change. In other runs the
+// results that are read show it. A proof is remembered, and looked at again once a day.
+func (s *Start) prove(ctx context.Context, f reading.Form, feed *extract.Feed, later bool) error {
 	at := f.Now().UTC()
 	recent := at.Sub(s.base.WitnessAt).Abs() < daily
 	if feed.Apart {
@@ -212,8 +213,14 @@ func (s *Start) prove(ctx context.Context, f reading.Form, feed *extract.Feed) e
 		return nil
 	}
 	s.state.WitnessAt = at
-	if err := extract.CheckFeed(ctx, f.Client, f.Name, feed); err != nil {
-		return err
+	if later {
+		oldest, err := extract.OldestChange(ctx, f.Client, f.Name)
+		if err != nil {
+			return err
+		}
+		if err := feed.Check(oldest); err != nil {
+			return err
+		}
 	}
 	if s.state.Witness != "" {
 		return nil

@@ -13,9 +13,13 @@ const (
 )
 
 // MostRequests returns how many Get Results requests Ask sends at most at the
-// instant now, if the feed has one page. base is what Known returned. Without a
-// witness the service shows perhaps that it sorts, and perhaps not.
-func MostRequests(base load.Changes, now time.Time) int {
+// instant now, if the feed has one page. base is what Known returned, and later is
+// Since.Later. Without a witness the service shows perhaps that it sorts, and perhaps not.
+func MostRequests(base load.Changes, now time.Time, later bool) int {
+	check := 0
+	if later {
+		check = checkRequests
+	}
 	recent := now.Sub(base.WitnessAt).Abs() < daily
 	switch {
 	case recent && base.Witness == "":
@@ -23,7 +27,7 @@ func MostRequests(base load.Changes, now time.Time) int {
 	case recent:
 		return 1
 	case base.Witness != "":
-		return 1 + checkRequests
+		return 1 + check
 	}
-	return 1 + checkRequests + witnessRequests
+	return 1 + check + witnessRequests
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 
@@ -183,10 +184,19 @@ func (s *shared) largest() (most *stretch) {
 // upper takes the upper half of what a stretch has not received yet.
 func (st *stretch) upper() *stretch {
 	rest, ids := st.rest()
-	up := &stretch{w: st.w, gap: st.gap, expected: rest / 2}
-	up.gap.After = st.last + ids/2
-	st.gap.Through, st.expected = up.gap.After, st.read+rest-rest/2
+	lower := lowerHalf(rest)
+	up := &stretch{w: st.w, gap: st.gap, expected: rest - lower}
+	up.gap.After = st.last + int64(float64(ids)*float64(lower)/float64(rest))
+	st.gap.Through, st.expected = up.gap.After, st.read+lower
 	return up
+}
+
+// lowerHalf returns how many of the results that are left stay with the stretch that
+// is divided. They fill pages, so that no request is spent on a page with a few results.
+// How many results a span of ids holds is an estimate, so they are one deviation fewer.
+func lowerHalf(rest int64) int64 {
+	full := (rest/2 + extract.PageSize - 1) / extract.PageSize * extract.PageSize
+	return full - int64(math.Sqrt(float64(full)))
 }
 
 // bound returns the last id that a stretch reads. Without other goroutines that is its end.

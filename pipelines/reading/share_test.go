@@ -34,8 +34,9 @@ func TestDivideStretches(t *testing.T) {
 		st           *stretch
 		after, least int64 // where the upper part begins, and what it is expected to hold
 	}{
-		"to the end of the window": {half(0, checkpoint.Last, 1100), 300 + 1500, 500},
-		"to an id":                 {half(0, 3300, extract.Unknown), 300 + 1500, 500},
+		"to the end of the window": {half(0, checkpoint.Last, 1100), 300 + 3*478, 522},
+		"to an id":                 {half(0, 3300, extract.Unknown), 300 + 3*478, 522},
+		"an odd number of pages":   {half(0, checkpoint.Last, 700), 300 + 3*283, 317},
 		"too few are left":         {half(0, checkpoint.Last, 399), 0, 0},
 		"nobody knows how many":    {half(0, checkpoint.Last, extract.Unknown), 0, 0},
 	} {

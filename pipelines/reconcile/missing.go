@@ -198,7 +198,7 @@ func (s *search) follow(ctx context.Context) (again bool, err error) {
 		return true, nil
 	case asked.Continues:
 		return false, s.checkNamed(ctx)
-	case !reading.MayMiss(c.Plan) && len(c.Windows) < 2:
+	case !c.comparesChanges():
 		return false, nil
 	}
 	_, err = s.askAgain(ctx)
@@ -208,6 +208,12 @@ func (s *search) follow(ctx context.Context) (again bool, err error) {
 		return true, nil
 	}
 	return false, err
+}
+
+// comparesChanges tells whether the run asks what changed while it read everything.
+func (c *Reconciler) comparesChanges() bool {
+	return c.Changes != nil && c.Changes.Usable && !c.Changes.Continues && c.Reader.Pages.Unstamped() == 0 &&
+		(reading.MayMiss(c.Plan) || len(c.Windows) > 1)
 }
 
 // checkNamed makes sure that the service named all new results. A run that continues
@@ -251,9 +257,12 @@ func (s *search) notNamed(ctx context.Context, id int64) error {
 // askAgain asks what changed since the run began, and expects these results.
 func (s *search) askAgain(ctx context.Context) (*roaring64.Bitmap, error) {
 	c := s.c
-	since, err := c.Changes.Since(ctx, c.Reader.Form)
-	if err != nil {
-		return nil, err
+	since := c.counted.since
+	if since == nil || c.counted.reads != c.Reader.Reads() {
+		var err error
+		if since, err = c.Changes.Since(ctx, c.Reader.Form); err != nil {
+			return nil, err
+		}
 	}
 	named := roaring64.New()
 	for _, change := range since {

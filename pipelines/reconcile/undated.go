@@ -58,25 +58,35 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	return c.addUndated(ctx, reading.Undated{Ranges: ranges}, n)
 }
 
-// counted holds counts of the service.
+// counted holds what the service was asked for once all windows were read.
 type counted struct {
-	own   int64 // of Interval.Asked, or extract.Unknown if it was not asked
-	read  int64 // of Interval.Read, asked for when all its windows were read; extract.Unknown if it was not
-	reads int64 // Reader.Reads at that time
+	own   int64            // count of Interval.Asked, or extract.Unknown if it was not asked
+	read  int64            // count of Interval.Read, or extract.Unknown if it was not asked
+	since []extract.Change // what changed since the run began, newest first; nil if it was not asked
+	reads int64            // Reader.Reads when read and since were asked for
 }
 
 // countAll counts all results of the form. If the run compares its range with a
-// count anyway, countAll asks for that count at the same time.
+// count anyway, or asks again what changed, countAll asks for that at the same time.
 func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
 	group, asking := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		total, err = c.Reader.Counter()(asking, extract.Window{})
 		return err
 	})
-	if c.counted.read = extract.Unknown; c.Verifies() && (c.Changes == nil || !c.Changes.Continues) {
-		group.Go(func() error {
-			n, err := c.Reader.Counter()(asking, c.Interval.Read)
-			c.counted.read, c.counted.reads = n, c.Reader.Reads()
+	c.counted.read, c.counted.since, c.counted.reads = extract.Unknown, nil, c.Reader.Reads()
+	if c.Verifies() && (c.Changes == nil || !c.Changes.Continues) {
+		group.Go(func() (err error) {
+			c.counted.read, err = c.Reader.Counter()(asking, c.Interval.Read)
+			return err
+		})
+	}
+	if c.comparesChanges() {
+		group.Go(func() (err error) {
+			c.counted.since, err = c.Changes.Since(asking, c.Reader.Form)
+			if _, failed := errors.AsType[*extract.FeedError](err); failed {
+				return nil // follow asks again, and decides on the error
+			}
 			return err
 		})
 	}
