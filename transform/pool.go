@@ -28,6 +28,7 @@ type Pool struct {
 	mu      sync.Mutex
 	free    [classes][][]byte // by class, each as long as the class
 	kept    int               // bytes in free
+	asked   [classes]bool     // whether memory of a class was asked for since the last eviction
 	used    bool              // since the last look
 	watched bool              // look will be called
 }
@@ -85,7 +86,7 @@ func (p *Pool) take(size int) (b []byte, dirty bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.used = true
+	p.used, p.asked[at] = true, true
 	last := len(p.free[at]) - 1
 	if last < 0 {
 		return make([]byte, size, room), false
@@ -105,6 +106,9 @@ func (p *Pool) Free(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.kept+room > mostKept {
+		p.evict()
+	}
+	if p.kept+room > mostKept {
 		return
 	}
 	p.free[at] = append(p.free[at], b[:room])
@@ -113,6 +117,19 @@ func (p *Pool) Free(b []byte) {
 		p.watched = true
 		time.AfterFunc(idle, p.look)
 	}
+}
+
+// evict gives up the memory of classes that nobody asked for since the last eviction.
+// A run that has read its windows needs memory of other sizes than before.
+func (p *Pool) evict() {
+	for at, list := range p.free {
+		if p.asked[at] || len(list) == 0 {
+			continue
+		}
+		p.kept -= len(list) * len(list[0])
+		p.free[at] = nil
+	}
+	clear(p.asked[:])
 }
 
 // look empties the pool if nobody asked for memory since the last look.

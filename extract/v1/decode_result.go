@@ -20,7 +20,7 @@ type layout struct {
 
 type knownField struct {
 	tag  page.Span // its last start tag, empty if that cannot be compared
-	next int32     // the field that followed it last; -1: none
+	next int32     // the field that follows it, as far as no guess was right; -1: none
 }
 
 func (l *layout) reset() {
@@ -116,8 +116,8 @@ func (d *decoder) readCells(kind page.Kind) error {
 			if field, err = d.fieldOf(kind); err != nil {
 				return err
 			}
+			d.layout.follow(field)
 		}
-		d.layout.follow(field)
 		if err := d.readCell(kind, field); err != nil {
 			return err
 		}
@@ -155,16 +155,17 @@ func (d *decoder) takeValue(end []byte) bool {
 }
 
 // guessCell reads the start tag of a cell if layout predicts it. It tries the
-// guessed field, and then the one after it, because a result may lack a field.
+// guessed field, and then those after it, because a result may lack fields.
 // It returns the field, or -1 with nothing read.
 func (d *decoder) guessCell(kind page.Kind) int32 {
 	field := d.layout.guess()
-	for range 2 {
+	for range 3 {
 		if field < 0 || d.Page.Fields[field].Kind != kind {
 			return -1
 		}
 		known := d.layout.known[field]
 		if known.tag.Start < known.tag.End && d.scan.take(d.scan.bytes(known.tag), len(kind.String())) {
+			d.layout.prev = field
 			return field
 		}
 		field = known.next
