@@ -74,7 +74,7 @@ type DatasetCommit struct {
 	// IDs are the id sets of new parts, named by IDsName. They are written
 	// before the commit is recorded and are not part of the record, which keeps
 	// it small. Nobody reads a set before the manifest lists its part.
-	IDs []SmallObject `json:"-"`
+	IDs []IDSet `json:"-"`
 	// SupersededIDs are the names of the id sets of superseded parts. A set
 	// that a part of the new manifest shares is not removed.
 	SupersededIDs []string `json:"superseded_ids,omitempty"`

@@ -159,10 +159,10 @@ func (s shop) change(run string, content days) (load.DatasetCommit, []load.Prepa
 }
 
 // idSets are sets for parts: their content is what tells them apart here.
-func idSets(prepared ...load.Prepared) []load.SmallObject {
-	sets := make([]load.SmallObject, 0, len(prepared))
+func idSets(prepared ...load.Prepared) []load.IDSet {
+	sets := make([]load.IDSet, 0, len(prepared))
 	for _, p := range prepared {
-		sets = append(sets, load.SmallObject{Name: load.IDsName(p.SHA256), Data: []byte("ids of " + p.SHA256)})
+		sets = append(sets, load.IDSet{Name: load.IDsName(p.SHA256), Encode: func() ([]byte, error) { return []byte("ids of " + p.SHA256), nil }})
 	}
 	return sets
 }

@@ -390,7 +390,7 @@ func TestCommitChecksItself(t *testing.T) {
 		{"removes outside", func(c *load.DatasetCommit) { c.Superseded = []string{"../x"} }, "could leave the destination"},
 		{"an id set of no part", func(c *load.DatasetCommit) { c.IDs[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part whose id set"},
 		{"an id set of a name of its own", func(c *load.DatasetCommit) { c.IDs[0].Name = "_ids/1.roaring" }, "lists no part whose id set"},
-		{"an id set without content", func(c *load.DatasetCommit) { c.IDs[0].Data = nil }, "is empty"},
+		{"an id set without content", func(c *load.DatasetCommit) { c.IDs[0].Encode = func() ([]byte, error) { return nil, nil } }, "is empty"},
 		{"removes as an id set what is none", func(c *load.DatasetCommit) { c.SupersededIDs = []string{load.ManifestName} }, "it is no id set"},
 		{"removes a part as an id set", func(c *load.DatasetCommit) { c.SupersededIDs = []string{c.New[0].Name} }, "it is no id set"},
 		{"removes an id set outside", func(c *load.DatasetCommit) { c.SupersededIDs = []string{"_ids/../x.roaring"} }, "it is no id set"},

@@ -18,6 +18,13 @@ const (
 	idsExtension = ".roaring"
 )
 
+// IDSet is an id set that a commit writes. Encode returns its bytes. It is called just
+// before they are written, because all sets together take two bytes for each result.
+type IDSet struct {
+	Name   string
+	Encode func() ([]byte, error)
+}
+
 // IDsName is the name of the id set that has this SHA-256, given in hex.
 func IDsName(sha256 string) string { return idsFolder + "/" + sha256 + idsExtension }
 
@@ -63,11 +70,8 @@ func (c *DatasetCommit) ownIDs() map[string]bool {
 func (c *DatasetCommit) checkIDs() error {
 	listed := c.Manifest.idNames()
 	for _, o := range c.IDs {
-		switch {
-		case !listed[o.Name]:
+		if !listed[o.Name] {
 			return fmt.Errorf("the manifest lists no part whose id set would be %s", o.Name)
-		case len(o.Data) == 0:
-			return fmt.Errorf("the id set %s is empty: not even that of no ids is", o.Name)
 		}
 	}
 	for _, name := range c.SupersededIDs {
@@ -109,7 +113,16 @@ func idsInUse(ctx context.Context, s Store, recorded *DatasetCommit) (map[string
 // and removes them again if that fails. If another process recorded the commit,
 // it has written the sets already.
 func (r *committing) writeIDs(ctx context.Context) error {
-	write := func(ctx context.Context, o SmallObject) error { return r.d.Put(ctx, o.Name, o.Data, AnyVersion) }
+	write := func(ctx context.Context, o IDSet) error {
+		data, err := o.Encode()
+		if err != nil {
+			return err
+		}
+		if len(data) == 0 {
+			return fmt.Errorf("the id set %s is empty: not even that of no ids is", o.Name)
+		}
+		return r.d.Put(ctx, o.Name, data, AnyVersion)
+	}
 	err := eachAt(ctx, r, StepIDs, r.commit.IDs, write)
 	if err != nil {
 		r.withdrawIDs(ctx)

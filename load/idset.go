@@ -15,7 +15,14 @@ var ErrIDs = errors.New("the set of ids is damaged")
 // EncodeIDs returns a set of ids as bytes, and the checksum that names it (see
 // IDsName). Equal sets give equal bytes, however they were built.
 func EncodeIDs(ids *roaring64.Bitmap) (data []byte, sha string, err error) {
-	same := roaring64.BitmapOf(ids.ToArray()...)
+	same, some := roaring64.New(), make([]uint64, 1024)
+	for it := ids.ManyIterator(); ; {
+		n := it.NextMany(some)
+		if n == 0 {
+			break
+		}
+		same.AddMany(some[:n])
+	}
 	same.RunOptimize()
 	if data, err = same.ToBytes(); err != nil {
 		return nil, "", err

@@ -61,7 +61,7 @@ func (b *bench) replace(run string, content days) load.DatasetCommit {
 		Watermark: load.Wall(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)), Parts: reuse.Parts, Rows: int64(len(reuse.Parts)),
 	}}
 	for _, p := range c.New {
-		c.IDs = append(c.IDs, load.SmallObject{Name: load.IDsName(p.SHA256), Data: []byte("ids of " + p.SHA256)})
+		c.IDs = append(c.IDs, load.IDSet{Name: load.IDsName(p.SHA256), Encode: func() ([]byte, error) { return []byte("ids of " + p.SHA256), nil }})
 	}
 	for _, p := range old {
 		if slices.Contains(c.Superseded, p.Path) {

@@ -26,7 +26,10 @@ type dictionary interface {
 func newDictionary(t arrow.DataType, m memory) dictionary {
 	x := indexes{all: m.ids}
 	if t.ID() == arrow.STRING {
-		return &textDictionary{indexes: x, ids: map[string]int32{}}
+		if m.texts == nil {
+			m.texts = map[string]int32{}
+		}
+		return &textDictionary{indexes: x, ids: m.texts}
 	}
 	return &numberDictionary{indexes: x, numeric: numericOf(t), ids: map[int64]int32{}, rows: m.rows}
 }
@@ -63,9 +66,10 @@ func (x *indexes) used(n int, f func(id int32)) {
 
 type textDictionary struct {
 	indexes
-	ids   map[string]int32
-	texts []string
-	bytes int
+	ids     map[string]int32
+	texts   []string
+	bytes   int
+	largest int // most entries at once
 }
 
 func (d *textDictionary) add(arr arrow.Array, from, to int) int {
@@ -109,9 +113,21 @@ func (d *textDictionary) encodeEntries(dst []byte) []byte {
 }
 
 func (d *textDictionary) forget() {
+	d.largest = max(d.largest, len(d.texts))
 	clear(d.ids)
 	clear(d.texts)
 	d.texts, d.bytes = d.texts[:0], 0
+}
+
+// keptTexts is how many entries a dictionary may have whose memory is kept.
+const keptTexts = 4096
+
+// keepable returns the memory of an empty dictionary, or nil if it is too large.
+func (d *textDictionary) keepable() map[string]int32 {
+	if d.largest > keptTexts {
+		return nil
+	}
+	return d.ids
 }
 
 type numberDictionary struct {

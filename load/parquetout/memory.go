@@ -1,7 +1,5 @@
 package parquetout
 
-import "sync"
-
 // keptBytes is the size of the largest slice that is kept for the next file.
 const keptBytes = 1 << 20
 
@@ -11,30 +9,56 @@ type memory struct {
 	definitions, repetitions, values, pages []byte
 	numbers, rows                           []int64
 	ids                                     []int32
+	texts                                   map[string]int32 // of a dictionary
 }
 
-// kept holds the memory of closed files, as *[]memory with one for each column. A
-// column gets the memory of the same column of another file. With that of any column
-// all would grow to the largest. The garbage collector empties it.
-var kept sync.Pool
+// fileMemory is what a file needs besides its rows: memory for each column, and for
+// one page and its compression.
+type fileMemory struct {
+	columns []memory
+	pages   *pageWriter
+	zstd    *zstdCodec // nil for files of other compressions
+}
 
-// takeMemory returns memory for n columns, of a closed file if there is one.
-func takeMemory(n int) []memory {
-	all := make([]memory, n)
-	if of, ok := kept.Get().(*[]memory); ok {
-		copy(all, *of)
+// kept holds the memory of closed files for later ones. A column gets the memory of the
+// same column of another file, because with that of any column all would grow to the
+// largest. A sync.Pool would lose the memory before the next file asks for it: a part
+// takes longer than the garbage collector takes to empty the pool.
+var kept = make(chan *fileMemory, mostKept)
+
+// mostKept is how many files' memory is kept, of two to four megabytes each.
+const mostKept = 4
+
+// takeMemory returns the memory of a closed file, or new memory.
+func takeMemory() *fileMemory {
+	select {
+	case m := <-kept:
+		return m
+	default:
+		return &fileMemory{pages: newPageWriter()}
 	}
-	return all
 }
 
-// keepMemory gives the memory of a file's columns to later files. The columns must
-// not be used again.
-func keepMemory(columns []*column) {
-	all := make([]memory, len(columns))
+// keepMemory gives the memory of a file to later files. Its columns must not be used
+// again.
+func keepMemory(m *fileMemory, columns []*column) {
+	m.columns = make([]memory, len(columns))
 	for i, c := range columns {
-		all[i] = c.memory()
+		m.columns[i] = c.memory()
 	}
-	kept.Put(&all)
+	m.pages.keep()
+	select {
+	case kept <- m:
+	default:
+	}
+}
+
+// column returns the memory of the i-th column.
+func (m *fileMemory) column(i int) memory {
+	if i < len(m.columns) {
+		return m.columns[i]
+	}
+	return memory{}
 }
 
 // memory returns the memory of the column.
@@ -54,7 +78,7 @@ func (c *column) memory() memory {
 	}
 	switch d := c.dict.(type) {
 	case *textDictionary:
-		m.ids = keepable(d.all, 4)
+		m.ids, m.texts = keepable(d.all, 4), d.keepable()
 	case *numberDictionary:
 		m.ids, m.rows = keepable(d.all, 4), keepable(d.rows, 8)
 	}

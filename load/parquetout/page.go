@@ -41,10 +41,17 @@ type pageWriter struct {
 	encoder     *thrift.Encoder
 }
 
-func newPageWriter(codec compress.Codec) *pageWriter {
-	w := &pageWriter{codec: codec}
+func newPageWriter() *pageWriter {
+	w := &pageWriter{}
 	w.encoder = thrift.NewEncoder(new(thrift.CompactProtocol).NewWriter(&w.header))
 	return w
+}
+
+// keep gives up what only its file needs, and memory that is too large.
+func (w *pageWriter) keep() {
+	w.codec = nil
+	w.repetitions, w.definitions = keepable(w.repetitions, 1), keepable(w.definitions, 1)
+	w.plain, w.packed, w.page = keepable(w.plain, 1), keepable(w.packed, 1), keepable(w.page, 1)
 }
 
 // data appends the column's open page to dst, with its header. h holds the page's

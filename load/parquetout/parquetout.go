@@ -72,18 +72,22 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	if err := load.CheckSchema(schema); err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	codec, err := codecOf(o.Compression)
-	if err != nil {
+	memory := takeMemory()
+	var err error
+	if memory.pages.codec, err = memory.codecOf(o.Compression); err != nil {
 		return nil, err
 	}
-	e := &encoder{schema: schema, metadata: o.Metadata, buffer: &buffer{}, file: newFile(w), pages: newPageWriter(codec)}
+	e := &encoder{schema: schema, metadata: o.Metadata, buffer: &buffer{}, file: newFile(w), memory: memory}
 	return load.Guard(schema, e), nil
 }
 
-func codecOf(name string) (compress.Codec, error) {
+func (m *fileMemory) codecOf(name string) (codec compress.Codec, err error) {
 	switch name {
 	case "", "zstd":
-		return newZstdCodec()
+		if m.zstd == nil {
+			m.zstd, err = newZstdCodec()
+		}
+		return m.zstd, err
 	case "snappy":
 		return &snappy.Codec{}, nil
 	case "gzip":
@@ -101,7 +105,7 @@ type encoder struct {
 	buffer  *buffer    // nil once it is complete
 	queue   rows.Queue // rows not yet in a page
 	file    *file
-	pages   *pageWriter
+	memory  *fileMemory
 	columns []*column
 	rows    int // number of rows in the open row group
 	bytes   int // bytes of values in the open row group
@@ -133,29 +137,20 @@ func (e *encoder) Close() error {
 	if err := e.file.close(e.schema, e.metadata); err != nil {
 		return fmt.Errorf("parquet: write the footer: %w", err)
 	}
-	e.keep()
+	keepMemory(e.memory, e.columns)
+	e.memory, e.columns = nil, nil
 	return nil
 }
 
 // Discard releases the rows that were not written.
 func (e *encoder) Discard() { e.queue.Discard() }
 
-// keep gives the memory of a closed file to later files.
-func (e *encoder) keep() {
-	keepMemory(e.columns)
-	if z, ok := e.pages.codec.(*zstdCodec); ok {
-		zstdCodecs.Put(z)
-	}
-	e.columns, e.pages = nil, nil
-}
-
 // begin makes the columns. The buffered rows decide which of them get a dictionary.
 func (e *encoder) begin() {
 	pays := dictionaries(e.schema.NumFields(), e.queue.Peek(e.buffer.rows), e.buffer.rows)
 	e.columns = make([]*column, len(pays))
-	memory := takeMemory(len(pays))
 	for i, f := range e.schema.Fields() {
-		e.columns[i] = newColumn(f, pays[i], memory[i])
+		e.columns[i] = newColumn(f, pays[i], e.memory.column(i))
 	}
 	e.buffer = nil
 }
@@ -180,7 +175,7 @@ func (e *encoder) step(pieces []rows.Piece) error {
 		if !c.full() {
 			continue
 		}
-		if err := c.endPage(e.pages); err != nil {
+		if err := c.endPage(e.memory.pages); err != nil {
 			return fmt.Errorf("parquet: column %q: %w", e.schema.Field(i).Name, err)
 		}
 	}
@@ -198,7 +193,7 @@ func (e *encoder) endGroup() error {
 	if e.rows == 0 {
 		return nil
 	}
-	if err := e.file.rowGroup(e.schema, e.columns, e.rows, e.pages); err != nil {
+	if err := e.file.rowGroup(e.schema, e.columns, e.rows, e.memory.pages); err != nil {
 		return fmt.Errorf("parquet: write a row group: %w", err)
 	}
 	e.rows, e.bytes = 0, 0

@@ -2,7 +2,6 @@ package parquetout
 
 import (
 	"fmt"
-	"sync"
 
 	klauspost "github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/compress/zstd"
@@ -20,13 +19,7 @@ type zstdCodec struct {
 	encoder *klauspost.Encoder
 }
 
-// zstdCodecs holds the codecs of closed files.
-var zstdCodecs sync.Pool
-
 func newZstdCodec() (*zstdCodec, error) {
-	if z, ok := zstdCodecs.Get().(*zstdCodec); ok {
-		return z, nil
-	}
 	encoder, err := klauspost.NewWriter(nil,
 		klauspost.WithEncoderConcurrency(1),
 		klauspost.WithEncoderLevel(klauspost.SpeedFastest),

@@ -43,9 +43,7 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
 		SupersededIDs: supersededSets(old, m.Parts), Hook: o.hook,
 	}
-	if commit.IDs, err = o.idSets(parts, reuse); err != nil {
-		return nil, err
-	}
+	commit.IDs = o.idSets(parts, reuse)
 	if commit.Objects, err = o.deadLetters(ctx); err != nil {
 		return nil, err
 	}
@@ -137,7 +135,7 @@ func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Par
 
 // idSets returns the sets of ids to write beside the data. New parts need
 // theirs, and so do reused parts that lack one.
-func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) (sets []load.SmallObject, _ error) {
+func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) (sets []load.IDSet) {
 	wanted := make(map[string]bool, len(reuse.New))
 	for _, p := range reuse.New {
 		wanted[p.Name] = true
@@ -150,14 +148,13 @@ func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) (sets []load.Sm
 			if !wanted[object.Part.Path] || object.Part.Rows == 0 {
 				continue
 			}
-			data, sha, err := load.EncodeIDs(idsBetween(p.windows, p.spans[i].from, p.spans[i].to))
-			if err != nil {
-				return nil, err
-			}
-			sets = append(sets, load.SmallObject{Name: load.IDsName(sha), Data: data})
+			sets = append(sets, load.IDSet{Name: load.IDsName(object.Part.IDs), Encode: func() ([]byte, error) {
+				data, _, err := load.EncodeIDs(idsBetween(p.windows, p.spans[i].from, p.spans[i].to))
+				return data, err
+			}})
 		}
 	}
-	return sets, nil
+	return sets
 }
 
 // supersededSets returns the names of the id sets that only the parts in old
