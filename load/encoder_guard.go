@@ -44,8 +44,8 @@ func (g *guard) Write(batch arrow.RecordBatch) error {
 	if s := batch.Schema(); s != g.schema && !s.Equal(g.schema) {
 		return g.fail(fmt.Errorf("the batch has another schema than the file: %s: this is a bug in formetl", differs(g.schema, s)))
 	}
-	for i, f := range g.schema.Fields() {
-		if !f.Nullable && batch.Column(i).NullN() > 0 {
+	for i := range g.schema.NumFields() {
+		if f := g.schema.Field(i); !f.Nullable && batch.Column(i).NullN() > 0 {
 			return g.fail(fmt.Errorf("column %q holds %d nulls and was declared to hold none: this is a bug in formetl", f.Name, batch.Column(i).NullN()))
 		}
 	}

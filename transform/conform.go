@@ -2,6 +2,8 @@ package transform
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -20,8 +22,10 @@ func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (a
 	if mem == nil {
 		mem = memory.DefaultAllocator
 	}
-	have := make(map[string]int, b.NumCols())
-	for i, field := range b.Schema().Fields() {
+	given := b.Schema()
+	have := make(map[string]int, given.NumFields())
+	for i := range given.NumFields() {
+		field := given.Field(i)
 		from, ok := field.Metadata.GetValue(schemas.MetaFrom)
 		if !ok {
 			return nil, fmt.Errorf("conform: the batch's column %q does not say what it is from (no %s)", field.Name, schemas.MetaFrom)
@@ -37,10 +41,9 @@ func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (a
 			c.Release() // the new batch holds them
 		}
 	}()
-	wanted := map[string]bool{}
-	for _, field := range target.Fields() {
+	for k := range target.NumFields() {
+		field := target.Field(k)
 		from, _ := field.Metadata.GetValue(schemas.MetaFrom)
-		wanted[from] = true
 		i, ok := have[from]
 		if !ok {
 			columns = append(columns, array.MakeArrayOfNull(mem, field.Type, int(b.NumRows())))
@@ -52,11 +55,10 @@ func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (a
 		}
 		c.Retain()
 		columns = append(columns, c)
+		delete(have, from)
 	}
-	for _, field := range b.Schema().Fields() {
-		if from, _ := field.Metadata.GetValue(schemas.MetaFrom); !wanted[from] {
-			return nil, fmt.Errorf("conform: the schema lacks a column of the batch: %s", from)
-		}
+	if len(have) > 0 {
+		return nil, fmt.Errorf("conform: the schema lacks a column of the batch: %s", slices.Min(slices.Collect(maps.Keys(have))))
 	}
 	return array.NewRecordBatch(target, columns, b.NumRows()), nil
 }

@@ -28,7 +28,8 @@ type Pool struct {
 	mu      sync.Mutex
 	free    [classes][][]byte // by class, each as long as the class
 	kept    int               // bytes in free
-	asked   [classes]bool     // whether memory of a class was asked for since the last eviction
+	takes   int               // how often memory was asked for
+	last    [classes]int      // takes when a class was asked for last
 	used    bool              // since the last look
 	watched bool              // look will be called
 }
@@ -86,7 +87,9 @@ func (p *Pool) take(size int) (b []byte, dirty bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.used, p.asked[at] = true, true
+	p.used = true
+	p.takes++
+	p.last[at] = p.takes
 	last := len(p.free[at]) - 1
 	if last < 0 {
 		return make([]byte, size, room), false
@@ -105,11 +108,10 @@ func (p *Pool) Free(b []byte) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.kept+room > mostKept {
-		p.evict()
-	}
-	if p.kept+room > mostKept {
-		return
+	for p.kept+room > mostKept {
+		if !p.evict(at) {
+			return
+		}
 	}
 	p.free[at] = append(p.free[at], b[:room])
 	p.kept += room
@@ -119,17 +121,23 @@ func (p *Pool) Free(b []byte) {
 	}
 }
 
-// evict gives up the memory of classes that nobody asked for since the last eviction.
-// A run that has read its windows needs memory of other sizes than before.
-func (p *Pool) evict() {
-	for at, list := range p.free {
-		if p.asked[at] || len(list) == 0 {
-			continue
+// evict gives up memory of the class that was asked for least recently, if that was
+// before the class at. A run that has read its windows needs other sizes than before.
+func (p *Pool) evict(at int) bool {
+	oldest := at
+	for i, list := range p.free {
+		if len(list) > 0 && p.last[i] < p.last[oldest] {
+			oldest = i
 		}
-		p.kept -= len(list) * len(list[0])
-		p.free[at] = nil
 	}
-	clear(p.asked[:])
+	if oldest == at {
+		return false
+	}
+	end := len(p.free[oldest]) - 1
+	p.kept -= len(p.free[oldest][end])
+	p.free[oldest][end] = nil
+	p.free[oldest] = p.free[oldest][:end]
+	return true
 }
 
 // look empties the pool if nobody asked for memory since the last look.

@@ -113,6 +113,23 @@ func TestPoolKeepsLittle(t *testing.T) {
 	})
 }
 
+// A full Pool gives up the sizes that nobody asks for any more.
+func TestPoolKeepsWhatIsAskedFor(t *testing.T) {
+	p := &transform.Pool{}
+	var small [][]byte
+	for range 64 {
+		small = append(small, p.Allocate(64<<10))
+	}
+	for _, b := range small {
+		p.Free(b)
+	}
+	first := p.Allocate(3 << 20)
+	p.Free(first)
+	if second := p.Allocate(3 << 20); address(second) != address(first) {
+		t.Error("old memory of another size stays in place of what is needed")
+	}
+}
+
 func TestPoolByMany(t *testing.T) {
 	p := &transform.Pool{}
 	var group sync.WaitGroup

@@ -17,7 +17,7 @@ import (
 
 // bufferSize is how many bytes an upload buffers before it hashes and writes
 // them.
-const bufferSize = 256 << 10
+const bufferSize = 64 << 10
 
 // upload is a staged file that is being written. One goroutine uses it.
 type upload struct {

@@ -4,7 +4,7 @@
 // A run keeps a few megabytes alive, and large blocks while it encodes. With Go's
 // default it would collect a heap of 4 MB a hundred times a second. So the heap
 // has a floor below which it is not collected. Above the floor it may grow by a
-// quarter of what lives, and by at least 8 MB. Where the process has a limit of
+// quarter of what lives, and by at least 6 MB. Where the process has a limit of
 // memory (a control group of Linux), the collector works harder before the limit is
 // reached.
 //
@@ -31,7 +31,7 @@ const (
 	// and 175 to 178 MB at 25, for 21 s of CPU in each.
 	percent = 25
 	// leastGrowth is by how many bytes the heap may always grow.
-	leastGrowth = 8 << 20
+	leastGrowth = 6 << 20
 	// floor is the size up to which the heap is not collected.
 	floor = 24 << 20
 	// leastHeap is what the runtime takes for the least heap at 100 percent. It

@@ -54,9 +54,8 @@ func TestPercent(t *testing.T) {
 		{1 << 20, 2 << 20, 600},             // as above
 		{8 << 20, 8 << 20, 200},             // 8 MB grow by 16 MB
 		{8 << 20, 10 << 20, 160},            // the same, with 2 MB of stacks
-		{20 << 20, 20 << 20, 40},            // beyond the floor, by 8 MB
-		{25 << 20, 25 << 20, 32},            // as above
-		{32 << 20, 32 << 20, percent},       // by a quarter
+		{20 << 20, 20 << 20, 30},            // beyond the floor, by 6 MB
+		{24 << 20, 24 << 20, percent},       // by a quarter
 		{100 * floor, 100 * floor, percent}, // as above
 	} {
 		if got := percentFor(c.live, c.scanned); got != c.want {
