@@ -13,7 +13,8 @@ const boundBytes = 16
 // chunk holds the finished pages of a column in the open row group, and what the
 // footer says of them.
 type chunk struct {
-	pages   []byte
+	pages   [][]byte
+	size    int  // bytes of pages
 	plain   bool // the dictionary has grown too large, and pages go without it
 	meta    format.ColumnMetaData
 	index   format.ColumnIndex
@@ -36,20 +37,19 @@ func (c *column) endPage(w *pageWriter) error {
 	if c.indexed() {
 		encoding = format.RLEDictionary
 	}
-	before := len(k.pages)
 	header := format.DataPageHeaderV2{
 		NumValues: int32(p.count), NumNulls: int32(nulls), NumRows: int32(p.rows), Encoding: encoding,
 	}
-	var plain int
-	var err error
-	if k.pages, plain, err = w.data(k.pages, c, header); err != nil {
+	packed, plain, err := w.data(c, header)
+	if err != nil {
 		return err
 	}
 	k.offsets.PageLocations = append(k.offsets.PageLocations, format.PageLocation{
-		Offset: int64(before), CompressedPageSize: int32(len(k.pages) - before), FirstRowIndex: k.rows,
+		Offset: int64(k.size), CompressedPageSize: int32(len(packed)), FirstRowIndex: k.rows,
 	})
+	k.pages, k.size = append(k.pages, bytes.Clone(packed)), k.size+len(packed)
 	k.rows += int64(p.rows)
-	k.count(format.DataPageV2, encoding, plain, len(k.pages)-before)
+	k.count(format.DataPageV2, encoding, plain, len(packed))
 	k.meta.NumValues += int64(p.count)
 	k.meta.SizeStatistics.DefinitionLevelHistogram = sum(k.meta.SizeStatistics.DefinitionLevelHistogram, definitions)
 	k.meta.SizeStatistics.RepetitionLevelHistogram = sum(k.meta.SizeStatistics.RepetitionLevelHistogram, repetitions)

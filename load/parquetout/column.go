@@ -20,7 +20,7 @@ type column struct {
 
 // newColumn returns a column that uses the memory m.
 func newColumn(f arrow.Field, withDictionary bool, m memory) *column {
-	c := &column{chunk: chunk{pages: m.pages}}
+	c := &column{}
 	t := f.Type
 	if list, ok := t.(*arrow.ListType); ok {
 		c.list, t = true, list.Elem()
@@ -54,9 +54,9 @@ func (c *column) repeats() byte {
 	return 0
 }
 
-// reset begins a new row group. It keeps the memory of pages, which are written.
+// reset begins a new row group.
 func (c *column) reset() {
-	c.chunk = chunk{pages: c.chunk.pages[:0]}
+	c.chunk = chunk{}
 	if c.dict != nil {
 		c.dict.forget()
 		c.page.values = c.dict

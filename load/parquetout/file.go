@@ -94,11 +94,10 @@ func (f *file) chunk(c *column, w *pageWriter) (format.ColumnMetaData, error) {
 	if c.dict != nil {
 		encodings = append(encodings, format.RLEDictionary)
 		k.meta.DictionaryPageOffset = f.offset
-		dict, plain, err := w.dictionary(w.page[:0], c.dict)
+		dict, plain, err := w.dictionary(c.dict)
 		if err != nil {
 			return format.ColumnMetaData{}, err
 		}
-		w.page = dict
 		k.count(format.DictionaryPage, format.Plain, plain, len(dict))
 		if err := f.write(dict); err != nil {
 			return format.ColumnMetaData{}, err
@@ -112,7 +111,12 @@ func (f *file) chunk(c *column, w *pageWriter) (format.ColumnMetaData, error) {
 	slices.SortFunc(k.meta.EncodingStats, func(a, b format.PageEncodingStats) int {
 		return cmp.Or(cmp.Compare(a.PageType, b.PageType), cmp.Compare(a.Encoding, b.Encoding))
 	})
-	return k.meta, f.write(k.pages)
+	for _, page := range k.pages {
+		if err := f.write(page); err != nil {
+			return format.ColumnMetaData{}, err
+		}
+	}
+	return k.meta, nil
 }
 
 // close writes the page index and the footer.

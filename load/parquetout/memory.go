@@ -6,10 +6,10 @@ const keptBytes = 1 << 20
 // memory holds slices that the pages of a column are made in. With many small parts
 // most of the work would be to allocate and clear them.
 type memory struct {
-	definitions, repetitions, values, pages []byte
-	numbers, rows                           []int64
-	ids                                     []int32
-	texts                                   map[string]int32 // of a dictionary
+	definitions, repetitions, values []byte
+	numbers, rows                    []int64
+	ids                              []int32
+	texts                            map[string]int32 // of a dictionary
 }
 
 // fileMemory is what a file needs besides its rows: memory for each column, and for
@@ -64,7 +64,7 @@ func (m *fileMemory) column(i int) memory {
 // memory returns the memory of the column.
 func (c *column) memory() memory {
 	m := memory{
-		definitions: keepable(c.page.definitions, 1), repetitions: keepable(c.page.repetitions, 1), pages: keepable(c.chunk.pages, 1),
+		definitions: keepable(c.page.definitions, 1), repetitions: keepable(c.page.repetitions, 1),
 	}
 	switch v := c.plain.(type) {
 	case *texts:

@@ -36,7 +36,7 @@ type pageWriter struct {
 	definitions []byte
 	plain       []byte // the page's values before compression
 	packed      []byte // the same after compression
-	page        []byte // of a dictionary
+	page        []byte // the whole page
 	header      bytes.Buffer
 	encoder     *thrift.Encoder
 }
@@ -54,48 +54,47 @@ func (w *pageWriter) keep() {
 	w.plain, w.packed, w.page = keepable(w.plain, 1), keepable(w.packed, 1), keepable(w.page, 1)
 }
 
-// data appends the column's open page to dst, with its header. h holds the page's
-// counts and its encoding. It returns the page's size before compression, with the
-// header.
-func (w *pageWriter) data(dst []byte, c *column, h format.DataPageHeaderV2) (_ []byte, plain int, err error) {
+// data returns the column's open page with its header, which is valid until the next
+// call of any method. h holds the page's counts and its encoding. plain is the page's
+// size before compression, with the header.
+func (w *pageWriter) data(c *column, h format.DataPageHeaderV2) (page []byte, plain int, err error) {
 	if w.repetitions, err = encodeLevels(w.repetitions, c.page.repetitions, c.repeats()); err != nil {
-		return dst, 0, err
+		return nil, 0, err
 	}
 	if w.definitions, err = encodeLevels(w.definitions, c.page.definitions, c.deepest()); err != nil {
-		return dst, 0, err
+		return nil, 0, err
 	}
 	if w.plain, err = c.page.encode(w.plain); err != nil {
-		return dst, 0, err
+		return nil, 0, err
 	}
 	h.RepetitionLevelsByteLength, h.DefinitionLevelsByteLength = int32(len(w.repetitions)), int32(len(w.definitions))
 	h.IsCompressed = thrift.New(w.compresses())
-	return w.append(dst, format.PageHeader{Type: format.DataPageV2, DataPageHeaderV2: thrift.New(h)})
+	return w.whole(format.PageHeader{Type: format.DataPageV2, DataPageHeaderV2: thrift.New(h)})
 }
 
-// dictionary appends the page of the dictionary's entries to dst, with its header.
-// It returns the page's size before compression, with the header.
-func (w *pageWriter) dictionary(dst []byte, d dictionary) (_ []byte, plain int, err error) {
+// dictionary returns the page of the dictionary's entries, as data does.
+func (w *pageWriter) dictionary(d dictionary) (page []byte, plain int, err error) {
 	w.repetitions, w.definitions = w.repetitions[:0], w.definitions[:0]
 	w.plain = d.encodeEntries(w.plain)
 	n, _ := d.entries()
 	h := format.DictionaryPageHeader{NumValues: int32(n), Encoding: format.Plain}
-	return w.append(dst, format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(h)})
+	return w.whole(format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(h)})
 }
 
 func (w *pageWriter) compresses() bool { return w.codec.CompressionCodec() != format.Uncompressed }
 
-// append compresses the values and appends the page to dst.
-func (w *pageWriter) append(dst []byte, h format.PageHeader) (_ []byte, plain int, err error) {
+// whole compresses the values and returns the page.
+func (w *pageWriter) whole(h format.PageHeader) (page []byte, plain int, err error) {
 	body := w.plain
 	if w.compresses() {
 		if w.packed, err = w.codec.Encode(w.packed[:0], w.plain); err != nil {
-			return dst, 0, fmt.Errorf("compress a page: %w", err)
+			return nil, 0, fmt.Errorf("compress a page: %w", err)
 		}
 		body = w.packed
 	}
 	levels := len(w.repetitions) + len(w.definitions)
 	if levels+max(len(w.plain), len(body)) > math.MaxInt32 {
-		return dst, 0, fmt.Errorf("a page has %d bytes, and Parquet allows %d", levels+len(w.plain), math.MaxInt32)
+		return nil, 0, fmt.Errorf("a page has %d bytes, and Parquet allows %d", levels+len(w.plain), math.MaxInt32)
 	}
 	h.UncompressedPageSize, h.CompressedPageSize = int32(levels+len(w.plain)), int32(levels+len(body))
 	crc := crc32.ChecksumIEEE(w.repetitions)
@@ -103,12 +102,13 @@ func (w *pageWriter) append(dst []byte, h format.PageHeader) (_ []byte, plain in
 	h.CRC = int32(crc32.Update(crc, crc32.IEEETable, body))
 	w.header.Reset()
 	if err := w.encoder.Encode(&h); err != nil {
-		return dst, 0, fmt.Errorf("encode the header of a page: %w", err)
+		return nil, 0, fmt.Errorf("encode the header of a page: %w", err)
 	}
+	w.page = w.page[:0]
 	for _, part := range [][]byte{w.header.Bytes(), w.repetitions, w.definitions, body} {
-		dst = append(dst, part...)
+		w.page = append(w.page, part...)
 	}
-	return dst, w.header.Len() + levels + len(w.plain), nil
+	return w.page, w.header.Len() + levels + len(w.plain), nil
 }
 
 // encodeLevels writes the levels over dst in RLE, and returns it.
