@@ -69,7 +69,8 @@ type textDictionary struct {
 	ids     map[string]int32
 	texts   []string
 	bytes   int
-	largest int // most entries at once
+	largest int       // most entries at once
+	guesses [64]int32 // entries met before, see idOf
 }
 
 func (d *textDictionary) add(arr arrow.Array, from, to int) int {
@@ -80,17 +81,32 @@ func (d *textDictionary) add(arr arrow.Array, from, to int) int {
 		}
 		text := a.Value(row)
 		n += 4 + len(text)
-		id, known := d.ids[text]
-		if !known {
-			text = strings.Clone(text) // the batch is released before the dictionary is written
-			id = int32(len(d.texts))
-			d.ids[text] = id
-			d.texts = append(d.texts, text)
-			d.bytes += len(text)
-		}
-		d.all = append(d.all, id)
+		d.all = append(d.all, d.idOf(text))
 	}
 	return n
+}
+
+// idOf returns the entry of a text. Most columns have few entries, and a guess by the
+// length and the last byte costs less than the map.
+func (d *textDictionary) idOf(text string) int32 {
+	at := len(text)
+	if at > 0 {
+		at += int(text[at-1]) << 2
+	}
+	guess := &d.guesses[at%len(d.guesses)]
+	if int(*guess) < len(d.texts) && d.texts[*guess] == text {
+		return *guess
+	}
+	id, known := d.ids[text]
+	if !known {
+		text = strings.Clone(text) // the batch is released before the dictionary is written
+		id = int32(len(d.texts))
+		d.ids[text] = id
+		d.texts = append(d.texts, text)
+		d.bytes += len(text)
+	}
+	*guess = id
+	return id
 }
 
 func (d *textDictionary) bounds() (least, greatest []byte) {

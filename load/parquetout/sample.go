@@ -17,7 +17,7 @@ import (
 const (
 	bufferRows  = 4096
 	bufferBytes = 16 << 20
-	leastSample = 256
+	leastSample = 128
 	mostSample  = 1024
 )
 
