@@ -276,6 +276,9 @@ func (e *encoder) timestamp(dst []byte, us int64) []byte {
 // is set, it puts a ' in front of a text that a spreadsheet would change.
 func appendText[T sheets.Text](dst []byte, s T, excel bool) []byte {
 	if !excel {
+		if cells.IndexCSV(s) < 0 && !odd(s) {
+			return append(dst, s...)
+		}
 		return appendField(dst, s, "", false)
 	}
 	prefix := ""

@@ -16,23 +16,30 @@ type text interface{ ~string | ~[]byte }
 func zeros(x uint64) uint64 { return (x - ones) &^ x & highs }
 
 // IndexCSV returns the index of the first comma, quote, CR or LF of s, or -1.
-// RFC 4180 requires quotes for these. It scans eight bytes at a time.
+// RFC 4180 requires quotes for these. It scans eight bytes at a time, of which the
+// last ones may be scanned twice.
 func IndexCSV[T text](s T) int {
-	i := 0
-	for ; i+8 <= len(s); i += 8 {
+	if len(s) < 8 {
+		for i := range len(s) {
+			if quoted[s[i]] {
+				return i
+			}
+		}
+		return -1
+	}
+	for i := 0; ; i = min(i+8, len(s)-8) {
 		x := load64(s, i)
 		if hit := zeros(x^(ones*',')) | zeros(x^(ones*'"')) | zeros(x^(ones*'\r')) | zeros(x^(ones*'\n')); hit != 0 {
 			return i + bits.TrailingZeros64(hit)/8
 		}
-	}
-	for ; i < len(s); i++ {
-		switch s[i] {
-		case ',', '"', '\r', '\n':
-			return i
+		if i+8 == len(s) {
+			return -1
 		}
 	}
-	return -1
 }
+
+// quoted holds the bytes that IndexCSV looks for.
+var quoted = [256]bool{',': true, '"': true, '\r': true, '\n': true}
 
 // HasDivider tells whether s holds ; or TAB. Spreadsheets may split lines at
 // these as they do at a comma.
