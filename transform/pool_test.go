@@ -116,7 +116,7 @@ func TestPoolKeepsLittle(t *testing.T) {
 // A full Pool gives up the sizes that nobody asks for any more.
 func TestPoolKeepsWhatIsAskedFor(t *testing.T) {
 	p := &transform.Pool{}
-	var small [][]byte
+	small := make([][]byte, 0, 64)
 	for range 64 {
 		small = append(small, p.Allocate(64<<10))
 	}
