@@ -374,6 +374,42 @@ func TestReaderOfOrdersByChance(t *testing.T) {
 	}
 }
 
+// TestReaderRequiresOrder: where the order is required, the first page in order is
+// given at once, and the reading fails at the first page that breaks it.
+func TestReaderRequiresOrder(t *testing.T) {
+	for name, c := range map[string]struct {
+		server http.Handler
+		pages  int // given before the error; all pages if there is none
+		fails  bool
+	}{
+		"kept":             {&formservice.Server{Forms: []*formservice.Form{numberedForm(1, 450)}}, 5, false},
+		"by dates":         {sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 450)}}), 0, true},
+		"by chance":        {sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{lateForm(1, 450, 48*time.Hour)}}), 0, true},
+		"downwards":        {&formservice.Server{Forms: []*formservice.Form{numberedForm(1, 450)}, Faults: formservice.Faults{IgnoreDirection: true}}, 0, true},
+		"without id bound": {&formservice.Server{Forms: []*formservice.Form{numberedForm(1, 450)}, Faults: formservice.Faults{IgnoreMinID: true}}, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := extract.NewReader(extracttest.Serve(t, c.server, nil), "f", extract.ResultsQuery{})
+			r.RequireOrder(true)
+			w := r.Window(extract.Window{}, extract.IDRange{}, extract.Unknown)
+			defer w.Close()
+			for given := 0; ; given++ {
+				p, err := w.Next(t.Context())
+				if p == nil {
+					if _, broken := errors.AsType[*extract.PagingError](err); broken != c.fails || given < c.pages {
+						t.Errorf("%d pages, then %v", given, err)
+					}
+					return
+				}
+				if !w.Ascending() {
+					t.Error("the page does not show the order")
+				}
+				p.Release()
+			}
+		})
+	}
+}
+
 // TestReaderLosesTheOrderLate: a service that kept the order and then does
 // not cannot be read on where pages were given; the error says so.
 func TestReaderLosesTheOrderLate(t *testing.T) {
