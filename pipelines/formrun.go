@@ -58,6 +58,7 @@ type formRun struct {
 	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing
 	counts     reading.Counts
 	reconciler *reconcile.Reconciler
+	ahead      *output.Ahead
 
 	mu     sync.Mutex // guards the drift of the report
 	report *FormReport
@@ -81,6 +82,8 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
 		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
 	})
+	f.ahead = output.NewAhead(f.outputs)
+	f.reader.Done = f.ahead.Read
 	return f
 }
 
@@ -94,6 +97,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
 	defer func() { err = errors.Join(err, f.closeCheckpoint(ctx, err)) }()
+	defer f.ahead.Stop()
 	for _, step := range []func(context.Context) error{f.open, f.follow, f.makePlan, f.read, f.reconciler.Reconcile, f.commit} {
 		if err := step(ctx); err != nil {
 			f.endFaults(ctx, err)
@@ -164,6 +168,7 @@ func (f *formRun) read(ctx context.Context) error {
 	if err := f.beginCheckpoint(ctx); err != nil {
 		return err
 	}
+	f.ahead.Begin(ctx, c.Preview)
 	if err := r.Read(ctx, slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return w.Done })); err != nil {
 		return err
 	}
@@ -181,6 +186,7 @@ func (f *formRun) commit(ctx context.Context) error {
 		return err
 	}
 	f.summarise(snapshot)
+	f.ahead.Wait()
 	err = f.outputs.Commit(ctx, snapshot, func(ctx context.Context) {
 		if err := f.reader.Checkpoint.Clear(ctx); err != nil {
 			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the checkpoint could not be removed; the next run does it", slog.String("error", err.Error()))

@@ -154,7 +154,7 @@ func (e *encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Co
 // metadata returns the contents of a file's footer. It does not include the run
 // or the time, so that equal results give equal bytes.
 func (e *encoding) metadata(columns []schemas.Column, window string) ([]load.KeyValue, error) {
-	schema, err := json.Marshal(manifestColumns(columns, e.snapshot.Schema.HMACKey))
+	schema, err := e.described(columns)
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +162,14 @@ func (e *encoding) metadata(columns []schemas.Column, window string) ([]load.Key
 		{Key: "formetl.pipeline", Value: e.job.Def.Name},
 		{Key: "formetl.form", Value: e.job.Form},
 		{Key: "formetl.window", Value: window},
-		{Key: "formetl.schema", Value: string(schema)},
+		{Key: "formetl.schema", Value: schema},
 	}, nil
+}
+
+// described returns all that objects depend on of the columns, as their footers show it.
+func (e *encoding) described(columns []schemas.Column) (string, error) {
+	schema, err := json.Marshal(manifestColumns(columns, e.snapshot.Schema.HMACKey))
+	return string(schema), err
 }
 
 // manifestColumns describes columns as in a manifest. key is the key of their

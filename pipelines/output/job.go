@@ -29,7 +29,7 @@ type Job struct {
 
 // These are the points of a run at which Job.At is called, besides the steps of commits.
 const (
-	PointSnapshot = "snapshot" // rows, schema and statistics are final, and nothing is encoded yet
+	PointSnapshot = "snapshot" // rows, schema and statistics are final, and the outputs are about to be staged
 	PointStaged   = "staged"   // an object is written, and not yet prepared
 	PointPrepared = "prepared" // an object is prepared, and no commit is recorded yet
 	PointCodebook = "codebook" // the outputs are committed, and their codebooks are about to be written

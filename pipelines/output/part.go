@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -18,31 +19,41 @@ import (
 // counts, to share a part. Incremental runs make smaller ones (reading.PartTarget).
 const partTarget = 1_000_000
 
-// datasetPart is one part that the run writes. Its windows share an object.
-type datasetPart struct {
+// outputPart is one part of a dataset that the run writes, or a whole file. Its windows
+// share an object.
+type outputPart struct {
 	windows  []*reading.Window
 	from, to time.Time
 	undated  bool
 
 	prepared []load.PreparedPart // its objects; none if there are neither rows nor rejects
 	spans    []span              // of the results in these objects
+	early    bool                // prepared is complete, because it was staged ahead
+}
+
+// objects returns what is staged of the part.
+func (p *outputPart) objects() (staged []load.Prepared) {
+	for _, object := range p.prepared {
+		staged = append(staged, object.Prepared)
+	}
+	return staged
 }
 
 // span is the results of a part with numbers from `from` up to `to`.
 type span struct{ from, to int64 }
 
 // String returns the part's window as text for the footer.
-func (p *datasetPart) String() string {
+func (p *outputPart) String() string {
 	if p.undated {
 		return reading.UndatedName
 	}
 	return extract.Window{From: p.from, To: p.to}.String()
 }
 
-// divide assigns windows to parts. Consecutive windows within a partition share
+// parts implements preparer. Consecutive windows within a partition share
 // a part until it is large. Parts that an incremental run reads again are smaller. A
 // window that is empty by its count is in no part.
-func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
+func (o *dataset) parts(s *reconcile.Snapshot) (parts []*outputPart) {
 	unit := o.out.Partition.Unit()
 	most := func(w *reading.Window) int64 {
 		switch {
@@ -53,13 +64,13 @@ func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
 		}
 		return reading.PartTarget
 	}
-	var at *datasetPart
+	var at *outputPart
 	var before *reading.Window
 	var rows int64
-	for _, w := range windows {
+	for _, w := range s.Windows {
 		p := w.Planned
 		if w.Undated != nil {
-			parts, at = append(parts, &datasetPart{windows: []*reading.Window{w}, undated: true}), nil
+			parts, at = append(parts, &outputPart{windows: []*reading.Window{w}, undated: true}), nil
 			continue
 		}
 		if p.Count == 0 && w.IDs == nil {
@@ -72,8 +83,8 @@ func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
 		if n == extract.Unknown {
 			n = w.Results()
 		}
-		if !same || p.Window.From.Equal(o.snapshot.Interval.Next) || rows+n > most(w) && rows > 0 {
-			at, rows = &datasetPart{from: p.Window.From}, 0
+		if !same || p.Window.From.Equal(s.Interval.Next) || rows+n > most(w) && rows > 0 {
+			at, rows = &outputPart{from: p.Window.From}, 0
 			parts = append(parts, at)
 		}
 		at.windows = append(at.windows, w)
@@ -84,12 +95,11 @@ func (o *dataset) divide(windows []*reading.Window) (parts []*datasetPart) {
 	return parts
 }
 
-// prepare stages a part as one object. It uses several objects if one would be
-// larger than the destination allows. Objects that are already staged stay in
-// the part even after an error. A part that has rejects and no rows is an empty
+// prepare implements preparer. It stages a part as one object. It uses several objects if one would be
+// larger than the destination allows. A part that has rejects and no rows is an empty
 // object, so that the manifest's parts account for all results. In a child output
 // there is no such part, because its rows do not stand for results.
-func (o *dataset) prepare(ctx context.Context, p *datasetPart, columns []schemas.Column) error {
+func (o *dataset) prepare(ctx context.Context, p *outputPart, columns []schemas.Column) error {
 	s := &partStage{o: o, part: p, columns: columns}
 	if l, ok := o.dest.(load.Limiter); ok {
 		s.most = l.MaxObjectBytes() / 4 * 3 // encoders write a row group and a footer later
@@ -126,7 +136,7 @@ func rejectsOf(windows []*reading.Window) (n int64) {
 // partStage stages the objects of a part one after another.
 type partStage struct {
 	o       *dataset
-	part    *datasetPart
+	part    *outputPart
 	columns []schemas.Column
 	most    int64       // bytes after which the next object begins, 0 for no limit
 	upload  load.Upload // nil between two objects
@@ -232,7 +242,7 @@ func idsBetween(windows []*reading.Window, from, to int64) *roaring64.Bitmap {
 	return ids
 }
 
-func (o *dataset) nameOf(p *datasetPart, n int) string {
+func (o *dataset) nameOf(p *outputPart, n int) string {
 	return load.PartName(load.PartKey{
 		DT: load.DTValue(string(o.out.Partition), p.to), From: p.from, To: p.to, Undated: p.undated,
 		Generation: o.generation, N: n, Extension: o.extension(),

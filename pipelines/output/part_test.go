@@ -27,9 +27,9 @@ func TestDivideIntoParts(t *testing.T) {
 		definition.PartitionYear:  "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
 		definition.PartitionMonth: "../2026-01-01 2026-01-01/2026-01-20 2026-01-20/2026-02-01 2026-02-10/2026-03-01",
 	} {
-		o := &dataset{place: &place{encoding: encoding{job: &Job{Def: &definition.Definition{}}, snapshot: &reconcile.Snapshot{}, out: definition.Output{Partition: partition}}}}
+		o := &dataset{place: &place{encoding: encoding{job: &Job{Def: &definition.Definition{}}, out: definition.Output{Partition: partition}}}}
 		var got []string
-		for _, p := range o.divide(windows) {
+		for _, p := range o.parts(&reconcile.Snapshot{Windows: windows}) {
 			got = append(got, strings.ReplaceAll(p.String(), " 00:00:00", ""))
 		}
 		if s := strings.Join(got, " "); s != want {
@@ -53,8 +53,8 @@ func TestDivideIncremental(t *testing.T) {
 		window("2026-02-01", "2026-02-05", 600, nil), window("2026-02-05", "2026-02-10", 400, nil), window("2026-02-10", "2026-02-15", 1, nil),
 	}
 	def := &definition.Definition{Extract: definition.Extract{Incremental: true}}
-	o := &dataset{place: &place{encoding: encoding{job: &Job{Def: def}, snapshot: &reconcile.Snapshot{}, out: definition.Output{}}}}
-	parts := o.divide(windows)
+	o := &dataset{place: &place{encoding: encoding{job: &Job{Def: def}, out: definition.Output{}}}}
+	parts := o.parts(&reconcile.Snapshot{Windows: windows})
 	got := make([]string, 0, len(parts))
 	for _, p := range parts {
 		got = append(got, strings.ReplaceAll(p.String(), " 00:00:00", ""))

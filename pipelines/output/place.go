@@ -22,6 +22,7 @@ type place struct {
 	lease    load.Lease      // nil if the destination has no leases
 	manifest *load.Manifest  // manifest of the last run, nil if there was none
 	base     string          // version of manifest when the run began
+	early    []*unit         // parts that were staged ahead, until the output is staged
 	staged   []load.Prepared // objects of this run whose commit is not recorded
 	book     codebook.Facts  // facts for the codebook, once the output is staged
 }
@@ -116,8 +117,12 @@ type recorder interface {
 // close removes staged objects whose commit is not recorded, and releases the
 // lease. It removes nothing if another run has taken over the destination.
 func (p *place) close(ctx context.Context) (err error) {
-	if len(p.staged) > 0 && p.held() == nil {
-		err = load.AbortAll(ctx, p.dest, p.staged...)
+	staged := p.staged
+	for _, u := range p.early {
+		staged = append(staged, u.part.objects()...)
+	}
+	if len(staged) > 0 && p.held() == nil {
+		err = load.AbortAll(ctx, p.dest, staged...)
 	}
 	if p.lease != nil {
 		err = errors.Join(err, p.lease.Release(ctx))

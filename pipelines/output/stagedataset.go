@@ -2,6 +2,7 @@ package output
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -19,22 +20,13 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 	if err != nil {
 		return nil, err
 	}
-	parts := o.divide(s.Windows)
-	group, encoding := errgroup.WithContext(ctx)
-	for _, p := range parts {
-		group.Go(func() error {
-			return o.job.Encoders.Hold(encoding, func() error { return o.prepare(encoding, p, columns) })
-		})
+	parts := o.parts(s)
+	if err := stageAll(ctx, o, parts, columns); err != nil {
+		return nil, err
 	}
-	err = group.Wait()
 	var fresh []load.PreparedPart
 	for _, p := range parts {
-		for _, object := range p.prepared {
-			fresh, o.staged = append(fresh, object), append(o.staged, object.Prepared)
-		}
-	}
-	if err != nil {
-		return nil, err
+		fresh = append(fresh, p.prepared...)
 	}
 	old, kept := s.Replaced.Divide(o.manifest)
 	reuse := o.reuse(old, fresh)
@@ -56,6 +48,26 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 		report: report,
 		record: func(ctx context.Context) (func(context.Context) error, error) { return o.record(ctx, commit) },
 	}, nil
+}
+
+// stageAll stages the parts that were not staged ahead, several at a time.
+func stageAll(ctx context.Context, o preparer, parts []*outputPart, columns []schemas.Column) error {
+	p := o.at()
+	err := p.takeEarly(ctx, parts, columns)
+	group, encoding := errgroup.WithContext(ctx)
+	group.SetLimit(cap(p.job.Encoders))
+	for _, part := range parts {
+		if err == nil && !part.early {
+			group.Go(func() error {
+				return p.job.Encoders.Hold(encoding, func() error { return o.prepare(encoding, part, columns) })
+			})
+		}
+	}
+	err = errors.Join(err, group.Wait())
+	for _, part := range parts {
+		p.staged = append(p.staged, part.objects()...)
+	}
+	return err
 }
 
 // reuse compares the run's new parts with those that they replace, to reuse
@@ -135,7 +147,7 @@ func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Par
 
 // idSets returns the sets of ids to write beside the data. New parts need
 // theirs, and so do reused parts that lack one.
-func (o *dataset) idSets(parts []*datasetPart, reuse load.Reuse) (sets []load.IDSet) {
+func (o *dataset) idSets(parts []*outputPart, reuse load.Reuse) (sets []load.IDSet) {
 	wanted := make(map[string]bool, len(reuse.New))
 	for _, p := range reuse.New {
 		wanted[p.Name] = true

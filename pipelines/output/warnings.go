@@ -29,6 +29,13 @@ func (w *warnings) add(span string, said []string) {
 	w.of[span] = append(w.of[span], said...)
 }
 
+// drop forgets the warnings about the objects of a span.
+func (w *warnings) drop(span string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.of, span)
+}
+
 // tellWarnings logs and returns the warnings of a committed output's encoders,
 // in the order of the windows. For a dataset each warning names its part.
 func (p *place) tellWarnings(ctx context.Context) (all []string) {

@@ -87,7 +87,7 @@ func (r *Reader) forget(ctx context.Context, w *Window, pieces []checkpoint.Piec
 	n := w.Results() - left.Results()
 	r.mu.Lock()
 	for _, p := range pieces {
-		r.countRejects(p, -1)
+		r.rejects.count(p, -1)
 	}
 	w.Reading, w.Done = left, false
 	r.mu.Unlock()

@@ -54,6 +54,7 @@ func (r *Reader) done(w *Window) {
 	w.Done, w.Number = true, r.reads.Add(1)
 	r.mu.Unlock()
 	r.At(PointRead)
+	r.Done(w)
 }
 
 // pieces reads one stretch of a window and divides it into pieces.
@@ -144,7 +145,7 @@ func (r *Reader) Take(w *Window, p checkpoint.Piece) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.add(p)
-	r.countRejects(p, 1)
+	r.rejects.count(p, 1)
 	if len(p.Stats.Added) == 0 {
 		return nil
 	}

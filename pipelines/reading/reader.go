@@ -32,16 +32,17 @@ type Reader struct {
 	// Watch is called with the number of results read so far and the number
 	// expected, which may be extract.Unknown.
 	Watch func(read, expected int64)
+	// Done is called with each window that was read. Several goroutines call it.
+	Done func(*Window)
 
 	reads    atomic.Int64 // windows read so far, from which Window.Number is taken
 	read     atomic.Int64 // results read so far
 	expected atomic.Int64 // results expected, or extract.Unknown
 
 	mu       sync.Mutex                // guards the fields below and the readings of windows
-	rejected map[int64]int             // ids of rejected results, and how many pieces reject each
-	rejects  map[transform.Fault]int64 // number of rejects by reason
-	added    map[schemas.Source]bool   // columns that windows have added to the schema
-	labels   map[string]string         // current labels of the headings, by id
+	rejects rejects
+	added   map[schemas.Source]bool // columns that windows have added to the schema
+	labels  map[string]string       // current labels of the headings, by id
 }
 
 // Read reads windows side by side, and several goroutines read one window if there
@@ -112,19 +113,24 @@ func (r *Reader) bound() error {
 	return nil
 }
 
-// countRejects adds the rejects of a piece n times, or subtracts them if n is
-// -1. The caller holds r.mu.
-func (r *Reader) countRejects(p checkpoint.Piece, n int) {
-	if r.rejected == nil {
-		r.rejected, r.rejects = map[int64]int{}, map[transform.Fault]int64{}
+// rejects counts what was rejected.
+type rejects struct {
+	results map[int64]int             // ids of rejected results, and how many pieces reject each
+	faults  map[transform.Fault]int64 // number of rejects by reason
+}
+
+// count adds the rejects of a piece n times, or subtracts them if n is -1.
+func (r *rejects) count(p checkpoint.Piece, n int) {
+	if r.results == nil {
+		r.results, r.faults = map[int64]int{}, map[transform.Fault]int64{}
 	}
 	for _, reject := range p.Rejects {
-		if r.rejected[reject.ResultID] += n; r.rejected[reject.ResultID] <= 0 {
-			delete(r.rejected, reject.ResultID)
+		if r.results[reject.ResultID] += n; r.results[reject.ResultID] <= 0 {
+			delete(r.results, reject.ResultID)
 		}
 	}
 	for fault, k := range p.Stats.Rejects {
-		r.rejects[fault] += k * int64(n)
+		r.faults[fault] += k * int64(n)
 	}
 }
 
@@ -134,14 +140,14 @@ func (r *Reader) countRejects(p checkpoint.Piece, n int) {
 func (r *Reader) checkRejects() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.rejected) <= r.Schema.MaxRejects {
+	if len(r.rejects.results) <= r.Schema.MaxRejects {
 		return nil
 	}
 	e := &RejectsError{Form: r.Name, Max: r.Schema.MaxRejects}
-	for _, n := range r.rejected {
+	for _, n := range r.rejects.results {
 		e.Rejected += int64(n)
 	}
-	for _, c := range Faults(r.rejects) {
+	for _, c := range Faults(r.rejects.faults) {
 		e.Faults = append(e.Faults, fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count))
 		if len(e.Faults) == 5 {
 			break

@@ -77,7 +77,7 @@ func TestRejectsAreCountedByResult(t *testing.T) {
 			t.Errorf("%d pieces, at most %d: %v", len(c.pieces), c.most, err)
 		}
 		for _, p := range c.pieces {
-			r.countRejects(p, -1)
+			r.rejects.count(p, -1)
 		}
 		if err := r.checkRejects(); err != nil {
 			t.Errorf("once they are forgotten: %v", err)

@@ -54,6 +54,11 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return s, err
 }
 
+// Preview returns what is known of the snapshot while the windows of the plan are read.
+func (c *Reconciler) Preview() *Snapshot {
+	return &Snapshot{Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), rows: c.Reader.Checkpoint}
+}
+
 // changesAfter returns what the manifests say of changes after this run.
 func (c *Reconciler) changesAfter() *load.Changes {
 	if c.Changes == nil || !c.Reader.Def.Extract.Incremental {
