@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -18,6 +19,10 @@ import (
 // bufferSize is how many bytes an upload buffers before it hashes and writes
 // them.
 const bufferSize = 64 << 10
+
+// buffers holds the buffers of uploads that have ended. A dataset may have a small
+// part for each day of years.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
 
 // upload is a staged file that is being written. One goroutine uses it.
 type upload struct {
@@ -56,7 +61,8 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 		_ = root.Close() // the first error is returned
 		return nil, fail("create", d.path(u.staged), err)
 	}
-	u.buffer = bufio.NewWriterSize(io.MultiWriter(u.file, u.hash), bufferSize)
+	u.buffer = buffers.Get().(*bufio.Writer)
+	u.buffer.Reset(io.MultiWriter(u.file, u.hash))
 	return u, nil
 }
 
@@ -84,6 +90,8 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 		return load.Prepared{}, fail("write", u.d.path(u.staged), err)
 	}
 	u.ended = true
+	u.buffer.Reset(nil)
+	buffers.Put(u.buffer)
 	if err := u.root.Close(); err != nil {
 		return load.Prepared{}, fail("close", u.d.root, err)
 	}

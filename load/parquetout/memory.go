@@ -12,10 +12,11 @@ type memory struct {
 	texts                            map[string]int32 // of a dictionary
 }
 
-// fileMemory is what a file needs besides its rows: memory for each column, and for
-// one page and its compression.
+// fileMemory is what a file needs besides its rows: memory for each column, for the
+// sample, and for one page and its compression.
 type fileMemory struct {
 	columns []memory
+	sample  *cardinality
 	pages   *pageWriter
 	zstd    *zstdCodec // nil for files of other compressions
 }
@@ -35,7 +36,7 @@ func takeMemory() *fileMemory {
 	case m := <-kept:
 		return m
 	default:
-		return &fileMemory{pages: newPageWriter()}
+		return &fileMemory{sample: newCardinality(), pages: newPageWriter()}
 	}
 }
 

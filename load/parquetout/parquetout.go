@@ -147,7 +147,7 @@ func (e *encoder) Discard() { e.queue.Discard() }
 
 // begin makes the columns. The buffered rows decide which of them get a dictionary.
 func (e *encoder) begin() {
-	pays := dictionaries(e.schema.NumFields(), e.queue.Peek(e.buffer.rows), e.buffer.rows)
+	pays := e.memory.sample.dictionaries(e.schema.NumFields(), e.queue.Peek(e.buffer.rows), e.buffer.rows)
 	e.columns = make([]*column, len(pays))
 	for i, f := range e.schema.Fields() {
 		e.columns[i] = newColumn(f, pays[i], e.memory.column(i))

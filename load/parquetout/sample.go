@@ -76,11 +76,11 @@ func sizeOfArray(arr arrow.Array, from, to int) int {
 }
 
 // dictionaries returns, for each column, whether it gets a dictionary. The pieces
-// hold n rows.
-func dictionaries(columns int, pieces []rows.Piece, n int) []bool {
+// hold n rows. It forgets what c has counted before.
+func (c *cardinality) dictionaries(columns int, pieces []rows.Piece, n int) []bool {
 	pays := make([]bool, columns)
 	size := min(n, max(leastSample, min(n/4, mostSample)))
-	c := cardinality{strings: map[string]bool{}, numbers: map[uint64]bool{}}
+	defer c.reset() // the strings point into the batches
 	for i := range pays {
 		c.reset()
 		for k, at, base := 0, 0, 0; k < size; k++ {
@@ -105,7 +105,7 @@ func sampled(k, n, size int) int {
 }
 
 // cardinality counts the distinct values of a column's sample. Its strings point
-// into the batches, which the encoder keeps.
+// into the batches, which the encoder keeps meanwhile.
 type cardinality struct {
 	values  int             // number of values that are not null
 	once    int             // number of values that occur once
@@ -113,6 +113,10 @@ type cardinality struct {
 	plain   int             // bytes of all values
 	strings map[string]bool // whether the value occurs more than once
 	numbers map[uint64]bool // numbers, days and instants by their bits
+}
+
+func newCardinality() *cardinality {
+	return &cardinality{strings: map[string]bool{}, numbers: map[uint64]bool{}}
 }
 
 func (c *cardinality) reset() {
