@@ -4,8 +4,9 @@
 // An output is a dataset of parts, a single file, or standard output. The child
 // output of a list is an output like any other. Open takes the lease of each
 // output, finishes a commit that a dead run recorded, and compares what lies
-// there with the manifest. Set.Commit encodes all objects at once, records the
-// commits of all outputs, and publishes them. An output that fails is set
+// there with the manifest. Ahead encodes objects while other windows are still read.
+// Set.Commit encodes the rest at once, records the commits of all outputs, and
+// publishes them. An output that fails is set
 // aside, and the others go on.
 //
 // The package decides how a format shows columns and which parts a run replaces

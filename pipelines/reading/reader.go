@@ -39,7 +39,7 @@ type Reader struct {
 	read     atomic.Int64 // results read so far
 	expected atomic.Int64 // results expected, or extract.Unknown
 
-	mu       sync.Mutex                // guards the fields below and the readings of windows
+	mu      sync.Mutex // guards the fields below and the readings of windows
 	rejects rejects
 	added   map[schemas.Source]bool // columns that windows have added to the schema
 	labels  map[string]string       // current labels of the headings, by id
