@@ -137,7 +137,9 @@ type FileCommit struct {
 	Base    string        `json:"base"`
 	File    Prepared      `json:"file"` // Record sets Replace
 	Objects []SmallObject `json:"objects,omitempty"`
-	Hook    Hook          `json:"-"` // nil: none
+	// Alone means that no manifest is written. An older one is removed all the same.
+	Alone bool `json:"alone,omitempty"`
+	Hook  Hook `json:"-"` // nil: none
 }
 
 // Do replaces the file in three steps: it removes the old manifest, replaces
@@ -160,7 +162,7 @@ func (c FileCommit) Do(ctx context.Context, d Destination) error {
 func (c FileCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
 	c.File.Replace = true
 	i := intent{File: &c}
-	r := committing{d: d, file: c.File.Name, commit: i.commit()}
+	r := committing{d: d, file: c.File.Name, alone: c.Alone, commit: i.commit()}
 	return r.begin(ctx, i)
 }
 

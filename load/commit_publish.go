@@ -24,7 +24,9 @@ func (r *committing) publish(ctx context.Context) error {
 	if err := r.writeObjects(ctx); err != nil {
 		return err
 	}
-	err = r.at(StepManifest, func() error { return r.writeManifest(ctx) })
+	if !r.alone {
+		err = r.at(StepManifest, func() error { return r.writeManifest(ctx) })
+	}
 	if errors.Is(err, ErrConflict) {
 		return r.rollBack(ctx, err)
 	}

@@ -33,7 +33,7 @@ func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recov
 	}
 	c := i.commit()
 	c.Hook = hook
-	r := committing{d: d, file: scope, commit: c}
+	r := committing{d: d, file: scope, alone: i.File != nil && i.File.Alone, commit: c}
 	recorded, err := r.begin(ctx, i)
 	if err == nil {
 		err = recorded.Publish(ctx)
@@ -48,6 +48,7 @@ func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recov
 type committing struct {
 	d        Destination
 	file     string        // name of the single file, "" for a dataset
+	alone    bool          // the file gets no manifest
 	commit   DatasetCommit // a file's commit has one part, which is replaced
 	data     []byte        // the new manifest's bytes
 	previous []byte        // manifest before a file's commit

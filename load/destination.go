@@ -61,6 +61,13 @@ type Prepared struct {
 	Replace bool   `json:"replace,omitempty"` // single files: the final name may exist and is replaced in one step
 }
 
+// Marker is a Destination whose data objects tell who wrote them.
+type Marker interface {
+	// Marked tells whether formetl wrote the object. If the object is missing, the
+	// error wraps ErrNotExist.
+	Marked(ctx context.Context, name string) (bool, error)
+}
+
 // Store keeps small objects: the manifest, _SUCCESS, dead letters, checkpoints.
 type Store interface {
 	// Get reads an object and its version, an opaque token for Put. If the

@@ -39,6 +39,9 @@ type EncodeOptions struct {
 	// streamed; "" is the system's folder. The files hold results, so only
 	// their owner can read them. The encoder removes them.
 	TempDir string
+	// Flowing means that text formats write out what they have after each batch,
+	// because somebody reads along.
+	Flowing bool
 }
 
 // KeyValue is one entry of a file's metadata.

@@ -62,3 +62,22 @@ func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (a
 	}
 	return array.NewRecordBatch(target, columns, b.NumRows()), nil
 }
+
+// Narrow returns the batch without the columns that the target schema lacks. It matches
+// columns as Conform does. The result shares the batch's arrays; the caller releases it.
+func Narrow(b arrow.RecordBatch, target *arrow.Schema) arrow.RecordBatch {
+	wanted := make(map[string]bool, target.NumFields())
+	for k := range target.NumFields() {
+		from, _ := target.Field(k).Metadata.GetValue(schemas.MetaFrom)
+		wanted[from] = true
+	}
+	var fields []arrow.Field
+	var columns []arrow.Array
+	for i := range b.Schema().NumFields() {
+		field := b.Schema().Field(i)
+		if from, _ := field.Metadata.GetValue(schemas.MetaFrom); wanted[from] {
+			fields, columns = append(fields, field), append(columns, b.Column(i))
+		}
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, b.NumRows())
+}

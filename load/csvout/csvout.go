@@ -75,6 +75,9 @@
 // int64 column stays a number. CR LF within a text is written unchanged, and most
 // spreadsheets turn it into LF.
 //
+// TSV is the same with tabs in place of commas. Texts that hold a comma or a TAB are
+// quoted there too.
+//
 // Begin reading with New and the encoder's Write.
 package csvout
 
@@ -113,17 +116,28 @@ func Format() load.Format {
 	return load.Format{Name: "csv", Extension: ".csv", Text: true, New: New}
 }
 
+// TSV describes CSV with tabs: its name, its file extension and its encoder.
+func TSV() load.Format {
+	return load.Format{Name: "tsv", Extension: ".tsv", Text: true, New: func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
+		return newGuarded(w, schema, o, '\t')
+	}}
+}
+
 // New returns an encoder that writes the schema's columns to w as CSV. New
 // itself writes nothing: the first Write or Close writes the header.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-	e, err := newEncoder(w, schema, o)
+	return newGuarded(w, schema, o, ',')
+}
+
+func newGuarded(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimiter byte) (load.Encoder, error) {
+	e, err := newEncoder(w, schema, o, delimiter)
 	if err != nil {
 		return nil, err
 	}
 	return load.Guard(schema, e), nil
 }
 
-func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encoder, error) {
+func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimiter byte) (*encoder, error) {
 	if err := load.CheckSchema(schema); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
@@ -136,7 +150,7 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 		headings = append(headings, f.Headings...)
 	}
 	e := &encoder{
-		w: w, zone: cmp.Or(o.Zone, time.UTC), eol: "\n", schema: schema, fields: fields, single: len(headings) == 1,
+		w: w, zone: cmp.Or(o.Zone, time.UTC), dialect: dialect{delimiter: delimiter}, flowing: o.Flowing, eol: "\n", schema: schema, fields: fields, single: len(headings) == 1,
 	}
 	switch o.Profile {
 	case "", Strict:
@@ -148,20 +162,27 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 	}
 	for i, h := range headings {
 		if i > 0 {
-			e.out = append(e.out, ',')
+			e.out = append(e.out, delimiter)
 		}
-		e.out = appendText(e.out, h, e.excel)
+		e.out = appendText(e.out, h, e.dialect)
 	}
 	e.out = append(e.out, e.eol...)
 	e.limits = newLimits(e.excel, schema, len(headings))
 	return e, nil
 }
 
+// dialect is what the text of a field depends on, besides its value.
+type dialect struct {
+	excel     bool
+	delimiter byte // a comma or a TAB
+}
+
 type encoder struct {
-	w       io.Writer
-	zone    *time.Location
+	w    io.Writer
+	zone *time.Location
+	dialect
+	flowing bool // each Write writes out what there is
 	eol     string
-	excel   bool
 	schema  *arrow.Schema
 	fields  []lists.Field // one for each field of the schema
 	single  bool          // there is one column, so a null must not give a blank line
@@ -193,7 +214,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 		parts = max(1, min(runtime.GOMAXPROCS(0), mostTogether, n/leastTogether))
 	}
 	for len(e.others) < parts-1 {
-		e.others = append(e.others, &encoder{zone: e.zone, eol: e.eol, schema: e.schema, fields: e.fields, single: e.single})
+		e.others = append(e.others, &encoder{zone: e.zone, dialect: e.dialect, eol: e.eol, schema: e.schema, fields: e.fields, single: e.single})
 	}
 	all := append([]*encoder{e}, e.others[:parts-1]...)
 	columns := make([][]column, parts)
@@ -212,7 +233,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 		e.out = append(e.out, other.out...)
 		other.out = other.out[:0]
 	}
-	if len(e.out) >= flushAt {
+	if e.flowing || len(e.out) >= flushAt {
 		return e.flush()
 	}
 	return nil
@@ -223,7 +244,7 @@ func (e *encoder) render(columns []column, from, to int) {
 	for row := from; row < to; row++ {
 		for i := range columns {
 			if i > 0 {
-				e.out = append(e.out, ',')
+				e.out = append(e.out, e.delimiter)
 			}
 			c := &columns[i]
 			if c.valid != nil && bitutil.BitIsNotSet(c.valid, c.offset+row) {
@@ -258,7 +279,7 @@ func (e *encoder) flush() error {
 func (e *encoder) field(f lists.Field, arr arrow.Array) cells.Appender {
 	switch a := arr.(type) {
 	case *array.String:
-		return func(dst []byte, row int) []byte { return appendText(dst, a.Value(row), e.excel) }
+		return func(dst []byte, row int) []byte { return appendText(dst, a.Value(row), e.dialect) }
 	case *array.List:
 		return e.list(f, a)
 	}
@@ -272,14 +293,15 @@ func (e *encoder) timestamp(dst []byte, us int64) []byte {
 	return cells.AppendTimestamp(dst, us, e.zone)
 }
 
-// appendText appends s, a string or a list of strings, as one field. If excel
-// is set, it puts a ' in front of a text that a spreadsheet would change.
-func appendText[T sheets.Text](dst []byte, s T, excel bool) []byte {
-	if !excel {
-		if cells.IndexCSV(s) < 0 && !odd(s) {
+// appendText appends s, a string or a list of strings, as one field. For spreadsheets
+// it puts a ' in front of a text that they would change.
+func appendText[T sheets.Text](dst []byte, s T, d dialect) []byte {
+	if !d.excel {
+		divided := d.delimiter == '\t' && cells.HasDivider(s)
+		if cells.IndexCSV(s) < 0 && !odd(s) && !divided {
 			return append(dst, s...)
 		}
-		return appendField(dst, s, "", false)
+		return appendField(dst, s, "", divided)
 	}
 	prefix := ""
 	if sheets.Guarded(s) {

@@ -19,6 +19,11 @@ import (
 
 func TestConformance(t *testing.T) { loadtest.Encoder(t, csvout.Format(), read) }
 
+// TestTabs: a file with tabs holds the same, and a text that holds a TAB is quoted.
+func TestTabs(t *testing.T) {
+	loadtest.Encoder(t, csvout.TSV(), func(file []byte, schema *arrow.Schema) ([][]string, error) { return readDivided(file, schema, "\t") })
+}
+
 // field is a field of a CSV file and whether it stood in quotes, which
 // encoding/csv does not tell.
 type field struct {
@@ -27,18 +32,18 @@ type field struct {
 }
 
 // parse is a plain reader of RFC 4180, byte by byte.
-func parse(file string) ([][]field, error) {
+func parse(file, delimiter string) ([][]field, error) {
 	var rows [][]field
 	for len(file) > 0 {
 		var row []field
 		for {
-			f, rest, err := parseField(file)
+			f, rest, err := parseField(file, delimiter)
 			if err != nil {
 				return nil, err
 			}
 			row = append(row, f)
 			file = rest
-			if !strings.HasPrefix(file, ",") {
+			if !strings.HasPrefix(file, delimiter) {
 				break
 			}
 			file = file[1:]
@@ -53,9 +58,9 @@ func parse(file string) ([][]field, error) {
 	return rows, nil
 }
 
-func parseField(s string) (field, string, error) {
+func parseField(s, delimiter string) (field, string, error) {
 	if !strings.HasPrefix(s, `"`) {
-		end := strings.IndexAny(s, ",\r\n\"")
+		end := strings.IndexAny(s, delimiter+"\r\n\"")
 		if end < 0 {
 			return field{}, "", errors.New("the file ends within a field")
 		}
@@ -79,7 +84,11 @@ func parseField(s string) (field, string, error) {
 
 // read is the suite's reader.
 func read(file []byte, schema *arrow.Schema) ([][]string, error) {
-	rows, err := parse(string(file))
+	return readDivided(file, schema, ",")
+}
+
+func readDivided(file []byte, schema *arrow.Schema, delimiter string) ([][]string, error) {
+	rows, err := parse(string(file), delimiter)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func TestGuard(t *testing.T) {
 		for _, text := range c.texts {
 			batch := texts(mem, text+"h", text)
 			file := encode(t, batch, load.EncodeOptions{Profile: csvout.Excel})
-			rows, err := parse(strings.ReplaceAll(strings.TrimPrefix(file, "\uFEFF"), "\r\n", "\n"))
+			rows, err := parse(strings.ReplaceAll(strings.TrimPrefix(file, "\uFEFF"), "\r\n", "\n"), ",")
 			if err != nil {
 				t.Fatal(err)
 			}

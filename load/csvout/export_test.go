@@ -10,7 +10,7 @@ import (
 
 // NewWithin is New for a spreadsheet of that many rows.
 func NewWithin(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, maxRows int64) (load.Encoder, error) {
-	e, err := newEncoder(w, schema, o)
+	e, err := newEncoder(w, schema, o, ',')
 	if err != nil {
 		return nil, err
 	}

@@ -32,8 +32,8 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 				return nil, fmt.Errorf("csv: column %q: no choice covers the value %s: this is a bug in formetl",
 					e.schema.Field(i).Name, strconv.QuoteToASCII(missing.Value))
 			}
-			c.null += strings.Repeat(",", max(0, len(f.Headings)-1))
-			c.append = ticks(chosen, make([]bool, len(f.Headings)))
+			c.null += strings.Repeat(string(e.delimiter), max(0, len(f.Headings)-1))
+			c.append = e.ticks(chosen, make([]bool, len(f.Headings)))
 		} else {
 			c.append = e.field(f, arr)
 		}
@@ -46,7 +46,7 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 
 // ticks returns an appender that writes true or false for each choice. chosen returns
 // the choices of a row by their index, and on has room for one bool for each choice.
-func ticks(chosen func(row int) []int, on []bool) cells.Appender {
+func (d dialect) ticks(chosen func(row int) []int, on []bool) cells.Appender {
 	return func(dst []byte, row int) []byte {
 		clear(on)
 		for _, n := range chosen(row) {
@@ -56,7 +56,7 @@ func ticks(chosen func(row int) []int, on []bool) cells.Appender {
 		}
 		for i, held := range on {
 			if i > 0 {
-				dst = append(dst, ',')
+				dst = append(dst, d.delimiter)
 			}
 			dst = strconv.AppendBool(dst, held)
 		}
@@ -69,9 +69,9 @@ func (e *encoder) list(f lists.Field, a *array.List) cells.Appender {
 	text := f.Text(a, e.zone, e.timestamp)
 	// Joined numbers are never a formula, even if they begin with a minus.
 	_, isText := a.ListValues().(*array.String)
-	guarded := e.excel && (isText || f.As == lists.JSON)
+	d := dialect{excel: e.excel && (isText || f.As == lists.JSON), delimiter: e.delimiter}
 	return func(dst []byte, row int) []byte {
 		e.scratch = text(e.scratch[:0], row)
-		return appendText(dst, e.scratch, guarded)
+		return appendText(dst, e.scratch, d)
 	}
 }

@@ -47,7 +47,7 @@ func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeO
 		if err := load.CheckSchema(schema); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		e := &encoder{w: w, name: name, zone: cmp.Or(o.Zone, time.UTC), array: array}
+		e := &encoder{w: w, name: name, zone: cmp.Or(o.Zone, time.UTC), array: array, flowing: o.Flowing}
 		for i, f := range schema.Fields() {
 			key := []byte{','}
 			if i == 0 {
@@ -60,13 +60,14 @@ func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeO
 }
 
 type encoder struct {
-	w     io.Writer
-	name  string // the format's name, for errors
-	zone  *time.Location
-	array bool
-	keys  [][]byte // `{"first":`, `,"second":`, …
-	rows  bool     // at least one row was written
-	out   []byte
+	w       io.Writer
+	name    string // the format's name, for errors
+	zone    *time.Location
+	array   bool
+	flowing bool     // each Write writes out what there is
+	keys    [][]byte // `{"first":`, `,"second":`, …
+	rows    bool     // at least one row was written
+	out     []byte
 }
 
 type column struct {
@@ -108,6 +109,9 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 				return err
 			}
 		}
+	}
+	if e.flowing {
+		return e.flush()
 	}
 	return nil
 }

@@ -166,6 +166,18 @@ func (b *bucket) head(ctx context.Context, name string) (*awss3.HeadObjectOutput
 	return b.client.HeadObject(ctx, &awss3.HeadObjectInput{Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner()})
 }
 
+// Marked implements load.Marker by the id in an object's metadata.
+func (b *bucket) Marked(ctx context.Context, name string) (bool, error) {
+	out, err := b.head(ctx, name)
+	switch {
+	case noKey(err):
+		return false, fmt.Errorf("%s: %w", b.path(name), load.ErrNotExist)
+	case err != nil:
+		return false, b.fail(ctx, "look at", name, err)
+	}
+	return out.Metadata[idMetadata] != "", nil
+}
+
 // putInput returns the request that writes a small object with an id in its
 // metadata.
 func (b *bucket) putInput(name string, data []byte, id string) *awss3.PutObjectInput {

@@ -23,7 +23,7 @@ func (e *ForeignFileError) Error() string {
 }
 
 // Hint is what the log says beside a ForeignFileError.
-const Hint = "give the output or the file another name, or turn the codebook off: codebook: false in the output, or export --codebook=false"
+const Hint = "give the output or the file another name, or turn the codebook off: codebook: false in the output; of an export, leave --codebook out"
 
 // earlierFiles reads the codebook that lies at a place. A file that formetl did not
 // write is a *ForeignFileError. schema is nil where there is none.

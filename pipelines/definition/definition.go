@@ -100,7 +100,11 @@ type Output struct {
 	Profile     string // CSV profile: strict or excel
 	Partition   Partition
 	NoCodebook  bool // no codebook is written beside the data
+	NoManifest  bool // no manifest is written beside a single file
 	S3          *S3  // nil: the SDK's defaults, or no S3 path
+	// Select holds the sources of the only columns that are written, in their order. It
+	// is nil for all columns.
+	Select []schemas.Source
 	// Explode is set for child outputs only. It is the list column that has a row
 	// for each of its elements there. See Definition.Explode.
 	Explode schemas.Source

@@ -16,8 +16,14 @@ import (
 // These formats can show lists in several ways.
 const (
 	csvFormat  = "csv"
+	tsvFormat  = "tsv"
 	xlsxFormat = "xlsx"
 )
+
+// showsLists tells whether a format can show lists in several ways.
+func showsLists(format string) bool {
+	return format == csvFormat || format == tsvFormat || format == xlsxFormat
+}
 
 // shown returns the output's columns for the windows. A child output has its own
 // columns. Others have the run's columns as their format shows them, with the choices
@@ -33,7 +39,7 @@ func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transfo
 	known := codebook.BySource(p.manifest)
 	for i := range columns {
 		c := &columns[i]
-		if p.format.Name != csvFormat && p.format.Name != xlsxFormat {
+		if !showsLists(p.format.Name) {
 			c.ListAs, c.Choices = "", nil // unused here; parts would only look changed
 			continue
 		}
@@ -45,7 +51,22 @@ func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transfo
 			return nil, err
 		}
 	}
-	return p.ordered(columns), nil
+	return selected(p.ordered(columns), p.out.Select), nil
+}
+
+// selected returns the columns of the sources, in the order of the sources. It returns
+// all columns if sources is nil.
+func selected(columns []schemas.Column, sources []schemas.Source) []schemas.Column {
+	if sources == nil {
+		return columns
+	}
+	var some []schemas.Column
+	for _, from := range sources {
+		if at := slices.IndexFunc(columns, func(c schemas.Column) bool { return c.From == from }); at >= 0 {
+			some = append(some, columns[at])
+		}
+	}
+	return some
 }
 
 // choices returns the choices that a list has columns for. They are the declared

@@ -24,6 +24,8 @@ type encoding struct {
 	out    definition.Output
 	format load.Format
 	warned warnings
+	// flowing means that somebody reads what is written as it comes.
+	flowing bool
 	// snapshot is what is encoded. It is nil before the output is staged.
 	snapshot *reconcile.Snapshot
 }
@@ -79,7 +81,7 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 		return encodedObject{}, err
 	}
 	encoder, err := e.format.New(compressed, schemas.ArrowSchema(columns), load.EncodeOptions{
-		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, TempDir: e.snapshot.TempDir(),
+		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, TempDir: e.snapshot.TempDir(), Flowing: e.flowing,
 	})
 	return encodedObject{encoder, compressed, e, span.String()}, err
 }
@@ -125,6 +127,10 @@ func (e *encoding) conform(b arrow.RecordBatch, schema *arrow.Schema, visit func
 			return err
 		}
 		return x.each(mostExploded, visit)
+	}
+	if e.out.Select != nil {
+		b = transform.Narrow(b, schema)
+		defer b.Release()
 	}
 	whole, err := transform.Conform(b, schema, nil)
 	if err != nil {

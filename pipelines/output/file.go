@@ -40,11 +40,12 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput,
 	commit := load.FileCommit{
 		RunID: o.job.RunID, Manifest: m, Base: o.base, File: staged.Prepared,
 		Objects: []load.SmallObject{{Name: load.FileRejectsName(o.Scope), Data: letters}},
+		Alone:   o.out.NoManifest,
 		Hook:    o.hook,
 	}
 	o.book = codebook.Facts{Columns: m.Schema, Stats: stats}
 	return &stagedOutput{
-		report: Report{Rows: part.Rows, Parts: 1, Bytes: part.Bytes},
+		report: Report{Rows: part.Rows, Parts: 1, Bytes: part.Bytes, SHA256: part.SHA256},
 		record: func(ctx context.Context) (func(context.Context) error, error) { return o.record(ctx, commit) },
 	}, nil
 }

@@ -43,8 +43,9 @@ type Report struct {
 	// output. It is "" for other outputs.
 	Explode string `json:"explode,omitempty"`
 	Rows    int64  `json:"rows"`
-	Parts   int    `json:"parts"` // number of data objects, for a dataset those of all runs
-	Bytes   int64  `json:"bytes"` // size of the data objects
+	Parts   int    `json:"parts"`            // number of data objects, for a dataset those of all runs
+	Bytes   int64  `json:"bytes"`            // size of the data objects
+	SHA256  string `json:"sha256,omitempty"` // of a single file, in hexadecimal
 	// Watermark is the time up to which a dataset's results are complete. It is
 	// zero if no later run continues there.
 	Watermark load.WallTime `json:"watermark,omitzero"`

@@ -73,7 +73,7 @@ func (p *place) columnsKept(others []schemas.Column) ([]schemas.Column, error) {
 	if err := checkKept(p.Path, columns, declared.Columns); err != nil {
 		return nil, err
 	}
-	if p.format.Name == csvFormat {
+	if p.format.Name == csvFormat || p.format.Name == tsvFormat {
 		if err := checkLists(p.Path, m.Schema, declared); err != nil {
 			return nil, err
 		}

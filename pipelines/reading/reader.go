@@ -143,11 +143,17 @@ func (r *Reader) checkRejects() error {
 	if len(r.rejects.results) <= r.Schema.MaxRejects {
 		return nil
 	}
-	e := &RejectsError{Form: r.Name, Max: r.Schema.MaxRejects}
-	for _, n := range r.rejects.results {
-		e.Rejected += int64(n)
+	var n int64
+	for _, pieces := range r.rejects.results {
+		n += int64(pieces)
 	}
-	for _, c := range Faults(r.rejects.faults) {
+	return TooManyRejects(r.Name, n, r.Schema.MaxRejects, r.rejects.faults)
+}
+
+// TooManyRejects returns a *RejectsError for a form of which n results were rejected.
+func TooManyRejects(form string, n int64, most int, faults map[transform.Fault]int64) error {
+	e := &RejectsError{Form: form, Rejected: n, Max: most}
+	for _, c := range Faults(faults) {
 		e.Faults = append(e.Faults, fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count))
 		if len(e.Faults) == 5 {
 			break

@@ -59,6 +59,12 @@ func (c *Reconciler) Preview() *Snapshot {
 	return &Snapshot{Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), rows: c.Reader.Checkpoint}
 }
 
+// Streamed returns the snapshot of one window whose rows were written as they came, and
+// are in no checkpoint.
+func Streamed(i interval.Interval, w *reading.Window, schema *schemas.Schema, labels map[string]string, v load.Verified) *Snapshot {
+	return &Snapshot{Interval: i, Windows: []*reading.Window{w}, Schema: schema, Labels: labels, Stats: w.Stats, verified: v, whole: true}
+}
+
 // changesAfter returns what the manifests say of changes after this run.
 func (c *Reconciler) changesAfter() *load.Changes {
 	if c.Changes == nil || !c.Reader.Def.Extract.Incremental {
@@ -132,7 +138,12 @@ func (s *Snapshot) Rows(ctx context.Context, w *reading.Window, visit func(arrow
 }
 
 // TempDir returns a folder for the run's temporary files, "" for the system's folder.
-func (s *Snapshot) TempDir() string { return s.rows.TempDir() }
+func (s *Snapshot) TempDir() string {
+	if s.rows == nil {
+		return ""
+	}
+	return s.rows.TempDir()
+}
 
 // Verified returns what a manifest of these windows says about the
 // verification. With own it is about the range that was asked for, otherwise

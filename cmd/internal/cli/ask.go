@@ -47,7 +47,7 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 		if err != nil {
 			return err
 		}
-		state, _ := flags.StateFolder("") // fails for a folder that a flag names only
+		state, _, _ := flags.StateFolder("") // without it, no budget is remembered
 		client, err := account.NewClient(&definition.Definition{Source: source, State: state}, o)
 		if err != nil {
 			return err

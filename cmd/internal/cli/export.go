@@ -11,26 +11,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/schemas"
 )
 
 // exportFlags are the flags of export. A flag that stands for a key of a
 // definition's extract part is read into extract.
 type exportFlags struct {
-	service                            flags.Service
-	span                               flags.Range
-	output                             outputFlags
-	watch                              watchFlags
-	extract                            definition.Extract
-	form, window, names, schema, state string
-	where                              []string
-	match                              string
-	noVerify, fresh                    bool
+	service                             flags.Service
+	span                                flags.Range
+	output                              outputFlags
+	watch                               watchFlags
+	extract                             definition.Extract
+	window, names, schema, state, match string
+	forms, where, columns               []string
+	limit                               int64
+	noVerify, fresh                     bool
 }
 
 func exportCommand(p *process) *cobra.Command {
@@ -39,12 +43,18 @@ func exportCommand(p *process) *cobra.Command {
 		Use:   "export --form FORM [-o FILE]",
 		Short: "Export one form to one file, without a definition",
 		Long: `Export writes every result of one form to a file, or as CSV to standard output.
-The format follows from the file's extension: .csv .csv.gz .csv.zst .ndjson
-.ndjson.gz .json .parquet .arrow .xlsx. FILE may be s3://bucket/path; credentials come from
-the AWS environment variables, profile or role.`,
+The format follows from the file's extension: .csv .csv.gz .csv.zst .tsv .ndjson
+.ndjson.gz .jsonl .json .parquet .arrow .xlsx. FILE may be s3://bucket/path; credentials
+come from the AWS environment variables, profile or role.
+
+COLUMN is a heading as the export shows it, the label on the form, item_<id>, or an id.
+
+A file that formetl did not write is overwritten only with --force. Rows flow as they
+are read with --limit, and to standard output with a --schema that adds no columns.`,
 		Example: `  formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl export --form form1 -o form1.parquet --from 2026-01-01 --to 2026-02-01
-  formetl export --form form1 --where result_status:equals=Complete --where 12:not_empty | head
+  formetl export --form form1 --where result_status:equals=Complete --where full_name:not_empty | head
+  formetl export --form form1 --select full_name --select date_finish --limit 20
   formetl export --form form1 -o s3://bucket/form1.parquet --s3-region eu-west-1`,
 		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return export(cmd.Context(), p, f) },
@@ -57,7 +67,9 @@ the AWS environment variables, profile or role.`,
 	set.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
 	f.output.register(set)
 	flags.RegisterNames(set, &f.names)
-	set.StringVar(&f.form, "form", "", "the form's directory")
+	set.StringArrayVar(&f.columns, "select", nil, "write only this COLUMN; repeatable, in the order given")
+	set.Int64Var(&f.limit, "limit", 0, "write only the first so many results, by id; nothing is verified then")
+	set.StringArrayVar(&f.forms, "form", nil, "the form's directory")
 	set.StringVar(&f.window, "window", "auto", "size of the windows of time: auto, or 15m 6h 1d 7d 1mo")
 	set.StringVar(&f.extract.View, "view", "", "id of a Results View")
 	set.StringVar(&f.extract.CustomLabels, "custom-labels", "", "id of a set of custom labels")
@@ -84,19 +96,58 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	}
 	def.Extract.From, def.Extract.To = common.From, common.To
 	options := pipelines.Options{Options: common}
-	if err := f.watch.prepare(p, bar, &options); err != nil {
+	if err := f.checkSpan(def, options.Now()); err != nil {
 		return err
 	}
-	options.Full, options.Resume = f.fresh, resumption(p.log, options.Now, f.fresh)
-	report, err := pipelines.Run(ctx, def, options)
+	f.noteZone(p, def)
+	if err := f.resolve(ctx, p, def, common); err != nil {
+		return err
+	}
+	claim, err := f.output.claim(ctx, def, common)
+	if err != nil {
+		return err
+	}
+	if err := f.watch.prepare(p, bar, &options); err != nil {
+		return errors.Join(err, claim.end(nil))
+	}
+	report, err := f.run(ctx, p, def, options)
 	bar.Finish()
 	telemetry.SetExitCodes(report, err)
 	p.kept = telemetry.Kept("for an hour", report)
-	if err = errors.Join(err, telemetry.WriteReports(f.watch.report, []*pipelines.Report{report})); err != nil {
+	if err = errors.Join(err, claim.end(report), telemetry.WriteReports(f.watch.report, []*pipelines.Report{report})); err != nil {
 		return err
 	}
 	p.log.Summarize(report, f.service.MachinesZone(p.lookup))
 	return nil
+}
+
+// run reads the form. Rows that somebody reads along flow page by page.
+func (f *exportFlags) run(ctx context.Context, p *process, def *definition.Definition, o pipelines.Options) (*pipelines.Report, error) {
+	fixed := def.Schema != nil && def.Schema.Unknown != "" && def.Schema.Unknown != schemas.UnknownAdd &&
+		!slices.ContainsFunc(def.Schema.Columns, func(c schemas.Column) bool { return c.ListAs == schemas.ListColumns || c.Explode })
+	if f.limit > 0 || fixed && def.Outputs[0].Path == definition.StdoutPath {
+		return pipelines.Stream(ctx, def, o, f.limit)
+	}
+	o.Full, o.Resume = f.fresh, resumption(p.log, o.Now, f.fresh)
+	return pipelines.Run(ctx, def, o)
+}
+
+// checkSpan refuses a range that holds no time, and names the flags.
+func (f *exportFlags) checkSpan(def *definition.Definition, now time.Time) error {
+	_, err := interval.Ask(def, interval.Flags{}, now)
+	if e, ok := errors.AsType[*interval.RangeError](err); ok {
+		return exit.Usagef("--from %s: the range ends before it, at %s; give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
+	}
+	return err
+}
+
+// noteZone says in the first line what it means that nobody named the account's zone and
+// the machine's is UTC, as it is on most servers.
+func (f *exportFlags) noteZone(p *process, def *definition.Definition) {
+	zone := def.Source.Zone.String()
+	if f.service.MachinesZone(p.lookup) && (zone == "UTC" || zone == "Etc/UTC") {
+		p.log.Tell(slog.LevelWarn, "note: times are taken for UTC, this machine's zone; if the account has another, they are off by hours: give --timezone")
+	}
 }
 
 // resumable is how old the oldest result may be that an export takes over from an
@@ -121,12 +172,22 @@ func resumption(log *telemetry.Log, now func() time.Time, fresh bool) pipelines.
 
 // definition is what a definition file would say in place of the flags.
 func (f *exportFlags) definition(p *process) (*definition.Definition, error) {
-	def, err := p.define("export", f.form, &f.service, f.state)
+	form := ""
+	switch {
+	case len(f.forms) == 1:
+		form = f.forms[0]
+	case len(f.forms) > 1:
+		return nil, fmt.Errorf("--form was given %d times: export takes one form; run it once for each, or write a definition", len(f.forms))
+	}
+	def, err := p.define("export", form, &f.service, f.state)
 	if err != nil {
 		return nil, err
 	}
-	if definition.IsGlob(f.form) {
-		return nil, fmt.Errorf("--form %q: export takes one form by its name; a definition takes several", f.form)
+	if definition.IsGlob(form) {
+		return nil, fmt.Errorf("--form %q: export takes one form by its name; a definition takes several", form)
+	}
+	if f.limit < 0 {
+		return nil, fmt.Errorf("--limit %d: give a number above 0, or leave it out for all results", f.limit)
 	}
 	if def.Labels, err = flags.ByLabel(f.names); err != nil {
 		return nil, err
@@ -148,6 +209,9 @@ func (f *exportFlags) definition(p *process) (*definition.Definition, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.output.checkTerminal(out, show.IsTerminal(p.stdout)); err != nil {
+		return nil, err
+	}
 	def.Outputs = []definition.Output{out}
 	return def, def.Explode()
 }
@@ -162,9 +226,6 @@ func (f *exportFlags) search() (extract.Search, error) {
 		c, err := criterion(w)
 		if err != nil {
 			return s, err
-		}
-		if slices.ContainsFunc(s.Where, func(o extract.Criterion) bool { return o.Column == c.Column && o.Operator == c.Operator }) {
-			return s, fmt.Errorf("--where %s: the service takes one %s for column %s (specification, section 4.5, rule 2)", w, c.Operator, c.Column)
 		}
 		s.Where = append(s.Where, c)
 	}

@@ -18,16 +18,18 @@ import (
 
 // outputFlags say where export writes, and how.
 type outputFlags struct {
-	path, format    string
-	excel, codebook bool
-	s3              definition.S3
+	path, format                     string
+	excel, codebook, manifest, force bool
+	s3                               definition.S3
 }
 
 func (f *outputFlags) register(set *pflag.FlagSet) {
 	set.StringVarP(&f.path, "output", "o", definition.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
-	set.StringVar(&f.format, "format", "", "csv, ndjson, json, parquet, arrow or xlsx (default: from the file's extension, csv for standard output)")
+	set.StringVar(&f.format, "format", "", "csv, tsv, ndjson, json, parquet, arrow or xlsx (default: from the file's extension, csv for standard output)")
 	set.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: a byte-order mark, CR LF, local times, no cell that is a formula or is changed")
-	set.BoolVar(&f.codebook, "codebook", true, "write what describes the columns beside the file: .schema.json and .codebook.csv")
+	set.BoolVar(&f.codebook, "codebook", false, "also write what describes the columns beside the file: .schema.json and .codebook.csv")
+	set.BoolVar(&f.manifest, "manifest", false, "also write what was done beside the file: FILE.manifest.json, with the file's SHA-256")
+	set.BoolVar(&f.force, "force", false, "overwrite a file that formetl did not write")
 	set.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "URL of an S3 server other than AWS")
 	set.StringVar(&f.s3.Region, "s3-region", "", "the bucket's region (default: AWS_REGION, or the profile's)")
 	set.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path instead of the host name")
@@ -48,9 +50,21 @@ func (f *outputFlags) output() (definition.Output, error) {
 	return out, fmt.Errorf("--excel is for CSV, and the format is %s", out.Format)
 }
 
+// checkTerminal refuses to write bytes to a terminal that are no text.
+func (f *outputFlags) checkTerminal(out definition.Output, terminal bool) error {
+	if !terminal || out.Path != definition.StdoutPath {
+		return nil
+	}
+	text := slices.ContainsFunc(formats(), func(known load.Format) bool { return known.Name == out.Format && known.Text })
+	if text {
+		return nil
+	}
+	return fmt.Errorf("--format %s is not for a terminal: give -o FILE, or send it through a pipe", out.Format)
+}
+
 // place is where the results go, and in what format.
 func (f *outputFlags) place() (definition.Output, error) {
-	out := definition.Output{Path: f.path, Format: f.format, Profile: "strict", Partition: definition.PartitionNone, NoCodebook: !f.codebook}
+	out := definition.Output{Path: f.path, Format: f.format, Profile: "strict", Partition: definition.PartitionNone, NoCodebook: !f.codebook, NoManifest: !f.manifest}
 	if f.format != "" {
 		names := make([]string, len(formats()))
 		for i, known := range formats() {
@@ -109,22 +123,26 @@ func (f *outputFlags) checkPath() error {
 // by --format. The two must not contradict each other, because everybody else
 // goes by the file's name.
 func formatOf(file, flag string) (format, codec string, err error) {
-	stem, codec := file, map[string]string{".gz": "gzip", ".zst": "zstd"}[path.Ext(file)]
-	if codec != "" {
-		stem = strings.TrimSuffix(file, path.Ext(file))
+	stem := strings.ToLower(file)
+	ext := path.Ext(stem)
+	if codec = map[string]string{".gz": "gzip", ".zst": "zstd"}[ext]; codec != "" {
+		stem = strings.TrimSuffix(stem, ext)
+	}
+	if lines, ok := strings.CutSuffix(stem, ".jsonl"); ok {
+		stem = lines + ".ndjson" // two names of one format
 	}
 	all := formats()
 	at := slices.IndexFunc(all, func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
 	switch {
 	case flag == "" && at < 0:
-		return "", "", fmt.Errorf("-o %s: its extension names no format; use .csv .ndjson .json .parquet .arrow .xlsx, or give --format", file)
+		return "", "", fmt.Errorf("-o %s: its extension names no format; use .csv .tsv .ndjson .jsonl .json .parquet .arrow .xlsx, or give --format", file)
 	case flag != "" && at >= 0 && all[at].Name != flag:
 		return "", "", fmt.Errorf("-o %s is a name for %s, and --format says %s; change one of them", file, all[at].Name, flag)
 	case flag != "":
 		at = slices.IndexFunc(all, func(f load.Format) bool { return f.Name == flag })
 	}
 	if codec != "" && !all[at].Text {
-		return "", "", fmt.Errorf("-o %s: a %s file is compressed inside, not around; leave %s out", file, all[at].Name, path.Ext(file))
+		return "", "", fmt.Errorf("-o %s: a %s file is compressed inside, not around; leave %s out", file, all[at].Name, ext)
 	}
 	return all[at].Name, codec, nil
 }

@@ -99,7 +99,10 @@ func (p *process) define(name, form string, service *flags.Service, state string
 		return nil, err
 	}
 	p.log.HideKey(source.Key)
-	state, err = flags.StateFolder(state)
+	state, note, err := flags.StateFolder(state)
+	if note != "" {
+		p.log.Tell(slog.LevelWarn, note)
+	}
 	return &definition.Definition{Name: name, State: state, Source: source, Forms: []string{form}}, err
 }
 

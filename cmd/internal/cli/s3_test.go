@@ -122,7 +122,7 @@ func TestExportToS3(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second replaces the first
-		if code, stderr := s.formetl(t, dir, s3server.SecretKey, export("-o", "s3://forms/a/form1.csv", "--s3-endpoint", s.URL, "--s3-path-style")...); code != 0 {
+		if code, stderr := s.formetl(t, dir, s3server.SecretKey, export("-o", "s3://forms/a/form1.csv", "--s3-endpoint", s.URL, "--s3-path-style", "--codebook", "--manifest")...); code != 0 {
 			t.Fatalf("%d: %s", code, stderr)
 		}
 	}

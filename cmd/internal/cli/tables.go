@@ -19,7 +19,7 @@ import (
 
 // formats are the formats that formetl is built with.
 func formats() []load.Format {
-	return []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()}
+	return []load.Format{csvout.Format(), csvout.TSV(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()}
 }
 
 // schemes are what a path may begin with, besides a local path.

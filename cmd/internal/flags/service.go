@@ -12,6 +12,7 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -140,17 +141,39 @@ func machineZone() string {
 }
 
 // StateFolder is the absolute path of the state folder of a command without a
-// definition: the folder that --state names, else formetl/ in the user's cache,
-// or in the machine's temporary folder where there is no home.
-func StateFolder(flag string) (string, error) {
+// definition. Without a flag it lies in the user's cache folder. Where that cannot be
+// written, it lies in the system's temporary folder, and note says so.
+func StateFolder(flag string) (folder, note string, err error) {
 	if flag != "" {
-		return filepath.Abs(flag)
+		folder, err = filepath.Abs(flag)
+		return folder, "", err
 	}
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
+	if err == nil {
+		folder = filepath.Join(cache, "formetl")
+		if err = writable(folder); err == nil {
+			return folder, "", nil
+		}
 	}
-	return filepath.Join(cache, "formetl"), nil
+	note = fmt.Sprintf("note: %s cannot be written, so that nothing is remembered there; --state names another folder", cmp.Or(folder, "your cache folder"))
+	folder = filepath.Join(os.TempDir(), fmt.Sprintf("formetl-%d", os.Getuid()))
+	if info, err := os.Lstat(folder); err == nil && (!info.IsDir() || info.Mode().Perm() != 0o700) {
+		folder, err = os.MkdirTemp("", "formetl-") // somebody else's
+		return folder, note, err
+	}
+	return folder, note, writable(folder)
+}
+
+// writable makes a folder if it is not there, and tells whether files can be made in it.
+func writable(folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(folder, ".try-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 // CheckForm checks the --form of a command on one form.

@@ -1,0 +1,137 @@
+// Package owned remembers which local files formetl's exports wrote, so that an export
+// overwrites no file of anybody else.
+//
+// The state folder holds a record for each path. It has the size and the SHA-256 of what
+// was written there last. A file that differs from its record is somebody else's. While an
+// export runs, its record says so. If the export is killed, the next one may overwrite what
+// lies at the path, because nobody knows how far the killed one came.
+package owned
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ForeignError reports a file that no export wrote, or that was changed since.
+type ForeignError struct{ Path string }
+
+// Error names the file and both ways out.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s is there, and formetl did not write it as it is: give --force to overwrite it, or another name", e.Path)
+}
+
+// record is what the state folder knows of a path.
+type record struct {
+	Path    string `json:"path"`
+	Size    int64  `json:"size"`
+	SHA256  string `json:"sha256"`
+	Writing bool   `json:"writing,omitempty"` // an export of this path has begun and not ended
+}
+
+// Claim is the right of an export to write a file, until Wrote or Failed ends it.
+type Claim struct {
+	path, record string
+	before       []byte // the record before; nil if there was none
+}
+
+// Take claims the file at an absolute path. state is the folder of records. Without
+// force, the error is a *ForeignError if the file is somebody else's.
+func Take(state, path string, force bool) (*Claim, error) {
+	sum := sha256.Sum256([]byte(path))
+	c := &Claim{path: path, record: filepath.Join(state, "exports", hex.EncodeToString(sum[:16])+".json")}
+	var err error
+	if c.before, err = os.ReadFile(c.record); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot read what formetl wrote last: %w", err)
+	}
+	var known record
+	if json.Unmarshal(c.before, &known) != nil || known.Path != path {
+		c.before, known = nil, record{}
+	}
+	if !force && !known.Writing {
+		if own, err := known.describes(path); err != nil || !own {
+			return nil, errors.Join(err, foreign(err, path))
+		}
+	}
+	known.Path, known.Writing = path, true
+	return c, c.put(known)
+}
+
+func foreign(err error, path string) error {
+	if err != nil {
+		return nil
+	}
+	return &ForeignError{Path: path}
+}
+
+// describes tells whether the file at a path is as the record says. It is true if there
+// is no regular file.
+func (r record) describes(path string) (bool, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("cannot look at what is there: %w", err)
+	case !info.Mode().IsRegular():
+		return true, nil // writing it fails by itself, or harms nothing
+	case r.SHA256 == "" || info.Size() != r.Size:
+		return false, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("cannot look at what is there: %w", err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return false, fmt.Errorf("cannot read what is there: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)) == r.SHA256, nil
+}
+
+// Wrote ends the claim: the file now has so many bytes with this SHA-256, in hexadecimal.
+func (c *Claim) Wrote(size int64, sum string) error {
+	return c.put(record{Path: c.path, Size: size, SHA256: sum})
+}
+
+// Failed ends the claim of an export that did not write the file.
+func (c *Claim) Failed() error {
+	if c.before == nil {
+		return os.Remove(c.record)
+	}
+	return c.write(c.before)
+}
+
+func (c *Claim) put(r record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return c.write(append(data, '\n'))
+}
+
+// write replaces the record in one step.
+func (c *Claim) write(data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(c.record), 0o700); err != nil {
+		return fmt.Errorf("cannot remember what formetl writes: %w", err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(c.record), ".record-*")
+	if err != nil {
+		return fmt.Errorf("cannot remember what formetl writes: %w", err)
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), c.record)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot remember what formetl writes: %w", err), os.Remove(file.Name()))
+	}
+	return nil
+}

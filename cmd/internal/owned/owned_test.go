@@ -1,0 +1,97 @@
+package owned
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func sumOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// TestTake: a file is somebody else's unless the last export left it so, or was killed.
+func TestTake(t *testing.T) {
+	const own, other = "own", "oth"
+	for _, c := range []struct {
+		name    string
+		last    func(t *testing.T, claim *Claim) // how the last export ended; nil if there was none
+		there   string                           // what lies at the path now; "" for nothing
+		force   bool
+		foreign bool
+	}{
+		{name: "nothing is there"},
+		{name: "somebody's file", there: other, foreign: true},
+		{name: "somebody's file, by force", there: other, force: true},
+		{name: "written", last: wrote(own), there: own},
+		{name: "written and removed", last: wrote(own)},
+		{name: "written and changed", last: wrote(own), there: other, foreign: true},
+		{name: "written and longer now", last: wrote(own), there: own + other, foreign: true},
+		{name: "killed", last: func(*testing.T, *Claim) {}, there: other},
+		{name: "failed", last: failed, there: other, foreign: true},
+		{name: "written and failed", last: func(t *testing.T, c *Claim) {
+			wrote(own)(t, c)
+			again, err := Take(filepath.Dir(filepath.Dir(c.record)), c.path, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed(t, again)
+		}, there: own},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			state, path := t.TempDir(), filepath.Join(t.TempDir(), "form1.csv")
+			if c.last != nil {
+				claim, err := Take(state, path, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.last(t, claim)
+			}
+			if c.there != "" {
+				if err := os.WriteFile(path, []byte(c.there), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := Take(state, path, c.force)
+			if foreign := new(ForeignError); errors.As(err, &foreign) != c.foreign || err != nil && !c.foreign {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func wrote(text string) func(*testing.T, *Claim) {
+	return func(t *testing.T, c *Claim) {
+		t.Helper()
+		if err := os.WriteFile(c.path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wrote(int64(len(text)), sumOf(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func failed(t *testing.T, c *Claim) {
+	t.Helper()
+	if err := c.Failed(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTakeFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Take(file, "/x", false); err == nil {
+		t.Error("a file is no state folder")
+	}
+	if _, err := Take(t.TempDir(), filepath.Join(file, "form1.csv"), false); err == nil {
+		t.Error("a file is no folder")
+	}
+}
