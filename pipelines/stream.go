@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,6 +18,7 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/pipelines/stream"
+	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -162,4 +164,44 @@ func (v *verification) result(read int64) (load.Verified, error) {
 		return is, &UnverifiedError{Read: read, Counts: v.counts}
 	}
 	return is, nil
+}
+
+// Look writes some results of a form to w: the first ones by id, or the latest, these
+// first. It costs a request for each hundred results.
+func Look(ctx context.Context, def *definition.Definition, o Options, q stream.Query, format load.Format, w io.Writer) (err error) {
+	o = o.withDefaults()
+	iv, err := interval.Ask(def, o.Flags(), o.Now())
+	if err != nil {
+		return err
+	}
+	client, err := account.NewClient(def, o.Options)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	q.Results = reading.Query(def.Extract)
+	q.Results.Window, q.Schema, q.Labels = iv.Given, def.Schema, def.Labels
+	q.Options = transform.Options{Zone: def.Source.Zone, Labels: def.Labels, Mem: o.batches}
+	s, err := stream.Open(ctx, client, q)
+	if err != nil {
+		return formFailed(q.Form, err)
+	}
+	defer s.Close()
+	schema := schemas.ArrowSchema(reconcile.Columns(s.Schema, s.Labels, nil))
+	encoder, err := format.New(w, schema, load.EncodeOptions{Zone: def.Source.Zone})
+	if err != nil {
+		return err
+	}
+	err = s.Each(ctx, func(b arrow.RecordBatch) error {
+		whole, err := transform.Conform(b, schema, nil)
+		if err != nil {
+			return err
+		}
+		defer whole.Release()
+		return encoder.Write(whole)
+	})
+	if err != nil {
+		return formFailed(q.Form, err)
+	}
+	return encoder.Close()
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,7 +107,11 @@ func (b *bench) runFormetl(ctx context.Context, name, program string) (d done, e
 	case "s3":
 		args = slices.Concat(export, args, []string{"-o", "s3://bench/form1.parquet", "--s3-endpoint", b.s3.URL, "--s3-region", "us-east-1", "--s3-path-style"})
 	default:
-		args = slices.Concat(export, args, []string{"-o", filepath.Join(b.dir, "out", "form1."+name)})
+		file := filepath.Join(b.dir, "out", "form1."+name)
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) { // without state, it is somebody else's
+			return d, err
+		}
+		args = slices.Concat(export, args, []string{"-o", file})
 	}
 	if d.usage, err = measured(ctx, environment, program, args...); err != nil {
 		return d, err

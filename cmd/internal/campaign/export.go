@@ -31,7 +31,7 @@ func (l *life) newExport(random *rand.Rand) *definition {
 func (d *definition) exportArguments(serviceURL string) []string {
 	args := []string{
 		"export", "--base-url", serviceURL, "--account", "acme", "--timezone", d.Zone.String(), "--form", formName,
-		"-o", filepath.Join("export", d.outputs[0].Name), "--names", d.names,
+		"-o", filepath.Join("export", d.outputs[0].Name), "--names", d.names, "--codebook", "--manifest",
 	}
 	if !d.from.IsZero() {
 		args = append(args, "--from", d.from.Format(formservice.WallTime), "--to", d.to.Format(formservice.WallTime))

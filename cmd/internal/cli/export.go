@@ -112,9 +112,13 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	}
 	report, err := f.run(ctx, p, def, options)
 	bar.Finish()
+	gone := exit.ReaderGone(err)
+	if gone { // as with `| head`: the reader has what it wants
+		err = nil
+	}
 	telemetry.SetExitCodes(report, err)
 	p.kept = telemetry.Kept("for an hour", report)
-	if err = errors.Join(err, claim.end(report), telemetry.WriteReports(f.watch.report, []*pipelines.Report{report})); err != nil {
+	if err = errors.Join(err, claim.end(report), telemetry.WriteReports(f.watch.report, []*pipelines.Report{report})); err != nil || gone {
 		return err
 	}
 	p.log.Summarize(report, f.service.MachinesZone(p.lookup))

@@ -155,6 +155,13 @@ func codeOf(err error) int {
 	return OK
 }
 
+// ReaderGone tells whether a command ends because nobody reads its standard output any
+// more.
+func ReaderGone(err error) bool {
+	_, ok := errors.AsType[*output.StdoutError](err)
+	return ok && errors.Is(err, syscall.EPIPE)
+}
+
 // serviceCode is the class of an error that the service answered with.
 func serviceCode(e *extract.ServiceError) int {
 	switch {

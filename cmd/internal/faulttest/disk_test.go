@@ -285,7 +285,7 @@ func TestFullDiskKeepsFile(t *testing.T) {
 	url := diskForm().serve(t)
 	export := func(file, to string) result {
 		return run(t, dir, nil, "export", "--base-url", url, "--account", "acme", "--form", "form1", "--timezone", "UTC",
-			"--from", "2025-01-01", "--to", to, "--state", filepath.Join(dir, "state"), "-o", filepath.Join(disk, file))
+			"--from", "2025-01-01", "--to", to, "--state", filepath.Join(dir, "state"), "--manifest", "--codebook", "-o", filepath.Join(disk, file))
 	}
 	export("form1.csv", "2025-01-06").wantOK(t)
 	old := folder{disk}.objects(t)

@@ -81,3 +81,12 @@ func Cell(text string) string {
 		return unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r)
 	}), " ")
 }
+
+// Cut shortens a text to so many characters, of which the last is then an ellipsis.
+func Cut(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-1]) + "…"
+}

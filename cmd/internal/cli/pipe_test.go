@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"bufio"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// TestReaderGone: a reader that has seen enough, as head, ends an export quietly. With
+// --limit rows flow, so that most requests are never sent.
+func TestReaderGone(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"whole": nil, "JSON log": {"--log-format", "json"}, "rows flow": {"--limit", "100000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{
+				formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 5000, Seed: 1}),
+			}}
+			server := httptest.NewServer(service)
+			defer server.Close()
+			p := command(t, t.TempDir(), testKey, append(append([]string{"export", "--form", "form1"}, serviceArgs(server.URL)...), flags...)...)
+			p.Stdout = nil
+			out, err := p.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReaderSize(out, 16).ReadString(',')
+			if err != nil || line != "result_id," {
+				t.Errorf("%q, %v", line, err)
+			}
+			if err := out.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if code := p.code(t, p.Wait()); code != exit.OK || strings.Contains(p.stderr.String(), "pipe") {
+				t.Errorf("ended with %d: %s", code, &p.stderr)
+			}
+			if n := service.Counts()[formservice.TransactionResults]; flags != nil && flags[0] == "--limit" && n > 25 {
+				t.Errorf("%d requests for the first line", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/load/csvout"
+	"github.com/formetl/formetl/load/jsonout"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/stream"
+)
+
+// previewFlags are the flags of preview.
+type previewFlags struct {
+	service              flags.Service
+	span                 flags.Range
+	form, names, schema  string
+	state                string
+	results              int64
+	latest, asJSON, wide bool
+}
+
+func previewCommand(p *process) *cobra.Command {
+	var f previewFlags
+	cmd := &cobra.Command{
+		Use:   "preview [DEFINITION] [--form FORM]",
+		Short: "Show a few results of a form",
+		Long: `Preview shows the first results of a form, or with --latest the newest, as a table. It
+costs one request for each hundred results, and writes nothing. A definition gives the
+service, the form, the range and the columns; without one, flags name the service.
+
+Texts of more than 40 characters are cut; --wide shows them whole.`,
+		Example: `  formetl preview feedback.yaml
+  formetl preview --base-url https://fs1.example.com --account acme --form form1 --latest
+  formetl preview --form form1 -n 3 --json`,
+		Args: flags.Arguments(0, 1, "at most one definition, such as feedback.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error { return preview(cmd.Context(), p, f, args) },
+	}
+	set := cmd.Flags()
+	f.service.Register(set)
+	f.span.Register(set)
+	flags.RegisterNames(set, &f.names)
+	set.StringVar(&f.form, "form", "", "the form's directory (default: the first form of the definition)")
+	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
+	set.StringVar(&f.state, "state", "", "folder of budgets (default: the definition's, or formetl/ in your cache folder)")
+	set.Int64VarP(&f.results, "results", "n", 10, "how many results")
+	set.BoolVar(&f.latest, "latest", false, "the newest results, by id, and these first")
+	set.BoolVar(&f.wide, "wide", false, "show long texts whole")
+	set.BoolVar(&f.asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+func preview(ctx context.Context, p *process, f previewFlags, files []string) error {
+	if f.results < 1 {
+		return exit.Usagef("--results %d: give a number above 0", f.results)
+	}
+	def, o, form, err := f.definition(p, files)
+	if err != nil {
+		return err
+	}
+	q := stream.Query{Form: form, Limit: f.results, Latest: f.latest}
+	var text bytes.Buffer
+	if f.asJSON {
+		if err := pipelines.Look(ctx, def, o, q, jsonout.JSON(), &text); err != nil {
+			return err
+		}
+		return show.Print(p.stdout, text.Bytes())
+	}
+	if err := pipelines.Look(ctx, def, o, q, csvout.Format(), &text); err != nil {
+		return err
+	}
+	rows, err := csv.NewReader(&text).ReadAll()
+	if err != nil {
+		return err
+	}
+	if !f.wide {
+		for _, row := range rows[1:] {
+			for i := range row {
+				row[i] = show.Cut(row[i], 40)
+			}
+		}
+	}
+	return show.Table(p.stdout, rows...)
+}
+
+// definition is the given definition, or what flags say in place of one, and the form.
+func (f *previewFlags) definition(p *process, files []string) (*definition.Definition, pipelines.Options, string, error) {
+	var o pipelines.Options
+	if len(files) == 0 {
+		def, err := p.define("preview", f.form, &f.service, f.state)
+		if err == nil {
+			def.Labels, err = flags.ByLabel(f.names)
+		}
+		if err == nil && f.schema != "" {
+			def.Schema, err = definition.LoadSchema(f.schema, p.lookup)
+		}
+		if err == nil {
+			o.Options, err = p.start(slog.LevelWarn, f.span.Options)
+		}
+		return def, o, f.form, err
+	}
+	d := flags.Definition{Range: f.span, KeyFile: f.service.KeyFile, State: f.state}
+	defs, common, err := p.open(&d, files, slog.LevelWarn, withKey)
+	if err != nil {
+		return nil, o, "", err
+	}
+	o.Options = common
+	form := f.form
+	if form == "" {
+		form = defs[0].Forms[0]
+	}
+	if definition.IsGlob(form) {
+		return nil, o, "", exit.Usagef("the definition names its forms by patterns: give --form; `formetl forms` lists them")
+	}
+	return defs[0], o, form, nil
+}
