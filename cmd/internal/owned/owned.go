@@ -55,19 +55,16 @@ func Take(state, path string, force bool) (*Claim, error) {
 		c.before, known = nil, record{}
 	}
 	if !force && !known.Writing {
-		if own, err := known.describes(path); err != nil || !own {
-			return nil, errors.Join(err, foreign(err, path))
+		own, err := known.describes(path)
+		if err != nil {
+			return nil, err
+		}
+		if !own {
+			return nil, &ForeignError{Path: path}
 		}
 	}
 	known.Path, known.Writing = path, true
 	return c, c.put(known)
-}
-
-func foreign(err error, path string) error {
-	if err != nil {
-		return nil
-	}
-	return &ForeignError{Path: path}
 }
 
 // describes tells whether the file at a path is as the record says. It is true if there

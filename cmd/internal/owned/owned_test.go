@@ -16,7 +16,7 @@ func sumOf(text string) string {
 
 // TestTake: a file is somebody else's unless the last export left it so, or was killed.
 func TestTake(t *testing.T) {
-	const own, other = "own", "oth"
+	const other = "oth"
 	for _, c := range []struct {
 		name    string
 		last    func(t *testing.T, claim *Claim) // how the last export ended; nil if there was none
@@ -27,14 +27,14 @@ func TestTake(t *testing.T) {
 		{name: "nothing is there"},
 		{name: "somebody's file", there: other, foreign: true},
 		{name: "somebody's file, by force", there: other, force: true},
-		{name: "written", last: wrote(own), there: own},
-		{name: "written and removed", last: wrote(own)},
-		{name: "written and changed", last: wrote(own), there: other, foreign: true},
-		{name: "written and longer now", last: wrote(own), there: own + other, foreign: true},
+		{name: "written", last: wrote, there: own},
+		{name: "written and removed", last: wrote},
+		{name: "written and changed", last: wrote, there: other, foreign: true},
+		{name: "written and longer now", last: wrote, there: own + other, foreign: true},
 		{name: "killed", last: func(*testing.T, *Claim) {}, there: other},
 		{name: "failed", last: failed, there: other, foreign: true},
 		{name: "written and failed", last: func(t *testing.T, c *Claim) {
-			wrote(own)(t, c)
+			wrote(t, c)
 			again, err := Take(filepath.Dir(filepath.Dir(c.record)), c.path, false)
 			if err != nil {
 				t.Fatal(err)
@@ -64,15 +64,16 @@ func TestTake(t *testing.T) {
 	}
 }
 
-func wrote(text string) func(*testing.T, *Claim) {
-	return func(t *testing.T, c *Claim) {
-		t.Helper()
-		if err := os.WriteFile(c.path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Wrote(int64(len(text)), sumOf(text)); err != nil {
-			t.Fatal(err)
-		}
+// own is what exports write in these tests.
+const own = "own"
+
+func wrote(t *testing.T, c *Claim) {
+	t.Helper()
+	if err := os.WriteFile(c.path, []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wrote(int64(len(own)), sumOf(own)); err != nil {
+		t.Fatal(err)
 	}
 }
 
