@@ -57,19 +57,21 @@ func (p *Plan) Pages() int64 {
 	if p.Total == Unknown {
 		return Unknown
 	}
-	var pages, known, uncounted int64
+	var pages int64
+	rest, uncounted := slices.Clone(p.Groups), make([]int64, len(p.Groups))
 	for _, w := range p.Windows {
 		switch {
 		case w.Count == Unknown:
-			uncounted++
+			uncounted[w.Group]++
 		case w.Count > 0:
-			known += w.Count
+			rest[w.Group] -= w.Count
 			pages += w.Count/PageSize + 1
 		}
 	}
-	if uncounted > 0 {
-		rest := max(0, p.Total-known)
-		pages += uncounted * (rest/uncounted/PageSize + 1)
+	for g, n := range uncounted {
+		if n > 0 { // each window ends with a page that is half full on average
+			pages += max(n, (max(0, rest[g])+n*PageSize/2)/PageSize)
+		}
 	}
 	return pages
 }

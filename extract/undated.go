@@ -36,10 +36,7 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 		return nil, nil
 	}
 	whole := []UndatedRange{{Mixed: undated < total}}
-	pages := float64(total)/PageSize + 1
-	// Each undated result takes two counts until it is alone, and two more for
-	// each halving down to a page. Then it takes a request to read it.
-	finding := float64(undated) * (3 + 2*max(0, math.Log2(pages/float64(undated))))
+	pages, finding := undatedCost(total, undated)
 	if finding >= pages {
 		return whole, nil
 	}
@@ -55,6 +52,28 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 		return nil, fmt.Errorf("looking for results without a date: %w", err)
 	}
 	return h.found, nil
+}
+
+// undatedCost returns how many requests it takes to read all results, and to find the
+// undated ones. Each undated result takes two counts until it is alone, and two more for
+// each halving down to a page. Then it takes a request to read it.
+func undatedCost(total, undated int64) (pages, finding float64) {
+	pages = float64(total)/PageSize + 1
+	return pages, float64(undated) * (3 + 2*max(0, math.Log2(pages/float64(undated))))
+}
+
+// UndatedRequests estimates how many requests for pages and for counts a run takes to
+// read the undated results, besides the counts that tell how many there are.
+func UndatedRequests(total, undated int64) (pages, counts int64) {
+	if undated <= 0 {
+		return 0, 0
+	}
+	all, finding := undatedCost(total, undated)
+	if finding >= all {
+		return int64(all), 0
+	}
+	pages = undated + 1 // the highest id is asked for
+	return pages, int64(finding) - undated + 2
 }
 
 // highestID finds an id that no result exceeds. It returns false if counts

@@ -64,7 +64,7 @@ type PlannedRequests struct {
 	// fewer than a hundred results change.
 	Feed    *int64 `json:"feed"`
 	Counts  *int64 `json:"counts"` // Get Results Count: planning, and the check at the end
-	Total   *int64 `json:"total"`
+	Total   *int64 `json:"total"` // expected; that may be one fewer than the sum, of the feed
 	Planned int    `json:"spent_on_plan"` // counts that making this plan has cost
 	// Least is how many windows are asked for, at a request each or more, where
 	// nothing was counted; Most is what the definition allows.
@@ -173,9 +173,37 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o accou
 	}
 	stale := f.stale(i.Read)
 	p.take(plan, stale)
+	if f.form.Large(plan) { // some of those who share the window end their part with a page that is not full
+		p.Requests.Results = sum(p.Requests.Results, known(int64(1+def.Source.Requests.Concurrency/2)))
+	}
 	p.warn(f.form, plan)
-	p.sum(f, plan, int64(plan.Requests+laterCounts(f.form, i)+len(stale)))
+	undated, err := p.countUndated(ctx, f.form, i, plan)
+	if err != nil {
+		return err
+	}
+	p.sum(f, plan, int64(plan.Requests+laterCounts(f.form, i)+len(stale))+undated)
 	return nil
+}
+
+// countUndated adds the requests for results without a date to those for pages. It
+// returns how many counts a run sends for them. A run over everything reads them too.
+func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i interval.Interval, plan *extract.Plan) (int64, error) {
+	if form.Client == nil || form.Dateless || !i.Everything() || plan.Total == extract.Unknown {
+		return 0, nil
+	}
+	p.Requests.Planned++
+	total, err := form.Client.Count(ctx, form.Name, extract.CountQuery{})
+	if err != nil || total <= plan.Total {
+		return 0, err
+	}
+	p.Requests.Planned++
+	undated, err := extract.CountUndated(ctx, form.Client, form.Name, total)
+	if err != nil {
+		return 0, err
+	}
+	pages, counts := extract.UndatedRequests(total, undated)
+	p.Requests.Results = sum(p.Requests.Results, &pages)
+	return counts + 2, nil // it counts the results with a date too, before and after
 }
 
 // makeTail plans a run that reads only what is new and what changed.
@@ -191,12 +219,24 @@ func (p *FormPlan) makeTail(ctx context.Context, f *following) error {
 	return nil
 }
 
+// noticing is about how many requests a run sends before it notices that the service
+// ignores dates, and begins again.
+const noticing = 4
+
 // sum adds up the requests of the run. counts are those that do not ask for changes.
 func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
 	if f.form.Client != nil {
 		feed, more := f.asked(plan)
 		p.Requests.Feed, p.Requests.Counts = known(feed), known(counts+more)
-		p.Requests.Total = sum(sum(p.Requests.Results, p.Requests.Feed), p.Requests.Counts)
+		if f.form.Dateless {
+			counts += noticing
+		}
+		expected := feed
+		if feed > 2 && !f.form.Def.Extract.Incremental { // nobody continues, so that the run seldom needs all of them
+			expected--
+		}
+		p.Requests.Counts = known(counts + more)
+		p.Requests.Total = sum(sum(p.Requests.Results, known(expected)), p.Requests.Counts)
 	}
 	p.Budget = expend(f.form.Def.Source.Requests, p.Requests.Total)
 }
@@ -267,7 +307,7 @@ func pagesOf(results int64) int64 {
 	case extract.Unknown, 0:
 		return results
 	}
-	one := extract.Plan{Total: results, Windows: []extract.Planned{{Count: results}}}
+	one := extract.Plan{Total: results, Windows: []extract.Planned{{Count: results}}, Groups: []int64{results}}
 	return one.Pages()
 }
 

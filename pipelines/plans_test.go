@@ -80,8 +80,8 @@ func TestPlanKeepsItsPromise(t *testing.T) {
 			if off := *p.Requests.Results - results; off < -15 || off > 15 {
 				t.Errorf("planned %d pages, the run asked for %d", *p.Requests.Results, results)
 			}
-			if *p.Requests.Total != *p.Requests.Results+*p.Requests.Feed+counts {
-				t.Errorf("the total %d is not %d + %d + %d", *p.Requests.Total, *p.Requests.Results, *p.Requests.Feed, counts)
+			if total, most := *p.Requests.Total, *p.Requests.Results+*p.Requests.Feed+counts; total != most && total != most-1 {
+				t.Errorf("the total %d is not %d + %d + %d, or one fewer", total, *p.Requests.Results, *p.Requests.Feed, counts)
 			}
 		})
 	}

@@ -1,0 +1,121 @@
+package pipelines_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// TestPlanTellsTheTruth: a plan's total is within 2 % or three requests of what the run
+// then sends, over the worlds of the test service that keep their results. Where the plan
+// says that a run fails, it fails. Worlds whose faults no count shows are left out:
+// PageCap, IgnoreMinID, and IgnoreDates where one window holds everything.
+func TestPlanTellsTheTruth(t *testing.T) {
+	forms := map[string]formservice.GenerateOptions{
+		"dated":   {Results: 3000, NoUndated: true},
+		"undated": {Results: 3000},
+		"bare":    {Results: 1500, NoUpdates: true},
+		"empty":   {Results: 0},
+		"single":  {Results: 1, NoUndated: true},
+		"page":    {Results: 100, NoUndated: true, NoUnfinished: true},
+		"more":    {Results: 101, NoUndated: true, NoUnfinished: true},
+		"large":   {Results: 12_000, NoHostile: true},
+		"even":    {Results: 2000, Even: true, NoUnfinished: true},
+	}
+	faults := map[string]formservice.Faults{
+		"":            {},
+		"ignore-sort": {IgnoreSort: true},
+		"lack-update": {LackUpdate: 50},
+		"old":         {OldRoot: true, Errors200: true, Latin1: true, Headings: "nested"},
+		"direction":   {IgnoreDirection: true},
+		"max-id":      {IgnoreMaxID: true},
+		"page":        {IgnorePage: true},
+		"dates":       {IgnoreDates: true},
+		"strict":      {StrictLimit: true, BareMaxMidnight: true, NoGzip: true},
+	}
+	shapes := map[string]func(*definition.Definition){
+		"all": func(*definition.Definition) {},
+		"range": func(d *definition.Definition) {
+			d.Extract.From, d.Extract.To = extracttest.Wall("2025-03-01"), extracttest.Wall("2025-09-01")
+		},
+		"from": func(d *definition.Definition) { d.Extract.From = extracttest.Wall("2025-06-01") },
+		"to":   func(d *definition.Definition) { d.Extract.To = extracttest.Wall("2025-06-01") },
+		"days": func(d *definition.Definition) {
+			d.Outputs = []definition.Output{{Path: d.Outputs[0].Path + ".days/", Format: "ndjson", Partition: definition.PartitionDay}}
+		},
+		"months": func(d *definition.Definition) {
+			d.Outputs = []definition.Output{{Path: d.Outputs[0].Path + ".months/", Format: "ndjson", Partition: definition.PartitionMonth}}
+			d.Extract.From, d.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2026-01-01")
+		},
+		"steps": func(d *definition.Definition) {
+			d.Extract.Window = extract.Step{Days: 7}
+			d.Extract.From, d.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2026-01-01")
+		},
+		"unverified": func(d *definition.Definition) { d.Extract.Verify = false },
+		"incremental": func(d *definition.Definition) {
+			d.Outputs = []definition.Output{{Path: d.Outputs[0].Path + ".parts/", Format: "ndjson"}}
+			d.Extract.Incremental = true
+		},
+	}
+	for form, g := range forms {
+		for fault, f := range faults {
+			if fault != "" && form != "undated" && form != "dated" {
+				continue // what a service breaks shows on forms of some size
+			}
+			for shape, change := range shapes {
+				t.Run(fmt.Sprintf("%s %s %s", form, fault, shape), func(t *testing.T) {
+					t.Parallel()
+					g.Seed = 5
+					w := newWorld(t, formservice.Generate(g))
+					w.service.SetFaults(f)
+					def := w.definition(definition.Output{Path: "out.ndjson", Format: "ndjson"})
+					def.Source.Requests.Concurrency = 1 // how many parts a window is divided into is a matter of time
+					change(def)
+					for range 2 { // the second run of an incremental definition continues the first
+						plan, err := pipelines.MakePlan(t.Context(), def, options().Options, false)
+						w.service.Reset()
+						_, failed := pipelines.Run(t.Context(), def, options())
+						if _, dates := errors.AsType[*extract.DatesError](failed); dates && fault == "dates" {
+							return // the plan says so too, or a page shows it
+						}
+						if err := errors.Join(err, failed); err != nil {
+							t.Fatal(err)
+						}
+						var sent [2]int64
+						for i, name := range []string{formservice.TransactionResults, formservice.TransactionCount} {
+							sent[i] = int64(w.service.Counts()[name])
+						}
+						if fault == "dates" && len(plan.Forms[0].Warnings) == 0 {
+							return
+						}
+						p := plan.Forms[0].Requests
+						if p.Total == nil {
+							t.Fatalf("nothing is planned: %+v", p)
+						}
+						run := sent[0] + sent[1]
+						if off := *p.Total - run; max(off, -off) > max(3, run/50) {
+							feed := 0
+							for _, q := range w.service.Log() {
+								if strings.Contains(q.Query, "fs_sort=") {
+									feed++
+								}
+							}
+							t.Errorf("planned %d (%d pages, %d feed, %d counts), sent %d (%d pages, %d feed, %d counts)",
+								*p.Total, *p.Results, *p.Feed, *p.Counts, run, sent[0]-int64(feed), feed, sent[1])
+						}
+						if !def.Extract.Incremental {
+							break
+						}
+					}
+				})
+			}
+		}
+	}
+}
