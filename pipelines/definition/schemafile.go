@@ -129,7 +129,7 @@ func (r *reader) readSchema(v strictyaml.Value) {
 			v.Report(p)
 		}
 	default:
-		v.Fail("write a path relative to the definition's folder", "the schema file %s cannot be read: %v", strictyaml.Quote(r.local(file)), errors.Unwrap(err))
+		v.Fail("write a path relative to the definition's folder", "the schema file %s cannot be read: %v", strictyaml.Quote(file), errors.Unwrap(err))
 	}
 }
 

@@ -16,10 +16,8 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -96,7 +94,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	}
 	def.Extract.From, def.Extract.To = common.From, common.To
 	options := pipelines.Options{Options: common}
-	if err := f.checkSpan(def, options.Now()); err != nil {
+	if err := checkSpan(def, common); err != nil {
 		return err
 	}
 	f.noteZone(p, def)
@@ -134,15 +132,6 @@ func (f *exportFlags) run(ctx context.Context, p *process, def *definition.Defin
 	}
 	o.Full, o.Resume = f.fresh, resumption(p.log, o.Now, f.fresh)
 	return pipelines.Run(ctx, def, o)
-}
-
-// checkSpan refuses a range that holds no time, and names the flags.
-func (f *exportFlags) checkSpan(def *definition.Definition, now time.Time) error {
-	_, err := interval.Ask(def, interval.Flags{}, now)
-	if e, ok := errors.AsType[*interval.RangeError](err); ok {
-		return exit.Usagef("--from %s: the range ends before it, at %s; give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
-	}
-	return err
 }
 
 // noteZone says in the first line what it means that nobody named the account's zone and

@@ -13,8 +13,10 @@ import (
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // process is what a command gets from the process: streams, environment and log.
@@ -55,7 +57,26 @@ func (p *process) open(f *flags.Definition, files []string, level slog.Level, ke
 		return nil, o, err
 	}
 	defs, err := p.load(f, files, key)
+	for _, def := range defs {
+		err = errors.Join(err, checkSpan(def, o))
+	}
 	return defs, o, err
+}
+
+// checkSpan refuses a range that holds no time because of the flags.
+func checkSpan(def *definition.Definition, o account.Options) error {
+	if o.From.IsZero() && o.To.IsZero() {
+		return nil
+	}
+	_, err := interval.Ask(def, o.Flags(), o.Now())
+	e, ok := errors.AsType[*interval.RangeError](err)
+	switch {
+	case !ok:
+		return err
+	case o.From.IsZero():
+		return exit.Usagef("--to %s: the range begins after it, at %s; give a later --to", load.Wall(e.Window.To), load.Wall(e.Window.From))
+	}
+	return exit.Usagef("--from %s: the range ends before it, at %s; give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
 }
 
 // load reads definitions and checks all of them before anything is asked of a

@@ -16,6 +16,9 @@ import (
 // Unknown is the error of flags that cannot be read. To an unknown flag it adds
 // the nearest known name.
 func Unknown(cmd *cobra.Command, err error) error {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return exit.Usagef("--%s %q: give %s", wrong.GetFlag().Name, wrong.GetValue(), kindOf(wrong.GetFlag().Value.Type()))
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || unknown.GetSpecifiedShortnames() != "" {
 		return &exit.Error{Code: exit.Usage, Err: err}
@@ -31,6 +34,19 @@ func Unknown(cmd *cobra.Command, err error) error {
 		text += "; did you mean --" + near + "?"
 	}
 	return exit.Usagef("%s", text)
+}
+
+// kindOf says what a flag of a type takes.
+func kindOf(flagType string) string {
+	switch flagType {
+	case "int", "int64":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	case "duration":
+		return "a length of time such as 30s or 5m"
+	}
+	return "another value"
 }
 
 // Subcommand is the check of a command that has subcommands: an argument that

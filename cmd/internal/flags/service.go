@@ -66,15 +66,15 @@ func (s *Service) Source(env Environment) (definition.Source, error) {
 	case src.Account == "":
 		return src, errors.New("no account: give --account, or set FORMETL_ACCOUNT")
 	case r.Concurrency < 1:
-		return src, errors.New("--concurrency must be at least 1")
+		return src, fmt.Errorf("--concurrency %d: give a number above 0", r.Concurrency)
 	case r.PerMinute < 0:
-		return src, errors.New("--requests-per-minute must not be negative")
+		return src, fmt.Errorf("--requests-per-minute %d: give a number above 0, or 0 for no budget", r.PerMinute)
 	case r.Retries < 0:
-		return src, errors.New("--retries must not be negative")
+		return src, fmt.Errorf("--retries %d: give a number from 0 on", r.Retries)
 	case r.MaxRequests < 0:
-		return src, errors.New("--max-requests must not be negative")
+		return src, fmt.Errorf("--max-requests %d: give a number above 0, or 0 for no bound", r.MaxRequests)
 	case r.Timeout <= 0:
-		return src, errors.New("--timeout must be longer than nothing")
+		return src, fmt.Errorf("--timeout %s: give a length of time such as 30s", r.Timeout)
 	}
 	if _, err := transport.ParseBaseURL(src.BaseURL, src.AllowHTTP); err != nil {
 		return src, fmt.Errorf("--base-url: %s", strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
@@ -111,7 +111,7 @@ func apiKey(file string, env Environment) (transport.Secret, error) {
 	if file != "" {
 		key, err := definition.KeyFromFile(file)
 		if err != nil {
-			return key, fmt.Errorf("--api-key-file: %w", err)
+			return key, fmt.Errorf("--api-key-file: %w; give the path of a file that holds nothing but the key", err)
 		}
 		return key, nil
 	}

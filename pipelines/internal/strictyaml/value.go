@@ -236,11 +236,11 @@ func (v Value) List() []Value {
 	seq, ok := v.node.(*ast.SequenceNode)
 	switch {
 	case v.isNull():
-		v.Fail("write at least one entry, or leave the key out", "there is no value")
+		v.Fail("write at least one entry", "there is no value")
 	case !ok:
 		v.Fail("write a list, such as [a, b]", "a list is expected, not %s", v.Kind())
 	case len(seq.Values) == 0:
-		v.Fail("write at least one entry, or leave the key out", "the list is empty")
+		v.Fail("write at least one entry", "the list is empty")
 	default:
 		entries := make([]Value, len(seq.Values))
 		for i, n := range seq.Values {
