@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/duckdb"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -87,17 +88,12 @@ func TestDeclaredForms(t *testing.T) {
 			t.Errorf("dead letters %v lack %q", raws, letter)
 		}
 	}
-	w.checkDeclaredParquet()
+	t.Run("DuckDB", func(t *testing.T) { w.checkDeclaredParquet(duckdb.Open(t)) })
 }
 
 // checkDeclaredParquet reads the Parquet file with an engine of others.
-func (w *world) checkDeclaredParquet() {
+func (w *world) checkDeclaredParquet(db *sql.DB) {
 	w.t.Helper()
-	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
 	query := "SELECT string_agg(concat_ws(' ', id, epoch(finished)::BIGINT, arrival, coalesce(born::TEXT, '-'), coalesce(epoch(calls_at)::BIGINT::TEXT, '-'), price, coalesce(points::TEXT, '-'), parking, coalesce(days::TEXT, '-')), chr(10) ORDER BY id)," +
 		" any_value(concat_ws(' ', typeof(finished), typeof(arrival), typeof(price), typeof(points), typeof(parking), typeof(days))) FROM read_parquet('" + w.path("b.parquet") + "')"
 	var rows, types string

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/duckdb/duckdb-go/v2"
-
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/duckdb"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
@@ -59,11 +58,7 @@ func hostileForm() *formservice.Form {
 // TestDuckDBReadsWhatARunWrote reads every format back with a real engine and
 // compares every value with the truth.
 func TestDuckDBReadsWhatARunWrote(t *testing.T) {
-	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := duckdb.Open(t)
 	if _, err := db.ExecContext(t.Context(), "SET TimeZone = 'America/Chicago'"); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/duckdb"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -61,7 +62,7 @@ func TestAddedColumnsReadTogether(t *testing.T) {
 				l.next(questions)
 				run()
 			}
-			l.checkEngine()
+			t.Run("DuckDB", func(t *testing.T) { l.checkEngine(t, duckdb.Open(t)) })
 			want := "result_id,answer,result_status,date_finish,item_2,date_update,item_9,item_7,item_5,item_3"
 			if name == "inferred" {
 				want = "result_id,result_status,date_finish,date_update,item_1,item_2,item_9,item_7,item_5,item_3"
@@ -96,14 +97,8 @@ func (l *driftingForm) checkOrder(before []string) []string {
 
 // checkEngine reads all parts of all runs with DuckDB and compares types and
 // values with the manifest and the truth.
-func (l *driftingForm) checkEngine() {
-	t := l.w.t.(*testing.T)
+func (l *driftingForm) checkEngine(t *testing.T, db *sql.DB) {
 	t.Helper()
-	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
 	if _, err := db.ExecContext(t.Context(), "SET TimeZone = 'America/Chicago'"); err != nil {
 		t.Fatal(err)
 	}

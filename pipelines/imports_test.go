@@ -46,6 +46,10 @@ type layer struct {
 // of pipelines needs an entry of its own.
 func layers() []layer {
 	return []layer{
+		// What tests need is asked for in every room, and by no shipped file.
+		{"internal/needs", nil, []string{"golang.org/x/sys/unix"}},
+		{"untested", nil, nil},
+		{"load/loadtest/", []string{"internal/needs", "load!", "load/internal"}, []string{"*"}},
 		{"extract/formservice", []string{"extract/formservice"}, nil},
 		{"extract/extracttest", []string{"extract!", "extract/page", "extract/transport", "extract/v1", "extract/formservice"}, nil},
 		{"extract/page", nil, nil},
@@ -87,14 +91,18 @@ func layers() []layer {
 // forTests are the modules that shipped files may not import: second readers
 // and references.
 func forTests() []string {
-	return []string{"github.com/xitongsys/", "github.com/duckdb/", "github.com/tdewolff/", "github.com/santhosh-tekuri/", modulePath + "/load/loadtest", modulePath + "/extract/extracttest", modulePath + "/pipelines/pipelinestest"}
+	return []string{"github.com/xitongsys/", "github.com/duckdb/", "github.com/tdewolff/", "github.com/santhosh-tekuri/", modulePath + "/load/loadtest", modulePath + "/internal", modulePath + "/extract/extracttest", modulePath + "/pipelines/pipelinestest"}
 }
 
 // isTool tells whether a package is a tool of the tests, which no program that
 // is shipped imports. It may import what is for tests.
 func isTool(importPath string) bool {
-	campaign := modulePath + "/cmd/internal/campaign"
-	return importPath == modulePath+"/cmd/internal/bench" || importPath == campaign || strings.HasPrefix(importPath, campaign+"/")
+	for _, tool := range []string{"/cmd/internal/bench", "/cmd/internal/campaign", "/cmd/internal/clitest", "/load/loadtest"} {
+		if importPath == modulePath+tool || strings.HasPrefix(importPath, modulePath+tool+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // allowed tells whether a layer may import a package. "extract!" is the
@@ -216,6 +224,9 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"pipelines", "/load/csvout", false},
 		{"pipelines", "/load/s3", false},
 		{"load", "/load/s3", false},
+		{"load/local", "/internal/needs", false},
+		{"load/loadtest/duckdb", "/internal/needs", true},
+		{"internal/needs", "/load", false},
 		{"load/local", "/load/s3", false},
 		{"load/s3", "/load", true},
 		{"load/s3", "/load/local", false},

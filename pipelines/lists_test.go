@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/duckdb"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -224,12 +225,7 @@ func TestChoicesOfLaterRunsFollow(t *testing.T) {
 
 func (w *world) duckDB() *sql.DB {
 	w.t.Helper()
-	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { _ = db.Close() })
-	return db
+	return duckdb.Open(w.t)
 }
 
 // query gives the first column of the rows.

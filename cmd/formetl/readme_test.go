@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"database/sql"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -11,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/duckdb/duckdb-go/v2"
-
 	"github.com/formetl/formetl/cmd/internal/cli"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/duckdb"
 )
 
 // readme is README.md's text.
@@ -113,17 +111,13 @@ func TestReadmeCommands(t *testing.T) {
 			t.Errorf("the README's commands did not make %s: %v", file, err)
 		}
 	}
-	runSQL(t, blocks(text, "sql"))
+	t.Run("DuckDB", func(t *testing.T) { runSQL(t, blocks(text, "sql")) })
 }
 
 // runSQL runs the README's queries over what its commands made.
 func runSQL(t *testing.T, queries []string) {
 	t.Helper()
-	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
+	db := duckdb.Open(t)
 	for _, query := range queries {
 		var rows int
 		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM ("+strings.TrimRight(strings.TrimSpace(query), ";")+")").Scan(&rows); err != nil || rows == 0 {

@@ -16,12 +16,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	duckdb "github.com/duckdb/duckdb-go/v2"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/csvout"
 	"github.com/formetl/formetl/load/jsonout"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/duckdb"
 	"github.com/formetl/formetl/load/parquetout"
 )
 
@@ -32,11 +32,7 @@ import (
 // openDuckDB returns a database in memory, in UTC.
 func openDuckDB(t *testing.T) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := duckdb.Open(t)
 	db.SetMaxOpenConns(1)
 	if _, err := db.ExecContext(t.Context(), "SET TimeZone = 'UTC'"); err != nil {
 		t.Fatal(err)

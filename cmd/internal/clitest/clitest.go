@@ -16,6 +16,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/formetl/formetl/internal/needs"
 )
 
 // ModuleRoot is the module's folder, seen from the package under test.
@@ -63,18 +65,17 @@ func SameNames(t testing.TB, what string, documented, actual []string) {
 }
 
 // CheckMetrics lets Prometheus' own tool judge a file: it may neither refuse it
-// nor warn of anything.
-func CheckMetrics(t testing.TB, data []byte) {
+// nor warn of anything. Where it is not installed, only that is left out.
+func CheckMetrics(t *testing.T, data []byte) {
 	t.Helper()
-	tool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Fatal("promtool is not installed, which judges metrics; install Debian's package prometheus: apt-get install -y prometheus")
-	}
-	cmd := exec.CommandContext(t.Context(), tool, "check", "metrics")
-	cmd.Stdin = bytes.NewReader(data)
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("promtool: %v\n%s\nof\n%s", err, out, data)
-	}
+	t.Run("promtool", func(t *testing.T) {
+		tool := needs.Program(t, "promtool", "apt-get install prometheus")
+		cmd := exec.CommandContext(t.Context(), tool, "check", "metrics")
+		cmd.Stdin = bytes.NewReader(data)
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%v\n%s\nof\n%s", err, out, data)
+		}
+	})
 }
 
 // ReadMetrics reads a metrics file: the samples by family and by the values of

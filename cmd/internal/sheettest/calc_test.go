@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/formetl/formetl/internal/needs"
 )
 
 // calc is LibreOffice Calc with a profile of its own.
@@ -19,10 +21,7 @@ type calc struct {
 
 func newCalc(t *testing.T) calc {
 	t.Helper()
-	program, err := exec.LookPath("soffice")
-	if err != nil {
-		t.Fatal("LibreOffice Calc is not installed, which opens what we write for spreadsheets: apt-get install -y --no-install-recommends libreoffice-calc-nogui")
-	}
+	program := needs.Program(t, "soffice", "apt-get install --no-install-recommends libreoffice-calc-nogui")
 	profile := url.URL{Scheme: "file", Path: filepath.ToSlash(t.TempDir())}
 	return calc{T: t, program: program, profile: profile.String(), folder: t.TempDir()}
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 	_ "time/tzdata" // as in cmd/formetl
+
+	"github.com/formetl/formetl/internal/needs"
 )
 
 // nobody runs the server where the tests run as root, which PostgreSQL refuses.
@@ -91,6 +93,9 @@ func (s *server) stop() {
 	}
 }
 
+// errNoPostgres says that there is nothing to test with.
+var errNoPostgres = errors.New("PostgreSQL is not installed")
+
 // postgresBin is the folder of initdb and postgres, which Debian keeps off the
 // path.
 func postgresBin() (string, error) {
@@ -103,12 +108,15 @@ func postgresBin() (string, error) {
 	if file, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(file), nil
 	}
-	return "", errors.New("PostgreSQL is not installed, and these tests need a real one (15 or newer): apt-get install postgresql")
+	return "", errNoPostgres
 }
 
 // database makes a database of its own for a test and gives its name.
 func database(t *testing.T) string {
 	t.Helper()
+	if errors.Is(shared.failed, errNoPostgres) {
+		needs.Missing(t, "PostgreSQL", "apt-get install postgresql, 15 or newer")
+	}
 	if shared.failed != nil {
 		t.Fatal(shared.failed)
 	}

@@ -12,10 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/duckdb/duckdb-go/v2"
-
 	"github.com/formetl/formetl/cmd/internal/cli"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/duckdb"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -73,11 +72,7 @@ load: [%s]
 // duck opens a DuckDB in memory, in a time zone that is not the service's.
 func duck(t *testing.T) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := duckdb.Open(t)
 	db.SetMaxOpenConns(1)
 	duckRun(t, db, "SET TimeZone = 'Asia/Kolkata'")
 	return db

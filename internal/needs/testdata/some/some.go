@@ -1,0 +1,2 @@
+// Package some has tests that are left out.
+package some

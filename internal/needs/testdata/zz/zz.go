@@ -1,0 +1,2 @@
+// Package zz is reported last.
+package zz
