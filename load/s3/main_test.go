@@ -9,6 +9,7 @@ import (
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
@@ -28,9 +29,8 @@ var (
 )
 
 // TestMain starts the real servers: versitygw over HTTP and over TLS, and
-// with FORMETL_TEST_MINIO=1 MinIO over both. Where they cannot be got, the
-// tests fail; FORMETL_TEST_S3=off is for machines without a module proxy,
-// and leaves out every test that needs a server.
+// with FORMETL_TEST_MINIO=1 MinIO over both. Where versitygw was not built
+// before and not all tests are asked for, those that need it are left out.
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
@@ -46,7 +46,7 @@ func testMain(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if s3server.Off() {
+	if !s3server.There() {
 		return m.Run()
 	}
 	defer func() {
@@ -76,8 +76,10 @@ func prepareEnvironment(dir string) error {
 	return nil
 }
 
+const minioVariable = "FORMETL_TEST_MINIO"
+
 func kinds() []s3server.Kind {
-	if os.Getenv("FORMETL_TEST_MINIO") != "" {
+	if os.Getenv(minioVariable) != "" {
 		return []s3server.Kind{s3server.Versitygw(), s3server.MinIO()}
 	}
 	return []s3server.Kind{s3server.Versitygw()}
@@ -115,16 +117,27 @@ func makeBucket(url string) error {
 
 // eachServer runs a test on every real server, side by side.
 func eachServer(t *testing.T, test func(t *testing.T, s server)) {
+	t.Helper()
+	needServers(t)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) { test(t, s) })
 	}
 }
 
+// needServers ends a test where there is no server, and notes that MinIO is none
+// of them.
+func needServers(t *testing.T) {
+	t.Helper()
+	s3server.Need(t)
+	if os.Getenv(minioVariable) == "" && !needs.All() { // all tests have a step of .ci/run for it
+		needs.Partly(t, "MinIO", minioVariable+"=1")
+	}
+}
+
 // eachKind runs a test on a server of each kind that is the test's own.
 func eachKind(t *testing.T, test func(t *testing.T, s server)) {
-	if s3server.Off() {
-		return
-	}
+	t.Helper()
+	needServers(t)
 	for _, k := range kinds() {
 		t.Run(k.Name, func(t *testing.T) {
 			s, err := s3server.Start(t.Context(), k, t.TempDir(), nil)

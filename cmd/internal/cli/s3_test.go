@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,14 +26,10 @@ type store struct {
 	client *awss3.Client
 }
 
-// startStore starts the server. Where FORMETL_TEST_S3=off leaves it out, it
-// says which test is left out with it.
-func startStore(t *testing.T) (s store, there bool) {
+// startStore starts the server, and ends a test that cannot have one.
+func startStore(t *testing.T) store {
 	t.Helper()
-	if s3server.Off() {
-		fmt.Fprintf(os.Stderr, "FORMETL_TEST_S3=off: %s IS LEFT OUT\n", t.Name())
-		return store{}, false
-	}
+	s3server.Need(t)
 	server, err := s3server.Start(t.Context(), s3server.Versitygw(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(s3server.Needed(err))
@@ -47,7 +42,7 @@ func startStore(t *testing.T) (s store, there bool) {
 	if _, err := client.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: aws.String(bucket)}); err != nil {
 		t.Fatal(err)
 	}
-	return store{server, client}, true
+	return store{server, client}
 }
 
 // objects gives what lies in the bucket, and fails for unfinished uploads.
@@ -104,10 +99,7 @@ func (s store) output(t *testing.T, dir, secret string, args ...string) (code in
 }
 
 func TestExportToS3(t *testing.T) {
-	s, there := startStore(t)
-	if !there {
-		return
-	}
+	s := startStore(t)
 	_, service := newService(testKey, smallForm())
 	t.Cleanup(service.Close)
 	dir := t.TempDir()
@@ -161,10 +153,7 @@ func TestExportToS3(t *testing.T) {
 }
 
 func TestDatasetOnS3(t *testing.T) {
-	s, there := startStore(t)
-	if !there {
-		return
-	}
+	s := startStore(t)
 	_, service := newService(testKey, smallForm())
 	t.Cleanup(service.Close)
 	dir := t.TempDir()

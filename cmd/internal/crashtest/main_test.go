@@ -8,19 +8,19 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
 
 // shared is what TestMain makes for all tests; they only read it.
 var shared struct {
 	program string           // formetl, with its fault points
-	buckets *s3server.Server // nil where FORMETL_TEST_S3=off
+	buckets *s3server.Server // nil unless every test is asked for
 	dir     string           // for servers of single tests
 }
 
-// TestMain builds formetl and starts versitygw. Where that server cannot be
-// got, the tests fail; FORMETL_TEST_S3=off is for machines without a module
-// proxy, and leaves out every test that needs it.
+// TestMain builds formetl and, where every test is asked for, starts versitygw.
+// Where that server cannot be got then, the tests fail.
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
@@ -29,7 +29,7 @@ func testMain(m *testing.M) int {
 		defer func() { _ = os.RemoveAll(dir) }()
 		shared.program, err = build(dir)
 	}
-	if err == nil && s3server.Off() {
+	if err == nil && !onS3() {
 		return m.Run()
 	}
 	if err == nil {
@@ -44,6 +44,9 @@ func testMain(m *testing.M) int {
 	defer shared.buckets.Stop()
 	return m.Run()
 }
+
+// onS3 tells whether runs to S3 are killed too, which takes minutes.
+func onS3() bool { return needs.All() && s3server.There() }
 
 // build builds the program as it is shipped, with fault points. It is a
 // process of its own, so the race detector of the tests is not for it.

@@ -26,9 +26,7 @@ func ownServer(t *testing.T, w *world) *s3server.Server {
 // again at once, and the run may not even notice; or it stays away, and the
 // run gives up in order. The next run makes the truth of it.
 func TestServerKilled(t *testing.T) {
-	if s3server.Off() {
-		return
-	}
+	needS3(t)
 	for _, o := range []output{ndjsonDataset, csvFile} {
 		t.Run(o.format, func(t *testing.T) {
 			e := measure(t, kind{"s3", true}, o)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
 
@@ -67,15 +68,24 @@ type kind struct {
 	s3   bool
 }
 
-// eachPlace runs a test on disk and on S3.
+// eachPlace runs a test on disk and, where every test is asked for, on S3.
 func eachPlace(t *testing.T, test func(t *testing.T, k kind)) {
-	kinds := []kind{{"disk", false}}
-	if !s3server.Off() {
-		kinds = append(kinds, kind{"s3", true})
+	for _, k := range []kind{{"disk", false}, {"s3", true}} {
+		t.Run(k.name, func(t *testing.T) {
+			if k.s3 {
+				needS3(t)
+			}
+			test(t, k)
+		})
 	}
-	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) { test(t, k) })
-	}
+}
+
+// needS3 ends a test that kills runs to S3, or the server, unless every test is
+// asked for.
+func needS3(t *testing.T) {
+	t.Helper()
+	needs.Long(t)
+	s3server.Need(t)
 }
 
 // newWorld starts a service over a new form and gives an empty place.

@@ -9,7 +9,7 @@
 // compared with the truth: what an undisturbed run writes, row by row, and the
 // ids that the service holds.
 //
-// FORMETL_TEST_S3=off leaves out, and names, what needs a server that has to
-// be got from the module proxy. FORMETL_TEST_LARGE=1 streams a part of 2 GB
+// What needs a server that was not built yet is left out, and named, unless
+// every test is asked for. FORMETL_TEST_LARGE=1 streams a part of 2 GB
 // instead of 300 MB.
 package faulttest

@@ -19,7 +19,7 @@ import (
 // What TestMain made; the tests read it.
 var (
 	program string           // formetl
-	server  *s3server.Server // nil where FORMETL_TEST_S3=off
+	server  *s3server.Server // nil where it is not there
 	network *toxiproxy.Proxy // likewise
 )
 
@@ -43,7 +43,7 @@ func testMain(m *testing.M) int {
 	if err == nil {
 		err = os.Chmod(program, 0o755) //nolint:gosec // as above
 	}
-	if err == nil && !s3server.Off() {
+	if err == nil && there() {
 		if server, err = startServer(dir); err == nil {
 			defer server.Stop()
 			network, err = toxiproxy.Start(context.Background())
@@ -74,15 +74,15 @@ func startServer(dir string) (*s3server.Server, error) {
 	return s3server.Start(context.Background(), s3server.Versitygw(), data, nil)
 }
 
-// needsServer tells whether a test that needs a real server can run, and says
-// so loudly where it cannot.
-func needsServer(t *testing.T) bool {
+// there tells whether tests have a real server, and lines that can be spoiled.
+func there() bool { return s3server.There() && toxiproxy.There() }
+
+// needServer ends a test that needs a real server, or a line that can be spoiled,
+// where they are not there.
+func needServer(t *testing.T) {
 	t.Helper()
-	if s3server.Off() {
-		fmt.Fprintf(os.Stderr, "FORMETL_TEST_S3=off: %s IS LEFT OUT\n", t.Name())
-		return false
-	}
-	return true
+	s3server.Need(t)
+	toxiproxy.Need(t)
 }
 
 // large tells whether tests that take minutes are run too.

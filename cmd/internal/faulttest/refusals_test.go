@@ -134,9 +134,7 @@ load:
 // what to do, and that nothing that is written holds a secret.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	if !needsServer(t) {
-		return
-	}
+	needServer(t)
 	service := serve(t, smallForm())
 	for _, c := range append(refusals(), wrongPlaces()...) {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,9 +11,7 @@ import (
 // read: the run gives up with 75, and the next one resumes from there.
 func TestNetworkToService(t *testing.T) {
 	t.Parallel()
-	if !needsServer(t) {
-		return
-	}
+	needServer(t)
 	const spoiledAt, days = 41, 60
 	calm := manyForm()
 	want := manyJob(calm.serve(t)).truth(t, calm.ids())

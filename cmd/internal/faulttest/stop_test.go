@@ -137,9 +137,7 @@ func TestStopWithManyRead(t *testing.T) {
 		t.Parallel()
 		stop(t, folder{t.TempDir() + "/lake"}, "", nothing, nothing)
 	})
-	if !needsServer(t) {
-		return
-	}
+	needServer(t)
 	t.Run("s3", func(t *testing.T) {
 		t.Parallel()
 		stop(t, newBucket(t), server.URL, nothing, nothing)
@@ -157,9 +155,7 @@ func TestStopWithManyRead(t *testing.T) {
 // a narrow line.
 func TestStopInUpload(t *testing.T) {
 	t.Parallel()
-	if !needsServer(t) {
-		return
-	}
+	needServer(t)
 	calm := wideForm()
 	want := wideJob(calm.serve(t)).truth(t, calm.ids())
 	hole := []toxiproxy.Toxic{toxiproxy.BlackHole("a", toxiproxy.Upstream), toxiproxy.BlackHole("b", toxiproxy.Downstream)}
@@ -262,9 +258,7 @@ func TestStopInCommit(t *testing.T) {
 func stopLate(t *testing.T, mostPages int64, far func(*testing.T, bucket), stopped func(testing.TB, bucket)) {
 	t.Helper()
 	t.Parallel()
-	if !needsServer(t) {
-		return
-	}
+	needServer(t)
 	calm := manyForm()
 	want := manyJob(calm.serve(t)).truth(t, calm.ids())
 	form := manyForm()
@@ -293,9 +287,7 @@ func stopLate(t *testing.T, mostPages int64, far func(*testing.T, bucket), stopp
 // be left there.
 func TestStopExport(t *testing.T) {
 	t.Parallel()
-	if !needsServer(t) {
-		return
-	}
+	needServer(t)
 	form := wideForm()
 	b := newBucket(t)
 	l := newLine(t, server.URL)

@@ -21,6 +21,27 @@ type Program struct {
 	Version string
 }
 
+// Built tells whether Path has nothing to build.
+func (p Program) Built() bool {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return false
+	}
+	_, final, name := p.places(cache)
+	_, err = os.Stat(filepath.Join(final, name))
+	return err == nil
+}
+
+// places are the folder of all programs, the program's own, and its file there.
+func (p Program) places(cache string) (home, final, name string) {
+	home = filepath.Join(cache, "formetl-test")
+	name = path.Base(p.Module)
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	return home, filepath.Join(home, p.Name+"-"+url.PathEscape(p.Version)), name
+}
+
 // Path returns the path of the program's file in the user's cache folder. It
 // builds the program if it is missing. A finished build is renamed into place,
 // so that two tests may build at the same time.
@@ -29,12 +50,7 @@ func (p Program) Path(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	home := filepath.Join(cache, "formetl-test")
-	final := filepath.Join(home, p.Name+"-"+url.PathEscape(p.Version))
-	name := path.Base(p.Module)
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
+	home, final, name := p.places(cache)
 	if _, err := os.Stat(filepath.Join(final, name)); err == nil {
 		return filepath.Join(final, name), nil
 	}

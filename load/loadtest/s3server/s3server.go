@@ -2,8 +2,8 @@
 // tests and their tools import it. Begin reading with Start.
 //
 // A server is built once, by `go install MODULE@VERSION` into a folder of the
-// user's cache, so that one `go test` is enough on a fresh machine that has
-// reached the module proxy before.
+// user's cache. That is done where every test is asked for; else tests use the
+// server that was built before, or are left out.
 package s3server
 
 import (
@@ -11,8 +11,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
+	"testing"
 
+	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load/internal/testserver"
 )
 
@@ -112,20 +113,22 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// Off tells whether FORMETL_TEST_S3=off leaves out the tests that need a real
-// S3 server. It says so on standard error, once for each test program.
-func Off() bool { return off() }
+// Variable set to off leaves out every test that needs a real S3 server.
+const Variable = "FORMETL_TEST_S3"
 
-// off reads the environment once, and then writes its message.
-var off = sync.OnceValue(func() bool {
-	if os.Getenv("FORMETL_TEST_S3") != "off" {
-		return false
-	}
-	fmt.Fprintln(os.Stderr, "FORMETL_TEST_S3=off: NO TEST AGAINST A REAL S3 SERVER IS RUN")
-	return true
-})
-
-// Needed adds to an error how to get the server or how to test without it.
-func Needed(err error) error {
-	return fmt.Errorf("%w\na real S3 server is needed here and cannot be had; FORMETL_TEST_S3=off leaves out the tests that need one", err)
+// There tells whether tests have the main server: it was built before, or every
+// test is asked for. Building it takes a minute and the module proxy.
+func There() bool {
+	return os.Getenv(Variable) != "off" && (needs.All() || Versitygw().Built())
 }
+
+// Need ends a test that needs the main server where there is none.
+func Need(t testing.TB) {
+	t.Helper()
+	if !There() {
+		needs.Missing(t, Versitygw().Name, needs.Variable+"=1 builds it, unless "+Variable+" is off")
+	}
+}
+
+// Needed says of an error that a test has no server because of it.
+func Needed(err error) error { return fmt.Errorf("%w\na real S3 server is needed here", err) }

@@ -12,7 +12,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"testing"
 
+	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load/internal/testserver"
 )
 
@@ -23,9 +25,25 @@ type Proxy struct {
 	process *testserver.Process
 }
 
+func program() testserver.Program {
+	return testserver.Program{Name: "toxiproxy", Module: "github.com/Shopify/toxiproxy/v2/cmd/server", Version: "v2.12.0"}
+}
+
+// There tells whether tests have toxiproxy: it was built before, or every test
+// is asked for.
+func There() bool { return needs.All() || program().Built() }
+
+// Need ends a test that needs toxiproxy where there is none.
+func Need(t testing.TB) {
+	t.Helper()
+	if !There() {
+		needs.Missing(t, program().Name, needs.Variable+"=1 builds it")
+	}
+}
+
 // Start installs toxiproxy if needed and starts it. Stop ends it.
 func Start(ctx context.Context) (*Proxy, error) {
-	program, err := testserver.Program{Name: "toxiproxy", Module: "github.com/Shopify/toxiproxy/v2/cmd/server", Version: "v2.12.0"}.Path(ctx)
+	program, err := program().Path(ctx)
 	if err != nil {
 		return nil, err
 	}

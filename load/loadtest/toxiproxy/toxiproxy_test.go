@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/load/loadtest/s3server"
 	"github.com/formetl/formetl/load/loadtest/toxiproxy"
 )
 
@@ -31,14 +30,11 @@ func get(ctx context.Context, address string) (string, error) {
 }
 
 func TestProxy(t *testing.T) {
-	if s3server.Off() {
-		t.Log("left out by FORMETL_TEST_S3=off")
-		return
-	}
+	toxiproxy.Need(t)
 	ctx := t.Context()
 	p, err := toxiproxy.Start(ctx)
 	if err != nil {
-		t.Fatal(s3server.Needed(err))
+		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
 	text := strings.Repeat("answer ", 1000)
