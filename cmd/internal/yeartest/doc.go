@@ -17,7 +17,8 @@
 // FORMETL_YEAR_SORT=off has the service ignore fs_sort, and
 // FORMETL_YEAR_CHANGES=lookback has the definitions say so.
 //
-// It is a world for each week around a change of the clocks by default.
+// It is a world for two days around a change of the clocks, and where every test
+// is asked for one for each week around such a change.
 // FORMETL_YEAR_WEEKS=52 is one world of a year, FORMETL_YEAR_SEED another
 // course of events; every failure names both. Requests that are under way side
 // by side may come in another order when they are replayed.
