@@ -14,6 +14,7 @@ import (
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -329,7 +330,7 @@ func (s *saga) tell() error {
 
 // TestModelOfRuns tells sagas of each kind.
 func TestModelOfRuns(t *testing.T) {
-	most := uint64(25)
+	most := uint64(needs.Count(t, 25, 5)) //nolint:gosec // it is not negative
 	if v := os.Getenv(modelVariable); v == "all" {
 		most = 3000
 	} else if n, err := strconv.ParseUint(v, 10, 64); err == nil {

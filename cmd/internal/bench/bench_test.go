@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/formetl/formetl/internal/needs"
 )
 
 // TestMain lets the test program be the children that a bench starts.
@@ -32,6 +34,7 @@ func TestMedianAndRatios(t *testing.T) {
 
 // TestSmall runs all that needs no S3 server once, on a form of few results.
 func TestSmall(t *testing.T) {
+	needs.Long(t) // the released program is built without what is built already
 	var out bytes.Buffer
 	args := []string{"-results", "300", "-items", "5", "-rounds", "1", "-cases", "csv,ndjson,parquet,by day,xlsx,download,encoding"}
 	if err := run(t.Context(), args, &out, &out); err != nil {

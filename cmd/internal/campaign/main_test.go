@@ -2,9 +2,10 @@ package main
 
 import (
 	"bytes"
-	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/formetl/formetl/internal/needs"
 )
 
 // TestLives lives a few lives with everything that lives have by default.
@@ -21,10 +22,7 @@ func TestLives(t *testing.T) {
 // TestLiarIsNoticed has a program that ends well, whatever it is told, and does
 // nothing.
 func TestLiarIsNoticed(t *testing.T) {
-	liar, err := exec.LookPath("true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	liar := needs.Program(t, "true", "apt-get install coreutils")
 	var out, problems bytes.Buffer
 	code := run([]string{"-lives", "2", "-seed", "1", "-formetl", liar, "-without", "kills,signals"}, &out, &problems)
 	if code != 1 || !strings.Contains(problems.String(), "2 of 2 lives went wrong") {

@@ -8,6 +8,9 @@
 // what readers see is compared with what the service held then, and after the
 // next run with what it holds now.
 //
+// By default a sample of this runs, on disk only; package needs tells how to ask
+// for all of it.
+//
 // FORMETL_CRASH_SEED replays the random rounds of one seed, which every
 // failure names, and FORMETL_CRASH_ROUNDS asks for more of them. Requests that
 // are under way side by side may come in another order when they are replayed.

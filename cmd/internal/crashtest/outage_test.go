@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/internal/needs"
 )
 
 // A long form has so many windows of so many pages, as the issue has it, or one
@@ -216,10 +217,13 @@ func TestTwoKillsAndAnOutage(t *testing.T) {
 		if k.s3 {
 			return
 		}
-		t.Run("inferred", func(t *testing.T) { test(t, k, longRange, inferredDataset) })
-		t.Run("one part", func(t *testing.T) { test(t, k, longRange, wholeDataset) })
-		t.Run("a file", func(t *testing.T) { test(t, k, longRange, csvFile) })
-		t.Run("a file of one window", func(t *testing.T) { test(t, k, longWindow, csvFile) })
-		t.Run("one window, inferred, a file and a dataset", func(t *testing.T) { test(t, k, longWindow, inferredFile, inferredWhole) })
+		t.Run("further outputs", func(t *testing.T) {
+			needs.Long(t)
+			t.Run("inferred", func(t *testing.T) { test(t, k, longRange, inferredDataset) })
+			t.Run("one part", func(t *testing.T) { test(t, k, longRange, wholeDataset) })
+			t.Run("a file", func(t *testing.T) { test(t, k, longRange, csvFile) })
+			t.Run("a file of one window", func(t *testing.T) { test(t, k, longWindow, csvFile) })
+			t.Run("one window, inferred, a file and a dataset", func(t *testing.T) { test(t, k, longWindow, inferredFile, inferredWhole) })
+		})
 	})
 }

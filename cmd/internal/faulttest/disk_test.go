@@ -102,7 +102,7 @@ func badDisks() []badDisk {
 	// Blocks are of 512 bytes or of 1 kB, as the shell likes.
 	limited := func(blocks int) func(*testing.T, string) []string {
 		return func(*testing.T, string) []string {
-			return []string{"sh", "-c", fmt.Sprintf(`ulimit -f %d; exec "$@"`, blocks), "sh"}
+			return []string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -f %d; exec "$@"`, blocks), "sh"}
 		}
 	}
 	disk2 := func(dir string) string { return filepath.Join(dir, "disk2") }

@@ -27,14 +27,14 @@ type Process struct {
 
 // guarded is a shell script that runs a server and kills it when the script's
 // input ends. So a test that panics or is killed leaves no server behind.
-const guarded = `exec 3<&0; "$@" & p=$!; (cat <&3; kill -9 $p) >/dev/null 2>&1 & wait $p`
+const guarded = `exec 3<&0; "$@" & p=$!; (while read -r line; do :; done <&3; kill -9 $p) >/dev/null 2>&1 & wait $p`
 
 // Start runs a program as a server and waits until it listens at address.
 // environment is added to the test's own.
 func Start(ctx context.Context, address string, environment []string, program string, args ...string) (*Process, error) {
 	p := &Process{ended: make(chan struct{})}
 	var log strings.Builder
-	cmd := exec.Command("sh", append([]string{"-c", guarded, "sh", program}, args...)...) //nolint:noctx // the server outlives the context of Start
+	cmd := exec.Command("/bin/sh", append([]string{"-c", guarded, "sh", program}, args...)...) //nolint:noctx // the server outlives the context of Start
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.Env = append(os.Environ(), environment...)
 	var err error
