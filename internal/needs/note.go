@@ -25,12 +25,22 @@ type Note struct {
 // outlive the test program, since `go test` shows an earlier result again where
 // nothing has changed. What a result depends on is part of the folder's name.
 func folder() string {
+	key := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%t\n%t", root(), given.path, All(), cgo))
+	return filepath.Join(given.cache, "formetl-test", "left-out", fmt.Sprintf("%x", key[:8]))
+}
+
+// given is what the go command gave to this test program, before its tests gave
+// themselves another environment.
+var given = environment()
+
+type environs struct{ path, cache string }
+
+func environment() environs {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%t\n%t", root(), os.Getenv("PATH"), All(), cgo))
-	return filepath.Join(cache, "formetl-test", "left-out", fmt.Sprintf("%x", key[:8]))
+	return environs{os.Getenv("PATH"), cache}
 }
 
 // root is the folder of the module, or a path that stands for it in a build
@@ -73,11 +83,12 @@ func packageName() (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return strings.CutSuffix(info.Path, ".test")
+	return strings.TrimSuffix(info.Path, ".test"), true // a command's has no such end
 }
 
 // note writes a note down. With nil it only says that this run has none so far.
 func note(n *Note) {
+	_ = environment() // an earlier result is shown again only where this is the same
 	file, err := notes()
 	if file == nil && err == nil || n == nil {
 		return

@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
+	"net/url"
 	"sync"
 	"time"
 
@@ -17,103 +17,149 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
+// demoFlags say how large the demo is and where it is. Serve asks for its service
+// alone.
+type demoFlags struct {
+	results int
+	dir     string
+	serve   bool
+}
+
 func demoCommand(p *process) *cobra.Command {
-	var results int
-	var dir string
+	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a sample pipeline against a service of its own",
 		Long: `Demo starts the embedded test service on loopback with a key of its own, runs a
 sample pipeline against it over real HTTP, writes CSV and Parquet, and exits.
-It needs no credentials and no network.`,
+It needs no credentials and no network.
+
+It leaves its definition, feedback.yaml. With --serve it runs the same service
+until it is stopped, so that the definition can be run from another terminal.
+What demo did not write, or what was changed since, it does not overwrite.`,
 		Example: `  formetl demo
-  formetl demo --results 200000 --dir /tmp/demo`,
+  formetl demo --results 200000 --dir /tmp/demo
+  formetl demo --serve`,
 		Args: flags.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), p, results, dir) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), p, f) },
 	}
-	cmd.Flags().IntVar(&results, "results", 5000, "results that the service holds")
-	cmd.Flags().StringVar(&dir, "dir", "demo", "folder that the files are written under")
+	cmd.Flags().IntVar(&f.results, "results", demoResults, "results that the service holds")
+	cmd.Flags().StringVar(&f.dir, "dir", "demo", "folder that the files are written under")
+	cmd.Flags().BoolVar(&f.serve, "serve", false, "run the service of an earlier demo until it is stopped, and nothing else")
 	return cmd
 }
 
-func demo(ctx context.Context, p *process, results int, dir string) error {
-	generate := formservice.GenerateOptions{Directory: "feedback", Name: "Customer feedback", Results: results, Seed: 1}
+// demoResults is how many results the demo's service holds by default.
+const demoResults = 5000
+
+func demo(ctx context.Context, p *process, f demoFlags) error {
+	generate := formservice.GenerateOptions{Directory: "feedback", Name: "Customer feedback", Results: f.results, Seed: 1}
 	if err := generate.Validate(); err != nil {
 		return fmt.Errorf("--results: %w", err)
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return err
 	}
 	o, err := p.start(slog.LevelWarn, new(flags.Range).Options)
 	if err != nil {
 		return err
 	}
-	source, stop, err := startDemoService(ctx, generate)
+	folder := demoFolder(f.dir)
+	if f.serve {
+		return serveDemo(ctx, p, folder, generate)
+	}
+	if err := folder.check(); err != nil {
+		return err
+	}
+	key, err := folder.key()
 	if err != nil {
 		return err
 	}
-	defer stop()
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(results, "result"), source.BaseURL))
+	listener, err := listen(ctx, folder.address())
+	if err != nil {
+		return err
+	}
+	defer startDemoService(listener, key, generate)()
+	text := demoDefinition(listener.Addr().String(), callable(), f)
+	if err := folder.writeDefinition(text); err != nil {
+		return err
+	}
+	def, err := p.demoDefinition(folder)
+	if err != nil {
+		return err
+	}
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(f.results, "result"), def.Source.BaseURL))
+	return runDemo(ctx, p, def, o, f, text)
+}
+
+// demoDefinition reads the definition that the demo has written, as run does.
+func (p *process) demoDefinition(folder demoFolder) (*definition.Definition, error) {
+	def, err := definition.Load(folder.definition(), definition.LoadOptions{Lookup: p.lookup, Formats: formats(), Schemes: schemes()})
+	if err == nil {
+		p.log.HideKey(def.Source.Key)
+	}
+	return def, err
+}
+
+// runDemo runs the definition and tells what came of it.
+func runDemo(ctx context.Context, p *process, def *definition.Definition, o account.Options, f demoFlags, text string) error {
 	bar, _ := p.log.NewProgress(telemetry.ProgressAuto) // fails for an unknown mode only
 	started := time.Now()
-	report, err := pipelines.Run(ctx, demoDefinition(source, dir), pipelines.Options{Options: o, Progress: bar.Update})
+	report, err := pipelines.Run(ctx, def, pipelines.Options{Options: o, Progress: bar.Update})
 	bar.Finish()
 	if err != nil {
 		return err
 	}
-	return show.Print(p.stdout, demoSummary(report, time.Since(started)))
+	return show.Print(p.stdout, demoSummary(report, time.Since(started), f, text))
 }
 
-func demoDefinition(source definition.Source, dir string) *definition.Definition {
-	return &definition.Definition{
-		Name:  "demo",
-		Forms: []string{"feedback"}, Labels: true,
-		State:  filepath.Join(dir, ".formetl"),
-		Source: source,
-		Extract: definition.Extract{
-			Settle: definition.DefaultSettle, Lookback: definition.DefaultLookback, Verify: true,
-			Changes: definition.ChangesAuto, MaxStaleParts: definition.DefaultMaxStaleParts,
-		},
-		Outputs: []definition.Output{
-			{Path: filepath.Join(dir, "{form}.csv"), Format: "csv", Profile: "strict", Partition: definition.PartitionNone},
-			{Path: filepath.Join(dir, "lake", "{form}") + "/", Format: "parquet", Partition: definition.PartitionMonth},
-		},
-	}
-}
-
-// demoSummary tells a newcomer what was written, and what to try next.
-func demoSummary(r *pipelines.Report, took time.Duration) []byte {
-	f := r.Forms[0]
-	csv, lake := f.Outputs[0], f.Outputs[1]
-	return fmt.Appendf(nil, `
-Done in %s: %s results read once, %s; %d requests.
-
-  %[5]s  (%[6]s, one row a result)
-  %[7]s  (Parquet, %[8]d parts by month, %[9]s)
-
-Try next:
-  head -n 3 %[5]s
-  duckdb -c "SELECT dt, count(*) FROM read_parquet('%[7]s**/*.parquet', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt"
-  formetl export --help      one form of your own account as a file
-  formetl run --help         a pipeline of your own; README.md shows a first definition
-`, took.Round(time.Millisecond), show.Thousands(f.Rows), telemetry.Verified(f), r.Requests.Results+r.Requests.Count+r.Requests.Retries,
-		csv.Path, show.Size(csv.Bytes), lake.Path, lake.Parts, show.Size(lake.Bytes))
-}
-
-// startDemoService starts the embedded test service on a loopback port. stop ends
-// it and waits for it.
-func startDemoService(ctx context.Context, generate formservice.GenerateOptions) (source definition.Source, stop func(), err error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+// serveDemo runs the service of an earlier demo, which its definition names, until
+// the command is stopped. That is how it ends in order.
+func serveDemo(ctx context.Context, p *process, folder demoFolder, generate formservice.GenerateOptions) error {
+	def, err := p.demoDefinition(folder)
 	if err != nil {
-		return source, nil, fmt.Errorf("start the test service on loopback: %w", err)
+		return err
 	}
-	key := rand.Text()
+	at, err := url.Parse(def.Source.BaseURL)
+	if err != nil {
+		return err
+	}
+	key, err := folder.key()
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", at.Host)
+	if err != nil {
+		return fmt.Errorf("start the test service of %s: %w", folder.definition(), err)
+	}
+	defer startDemoService(listener, key, generate)()
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s until Ctrl-C. In another terminal:\n  %s run %s",
+		show.Plural(generate.Results, "result"), def.Source.BaseURL, callable(), quoted(folder.definition())))
+	<-ctx.Done()
+	return nil
+}
+
+// usualAddress is where the demo's service listens, if nobody else does.
+const usualAddress = "127.0.0.1:8420"
+
+// listen listens at an address, the usual one for "". Where somebody else does, it
+// takes a free port.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", cmp.Or(address, usualAddress))
+	if err != nil {
+		listener, err = lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start the test service on loopback: %w", err)
+	}
+	return listener, nil
+}
+
+// startDemoService starts the embedded test service. stop ends it and waits for it.
+func startDemoService(listener net.Listener, key string, generate formservice.GenerateOptions) (stop func()) {
 	server := &http.Server{
 		Handler:           &formservice.Server{Key: key, Forms: []*formservice.Form{formservice.Generate(generate)}},
 		ReadHeaderTimeout: 10 * time.Second,
@@ -121,12 +167,8 @@ func startDemoService(ctx context.Context, generate formservice.GenerateOptions)
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // ends when stop closes the server
-	source = definition.Source{
-		BaseURL: "http://" + listener.Addr().String(), Account: formservice.DefaultAccount, Key: transport.NewSecret(key), Zone: time.UTC,
-		Requests: definition.Requests{Concurrency: transport.DefaultConcurrency, Timeout: transport.DefaultTimeout, Retries: transport.DefaultRetries},
-	}
-	return source, func() {
+	return func() {
 		_ = server.Close()
 		serving.Wait()
-	}, nil
+	}
 }

@@ -114,6 +114,9 @@ func postgresBin() (string, error) {
 // database makes a database of its own for a test and gives its name.
 func database(t *testing.T) string {
 	t.Helper()
+	for _, name := range []string{"gzip", "zstd"} { // the statements call them
+		needs.Program(t, name, "apt-get install "+name)
+	}
 	if errors.Is(shared.failed, errNoPostgres) {
 		needs.Missing(t, "PostgreSQL", "apt-get install postgresql, 15 or newer")
 	}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// demoDefinition is the definition that the demo runs and leaves.
+func demoDefinition(address, program string, f demoFlags) string {
+	return fmt.Sprintf(`# Its service runs again, with the same results, while this does:
+#   %s
+version: 1
+name: %s
+source:
+  base_url: http://%s
+  account: acme
+  api_key: ${file:%s}
+  timezone: UTC
+forms: [feedback]
+names: label                # columns are named as the form's questions
+load:
+  - path: "{form}.csv"      # one file, replaced whole
+    format: csv
+  - path: lake/{form}/      # a dataset: a part for each month
+    format: parquet
+    partition: month
+`, serveCommand(program, f), demoPipeline, address, keyName)
+}
+
+// serveCommand starts the service of the demo again.
+func serveCommand(program string, f demoFlags) string {
+	command := program + " demo --serve"
+	if f.results != demoResults {
+		command += fmt.Sprintf(" --results %d", f.results)
+	}
+	if f.dir != "demo" {
+		command += " --dir " + quoted(f.dir)
+	}
+	return command
+}
+
+// demoSummary tells a newcomer what was run and written, and what to try next. Only
+// commands are proposed that work as they stand there.
+func demoSummary(r *pipelines.Report, took time.Duration, f demoFlags, definition string) []byte {
+	form := r.Forms[0]
+	csv, lake := form.Outputs[0], form.Outputs[1]
+	folder := demoFolder(f.dir)
+	program, file := callable(), quoted(folder.definition())
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `
+Done in %s: %s results read once, %s; %d requests.
+
+  %s  (%s, one row a result)
+  %s  (Parquet, %d parts by month, %s)
+  %s  (the definition, which says it all:)
+
+`, took.Round(time.Millisecond), show.Thousands(form.Rows), telemetry.Verified(form), r.Requests.Results+r.Requests.Count+r.Requests.Retries,
+		folder.path("feedback.csv"), show.Size(csv.Bytes), folder.path("lake/feedback")+string(filepath.Separator), lake.Parts, show.Size(lake.Bytes), folder.definition())
+	for line := range strings.Lines(definition) {
+		fmt.Fprintf(&b, "    %s", line)
+	}
+	fmt.Fprint(&b, "\nTry next:\n")
+	if _, err := exec.LookPath("head"); err == nil {
+		fmt.Fprintf(&b, "  head -n 3 %s\n", quoted(folder.path("feedback.csv")))
+	}
+	if _, err := exec.LookPath("duckdb"); err == nil && !strings.ContainsAny(f.dir, "'\"") {
+		parts := filepath.ToSlash(folder.path("lake/feedback")) + "/**/*.parquet"
+		fmt.Fprintf(&b, "  duckdb -c \"SELECT dt, count(*) FROM read_parquet('%s', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt\"\n", parts)
+	}
+	fmt.Fprintf(&b, `  %[1]s validate %[2]s
+  %[3]s   # until Ctrl-C; then, in another terminal:
+  %[1]s run %[2]s
+  %[1]s export --help   # one form of your own account as a file
+`, program, file, serveCommand(program, f))
+	return b.Bytes()
+}
+
+// callable is how a person calls this program again from the folder that it was
+// called in.
+func callable() string {
+	const name = "formetl"
+	self, err := os.Executable()
+	if err != nil {
+		return name
+	}
+	is := func(path string) bool {
+		a, failed := os.Stat(self)
+		b, err := os.Stat(path)
+		return failed == nil && err == nil && os.SameFile(a, b)
+	}
+	if found, err := exec.LookPath(name); err == nil && is(found) {
+		return name
+	}
+	if strings.Contains(self, "go-build") { // go run keeps it there
+		if _, err := os.Stat(filepath.Join("cmd", name, "main.go")); err == nil {
+			return "go run ./cmd/" + name
+		}
+		return "go run github.com/formetl/formetl/cmd/" + name
+	}
+	if here := "." + string(filepath.Separator) + filepath.Base(self); is(here) {
+		return quoted(here)
+	}
+	return quoted(self)
+}
+
+// quoted is a word for a shell.
+func quoted(word string) string {
+	special := func(c rune) bool {
+		return !strings.ContainsRune("+-./:=@_,", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	}
+	switch {
+	case !strings.ContainsFunc(word, special):
+		return word
+	case runtime.GOOS == "windows":
+		return `"` + word + `"`
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
