@@ -72,7 +72,11 @@ func Count(t testing.TB, full, short int) int {
 // of them, the first and the last among them.
 func Sample[T any](t testing.TB, all []T, short int) []T {
 	t.Helper()
-	n := Count(t, len(all), short)
+	return spread(all, Count(t, len(all), short))
+}
+
+// spread returns n of a list at equal distances.
+func spread[T any](all []T, n int) []T {
 	if n == len(all) {
 		return all
 	}

@@ -87,17 +87,12 @@ func TestAllFailsWhereAProgramIsMissing(t *testing.T) {
 	}
 }
 
-func TestSample(t *testing.T) {
-	t.Setenv(Variable, "")
+func TestSpread(t *testing.T) {
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
-	for n, want := range map[int][]int{1: {0}, 2: {0, 9}, 4: {0, 3, 6, 9}, 10: all, 20: all} {
-		if got := Sample(t, all, n); !slices.Equal(got, want) {
+	for n, want := range map[int][]int{1: {0}, 2: {0, 9}, 4: {0, 3, 6, 9}, 10: all} {
+		if got := spread(all, n); !slices.Equal(got, want) {
 			t.Errorf("%d: got %v, want %v", n, got, want)
 		}
-	}
-	t.Setenv(Variable, "1")
-	if got := Sample(t, all, 2); !slices.Equal(got, all) {
-		t.Errorf("all: got %v", got)
 	}
 }
 
