@@ -126,6 +126,18 @@ func runSQL(t *testing.T, queries []string) {
 	}
 }
 
+// TestReadmeNamesGo holds that the README asks for the version of go.mod.
+func TestReadmeNamesGo(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(data)
+	if version == nil || !strings.Contains(readme(t), "need Go "+string(version[1])+" or newer") {
+		t.Errorf("the README does not ask for the Go version of go.mod, %q", version)
+	}
+}
+
 // TestReadmeNamesRealCommands checks the table of commands.
 func TestReadmeNamesRealCommands(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `formetl ([^|]*)\\|").FindAllStringSubmatch(readme(t), -1)
