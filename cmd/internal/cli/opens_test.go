@@ -144,16 +144,13 @@ print(json.dumps({"rows": len(d), "columns": list(d.columns), "ids": int(d["resu
 		if err := json.Unmarshal(data, &got); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		as := want
-		if strings.HasPrefix(file, "form1.csv") { // pandas takes these for missing, unless keep_default_na=False is given
-			as.Names = slices.Clone(want.Names)
-			for i, name := range as.Names {
-				if slices.Contains([]string{"NaN", "NULL", "null", "N/A", "None"}, name) {
-					as.Names[i] = ""
-				}
+		for i, name := range want.Names { // pandas takes some of these for missing, unless keep_default_na=False is given
+			missing := slices.Contains([]string{"NaN", "NULL", "null", "N/A", "None"}, name)
+			if missing && i < len(got.Names) && got.Names[i] == "" {
+				got.Names[i] = name
 			}
 		}
-		as.compare(t, file, got)
+		want.compare(t, file, got)
 	}
 }
 
