@@ -32,6 +32,7 @@ type circuit struct {
 	streak  streak
 	open    bool
 	met     bool // the service has answered something since the run began
+	reached bool // there was a connection since the run began
 	probing bool
 	failed  int           // probes that failed since the circuit opened
 	next    time.Time     // when the next probe may be sent
@@ -79,10 +80,10 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 		c.probing = true
 		return true, 0, nil, nil
 	}
-	wait = c.cfg.Patience // any duration will do: changed ends the wait
+	wait = c.bound() // any duration will do: changed ends the wait
 	if c.failed > 0 {
 		// The streak may have begun long ago, so one probe has to fail first.
-		if wait = c.streak.since.Add(c.cfg.Patience).Sub(now); wait <= 0 {
+		if wait = c.streak.since.Add(c.bound()).Sub(now); wait <= 0 {
 			return false, 0, nil, &OutageError{Since: c.streak.since, Attempts: c.streak.attempts, Last: c.streak.last}
 		}
 	}
@@ -106,6 +107,22 @@ func (c *circuit) wasMet() bool {
 	return c.met
 }
 
+// patience returns how long requests are tried: Config.Patience once there was a
+// connection to the server, else Config.FirstPatience.
+func (c *circuit) patience() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bound()
+}
+
+// bound is patience for callers that hold c.mu.
+func (c *circuit) bound() time.Duration {
+	if c.reached {
+		return c.cfg.Patience
+	}
+	return c.cfg.FirstPatience
+}
+
 // giveUp ends a request that was not sent. If it was the probe, another may be the probe.
 func (c *circuit) giveUp(probe bool) {
 	if probe {
@@ -126,6 +143,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 	}
 	ended := outcome == OutcomeCancelled || outcome == "" // the attempt says nothing about the service
 	c.met = c.met || !ended && isOwn(e.last)
+	c.reached = c.reached || !ended && !isUnsent(e.last)
 	s := &c.streak
 	switch {
 	case ended:
@@ -156,7 +174,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 		c.next = now.Add(pause)
 		c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the service is not there: all requests wait while one at a time tries it",
 			slog.Time("since", s.since), slog.Int("attempts", s.attempts), slog.Duration("pause", pause.Round(time.Millisecond)),
-			slog.Time("until", s.since.Add(c.cfg.Patience)), slog.String("error", c.cfg.Key.Redact(s.last.Error())))
+			slog.Time("until", s.since.Add(c.bound())), slog.String("error", c.cfg.Key.Redact(s.last.Error())))
 	}
 }
 

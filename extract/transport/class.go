@@ -110,6 +110,12 @@ func isAbsence(err error, met bool) bool {
 	return ok && s.Status >= http.StatusInternalServerError && s.RetryAfter == 0
 }
 
+// isUnsent tells whether an attempt failed because no connection could be made.
+func isUnsent(err error) bool {
+	n, ok := errors.AsType[*NetworkError](err)
+	return ok && n.unsent
+}
+
 // MayBeDone tells whether a request that failed may have been carried out: it was
 // sent, and the service did not refuse it.
 func MayBeDone(err error) bool {

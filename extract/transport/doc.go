@@ -5,7 +5,7 @@
 // gate, the circuit and the Budget, in this order. The gate bounds the requests
 // under way at once. The circuit lets only one request at a time try a server
 // that is away. The Budget bounds the requests per minute and day. An attempt that
-// failed and may succeed later is repeated, for two minutes at most. Every attempt
+// failed and may succeed later is repeated, within Config.Patience. Every attempt
 // is counted with its outcome. The API key is a Secret: the sender adds it to
 // the address and removes it from every error and log line.
 //

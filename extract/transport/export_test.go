@@ -8,6 +8,7 @@ import (
 
 const (
 	Patience      = patience
+	FirstPatience = firstPatience
 	DoubtfulTries = doubtfulTries
 	OpensAfter    = opensAfter
 	MostSaid      = mostSaid

@@ -133,7 +133,9 @@ func TestNetworkFailures(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return tc.answer() }, nil)
+				c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return tc.answer() }, func(cfg *v1.Config) {
+					cfg.FirstPatience = transport.Patience
+				})
 				err := countOnly(t.Context(), c)
 				least := tc.attempts
 				if least > transport.DoubtfulTries {

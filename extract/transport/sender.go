@@ -41,6 +41,9 @@ type Config struct {
 	// outage. Waits at the gate, for the budget and in an outage do not count.
 	// 0 means two minutes.
 	Patience time.Duration
+	// FirstPatience takes the place of Patience until a connection to the server was
+	// made once. 0 means Patience if that is given, else 30 seconds.
+	FirstPatience time.Duration
 
 	Logger    *slog.Logger      // nil logs nothing
 	Transport http.RoundTripper // nil means a keep-alive transport of the sender's own
@@ -115,6 +118,7 @@ func NewSender(cfg Config) (*Sender, error) {
 	cfg.Concurrency = cmp.Or(max(0, cfg.Concurrency), DefaultConcurrency)
 	cfg.BackoffMin = cmp.Or(max(0, cfg.BackoffMin), 500*time.Millisecond)
 	cfg.BackoffMax = cmp.Or(max(0, cfg.BackoffMax), 30*time.Second)
+	cfg.FirstPatience = cmp.Or(max(0, cfg.FirstPatience), max(0, cfg.Patience), firstPatience)
 	cfg.Patience = cmp.Or(max(0, cfg.Patience), patience)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Transport == nil {
@@ -187,7 +191,7 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		}
 		_, after := classOf(e.last)
 		pause := max(pauses.NextBackOff(), after)
-		if e.spent+pause > s.cfg.Patience {
+		if e.spent+pause > s.circuit.patience() {
 			break
 		}
 		e.spent += pause

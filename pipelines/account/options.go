@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -92,7 +93,7 @@ func NewClient(def *definition.Definition, o Options) (extract.Client, error) {
 			Key:     s.Key,
 			Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
 			Budget:     budget.Shared(def, o.Now),
-			BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: o.Client.Patience,
+			BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: cmp.Or(o.Client.Patience, s.Requests.Patience),
 			Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
 		},
 	})

@@ -97,6 +97,7 @@ func badSource() []badDefinition {
 		requests("no request at all", "max_requests: 0", "max_requests", "not a whole number in the range", "from 1 to"),
 		requests("hexadecimal budget", "per_day: 0x10", "per_day", "not a whole number in the range", "from 0 to"),
 		requests("negative budget", "per_minute: -5", "per_minute", "not a whole number in the range", "from 0 to"),
+		requests("no patience", "patience: 0s", "patience", "out of range", "from 1s to 24h"),
 		requests("no timeout", "timeout: 0s", "timeout", "out of range", "from 1ms to 1h"),
 		requests("timeout without a unit", "timeout: 30", "timeout", "not a length of time", "30s"),
 		requests("unknown setting", "concurency: 4", "concurency", "not known", "did you mean concurrency?"),

@@ -48,6 +48,9 @@ type Requests struct {
 	Timeout     time.Duration // of one request
 	Retries     int           // of one request, after the first try
 	MaxRequests int           // most requests that the plan of one form may need; 0: no bound
+	// Patience bounds how long one request is tried, and how long a run waits for a
+	// service that is away. 0: two minutes, or 30 seconds before the first connection.
+	Patience time.Duration
 }
 
 // Extract says which results are read and how.

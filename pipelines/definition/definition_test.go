@@ -64,6 +64,7 @@ source:
     per_day: 10000
     timeout: 45s
     retries: 3
+    patience: 90s
     max_requests: 5000
 forms: [form1, survey-*, 007]
 exclude: [survey-test]
@@ -131,7 +132,7 @@ func TestFullDefinition(t *testing.T) {
 		State: filepath.Join(dir, "state"), Labels: true,
 		Source: Source{
 			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary), Zone: zone,
-			Requests: Requests{Concurrency: 7, PerMinute: 50, PerDay: 10000, Timeout: 45 * time.Second, Retries: 3, MaxRequests: 5000},
+			Requests: Requests{Concurrency: 7, PerMinute: 50, PerDay: 10000, Timeout: 45 * time.Second, Retries: 3, Patience: 90 * time.Second, MaxRequests: 5000},
 		},
 		Extract: Extract{
 			From:   time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),

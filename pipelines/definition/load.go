@@ -32,6 +32,7 @@ const (
 	maxRetries     = 100
 	maxBudget      = 1_000_000_000
 	maxTimeout     = time.Hour
+	maxPatience    = 24 * time.Hour
 	maxSpan        = 10 * 366 * 24 * time.Hour
 	maxStaleParts  = 1_000_000
 )

@@ -121,6 +121,7 @@ func readRequests(v strictyaml.Value, q *Requests) {
 		strictyaml.Optional("per_day", strictyaml.Integer(&q.PerDay, 0, maxBudget)),
 		strictyaml.Optional("timeout", strictyaml.Parsed(&q.Timeout, spanWithin(time.Millisecond, maxTimeout), "")),
 		strictyaml.Optional("retries", strictyaml.Integer(&q.Retries, 0, maxRetries)),
+		strictyaml.Optional("patience", strictyaml.Parsed(&q.Patience, spanWithin(time.Second, maxPatience), "")),
 		strictyaml.Optional("max_requests", strictyaml.Integer(&q.MaxRequests, 1, maxBudget)),
 	)
 }

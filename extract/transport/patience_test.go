@@ -1,0 +1,79 @@
+package transport_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
+)
+
+// longestGap is more than any pause between two attempts.
+const longestGap = 61 * time.Second
+
+// refuses is a server to which no connection can be made.
+func refuses(*http.Request) (*http.Response, error) {
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+}
+
+// TestFirstConnection: requests to a server that nobody has reached end within half a
+// minute, or within the patience that was set, whether one is under way or several.
+func TestFirstConnection(t *testing.T) {
+	for _, c := range []struct{ set, within time.Duration }{
+		{0, transport.FirstPatience}, {5 * time.Second, 5 * time.Second}, {10 * time.Minute, 10 * time.Minute},
+	} {
+		for _, requests := range []int{1, 8} {
+			t.Run(fmt.Sprint(c.set, requests), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					client := extracttest.Answering(t, transport.Canary, refuses, func(cfg *v1.Config) {
+						cfg.Patience, cfg.Retries, cfg.Concurrency = c.set, 1000, requests
+					})
+					start := time.Now()
+					var group sync.WaitGroup
+					for range requests {
+						group.Go(func() {
+							if err := countOnly(t.Context(), client); !errors.As(err, new(*transport.NetworkError)) || !transport.Temporary(err) {
+								t.Error(err)
+							}
+						})
+					}
+					group.Wait()
+					if took := time.Since(start); took > c.within || took < c.within-longestGap {
+						t.Errorf("it took %s, want at most %s", took, c.within)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestLaterConnection: a server that was reached once, and only then refuses, is
+// waited for as long as in any other outage.
+func TestLaterConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := false
+		client := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
+			if away {
+				return refuses(r)
+			}
+			return extracttest.Respond(200, countOf7), nil
+		}, func(cfg *v1.Config) { cfg.Retries = 1000 })
+		if err := countOnly(t.Context(), client); err != nil {
+			t.Fatal(err)
+		}
+		away = true
+		start := time.Now()
+		err := countOnly(t.Context(), client)
+		if took := time.Since(start); err == nil || took <= transport.FirstPatience || took > transport.Patience {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
+}
