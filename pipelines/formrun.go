@@ -59,6 +59,7 @@ type formRun struct {
 	counts     reading.Counts
 	reconciler *reconcile.Reconciler
 	ahead      *output.Ahead
+	tally      tally
 
 	mu     sync.Mutex // guards the drift of the report
 	report *FormReport
@@ -83,7 +84,10 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
 	})
 	f.ahead = output.NewAhead(f.outputs)
-	f.reader.Done = f.ahead.Read
+	f.reader.Done = func(w *reading.Window) {
+		f.tally.note(w)
+		f.ahead.Read(w)
+	}
 	return f
 }
 
@@ -131,6 +135,7 @@ func (f *formRun) open(ctx context.Context) (err error) {
 func (f *formRun) makePlan(ctx context.Context) (err error) {
 	r, c := f.reader, f.reconciler
 	f.report.Range = load.Span(f.iv.Read.From, f.iv.Read.To)
+	before := f.requests().Count
 	if c.Plan, err = f.planned(ctx); err != nil {
 		return err
 	}
@@ -145,7 +150,8 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 	r.Pages.RequireOrder(r.Large(c.Plan))
 	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned",
 		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(c.Plan.Windows)),
-		slog.Int64("results", c.Plan.Total), slog.Int("count_requests", c.Plan.Requests))
+		slog.Int64("results", c.Plan.Total), slog.Int64("count_requests", f.requests().Count-before))
+	f.tally.plan(c.Windows)
 	r.At(pointPlanned)
 	if f.left != nil || c.Plan.Requests < costlyPlan {
 		return nil
@@ -262,5 +268,8 @@ func (f *formRun) drift(what string) {
 // progress tells the watcher how far the run is.
 func (f *formRun) progress(rows, expected int64, done bool) {
 	r := f.requests()
-	f.o.Progress(Progress{Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.Results + r.Count + r.Retries})
+	f.o.Progress(Progress{
+		Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.Results + r.Count + r.Retries,
+		Windows: f.tally.planned.Load(), WindowsDone: f.tally.done.Load(), Forms: f.o.forms,
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -30,6 +31,7 @@ type formRuns struct {
 	clash  map[string]*CollisionError // forms that would write over each other
 	ends   []formEnd                  // in the order of forms
 
+	started  atomic.Int64 // forms that were begun
 	mu       sync.Mutex
 	hopeless error // an error that every further form would meet
 	panicked string
@@ -79,12 +81,14 @@ func (r *formRuns) one(ctx context.Context, i int) {
 	case r.clash[form] != nil:
 		end.notBegun(r, form, r.clash[form])
 	default:
+		r.started.Add(1)
 		var err error
 		if end.report, err = runForm(ctx, r.def, r.o, r.client, form); err != nil {
 			end.err = formFailed(form, err)
 			r.failed(ctx, form, err)
 		}
 	}
+	r.o.Ended(end.report)
 }
 
 // notBegun fills in the end of a form of which nothing was asked or written.
@@ -106,9 +110,8 @@ func (r *formRuns) failed(ctx context.Context, form string, err error) {
 	if !hopeless(err) || ctx.Err() != nil {
 		return
 	}
-	if r.giveUp(err, "") {
-		r.o.Logger.LogAttrs(ctx, slog.LevelError, "no further form is begun: this concerns every form",
-			slog.String("form", form), slog.String("error", err.Error()))
+	if r.giveUp(err, "") && int(r.started.Load()) < len(r.forms) { // the error itself is told when the form has ended
+		r.o.Logger.LogAttrs(ctx, slog.LevelError, "no further form is begun: what failed concerns every form", slog.String("form", form))
 	}
 }
 

@@ -12,19 +12,33 @@ import (
 
 // Report says what a run did. It is written as JSON by --report.
 type Report struct {
-	Pipeline   string        `json:"pipeline"`
-	Definition string        `json:"definition,omitempty"`
-	RunID      string        `json:"run_id"`
-	StartedAt  time.Time     `json:"started_at"`
-	EndedAt    time.Time     `json:"ended_at"`
-	ExitCode   int           `json:"exit_code"`
-	Error      string        `json:"error,omitempty"`
-	Requests   load.Requests `json:"requests"`
+	Pipeline   string    `json:"pipeline"`
+	Definition string    `json:"definition,omitempty"`
+	RunID      string    `json:"run_id"`
+	StartedAt  time.Time `json:"started_at"`
+	EndedAt    time.Time `json:"ended_at"`
+	// Version and Host are those of the program that ran, filled in by the command.
+	Version  string `json:"version"`
+	Host     string `json:"host"`
+	ExitCode int    `json:"exit_code"`
+	Error    string `json:"error,omitempty"`
+	// Hint says what to do next, of a run that failed; filled in by the command.
+	Hint     string      `json:"hint,omitempty"`
+	Requests RunRequests `json:"requests"`
 	// RequestOutcomes counts the attempts of all requests by what became of
 	// them (transport.Sender.Outcomes).
 	RequestOutcomes map[string]int64 `json:"request_outcomes,omitempty"`
 	Forms           []*FormReport    `json:"forms"`
 }
+
+// RunRequests counts the requests of a run.
+type RunRequests struct {
+	load.Requests
+	Other int64 `json:"other"` // first attempts of other transactions, such as Get Forms
+}
+
+// All is the number of all attempts.
+func (r RunRequests) All() int64 { return r.Results + r.Count + r.Other + r.Retries }
 
 // FormReport says what a run did with one form.
 type FormReport struct {

@@ -105,6 +105,9 @@ func TestRequestsOfEachForm(t *testing.T) {
 	if report.Requests.Retries != 3 || sum+3 != all || all+1 != int64(len(w.service.Log())) { // Get Forms was tried again
 		t.Errorf("forms %d, run %+v, service %d", sum, report.Requests, len(w.service.Log()))
 	}
+	if report.Requests.Other != 1 || report.Requests.All() != outcomes {
+		t.Errorf("%+v, and %d attempts", report.Requests, outcomes)
+	}
 }
 
 // TestRunsThatCannotBegin fail before any request and leave nothing.

@@ -196,6 +196,7 @@ func (f *formRun) takeOver(ctx context.Context) error {
 		return err
 	}
 	f.report.Continued, f.report.Kept = f.left.RunID, whole
+	f.tally.noteDone(f.reconciler.Windows)
 	f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "resuming from the checkpoint of an earlier run",
 		slog.String("earlier_run", f.left.RunID), slog.Int("windows", whole), slog.Int64("results", results),
 		slog.Duration("opened_ago", f.o.Now().Sub(f.left.OpenedAt).Round(time.Second)))

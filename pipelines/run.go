@@ -23,8 +23,11 @@ import (
 type Options struct {
 	account.Options
 	Progress func(Progress) // nil: nobody watches; called from several goroutines
-	Stdout   io.Writer      // where the output "-" goes; nil discards
-	Resume   Resume         // what is taken over of a run that ended early
+	// Ended is called when a form has ended or will not begin, with its whole report.
+	// nil: nobody is told; called from several goroutines.
+	Ended  func(*FormReport)
+	Stdout io.Writer // where the output "-" goes; nil discards
+	Resume Resume    // what is taken over of a run that ended early
 	// At is told when a run comes to a point: a step of a commit (load.Step) or
 	// one of planned, piece, read, verified, snapshot, staged, prepared, codebook. Tests end
 	// the process there. nil: nobody is told; called from several goroutines.
@@ -33,6 +36,7 @@ type Options struct {
 	// whose service has a clock of its own set that. It is called from several goroutines.
 	Wait func(ctx context.Context, d time.Duration) error
 
+	forms    int              // how many forms are run, set by Run
 	windows  reading.Slots    // of the windows of all forms, set by Run
 	encoders reading.Slots    // of the objects that are encoded at once, set by Run
 	batches  memory.Allocator // of the batches of all forms; Run sets it unless a test did
@@ -48,8 +52,12 @@ type Progress struct {
 	Rows     int64 // results read so far
 	Expected int64 // results counted, or extract.Unknown
 	Requests int64
-	Done     bool // written
-	Failed   bool // nothing more comes of it; the numbers are not given
+	// Windows is how many windows of time the plan has, 0 before it is made. WindowsDone
+	// counts those that are read.
+	Windows, WindowsDone int64
+	Forms                int  // how many forms the run has
+	Done                 bool // written
+	Failed               bool // nothing more comes of it; the numbers are not given
 }
 
 // Run runs a definition, its forms side by side. A form that fails does not
@@ -71,13 +79,15 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 		o.Logger.LogAttrs(ctx, slog.LevelWarn, "what runs of an older version had read is discarded, and read again", slog.Int("runs", n))
 	}
 	defer func() {
-		report.Requests, report.RequestOutcomes = requestsOf(client.Requests()), client.Outcomes()
+		sent := client.Requests()
+		report.Requests, report.RequestOutcomes = RunRequests{requestsOf(sent), sent.Other}, client.Outcomes()
 	}()
 	forms, err := account.Forms(ctx, client, def, o.Options)
 	if err != nil {
 		return report, err
 	}
 	client.Reads(len(forms))
+	o.forms = len(forms)
 	runs := &formRuns{def: def, o: o, client: client, forms: forms, clash: collisions(def, forms, o.Tables.Formats, o.RunID, foldsCase())}
 	runs.run(ctx)
 	return report, runs.result(report)
@@ -93,6 +103,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
+	}
+	if o.Ended == nil {
+		o.Ended = func(*FormReport) {}
 	}
 	if o.Stdout == nil {
 		o.Stdout = io.Discard

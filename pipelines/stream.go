@@ -41,8 +41,9 @@ func Stream(ctx context.Context, def *definition.Definition, o Options, limit in
 		f.Error, f.Err = err.Error(), err
 		err = formFailed(f.Form, err)
 	}
-	report.Requests, report.RequestOutcomes = requestsOf(client.Requests()), client.Outcomes()
-	f.EndedAt, f.Requests = o.Now().UTC(), report.Requests
+	sent := client.Requests()
+	report.Requests, report.RequestOutcomes = RunRequests{requestsOf(sent), sent.Other}, client.Outcomes()
+	f.EndedAt, f.Requests = o.Now().UTC(), report.Requests.Requests
 	report.EndedAt = f.EndedAt
 	return report, err
 }

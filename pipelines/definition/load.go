@@ -83,6 +83,9 @@ func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*De
 	r.root(root)
 	doc.Redact(r.def.Source.Key.Redact)
 	if err := doc.Err(); err != nil {
+		if wrong, ok := errors.AsType[*Error](err); ok {
+			wrong.Name = r.def.Name
+		}
 		return nil, err
 	}
 	return r.def, nil

@@ -131,7 +131,7 @@ func (s *Set) setAside(ctx context.Context, t *target, err error) error {
 	if t.err == nil {
 		t.err, t.report.Error = err, err.Error()
 		if !errors.Is(err, syscall.EPIPE) { // nobody reads standard output any more
-			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path), slog.String("error", err.Error()))
+			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path)) // its error is told at the end
 		}
 	}
 	if slices.ContainsFunc(s.targets, func(t *target) bool { return t.err == nil }) {

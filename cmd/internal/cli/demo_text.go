@@ -64,7 +64,7 @@ Done in %s: %s results read once, %s; %d requests.
   %s  (Parquet, %d parts by month, %s)
   %s  (the definition, which says it all:)
 
-`, took.Round(time.Millisecond), show.Thousands(form.Rows), telemetry.Verified(form), r.Requests.Results+r.Requests.Count+r.Requests.Retries,
+`, took.Round(time.Millisecond), show.Thousands(form.Rows), telemetry.Verified(form), r.Requests.All(),
 		folder.path("feedback.csv"), show.Size(csv.Bytes), folder.path("lake/feedback")+string(filepath.Separator), lake.Parts, show.Size(lake.Bytes), folder.definition())
 	for line := range strings.Lines(definition) {
 		fmt.Fprintf(&b, "    %s", line)

@@ -31,7 +31,7 @@ func TestExportResumes(t *testing.T) {
 		says  string        // "": nothing is taken over
 	}{
 		{"at once", nil, 0, line},
-		{"as JSON", []string{"--log-format", "json"}, 0, `^\{"time":"[^"]+","level":"INFO","msg":"resuming: 100 results read [^"]+","results":100,"since":"[^"]+Z"\}\n`},
+		{"as JSON", []string{"--log-format", "json"}, 0, `^\{"time":"[^"]+","level":"INFO","msg":"resuming: 100 results read [^"]+","pipeline":"export","run_id":"[^"]+","results":100,"since":"[^"]+Z"\}\n`},
 		{"within the hour", nil, 50 * time.Minute, strings.Replace(line, `\d+ seconds?`, `50 minutes`, 1)},
 		{"--fresh", []string{"--fresh"}, 0, ""},
 		{"after an hour", nil, 61 * time.Minute, ""},

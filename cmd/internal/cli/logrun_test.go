@@ -71,6 +71,7 @@ func TestLogOfRuns(t *testing.T) {
 	}
 	known := clitest.ReadmeTable(t, "Logs")
 	last := map[string]map[string]any{} // by pipeline
+	var failed map[string]any
 	summaries, lines := 0, strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
 	for i, line := range lines {
 		values, keys, err := logLine(line)
@@ -86,6 +87,7 @@ func TestLogOfRuns(t *testing.T) {
 			if values["msg"] != "failed" || values["exit_code"] != 66.0 {
 				t.Errorf("the last line is %s", line)
 			}
+			failed = values
 			break
 		}
 		pipeline, _ := values["pipeline"].(string)
@@ -106,8 +108,10 @@ func TestLogOfRuns(t *testing.T) {
 	})
 	wantSummary(t, last["bad"], map[string]any{
 		"level": "ERROR", "msg": "run failed", "exit_code": 66.0, "rows": 4.0, "rejected": 0.0, "forms": 2.0, "forms_failed": 1.0,
-		"error": last["bad"]["error"],
 	})
+	if failed == nil || failed["pipeline"] != "bad" || failed["run_id"] != last["bad"]["run_id"] || failed["error"] == nil || failed["hint"] == nil {
+		t.Errorf("the last line is %v", failed)
+	}
 	if r, _ := last["good"]["retries"].(float64); r < 2 {
 		t.Errorf("%v retries", r)
 	}

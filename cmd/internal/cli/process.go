@@ -25,7 +25,9 @@ type process struct {
 	stdout, stderr io.Writer
 	lookup         flags.Environment
 	log            *telemetry.Log
-	kept           string // how much of what was read is kept for a later command, for the hint
+	kept           string          // how much of what was read is kept for a later command, for the hint
+	pipeline       string          // what define made in place of a definition's, "" for none
+	ticks          telemetry.Ticks // when a run writes its heartbeats; nil: every half minute
 }
 
 // start begins a command's own work, after flags and arguments were checked. It
@@ -39,7 +41,13 @@ func (p *process) start(level slog.Level, read func() (account.Options, error)) 
 	if err != nil {
 		return o, err
 	}
-	o.Logger, o.Tables, o.Now = p.log.Logger, tables(p.log.Logger), time.Now
+	o.Now = time.Now
+	if p.pipeline != "" {
+		o.RunID = account.NewRunID(o.Now())
+		p.log.About(p.pipeline, o.RunID)
+		p.log.Logger = p.log.With(slog.String("pipeline", p.pipeline), slog.String("run_id", o.RunID))
+	}
+	o.Logger, o.Tables = p.log.Logger, tables(p.log.Logger)
 	o.Client.UserAgent = "formetl/" + telemetry.Version()
 	return o, nil
 }
@@ -120,6 +128,7 @@ func (p *process) define(name, form string, service *flags.Service, state string
 		return nil, err
 	}
 	p.log.HideKey(source.Key)
+	p.pipeline = name
 	state, note, err := flags.StateFolder(state)
 	if note != "" {
 		p.log.Tell(slog.LevelWarn, note)

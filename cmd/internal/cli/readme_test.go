@@ -56,7 +56,7 @@ func TestReportKeysAreDocumented(t *testing.T) {
 func TestReportLeavesOut(t *testing.T) {
 	quiet := &pipelines.Report{Forms: []*pipelines.FormReport{{Outputs: []output.Report{{}}}}}
 	full := &pipelines.Report{
-		Definition: "d.yaml", Error: "e", RequestOutcomes: map[string]int64{"ok": 1},
+		Definition: "d.yaml", Error: "e", Hint: "h", RequestOutcomes: map[string]int64{"ok": 1},
 		Forms: []*pipelines.FormReport{{
 			ResultsKept: new(int64), Error: "e",
 			ReadReport:  pipelines.ReadReport{Continued: "r", Kept: 1, Rejects: []reading.FaultCount{{}}, Nulled: []reading.FaultCount{{}}},

@@ -48,11 +48,11 @@ all its dead letters.`,
 func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 	r, defs, err := f.open(p, files)
 	if err != nil {
-		return err
+		return r.notBegun(ctx, f, files, err)
 	}
 	found, err := pipelines.FindRejects(ctx, defs[0], r.options.Options)
 	if err != nil {
-		return err
+		return r.notBegun(ctx, f, files, err)
 	}
 	if f.dryRun {
 		return show.Table(p.stdout, replayRows(found)...)

@@ -56,7 +56,7 @@ that fails does not stop the others.`,
 func run(ctx context.Context, p *process, files []string, f runFlags) error {
 	r, defs, err := f.open(p, files)
 	if err != nil {
-		return err
+		return r.notBegun(ctx, f, files, err)
 	}
 	for _, def := range defs { // after a stop too, because the report tells of each definition
 		r.one(ctx, def, r.options, len(defs) > 1)
@@ -112,17 +112,14 @@ func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.O
 // several.
 func (r *runs) one(ctx context.Context, def *definition.Definition, options pipelines.Options, several bool) {
 	options.RunID = account.NewRunID(options.Now())
+	r.process.log.About(def.Name, options.RunID)
 	log := r.process.log.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
 	options.Logger, options.Tables = log, tables(log)
-	report, err := pipelines.Run(ctx, def, options)
-	r.bar.Finish()
+	report, err := r.watched(ctx, def, options)
 	r.reports = append(r.reports, report)
 	telemetry.SetExitCodes(report, err)
 	if err != nil {
-		r.failures = append(r.failures, named(def, several, err))
-	}
-	for _, f := range report.Forms {
-		telemetry.LogForm(ctx, log.With(slog.String("form", f.Form)), f)
+		r.failures = append(r.failures, &telemetry.RunError{Pipeline: def.Name, RunID: options.RunID, Named: several, Err: err})
 	}
 	if !r.bar.Shown() || log.Enabled(ctx, slog.LevelInfo) {
 		telemetry.LogSummary(ctx, log, report, err)
@@ -130,6 +127,30 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 	if r.bar.Shown() { // a person watches, and the log keeps out of the way of the bars
 		r.process.log.Summarize(report, false)
 	}
+}
+
+// watched runs a definition under a bar, or with a heartbeat in the log. Each form is
+// logged when it ends, and under a bar after the run, because both would meet.
+func (r *runs) watched(ctx context.Context, def *definition.Definition, options pipelines.Options) (*pipelines.Report, error) {
+	logForm := func(f *pipelines.FormReport) {
+		telemetry.LogForm(ctx, options.Logger.With(slog.String("form", f.Form)), f)
+	}
+	if r.bar.Shown() {
+		report, err := pipelines.Run(ctx, def, options)
+		r.bar.Finish()
+		for _, f := range report.Forms {
+			logForm(f)
+		}
+		return report, err
+	}
+	ticks := r.process.ticks
+	if ticks == nil {
+		ticks = telemetry.EveryHalfMinute
+	}
+	beats, stop := telemetry.StartHeartbeat(ctx, options.Logger, options.Now(), ticks)
+	defer stop()
+	options.Progress, options.Ended = beats.Update, logForm
+	return pipelines.Run(ctx, def, options)
 }
 
 // end writes report and metrics, and returns all that failed.

@@ -187,8 +187,8 @@ func fileCode(err error) int {
 	return IO
 }
 
-// Hint says what to do next where the error itself does not, else "". command
-// is the command with its path, such as "formetl run". kept says how much of
+// Hint says what to do next. It is "" only where the error itself ends with that.
+// command is the command with its path, such as "formetl run". kept says how much of
 // what the command has read is kept, and is "" where it has read nothing.
 func Hint(err error, command, kept string) string {
 	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
@@ -213,18 +213,40 @@ func Hint(err error, command, kept string) string {
 		return again + " after " + b.ComeBack()
 	}
 	switch {
-	case code == Temporary && !is[*load.HeldError](err):
-		return again + " later"
-	case code == Interrupted || code == Terminated:
-		return again
-	case code == Usage:
-		return "see " + command + " --help"
-	case code == Bug:
-		return "this is a bug in formetl; please report it with the command and this message"
+	case is[*extract.UnclearError](err) || code == Config && strings.HasSuffix(command, " validate"):
+		return ""
 	case is[*transport.RedirectError](err) || is[*transport.NotServiceError](err):
 		return "check that the base URL is the service's own address"
 	}
-	return ""
+	return hintOf(code, err, command, again)
+}
+
+// hintOf is the hint by the class of an error. again tells to run the command again.
+func hintOf(code int, err error, command, again string) string {
+	switch code {
+	case Temporary:
+		if is[*load.HeldError](err) {
+			return "wait until that run has ended; then " + again
+		}
+		return again + " later"
+	case Interrupted, Terminated:
+		return again
+	case Usage:
+		return "see " + command + " --help"
+	case Config:
+		return "mend what the message names; `formetl validate` checks a definition without the service"
+	case NoInput:
+		return "check account and forms; `formetl forms` lists the forms"
+	case Data:
+		return "look at what the message names, mend the schema or the data; then " + again
+	case CantCreate:
+		return "mend the place that the message names, or name another; then " + again
+	case IO:
+		return "check the disk or the store that the message names; then " + again
+	case Unavailable:
+		return "look whether the service is well; then " + again
+	}
+	return "this is a bug in formetl; please report it with the command and this message"
 }
 
 func is[E error](err error) bool {

@@ -44,6 +44,7 @@ type Log struct {
 	out           io.Writer
 	format, level string             // as the flags say
 	keys          []transport.Secret // that Panic must not show
+	about         []slog.Attr        // the run that messages are about, see About
 }
 
 // NewLog returns the log of a command with these arguments. --log-format holds
@@ -110,6 +111,12 @@ func jsonHandler(out io.Writer, level slog.Level) slog.Handler {
 	}})
 }
 
+// About says of which run everything is that is told from here on. Records name the
+// pipeline and the run; lines for people do not.
+func (l *Log) About(pipeline, runID string) {
+	l.about = []slog.Attr{slog.String("pipeline", pipeline), slog.String("run_id", runID)}
+}
+
 // Tell says something to people: a line of its own, or a record. The record is
 // written whatever --log-level says, because it is an answer and not a log.
 func (l *Log) Tell(level slog.Level, text string, attrs ...slog.Attr) {
@@ -117,7 +124,7 @@ func (l *Log) Tell(level slog.Level, text string, attrs ...slog.Attr) {
 		fmt.Fprintln(l.out, text)
 		return
 	}
-	slog.New(jsonHandler(l.out, slog.LevelDebug)).LogAttrs(context.Background(), level, text, attrs...)
+	slog.New(jsonHandler(l.out, slog.LevelDebug)).LogAttrs(context.Background(), level, text, slices.Concat(l.about, attrs)...)
 }
 
 // Version is the module's version as the build recorded it.
@@ -128,17 +135,16 @@ func Version() string {
 	return "(devel)"
 }
 
-// Fail tells the error that a command ends with, and a hint where there is one.
-func (l *Log) Fail(err error, hint string) {
+// Fail tells the error that a command ends with. hint gives what to do next about an
+// error, or "" where the error says it. In JSON each failed run has a record of its own.
+func (l *Log) Fail(err error, hint func(error) string) {
 	if _, ok := errors.AsType[*output.StdoutError](err); ok && errors.Is(err, syscall.EPIPE) && !l.JSON() {
 		return // the reader had enough, as with `| head`: the exit code says it, as a signal would
 	}
 	if l.JSON() {
-		attrs := []slog.Attr{slog.String("error", err.Error()), slog.Int("exit_code", exit.Code(err))}
-		if hint != "" {
-			attrs = append(attrs, slog.String("hint", hint))
+		for _, part := range failuresOf(err) {
+			l.failJSON(part, hint(part))
 		}
-		l.Tell(slog.LevelError, "failed", attrs...)
 		return
 	}
 	text := strings.TrimRight(Explain(err), "\n")
@@ -146,8 +152,8 @@ func (l *Log) Fail(err error, hint string) {
 		text = "formetl: " + text
 	}
 	l.Tell(slog.LevelError, text)
-	if hint != "" {
-		l.Tell(slog.LevelError, "formetl: hint: "+hint)
+	if next := hint(err); next != "" {
+		l.Tell(slog.LevelError, "formetl: hint: "+next)
 	}
 }
 

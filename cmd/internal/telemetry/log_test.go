@@ -46,7 +46,7 @@ func TestTellJSON(t *testing.T) {
 	}
 	l.Tell(slog.LevelInfo, "two\nlines", slog.Int("n", 1))
 	l.Info("below the level")
-	l.Fail(errors.Join(&definition.Error{File: "a.yaml", Problems: []definition.Problem{{Line: 1, Column: 2, Message: "bad"}}}, errors.New("x\ny")), "see formetl run --help")
+	l.Fail(errors.Join(&definition.Error{File: "a.yaml", Problems: []definition.Problem{{Line: 1, Column: 2, Message: "bad"}}}, errors.New("x\ny")), func(error) string { return "see formetl run --help" })
 	l.Panic("it\nbroke", "goroutine 1\n")
 	l.Summarize(&pipelines.Report{Forms: []*pipelines.FormReport{{
 		Form: "f", Timezone: "UTC",

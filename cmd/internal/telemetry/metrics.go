@@ -247,8 +247,8 @@ const metricsMode = 0o644
 // collector. It replaces the file by a rename, because the collector may read at
 // any time. An earlier file that cannot be read is a warning in log.
 func WriteMetrics(ctx context.Context, file string, reports []*pipelines.Report, log *slog.Logger) error {
-	if file == "" {
-		return nil
+	if err := CheckFile("metrics", file); file == "" || err != nil { // a device is never replaced
+		return err
 	}
 	earlier, err := readMetrics(file)
 	if err != nil {

@@ -44,8 +44,14 @@ func unwritable(flag, path string, err error) error {
 // WriteReports writes the report of --report, or a list where a command made
 // none or several.
 func WriteReports(file string, reports []*pipelines.Report) error {
-	if file == "" {
-		return nil
+	if err := CheckFile("report", file); file == "" || err != nil { // a device is never replaced
+		return err
+	}
+	host, _ := os.Hostname() // "" where the system does not tell
+	for _, r := range reports {
+		if r.Version, r.Host = Version(), host; r.Forms == nil {
+			r.Forms = []*pipelines.FormReport{} // [] and not null
+		}
 	}
 	v := any(append([]*pipelines.Report{}, reports...)) // none is [] and not null
 	if len(reports) == 1 {
@@ -62,10 +68,14 @@ func WriteReports(file string, reports []*pipelines.Report) error {
 }
 
 // SetExitCodes fills in the exit codes of a run that ended with err and of each
-// of its forms.
+// of its forms, and what to do next.
 func SetExitCodes(r *pipelines.Report, err error) {
+	command, whom := "formetl run", "for the next run"
+	if r.Definition == "" {
+		command, whom = "formetl export", "for an hour"
+	}
 	if err != nil {
-		r.ExitCode, r.Error = exit.Code(err), err.Error()
+		r.ExitCode, r.Error, r.Hint = exit.Code(err), err.Error(), exit.Hint(err, command, Kept(whom, r))
 	}
 	for _, f := range r.Forms {
 		f.ExitCode = exit.Code(f.Err)

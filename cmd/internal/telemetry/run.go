@@ -13,19 +13,31 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
-// LogForm writes what became of a form: its changes, its figures and its error.
+// LogForm writes what became of a form when it has ended: its changes and its figures.
+// The command tells the error at its end. An output's error is logged here where the
+// form's error does not tell it.
 func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
+	f.ExitCode = exit.Code(f.Err)
 	for _, d := range f.Drift {
 		log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("change", d))
 	}
 	logChanges(ctx, log, f.Changes)
+	for _, out := range f.Outputs {
+		if out.Error != "" && !strings.Contains(f.Error, out.Error) {
+			log.LogAttrs(ctx, slog.LevelError, "an output failed before the form did", slog.String("path", out.Path), slog.String("error", out.Error))
+		}
+	}
+	_, notBegun := errors.AsType[*account.NotRunError](f.Err)
 	attrs := []slog.Attr{
 		slog.Int("windows", f.Windows), slog.Int64("rows", f.Rows), slog.Int64("rejected", f.Rejected),
 		slog.Int64("undated", f.Undated), slog.String("verified", verifiedWord(f)), slog.Int("exit_code", f.ExitCode),
+		slog.String("outcome", outcome(f.ExitCode, !notBegun)), slog.Int64("requests", f.Requests.Results+f.Requests.Count),
+		slog.Int64("retries", f.Requests.Retries), slog.Duration("duration", f.EndedAt.Sub(f.StartedAt).Round(time.Millisecond)),
 	}
 	if f.Continued != "" {
 		attrs = append(attrs, slog.String("continued", f.Continued), slog.Int("windows_kept", f.Kept))
@@ -41,7 +53,7 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 		log.LogAttrs(ctx, slog.LevelInfo, "form done", attrs...)
 		return
 	}
-	log.LogAttrs(ctx, slog.LevelError, "form failed", append(attrs, slog.String("error", f.Error))...)
+	log.LogAttrs(ctx, slog.LevelError, "form failed", attrs...)
 }
 
 // mostChanges is how many changes of a form are logged; the report has all.
@@ -87,7 +99,7 @@ func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err 
 	}
 	attrs := []slog.Attr{
 		slog.Int("exit_code", r.ExitCode), slog.Int64("rows", rows), slog.Int64("rejected", rejected),
-		slog.Int64("requests", r.Requests.Results+r.Requests.Count), slog.Int64("retries", r.Requests.Retries),
+		slog.Int64("requests", r.Requests.All()-r.Requests.Retries), slog.Int64("retries", r.Requests.Retries),
 		slog.Int64("bytes", bytes), slog.Duration("duration", r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)),
 		slog.Int("forms", len(r.Forms)), slog.Int("forms_failed", failed),
 	}
@@ -100,8 +112,7 @@ func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err 
 	}
 	level, text := slog.LevelInfo, "run finished"
 	if err != nil {
-		level, text = slog.LevelError, "run failed"
-		attrs = append(attrs, slog.String("error", err.Error()))
+		level, text = slog.LevelError, "run failed" // the command tells the error at its end
 	}
 	log.LogAttrs(ctx, level, text, attrs...)
 }
@@ -148,7 +159,7 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 }
 
 func remarks(r *pipelines.Report, f *pipelines.FormReport, machinesZone bool) []string {
-	parts := []string{Verified(f), show.Plural(r.Requests.Results+r.Requests.Count+r.Requests.Retries, "request")}
+	parts := []string{Verified(f), show.Plural(r.Requests.All(), "request")}
 	parts = append(parts, changed(f.ResultChanges)...)
 	if f.Rejected > 0 {
 		parts = append(parts, show.Thousands(f.Rejected)+" rejected")

@@ -50,6 +50,9 @@ type Error struct {
 	File     string
 	Problems []Problem // at least one, in the order of the file
 	Err      error     // the system's error if the file cannot be read, else nil
+	// Name is what the file calls its subject, for example a pipeline. It is "" if that
+	// is not known.
+	Name string
 }
 
 // Error lists the problems, one on each line, as "FILE:LINE:COLUMN: …".

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// notBegun ends a command that failed before it began to run its definitions. Report and
+// metrics tell of each definition, so that a dashboard shows the failure. It returns the
+// error. Wrong flags begin no run, and leave both files as they were.
+func (r *runs) notBegun(ctx context.Context, f runFlags, files []string, err error) error {
+	if r == nil || !r.process.log.Started() || f.dryRun {
+		return err
+	}
+	for i, file := range files {
+		now := time.Now()
+		report := &pipelines.Report{
+			Pipeline: pipelineOf(file, err), Definition: file, RunID: account.NewRunID(now),
+			StartedAt: now.UTC(), EndedAt: now.UTC(), Forms: []*pipelines.FormReport{},
+		}
+		telemetry.SetExitCodes(report, whyNotBegun(file, err))
+		r.reports = append(r.reports, report)
+		if i == 0 {
+			r.process.log.About(report.Pipeline, report.RunID)
+		}
+	}
+	// The error tells already where one of these files cannot be written.
+	_ = telemetry.WriteReports(f.watch.report, r.reports)
+	_ = telemetry.WriteMetrics(ctx, f.watch.metrics, r.reports, r.process.log.Logger)
+	return err
+}
+
+// wrongIn returns the error of the definition in a file, nil if it has none.
+func wrongIn(file string, err error) *definition.Error {
+	var found *definition.Error
+	var walk func(err error)
+	walk = func(err error) {
+		switch e := err.(type) { //nolint:errorlint // the tree is walked by hand
+		case *definition.Error:
+			if e.File == file {
+				found = e
+			}
+		case interface{ Unwrap() []error }:
+			for _, part := range e.Unwrap() {
+				walk(part)
+			}
+		}
+	}
+	walk(err)
+	return found
+}
+
+// whyNotBegun is the reason why the definition in a file was not run.
+func whyNotBegun(file string, err error) error {
+	if wrong := wrongIn(file, err); wrong != nil {
+		return wrong
+	}
+	if _, other := errors.AsType[*definition.Error](err); other {
+		return fmt.Errorf("not begun, because another definition is wrong: %w", err)
+	}
+	return err
+}
+
+// pipelineOf is the name of the pipeline in a file. Where nobody can read it, it is the
+// name of the file.
+func pipelineOf(file string, err error) string {
+	name := ""
+	if wrong := wrongIn(file, err); wrong != nil {
+		name = wrong.Name
+	} else if def, err := definition.Load(file, definition.LoadOptions{Formats: formats(), Schemes: schemes(), WithoutSecrets: true}); err == nil {
+		name = def.Name
+	}
+	return cmp.Or(name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
+}
