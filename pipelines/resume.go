@@ -3,7 +3,6 @@ package pipelines
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -111,23 +110,12 @@ func (f *formRun) fits(found *checkpoint.Inherited) error {
 	switch {
 	case err != nil:
 		return err
-	case found.Fingerprint != own:
-		return errors.New("the definition has changed since")
-	case f.o.Now().Sub(found.Newest()).Abs() > checkpoint.KeepFor:
-		return errors.New("it is too old")
-	case f.o.Full && !found.Full, f.o.Resume.Within < 0:
+	case f.o.Resume.Within < 0:
 		return errors.New("everything is to be read anew")
 	case f.reader.Dateless:
 		return errors.New("the service ignored dates, so that all results are read again")
 	}
-	for _, base := range f.outputs.Bases() {
-		byThat := base.RunID != "" && base.RunID == found.RunID // that run committed some outputs, not all
-		if base.Version != found.Bases[base.Path] && !byThat {
-			return fmt.Errorf("%s has changed since", base.Path)
-		}
-	}
-	_, err = checkpoint.DecodeColumns(found.Inferred)
-	return err
+	return found.Unfit(checkpoint.Next{At: f.o.Now(), Fingerprint: own, Full: f.o.Full, Bases: f.outputs.Bases()})
 }
 
 // beginCheckpoint writes the checkpoint's header, so that the next run can take over

@@ -23,6 +23,7 @@ type Left struct {
 	Bytes   int64
 
 	folder string
+	found  *Inherited
 }
 
 // LeftIn returns the checkpoints of a state folder that the next run may take
@@ -59,7 +60,7 @@ func (c *Checkpoint) Left(ctx context.Context) (*Left, error) {
 	if found == nil || err != nil {
 		return nil, err
 	}
-	l := &Left{Header: found.Header}
+	l := &Left{Header: found.Header, found: found}
 	for _, chain := range chains(found.all) {
 		if chain.Complete() {
 			l.Windows++

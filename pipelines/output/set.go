@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
@@ -214,18 +215,11 @@ func (s *Set) Committed() bool {
 	return slices.ContainsFunc(s.targets, func(t *target) bool { return t.committed })
 }
 
-// Base is what an output held when the run began.
-type Base struct {
-	Path    string
-	Version string // version of its manifest
-	RunID   string // of the run that wrote the manifest; "" if there was none
-}
-
 // Bases returns what each live output held when the run began.
-func (s *Set) Bases() (bases []Base) {
+func (s *Set) Bases() (bases []checkpoint.Base) {
 	for _, t := range s.live() {
 		p := t.out.at()
-		b := Base{Path: t.report.Path, Version: p.base}
+		b := checkpoint.Base{Path: t.report.Path, Version: p.base}
 		if p.manifest != nil {
 			b.RunID = p.manifest.RunID
 		}

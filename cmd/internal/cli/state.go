@@ -61,6 +61,9 @@ func stateShow(ctx context.Context, p *process, files []string, f flags.Definiti
 	if err != nil {
 		return err
 	}
+	if again, err := p.load(&f, files, withKey); err == nil { // with its keys more is known of the next run
+		defs = again
+	}
 	report, failed := maintain.State(ctx, defs[0], o)
 	if failed != nil && len(report.Forms) == 0 {
 		return failed
@@ -85,6 +88,7 @@ func writeState(w io.Writer, r *maintain.StateReport) {
 		if form.Next != nil {
 			fmt.Fprintf(w, "  the next run begins at %s%s\n", show.Beginning(*form.Next), unlessTold(form))
 		}
+		writeNextRun(w, r, form)
 		for _, out := range form.Outputs {
 			fmt.Fprintf(w, "  %s\n%s", show.Cell(out.Path), show.Columns("    ", outputRows(r, out)))
 		}
@@ -102,7 +106,7 @@ func writeState(w io.Writer, r *maintain.StateReport) {
 		rows := show.Rows(nil, r.Checkpoints, func(s checkpoint.Left) []string {
 			return []string{"form " + s.Form, "run " + s.RunID, show.Plural(s.Windows, "window"), show.Plural(s.Rows, "result"), show.Size(s.Bytes)}
 		})
-		fmt.Fprintf(w, "\nread by runs that ended early; the next run resumes from it\n%s", show.Columns("  ", rows))
+		fmt.Fprintf(w, "\nread by runs that ended early\n%s", show.Columns("  ", rows))
 	}
 }
 

@@ -31,6 +31,7 @@ type stateJSON struct {
 type formStateJSON struct {
 	Form    string            `json:"form"`
 	Next    *nextJSON         `json:"next"` // null where runs are not incremental, or an output is unknown
+	NextRun nextRunJSON       `json:"next_run"`
 	Outputs []outputStateJSON `json:"outputs"`
 }
 
@@ -96,7 +97,7 @@ func stateOf(r *maintain.StateReport) stateJSON {
 		s.Budget.BookedDay = &r.Budget.Day
 	}
 	for _, f := range r.Forms {
-		form := formStateJSON{Form: f.Form, Outputs: []outputStateJSON{}}
+		form := formStateJSON{Form: f.Form, NextRun: nextRunOf(f.Will), Outputs: []outputStateJSON{}}
 		if f.Next != nil {
 			form.Next = &nextJSON{From: *f.Next}
 		}

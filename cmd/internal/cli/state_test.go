@@ -124,7 +124,7 @@ budget
   day     5,000 of 5,000 requests booked in the last 24 hours
   next    a request may be sent at 2026-03-10T23:00:00Z (5 hours from now)
 
-read by runs that ended early; the next run resumes from it
+read by runs that ended early
   form form2  run run5  4 windows  1,200 results  34.0 kB
 `
 	var out bytes.Buffer
