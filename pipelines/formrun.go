@@ -105,6 +105,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	for _, step := range []func(context.Context) error{f.open, f.follow, f.makePlan, f.read, f.reconciler.Reconcile, f.commit} {
 		if err := step(ctx); err != nil {
 			f.endFaults(ctx, err)
+			err = withLetters(ctx, f, err)
 			return stopped(ctx, needsDates(err, f.reader.Def, f.o.Flags(), f.iv, f.outputs))
 		}
 	}

@@ -74,6 +74,9 @@ type ReadReport struct {
 	Rejects   []reading.FaultCount `json:"rejects,omitempty"` // rejected results by column and reason
 	Nulled    []reading.FaultCount `json:"nulled,omitempty"`  // values that became null, by column and reason
 	Replaced  int64                `json:"replaced_characters"`
+	// DeadLetters is the file with the first dead letters of a run that rejected too many
+	// results, and so wrote nothing.
+	DeadLetters string `json:"dead_letters,omitempty"`
 }
 
 // CheckReport says how what was read was made to agree with the service.

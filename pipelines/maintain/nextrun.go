@@ -9,7 +9,6 @@ import (
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
-	"github.com/formetl/formetl/schemas"
 )
 
 // NextRun says what the next run of a form does with what earlier runs left.
@@ -67,7 +66,7 @@ func nextRun(def *definition.Definition, o account.Options, f *FormState, left [
 		return will
 	}
 	found := left[i].Inherited()
-	if keyIsKnown(def) {
+	if !def.LacksKeys() {
 		next.Fingerprint, _ = def.Fingerprint() // an error of it is one of the next run
 	}
 	if err := found.Unfit(next); err != nil {
@@ -76,13 +75,6 @@ func nextRun(def *definition.Definition, o account.Options, f *FormState, left [
 	}
 	will.Resumes = resumption(def, o, found, manifests)
 	return will
-}
-
-// keyIsKnown tells whether the definition has the keys that its fingerprint depends on.
-// A definition that was loaded without secrets has none.
-func keyIsKnown(def *definition.Definition) bool {
-	s := def.Schema
-	return s == nil || !s.HMACKey.IsZero() || !slices.ContainsFunc(s.Columns, func(c schemas.Column) bool { return c.PII.Kind == schemas.PIIHMAC })
 }
 
 // resumption tells what a run takes over of a checkpoint, nil if that is nothing.

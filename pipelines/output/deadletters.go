@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/transform"
 )
 
 // rejectLine is one line of the dead letters.
@@ -31,14 +32,21 @@ func (e *encoding) letters(windows []*reading.Window) (lines []byte, err error) 
 	}
 	for _, w := range windows {
 		for _, r := range w.Rejects {
-			line, err := json.Marshal(rejectLine{r.ResultID, r.Column, r.Raw, r.Reason, w.Name()})
-			if err != nil {
+			if lines, err = appendLetter(lines, w, r); err != nil {
 				return nil, err
 			}
-			lines = append(append(lines, line...), '\n')
 		}
 	}
 	return lines, nil
+}
+
+// appendLetter adds the line of a rejected result.
+func appendLetter(lines []byte, w *reading.Window, r transform.Reject) ([]byte, error) {
+	line, err := json.Marshal(rejectLine{r.ResultID, r.Column, r.Raw, r.Reason, w.Name()})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(lines, line...), '\n'), nil
 }
 
 // LettersError reports an object that has the name of dead letters but holds

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -143,7 +144,8 @@ func tellCleaned(log *telemetry.Log, r cleanJSON, failed bool) {
 	}
 	told.Add(r.removed, "leftover", did("removed")+total)
 	told.Add(r.Checkpoints, "checkpoint", "of dead runs "+did("removed"))
-	told.Add(r.kept, "leftover", "kept")
+	told.Add(r.letters, "file", "of old dead letters "+did("removed"))
+	told.Add(r.kept, "leftover", "kept"+r.why())
 	told.Add(r.others, "upload", "of others left alone")
 	if len(told) == 0 && failed {
 		return
@@ -160,6 +162,7 @@ type cleanJSON struct {
 	// Checkpoints counts those of dead runs in the state folders.
 	Checkpoints int `json:"checkpoints"`
 
+	letters                                    int   // files of old dead letters in the state folders
 	removed, kept, others, finished, withdrawn int   // of all outputs
 	bytes                                      int64 // of what was removed
 }
@@ -192,6 +195,7 @@ func (c *cleanJSON) add(r *maintain.CleanReport) (rows [][]string) {
 		removed = "would remove"
 	}
 	c.Checkpoints += r.Checkpoints
+	c.letters += r.Letters
 	for _, out := range r.Outputs {
 		j := cleanedJSON{
 			Pipeline: r.Pipeline, Path: out.Path, Removed: []leftoverJSON{}, Kept: []leftoverJSON{}, Others: out.Others,
@@ -222,6 +226,21 @@ func (c *cleanJSON) add(r *maintain.CleanReport) (rows [][]string) {
 		c.Outputs = append(c.Outputs, j)
 	}
 	return rows
+}
+
+// why says why leftovers were kept, if all were kept for one reason.
+func (c *cleanJSON) why() string {
+	var reasons []string
+	for _, out := range c.Outputs {
+		for _, k := range out.Kept {
+			reasons = append(reasons, k.Why)
+		}
+	}
+	slices.Sort(reasons)
+	if reasons = slices.Compact(reasons); len(reasons) != 1 {
+		return ""
+	}
+	return ", because " + reasons[0]
 }
 
 // leftoverOf is a leftover as JSON; why says why it was kept.

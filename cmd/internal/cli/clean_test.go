@@ -2,9 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +45,7 @@ unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-
 temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
 recorded commit    /out/a.csv                   -       run done  -                           finished
 `,
-			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 2 checkpoints of dead runs removed; 1 leftover kept; 3 uploads of others left alone\n",
+			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 2 checkpoints of dead runs removed; 1 leftover kept, because run live is alive; 3 uploads of others left alone\n",
 		},
 		{
 			true,
@@ -52,7 +54,7 @@ unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-
 temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
 recorded commit    /out/a.csv                   -       run done  -                           would finish
 `,
-			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 2 checkpoints of dead runs would be removed; 1 leftover kept; 3 uploads of others left alone\n",
+			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 2 checkpoints of dead runs would be removed; 1 leftover kept, because run live is alive; 3 uploads of others left alone\n",
 		},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -149,4 +151,78 @@ func TestCleanAsJSON(t *testing.T) {
 	if stdout.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &stdout, want)
 	}
+}
+
+// TestCleanAgrees holds that the last lines of clean and its exit code say one thing,
+// for people and for programs, whatever lies there.
+func TestCleanAgrees(t *testing.T) {
+	const live = "20260101T000000Z-00000000"
+	text := func(name, out string) string {
+		return "version: 1\nname: " + name + "\nsource: {base_url: \"https://fs1.example.com\", account: acme, timezone: UTC}\nforms: [form1]\nload: [" + out + "]\n"
+	}
+	for _, c := range []struct {
+		name, out string
+		prepare   func(t *testing.T, dir string)
+		code      int
+		says      string // the summary, or of a failure a part of its error
+	}{
+		{"nothing", "{path: lake/, format: ndjson}", nil, exit.OK, "nothing to clean"},
+		{"a dead run", "{path: lake/, format: ndjson}", func(t *testing.T, dir string) {
+			write(t, dir, "lake/.formetl/dead1/staged-x", "half")
+		}, exit.OK, "1 leftover removed (4 B)"},
+		{"a run that is alive", "{path: lake/, format: ndjson}", func(t *testing.T, dir string) {
+			hold(t, filepath.Join(dir, "lake"), "", live)
+		}, exit.Temporary, "has been writing to"},
+		{"a dead run beside one that is alive", "{path: lake/, format: ndjson}, {path: other/, format: ndjson}", func(t *testing.T, dir string) {
+			write(t, dir, "other/.formetl/dead1/staged-x", "half")
+			hold(t, filepath.Join(dir, "lake"), "", live)
+		}, exit.Temporary, "has been writing to"},
+		{"what a run of another file needs", "{path: out/a.csv}", func(t *testing.T, dir string) {
+			write(t, dir, "out/.formetl/"+live+"/staged-x", "half")
+			hold(t, filepath.Join(dir, "out"), "b.csv", live)
+		}, exit.OK, "1 leftover kept, because run " + live + " is alive"},
+		{"parts that no manifest lists", "{path: lake/, format: ndjson}", func(t *testing.T, dir string) {
+			write(t, dir, "lake/part-20260101T000000-20260102T000000-000001-0000.ndjson", "{}\n")
+		}, exit.OK, "1 leftover kept, because no manifest lists it, and --unlisted removes it"},
+		{"a path of each run", "{path: \"{run_id}.csv\"}", nil, exit.Config, "another one for each run"},
+	} {
+		for _, how := range [][]string{nil, {"--dry-run"}, {"--log-format", "json"}} {
+			t.Run(c.name+strings.Join(how, " "), func(t *testing.T) {
+				dir := t.TempDir()
+				if c.prepare != nil {
+					c.prepare(t, dir)
+				}
+				p := command(t, dir, testKey, append([]string{"clean", write(t, dir, "d.yaml", text("agrees", c.out))}, how...)...)
+				code := p.code(t, p.Run())
+				lines := strings.Split(strings.TrimSuffix(p.stderr.String(), "\n"), "\n")
+				last := lines[len(lines)-1]
+				failed := strings.HasPrefix(last, "formetl: hint: ")
+				if slices.Contains(how, "json") {
+					values, _, err := logLine(last)
+					if err != nil {
+						t.Fatal(err)
+					}
+					failed = values["exit_code"] == float64(c.code) && values["hint"] != nil
+				}
+				if says := strings.Replace(c.says, "leftover removed", "leftover would be removed", strings.Count(strings.Join(how, " "), "dry-run")); code != c.code || failed != (code != exit.OK) ||
+					!strings.Contains(p.stderr.String(), says) || code != exit.OK && strings.Contains(p.stderr.String(), "nothing to clean") {
+					t.Errorf("ended with %d, want %d and %q:\n%s%s", code, c.code, says, &p.stdout, &p.stderr)
+				}
+			})
+		}
+	}
+}
+
+// hold takes the lease of a scope for a run, until the test ends.
+func hold(t *testing.T, root, scope, run string) {
+	t.Helper()
+	dest, err := local.New(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := dest.Acquire(t.Context(), scope, load.Holder{RunID: run, Pipeline: "alive", PID: os.Getpid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lease.Release(context.Background()) })
 }

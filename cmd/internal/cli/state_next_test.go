@@ -22,7 +22,7 @@ import (
 func TestStateAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	var hook atomic.Pointer[func(formservice.Request)]
-	service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{keptForm(t, 12)}, Before: func(r formservice.Request) {
+	service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{keptForm(t, 14)}, Before: func(r formservice.Request) {
 		if before := hook.Load(); before != nil {
 			(*before)(r)
 		}
