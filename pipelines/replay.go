@@ -181,7 +181,8 @@ func (f FormReplay) Options(o Options) []Options {
 
 // Remove removes the dead letters of datasets whose windows the runs of the
 // reports all read again with success. It keeps those that these runs wrote
-// themselves. It returns how many objects it removed and how many it kept.
+// themselves. The dead letters of a file went with the file that a run replaced. It
+// returns how many objects are gone by now, and how many of datasets it kept.
 func (f FormReplay) Remove(ctx context.Context, reports []*Report) (removed, kept int, err error) {
 	var done replayDone
 	for _, r := range reports {
@@ -193,7 +194,13 @@ func (f FormReplay) Remove(ctx context.Context, reports []*Report) (removed, kep
 	}
 	var failures []error
 	for _, l := range f.letters {
-		if !l.dataset {
+		if !l.dataset { // the run replaced them together with the file
+			switch now, err := output.ReadLetters(ctx, l.store, l.Name); {
+			case err != nil:
+				failures = append(failures, fmt.Errorf("%s: dead letters %s: %w", l.path, l.Name, err))
+			case len(now.Results) == 0:
+				removed++
+			}
 			continue
 		}
 		if !done.covers(l.Letters) {

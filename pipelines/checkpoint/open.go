@@ -39,8 +39,11 @@ type FolderError struct {
 // Error names the folder and what to do.
 func (e *FolderError) Error() string {
 	first := "free space"
-	if errors.Is(e.Err, fs.ErrPermission) || errors.Is(e.Err, syscall.EROFS) {
+	switch {
+	case errors.Is(e.Err, fs.ErrPermission), errors.Is(e.Err, syscall.EROFS):
 		first = "let this user write there"
+	case errors.Is(e.Err, fs.ErrNotExist), errors.Is(e.Err, fs.ErrExist), errors.Is(e.Err, syscall.ENOTDIR):
+		first = "no folder can be made there: look what is in its way"
 	}
 	return fmt.Sprintf("cannot keep results in %s: %v; %s, or choose another folder with --state", e.Folder, e.Err, first)
 }
@@ -129,6 +132,7 @@ const (
 func acquire(ctx context.Context, folder string, patience time.Duration) (l *lock, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	var barred error // why the folder could not be made at the last try
 	for range tries {
 		if err = os.MkdirAll(filepath.Dir(filepath.Dir(folder)), 0o750); err == nil {
 			err = os.MkdirAll(folder, 0o700)
@@ -137,6 +141,7 @@ func acquire(ctx context.Context, folder string, patience time.Duration) (l *loc
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
+		barred = err
 		file := flock.New(filepath.Join(folder, lockName), flock.SetPermissions(0o600))
 		free, err := file.TryLock()
 		if err == nil && !free {
@@ -152,6 +157,9 @@ func acquire(ctx context.Context, folder string, patience time.Duration) (l *loc
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
+	}
+	if barred != nil {
+		return nil, barred
 	}
 	return nil, errors.New("other processes remove it again and again")
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -228,8 +229,17 @@ func TestStateFolderThatCannotBeUsed(t *testing.T) {
 	must(t, os.WriteFile(file, nil, 0o600))
 	_, err := Open(t.Context(), file, "key", 1)
 	failed := new(FolderError)
-	if !errors.As(err, &failed) || failed.Folder != filepath.Join(file, "checkpoint", "key") || failed.Err == nil || !strings.Contains(err.Error(), "free space, or choose another folder with --state") {
+	if !errors.As(err, &failed) || failed.Folder != filepath.Join(file, "checkpoint", "key") || failed.Err == nil || !strings.Contains(err.Error(), "look what is in its way, or choose another folder with --state") {
 		t.Errorf("error %v", err)
+	}
+	dangling := filepath.Join(t.TempDir(), "dangling") // as /proc/x, where a folder is neither there nor can be made
+	must(t, os.Symlink(filepath.Join(t.TempDir(), "gone"), dangling))
+	if _, err := Open(t.Context(), dangling, "key", 1); !errors.As(err, &failed) || !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "other processes") {
+		t.Errorf("error %v", err)
+	}
+	full := &FolderError{Folder: "/x", Err: syscall.ENOSPC}
+	if !strings.Contains(full.Error(), "free space, or choose another folder with --state") {
+		t.Errorf("error %v", full)
 	}
 	refused := &FolderError{Folder: "/x", Err: fs.ErrPermission}
 	if !errors.Is(refused, fs.ErrPermission) || !strings.Contains(refused.Error(), "let this user write there") {

@@ -131,6 +131,7 @@ func (s *Set) setAside(ctx context.Context, t *target, err error) error {
 	defer s.mu.Unlock()
 	if t.err == nil {
 		t.err, t.report.Error = err, err.Error()
+		t.report.tellHeld(t)
 		if !errors.Is(err, syscall.EPIPE) { // nobody reads standard output any more
 			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path)) // its error is told at the end
 		}
