@@ -23,6 +23,7 @@ type effort struct {
 	doubtful   int           // attempts with a doubtful refusal
 	spent      time.Duration // time in attempts and pauses
 	last       error
+	told       string // the last error that the log has
 
 	unread int    // attempts whose answer could not be read
 	sum    uint64 // hash of the first unreadable answer

@@ -190,19 +190,31 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 			continue // the open circuit makes the next attempt wait
 		}
 		_, after := classOf(e.last)
-		pause := max(pauses.NextBackOff(), after)
-		if e.spent+pause > s.circuit.patience() {
+		left := s.circuit.patience() - e.spent
+		if left <= 0 || after > left {
 			break
 		}
+		pause := max(min(pauses.NextBackOff(), left), after) // the last attempt is made at the end of the patience
 		e.spent += pause
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
-			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), slog.String("error", s.cfg.Key.Redact(e.last.Error())))
+			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), s.errorOnce(e))
 		if err := wait(ctx, pause, nil); err != nil {
 			return err
 		}
 	}
 	return &RequestError{Transaction: call.Transaction, Form: call.Form, Detail: s.cfg.Key.Redact(call.Detail), Attempts: e.attempts, Err: s.verdict(e)}
+}
+
+// errorOnce returns the error of the last attempt for the log. It is left out if the
+// attempt before failed for the same reason.
+func (s *Sender) errorOnce(e *effort) slog.Attr {
+	text := s.cfg.Key.Redact(e.last.Error())
+	if text == e.told {
+		return slog.Attr{} // which a handler ignores
+	}
+	e.told = text
+	return slog.String("error", text)
 }
 
 // verdict returns the error of a request that is not tried again. For an

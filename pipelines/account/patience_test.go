@@ -1,0 +1,48 @@
+package account_test
+
+import (
+	"net"
+	"net/http"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// refused is a network on which no connection can be made.
+type refused struct{}
+
+func (refused) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+}
+
+// TestPatienceOfADefinition holds that a network that is not there is given up within
+// the patience that the definition sets, and within 30 seconds where it sets none.
+func TestPatienceOfADefinition(t *testing.T) {
+	for set, within := range map[time.Duration]time.Duration{0: 30 * time.Second, 5 * time.Second: 5 * time.Second} {
+		state := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			def := &definition.Definition{State: state, Source: definition.Source{
+				BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret("patience-key"), Zone: time.UTC,
+				Requests: definition.Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 100, Patience: set},
+			}}
+			client, err := account.NewClient(def, account.Options{Client: account.ClientOptions{Transport: refused{}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			start := time.Now()
+			if _, err := client.Count(t.Context(), "form1", extract.CountQuery{}); !transport.Temporary(err) {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(start); took > within {
+				t.Errorf("with a patience of %s it took %s", set, took)
+			}
+		})
+	}
+}
