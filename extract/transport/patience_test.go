@@ -18,9 +18,6 @@ import (
 	v1 "github.com/formetl/formetl/extract/v1"
 )
 
-// longestGap is more than any pause between two attempts.
-const longestGap = 61 * time.Second
-
 // refuses is a server to which no connection can be made.
 func refuses(*http.Request) (*http.Response, error) {
 	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
