@@ -136,7 +136,7 @@ func TestErrorsAreToldOnce(t *testing.T) {
 		args       []string
 	}{
 		{"a form that is not there", "error 102", exit.NoInput, []string{"run", pipelineFile(t, dir, "gone", server.URL, "", "forms: [form1, gone]\n"+out)}},
-		{"a refused key", "error 100", exit.NoPermission, []string{"run", pipelineFile(t, dir, "refused", server.URL, "concurrency: 1", "forms: [form1, orders]\n"+out)}},
+		{"a refused key", "error 100", exit.NoPermission, []string{"run", pipelineFile(t, dir, "refused", server.URL, "", "forms: [form1, orders]\n"+out)}},
 		{"an output that cannot be", "is not a folder", exit.CantCreate, []string{"run", pipelineFile(t, dir, "blocked", server.URL, "", "forms: [form1]\nload: [{path: 'afile/x.csv'}]")}},
 		{"a definition that is wrong", "nme", exit.Config, []string{"run", write(t, dir, "bad.yaml", "version: 1\nname: bad\nnme: x\n")}},
 		{"a definition that is not there", "no such file", exit.Config, []string{"run", filepath.Join(dir, "missing.yaml")}},
