@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
 )
@@ -44,6 +45,9 @@ func names(t testing.TB, d *Destination) []string {
 
 func TestDestination(t *testing.T) {
 	eachServer(t, func(t *testing.T, s server) {
+		if s.CAFile != "" { // over TLS it is the same once more
+			needs.Long(t)
+		}
 		loadtest.Destination(t, func(t *testing.T) loadtest.Place {
 			prefix := "lake/" + strings.Map(plain, t.Name())
 			return loadtest.Place{

@@ -85,5 +85,7 @@ func needServer(t *testing.T) {
 	toxiproxy.Need(t)
 }
 
+const largeVariable = "FORMETL_TEST_LARGE"
+
 // large tells whether tests that take minutes are run too.
-func large() bool { return os.Getenv("FORMETL_TEST_LARGE") != "" }
+func large() bool { return os.Getenv(largeVariable) != "" }

@@ -10,6 +10,7 @@ import (
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/toxiproxy"
 )
@@ -244,6 +245,7 @@ func TestStopWithManyPrepared(t *testing.T) {
 // that makes that take long. What is recorded is finished by the next run, which
 // then reads its own range.
 func TestStopInCommit(t *testing.T) {
+	needs.Long(t)
 	stopLate(t, 60, func(t *testing.T, b bucket) {
 		t.Helper()
 		b.waitFor(t, "a part", func() bool { return len(visible(b.names(t))) > 0 })
