@@ -2,7 +2,6 @@ package faulttest
 
 import (
 	"crypto/rand"
-	"os"
 	"slices"
 	"strings"
 	"sync"
