@@ -63,8 +63,8 @@ type PlannedRequests struct {
 	// Feed are those of Get Results that ask what changed: at most so many while
 	// fewer than a hundred results change.
 	Feed    *int64 `json:"feed"`
-	Counts  *int64 `json:"counts"` // Get Results Count: planning, and the check at the end
-	Total   *int64 `json:"total"` // expected; that may be one fewer than the sum, of the feed
+	Counts  *int64 `json:"counts"`        // Get Results Count: planning, and the check at the end
+	Total   *int64 `json:"total"`         // expected; that may be one fewer than the sum, of the feed
 	Planned int    `json:"spent_on_plan"` // counts that making this plan has cost
 	// Least is how many windows are asked for, at a request each or more, where
 	// nothing was counted; Most is what the definition allows.
