@@ -15,14 +15,22 @@ import (
 	"github.com/formetl/formetl/load/loadtest/duckdb"
 )
 
-// readme is README.md's text.
+// readme is the text of README.md and of all topics of the documentation.
 func readme(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
+	topics, err := filepath.Glob(filepath.Join("..", "..", "*", "*.md"))
+	if err != nil || len(topics) < 15 {
+		t.Fatal(topics, err)
 	}
-	return string(data)
+	var text strings.Builder
+	for _, file := range append([]string{filepath.Join("..", "..", "README.md")}, topics...) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString("\n" + string(data))
+	}
+	return text.String()
 }
 
 // blocks are the fenced blocks of a language.

@@ -47,17 +47,13 @@ func TestS3Settings(t *testing.T) {
 	}
 }
 
-// The README's S3 settings are a definition's, and its JSON is JSON.
+// The S3 settings of the documentation are a definition's, and its JSON is JSON.
 func TestReadmeS3(t *testing.T) {
-	data, err := os.ReadFile("../../README.md")
+	data, err := os.ReadFile("../../load/s3.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(data), "\n## S3\n")
-	if !found {
-		t.Fatal("the README has no section S3")
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
+	section := string(data)
 	head, _, _ := strings.Cut(minimal, "load:")
 	for _, m := range regexp.MustCompile("(?s)```(yaml|json)\n(.*?)```").FindAllStringSubmatch(section, -1) {
 		if m[1] == "json" {

@@ -88,6 +88,7 @@ again; 77 the key was refused; 78 the definition is wrong; 130, 143 stopped.`,
 	root.SetFlagErrorFunc(flags.Unknown)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	p.log.Register(root.PersistentFlags())
+	root.SetHelpCommand(helpCommand(p))
 	root.AddCommand(
 		runCommand(p), exportCommand(p), previewCommand(p), planCommand(p), validateCommand(p), schemaCommand(p),
 		formsCommand(p), statusCommand(p), publishCommand(p), countCommand(p), copyCommand(p), demoCommand(p), cleanCommand(p), replayCommand(p), stateCommand(p),

@@ -27,13 +27,9 @@ const ModuleRoot = "../../.."
 // a heading of the README; with a mark, those that are followed by it.
 func ReadmeTable(t testing.TB, heading string, mark ...string) []string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(ModuleRoot, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, ok := strings.Cut(string(data), "\n### "+heading+"\n")
+	_, text, ok := strings.Cut(Docs(t), "\n### "+heading+"\n")
 	if !ok {
-		t.Fatalf("the README has no %q", heading)
+		t.Fatalf("the documentation has no %q", heading)
 	}
 	text, _, _ = strings.Cut(text, "\n#")
 	var names []string
@@ -45,6 +41,26 @@ func ReadmeTable(t testing.TB, heading string, mark ...string) []string {
 		}
 	}
 	return names
+}
+
+// Docs returns the README and all topics of the documentation, one behind the other.
+func Docs(t testing.TB) string {
+	t.Helper()
+	var all strings.Builder
+	for _, pattern := range []string{"README.md", "*/*.md"} {
+		files, err := filepath.Glob(filepath.Join(ModuleRoot, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.WriteString("\n" + string(data))
+		}
+	}
+	return all.String()
 }
 
 // SameNames tells what one of two lists has and the other lacks.

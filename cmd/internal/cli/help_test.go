@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/cmd/internal/clitest"
+)
+
+// TestTopicsAreTheDocumentation: the README's last table lists the topics, and each page
+// beside a room is one.
+func TestTopicsAreTheDocumentation(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(clitest.ModuleRoot, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed, actual, files []string
+	for _, m := range regexp.MustCompile("(?m)^\\| \\[`([a-z0-9-]+)`\\]\\(([^)]+)\\) \\| (.*) \\|$").FindAllStringSubmatch(string(data), -1) {
+		listed, files = append(listed, m[1]+": "+m[3]), append(files, m[2])
+	}
+	for _, topic := range topics() {
+		actual = append(actual, topic.name+": "+topic.about)
+		if text, err := topic.docs.ReadFile(topic.file); err != nil || !strings.HasPrefix(string(text), "# ") {
+			t.Errorf("%s: %v", topic.name, err)
+		}
+	}
+	if !slices.Equal(listed, actual) {
+		t.Errorf("the README lists %q, the program has %q", listed, actual)
+	}
+	pages, err := filepath.Glob(filepath.Join(clitest.ModuleRoot, "*", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		name, _ := filepath.Rel(clitest.ModuleRoot, page)
+		if name := filepath.ToSlash(name); !slices.Contains(files, name) && name != "pipelines/README.md" && name != "cmd/README.md" {
+			t.Errorf("%s is no topic", name)
+		}
+	}
+}
+
+// TestLinksLead: each link within the documentation leads to a file, and to a heading.
+func TestLinksLead(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(clitest.ModuleRoot, "*", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range append(pages, filepath.Join(clitest.ModuleRoot, "README.md")) {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`).FindAllStringSubmatch(string(data), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			to := page
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(page), filepath.FromSlash(m[1]))
+			}
+			text, err := os.ReadFile(to)
+			if err != nil {
+				if _, err = os.Stat(to); err != nil {
+					t.Errorf("%s: %s leads nowhere", page, m[0])
+				}
+				continue
+			}
+			if m[2] != "" && !slices.Contains(headings(string(text)), m[2][1:]) {
+				t.Errorf("%s: %s has no such heading", page, m[0])
+			}
+		}
+	}
+	if links < 40 {
+		t.Errorf("only %d links were found", links)
+	}
+}
+
+// headings are the anchors of a page.
+func headings(text string) (anchors []string) {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		anchors = append(anchors, strings.ReplaceAll(regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return anchors
+}
+
+// TestReadmeIsShort: the README is read in a few minutes, so that it has at most 150
+// lines. Its sentences, and those of the newest pages, have at most 25 words.
+func TestReadmeIsShort(t *testing.T) {
+	for _, name := range []string{"README.md", "pipelines/export.md", "pipelines/scheduling.md", "pipelines/README.md"} {
+		data, err := os.ReadFile(filepath.Join(clitest.ModuleRoot, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(data), "\n"); name == "README.md" && n > 150 {
+			t.Errorf("%s has %d lines", name, n)
+		}
+		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(data), "\n\n")
+		text = regexp.MustCompile("`[^`\n]*`").ReplaceAllString(text, "code")
+		for _, paragraph := range regexp.MustCompile(`\n\s*\n|\n- |\n\|`).Split(text, -1) {
+			for _, sentence := range regexp.MustCompile(`[.!?]\**(\s|$)`).Split(paragraph, -1) {
+				if words := len(strings.Fields(sentence)); words > 25 {
+					t.Errorf("%s: %d words: %s", name, words, sentence)
+				}
+			}
+		}
+	}
+}
