@@ -41,8 +41,7 @@ func Missing(t testing.TB, what, install string) {
 	if All() {
 		t.Fatalf("%s is missing, and %s asks for every test: %s", what, Variable, install)
 	}
-	note(&Note{Test: t.Name(), What: what + " is missing (" + install + ")", Whole: true})
-	t.Skip(what, " is missing: ", install)
+	leaveOut(t, what+" is missing ("+install+")")
 }
 
 // Long ends a test that takes long, unless every test is asked for.
@@ -51,8 +50,14 @@ func Long(t testing.TB) {
 	if All() {
 		return
 	}
-	note(&Note{Test: t.Name(), What: takesLong, Whole: true})
-	t.Skip("it takes long: ", Variable, "=1 runs it")
+	leaveOut(t, takesLong)
+}
+
+// leaveOut notes a test down and ends it. No test is skipped in another way.
+func leaveOut(t testing.TB, why string) {
+	t.Helper()
+	note(&Note{Test: t.Name(), What: why, Whole: true})
+	t.Skip(why, "; ", Variable, "=1 asks for every test")
 }
 
 const takesLong = "takes long"
