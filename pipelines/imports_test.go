@@ -47,9 +47,9 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		// What tests need is asked for in every room, and by no shipped file.
-		{"internal/needs", nil, []string{"golang.org/x/sys/unix"}},
-		{"untested", nil, nil},
-		{"load/loadtest/", []string{"internal/needs", "load!", "load/internal"}, []string{"*"}},
+		{"load/loadtest/needs", nil, []string{"golang.org/x/sys/unix"}},
+		{"transform/untested", nil, nil},
+		{"load/loadtest/", []string{"load/loadtest/needs", "load!", "load/internal"}, []string{"*"}},
 		{"extract/formservice", []string{"extract/formservice"}, nil},
 		{"extract/extracttest", []string{"extract!", "extract/page", "extract/transport", "extract/v1", "extract/formservice"}, nil},
 		{"extract/page", nil, nil},
@@ -224,9 +224,9 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"pipelines", "/load/csvout", false},
 		{"pipelines", "/load/s3", false},
 		{"load", "/load/s3", false},
-		{"load/local", "/internal/needs", false},
-		{"load/loadtest/duckdb", "/internal/needs", true},
-		{"internal/needs", "/load", false},
+		{"load/local", "/load/loadtest/needs", false},
+		{"load/loadtest/duckdb", "/load/loadtest/needs", true},
+		{"load/loadtest/needs", "/load/s3", false},
 		{"load/local", "/load/s3", false},
 		{"load/s3", "/load", true},
 		{"load/s3", "/load/local", false},

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/internal/needs"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // TestMain lets the test program be the children that a bench starts.

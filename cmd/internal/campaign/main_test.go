@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/internal/needs"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // TestLives lives a few lives with everything that lives have by default.

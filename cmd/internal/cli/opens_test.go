@@ -13,8 +13,8 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load/loadtest/duckdb"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // readAs is what a reader makes of a file without options: how many rows there are, the

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/formetl/formetl/internal/needs"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // ModuleRoot is the module's folder, seen from the package under test.

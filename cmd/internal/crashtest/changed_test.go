@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // TestContinuedOverAChangedForm changes the form between a kill and the next

@@ -3,8 +3,8 @@ package crashtest
 import (
 	"testing"
 
-	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // TestFileKilledAtEveryPoint kills runs that replace a single file: it is the

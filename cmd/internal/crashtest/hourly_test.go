@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // hourly is an incremental pipeline that runs every hour over a form that goes

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/internal/needs"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // A long form has so many windows of so many pages, as the issue has it, or one

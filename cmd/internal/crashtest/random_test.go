@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/internal/needs"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // Variables that ask for other random rounds than the usual ones.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // TestRecoveryKilledAgainAndAgain kills the run that recovers from a crash,

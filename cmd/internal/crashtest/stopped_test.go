@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // Exit codes of contract.md for a run that was told to stop.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/internal/needs"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // calc is LibreOffice Calc with a profile of its own.

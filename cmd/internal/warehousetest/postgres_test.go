@@ -16,7 +16,7 @@ import (
 	"time"
 	_ "time/tzdata" // as in cmd/formetl
 
-	"github.com/formetl/formetl/internal/needs"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // nobody runs the server where the tests run as root, which PostgreSQL refuses.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/internal/needs"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // figures are what a world comes to.

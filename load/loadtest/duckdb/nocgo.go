@@ -7,7 +7,7 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/formetl/formetl/internal/needs"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // Open ends the test: DuckDB is a library in C++.

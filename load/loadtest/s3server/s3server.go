@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load/internal/testserver"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // Credentials that the servers are started with.

@@ -14,8 +14,8 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/formetl/formetl/internal/needs"
 	"github.com/formetl/formetl/load/internal/testserver"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // Proxy is a toxiproxy process. It forwards to any number of upstreams, each

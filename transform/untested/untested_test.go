@@ -3,7 +3,7 @@ package untested
 import (
 	"testing"
 
-	"github.com/formetl/formetl/internal/needs"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	// What is compiled last is imported, so that this test begins when others
 	// are about to end, and takes no place from them.
 	_ "github.com/formetl/formetl/load/s3"

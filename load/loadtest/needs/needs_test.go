@@ -44,8 +44,8 @@ func goTest(t *testing.T, cache, stdout string, env ...string) (output string, e
 // out, also where earlier results are shown again, and although all is green.
 func TestSummaryEndsTheOutput(t *testing.T) {
 	const want = `Not everything was tested; FORMETL_TEST_ALL=1 runs all tests, and fails where a program is missing:
-  no-such-program is missing (it cannot be had): 1 test left out, in internal/needs/testdata/some
-  takes long: 1 test left out, 1 test in short, in internal/needs/testdata/some
+  no-such-program is missing (it cannot be had): 1 test left out, in load/loadtest/needs/testdata/some
+  takes long: 1 test left out, 1 test in short, in load/loadtest/needs/testdata/some
 `
 	cache := t.TempDir()
 	stdout := filepath.Join(t.TempDir(), "stdout")

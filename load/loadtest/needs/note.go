@@ -47,7 +47,7 @@ func environment() environs {
 // that tells no folders.
 func root() string {
 	_, source, _, _ := runtime.Caller(0)
-	return filepath.Dir(filepath.Dir(filepath.Dir(source)))
+	return filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(source))))
 }
 
 // notes is the file of this test program, nil where nothing is to be noted. It

@@ -7,7 +7,7 @@
 // .ci/run sets it, everything runs, and a missing program is a failure.
 //
 // Nothing is left out in silence. Each test program notes what it leaves out,
-// and package untested, which `go test ./...` reports last, prints all notes.
+// and package transform/untested, which `go test ./...` reports last, prints all notes.
 package needs
 
 import (

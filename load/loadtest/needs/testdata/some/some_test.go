@@ -3,7 +3,7 @@ package some
 import (
 	"testing"
 
-	"github.com/formetl/formetl/internal/needs"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 func TestProgram(t *testing.T) {
