@@ -18,8 +18,9 @@ func TestTopicsAreTheDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var listed, actual, files []string
-	for _, m := range regexp.MustCompile("(?m)^\\| \\[`([a-z0-9-]+)`\\]\\(([^)]+)\\) \\| (.*) \\|$").FindAllStringSubmatch(string(data), -1) {
+	rows := regexp.MustCompile("(?m)^\\| \\[`([a-z0-9-]+)`\\]\\(([^)]+)\\) \\| (.*) \\|$").FindAllStringSubmatch(string(data), -1)
+	listed, files, actual := make([]string, 0, len(rows)), make([]string, 0, len(rows)), make([]string, 0, len(topics()))
+	for _, m := range rows {
 		listed, files = append(listed, m[1]+": "+m[3]), append(files, m[2])
 	}
 	for _, topic := range topics() {

@@ -117,7 +117,7 @@ func mistakes() []mistake {
 		// Definitions.
 		{line: "version: 1", is: "version: 2"},
 		{line: "name: feedback", is: "name: a/b"},
-		{line: "name: feedback", is: "nmae: feedback"},
+		{line: "name: feedback", is: "title: feedback"},
 		{line: "  base_url: BASE_URL", is: "  base_url: fs1.example.com"},
 		{line: "  account: acme", is: ""},
 		{line: "  timezone: America/Chicago", is: ""},

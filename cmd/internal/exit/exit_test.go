@@ -29,6 +29,7 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/pipelines/stream"
 	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/transform"
 )
@@ -142,7 +143,7 @@ func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
 		&transport.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
 		&reading.RejectsError{}, &reconcile.VerifyError{}, &reconcile.DuplicateError{}, &output.ChoicesError{}, &output.LettersError{},
-		&load.DamagedPartsError{}, &reconcile.MissingError{}, &extract.FeedError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{},
+		&load.DamagedPartsError{}, &reconcile.MissingError{}, &extract.FeedError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{}, &stream.LateColumnError{}, &stream.OrderError{},
 	}
 	// What these wrap may be a fault of the data, and they are none.
 	others := []pipelines.DataFault{&transport.NotServiceError{Err: &transport.AnswerError{}}, &extract.UnclearError{Err: &transport.AnswerError{}}}
