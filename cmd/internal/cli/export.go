@@ -108,7 +108,12 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err := f.watch.prepare(p, bar, &options); err != nil {
 		return errors.Join(err, claim.end(nil))
 	}
+	stop := func() {}
+	if !bar.Shown() {
+		stop = p.beat(ctx, &options)
+	}
 	report, err := f.run(ctx, p, def, options)
+	stop()
 	bar.Finish()
 	gone := exit.ReaderGone(err)
 	if gone { // as with `| head`: the reader has what it wants

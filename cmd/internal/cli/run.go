@@ -143,14 +143,20 @@ func (r *runs) watched(ctx context.Context, def *definition.Definition, options 
 		}
 		return report, err
 	}
-	ticks := r.process.ticks
+	defer r.process.beat(ctx, &options)()
+	options.Ended = logForm
+	return pipelines.Run(ctx, def, options)
+}
+
+// beat lets a run say in the log every half minute how far it is, until stop.
+func (p *process) beat(ctx context.Context, o *pipelines.Options) (stop func()) {
+	ticks := p.ticks
 	if ticks == nil {
 		ticks = telemetry.EveryHalfMinute
 	}
-	beats, stop := telemetry.StartHeartbeat(ctx, options.Logger, options.Now(), ticks)
-	defer stop()
-	options.Progress, options.Ended = beats.Update, logForm
-	return pipelines.Run(ctx, def, options)
+	beats, stop := telemetry.StartHeartbeat(ctx, o.Logger, o.Now(), ticks)
+	o.Progress = beats.Update
+	return stop
 }
 
 // end writes report and metrics, and returns all that failed.

@@ -310,7 +310,7 @@ func TestStopExport(t *testing.T) {
 	}
 	run(t, dir, nil, args...).wantOK(t)
 	objects := b.objects(t)
-	if lines := strings.Count(string(objects["form1.ndjson"]), "\n"); lines != form.results || len(objects) != 4 {
+	if lines := strings.Count(string(objects["form1.ndjson"]), "\n"); lines != form.results || len(objects) != 1 {
 		t.Errorf("%d results in %d objects", lines, len(objects))
 	}
 }

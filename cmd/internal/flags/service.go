@@ -46,6 +46,7 @@ func (s *Service) Register(f *pflag.FlagSet) {
 	r := &s.source.Requests
 	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "longest wait for one answer")
 	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often a request that may succeed later is tried again")
+	f.DurationVar(&r.Patience, "patience", 0, "how long a request is tried, and a service that is not there is waited for (default 2m, before the first answer 30s)")
 	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "most requests under way at once")
 	f.IntVar(&r.PerMinute, "requests-per-minute", 0, "most requests in any minute; 0 is no budget")
 }
@@ -73,6 +74,8 @@ func (s *Service) Source(env Environment) (definition.Source, error) {
 		return src, fmt.Errorf("--retries %d: give a number from 0 on", r.Retries)
 	case r.MaxRequests < 0:
 		return src, fmt.Errorf("--max-requests %d: give a number above 0, or 0 for no bound", r.MaxRequests)
+	case r.Patience < 0:
+		return src, fmt.Errorf("--patience %s: give a length of time such as 30s or 5m", r.Patience)
 	case r.Timeout <= 0:
 		return src, fmt.Errorf("--timeout %s: give a length of time such as 30s", r.Timeout)
 	}
