@@ -16,3 +16,10 @@
 // The package knows no schema, no file format and no destination. Begin
 // reading at NewPlan, at WindowReader.Next and at ReadFeed.
 package extract
+
+import "embed"
+
+// Docs are the topics of the documentation on how results are read, as Markdown.
+//
+//go:embed *.md
+var Docs embed.FS

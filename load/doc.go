@@ -17,3 +17,10 @@
 // (commit.go), then the comment of Clean (clean.go). Package loadtest holds the
 // tests that every encoder and destination must pass.
 package load
+
+import "embed"
+
+// Docs are the topics of the documentation on formats, spreadsheets and S3, as Markdown.
+//
+//go:embed *.md
+var Docs embed.FS

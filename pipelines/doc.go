@@ -31,3 +31,10 @@
 //
 // Begin reading with Run, then runForm and formRun.run.
 package pipelines
+
+import "embed"
+
+// Docs are the topics of the documentation on definitions and their runs, as Markdown.
+//
+//go:embed *.md
+var Docs embed.FS

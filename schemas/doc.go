@@ -9,3 +9,10 @@
 // The package knows Arrow's types, but neither the service nor file formats. It
 // reads no schema files. Begin reading with Schema.
 package schemas
+
+import "embed"
+
+// Docs are the topics of the documentation on columns, personal data and warehouses, as Markdown.
+//
+//go:embed *.md
+var Docs embed.FS

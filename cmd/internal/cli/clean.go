@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/states"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
@@ -168,24 +169,14 @@ type cleanJSON struct {
 }
 
 type cleanedJSON struct {
-	Pipeline  string         `json:"pipeline"`
-	Path      string         `json:"path"`
-	Removed   []leftoverJSON `json:"removed"`
-	Kept      []leftoverJSON `json:"kept"`
-	Others    int            `json:"others"` // uploads whose owner cannot be told
-	Finished  *string        `json:"finished_commit"`
-	Withdrawn *string        `json:"withdrawn_commit,omitempty"` // could not be finished any more
-	Error     string         `json:"error,omitempty"`
-}
-
-type leftoverJSON struct {
-	Kind  string     `json:"kind"`
-	Path  string     `json:"path"`
-	Name  string     `json:"name,omitempty"`
-	Run   string     `json:"run_id,omitempty"`
-	Bytes *int64     `json:"bytes"`
-	Since *time.Time `json:"since"`
-	Why   string     `json:"why,omitempty"`
+	Pipeline  string            `json:"pipeline"`
+	Path      string            `json:"path"`
+	Removed   []states.Leftover `json:"removed"`
+	Kept      []states.Leftover `json:"kept"`
+	Others    int               `json:"others"` // uploads whose owner cannot be told
+	Finished  *string           `json:"finished_commit"`
+	Withdrawn *string           `json:"withdrawn_commit,omitempty"` // could not be finished any more
+	Error     string            `json:"error,omitempty"`
 }
 
 // add adds the report of a definition, and gives its rows for people.
@@ -198,7 +189,7 @@ func (c *cleanJSON) add(r *maintain.CleanReport) (rows [][]string) {
 	c.letters += r.Letters
 	for _, out := range r.Outputs {
 		j := cleanedJSON{
-			Pipeline: r.Pipeline, Path: out.Path, Removed: []leftoverJSON{}, Kept: []leftoverJSON{}, Others: out.Others,
+			Pipeline: r.Pipeline, Path: out.Path, Removed: []states.Leftover{}, Kept: []states.Leftover{}, Others: out.Others,
 		}
 		if commit := out.Recovery; commit.RunID != "" {
 			rows = append(rows, []string{"recorded commit", out.Path, "-", runCell(commit.RunID), "-", recoveryWord(commit, c.DryRun)})
@@ -212,12 +203,12 @@ func (c *cleanJSON) add(r *maintain.CleanReport) (rows [][]string) {
 		}
 		for _, l := range out.Removed {
 			rows = append(rows, append(leftoverCells(l), removed))
-			j.Removed = append(j.Removed, leftoverOf(l, ""))
+			j.Removed = append(j.Removed, states.LeftoverOf(l, ""))
 			c.bytes += max(l.Bytes, 0)
 		}
 		for _, k := range out.Kept {
 			rows = append(rows, append(leftoverCells(k.Leftover), "kept: "+k.Why))
-			j.Kept = append(j.Kept, leftoverOf(k.Leftover, k.Why))
+			j.Kept = append(j.Kept, states.LeftoverOf(k.Leftover, k.Why))
 		}
 		c.removed, c.kept, c.others = c.removed+len(out.Removed), c.kept+len(out.Kept), c.others+out.Others
 		if out.Err != nil {
@@ -241,13 +232,4 @@ func (c *cleanJSON) why() string {
 		return ""
 	}
 	return ", because " + reasons[0]
-}
-
-// leftoverOf is a leftover as JSON; why says why it was kept.
-func leftoverOf(l load.Leftover, why string) leftoverJSON {
-	j := leftoverJSON{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Since: wholeOrNull(l.Since), Why: why}
-	if l.Bytes >= 0 {
-		j.Bytes = &l.Bytes
-	}
-	return j
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/demo"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
@@ -22,12 +23,10 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// demoFlags say how large the demo is and where it is. Serve asks for its service
-// alone.
+// demoFlags are the demo's settings. Serve asks for its service alone.
 type demoFlags struct {
-	results int
-	dir     string
-	serve   bool
+	demo.Settings
+	serve bool
 }
 
 func demoCommand(p *process) *cobra.Command {
@@ -46,19 +45,16 @@ What demo did not write, or what was changed since, it does not overwrite.`,
   formetl demo --results 200000 --dir /tmp/demo
   formetl demo --serve`,
 		Args: flags.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), p, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), p, f) },
 	}
-	cmd.Flags().IntVar(&f.results, "results", demoResults, "results that the service holds")
-	cmd.Flags().StringVar(&f.dir, "dir", "demo", "folder that the files are written under")
+	cmd.Flags().IntVar(&f.Results, "results", demo.DefaultResults, "results that the service holds")
+	cmd.Flags().StringVar(&f.Dir, "dir", "demo", "folder that the files are written under")
 	cmd.Flags().BoolVar(&f.serve, "serve", false, "run the service of an earlier demo until it is stopped, and nothing else")
 	return cmd
 }
 
-// demoResults is how many results the demo's service holds by default.
-const demoResults = 5000
-
-func demo(ctx context.Context, p *process, f demoFlags) error {
-	generate := formservice.GenerateOptions{Directory: "feedback", Name: "Customer feedback", Results: f.results, Seed: 1}
+func runDemo(ctx context.Context, p *process, f demoFlags) error {
+	generate := formservice.GenerateOptions{Directory: "feedback", Name: "Customer feedback", Results: f.Results, Seed: 1}
 	if err := generate.Validate(); err != nil {
 		return fmt.Errorf("--results: %w", err)
 	}
@@ -66,45 +62,45 @@ func demo(ctx context.Context, p *process, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	folder := demoFolder(f.dir)
+	folder := demo.Folder(f.Dir)
 	if f.serve {
 		return serveDemo(ctx, p, folder, generate)
 	}
-	if err := folder.check(); err != nil {
+	if err := folder.Check(); err != nil {
 		return err
 	}
-	key, err := folder.key()
+	key, err := folder.Key()
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, folder.address())
+	listener, err := listen(ctx, folder.Address())
 	if err != nil {
 		return err
 	}
 	defer startDemoService(listener, key, generate)()
-	text := demoDefinition(listener.Addr().String(), callable(), f)
-	if err := folder.writeDefinition(text); err != nil {
+	text := demo.Definition(listener.Addr().String(), demo.Callable(), f.Settings)
+	if err := folder.WriteDefinition(text); err != nil {
 		return err
 	}
 	def, err := p.demoDefinition(folder)
 	if err != nil {
 		return err
 	}
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(f.results, "result"), def.Source.BaseURL))
-	return runDemo(ctx, p, def, o, f, text)
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(f.Results, "result"), def.Source.BaseURL))
+	return tellDemo(ctx, p, def, o, f, text)
 }
 
 // demoDefinition reads the definition that the demo has written, as run does.
-func (p *process) demoDefinition(folder demoFolder) (*definition.Definition, error) {
-	def, err := definition.Load(folder.definition(), definition.LoadOptions{Lookup: p.lookup, Formats: formats(), Schemes: schemes()})
+func (p *process) demoDefinition(folder demo.Folder) (*definition.Definition, error) {
+	def, err := definition.Load(folder.File(), definition.LoadOptions{Lookup: p.lookup, Formats: formats(), Schemes: schemes()})
 	if err == nil {
 		p.log.HideKey(def.Source.Key)
 	}
 	return def, err
 }
 
-// runDemo runs the definition and tells what came of it.
-func runDemo(ctx context.Context, p *process, def *definition.Definition, o account.Options, f demoFlags, text string) error {
+// tellDemo runs the definition and tells what came of it.
+func tellDemo(ctx context.Context, p *process, def *definition.Definition, o account.Options, f demoFlags, text string) error {
 	bar, _ := p.log.NewProgress(telemetry.ProgressAuto) // fails for an unknown mode only
 	started := time.Now()
 	report, err := pipelines.Run(ctx, def, pipelines.Options{Options: o, Progress: bar.Update})
@@ -112,12 +108,12 @@ func runDemo(ctx context.Context, p *process, def *definition.Definition, o acco
 	if err != nil {
 		return err
 	}
-	return show.Print(p.stdout, demoSummary(report, time.Since(started), f, text))
+	return show.Print(p.stdout, demo.Summary(report, time.Since(started), f.Settings, text))
 }
 
 // serveDemo runs the service of an earlier demo, which its definition names, until
 // the command is stopped. That is how it ends in order.
-func serveDemo(ctx context.Context, p *process, folder demoFolder, generate formservice.GenerateOptions) error {
+func serveDemo(ctx context.Context, p *process, folder demo.Folder, generate formservice.GenerateOptions) error {
 	def, err := p.demoDefinition(folder)
 	if err != nil {
 		return err
@@ -126,17 +122,17 @@ func serveDemo(ctx context.Context, p *process, folder demoFolder, generate form
 	if err != nil {
 		return err
 	}
-	key, err := folder.key()
+	key, err := folder.Key()
 	if err != nil {
 		return err
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", at.Host)
 	if err != nil {
-		return fmt.Errorf("start the test service of %s: %w", folder.definition(), err)
+		return fmt.Errorf("start the test service of %s: %w", folder.File(), err)
 	}
 	defer startDemoService(listener, key, generate)()
 	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s until Ctrl-C. In another terminal:\n  %s run %s",
-		show.Plural(generate.Results, "result"), def.Source.BaseURL, callable(), quoted(folder.definition())))
+		show.Plural(generate.Results, "result"), def.Source.BaseURL, demo.Callable(), demo.Quoted(folder.File())))
 	<-ctx.Done()
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/extract"
@@ -24,15 +25,22 @@ import (
 // exportFlags are the flags of export. A flag that stands for a key of a
 // definition's extract part is read into extract.
 type exportFlags struct {
-	service                             flags.Service
-	span                                flags.Range
-	output                              outputFlags
-	watch                               watchFlags
-	extract                             definition.Extract
-	window, names, schema, state, match string
-	forms, where, columns               []string
-	limit                               int64
-	noVerify, fresh                     bool
+	pickFlags
+	service                      flags.Service
+	span                         flags.Range
+	output                       outputFlags
+	watch                        watchFlags
+	extract                      definition.Extract
+	window, names, schema, state string
+	forms                        []string
+	noVerify, fresh              bool
+}
+
+// pickFlags say which results and columns are wanted.
+type pickFlags struct {
+	where, columns []string
+	match          string
+	limit          int64
 }
 
 func exportCommand(p *process) *cobra.Command {
@@ -101,12 +109,12 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err := f.resolve(ctx, p, def, common); err != nil {
 		return err
 	}
-	claim, err := f.output.claim(ctx, def, common)
+	claim, err := owned.TakeOutput(ctx, def, common, f.output.force)
 	if err != nil {
 		return err
 	}
 	if err := f.watch.prepare(p, bar, &options); err != nil {
-		return errors.Join(err, claim.end(nil))
+		return errors.Join(err, claim.End(nil))
 	}
 	stop := func() {}
 	if !bar.Shown() {
@@ -121,7 +129,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	}
 	telemetry.SetExitCodes(report, err)
 	p.kept = telemetry.Kept("for an hour", report)
-	if err = errors.Join(err, claim.end(report), telemetry.WriteReports(f.watch.report, []*pipelines.Report{report})); err != nil || gone {
+	if err = errors.Join(err, claim.End(report), telemetry.WriteReports(f.watch.report, []*pipelines.Report{report})); err != nil || gone {
 		return err
 	}
 	p.log.Summarize(report, f.service.MachinesZone(p.lookup))

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"embed"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,42 +8,9 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/cmd/internal/topics"
 	"github.com/formetl/formetl/schemas/nearest"
 )
-
-// topic is a part of the documentation that `formetl help` prints.
-type topic struct {
-	name, about string
-	docs        embed.FS
-	file        string
-}
-
-// topics are in the order of the README's last table.
-func topics() []topic {
-	return []topic{
-		{"export", "one form as a file", pipelines.Docs, "export.md"},
-		{"commands", "all commands, and the environment", pipelines.Docs, "commands.md"},
-		{"scheduling", "cron, Airflow, Kubernetes", pipelines.Docs, "scheduling.md"},
-		{"incremental", "runs that go on where the last one ended", pipelines.Docs, "incremental.md"},
-		{"recovery", "runs that ended early, parts that are gone", pipelines.Docs, "recovery.md"},
-		{"exit-codes", "each code, and what a scheduler should do", pipelines.Docs, "exit-codes.md"},
-		{"rejects", "results that do not fit their schema", pipelines.Docs, "rejects.md"},
-		{"codebook", "what describes the columns", pipelines.Docs, "codebook.md"},
-		{"reports", "reports, metrics and logs", pipelines.Docs, "reports.md"},
-		{"schemas", "columns, types, lists", schemas.Docs, "README.md"},
-		{"drift", "when the form changes", schemas.Docs, "drift.md"},
-		{"personal-data", "columns that nobody shall read", schemas.Docs, "personal-data.md"},
-		{"warehouse", "SQL that loads a warehouse", schemas.Docs, "warehouse.md"},
-		{"formats", "formats, and how to read them", load.Docs, "README.md"},
-		{"spreadsheets", "CSV and xlsx for spreadsheets", load.Docs, "spreadsheets.md"},
-		{"s3", "S3 and stores like it", load.Docs, "s3.md"},
-		{"reading", "windows, pages, requests", extract.Docs, "README.md"},
-	}
-}
 
 // helpCommand prints the help of a command, or a topic.
 func helpCommand(p *process) *cobra.Command {
@@ -61,23 +26,23 @@ func helpCommand(p *process) *cobra.Command {
 				if err := root.Help(); err != nil {
 					return err
 				}
-				rows := show.Rows(nil, topics(), func(t topic) []string { return []string{t.name, t.about} })
+				rows := show.Rows(nil, topics.All(), func(t topics.Topic) []string { return []string{t.Name, t.About} })
 				return show.Print(p.stdout, []byte("\nTopics, for formetl help TOPIC:\n"+show.Columns("  ", rows)))
 			}
-			all := topics()
-			if at := slices.IndexFunc(all, func(t topic) bool { return strings.EqualFold(t.name, args[0]) }); at >= 0 && len(args) == 1 {
-				text, err := all[at].docs.ReadFile(all[at].file)
+			all := topics.All()
+			if at := slices.IndexFunc(all, func(t topics.Topic) bool { return strings.EqualFold(t.Name, args[0]) }); at >= 0 && len(args) == 1 {
+				text, err := all[at].Markdown()
 				if err != nil {
 					return err
 				}
-				return show.Print(p.stdout, []byte(plain(string(text))))
+				return show.Print(p.stdout, []byte(topics.Plain(text)))
 			}
 			if is, rest, err := root.Find(args); err == nil && is != root && len(rest) == 0 {
 				return is.Help()
 			}
 			var names []string
 			for _, t := range all {
-				names = append(names, t.name)
+				names = append(names, t.Name)
 			}
 			for _, c := range root.Commands() {
 				names = append(names, c.Name())
@@ -88,10 +53,4 @@ func helpCommand(p *process) *cobra.Command {
 			return exit.Usagef("there is no command or topic %q; `formetl help` lists them", strings.Join(args, " "))
 		},
 	}
-}
-
-// plain is Markdown for a terminal: links are their text, and a link to another topic
-// names it.
-func plain(text string) string {
-	return regexp.MustCompile(`\[([^\]\n]+)\]\([^)\n]+\)`).ReplaceAllString(text, "$1")
 }

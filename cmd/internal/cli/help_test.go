@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/cmd/internal/clitest"
+	"github.com/formetl/formetl/cmd/internal/topics"
 )
 
 // TestTopicsAreTheDocumentation: the README's last table lists the topics, and each page
@@ -19,14 +20,14 @@ func TestTopicsAreTheDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := regexp.MustCompile("(?m)^\\| \\[`([a-z0-9-]+)`\\]\\(([^)]+)\\) \\| (.*) \\|$").FindAllStringSubmatch(string(data), -1)
-	listed, files, actual := make([]string, 0, len(rows)), make([]string, 0, len(rows)), make([]string, 0, len(topics()))
+	listed, files, actual := make([]string, 0, len(rows)), make([]string, 0, len(rows)), make([]string, 0, len(topics.All()))
 	for _, m := range rows {
 		listed, files = append(listed, m[1]+": "+m[3]), append(files, m[2])
 	}
-	for _, topic := range topics() {
-		actual = append(actual, topic.name+": "+topic.about)
-		if text, err := topic.docs.ReadFile(topic.file); err != nil || !strings.HasPrefix(string(text), "# ") {
-			t.Errorf("%s: %v", topic.name, err)
+	for _, topic := range topics.All() {
+		actual = append(actual, topic.Name+": "+topic.About)
+		if text, err := topic.Markdown(); err != nil || !strings.HasPrefix(text, "# ") {
+			t.Errorf("%s: %v", topic.Name, err)
 		}
 	}
 	if !slices.Equal(listed, actual) {

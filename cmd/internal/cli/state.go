@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/states"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/maintain"
@@ -69,7 +70,7 @@ func stateShow(ctx context.Context, p *process, files []string, f flags.Definiti
 		return failed
 	}
 	if asJSON {
-		err = show.JSON(p.stdout, stateOf(report))
+		err = show.JSON(p.stdout, states.Of(report))
 	} else {
 		var b bytes.Buffer
 		writeState(&b, report)
@@ -82,13 +83,13 @@ func stateShow(ctx context.Context, p *process, files []string, f flags.Definiti
 }
 
 func writeState(w io.Writer, r *maintain.StateReport) {
-	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", show.Cell(r.Pipeline), modeOf(r), r.Zone)
+	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", show.Cell(r.Pipeline), states.ModeOf(r), r.Zone)
 	for _, form := range r.Forms {
 		fmt.Fprintf(w, "\nform %s\n", show.Cell(form.Form))
 		if form.Next != nil {
 			fmt.Fprintf(w, "  the next run begins at %s%s\n", show.Beginning(*form.Next), unlessTold(form))
 		}
-		writeNextRun(w, r, form)
+		states.WriteNextRun(w, r, form)
 		for _, out := range form.Outputs {
 			fmt.Fprintf(w, "  %s\n%s", show.Cell(out.Path), show.Columns("    ", outputRows(r, out)))
 		}
@@ -120,13 +121,6 @@ func unlessTold(form *maintain.FormState) string {
 		return ""
 	}
 	return ", or at the watermark if the service tells what changed"
-}
-
-func modeOf(r *maintain.StateReport) string {
-	if r.Incremental {
-		return "incremental"
-	}
-	return "full"
 }
 
 func outputRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/states"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/maintain"
@@ -45,7 +46,7 @@ func TestStateAfterAKill(t *testing.T) {
 	p := command(t, dir, testKey, args...)
 	killWhen(t, service, &hook, 10, filepath.Join(dir, "state"), p)
 	server.CloseClientConnections()
-	var state stateJSON
+	var state states.JSON
 	if err := json.Unmarshal([]byte(look("--json")), &state); err != nil || len(state.Forms) != 1 || state.Forms[0].NextRun.Resumes == nil {
 		t.Fatalf("%v: %+v", err, state)
 	}
@@ -89,7 +90,7 @@ func TestNextRunTells(t *testing.T) {
 		},
 	} {
 		var out bytes.Buffer
-		writeNextRun(&out, &maintain.StateReport{Now: now}, &c.form)
+		states.WriteNextRun(&out, &maintain.StateReport{Now: now}, &c.form)
 		if out.String() != c.want {
 			t.Errorf("got\n%swant\n%s", &out, c.want)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/states"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
@@ -141,7 +142,7 @@ read by runs that ended early
 
 func TestStateAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := show.JSON(&out, stateOf(stateReport(t))); err != nil {
+	if err := show.JSON(&out, states.Of(stateReport(t))); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join("testdata", "state.json")
@@ -154,11 +155,11 @@ func TestStateAsJSON(t *testing.T) {
 	// What there is nothing of is an empty list or null, and never left out.
 	out.Reset()
 	empty := &maintain.StateReport{Pipeline: "new", Zone: time.UTC, Forms: []*maintain.FormState{{Form: "f", Outputs: []*maintain.OutputState{{Path: "/x/"}}}}}
-	if err := show.JSON(&out, stateOf(empty)); err != nil {
+	if err := show.JSON(&out, states.Of(empty)); err != nil {
 		t.Fatal(err)
 	}
 	var full, least map[string]any
-	data, err := json.Marshal(stateOf(stateReport(t)))
+	data, err := json.Marshal(states.Of(stateReport(t)))
 	if err == nil {
 		err = errors.Join(json.Unmarshal(data, &full), json.Unmarshal(out.Bytes(), &least))
 	}
@@ -242,7 +243,7 @@ load:
     format: csv
     s3: {endpoint: "STORE", path_style: true, region: us-east-1}
 `))
-	show := func() (state stateJSON) {
+	show := func() (state states.JSON) {
 		t.Helper()
 		before := s.objects(t)
 		code, stdout, stderr := s.output(t, dir, s3server.SecretKey, "state", "show", "p.yaml", "--json")

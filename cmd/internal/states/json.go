@@ -1,4 +1,4 @@
-package cli
+package states
 
 import (
 	"time"
@@ -8,8 +8,8 @@ import (
 	"github.com/formetl/formetl/pipelines/maintain"
 )
 
-// stateJSON is what state show --json prints. What does not apply is null.
-type stateJSON struct {
+// JSON is what state show --json prints. What does not apply is null.
+type JSON struct {
 	Pipeline   string          `json:"pipeline"`
 	Definition string          `json:"definition"`
 	Mode       string          `json:"mode"`
@@ -47,10 +47,10 @@ type outputStateJSON struct {
 	WatermarkAge *int64        `json:"watermark_age_seconds"`
 	Changes      *changesJSON  `json:"changes"` // null where the last run did not tell
 	lastCommitJSON
-	UnderWay  *underWayJSON  `json:"under_way"`
-	Recorded  *string        `json:"recorded_commit"` // the run whose commit the next run finishes
-	Leftovers []leftoverJSON `json:"leftovers"`
-	Error     string         `json:"error,omitempty"`
+	UnderWay  *underWayJSON `json:"under_way"`
+	Recorded  *string       `json:"recorded_commit"` // the run whose commit the next run finishes
+	Leftovers []Leftover    `json:"leftovers"`
+	Error     string        `json:"error,omitempty"`
 }
 
 // changesJSON says how the last run found the results that had changed.
@@ -83,9 +83,10 @@ type checkpointJSON struct {
 	Bytes    int64     `json:"bytes"`
 }
 
-func stateOf(r *maintain.StateReport) stateJSON {
-	s := stateJSON{
-		Pipeline: r.Pipeline, Definition: r.Definition, Mode: modeOf(r), Timezone: r.Zone.String(),
+// Of returns the state of a pipeline as JSON.
+func Of(r *maintain.StateReport) JSON {
+	s := JSON{
+		Pipeline: r.Pipeline, Definition: r.Definition, Mode: ModeOf(r), Timezone: r.Zone.String(),
 		Forms: []formStateJSON{}, Patterns: append([]string{}, r.Patterns...), Unlisted: append([]string{}, r.Unlisted...),
 		Checkpoints: []checkpointJSON{},
 	}
@@ -116,7 +117,7 @@ func stateOf(r *maintain.StateReport) stateJSON {
 
 func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSON {
 	j := outputStateJSON{
-		Path: out.Path, Dataset: out.Dataset, PerRun: out.PerRun, Watermark: out.Watermark(), Leftovers: []leftoverJSON{},
+		Path: out.Path, Dataset: out.Dataset, PerRun: out.PerRun, Watermark: out.Watermark(), Leftovers: []Leftover{},
 	}
 	if out.Err != nil {
 		j.Error = out.Err.Error()
@@ -140,7 +141,7 @@ func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSO
 		j.Recorded = &out.Pending
 	}
 	for _, l := range out.Leftovers {
-		j.Leftovers = append(j.Leftovers, leftoverOf(l, ""))
+		j.Leftovers = append(j.Leftovers, LeftoverOf(l, ""))
 	}
 	return j
 }

@@ -1,4 +1,4 @@
-package cli
+package owned
 
 import (
 	"context"
@@ -7,33 +7,33 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// claimed is the right to write a file. A file in a bucket needs no record, because its
-// metadata say who wrote it.
-type claimed struct{ local *owned.Claim }
+// Output is the right to write the output of an export. A file in a bucket needs no record,
+// because its metadata say who wrote it.
+type Output struct{ local *Claim }
 
-// claim refuses a file that formetl did not write, unless --force is given.
-func (f *outputFlags) claim(ctx context.Context, def *definition.Definition, o account.Options) (claimed, error) {
+// TakeOutput claims the definition's first output. Without force, it refuses a file that
+// formetl did not write.
+func TakeOutput(ctx context.Context, def *definition.Definition, o account.Options, force bool) (Output, error) {
 	out := def.Outputs[0]
 	var foreign error
-	var c claimed
+	var c Output
 	switch {
 	case out.Path == definition.StdoutPath:
 		return c, nil
 	case strings.Contains(out.Path, "://"):
-		if !f.force {
+		if !force {
 			foreign = checkMarked(ctx, out, o)
 		}
 	default:
-		c.local, foreign = owned.Take(def.State, out.Path, f.force)
+		c.local, foreign = Take(def.State, out.Path, force)
 	}
-	if _, is := errors.AsType[*owned.ForeignError](foreign); is {
+	if _, is := errors.AsType[*ForeignError](foreign); is {
 		return c, &exit.Error{Code: exit.CantCreate, Err: fmt.Errorf("-o %w", foreign)}
 	}
 	return c, foreign
@@ -51,7 +51,7 @@ func checkMarked(ctx context.Context, out definition.Output, o account.Options) 
 	}
 	own, err := marker.Marked(ctx, name)
 	if err == nil && !own {
-		return &owned.ForeignError{Path: out.Path}
+		return &ForeignError{Path: out.Path}
 	}
 	if err == nil || errors.Is(err, load.ErrNotExist) {
 		return nil
@@ -63,8 +63,8 @@ func checkMarked(ctx context.Context, out definition.Output, o account.Options) 
 	return err
 }
 
-// end remembers what the export wrote, if it wrote the file.
-func (c claimed) end(r *pipelines.Report) error {
+// End remembers what the export wrote, if it wrote the file.
+func (c Output) End(r *pipelines.Report) error {
 	if c.local == nil {
 		return nil
 	}

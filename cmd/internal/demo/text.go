@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// demoDefinition is the definition that the demo runs and leaves.
-func demoDefinition(address, program string, f demoFlags) string {
+// Definition is the definition that the demo runs and leaves.
+func Definition(address, program string, f Settings) string {
 	return fmt.Sprintf(`# Its service runs again, with the same results, while this does:
 #   %s
 version: 1
@@ -38,24 +38,24 @@ load:
 }
 
 // serveCommand starts the service of the demo again.
-func serveCommand(program string, f demoFlags) string {
+func serveCommand(program string, f Settings) string {
 	command := program + " demo --serve"
-	if f.results != demoResults {
-		command += fmt.Sprintf(" --results %d", f.results)
+	if f.Results != DefaultResults {
+		command += fmt.Sprintf(" --results %d", f.Results)
 	}
-	if f.dir != "demo" {
-		command += " --dir " + quoted(f.dir)
+	if f.Dir != "demo" {
+		command += " --dir " + Quoted(f.Dir)
 	}
 	return command
 }
 
-// demoSummary tells a newcomer what was run and written, and what to try next. Only
+// Summary tells a newcomer what was run and written, and what to try next. Only
 // commands are proposed that work as they stand there.
-func demoSummary(r *pipelines.Report, took time.Duration, f demoFlags, definition string) []byte {
+func Summary(r *pipelines.Report, took time.Duration, f Settings, definition string) []byte {
 	form := r.Forms[0]
 	csv, lake := form.Outputs[0], form.Outputs[1]
-	folder := demoFolder(f.dir)
-	program, file := callable(), quoted(folder.definition())
+	folder := Folder(f.Dir)
+	program, file := Callable(), Quoted(folder.File())
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `
 Done in %s: %s results read once, %s; %d requests.
@@ -65,15 +65,15 @@ Done in %s: %s results read once, %s; %d requests.
   %s  (the definition, which says it all:)
 
 `, took.Round(time.Millisecond), show.Thousands(form.Rows), telemetry.Verified(form), r.Requests.All(),
-		folder.path("feedback.csv"), show.Size(csv.Bytes), folder.path("lake/feedback")+string(filepath.Separator), lake.Parts, show.Size(lake.Bytes), folder.definition())
+		folder.path("feedback.csv"), show.Size(csv.Bytes), folder.path("lake/feedback")+string(filepath.Separator), lake.Parts, show.Size(lake.Bytes), folder.File())
 	for line := range strings.Lines(definition) {
 		fmt.Fprintf(&b, "    %s", line)
 	}
 	fmt.Fprint(&b, "\nTry next:\n")
 	if _, err := exec.LookPath("head"); err == nil {
-		fmt.Fprintf(&b, "  head -n 3 %s\n", quoted(folder.path("feedback.csv")))
+		fmt.Fprintf(&b, "  head -n 3 %s\n", Quoted(folder.path("feedback.csv")))
 	}
-	if _, err := exec.LookPath("duckdb"); err == nil && !strings.ContainsAny(f.dir, "'\"") {
+	if _, err := exec.LookPath("duckdb"); err == nil && !strings.ContainsAny(f.Dir, "'\"") {
 		parts := filepath.ToSlash(folder.path("lake/feedback")) + "/**/*.parquet"
 		fmt.Fprintf(&b, "  duckdb -c \"SELECT dt, count(*) FROM read_parquet('%s', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt\"\n", parts)
 	}
@@ -85,9 +85,9 @@ Done in %s: %s results read once, %s; %d requests.
 	return b.Bytes()
 }
 
-// callable is how a person calls this program again from the folder that it was
+// Callable is how a person calls this program again from the folder that it was
 // called in.
-func callable() string {
+func Callable() string {
 	const name = "formetl"
 	self, err := os.Executable()
 	if err != nil {
@@ -108,13 +108,13 @@ func callable() string {
 		return "go run github.com/formetl/formetl/cmd/" + name
 	}
 	if here := "." + string(filepath.Separator) + filepath.Base(self); is(here) {
-		return quoted(here)
+		return Quoted(here)
 	}
-	return quoted(self)
+	return Quoted(self)
 }
 
-// quoted is a word for a shell.
-func quoted(word string) string {
+// Quoted is a word for a shell.
+func Quoted(word string) string {
 	special := func(c rune) bool {
 		return !strings.ContainsRune("+-./:=@_,", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 	}

@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"bytes"
@@ -18,14 +18,15 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// demoFolder is the folder that the demo writes under, as it was given.
-type demoFolder string
+// Folder is the folder that the demo writes under, as it was given.
+type Folder string
 
-func (d demoFolder) path(name string) string {
+func (d Folder) path(name string) string {
 	return filepath.Join(string(d), filepath.FromSlash(name))
 }
 
-func (d demoFolder) definition() string { return d.path("feedback.yaml") }
+// File is the path of the definition.
+func (d Folder) File() string { return d.path("feedback.yaml") }
 
 // keyName is the file of the key that the demo's service asks for.
 const keyName = "api-key"
@@ -33,14 +34,14 @@ const keyName = "api-key"
 // demoPipeline is the name of the demo's pipeline, which its manifests hold.
 const demoPipeline = "demo"
 
-// check refuses to overwrite what the demo did not write, or what was changed since
+// Check refuses to overwrite what the demo did not write, or what was changed since
 // then: the definition, the CSV file and the dataset.
-func (d demoFolder) check() error {
+func (d Folder) Check() error {
 	for _, c := range []struct {
 		path string
 		ours func() (bool, error)
 	}{
-		{d.definition(), d.ourDefinition},
+		{d.File(), d.ourDefinition},
 		{d.path("feedback.csv"), d.ourFile},
 		{d.path("lake/feedback"), d.ourDataset},
 	} {
@@ -66,14 +67,14 @@ func signed(text string) string {
 	return fmt.Sprintf(signature, sha256.Sum256([]byte(text))) + text
 }
 
-func (d demoFolder) ourDefinition() (bool, error) {
-	data, err := os.ReadFile(d.definition())
+func (d Folder) ourDefinition() (bool, error) {
+	data, err := os.ReadFile(d.File())
 	_, text, _ := strings.Cut(string(data), "\n")
 	return string(data) == signed(text), err
 }
 
 // manifest reads a manifest, nil for one that cannot be the demo's.
-func (d demoFolder) manifest(name string) *load.Manifest {
+func (d Folder) manifest(name string) *load.Manifest {
 	data, err := os.ReadFile(d.path(name))
 	if err != nil {
 		return nil
@@ -86,7 +87,7 @@ func (d demoFolder) manifest(name string) *load.Manifest {
 }
 
 // ourFile tells whether the CSV file is the one that its manifest describes.
-func (d demoFolder) ourFile() (bool, error) {
+func (d Folder) ourFile() (bool, error) {
 	file, err := os.Open(d.path("feedback.csv"))
 	if err != nil {
 		return false, err
@@ -102,7 +103,7 @@ func (d demoFolder) ourFile() (bool, error) {
 
 // ourDataset tells whether a dataset is a demo's. That its parts are what its
 // manifest describes is held by every run.
-func (d demoFolder) ourDataset() (bool, error) {
+func (d Folder) ourDataset() (bool, error) {
 	names, err := os.ReadDir(d.path("lake/feedback"))
 	if err != nil || len(names) == 0 || len(names) == 1 && names[0].Name() == load.ControlFolder {
 		return true, err // a run that was killed leaves no more
@@ -110,8 +111,8 @@ func (d demoFolder) ourDataset() (bool, error) {
 	return d.manifest("lake/feedback/"+load.ManifestName) != nil, nil
 }
 
-// key is the key of an earlier demo, or a new one, which it writes down.
-func (d demoFolder) key() (string, error) {
+// Key is the key of an earlier demo, or a new one, which it writes down.
+func (d Folder) Key() (string, error) {
 	data, err := os.ReadFile(d.path(keyName))
 	if key := strings.TrimSpace(string(data)); err == nil && key != "" {
 		return key, nil
@@ -130,10 +131,10 @@ func (d demoFolder) key() (string, error) {
 	return key, nil
 }
 
-// address is where the service of an earlier demo listened, "" without one. So the
+// Address is where the service of an earlier demo listened, "" without one. So the
 // same demo has the same definition.
-func (d demoFolder) address() string {
-	data, err := os.ReadFile(d.definition())
+func (d Folder) Address() string {
+	data, err := os.ReadFile(d.File())
 	if err != nil {
 		return ""
 	}
@@ -144,9 +145,10 @@ func (d demoFolder) address() string {
 	return string(bytes.TrimSpace(found[1]))
 }
 
-func (d demoFolder) writeDefinition(text string) error {
-	if err := renameio.WriteFile(d.definition(), []byte(signed(text)), 0o640); err != nil {
-		return &load.CreateError{Op: "write", Path: d.definition(), Err: err, Hint: "give --dir another folder"}
+// WriteDefinition writes the definition that the demo runs and leaves.
+func (d Folder) WriteDefinition(text string) error {
+	if err := renameio.WriteFile(d.File(), []byte(signed(text)), 0o640); err != nil {
+		return &load.CreateError{Op: "write", Path: d.File(), Err: err, Hint: "give --dir another folder"}
 	}
 	return nil
 }

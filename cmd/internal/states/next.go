@@ -1,4 +1,4 @@
-package cli
+package states
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/formetl/formetl/pipelines/maintain"
 )
 
-// writeNextRun says what the next run of a form does with what earlier runs left.
-func writeNextRun(w io.Writer, r *maintain.StateReport, form *maintain.FormState) {
+// WriteNextRun says what the next run of a form does with what earlier runs left.
+func WriteNextRun(w io.Writer, r *maintain.StateReport, form *maintain.FormState) {
 	if slices.ContainsFunc(form.Outputs, func(out *maintain.OutputState) bool { return out.Err != nil }) {
 		return
 	}

@@ -1,0 +1,14 @@
+// Package demo is what `formetl demo` leaves and says: the folder with its definition and
+// key, which it overwrites only while they are its own, and the summary for a newcomer.
+//
+// The command line runs the service and the pipeline. Begin reading at Folder.Check.
+package demo
+
+// Settings say how large the demo is and where it is.
+type Settings struct {
+	Results int
+	Dir     string
+}
+
+// DefaultResults is how many results the demo's service holds if no flag says it.
+const DefaultResults = 5000
