@@ -231,6 +231,7 @@ func badLoad() []badDefinition {
 		l("part size beyond all numbers", "s3://b/out.csv\n    s3: {part_size: 99999999999999999999GiB}", 10, "[0].s3.part_size", "not a size in the range", "5MiB to 5GiB"),
 		l("no parts in flight", "s3://b/out.csv\n    s3: {parts_in_flight: 0}", 10, "[0].s3.parts_in_flight", "not a whole number in the range", "from 1 to 256"),
 		l("one path twice", "out.csv\n  - path: ./out.csv", 10, "[1].path", "one path, this and load[0].path on line 9", "path of its own"),
+		l("one path twice, and so the children's", "out.csv\n  - path: out.csv\nschema: {columns: [{name: a, from: result_id, type: int64}, {name: b, from: \"item:2\", type: list<string>, explode: true}]}", 10, "[1].path", "one path, this and load[0].path on line 9", "path of its own"),
 		l("one path twice by a form's name", "'{form}.csv'\n  - path: form1.csv", 10, "[1].path", "one path", "path of its own"),
 		l("file in a dataset", "lake/\n    format: csv\n  - path: lake/x.csv", 11, "[1].path", "dataset folder", "side by side"),
 		l("dataset around a file", "lake/a/x.csv\n  - path: lake/\n    format: csv", 10, "[1].path", "dataset folder", "side by side"),

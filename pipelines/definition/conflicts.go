@@ -52,14 +52,15 @@ func whySeveral(forms []string) string {
 // paths with each named form filled in. Forms that a glob selects are not known
 // yet, so {form} stays in their paths.
 func (r *reader) checkPlaces() {
-	reported := map[[2]int]bool{}
+	reported := map[[2]int]bool{} // pairs of lines: children of two outputs that collide collide too
 	places := map[string]int{} // the first output at each path
 	report := func(i, j int, remedy, message string) {
 		i, j = min(i, j), max(i, j)
-		if i == j || reported[[2]int{i, j}] {
+		lines := [2]int{r.outputs[i].path.Line(), r.outputs[j].path.Line()}
+		if i == j || reported[lines] {
 			return
 		}
-		reported[[2]int{i, j}] = true
+		reported[lines] = true
 		r.outputs[j].path.Fail(remedy, message+"%s%s", r.outputs[i].path.Path(), r.outputs[i].path.Line(), r.outputs[i].childNote(), r.outputs[j].childNote())
 	}
 	each := func(visit func(i int, expanded string)) {

@@ -3,17 +3,21 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/demo"
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
@@ -114,6 +118,9 @@ func tellDemo(ctx context.Context, p *process, def *definition.Definition, o acc
 // serveDemo runs the service of an earlier demo, which its definition names, until
 // the command is stopped. That is how it ends in order.
 func serveDemo(ctx context.Context, p *process, folder demo.Folder, generate formservice.GenerateOptions) error {
+	if _, err := os.Stat(folder.File()); errors.Is(err, fs.ErrNotExist) {
+		return exit.Usagef("--serve runs the service of an earlier demo, and %s is not there; run `%s demo` first, or give --dir the folder of one", folder.File(), demo.Callable())
+	}
 	def, err := p.demoDefinition(folder)
 	if err != nil {
 		return err
