@@ -60,7 +60,7 @@ are read with --limit, and to standard output with a --schema that adds no colum
 		Example: `  formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl export --form form1 -o form1.parquet --from 2026-01-01 --to 2026-02-01
   formetl export --form form1 --where result_status:equals=Complete --where full_name:not_empty | head
-  formetl export --form form1 --select full_name --select date_finish --limit 20
+  formetl export --form form1 --select full_name,date_finish --limit 20
   formetl export --form form1 -o s3://bucket/form1.parquet --s3-region eu-west-1`,
 		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return export(cmd.Context(), p, f) },
@@ -73,7 +73,7 @@ are read with --limit, and to standard output with a --schema that adds no colum
 	set.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
 	f.output.register(set)
 	flags.RegisterNames(set, &f.names)
-	set.StringArrayVar(&f.columns, "select", nil, "write only this COLUMN; repeatable, in the order given")
+	set.StringArrayVar(&f.columns, "select", nil, "write only this COLUMN, in the order given; repeatable, or several with commas")
 	set.Int64Var(&f.limit, "limit", 0, "write only the first so many results, by id; nothing is verified then")
 	set.StringArrayVar(&f.forms, "form", nil, "the form's directory")
 	set.StringVar(&f.window, "window", "auto", "size of the windows of time: auto, or 15m 6h 1d 7d 1mo")
@@ -240,11 +240,12 @@ func (f *exportFlags) search() (extract.Search, error) {
 
 func criterion(text string) (extract.Criterion, error) {
 	head, term, hasTerm := strings.Cut(text, "=")
-	column, op, ok := strings.Cut(head, ":")
-	c := extract.Criterion{Column: column, Operator: extract.Operator(op), Term: term}
-	if !ok || column == "" {
-		return c, fmt.Errorf("--where %q: write COLUMN:OP=TERM, for example result_status:equals=Complete", text)
+	colon := strings.LastIndex(head, ":") // a heading may hold others
+	if colon <= 0 {
+		return extract.Criterion{}, fmt.Errorf("--where %q: write COLUMN:OP=TERM, OP one of equals contains begins ends empty not_empty, for example result_status:equals=Complete", text)
 	}
+	column, op := head[:colon], head[colon+1:]
+	c := extract.Criterion{Column: column, Operator: extract.Operator(op), Term: term}
 	switch c.Operator {
 	case extract.OpEmpty, extract.OpNotEmpty:
 		if hasTerm {

@@ -44,7 +44,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 	if err := repeated(def.Extract.Search.Where); err != nil {
 		return err
 	}
-	for _, name := range f.columns {
+	for _, name := range listed(f.columns, known) {
 		from, err := sourceOf("--select", name, known)
 		if err != nil {
 			return err
@@ -56,6 +56,21 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		out.Select = append(out.Select, from)
 	}
 	return nil
+}
+
+// listed divides at its commas what is not the name of one column.
+func listed(given []string, known []schemas.Column) []string {
+	var names []string
+	for _, name := range given {
+		if _, err := sourceOf("", name, known); err == nil && len(known) > 1 {
+			names = append(names, name)
+			continue
+		}
+		for part := range strings.SplitSeq(name, ",") {
+			names = append(names, strings.TrimSpace(part))
+		}
+	}
+	return names
 }
 
 // columnsOf returns the columns that an export of the form shows.
