@@ -50,7 +50,9 @@ func mistakes() []mistake {
 	return []mistake{
 		// Commands and flags.
 		{args: "exprot"},
+		{args: "version"},
 		{args: "export form1"},
+		{args: "preview --form form1 --latest 5"},
 		{args: "export --forms form1"},
 		{args: "run"},
 		{args: "plan p.yaml p.yaml"},

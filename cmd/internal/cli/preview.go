@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ type previewFlags struct {
 	span                 flags.Range
 	form, names, schema  string
 	state                string
-	results              int64
+	limit                int64
 	latest, asJSON, wide bool
 }
 
@@ -41,7 +42,12 @@ Texts of more than 40 characters are cut; --wide shows them whole.`,
 		Example: `  formetl preview feedback.yaml
   formetl preview --base-url https://fs1.example.com --account acme --form form1 --latest
   formetl preview --form form1 -n 3 --json`,
-		Args: flags.Arguments(0, 1, "at most one definition, such as feedback.yaml"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && strings.Trim(args[0], "0123456789") == "" {
+				return exit.Usagef("%q is not a definition; --limit %s shows so many results", args[0], args[0])
+			}
+			return flags.Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return preview(cmd.Context(), p, f, args) },
 	}
 	set := cmd.Flags()
@@ -51,7 +57,7 @@ Texts of more than 40 characters are cut; --wide shows them whole.`,
 	set.StringVar(&f.form, "form", "", "the form's directory (default: the first form of the definition)")
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
 	set.StringVar(&f.state, "state", "", "folder of budgets (default: the definition's, or formetl/ in your cache folder)")
-	set.Int64VarP(&f.results, "results", "n", 10, "how many results")
+	set.Int64VarP(&f.limit, "limit", "n", 10, "show so many results")
 	set.BoolVar(&f.latest, "latest", false, "the newest results, by id, and these first")
 	set.BoolVar(&f.wide, "wide", false, "show long texts whole")
 	set.BoolVar(&f.asJSON, "json", false, "print as JSON")
@@ -59,14 +65,14 @@ Texts of more than 40 characters are cut; --wide shows them whole.`,
 }
 
 func preview(ctx context.Context, p *process, f previewFlags, files []string) error {
-	if f.results < 1 {
-		return exit.Usagef("--results %d: give a number above 0", f.results)
+	if f.limit < 1 {
+		return exit.Usagef("--limit %d: give a number above 0", f.limit)
 	}
 	def, o, form, err := f.definition(p, files)
 	if err != nil {
 		return err
 	}
-	q := stream.Query{Form: form, Limit: f.results, Latest: f.latest}
+	q := stream.Query{Form: form, Limit: f.limit, Latest: f.latest}
 	var text bytes.Buffer
 	if f.asJSON {
 		if err := pipelines.Look(ctx, def, o, q, jsonout.JSON(), &text); err != nil {

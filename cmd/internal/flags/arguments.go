@@ -62,6 +62,9 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
+	if args[0] == "version" {
+		return exit.Usagef("%s; did you mean --version?", text)
+	}
 	if near := nearest.Word(args[0], names); near != "" {
 		return exit.Usagef("%s; did you mean %s?", text, near)
 	}
