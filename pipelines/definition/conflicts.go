@@ -53,7 +53,7 @@ func whySeveral(forms []string) string {
 // yet, so {form} stays in their paths.
 func (r *reader) checkPlaces() {
 	reported := map[[2]int]bool{} // pairs of lines: children of two outputs that collide collide too
-	places := map[string]int{} // the first output at each path
+	places := map[string]int{}    // the first output at each path
 	report := func(i, j int, remedy, message string) {
 		i, j = min(i, j), max(i, j)
 		lines := [2]int{r.outputs[i].path.Line(), r.outputs[j].path.Line()}

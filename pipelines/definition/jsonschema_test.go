@@ -90,7 +90,7 @@ func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 		"compression against the name", "no compression against the name", "csv settings of parquet", "home folder", "a folder as a file",
 		"file scheme", "unknown scheme", "no bucket", "bucket alone", "remote path that climbs", "s3 settings of a local path", "tag of AWS",
 		"part size too small", "part size too large", "part size beyond all numbers", // as text with a unit
-		"one path twice", "one path twice by a form's name", "file in a dataset", "dataset around a file",
+		"one path twice", "one path twice, and so the children's", "one path twice by a form's name", "file in a dataset", "dataset around a file",
 		"several forms, one path", "a glob, one path", "incremental file", "partition over a column dt",
 	}
 	refused := 0

@@ -53,9 +53,10 @@ func TestReadmeS3(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	section := string(data)
+	all := string(data)
+	section, _, _ := strings.Cut(all, "\n## ")
 	head, _, _ := strings.Cut(minimal, "load:")
-	for _, m := range regexp.MustCompile("(?s)```(yaml|json)\n(.*?)```").FindAllStringSubmatch(section, -1) {
+	for _, m := range regexp.MustCompile("(?s)```(yaml|json)\n(.*?)```").FindAllStringSubmatch(all, -1) {
 		if m[1] == "json" {
 			if !json.Valid([]byte(m[2])) {
 				t.Errorf("no JSON: %s", m[2])

@@ -27,11 +27,12 @@ const ModuleRoot = "../../.."
 // a heading of the README; with a mark, those that are followed by it.
 func ReadmeTable(t testing.TB, heading string, mark ...string) []string {
 	t.Helper()
-	_, text, ok := strings.Cut(Docs(t), "\n### "+heading+"\n")
-	if !ok {
+	docs := Docs(t)
+	at := regexp.MustCompile(`\n##+ ` + regexp.QuoteMeta(heading) + `\n`).FindStringIndex(docs)
+	if at == nil {
 		t.Fatalf("the documentation has no %q", heading)
 	}
-	text, _, _ = strings.Cut(text, "\n#")
+	text, _, _ := strings.Cut(docs[at[1]:], "\n#")
 	var names []string
 	for line := range strings.Lines(text) {
 		if first, _, ok := strings.Cut(strings.TrimPrefix(line, "|"), "|"); ok && strings.HasPrefix(line, "|") {
