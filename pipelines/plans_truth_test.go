@@ -2,13 +2,15 @@ package pipelines_test
 
 import (
 	"errors"
-	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -64,58 +66,64 @@ func TestPlanTellsTheTruth(t *testing.T) {
 			d.Extract.Incremental = true
 		},
 	}
-	for form, g := range forms {
-		for fault, f := range faults {
+	type world struct{ form, fault, shape string }
+	var worlds []world
+	for _, form := range slices.Sorted(maps.Keys(forms)) {
+		for _, fault := range slices.Sorted(maps.Keys(faults)) {
 			if fault != "" && form != "undated" && form != "dated" {
 				continue // what a service breaks shows on forms of some size
 			}
-			for shape, change := range shapes {
-				t.Run(fmt.Sprintf("%s %s %s", form, fault, shape), func(t *testing.T) {
-					t.Parallel()
-					g.Seed = 5
-					w := newWorld(t, formservice.Generate(g))
-					w.service.SetFaults(f)
-					def := w.definition(definition.Output{Path: "out.ndjson", Format: "ndjson"})
-					def.Source.Requests.Concurrency = 1 // how many parts a window is divided into is a matter of time
-					change(def)
-					for range 2 { // the second run of an incremental definition continues the first
-						plan, err := pipelines.MakePlan(t.Context(), def, options().Options, false)
-						w.service.Reset()
-						_, failed := pipelines.Run(t.Context(), def, options())
-						if _, dates := errors.AsType[*extract.DatesError](failed); dates && fault == "dates" {
-							return // the plan says so too, or a page shows it
-						}
-						if err := errors.Join(err, failed); err != nil {
-							t.Fatal(err)
-						}
-						var sent [2]int64
-						for i, name := range []string{formservice.TransactionResults, formservice.TransactionCount} {
-							sent[i] = int64(w.service.Counts()[name])
-						}
-						if fault == "dates" && len(plan.Forms[0].Warnings) == 0 {
-							return
-						}
-						p := plan.Forms[0].Requests
-						if p.Total == nil {
-							t.Fatalf("nothing is planned: %+v", p)
-						}
-						run := sent[0] + sent[1]
-						if off := *p.Total - run; max(off, -off) > max(3, run/50) {
-							feed := 0
-							for _, q := range w.service.Log() {
-								if strings.Contains(q.Query, "fs_sort=") {
-									feed++
-								}
-							}
-							t.Errorf("planned %d (%d pages, %d feed, %d counts), sent %d (%d pages, %d feed, %d counts)",
-								*p.Total, *p.Results, *p.Feed, *p.Counts, run, sent[0]-int64(feed), feed, sent[1])
-						}
-						if !def.Extract.Incremental {
-							break
-						}
-					}
-				})
+			for _, shape := range slices.Sorted(maps.Keys(shapes)) {
+				worlds = append(worlds, world{form, fault, shape})
 			}
 		}
+	}
+	for _, c := range needs.Sample(t, worlds, 40) {
+		t.Run(c.form+" "+c.fault+" "+c.shape, func(t *testing.T) {
+			t.Parallel()
+			g := forms[c.form]
+			g.Seed = 5
+			w := newWorld(t, formservice.Generate(g))
+			w.service.SetFaults(faults[c.fault])
+			def := w.definition(definition.Output{Path: "out.ndjson", Format: "ndjson"})
+			def.Source.Requests.Concurrency = 1 // how many parts a window is divided into is a matter of time
+			shapes[c.shape](def)
+			for range 2 { // the second run of an incremental definition continues the first
+				plan, err := pipelines.MakePlan(t.Context(), def, options().Options, false)
+				w.service.Reset()
+				_, failed := pipelines.Run(t.Context(), def, options())
+				if _, dates := errors.AsType[*extract.DatesError](failed); dates && c.fault == "dates" {
+					return // the plan says so too, or a page shows it
+				}
+				if err := errors.Join(err, failed); err != nil {
+					t.Fatal(err)
+				}
+				var sent [2]int64
+				for i, name := range []string{formservice.TransactionResults, formservice.TransactionCount} {
+					sent[i] = int64(w.service.Counts()[name])
+				}
+				if c.fault == "dates" && len(plan.Forms[0].Warnings) == 0 {
+					return
+				}
+				p := plan.Forms[0].Requests
+				if p.Total == nil {
+					t.Fatalf("nothing is planned: %+v", p)
+				}
+				run := sent[0] + sent[1]
+				if off := *p.Total - run; max(off, -off) > max(3, run/50) {
+					feed := 0
+					for _, q := range w.service.Log() {
+						if strings.Contains(q.Query, "fs_sort=") {
+							feed++
+						}
+					}
+					t.Errorf("planned %d (%d pages, %d feed, %d counts), sent %d (%d pages, %d feed, %d counts)",
+						*p.Total, *p.Results, *p.Feed, *p.Counts, run, sent[0]-int64(feed), feed, sent[1])
+				}
+				if !def.Extract.Incremental {
+					break
+				}
+			}
+		})
 	}
 }
