@@ -198,6 +198,8 @@ type column struct {
 	offset int    // of the first row in valid
 	null   string // what is written for a null
 	append cells.Appender
+	texts  texts // of a column of strings in the profile strict, in place of append
+	plain  bool  // of texts: none needs quotes but for its ends
 }
 
 const (
@@ -241,23 +243,37 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 
 // render appends the rows [from, to) of the columns to e.out.
 func (e *encoder) render(columns []column, from, to int) {
+	for i := range columns {
+		if c := &columns[i]; c.texts.bounds != nil {
+			c.plain = c.texts.plain(from, to, e.dialect)
+		}
+	}
+	out := e.out
 	for row := from; row < to; row++ {
 		for i := range columns {
 			if i > 0 {
-				e.out = append(e.out, e.delimiter)
+				out = append(out, e.delimiter)
 			}
 			c := &columns[i]
-			if c.valid != nil && bitutil.BitIsNotSet(c.valid, c.offset+row) {
-				e.out = append(e.out, c.null...)
-				continue
+			switch {
+			case c.valid != nil && bitutil.BitIsNotSet(c.valid, c.offset+row):
+				out = append(out, c.null...)
+			case c.texts.bounds != nil:
+				if v := c.texts.value(row); c.plain && !odd(v) {
+					out = append(out, v...)
+				} else {
+					out = appendText(out, v, e.dialect)
+				}
+			default:
+				start := len(out)
+				out = c.append(out, row)
+				e.limits.cell(c.field, out[start:])
 			}
-			start := len(e.out)
-			e.out = c.append(e.out, row)
-			e.limits.cell(c.field, e.out[start:])
 		}
 		e.limits.rows++
-		e.out = append(e.out, e.eol...)
+		out = append(out, e.eol...)
 	}
+	e.out = out
 }
 
 // Close implements load.Encoder.

@@ -34,6 +34,8 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 			}
 			c.null += strings.Repeat(string(e.delimiter), max(0, len(f.Headings)-1))
 			c.append = e.ticks(chosen, make([]bool, len(f.Headings)))
+		} else if a, ok := arr.(*array.String); ok && !e.excel {
+			c.texts = textsOf(a)
 		} else {
 			c.append = e.field(f, arr)
 		}
