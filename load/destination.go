@@ -61,6 +61,14 @@ type Prepared struct {
 	Replace bool   `json:"replace,omitempty"` // single files: the final name may exist and is replaced in one step
 }
 
+// Opener is a Destination whose data objects can be read piece by piece, because they may
+// be larger than memory.
+type Opener interface {
+	// Open reads a committed object from its beginning. The caller closes it. If the
+	// object is missing, the error wraps ErrNotExist.
+	Open(ctx context.Context, name string) (io.ReadCloser, error)
+}
+
 // Marker is a Destination whose data objects tell who wrote them.
 type Marker interface {
 	// Marked tells whether formetl wrote the object. If the object is missing, the

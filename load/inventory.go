@@ -120,22 +120,22 @@ type DamagedPartsError struct {
 
 // Error names the parts and the ranges to read again.
 func (e *DamagedPartsError) Error() string {
-	names := make([]string, len(e.Parts))
+	names, parts := make([]string, len(e.Parts)), make([]Part, len(e.Parts))
 	for i, p := range e.Parts {
-		names[i] = p.String()
+		names[i], parts[i] = p.String(), p.Part
 	}
 	return fmt.Sprintf("%s: %s of the manifest outside this run's range, which is committed, cannot be read: %s; read them again by `formetl run` with %s",
-		e.Dataset, countOf(len(e.Parts)), few(names), e.cure())
+		e.Dataset, countOf(len(e.Parts)), few(names), ReadAgain(parts))
 }
 
 // DataFault returns true, because data that the manifest lists is missing.
 func (e *DamagedPartsError) DataFault() bool { return true }
 
-// cure returns the flags of the runs that replace the damaged parts. A part
-// that lacks a bound needs --full, because no range includes it.
-func (e *DamagedPartsError) cure() string {
+// ReadAgain returns the flags of the runs that replace parts. A part that lacks a bound
+// needs --full, because no range includes it.
+func ReadAgain(parts []Part) string {
 	var spans []Range
-	for _, p := range e.Parts {
+	for _, p := range parts {
 		if p.Undated || p.From.IsZero() || p.To.IsZero() {
 			return "--full"
 		}

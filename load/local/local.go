@@ -28,6 +28,7 @@ type Destination struct {
 
 var (
 	_ load.Destination = (*Destination)(nil)
+	_ load.Opener      = (*Destination)(nil)
 	_ load.Leaser      = (*Destination)(nil)
 )
 

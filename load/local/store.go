@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -30,16 +31,17 @@ func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, err
 		return nil, "", err
 	}
 	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
-	return d.get(root, name)
+	return get(root, name, d.path(name))
 }
 
-func (d *Destination) get(root *os.Root, name string) ([]byte, string, error) {
+// get reads a file whole, and the version that Put compares. path names it in errors.
+func get(root *os.Root, name, path string) ([]byte, string, error) {
 	data, err := root.ReadFile(name)
 	if missing(err) {
-		return nil, "", fmt.Errorf("cannot read %s: %w", d.path(name), load.ErrNotExist)
+		return nil, "", fmt.Errorf("cannot read %s: %w", path, load.ErrNotExist)
 	}
 	if err != nil {
-		return nil, "", failRead("read", d.path(name), err)
+		return nil, "", failRead("read", path, err)
 	}
 	digest := sha256.Sum256(data)
 	return data, hex.EncodeToString(digest[:]), nil
@@ -63,7 +65,7 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 	}
 	defer unlock()
 	if version != load.AnyVersion {
-		_, current, err := d.get(root, name)
+		_, current, err := get(root, name, d.path(name))
 		if err != nil && !errors.Is(err, load.ErrNotExist) {
 			return err
 		}
@@ -72,6 +74,25 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 		}
 	}
 	return fail("write", d.path(name), d.write(root, name, data))
+}
+
+// Open implements load.Opener by an *os.File.
+func (d *Destination) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	if err := load.CheckName(name); err != nil {
+		return nil, err
+	}
+	root, err := d.open(ctx, "read", name, false)
+	if err == nil {
+		defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
+		var file *os.File
+		if file, err = root.Open(name); err == nil {
+			return file, nil
+		}
+	}
+	if missing(err) {
+		return nil, fmt.Errorf("cannot read %s: %w", d.path(name), load.ErrNotExist)
+	}
+	return nil, failRead("read", d.path(name), err)
 }
 
 // write replaces the object of that name. The temporary file lies in the

@@ -143,12 +143,9 @@ type object struct {
 }
 
 func (b *bucket) get(ctx context.Context, name string) (object, error) {
-	out, err := b.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner()})
-	if noKey(err) {
-		return object{}, fmt.Errorf("cannot read %s: %w", b.path(name), load.ErrNotExist)
-	}
+	out, err := b.answer(ctx, name)
 	if err != nil {
-		return object{}, b.fail(ctx, "read", name, err)
+		return object{}, err
 	}
 	defer func() { _ = out.Body.Close() }() // read only
 	data, err := io.ReadAll(out.Body)
@@ -164,6 +161,30 @@ func (b *bucket) get(ctx context.Context, name string) (object, error) {
 
 func (b *bucket) head(ctx context.Context, name string) (*awss3.HeadObjectOutput, error) {
 	return b.client.HeadObject(ctx, &awss3.HeadObjectInput{Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner()})
+}
+
+// Open implements load.Opener by the body of an answer.
+func (b *bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	if err := load.CheckName(name); err != nil {
+		return nil, err
+	}
+	out, err := b.answer(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return out.Body, nil
+}
+
+// answer begins to read an object. The caller closes its body.
+func (b *bucket) answer(ctx context.Context, name string) (*awss3.GetObjectOutput, error) {
+	out, err := b.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner()})
+	switch {
+	case noKey(err):
+		return nil, fmt.Errorf("cannot read %s: %w", b.path(name), load.ErrNotExist)
+	case err != nil:
+		return nil, b.fail(ctx, "read", name, err)
+	}
+	return out, nil
 }
 
 // Marked implements load.Marker by the id in an object's metadata.

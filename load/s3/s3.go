@@ -51,6 +51,7 @@ var (
 	_ load.Destination = (*Destination)(nil)
 	_ load.Leaser      = (*Destination)(nil)
 	_ load.Limiter     = (*Destination)(nil)
+	_ load.Opener      = (*Destination)(nil)
 	_ load.Marker      = (*Destination)(nil)
 	_ load.Sweeper     = (*Destination)(nil)
 )

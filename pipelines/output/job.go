@@ -66,7 +66,8 @@ type Tables struct {
 	Open func(ctx context.Context, root string, o definition.Output) (load.Destination, error)
 }
 
-func (t Tables) format(name string) (load.Format, bool) {
+// Format returns the format of that name, false if there is none.
+func (t Tables) Format(name string) (load.Format, bool) {
 	for _, f := range t.Formats {
 		if f.Name == name {
 			return f, true

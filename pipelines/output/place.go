@@ -36,7 +36,7 @@ func (j *Job) placeOf(out definition.Output) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	format, ok := j.Tables.format(out.Format)
+	format, ok := j.Tables.Format(out.Format)
 	if !ok {
 		return nil, &definition.UnsupportedError{What: fmt.Sprintf("the format %q", out.Format), Remedy: "choose one of those that `formetl run --help` lists"}
 	}

@@ -29,7 +29,10 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 		fresh = append(fresh, p.prepared...)
 	}
 	old, kept := s.Replaced.Divide(o.manifest)
-	reuse := o.reuse(old, fresh)
+	reuse, err := o.reuse(ctx, old, fresh)
+	if err != nil {
+		return nil, err
+	}
 	m := o.wholeManifest(columns, kept, reuse.Parts)
 	commit := load.DatasetCommit{
 		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
@@ -68,26 +71,6 @@ func stageAll(ctx context.Context, o preparer, parts []*outputPart, columns []sc
 		p.staged = append(p.staged, part.objects()...)
 	}
 	return err
-}
-
-// reuse compares the run's new parts with those that they replace, to reuse
-// equal ones. It never reuses a part that does not match its manifest. A full
-// run reuses none, and removes objects that no manifest lists.
-func (o *dataset) reuse(old []load.Part, fresh []load.PreparedPart) load.Reuse {
-	if o.job.Full {
-		r := load.ReuseParts(nil, fresh)
-		for _, p := range old {
-			r.Superseded = append(r.Superseded, p.Path)
-		}
-		r.Superseded = append(r.Superseded, load.NamesOf(o.inventory.Unlisted)...)
-		return r
-	}
-	sound, damaged := o.inventory.Sound(old)
-	r := load.ReuseParts(sound, fresh)
-	for _, p := range damaged {
-		r.Superseded = append(r.Superseded, p.Path)
-	}
-	return r
 }
 
 // damaged returns a *load.DamagedPartsError if parts that this run kept do not

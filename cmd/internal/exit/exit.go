@@ -23,6 +23,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/audit"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/budget"
@@ -136,7 +137,7 @@ func codeOf(err error) int {
 			return Temporary
 		}
 		return Unavailable
-	case *transport.BudgetError, *transport.OutageError, *load.HeldError, *load.TemporaryError, *pipelines.UnverifiedError,
+	case *transport.BudgetError, *transport.OutageError, *load.HeldError, *load.TemporaryError, *audit.ChangedError, *pipelines.UnverifiedError,
 		*transport.AnswerError: // damaged on its way; an answer that is wrong each time is a data fault
 		return Temporary
 	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
@@ -238,6 +239,9 @@ func hintOf(code int, err error, command, again string) string {
 	case NoInput:
 		return "check account and forms; `formetl forms` lists the forms"
 	case Data:
+		if is[*audit.Error](err) {
+			return "run what stands under the problems; then " + again
+		}
 		return "look at what the message names, mend the schema or the data; then " + again
 	case CantCreate:
 		return "mend the place that the message names, or name another; then " + again

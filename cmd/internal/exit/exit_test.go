@@ -20,6 +20,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/audit"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -143,7 +144,7 @@ func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
 		&transport.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
 		&reading.RejectsError{}, &reconcile.VerifyError{}, &reconcile.DuplicateError{}, &output.ChoicesError{}, &output.LettersError{},
-		&load.DamagedPartsError{}, &reconcile.MissingError{}, &extract.FeedError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{}, &stream.LateColumnError{}, &stream.OrderError{},
+		&load.DamagedPartsError{}, &reconcile.MissingError{}, &extract.FeedError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{}, &stream.LateColumnError{}, &stream.OrderError{}, &audit.Error{},
 	}
 	// What these wrap may be a fault of the data, and they are none.
 	others := []pipelines.DataFault{&transport.NotServiceError{Err: &transport.AnswerError{}}, &extract.UnclearError{Err: &transport.AnswerError{}}}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/extract"
+)
+
+func formsCommand(p *process) *cobra.Command {
+	return askCommand(p, &cobra.Command{
+		Use:   "forms",
+		Short: "List the account's forms",
+		Example: `  formetl forms --base-url https://fs1.example.com --account acme
+  formetl forms --json | jq -r '.[].directory'`,
+	}, nil, func(ctx context.Context, c extract.Client) (reply, error) {
+		forms, err := c.Forms(ctx)
+		return reply{append([]extract.Form{}, forms...), formRows(forms...)}, err
+	})
+}
+
+func formRows(forms ...extract.Form) [][]string {
+	return show.Rows([][]string{{"FORM", "NAME", "ID", "DESCRIPTION"}}, forms, func(f extract.Form) []string {
+		return []string{f.Directory, f.Name, f.ID, f.Description}
+	})
+}
+
+func statusCommand(p *process) *cobra.Command {
+	var form string
+	return askCommand(p, &cobra.Command{
+		Use:     "status --form FORM",
+		Short:   "Show whether a form is open, and how much of its quotas is used",
+		Example: `  formetl status --base-url https://fs1.example.com --account acme --form form1`,
+	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
+		status, err := c.Status(ctx, form)
+		rows := [][]string{{"form", form}, {"state", status.State}, {"last modified", status.LastModified}}
+		rows = show.Rows(rows, status.Limits, func(l extract.Limit) []string {
+			return []string{l.Type, show.Thousands(l.Used) + " of " + show.Thousands(l.Total)}
+		})
+		status.Limits = append([]extract.Limit{}, status.Limits...) // none is [] and not null
+		return reply{struct {
+			Form string `json:"form"`
+			extract.Status
+		}{form, status}, rows}, err
+	})
+}
+
+func publishCommand(p *process) *cobra.Command {
+	var form string
+	var secure bool
+	cmd := askCommand(p, &cobra.Command{
+		Use:   "publish --form FORM",
+		Short: "Show a form's publishing links and embed codes",
+		Example: `  formetl publish --base-url https://fs1.example.com --account acme --form form1
+  formetl publish --form form1 --secure --json`,
+	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
+		publish, err := c.Publish(ctx, form, secure)
+		rows := show.Rows([][]string{{"KIND", "LINK OR CODE"}}, publish.URLs, func(u extract.PublishURL) []string { return []string{u.Type, u.URL} })
+		rows = show.Rows(rows, publish.Codes, func(code string) []string { return []string{"embed", code} })
+		// None is [] and not null.
+		publish.URLs, publish.Codes = append([]extract.PublishURL{}, publish.URLs...), append([]string{}, publish.Codes...)
+		return reply{struct {
+			Form string `json:"form"`
+			extract.Publish
+		}{form, publish}, rows}, err
+	})
+	cmd.Flags().BoolVar(&secure, "secure", false, "ask for https links")
+	return cmd
+}

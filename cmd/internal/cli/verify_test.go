@@ -1,0 +1,426 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/s3server"
+)
+
+// objects are what lies below a folder or a prefix, to be damaged.
+type objects interface {
+	get(t *testing.T, name string) []byte
+	put(t *testing.T, name string, data []byte)
+	remove(t *testing.T, name string)
+}
+
+type folder string
+
+func (f folder) path(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
+
+func (f folder) get(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(f.path(name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func (f folder) put(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(f.path(name)), 0o750), os.WriteFile(f.path(name), data, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f folder) remove(t *testing.T, name string) {
+	t.Helper()
+	if err := os.Remove(f.path(name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type prefix struct {
+	store
+	under string
+}
+
+func (p prefix) get(t *testing.T, name string) []byte { return p.objects(t)[p.under+name] }
+
+func (p prefix) put(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if _, err := p.client.PutObject(t.Context(), &awss3.PutObjectInput{Bucket: aws.String(bucket), Key: aws.String(p.under + name), Body: bytes.NewReader(data)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p prefix) remove(t *testing.T, name string) { p.store.remove(t, p.under+name) }
+
+// verifyWorld is a dataset that runs wrote, and its service.
+type verifyWorld struct {
+	*testing.T
+	objects
+	form    *formservice.Form
+	service *formservice.Server
+	file    string // the definition
+	do      func(args ...string) (code int, stdout, stderr string)
+}
+
+func (w *verifyWorld) manifest() *load.Manifest {
+	w.Helper()
+	m, err := load.DecodeManifest(w.get(w.T, load.ManifestName))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return m
+}
+
+func (w *verifyWorld) write(m *load.Manifest) {
+	w.Helper()
+	data, err := m.Encode()
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.put(w.T, load.ManifestName, data)
+}
+
+// must runs a command that has to end with 0.
+func (w *verifyWorld) must(args ...string) {
+	w.Helper()
+	if code, _, stderr := w.do(args...); code != 0 {
+		w.Fatalf("%v ends with %d: %s", args, code, stderr)
+	}
+}
+
+// changed changes a part: its bytes become those that change returns.
+func (w *verifyWorld) changed(at int, change func(data []byte) []byte) {
+	w.Helper()
+	p := w.manifest().Parts[at]
+	w.put(w.T, p.Path, change(w.get(w.T, p.Path)))
+}
+
+// claimed lets the manifest claim that part at is data, whose ids are those of the part
+// at from.
+func (w *verifyWorld) claimed(at, from int, data []byte, rows int64) {
+	w.Helper()
+	m := w.manifest()
+	p, of := &m.Parts[at], m.Parts[from]
+	sum := sha256.Sum256(data)
+	p.Bytes, p.SHA256, p.MinID, p.MaxID, p.IDs = int64(len(data)), hex.EncodeToString(sum[:]), of.MinID, of.MaxID, of.IDs
+	m.Rows += rows - p.Rows
+	p.Rows = rows
+	w.put(w.T, p.Path, data)
+	w.write(m)
+}
+
+// datasetDamages are what happens to a dataset, and the kinds of problems that verify finds.
+func datasetDamages() []struct {
+	name  string
+	do    func(w *verifyWorld)
+	kinds string
+} {
+	return []struct {
+		name  string
+		do    func(w *verifyWorld)
+		kinds string
+	}{
+		{"nothing", func(*verifyWorld) {}, ""},
+		{"a part is removed", func(w *verifyWorld) { w.remove(w.T, w.manifest().Parts[1].Path) }, "missing"},
+		{"a part is cut", func(w *verifyWorld) { w.changed(1, func(data []byte) []byte { return data[:len(data)-1] }) }, "length"},
+		{"a byte is changed", func(w *verifyWorld) {
+			w.changed(2, func(data []byte) []byte {
+				data[len(data)/2] ^= 1
+				return data
+			})
+		}, "sha256"},
+		{"a part is replaced by another of the same size", func(w *verifyWorld) {
+			w.changed(0, func(data []byte) []byte { return bytes.Repeat([]byte("x"), len(data)) })
+		}, "sha256"},
+		{"a result is twice over two parts", func(w *verifyWorld) {
+			m := w.manifest()
+			w.claimed(1, 0, w.get(w.T, m.Parts[0].Path), m.Parts[0].Rows)
+		}, "twice"},
+		{"the manifest claims other rows", func(w *verifyWorld) {
+			m := w.manifest()
+			w.claimed(1, 1, w.get(w.T, m.Parts[1].Path), m.Parts[1].Rows+1)
+		}, "rows"},
+		{"a part is no file of its format", func(w *verifyWorld) { w.claimed(1, 1, []byte("\x00{\"[\n\"x"), 1) }, "unreadable"},
+		{"a set of ids is of another part", func(w *verifyWorld) {
+			m := w.manifest()
+			m.Parts[0].IDs = m.Parts[1].IDs
+			w.write(m)
+		}, "ids"},
+		{"a set of ids is damaged", func(w *verifyWorld) { w.put(w.T, load.IDsName(w.manifest().Parts[0].IDs), []byte("x")) }, "ids"},
+		{"a set of ids is gone", func(w *verifyWorld) { w.remove(w.T, load.IDsName(w.manifest().Parts[0].IDs)) }, "ids"},
+		{"a set of ids lacks one", func(w *verifyWorld) {
+			m := w.manifest()
+			ids, err := load.DecodeIDs(w.get(w.T, load.IDsName(m.Parts[0].IDs)))
+			if err != nil {
+				w.Fatal(err)
+			}
+			ids.AndNot(roaring64.BitmapOf(ids.Maximum()))
+			data, sum, err := load.EncodeIDs(ids)
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.put(w.T, load.IDsName(sum), data)
+			m.Parts[0].IDs = sum
+			w.write(m)
+		}, "ids"},
+		{"columns have other names", func(w *verifyWorld) {
+			m := w.manifest()
+			m.Schema[2].Name += "x"
+			for i := range m.Parts {
+				m.Parts[i].Columns = load.ColumnsDigest(m.Schema)
+			}
+			w.write(m)
+		}, "columns"},
+		{"the manifest is an earlier run's", func(w *verifyWorld) {
+			before := w.get(w.T, load.ManifestName)
+			w.must("run", w.file, "--full")
+			w.put(w.T, load.ManifestName, before)
+		}, "manifest missing unlisted"},
+		{"the manifest's sum is wrong", func(w *verifyWorld) {
+			m := w.manifest()
+			m.Rows++
+			w.write(m)
+		}, "manifest"},
+		{"the manifest is gone", func(w *verifyWorld) { w.remove(w.T, load.ManifestName) }, "manifest"},
+		{"the manifest is damaged", func(w *verifyWorld) { w.put(w.T, load.ManifestName, []byte("{")) }, "manifest"},
+		{"_SUCCESS is gone", func(w *verifyWorld) { w.remove(w.T, load.SuccessName) }, "manifest"},
+		{"a part is there that nobody lists", func(w *verifyWorld) {
+			p := w.manifest().Parts[0]
+			w.put(w.T, strings.Replace(p.Path, "part-", "part-2020", 1), w.get(w.T, p.Path))
+		}, ""},
+		{"a part is copied", func(w *verifyWorld) {
+			p := w.manifest().Parts[0]
+			at := strings.LastIndex(p.Path, "-")
+			w.put(w.T, p.Path[:at]+"-0077"+p.Path[strings.Index(p.Path[at:], ".")+at:], w.get(w.T, p.Path))
+		}, "unlisted"},
+	}
+}
+
+// checkDamages damages a dataset in every way, verifies it, and lets the named command
+// mend it.
+func checkDamages(t *testing.T, world func(t *testing.T) *verifyWorld) {
+	t.Helper()
+	for _, d := range datasetDamages() {
+		t.Run(d.name, func(t *testing.T) {
+			w := world(t)
+			d.do(w)
+			w.service.Reset()
+			code, stdout, stderr := w.do("verify", w.file, "--json")
+			if n := len(w.service.Log()); n != 0 {
+				t.Errorf("%d requests were sent", n)
+			}
+			var told struct {
+				Sound   bool
+				Outputs []struct {
+					Problems []struct{ Kind, Problem string }
+					Command  string
+				}
+			}
+			if err := json.Unmarshal([]byte(stdout), &told); err != nil || len(told.Outputs) != 1 {
+				t.Fatalf("%d, %v: %s%s", code, err, stdout, stderr)
+			}
+			kinds := make([]string, 0, len(told.Outputs[0].Problems))
+			for _, p := range told.Outputs[0].Problems {
+				kinds = append(kinds, p.Kind)
+			}
+			slices.Sort(kinds)
+			if got := strings.Join(slices.Compact(kinds), " "); got != d.kinds || told.Sound != (d.kinds == "") || (code == exit.Data) != (d.kinds != "") {
+				t.Fatalf("it ends with %d and finds %q, not %q: %s%s", code, got, d.kinds, stdout, stderr)
+			}
+			if told.Outputs[0].Command == "" {
+				if d.kinds != "" && d.kinds != "unlisted" && d.name != "the manifest is damaged" && d.name != "the manifest's sum is wrong" {
+					t.Error("it names no command")
+				}
+				return
+			}
+			// What it names mends the dataset.
+			args := strings.Fields(strings.TrimPrefix(told.Outputs[0].Command, "formetl "))
+			w.must(args...)
+			if code, stdout, stderr := w.do("verify", w.file); code != 0 {
+				t.Errorf("after %v it ends with %d: %s%s", args, code, stdout, stderr)
+			}
+		})
+	}
+}
+
+const verifiedDefinition = `forms: [form1]
+extract: {from: 2026-01-01, to: 2026-04-01}
+load:
+  - path: %PATH%
+    format: %FORMAT%
+    partition: month
+`
+
+func verifiedForm() *formservice.Form {
+	return formservice.Generate(formservice.GenerateOptions{
+		Directory: "form1", Results: 250, Seed: 9, Items: 6,
+		From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC),
+	})
+}
+
+func verifiedWorld(t *testing.T, format, compression string) *verifyWorld {
+	t.Helper()
+	w := &verifyWorld{T: t, form: verifiedForm()}
+	service, server := newService(testKey, w.form)
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	w.service, w.objects = service, folder(filepath.Join(dir, "lake", "form1"))
+	text := strings.NewReplacer("%PATH%", "lake/{form}/", "%FORMAT%", format+compression).Replace(verifiedDefinition)
+	w.file = pipelineFile(t, dir, "verified", server.URL, "", text)
+	w.do = func(args ...string) (int, string, string) {
+		var out, told bytes.Buffer
+		code := Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" })
+		return code, out.String(), told.String()
+	}
+	w.must("run", w.file)
+	return w
+}
+
+// TestVerify: verify finds every damage of a dataset on disk, in each format, without a
+// request, and the command that it names mends it.
+func TestVerify(t *testing.T) {
+	for format, compression := range map[string]string{"parquet": "", "csv": "\n    compression: gzip", "ndjson": "\n    compression: zstd", "arrow": ""} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			checkDamages(t, func(t *testing.T) *verifyWorld {
+				t.Helper()
+				return verifiedWorld(t, format, compression)
+			})
+		})
+	}
+}
+
+// TestVerifyOnS3 does the same in a bucket.
+func TestVerifyOnS3(t *testing.T) {
+	s := startStore(t)
+	checkDamages(t, func(t *testing.T) *verifyWorld {
+		t.Helper()
+		for key := range s.objects(t) {
+			s.remove(t, key)
+		}
+		w := &verifyWorld{T: t, form: verifiedForm(), objects: prefix{s, "lake/form1/"}}
+		service, server := newService(testKey, w.form)
+		t.Cleanup(server.Close)
+		dir := t.TempDir()
+		w.service = service
+		text := strings.NewReplacer("%PATH%", "s3://forms/lake/{form}/\n    s3: {path_style: true, region: us-east-1}", "%FORMAT%", "parquet").Replace(verifiedDefinition)
+		w.file = pipelineFile(t, dir, "verified", server.URL, "", text)
+		w.do = func(args ...string) (int, string, string) { return s.output(t, dir, s3server.SecretKey, args...) }
+		w.must("run", w.file)
+		return w
+	})
+}
+
+// TestVerifyAgainstService: with --against-service a result that was deleted or added at
+// the service is found in its window, at a request for each window.
+func TestVerifyAgainstService(t *testing.T) {
+	w := verifiedWorld(t, "parquet", "")
+	windows := len(w.manifest().Parts)
+	check := func(want int, kinds string) string {
+		t.Helper()
+		w.service.Reset()
+		code, stdout, stderr := w.do("verify", w.file, "--against-service")
+		if code != want || !strings.Contains(stdout, kinds) {
+			t.Fatalf("it ends with %d: %s%s", code, stdout, stderr)
+		}
+		if n := len(w.service.Log()); n != windows {
+			t.Errorf("%d requests for %d windows", n, windows)
+		}
+		return stdout
+	}
+	check(exit.OK, "sound")
+	m := w.manifest()
+	w.form.Delete(m.Parts[0].MinID)
+	told := check(exit.Data, "count")
+	if !strings.Contains(told, m.Parts[0].Path) || strings.Contains(told, m.Parts[1].Path) {
+		t.Errorf("another part is named: %s", told)
+	}
+	w.must("run", w.file)
+	check(exit.OK, "sound")
+	result, ok := w.form.Get(m.Parts[1].MinID)
+	if !ok {
+		t.Fatal("no such result")
+	}
+	result.ID = 0
+	if _, err := w.form.Insert(result); err != nil {
+		t.Fatal(err)
+	}
+	check(exit.Data, "count")
+	if code, _, stderr := w.do("verify", filepath.Dir(w.file)+"/lake/form1", "--against-service"); code != exit.Usage {
+		t.Errorf("a path ends with %d: %s", code, stderr)
+	}
+}
+
+// TestVerifyFiles: single files of every format and the children of lists are sound, and a
+// byte that was changed is found in each. A path is checked as a definition is.
+func TestVerifyFiles(t *testing.T) {
+	_, server := newService(testKey, verifiedForm(), smallForm())
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	names := []string{"a.csv", "b.csv.gz", "c.ndjson", "d.ndjson.zst", "e.json", "f.parquet", "g.arrow", "h.xlsx"}
+	var text strings.Builder
+	text.WriteString("forms: [form1]\nschema: {columns: [{name: id, from: result_id, type: int64}, {name: colours, from: \"item:12\", type: list<string>, explode: true, list_as: columns}]}\nload:\n")
+	for _, name := range names {
+		text.WriteString("  - path: " + name + "\n")
+	}
+	text.WriteString("  - path: sheet.csv\n    csv: {profile: excel}\n  - path: lake/\n    format: csv\n")
+	file := pipelineFile(t, dir, "files", server.URL, "", text.String())
+	do := func(args ...string) (int, string) {
+		var out, told bytes.Buffer
+		code := Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" })
+		return code, out.String() + told.String()
+	}
+	if code, told := do("run", file); code != 0 {
+		t.Fatalf("%d: %s", code, told)
+	}
+	code, told := do("verify", file, "--against-service")
+	if n := strings.Count(told, ": sound\n"); code != 0 || n != 2*(len(names)+2) {
+		t.Fatalf("it ends with %d, and %d outputs are sound: %s", code, n, told)
+	}
+	if code, told := do("verify", filepath.Join(dir, "lake"), filepath.Join(dir, "lake__colours")+"/", filepath.Join(dir, "h.xlsx")); code != 0 || strings.Count(told, ": sound\n") != 3 {
+		t.Errorf("paths end with %d: %s", code, told)
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := bytes.Clone(data)
+		changed[len(changed)/2] ^= 1
+		if err := os.WriteFile(path, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, told := do("verify", path); code != exit.Data || !strings.Contains(told, "sha256") {
+			t.Errorf("%s ends with %d: %s", name, code, told)
+		}
+	}
+	if code, told := do("verify", filepath.Join(dir, "nothing.csv")); code != exit.Data || !strings.Contains(told, "no run has committed here") {
+		t.Errorf("nothing ends with %d: %s", code, told)
+	}
+	_, _ = do("run", file)
+	if code, told := do("verify", file); code != 0 {
+		t.Errorf("after another run it ends with %d: %s", code, told)
+	}
+}

@@ -1,0 +1,66 @@
+// Package verified is what `formetl verify` prints, for people and as JSON.
+//
+// Begin reading at Result.
+package verified
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/load/audit"
+)
+
+// Result is what verify found. It is printed as JSON.
+type Result struct {
+	Sound    bool     `json:"sound"`
+	Requests int64    `json:"requests"` // counts that the service was asked for
+	Outputs  []Output `json:"outputs"`
+}
+
+// Output is the check of one output.
+type Output struct {
+	*audit.Report
+	Sound   bool   `json:"sound"`
+	Command string `json:"command,omitempty"` // that mends it
+}
+
+// Of adds to a report the command that mends what is damaged. definition is the definition
+// as the command names it.
+func Of(r *audit.Report, definition string) Output {
+	o := Output{Report: r, Sound: r.Sound()}
+	if r.Mendable() {
+		o.Command = strings.TrimSpace("formetl run " + definition + " " + r.Mend)
+	}
+	return o
+}
+
+// Text is the result for people: a line for each output, and one for each problem.
+func (r Result) Text() string {
+	var b strings.Builder
+	for _, o := range r.Outputs {
+		state := "sound"
+		if !o.Sound {
+			state = show.Plural(len(o.Problems), "problem")
+		}
+		run := "no run"
+		if o.RunID != "" {
+			run = "run " + o.RunID
+		}
+		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, show.Plural(o.Parts, "part"), show.Plural(o.Rows, "row"), run, state)
+		for _, p := range o.Problems {
+			where := ""
+			if p.Part != "" {
+				where = p.Part + ": "
+			}
+			fmt.Fprintf(&b, "  %-10s  %s%s\n", p.Kind, where, p.Text)
+		}
+		for _, note := range o.Notes {
+			fmt.Fprintf(&b, "  note        %s\n", note)
+		}
+		if o.Command != "" {
+			fmt.Fprintf(&b, "  to mend it  %s\n", o.Command)
+		}
+	}
+	return b.String()
+}

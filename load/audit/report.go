@@ -1,0 +1,143 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Kind says what a problem is about.
+type Kind string
+
+// The kinds of problems.
+const (
+	Missing    Kind = "missing"    // the manifest lists the part, and it is not there
+	Length     Kind = "length"     // it has another length than the manifest says
+	Bytes      Kind = "sha256"     // its length is right, and its bytes are others
+	Unreadable Kind = "unreadable" // its bytes are right, and it is no file of its format
+	Rows       Kind = "rows"       // it holds another number of rows
+	Columns    Kind = "columns"    // its columns are not those of the manifest
+	IDs        Kind = "ids"        // its ids are not those of the manifest or of its id set
+	Twice      Kind = "twice"      // a result is in the dataset more than once
+	Manifest   Kind = "manifest"   // the manifest contradicts itself, or is another run's
+	Unlisted   Kind = "unlisted"   // the object is named like a part, and the manifest does not list it
+	Count      Kind = "count"      // the service counts another number of results
+)
+
+// Problem is one thing that is not as the manifest says.
+type Problem struct {
+	Kind  Kind       `json:"kind"`
+	Part  string     `json:"part,omitempty"` // its path within the dataset, or the file's name
+	Range load.Range `json:"range"`          // the part's window; null is no bound
+	Text  string     `json:"problem"`
+
+	mend load.Part // the part to read again, if Part is one of the manifest
+}
+
+// Report is what a check of one output found.
+type Report struct {
+	Path     string    `json:"path"`
+	Form     string    `json:"form"`
+	Pipeline string    `json:"pipeline"`
+	RunID    string    `json:"run_id"`
+	Parts    int       `json:"parts"`
+	Rows     int64     `json:"rows"`  // that were found in sound parts
+	Bytes    int64     `json:"bytes"` // of the parts, as the manifest says
+	Problems []Problem `json:"problems"`
+	// Notes say what could not be checked, and why.
+	Notes []string `json:"notes"`
+	// Mend is the flags of `formetl run` that write anew what is damaged, "" if nothing is.
+	Mend string `json:"mend,omitempty"`
+
+	Manifest *load.Manifest `json:"-"`
+	dataset  bool
+	// unmendable means that a person has to move something away before a run.
+	unmendable bool
+}
+
+// Sound tells whether the check found nothing wrong.
+func (r *Report) Sound() bool { return len(r.Problems) == 0 }
+
+// Single tells whether the output is a single file.
+func (r *Report) Single() bool { return !r.dataset }
+
+// Mendable tells whether a run mends what is damaged.
+func (r *Report) Mendable() bool {
+	return !r.unmendable && slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind != Unlisted })
+}
+
+// Add adds a problem of a part of the manifest.
+func (r *Report) Add(kind Kind, p load.Part, format string, values ...any) {
+	r.Problems = append(r.Problems, Problem{Kind: kind, Part: p.Path, Range: load.Range{From: p.From, To: p.To}, Text: fmt.Sprintf(format, values...), mend: p})
+}
+
+// About adds a problem of the whole output.
+func (r *Report) About(kind Kind, format string, values ...any) {
+	r.Problems = append(r.Problems, Problem{Kind: kind, Text: fmt.Sprintf(format, values...)})
+}
+
+// Finish sorts the problems, and says how to mend them.
+func (r *Report) Finish() {
+	slices.SortStableFunc(r.Problems, func(a, b Problem) int {
+		if by := a.Range.From.Compare(b.Range.From.Time); by != 0 {
+			return by
+		}
+		return cmp.Compare(a.Part, b.Part)
+	})
+	var parts []load.Part
+	whole := false
+	for _, p := range r.Problems {
+		switch {
+		case p.mend.Path != "":
+			parts = append(parts, p.mend)
+		case p.Kind != Unlisted: // its problem says what to do
+			whole = true
+		}
+	}
+	switch {
+	case r.Sound() || !r.dataset:
+		r.Mend = "" // a file is written anew by every run
+	case whole:
+		r.Mend = "--full"
+	default:
+		r.Mend = load.ReadAgain(parts)
+	}
+}
+
+// Error is what a check of outputs found wrong. It is a data fault (exit code 65).
+type Error struct {
+	Outputs, Damaged int // outputs that were checked, and those with problems
+	Problems         int
+}
+
+// Error says how many outputs are damaged.
+func (e *Error) Error() string {
+	outputs, problems := "1 output is", "1 problem"
+	if e.Outputs > 1 {
+		outputs = fmt.Sprintf("%d of %d outputs are", e.Damaged, e.Outputs)
+	}
+	if e.Problems > 1 {
+		problems = fmt.Sprintf("%d problems", e.Problems)
+	}
+	return fmt.Sprintf("%s not as the manifest says: %s", outputs, problems)
+}
+
+// DataFault is true: data are damaged.
+func (e *Error) DataFault() bool { return true }
+
+// Of returns an *Error if one of the reports has problems, otherwise nil.
+func Of(reports []*Report) error {
+	e := &Error{Outputs: len(reports)}
+	for _, r := range reports {
+		if !r.Sound() {
+			e.Damaged++
+			e.Problems += len(r.Problems)
+		}
+	}
+	if e.Damaged == 0 {
+		return nil
+	}
+	return e
+}
