@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/cmd/internal/exit"
@@ -36,7 +37,10 @@ type trigger struct {
 
 func (w *trigger) Write(p []byte) (int, error) {
 	if strings.Contains(string(p), w.text) {
-		w.once.Do(func() { interrupt(syscall.SIGTERM) })
+		w.once.Do(func() {
+			interrupt(syscall.SIGTERM)
+			time.Sleep(50 * time.Millisecond) // the command's own goroutine takes the signal meanwhile
+		})
 	}
 	return w.Buffer.Write(p)
 }
