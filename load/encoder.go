@@ -38,10 +38,6 @@ type EncodeOptions struct {
 	Compression string
 	// Metadata is written into the footers of formats that have one, in order.
 	Metadata []KeyValue
-	// TempDir is the folder for temporary files of formats that cannot be
-	// streamed; "" is the system's folder. The files hold results, so only
-	// their owner can read them. The encoder removes them.
-	TempDir string
 	// Flowing means that text formats write out what they have after each batch,
 	// because somebody reads along.
 	Flowing bool
@@ -81,6 +77,19 @@ func Damaged(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the file is damaged: %v", p)
 	}
+}
+
+// Anywhere returns a Scan's reader as one that reads at any place, and its length in bytes.
+// Formats need that which keep what they hold at the end of the file.
+func Anywhere(r io.Reader) (io.ReaderAt, int64, error) {
+	from, ok := r.(interface {
+		io.ReaderAt
+		Size() int64
+	})
+	if !ok {
+		return nil, 0, errors.New("the file cannot be read from any place: this is a bug in formetl")
+	}
+	return from, from.Size(), nil
 }
 
 // ErrScanID means that the value of a row is no result's id.

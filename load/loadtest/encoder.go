@@ -33,8 +33,6 @@ type Limits struct {
 	// WallClock tells that timestamps are written without an offset. The cases
 	// use UTC then.
 	WallClock bool
-	// AtClose tells that nothing is written before Close.
-	AtClose bool
 }
 
 // EncoderWithin runs the cases for a format with limits.

@@ -11,15 +11,12 @@ import (
 
 // scan is the load.Scan of Parquet. Of the data it reads the column of ids alone.
 func scan(r io.Reader, id string, each func(int64) error) (s load.Scanned, err error) {
-	from, ok := r.(interface {
-		io.ReaderAt
-		Size() int64
-	})
-	if !ok {
-		return s, errors.New("parquet: the file cannot be read from any place")
+	from, size, err := load.Anywhere(r)
+	if err != nil {
+		return s, err
 	}
 	defer load.Damaged(&err)
-	file, err := parquet.OpenFile(from, from.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	file, err := parquet.OpenFile(from, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return s, err
 	}

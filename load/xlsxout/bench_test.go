@@ -9,5 +9,5 @@ import (
 )
 
 func BenchmarkEncode(b *testing.B) {
-	loadtest.Bench(b, xlsxout.Format(), load.EncodeOptions{Zone: loadtest.Chicago(), TempDir: b.TempDir()})
+	loadtest.Bench(b, xlsxout.Format(), load.EncodeOptions{Zone: loadtest.Chicago()})
 }

@@ -1,14 +1,15 @@
 package xlsxout
 
 import (
-	"errors"
+	"archive/zip"
+	"bytes"
+	"encoding/xml"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
+	"strings"
 
-	"github.com/xuri/excelize/v2"
+	"github.com/klauspost/compress/flate"
 
 	"github.com/formetl/formetl/load"
 )
@@ -16,55 +17,39 @@ import (
 // sheetName is the name of the first sheet. Later ones get a number.
 const sheetName = "Results"
 
-// book is a workbook that is written sheet by sheet.
+// Parts of a workbook's XML (ISO/IEC 29500-1 and -2).
+const (
+	xmlHeader  = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n"
+	mainSpace  = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+	kindSpace  = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+	linkSpace  = "http://schemas.openxmlformats.org/package/2006/relationships"
+	coreKind   = "http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties"
+	partSpace  = "http://schemas.openxmlformats.org/package/2006/content-types"
+	sheetMedia = "application/vnd.openxmlformats-officedocument.spreadsheetml."
+	coreMedia  = "application/vnd.openxmlformats-package.core-properties+xml"
+	linksMedia = "application/vnd.openxmlformats-package.relationships+xml"
+)
+
+// book is a workbook that is written sheet by sheet. What tells of the sheets follows them,
+// since their number is known at the end.
 type book struct {
-	file    *excelize.File
-	columns []column
-	folder  string // folder for rows that do not fit into memory
-	hidden  bool   // the name of the sheet's temporary file was removed
-	styles  styles
+	archive  *zip.Writer
+	metadata []load.KeyValue
+	columns  []column
+	styles   styles
 
-	names []string // names of the sheets so far
-	sheet *excelize.StreamWriter
-	rows  int64 // rows of the sheet, including its heading
+	sheet *sheet   // the last one
+	names []string // of the sheets so far
+	areas []string // of the sheets that ended
 }
 
-// newBook makes a workbook and begins its first sheet.
-func newBook(o load.EncodeOptions, columns []column) (*book, error) {
-	folder, err := os.MkdirTemp(o.TempDir, "formetl-xlsx-")
-	if err != nil {
-		return nil, fmt.Errorf("xlsx: %w", err)
-	}
-	b := &book{file: excelize.NewFile(excelize.Options{TmpDir: folder}), folder: folder, columns: columns}
-	err = b.file.SetDocProps(properties(o.Metadata))
-	if err == nil {
-		b.styles, err = newStyles(b.file, columns)
-	}
-	if err == nil {
-		err = b.next()
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("xlsx: begin the workbook: %w", err), b.remove())
-	}
-	return b, nil
-}
-
-// properties returns the file's properties, taken from the metadata. They hold
-// no time of writing.
-func properties(metadata []load.KeyValue) *excelize.DocProperties {
-	// The library's default times stay, because they are constant.
-	p := &excelize.DocProperties{Creator: "formetl"}
-	for _, m := range metadata {
-		switch m.Key {
-		case "formetl.form":
-			p.Title = m.Value
-		case "formetl.pipeline":
-			p.Subject = m.Value
-		case "formetl.window":
-			p.Description = m.Value
-		}
-	}
-	return p
+// newBook begins a workbook and its first sheet.
+func newBook(w io.Writer, metadata []load.KeyValue, columns []column) (*book, error) {
+	b := &book{archive: zip.NewWriter(w), metadata: metadata, columns: columns, styles: newStyles(columns)}
+	b.archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.DefaultCompression)
+	})
+	return b, b.next()
 }
 
 // next ends the current sheet, if any, and begins the next one with its heading.
@@ -72,115 +57,130 @@ func (b *book) next() error {
 	if err := b.end(); err != nil {
 		return err
 	}
+	number := len(b.names) + 1
 	name := sheetName
-	var err error
-	if len(b.names) == 0 {
-		err = b.file.SetSheetName(b.file.GetSheetName(0), name)
-	} else {
-		name += " " + strconv.Itoa(len(b.names)+1)
-		_, err = b.file.NewSheet(name)
+	if number > 1 {
+		name += " " + strconv.Itoa(number)
 	}
+	b.names = append(b.names, name)
+	w, err := b.archive.Create(sheetPath(number)) // the entry gets no time
 	if err == nil {
-		b.sheet, err = b.file.NewStreamWriter(name)
+		b.sheet, err = newSheet(w, &b.styles, b.columns, number == 1)
 	}
 	if err != nil {
 		return fmt.Errorf("xlsx: begin the sheet %q: %w", name, err)
 	}
-	b.names, b.rows, b.hidden = append(b.names, name), 0, false
-	if err := b.head(); err != nil {
-		return fmt.Errorf("xlsx: the heading of the sheet %q: %w", name, err)
+	return nil
+}
+
+// sheetPath returns the place of a sheet in the archive. Sheets are numbered from 1.
+func sheetPath(number int) string { return fmt.Sprintf("xl/worksheets/sheet%d.xml", number) }
+
+// row appends a row to the current sheet.
+func (b *book) row(cells []cell) error {
+	if err := b.sheet.row(cells, plainStyle); err != nil {
+		return fmt.Errorf("xlsx: write a row: %w", err)
 	}
 	return nil
 }
 
-// head writes the column widths and the heading of a sheet. The heading is
-// frozen, so that it stays in view.
-func (b *book) head() error {
-	err := b.sheet.SetPanes(&excelize.Panes{
-		Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft",
-		Selection: []excelize.Selection{{SQRef: "A2", ActiveCell: "A2", Pane: "bottomLeft"}},
-	})
-	for from := 0; from < len(b.columns) && err == nil; {
-		to := from + 1
-		for to < len(b.columns) && b.columns[to].width == b.columns[from].width {
-			to++
-		}
-		err = b.sheet.SetColWidth(from+1, to, float64(b.columns[from].width))
-		from = to
-	}
-	if err != nil {
-		return err
-	}
-	cells := make([]any, len(b.columns))
-	for i, c := range b.columns {
-		if cells[i], err = textCell(c.heading); err != nil {
-			return fmt.Errorf("column %d: %w", i+1, err)
-		}
-	}
-	return b.row(cells, b.styles.heading)
-}
-
-// row appends a row to the sheet. cells are values for excelize, and nil means no
-// cell. Numbers and times get the style of their column, and other cells get style.
-func (b *book) row(cells []any, style int) error {
-	for i, v := range cells {
-		cells[i] = b.styles.of(i, v)
-	}
-	b.rows++
-	// If the row had no style, excelize would search all columns for one at
-	// each cell.
-	return b.sheet.SetRow("A"+strconv.FormatInt(b.rows, 10), cells, excelize.RowOpts{StyleID: style})
-}
-
-// end adds a filter to the sheet and ends it. It does nothing if no sheet is open.
+// end ends the current sheet, if there is one.
 func (b *book) end() error {
 	if b.sheet == nil {
 		return nil
 	}
-	name := b.names[len(b.names)-1]
-	last, err := excelize.CoordinatesToCellName(len(b.columns), int(b.rows))
-	if err == nil {
-		err = b.file.AutoFilter(name, "A1:"+last, nil)
+	if err := b.sheet.end(); err != nil {
+		return fmt.Errorf("xlsx: end the sheet %q: %w", b.names[len(b.names)-1], err)
 	}
-	if err == nil {
-		err = b.sheet.Flush()
-	}
-	if err != nil {
-		return fmt.Errorf("xlsx: end the sheet %q: %w", name, err)
-	}
-	b.hide()
-	b.sheet = nil
+	b.areas = append(b.areas, b.sheet.area())
 	return nil
 }
 
-// hide removes the name of the temporary file with the sheet's rows, once that file
-// exists. The file holds results, and without a name it vanishes when the process ends.
-// If the system does not allow that for an open file, the method remove deletes it.
-func (b *book) hide() {
-	if b.hidden {
-		return
-	}
-	files, _ := os.ReadDir(b.folder) // on an error, the method remove deletes the file
-	for _, f := range files {
-		b.hidden = os.Remove(filepath.Join(b.folder, f.Name())) == nil
-	}
-}
-
-// close ends the last sheet and writes the workbook to w.
-func (b *book) close(w io.Writer) error {
+// close ends the last sheet and the workbook.
+func (b *book) close() error {
 	if err := b.end(); err != nil {
 		return err
 	}
-	if err := writeBook(b.file, len(b.names), w); err != nil {
-		return fmt.Errorf("xlsx: write the workbook: %w", err)
+	for _, part := range []struct{ path, xml string }{
+		{"docProps/core.xml", core(b.metadata)},
+		{"xl/styles.xml", b.styles.xml()},
+		{"xl/workbook.xml", b.workbook()},
+		{"xl/_rels/workbook.xml.rels", b.links()},
+		{"_rels/.rels", links(link("rId1", kindSpace+"/officeDocument", "xl/workbook.xml"), link("rId2", coreKind, "docProps/core.xml"))},
+		{"[Content_Types].xml", b.media()},
+	} {
+		w, err := b.archive.Create(part.path)
+		if err == nil {
+			_, err = io.WriteString(w, part.xml)
+		}
+		if err != nil {
+			return fmt.Errorf("xlsx: write %s: %w", part.path, err)
+		}
+	}
+	if err := b.archive.Close(); err != nil {
+		return fmt.Errorf("xlsx: end the workbook: %w", err)
 	}
 	return nil
 }
 
-// remove closes the workbook and deletes its temporary files.
-func (b *book) remove() error {
-	if err := errors.Join(b.file.Close(), os.RemoveAll(b.folder)); err != nil {
-		return fmt.Errorf("xlsx: remove %s: %w", b.folder, err)
+// workbook returns the list of the sheets, with the areas of their filters.
+func (b *book) workbook() string {
+	var sheets, filters strings.Builder
+	for i, name := range b.names {
+		fmt.Fprintf(&sheets, `<sheet name="%s" sheetId="%d" r:id="rId%d"/>`, name, i+1, i+1)
+		fmt.Fprintf(&filters, `<definedName name="_xlnm._FilterDatabase" localSheetId="%d" hidden="1">'%s'!%s</definedName>`, i, name, b.areas[i])
 	}
-	return nil
+	return xmlHeader + `<workbook xmlns="` + mainSpace + `" xmlns:r="` + kindSpace + `"><bookViews><workbookView/></bookViews>` +
+		`<sheets>` + sheets.String() + `</sheets><definedNames>` + filters.String() + `</definedNames></workbook>`
+}
+
+// links returns where the workbook's sheets and styles lie.
+func (b *book) links() string {
+	var list []string
+	for i := range b.names {
+		list = append(list, link(fmt.Sprintf("rId%d", i+1), kindSpace+"/worksheet", fmt.Sprintf("worksheets/sheet%d.xml", i+1)))
+	}
+	return links(append(list, link(fmt.Sprintf("rId%d", len(b.names)+1), kindSpace+"/styles", "styles.xml"))...)
+}
+
+func link(id, kind, target string) string {
+	return fmt.Sprintf(`<Relationship Id="%s" Type="%s" Target="%s"/>`, id, kind, target)
+}
+
+func links(list ...string) string {
+	return xmlHeader + `<Relationships xmlns="` + linkSpace + `">` + strings.Join(list, "") + `</Relationships>`
+}
+
+// media returns the media types of all parts of the archive.
+func (b *book) media() string {
+	var list strings.Builder
+	add := func(path, media string) {
+		fmt.Fprintf(&list, `<Override PartName="/%s" ContentType="%s"/>`, path, media)
+	}
+	add("xl/workbook.xml", sheetMedia+"sheet.main+xml")
+	add("xl/styles.xml", sheetMedia+"styles+xml")
+	add("docProps/core.xml", coreMedia)
+	for i := range b.names {
+		add(sheetPath(i+1), sheetMedia+"worksheet+xml")
+	}
+	return xmlHeader + `<Types xmlns="` + partSpace + `"><Default Extension="rels" ContentType="` + linksMedia + `"/>` +
+		`<Default Extension="xml" ContentType="application/xml"/>` + list.String() + `</Types>`
+}
+
+// core returns the file's properties, taken from the metadata. They hold no time of
+// writing, so that equal rows give equal bytes.
+func core(metadata []load.KeyValue) string {
+	var b bytes.Buffer
+	b.WriteString(xmlHeader + `<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties"` +
+		` xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:creator>formetl</dc:creator>`)
+	for _, m := range metadata {
+		element := map[string]string{"formetl.form": "title", "formetl.pipeline": "subject", "formetl.window": "description"}[m.Key]
+		if element != "" {
+			b.WriteString("<dc:" + element + ">")
+			_ = xml.EscapeText(&b, []byte(m.Value)) // a buffer takes all
+			b.WriteString("</dc:" + element + ">")
+		}
+	}
+	b.WriteString(`</cp:coreProperties>`)
+	return b.String()
 }

@@ -1,13 +1,11 @@
 package xlsxout
 
 import (
-	"fmt"
-	"strings"
+	"bytes"
 	"time"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/xuri/excelize/v2"
 
 	"github.com/formetl/formetl/load/internal/lists"
 )
@@ -58,7 +56,7 @@ func (e *encoder) measure() {
 		for row := p.From; row < p.To; row++ {
 			for i, v := range values {
 				if cell, err := v(row); err == nil {
-					e.columns[i].width = max(e.columns[i].width, widthOf(cell)+1)
+					e.columns[i].width = max(e.columns[i].width, widthOf(cell, e.columns[i].kind)+1)
 				}
 			}
 		}
@@ -68,35 +66,30 @@ func (e *encoder) measure() {
 	}
 }
 
-// widthOf returns the approximate width of a cell in characters.
-func widthOf(cell any) int {
-	switch v := cell.(type) {
-	case nil:
+// widthOf returns the approximate width in characters of a cell in a column of type kind.
+func widthOf(c cell, kind arrow.DataType) int {
+	switch {
+	case c.kind == text:
+		return widest(c.text)
+	case c.kind == none:
 		return 0
-	case string:
-		return widest(v)
-	case []excelize.RichTextRun:
-		var whole strings.Builder
-		for _, piece := range v {
-			whole.WriteString(piece.Text)
-		}
-		return widest(whole.String())
-	case time.Time:
-		if v.Equal(v.Truncate(24 * time.Hour)) {
-			return len(time.DateOnly)
-		}
+	case c.kind == boolean:
+		return len("FALSE")
+	case kind.ID() == arrow.DATE32:
+		return len(time.DateOnly)
+	case c.kind == fraction:
+		return len(fractionFormat)
+	case kind.ID() == arrow.TIMESTAMP:
 		return len(time.DateTime)
-	case float64:
-		return min(len(fmt.Sprint(v)), maxDigits)
 	}
-	return len(fmt.Sprint(cell))
+	return min(len(c.text), maxDigits+1) // with the point
 }
 
 // widest returns the length of a text's longest line in characters. It stops counting at mostWidth.
-func widest(s string) int {
+func widest[T ~string | ~[]byte](s T) int {
 	most := 0
-	for line := range strings.Lines(s) {
-		most = max(most, utf8.RuneCountInString(strings.TrimRight(line, "\r\n")))
+	for line := range bytes.Lines([]byte(s)) {
+		most = max(most, utf8.RuneCount(bytes.TrimRight(line, "\r\n")))
 		if most >= mostWidth {
 			break
 		}

@@ -1,46 +1,53 @@
 package xlsxout
 
 import (
+	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/xuri/excelize/v2"
 )
 
-// styles are the styles of cells, as the numbers that excelize gave them.
+// The first styles of each workbook, by their numbers. Those of number formats follow.
+const (
+	plainStyle   = 1 // texts begin at the top of their cell
+	headingStyle = 2
+	formatStyles = 3
+)
+
+// fractionFormat is the number format of timestamps with a fraction of a second.
+const fractionFormat = "yyyy-mm-dd hh:mm:ss.000"
+
+// styles are the styles of cells.
 type styles struct {
-	plain, heading int
-	columns        []int // for the numbers and times of each column
-	fraction       int   // for timestamps with a fraction of a second
+	formats  []string // number formats of the styles from formatStyles on
+	columns  []int    // for the numbers of each column
+	fraction int      // for timestamps with a fraction of a second
 }
 
-// newStyles makes the styles that the columns need.
-func newStyles(file *excelize.File, columns []column) (styles, error) {
-	s := styles{columns: make([]int, len(columns))}
-	style := func(format string, bold bool) (int, error) { // equal styles get one number
-		look := &excelize.Style{Alignment: &excelize.Alignment{Vertical: "top"}}
-		if format != "" {
-			look.CustomNumFmt = &format
-		}
-		if bold {
-			look.Font = &excelize.Font{Bold: true}
-		}
-		return file.NewStyle(look)
-	}
-	var err error
-	if s.plain, err = style("", false); err == nil {
-		s.heading, err = style("", true)
-	}
-	for i, c := range columns {
-		if err == nil {
-			s.columns[i], err = style(formatOf(c.kind), false)
-		}
-		if c.kind.ID() == arrow.TIMESTAMP && err == nil {
-			s.fraction, err = style("yyyy-mm-dd hh:mm:ss.000", false)
+// newStyles returns the styles that the columns need.
+func newStyles(columns []column) styles {
+	var s styles
+	for _, c := range columns {
+		s.columns = append(s.columns, s.of(formatOf(c.kind)))
+		if c.kind.ID() == arrow.TIMESTAMP {
+			s.fraction = s.of(fractionFormat)
 		}
 	}
-	return s, err
+	return s
+}
+
+// of returns the style with a number format. Equal formats have one style.
+func (s *styles) of(format string) int {
+	if format == "" {
+		return plainStyle
+	}
+	i := slices.Index(s.formats, format)
+	if i < 0 {
+		i = len(s.formats)
+		s.formats = append(s.formats, format)
+	}
+	return formatStyles + i
 }
 
 // formatOf returns the number format of a column of type kind, or "" for the spreadsheet's default.
@@ -61,17 +68,36 @@ func formatOf(kind arrow.DataType) string {
 	return ""
 }
 
-// of returns a number or a time with its column's style. It returns other values as they are.
-func (s styles) of(column int, v any) any {
-	style := s.columns[column]
-	switch v := v.(type) {
-	case time.Time:
-		if v.Nanosecond() != 0 {
-			style = s.fraction
+// xml returns the workbook's part with the styles (ISO/IEC 29500-1, 18.8).
+func (s *styles) xml() string {
+	const (
+		firstFormat = 164 // smaller numbers are the spreadsheet's own formats
+		font        = `<sz val="11"/><name val="Calibri"/><family val="2"/></font>`
+	)
+	var b strings.Builder
+	b.WriteString(xmlHeader + `<styleSheet xmlns="` + mainSpace + `">`)
+	if len(s.formats) > 0 {
+		fmt.Fprintf(&b, `<numFmts count="%d">`, len(s.formats))
+		for i, format := range s.formats {
+			fmt.Fprintf(&b, `<numFmt numFmtId="%d" formatCode="%s"/>`, firstFormat+i, format)
 		}
-	case int64, float64:
-	default:
-		return v
+		b.WriteString(`</numFmts>`)
 	}
-	return excelize.Cell{StyleID: style, Value: v}
+	// The two fills are those that spreadsheets expect in this order.
+	b.WriteString(`<fonts count="2"><font>` + font + `<font><b/>` + font + `</fonts>` +
+		`<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>` +
+		`<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>` +
+		`<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>`)
+	fmt.Fprintf(&b, `<cellXfs count="%d"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>`, formatStyles+len(s.formats))
+	style := func(format, font int) {
+		fmt.Fprintf(&b, `<xf numFmtId="%d" fontId="%d" fillId="0" borderId="0" xfId="0" applyNumberFormat="1" applyFont="1" applyAlignment="1">`+
+			`<alignment vertical="top"/></xf>`, format, font)
+	}
+	style(0, 0)
+	style(0, 1)
+	for i := range s.formats {
+		style(firstFormat+i, 0)
+	}
+	b.WriteString(`</cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`)
+	return b.String()
 }

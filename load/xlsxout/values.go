@@ -1,16 +1,17 @@
 package xlsxout
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/formetl/formetl/load/internal/cells"
 	"github.com/formetl/formetl/load/internal/lists"
@@ -19,17 +20,37 @@ import (
 
 const (
 	maxDigits  = sheets.MaxDigits
+	maxColumns = sheets.MaxColumns
 	maxInteger = 999_999_999_999_999
 	// A spreadsheet cannot hold floats beyond these bounds, except 0.
 	leastFloat, mostFloat = 2.3e-308, 9.99e307
 	// All spreadsheets number the days from firstDay to lastDay in the same
 	// way. Both count the days since 1970-01-01.
 	firstDay, lastDay = -25_508, 2_932_896
-	dayMicros         = 86_400_000_000
+	// epochDay is the day that sheets number 0, 1899-12-30, counted like firstDay.
+	epochDay  = -25_569
+	dayMicros = 86_400_000_000
 )
 
-// value returns the cell of a row as a value for excelize, or nil for no cell.
-type value func(row int) (any, error)
+// cell is what a sheet holds at one place.
+type cell struct {
+	kind kind
+	text []byte // the text, the number's digits, or 0 and 1 for a boolean
+}
+
+// kind is the kind of a cell.
+type kind int
+
+const (
+	none     kind = iota // there is no cell
+	text                 // shown as it is
+	number               // shown in the format of its column
+	fraction             // a time with a fraction of a second
+	boolean
+)
+
+// value returns the cell of a row. The cell is valid until the next call.
+type value func(row int) (cell, error)
 
 // values returns, for each column in order, a function that makes the cells of a batch.
 func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
@@ -47,16 +68,16 @@ func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
 					e.schema.Field(i).Name, missing.Row)
 			}
 			for n := range f.Headings {
-				list = append(list, optional(arr, func(row int) (any, error) {
-					return slices.Contains(chosen(row), n), nil
+				list = append(list, optional(arr, func(row int) (cell, error) {
+					return booleanCell(slices.Contains(chosen(row), n)), nil
 				}))
 			}
 		default:
-			text := f.Text(a, e.zone, func(dst []byte, us int64) []byte { return cells.AppendLocal(dst, us, e.zone) })
+			render := f.Text(a, e.zone, func(dst []byte, us int64) []byte { return cells.AppendLocal(dst, us, e.zone) })
 			var scratch []byte
-			list = append(list, optional(arr, func(row int) (any, error) {
-				scratch = text(scratch[:0], row)
-				return textCell(string(scratch))
+			list = append(list, optional(arr, func(row int) (cell, error) {
+				scratch = render(scratch[:0], row)
+				return textCell(scratch)
 			}))
 		}
 	}
@@ -68,9 +89,9 @@ func optional(arr arrow.Array, v value) value {
 	if arr.NullN() == 0 {
 		return v
 	}
-	return func(row int) (any, error) {
+	return func(row int) (cell, error) {
 		if arr.IsNull(row) {
-			return nil, nil //nolint:nilnil // no cell
+			return cell{}, nil
 		}
 		return v(row)
 	}
@@ -79,96 +100,119 @@ func optional(arr arrow.Array, v value) value {
 // scalar returns a function that makes the cells of an array of scalars.
 // load.CheckSchema has refused all types but these.
 func (e *encoder) scalar(arr arrow.Array) value {
+	var scratch []byte // of the cell
+	of := func(render func(dst []byte, row int) (kind, []byte)) value {
+		return func(row int) (cell, error) {
+			var c cell
+			c.kind, scratch = render(scratch[:0], row)
+			c.text = scratch
+			return c, nil
+		}
+	}
 	switch a := arr.(type) {
 	case *array.String:
-		return func(row int) (any, error) { return textCell(a.Value(row)) }
+		return func(row int) (cell, error) {
+			scratch = append(scratch[:0], a.Value(row)...)
+			return textCell(scratch)
+		}
 	case *array.Int64:
-		return func(row int) (any, error) { return integerCell(a.Value(row)), nil }
+		return of(func(dst []byte, row int) (kind, []byte) { return appendInteger(dst, a.Value(row)) })
 	case *array.Float64:
-		return func(row int) (any, error) { return floatCell(a.Value(row)), nil }
+		return of(func(dst []byte, row int) (kind, []byte) { return appendFloat(dst, a.Value(row)) })
 	case *array.Boolean:
-		return func(row int) (any, error) { return a.Value(row), nil }
+		return func(row int) (cell, error) { return booleanCell(a.Value(row)), nil }
 	case *array.Date32:
-		return func(row int) (any, error) { return dateCell(int32(a.Value(row))), nil }
+		return of(func(dst []byte, row int) (kind, []byte) { return appendDate(dst, int32(a.Value(row))) })
 	case *array.Timestamp:
-		return func(row int) (any, error) { return timeCell(int64(a.Value(row)), e.zone), nil }
+		return of(func(dst []byte, row int) (kind, []byte) { return appendTime(dst, int64(a.Value(row)), e.zone) })
 	case *array.Decimal128:
 		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
-		var scratch []byte
-		return func(row int) (any, error) {
-			scratch = cells.AppendDecimal(scratch[:0], a.Value(row), scale)
-			return decimalCell(string(scratch)), nil
-		}
+		return of(func(dst []byte, row int) (kind, []byte) { return appendDecimal(dst, a.Value(row), scale) })
 	}
 	panic(fmt.Sprintf("xlsx: an array of type %s passed CheckSchema", arr.DataType()))
 }
 
-func integerCell(n int64) any {
-	if n < -maxInteger || n > maxInteger {
-		return strconv.FormatInt(n, 10)
+func booleanCell(b bool) cell {
+	if b {
+		return cell{kind: boolean, text: []byte("1")}
 	}
-	return n
+	return cell{kind: boolean, text: []byte("0")}
 }
 
-func floatCell(f float64) any {
+// appendInteger appends an integer, which is text where a spreadsheet would round it.
+func appendInteger(dst []byte, n int64) (kind, []byte) {
+	dst = strconv.AppendInt(dst, n, 10)
+	if n < -maxInteger || n > maxInteger {
+		return text, dst
+	}
+	return number, dst
+}
+
+// appendFloat appends a float, which is text where a spreadsheet cannot hold it.
+func appendFloat(dst []byte, f float64) (kind, []byte) {
 	switch abs := math.Abs(f); {
 	case math.IsNaN(f):
-		return "NaN"
-	case math.IsInf(f, 0):
-		return strings.TrimPrefix(strconv.FormatFloat(f, 'f', -1, 64), "+") + "inity"
+		return text, append(dst, "NaN"...)
+	case math.IsInf(f, 1):
+		return text, append(dst, "Infinity"...)
+	case math.IsInf(f, -1):
+		return text, append(dst, "-Infinity"...)
 	case abs > mostFloat, abs != 0 && abs < leastFloat, abs == 0 && math.Signbit(f):
-		return string(cells.AppendFloat(nil, f))
+		return text, cells.AppendFloat(dst, f)
 	}
-	return f
+	return number, cells.AppendFloat(dst, f)
 }
 
-// decimalCell returns a decimal as a number if a spreadsheet keeps all its
+// appendDecimal appends a decimal as a number if a spreadsheet keeps all its
 // digits, otherwise as text.
-func decimalCell(text string) any {
-	digits := strings.TrimPrefix(text, "-")
-	if strings.Contains(digits, ".") {
-		digits = strings.TrimRight(digits, "0")
+func appendDecimal(dst []byte, d decimal128.Num, scale int) (kind, []byte) {
+	dst = cells.AppendDecimal(dst, d, scale)
+	whole, part, _ := bytes.Cut(bytes.TrimPrefix(dst, []byte("-")), []byte("."))
+	part = bytes.TrimRight(part, "0")
+	digits := len(bytes.TrimLeft(whole, "0")) + len(part)
+	if digits == len(part) { // below one
+		digits = len(bytes.TrimLeft(part, "0"))
 	}
-	digits = strings.TrimLeft(strings.Replace(digits, ".", "", 1), "0")
-	if len(digits) > maxDigits {
-		return text
+	if digits > maxDigits {
+		return text, dst
 	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return text
-	}
-	return f
+	return number, dst
 }
 
-func dateCell(days int32) any {
-	if days < firstDay || days > lastDay {
-		return string(cells.AppendDate(nil, days))
+// appendDate appends the number of a day since 1970-01-01 as sheets number days.
+func appendDate(dst []byte, day int32) (kind, []byte) {
+	if day < firstDay || day > lastDay {
+		return text, cells.AppendDate(dst, day)
 	}
-	return time.Unix(int64(days)*86_400, 0).UTC()
+	return number, strconv.AppendInt(dst, int64(day)-epochDay, 10)
 }
 
-// timeCell returns an instant as the zone's wall-clock time, or as text if a sheet cannot hold
+// appendTime appends an instant as the zone's wall-clock time, or as text if a sheet cannot hold
 // that.
-func timeCell(us int64, zone *time.Location) any {
+func appendTime(dst []byte, us int64, zone *time.Location) (kind, []byte) {
 	_, offset := time.UnixMicro(us).In(zone).Zone()
 	wall := us + int64(offset)*1_000_000
 	if us%1000 != 0 || wall < firstDay*dayMicros || wall >= (lastDay+1)*dayMicros {
-		return string(cells.AppendLocal(nil, us, zone))
+		return text, cells.AppendLocal(dst, us, zone)
 	}
-	return time.UnixMicro(wall).UTC()
+	dst = strconv.AppendFloat(dst, float64(wall-epochDay*dayMicros)/dayMicros, 'f', -1, 64)
+	if us%1_000_000 != 0 {
+		return fraction, dst
+	}
+	return number, dst
 }
 
-// textCell returns the value for a text. A text that does not fit into a cell is an error.
-func textCell(s string) (any, error) {
+// textCell returns the cell of a text. A text that does not fit into a cell is an error.
+func textCell(s []byte) (cell, error) {
 	if len(s) > sheets.MaxText {
 		if units := sheets.Units(s); units > sheets.MaxText {
-			return nil, fmt.Errorf("the text has %s characters, and a cell holds %s", sheets.Thousands(int64(units)), sheets.Thousands(sheets.MaxText))
+			return cell{}, fmt.Errorf("the text has %s characters, and a cell holds %s", sheets.Thousands(int64(units)), sheets.Thousands(sheets.MaxText))
 		}
 	}
-	if i := strings.IndexFunc(s, isForbidden); i >= 0 {
-		return nil, errors.New("the text holds a character that XML forbids: this is a bug in formetl")
+	if i := bytes.IndexFunc(s, isForbidden); i >= 0 {
+		return cell{}, errors.New("the text holds a character that XML forbids: this is a bug in formetl")
 	}
-	return escaped(s), nil
+	return cell{kind: text, text: s}, nil
 }
 
 func isForbidden(r rune) bool {

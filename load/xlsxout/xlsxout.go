@@ -26,9 +26,9 @@
 //
 // Equal rows give equal bytes: the file holds no time of writing.
 //
-// Rows are kept in files in EncodeOptions.TempDir until Close, because a workbook is
-// written in one go. Memory holds at most 16 MiB a sheet and the first rows. Begin
-// reading with the encoder's Write.
+// A workbook is written as its rows come: each sheet in turn, and at the end the parts
+// that name the sheets. cmd/README.md tells why no library writes them. Begin reading
+// with the encoder's Write.
 package xlsxout
 
 import (
@@ -56,7 +56,7 @@ func Format() load.Format {
 }
 
 // New returns an encoder that writes the schema's columns to w as a workbook.
-// It writes nothing before Close.
+// It writes nothing before it has sampleRows rows.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 	e, err := newEncoder(w, schema, o)
 	if err != nil {
@@ -80,10 +80,10 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 		w: w, schema: schema, o: o, zone: cmp.Or(o.Zone, time.UTC), maxRows: sheets.MaxRows,
 		fields: fields, columns: columnsOf(schema, fields),
 	}
-	if n := len(e.columns); n > sheets.MaxColumns {
+	if n := len(e.columns); n > maxColumns {
 		return nil, &load.CellError{
 			Format:  "xlsx",
-			Problem: fmt.Sprintf("%s columns are more than the %s of a sheet", sheets.Thousands(int64(n)), sheets.Thousands(sheets.MaxColumns)),
+			Problem: fmt.Sprintf("%s columns are more than the %s of a sheet", sheets.Thousands(int64(n)), sheets.Thousands(maxColumns)),
 			Hint:    "choose columns by a schema, or write csv or parquet",
 		}
 	}
@@ -125,7 +125,7 @@ func (e *encoder) drain() error {
 	if e.book == nil {
 		e.measure()
 		var err error
-		if e.book, err = newBook(e.o, e.columns); err != nil {
+		if e.book, err = newBook(e.w, e.o.Metadata, e.columns); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,6 @@ func (e *encoder) drain() error {
 		}
 	}
 	e.queue.Discard()
-	e.book.hide()
 	return nil
 }
 
@@ -145,9 +144,9 @@ func (e *encoder) write(p rows.Piece) error {
 	if err != nil {
 		return err
 	}
-	cells := make([]any, len(values)) // of a row
+	cells := make([]cell, len(values)) // of a row
 	for row := p.From; row < p.To; row++ {
-		if e.book.rows >= e.maxRows {
+		if e.book.sheet.rows >= e.maxRows {
 			if err := e.book.next(); err != nil {
 				return err
 			}
@@ -157,8 +156,8 @@ func (e *encoder) write(p rows.Piece) error {
 				return e.failed(i, p.Batch, row, err)
 			}
 		}
-		if err := e.book.row(cells, e.book.styles.plain); err != nil {
-			return fmt.Errorf("xlsx: write a row: %w", err)
+		if err := e.book.row(cells); err != nil {
+			return err
 		}
 		e.rows++
 	}
@@ -169,7 +168,7 @@ func (e *encoder) write(p rows.Piece) error {
 // result.
 func (e *encoder) failed(column int, batch arrow.RecordBatch, row int, err error) error {
 	refused := &load.CellError{
-		Format: "xlsx", Column: e.columns[column].heading, Row: e.book.rows + 1, Result: e.resultID(batch, row),
+		Format: "xlsx", Column: e.columns[column].heading, Row: e.book.sheet.rows + 1, Result: e.resultID(batch, row),
 		Problem: err.Error(), Hint: "write csv or parquet, which take it",
 	}
 	if n := len(e.book.names); n > 1 {
@@ -199,20 +198,11 @@ func (e *encoder) Close() error {
 	if err := e.drain(); err != nil {
 		return err // load.Guard calls Discard
 	}
-	if err := e.book.close(e.w); err != nil {
-		return err
-	}
-	return e.book.remove()
+	return e.book.close()
 }
 
-// Discard releases the rows that were not written, and removes the temporary
-// files.
-func (e *encoder) Discard() {
-	e.queue.Discard()
-	if e.book != nil {
-		_ = e.book.remove() // the error that led to Discard is returned
-	}
-}
+// Discard releases the rows that were not written.
+func (e *encoder) Discard() { e.queue.Discard() }
 
 // Warnings implements load.Warner.
 func (e *encoder) Warnings() []string {

@@ -260,13 +260,5 @@ func (c *Checkpoint) Close(ctx context.Context, keep bool) error {
 	return err
 }
 
-// TempDir returns a folder for the run's temporary files, "" for the system's folder.
-func (c *Checkpoint) TempDir() string {
-	if at, local := c.store.(folder); local {
-		return string(at)
-	}
-	return ""
-}
-
 // Begun tells whether there is a header, so that the next run may take over pieces.
 func (c *Checkpoint) Begun() bool { return c != nil && c.begun.Load() }

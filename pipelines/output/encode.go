@@ -81,7 +81,7 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 		return encodedObject{}, err
 	}
 	encoder, err := e.format.New(compressed, schemas.ArrowSchema(columns), load.EncodeOptions{
-		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, TempDir: e.snapshot.TempDir(), Flowing: e.flowing,
+		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, Flowing: e.flowing,
 	})
 	return encodedObject{encoder, compressed, e, span.String()}, err
 }

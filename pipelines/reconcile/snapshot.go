@@ -137,14 +137,6 @@ func (s *Snapshot) Rows(ctx context.Context, w *reading.Window, visit func(arrow
 	return s.rows.RowsOf(ctx, w.Chains, visit)
 }
 
-// TempDir returns a folder for the run's temporary files, "" for the system's folder.
-func (s *Snapshot) TempDir() string {
-	if s.rows == nil {
-		return ""
-	}
-	return s.rows.TempDir()
-}
-
 // Verified returns what a manifest of these windows says about the
 // verification. With own it is about the range that was asked for, otherwise
 // about the range that was read.

@@ -114,26 +114,27 @@ func (want readAs) compare(t *testing.T, file string, got readAs) {
 func pythonWithPandas(t *testing.T) string {
 	t.Helper()
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.CommandContext(t.Context(), python, "-c", "import pandas").Run() == nil {
+		if exec.CommandContext(t.Context(), python, "-c", "import pandas, openpyxl").Run() == nil {
 			return python
 		}
 	}
-	needs.Missing(t, "pandas", "apt-get install python3-pandas")
+	needs.Missing(t, "pandas", "apt-get install python3-pandas python3-openpyxl")
 	return ""
 }
 
 // TestPandasOpens reads exports with pandas as people do: by the file's name alone.
 func TestPandasOpens(t *testing.T) {
 	python := pythonWithPandas(t)
-	dir, want := exported(t, "form1.csv", "form1.csv.gz", "form1.json")
+	dir, want := exported(t, "form1.csv", "form1.csv.gz", "form1.json", "form1.xlsx")
 	const script = `
 import json, sys, pandas
-read = pandas.read_json if ".json" in sys.argv[1] else pandas.read_csv
-d = read(sys.argv[1])
+path = sys.argv[1]
+read = pandas.read_json if ".json" in path else pandas.read_excel if ".xlsx" in path else pandas.read_csv
+d = read(path)
 names = ["" if pandas.isna(v) else str(v) for v in d["item_1"]]
 print(json.dumps({"rows": len(d), "columns": list(d.columns), "ids": int(d["result_id"].sum()), "names": names}))
 `
-	for _, file := range []string{"form1.csv", "form1.csv.gz", "form1.json"} {
+	for _, file := range []string{"form1.csv", "form1.csv.gz", "form1.json", "form1.xlsx"} {
 		cmd := exec.CommandContext(t.Context(), python, "-c", script, filepath.Join(dir, file))
 		cmd.Stderr = os.Stderr
 		data, err := cmd.Output()

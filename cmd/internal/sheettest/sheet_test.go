@@ -84,7 +84,7 @@ func results(mem memory.Allocator) arrow.RecordBatch {
 func (c calc) file(format load.Format, profile string, batch arrow.RecordBatch) (string, []byte) {
 	c.Helper()
 	var out bytes.Buffer
-	e, err := format.New(&out, batch.Schema(), load.EncodeOptions{Zone: loadtest.Chicago(), Profile: profile, TempDir: c.folder})
+	e, err := format.New(&out, batch.Schema(), load.EncodeOptions{Zone: loadtest.Chicago(), Profile: profile})
 	if err == nil {
 		err = errors.Join(e.Write(batch), e.Close())
 	}

@@ -1,0 +1,127 @@
+package xlsxout
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/formetl/formetl/load"
+)
+
+const (
+	// blockSize is how many bytes of a sheet are collected before they are written.
+	blockSize = 64 << 10
+	// maxSheet is how many bytes a sheet may have before compression. Larger entries
+	// of a ZIP archive need its 64-bit form, which not all spreadsheets read.
+	maxSheet = 1<<32 - 1
+)
+
+// sheet writes one sheet (ISO/IEC 29500-1, 18.3) row by row.
+type sheet struct {
+	w       io.Writer
+	styles  *styles
+	letters []string // of the columns: A, B, …
+	rows    int64    // rows so far, including the heading
+	written int64    // bytes so far
+	buf     []byte   // what is not written yet
+}
+
+// newSheet begins a sheet with the widths of its columns and the heading. The heading is
+// frozen, so that it stays in view. The first sheet of a book is selected.
+func newSheet(w io.Writer, styles *styles, columns []column, first bool) (*sheet, error) {
+	s := &sheet{w: w, styles: styles}
+	s.add(xmlHeader, `<worksheet xmlns="`, mainSpace, `"><sheetViews><sheetView`)
+	if first {
+		s.add(` tabSelected="1"`)
+	}
+	s.add(` workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>` +
+		`<selection pane="bottomLeft" activeCell="A2" sqref="A2"/></sheetView></sheetViews><cols>`)
+	headings := make([]cell, len(columns))
+	for i, c := range columns {
+		s.letters = append(s.letters, letters(i+1))
+		number := strconv.Itoa(i + 1)
+		s.add(`<col min="`, number, `" max="`, number, `" width="`, strconv.Itoa(c.width), `" customWidth="1"/>`)
+		var err error
+		if headings[i], err = textCell([]byte(c.heading)); err != nil {
+			return nil, fmt.Errorf("the heading of column %d: %w", i+1, err)
+		}
+	}
+	s.add(`</cols><sheetData>`)
+	return s, s.row(headings, headingStyle)
+}
+
+// letters returns the letters of a column, which is numbered from 1.
+func letters(column int) string {
+	var name string
+	for ; column > 0; column = (column - 1) / 26 {
+		name = string(rune('A'+(column-1)%26)) + name
+	}
+	return name
+}
+
+func (s *sheet) add(texts ...string) {
+	for _, t := range texts {
+		s.buf = append(s.buf, t...)
+	}
+}
+
+// row appends a row. Numbers have the style of their column, and other cells have style.
+func (s *sheet) row(cells []cell, style int) error {
+	s.rows++
+	row := strconv.FormatInt(s.rows, 10)
+	s.add(`<row r="`, row, `">`)
+	for i, c := range cells {
+		if c.kind == none {
+			continue
+		}
+		look := style
+		switch c.kind {
+		case number:
+			look = s.styles.columns[i]
+		case fraction:
+			look = s.styles.fraction
+		}
+		s.add(`<c r="`, s.letters[i], row, `" s="`)
+		s.buf = strconv.AppendInt(s.buf, int64(look), 10)
+		switch c.kind {
+		case text:
+			s.add(`" t="inlineStr"><is><t xml:space="preserve">`)
+			s.buf = appendText(s.buf, c.text)
+			s.add(`</t></is></c>`)
+			continue
+		case boolean:
+			s.add(`" t="b`)
+		}
+		s.add(`"><v>`, string(c.text), `</v></c>`)
+	}
+	s.add(`</row>`)
+	if len(s.buf) < blockSize {
+		return nil
+	}
+	return s.flush()
+}
+
+// area returns the cells of all rows so far, such as $A$1:$C$4.
+func (s *sheet) area() string {
+	return fmt.Sprintf("$A$1:$%s$%d", s.letters[len(s.letters)-1], s.rows)
+}
+
+// end adds a filter to the sheet and ends it.
+func (s *sheet) end() error {
+	s.add(`</sheetData><autoFilter ref="`, strings.ReplaceAll(s.area(), "$", ""), `"/></worksheet>`)
+	return s.flush()
+}
+
+// flush writes what was collected. A sheet that becomes too large is a load.CellError.
+func (s *sheet) flush() error {
+	if s.written += int64(len(s.buf)); s.written > maxSheet {
+		return &load.CellError{
+			Format: "xlsx", Problem: "a sheet takes more than the 4 GiB that spreadsheets open",
+			Hint: "divide the range, or write csv or parquet",
+		}
+	}
+	_, err := s.w.Write(s.buf)
+	s.buf = s.buf[:0]
+	return err
+}

@@ -1,0 +1,52 @@
+package xlsxout
+
+// appendText appends a text as the content of a cell's element. Markup is escaped
+// as XML has it. A line feed and a tab stay, because a parser keeps them.
+//
+// Spreadsheets decode _x0041_ in a text to an A, from left to right. If a text
+// holds such a sequence itself, the sequence's first underscore is therefore
+// written as _x005F_.
+func appendText[T ~string | ~[]byte](dst []byte, s T) []byte {
+	start := 0
+	for i := range len(s) {
+		var instead string
+		switch s[i] {
+		case '&':
+			instead = "&amp;"
+		case '<':
+			instead = "&lt;"
+		case '>':
+			instead = "&gt;"
+		case '"':
+			instead = "&quot;"
+		case '\r': // a parser would make it a line feed
+			instead = "&#xD;"
+		case '_':
+			if !isCoded(s[i:]) {
+				continue
+			}
+			instead = "_x005F_"
+		default:
+			continue
+		}
+		dst = append(append(dst, s[start:i]...), instead...)
+		start = i + 1
+	}
+	return append(dst, s[start:]...)
+}
+
+// codedLength is the length of a sequence such as _x0041_.
+const codedLength = 7
+
+// isCoded tells whether s begins with a sequence that spreadsheets decode.
+func isCoded[T ~string | ~[]byte](s T) bool {
+	if len(s) < codedLength || s[0] != '_' || s[1] != 'x' || s[6] != '_' {
+		return false
+	}
+	for i := 2; i < 6; i++ {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+			return false
+		}
+	}
+	return true
+}
