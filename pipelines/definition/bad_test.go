@@ -205,7 +205,7 @@ func badLoad() []badDefinition {
 		l("csv profile", "out.csv\n    csv: {profile: exel}", 10, "[0].csv.profile", "not one of strict, excel", "did you mean excel?"),
 		l("csv delimiter", "out.csv\n    csv: {delimiter: tab}", 10, "[0].csv.delimiter", "not known", "the keys here are profile"),
 		l("unknown placeholder", "out/{froms}.csv", 9, "[0].path", "nothing is known to replace", "did you mean {form}?"),
-		l("environment in a path", `"${env:HOME}/out.csv"`, 9, "[0].path", "nothing is known to replace", "{account}"),
+		l("unset variable in a path", `"${env:HOME}/out.csv"`, 9, "[0].path", "the environment variable HOME is not set", "give a default by vars"),
 		l("brace without a partner", "'out/{form.csv'", 9, "[0].path", "without its partner", "{form}"),
 		l("home folder", "~/out.csv", 9, "[0].path", "~ is not replaced", "relative to the definition"),
 		l("a folder as a file", "../..", 9, "[0].path", "is a folder", "end the path with a slash"),

@@ -21,6 +21,8 @@ type Definition struct {
 	Forms   []string // names or globs
 	Exclude []string // names or globs; see WantsForm
 	State   string   // folder of budgets and checkpoints
+	// Variables are the names in vars and of every ${var:…}, in alphabetical order.
+	Variables []string `json:"-"`
 	// CheckpointAtDestination keeps what is read beside the first output instead
 	// of in State, so that a run on another host resumes from it.
 	CheckpointAtDestination bool

@@ -36,7 +36,7 @@ func testOptions() LoadOptions {
 	return LoadOptions{
 		Formats: testFormats(),
 		Schemes: []string{"s3"},
-		Lookup: func(name string) (string, bool) {
+		Secrets: Secrets{Lookup: func(name string) (string, bool) {
 			switch name {
 			case KeyVariable:
 				return canary, true
@@ -46,7 +46,7 @@ func testOptions() LoadOptions {
 				return canary + "\nsecond", true
 			}
 			return "", false
-		},
+		}},
 	}
 }
 

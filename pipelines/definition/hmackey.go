@@ -22,12 +22,12 @@ func (r *schemaReader) readHMACKey(v strictyaml.Value) {
 	}
 }
 
-// readKey reads the key if a column needs it. lookup reads the environment;
-// where it is nil no key is looked for. A file is relative to dir. Problems with the
+// readKey reads the key if a column needs it. Where secrets is nil, no key
+// is looked for. A file is relative to dir. Problems with the
 // key are reported at the reference, else at the first column that needs a key.
-func (r *schemaReader) readKey(dir string, lookup func(name string) (string, bool)) {
+func (r *schemaReader) readKey(dir string, secrets *Secrets) {
 	first := slices.IndexFunc(r.schema.Columns, func(c schemas.Column) bool { return c.PII.Kind == schemas.PIIHMAC })
-	if lookup == nil || first < 0 || r.own.Refused("hmac_key") {
+	if secrets == nil || first < 0 || r.own.Refused("hmac_key") {
 		return
 	}
 	ref, place := reference{"env", HMACKeyVariable}, r.columns[first].keys["pii"]
@@ -36,13 +36,13 @@ func (r *schemaReader) readKey(dir string, lookup func(name string) (string, boo
 		ref, place = reference{parts[1], parts[2]}, r.own.keys["hmac_key"].Hidden()
 		remedy, problem = "set it, or change the reference", "%v"
 	}
-	text, where, err := ref.read(dir, lookup)
+	text, where, err := ref.read(dir, *secrets)
 	r.own.Redact(transport.NewSecret(text).Redact)
-	if err == nil {
+	if err == nil && text != "" {
 		if r.schema.HMACKey, err = schemas.NewHMACKey([]byte(text)); err != nil {
 			err = fmt.Errorf("%s: %w", where, err)
 		}
-	} else if text != "" {
+	} else if err != nil && text != "" {
 		err = fmt.Errorf("%w; `openssl rand -hex 32` makes one", err)
 	}
 	if err != nil {

@@ -46,7 +46,7 @@ func TestHMACKeyReferences(t *testing.T) {
 		"hmac_key: ${env:UNSET}":                                          "x.yaml:3:11: hmac_key: the environment variable UNSET is not set",
 		"hmac_key: ${env:EMPTY}":                                          "x.yaml:3:11: hmac_key: the environment variable EMPTY is empty",
 		"hmac_key: ${env:SHORT}":                                          "x.yaml:3:11: hmac_key: the environment variable SHORT: the key of pii: hmac has 15 bytes and needs 16",
-		"hmac_key: ${env:TWO_LINES}":                                      "x.yaml:3:11: hmac_key: the environment variable TWO_LINES holds more than a key",
+		"hmac_key: ${env:TWO_LINES}":                                      "x.yaml:3:11: hmac_key: the environment variable TWO_LINES holds more than one line",
 		"hmac_key: ${file:keys/none}":                                     "x.yaml:3:11: hmac_key: the key file " + filepath.Join(dir, "keys", "none") + " cannot be read",
 		"hmac_key: ${file:keys/short}":                                    "has 7 bytes",
 		"hmac_key: ${file:keys/long}":                                     "longer than",
@@ -61,7 +61,7 @@ func TestHMACKeyReferences(t *testing.T) {
 	} {
 		file := filepath.Join(dir, "x.yaml")
 		write(t, file, hashing(line))
-		s, err := LoadSchema(file, hmacLookup)
+		s, err := LoadSchema(file, &Secrets{Lookup: hmacLookup})
 		if want == "" {
 			if err != nil || s.HMACKey.ID() != hmacKeyOf(t, hmacCanary).ID() {
 				t.Errorf("%q: %v", line, err)
@@ -82,7 +82,7 @@ func TestHMACKeyByDefault(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.yaml")
 	write(t, file, hashing("unknown: add"))
-	_, err := LoadSchema(file, noVariables)
+	_, err := LoadSchema(file, &Secrets{Lookup: noVariables})
 	if err == nil || !strings.Contains(err.Error(), "x.yaml:5:") || !strings.Contains(err.Error(), "the environment variable FORMETL_HMAC_KEY is not set") {
 		t.Errorf("got %v", err)
 	}
@@ -90,7 +90,7 @@ func TestHMACKeyByDefault(t *testing.T) {
 		t.Errorf("without secrets: %v", err)
 	}
 	write(t, file, strings.Replace(hashing("hmac_key: ${env:UNSET}"), "pii: hmac", "pii: redact", 1))
-	if _, err := LoadSchema(file, noVariables); err != nil {
+	if _, err := LoadSchema(file, &Secrets{Lookup: noVariables}); err != nil {
 		t.Errorf("no column needs the key: %v", err)
 	}
 }

@@ -39,8 +39,8 @@ const (
 
 // LoadOptions says what a definition is checked against.
 type LoadOptions struct {
-	// Lookup reads the environment; nil is an empty one.
-	Lookup func(name string) (string, bool)
+	// Secrets is where references lead.
+	Secrets
 	// Formats and Schemes are those that the program is built with; a scheme
 	// is the part of a path before "://", such as "s3".
 	Formats []load.Format
@@ -50,6 +50,8 @@ type LoadOptions struct {
 	Key transport.Secret
 	// WithoutSecrets checks the form of the key's reference but needs no key.
 	WithoutSecrets bool
+	// Variables are the values of ${var:NAME} by name, in place of those in vars (--var).
+	Variables map[string]string
 }
 
 // Load reads a definition, checks it without any request and fills in the
@@ -67,20 +69,23 @@ func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*De
 	if err != nil {
 		return nil, fmt.Errorf("find the folder of %s: %w", doc.File(), err)
 	}
-	switch {
-	case o.WithoutSecrets:
-		o.Lookup = nil // no key is read
-	case o.Lookup == nil:
+	if o.Lookup == nil {
 		o.Lookup = noVariables
 	}
+	secrets := &o.Secrets
+	if o.WithoutSecrets {
+		secrets = nil
+	}
 	doc.SetHome(homeOf)
-	r := &reader{o: o, dir: folder, def: &Definition{
+	r := &reader{o: o, secrets: secrets, dir: folder, def: &Definition{
 		File:    doc.File(),
 		State:   filepath.Join(folder, DefaultState),
 		Source:  Source{Requests: Requests{Concurrency: DefaultConcurrency, Timeout: DefaultTimeout, Retries: DefaultRetries, MaxRequests: DefaultMaxRequests}},
 		Extract: Extract{Settle: DefaultSettle, Lookback: DefaultLookback, Changes: ChangesAuto, MaxStaleParts: DefaultMaxStaleParts, Verify: true},
 	}}
+	r.def.Variables = r.expandReferences(root)
 	r.root(root)
+	r.keepKeyAway()
 	doc.Redact(r.def.Source.Key.Redact)
 	if err := doc.Err(); err != nil {
 		if wrong, ok := errors.AsType[*Error](err); ok {
@@ -97,9 +102,12 @@ func noVariables(string) (string, bool) { return "", false }
 // reader turns a document into a definition.
 type reader struct {
 	o       LoadOptions
+	secrets *Secrets // nil where no key is read
 	dir     string
 	def     *Definition
 	outputs []placedOutput
+	// expansions are the values that had references, but for those of secrets.
+	expansions []expandedValue
 }
 
 // local makes a path absolute that may be relative to the definition's folder.
@@ -115,6 +123,7 @@ func (r *reader) root(v strictyaml.Value) {
 	values := v.Section(
 		strictyaml.Required("version", readVersion),
 		strictyaml.Required("name", strictyaml.Parsed(&r.def.Name, parseName, "")),
+		strictyaml.Optional("vars", nil), // they were read before
 		strictyaml.Required("source", r.readSource),
 		strictyaml.Required("forms", func(v strictyaml.Value) { r.def.Forms = readForms(v) }),
 		strictyaml.Optional("exclude", func(v strictyaml.Value) { r.def.Exclude = readForms(v) }),

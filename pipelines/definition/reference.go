@@ -1,10 +1,15 @@
 package definition
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
+	"time"
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
@@ -19,12 +24,15 @@ const maxKeyFile = 64 << 10
 
 const keyRemedy = "write api_key: ${env:" + KeyVariable + "} or api_key: ${file:/run/secrets/key}"
 
+// maxCommand bounds how long a command may take that prints a key.
+const maxCommand = time.Minute
+
 var (
-	referenceShape = regexp.MustCompile(`^\$\{(env|file):([^{}]+)\}$`)
+	referenceShape = regexp.MustCompile(`^\$\{(env|file|cmd):([^{}]+)\}$`)
 	variableShape  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// reference says where a key is read from: ${env:NAME} or ${file:PATH}.
+// reference says where a text is read from: ${env:NAME}, ${file:PATH} or ${cmd:LINE}.
 type reference struct{ kind, target string }
 
 // readReference reads a reference to a key. The value is never shown, because it may
@@ -44,18 +52,27 @@ func readReference(v strictyaml.Value, remedy, never string) (ref reference, ok 
 	return reference{parts[1], parts[2]}, true
 }
 
-// read returns the text of a key and where it was found. Paths are relative to dir,
-// lookup reads the environment. Blanks and line ends around the text are cut off.
-// Errors never hold the text. With an error the text may still be a part of a key,
-// so that the caller can redact it.
-func (r reference) read(dir string, lookup func(name string) (string, bool)) (text, where string, err error) {
-	if r.kind == "env" {
+// read returns a text and where it was found. Paths are relative to dir, where commands
+// run too. Blanks and line ends around the text are cut off. Errors never hold the text.
+// With an error the text may still be a part of a key, so that the caller can redact it.
+// The text of a command that is not run is "".
+func (r reference) read(dir string, s Secrets) (text, where string, err error) {
+	switch r.kind {
+	case "env":
 		where = "the environment variable " + r.target
 		var set bool
-		if text, set = lookup(r.target); !set {
+		if text, set = s.Lookup(r.target); !set {
 			return "", where, fmt.Errorf("%s is not set", where)
 		}
-	} else {
+	case "cmd":
+		where = "what the command prints"
+		if s.Command == nil {
+			return "", where, nil
+		}
+		if text, err = s.Command(dir, r.target); err != nil {
+			return "", where, err
+		}
+	default:
 		file := r.target
 		if dir != "" && !filepath.IsAbs(file) {
 			file = filepath.Join(dir, file)
@@ -72,9 +89,49 @@ func (r reference) read(dir string, lookup func(name string) (string, bool)) (te
 		return "", where, fmt.Errorf("%s is empty", where)
 	}
 	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return text, where, fmt.Errorf("%s holds more than a key: a line end or a control character", where)
+		return text, where, fmt.Errorf("%s holds more than one line, or a control character", where)
 	}
 	return text, where, nil
+}
+
+// Secrets is where references lead.
+type Secrets struct {
+	// Lookup reads the environment; nil is an empty one.
+	Lookup func(name string) (string, bool)
+	// Command runs the command line of ${cmd:LINE} in a folder and returns what it prints.
+	// Where it is nil, no command is run, and the key that one would print is not known.
+	Command func(dir, line string) (string, error)
+}
+
+// RunCommand runs a command line in a folder with the system's shell, and returns what it
+// prints. What it says on standard error is not shown, because that may hold a secret.
+func RunCommand(ctx context.Context, dir, line string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxCommand)
+	defer cancel()
+	shell := []string{"sh", "-c"}
+	if runtime.GOOS == "windows" {
+		shell = []string{"cmd", "/C"}
+	}
+	var out limited
+	cmd := exec.CommandContext(ctx, shell[0], shell[1], line)
+	cmd.Dir, cmd.Stdout, cmd.WaitDelay = dir, &out, time.Second
+	switch err := cmd.Run(); {
+	case ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded: //nolint:errorlint // a cause is not wrapped
+		return "", fmt.Errorf("the command took longer than %s", maxCommand)
+	case err != nil:
+		return "", fmt.Errorf("the command failed (%w); run it by hand to see why", err)
+	}
+	return out.String(), nil
+}
+
+// limited keeps what is written to it, and refuses more than a key takes.
+type limited struct{ strings.Builder }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > maxKeyFile {
+		return 0, errors.New("it prints more than a key")
+	}
+	return l.Builder.Write(p)
 }
 
 // readKey reads the API key. It is the key of the options, else the one that api_key
@@ -94,8 +151,8 @@ func (r *reader) readKey(source, v strictyaml.Value, given bool) {
 	switch {
 	case !r.o.Key.IsZero():
 		r.def.Source.Key = r.o.Key
-	case ok && r.o.Lookup != nil:
-		text, _, err := ref.read(r.dir, r.o.Lookup)
+	case ok && r.secrets != nil:
+		text, _, err := ref.read(r.dir, *r.secrets)
 		if err != nil {
 			place.Hidden().Fail(remedy, problem, err)
 			return
@@ -107,7 +164,7 @@ func (r *reader) readKey(source, v strictyaml.Value, given bool) {
 // KeyFromFile reads an API key from a file that holds nothing else. Blanks and
 // line ends around the key are cut off. Errors never hold the file's content.
 func KeyFromFile(file string) (transport.Secret, error) {
-	text, _, err := reference{"file", file}.read("", nil)
+	text, _, err := reference{"file", file}.read("", Secrets{})
 	if err != nil {
 		return transport.Secret{}, err
 	}

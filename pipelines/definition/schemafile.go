@@ -13,21 +13,21 @@ import (
 
 // LoadSchema reads a schema file strictly. Everything that is wrong is reported at
 // once, as an *Error. Defaults are filled in. A schema without a name is called
-// after its file. lookup reads the environment for the key of pii: hmac if a column
-// needs it; where lookup is nil, no key is read.
-func LoadSchema(file string, lookup func(name string) (string, bool)) (*schemas.Schema, error) {
+// after its file. The key of pii: hmac is read if a column needs it; where secrets is
+// nil, no key is read.
+func LoadSchema(file string, secrets *Secrets) (*schemas.Schema, error) {
 	doc, root, err := strictyaml.Read(file)
 	if err != nil {
 		return nil, err
 	}
-	return decodeSchema(doc, root, lookup)
+	return decodeSchema(doc, root, secrets)
 }
 
-func decodeSchema(doc *strictyaml.Document, root strictyaml.Value, lookup func(name string) (string, bool)) (*schemas.Schema, error) {
+func decodeSchema(doc *strictyaml.Document, root strictyaml.Value, secrets *Secrets) (*schemas.Schema, error) {
 	base := filepath.Base(doc.File())
 	r := newSchemaReader(strings.TrimSuffix(base, filepath.Ext(base)))
 	r.readOwn(root, strictyaml.Required("version", readVersion))
-	r.settle(filepath.Dir(doc.File()), lookup)
+	r.settle(filepath.Dir(doc.File()), secrets)
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
@@ -76,12 +76,12 @@ func (r *schemaReader) readColumns(v strictyaml.Value) {
 
 // settle checks the schema when all of its keys are read, and reads the key of pii:
 // hmac.
-func (r *schemaReader) settle(dir string, lookup func(name string) (string, bool)) {
+func (r *schemaReader) settle(dir string, secrets *Secrets) {
 	var invalid *schemas.InvalidError
 	if errors.As(r.schema.Validate(), &invalid) {
 		r.report(invalid.Problems)
 	}
-	r.readKey(dir, lookup)
+	r.readKey(dir, secrets)
 }
 
 // report reports the problems that schemas.Validate found, each at its key. Problems
@@ -109,7 +109,7 @@ func (r *reader) readSchema(v strictyaml.Value) {
 	if v.IsGroup() {
 		s := newSchemaReader(r.def.Name)
 		s.readOwn(v)
-		s.settle(r.dir, r.o.Lookup)
+		s.settle(r.dir, r.secrets)
 		r.def.Schema = s.schema
 		return
 	}
@@ -117,7 +117,7 @@ func (r *reader) readSchema(v strictyaml.Value) {
 	if !ok {
 		return
 	}
-	schema, err := LoadSchema(r.local(file), r.o.Lookup)
+	schema, err := LoadSchema(r.local(file), r.secrets)
 	var wrong *Error
 	switch {
 	case err == nil:
@@ -143,6 +143,6 @@ func (r *reader) readColumns(v, schema strictyaml.Value) {
 	s := newSchemaReader(r.def.Name)
 	s.own = section{v.Renamed(""), map[string]strictyaml.Value{"columns": v}}
 	s.readColumns(v)
-	s.settle(r.dir, r.o.Lookup)
+	s.settle(r.dir, r.secrets)
 	r.def.Schema = s.schema
 }

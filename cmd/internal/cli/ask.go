@@ -3,9 +3,12 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/extract"
@@ -20,47 +23,83 @@ type reply struct {
 	rows  [][]string
 }
 
+// asked is which account a command asks: that of a definition, or that of flags.
+type asked struct {
+	service flags.Service
+	given   flags.Definition // what is said besides a definition
+}
+
 // askCommand completes a command that sends one transaction. form is where
 // --form goes, nil for a command that is about no form. ask is called after
 // flags and arguments were checked.
 func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.Context, extract.Client) (reply, error)) *cobra.Command {
-	var service flags.Service
+	var a asked
 	var asJSON bool
-	service.Register(cmd.Flags())
+	a.service.Register(cmd.Flags())
+	a.given.RegisterVariables(cmd.Flags())
 	if form != nil {
-		cmd.Flags().StringVar(form, "form", "", "the form's directory")
+		cmd.Flags().StringVar(form, "form", "", "the form's directory (default: the definition's, if it has one form)")
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	cmd.Args = flags.NoArguments
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if form != nil {
-			if err := flags.CheckForm(*form); err != nil {
-				return err
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 && filepath.Ext(args[0]) == "" {
+			if _, err := os.Stat(args[0]); err != nil {
+				return exit.Usagef("%s takes a definition, such as feedback.yaml, and %q is no file; a form is given by --form", cmd.CommandPath(), args[0])
 			}
 		}
-		source, err := service.Source(p.lookup)
+		return flags.Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
+	}
+	cmd.RunE = func(cmd *cobra.Command, files []string) error {
+		def, o, err := a.definition(cmd, p, files)
 		if err != nil {
 			return err
 		}
-		p.log.HideKey(source.Key)
-		o, err := p.start(slog.LevelWarn, new(flags.Range).Options)
-		if err != nil {
-			return err
+		if form != nil {
+			if *form == "" && len(def.Forms) == 1 && !def.ListsForms() {
+				*form = def.Forms[0]
+			}
+			if err := flags.CheckForm(*form); err != nil {
+				return &exit.Error{Code: exit.Usage, Err: err}
+			}
 		}
-		state, _, _ := flags.StateFolder("") // without it, no budget is remembered
-		client, err := account.NewClient(&definition.Definition{Source: source, State: state}, o)
+		client, err := account.NewClient(def, o)
 		if err != nil {
 			return err
 		}
 		defer client.Close()
-		a, err := ask(cmd.Context(), client)
+		r, err := ask(cmd.Context(), client)
 		switch {
 		case err != nil:
 			return err
 		case asJSON:
-			return show.JSON(p.stdout, a.value)
+			return show.JSON(p.stdout, r.value)
 		}
-		return show.Table(p.stdout, a.rows...)
+		return show.Table(p.stdout, r.rows...)
 	}
 	return cmd
+}
+
+// definition returns the definition in the file, or one of the flags in place of a file.
+func (a *asked) definition(cmd *cobra.Command, p *process, files []string) (*definition.Definition, account.Options, error) {
+	if len(files) == 1 {
+		for _, name := range []string{"base-url", "account", "timezone"} {
+			if cmd.Flags().Changed(name) {
+				return nil, account.Options{}, exit.Usagef("%s is a definition and says itself which service is asked: --%s does not apply", files[0], name)
+			}
+		}
+		a.given.KeyFile = a.service.KeyFile
+		defs, o, err := p.open(cmd.Context(), &a.given, files, slog.LevelWarn, withKey)
+		if err != nil {
+			return nil, o, err
+		}
+		return defs[0], o, nil
+	}
+	source, err := a.service.Source(p.lookup)
+	if err != nil {
+		return nil, account.Options{}, err
+	}
+	p.log.HideKey(source.Key)
+	o, err := p.start(slog.LevelWarn, new(flags.Range).Options)
+	state, _, _ := flags.StateFolder("") // without it, no budget is remembered
+	return &definition.Definition{Source: source, State: state}, o, err
 }

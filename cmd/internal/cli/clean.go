@@ -59,7 +59,7 @@ globs and no --form is given: then it asks for the forms.`,
 // clean cleans the outputs of definitions, one after the other. A definition
 // that fails does not stop the others.
 func clean(ctx context.Context, p *process, files []string, f cleanFlags) error {
-	defs, options, err := p.open(&f.Definition, files, slog.LevelWarn, withoutKey)
+	defs, options, err := p.open(ctx, &f.Definition, files, slog.LevelWarn, withoutKey)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 		if !account.NeedsForms(def, options) {
 			continue
 		}
-		again, err := p.load(&f.Definition, files[i:i+1], withKey)
+		again, err := p.load(ctx, &f.Definition, files[i:i+1], withKey)
 		if err != nil {
 			return err
 		}

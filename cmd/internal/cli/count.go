@@ -17,11 +17,11 @@ func countCommand(p *process) *cobra.Command {
 	var span flags.Range
 	var q extract.CountQuery
 	cmd := askCommand(p, &cobra.Command{
-		Use:   "count --form FORM",
+		Use:   "count [DEFINITION] [--form FORM]",
 		Short: "Count a form's results",
 		Long:  "Count prints how many results the service holds, of a range of time or of ids, as a bare number.",
 		Example: `  formetl count --base-url https://fs1.example.com --account acme --form form1
-  formetl count --form form1 --from 2026-01-01 --to 2026-02-01
+  formetl count feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl count --form form1 --min-id 100001`,
 	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
 		n, err := c.Count(ctx, form, q)

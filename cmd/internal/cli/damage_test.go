@@ -54,7 +54,7 @@ func newDamagedWorld(t *testing.T, columns string) *damagedWorld {
 	w := &damagedWorld{T: t, dir: quickFolder(t), left: map[string]map[string][]byte{}}
 	w.definition = pipelineFile(t, w.dir, "nightly", server.URL, "per_day: 100000, concurrency: 1", fmt.Sprintf(damagedDefinition, columns))
 	def, err := definition.Load(w.definition, definition.LoadOptions{
-		Lookup: func(string) (string, bool) { return testKey, true }, Formats: formats(), Schemes: schemes(),
+		Secrets: definition.Secrets{Lookup: func(string) (string, bool) { return testKey, true }}, Formats: formats(), Schemes: schemes(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ are read with --limit, and to standard output with a --schema that adds no colum
 }
 
 func export(ctx context.Context, p *process, f exportFlags) error {
-	def, err := f.definition(p)
+	def, err := f.definition(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func resumption(log *telemetry.Log, now func() time.Time, fresh bool) pipelines.
 }
 
 // definition is what a definition file would say in place of the flags.
-func (f *exportFlags) definition(p *process) (*definition.Definition, error) {
+func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.Definition, error) {
 	form := ""
 	switch {
 	case len(f.forms) == 1:
@@ -207,7 +207,7 @@ func (f *exportFlags) definition(p *process) (*definition.Definition, error) {
 		return nil, err
 	}
 	if f.schema != "" {
-		if def.Schema, err = definition.LoadSchema(f.schema, p.lookup); err != nil {
+		if def.Schema, err = definition.LoadSchema(f.schema, p.secrets(ctx)); err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
@@ -25,7 +26,7 @@ func (r *runs) notBegun(ctx context.Context, f runFlags, files []string, err err
 	for i, file := range files {
 		now := time.Now()
 		report := &pipelines.Report{
-			Pipeline: pipelineOf(file, err), Definition: file, RunID: account.NewRunID(now),
+			Pipeline: r.process.pipelineOf(file, f.Definition, err), Definition: file, RunID: account.NewRunID(now),
 			StartedAt: now.UTC(), EndedAt: now.UTC(), Forms: []*pipelines.FormReport{},
 		}
 		telemetry.SetExitCodes(report, whyNotBegun(file, err))
@@ -73,12 +74,12 @@ func whyNotBegun(file string, err error) error {
 
 // pipelineOf is the name of the pipeline in a file. Where nobody can read it, it is the
 // name of the file.
-func pipelineOf(file string, err error) string {
+func (p *process) pipelineOf(file string, f flags.Definition, err error) string {
 	name := ""
 	if wrong := wrongIn(file, err); wrong != nil {
 		name = wrong.Name
-	} else if def, err := definition.Load(file, definition.LoadOptions{Formats: formats(), Schemes: schemes(), WithoutSecrets: true}); err == nil {
-		name = def.Name
+	} else if defs, err := p.load(context.Background(), &f, []string{file}, withoutKey); err == nil {
+		name = defs[0].Name
 	}
 	return cmp.Or(name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
 }

@@ -251,7 +251,7 @@ func (w *privateWorld) interrupted(columns string) {
 	w.service.SetFaults(formservice.Faults{})
 	w.copied("state", "early")
 	def, err := definition.Load(cut, definition.LoadOptions{
-		Lookup: func(name string) (string, bool) { v, set := w.env[name]; return v, set }, Formats: formats(), Schemes: schemes(),
+		Secrets: definition.Secrets{Lookup: func(name string) (string, bool) { v, set := w.env[name]; return v, set }}, Formats: formats(), Schemes: schemes(),
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -51,7 +51,7 @@ is read if nothing changed, and the parts that are already known to be stale.`,
 
 // plan shows the plans of definitions; run --dry-run gives several.
 func plan(ctx context.Context, p *process, files []string, f planFlags) error {
-	defs, options, err := p.open(&f.Definition, files, slog.LevelWarn, !f.offline)
+	defs, options, err := p.open(ctx, &f.Definition, files, slog.LevelWarn, !f.offline)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 // previewFlags are the flags of preview.
 type previewFlags struct {
 	service              flags.Service
+	given                flags.Definition // what is said besides a definition
 	span                 flags.Range
 	form, names, schema  string
 	state                string
@@ -53,6 +54,7 @@ Texts of more than 40 characters are cut; --wide shows them whole.`,
 	set := cmd.Flags()
 	f.service.Register(set)
 	f.span.Register(set)
+	f.given.RegisterVariables(set)
 	flags.RegisterNames(set, &f.names)
 	set.StringVar(&f.form, "form", "", "the form's directory (default: the first form of the definition)")
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
@@ -68,7 +70,7 @@ func preview(ctx context.Context, p *process, f previewFlags, files []string) er
 	if f.limit < 1 {
 		return exit.Usagef("--limit %d: give a number above 0", f.limit)
 	}
-	def, o, form, err := f.definition(p, files)
+	def, o, form, err := f.definition(ctx, p, files)
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func preview(ctx context.Context, p *process, f previewFlags, files []string) er
 }
 
 // definition is the given definition, or what flags say in place of one, and the form.
-func (f *previewFlags) definition(p *process, files []string) (*definition.Definition, pipelines.Options, string, error) {
+func (f *previewFlags) definition(ctx context.Context, p *process, files []string) (*definition.Definition, pipelines.Options, string, error) {
 	var o pipelines.Options
 	if len(files) == 0 {
 		def, err := p.define("preview", f.form, &f.service, f.state)
@@ -106,15 +108,15 @@ func (f *previewFlags) definition(p *process, files []string) (*definition.Defin
 			def.Labels, err = flags.ByLabel(f.names)
 		}
 		if err == nil && f.schema != "" {
-			def.Schema, err = definition.LoadSchema(f.schema, p.lookup)
+			def.Schema, err = definition.LoadSchema(f.schema, p.secrets(ctx))
 		}
 		if err == nil {
 			o.Options, err = p.start(slog.LevelWarn, f.span.Options)
 		}
 		return def, o, f.form, err
 	}
-	d := flags.Definition{Range: f.span, KeyFile: f.service.KeyFile, State: f.state}
-	defs, common, err := p.open(&d, files, slog.LevelWarn, withKey)
+	f.given.Range, f.given.KeyFile, f.given.State = f.span, f.service.KeyFile, f.state
+	defs, common, err := p.open(ctx, &f.given, files, slog.LevelWarn, withKey)
 	if err != nil {
 		return nil, o, "", err
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
@@ -17,6 +19,7 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // process is what a command gets from the process: streams, environment and log.
@@ -59,12 +62,12 @@ const (
 )
 
 // open starts a command that works from definitions, and reads them.
-func (p *process) open(f *flags.Definition, files []string, level slog.Level, key bool) ([]*definition.Definition, account.Options, error) {
+func (p *process) open(ctx context.Context, f *flags.Definition, files []string, level slog.Level, key bool) ([]*definition.Definition, account.Options, error) {
 	o, err := p.start(level, f.Options)
 	if err != nil {
 		return nil, o, err
 	}
-	defs, err := p.load(f, files, key)
+	defs, err := p.load(ctx, f, files, key)
 	for _, def := range defs {
 		err = errors.Join(err, checkSpan(def, o))
 	}
@@ -89,8 +92,18 @@ func checkSpan(def *definition.Definition, o account.Options) error {
 
 // load reads definitions and checks all of them before anything is asked of a
 // service. The error holds every problem of all of them.
-func (p *process) load(f *flags.Definition, files []string, key bool) ([]*definition.Definition, error) {
-	o := definition.LoadOptions{Lookup: p.lookup, Formats: formats(), Schemes: schemes(), WithoutSecrets: !key}
+func (p *process) load(ctx context.Context, f *flags.Definition, files []string, key bool) ([]*definition.Definition, error) {
+	variables, err := f.Variables()
+	if err != nil {
+		return nil, exit.Usagef("%w", err)
+	}
+	o := definition.LoadOptions{
+		Secrets: *p.secrets(ctx), Variables: variables,
+		Formats: formats(), Schemes: schemes(), WithoutSecrets: !key,
+	}
+	if f.NoCommands {
+		o.Command = nil
+	}
 	if f.KeyFile != "" && key {
 		secret, err := definition.KeyFromFile(f.KeyFile)
 		if err != nil {
@@ -114,7 +127,36 @@ func (p *process) load(f *flags.Definition, files []string, key bool) ([]*defini
 		}
 		defs = append(defs, def)
 	}
+	if len(failures) == 0 {
+		failures = append(failures, checkVariables(variables, defs))
+	}
 	return defs, errors.Join(failures...)
+}
+
+// secrets is where references to keys lead.
+func (p *process) secrets(ctx context.Context) *definition.Secrets {
+	return &definition.Secrets{Lookup: p.lookup, Command: func(dir, line string) (string, error) {
+		return definition.RunCommand(ctx, dir, line)
+	}}
+}
+
+// checkVariables refuses a --var that no definition refers to.
+func checkVariables(given map[string]string, defs []*definition.Definition) error {
+	var known []string
+	for _, def := range defs {
+		known = append(known, def.Variables...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		text := fmt.Sprintf("--var %s: no definition refers to ${var:%s}", name, name)
+		if near := nearest.Word(name, known); near != "" {
+			text += "; did you mean " + near + "?"
+		}
+		return exit.Usagef("%s", text)
+	}
+	return nil
 }
 
 // define makes a definition from flags in place of a file. It has one form, the

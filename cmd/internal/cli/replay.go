@@ -46,7 +46,7 @@ all its dead letters.`,
 }
 
 func replay(ctx context.Context, p *process, files []string, f runFlags) error {
-	r, defs, err := f.open(p, files)
+	r, defs, err := f.open(ctx, p, files)
 	if err != nil {
 		return r.notBegun(ctx, f, files, err)
 	}

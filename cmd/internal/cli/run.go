@@ -54,7 +54,7 @@ that fails does not stop the others.`,
 }
 
 func run(ctx context.Context, p *process, files []string, f runFlags) error {
-	r, defs, err := f.open(p, files)
+	r, defs, err := f.open(ctx, p, files)
 	if err != nil {
 		return r.notBegun(ctx, f, files, err)
 	}
@@ -75,12 +75,12 @@ type runs struct {
 
 // open starts a command, reads its definitions and prepares their runs. A dry
 // run needs no key.
-func (f *runFlags) open(p *process, files []string) (*runs, []*definition.Definition, error) {
+func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs, []*definition.Definition, error) {
 	bar, err := p.log.NewProgress(f.watch.progress)
 	if err != nil {
 		return nil, nil, err
 	}
-	defs, common, err := p.open(&f.Definition, files, bar.LogLevel(), !f.dryRun)
+	defs, common, err := p.open(ctx, &f.Definition, files, bar.LogLevel(), !f.dryRun)
 	o := pipelines.Options{Options: common}
 	o.Full = f.full
 	if err == nil && !f.dryRun {

@@ -131,7 +131,7 @@ func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 }
 
 func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file string, f ddlFlags, options account.Options) ([]byte, error) {
-	defs, err := p.load(&f.Definition, []string{file}, withoutKey)
+	defs, err := p.load(ctx, &f.Definition, []string{file}, withoutKey)
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,7 @@ columns, or runs by them.`,
 	set := cmd.Flags()
 	f.service.Register(set)
 	f.definition.RegisterSample(set)
+	f.definition.RegisterVariables(set)
 	set.StringArrayVar(&f.definition.Forms, "form", nil, "the form to compare with; of a definition only this form; repeatable")
 	set.StringVar(&f.definition.State, "state", "", "folder of budgets (default: the definition's)")
 	set.BoolVar(&f.json, "json", false, "print as JSON")
@@ -130,10 +131,10 @@ func diffLive(ctx context.Context, p *process, set *pflag.FlagSet, file string, 
 	if !isDefinition {
 		return diffForm(ctx, p, file, options, f)
 	}
-	if name := otherThan(set, "json", "form", "from", "to", "state", "api-key-file"); name != "" {
+	if name := otherThan(set, "json", "form", "from", "to", "state", "api-key-file", "var"); name != "" {
 		return nil, exit.Usagef("%s is a definition and says itself how to ask the service: --%s does not apply", file, name)
 	}
-	defs, err := p.load(&f.definition, []string{file}, withKey)
+	defs, err := p.load(ctx, &f.definition, []string{file}, withKey)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ type shownColumn struct {
 }
 
 func schemaShow(ctx context.Context, p *process, files []string, f flags.Definition, asJSON bool) error {
-	defs, options, err := p.open(&f, files, slog.LevelWarn, withoutKey)
+	defs, options, err := p.open(ctx, &f, files, slog.LevelWarn, withoutKey)
 	if err != nil {
 		return err
 	}
@@ -104,11 +104,11 @@ type columnSource struct {
 	def     *definition.Definition // without its key until withKey has read it
 }
 
-func (s *columnSource) withKey() error {
+func (s *columnSource) withKey(ctx context.Context) error {
 	if !s.def.Source.Key.IsZero() {
 		return nil
 	}
-	defs, err := s.process.load(&s.flags, []string{s.file}, withKey)
+	defs, err := s.process.load(ctx, &s.flags, []string{s.file}, withKey)
 	if err == nil {
 		s.def = defs[0]
 	}
@@ -117,7 +117,7 @@ func (s *columnSource) withKey() error {
 
 func (s *columnSource) forms(ctx context.Context) ([]string, error) {
 	if account.NeedsForms(s.def, s.options) {
-		if err := s.withKey(); err != nil {
+		if err := s.withKey(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -129,7 +129,7 @@ func (s *columnSource) columns(ctx context.Context, form string) (*infer.FormCol
 	if err != nil || columns != nil {
 		return columns, err
 	}
-	if err := s.withKey(); err != nil {
+	if err := s.withKey(ctx); err != nil {
 		return nil, err
 	}
 	return infer.Columns(ctx, s.def, s.options, form)

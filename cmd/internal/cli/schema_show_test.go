@@ -20,7 +20,7 @@ func TestColumnSourceReadsTheKeyOnce(t *testing.T) {
 	}
 	lookup := func(name string) (string, bool) { return "the key", name == "FORMETL_API_KEY" }
 	p := &process{stdout: io.Discard, stderr: io.Discard, lookup: lookup, log: telemetry.NewLog(io.Discard, nil)}
-	defs, err := p.load(&flags.Definition{}, []string{file}, withoutKey)
+	defs, err := p.load(t.Context(), &flags.Definition{}, []string{file}, withoutKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,11 +28,11 @@ func TestColumnSourceReadsTheKeyOnce(t *testing.T) {
 	if !s.def.Source.Key.IsZero() {
 		t.Fatal("the key is read before it is needed")
 	}
-	if err := s.withKey(); err != nil || s.def.Source.Key.IsZero() {
+	if err := s.withKey(t.Context()); err != nil || s.def.Source.Key.IsZero() {
 		t.Fatalf("there is no key: %v", err)
 	}
 	read := s.def
-	if err := s.withKey(); err != nil || s.def != read {
+	if err := s.withKey(t.Context()); err != nil || s.def != read {
 		t.Errorf("the definition is read again: %v", err)
 	}
 }

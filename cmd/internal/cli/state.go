@@ -58,11 +58,11 @@ the outputs; --form names others.`,
 }
 
 func stateShow(ctx context.Context, p *process, files []string, f flags.Definition, asJSON bool) error {
-	defs, o, err := p.open(&f, files, slog.LevelWarn, withoutKey)
+	defs, o, err := p.open(ctx, &f, files, slog.LevelWarn, withoutKey)
 	if err != nil {
 		return err
 	}
-	if again, err := p.load(&f, files, withKey); err == nil { // with its keys more is known of the next run
+	if again, err := p.load(ctx, &f, files, withKey); err == nil { // with its keys more is known of the next run
 		defs = again
 	}
 	report, failed := maintain.State(ctx, defs[0], o)

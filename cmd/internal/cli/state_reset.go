@@ -61,7 +61,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 			return err
 		}
 	}
-	defs, o, err := p.open(&f.Definition, files, slog.LevelWarn, withoutKey)
+	defs, o, err := p.open(ctx, &f.Definition, files, slog.LevelWarn, withoutKey)
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,10 @@ import (
 
 func formsCommand(p *process) *cobra.Command {
 	return askCommand(p, &cobra.Command{
-		Use:   "forms",
+		Use:   "forms [DEFINITION]",
 		Short: "List the account's forms",
 		Example: `  formetl forms --base-url https://fs1.example.com --account acme
+  formetl forms feedback.yaml
   formetl forms --json | jq -r '.[].directory'`,
 	}, nil, func(ctx context.Context, c extract.Client) (reply, error) {
 		forms, err := c.Forms(ctx)
@@ -30,9 +31,10 @@ func formRows(forms ...extract.Form) [][]string {
 func statusCommand(p *process) *cobra.Command {
 	var form string
 	return askCommand(p, &cobra.Command{
-		Use:     "status --form FORM",
-		Short:   "Show whether a form is open, and how much of its quotas is used",
-		Example: `  formetl status --base-url https://fs1.example.com --account acme --form form1`,
+		Use:   "status [DEFINITION] [--form FORM]",
+		Short: "Show whether a form is open, and how much of its quotas is used",
+		Example: `  formetl status --base-url https://fs1.example.com --account acme --form form1
+  formetl status feedback.yaml`,
 	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
 		status, err := c.Status(ctx, form)
 		rows := [][]string{{"form", form}, {"state", status.State}, {"last modified", status.LastModified}}
@@ -51,10 +53,10 @@ func publishCommand(p *process) *cobra.Command {
 	var form string
 	var secure bool
 	cmd := askCommand(p, &cobra.Command{
-		Use:   "publish --form FORM",
+		Use:   "publish [DEFINITION] [--form FORM]",
 		Short: "Show a form's publishing links and embed codes",
 		Example: `  formetl publish --base-url https://fs1.example.com --account acme --form form1
-  formetl publish --form form1 --secure --json`,
+  formetl publish feedback.yaml --secure --json`,
 	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
 		publish, err := c.Publish(ctx, form, secure)
 		rows := show.Rows([][]string{{"KIND", "LINK OR CODE"}}, publish.URLs, func(u extract.PublishURL) []string { return []string{u.Type, u.URL} })

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 
 func validateCommand(p *process) *cobra.Command {
 	strict := false
+	f := flags.Definition{NoCommands: true} // a command may need the network
 	cmd := &cobra.Command{
 		Use:   "validate DEFINITION...",
 		Short: "Check definitions and their schemas without any network",
@@ -32,13 +34,14 @@ folder that lies where a file is to be written, and the reverse. Every problem o
   formetl validate feedback.yaml --strict
   formetl validate form1.schema.yaml`,
 		Args: flags.Definitions,
-		RunE: func(_ *cobra.Command, args []string) error { return validate(p, args, strict) },
+		RunE: func(cmd *cobra.Command, args []string) error { return validate(cmd.Context(), p, args, f, strict) },
 	}
+	f.RegisterVariables(cmd.Flags())
 	cmd.Flags().BoolVar(&strict, "strict", false, "a key that is not there, where a run would need it, is a problem and no warning")
 	return cmd
 }
 
-func validate(p *process, files []string, strict bool) error {
+func validate(ctx context.Context, p *process, files []string, f flags.Definition, strict bool) error {
 	if err := p.log.Start(slog.LevelWarn); err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func validate(p *process, files []string, strict bool) error {
 		if is, err := definition.Is(file); err == nil && !is {
 			check = checkSchema
 		}
-		found, lacking, err := check(p, file)
+		found, lacking, err := check(ctx, p, file, f)
 		if err == nil && strict {
 			err = lacking
 		}
@@ -69,12 +72,12 @@ func validate(p *process, files []string, strict bool) error {
 
 // checkDefinition checks a definition. found says what it holds. lacking names
 // the keys that a run would need and that are not there.
-func checkDefinition(p *process, file string) (found string, lacking, err error) {
-	defs, err := p.load(&flags.Definition{}, []string{file}, withoutKey)
+func checkDefinition(ctx context.Context, p *process, file string, f flags.Definition) (found string, lacking, err error) {
+	defs, err := p.load(ctx, &f, []string{file}, withoutKey)
 	if err != nil {
 		return "", nil, err
 	}
-	_, lacking = p.load(&flags.Definition{}, []string{file}, withKey)
+	_, lacking = p.load(ctx, &f, []string{file}, withKey)
 	return contents(defs[0]), errors.Join(lacking, misplaced(file, defs[0])), nil
 }
 
@@ -120,12 +123,12 @@ func problemAt(at string, dataset bool) string {
 }
 
 // checkSchema checks a schema file by itself, as checkDefinition does.
-func checkSchema(p *process, file string) (found string, lacking, err error) {
+func checkSchema(_ context.Context, p *process, file string, _ flags.Definition) (found string, lacking, err error) {
 	s, err := definition.LoadSchema(file, nil)
 	if err != nil {
 		return "", nil, err
 	}
-	_, lacking = definition.LoadSchema(file, p.lookup)
+	_, lacking = definition.LoadSchema(file, &definition.Secrets{Lookup: p.lookup})
 	return "schema of " + show.Plural(len(s.Columns), "column"), lacking, nil
 }
 

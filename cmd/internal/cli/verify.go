@@ -93,7 +93,7 @@ func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) ([]*a
 		if f.against {
 			key = withKey
 		}
-		defs, options, err := p.open(&f.Definition, []string{arg}, slog.LevelWarn, key)
+		defs, options, err := p.open(ctx, &f.Definition, []string{arg}, slog.LevelWarn, key)
 		if err != nil {
 			return nil, 0, err
 		}

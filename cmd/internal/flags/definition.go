@@ -2,6 +2,7 @@ package flags
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -16,6 +17,9 @@ type Definition struct {
 	Range
 	KeyFile, State string
 	Forms          []string
+	// NoCommands tells that no command is run that prints a key.
+	NoCommands bool
+	variables  []string
 }
 
 // Register adds all flags.
@@ -29,6 +33,29 @@ func (d *Definition) Register(set *pflag.FlagSet) {
 func (d *Definition) RegisterForms(set *pflag.FlagSet) {
 	set.StringArrayVar(&d.Forms, "form", nil, "only this form of the definition; repeatable")
 	set.StringVar(&d.State, "state", "", "folder of budgets and checkpoints (default: the definition's)")
+	d.RegisterVariables(set)
+}
+
+// RegisterVariables adds --var alone.
+func (d *Definition) RegisterVariables(set *pflag.FlagSet) {
+	set.StringArrayVar(&d.variables, "var", nil, "NAME=VALUE for ${var:NAME} in the definition; repeatable")
+}
+
+// Variables are the values of --var by name.
+func (d *Definition) Variables() (map[string]string, error) {
+	values := map[string]string{}
+	for _, given := range d.variables {
+		name, value, ok := strings.Cut(given, "=")
+		_, twice := values[name]
+		switch {
+		case !ok || name == "":
+			return nil, fmt.Errorf("--var %q: give NAME=VALUE, such as --var stage=test", given)
+		case twice:
+			return nil, fmt.Errorf("--var %s was given twice: give it once", name)
+		}
+		values[name] = value
+	}
+	return values, nil
 }
 
 // RegisterKey adds --api-key-file. The end of its help says when the key is used.

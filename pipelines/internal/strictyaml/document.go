@@ -29,6 +29,8 @@ type Document struct {
 	problems []Problem
 	refused  map[string]bool // paths of values that a problem was reported for, see Value.Refused
 	anchors  map[string]ast.Node
+	expanded map[ast.Node]bool // texts that Expand has replaced
+	unread   map[ast.Node]bool // texts that Expand could not replace
 	redact   []func(string) string
 	home     func(key string) string
 }
@@ -61,7 +63,7 @@ func Read(file string) (*Document, Value, error) {
 // Parse parses the bytes of a file, as [Read] does.
 func Parse(file string, data []byte) (*Document, Value, error) {
 	d := &Document{
-		file: file, refused: map[string]bool{}, anchors: map[string]ast.Node{},
+		file: file, refused: map[string]bool{}, anchors: map[string]ast.Node{}, expanded: map[ast.Node]bool{}, unread: map[ast.Node]bool{},
 		home: func(string) string { return "" },
 	}
 	node, problem := parseYAML(data)

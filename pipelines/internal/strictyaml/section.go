@@ -68,7 +68,7 @@ func (v Value) Section(fields ...Field) map[string]Value {
 // keys, repeated ones too. A key without a value is an empty group, because
 // everything under it may be commented out.
 func (v Value) Entries() ([]Value, bool) {
-	if v.isNull() {
+	if v.IsEmpty() {
 		return nil, true
 	}
 	group, ok := v.node.(ast.MapNode)
@@ -89,7 +89,7 @@ func (v Value) Entries() ([]Value, bool) {
 func (v Value) unknownKey(entry Value, keys []string) {
 	name := entry.Key()
 	shown := name
-	if !harmless.MatchString(name) || entry.isNull() {
+	if !harmless.MatchString(name) || entry.IsEmpty() {
 		shown = "" // it may be a secret that stands there without its key, such as {word}
 	}
 	remedy := "the keys here are " + strings.Join(keys, ", ")

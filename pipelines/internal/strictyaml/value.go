@@ -52,8 +52,8 @@ func (v Value) Renamed(path string) Value {
 	return v
 }
 
-// isNull tells whether the key stands there without a value.
-func (v Value) isNull() bool {
+// IsEmpty tells whether the key stands there without a value.
+func (v Value) IsEmpty() bool {
 	_, null := v.node.(*ast.NullNode)
 	return v.node == nil || null
 }
@@ -91,6 +91,9 @@ func (v Value) Fail(remedy, format string, args ...any) {
 		if v.key != nil {
 			p.Excerpt = keyText(v.key) + ": " + Quote(s)
 		}
+	}
+	if v.doc.unread[v.node] {
+		return // it has its problem
 	}
 	v.doc.refused[v.path] = true
 	if i := strings.LastIndexByte(v.path, '['); v.key == nil && i > 0 { // an entry is refused with its list
@@ -161,7 +164,7 @@ func (v Value) Scalar() (string, bool) {
 func (v Value) Text() (string, bool) {
 	s, ok := v.Scalar()
 	switch {
-	case v.isNull():
+	case v.IsEmpty():
 		v.Fail("write a value after the colon, or leave the key out", "there is no value")
 	case !ok:
 		v.Fail("write one value, in quotes if it reads true, false or null", "text is expected, not %s", v.Kind())
@@ -187,6 +190,9 @@ func (v Value) Word() (string, bool) {
 func (v Value) Boolean() (result, ok bool) {
 	if b, isBool := v.node.(*ast.BoolNode); isBool {
 		return b.Value, true
+	}
+	if s, _ := v.Scalar(); v.doc.expanded[v.node] && (s == "true" || s == "false") {
+		return s == "true", true
 	}
 	v.Fail("write true or false", "true or false is expected, not %s", v.Kind())
 	return false, false
@@ -235,18 +241,22 @@ func (v Value) Kind() string {
 func (v Value) List() []Value {
 	seq, ok := v.node.(*ast.SequenceNode)
 	switch {
-	case v.isNull():
+	case v.IsEmpty():
 		v.Fail("write at least one entry", "there is no value")
 	case !ok:
 		v.Fail("write a list, such as [a, b]", "a list is expected, not %s", v.Kind())
 	case len(seq.Values) == 0:
 		v.Fail("write at least one entry", "the list is empty")
 	default:
-		entries := make([]Value, len(seq.Values))
-		for i, n := range seq.Values {
-			entries[i] = Value{doc: v.doc, node: v.doc.resolve(n), path: fmt.Sprintf("%s[%d]", v.path, i)}
-		}
-		return entries
+		return v.entries(seq)
 	}
 	return nil
+}
+
+func (v Value) entries(list *ast.SequenceNode) []Value {
+	entries := make([]Value, len(list.Values))
+	for i, n := range list.Values {
+		entries[i] = Value{doc: v.doc, node: v.doc.resolve(n), path: fmt.Sprintf("%s[%d]", v.path, i)}
+	}
+	return entries
 }

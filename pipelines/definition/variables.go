@@ -1,0 +1,190 @@
+package definition
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+	"github.com/formetl/formetl/schemas/nearest"
+)
+
+// A reference within a value: ${env:NAME}, ${file:PATH}, ${var:NAME} and ${cmd:LINE}. What
+// it holds may have references itself, such as ${env:KEY_${var:stage}}. $${ stands for ${.
+const (
+	referenceBegin  = "${"
+	referenceEnd    = "}"
+	referenceEscape = "$${"
+)
+
+// referenceKind matches the beginning of a reference with its kind.
+var referenceKind = regexp.MustCompile(`^\$\{([a-z]+):`)
+
+var referenceKinds = []string{"cmd", "env", "file", "var"}
+
+// variables are what ${var:NAME} stands for.
+type variables struct {
+	values map[string]string // by name
+	known  map[string]bool   // names that vars has, or that a value refers to
+}
+
+// expandReferences replaces the references in all values of a definition, and returns
+// the names of variables that the definition has or refers to. In keys of secrets it
+// replaces variables alone: what reads the secret follows its reference.
+func (r *reader) expandReferences(root strictyaml.Value) []string {
+	vars := &variables{values: map[string]string{}, known: map[string]bool{}}
+	entries, _ := root.Entries() // what is no group is refused when it is read
+	for _, e := range entries {
+		if e.Key() == "vars" {
+			r.readVariables(e, vars)
+		}
+	}
+	maps.Copy(vars.values, r.o.Variables)
+	for _, e := range entries {
+		if e.Key() != "vars" {
+			e.Expand(func(v strictyaml.Value, text string) string { return r.expanded(v, text, vars) })
+		}
+	}
+	return slices.Sorted(maps.Keys(vars.known))
+}
+
+// readVariables reads the section vars: names with their defaults. A name without a
+// default must be given.
+func (r *reader) readVariables(v strictyaml.Value, vars *variables) {
+	v.Expand(func(v strictyaml.Value, text string) string { return r.expanded(v, text, nil) })
+	entries, _ := v.Entries()
+	for _, e := range entries {
+		name := e.Key()
+		if !variableShape.MatchString(name) {
+			e.Fail("write a name of letters, digits and _", "%s is not the name of a variable", strictyaml.Quote(name))
+			continue
+		}
+		if vars.known[name] {
+			e.Fail("keep one of them", "the variable %s stands here a second time", strictyaml.Quote(name))
+		}
+		vars.known[name] = true
+		if _, given := r.o.Variables[name]; given || e.IsEmpty() {
+			continue
+		}
+		if text, ok := e.Word(); ok {
+			vars.values[name] = text
+		}
+	}
+}
+
+// expanded replaces the references in a text. Without vars, ${var:…} is refused.
+func (r *reader) expanded(v strictyaml.Value, text string, vars *variables) string {
+	if !strings.Contains(text, referenceBegin) {
+		return text
+	}
+	e := &expansion{reader: r, vars: vars, secret: isSecretKey(v.Key())}
+	e.at = v
+	if e.secret {
+		e.at = v.Hidden()
+	}
+	out, _ := e.all(text, false)
+	if !e.secret {
+		r.expansions = append(r.expansions, expandedValue{v, out})
+	}
+	return out
+}
+
+// expandedValue is a value with the text that its references gave.
+type expandedValue struct {
+	strictyaml.Value
+	text string
+}
+
+// keepKeyAway refuses values that hold the API key by a reference: they stand in file
+// names, logs and manifests.
+func (r *reader) keepKeyAway() {
+	for _, e := range r.expansions {
+		if r.def.Source.Key.Redact(e.text) != e.text {
+			e.Hidden().Fail("name another variable or file", "the value would hold the API key, which stands in api_key alone")
+		}
+	}
+}
+
+// isSecretKey tells whether a key's value is a reference to a secret.
+func isSecretKey(key string) bool { return key == "api_key" || key == "hmac_key" }
+
+// expansion replaces the references of one value.
+type expansion struct {
+	*reader
+	vars   *variables
+	at     strictyaml.Value
+	secret bool
+}
+
+// all replaces the references in a text. Within a reference the text ends before the
+// closing brace, and rest is what follows it.
+func (e *expansion) all(text string, within bool) (out, rest string) {
+	var b strings.Builder
+	for text != "" {
+		switch {
+		case within && strings.HasPrefix(text, referenceEnd):
+			return b.String(), text
+		case strings.HasPrefix(text, referenceEscape):
+			b.WriteString(referenceBegin)
+			text = text[len(referenceEscape):]
+		case referenceKind.MatchString(text):
+			var value string
+			value, text = e.one(text)
+			b.WriteString(value)
+		default:
+			b.WriteByte(text[0])
+			text = text[1:]
+		}
+	}
+	return b.String(), ""
+}
+
+// one replaces the reference that a text begins with, and returns what follows it.
+func (e *expansion) one(text string) (value, rest string) {
+	begin := referenceKind.FindStringSubmatch(text)
+	kind := begin[1]
+	target, rest := e.all(text[len(begin[0]):], true)
+	if !strings.HasPrefix(rest, referenceEnd) {
+		e.at.Fail("write } behind it, or $${ for a text that is no reference", "the reference ${%s:… has no end", kind)
+		return "", ""
+	}
+	rest = rest[len(referenceEnd):]
+	switch {
+	case kind != "var" && e.secret: // it is followed where the secret is read
+		return referenceBegin + kind + ":" + target + referenceEnd, rest
+	case !slices.Contains(referenceKinds, kind):
+		e.at.Fail(strictyaml.Suggest(kind, referenceKinds, "write ${env:…}, ${file:…} or ${var:…}")+"; write $${ for a text that is no reference",
+			"${%s:…} is not a kind of reference", kind)
+	case kind == "var":
+		return e.variable(target), rest
+	case kind == "cmd":
+		e.at.Fail("use it for api_key and hmac_key, and ${env:…}, ${file:…} or ${var:…} here", "a command is run for secrets alone")
+	default:
+		text, _, err := reference{kind, target}.read(e.dir, e.o.Secrets)
+		if err == nil {
+			return text, rest
+		}
+		e.at.Fail("set it, or give a default by vars", "%v", err)
+	}
+	return "", rest
+}
+
+// variable returns the value of ${var:NAME}.
+func (e *expansion) variable(name string) string {
+	if e.vars == nil {
+		e.at.Fail("write the value here", "a variable cannot refer to a variable")
+		return ""
+	}
+	if value, given := e.vars.values[name]; given {
+		e.vars.known[name] = true
+		return value
+	}
+	remedy := fmt.Sprintf("give --var %s=VALUE, or a default by vars", name)
+	if near := nearest.Word(name, slices.Sorted(maps.Keys(e.vars.values))); near != "" && !e.vars.known[name] {
+		remedy = "did you mean " + near + "? Else " + remedy
+	}
+	e.at.Fail(remedy, "the variable %s has no value", strictyaml.Quote(name))
+	return ""
+}
