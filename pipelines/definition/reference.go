@@ -127,6 +127,7 @@ func RunCommand(ctx context.Context, dir, line string) (string, error) {
 // limited keeps what is written to it, and refuses more than a key takes.
 type limited struct{ strings.Builder }
 
+// Write implements io.Writer.
 func (l *limited) Write(p []byte) (int, error) {
 	if l.Len()+len(p) > maxKeyFile {
 		return 0, errors.New("it prints more than a key")

@@ -44,7 +44,7 @@ func (r *reader) expandReferences(root strictyaml.Value) []string {
 	maps.Copy(vars.values, r.o.Variables)
 	for _, e := range entries {
 		if e.Key() != "vars" {
-			e.Expand(func(v strictyaml.Value, text string) string { return r.expanded(v, text, vars) })
+			strictyaml.Expand(e, func(v strictyaml.Value, text string) string { return r.expanded(v, text, vars) })
 		}
 	}
 	return slices.Sorted(maps.Keys(vars.known))
@@ -53,7 +53,7 @@ func (r *reader) expandReferences(root strictyaml.Value) []string {
 // readVariables reads the section vars: names with their defaults. A name without a
 // default must be given.
 func (r *reader) readVariables(v strictyaml.Value, vars *variables) {
-	v.Expand(func(v strictyaml.Value, text string) string { return r.expanded(v, text, nil) })
+	strictyaml.Expand(v, func(v strictyaml.Value, text string) string { return r.expanded(v, text, nil) })
 	entries, _ := v.Entries()
 	for _, e := range entries {
 		name := e.Key()

@@ -129,12 +129,12 @@ read by runs that ended early
   form form2  run run5  4 windows  1,200 results  34.0 kB
 `
 	var out bytes.Buffer
-	writeState(&out, stateReport(t))
+	states.Write(&out, stateReport(t))
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}
 	out.Reset()
-	writeState(&out, &maintain.StateReport{Pipeline: "new", Zone: time.UTC, Patterns: []string{"*"}})
+	states.Write(&out, &maintain.StateReport{Pipeline: "new", Zone: time.UTC, Patterns: []string{"*"}})
 	if want := "pipeline new, mode full, times in UTC\n\nno form has anything at the outputs yet\n"; out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}

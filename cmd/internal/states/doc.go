@@ -1,5 +1,5 @@
-// Package states is the state of a pipeline as programs read it: the JSON of `state show`
-// and of what `clean` finds, and what the next run does, in words.
+// Package states shows the state of a pipeline: the text of `state show`, its JSON, and
+// that of what `clean` finds.
 //
-// Begin reading at Of.
+// Begin reading at Write and Of.
 package states

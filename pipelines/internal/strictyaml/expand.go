@@ -7,11 +7,11 @@ import "github.com/goccy/go-yaml/ast"
 // reports a problem with the value, later problems with the value are dropped. Keys stay
 // as they are. A text that was rewritten is read as if the file held it without quotes,
 // so that it may be a number or true.
-func (v Value) Expand(rewrite func(v Value, text string) string) {
-	v.expand(rewrite, map[ast.Node]bool{})
+func Expand(v Value, rewrite func(v Value, text string) string) {
+	expand(v, rewrite, map[ast.Node]bool{})
 }
 
-func (v Value) expand(rewrite func(Value, string) string, seen map[ast.Node]bool) {
+func expand(v Value, rewrite func(Value, string) string, seen map[ast.Node]bool) {
 	if v.node == nil || seen[v.node] { // an alias leads to a node that was rewritten
 		return
 	}
@@ -20,20 +20,20 @@ func (v Value) expand(rewrite func(Value, string) string, seen map[ast.Node]bool
 	case ast.MapNode:
 		entries, _ := v.Entries()
 		for _, e := range entries {
-			e.expand(rewrite, seen)
+			expand(e, rewrite, seen)
 		}
 	case *ast.SequenceNode:
-		for _, e := range v.entries(n) {
-			e.expand(rewrite, seen)
+		for _, e := range entriesOf(v, n) {
+			expand(e, rewrite, seen)
 		}
 	case *ast.StringNode:
-		v.replace(&n.Value, rewrite)
+		replace(v, &n.Value, rewrite)
 	case *ast.LiteralNode:
-		v.replace(&n.Value.Value, rewrite)
+		replace(v, &n.Value.Value, rewrite)
 	}
 }
 
-func (v Value) replace(text *string, rewrite func(Value, string) string) {
+func replace(v Value, text *string, rewrite func(Value, string) string) {
 	before := len(v.doc.problems)
 	written := rewrite(v, *text)
 	switch {

@@ -248,12 +248,13 @@ func (v Value) List() []Value {
 	case len(seq.Values) == 0:
 		v.Fail("write at least one entry", "the list is empty")
 	default:
-		return v.entries(seq)
+		return entriesOf(v, seq)
 	}
 	return nil
 }
 
-func (v Value) entries(list *ast.SequenceNode) []Value {
+// entriesOf returns the entries of a list that v is.
+func entriesOf(v Value, list *ast.SequenceNode) []Value {
 	entries := make([]Value, len(list.Values))
 	for i, n := range list.Values {
 		entries[i] = Value{doc: v.doc, node: v.doc.resolve(n), path: fmt.Sprintf("%s[%d]", v.path, i)}

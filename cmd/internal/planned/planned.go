@@ -1,0 +1,152 @@
+// Package planned shows what a run would do: its windows, results and requests, and the
+// time that they take.
+//
+// Begin reading at Write.
+package planned
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// Write shows a plan.
+func Write(w io.Writer, r *pipelines.PlanReport) {
+	fmt.Fprintf(w, "pipeline %s", show.Cell(r.Pipeline))
+	if r.Offline {
+		fmt.Fprint(w, ", without asking the service")
+	}
+	fmt.Fprintln(w)
+	for _, p := range r.Forms {
+		fmt.Fprintf(w, "\nform %s\n", show.Cell(p.Form))
+		if p.Error != "" {
+			fmt.Fprintln(w, "  no plan: see the error")
+			continue
+		}
+		fmt.Fprint(w, show.Columns("  ", planRows(p)), windowsText(p.Windows))
+	}
+	for _, pattern := range r.Patterns {
+		fmt.Fprintf(w, "\nforms that match %s: known when the service is asked\n", show.Cell(pattern))
+	}
+	if len(r.Forms) > 1 && len(r.Patterns) == 0 {
+		fmt.Fprintf(w, "\nall forms\n%s", show.Columns("  ", budgetRows(r.Budget)))
+	}
+}
+
+func planRows(p *pipelines.FormPlan) [][]string {
+	windows := show.Thousands(len(p.Windows))
+	if len(p.Windows) == 0 {
+		windows = "unknown until counted"
+	}
+	results := expected(p.Results, "unknown until counted")
+	if p.AtMost && p.Results != nil {
+		results = "at most " + results + " (counts know neither searches nor views)"
+	}
+	rows := [][]string{
+		{"range", show.Range(p.Range) + ", " + p.Timezone},
+		{"windows", windows},
+		{"results", results},
+		{"requests", requestsText(p)},
+	}
+	if p.Changes != nil {
+		rows = append(rows, []string{"changes", plannedChangesText(p.Changes)})
+	}
+	if u := p.Unfinished; u != nil {
+		rows = append(rows, []string{"less", fmt.Sprintf("what the run %s had read when it ended early: %d results, %d windows whole", u.RunID, u.Results, u.Windows)})
+	}
+	rows = append(rows, budgetRows(p.Budget)...)
+	for _, w := range p.Warnings {
+		rows = append(rows, []string{"warning", w})
+	}
+	return rows
+}
+
+func requestsText(p *pipelines.FormPlan) string {
+	r := p.Requests
+	if r.Total == nil {
+		if r.Least != nil {
+			return fmt.Sprintf("unknown until counted, at least %s: one for each window", show.Thousands(*r.Least))
+		}
+		return "unknown until counted"
+	}
+	feed, spent := "", fmt.Sprintf(", %d of them for this plan", r.Planned)
+	switch n := *r.Feed; {
+	case n == 1:
+		feed = "1 to ask what changed, "
+	case n > 1:
+		feed = fmt.Sprintf("up to %s to ask what changed, ", show.Thousands(n))
+	}
+	if asksFirst(p.Changes) {
+		spent = fmt.Sprintf("; this plan took %d more", r.Planned)
+	}
+	return fmt.Sprintf("about %s: %s for results, %s%s for counts%s",
+		show.Thousands(*r.Total), show.Thousands(*r.Results), feed, show.Thousands(*r.Counts), spent)
+}
+
+// asksFirst tells whether a run reads only what the service says has changed.
+func asksFirst(c *pipelines.PlannedChanges) bool { return c != nil && c.Method == load.MethodChanges }
+
+func plannedChangesText(c *pipelines.PlannedChanges) string {
+	text := "lookback is read again: " + c.Reason
+	if asksFirst(c) {
+		text = fmt.Sprintf("known to %s by the service's clock; what changed since is read too, in parts that only the run finds out", c.KnownTo)
+	}
+	if c.Stale > 0 {
+		text += fmt.Sprintf("; parts known to be stale: %s", show.Thousands(c.Stale))
+	}
+	return text
+}
+
+func budgetRows(b pipelines.Budget) [][]string {
+	minute, day := "no budget per minute", "no budget per day"
+	if b.PerMinute > 0 {
+		minute = "unknown until counted"
+		switch {
+		case b.Minutes != nil && *b.Minutes <= 1:
+			minute = "under a minute"
+		case b.Minutes != nil:
+			minute = fmt.Sprintf("about %.0f minutes", *b.Minutes)
+		}
+		minute += fmt.Sprintf(", at %s requests a minute", show.Thousands(b.PerMinute))
+	}
+	if b.PerDay > 0 {
+		share, more := "unknown share", ""
+		if b.DayShare != nil {
+			share = fmt.Sprintf("%.1f %%", 100**b.DayShare)
+			if *b.DayShare > 1 {
+				more = ": the run will need several days"
+			}
+		}
+		day = fmt.Sprintf("%s of %s requests a day%s", share, show.Thousands(b.PerDay), more)
+	}
+	return [][]string{{"time", minute}, {"quota", day}}
+}
+
+// shownWindows is how many windows are listed at either end of a long list.
+const shownWindows = 5
+
+func windowsText(windows []pipelines.PlannedWindow) string {
+	if len(windows) == 0 {
+		return ""
+	}
+	rows := [][]string{{"FROM", "TO", "RESULTS", "REQUESTS"}}
+	for i, p := range windows {
+		if i == shownWindows && len(windows) > 2*shownWindows+1 {
+			rows = append(rows, []string{fmt.Sprintf("... %s more ...", show.Thousands(len(windows)-2*shownWindows)), "", "", ""})
+		}
+		if i < shownWindows || i >= len(windows)-shownWindows || len(windows) <= 2*shownWindows+1 {
+			rows = append(rows, []string{p.From.String(), p.To.String(), expected(p.Results, "?"), expected(p.Requests, "?")})
+		}
+	}
+	return "\n" + show.Columns("  ", rows)
+}
+
+func expected(n *int64, otherwise string) string {
+	if n == nil {
+		return otherwise
+	}
+	return show.Thousands(*n)
+}
