@@ -66,6 +66,19 @@ func (c *cleaning) idSets(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(NamesOf(objects), func(name string) bool { return !isIDsName(name) }), err
 }
 
+// lacksManifest tells whether parts lie at a dataset without a manifest, and stay there.
+// The manifest may come back, from a backup for example, and then needs the id sets.
+func (c *cleaning) lacksManifest(ctx context.Context) (bool, error) {
+	if c.unlisted {
+		return false, nil
+	}
+	if _, _, err := ReadManifest(ctx, c.d, ManifestName); !errors.Is(err, ErrNotExist) {
+		return false, err
+	}
+	inventory, err := TakeInventory(ctx, c.d, nil)
+	return len(inventory.Unlisted) > 0, err
+}
+
 // orphans returns those of the id sets that neither a listed part nor a recorded
 // commit needs. The caller lists the sets before it reads holders and records, and
 // orphans reads the manifest last. So no set of a live run is taken for an orphan.
@@ -79,6 +92,9 @@ func (c *cleaning) orphans(ctx context.Context, f *finds, sets []string) ([]Left
 		return nil, nil // the manifest cannot be read, so any set may be needed
 	}
 	if err != nil {
+		return nil, err
+	}
+	if bare, err := c.lacksManifest(ctx); bare || err != nil {
 		return nil, err
 	}
 	var found []Leftover

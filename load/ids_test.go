@@ -147,8 +147,18 @@ func TestOrphanedIDsThatMayBeNeeded(t *testing.T) {
 			t.Errorf("removed %+v", cleaned.Removed)
 		}
 		s.must(s.d.Delete(t.Context(), load.ManifestName))
+		if cleaned := s.clean(""); len(cleaned.Removed) != 0 {
+			t.Errorf("without a manifest, beside parts: removed %+v", cleaned.Removed)
+		}
+		for _, prefix := range []string{"dt=", "part-"} {
+			objects, err := s.d.List(t.Context(), prefix)
+			s.must(err)
+			for _, o := range objects {
+				s.must(s.d.Delete(t.Context(), o.Name))
+			}
+		}
 		if cleaned := s.clean(""); len(cleaned.Removed) != 2 {
-			t.Errorf("without a manifest: removed %+v", cleaned.Removed)
+			t.Errorf("without a manifest and parts: removed %+v", cleaned.Removed)
 		}
 	})
 }

@@ -18,6 +18,8 @@ type Inventory struct {
 	// Unlisted are the objects that are named like parts but are not in the manifest,
 	// sorted by name. A reader that finds parts by a glob reads them as data.
 	Unlisted []Object
+	// Foreign are the other objects among the parts, sorted by name.
+	Foreign []Object
 }
 
 // DamagedPart is a listed part that is missing or has the wrong size.
@@ -40,6 +42,7 @@ func (p DamagedPart) String() string {
 // must have finished a recorded commit. It must hold the lease if others may
 // write meanwhile.
 func TakeInventory(ctx context.Context, s Store, m *Manifest) (Inventory, error) {
+	var i Inventory
 	there := map[string]int64{}
 	for _, prefix := range []string{dtPrefix, partPrefix} {
 		objects, err := s.List(ctx, prefix)
@@ -49,10 +52,11 @@ func TakeInventory(ctx context.Context, s Store, m *Manifest) (Inventory, error)
 		for _, o := range objects {
 			if _, err := ParsePartName(o.Name); err == nil {
 				there[o.Name] = o.Bytes
+			} else {
+				i.Foreign = append(i.Foreign, o)
 			}
 		}
 	}
-	var i Inventory
 	if m != nil {
 		for _, p := range m.Parts {
 			if _, err := ParsePartName(p.Path); err != nil {
@@ -125,19 +129,19 @@ func (e *DamagedPartsError) Error() string {
 		names[i], parts[i] = p.String(), p.Part
 	}
 	return fmt.Sprintf("%s: %s of the manifest outside this run's range, which is committed, cannot be read: %s; read them again by `formetl run` with %s",
-		e.Dataset, countOf(len(e.Parts)), few(names), ReadAgain(parts))
+		e.Dataset, countOf(len(e.Parts)), few(names), strings.Join(ReadAgain(parts), ", and with "))
 }
 
 // DataFault returns true, because data that the manifest lists is missing.
 func (e *DamagedPartsError) DataFault() bool { return true }
 
-// ReadAgain returns the flags of the runs that replace parts. A part that lacks a bound
-// needs --full, because no range includes it.
-func ReadAgain(parts []Part) string {
+// ReadAgain returns the flags of each of the runs that replace parts. A part that lacks a
+// bound needs --full, because no range includes it.
+func ReadAgain(parts []Part) []string {
 	var spans []Range
 	for _, p := range parts {
 		if p.Undated || p.From.IsZero() || p.To.IsZero() {
-			return "--full"
+			return []string{"--full"}
 		}
 		spans = append(spans, Range{From: p.From, To: p.To})
 	}
@@ -154,7 +158,7 @@ func ReadAgain(parts []Part) string {
 	for i, s := range joined {
 		flags[i] = fmt.Sprintf("--from %s --to %s", flagTime(s.From), flagTime(s.To))
 	}
-	return strings.Join(flags, ", and with ")
+	return flags
 }
 
 // flagTime writes a wall-clock time as flags take it, without a blank.

@@ -222,7 +222,7 @@ func (f *formRun) tellKept(ctx context.Context, kept bool) {
 			}
 		}
 	}
-	if kept {
+	if kept && results > 0 {
 		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "what was read is kept in the checkpoint; the next run resumes from there",
 			slog.Int("windows", windows), slog.Int64("results", results), slog.String("path", f.reader.Checkpoint.Place))
 	}

@@ -48,6 +48,9 @@ type NetworkError struct {
 // Error names the problem.
 func (e *NetworkError) Error() string { return "network: " + e.Problem }
 
+// Unreached tells whether there was no connection, so that the address may be wrong.
+func (e *NetworkError) Unreached() bool { return e.unsent || e.doubtful }
+
 // Temporary tells whether trying again may help.
 func (e *NetworkError) Temporary() bool { return !e.Final }
 

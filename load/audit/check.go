@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -56,12 +58,11 @@ func Check(ctx context.Context, t Target) (*Report, error) {
 		r.unmendable = true
 		return r, nil
 	case errors.Is(err, load.ErrNotExist):
-		r.About(Manifest, "%s is not there: no run has committed here, or it was removed", name)
-		r.Finish()
-		return r, nil
+		return r, r.lacksManifest(ctx, t, name)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", t.Path, err)
 	}
+	r.begun = true
 	r.Manifest, r.Form, r.Pipeline, r.RunID, r.Parts = m, m.Form, m.Pipeline, m.RunID, len(m.Parts)
 	c := &checking{Target: t, Report: r, ids: idColumn(m), child: isChild(m)}
 	if err := c.check(ctx); err != nil {
@@ -73,6 +74,24 @@ func Check(ctx context.Context, t Target) (*Report, error) {
 	r.Rows = c.rows
 	r.Finish()
 	return r, nil
+}
+
+// lacksManifest says what lies at an output without a manifest.
+func (r *Report) lacksManifest(ctx context.Context, t Target, name string) error {
+	if r.dataset {
+		there, err := load.TakeInventory(ctx, t.Dest, nil)
+		if err != nil {
+			return err
+		}
+		r.begun = len(there.Unlisted) > 0
+	}
+	if r.begun {
+		r.About(Manifest, "%s is not there, and parts are: it was removed", name)
+	} else {
+		r.About(Manifest, "%s is not there: no run has committed here", name)
+	}
+	r.Finish()
+	return nil
 }
 
 // resultID is what fills the column of ids, as manifests write it.
@@ -156,7 +175,13 @@ func (c *checking) whole(ctx context.Context) error {
 	}
 	there, err := load.TakeInventory(ctx, c.Dest, c.Manifest)
 	for _, o := range there.Unlisted {
-		c.Problems = append(c.Problems, Problem{Kind: Unlisted, Part: o.Name, Text: "no manifest lists it, and readers that glob take it for data; `formetl clean --unlisted` removes it"})
+		c.Problems = append(c.Problems, Problem{Kind: Unlisted, Part: o.Name, Text: "no manifest lists it, and readers that glob take it for data; `formetl clean DEFINITION --unlisted` removes it"})
+	}
+	format, _ := c.Format(c.Manifest.Format)
+	for _, o := range there.Foreign {
+		if name := path.Base(o.Name); !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, ".") && strings.Contains(name, format.Extension) {
+			c.Problems = append(c.Problems, Problem{Kind: Unlisted, Part: o.Name, Text: "no run wrote it, and readers that glob take it for data; move it away"})
+		}
 	}
 	return err
 }

@@ -48,13 +48,16 @@ type Report struct {
 	Problems []Problem `json:"problems"`
 	// Notes say what could not be checked, and why.
 	Notes []string `json:"notes"`
-	// Mend is the flags of `formetl run` that write anew what is damaged, "" if nothing is.
-	Mend string `json:"mend,omitempty"`
+	// Mend is the flags of each of the calls of `formetl run` that write anew what is
+	// damaged. Without flags a run writes all of it. It is nil where no run mends it.
+	Mend []string `json:"-"`
 
 	Manifest *load.Manifest `json:"-"`
 	dataset  bool
-	// unmendable means that a person has to move something away before a run.
+	// unmendable means that a person has to look before a run.
 	unmendable bool
+	// begun tells that parts lie there, with a manifest or without.
+	begun bool
 }
 
 // Sound tells whether the check found nothing wrong.
@@ -63,9 +66,14 @@ func (r *Report) Sound() bool { return len(r.Problems) == 0 }
 // Single tells whether the output is a single file.
 func (r *Report) Single() bool { return !r.dataset }
 
-// Mendable tells whether a run mends what is damaged.
-func (r *Report) Mendable() bool {
-	return !r.unmendable && slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind != Unlisted })
+// Damaged returns the parts that have problems, in order of time.
+func (r *Report) Damaged() (parts []load.Part) {
+	for _, p := range r.Problems {
+		if p.mend.Path != "" {
+			parts = append(parts, p.mend)
+		}
+	}
+	return parts
 }
 
 // Add adds a problem of a part of the manifest.
@@ -86,21 +94,15 @@ func (r *Report) Finish() {
 		}
 		return cmp.Compare(a.Part, b.Part)
 	})
-	var parts []load.Part
-	whole := false
-	for _, p := range r.Problems {
-		switch {
-		case p.mend.Path != "":
-			parts = append(parts, p.mend)
-		case p.Kind != Unlisted: // its problem says what to do
-			whole = true
-		}
-	}
+	parts := r.Damaged()
+	whole := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.mend.Path == "" && p.Kind != Unlisted })
 	switch {
-	case r.Sound() || !r.dataset:
-		r.Mend = "" // a file is written anew by every run
+	case r.unmendable || !whole && len(parts) == 0: // of unlisted parts, the problem says what to do
+		r.Mend = nil
+	case !r.dataset || whole && !r.begun: // a file is written anew by every run
+		r.Mend = []string{""}
 	case whole:
-		r.Mend = "--full"
+		r.Mend = []string{"--full"}
 	default:
 		r.Mend = load.ReadAgain(parts)
 	}

@@ -56,7 +56,10 @@ type OutputState struct {
 	PerRun   bool
 	Manifest *load.Manifest // of the last commit; nil if there was none
 	load.Found
-	Err error // why the state is not known
+	// Inventory is what does not agree with the manifest by a listing of the dataset. It
+	// is empty while a run is under way, or a commit is recorded.
+	Inventory load.Inventory
+	Err       error // why the state is not known
 
 	version string // of the manifest
 }
@@ -154,6 +157,9 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 	}
 	at.Leftovers = once(s.told, at.Leftovers, func(l load.Leftover) string { return l.Path })
 	at.Manifest, at.version, err = output.ManifestAt(ctx, dest, lies.Manifest, out)
+	if err == nil && out.Dataset() && at.Holder == nil && at.Pending == "" {
+		at.Inventory, err = load.TakeInventory(ctx, dest, at.Manifest)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", at.Path, err)
 	}

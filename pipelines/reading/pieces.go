@@ -178,6 +178,11 @@ func (p *pieces) readUndated(ctx context.Context) error {
 	}
 	page := func(page *page.Page) error {
 		page.Filter(func(id int64) bool { return !known(id) })
+		if late := p.w.Undated.Late; late != nil {
+			dated := seemDated(page, p.w.Undated.Read)
+			page.Filter(func(id int64) bool { return !dated.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
+			late.Or(dated)
+		}
 		if err := p.page(page); err != nil {
 			return err
 		}

@@ -2,6 +2,8 @@ package reading
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -16,6 +18,34 @@ type Undated struct {
 	// Dated returns the ids that the run's other windows hold now.
 	Dated func() *roaring64.Bitmap
 	Read  extract.Window // the span of the other windows
+	// Late are the results that were left out because they seem to have a date in Read,
+	// though no window held them. They came while the windows were read, so that these
+	// are read again. It is nil where dates are not looked at.
+	Late *roaring64.Bitmap
+}
+
+// submittedMeta is the meta by which services most likely filter dates (service-notes.md).
+const submittedMeta = "date_finish"
+
+// seemDated returns those results of a page that have a date of submission in a span.
+func seemDated(p *page.Page, in extract.Window) *roaring64.Bitmap {
+	dated := roaring64.New()
+	field := slices.IndexFunc(p.Fields, func(f page.Field) bool { return f.Kind == page.KindMeta && f.ID == submittedMeta })
+	if field < 0 {
+		return dated
+	}
+	for i := range p.Len() {
+		for _, c := range p.Cells(i) {
+			if int(c.Field) != field || c.Values == 0 {
+				continue
+			}
+			at, err := time.Parse(extract.WireTime, string(p.Value(c, 0)))
+			if err == nil && !at.Before(in.From) && at.Before(in.To) {
+				dated.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
+			}
+		}
+	}
+	return dated
 }
 
 // datedIDs returns a function that tells whether the window w must leave out a

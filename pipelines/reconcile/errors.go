@@ -17,12 +17,12 @@ type VerifyError struct {
 
 // Error names the windows.
 func (e *VerifyError) Error() string {
-	where := " in the windows " + names(e.Windows, ", ")
+	what, where := "results", " in the windows "+names(e.Windows, ", ")
 	if e.Undated {
-		where = " without a date"
+		what, where = "results without a date", ""
 	}
-	return fmt.Sprintf("the service counts %d results and %d were read; after %d more readings they still do not agree%s; nothing was written: run again when the form is quieter, or set verify: false",
-		e.Counted, e.Extracted, rereads, where)
+	return fmt.Sprintf("the service counts %d %s and %d were read; after %d more readings they still do not agree%s; nothing was written: run again when the form is quieter, or without verification",
+		e.Counted, what, e.Extracted, rereads, where)
 }
 
 // DataFault returns true: another run would meet the same counts.

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"slices"
 
@@ -24,7 +25,7 @@ func (o *older) readStale(ctx context.Context) error {
 	if c.Full {
 		return nil // all parts are replaced
 	}
-	spans, ids := o.staleBefore(), roaring64.New()
+	spans, ids := o.staleBefore(ctx), roaring64.New()
 	if c.Interval.Continues {
 		ids = named(c.Changes)
 	}
@@ -41,7 +42,7 @@ func (o *older) readStale(ctx context.Context) error {
 		return err
 	}
 	most := c.Reader.Def.Extract.MostStale()
-	if err := o.read(ctx, spans, most, "it holds or held a result that changed"); err != nil {
+	if err := o.read(ctx, spans, most, "a result of it changed, or it is damaged"); err != nil {
 		return err
 	}
 	return o.readUndated(ctx, hits)
@@ -50,10 +51,11 @@ func (o *older) readStale(ctx context.Context) error {
 // staleBefore returns the spans that were known to be stale before this run: those
 // of damaged parts, and those that earlier runs left. If too much changed to know
 // which parts are stale, it returns all parts.
-func (o *older) staleBefore() (spans []extract.Window) {
+func (o *older) staleBefore(ctx context.Context) (spans []extract.Window) {
 	c := o.c
 	for _, d := range c.Parts.Datasets() {
 		for _, p := range d.Damaged {
+			c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part is missing or has another size; it is made again", slog.String("part", p.Path))
 			if !p.Undated {
 				spans = append(spans, windowOf(p))
 			}

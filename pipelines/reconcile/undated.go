@@ -55,7 +55,11 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	}
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date", slog.Int64("results", n), slog.Int("id_ranges", len(ranges)))
 	c.Reader.Expect(n)
-	return c.addUndated(ctx, reading.Undated{Ranges: ranges}, n)
+	u := reading.Undated{Ranges: ranges}
+	if c.Verifies() && (c.Changes == nil || !c.Changes.Continues) { // counts show which windows lack a late result
+		u.Late = roaring64.New()
+	}
+	return c.addUndated(ctx, u, n)
 }
 
 // counted holds what the service was asked for once all windows were read.

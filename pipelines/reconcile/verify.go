@@ -307,8 +307,11 @@ func (v *verification) countEach(ctx context.Context, ws []*reading.Window) ([]*
 func (v *verification) undated(ctx context.Context) error {
 	c := v.c
 	w := undatedWindow(c.Windows)
-	if w == nil || w.Undated.Only != nil || w.Results() == w.Counts[0] {
+	if w == nil || w.Undated.Only != nil {
 		return nil
+	}
+	if err := v.readLate(ctx, w); err != nil || w.Results() == w.Counts[0] {
+		return err
 	}
 	for round := 0; ; round++ {
 		total, n, err := c.countUndated(ctx)
@@ -334,6 +337,26 @@ func (v *verification) undated(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// readLate reads the results without a date again if it left out some that no window
+// with a date holds. Their dates are then not what the service goes by. The other
+// windows must agree with their counts.
+func (v *verification) readLate(ctx context.Context, w *reading.Window) error {
+	if w.Undated.Late == nil {
+		return nil
+	}
+	missing := w.Undated.Late.Clone()
+	missing.AndNot(w.Undated.Dated())
+	if missing.IsEmpty() {
+		return nil
+	}
+	w.Undated.Late = nil
+	err := v.c.readAgain(ctx, []*reading.Window{w}, "results that seem to have a date are in no window", v.c.Reader.Forget)
+	if err != nil {
+		return err
+	}
+	return v.c.settleDuplicates(ctx)
 }
 
 // countUndated counts the results that no window with a date can hold. From all

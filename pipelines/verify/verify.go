@@ -7,6 +7,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -109,7 +110,28 @@ func (v *verifier) output(ctx context.Context, out definition.Output) (*audit.Re
 		}
 	}
 	report.Finish()
+	v.spareFiles(report)
 	return report, err
+}
+
+// spareFiles changes how a dataset is mended where the definition also writes a file. A run
+// of a range writes the file anew with that range alone. A run of the definition's own
+// range mends the dataset too, if all that is damaged lies in it.
+func (v *verifier) spareFiles(report *audit.Report) {
+	file := slices.IndexFunc(v.def.Outputs, func(out definition.Output) bool { return !out.Dataset() && out.Path != definition.StdoutPath })
+	damaged := report.Damaged()
+	if file < 0 || report.Single() || len(damaged) == 0 || slices.Equal(report.Mend, []string{"--full"}) {
+		return
+	}
+	e := v.def.Extract
+	outside := slices.ContainsFunc(damaged, func(p load.Part) bool {
+		return p.From.Before(e.From) || !e.To.IsZero() && p.To.After(e.To)
+	})
+	if outside {
+		report.Notes = append(report.Notes, "a run of a range writes "+v.def.Outputs[file].Path+" anew with that range alone; run it again afterwards without --from and --to")
+		return
+	}
+	report.Mend = []string{""}
 }
 
 // compare compares the parts of each window with the service's count. Parts of one window
@@ -192,20 +214,4 @@ func (v *verifier) ask(ctx context.Context, w load.Range) (int64, error) {
 		of.From = extract.Epoch
 	}
 	return v.client.Count(ctx, v.form, extract.CountQuery{Window: of})
-}
-
-// Path checks what lies at a path or URL. It is a dataset's folder if it ends with a
-// slash, and otherwise a single file.
-func Path(ctx context.Context, path string, o account.Options) (*audit.Report, error) {
-	o = o.WithDefaults()
-	out := definition.Output{Path: path}
-	root, file := path, ""
-	if !out.Dataset() {
-		root, file = definition.SplitPath(path)
-	}
-	dest, err := o.Tables.Open(ctx, root, out)
-	if err != nil {
-		return nil, err
-	}
-	return audit.Check(ctx, audit.Target{Dest: dest, Path: path, File: file, Format: o.Tables.Format})
 }

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -31,7 +31,8 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 	if len(known) <= 1 { // the id of a result is always there
 		p.log.Tell(slog.LevelWarn, "note: the form shows neither headings nor results, so nobody knows whether the columns are right")
 	}
-	for i, c := range def.Extract.Search.Where {
+	given := slices.Clone(def.Extract.Search.Where)
+	for i, c := range given {
 		from, err := sourceOf("--where", c.Column, known)
 		if err == nil && from.Kind == schemas.FromResultID {
 			err = exit.Usagef("--where %s: the service does not search by the id of a result", c.Column)
@@ -41,7 +42,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		}
 		def.Extract.Search.Where[i].Column = from.ID
 	}
-	if err := repeated(def.Extract.Search.Where); err != nil {
+	if err := repeated(def.Extract.Search.Where, given); err != nil {
 		return err
 	}
 	for _, name := range listed(f.columns, known) {
@@ -96,13 +97,16 @@ func columnsOf(ctx context.Context, def *definition.Definition, o account.Option
 // sourceOf finds a column by its heading, the label on the form, item_<id> or its id. A
 // name that may be several is an error, and so is one that is none, unless nothing is known.
 func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error) {
+	if strings.TrimSpace(name) == "" {
+		return schemas.Source{}, exit.Usagef("%s names no column: give one by its heading or id", flag)
+	}
 	for _, is := range []func(c schemas.Column) bool{
 		func(c schemas.Column) bool { return c.Name == name },
-		func(c schemas.Column) bool { return c.From.ID == name },
+		func(c schemas.Column) bool { return c.From.ID == name || c.From.String() == name },
 		func(c schemas.Column) bool { return c.From.Kind == schemas.FromItem && "item_"+c.From.ID == name },
 		func(c schemas.Column) bool { return c.Label == name },
 		func(c schemas.Column) bool {
-			return strings.EqualFold(c.Name, name) || strings.EqualFold(c.Label, name)
+			return strings.EqualFold(c.Name, name) || strings.EqualFold(onOneLine(c.Label), onOneLine(name))
 		},
 	} {
 		var found []schemas.Source
@@ -122,7 +126,11 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 		return guess(name), nil
 	}
 	names := make([]string, 0, 2*len(known))
-	for _, c := range known {
+	// The questions of a form are more telling than its metas, so that they come first.
+	ordered := slices.SortedStableFunc(slices.Values(known), func(a, b schemas.Column) int {
+		return cmp.Compare(b.From.Kind, a.From.Kind)
+	})
+	for _, c := range ordered {
 		names = append(names, c.Name)
 	}
 	for _, c := range known {
@@ -135,6 +143,9 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 	}
 	return schemas.Source{}, exit.Usagef("%s %s: the form has no such column; it has %s", flag, name, few(names, len(known)))
 }
+
+// onOneLine returns a label as it is shown in a line: line breaks are blanks.
+func onOneLine(label string) string { return strings.Join(strings.Fields(label), " ") }
 
 // guess takes a name for an item if it is a number, and else for a meta.
 func guess(name string) schemas.Source {
@@ -154,11 +165,12 @@ func few(names []string, columns int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), columns-most)
 }
 
-// repeated refuses what the service takes only once.
-func repeated(where []extract.Criterion) error {
+// repeated refuses what the service takes only once. given are the criteria as they were
+// typed.
+func repeated(where, given []extract.Criterion) error {
 	for i, c := range where {
 		if slices.ContainsFunc(where[:i], func(o extract.Criterion) bool { return o.Column == c.Column && o.Operator == c.Operator }) {
-			return &exit.Error{Code: exit.Usage, Err: errors.New("--where: the service takes one " + string(c.Operator) + " for column " + c.Column + " (specification, section 4.5, rule 2)")}
+			return exit.Usagef("--where: the service takes %q once for a column, and %s has it twice; export each by itself", c.Operator, given[i].Column)
 		}
 	}
 	return nil

@@ -171,8 +171,8 @@ func TestStopTellsWhatIsKept(t *testing.T) {
 	}{
 		{"windows of a run", "run", "1d", 11, "kept for the next run: 100 results", 21},
 		{"windows of an export", "export", "1d", 11, "kept for an hour: 100 results", 21},
-		{"half a window of a run", "run", "1mo", 2, "nothing of what was read is kept", 2},
-		{"half a window of an export", "export", "1mo", 2, "nothing of what was read is kept", 2},
+		{"half a window of a run", "run", "1mo", 2, "no result is kept", 2},
+		{"half a window of an export", "export", "1mo", 2, "no result is kept", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -208,7 +208,7 @@ func TestStopTellsWhatIsKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			code := p.code(t, p.Wait())
-			if want := "formetl: hint: " + c.kept + "; run the same command again\n"; code != exit.Interrupted || !strings.HasSuffix(p.stderr.String(), want) {
+			if want := "formetl: hint: run the same command again (" + c.kept + ")\n"; code != exit.Interrupted || !strings.HasSuffix(p.stderr.String(), want) {
 				t.Errorf("ended with %d, want %q:\n%s", code, want, &p.stderr)
 			}
 			server.CloseClientConnections()
@@ -306,7 +306,7 @@ func TestExportKeepsHalfAWindow(t *testing.T) {
 			service.SetFaults(formservice.Faults{})
 			if c.signal != syscall.SIGKILL {
 				kept := reportIn(t, dir).Forms[0].ResultsKept
-				if want := fmt.Sprintf("kept for an hour: %s results;", show.Thousands(kept)); kept < 100*half*3/4 || !strings.Contains(p.stderr.String(), want) {
+				if want := fmt.Sprintf("kept for an hour: %s results)", show.Thousands(kept)); kept < 100*half*3/4 || !strings.Contains(p.stderr.String(), want) {
 					t.Errorf("%d results are kept, told:\n%s", kept, &p.stderr)
 				}
 			}

@@ -57,6 +57,8 @@ func mistakes() []mistake {
 		{args: "run"},
 		{args: "plan p.yaml p.yaml"},
 		{args: "run p.yaml --var stage"},
+		{args: "export --form form1 --select ,", mayRequest: true},
+		{args: "export --form form1 --select full_name,", mayRequest: true},
 		{args: "run p.yaml --var stage=test"},
 		{args: "run p.yaml --var a=1 --var a=2"},
 		{args: "count p.yaml --account other"},

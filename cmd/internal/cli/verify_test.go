@@ -205,10 +205,10 @@ func datasetDamages() []struct {
 		{"the manifest is gone", func(w *verifyWorld) { w.remove(w.T, load.ManifestName) }, "manifest"},
 		{"the manifest is damaged", func(w *verifyWorld) { w.put(w.T, load.ManifestName, []byte("{")) }, "manifest"},
 		{"_SUCCESS is gone", func(w *verifyWorld) { w.remove(w.T, load.SuccessName) }, "manifest"},
-		{"a part is there that nobody lists", func(w *verifyWorld) {
+		{"a part is there under a name that no run gives", func(w *verifyWorld) {
 			p := w.manifest().Parts[0]
 			w.put(w.T, strings.Replace(p.Path, "part-", "part-2020", 1), w.get(w.T, p.Path))
-		}, ""},
+		}, "unlisted"},
 		{"a part is copied", func(w *verifyWorld) {
 			p := w.manifest().Parts[0]
 			at := strings.LastIndex(p.Path, "-")
@@ -234,7 +234,7 @@ func checkDamages(t *testing.T, world func(t *testing.T) *verifyWorld) {
 				Sound   bool
 				Outputs []struct {
 					Problems []struct{ Kind, Problem string }
-					Command  string
+					Commands []string
 				}
 			}
 			if err := json.Unmarshal([]byte(stdout), &told); err != nil || len(told.Outputs) != 1 {
@@ -248,17 +248,18 @@ func checkDamages(t *testing.T, world func(t *testing.T) *verifyWorld) {
 			if got := strings.Join(slices.Compact(kinds), " "); got != d.kinds || told.Sound != (d.kinds == "") || (code == exit.Data) != (d.kinds != "") {
 				t.Fatalf("it ends with %d and finds %q, not %q: %s%s", code, got, d.kinds, stdout, stderr)
 			}
-			if told.Outputs[0].Command == "" {
+			if len(told.Outputs[0].Commands) == 0 {
 				if d.kinds != "" && d.kinds != "unlisted" && d.name != "the manifest is damaged" && d.name != "the manifest's sum is wrong" {
 					t.Error("it names no command")
 				}
 				return
 			}
 			// What it names mends the dataset.
-			args := strings.Fields(strings.TrimPrefix(told.Outputs[0].Command, "formetl "))
-			w.must(args...)
+			for _, command := range told.Outputs[0].Commands {
+				w.must(strings.Fields(strings.TrimPrefix(command, "formetl "))...)
+			}
 			if code, stdout, stderr := w.do("verify", w.file); code != 0 {
-				t.Errorf("after %v it ends with %d: %s%s", args, code, stdout, stderr)
+				t.Errorf("after %q it ends with %d: %s%s", told.Outputs[0].Commands, code, stdout, stderr)
 			}
 		})
 	}
@@ -419,8 +420,28 @@ func TestVerifyFiles(t *testing.T) {
 	if code, told := do("verify", filepath.Join(dir, "nothing.csv")); code != exit.Data || !strings.Contains(told, "no run has committed here") {
 		t.Errorf("nothing ends with %d: %s", code, told)
 	}
+	// A part of the dataset is mended by a run of everything, which spares the files.
+	parts, err := filepath.Glob(filepath.Join(dir, "lake", "*.csv"))
+	if err != nil || len(parts) == 0 {
+		t.Fatalf("%v, %v", parts, err)
+	}
+	if err := os.Truncate(parts[0], 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, told := do("verify", file); !strings.Contains(told, "to mend it  formetl run "+file+"\n") || strings.Contains(told, "--from") {
+		t.Errorf("a part beside files: %s", told)
+	}
+	if _, told := do("verify", parts[0]); !strings.Contains(told, "a dataset lies at "+filepath.Join(dir, "lake")+"/") || strings.Contains(told, "to mend") {
+		t.Errorf("a part alone: %s", told)
+	}
+	if _, told := do("verify", dir); !strings.Contains(told, "a dataset lies at "+filepath.Join(dir, "lake")) {
+		t.Errorf("a folder too high: %s", told)
+	}
 	_, _ = do("run", file)
 	if code, told := do("verify", file); code != 0 {
 		t.Errorf("after another run it ends with %d: %s", code, told)
+	}
+	if code, told := do("run", file, "--from", "2026-01-01", "--to", "2026-01-02"); code != 0 || !strings.Contains(told, "will hold the results of --from and --to alone") {
+		t.Errorf("a run of a range ends with %d: %s", code, told)
 	}
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
 // The exit codes of contract.md, with the numbers of sysexits.h.
@@ -203,12 +204,18 @@ func Hint(err error, command, kept string) string {
 		}
 	}
 	again := "run the same command again"
-	switch {
-	case kept != "":
-		again = kept + "; " + again
-	case strings.HasSuffix(command, " copy"): // a second copy would be worse than none
+	if strings.HasSuffix(command, " copy") { // a second copy would be worse than none
 		again = "look with `formetl forms` whether the copy was made, before you " + again
 	}
+	hint := hintOf(err, command, again)
+	if kept != "" && strings.Contains(hint, again) {
+		hint += " (" + kept + ")"
+	}
+	return hint
+}
+
+// hintOf is the hint by the error and its class. again tells to run the command again.
+func hintOf(err error, command, again string) string {
 	code := Code(err)
 	if b, ok := errors.AsType[*transport.BudgetError](err); ok && code == Temporary {
 		return again + " after " + b.ComeBack()
@@ -216,18 +223,25 @@ func Hint(err error, command, kept string) string {
 	switch {
 	case is[*extract.UnclearError](err) || code == Config && strings.HasSuffix(command, " validate"):
 		return ""
+	case code == Config && (is[*output.SchemaChangedError](err) || is[*output.DatasetChangedError](err)):
+		return "" // what to do stands in the error
+	case code == Data && (is[*reconcile.VerifyError](err) || is[*reconcile.DuplicateError](err)):
+		return again + " when fewer results come in"
 	case is[*transport.RedirectError](err) || is[*transport.NotServiceError](err):
 		return "check that the base URL is the service's own address"
 	}
-	return hintOf(code, err, command, again)
+	return hintOfClass(code, err, command, again)
 }
 
-// hintOf is the hint by the class of an error. again tells to run the command again.
-func hintOf(code int, err error, command, again string) string {
+// hintOfClass is the hint by the class of an error.
+func hintOfClass(code int, err error, command, again string) string {
 	switch code {
 	case Temporary:
 		if is[*load.HeldError](err) {
 			return "wait until that run has ended; then " + again
+		}
+		if n, ok := errors.AsType[*transport.NetworkError](err); ok && n.Unreached() {
+			return "check that the service is there, and its address; then " + again + " later"
 		}
 		return again + " later"
 	case Interrupted, Terminated:

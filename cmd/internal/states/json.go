@@ -50,7 +50,10 @@ type outputStateJSON struct {
 	UnderWay  *underWayJSON `json:"under_way"`
 	Recorded  *string       `json:"recorded_commit"` // the run whose commit the next run finishes
 	Leftovers []Leftover    `json:"leftovers"`
-	Error     string        `json:"error,omitempty"`
+	// UnlistedParts end the next run with 73; DamagedParts are made again by it.
+	UnlistedParts []string `json:"unlisted_parts"`
+	DamagedParts  []string `json:"damaged_parts"`
+	Error         string   `json:"error,omitempty"`
 }
 
 // changesJSON says how the last run found the results that had changed.
@@ -117,7 +120,7 @@ func Of(r *maintain.StateReport) JSON {
 
 func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSON {
 	j := outputStateJSON{
-		Path: out.Path, Dataset: out.Dataset, PerRun: out.PerRun, Watermark: out.Watermark(), Leftovers: []Leftover{},
+		Path: out.Path, Dataset: out.Dataset, PerRun: out.PerRun, Watermark: out.Watermark(), Leftovers: []Leftover{}, UnlistedParts: []string{}, DamagedParts: []string{},
 	}
 	if out.Err != nil {
 		j.Error = out.Err.Error()
@@ -139,6 +142,12 @@ func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSO
 	}
 	if out.Pending != "" {
 		j.Recorded = &out.Pending
+	}
+	for _, o := range out.Inventory.Unlisted {
+		j.UnlistedParts = append(j.UnlistedParts, o.Name)
+	}
+	for _, p := range out.Inventory.Damaged {
+		j.DamagedParts = append(j.DamagedParts, p.Path)
 	}
 	for _, l := range out.Leftovers {
 		j.Leftovers = append(j.Leftovers, LeftoverOf(l, ""))

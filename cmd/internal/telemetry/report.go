@@ -98,7 +98,7 @@ func Kept(whom string, reports ...*pipelines.Report) string {
 	case !read:
 		return ""
 	case kept == 0:
-		return "nothing of what was read is kept"
+		return "no result is kept"
 	}
 	return "kept " + whom + ": " + show.Plural(kept, "result")
 }

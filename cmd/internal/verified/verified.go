@@ -21,16 +21,16 @@ type Result struct {
 // Output is the check of one output.
 type Output struct {
 	*audit.Report
-	Sound   bool   `json:"sound"`
-	Command string `json:"command,omitempty"` // that mends it
+	Sound    bool     `json:"sound"`
+	Commands []string `json:"commands,omitempty"` // that mend it
 }
 
 // Of adds to a report the command that mends what is damaged. definition is the definition
 // as the command names it.
 func Of(r *audit.Report, definition string) Output {
 	o := Output{Report: r, Sound: r.Sound()}
-	if r.Mendable() {
-		o.Command = strings.TrimSpace("formetl run " + definition + " " + r.Mend)
+	for _, flags := range r.Mend {
+		o.Commands = append(o.Commands, strings.TrimSpace("formetl run "+definition+" "+flags))
 	}
 	return o
 }
@@ -44,8 +44,8 @@ func (r Result) Text() string {
 			state = show.Plural(len(o.Problems), "problem")
 		}
 		run := "no run"
-		if o.RunID != "" {
-			run = "run " + o.RunID
+		if m := o.Manifest; m != nil {
+			run = fmt.Sprintf("%s, run %s", show.Range(m.Range), m.RunID)
 		}
 		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, show.Plural(o.Parts, "part"), show.Plural(o.Rows, "row"), run, state)
 		for _, p := range o.Problems {
@@ -58,8 +58,12 @@ func (r Result) Text() string {
 		for _, note := range o.Notes {
 			fmt.Fprintf(&b, "  note        %s\n", note)
 		}
-		if o.Command != "" {
-			fmt.Fprintf(&b, "  to mend it  %s\n", o.Command)
+		for i, command := range o.Commands {
+			what := "to mend it"
+			if i > 0 {
+				what = "and"
+			}
+			fmt.Fprintf(&b, "  %-10s  %s\n", what, command)
 		}
 	}
 	return b.String()
