@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -78,7 +79,7 @@ again; 77 the key was refused; 78 the definition is wrong; 130, 143 stopped.`,
   formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl run feedback.yaml`,
 		SilenceErrors: true, SilenceUsage: true,
-		Version: telemetry.Version(),
+		Version: fmt.Sprintf("%s (%s, %s/%s)", telemetry.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
 		Args:    flags.Subcommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -93,5 +94,6 @@ again; 77 the key was refused; 78 the definition is wrong; 130, 143 stopped.`,
 		runCommand(p), exportCommand(p), previewCommand(p), planCommand(p), validateCommand(p), schemaCommand(p),
 		formsCommand(p), statusCommand(p), publishCommand(p), countCommand(p), copyCommand(p), demoCommand(p), cleanCommand(p), verifyCommand(p), replayCommand(p), stateCommand(p),
 	)
+	complete(p, root.Commands())
 	return root
 }
