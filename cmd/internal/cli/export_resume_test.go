@@ -62,6 +62,7 @@ func TestExportResumes(t *testing.T) {
 				t.Fatalf("ended with %d:\n%s", code, &p.stderr)
 			}
 			says, pages := p.stderr.String(), service.Counts()[formservice.TransactionResults]
+			asked := func(n int) bool { return pages == n || pages == n+1 } // the last request of the killed command may come late
 			name := "out.csv"
 			if c.name == "another file" {
 				name = "other.csv"
@@ -74,12 +75,12 @@ func TestExportResumes(t *testing.T) {
 				t.Errorf("%d lines", lines)
 			}
 			if c.says == "" {
-				if strings.Contains(says, "resuming") || pages != 32 || !strings.Contains(string(data), "edited since") { // one asks what changed
+				if strings.Contains(says, "resuming") || !asked(32) || !strings.Contains(string(data), "edited since") { // one asks what changed
 					t.Errorf("asked for %d pages, the new value is there: %t; said:\n%s", pages, strings.Contains(string(data), "edited since"), says)
 				}
 				return
 			}
-			if !regexp.MustCompile(c.says).MatchString(says) || pages != 21 {
+			if !regexp.MustCompile(c.says).MatchString(says) || !asked(21) {
 				t.Errorf("asked for %d pages, said:\n%s", pages, says)
 			}
 		})
