@@ -104,11 +104,12 @@ type Secrets struct {
 }
 
 // RunCommand runs a command line in a folder with the system's shell, and returns what it
-// prints. What it says on standard error is not shown, because that may hold a secret.
+// prints. The shell is /bin/sh, as for system(3), so that a service manager's short PATH
+// does not matter. What it says on standard error is not shown, because that may hold a secret.
 func RunCommand(ctx context.Context, dir, line string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxCommand)
 	defer cancel()
-	shell := []string{"sh", "-c"}
+	shell := []string{"/bin/sh", "-c"}
 	if runtime.GOOS == "windows" {
 		shell = []string{"cmd", "/C"}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // withVars is a definition whose values have references.
@@ -121,6 +122,7 @@ func TestBadReferences(t *testing.T) {
 
 // A command prints the key, and what it prints stands in no error.
 func TestCommandOfAKey(t *testing.T) {
+	needs.Program(t, "cat", "apt-get install coreutils")
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "key"), canary+"\n")
 	for line, want := range map[string]string{
