@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/zeebo/xxh3"
 
 	"github.com/formetl/formetl/load/internal/rows"
 )
@@ -80,7 +81,6 @@ func sizeOfArray(arr arrow.Array, from, to int) int {
 func (c *cardinality) dictionaries(columns int, pieces []rows.Piece, n int) []bool {
 	pays := make([]bool, columns)
 	size := min(n, max(leastSample, min(n/4, mostSample)))
-	defer c.reset() // the strings point into the batches
 	for i := range pays {
 		c.reset()
 		for k, at, base := 0, 0, 0; k < size; k++ {
@@ -104,25 +104,40 @@ func sampled(k, n, size int) int {
 	return from + int(uint32(k)*2654435761>>16)%(to-from)
 }
 
-// cardinality counts the distinct values of a column's sample. Its strings point
-// into the batches, which the encoder keeps meanwhile.
+// cardinality counts the distinct values of a column's sample, by their hashes. Two
+// values with one hash of 64 bits count as one: only the choice of a dictionary depends
+// on it.
 type cardinality struct {
-	values  int             // number of values that are not null
-	once    int             // number of values that occur once
-	stored  int             // bytes of the distinct values, as a dictionary stores them
-	plain   int             // bytes of all values
-	strings map[string]bool // whether the value occurs more than once
-	numbers map[uint64]bool // numbers, days and instants by their bits
+	values int     // number of values that are not null
+	seen   int     // number of distinct values
+	once   int     // number of values that occur once
+	stored int     // bytes of the distinct values, as a dictionary stores them
+	plain  int     // bytes of all values
+	table  []entry // its length is a power of two; at most half of it is used
 }
 
-func newCardinality() *cardinality {
-	return &cardinality{strings: map[string]bool{}, numbers: map[uint64]bool{}}
+// entry is a place of the table for one distinct value.
+type entry struct {
+	hash  uint64 // 0 where the place is free
+	twice bool   // the value occurs more than once
 }
 
+// leastTable is enough for the smallest sample of a column that is no list. A table of
+// more than mostTable places, which long lists take, is not kept for the next column.
+const (
+	leastTable = 2 * leastSample
+	mostTable  = 8 * mostSample
+)
+
+func newCardinality() *cardinality { return &cardinality{table: make([]entry, leastTable)} }
+
+// reset forgets what was counted.
 func (c *cardinality) reset() {
-	clear(c.strings)
-	clear(c.numbers)
-	*c = cardinality{strings: c.strings, numbers: c.numbers}
+	if len(c.table) > mostTable {
+		c.table = make([]entry, leastTable)
+	}
+	clear(c.table)
+	*c = cardinality{table: c.table}
 }
 
 // pays tells whether the column gets a dictionary, by sampled of n rows. On average
@@ -134,17 +149,16 @@ func (c *cardinality) reset() {
 // do (GEE, PODS 2000). Values seen more than once are all there are of their kind.
 // Values seen once stand for sqrt(n/sampled) values each.
 func (c *cardinality) pays(n, sampled int) bool {
-	seen := len(c.strings) + len(c.numbers)
-	if seen == 0 {
+	if c.seen == 0 {
 		return false
 	}
-	distinct := seen - c.once + int(float64(c.once)*math.Sqrt(float64(n)/float64(sampled)))
+	distinct := c.seen - c.once + int(float64(c.once)*math.Sqrt(float64(n)/float64(sampled)))
 	values := c.values * n / sampled
 	if distinct*4 > values {
 		return false
 	}
 	indexes := values * bits.Len(uint(distinct-1)) / 8
-	return (c.stored*distinct/seen+indexes)*2 <= c.plain*n/sampled
+	return (c.stored*distinct/c.seen+indexes)*2 <= c.plain*n/sampled
 }
 
 // count counts the value of one row, or each element of a list. Types that
@@ -155,18 +169,18 @@ func (c *cardinality) count(arr arrow.Array, row int) {
 	}
 	switch a := arr.(type) {
 	case *array.String:
-		note(c, c.strings, a.Value(row), 4+a.ValueLen(row))
+		c.note(xxh3.HashString(a.Value(row)), 4+a.ValueLen(row))
 	case *array.Int64:
-		note(c, c.numbers, uint64(a.Value(row)), 8)
+		c.note(scatter(uint64(a.Value(row))), 8)
 	case *array.Float64:
-		note(c, c.numbers, math.Float64bits(a.Value(row)), 8)
+		c.note(scatter(math.Float64bits(a.Value(row))), 8)
 	case *array.Date32:
-		note(c, c.numbers, uint64(a.Value(row)), 4)
+		c.note(scatter(uint64(a.Value(row))), 4)
 	case *array.Timestamp:
-		note(c, c.numbers, uint64(a.Value(row)), 8)
+		c.note(scatter(uint64(a.Value(row))), 8)
 	case *array.Decimal128:
 		if !wide(a.DataType().(*arrow.Decimal128Type)) {
-			note(c, c.numbers, a.Value(row).LowBits(), 8)
+			c.note(scatter(a.Value(row).LowBits()), 8)
 		}
 	case *array.List:
 		start, end := a.ValueOffsets(row)
@@ -176,18 +190,49 @@ func (c *cardinality) count(arr arrow.Array, row int) {
 	}
 }
 
-// note counts the value v of size bytes. seen holds the distinct values so far.
-func note[T comparable](c *cardinality, seen map[T]bool, v T, size int) {
+// scatter spreads the bits of a number, as the finalizer of SplitMix64 does. No two
+// numbers become one.
+func scatter(v uint64) uint64 {
+	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
+	v = (v ^ v>>27) * 0x94d049bb133111eb
+	return v ^ v>>31
+}
+
+// note counts a value of size bytes by its hash.
+func (c *cardinality) note(hash uint64, size int) {
 	c.values++
 	c.plain += size
-	again, known := seen[v]
+	e := c.place(max(hash, 1))
 	switch {
-	case !known:
-		seen[v] = false
+	case e.hash == 0:
+		e.hash = max(hash, 1)
 		c.stored += size
 		c.once++
-	case !again:
-		seen[v] = true
+		if c.seen++; 2*c.seen > len(c.table) {
+			c.grow()
+		}
+	case !e.twice:
+		e.twice = true
 		c.once--
+	}
+}
+
+// place returns the entry of a hash, or the free one that it is to take.
+func (c *cardinality) place(hash uint64) *entry {
+	for i := hash; ; i++ {
+		if e := &c.table[i&uint64(len(c.table)-1)]; e.hash == hash || e.hash == 0 {
+			return e
+		}
+	}
+}
+
+// grow doubles the table.
+func (c *cardinality) grow() {
+	old := c.table
+	c.table = make([]entry, 2*len(old))
+	for _, e := range old {
+		if e.hash != 0 {
+			*c.place(e.hash) = e
+		}
 	}
 }
