@@ -37,24 +37,30 @@ type column struct {
 	cloaked    []byte // memory for the values of the row after the pii rule
 	cloakedRow int64  // number of that row
 
-	plain     *texts             // the builder of a string column
-	builder   array.Builder      // the builder of any other column
-	lists     *array.ListBuilder // the builder of a list
-	elems     array.Builder      // builder, or the builder of a list's elements
-	seen      *Seen              // describes the values so far, nil if there were none
-	lastBytes int                // text bytes of the last batch, to reserve for the next
+	plain   *texts             // the builder of a string column
+	several *textLists         // the builder of a column of lists of strings
+	builder array.Builder      // the builder of any other column
+	lists   *array.ListBuilder // the same as builder, if it builds lists
+	elems   array.Builder      // builder, or the builder of a list's elements
+	seen    *Seen              // describes the values so far, nil if there were none
 }
 
 func newColumn(c schemas.Column, mem memory.Allocator) *column {
 	col := &column{Column: c, elem: c.Type, declared: newDeclared(c.Reading)}
 	if c.Type.Kind == schemas.String {
-		col.plain = &texts{mem: mem}
+		col.plain = &texts{bounds: bounds{mem: mem}}
+		return col
+	}
+	if c.Type.Kind == schemas.List {
+		col.list, col.elem = true, *c.Type.Elem
+	}
+	if col.isString() {
+		col.several = newTextLists(mem)
 		return col
 	}
 	col.builder = array.NewBuilder(mem, c.Type.Arrow())
 	col.elems = col.builder
-	if c.Type.Kind == schemas.List {
-		col.list, col.elem = true, *c.Type.Elem
+	if col.list {
 		col.lists = col.builder.(*array.ListBuilder)
 		col.elems = col.lists.ValueBuilder()
 	}
@@ -77,17 +83,36 @@ func (c *column) append() int {
 	case c.plain != nil:
 		c.plain.append(c.vals[0].text)
 		return 4 + len(c.vals[0].text)
+	case c.several != nil && c.null:
+		c.several.appendNull()
+		return size
+	case c.several != nil:
+		for i := range c.vals {
+			size += c.appendElement(&c.vals[i])
+		}
+		c.several.append()
+		return size
 	case c.null:
 		c.builder.AppendNull()
-		return 8
+		return size
 	case c.list:
 		c.lists.Append(true)
 	}
 	for i := range c.vals {
-		size += 8 + len(c.vals[i].text)
+		size += 8
 		c.appendValue(&c.vals[i])
 	}
 	return size
+}
+
+// appendElement adds an element to the open list of strings, and returns its size.
+func (c *column) appendElement(v *value) int {
+	if v.null {
+		c.several.elements.appendNull()
+	} else {
+		c.several.elements.append(v.text)
+	}
+	return 8 + len(v.text)
 }
 
 func (c *column) appendValue(v *value) {
@@ -96,8 +121,6 @@ func (c *column) appendValue(v *value) {
 		return
 	}
 	switch b := c.elems.(type) {
-	case *array.StringBuilder:
-		b.BinaryBuilder.Append(v.text)
 	case *array.Int64Builder:
 		b.Append(v.num)
 	case *array.Float64Builder:
@@ -113,33 +136,32 @@ func (c *column) appendValue(v *value) {
 	}
 }
 
-// reserve allocates memory for as many rows and bytes as the last batch had.
+// reserve allocates memory for as many rows as the last batch had.
 func (c *column) reserve(rows int) {
-	if rows == 0 || c.plain != nil {
-		return
-	}
-	c.builder.Reserve(rows)
-	if texts, ok := c.elems.(*array.StringBuilder); ok && c.lastBytes > 0 {
-		texts.ReserveData(c.lastBytes)
+	if rows > 0 && c.builder != nil {
+		c.builder.Reserve(rows)
 	}
 }
 
 // finish returns the column's array and empties the builder.
 func (c *column) finish() arrow.Array {
-	if c.plain != nil {
+	switch {
+	case c.plain != nil:
 		return c.plain.finish()
-	}
-	if texts, ok := c.elems.(*array.StringBuilder); ok {
-		c.lastBytes = texts.DataLen()
+	case c.several != nil:
+		return c.several.finish(c.Type.Arrow())
 	}
 	return c.builder.NewArray()
 }
 
 // release frees what the column holds.
 func (c *column) release() {
-	if c.plain != nil {
+	switch {
+	case c.plain != nil:
 		c.plain.release()
-		return
+	case c.several != nil:
+		c.several.release()
+	default:
+		c.builder.Release()
 	}
-	c.builder.Release()
 }

@@ -200,10 +200,13 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 		}
 	}
 	for k, c := range f.columns {
-		if f.direct(k) {
-			f.batch.bytes += f.row.appendPlain(c, &f.row.gathered[k], cells)
-		} else {
+		switch {
+		case !f.direct(k):
 			f.batch.bytes += c.append()
+		case c.several != nil:
+			f.batch.bytes += f.row.appendList(c, &f.row.gathered[k], cells)
+		default:
+			f.batch.bytes += f.row.appendPlain(c, &f.row.gathered[k], cells)
 		}
 	}
 	f.batch.rows++
@@ -212,12 +215,18 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 	return true, nil
 }
 
-// direct tells whether column k takes the row's value straight from the page,
-// without being settled. A single string always fits, and so does a missing one
-// if the column may be null.
+// direct tells whether column k takes the row's values straight from the page,
+// without being settled. A single string always fits, and so does a list of strings.
+// Where there is none, the column must allow null.
 func (f *Flattener) direct(k int) bool {
 	c, g := f.columns[k], &f.row.gathered[k]
-	return c.plain != nil && k != f.idAt && (g.values <= 1 || g.row != f.row.number) && !c.Required
+	switch {
+	case c.Required:
+		return false
+	case c.plain != nil:
+		return k != f.idAt && (g.values <= 1 || g.row != f.row.number)
+	}
+	return c.several != nil
 }
 
 func (f *Flattener) reject(r Reject) error {

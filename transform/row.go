@@ -65,3 +65,38 @@ func (r *row) appendPlain(c *column, g *gathered, cells []page.Cell) (size int) 
 	c.plain.appendNull()
 	return 4
 }
+
+// appendList writes the row's list of strings, or null, from the page. It returns the
+// size. It gives what settle and then append give, without a value in between.
+func (r *row) appendList(c *column, g *gathered, cells []page.Cell) (size int) {
+	l, size := c.several, 8
+	if g.row != r.number {
+		l.appendNull()
+		return size
+	}
+	before := l.elements.n
+	for k := g.head; k >= 0; k = r.next[k] {
+		for i := range int(cells[k].Values) {
+			v := r.page.Value(cells[k], i)
+			switch {
+			case len(v) == 0 && g.values == 1: // an empty list, not a list of an empty text
+			case len(v) == 0 && r.emptyAsNull:
+				l.elements.appendNull()
+				size += 8
+			case len(v) == 0:
+				l.elements.append(nil)
+				size += 8
+			default:
+				v = r.valueOf(c, v)
+				l.elements.append(v)
+				size += 8 + len(v)
+			}
+		}
+	}
+	if r.emptyAsNull && l.elements.n == before {
+		l.appendNull()
+	} else {
+		l.append()
+	}
+	return size
+}
