@@ -77,6 +77,46 @@ func TestLaterConnection(t *testing.T) {
 	})
 }
 
+// TestOutageThatOneRequestMeets: a service that is away for less than the patience is
+// waited for, also if one request alone meets it, and whatever chance says of pauses.
+func TestOutageThatOneRequestMeets(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			client := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
+				if gone := time.Since(start); gone > time.Second && gone < 115*time.Second {
+					return refuses(r)
+				}
+				return extracttest.Respond(200, countOf7), nil
+			}, nil)
+			client.Reads(2)
+			for range 3 {
+				if err := countOnly(t.Context(), client); err != nil {
+					t.Errorf("after %s: %v", time.Since(start), err)
+				}
+				time.Sleep(time.Second)
+			}
+		})
+	}
+}
+
+// TestWrongServerThatStarts: a server of something else that is not yet there at the first
+// attempt is told from the service all the same.
+func TestWrongServerThatStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		client := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
+			if attempts++; attempts == 1 {
+				return refuses(r)
+			}
+			return extracttest.Respond(200, "<html></html>"), nil
+		}, nil)
+		if err := countOnly(t.Context(), client); !isNotService(err) || attempts != 4 {
+			t.Errorf("after %d attempts: %v", attempts, err)
+		}
+	})
+}
+
 // TestRetriesTellAnErrorOnce: of attempts that fail for one reason, the log has it once.
 func TestRetriesTellAnErrorOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -20,6 +20,7 @@ type effort struct {
 	form       string
 	repeatable bool          // sending the request twice does no harm
 	attempts   int           // attempts that were sent
+	unsent     int           // attempts without a connection among them
 	doubtful   int           // attempts with a doubtful refusal
 	spent      time.Duration // time in attempts and pauses
 	last       error
@@ -39,10 +40,11 @@ func (e *effort) unreadable(a *AnswerError) {
 	a.varies = e.varies
 }
 
-// samePage tells whether every attempt got the same foreign answer, such as a web page.
+// samePage tells whether every attempt that had a connection got the same foreign
+// answer, such as a web page.
 func (e *effort) samePage() bool {
 	a, ok := errors.AsType[*AnswerError](e.last)
-	return ok && a.isPage() && !e.varies && e.unread == e.attempts
+	return ok && a.isPage() && !e.varies && e.unread == e.attempts-e.unsent
 }
 
 // mayHelp tells whether one more attempt may succeed after the last one failed.

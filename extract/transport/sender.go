@@ -172,9 +172,7 @@ func (s *Sender) Close() {
 // and may succeed later. The error is that of ctx, or a *RequestError.
 func (s *Sender) Send(ctx context.Context, call Call) error {
 	e := &effort{form: call.Form, repeatable: call.Method != http.MethodPost}
-	pauses := backoff.ExponentialBackOff{
-		InitialInterval: s.cfg.BackoffMin, MaxInterval: s.cfg.BackoffMax, Multiplier: 2, RandomizationFactor: 1, // full jitter: none to twice the interval
-	}
+	pauses := backoff.ExponentialBackOff{InitialInterval: s.cfg.BackoffMin, Multiplier: 2}
 	for tries := 0; ; tries++ {
 		e.last = s.attempt(ctx, call, e)
 		if e.last == nil {
@@ -193,6 +191,10 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		left := s.circuit.patience() - e.spent
 		if left <= 0 || after > left {
 			break
+		}
+		pauses.MaxInterval, pauses.RandomizationFactor = s.cfg.BackoffMax, 1 // full jitter: none to twice the interval
+		if isUnsent(e.last) {                                                // the usual tries then last as long as the usual patience
+			pauses.MaxInterval, pauses.RandomizationFactor = 2*s.cfg.BackoffMax, 0
 		}
 		pause := max(min(pauses.NextBackOff(), left), after) // the last attempt is made at the end of the patience
 		e.spent += pause
@@ -269,6 +271,8 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 		if a, ok := errors.AsType[*AnswerError](err); ok {
 			a.sum = maphash.Bytes(answerSeed, *call.Body)
 			e.unreadable(a)
+		} else if isUnsent(err) {
+			e.unsent++
 		}
 	}
 	e.last = err
