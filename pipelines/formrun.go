@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/detail"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -21,7 +22,9 @@ import (
 // runForm runs one form. If the service breaks the specification, the run begins again
 // without what the service lacks.
 func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
-	f := newFormRun(def, o, client.Fork(), form)
+	seen := o.observer(def)
+	ctx = seen.Requests(ctx)
+	f := newFormRun(def, o, client.Fork(), form, seen)
 	for {
 		err := f.run(ctx)
 		switch {
@@ -42,7 +45,7 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 // again gives the same run once more. Its requests are counted together with those
 // of the first.
 func (f *formRun) again() *formRun {
-	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name)
+	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name, f.seen)
 	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
 	again.noFeed, again.reader.Unordered = f.noFeed, f.reader.Unordered
 	return again
@@ -60,19 +63,20 @@ type formRun struct {
 	reconciler *reconcile.Reconciler
 	ahead      *output.Ahead
 	tally      tally
+	seen       *detail.Observer // nil if nobody wants the detail
 
 	mu     sync.Mutex // guards the drift of the report
 	report *FormReport
 }
 
-func newFormRun(def *definition.Definition, o Options, client extract.Client, form string) *formRun {
+func newFormRun(def *definition.Definition, o Options, client extract.Client, form string, seen *detail.Observer) *formRun {
 	f := &formRun{
-		o: o, report: &FormReport{Form: form, StartedAt: o.Now().UTC(), Timezone: def.Source.Zone.String()},
+		o: o, seen: seen, report: &FormReport{Form: form, StartedAt: o.Now().UTC(), Timezone: def.Source.Zone.String()},
 	}
 	f.reader = &reading.Reader{
 		Form: reading.Form{
 			Def: def, Name: form, Client: client, Pages: extract.NewReader(client, form, reading.Query(def.Extract)), RunID: o.RunID, Began: f.report.StartedAt,
-			Now: o.Now, Wait: o.Wait, Log: o.Logger.With(slog.String("form", form)), At: o.At, Slots: o.windows,
+			Now: o.Now, Wait: o.Wait, Log: o.Logger.With(slog.String("form", form)), At: o.At, Slots: o.windows, Watched: seen.Window,
 		},
 		Keeps:  keepsRead,
 		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },
@@ -168,6 +172,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(c.Plan.Windows)),
 		slog.Int64("results", c.Plan.Total), slog.Int64("count_requests", f.requests().Count-before))
 	f.tally.plan(c.Windows)
+	f.watchPlan()
 	r.At(pointPlanned)
 	if f.left != nil || c.Plan.Requests < costlyPlan {
 		return nil
@@ -208,6 +213,9 @@ func (f *formRun) commit(ctx context.Context) error {
 		return err
 	}
 	f.summarise(snapshot)
+	if err := f.seen.Snapshot(ctx, snapshot); err != nil {
+		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the report lacks what the columns hold", slog.String("error", err.Error()))
+	}
 	f.ahead.Wait()
 	err = f.outputs.Commit(ctx, snapshot, func(ctx context.Context) {
 		if err := f.reader.Checkpoint.Clear(ctx); err != nil {
@@ -252,6 +260,7 @@ func (f *formRun) endReport(err error) {
 	r.Windows, r.Reread, r.Older, r.Verified = len(c.Windows), c.Work.Reread, c.Work.Older, c.Verified
 	r.read = readSpans{ownReadings(c.Windows), c.Work.Undated}
 	r.Outputs = f.outputs.Reports()
+	f.endWatch()
 	if err != nil {
 		r.Error, r.Err = err.Error(), err
 	}

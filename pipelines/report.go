@@ -77,6 +77,9 @@ type ReadReport struct {
 	// DeadLetters is the file with the first dead letters of a run that rejected too many
 	// results, and so wrote nothing.
 	DeadLetters string `json:"dead_letters,omitempty"`
+	// Detail is what a page shows besides. It is nil unless Options.Detailed is set and the
+	// form was begun.
+	Detail *Detail `json:"-"`
 }
 
 // CheckReport says how what was read was made to agree with the service.

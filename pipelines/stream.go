@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/detail"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -36,7 +37,8 @@ func Stream(ctx context.Context, def *definition.Definition, o Options, limit in
 	defer client.Close()
 	f := &FormReport{Form: def.Forms[0], StartedAt: report.StartedAt, Timezone: def.Source.Zone.String(), Outputs: []output.Report{}}
 	report.Forms = append(report.Forms, f)
-	err = streamForm(ctx, def, o, client, limit, f)
+	seen := o.observer(def)
+	err = streamForm(seen.Requests(ctx), def, o, client, limit, f, seen)
 	if err != nil {
 		f.Error, f.Err = err.Error(), err
 		err = formFailed(f.Form, err)
@@ -59,7 +61,7 @@ func (e *UnverifiedError) Error() string {
 	return fmt.Sprintf("%d results were written, and the service counts %d before and %d after, because results changed meanwhile: run again", e.Read, e.Counts[0], e.Counts[1])
 }
 
-func streamForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, limit int64, f *FormReport) (err error) {
+func streamForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, limit int64, f *FormReport, seen *detail.Observer) (err error) {
 	iv, err := interval.Ask(def, o.Flags(), o.Now())
 	if err != nil {
 		return err
@@ -79,8 +81,12 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 	if err := verified.count(ctx); err != nil {
 		return err
 	}
-	began := o.Now().UTC()
-	s, err := stream.Open(ctx, client, stream.Query{
+	w := &reading.Window{Planned: extract.Planned{Window: iv.Asked, Count: verified.expected(0)}, Done: true}
+	windows := []*reading.Window{w}
+	seen.Plan(windows)
+	defer func() { f.Detail = detailOf(seen, windows) }()
+	began, watched := o.Now().UTC(), seen.Window(ctx, w)
+	s, err := stream.Open(watched, client, stream.Query{
 		Form: f.Form, Results: query, Limit: limit, Schema: def.Schema, Labels: def.Labels, Some: def.Outputs[0].Select != nil,
 		Options: transform.Options{Zone: def.Source.Zone, Labels: def.Labels, Mem: o.batches},
 	})
@@ -88,11 +94,12 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 		return err
 	}
 	defer s.Close()
-	w := &reading.Window{Planned: extract.Planned{Window: iv.Asked}, Done: true}
 	preview := reconcile.Streamed(iv, w, s.Schema, s.Labels, load.Verified{})
+	seen.Begin(reconcile.Columns(s.Schema, s.Labels, nil))
 	err = output.Stream(ctx, set, preview, w, func(emit func(arrow.RecordBatch) error) error {
-		return s.Each(ctx, func(b arrow.RecordBatch) error {
+		return s.Each(watched, func(b arrow.RecordBatch) error {
 			o.Progress(Progress{Form: f.Form, Rows: s.Read, Expected: verified.expected(limit), Requests: client.Requests().Results})
+			seen.Rows(w, b)
 			return emit(b)
 		})
 	})
@@ -103,15 +110,15 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 		return err
 	}
 	w.Reading = reading.Reading{IDs: s.IDs, Stats: s.Stats, Rejects: s.Rejects, ReadAt: began}
+	seen.Finish(reconcile.Columns(s.Schema, s.Labels, windows), windows, s.Stats)
 	v, err := verified.result(s.Read)
 	f.Verified, f.Windows, f.Rows, f.Rejected = &v, 1, s.Stats.Rows, s.Stats.Rejected
 	f.Rejects, f.Nulled = reading.Faults(s.Stats.Rejects), reading.Faults(s.Stats.Nulled)
 	if err != nil {
 		return err
 	}
-	err = set.Commit(ctx, reconcile.Streamed(iv, w, s.Schema, s.Labels, v), func(context.Context) {})
-	f.Outputs = set.Reports()
-	return err
+	defer func() { f.Outputs = set.Reports() }()
+	return set.Commit(ctx, reconcile.Streamed(iv, w, s.Schema, s.Labels, v), func(context.Context) {})
 }
 
 // reasonNotVerified says why a stream is not compared with counts, or "".

@@ -22,6 +22,9 @@ type Form struct {
 	Log    *slog.Logger
 	At     func(point string) // called when the run comes to a point
 	Slots  Slots              // limit the windows that all forms of the run read at once
+	// Watched gives the context of a window's requests, by which they are watched. nil:
+	// nobody watches them.
+	Watched func(context.Context, *Window) context.Context
 	// Unordered means that windows are small, because the service does not page by
 	// ascending ids. Then a window is read by one request after the other, in memory.
 	Unordered bool
@@ -57,4 +60,12 @@ func (f Form) usable(count int64) int64 {
 		return extract.Unknown
 	}
 	return count
+}
+
+// watched returns the context of a window's requests.
+func (f Form) watched(ctx context.Context, w *Window) context.Context {
+	if f.Watched == nil {
+		return ctx
+	}
+	return f.Watched(ctx, w)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/owned"
+	"github.com/formetl/formetl/cmd/internal/reportpage"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/extract"
@@ -82,7 +83,7 @@ are read with --limit, and to standard output with a --schema that adds no colum
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
 	set.StringVar(&f.state, "state", "", "folder of budgets and checkpoints (default: formetl/ in your cache folder)")
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, also what an export that ended early had read within the last hour")
-	f.watch.register(set, "write a report of the run to this file, as JSON")
+	f.watch.register(set, "write a report of the run to this file, as JSON, or as a page if it ends with .html")
 	set.BoolVar(&f.noVerify, "no-verify", false, "do not reconcile with the service's count")
 	return cmd
 }
@@ -129,7 +130,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	}
 	telemetry.SetExitCodes(report, err)
 	p.kept = telemetry.Kept("for an hour", report)
-	if err = errors.Join(err, claim.End(report), telemetry.WriteReports(f.watch.report, []*pipelines.Report{report})); err != nil || gone {
+	if err = errors.Join(err, claim.End(report), telemetry.WriteReports(f.watch.report, []*pipelines.Report{report}, reportpage.Page)); err != nil || gone {
 		return err
 	}
 	p.log.Summarize(report, f.service.MachinesZone(p.lookup))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/reportpage"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
@@ -36,7 +37,7 @@ func (r *runs) notBegun(ctx context.Context, f runFlags, files []string, err err
 		}
 	}
 	// The error tells already where one of these files cannot be written.
-	_ = telemetry.WriteReports(f.watch.report, r.reports)
+	_ = telemetry.WriteReports(f.watch.report, r.reports, reportpage.Page)
 	_ = telemetry.WriteMetrics(ctx, f.watch.metrics, r.reports, r.process.log.Logger)
 	return err
 }

@@ -40,7 +40,7 @@ all its dead letters.`,
 	set := cmd.Flags()
 	f.RegisterForms(set)
 	f.RegisterKey(set, ", instead of the definition's reference")
-	f.watch.register(set, "write the reports of the runs to this file, as JSON")
+	f.watch.register(set, "write the reports of the runs to this file, as JSON, or as a page if it ends with .html")
 	set.BoolVar(&f.dryRun, "dry-run", false, "list what would be read again and ask the service for nothing")
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/reportpage"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
@@ -46,7 +47,7 @@ that fails does not stop the others.`,
 	}
 	set := cmd.Flags()
 	f.Register(set)
-	f.watch.register(set, "write a report of the run to this file, as JSON")
+	f.watch.register(set, "write a report of the run to this file, as JSON, or as a page if it ends with .html")
 	set.BoolVar(&f.full, "full", false, "ignore what earlier runs left: watermark, schema, unfinished work")
 	set.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing: the same as formetl plan")
 	set.StringVar(&f.watch.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom), for node_exporter's textfile collector")
@@ -104,7 +105,7 @@ func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.O
 	if err := cmp.Or(telemetry.CheckFile("report", f.report), telemetry.CheckFile("metrics", f.metrics)); err != nil {
 		return err
 	}
-	o.Progress, o.Stdout = bar.Update, p.stdout
+	o.Progress, o.Stdout, o.Detailed = bar.Update, p.stdout, telemetry.IsPage(f.report)
 	return testHooks(p.lookup, o)
 }
 
@@ -162,7 +163,7 @@ func (p *process) beat(ctx context.Context, o *pipelines.Options) (stop func()) 
 // end writes report and metrics, and returns all that failed.
 func (r *runs) end(ctx context.Context, f runFlags) []error {
 	r.process.kept = telemetry.Kept("for the next run", r.reports...)
-	err := errors.Join(telemetry.WriteReports(f.watch.report, r.reports), telemetry.WriteMetrics(ctx, f.watch.metrics, r.reports, r.process.log.Logger))
+	err := errors.Join(telemetry.WriteReports(f.watch.report, r.reports, reportpage.Page), telemetry.WriteMetrics(ctx, f.watch.metrics, r.reports, r.process.log.Logger))
 	if err != nil {
 		r.failures = append(r.failures, err)
 	}

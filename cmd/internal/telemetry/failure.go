@@ -63,8 +63,8 @@ func (l *Log) failJSON(err error, hint string) {
 	of.Tell(slog.LevelError, "failed", attrs...)
 }
 
-// outcome says in a word how a form ended, by its exit code.
-func outcome(code int, begun bool) string {
+// Outcome says in a word how a run or a form ended, by its exit code.
+func Outcome(code int, begun bool) string {
 	if !begun {
 		return "not begun"
 	}

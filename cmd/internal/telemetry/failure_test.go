@@ -58,11 +58,11 @@ func TestFailJSON(t *testing.T) {
 // TestOutcomes: each exit code of a form has a word of its own kind.
 func TestOutcomes(t *testing.T) {
 	for code, want := range map[int]string{exit.OK: "done", exit.Data: "data at fault", exit.Interrupted: "stopped", exit.Terminated: "stopped", 1: "failed"} {
-		if got := outcome(code, true); got != want {
+		if got := Outcome(code, true); got != want {
 			t.Errorf("%d is %q", code, got)
 		}
 	}
-	if got := outcome(exit.NoPermission, false); got != "not begun" {
+	if got := Outcome(exit.NoPermission, false); got != "not begun" {
 		t.Errorf("a form that was not begun is %q", got)
 	}
 }

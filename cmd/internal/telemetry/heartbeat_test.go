@@ -36,7 +36,7 @@ func TestDevicesAreNotReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := []*pipelines.Report{{Pipeline: "p"}}
-	if err := WriteReports(path, report); err == nil {
+	if err := WriteReports(path, report, nil); err == nil {
 		t.Error("a report is written")
 	}
 	if err := WriteMetrics(t.Context(), path, report, slog.New(slog.DiscardHandler)); err == nil {

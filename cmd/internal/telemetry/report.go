@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/renameio/v2"
 
@@ -41,9 +42,12 @@ func unwritable(flag, path string, err error) error {
 	return &load.CreateError{Op: "write the " + flag, Path: path, Hint: "give --" + flag + " a file in a folder that is there and can be written to", Err: err}
 }
 
-// WriteReports writes the report of --report, or a list where a command made
-// none or several.
-func WriteReports(file string, reports []*pipelines.Report) error {
+// IsPage tells whether the file of --report is a page, by its name.
+func IsPage(file string) bool { return strings.EqualFold(filepath.Ext(file), ".html") }
+
+// WriteReports writes the report of --report, or a list where a command made none or
+// several. It is JSON, or what page makes of the reports if the file is a page.
+func WriteReports(file string, reports []*pipelines.Report, page func([]*pipelines.Report) []byte) error {
 	if err := CheckFile("report", file); file == "" || err != nil { // a device is never replaced
 		return err
 	}
@@ -53,18 +57,27 @@ func WriteReports(file string, reports []*pipelines.Report) error {
 			r.Forms = []*pipelines.FormReport{} // [] and not null
 		}
 	}
+	encode := encodeReports
+	if IsPage(file) {
+		encode = func(reports []*pipelines.Report) ([]byte, error) { return page(reports), nil }
+	}
+	data, err := encode(reports)
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(file, data, 0o640); err != nil {
+		return unwritable("report", file, err)
+	}
+	return nil
+}
+
+func encodeReports(reports []*pipelines.Report) ([]byte, error) {
 	v := any(append([]*pipelines.Report{}, reports...)) // none is [] and not null
 	if len(reports) == 1 {
 		v = reports[0]
 	}
 	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := renameio.WriteFile(file, append(data, '\n'), 0o640); err != nil {
-		return unwritable("report", file, err)
-	}
-	return nil
+	return append(data, '\n'), err
 }
 
 // SetExitCodes fills in the exit codes of a run that ended with err and of each

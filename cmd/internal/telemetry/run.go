@@ -32,11 +32,10 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 			log.LogAttrs(ctx, slog.LevelError, "an output failed before the form did", slog.String("path", out.Path), slog.String("error", out.Error))
 		}
 	}
-	_, notBegun := errors.AsType[*account.NotRunError](f.Err)
 	attrs := []slog.Attr{
 		slog.Int("windows", f.Windows), slog.Int64("rows", f.Rows), slog.Int64("rejected", f.Rejected),
 		slog.Int64("undated", f.Undated), slog.String("verified", verifiedWord(f)), slog.Int("exit_code", f.ExitCode),
-		slog.String("outcome", outcome(f.ExitCode, !notBegun)), slog.Int64("requests", f.Requests.Results+f.Requests.Count),
+		slog.String("outcome", Outcome(f.ExitCode, Begun(f))), slog.Int64("requests", f.Requests.Results+f.Requests.Count),
 		slog.Int64("retries", f.Requests.Retries), slog.Duration("duration", f.EndedAt.Sub(f.StartedAt).Round(time.Millisecond)),
 	}
 	if f.Continued != "" {
@@ -54,6 +53,12 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 		return
 	}
 	log.LogAttrs(ctx, slog.LevelError, "form failed", attrs...)
+}
+
+// Begun tells whether a form was begun.
+func Begun(f *pipelines.FormReport) bool {
+	_, not := errors.AsType[*account.NotRunError](f.Err)
+	return !not
 }
 
 // mostChanges is how many changes of a form are logged; the report has all.
@@ -160,7 +165,7 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 
 func remarks(r *pipelines.Report, f *pipelines.FormReport, machinesZone bool) []string {
 	parts := []string{Verified(f), show.Plural(r.Requests.All(), "request")}
-	parts = append(parts, changed(f.ResultChanges)...)
+	parts = append(parts, Changed(f.ResultChanges)...)
 	if f.Rejected > 0 {
 		parts = append(parts, show.Thousands(f.Rejected)+" rejected")
 	}
@@ -174,8 +179,8 @@ func remarks(r *pipelines.Report, f *pipelines.FormReport, machinesZone bool) []
 	return append(parts, zone)
 }
 
-// changed says in words what changed since the last run.
-func changed(c *pipelines.ChangesReport) (parts []string) {
+// Changed says in words what changed since the last run.
+func Changed(c *pipelines.ChangesReport) (parts []string) {
 	switch {
 	case c == nil:
 		return nil
