@@ -32,14 +32,7 @@ func (t *Traffic) add(a transport.Attempt, at time.Duration) {
 		t.Step = firstStep
 	}
 	for at >= t.Step*mostMoments {
-		t.Step *= 2
-		half := make([]Moment, (len(t.Moments)+1)/2)
-		for i, m := range t.Moments {
-			half[i/2].Pages += m.Pages
-			half[i/2].Others += m.Others
-			half[i/2].Failed += m.Failed
-		}
-		t.Moments = half
+		*t = t.Coarser()
 	}
 	i := int(max(0, at) / t.Step)
 	for len(t.Moments) <= i {
@@ -54,4 +47,14 @@ func (t *Traffic) add(a transport.Attempt, at time.Duration) {
 	default:
 		m.Others++
 	}
+}
+
+// Coarser returns the same traffic with moments of twice the length.
+func (t Traffic) Coarser() Traffic {
+	half := Traffic{Step: 2 * t.Step, Moments: make([]Moment, (len(t.Moments)+1)/2)}
+	for i, m := range t.Moments {
+		h := &half.Moments[i/2]
+		h.Pages, h.Others, h.Failed = h.Pages+m.Pages, h.Others+m.Others, h.Failed+m.Failed
+	}
+	return half
 }

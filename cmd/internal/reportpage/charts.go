@@ -104,18 +104,58 @@ func (m *markup) timeline(f *pipelines.FormReport, d *detail.Form, room room) {
 	for _, s := range spans {
 		axis.all = max(axis.all, s.Asked.Ended)
 	}
+	traffic := coarser(d.Traffic, axis)
 	m.element("h3", "Time line")
 	m.open("figure")
 	row := rowHeight(len(spans))
-	upper := 18 + row*float64(len(spans))
+	upper := 26 + row*float64(len(spans))
 	m.svg(upper+trafficH+axisHeight, "Time line of form "+clip(f.Form, mostName), timelineText(d, axis))
-	m.label(plotLeft, 11, "start", "Windows by when they were asked for")
+	if len(spans) > 0 {
+		m.label(plotLeft, 11, "start", "Windows by when they were asked for")
+	}
+	m.runAxis(axis, upper+trafficH)
 	m.spans(spans, axis, row)
-	m.traffic(d.Traffic, axis, upper)
+	m.traffic(traffic, axis, upper)
 	m.end("svg")
 	m.open("figcaption")
-	m.key("accent", "window", "warn", "with retries", "again", "read again", "soft", "page of results", "other", "count or feed", "bad", "no answer of use")
+	m.timelineKey(spans, traffic)
 	m.end("figcaption", "figure")
+}
+
+// coarser makes the moments of the traffic so long that the chart can show them.
+func coarser(t detail.Traffic, axis clock) detail.Traffic {
+	const most = 200
+	for len(t.Moments) > 0 && axis.all > most*t.Step {
+		t = t.Coarser()
+	}
+	return t
+}
+
+// timelineKey explains the colours that the time line has.
+func (m *markup) timelineKey(spans []detail.Span, t detail.Traffic) {
+	has := map[string]bool{}
+	for _, s := range spans {
+		has[spanClass(s)] = true
+	}
+	for _, moment := range t.Moments {
+		has["soft"] = has["soft"] || moment.Pages > 0
+		has["other"] = has["other"] || moment.Others > 0
+		has["bad"] = has["bad"] || moment.Failed > 0
+	}
+	var pairs []string
+	for _, pair := range [][2]string{
+		{"accent", "window"},
+		{"warn", "window with retries"},
+		{"again", "window read again"},
+		{"soft", "page of results"},
+		{"other", "count"},
+		{"bad", "attempt without an answer of use"},
+	} {
+		if has[pair[0]] {
+			pairs = append(pairs, pair[0], pair[1])
+		}
+	}
+	m.key(pairs...)
 }
 
 // rowHeight is how high a window is on the time line.
@@ -150,21 +190,28 @@ func (m *markup) spans(spans []detail.Span, axis clock, row float64) {
 			m.label(plotLeft-8, y+max(row/2+4, 8), "end", spanName(s))
 			labelled = y
 		}
-		if s.Asked.Requests+s.Asked.Retries == 0 {
+		class := spanClass(s)
+		if class == "" {
 			continue
-		}
-		class := "accent"
-		switch {
-		case s.Again > 0:
-			class = "again"
-		case s.Asked.Retries > 0:
-			class = "warn"
 		}
 		x := axis.x(s.Asked.Began)
 		m.open("path", "class", class, "d", box(x, y, max(axis.x(s.Asked.Ended)-x, 2), max(row-either2(row > 6, 3, row/8), 0.9)))
 		m.element("title", spanText(s))
 		m.end("path")
 	}
+}
+
+// spanClass is how the bar of a span looks, "" if it has none.
+func spanClass(s detail.Span) string {
+	switch {
+	case s.Asked.Requests+s.Asked.Retries == 0:
+		return ""
+	case s.Again > 0:
+		return "again"
+	case s.Asked.Retries > 0:
+		return "warn"
+	}
+	return "accent"
 }
 
 func either2(is bool, then, otherwise float64) float64 {
@@ -196,6 +243,16 @@ func spanText(s detail.Span) string {
 	return text
 }
 
+// runAxis draws the axis of the time of the run.
+func (m *markup) runAxis(axis clock, bottom float64) {
+	step := axis.step()
+	for at := time.Duration(0); at <= axis.all; at += step {
+		m.line(axis.x(at), 18, axis.x(at), bottom)
+		m.label(axis.x(at), bottom+15, either(at == 0, "start", either(axis.x(at) > plotRight-20, "end", "middle")), axis.mark(at))
+	}
+	m.line(plotLeft, bottom, plotRight, bottom)
+}
+
 // traffic draws the attempts over the time of the run.
 func (m *markup) traffic(t detail.Traffic, axis clock, top float64) {
 	bottom := top + trafficH
@@ -204,19 +261,13 @@ func (m *markup) traffic(t detail.Traffic, axis clock, top float64) {
 		most = max(most, moment.Pages+moment.Others+moment.Failed)
 	}
 	m.label(plotLeft, top+14, "start", "Requests in each "+took(max(t.Step, time.Millisecond)))
-	step := axis.step()
-	for at := time.Duration(0); at <= axis.all; at += step {
-		m.line(axis.x(at), 18, axis.x(at), bottom)
-		m.label(axis.x(at), bottom+15, either(at == 0, "start", either(axis.x(at) > plotRight-20, "end", "middle")), axis.mark(at))
-	}
-	m.line(plotLeft, bottom, plotRight, bottom)
 	plot := trafficH - 22
 	m.label(plotLeft-8, bottom-plot+4, "end", show.Thousands(most))
 	m.label(plotLeft-8, bottom, "end", "0")
 	var pages, others, failed strings.Builder
 	for i, moment := range t.Moments {
 		x := axis.x(t.Step * time.Duration(i))
-		w := max(axis.x(t.Step*time.Duration(i+1))-x-0.6, 0.8)
+		w := max(axis.x(t.Step*time.Duration(i+1))-x-0.6, 1.2)
 		y := bottom
 		for _, part := range []struct {
 			b *strings.Builder
@@ -273,18 +324,17 @@ func (m *markup) days(d *detail.Form, room room) {
 	}
 	m.end("figcaption", "figure")
 	m.open("details")
-	m.element("summary", "As a table")
-	m.table("narrow", "From", "#Rows", "#Rejected")
+	m.element("summary", "In numbers")
+	m.open("ul", "class", "numbers")
 	for _, s := range list {
 		if s.rows+s.rejected > 0 {
-			m.open("tr")
-			m.cells(wall(s.from))
-			m.numbers(show.Thousands(s.rows), some(s.rejected))
-			m.end("tr")
+			m.open("li")
+			m.element("span", wall(s.from))
+			m.element("b", show.Thousands(s.rows)+either(s.rejected > 0, " + "+show.Thousands(s.rejected)+" rejected", ""))
+			m.end("li")
 		}
 	}
-	m.endTable()
-	m.end("details")
+	m.end("ul", "details")
 }
 
 func (m *markup) dayBars(list []stretch, most int64) {

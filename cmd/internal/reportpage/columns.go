@@ -28,7 +28,12 @@ func (m *markup) columns(f *pipelines.FormReport, columns []detail.Column, room 
 	m.element("p", about(columns), "class", "note")
 	m.open("details", "open", either(len(columns) <= openColumns, "open", ""))
 	m.element("summary", "Profile of "+show.Plural(len(columns), "column"))
-	m.table("columns", "Column", "Type", "Filled", "#Nulls", "What it holds", "#Rejected", "#Made null")
+	headings := []string{"Column", "Type", "Filled", "#Nulls", "What it holds"}
+	faulty := len(rejected)+len(nulled) > 0
+	if faulty {
+		headings = append(headings, "#Rejected", "#Made null")
+	}
+	m.table("columns", headings...)
 	for _, c := range columns[:min(len(columns), room.columns)] {
 		m.open("tr")
 		m.columnName(c)
@@ -43,7 +48,9 @@ func (m *markup) columns(f *pipelines.FormReport, columns []detail.Column, room 
 		m.open("td")
 		m.holds(c)
 		m.end("td")
-		m.numbers(some(rejected[c.Name]), some(nulled[c.Name]))
+		if faulty {
+			m.numbers(some(rejected[c.Name]), some(nulled[c.Name]))
+		}
 		m.end("tr")
 	}
 	m.endTable()
@@ -67,7 +74,10 @@ func about(columns []detail.Column) string {
 			personal++
 		}
 	}
-	text := fmt.Sprintf("%s: %s always filled, %s without any value", show.Plural(len(columns), "column"), show.Thousands(full), show.Thousands(empty))
+	text := fmt.Sprintf("%s: %s always filled", show.Plural(len(columns), "column"), show.Thousands(full))
+	if empty > 0 {
+		text += fmt.Sprintf(", %s without any value", show.Thousands(empty))
+	}
 	if personal > 0 {
 		text += fmt.Sprintf(", %s with a rule for personal data, whose values are not shown", show.Thousands(personal))
 	}
@@ -81,11 +91,17 @@ func (m *markup) columnName(c detail.Column) {
 		m.b.WriteByte(' ')
 		m.element("span", "pii: "+c.PII, "class", "tag")
 	}
-	from := c.From
-	if label := strings.TrimSpace(c.Label); label != "" && label != c.Name {
-		from = clip(label, mostName) + " · " + from
+	var about []string
+	if label := strings.TrimSpace(c.Label); label != "" && !strings.EqualFold(strings.ReplaceAll(label, " ", "_"), c.Name) {
+		about = append(about, clip(label, mostName))
 	}
-	m.element("small", from)
+	_, id, _ := strings.Cut(c.From, ":")
+	if id != "" && c.Name != id && c.Name != "item_"+id { // else the name says it
+		about = append(about, c.From)
+	}
+	if len(about) > 0 {
+		m.element("small", strings.Join(about, " · "))
+	}
 	m.end("td")
 }
 

@@ -2,16 +2,17 @@ package reportpage
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/detail"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/schemas"
 )
 
 // form shows what a run did with a form. Of several forms each has its own heading facts.
@@ -53,13 +54,13 @@ func (m *markup) statements(f *pipelines.FormReport, several bool) {
 			list = append(list, text)
 		}
 	}
-	add(several && f.Range != (load.Range{}), "Range: "+rangeText(f)+".")
+	add(several && rangeText(f) != "", "Range: "+rangeText(f)+".")
 	add(several && !leastWatermark(f).IsZero(), "Watermark: "+leastWatermark(f).String()+".")
 	add(f.Error == "" && f.Rows+f.Rejected == 0, "Nothing was new: the service has no results to read here.")
 	add(f.Error == "" || f.Verified != nil, capital(telemetry.Verified(f))+".")
 	add(f.Continued != "", fmt.Sprintf("It resumed from run %s; %s had been read whole.", f.Continued, show.Plural(f.Kept, "window")))
-	if f.ResultsKept != nil {
-		add(true, show.Plural(*f.ResultsKept, "result")+" that it read are kept for the next run.")
+	if kept := telemetry.Kept("for the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f}}); kept != "" {
+		add(true, capital(kept)+".")
 	}
 	for _, text := range telemetry.Changed(f.ResultChanges) {
 		add(true, capital(text)+".")
@@ -107,7 +108,7 @@ func (m *markup) planAndFact(f *pipelines.FormReport, d *pipelines.Detail) {
 	}
 	row("Windows of time", &windows, read)
 	row("Results", p.Results, results)
-	row("Requests for results", plus(p.Requests.Results, p.Requests.Feed), f.Requests.Results)
+	row("Requests for results", less(p.Requests.Total, p.Requests.Counts), f.Requests.Results) // those that ask what changed too
 	row("Requests for counts", p.Requests.Counts, f.Requests.Count)
 	row("Requests in all", p.Requests.Total, f.Requests.Results+f.Requests.Count)
 	m.endTable()
@@ -136,13 +137,13 @@ func (m *markup) planNotes(f *pipelines.FormReport, p *pipelines.FormPlan) {
 	}
 }
 
-// plus adds two numbers; what is not known counts as nothing beside what is.
-func plus(a, b *int64) *int64 {
+// less is the difference of two numbers, nil if one is not known.
+func less(a, b *int64) *int64 {
 	if a == nil || b == nil {
-		return a
+		return nil
 	}
-	sum := *a + *b
-	return &sum
+	rest := *a - *b
+	return &rest
 }
 
 // difference is by how much the fact differs from the plan.
@@ -163,13 +164,16 @@ func difference(planned *int64, done int64) string {
 
 // drift lists how the form or the service changed.
 func (m *markup) drift(f *pipelines.FormReport, room room) {
-	if len(f.Drift)+len(f.Changes) == 0 {
+	told := slices.DeleteFunc(slices.Clone(f.Drift), func(d string) bool { // a change tells it too
+		return slices.ContainsFunc(f.Changes, func(c schemas.Change) bool { return strings.HasPrefix(d, c.From+" ") })
+	})
+	if len(told)+len(f.Changes) == 0 {
 		return
 	}
 	m.element("h3", "Drift")
-	if len(f.Drift) > 0 {
+	if len(told) > 0 {
 		m.open("ul", "class", "notes")
-		for _, d := range f.Drift[:min(len(f.Drift), room.changes)] {
+		for _, d := range told[:min(len(told), room.changes)] {
 			m.element("li", clip(d, mostError))
 		}
 		m.end("ul")
@@ -189,7 +193,7 @@ func (m *markup) drift(f *pipelines.FormReport, room room) {
 		}
 		m.endTable()
 	}
-	m.more(len(f.Drift)-room.changes, "note")
+	m.more(len(told)-room.changes, "note")
 	m.more(len(f.Changes)-room.changes, "change")
 }
 
@@ -257,13 +261,16 @@ func (m *markup) outputs(outputs []output.Report) {
 	m.endTable()
 }
 
+// mostPrinted is how many windows are worth the paper.
+const mostPrinted = 60
+
 // windows lists the windows of a form, or several of them in a row where they are many.
 func (m *markup) windows(spans []detail.Span, room room) {
 	if len(spans) == 0 {
 		return
 	}
 	spans = merged(spans, room.windows)
-	m.open("details")
+	m.open("details", "class", either(len(spans) > mostPrinted, "screen", ""))
 	m.element("summary", "All windows of time")
 	m.table("", "From", "To", "#Expected", "#Results", "#Rejected", "#Requests", "#Retries", "#Asked at", "#Took", "")
 	for _, s := range spans {

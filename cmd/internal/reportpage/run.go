@@ -59,7 +59,7 @@ func (t totals) verifiedWord(forms int) string {
 	case agree == 0:
 		return "no"
 	}
-	return fmt.Sprintf("%d of %s", agree, show.Plural(forms, "form"))
+	return fmt.Sprintf("%d of %d", agree, forms)
 }
 
 // run shows a run: a summary first, then each of its forms.
@@ -75,7 +75,9 @@ func (m *markup) run(r *pipelines.Report, id string, room room) {
 	m.element("p", instant(r.StartedAt)+" · run "+r.RunID, "class", "when")
 	m.end("header")
 	m.failure(r.Error, r.Hint)
-	m.tiles(r)
+	if len(r.Forms) > 0 {
+		m.tiles(r)
+	}
 	if len(r.Forms) > 1 {
 		m.formList(r.Forms, id)
 	}
@@ -136,7 +138,6 @@ func (m *markup) tiles(r *pipelines.Report) {
 func (m *markup) facts(r *pipelines.Report) {
 	m.open("dl", "class", "facts")
 	m.fact("Exit code", fmt.Sprintf("%d – %s", r.ExitCode, telemetry.Outcome(r.ExitCode, true)))
-	m.fact("Started", instant(r.StartedAt))
 	m.fact("Ended", instant(r.EndedAt))
 	if len(r.Forms) == 1 {
 		m.fact("Range", rangeText(r.Forms[0]))
@@ -145,7 +146,6 @@ func (m *markup) facts(r *pipelines.Report) {
 		m.fact("Watermark", either(len(r.Forms) > 1, "at least ", "")+w.String())
 	}
 	m.fact("Attempts", outcomes(r.RequestOutcomes))
-	m.fact("Run", r.RunID)
 	m.fact("Definition", r.Definition)
 	m.fact("Program", strings.TrimSpace("formetl "+r.Version))
 	m.fact("Host", r.Host)
@@ -167,7 +167,8 @@ func rangeText(f *pipelines.FormReport) string {
 	if f.Range == (load.Range{}) {
 		return ""
 	}
-	return show.Range(f.Range) + ", " + f.Timezone
+	return either(f.Range.From.IsZero(), "the first result", wall(f.Range.From.Time)) + " to " +
+		either(f.Range.To.IsZero(), "no end", wall(f.Range.To.Time)) + " (exclusive), " + f.Timezone
 }
 
 // outcomes lists what became of attempts, the most frequent first.
