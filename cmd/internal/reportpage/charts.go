@@ -104,7 +104,7 @@ func (m *markup) timeline(f *pipelines.FormReport, d *detail.Form, room room) {
 	for _, s := range spans {
 		axis.all = max(axis.all, s.Asked.Ended)
 	}
-	traffic := coarser(d.Traffic, axis)
+	traffic := coarser(d.Traffic, axis, room)
 	m.element("h3", "Time line")
 	m.open("figure")
 	row := rowHeight(len(spans))
@@ -123,9 +123,8 @@ func (m *markup) timeline(f *pipelines.FormReport, d *detail.Form, room room) {
 }
 
 // coarser makes the moments of the traffic so long that the chart can show them.
-func coarser(t detail.Traffic, axis clock) detail.Traffic {
-	const most = 200
-	for len(t.Moments) > 0 && axis.all > most*t.Step {
+func coarser(t detail.Traffic, axis clock, room room) detail.Traffic {
+	for most := min(200, room.bars); len(t.Moments) > 0 && axis.all > time.Duration(most)*t.Step; {
 		t = t.Coarser()
 	}
 	return t
@@ -311,8 +310,8 @@ func (m *markup) days(d *detail.Form, room room) {
 	}
 	m.element("h3", "Results per "+word)
 	m.open("figure")
-	m.svg(daysH+axisHeight, "Results per "+word, fmt.Sprintf("%s from %s to %s, %s rejected; the most in a %s are %s.",
-		show.Plural(rows, "result"), wall(d.Days[0].Day), wall(d.Days[len(d.Days)-1].Day), show.Thousands(rejected), word, show.Thousands(most)))
+	m.svg(daysH+axisHeight, "Results per "+word, fmt.Sprintf("%s from %s to %s, %s rejected; a bar shows %s at most.",
+		show.Plural(rows, "result"), wall(d.Days[0].Day), wall(d.Days[len(d.Days)-1].Day), show.Thousands(rejected), show.Thousands(most)))
 	m.dayBars(list, most)
 	m.end("svg")
 	m.open("figcaption")

@@ -71,11 +71,20 @@ const (
 )
 
 // room bounds what the page shows of each form. It is less where there are many.
-type room struct{ columns, windows, bars, changes int }
+type room struct {
+	columns, windows, bars, changes int
+
+	failed bool // there are so many forms that only those that failed are shown
+}
+
+// mostForms is how many forms the page shows.
+const mostForms = 30
+
+func (r room) shows(f *pipelines.FormReport) bool { return !r.failed || f.Error != "" }
 
 func roomFor(forms int) room {
 	share := func(all, least int) int { return max(least, all/max(1, forms)) }
-	return room{columns: share(1000, 20), windows: share(400, 10), bars: share(420, 24), changes: share(400, 20)}
+	return room{columns: share(500, 8), windows: share(400, 6), bars: share(420, 16), changes: share(400, 8), failed: forms > mostForms}
 }
 
 // overview lists the runs of a page that has several.

@@ -79,11 +79,13 @@ func (m *markup) run(r *pipelines.Report, id string, room room) {
 		m.tiles(r)
 	}
 	if len(r.Forms) > 1 {
-		m.formList(r.Forms, id)
+		m.formList(r.Forms, id, room)
 	}
 	m.facts(r)
 	for i, f := range r.Forms {
-		m.form(f, fmt.Sprintf("%s-form%d", id, i+1), len(r.Forms) > 1, room)
+		if room.shows(f) {
+			m.form(f, fmt.Sprintf("%s-form%d", id, i+1), len(r.Forms) > 1, room)
+		}
 	}
 	m.end("section")
 }
@@ -184,12 +186,16 @@ func outcomes(of map[string]int64) string {
 }
 
 // formList lists the forms of a run that has several.
-func (m *markup) formList(forms []*pipelines.FormReport, run string) {
+func (m *markup) formList(forms []*pipelines.FormReport, run string, room room) {
 	m.table("", "Form", "Outcome", "#Rows", "#Rejected", "Verified", "#Requests", "#Retries", "#Duration")
 	for i, f := range forms {
 		m.open("tr")
 		m.open("td")
-		m.element("a", clip(f.Form, mostName), "href", fmt.Sprintf("#%s-form%d", run, i+1))
+		if room.shows(f) {
+			m.element("a", clip(f.Form, mostName), "href", fmt.Sprintf("#%s-form%d", run, i+1))
+		} else {
+			m.text(clip(f.Form, mostName))
+		}
 		m.end("td")
 		m.open("td")
 		m.badge(f.ExitCode, telemetry.Begun(f))
@@ -200,6 +206,9 @@ func (m *markup) formList(forms []*pipelines.FormReport, run string) {
 		m.end("tr")
 	}
 	m.endTable()
+	if room.failed {
+		m.element("p", fmt.Sprintf("Of more than %d forms only those that failed are shown below.", mostForms), "class", "note")
+	}
 }
 
 func verifiedShort(f *pipelines.FormReport) string {
