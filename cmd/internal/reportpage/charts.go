@@ -96,7 +96,7 @@ func (c clock) mark(at time.Duration) string {
 
 // timeline shows when each window was read, and the requests below it on the same axis.
 func (m *markup) timeline(f *pipelines.FormReport, d *detail.Form, room room) {
-	if len(d.Spans)+len(d.Traffic.Moments) == 0 {
+	if len(d.Traffic.Moments) == 0 { // nothing was asked for
 		return
 	}
 	axis := clock{max(f.EndedAt.Sub(f.StartedAt), d.Traffic.Step*time.Duration(len(d.Traffic.Moments)), time.Millisecond)}
@@ -191,6 +191,9 @@ func (m *markup) spans(spans []detail.Span, axis clock, row float64) {
 		}
 		class := spanClass(s)
 		if class == "" {
+			if row >= 15 {
+				m.label(plotLeft+6, y+row/2+4, "start", remark(s))
+			}
 			continue
 		}
 		x := axis.x(s.Asked.Began)
@@ -357,7 +360,7 @@ func (m *markup) dayBars(list []stretch, most int64) {
 		if s.rows+s.rejected == 0 {
 			continue
 		}
-		gap := min(w*0.2, 4)
+		gap := either2(w < 4, 0, min(w*0.2, 4)) // bars that are a few pixels wide touch
 		m.open("g")
 		m.element("title", fmt.Sprintf("%s: %s, %s rejected", wall(s.from), show.Plural(s.rows, "result"), show.Thousands(s.rejected)))
 		good, bad := max(scale*float64(s.rows), either2(s.rows > 0, 0.8, 0)), max(scale*float64(s.rejected), either2(s.rejected > 0, 1.5, 0))

@@ -65,8 +65,8 @@ func (m *markup) statements(f *pipelines.FormReport, several bool) {
 	for _, text := range telemetry.Changed(f.ResultChanges) {
 		add(true, capital(text)+".")
 	}
-	add(f.Reread > 0, show.Plural(f.Reread, "window")+" of time were read again, because results changed or moved.")
-	add(f.Older > 0, show.Plural(f.Older, "older window")+" were read again.")
+	add(f.Reread > 0, "Read again because results changed or moved: "+show.Plural(f.Reread, "window")+" of time.")
+	add(f.Older > 0, "Read again of older parts: "+show.Plural(f.Older, "window")+" of time.")
 	add(f.Undated > 0, show.Plural(f.Undated, "result")+" without a date.")
 	add(f.Replaced > 0, show.Plural(f.Replaced, "forbidden character")+" replaced.")
 	if len(list) == 0 {
@@ -162,6 +162,9 @@ func difference(planned *int64, done int64) string {
 	return text
 }
 
+// openChanges is how many changes of a form are shown without a click.
+const openChanges = 12
+
 // drift lists how the form or the service changed.
 func (m *markup) drift(f *pipelines.FormReport, room room) {
 	told := slices.DeleteFunc(slices.Clone(f.Drift), func(d string) bool { // a change tells it too
@@ -174,11 +177,13 @@ func (m *markup) drift(f *pipelines.FormReport, room room) {
 	if len(told) > 0 {
 		m.open("ul", "class", "notes")
 		for _, d := range told[:min(len(told), room.changes)] {
-			m.element("li", clip(d, mostError))
+			m.element("li", clip(d, mostDrift))
 		}
 		m.end("ul")
 	}
-	if len(f.Changes) > 0 {
+	if n := len(f.Changes); n > 0 {
+		m.open("details", "open", either(n <= openChanges, "open", ""))
+		m.element("summary", show.Plural(n, "change")+" of the form, "+show.Thousands(schemas.Breaking(f.Changes))+" of them breaking")
 		m.table("", "Change", "Column", "From", "Was", "Is", "#Values", "Breaks readers")
 		for _, c := range f.Changes[:min(len(f.Changes), room.changes)] {
 			is := c.Is
@@ -192,6 +197,7 @@ func (m *markup) drift(f *pipelines.FormReport, room room) {
 			m.end("tr")
 		}
 		m.endTable()
+		m.end("details")
 	}
 	m.more(len(told)-room.changes, "note")
 	m.more(len(f.Changes)-room.changes, "change")

@@ -67,6 +67,7 @@ func title(reports []*pipelines.Report) string {
 const (
 	mostName  = 200
 	mostValue = 60
+	mostDrift = 400
 	mostError = 4000
 )
 

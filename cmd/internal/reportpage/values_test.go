@@ -175,3 +175,5 @@ func pages() map[string][]*pipelines.Report {
 		"done": {runOf(doneForm("feedback", 8))}, "nothing": {runOf(nothing)}, "notbegun": {unread}, "several": {several, unread}, "hostile": {hostileRun()}, "none": nil,
 	}
 }
+
+func hours(n int) time.Duration { return time.Duration(n) * time.Hour }

@@ -1,0 +1,228 @@
+package reportpage
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
+	"github.com/formetl/formetl/schemas"
+)
+
+// secretWord is in every personal value of the tests.
+const secretWord = "Qw8Personal5Canary"
+
+// personalForm has so many items. Values of the first five are personal. One in fifty has
+// several of them in the first item, and one in fifty has no number in the sixth. Results come an hour apart from the year's beginning on.
+func personalForm(items, results int) *formservice.Form {
+	list := make([]formservice.Item, items)
+	for i := range list {
+		list[i] = formservice.Item{ID: strconv.Itoa(i + 1), Type: "radio", Index: i + 1, Label: fmt.Sprintf("Question %d about the services & what else there was?", i+1)}
+	}
+	sent := strings.ToValidUTF8(strings.NewReplacer("\v", "", "\x00", "").Replace(hostile), "")
+	list[9].Label = sent
+	made := make([]formservice.Result, results)
+	for n := range made {
+		r := formservice.Result{ID: int64(1000 + n), Metas: []formservice.Meta{
+			{ID: "result_status", Value: "Complete"},
+			{ID: "date_finish", Value: day(0).Add(hours(n * 365 * 24 / results)).Format(formservice.WallTime)},
+			{ID: "user_ip", Value: secretWord + "-ip"},
+		}}
+		for i, item := range list {
+			value := fmt.Sprintf("choice %d of %d", (n+i)%4, i)
+			switch {
+			case i < 5:
+				value = fmt.Sprintf("%s-%d-%d", secretWord, i, n%3)
+			case i == 5:
+				value = strconv.Itoa(n)
+				if n%50 == 7 {
+					value = "no number"
+				}
+			case i == 9:
+				value = sent
+			case (n+i)%9 == 0:
+				continue
+			}
+			answer := formservice.Answer{ID: item.ID, Values: []string{value}}
+			if i == 0 && n%50 == 11 {
+				answer.Values = append(answer.Values, value+" too")
+			}
+			r.Items = append(r.Items, answer)
+		}
+		made[n] = r
+	}
+	return formservice.NewForm("form1", list, made)
+}
+
+// personalSchema has a rule of each kind, and one column that rejects personal values.
+func personalSchema(t *testing.T) *schemas.Schema {
+	t.Helper()
+	key, err := schemas.NewHMACKey([]byte("a key of the tests, which is long enough"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := func(name string, from schemas.Source, kind schemas.TypeKind, rule schemas.PII) schemas.Column {
+		return schemas.Column{Name: name, From: from, Type: schemas.Type{Kind: kind}, PII: rule}
+	}
+	item := func(n int) schemas.Source { return schemas.Source{Kind: schemas.FromItem, ID: strconv.Itoa(n)} }
+	return &schemas.Schema{Name: "personal", MaxRejects: 1000, HMACKey: key, Columns: []schemas.Column{
+		column("id", schemas.Source{Kind: schemas.FromResultID}, schemas.Int64, schemas.PII{}),
+		column("status", schemas.Source{Kind: schemas.FromMeta, ID: "result_status"}, schemas.String, schemas.PII{}),
+		column("ip", schemas.Source{Kind: schemas.FromMeta, ID: "user_ip"}, schemas.String, schemas.PII{Kind: schemas.PIIDrop}),
+		column("mail", item(1), schemas.String, schemas.PII{Kind: schemas.PIIHMAC}),
+		column("phone", item(2), schemas.String, schemas.PII{Kind: schemas.PIIRedact}),
+		column("name", item(3), schemas.String, schemas.PII{Kind: schemas.PIITruncate, Keep: 3}),
+		column("gone", item(4), schemas.String, schemas.PII{Kind: schemas.PIIDrop}),
+		column("tags", item(5), schemas.String, schemas.PII{Kind: schemas.PIIHMAC}),
+		column("number", item(6), schemas.Int64, schemas.PII{}),
+	}}
+}
+
+// run runs a definition as the command does, and returns its page.
+func run(t *testing.T, def *definition.Definition) (*pipelines.Report, []byte, error) {
+	t.Helper()
+	o := pipelines.Options{Options: pipelinestest.Options(), Detailed: true}
+	report, err := pipelines.Run(t.Context(), def, o)
+	telemetry.SetExitCodes(report, err)
+	file := filepath.Join(t.TempDir(), "run.HTML")
+	if err := telemetry.WriteReports(file, []*pipelines.Report{report}, Page); err != nil {
+		t.Fatal(err)
+	}
+	page, readErr := os.ReadFile(file)
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	return report, page, err
+}
+
+// yearRun is a run of a year of daily windows with 200 columns and personal data.
+func yearRun(t *testing.T) (*pipelines.Report, []byte) {
+	t.Helper()
+	_, source := pipelinestest.Serve(t, personalForm(200, 2000))
+	def := pipelinestest.Definition(t.TempDir(), source, definition.Output{Path: "{form}.csv", Format: "csv"}, definition.Output{Path: "lake/{form}/", Format: "ndjson", Partition: "month"})
+	def.Extract.From, def.Extract.To, def.Extract.Window = day(0), day(365), extract.Step{Days: 1}
+	def.Schema = personalSchema(t)
+	report, page, err := run(t, def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report, page
+}
+
+// TestPageOfARealYear runs a year of daily windows and 200 columns against a real service.
+// Its page is small, sound, and holds neither personal data nor the key.
+func TestPageOfARealYear(t *testing.T) {
+	report, page := yearRun(t)
+	f := report.Forms[0]
+	if f.Windows != 365 || len(f.Detail.Columns) < 200 || f.Rejected != 80 || f.Rows != 1920 || len(f.Detail.Days) != 365 {
+		t.Fatalf("%d windows, %d columns, %d rejected, %d rows, %d days", f.Windows, len(f.Detail.Columns), f.Rejected, f.Rows, len(f.Detail.Days))
+	}
+	t.Logf("%d bytes", len(page))
+	if len(page) >= 1_000_000 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	checkPage(t, "year", page)
+	checkPersonal(t, page)
+	for _, word := range []string{"choice 1 of 7", "Question 200 about", "its result was rejected", "pii: truncate(3)", "1,920", "365", "</script></style></title><img"} {
+		if !strings.Contains(text(t, page), word) {
+			t.Errorf("the page does not say %q", word)
+		}
+	}
+	t.Run("chromium", func(t *testing.T) { browse(t, "realyear", page) })
+	data, err := json.Marshal(report)
+	if err != nil || bytes.Contains(data, []byte("Detail")) || bytes.Contains(data, []byte("choice 1")) {
+		t.Errorf("the report as JSON has what only the page shows: %v", err)
+	}
+}
+
+// checkPersonal looks for personal values, for what the rules leave of them, and for the key.
+func checkPersonal(t *testing.T, page []byte) {
+	t.Helper()
+	never := []string{secretWord, strings.ToLower(secretWord), secretWord[:4], schemas.Redacted, pipelinestest.Key}
+	hash, err := personalSchema(t).HMACKey.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		for n := range 3 {
+			hash.Reset()
+			hash.Write([]byte(fmt.Sprintf("%s-%d-%d", secretWord, i, n)))
+			never = append(never, hex.EncodeToString(hash.Sum(nil)))
+		}
+	}
+	for _, word := range never {
+		if bytes.Contains(page, []byte(word)) {
+			t.Errorf("the page holds %q", word)
+		}
+	}
+}
+
+// TestPersonalValuesOfFailures: neither does the page of a run that personal values end.
+func TestPersonalValuesOfFailures(t *testing.T) {
+	for name, edit := range map[string]func(*schemas.Schema){
+		"too many rejects": func(s *schemas.Schema) { s.MaxRejects = 0 },
+		"on_error: fail":   func(s *schemas.Schema) { s.Columns[3].OnError = schemas.OnErrorFail },
+		"made null":        func(s *schemas.Schema) { s.Columns[3].OnError = schemas.OnErrorSetNull },
+		"unknown: fail":    func(s *schemas.Schema) { s.Unknown = schemas.UnknownFail },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, source := pipelinestest.Serve(t, personalForm(12, 60))
+			def := pipelinestest.Definition(t.TempDir(), source, definition.Output{Path: "{form}.csv", Format: "csv"})
+			def.Extract.From, def.Extract.To = day(0), day(365)
+			def.Schema = personalSchema(t)
+			edit(def.Schema)
+			_, page, err := run(t, def)
+			if (err == nil) != (name == "made null") {
+				t.Fatal(err)
+			}
+			checkPage(t, name, page)
+			checkPersonal(t, page)
+			if err != nil && !strings.Contains(text(t, page), "data at fault") {
+				t.Error("the page does not say how the run ended")
+			}
+		})
+	}
+}
+
+// TestPersonalValuesWithoutRules: the same values are on the page where no rule is about
+// them, so that their absence is owed to the rules.
+func TestPersonalValuesWithoutRules(t *testing.T) {
+	_, source := pipelinestest.Serve(t, personalForm(12, 60))
+	def := pipelinestest.Definition(t.TempDir(), source, definition.Output{Path: "{form}.csv", Format: "csv"})
+	def.Schema = personalSchema(t)
+	for i := range def.Schema.Columns {
+		def.Schema.Columns[i].PII = schemas.PII{}
+	}
+	_, page, err := run(t, def)
+	if err != nil || !bytes.Contains(page, []byte(secretWord)) {
+		t.Errorf("the page holds no value at all: %v", err)
+	}
+}
+
+// TestPageOfRefusedKey: the page of a run whose key is refused says so, and not the key.
+func TestPageOfRefusedKey(t *testing.T) {
+	service, source := pipelinestest.Serve(t, personalForm(12, 60))
+	service.Key = "another key"
+	def := pipelinestest.Definition(t.TempDir(), source, definition.Output{Path: "{form}.csv", Format: "csv"})
+	report, page, err := run(t, def)
+	if err == nil || errors.Is(err, t.Context().Err()) || report.ExitCode != 77 {
+		t.Fatalf("%d, %v", report.ExitCode, err)
+	}
+	checkPage(t, "refused", page)
+	checkPersonal(t, page)
+	if said := text(t, page); !strings.Contains(said, "key refused") || !strings.Contains(said, "What to do") {
+		t.Error("the page does not say what happened")
+	}
+}
