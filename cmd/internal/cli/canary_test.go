@@ -77,6 +77,7 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 	literal := write(t, w.inputs, "literal.yaml", fmt.Sprintf("version: 1\nname: x\nsource: {base_url: %q, account: acme, api_key: '%s', timezone: UTC}\nforms: [form1]\nload: [{path: a.csv}]\n", w.url+"/?fs_api_key="+canary, canary))
 	return []canaryRun{
 		{"run", 0, "", []string{"run", good, "--report", filepath.Join(w.root, "report.json"), "--metrics", filepath.Join(w.root, "metrics.prom")}},
+		{"run with a page", 0, "", []string{"run", good, "--report", filepath.Join(w.root, "page.html"), "--full"}},
 		{"run with a key file", 0, "", []string{"run", good, "--api-key-file", filepath.Join(w.inputs, "key"), "--progress", "on"}},
 		{"dry run", 0, "", []string{"run", good, "--dry-run"}},
 		{"plan", 0, "", []string{"plan", good}},
@@ -84,7 +85,7 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 		{"validate", 0, "", []string{"validate", good}},
 		{"schema show", 0, "", []string{"schema", "show", good, "--json"}},
 		{"schema infer", 0, "", with("schema", "infer", "--form", "form1", "-o", "form1.yaml")},
-		{"export", 0, "", with("export", "--form", "form1", "-o", "form1.csv", "--report", "export.json", "--state", "state")},
+		{"export", 0, "", with("export", "--form", "form1", "-o", "form1.csv", "--report", "export.html", "--state", "state")},
 		{"export to stdout", 0, "", with("export", "--form", "form1")},
 		{"forms", 0, "", with("forms", "--json")},
 		{"status", 0, "", with("status", "--form", "form1")},
@@ -111,7 +112,7 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 	good := filepath.Join(w.inputs, "good.yaml")
 	runs := make([]canaryRun, 0, 64)
-	for _, f := range []struct {
+	for i, f := range []struct {
 		faults string
 		code   int
 	}{
@@ -130,7 +131,7 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 		{"per-minute=3", exit.Temporary},
 	} {
 		runs = append(runs,
-			canaryRun{"run with " + f.faults, f.code, f.faults, []string{"run", good, "--full", "--report", filepath.Join(w.root, "report-of-a-failure.json"), "--metrics", filepath.Join(w.root, "metrics.prom")}},
+			canaryRun{"run with " + f.faults, f.code, f.faults, []string{"run", good, "--full", "--report", filepath.Join(w.root, "report-of-a-failure"+[]string{".json", ".html"}[i%2]), "--metrics", filepath.Join(w.root, "metrics.prom")}},
 			canaryRun{"plan with " + f.faults, f.code, f.faults, []string{"plan", good}},
 		)
 	}
@@ -196,7 +197,7 @@ func TestCanary(t *testing.T) {
 		t.Error(l)
 	}
 	for _, must := range []string{
-		"report.json", "report-of-a-failure.json", "out/good/form1.csv.manifest.json", "out/good/lake/orders/_manifest.json",
+		"report.json", "report-of-a-failure.json", "page.html", "report-of-a-failure.html", "out/good/form1.csv.manifest.json", "out/good/lake/orders/_manifest.json",
 		"out/rejects/form1.csv.rejects.jsonl", "demo/feedback.csv",
 	} {
 		if _, err := os.Stat(filepath.Join(w.root, filepath.FromSlash(must))); err != nil {

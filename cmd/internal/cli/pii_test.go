@@ -215,13 +215,13 @@ func (w *privateWorld) everything(rules bool) {
 	if _, err := w.service.Form("people").Insert(privateResult(251)); err != nil {
 		w.t.Fatal(err)
 	}
-	w.do(0, "run", all, "--report", file("again.json"))
+	w.do(0, "run", all, "--report", file("again.html"))
 	w.do(0, "replay", all, "--report", file("replay.json"))
 	w.do(0, "schema", "show", all, "--json")
 	w.do(exit.Data, "schema", "diff", all, "--json") // amounts that do not fit
 	w.do(0, "schema", "ddl", all, "--dialect", "duckdb")
 	w.do(exit.Data, "run", w.define("strict", "max_rejects: 0\n"+columns, w.file("out/strict")), "--report", file("strict.json"))
-	w.do(exit.Data, "run", w.define("fails", privateColumns(rules, `from: "item:7", type: string`, `from: "item:7", type: string, on_error: fail`), w.file("out/fails")), "--report", file("fails.json"))
+	w.do(exit.Data, "run", w.define("fails", privateColumns(rules, `from: "item:7", type: string`, `from: "item:7", type: string, on_error: fail`), w.file("out/fails")), "--report", file("fails.html"))
 	w.do(exit.Data, "run", w.define("unknown", "unknown: fail\n"+columns, w.file("out/unknown")))
 
 	schema := write(w.t, w.inputs, "people.schema.yaml", "version: 1\nhmac_key: ${env:FORMETL_HMAC_KEY}\nmax_rejects: 20\n"+privateColumns(rules, ", explode: true", "")) // which a file takes
@@ -231,7 +231,7 @@ func (w *privateWorld) everything(rules bool) {
 	}
 	export()
 	export("--excel", "-o", file("export.csv"))
-	export("-o", file("export.parquet"), "--report", file("export.json"))
+	export("-o", file("export.parquet"), "--report", file("export.html"))
 	w.interrupted(columns)
 }
 
@@ -246,7 +246,7 @@ func (w *privateWorld) interrupted(columns string) {
 		}
 	}
 	cut := w.define("cut", "max_rejects: 20\n"+columns, w.outputs("cut", onlyDatasets))
-	w.do(exit.Temporary, "run", cut, "--report", filepath.Join(w.root, "cut.json"))
+	w.do(exit.Temporary, "run", cut, "--report", filepath.Join(w.root, "cut.html"))
 	w.service.Before = nil
 	w.service.SetFaults(formservice.Faults{})
 	w.copied("state", "early")
@@ -344,7 +344,15 @@ func (w *privateWorld) checkKinds(rules bool, leaky []string, all map[string][][
 			w.t.Errorf("without rules no %s shows anything: the grep does not see into it", kind)
 		}
 	}
-	for _, kind := range []string{"report.json", "metrics.prom", "out/all/csv/people.csv.manifest.json", "out/all/lake-parquet/people/_manifest.json", "told/*-run.stderr", "strict.json", "out/all/*/people*.codebook.csv", "out/all/*/people*.schema.json"} {
+	for _, page := range matching("*.html", names) { // not even what the rules leave is on a page
+		if rules && treated(page) {
+			w.t.Errorf("%s holds a hash", page)
+		}
+	}
+	if !rules && len(matching("*.html", leaky)) == 0 {
+		w.t.Error("without rules no page shows anything: the grep does not see into it")
+	}
+	for _, kind := range []string{"again.html", "fails.html", "export.html", "cut.html", "report.json", "metrics.prom", "out/all/csv/people.csv.manifest.json", "out/all/lake-parquet/people/_manifest.json", "told/*-run.stderr", "strict.json", "out/all/*/people*.codebook.csv", "out/all/*/people*.schema.json"} {
 		if len(matching(kind, names)) == 0 {
 			w.t.Errorf("no %s was written", kind)
 		}
