@@ -70,7 +70,7 @@ func TestDetail(t *testing.T) {
 	if all := f.Requests.Results + f.Requests.Count + f.Requests.Retries; attempts != all || requests > f.Requests.Results || requests < 4 || again == 0 || f.Reread == 0 {
 		t.Errorf("%d attempts of %d, %d of windows, %d read again; %+v", attempts, all, requests, again, f)
 	}
-	names := []string{}
+	names := make([]string, 0, len(d.Columns))
 	for _, c := range d.Columns {
 		names = append(names, c.Name+" "+c.Measure.Least+" "+c.Measure.Most)
 	}

@@ -213,7 +213,7 @@ func (f *formRun) commit(ctx context.Context) error {
 		return err
 	}
 	f.summarise(snapshot)
-	if err := f.seen.Snapshot(ctx, snapshot); err != nil {
+	if err := f.seen.Snapshot(ctx, snapshot); err != nil && ctx.Err() == nil {
 		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the report lacks what the columns hold", slog.String("error", err.Error()))
 	}
 	f.ahead.Wait()

@@ -49,7 +49,7 @@ func TestProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var columns []schemas.Column
+	columns := make([]schemas.Column, 0, 12)
 	for _, c := range []struct{ name, kind string }{
 		{"whole", "int64"},
 		{"real", "float64"},

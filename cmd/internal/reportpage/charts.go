@@ -197,7 +197,7 @@ func (m *markup) spans(spans []detail.Span, axis clock, row float64) {
 			continue
 		}
 		x := axis.x(s.Asked.Began)
-		m.open("path", "class", class, "d", box(x, y, max(axis.x(s.Asked.Ended)-x, 2), max(row-either2(row > 6, 3, row/8), 0.9)))
+		m.open("path", "class", class, "d", box(x, y, max(axis.x(s.Asked.Ended)-x, 2), max(row-either(row > 6, 3, row/8), 0.9)))
 		m.element("title", spanText(s))
 		m.end("path")
 	}
@@ -214,13 +214,6 @@ func spanClass(s detail.Span) string {
 		return "warn"
 	}
 	return "accent"
-}
-
-func either2(is bool, then, otherwise float64) float64 {
-	if is {
-		return then
-	}
-	return otherwise
 }
 
 func spanName(s detail.Span) string {
@@ -354,16 +347,16 @@ func (m *markup) dayBars(list []stretch, most int64) {
 		x := plotLeft + w*float64(i)
 		if day := s.from; x-labelled >= 84 && (len(list) <= 45 || day.Day() <= 7 && (i == 0 || list[i-1].from.Month() != day.Month())) {
 			anchor := either(x > plotRight-60, "end", "start")
-			m.label(either2(anchor == "end", plotRight, x), bottom+15, anchor, day.Format(time.DateOnly))
+			m.label(either(anchor == "end", plotRight, x), bottom+15, anchor, day.Format(time.DateOnly))
 			labelled = x
 		}
 		if s.rows+s.rejected == 0 {
 			continue
 		}
-		gap := either2(w < 4, 0, min(w*0.2, 4)) // bars that are a few pixels wide touch
+		gap := either(w < 4, 0, min(w*0.2, 4)) // bars that are a few pixels wide touch
 		m.open("g")
 		m.element("title", fmt.Sprintf("%s: %s, %s rejected", wall(s.from), show.Plural(s.rows, "result"), show.Thousands(s.rejected)))
-		good, bad := max(scale*float64(s.rows), either2(s.rows > 0, 0.8, 0)), max(scale*float64(s.rejected), either2(s.rejected > 0, 1.5, 0))
+		good, bad := max(scale*float64(s.rows), either(s.rows > 0, 0.8, 0)), max(scale*float64(s.rejected), either(s.rejected > 0, 1.5, 0))
 		m.shape("accent", either(s.rows > 0, box(x, bottom-good, min(w-gap, 40), good), ""))
 		m.shape("bad", either(s.rejected > 0, box(x, bottom-good-bad, min(w-gap, 40), bad), ""))
 		m.end("g")

@@ -16,9 +16,9 @@ import (
 
 // totals are sums over the forms of a run.
 type totals struct {
-	rows, rejected          int64
-	verified, between, lots int // forms
-	watermark               load.WallTime
+	rows, rejected    int64
+	verified, between int // forms
+	watermark         load.WallTime
 }
 
 func totalOf(r *pipelines.Report) (t totals) {

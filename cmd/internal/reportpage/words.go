@@ -88,8 +88,8 @@ func some(n int64) string {
 	return show.Thousands(n)
 }
 
-// either gives the first text if is is true, else the second.
-func either(is bool, then, otherwise string) string {
+// either gives the first value if is is true, else the second.
+func either[T any](is bool, then, otherwise T) T {
 	if is {
 		return then
 	}
