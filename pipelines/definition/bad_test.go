@@ -253,7 +253,7 @@ func TestBadDefinitions(t *testing.T) {
 			if c.name == "source is text" {
 				text = "version: 1\nname: p\nsource: here\nforms: [form1]\nload: [{path: out.csv}]\n"
 			}
-			_, err := parse(filepath.Join(t.TempDir(), "p.yaml"), []byte(text), testOptions())
+			_, err := Parse(filepath.Join(t.TempDir(), "p.yaml"), []byte(text), testOptions())
 			var wrong *Error
 			if !errors.As(err, &wrong) {
 				t.Fatalf("got %v", err)
@@ -274,7 +274,7 @@ func TestBadDefinitions(t *testing.T) {
 
 func TestAllProblemsAtOnce(t *testing.T) {
 	text := "nme: p\nversion: 3\nsource:\n  base_url: nowhere\n  timezone: Mars\nforms: [a, a]\nload:\n  - path: x.doc\n"
-	_, err := parse("dir/p.yaml", []byte(text), testOptions())
+	_, err := Parse("dir/p.yaml", []byte(text), testOptions())
 	want := []string{
 		"dir/p.yaml:1:1: nme: the key is not known; did you mean name?",
 		"dir/p.yaml:1:1: name: the key is required and missing; add name:",
@@ -314,7 +314,7 @@ func TestWithoutS3(t *testing.T) {
 		"out.csv\n    s3: {region: x}": "this build of formetl has no S3 destination; leave s3: out",
 		"gs://b/out.csv":               "no destination for gs://; write a local path",
 	} {
-		_, err := parse("p.yaml", []byte(strings.Replace(minimal, "out.csv", path, 1)), o)
+		_, err := Parse("p.yaml", []byte(strings.Replace(minimal, "out.csv", path, 1)), o)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", path, err)
 		}
@@ -337,7 +337,7 @@ func TestNotADefinition(t *testing.T) {
 		"binary":            {"\x00\x01\x02", "p.yaml:1:1: "},
 		"a directive alone": {"%YAML 1.2\n---\n", "p.yaml:"},
 	} {
-		_, err := parse("p.yaml", []byte(c.text), testOptions())
+		_, err := Parse("p.yaml", []byte(c.text), testOptions())
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			text := err.Error()
 			t.Errorf("%s: got %.300s", name, text)

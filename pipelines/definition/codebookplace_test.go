@@ -72,7 +72,7 @@ func TestCodebookConflicts(t *testing.T) {
 		{"[{path: out/f.csv, codebook: no-thanks}]", "true or false is expected"},
 	} {
 		text := strings.Replace(minimal, "load:\n  - path: out.csv", "load: "+c.load, 1)
-		def, err := parse("p.yaml", []byte(text), testOptions())
+		def, err := Parse("p.yaml", []byte(text), testOptions())
 		switch {
 		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: got %v, want %q", c.load, err, c.want)

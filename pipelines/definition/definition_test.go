@@ -122,7 +122,7 @@ load:
 func TestFullDefinition(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "pipelines", "feedback.yaml")
-	d, err := parse(file, []byte(fullDefinition), testOptions())
+	d, err := Parse(file, []byte(fullDefinition), testOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ load:
 
 func TestDefaults(t *testing.T) {
 	dir := t.TempDir()
-	d, err := parse(filepath.Join(dir, "p.yaml"), []byte(minimal), testOptions())
+	d, err := Parse(filepath.Join(dir, "p.yaml"), []byte(minimal), testOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestAccepted(t *testing.T) {
 			if c.name == "allowed plain HTTP" {
 				text = strings.Replace(text, "https://", "http://", 1)
 			}
-			if _, err := parse(filepath.Join(t.TempDir(), "p.yaml"), []byte(text), testOptions()); err != nil {
+			if _, err := Parse(filepath.Join(t.TempDir(), "p.yaml"), []byte(text), testOptions()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -249,7 +249,7 @@ func TestAccepted(t *testing.T) {
 
 func TestAliasesAreFollowed(t *testing.T) {
 	text := strings.Replace(minimal, "forms: [form1]", "forms: &f [form1, form2]\nexclude: *f\n", 1)
-	_, err := parse("p.yaml", []byte(text), testOptions())
+	_, err := Parse("p.yaml", []byte(text), testOptions())
 	if err == nil || !strings.Contains(err.Error(), "every form that `forms` names is excluded") {
 		t.Errorf("got %v", err)
 	}
@@ -288,7 +288,7 @@ func TestSchemaFileOfADefinition(t *testing.T) {
 		"s/none.yaml": {"p.yaml:8:9: schema: the schema file", "no such file", "relative to the definition's folder"},
 	} {
 		text := strings.Replace(minimal, "load:", "schema: "+file+"\nload:", 1)
-		d, err := parse(filepath.Join(dir, "p.yaml"), []byte(text), testOptions())
+		d, err := Parse(filepath.Join(dir, "p.yaml"), []byte(text), testOptions())
 		if want == nil {
 			if err != nil || d.Schema == nil || d.Schema.Name != "good" {
 				t.Errorf("%s: %v, %v", file, d, err)
@@ -355,15 +355,6 @@ func TestFinestUnit(t *testing.T) {
 			t.Errorf("%s and %s: %v", c.a, c.b, got)
 		}
 	}
-}
-
-// parse is Load for bytes that were read from file.
-func parse(file string, data []byte, o LoadOptions) (*Definition, error) {
-	doc, root, err := strictyaml.Parse(file, data)
-	if err != nil {
-		return nil, err
-	}
-	return decode(doc, root, o)
 }
 
 // parseSchema is LoadSchema for bytes that were read from file.

@@ -114,7 +114,7 @@ func TestShownKeysAreKnown(t *testing.T) {
 				}
 			}
 			if top["source"] != nil && top["load"] != nil {
-				if _, err := parse("p.yaml", []byte(m[1]), testOptions()); err != nil {
+				if _, err := Parse("p.yaml", []byte(m[1]), testOptions()); err != nil {
 					t.Errorf("%s: %v", file, err)
 				}
 			}

@@ -37,7 +37,7 @@ func FuzzDefinition(f *testing.F) {
 	o := testOptions()
 	o.Key = transport.NewSecret(canary) // so that no file or variable that the input names is read for it
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d, err := parse("/nowhere/p.yaml", data, o)
+		d, err := Parse("/nowhere/p.yaml", data, o)
 		checkOutcome(t, err, d == nil)
 		if err == nil && (d.Name == "" || d.Source.BaseURL == "" || d.Source.Account == "" || d.Source.Zone == nil || len(d.Forms) == 0 || len(d.Outputs) == 0) {
 			t.Errorf("a definition with holes: %+v", d)

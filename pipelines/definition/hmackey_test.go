@@ -123,7 +123,7 @@ func TestHMACKeyOfDefinitions(t *testing.T) {
 			}
 			return hmacLookup(name)
 		}
-		d, err := parse(filepath.Join(dir, "p.yaml"), []byte(c.text), o)
+		d, err := Parse(filepath.Join(dir, "p.yaml"), []byte(c.text), o)
 		switch {
 		case c.want == "" && (err != nil || d.Schema.HMACKey.ID() != hmacKeyOf(t, c.key).ID()):
 			t.Errorf("%s: %v", name, err)
@@ -133,7 +133,7 @@ func TestHMACKeyOfDefinitions(t *testing.T) {
 			noCanary(t, err)
 		}
 		o.Lookup, o.WithoutSecrets = nil, true
-		if d, err := parse(filepath.Join(dir, "p.yaml"), []byte(c.text), o); err != nil || !d.Schema.HMACKey.IsZero() {
+		if d, err := Parse(filepath.Join(dir, "p.yaml"), []byte(c.text), o); err != nil || !d.Schema.HMACKey.IsZero() {
 			t.Errorf("%s, without secrets: %v", name, err)
 		}
 	}

@@ -127,7 +127,7 @@ func TestJSONSchemaHasTheDecodersKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = parse("p.yaml", data, testOptions())
+		_, err = Parse("p.yaml", data, testOptions())
 		var wrong *Error
 		if !errors.As(err, &wrong) {
 			t.Fatal(err)

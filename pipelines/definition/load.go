@@ -64,6 +64,15 @@ func Load(file string, o LoadOptions) (*Definition, error) {
 	return decode(doc, root, o)
 }
 
+// Parse reads a definition from the bytes of a file, as Load does. The file need not be there.
+func Parse(file string, data []byte, o LoadOptions) (*Definition, error) {
+	doc, root, err := strictyaml.Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	return decode(doc, root, o)
+}
+
 func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*Definition, error) {
 	folder, err := filepath.Abs(filepath.Dir(doc.File()))
 	if err != nil {

@@ -50,7 +50,7 @@ func TestKeyReferences(t *testing.T) {
 		"12345678":                             "not a reference",
 		"&k " + canary + "\n  requests: *k":    "not a reference",
 	} {
-		d, err := parse(filepath.Join(dir, "p.yaml"), []byte(withKey("api_key: "+reference)), testOptions())
+		d, err := Parse(filepath.Join(dir, "p.yaml"), []byte(withKey("api_key: "+reference)), testOptions())
 		if want == "" {
 			if err != nil || d.Source.Key != transport.NewSecret(canary) {
 				t.Errorf("%s: %v", reference, err)
@@ -137,7 +137,7 @@ func TestNoErrorShowsTheKey(t *testing.T) {
 		"--- " + canary + "\n--- " + canary,
 	} {
 		for _, o := range []LoadOptions{{}, {WithoutSecrets: true}, {Formats: testFormats()}, testOptions()} {
-			_, err := parse("p.yaml", []byte(text), o)
+			_, err := Parse("p.yaml", []byte(text), o)
 			if err == nil {
 				t.Errorf("accepted:\n%s", text)
 				continue
@@ -152,7 +152,7 @@ func TestNoErrorShowsTheKey(t *testing.T) {
 func TestKeyIsRedactedEverywhere(t *testing.T) {
 	text := strings.Replace(minimal, "[form1]", "[\""+canary+"\", a:"+canary+"]", 1)
 	text = strings.Replace(text, "UTC", canary, 1)
-	_, err := parse("p.yaml", []byte(text), testOptions())
+	_, err := Parse("p.yaml", []byte(text), testOptions())
 	if err == nil || !strings.Contains(err.Error(), "[redacted]") {
 		t.Fatalf("got %v", err)
 	}
@@ -162,18 +162,18 @@ func TestKeyIsRedactedEverywhere(t *testing.T) {
 func TestKeyWithoutAReference(t *testing.T) {
 	o := testOptions()
 	o.Lookup = nil
-	_, err := parse("p.yaml", []byte(minimal), o)
+	_, err := Parse("p.yaml", []byte(minimal), o)
 	if err == nil || !strings.Contains(err.Error(), "p.yaml:3:1: source: the definition names no API key, and the environment variable FORMETL_API_KEY is not set; set it, or write api_key:") {
 		t.Errorf("got %v", err)
 	}
 	o.WithoutSecrets = true
-	if _, err := parse("p.yaml", []byte(minimal), o); err != nil {
+	if _, err := Parse("p.yaml", []byte(minimal), o); err != nil {
 		t.Error(err)
 	}
-	if _, err := parse("p.yaml", []byte(withKey("api_key: ${file:none}")), o); err != nil {
+	if _, err := Parse("p.yaml", []byte(withKey("api_key: ${file:none}")), o); err != nil {
 		t.Error(err)
 	}
-	if _, err := parse("p.yaml", []byte(withKey("api_key: none")), o); err == nil {
+	if _, err := Parse("p.yaml", []byte(withKey("api_key: none")), o); err == nil {
 		t.Error("without secrets the reference's form is still checked")
 	}
 }
@@ -183,7 +183,7 @@ func TestKeyOfTheCommandLineComesFirst(t *testing.T) {
 	o.Lookup = nil
 	o.Key = transport.NewSecret("other")
 	for _, text := range []string{minimal, withKey("api_key: ${env:UNSET}")} {
-		d, err := parse("p.yaml", []byte(text), o)
+		d, err := Parse("p.yaml", []byte(text), o)
 		if err != nil || d.Source.Key != o.Key {
 			t.Errorf("%v", err)
 		}

@@ -38,7 +38,7 @@ func FuzzParseSize(f *testing.F) {
 // A part size may be plain bytes, and tags may be left empty.
 func TestS3Settings(t *testing.T) {
 	text := strings.Replace(minimal, "path: out.csv", "path: s3://b/out.csv\n    s3: {part_size: 5242880, tags: , sse: s3}", 1)
-	d, err := parse("p.yaml", []byte(text), testOptions())
+	d, err := Parse("p.yaml", []byte(text), testOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestReadmeS3(t *testing.T) {
 			}
 			continue
 		}
-		if _, err := parse("p.yaml", []byte(head+m[2]), testOptions()); err != nil {
+		if _, err := Parse("p.yaml", []byte(head+m[2]), testOptions()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestReadmeS3(t *testing.T) {
 		}
 		inline := strings.ReplaceAll(strings.Split(m[1], "; its")[0], "`", "")
 		text := head + "load:\n  - path: s3://b/x.csv\n    s3: {" + inline + "}\n"
-		if _, err := parse("p.yaml", []byte(text), testOptions()); err != nil {
+		if _, err := Parse("p.yaml", []byte(text), testOptions()); err != nil {
 			t.Errorf("%s: %v", inline, err)
 		}
 		checked++

@@ -39,7 +39,7 @@ func TestVariables(t *testing.T) {
 		o := testOptions()
 		o.Lookup = func(name string) (string, bool) { v, set := environment[name]; return v, set }
 		o.Variables = given
-		return parse(filepath.Join(dir, "p.yaml"), []byte(withVars), o)
+		return Parse(filepath.Join(dir, "p.yaml"), []byte(withVars), o)
 	}
 	d, err := read(map[string]string{"width": "7"})
 	if err != nil {
@@ -77,7 +77,7 @@ func TestVariables(t *testing.T) {
 // A reference brings the key into no other value.
 func TestKeyStaysInItsPlace(t *testing.T) {
 	text := strings.Replace(minimal, "path: out", "path: out/${env:"+KeyVariable+"}", 1)
-	_, err := parse("p.yaml", []byte(text), testOptions())
+	_, err := Parse("p.yaml", []byte(text), testOptions())
 	if err == nil || !strings.Contains(err.Error(), "load[0].path: the value would hold the API key") {
 		t.Fatalf("the error is %v", err)
 	}
@@ -101,7 +101,7 @@ func TestBadReferences(t *testing.T) {
 	} {
 		text := strings.Replace(minimal, "load:", "vars: {stage: test}\nload:", 1)
 		text = strings.Replace(text, "path: ", "path: '"+value+".csv' #", 1)
-		_, err := parse(filepath.Join(t.TempDir(), "p.yaml"), []byte(text), testOptions())
+		_, err := Parse(filepath.Join(t.TempDir(), "p.yaml"), []byte(text), testOptions())
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "load[0].path: ") {
 			t.Errorf("%s: %v has no %s", value, err, want)
 		}
@@ -113,7 +113,7 @@ func TestBadReferences(t *testing.T) {
 		"{a: 1, a: 2}":            "stands here a second time",
 		"[a]":                     "a group of keys is expected",
 	} {
-		_, err := parse("p.yaml", []byte(minimal+"vars: "+vars+"\n"), testOptions())
+		_, err := Parse("p.yaml", []byte(minimal+"vars: "+vars+"\n"), testOptions())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("vars: %s: %v has no %s", vars, err, want)
 		}
@@ -138,7 +138,7 @@ func TestCommandOfAKey(t *testing.T) {
 	} {
 		o := testOptions()
 		o.Command = func(dir, line string) (string, error) { return RunCommand(t.Context(), dir, line) }
-		d, err := parse(filepath.Join(dir, "p.yaml"), []byte(withKey("api_key: ${cmd:"+line+"}")), o)
+		d, err := Parse(filepath.Join(dir, "p.yaml"), []byte(withKey("api_key: ${cmd:"+line+"}")), o)
 		if want == "" {
 			if err != nil || d.Source.Key != transport.NewSecret(canary) {
 				t.Errorf("%s: %v", line, err)
@@ -151,7 +151,7 @@ func TestCommandOfAKey(t *testing.T) {
 		}
 		noCanary(t, err)
 	}
-	d, err := parse("p.yaml", []byte(withKey("api_key: ${cmd:exit 1}")), testOptions())
+	d, err := Parse("p.yaml", []byte(withKey("api_key: ${cmd:exit 1}")), testOptions())
 	if err != nil || !d.Source.Key.IsZero() {
 		t.Errorf("a command that is not run gives %v", err)
 	}

@@ -88,7 +88,7 @@ func (s *Service) Source(env Environment) (definition.Source, error) {
 	}
 	zone := or(s.timezone, env, "FORMETL_TIMEZONE")
 	if zone == "" {
-		zone = machineZone()
+		zone = MachineZone()
 	}
 	if src.Zone, err = definition.LoadZone(zone); err != nil {
 		return src, fmt.Errorf("--timezone: %w", err)
@@ -125,8 +125,8 @@ func apiKey(file string, env Environment) (transport.Secret, error) {
 	return key, nil
 }
 
-// machineZone is the IANA name of the machine's zone, UTC where it has none.
-func machineZone() string {
+// MachineZone is the IANA name of the machine's zone, UTC where it has none.
+func MachineZone() string {
 	if name := time.Local.String(); name != "Local" && name != "" {
 		return name
 	}

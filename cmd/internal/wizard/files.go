@@ -1,0 +1,202 @@
+package wizard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/nearest"
+)
+
+// editorSchema is the name of the JSON Schema beside a definition, which editors read.
+const editorSchema = "definition.schema.json"
+
+// chooseOutput asks where to write and what. No answer costs a request.
+func (s *Session) chooseOutput(ctx context.Context) error {
+	for _, page := range []struct {
+		title string
+		names []string
+	}{
+		{"The output", []string{"kind"}},
+		{"The output", []string{"format"}},
+		{"The output", []string{"path", "partition", "mode"}},
+		{"The bucket", []string{"s3-endpoint", "s3-region"}},
+		{"The definition", []string{"names", "schema", "output"}},
+	} {
+		if err := s.ask(ctx, page.title, page.names...); err != nil {
+			return err
+		}
+	}
+	// What is right by itself may still contradict what was answered later.
+	_, err := s.parse(s.text(""), false)
+	return s.asAnswer(err)
+}
+
+func (s *Session) kindProblem() string {
+	is := s.value("kind")
+	if text := otherWord(is, file, dataset); text != "" {
+		return text
+	}
+	if path := s.value("path"); strings.HasSuffix(path, "/") != (is == dataset) {
+		return fmt.Sprintf("the path %s is that of a %s: a dataset's path ends with a slash, a file's does not", show.Cell(path), s.likelyKind())
+	}
+	return ""
+}
+
+func (s *Session) schemaProblem() string {
+	is := s.value("schema")
+	if text := otherWord(is, inferred, none); text != "" {
+		return text
+	}
+	if is == inferred && s.answered("form") && s.singleForm() == "" {
+		return "a schema file is made from one form, and this definition is for several: leave it out; each run infers the columns of each form"
+	}
+	return ""
+}
+
+// otherWord says what is wrong with a word that is none of the known ones.
+func otherWord(word string, known ...string) string {
+	if slices.Contains(known, word) {
+		return ""
+	}
+	if near := nearest.Word(word, known); near != "" {
+		return fmt.Sprintf("%q is none of %s; did you mean %s?", word, strings.Join(known, ", "), near)
+	}
+	return fmt.Sprintf("%q is none of %s", word, strings.Join(known, ", "))
+}
+
+func (s *Session) fileProblem() string {
+	path := s.value("output")
+	if ext := strings.ToLower(filepath.Ext(path)); ext != ".yaml" && ext != ".yml" {
+		return "a definition's name ends with .yaml"
+	}
+	folder := filepath.Dir(path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Sprintf("the folder %s is not there; make it first, or give another one", show.Cell(folder))
+	}
+	if there := s.existing(); there != "" {
+		return there + " is there; give another name, or --force to replace it"
+	}
+	return ""
+}
+
+// schemaFile is the path of the schema file, "" where none is to be written.
+func (s *Session) schemaFile() string {
+	if s.value("schema") != inferred || s.singleForm() == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(s.value("output")), s.pipeline()+".schema.yaml")
+}
+
+// existing is the first file that is there and would be replaced.
+func (s *Session) existing() string {
+	if s.flags.Force {
+		return ""
+	}
+	for _, path := range []string{s.value("output"), s.schemaFile()} {
+		if _, err := os.Lstat(path); path != "" && err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// madeFile is a file that is to be written.
+type madeFile struct {
+	path, about string
+	data        []byte
+}
+
+// writeFiles makes all files, and then writes them.
+func (s *Session) writeFiles(ctx context.Context) error {
+	var files []madeFile
+	schema := ""
+	if at := s.schemaFile(); at != "" {
+		made, err := s.inferSchema(ctx, at)
+		if err != nil {
+			return err
+		}
+		schema = filepath.Base(at)
+		files = append(files, made)
+	}
+	beside := filepath.Join(filepath.Dir(s.value("output")), editorSchema)
+	if _, err := os.Lstat(beside); err != nil {
+		files = append(files, madeFile{beside, "completes keys in editors", definition.JSONSchema()})
+	}
+	files = append(files, madeFile{s.value("output"), "the definition", []byte(s.text(schema))})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := writeAll(files); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, f := range files {
+		rows = append(rows, []string{f.path, f.about})
+	}
+	s.o.Tell("\nWritten:\n" + strings.TrimRight(show.Columns("  ", rows), "\n") + "\n")
+	return nil
+}
+
+// inferSchema makes the schema file of the form. Where a file is to be replaced, its
+// columns keep what they declare.
+func (s *Session) inferSchema(ctx context.Context, path string) (madeFile, error) {
+	def, err := s.source(ctx)
+	if err != nil {
+		return madeFile{}, err
+	}
+	var base *schemas.Schema
+	if _, err := os.Lstat(path); err == nil {
+		if base, err = definition.LoadSchema(path, nil); err != nil {
+			return madeFile{}, err
+		}
+	}
+	s.o.Tell("Looking at a sample of the results ...")
+	made, err := infer.Schema(ctx, def, s.o.Account, s.singleForm(), infer.Options{Base: base, Personal: true})
+	if err != nil {
+		return madeFile{}, err
+	}
+	data, err := definition.FormatSchema(made.Schema, made.Notes)
+	about := fmt.Sprintf("%s, from %s", show.Plural(len(made.Schema.Columns), "column"), show.Plural(made.Sampled.Results, "result"))
+	return madeFile{path, about, data}, err
+}
+
+// writeAll writes all files, or none if one cannot be written.
+func writeAll(files []madeFile) (err error) {
+	var pending []*renameio.PendingFile
+	defer func() {
+		for _, p := range pending {
+			err = errors.Join(err, p.Cleanup()) // nothing once it is renamed
+		}
+	}()
+	failed := func(f madeFile, err error) error {
+		return &load.CreateError{Op: "write", Path: f.path, Hint: "give a file in a folder that can be written to", Err: err}
+	}
+	for _, f := range files {
+		p, err := renameio.NewPendingFile(f.path, renameio.WithPermissions(0o640), renameio.WithStaticPermissions(0o640))
+		if err != nil {
+			return failed(f, err)
+		}
+		pending = append(pending, p)
+		if _, err := p.Write(f.data); err != nil {
+			return failed(f, err)
+		}
+	}
+	for i, f := range files {
+		if err := pending[i].CloseAtomicallyReplace(); err != nil {
+			return failed(f, err)
+		}
+	}
+	return nil
+}

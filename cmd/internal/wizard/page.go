@@ -1,0 +1,103 @@
+package wizard
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/formetl/formetl/cmd/internal/show"
+)
+
+// Page is what is asked at once.
+type Page struct {
+	Title  string
+	Fields []*Field
+}
+
+// Field is a question with its answer, which is what is proposed until somebody changes it.
+type Field struct {
+	Question
+	Text    string   // the answer to a question for a text or a choice
+	List    []string // the answer to one for several words
+	Yes     bool
+	Choices []Choice
+	// Check returns what is wrong with the answer.
+	Check func() error
+	// Note explains the question, given an answer. It may be called at any time.
+	Note func(answer string) string
+}
+
+// page makes the fields of questions. Their checks see the answers of the whole page.
+func (s *Session) page(title string, questions []Question) *Page {
+	p := &Page{Title: title}
+	for _, q := range questions {
+		f := &Field{Question: q, Text: s.proposal(q), Yes: s.proposal(q) == yes, Note: func(string) string { return sentence(q.Help) }}
+		if q.note != nil {
+			f.Note = func(answer string) string { return q.note(s, answer) }
+		}
+		if q.choices != nil {
+			f.Choices = q.choices(s)
+		}
+		if q.kind == several && f.Text != "" {
+			f.List = []string{f.Text}
+		}
+		f.Check = func() error { return s.try(p, f) }
+		p.Fields = append(p.Fields, f)
+	}
+	return p
+}
+
+// Answer is what stands in the field, or what is proposed if nothing does.
+func (f *Field) Answer() []string {
+	switch f.kind {
+	case several:
+		return f.List
+	case yesNo:
+		return []string{map[bool]string{true: yes, false: no}[f.Yes]}
+	case text, choice:
+	}
+	if answer := strings.TrimSpace(f.Text); answer != "" {
+		return []string{answer}
+	}
+	return nil
+}
+
+// Shown is the answer on a line.
+func (f *Field) Shown() string { return strings.Join(f.Answer(), ", ") }
+
+// try checks a field with the answers of its page in place.
+func (s *Session) try(p *Page, f *Field) error {
+	before := s.answers
+	defer func() { s.answers = before }()
+	s.answers = maps.Clone(before)
+	for _, other := range p.Fields {
+		s.answers[other.Flag] = other.Answer()
+	}
+	if len(f.Answer()) == 0 && !f.optional && s.proposal(f.Question) == "" {
+		return errors.New("an answer is needed")
+	}
+	if text := s.problem(f.Question); text != "" {
+		return errors.New(text)
+	}
+	return nil
+}
+
+// sentence is a flag's help as a sentence.
+func sentence(help string) string {
+	help, _, _ = strings.Cut(help, " (or FORMETL_")
+	return strings.ToUpper(help[:1]) + help[1:] + "."
+}
+
+// answersText shows answers, one on each line, in the same columns for every page.
+func answersText(fields []*Field) string {
+	width := 0
+	for _, q := range Questions() {
+		width = max(width, len(q.Title))
+	}
+	lines := make([]string, len(fields))
+	for i, f := range fields {
+		lines[i] = strings.TrimRight(fmt.Sprintf("  %-*s  %s", width, f.Title, show.Cell(f.Shown())), " ")
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,324 @@
+package wizard
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// kind says how a question is answered.
+type kind int
+
+const (
+	text    kind = iota
+	choice       // one of a few words
+	several      // any number of words
+	yesNo
+)
+
+// Question is something that a definition has to know. Its flag is also its name.
+type Question struct {
+	Flag  string
+	Short string // one letter, "" for none
+	Title string // as it is asked
+	Help  string // of the flag, and below the title
+	kind  kind
+	// keys are those of the definition that the answer gives. Problems with them are
+	// problems with the answer.
+	keys []string
+	// optional tells that nothing is an answer too.
+	optional bool
+	// when tells whether the question arises, by what is known; nil: always.
+	when func(*Session) bool
+	// propose is the answer where nobody gives one, "" for none.
+	propose func(*Session) string
+	choices func(*Session) []Choice
+	// note explains the question instead of Help, given an answer. It uses nothing of the
+	// session that changes while questions are asked.
+	note func(s *Session, answer string) string
+	// check says what is wrong besides the definition's rules, "" for nothing.
+	check func(*Session) string
+}
+
+// Choice is a word that answers a question, and how it is shown.
+type Choice struct{ Word, Label string }
+
+// always is a proposal that depends on nothing.
+func always(answer string) func(*Session) string { return func(*Session) string { return answer } }
+
+// these are choices that depend on nothing.
+func these(choices ...Choice) func(*Session) []Choice {
+	return func(*Session) []Choice { return choices }
+}
+
+// Questions are all questions in the order in which they are asked.
+func Questions() []Question {
+	return append(serviceQuestions(), append(outputQuestions(), fileQuestions()...)...)
+}
+
+func serviceQuestions() []Question {
+	return []Question{
+		{
+			Flag: "base-url", Title: "Service", Help: "address of the service, such as https://fs1.example.com (or FORMETL_BASE_URL)",
+			keys: []string{"source.base_url"}, propose: variable("FORMETL_BASE_URL"),
+		},
+		{
+			Flag: "account", Title: "Account", Help: "the account's URL extension: the first part of the form's own address (or FORMETL_ACCOUNT)",
+			keys: []string{"source.account"}, propose: variable("FORMETL_ACCOUNT"),
+		},
+		{
+			Flag: "api-key-reference", Title: "API key", Help: "where the API key is, never the key itself: ${env:NAME}, ${file:PATH} or ${cmd:COMMAND LINE}",
+			keys: []string{"source.api_key"}, propose: always("${env:" + definition.KeyVariable + "}"),
+		},
+		{
+			Flag: "form", Title: "Forms", Help: "a form's directory or a glob, * for all forms; repeatable",
+			kind: several, keys: []string{"forms"}, propose: (*Session).onlyForm, choices: (*Session).formChoices,
+		},
+		{
+			Flag: "timezone", Title: "Time zone of the account", Help: "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)",
+			keys: []string{"source.timezone"}, propose: (*Session).likelyZone, note: (*Session).clocks, check: (*Session).zoneProblem,
+		},
+	}
+}
+
+func outputQuestions() []Question {
+	return []Question{
+		{
+			Flag: "kind", Title: "What to write", Help: "file (written anew by each run), or dataset (parts that runs add to)", kind: choice,
+			when: func(s *Session) bool { return !s.answered("path") }, propose: (*Session).likelyKind, check: (*Session).kindProblem,
+			choices: these(Choice{file, "one file for each form, which each run writes anew"}, Choice{dataset, "a dataset for each form: parts that runs add to"}),
+		},
+		{
+			Flag: "format", Title: "Format", Help: "csv, tsv, ndjson, json, parquet, arrow or xlsx (default: csv for a file, parquet for a dataset)", kind: choice,
+			keys: []string{"load[0].format"}, when: (*Session).formatOpen, propose: (*Session).likelyFormat, choices: (*Session).formatChoices,
+		},
+		{
+			Flag: "path", Title: "Path", Help: "where to write: a local path beside the definition, or s3://bucket/path; a dataset's ends with a slash; {form} is replaced",
+			keys: []string{"load[0].path"}, propose: (*Session).likelyPath,
+		},
+		{
+			Flag: "partition", Title: "Folders of the dataset", Help: "folders of a dataset: none, day, month or year", kind: choice,
+			keys: []string{"load[0].partition"}, when: (*Session).isDataset, propose: always(string(definition.PartitionMonth)),
+			choices: these(
+				Choice{string(definition.PartitionMonth), "one for each month"}, Choice{string(definition.PartitionDay), "one for each day, for many results"},
+				Choice{string(definition.PartitionYear), "one for each year"}, Choice{string(definition.PartitionNone), "none"},
+			),
+		},
+		{
+			Flag: "mode", Title: "What each run reads", Help: "what each run reads: incremental (what is new or changed, into a dataset) or full (everything)", kind: choice,
+			keys: []string{"extract.mode"}, when: (*Session).isDataset, propose: (*Session).likelyMode,
+			choices: these(Choice{incremental, "what is new, and what changed"}, Choice{full, "everything"}),
+		},
+		{
+			Flag: "s3-endpoint", Title: "S3 server", Help: "URL of an S3 server other than AWS", optional: true,
+			keys: []string{"load[0].s3.endpoint"}, when: (*Session).isRemote,
+		},
+		{
+			Flag: "s3-region", Title: "S3 region", Help: "the bucket's region (default: AWS_REGION, or the profile's)", optional: true,
+			keys: []string{"load[0].s3.region"}, when: (*Session).isRemote,
+		},
+	}
+}
+
+func fileQuestions() []Question {
+	return []Question{
+		{
+			Flag: "names", Title: "Names of the columns", Help: "columns are named by label or id", kind: choice,
+			keys: []string{"names"}, propose: always("label"),
+			choices: these(Choice{"label", "by the form's questions, such as full_name"}, Choice{"id", "by the ids of items, such as item_12"}),
+		},
+		{
+			Flag: "schema", Title: "Types of the columns", Help: "infer (a schema file from a sample of one form's results) or none (each run infers texts)", kind: choice,
+			when: func(s *Session) bool { return s.singleForm() != "" }, propose: (*Session).likelySchema, check: (*Session).schemaProblem,
+			choices: these(Choice{inferred, "a schema file from a sample of the results, for you to edit"}, Choice{none, "no schema file: texts and times"}),
+		},
+		{
+			Flag: "output", Short: "o", Title: "File of the definition", Help: "definition to write (default: named after the form or the account)",
+			keys: []string{"name"}, propose: (*Session).likelyFile, check: (*Session).fileProblem,
+		},
+		{
+			Flag: "run", Title: "Run it now?", Help: "run the definition at once", kind: yesNo,
+			propose: func(s *Session) string {
+				if s.o.Ask != nil {
+					return yes
+				}
+				return no
+			},
+		},
+	}
+}
+
+// Words that answer questions.
+const (
+	file        = "file"
+	dataset     = "dataset"
+	incremental = "incremental"
+	full        = "full"
+	inferred    = "infer"
+	none        = "none"
+	yes         = "true"
+	no          = "false"
+)
+
+// question is the one with this flag.
+func question(flag string) Question {
+	for _, q := range Questions() {
+		if q.Flag == flag {
+			return q
+		}
+	}
+	return Question{Flag: flag}
+}
+
+// Flags are the answers that the command line gives, and the flags besides the questions.
+type Flags struct {
+	set                       *pflag.FlagSet
+	NoInput, Force, AllowHTTP bool
+	keyFile                   string
+}
+
+// Register adds a flag for each question, and the others.
+func Register(set *pflag.FlagSet) *Flags {
+	f := &Flags{set: set}
+	for _, q := range Questions() {
+		switch q.kind {
+		case several:
+			set.StringArrayP(q.Flag, q.Short, nil, q.Help)
+		case yesNo:
+			set.BoolP(q.Flag, q.Short, false, q.Help)
+		case text, choice:
+			set.StringP(q.Flag, q.Short, "", q.Help)
+		}
+	}
+	set.StringVar(&f.keyFile, "api-key-file", "", "file that holds the API key: short for --api-key-reference '${file:PATH}'")
+	set.BoolVar(&f.AllowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
+	set.BoolVar(&f.Force, "force", false, "replace files that are there; a schema file's columns are kept")
+	set.BoolVar(&f.NoInput, "no-input", false, "ask nothing: take what is proposed")
+	return f
+}
+
+// given are the answers by question.
+func (f *Flags) given() map[string][]string {
+	answers := map[string][]string{}
+	f.set.Visit(func(flag *pflag.Flag) {
+		switch {
+		case question(flag.Name).Title == "": // a flag of another kind
+		case flag.Value.Type() == "stringArray":
+			answers[flag.Name] = flag.Value.(pflag.SliceValue).GetSlice()
+		default:
+			answers[flag.Name] = []string{flag.Value.String()}
+		}
+	})
+	return answers
+}
+
+// variable proposes what the environment holds.
+func variable(name string) func(*Session) string {
+	return func(s *Session) string {
+		value, _ := s.o.Load.Lookup(name)
+		return value
+	}
+}
+
+func (s *Session) likelyZone() string {
+	if zone := variable("FORMETL_TIMEZONE")(s); zone != "" {
+		return zone
+	}
+	return flags.MachineZone()
+}
+
+// likelyKind is the kind of output that the flags speak of.
+func (s *Session) likelyKind() string {
+	switch {
+	case s.answered("path"):
+		if strings.HasSuffix(s.value("path"), "/") {
+			return dataset
+		}
+		return file
+	case s.answered("partition") || s.answered("mode") && s.value("mode") != full:
+		return dataset
+	}
+	return file
+}
+
+func (s *Session) isDataset() bool { return s.value("kind") == dataset }
+func (s *Session) isRemote() bool  { return strings.Contains(s.value("path"), "://") }
+
+// formatOpen tells whether the format is still to be said. The name of a file says it.
+func (s *Session) formatOpen() bool { return s.isDataset() || !s.answered("path") }
+
+func (s *Session) likelyFormat() string {
+	switch {
+	case !s.formatOpen():
+		return ""
+	case s.isDataset():
+		return "parquet"
+	}
+	return "csv"
+}
+
+// formatChoices are the formats that suit the kind of output, the likely one first.
+func (s *Session) formatChoices() []Choice {
+	about := map[string]string{
+		"csv": "CSV", "tsv": "CSV with tabs", "ndjson": "a JSON object a line", "json": "one JSON array",
+		"parquet": "Parquet", "arrow": "Arrow IPC", "xlsx": "Excel",
+	}
+	var all []Choice
+	for _, f := range s.o.Load.Formats {
+		if f.FileOnly && s.isDataset() {
+			continue
+		}
+		c := Choice{f.Name, strings.TrimSpace(f.Name + ": " + about[f.Name])}
+		if f.Name == s.likelyFormat() {
+			all = append([]Choice{c}, all...)
+			continue
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func (s *Session) likelyPath() string {
+	if s.isDataset() {
+		return "lake/{form}/"
+	}
+	return "out/{form}" + extensionOf(s.o.Load.Formats, s.value("format"))
+}
+
+func extensionOf(formats []load.Format, name string) string {
+	for _, f := range formats {
+		if f.Name == name {
+			return f.Extension
+		}
+	}
+	return "." + name
+}
+
+func (s *Session) likelyMode() string {
+	if s.isDataset() {
+		return incremental
+	}
+	return full
+}
+
+func (s *Session) likelySchema() string {
+	if s.singleForm() != "" {
+		return inferred
+	}
+	return none
+}
+
+// likelyFile is named after the form, or after the account if there are several.
+func (s *Session) likelyFile() string {
+	if form := s.singleForm(); form != "" {
+		return form + ".yaml"
+	}
+	if account := s.value("account"); account != "" {
+		return account + ".yaml"
+	}
+	return "definition.yaml"
+}
