@@ -56,7 +56,7 @@ func (p *process) run(ctx context.Context, settle func(), root *cobra.Command, a
 	cmd, err := root.ExecuteContextC(ctx)
 	settle()
 	if err = exit.Judge(ctx, err, p.log.Started()); err != nil {
-		p.log.Fail(err, func(err error) string { return exit.Hint(err, cmd.CommandPath(), p.kept) })
+		p.log.Fail(err, func(err error) string { return exit.Hint(err, cmd.CommandPath(), p.goOn, p.kept) })
 	}
 	return exit.Code(err)
 }

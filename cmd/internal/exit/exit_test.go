@@ -312,8 +312,12 @@ func TestHint(t *testing.T) {
 		{service(extract.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
 		{&extract.UnclearError{Err: &transport.NetworkError{}}, "copy", "", ""},
 	} {
-		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {
+		if got := Hint(c.err, "formetl "+c.command, "", c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)
 		}
+	}
+	// What was written is not written again.
+	if got := Hint(service(extract.CodeBusy, 503), "formetl init", "run `formetl run a.yaml`", ""); got != "run `formetl run a.yaml` later" {
+		t.Errorf("after init: %q", got)
 	}
 }

@@ -24,17 +24,10 @@ const editorSchema = "definition.schema.json"
 
 // chooseOutput asks where to write and what. No answer costs a request.
 func (s *Session) chooseOutput(ctx context.Context) error {
-	for _, page := range []struct {
-		title string
-		names []string
-	}{
-		{"The output", []string{"kind"}},
-		{"The output", []string{"format"}},
-		{"The output", []string{"path", "partition", "mode"}},
-		{"The bucket", []string{"s3-endpoint", "s3-region"}},
-		{"The definition", []string{"names", "schema", "output"}},
+	for _, page := range [][]string{
+		{"kind"}, {"format"}, {"path", "partition", "mode"}, {"s3-endpoint", "s3-region"}, {"names", "schema", "output"},
 	} {
-		if err := s.ask(ctx, page.title, page.names...); err != nil {
+		if err := s.ask(ctx, page...); err != nil {
 			return err
 		}
 	}

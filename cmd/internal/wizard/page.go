@@ -10,10 +10,7 @@ import (
 )
 
 // Page is what is asked at once.
-type Page struct {
-	Title  string
-	Fields []*Field
-}
+type Page struct{ Fields []*Field }
 
 // Field is a question with its answer, which is what is proposed until somebody changes it.
 type Field struct {
@@ -29,12 +26,15 @@ type Field struct {
 }
 
 // page makes the fields of questions. Their checks see the answers of the whole page.
-func (s *Session) page(title string, questions []Question) *Page {
-	p := &Page{Title: title}
+func (s *Session) page(questions []Question) *Page {
+	p := &Page{}
 	for _, q := range questions {
 		f := &Field{Question: q, Text: s.proposal(q), Yes: s.proposal(q) == yes, Note: func(string) string { return sentence(q.Help) }}
-		if q.note != nil {
+		switch {
+		case q.note != nil:
 			f.Note = func(answer string) string { return q.note(s, answer) }
+		case q.kind != text:
+			f.Note = func(string) string { return "" } // the choices explain it
 		}
 		if q.choices != nil {
 			f.Choices = q.choices(s)
@@ -64,7 +64,12 @@ func (f *Field) Answer() []string {
 }
 
 // Shown is the answer on a line.
-func (f *Field) Shown() string { return strings.Join(f.Answer(), ", ") }
+func (f *Field) Shown() string {
+	if f.kind == yesNo {
+		return map[bool]string{true: "yes", false: "no"}[f.Yes]
+	}
+	return strings.Join(f.Answer(), ", ")
+}
 
 // try checks a field with the answers of its page in place.
 func (s *Session) try(p *Page, f *Field) error {
@@ -75,6 +80,9 @@ func (s *Session) try(p *Page, f *Field) error {
 		s.answers[other.Flag] = other.Answer()
 	}
 	if len(f.Answer()) == 0 && !f.optional && s.proposal(f.Question) == "" {
+		if f.kind == several {
+			return errors.New("nothing is chosen yet")
+		}
 		return errors.New("an answer is needed")
 	}
 	if text := s.problem(f.Question); text != "" {

@@ -76,7 +76,7 @@ func serviceQuestions() []Question {
 		},
 		{
 			Flag: "form", Title: "Forms", Help: "a form's directory or a glob, * for all forms; repeatable",
-			kind: several, keys: []string{"forms"}, propose: (*Session).onlyForm, choices: (*Session).formChoices,
+			kind: several, keys: []string{"forms"}, propose: (*Session).onlyForm, choices: (*Session).formChoices, check: (*Session).formProblem,
 		},
 		{
 			Flag: "timezone", Title: "Time zone of the account", Help: "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)",
@@ -181,8 +181,8 @@ type Flags struct {
 	keyFile                   string
 }
 
-// Register adds a flag for each question, and the others.
-func Register(set *pflag.FlagSet) *Flags {
+// register adds a flag for each question, and the others.
+func register(set *pflag.FlagSet) *Flags {
 	f := &Flags{set: set}
 	for _, q := range Questions() {
 		switch q.kind {

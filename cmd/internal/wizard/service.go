@@ -36,7 +36,7 @@ const (
 func (s *Session) reachService(ctx context.Context) error {
 	names := []string{"base-url", "account", "api-key-reference"}
 	for {
-		if err := s.ask(ctx, "The service", names...); err != nil {
+		if err := s.ask(ctx, names...); err != nil {
 			return err
 		}
 		err := s.listForms(ctx)
@@ -48,7 +48,7 @@ func (s *Session) reachService(ctx context.Context) error {
 		case s.o.Ask == nil:
 			return err
 		}
-		s.o.Tell(fmt.Sprintf("\n%v\n%s\n", err, exit.Hint(err, "formetl init", "")))
+		s.o.Tell(fmt.Sprintf("\n%v\n%s\n", err, exit.Hint(err, "formetl init", "", "")))
 		for _, name := range names {
 			s.retried[name] = s.value(name)
 			delete(s.answers, name)
@@ -108,7 +108,7 @@ func (s *Session) chooseForms(ctx context.Context) error {
 		some := show.Cell(strings.Join(known[:min(len(known), shownForms)], ", "))
 		return exit.Usagef("nobody is there to ask: give --form; the account has %s, such as %s", show.Plural(len(known), "form"), some)
 	}
-	if err := s.ask(ctx, "The forms", "form"); err != nil {
+	if err := s.ask(ctx, "form"); err != nil {
 		return err
 	}
 	for _, form := range s.values("form") {
@@ -162,6 +162,13 @@ func (s *Session) countForms(ctx context.Context) error {
 func (s *Session) onlyForm() string {
 	if len(s.listed) == 1 {
 		return s.listed[0].Directory
+	}
+	return ""
+}
+
+func (s *Session) formProblem() string {
+	if forms := s.values("form"); len(forms) > 1 && slices.Contains(forms, everyForm) {
+		return everyForm + " is every form: choose it alone, or single forms"
 	}
 	return ""
 }

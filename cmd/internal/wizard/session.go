@@ -69,7 +69,7 @@ func (s *Session) File() string { return s.value("output") }
 
 // WantsRun asks whether the definition shall be run at once.
 func (s *Session) WantsRun(ctx context.Context) (bool, error) {
-	err := s.ask(ctx, "The first run", "run")
+	err := s.ask(ctx, "run")
 	return s.value("run") == yes, err
 }
 
@@ -130,7 +130,7 @@ func (s *Session) proposal(q Question) string {
 
 // ask puts the questions that arise and have no answer yet. Where nobody is there, it
 // takes what is proposed.
-func (s *Session) ask(ctx context.Context, title string, names ...string) error {
+func (s *Session) ask(ctx context.Context, names ...string) error {
 	var open []Question
 	for _, name := range names {
 		if q := question(name); !s.answered(name) && (q.when == nil || q.when(s)) {
@@ -145,7 +145,7 @@ func (s *Session) ask(ctx context.Context, title string, names ...string) error 
 	case s.o.Ask == nil:
 		return s.takeProposals(open)
 	}
-	page := s.page(title, open)
+	page := s.page(open)
 	if err := s.o.Ask(ctx, page); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (s *Session) checkGiven() error {
 func (s *Session) wrong(names []string) error {
 	for _, name := range names {
 		text := s.problem(question(name))
-		if text == "" {
+		if text == "" || !s.answered(name) {
 			continue
 		}
 		if name == "output" {

@@ -39,7 +39,9 @@ func (t terminal) drawn(ctx context.Context, p *Page) error {
 	for i, f := range p.Fields {
 		fields[i] = t.field(f, f.Check, true)
 	}
-	err := huh.NewForm(huh.NewGroup(fields...)).
+	keys := huh.NewDefaultKeyMap()
+	keys.Select.Filter.SetEnabled(false) // the lists of these are short
+	err := huh.NewForm(huh.NewGroup(fields...)).WithKeyMap(keys).
 		WithProgramOptions(tea.WithInput(t.in), tea.WithOutput(t.out), tea.WithoutSignalHandler()).
 		RunWithContext(ctx)
 	switch {
@@ -67,7 +69,7 @@ func (t terminal) plainly(ctx context.Context, p *Page) error {
 			if note := f.Note(f.Text); note != "" {
 				fmt.Fprintf(t.out, "\n%s\n", note)
 			}
-			err := t.field(f, check, false).RunAccessible(t.out, in)
+			err := t.field(f, check, false).WithTheme(huh.ThemeFunc(plain)).RunAccessible(t.out, in)
 			if err == nil && in.ended() {
 				err = exit.Usagef("standard input ended before the questions did; --no-input asks nothing")
 			}
@@ -87,9 +89,12 @@ func (t terminal) plainly(ctx context.Context, p *Page) error {
 	}
 }
 
+// plain is a theme without colours, for a terminal that would show their codes.
+func plain(bool) *huh.Styles { return &huh.Styles{} }
+
 // field makes the field of huh. On a drawn page it shows the note.
 func (t terminal) field(f *Field, check func() error, drawn bool) huh.Field {
-	title, note := f.Title, ""
+	title, note, focused := f.Title, "", false
 	if drawn {
 		note = f.Note(f.Text)
 	} else if f.Text != "" {
@@ -102,7 +107,13 @@ func (t terminal) field(f *Field, check func() error, drawn bool) huh.Field {
 	case several:
 		return huh.NewMultiSelect[string]().Title(f.Title).Description("Space chooses, / searches, Enter goes on.").
 			Options(optionsOf(f)...).Height(min(len(f.Choices), mostShown) + 2).Value(&f.List).
-			Validate(func([]string) error { return check() })
+			Validate(func([]string) error {
+				if drawn && !focused {
+					focused = true // huh checks once before anybody can choose
+					return nil
+				}
+				return check()
+			})
 	case yesNo:
 		return huh.NewConfirm().Title(f.Title).Value(&f.Yes)
 	case text:

@@ -36,7 +36,7 @@ func (s *Session) chooseZone(ctx context.Context) error {
 	}
 	asked := s.o.Ask != nil && !s.answered("timezone")
 	given := s.answered("timezone")
-	if err := s.ask(ctx, "The clock", "timezone"); err != nil {
+	if err := s.ask(ctx, "timezone"); err != nil {
 		return err
 	}
 	if !asked {
