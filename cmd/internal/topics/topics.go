@@ -25,6 +25,7 @@ type Topic struct {
 func All() []Topic {
 	return []Topic{
 		{"export", "one form as a file", pipelines.Docs, "export.md"},
+		{"init", "a first definition by questions or flags", pipelines.Docs, "init.md"},
 		{"definitions", "every key of a definition", pipelines.Docs, "definitions.md"},
 		{"commands", "all commands, and the environment", pipelines.Docs, "commands.md"},
 		{"scheduling", "cron, Airflow, Kubernetes", pipelines.Docs, "scheduling.md"},

@@ -41,8 +41,17 @@ func (s *Session) kindProblem() string {
 	if text := otherWord(is, file, dataset); text != "" {
 		return text
 	}
-	if path := s.value("path"); strings.HasSuffix(path, "/") != (is == dataset) {
-		return fmt.Sprintf("the path %s is that of a %s: a dataset's path ends with a slash, a file's does not", show.Cell(path), s.likelyKind())
+	return s.pathProblem()
+}
+
+// pathProblem tells of a path that is of another kind than was said.
+func (s *Session) pathProblem() string {
+	path, kind := s.value("path"), s.value("kind")
+	switch slash := strings.HasSuffix(path, "/"); {
+	case kind == dataset && !slash:
+		return fmt.Sprintf("%s has no slash at its end: a dataset's path ends with one, such as %s/", show.Cell(path), show.Cell(path))
+	case kind == file && slash:
+		return fmt.Sprintf("%s ends with a slash, and a file's path does not: write the file's name too", show.Cell(path))
 	}
 	return ""
 }

@@ -98,7 +98,7 @@ func outputQuestions() []Question {
 		},
 		{
 			Flag: "path", Title: "Path", Help: "where to write: a local path beside the definition, or s3://bucket/path; a dataset's ends with a slash; {form} is replaced",
-			keys: []string{"load[0].path"}, propose: (*Session).likelyPath,
+			keys: []string{"load[0].path"}, propose: (*Session).likelyPath, check: (*Session).pathProblem,
 		},
 		{
 			Flag: "partition", Title: "Folders of the dataset", Help: "folders of a dataset: none, day, month or year", kind: choice,

@@ -176,8 +176,12 @@ func (s *Session) takeProposals(open []Question) error {
 	return s.wrong(names)
 }
 
-// checkGiven checks what flags say, before anybody is asked.
+// checkGiven checks what flags say, before anybody is asked, and the name of the
+// definition if it follows from them.
 func (s *Session) checkGiven() error {
+	if s.o.Ask == nil && s.answered("form") {
+		s.answers["output"] = s.values("output")
+	}
 	var names []string
 	for _, q := range Questions() {
 		if s.answered(q.Flag) {

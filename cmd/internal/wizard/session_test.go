@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,6 +27,7 @@ import (
 	"github.com/formetl/formetl/load/csvout"
 	"github.com/formetl/formetl/load/parquetout"
 	"github.com/formetl/formetl/load/xlsxout"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -338,7 +340,7 @@ func TestWrongAnswers(t *testing.T) {
 		{"--form a/b", "form", "cannot be a form"},
 		{"--form * --form orders", "form", "choose it alone"},
 		{"--kind datset", "kind", "did you mean dataset?"},
-		{"--kind file --path lake/{form}/", "kind", "is that of a dataset"},
+		{"--kind file --path lake/{form}/", "kind", "a file's path does not"},
 		{"--format parqet", "format", "did you mean parquet?"},
 		{"--format xlsx --kind dataset", "format", "for single files only"},
 		{"--format parquet --path a.csv", "format", "the path ends with .csv"},
@@ -509,5 +511,23 @@ func TestTheKey(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheTopicNamesEachQuestion compares the table of `formetl help init` with the flags.
+func TestTheTopicNamesEachQuestion(t *testing.T) {
+	page, err := pipelines.Docs.ReadFile("init.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented, flags []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (?:`-.`, )?`--([a-z0-9-]+)` \\|").FindAllSubmatch(page, -1) {
+		documented = append(documented, string(row[1]))
+	}
+	for _, q := range Questions() {
+		flags = append(flags, q.Flag)
+	}
+	if !slices.Equal(documented, flags) {
+		t.Errorf("documented %q\nflags %q", documented, flags)
 	}
 }

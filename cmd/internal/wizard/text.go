@@ -21,7 +21,7 @@ func (s *Session) text(schema string) string {
 	w.add("name: "+scalar(s.pipeline()), "stands in manifests and in the state folder: keep it")
 	w.source(s)
 	w.forms(s.values("form"))
-	w.add("names: "+scalar(s.value("names")), "what columns are called that no schema names")
+	w.add("names: "+scalar(s.value("names")), "how columns are called that no schema names: label or id")
 	if schema != "" {
 		w.add("schema: "+scalar(schema), "the columns with their types and rules")
 	}
@@ -78,12 +78,12 @@ func (w *lines) source(s *Session) {
 	w.add("source:", "")
 	w.add("  base_url: "+scalar(cmp.Or(s.value("base-url"), "https://fs1.example.com")), "")
 	w.add("  account: "+scalar(cmp.Or(s.value("account"), "acme")), "")
-	w.add("  api_key: "+scalar(s.value("api-key-reference")), "where the key is; the key itself stands in no file of this kind")
+	w.add("  api_key: "+scalar(s.value("api-key-reference")), "where the key is, never the key itself")
 	w.add("  timezone: "+scalar(s.value("timezone")), "the account's zone: dates are its wall clock")
 	if s.flags.AllowHTTP {
 		w.add("  allow_http: true", "the key travels unprotected")
 	}
-	w.add("  # requests: {per_minute: 50, per_day: 10000}", "a budget for all runs of the account")
+	w.add("  # requests: {per_minute: 50}", "a budget for all runs of the account")
 }
 
 func (w *lines) forms(forms []string) {
