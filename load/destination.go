@@ -69,6 +69,15 @@ type Opener interface {
 	Open(ctx context.Context, name string) (io.ReadCloser, error)
 }
 
+// Guarded is a Destination whose store may ignore the conditions of writes. Put and
+// Commit then look before and after each write, which cannot keep two writes of the same
+// moment apart.
+type Guarded interface {
+	// HonoursConditions tells whether the store itself refuses a write whose condition
+	// does not hold.
+	HonoursConditions(ctx context.Context) (bool, error)
+}
+
 // Marker is a Destination whose data objects tell who wrote them.
 type Marker interface {
 	// Marked tells whether formetl wrote the object. If the object is missing, the

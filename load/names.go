@@ -17,6 +17,10 @@ import (
 // data does not match any.
 const ControlFolder = ".formetl"
 
+// ProbePrefix begins the names of the objects that a destination is tested with. They
+// are removed at once; Clean removes those of a process that was killed.
+const ProbePrefix = ControlFolder + "/probe-"
+
 const (
 	maxName    = 1024 // bytes of a whole name: the limit of S3 keys
 	maxElement = 255  // bytes of one element: the limit of common file systems

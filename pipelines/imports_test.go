@@ -80,6 +80,7 @@ func layers() []layer {
 		{"pipelines/infer", []string{"pipelines/account", "pipelines/definition", "pipelines/interval", "pipelines/reading", "pipelines/output", "extract!", "extract/page", "load!", "schemas!", "transform!"}, []string{"*"}},
 		{"pipelines/maintain", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "load!"}, nil},
 		{"pipelines/verify", []string{"pipelines/account", "pipelines/definition", "pipelines/output", "extract!", "load!", "load/audit"}, []string{"golang.org/x/sync/errgroup"}},
+		{"pipelines/doctor", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/maintain", "pipelines/output", "extract!", "extract/transport", "load!"}, nil},
 		{"pipelines/pipelinestest", []string{"extract/formservice", "extract/transport", "pipelines/account", "pipelines/definition", "pipelines/output", "schemas!", "load"}, nil},
 		{"pipelines!", []string{
 			"pipelines/account", "pipelines/changes", "pipelines/checkpoint", "pipelines/codebook", "pipelines/definition", "pipelines/detail", "pipelines/internal/strictyaml", "pipelines/interval",

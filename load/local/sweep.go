@@ -5,13 +5,18 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/formetl/formetl/load"
 )
 
 var _ load.Sweeper = (*Destination)(nil)
 
-// Leftovers returns the staged files of all runs and Put's temporary files.
+// probeTime is how long a probe may take. It is a leftover after that.
+const probeTime = time.Minute
+
+// Leftovers returns the staged files of all runs, Put's temporary files, and probes of
+// processes that were killed.
 func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	root, err := d.openThere(ctx, "list", load.ControlFolder)
 	if root == nil {
@@ -33,7 +38,7 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 			return checkContext(ctx, "list", name)
 		}
 		run, staged := stagedRun(name)
-		if !staged && !isPut(name) {
+		if !staged && !isPut(name) && !isProbe(name) {
 			return nil
 		}
 		info, err := entry.Info()
@@ -42,6 +47,9 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 		}
 		if err != nil {
 			return err
+		}
+		if isProbe(name) && time.Since(info.ModTime()) < probeTime {
+			return nil
 		}
 		l := load.Leftover{Kind: load.Temporary, Path: d.path(name), Bytes: info.Size(), Since: info.ModTime(), Ref: name}
 		if staged {
@@ -60,13 +68,13 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	return found, nil
 }
 
-// Remove removes a staged file or a temporary file of Put.
+// Remove removes a staged file, a temporary file of Put or a probe.
 func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 	if err := load.CheckName(l.Ref); err != nil {
 		return err
 	}
 	_, staged := stagedRun(l.Ref)
-	if !staged && !isPut(l.Ref) {
+	if !staged && !isPut(l.Ref) && !isProbe(l.Ref) {
 		return &load.NameError{Name: l.Ref, Problem: "it is no leftover of a local destination"}
 	}
 	root, err := d.openThere(ctx, "remove", l.Ref)

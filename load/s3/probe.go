@@ -20,11 +20,9 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// probePrefix is the prefix of the objects that a store is probed with.
-const probePrefix = "probe-"
-
+// isProbe tells whether a name is that of an object that the store is tested with.
 func isProbe(name string) bool {
-	return path.Dir(name) == load.ControlFolder && strings.HasPrefix(path.Base(name), probePrefix)
+	return path.Dir(name) == load.ControlFolder && strings.HasPrefix(name, load.ProbePrefix)
 }
 
 // conditions are the conditions of requests that a store honours.
@@ -65,9 +63,15 @@ func (p *prober) conditions(ctx context.Context) (conditions, error) {
 	return c, nil
 }
 
+// HonoursConditions implements load.Guarded.
+func (p *prober) HonoursConditions(ctx context.Context) (bool, error) {
+	c, err := p.conditions(ctx)
+	return c.put && c.complete, err
+}
+
 // probe writes an object, and then tests whether the store refuses requests whose conditions fail.
 func (p *prober) probe(ctx context.Context) (c conditions, err error) {
-	name := path.Join(load.ControlFolder, probePrefix+rand.Text())
+	name := load.ProbePrefix + rand.Text()
 	// The object names its process, as a lease does, so that no sweep removes
 	// it while it is used.
 	content, _ := json.Marshal(leaseRecord{Process: thisProcess(), Renewed: time.Now().UTC()}) // as in leaseObject.write

@@ -49,6 +49,7 @@ type Destination struct {
 
 var (
 	_ load.Destination = (*Destination)(nil)
+	_ load.Guarded     = (*Destination)(nil)
 	_ load.Leaser      = (*Destination)(nil)
 	_ load.Limiter     = (*Destination)(nil)
 	_ load.Opener      = (*Destination)(nil)

@@ -92,7 +92,7 @@ again; 77 the key was refused; 78 the definition is wrong; 130, 143 stopped.`,
 	root.SetHelpCommand(helpCommand(p))
 	root.AddCommand(
 		runCommand(p), exportCommand(p), previewCommand(p), planCommand(p), validateCommand(p), schemaCommand(p),
-		formsCommand(p), statusCommand(p), publishCommand(p), countCommand(p), copyCommand(p), initCommand(p), demoCommand(p), cleanCommand(p), verifyCommand(p), replayCommand(p), stateCommand(p),
+		formsCommand(p), statusCommand(p), publishCommand(p), countCommand(p), copyCommand(p), initCommand(p), demoCommand(p), cleanCommand(p), verifyCommand(p), doctorCommand(p), replayCommand(p), stateCommand(p),
 	)
 	complete(p, root.Commands())
 	return root

@@ -30,6 +30,7 @@ import (
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/doctor"
 	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
@@ -126,7 +127,8 @@ func codeOf(err error) int {
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
 		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError,
-		*transport.RedirectError, *transport.NotServiceError: // the base URL is not the service's
+		*transport.RedirectError, *transport.NotServiceError, // the base URL is not the service's
+		*doctor.ZoneError:
 		return Config
 	case *account.NoFormsError, *infer.NoColumnsError:
 		return NoInput
@@ -144,7 +146,7 @@ func codeOf(err error) int {
 		return Temporary
 	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
 		return CantCreate
-	case *load.IOError, *output.StdoutError:
+	case *load.IOError, *output.StdoutError, *doctor.ClockError:
 		return IO
 	case *checkpoint.FolderError, *budget.Error, *fs.PathError, *os.LinkError, *os.SyscallError:
 		return fileCode(err)
@@ -195,6 +197,9 @@ func fileCode(err error) int {
 // more, "" for the same command. kept says how much of
 // what the command has read is kept, and is "" where it has read nothing.
 func Hint(err error, command, again, kept string) string {
+	if is[*doctor.FaultsError](err) {
+		return "do what stands under each failed check; then run the same command again"
+	}
 	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
 		switch s.Code {
 		case extract.CodeInvalidKey:

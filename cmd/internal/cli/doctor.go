@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formetl/formetl/cmd/internal/diagnosed"
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/pipelines/doctor"
+)
+
+func doctorCommand(p *process) *cobra.Command {
+	var f flags.Definition
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor DEFINITION",
+		Short: "Check key, forms, zone, clocks, budget, destinations and disk",
+		Long: `Doctor checks what a run needs, and says for each fault what to do. All checks
+are made, so that one fault does not hide another.
+
+It sends at most eight requests, usually two: Get Forms and a page of results. At
+each output it writes small objects below .formetl/ and removes them again, so
+nothing that it makes stays. The requests count in the budget.
+
+It ends with 0 if nothing failed, also with warnings. Otherwise it ends with the
+exit code that a run would end with.`,
+		Example: `  formetl doctor feedback.yaml
+  formetl doctor feedback.yaml --json | jq '.checks[] | select(.state != "ok")'`,
+		Args: flags.OneDefinition(),
+		RunE: func(cmd *cobra.Command, args []string) error { return examine(cmd.Context(), p, args, f, asJSON) },
+	}
+	set := cmd.Flags()
+	f.RegisterForms(set)
+	f.RegisterKey(set, ", instead of the definition's reference")
+	set.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// examine prints the checklist of a definition. A key that is missing does not keep the
+// other checks from being made.
+func examine(ctx context.Context, p *process, files []string, f flags.Definition, asJSON bool) error {
+	o, err := p.start(slog.LevelError, f.Options)
+	if err != nil {
+		return err
+	}
+	defs, noKey := p.load(ctx, &f, files, withKey)
+	if noKey != nil {
+		if defs, err = p.load(ctx, &f, files, withoutKey); err != nil {
+			return diagnosed.Print(p.stdout, doctor.Unreadable(files[0], err, o.Now()), asJSON)
+		}
+	}
+	report, err := doctor.Examine(ctx, defs[0], o, noKey)
+	if err != nil {
+		return err
+	}
+	return diagnosed.Print(p.stdout, report, asJSON)
+}

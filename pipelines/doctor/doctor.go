@@ -1,0 +1,182 @@
+// Package doctor checks what a run of a definition needs before it runs: the key, the
+// forms, the account's zone, the clocks, the budget, the destinations and the disk.
+//
+// Each check is a function from values to a Check. All of them are made, so that one
+// fault does not hide another; a check that needs what another one found missing is
+// NotChecked and says why. A fault carries the error that a run would end with, so that
+// it has the same exit code.
+//
+// Nothing that is made stays: probes are written to the control folder of a destination
+// and removed again. Only the requests stay booked in the budget. Few are sent: Get
+// Forms, a page of results, and for a form that is not listed a count; see mostRequests.
+//
+// Begin reading with Examine.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/maintain"
+)
+
+// State is how a check came out.
+type State string
+
+// The states of a check.
+const (
+	OK         State = "ok"
+	Warning    State = "warning"     // a run succeeds, and somebody should look all the same
+	Failed     State = "failed"      // a run fails, or its data are wrong
+	NotChecked State = "not checked" // nothing is known; Detail says why
+)
+
+// Check is one entry of the checklist.
+type Check struct {
+	Name   string // what was checked, such as "key"
+	Of     string // the output or form that it concerns; "" for the definition as a whole
+	State  State
+	Detail string // what was found and what it means, or why nothing was checked
+	Cure   string // what to do, "" where there is nothing to do
+	// Err is the error that a run would end with. It is set if State is Failed.
+	Err error
+}
+
+// Report is the checklist of a definition.
+type Report struct {
+	Pipeline   string
+	Definition string
+	At         time.Time // when it was made, by this machine's clock
+	Checks     []Check
+	Requests   int64 // that were sent to the service, repeated ones too
+}
+
+// Err returns a *FaultsError of the checks that failed, nil if there are none.
+func (r *Report) Err() error {
+	failed := slices.DeleteFunc(slices.Clone(r.Checks), func(c Check) bool { return c.State != Failed })
+	if len(failed) == 0 {
+		return nil
+	}
+	return &FaultsError{Of: len(r.Checks), Checks: failed}
+}
+
+// FaultsError says that checks failed.
+type FaultsError struct {
+	Of     int     // how many checks there are
+	Checks []Check // that failed, at least one
+}
+
+// Error names the checks that failed.
+func (e *FaultsError) Error() string {
+	names := make([]string, len(e.Checks))
+	for i, c := range e.Checks {
+		if names[i] = c.Name; c.Of != "" {
+			names[i] += " of " + c.Of
+		}
+	}
+	return fmt.Sprintf("%d of %d checks failed: %s", len(e.Checks), e.Of, strings.Join(names, ", "))
+}
+
+// Unwrap returns what a run would end with.
+func (e *FaultsError) Unwrap() []error {
+	errs := make([]error, len(e.Checks))
+	for i, c := range e.Checks {
+		errs[i] = c.Err
+	}
+	return errs
+}
+
+// patience bounds how long one request to the service is tried. A run is more patient.
+const patience = 10 * time.Second
+
+// Examine makes all checks of a definition. noKey is why its keys could not be read, nil
+// if they were. The error is of a context that is done; faults stand in the report.
+func Examine(ctx context.Context, def *definition.Definition, o account.Options, noKey error) (*Report, error) {
+	o = o.WithDefaults()
+	if o.Client.Patience == 0 {
+		o.Client.Patience = patience
+	}
+	report := &Report{Pipeline: def.Name, Definition: def.File, At: o.Now()}
+	report.Checks = append(report.Checks, definitionCheck(def, o), stateCheck(def.State))
+	asked := askService(ctx, def, o, noKey)
+	report.Requests = asked.requests
+	places, err := placeChecks(ctx, def, o, asked.forms)
+	if ctx.Err() != nil {
+		return report, context.Cause(ctx)
+	}
+	if err != nil {
+		return report, err
+	}
+	report.Checks = slices.Concat(report.Checks, []Check{places.checkpoint}, asked.checks, places.checks)
+	return report, nil
+}
+
+// Unreadable returns the report of a definition that cannot be read. Without one there is
+// nothing to check.
+func Unreadable(file string, err error, now time.Time) *Report {
+	return &Report{Definition: file, At: now, Checks: []Check{{
+		Name: "definition", State: Failed, Detail: "it cannot be read as a definition, so nothing else was checked: " + err.Error(),
+		Cure: "mend what the message names; `formetl validate` checks a definition without the service", Err: err,
+	}}}
+}
+
+// definitionCheck tells what a run of the definition would do, and checks its range.
+func definitionCheck(def *definition.Definition, o account.Options) Check {
+	c := Check{
+		Name: "definition", State: OK,
+		Detail: fmt.Sprintf("pipeline %s reads %s, and writes %s", def.Name, strings.Join(def.Forms, ", "), strings.Join(paths(def), ", ")),
+	}
+	if _, err := interval.Ask(def, o.Flags(), o.Now()); err != nil {
+		c.State, c.Detail, c.Err = Failed, err.Error(), err
+		c.Cure = "set extract.from and extract.to to a range that has begun"
+	}
+	return c
+}
+
+func paths(def *definition.Definition) []string {
+	all := make([]string, len(def.Outputs))
+	for i, out := range def.Outputs {
+		all[i] = out.Path
+	}
+	return all
+}
+
+// places is what was found where a definition writes.
+type places struct {
+	checkpoint Check
+	checks     []Check
+}
+
+// placeChecks checks the outputs, the place of the checkpoint and the disks. forms are
+// those of the service, nil if they are not known.
+func placeChecks(ctx context.Context, def *definition.Definition, o account.Options, forms []string) (p places, err error) {
+	state, failed := maintain.State(ctx, def, o)
+	if ctx.Err() != nil {
+		return p, context.Cause(ctx)
+	}
+	p.checkpoint = checkpointCheck(def, state)
+	for _, out := range def.Outputs {
+		p.checks = append(p.checks, rightsChecks(ctx, def, o, out, exampleForm(state, forms))...)
+	}
+	p.checks = append(p.checks, leftChecks(def, state, failed)...)
+	p.checks = append(p.checks, fitChecks(ctx, def, o, state)...)
+	p.checks = append(p.checks, spaceChecks(def, o, state)...)
+	return p, nil
+}
+
+// exampleForm is the form at whose outputs rights are checked.
+func exampleForm(state *maintain.StateReport, forms []string) string {
+	switch {
+	case len(forms) > 0:
+		return forms[0]
+	case len(state.Forms) > 0:
+		return state.Forms[0].Form
+	}
+	return "form" // no form is known, and rights hardly depend on it
+}

@@ -1,0 +1,272 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
+)
+
+// The rights that a run needs at a destination, in the order of the checklist.
+const (
+	lists       = "lists"
+	writes      = "writes"
+	reads       = "reads"
+	conditional = "conditional writes"
+	stages      = "stages"
+	removes     = "removes"
+)
+
+// rightsChecks tests the rights at one output, at the place of a form.
+func rightsChecks(ctx context.Context, def *definition.Definition, o account.Options, out definition.Output, form string) []Check {
+	if out.Path == definition.StdoutPath {
+		return nil
+	}
+	at, err := output.Locate(def, out, form, o.RunID)
+	if err != nil {
+		return []Check{{Name: "place", Of: out.Path, State: Failed, Detail: err.Error(), Cure: "correct the path in the definition", Err: err}}
+	}
+	dest, err := o.Tables.Open(ctx, at.Root, out)
+	if err != nil {
+		what, cure := told(err)
+		return []Check{{Name: "place", Of: at.Path, State: Failed, Detail: what, Cure: cure, Err: err}}
+	}
+	var made []string
+	if isLocal(at.Root) {
+		made = absent(at.Root)
+	}
+	r := &rights{dest: dest, name: load.ProbePrefix + rand.Text(), run: o.RunID}
+	r.test(ctx, at)
+	if err := removeEmpty(made); err != nil {
+		r.fail(removes, err)
+	}
+	for i := range r.checks {
+		r.checks[i].Of = at.Path
+	}
+	return r.checks
+}
+
+// isLocal tells whether the root of a destination is a folder of this machine.
+func isLocal(root string) bool { return !strings.Contains(root, "://") }
+
+// rights tests what a run does at a destination, with objects of the control folder.
+type rights struct {
+	dest   load.Destination
+	name   string // of the probe object
+	run    string
+	checks []Check
+}
+
+// cleanupTime bounds how long the removal of a probe may take after a stop.
+const cleanupTime = 5 * time.Second
+
+// content is what a probe object holds.
+func content(n int) []byte { return fmt.Appendf(nil, "formetl doctor %d\n", n) }
+
+// test makes all checks. Where nothing can be removed, nothing is written. Where the place
+// cannot be reached, nothing more is tried.
+func (r *rights) test(ctx context.Context, at output.Location) {
+	_, err := r.dest.List(ctx, r.name)
+	if err == nil && at.Scope != "" {
+		err = r.noFolder(ctx, at)
+	}
+	if unreached(err) {
+		r.fail("place", err)
+		r.skip("the place cannot be used", lists, writes, reads, conditional, stages, removes)
+		return
+	}
+	if err != nil {
+		r.fail(lists, err)
+	}
+	// The name is not taken, so this removes nothing. A store that denies it says so.
+	if err := r.dest.Delete(ctx, r.name); err != nil {
+		r.fail(removes, err)
+		r.ok(lists, "objects can be listed")
+		r.skip("nothing was written, because it could not be removed again", writes, reads, conditional, stages)
+		r.sort()
+		return
+	}
+	r.write(ctx)
+	r.stage(ctx)
+	r.ok(lists, "what was written is listed")
+	r.sort()
+}
+
+// noFolder returns an error if something lies below the name of a single file.
+func (r *rights) noFolder(ctx context.Context, at output.Location) error {
+	below, err := r.dest.List(ctx, at.Scope+"/")
+	if err != nil || len(below) == 0 {
+		return err
+	}
+	return &load.CreateError{Op: "create", Path: at.Path, Hint: "choose another name, or move the folder away", Err: fmt.Errorf("it is a folder that holds %s", below[0].Name)}
+}
+
+// write tests small objects, such as manifests.
+func (r *rights) write(ctx context.Context) {
+	err := r.dest.Put(ctx, r.name, content(1), load.AnyVersion)
+	defer r.remove(ctx)
+	if err != nil {
+		r.fail(writes, err)
+		r.skip("nothing could be written", reads, conditional)
+		return
+	}
+	r.ok(writes, "a small object was written")
+	if found, err := r.dest.List(ctx, r.name); err == nil && !slices.Contains(load.NamesOf(found), r.name) {
+		r.fail(lists, &load.IOError{Op: "list", Path: r.name, Hint: "use a store whose listings are consistent", Err: errors.New("what was written is not listed")})
+	}
+	data, version, err := r.dest.Get(ctx, r.name)
+	switch {
+	case err != nil:
+		r.fail(reads, err)
+		r.skip("nothing could be read", conditional)
+		return
+	case !bytes.Equal(data, content(1)):
+		r.fail(reads, &load.IOError{Op: "read", Path: r.name, Hint: "look what stands between this machine and the store", Err: errors.New("other bytes came than were written")})
+	}
+	r.ok(reads, "it was read back")
+	r.condition(ctx, version)
+}
+
+// condition tests that a write is refused whose condition does not hold. version is that
+// of the probe object.
+func (r *rights) condition(ctx context.Context, version string) {
+	if g, ok := r.dest.(load.Guarded); ok {
+		honoured, err := g.HonoursConditions(ctx)
+		if err != nil {
+			r.fail(conditional, err)
+			return
+		}
+		if !honoured {
+			r.unguarded()
+			return
+		}
+	}
+	created := r.dest.Put(ctx, r.name, content(2), load.NoVersion)
+	replaced := r.dest.Put(ctx, r.name, content(3), version)
+	stale := r.dest.Put(ctx, r.name, content(4), version)
+	switch {
+	case replaced != nil:
+		r.fail(conditional, replaced)
+	case created == nil, stale == nil:
+		r.unguarded()
+	case !errors.Is(created, load.ErrConflict):
+		r.fail(conditional, created)
+	case !errors.Is(stale, load.ErrConflict):
+		r.fail(conditional, stale)
+	default:
+		r.ok(conditional, "a second creation and a write over a newer version were refused")
+	}
+}
+
+// unguarded adds the warning of a store that ignores conditions.
+func (r *rights) unguarded() {
+	r.checks = append(r.checks, Check{
+		Name: conditional, State: Warning,
+		Detail: "the store writes although the condition (If-None-Match, If-Match) does not hold: the lease alone keeps two runs apart, and two that begin at the same moment may both write",
+		Cure:   "use a store or version that honours conditional writes, look whether a proxy drops the headers, or let the scheduler start one run at a time",
+	})
+}
+
+// stage tests a data object up to the step before it becomes visible.
+func (r *rights) stage(ctx context.Context) {
+	err := r.prepare(ctx)
+	if err != nil {
+		r.fail(stages, err)
+		return
+	}
+	r.ok(stages, "a data object was staged and taken back")
+}
+
+func (r *rights) prepare(ctx context.Context) (err error) {
+	upload, err := r.dest.Stage(ctx, r.run, "_formetl-doctor")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, upload.Abort()) }()
+	if _, err := upload.Write(content(1)); err != nil {
+		return err
+	}
+	prepared, err := upload.Prepare(ctx)
+	if err != nil {
+		return err
+	}
+	err = r.dest.Check(ctx, prepared)
+	ctx, cancel := load.Lingering(ctx, cleanupTime)
+	defer cancel()
+	return errors.Join(err, r.dest.Abort(ctx, prepared))
+}
+
+// remove removes the probe object, also after a stop, and tests that it is gone.
+func (r *rights) remove(ctx context.Context) {
+	ctx, cancel := load.Lingering(ctx, cleanupTime)
+	defer cancel()
+	if err := r.dest.Delete(ctx, r.name); err != nil {
+		r.fail(removes, err)
+		return
+	}
+	if _, _, err := r.dest.Get(ctx, r.name); err == nil {
+		r.fail(removes, &load.IOError{Op: "remove", Path: r.name, Hint: "look whether the bucket keeps objects (object lock, retention)", Err: errors.New("it is still there after it was removed")})
+		return
+	}
+	r.ok(removes, "it was removed again")
+}
+
+// ok adds a check that went well, unless that of this name failed before.
+func (r *rights) ok(name, detail string) {
+	if !slices.ContainsFunc(r.checks, func(c Check) bool { return c.Name == name }) {
+		r.checks = append(r.checks, Check{Name: name, State: OK, Detail: detail})
+	}
+}
+
+func (r *rights) fail(name string, err error) {
+	what, cure := told(err)
+	r.checks = slices.DeleteFunc(r.checks, func(c Check) bool { return c.Name == name })
+	r.checks = append(r.checks, Check{Name: name, State: Failed, Detail: what, Cure: cure, Err: err})
+}
+
+func (r *rights) skip(why string, names ...string) {
+	for _, name := range names {
+		r.checks = append(r.checks, Check{Name: name, State: NotChecked, Detail: why})
+	}
+}
+
+// sort puts the checks in the order of the checklist.
+func (r *rights) sort() {
+	order := []string{"place", lists, writes, reads, conditional, stages, removes}
+	slices.SortStableFunc(r.checks, func(a, b Check) int { return slices.Index(order, a.Name) - slices.Index(order, b.Name) })
+}
+
+// unreached tells whether an error means that a place cannot be used at all.
+func unreached(err error) bool {
+	_, cannot := errors.AsType[*load.CreateError](err)
+	_, away := errors.AsType[*load.TemporaryError](err)
+	return cannot || away
+}
+
+// told divides an error of a destination into what failed and what to do.
+func told(err error) (what, cure string) {
+	create, isCreate := errors.AsType[*load.CreateError](err)
+	failed, isIO := errors.AsType[*load.IOError](err)
+	away, isAway := errors.AsType[*load.TemporaryError](err)
+	switch {
+	case isCreate:
+		cure = create.Hint
+	case isIO:
+		cure = failed.Hint
+	case isAway:
+		cure = away.Hint
+	}
+	if cure == "" {
+		return err.Error(), "check the place, its rights and the network"
+	}
+	return strings.Replace(err.Error(), "; "+cure, "", 1), cure
+}
