@@ -156,27 +156,29 @@ type places struct {
 // placeChecks checks the outputs, the place of the checkpoint and the disks. forms are
 // those of the service, nil if they are not known.
 func placeChecks(ctx context.Context, def *definition.Definition, o account.Options, forms []string) (p places, err error) {
-	state, failed := maintain.State(ctx, def, o)
+	rights, usable := rightsOf(ctx, def, o, exampleForm(def, o, forms))
+	// What earlier runs left is looked at only where that is possible.
+	of := *def
+	of.Outputs = usable
+	if len(usable) == 0 || usable[0].Path != def.Outputs[0].Path {
+		of.CheckpointAtDestination = false
+	}
+	state, failed := maintain.State(ctx, &of, o)
 	if ctx.Err() != nil {
 		return p, context.Cause(ctx)
 	}
 	p.checkpoint = checkpointCheck(def, state)
-	for _, out := range def.Outputs {
-		p.checks = append(p.checks, rightsChecks(ctx, def, o, out, exampleForm(state, forms))...)
-	}
-	p.checks = append(p.checks, leftChecks(def, state, failed)...)
-	p.checks = append(p.checks, fitChecks(ctx, def, o, state)...)
-	p.checks = append(p.checks, spaceChecks(def, o, state)...)
+	p.checks = slices.Concat(rights, leftChecks(&of, state, failed), fitChecks(ctx, &of, o, state), spaceChecks(&of, o, state))
 	return p, nil
 }
 
 // exampleForm is the form at whose outputs rights are checked.
-func exampleForm(state *maintain.StateReport, forms []string) string {
-	switch {
-	case len(forms) > 0:
-		return forms[0]
-	case len(state.Forms) > 0:
-		return state.Forms[0].Form
+func exampleForm(def *definition.Definition, o account.Options, forms []string) string {
+	if len(forms) == 0 {
+		forms, _ = account.NamedForms(def, o)
 	}
-	return "form" // no form is known, and rights hardly depend on it
+	if len(forms) == 0 {
+		return "form" // no form is known, and rights hardly depend on it
+	}
+	return forms[0]
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -24,30 +25,52 @@ const (
 	conditional = "conditional writes"
 	stages      = "stages"
 	removes     = "removes"
+
+	place = "place" // the check of a place that cannot be used
 )
 
-// rightsChecks tests the rights at one output, at the place of a form.
-func rightsChecks(ctx context.Context, def *definition.Definition, o account.Options, out definition.Output, form string) []Check {
-	if out.Path == definition.StdoutPath {
-		return nil
-	}
-	at, err := output.Locate(def, out, form, o.RunID)
-	if err != nil {
-		return []Check{{Name: "place", Of: out.Path, State: Failed, Detail: err.Error(), Cure: "correct the path in the definition", Err: err}}
-	}
-	dest, err := o.Tables.Open(ctx, at.Root, out)
-	if err != nil {
-		what, cure := told(err)
-		return []Check{{Name: "place", Of: at.Path, State: Failed, Detail: what, Cure: cure, Err: err}}
-	}
+// rightsOf tests the rights at all outputs side by side, at the place of one form. usable are
+// the outputs whose place can be used.
+func rightsOf(ctx context.Context, def *definition.Definition, o account.Options, form string) (checks []Check, usable []definition.Output) {
+	found := make([][]Check, len(def.Outputs))
 	var made []string
-	if isLocal(at.Root) {
-		made = absent(at.Root)
+	var all sync.WaitGroup
+	for i, out := range def.Outputs {
+		at, err := output.Locate(def, out, form, o.RunID)
+		switch {
+		case out.Path == definition.StdoutPath:
+			continue
+		case err != nil:
+			found[i] = []Check{{Name: "place", Of: out.Path, State: Failed, Detail: err.Error(), Cure: "correct the path in the definition", Err: err}}
+			continue
+		case isLocal(at.Root):
+			made = append(made, absent(at.Root)...)
+		}
+		all.Go(func() { found[i] = rightsAt(ctx, o, out, at) })
 	}
-	r := &rights{dest: dest, name: load.ProbePrefix + rand.Text(), run: o.RunID}
-	r.test(ctx, at)
+	all.Wait()
+	// Outputs may share folders, so these are removed when all are done.
+	slices.SortFunc(made, func(a, b string) int { return len(b) - len(a) })
 	if err := removeEmpty(made); err != nil {
-		r.fail(removes, err)
+		checks = append(checks, Check{Name: removes, State: Failed, Detail: "a folder that was made stays: " + err.Error(), Cure: "remove it", Err: err})
+	}
+	for i, of := range found {
+		if !slices.ContainsFunc(of, func(c Check) bool { return c.Name == place }) {
+			usable = append(usable, def.Outputs[i])
+		}
+		checks = append(checks, of...)
+	}
+	return checks, usable
+}
+
+// rightsAt tests the rights at one output.
+func rightsAt(ctx context.Context, o account.Options, out definition.Output, at output.Location) []Check {
+	r := &rights{name: load.ProbePrefix + rand.Text(), run: o.RunID}
+	var err error
+	if r.dest, err = o.Tables.Open(ctx, at.Root, out); err != nil {
+		r.unusable(err)
+	} else {
+		r.test(ctx, at)
 	}
 	for i := range r.checks {
 		r.checks[i].Of = at.Path
@@ -73,15 +96,14 @@ const cleanupTime = 5 * time.Second
 func content(n int) []byte { return fmt.Appendf(nil, "formetl doctor %d\n", n) }
 
 // test makes all checks. Where nothing can be removed, nothing is written. Where the place
-// cannot be reached, nothing more is tried.
+// cannot be used, nothing more is tried.
 func (r *rights) test(ctx context.Context, at output.Location) {
 	_, err := r.dest.List(ctx, r.name)
 	if err == nil && at.Scope != "" {
 		err = r.noFolder(ctx, at)
 	}
-	if unreached(err) {
-		r.fail("place", err)
-		r.skip("the place cannot be used", lists, writes, reads, conditional, stages, removes)
+	if awayOrBarred(err) {
+		r.unusable(err)
 		return
 	}
 	if err != nil {
@@ -92,13 +114,25 @@ func (r *rights) test(ctx context.Context, at output.Location) {
 		r.fail(removes, err)
 		r.ok(lists, "objects can be listed")
 		r.skip("nothing was written, because it could not be removed again", writes, reads, conditional, stages)
-		r.sort()
-		return
+	} else if r.write(ctx) {
+		r.stage(ctx)
+		r.ok(lists, "what was written is listed")
 	}
-	r.write(ctx)
-	r.stage(ctx)
-	r.ok(lists, "what was written is listed")
-	r.sort()
+	order := []string{place, lists, writes, reads, conditional, stages, removes}
+	slices.SortStableFunc(r.checks, func(a, b Check) int { return slices.Index(order, a.Name) - slices.Index(order, b.Name) })
+}
+
+// awayOrBarred tells whether an error means that a place cannot be used at all.
+func awayOrBarred(err error) bool {
+	_, barred := errors.AsType[*load.CreateError](err)
+	_, away := errors.AsType[*load.TemporaryError](err)
+	return barred || away
+}
+
+// unusable adds the checks of a place that cannot be used.
+func (r *rights) unusable(err error) {
+	r.fail(place, err)
+	r.skip("the place cannot be used", lists, writes, reads, conditional, stages, removes)
 }
 
 // noFolder returns an error if something lies below the name of a single file.
@@ -110,15 +144,24 @@ func (r *rights) noFolder(ctx context.Context, at output.Location) error {
 	return &load.CreateError{Op: "create", Path: at.Path, Hint: "choose another name, or move the folder away", Err: fmt.Errorf("it is a folder that holds %s", below[0].Name)}
 }
 
-// write tests small objects, such as manifests.
-func (r *rights) write(ctx context.Context) {
+// write tests small objects, such as manifests. It returns false if the place cannot be used.
+func (r *rights) write(ctx context.Context) bool {
 	err := r.dest.Put(ctx, r.name, content(1), load.AnyVersion)
-	defer r.remove(ctx)
+	if err != nil { // its answer may be all that was lost
+		later, cancel := load.Lingering(ctx, cleanupTime)
+		_ = r.dest.Delete(later, r.name)
+		cancel()
+	}
+	if awayOrBarred(err) {
+		r.unusable(err)
+		return false
+	}
 	if err != nil {
 		r.fail(writes, err)
-		r.skip("nothing could be written", reads, conditional)
-		return
+		r.skip("nothing could be written", reads, conditional, removes)
+		return true
 	}
+	defer r.remove(ctx)
 	r.ok(writes, "a small object was written")
 	if found, err := r.dest.List(ctx, r.name); err == nil && !slices.Contains(load.NamesOf(found), r.name) {
 		r.fail(lists, &load.IOError{Op: "list", Path: r.name, Hint: "use a store whose listings are consistent", Err: errors.New("what was written is not listed")})
@@ -128,12 +171,13 @@ func (r *rights) write(ctx context.Context) {
 	case err != nil:
 		r.fail(reads, err)
 		r.skip("nothing could be read", conditional)
-		return
+		return true
 	case !bytes.Equal(data, content(1)):
 		r.fail(reads, &load.IOError{Op: "read", Path: r.name, Hint: "look what stands between this machine and the store", Err: errors.New("other bytes came than were written")})
 	}
 	r.ok(reads, "it was read back")
 	r.condition(ctx, version)
+	return true
 }
 
 // condition tests that a write is refused whose condition does not hold. version is that
@@ -237,19 +281,6 @@ func (r *rights) skip(why string, names ...string) {
 	for _, name := range names {
 		r.checks = append(r.checks, Check{Name: name, State: NotChecked, Detail: why})
 	}
-}
-
-// sort puts the checks in the order of the checklist.
-func (r *rights) sort() {
-	order := []string{"place", lists, writes, reads, conditional, stages, removes}
-	slices.SortStableFunc(r.checks, func(a, b Check) int { return slices.Index(order, a.Name) - slices.Index(order, b.Name) })
-}
-
-// unreached tells whether an error means that a place cannot be used at all.
-func unreached(err error) bool {
-	_, cannot := errors.AsType[*load.CreateError](err)
-	_, away := errors.AsType[*load.TemporaryError](err)
-	return cannot || away
 }
 
 // told divides an error of a destination into what failed and what to do.
