@@ -120,6 +120,31 @@ func TestLeftoversAmongOthers(t *testing.T) {
 	}
 }
 
+// A probe is removed at once, so that only one of a killed process grows old.
+func TestProbeThatGrewOld(t *testing.T) {
+	d := &Destination{root: t.TempDir()}
+	for _, name := range []string{"OLD", "NEW"} {
+		if err := d.Put(t.Context(), load.ProbePrefix+name, []byte("x"), load.NoVersion); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := filepath.Join(d.root, load.ProbePrefix+"OLD")
+	then := time.Now().Add(-2 * time.Minute)
+	if err := os.Chtimes(old, then, then); err != nil {
+		t.Fatal(err)
+	}
+	found, err := d.Leftovers(t.Context())
+	if err != nil || len(found) != 1 || found[0].Path != old || found[0].Kind != load.Temporary {
+		t.Fatalf("left over are %+v, %v", found, err)
+	}
+	if err := d.Remove(t.Context(), found[0]); err != nil {
+		t.Error(err)
+	}
+	if names, err := d.List(t.Context(), load.ControlFolder+"/"); err != nil || len(names) != 1 || names[0].Name != load.ProbePrefix+"NEW" {
+		t.Errorf("%v, %v", names, err)
+	}
+}
+
 // A file that is being put is not taken away from its writer: it has the lock.
 func TestRemoveWaitsForPut(t *testing.T) {
 	d := &Destination{root: t.TempDir()}

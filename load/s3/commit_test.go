@@ -146,6 +146,9 @@ func TestProbe(t *testing.T) {
 		if want := (conditions{put: true, complete: true}); err != nil || c != want {
 			t.Errorf("got %+v, %v", c, err)
 		}
+		if honours, err := d.HonoursConditions(t.Context()); err != nil || !honours {
+			t.Errorf("it honours conditions: %t, %v", honours, err)
+		}
 		if left := names(t, d); len(left) != 0 {
 			t.Errorf("left %v", left)
 		}
@@ -171,6 +174,9 @@ func TestWithoutConditions(t *testing.T) {
 			return 0, "", nil
 		}
 		ctx := t.Context()
+		if honours, err := d.HonoursConditions(ctx); err != nil || honours {
+			t.Errorf("it honours conditions: %t, %v", honours, err)
+		}
 		if err := d.Put(ctx, "m.json", []byte("1"), load.NoVersion); err != nil {
 			t.Fatal(err)
 		}

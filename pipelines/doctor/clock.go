@@ -131,11 +131,18 @@ func judgeClock(s clockSight) Check {
 func rounded(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
-		return fmt.Sprintf("%d seconds", int(d.Round(time.Second)/time.Second))
-	case d < 3*time.Hour:
-		return fmt.Sprintf("%d minutes", int(d.Round(time.Minute)/time.Minute))
+		return counted(int(d.Round(time.Second)/time.Second), "second")
+	case d.Round(time.Minute) < 3*time.Hour:
+		return counted(int(d.Round(time.Minute)/time.Minute), "minute")
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%d hours", int(d.Round(time.Hour)/time.Hour))
+		return counted(int(d.Round(time.Hour)/time.Hour), "hour")
 	}
-	return fmt.Sprintf("%d days", int(d/(24*time.Hour)))
+	return counted(int(d/(24*time.Hour)), "day")
+}
+
+func counted(n int, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
 }

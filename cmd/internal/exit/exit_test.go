@@ -25,6 +25,7 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/doctor"
 	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
@@ -123,6 +124,10 @@ func TestExitCode(t *testing.T) {
 		{Config, &extract.PlanError{}},
 		{Config, &transport.RedirectError{}},
 		{Config, service(extract.CodeInvalidURL, 404)},
+		{Config, &doctor.ZoneError{}},
+		{IO, &doctor.ClockError{}},
+		{NoPermission, &doctor.FaultsError{Checks: []doctor.Check{{Err: &load.HeldError{}}, {Err: &doctor.ClockError{}}, {Err: service(extract.CodeInvalidKey, 401)}}}},
+		{Temporary, &doctor.FaultsError{Checks: []doctor.Check{{Err: &load.HeldError{}}, {Err: &transport.BudgetError{}}}}},
 		{Interrupted, &StopError{syscall.SIGINT}},
 		{Interrupted, fmt.Errorf("x: %w", context.Canceled)},
 		{Terminated, fmt.Errorf("x: %w", &StopError{syscall.SIGTERM})},
@@ -311,6 +316,7 @@ func TestHint(t *testing.T) {
 		{&load.IOError{Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the store that the message names; then run the same command again (kept for the next run: 7 results)"},
 		{service(extract.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
 		{&extract.UnclearError{Err: &transport.NetworkError{}}, "copy", "", ""},
+		{&doctor.FaultsError{Checks: []doctor.Check{{Err: service(extract.CodeInvalidKey, 401)}}}, "doctor", "", "do what stands under each failed check; then run the same command again"},
 	} {
 		if got := Hint(c.err, "formetl "+c.command, "", c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)

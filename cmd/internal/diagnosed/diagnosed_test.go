@@ -1,0 +1,88 @@
+package diagnosed_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/diagnosed"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/doctor"
+)
+
+func report() *doctor.Report {
+	return &doctor.Report{
+		Pipeline: "nightly", Definition: "nightly.yaml", At: time.Date(2026, 3, 10, 18, 0, 0, 5, time.UTC), Requests: 1,
+		Checks: []doctor.Check{
+			{Name: "budget", State: doctor.OK, Detail: "the definition sets none"},
+			{Name: "zone", Of: "form1", State: doctor.Failed, Detail: "results lie in the\nfuture", Cure: "set source.timezone", Err: &doctor.ZoneError{}},
+			{Name: "runs", Of: "/lake/form1/", State: doctor.Failed, Detail: "run 1 is writing there", Cure: "wait", Err: &load.HeldError{}},
+			{Name: "conditional writes", Of: "s3://b/", State: doctor.Warning, Detail: "the store ignores them", Cure: "use another store"},
+			{Name: "clock", State: doctor.NotChecked, Detail: "no answer came"},
+		},
+	}
+}
+
+// TestText: a line for each check, one for each cure, and a last line that sums up.
+func TestText(t *testing.T) {
+	const want = `ok           budget              the definition sets none
+failed       zone                form1: results lie in the future
+                                 cure: set source.timezone
+failed       runs                /lake/form1/: run 1 is writing there
+                                 cure: wait
+warning      conditional writes  s3://b/: the store ignores them
+                                 cure: use another store
+not checked  clock               no answer came
+5 checks: 1 ok, 1 warning, 2 failed, 1 not checked; 1 request sent; a run would end with 78
+`
+	var got bytes.Buffer
+	err := diagnosed.Print(&got, report(), false)
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &got, want)
+	}
+	if faults, ok := errors.AsType[*doctor.FaultsError](err); !ok || faults.Error() != "2 of 5 checks failed: zone of form1, runs of /lake/form1/" {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// TestJSON holds what programs are written against.
+func TestJSON(t *testing.T) {
+	const want = `{
+  "pipeline": "nightly",
+  "definition": "nightly.yaml",
+  "at": "2026-03-10T18:00:00Z",
+  "healthy": true,
+  "exit_code": 0,
+  "requests": 1,
+  "counts": {
+    "ok": 1,
+    "warnings": 1,
+    "failed": 0,
+    "not_checked": 0
+  },
+  "checks": [
+    {
+      "name": "budget",
+      "state": "ok",
+      "detail": "the definition sets none",
+      "exit_code": 0
+    },
+    {
+      "name": "conditional writes",
+      "of": "s3://b/",
+      "state": "warning",
+      "detail": "the store ignores them",
+      "cure": "use another store",
+      "exit_code": 0
+    }
+  ]
+}
+`
+	r := report()
+	r.Checks = []doctor.Check{r.Checks[0], r.Checks[3]}
+	var got bytes.Buffer
+	if err := diagnosed.Print(&got, r, true); err != nil || got.String() != want {
+		t.Errorf("%v, got\n%s\nwant\n%s", err, &got, want)
+	}
+}

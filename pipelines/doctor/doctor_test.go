@@ -1,0 +1,354 @@
+package doctor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/doctor"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
+)
+
+// states gives the state of each check, by its name; of several the worst.
+func states(r *doctor.Report) map[string]doctor.State {
+	rank := map[doctor.State]int{doctor.OK: 1, doctor.NotChecked: 2, doctor.Warning: 3, doctor.Failed: 4}
+	all := map[string]doctor.State{}
+	for _, c := range r.Checks {
+		if rank[c.State] > rank[all[c.Name]] {
+			all[c.Name] = c.State
+		}
+	}
+	return all
+}
+
+// world is a definition with one dataset, whose destination may be broken.
+type world struct {
+	service *formservice.Server
+	def     *definition.Definition
+	o       account.Options
+	dir     string
+}
+
+// form is a form with a result of a minute ago.
+func form(name string) *formservice.Form {
+	zone, _ := time.LoadLocation("America/Chicago")
+	at := time.Now().In(zone).Add(-time.Minute).Format(formservice.WallTime)
+	result := pipelinestest.Result(1, at, "x")
+	result.Metas = append(result.Metas, formservice.Meta{ID: "date_update", Value: at})
+	return formservice.NewForm(name, nil, []formservice.Result{result})
+}
+
+func newWorld(t *testing.T, dest load.Destination, forms ...*formservice.Form) *world {
+	t.Helper()
+	service, source := pipelinestest.Serve(t, forms...)
+	source.Requests.Retries = 0
+	dir := t.TempDir()
+	w := &world{service, pipelinestest.Definition(dir, source, definition.Output{Path: "lake/{form}/", Format: "ndjson"}), pipelinestest.Options(), dir}
+	if dest != nil {
+		w.o.Tables.Open = func(context.Context, string, definition.Output) (load.Destination, error) { return dest, nil }
+	}
+	return w
+}
+
+func (w *world) examine(t *testing.T) *doctor.Report {
+	t.Helper()
+	r, err := doctor.Examine(t.Context(), w.def, w.o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// broken is a destination in memory whose methods can be made to fail.
+type broken struct {
+	*loadtest.Memory
+	put   func(name, version string) error // before the write
+	get   func(data []byte) ([]byte, error)
+	list  func() error
+	drop  func() error
+	stage func() error
+}
+
+func (b *broken) Put(ctx context.Context, name string, data []byte, version string) error {
+	if b.put != nil {
+		if err := b.put(name, version); err != nil {
+			return err
+		}
+	}
+	return b.Memory.Put(ctx, name, data, version)
+}
+
+func (b *broken) Get(ctx context.Context, name string) ([]byte, string, error) {
+	data, version, err := b.Memory.Get(ctx, name)
+	if err == nil && b.get != nil {
+		data, err = b.get(data)
+	}
+	return data, version, err
+}
+
+func (b *broken) List(ctx context.Context, prefix string) ([]load.Object, error) {
+	if b.list != nil {
+		return nil, b.list()
+	}
+	return b.Memory.List(ctx, prefix)
+}
+
+func (b *broken) Delete(ctx context.Context, name string) error {
+	if b.drop != nil {
+		return b.drop()
+	}
+	return b.Memory.Delete(ctx, name)
+}
+
+func (b *broken) Stage(ctx context.Context, run, name string) (load.Upload, error) {
+	if b.stage != nil {
+		return nil, b.stage()
+	}
+	return b.Memory.Stage(ctx, run, name)
+}
+
+var errDenied = &load.IOError{Op: "use", Path: "x", Hint: "allow it", Err: errors.New("denied")}
+
+func denied() error { return errDenied }
+
+// TestRights: each right that is missing is found alone, and nothing is left.
+func TestRights(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		broken  broken
+		want    map[string]doctor.State // besides ok
+		leaving bool
+	}{
+		{"all", broken{}, nil, false},
+		{"no list", broken{list: denied}, map[string]doctor.State{"lists": doctor.Failed, "runs": doctor.NotChecked}, false},
+		{"listings that lag", broken{list: func() error { return nil }}, map[string]doctor.State{"lists": doctor.Failed}, false},
+		{"no write", broken{put: func(string, string) error { return errDenied }}, map[string]doctor.State{
+			"writes": doctor.Failed, "reads": doctor.NotChecked, "conditional writes": doctor.NotChecked, "removes": doctor.NotChecked,
+		}, false},
+		{"no read", broken{get: func([]byte) ([]byte, error) { return nil, errDenied }}, map[string]doctor.State{"reads": doctor.Failed, "conditional writes": doctor.NotChecked}, false},
+		{"other bytes", broken{get: func(data []byte) ([]byte, error) { return bytes.ToUpper(data), nil }}, map[string]doctor.State{"reads": doctor.Failed}, false},
+		{"no remove", broken{drop: denied}, map[string]doctor.State{
+			"removes": doctor.Failed, "writes": doctor.NotChecked, "reads": doctor.NotChecked, "conditional writes": doctor.NotChecked, "stages": doctor.NotChecked,
+		}, false},
+		{"objects that stay", broken{drop: func() error { return nil }}, map[string]doctor.State{"removes": doctor.Failed}, true},
+		{"no stage", broken{stage: denied}, map[string]doctor.State{"stages": doctor.Failed}, false},
+		{"no conditional write", broken{put: func(_, version string) error {
+			if version != load.AnyVersion {
+				return errDenied
+			}
+			return nil
+		}}, map[string]doctor.State{"conditional writes": doctor.Failed}, false},
+		{"away", broken{list: func() error { return &load.TemporaryError{Op: "list", Path: "x", Err: errors.New("away")} }}, map[string]doctor.State{
+			"place": doctor.Failed, "lists": doctor.NotChecked, "writes": doctor.NotChecked, "reads": doctor.NotChecked,
+			"conditional writes": doctor.NotChecked, "stages": doctor.NotChecked, "removes": doctor.NotChecked,
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.broken.Memory = loadtest.NewMemory()
+			w := newWorld(t, &c.broken, form("form1"))
+			got := states(w.examine(t))
+			for name, state := range got {
+				want, other := c.want[name]
+				if !other {
+					want = doctor.OK
+				}
+				if state != want && name != "disk" { // the folder of a destination in memory is no place on a disk
+					t.Errorf("%s is %s, want %s", name, state, want)
+				}
+			}
+			for name := range c.want {
+				if got[name] == "" {
+					t.Errorf("%s is missing", name)
+				}
+			}
+			if left := c.broken.Names(); (len(left) > 0) != c.leaving || c.broken.Staged() > 0 {
+				t.Errorf("%v and %d staged objects are left", left, c.broken.Staged())
+			}
+		})
+	}
+}
+
+// ignorant is a destination that ignores conditions, and does not know it.
+type ignorant struct{ *loadtest.Memory }
+
+func (d ignorant) Put(ctx context.Context, name string, data []byte, _ string) error {
+	return d.Memory.Put(ctx, name, data, load.AnyVersion)
+}
+
+// TestConditionsThatAreIgnored are a warning, because the lease still keeps runs apart.
+func TestConditionsThatAreIgnored(t *testing.T) {
+	dest := ignorant{loadtest.NewMemory()}
+	r := newWorld(t, dest, form("form1")).examine(t)
+	if got := states(r)["conditional writes"]; got != doctor.Warning || r.Err() != nil {
+		t.Errorf("it is %s: %v", got, r.Err())
+	}
+	if left := dest.Names(); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// TestStop while probes are written: they are removed all the same.
+func TestStop(t *testing.T) {
+	stop := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	dest := &broken{Memory: loadtest.NewMemory()}
+	dest.get = func(data []byte) ([]byte, error) {
+		cancel(stop)
+		return data, nil
+	}
+	w := newWorld(t, dest, form("form1"))
+	_, err := doctor.Examine(ctx, w.def, w.o, nil)
+	if !errors.Is(err, stop) {
+		t.Errorf("got %v", err)
+	}
+	if left := dest.Names(); len(left) > 0 || dest.Staged() > 0 {
+		t.Errorf("%v and %d staged objects are left", left, dest.Staged())
+	}
+}
+
+// TestNothingStays of the folders that are made on a disk.
+func TestNothingStays(t *testing.T) {
+	w := newWorld(t, nil, form("form1"))
+	w.def.Outputs = append(w.def.Outputs, definition.Output{Path: filepath.Join(w.dir, "lake", "deep", "{form}.csv"), Format: "csv"})
+	if r := w.examine(t); r.Err() != nil {
+		t.Errorf("%v: %+v", r.Err(), r.Checks)
+	}
+	if entries, err := os.ReadDir(w.dir); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestRequests: as few are sent as are needed, also where forms are missing and the service
+// sorts by nothing.
+func TestRequests(t *testing.T) {
+	dateless := func(name string) *formservice.Form {
+		return formservice.NewForm(name, nil, []formservice.Result{pipelinestest.Result(1, "", "x")})
+	}
+	for _, c := range []struct {
+		name  string
+		forms []string // of the definition
+		there []*formservice.Form
+		most  int
+		zone  doctor.State
+	}{
+		{"one form", []string{"form1"}, []*formservice.Form{form("form1")}, 2, doctor.OK},
+		{"all forms", []string{"*"}, []*formservice.Form{form("a"), form("b"), form("c"), form("d")}, 2, doctor.OK},
+		{"no dates", []string{"*"}, []*formservice.Form{dateless("a"), dateless("b"), dateless("c"), form("d")}, 5, doctor.NotChecked},
+		{"missing forms", []string{"u", "v", "w", "x", "y", "a"}, []*formservice.Form{dateless("a")}, 6, doctor.NotChecked},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, nil, c.there...)
+			w.def.Forms = c.forms
+			r := w.examine(t)
+			if n := len(w.service.Log()); n > c.most || int64(n) != r.Requests || n > 8 {
+				t.Errorf("%d requests, told are %d", n, r.Requests)
+			}
+			if got := states(r)["zone"]; got != c.zone {
+				t.Errorf("the zone is %s", got)
+			}
+		})
+	}
+}
+
+// TestBudgetInBetween: where the budget ends between two requests, the next is not sent.
+func TestBudgetInBetween(t *testing.T) {
+	w := newWorld(t, nil, form("form1"))
+	w.def.Source.Requests.PerMinute = 1
+	start := time.Now()
+	r := w.examine(t)
+	got := states(r)
+	if got["key"] != doctor.OK || got["zone"] != doctor.NotChecked || len(w.service.Log()) != 1 || time.Since(start) > 20*time.Second {
+		t.Errorf("%v after %d requests", got, len(w.service.Log()))
+	}
+}
+
+// TestClockOfAnswers: the service's clock is that of its answers, whatever ours shows, and an
+// answer from a cache tells none.
+func TestClockOfAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ahead time.Duration
+		age   string
+		want  map[string]doctor.State
+	}{
+		{"right", 0, "", map[string]doctor.State{"clock": doctor.OK, "zone": doctor.OK}},
+		{"ahead", 3 * time.Hour, "", map[string]doctor.State{"clock": doctor.Failed, "zone": doctor.OK}},
+		{"behind", -3 * time.Hour, "", map[string]doctor.State{"clock": doctor.Failed, "zone": doctor.NotChecked}},
+		{"from a cache", 0, "7200", map[string]doctor.State{"clock": doctor.NotChecked, "zone": doctor.OK}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, nil, form("form1"))
+			w.o.Now = func() time.Time { return time.Now().Add(c.ahead) }
+			w.o.Client.Transport = aged{c.age}
+			got := states(w.examine(t))
+			for name, want := range c.want {
+				if got[name] != want {
+					t.Errorf("%s is %s, want %s", name, got[name], want)
+				}
+			}
+		})
+	}
+}
+
+// aged gives answers the age of a cache.
+type aged struct{ age string }
+
+func (a aged) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && a.age != "" {
+		answer.Header.Set("Age", a.age)
+	}
+	return answer, err
+}
+
+// TestSortRefused: the newest results by their ids are looked at then.
+func TestSortRefused(t *testing.T) {
+	w := newWorld(t, nil, form("form1"))
+	var refused atomic.Int64
+	w.o.Client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		if strings.Contains(r.URL.RawQuery, "fs_sort=") {
+			refused.Add(1)
+			q := r.URL.Query()
+			q.Set("fs_sort", "no_such_column")
+			r = r.Clone(r.Context())
+			r.URL.RawQuery = q.Encode()
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	r := w.examine(t)
+	if got := states(r)["zone"]; got != doctor.OK || refused.Load() != 1 || r.Requests != 3 {
+		t.Errorf("the zone is %s after %d requests, %d of them sorted", got, r.Requests, refused.Load())
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestKeyStaysSecret: no check shows it, whatever the service answers.
+func TestKeyStaysSecret(t *testing.T) {
+	w := newWorld(t, nil, form("form1"))
+	w.def.Source.Key = transport.NewSecret("a-key-that-is-refused")
+	r := w.examine(t)
+	if states(r)["key"] != doctor.Failed {
+		t.Errorf("%+v", r.Checks)
+	}
+	for _, c := range r.Checks {
+		if strings.Contains(c.Detail+c.Cure, "a-key-that-is-refused") {
+			t.Errorf("%s shows the key", c.Name)
+		}
+	}
+}
