@@ -82,6 +82,7 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 		{"dry run", 0, "", []string{"run", good, "--dry-run"}},
 		{"plan", 0, "", []string{"plan", good}},
 		{"plan as JSON", 0, "", []string{"plan", good, "--json"}},
+		{"doctor", 0, "", []string{"doctor", good}},
 		{"validate", 0, "", []string{"validate", good}},
 		{"schema show", 0, "", []string{"schema", "show", good, "--json"}},
 		{"schema infer", 0, "", with("schema", "infer", "--form", "form1", "-o", "form1.yaml")},
@@ -165,8 +166,10 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 			copied = exit.Unavailable
 		}
 		name := strings.NewReplacer("/", "_", ":", "_", ".", "_").Replace(place.url)
+		given := w.definition(t, name, place.url, "")
 		runs = append(runs,
-			canaryRun{"run at " + place.url, place.code, "", []string{"run", w.definition(t, name, place.url, ""), "--report", filepath.Join(w.root, name+".json"), "--metrics", filepath.Join(w.root, name+".prom")}},
+			canaryRun{"doctor at " + place.url, place.code, "", []string{"doctor", given, "--json"}}, // ends as a run would
+			canaryRun{"run at " + place.url, place.code, "", []string{"run", given, "--report", filepath.Join(w.root, name+".json"), "--metrics", filepath.Join(w.root, name+".prom")}},
 			canaryRun{"copy at " + place.url, copied, "", append([]string{"copy", "--yes", "--form", "form1"}, serviceArgs(place.url)...)},
 		)
 	}

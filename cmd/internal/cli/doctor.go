@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/diagnosed"
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/pipelines/doctor"
 )
@@ -46,6 +47,9 @@ func examine(ctx context.Context, p *process, files []string, f flags.Definition
 		return err
 	}
 	defs, noKey := p.load(ctx, &f, files, withKey)
+	if exit.Code(noKey) == exit.Usage {
+		return noKey
+	}
 	if noKey != nil {
 		if defs, err = p.load(ctx, &f, files, withoutKey); err != nil {
 			return diagnosed.Print(p.stdout, doctor.Unreadable(files[0], err, o.Now()), asJSON)

@@ -96,6 +96,7 @@ func TestStopBeforeFlags(t *testing.T) {
 		{"state", "reset", one, "--yes"},
 		{"clean", one},
 		{"clean", one, "--dry-run"},
+		{"doctor", one},
 		{"replay", one},
 		{"replay", one, "--dry-run"},
 		{"schema", "show", one},
