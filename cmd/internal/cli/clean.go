@@ -3,15 +3,12 @@ package cli
 import (
 	"context"
 	"log/slog"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/cleaned"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/states"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/maintain"
@@ -73,7 +70,7 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 		}
 		defs[i] = again[0]
 	}
-	result := cleanJSON{DryRun: f.dryRun, Outputs: []cleanedJSON{}}
+	result := cleaned.New(f.dryRun)
 	var failures []error
 	for _, def := range defs {
 		if ctx.Err() != nil {
@@ -84,7 +81,7 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 		if err != nil {
 			failures = append(failures, named(def, len(defs) > 1, err))
 		}
-		rows := result.add(report)
+		rows := result.Add(report)
 		if !f.json {
 			if err := show.Table(p.stdout, rows...); err != nil {
 				return err
@@ -92,144 +89,9 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 		}
 	}
 	if !f.json {
-		tellCleaned(p.log, result, len(failures) > 0)
+		result.Tell(p.log, len(failures) > 0)
 	} else if err := show.JSON(p.stdout, result); err != nil {
 		return err
 	}
 	return failed(len(defs), failures)
-}
-
-func recoveryWord(r load.Recovery, dryRun bool) string {
-	switch {
-	case dryRun:
-		return "would finish"
-	case r.Finished:
-		return "finished"
-	}
-	return "taken back: it could not be finished"
-}
-
-func leftoverCells(l load.Leftover) []string {
-	bytes, since := "-", "-"
-	if l.Bytes >= 0 {
-		bytes = show.Size(l.Bytes)
-	}
-	if !l.Since.IsZero() {
-		since = "since " + l.Since.UTC().Format(time.RFC3339)
-	}
-	return []string{string(l.Kind), l.Path, bytes, runCell(l.Run), since}
-}
-
-func runCell(run string) string {
-	if run == "" {
-		return "-"
-	}
-	return "run " + run
-}
-
-// tellCleaned sums up on standard error. Where something failed it does not say
-// that there is nothing to clean, because not everything was looked at.
-func tellCleaned(log *telemetry.Log, r cleanJSON, failed bool) {
-	did := func(verb string) string {
-		if r.DryRun {
-			return "would be " + verb
-		}
-		return verb
-	}
-	var told show.Counts
-	told.Add(r.finished, "commit", did("finished"))
-	told.Add(r.withdrawn, "commit", "taken back")
-	total := ""
-	if r.bytes > 0 {
-		total = " (" + show.Size(r.bytes) + ")"
-	}
-	told.Add(r.removed, "leftover", did("removed")+total)
-	told.Add(r.Checkpoints, "checkpoint", "of dead runs "+did("removed"))
-	told.Add(r.letters, "file", "of old dead letters "+did("removed"))
-	told.Add(r.kept, "leftover", "kept"+r.why())
-	told.Add(r.others, "upload", "of others left alone")
-	if len(told) == 0 && failed {
-		return
-	}
-	log.Tell(slog.LevelInfo, told.Or("nothing to clean"), slog.Bool("dry_run", r.DryRun), slog.Int("removed", r.removed), slog.Int64("bytes", r.bytes),
-		slog.Int("kept", r.kept), slog.Int("finished_commits", r.finished), slog.Int("checkpoints", r.Checkpoints))
-}
-
-// cleanJSON is what clean --json prints. In a dry run it tells what a run without
-// --dry-run would do.
-type cleanJSON struct {
-	DryRun  bool          `json:"dry_run"`
-	Outputs []cleanedJSON `json:"outputs"`
-	// Checkpoints counts those of dead runs in the state folders.
-	Checkpoints int `json:"checkpoints"`
-
-	letters                                    int   // files of old dead letters in the state folders
-	removed, kept, others, finished, withdrawn int   // of all outputs
-	bytes                                      int64 // of what was removed
-}
-
-type cleanedJSON struct {
-	Pipeline  string            `json:"pipeline"`
-	Path      string            `json:"path"`
-	Removed   []states.Leftover `json:"removed"`
-	Kept      []states.Leftover `json:"kept"`
-	Others    int               `json:"others"` // uploads whose owner cannot be told
-	Finished  *string           `json:"finished_commit"`
-	Withdrawn *string           `json:"withdrawn_commit,omitempty"` // could not be finished any more
-	Error     string            `json:"error,omitempty"`
-}
-
-// add adds the report of a definition, and gives its rows for people.
-func (c *cleanJSON) add(r *maintain.CleanReport) (rows [][]string) {
-	removed := "removed"
-	if c.DryRun {
-		removed = "would remove"
-	}
-	c.Checkpoints += r.Checkpoints
-	c.letters += r.Letters
-	for _, out := range r.Outputs {
-		j := cleanedJSON{
-			Pipeline: r.Pipeline, Path: out.Path, Removed: []states.Leftover{}, Kept: []states.Leftover{}, Others: out.Others,
-		}
-		if commit := out.Recovery; commit.RunID != "" {
-			rows = append(rows, []string{"recorded commit", out.Path, "-", runCell(commit.RunID), "-", recoveryWord(commit, c.DryRun)})
-			if commit.Finished || c.DryRun {
-				j.Finished = &commit.RunID
-				c.finished++
-			} else {
-				j.Withdrawn = &commit.RunID
-				c.withdrawn++
-			}
-		}
-		for _, l := range out.Removed {
-			rows = append(rows, append(leftoverCells(l), removed))
-			j.Removed = append(j.Removed, states.LeftoverOf(l, ""))
-			c.bytes += max(l.Bytes, 0)
-		}
-		for _, k := range out.Kept {
-			rows = append(rows, append(leftoverCells(k.Leftover), "kept: "+k.Why))
-			j.Kept = append(j.Kept, states.LeftoverOf(k.Leftover, k.Why))
-		}
-		c.removed, c.kept, c.others = c.removed+len(out.Removed), c.kept+len(out.Kept), c.others+out.Others
-		if out.Err != nil {
-			j.Error = out.Err.Error()
-		}
-		c.Outputs = append(c.Outputs, j)
-	}
-	return rows
-}
-
-// why says why leftovers were kept, if all were kept for one reason.
-func (c *cleanJSON) why() string {
-	var reasons []string
-	for _, out := range c.Outputs {
-		for _, k := range out.Kept {
-			reasons = append(reasons, k.Why)
-		}
-	}
-	slices.Sort(reasons)
-	if reasons = slices.Compact(reasons); len(reasons) != 1 {
-		return ""
-	}
-	return ", because " + reasons[0]
 }

@@ -1,0 +1,118 @@
+package cleaned
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/maintain"
+)
+
+// cleanReports hold all that clean can tell.
+func cleanReports() *maintain.CleanReport {
+	since := time.Date(2026, 2, 1, 10, 0, 0, 5, time.FixedZone("", 3600))
+	upload := load.Leftover{Kind: load.UnfinishedUpload, Run: "dead", Name: "part", Path: "s3://b/lake/part (upload 1)", Bytes: 8_400_000, Since: since}
+	return &maintain.CleanReport{Pipeline: "nightly", Checkpoints: 2, Outputs: []maintain.CleanedOutput{
+		{Path: "s3://b/lake/", Cleaned: load.Cleaned{
+			Removed: []load.Leftover{upload}, Others: 3,
+			Kept:     []load.Kept{{Leftover: load.Leftover{Kind: load.Temporary, Path: "s3://b/lake/\x1btemp", Bytes: -1}, Why: "run live is alive"}},
+			Recovery: load.Recovery{RunID: "lost"},
+		}},
+		{Path: "/out/a.csv", Cleaned: load.Cleaned{Recovery: load.Recovery{RunID: "done", Finished: true}}, Err: errors.New("denied")},
+	}}
+}
+
+func TestTell(t *testing.T) {
+	for _, c := range []struct {
+		dryRun           bool
+		stdout, sentence string
+	}{
+		{
+			false,
+			`recorded commit    s3://b/lake/                 -       run lost  -                           taken back: it could not be finished
+unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-01T09:00:00Z  removed
+temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
+recorded commit    /out/a.csv                   -       run done  -                           finished
+`,
+			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 2 checkpoints of dead runs removed; 1 leftover kept, because run live is alive; 3 uploads of others left alone\n",
+		},
+		{
+			true,
+			`recorded commit    s3://b/lake/                 -       run lost  -                           would finish
+unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-01T09:00:00Z  would remove
+temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
+recorded commit    /out/a.csv                   -       run done  -                           would finish
+`,
+			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 2 checkpoints of dead runs would be removed; 1 leftover kept, because run live is alive; 3 uploads of others left alone\n",
+		},
+	} {
+		var stdout, stderr bytes.Buffer
+		log := telemetry.NewLog(&stderr, nil)
+		result := New(c.dryRun)
+		if err := show.Table(&stdout, result.Add(cleanReports())...); err != nil {
+			t.Fatal(err)
+		}
+		result.Tell(log, true)
+		if stdout.String() != c.stdout || stderr.String() != c.sentence {
+			t.Errorf("dry run %v: got\n%s%s\nwant\n%s%s", c.dryRun, &stdout, &stderr, c.stdout, c.sentence)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var stdout bytes.Buffer
+	result := New(false)
+	result.Add(cleanReports())
+	if err := show.JSON(&stdout, result); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{
+  "dry_run": false,
+  "outputs": [
+    {
+      "pipeline": "nightly",
+      "path": "s3://b/lake/",
+      "removed": [
+        {
+          "kind": "unfinished upload",
+          "path": "s3://b/lake/part (upload 1)",
+          "name": "part",
+          "run_id": "dead",
+          "bytes": 8400000,
+          "since": "2026-02-01T09:00:00Z"
+        }
+      ],
+      "kept": [
+        {
+          "kind": "temporary file",
+          "path": "s3://b/lake/\u001btemp",
+          "bytes": null,
+          "since": null,
+          "why": "run live is alive"
+        }
+      ],
+      "others": 3,
+      "finished_commit": null,
+      "withdrawn_commit": "lost"
+    },
+    {
+      "pipeline": "nightly",
+      "path": "/out/a.csv",
+      "removed": [],
+      "kept": [],
+      "others": 0,
+      "finished_commit": "done",
+      "error": "denied"
+    }
+  ],
+  "checkpoints": 2
+}
+`
+	if stdout.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &stdout, want)
+	}
+}
