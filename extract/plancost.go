@@ -75,9 +75,13 @@ func (e *CostError) Error() string {
 	if e.Results != Unknown {
 		results = fmt.Sprintf("%d results", e.Results)
 	}
+	windows := "1 window"
+	if e.Windows != 1 {
+		windows = fmt.Sprintf("%d windows", e.Windows)
+	}
 	remedy := "read a shorter range, or raise max_requests (of source.requests, export: --max-requests)"
 	if !e.Step.Auto() {
 		remedy = "set window: auto, " + remedy
 	}
-	return fmt.Sprintf("the plan needs at least %d requests for %s (%d windows, window: %s), and max_requests is %d; nothing was read: %s", e.Requests, results, e.Windows, e.Step, e.Most, remedy)
+	return fmt.Sprintf("the plan needs at least %d requests for %s (%s, window: %s), and max_requests is %d; nothing was read: %s", e.Requests, results, windows, e.Step, e.Most, remedy)
 }

@@ -156,7 +156,7 @@ func (w *WindowReader) request(ctx context.Context) error {
 	}
 	p, err := w.reader.service.Results(ctx, w.reader.form, q)
 	if err != nil {
-		return fmt.Errorf("window %s, page %d: %w", w.window, w.page, err)
+		return fmt.Errorf("%spage %d: %w", w.window.place(), w.page, err)
 	}
 	n := p.Len()
 	if w.reader.stamps.Load() {
@@ -171,11 +171,11 @@ func (w *WindowReader) request(ctx context.Context) error {
 	}
 	if err := w.checkDates(ctx, p); err != nil {
 		p.Release()
-		return fmt.Errorf("window %s, page %d: %w", w.window, w.page, err)
+		return fmt.Errorf("%spage %d: %w", w.window.place(), w.page, err)
 	}
 	taken, err := w.accept(ctx, p)
 	if err != nil {
-		return fmt.Errorf("form %s, window %s, page %d: %w", w.reader.form, w.window, w.page, err)
+		return fmt.Errorf("form %s, %spage %d: %w", w.reader.form, w.window.place(), w.page, err)
 	}
 	if taken && !w.finished && w.isLast(n) {
 		return w.finish()

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"context"
+	"strings"
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
@@ -65,6 +66,22 @@ type ResultsQuery struct {
 	View         string // fs_view
 	Headings     bool   // fs_include_headings
 	CustomLabels string // fs_custom_labels
+}
+
+// Asked names what restricts the results or their labels besides range and page, "" if
+// nothing does. A service that does not know it refuses the request.
+func (q ResultsQuery) Asked() string {
+	var asked []string
+	if q.View != "" {
+		asked = append(asked, "view "+q.View)
+	}
+	if q.CustomLabels != "" {
+		asked = append(asked, "custom labels "+q.CustomLabels)
+	}
+	for _, c := range q.Search.Where {
+		asked = append(asked, strings.TrimSpace("search "+c.Column+" "+string(c.Operator)+" "+c.Term))
+	}
+	return strings.Join(asked, ", ")
 }
 
 // IDRange bounds result ids at both ends, inclusively. Zero means no bound: ids

@@ -17,6 +17,20 @@ type Window struct {
 // with ".." for a missing bound.
 func (w Window) String() string { return onWire(w.From, "..") + "/" + onWire(w.To, "..") }
 
+// place names the window before a page for people: "window 2026-01-01 …, ". It is "" for
+// the window without bounds.
+func (w Window) place() string {
+	switch {
+	case w.From.IsZero() && w.To.IsZero():
+		return ""
+	case w.From.IsZero():
+		return "window before " + w.To.Format(WireTime) + ", "
+	case w.To.IsZero():
+		return "window from " + w.From.Format(WireTime) + ", "
+	}
+	return "window " + w.String() + ", "
+}
+
 // onWire formats a bound. It returns none if the bound is missing.
 func onWire(t time.Time, none string) string {
 	if t.IsZero() {

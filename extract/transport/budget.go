@@ -20,7 +20,16 @@ type RollingBudget struct {
 	perMinute, perDay int
 	ledger            Ledger
 	now               func() time.Time
+
+	// Waits, where it is set, is called when requests begin to wait for long: once for all
+	// that wait for the same moment. It is set before the first request.
+	Waits func(perMinute int, until time.Time)
+	told  time.Time // the last moment that Waits was called with
 }
+
+// longWait is the least wait that RollingBudget.Waits tells of. Shorter ones come with
+// almost every request of a budget that is used evenly.
+const longWait = 5 * time.Second
 
 // Ledger stores the times of bookings for all processes that share a budget.
 type Ledger interface {
@@ -58,9 +67,20 @@ func (b *RollingBudget) Reserve(ctx context.Context) error {
 			return err
 		}
 		waited = until
+		b.tell(now, until)
 		if err := wait(ctx, until.Sub(now), nil); err != nil {
 			return err
 		}
+	}
+}
+
+// tell tells of a long wait from now on, unless that was told already.
+func (b *RollingBudget) tell(now, until time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.Waits != nil && until.Sub(now) >= longWait && until.Sub(b.told) >= longWait {
+		b.told = until
+		b.Waits(b.perMinute, until)
 	}
 }
 

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -102,6 +103,47 @@ func TestBudgetWithoutLimits(t *testing.T) {
 	if len(ledger.booked) != 0 {
 		t.Error("it remembers what nobody asks for")
 	}
+}
+
+// TestBudgetTellsOfLongWaits once for all requests that wait for the same moment, and not
+// of the short ones of a budget that is used evenly.
+func TestBudgetTellsOfLongWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var told []time.Duration
+		b := NewRollingBudget(20, 0, &MemoryLedger{}, time.Now)
+		b.Waits = func(perMinute int, until time.Time) {
+			if perMinute != 20 {
+				t.Errorf("a budget of %d", perMinute)
+			}
+			told = append(told, until.Sub(began))
+		}
+		var requests sync.WaitGroup
+		for range 4 {
+			requests.Go(func() {
+				for range 15 { // 60 in all: two long waits
+					if err := b.Reserve(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		requests.Wait()
+		if want := []time.Duration{BudgetMinute, 2 * BudgetMinute}; !slices.Equal(told, want) {
+			t.Errorf("told of waits until %v, want %v", told, want)
+		}
+		told = nil
+		time.Sleep(2 * BudgetMinute)
+		for range 40 {
+			if err := b.Reserve(t.Context()); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(3 * time.Second) // evenly: each request waits a little or not at all
+		}
+		if len(told) > 0 {
+			t.Errorf("told of short waits: %v", told)
+		}
+	})
 }
 
 func TestBudgetIsCancelled(t *testing.T) {

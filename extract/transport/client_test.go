@@ -242,7 +242,7 @@ func TestKeyStaysHidden(t *testing.T) {
 			})
 			_, err := c.Results(t.Context(), "form one", extract.ResultsQuery{Limit: 5, Search: extract.Search{Where: []extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: transport.Canary}}}})
 			e := transport.MustAs[*transport.RequestError](t, err)
-			if e.Form != "form one" || e.Transaction != "Get Results" || !strings.Contains(e.Detail, "fs_limit=5") || e.Attempts < 1 {
+			if e.Form != "form one" || e.Transaction != "Get Results" || !strings.Contains(e.Asked, "search 1 equals ") || e.Attempts < 1 {
 				t.Errorf("the error does not say what failed: %+v", e)
 			}
 			for cause := error(e); cause != nil; cause = errors.Unwrap(cause) {

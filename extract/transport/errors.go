@@ -11,19 +11,19 @@ import (
 type RequestError struct {
 	Transaction string // as the specification names it: "Get Results"
 	Form        string // "" for Get Forms
-	Detail      string // the parameters without the key, "" if there were none
+	Asked       string // what the caller asked for, such as a view; "" for nothing in particular
 	Attempts    int
 	Err         error
 }
 
-// Error names the transaction, the form, the parameters and the cause.
+// Error names the transaction, the form, what was asked for and the cause.
 func (e *RequestError) Error() string {
 	on := ""
 	if e.Form != "" {
 		on = " of form " + e.Form
 	}
-	if e.Detail != "" {
-		on += " (" + e.Detail + ")"
+	if e.Asked != "" {
+		on += " (" + e.Asked + ")"
 	}
 	times := ""
 	if e.Attempts > 1 {

@@ -99,8 +99,8 @@ func TestRequestErrorSaysWhat(t *testing.T) {
 	cause := &StatusError{Status: 502}
 	for want, e := range map[string]*RequestError{
 		"Get Forms failed: ": {Transaction: "Get Forms", Attempts: 1, Err: cause},
-		"Get Form Status of form f failed after 3 attempts: HTTP ":    {Transaction: "Get Form Status", Form: "f", Attempts: 3, Err: cause},
-		"Get Results of form f (fs_limit=5, fs_view=2) failed: HTTP ": {Transaction: "Get Results", Form: "f", Detail: "fs_limit=5, fs_view=2", Attempts: 1, Err: cause},
+		"Get Form Status of form f failed after 3 attempts: HTTP ": {Transaction: "Get Form Status", Form: "f", Attempts: 3, Err: cause},
+		"Get Results of form f (view 2) failed: HTTP ":             {Transaction: "Get Results", Form: "f", Asked: "view 2", Attempts: 1, Err: cause},
 	} {
 		if !strings.HasPrefix(e.Error(), want) {
 			t.Errorf("%q, want %q", e, want)

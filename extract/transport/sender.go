@@ -80,6 +80,7 @@ type Call struct {
 	Transaction string // its name in the specification
 	Form        string // "" if the request concerns no form
 	Detail      string // the parameters as people read them; the key is redacted
+	Asked       string // see RequestError.Asked; the key is redacted
 
 	Body      *[]byte // the buffer that answers are read into
 	MostBytes int64   // the most bytes of an answer, decompressed
@@ -205,7 +206,7 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 			return err
 		}
 	}
-	return &RequestError{Transaction: call.Transaction, Form: call.Form, Detail: s.cfg.Key.Redact(call.Detail), Attempts: e.attempts, Err: s.verdict(e)}
+	return &RequestError{Transaction: call.Transaction, Form: call.Form, Asked: s.cfg.Key.Redact(call.Asked), Attempts: e.attempts, Err: s.verdict(e)}
 }
 
 // errorOnce returns the error of the last attempt for the log. It is left out if the

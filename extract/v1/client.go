@@ -65,6 +65,7 @@ type call struct {
 	form        string // "" for Get Forms, which has neither a form nor a path
 	path        string // the transaction's name in the address
 	parameters  parameters
+	asked       string // see transport.RequestError.Asked
 }
 
 // ask sends a transaction. d decodes its answer, and success reads the content
@@ -82,7 +83,7 @@ func (c *Client) ask(ctx context.Context, r call, d *decoder, success func() err
 	}
 	return c.Send(ctx, transport.Call{
 		Method: cmp.Or(r.method, http.MethodGet), URL: address, Kind: r.kind,
-		Transaction: r.transaction, Form: r.form, Detail: detail(r.parameters),
+		Transaction: r.transaction, Form: r.form, Detail: detail(r.parameters), Asked: r.asked,
 		Body: &d.Text, MostBytes: c.bounds.Bytes,
 		Decode: func(h transport.Header) error {
 			err := d.decode(h.ContentType, c.bounds, success)

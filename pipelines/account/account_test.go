@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
@@ -43,6 +46,50 @@ func TestListForms(t *testing.T) {
 		if !slices.Equal(got, c.want) || (c.want == nil) != none || len(service.Log()) != c.asked {
 			t.Errorf("%v but %v of %v: %v, %v after %d requests", c.forms, c.exclude, c.chosen, got, err, len(service.Log()))
 		}
+	}
+}
+
+// TestIdlePatterns holds that a pattern which matches no form is told of, as it is most
+// likely misspelt.
+func TestIdlePatterns(t *testing.T) {
+	_, source := serve(t, "form1", "other")
+	var log strings.Builder
+	def := &definition.Definition{Forms: []string{"form*", "from*", "not-listed"}, Exclude: []string{"othr", "other"}, Source: source}
+	o := account.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	if _, err := account.ListForms(t.Context(), def, o); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], "level=WARN") || !strings.HasSuffix(lines[0], "form=from*") || !strings.HasSuffix(lines[1], "form=othr") {
+		t.Errorf("%q", lines)
+	}
+}
+
+// TestWaitsAreLogged holds that the log and the watcher learn that requests wait for the
+// budget, once for each wait.
+func TestWaitsAreLogged(t *testing.T) {
+	_, source := serve(t, "form1")
+	source.Requests.PerMinute = 1
+	var log strings.Builder
+	ctx, stop := context.WithCancel(t.Context())
+	until := time.Time{}
+	o := account.Options{
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Client: account.ClientOptions{Waits: func(to time.Time) { until = to; stop() }},
+	}
+	c, err := account.NewClient(&definition.Definition{Source: source, State: t.TempDir()}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 2 { // the second one waits, and is stopped
+		_, err = c.Forms(ctx)
+	}
+	if !errors.Is(err, context.Canceled) || time.Until(until) < 30*time.Second {
+		t.Errorf("%v, until %s", err, until)
+	}
+	if n := strings.Count(log.String(), `msg="waiting for the budget of 1 request a minute" until=`); n != 1 {
+		t.Errorf("%d lines: %s", n, log.String())
 	}
 }
 

@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
 	"github.com/formetl/formetl/extract"
@@ -73,6 +74,7 @@ func Forms(ctx context.Context, client extract.Client, def *definition.Definitio
 		for _, f := range listed {
 			names = append(names, f.Directory)
 		}
+		tellIdle(ctx, def, o, names)
 		for _, f := range def.Forms {
 			if !definition.IsGlob(f) {
 				names = append(names, f)
@@ -101,6 +103,27 @@ func Forms(ctx context.Context, client extract.Client, def *definition.Definitio
 		}
 	}
 	return forms, nil
+}
+
+// tellIdle warns of entries of forms and exclude that match none of the account's forms:
+// most likely they are misspelt.
+func tellIdle(ctx context.Context, def *definition.Definition, o Options, listed []string) {
+	if o.Logger == nil {
+		return
+	}
+	idle := func(entry string) bool {
+		return !slices.ContainsFunc(listed, func(form string) bool { return definition.Matches(entry, form) })
+	}
+	for _, entry := range def.Forms {
+		if definition.IsGlob(entry) && idle(entry) { // a form that is named need not be listed
+			o.Logger.LogAttrs(ctx, slog.LevelWarn, "a pattern of the definition's forms matches none of the account", slog.String("form", entry))
+		}
+	}
+	for _, entry := range def.Exclude {
+		if idle(entry) {
+			o.Logger.LogAttrs(ctx, slog.LevelWarn, "an entry of the definition's exclude matches none of the account's forms", slog.String("form", entry))
+		}
+	}
 }
 
 // checkPaths tells whether the outputs' paths can be made for a form.

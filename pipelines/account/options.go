@@ -2,9 +2,11 @@ package account
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -43,6 +45,21 @@ type ClientOptions struct {
 	BackoffMin, BackoffMax time.Duration
 	Patience               time.Duration
 	UserAgent              string
+	// Waits is told when requests begin to wait for long for the budget per minute; nil
+	// tells nobody.
+	Waits func(until time.Time)
+}
+
+// waiting tells the log, and whoever watches, that requests wait for the budget.
+func (o Options) waiting(perMinute int, until time.Time) {
+	text := "waiting for the budget of 1 request a minute"
+	if perMinute != 1 {
+		text = fmt.Sprintf("waiting for the budget of %d requests a minute", perMinute)
+	}
+	o.Logger.LogAttrs(context.Background(), slog.LevelInfo, text, slog.Time("until", until.UTC().Truncate(time.Second)))
+	if o.Client.Waits != nil {
+		o.Client.Waits(until)
+	}
 }
 
 // WithDefaults fills in what was left out.
@@ -92,7 +109,7 @@ func NewClient(def *definition.Definition, o Options) (extract.Client, error) {
 		BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Config: transport.Config{
 			Key:     s.Key,
 			Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
-			Budget:     budget.Shared(def, o.Now),
+			Budget:     budget.Shared(def, o.Now, o.waiting),
 			BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: cmp.Or(o.Client.Patience, s.Requests.Patience),
 			Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
 		},

@@ -23,13 +23,16 @@ import (
 
 // Shared returns the request budget of a definition's account. All runs against
 // this account with the same state folder share it. It is nil if the definition
-// sets no limits. now is the clock of the bookings.
-func Shared(def *definition.Definition, now func() time.Time) transport.Budget {
+// sets no limits. now is the clock of the bookings. waits is called when requests begin
+// to wait for long, see transport.RollingBudget.Waits; it may be nil.
+func Shared(def *definition.Definition, now func() time.Time, waits func(perMinute int, until time.Time)) transport.Budget {
 	r := def.Source.Requests
 	if r.PerMinute <= 0 && r.PerDay <= 0 {
 		return nil
 	}
-	return transport.NewRollingBudget(r.PerMinute, r.PerDay, ledgerOf(def), now)
+	b := transport.NewRollingBudget(r.PerMinute, r.PerDay, ledgerOf(def), now)
+	b.Waits = waits
+	return b
 }
 
 // ledgerOf returns the ledger of a definition's account.

@@ -30,7 +30,7 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 		booked, refused := 0, 0
 		var runs sync.WaitGroup
 		for range 4 {
-			budget := Shared(budgeted(state, 0, 10), time.Now)
+			budget := Shared(budgeted(state, 0, 10), time.Now, nil)
 			runs.Go(func() {
 				for range 5 {
 					err := budget.Reserve(t.Context())
@@ -53,11 +53,11 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 			t.Errorf("%d booked and %d refused of 20, want 10 and 10", booked, refused)
 		}
 		time.Sleep(23 * time.Hour) // virtual
-		if err := Shared(budgeted(state, 0, 10), time.Now).Reserve(t.Context()); err == nil {
+		if err := Shared(budgeted(state, 0, 10), time.Now, nil).Reserve(t.Context()); err == nil {
 			t.Error("the day's budget came back within the day")
 		}
 		time.Sleep(time.Hour + time.Second)
-		if err := Shared(budgeted(state, 0, 10), time.Now).Reserve(t.Context()); err != nil {
+		if err := Shared(budgeted(state, 0, 10), time.Now, nil).Reserve(t.Context()); err != nil {
 			t.Errorf("a day later: %v", err)
 		}
 	})
@@ -68,7 +68,7 @@ func TestBudgetOfAMinuteWaitsForOtherRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		for i := range 7 {
-			if err := Shared(budgeted(state, 3, 100), time.Now).Reserve(t.Context()); err != nil {
+			if err := Shared(budgeted(state, 3, 100), time.Now, nil).Reserve(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if at, want := time.Since(start).Round(time.Second), time.Duration(i/3)*transport.BudgetMinute; at != want {
@@ -89,7 +89,7 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		if err := Shared(def, time.Now).Reserve(t.Context()); err != nil {
+		if err := Shared(def, time.Now, nil).Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(start); waited > time.Minute+time.Second {
@@ -99,10 +99,10 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{not json"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Shared(def, time.Now).Reserve(t.Context()); err != nil {
+	if err := Shared(def, time.Now, nil).Reserve(t.Context()); err != nil {
 		t.Errorf("with a damaged file: %v", err)
 	}
-	if Shared(budgeted(state, 0, 0), time.Now) != nil {
+	if Shared(budgeted(state, 0, 0), time.Now, nil) != nil {
 		t.Error("a definition without budgets has one")
 	}
 }
@@ -112,7 +112,7 @@ func budgetFile(t *testing.T, def *definition.Definition) string {
 	t.Helper()
 	probe := *def
 	probe.State = t.TempDir()
-	if err := Shared(&probe, time.Now).Reserve(t.Context()); err != nil {
+	if err := Shared(&probe, time.Now, nil).Reserve(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	names, err := filepath.Glob(filepath.Join(probe.State, "*.json"))

@@ -67,7 +67,7 @@ func TestBudgetStateCountsWhatRunsBook(t *testing.T) {
 	if b, err := Read(def, time.Now()); err != nil || b.Day != 0 || there(ledgerOf(def).path()) {
 		t.Errorf("before the first: %+v, %v", b, err)
 	}
-	budget := Shared(def, time.Now)
+	budget := Shared(def, time.Now, nil)
 	for range 3 {
 		if err := budget.Reserve(t.Context()); err != nil {
 			t.Fatal(err)

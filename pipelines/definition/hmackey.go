@@ -31,10 +31,10 @@ func (r *schemaReader) readKey(dir string, secrets *Secrets) {
 		return
 	}
 	ref, place := reference{"env", HMACKeyVariable}, r.columns[first].keys["pii"]
-	remedy, problem := "set it, or "+hmacKeyRemedy, "the column needs a key, the schema names none, and %v"
+	otherwise, problem := hmacKeyRemedy, "the column needs a key, the schema names none, and %v"
 	if parts := referenceShape.FindStringSubmatch(r.schema.HMACReference); parts != nil {
 		ref, place = reference{parts[1], parts[2]}, r.own.keys["hmac_key"].Hidden()
-		remedy, problem = "set it, or change the reference", "%v"
+		otherwise, problem = "change the reference", "%v"
 	}
 	text, where, err := ref.read(dir, *secrets)
 	r.own.Redact(transport.NewSecret(text).Redact)
@@ -46,6 +46,6 @@ func (r *schemaReader) readKey(dir string, secrets *Secrets) {
 		err = fmt.Errorf("%w; `openssl rand -hex 32` makes one", err)
 	}
 	if err != nil {
-		place.Fail(remedy, problem, err)
+		place.Fail(ref.remedy(err, otherwise), problem, err)
 	}
 }

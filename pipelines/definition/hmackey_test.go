@@ -47,7 +47,7 @@ func TestHMACKeyReferences(t *testing.T) {
 		"hmac_key: ${env:EMPTY}":                                          "x.yaml:3:11: hmac_key: the environment variable EMPTY is empty",
 		"hmac_key: ${env:SHORT}":                                          "x.yaml:3:11: hmac_key: the environment variable SHORT: the key of pii: hmac has 15 bytes and needs 16",
 		"hmac_key: ${env:TWO_LINES}":                                      "x.yaml:3:11: hmac_key: the environment variable TWO_LINES holds more than one line",
-		"hmac_key: ${file:keys/none}":                                     "x.yaml:3:11: hmac_key: the key file " + filepath.Join(dir, "keys", "none") + " cannot be read",
+		"hmac_key: ${file:keys/none}":                                     "x.yaml:3:11: hmac_key: the file " + filepath.Join(dir, "keys", "none") + " cannot be read",
 		"hmac_key: ${file:keys/short}":                                    "has 7 bytes",
 		"hmac_key: ${file:keys/long}":                                     "longer than",
 		"hmac_key: ${file:keys}":                                          "not a file",
@@ -112,7 +112,7 @@ func TestHMACKeyOfDefinitions(t *testing.T) {
 		"inline, a file":    {inline("${file:key}"), hmacCanary + "-other", ""},
 		"inline":            {inline("${env:OTHER}"), hmacCanary + "-other", ""},
 		"columns":           {minimal + columns, hmacCanary, ""},
-		"a bad schema file": {minimal + "schema: schemas/bad.yaml\n", "", filepath.Join("schemas", "bad.yaml") + ":3:11: hmac_key: the key file"},
+		"a bad schema file": {minimal + "schema: schemas/bad.yaml\n", "", filepath.Join("schemas", "bad.yaml") + ":3:11: hmac_key: the file"},
 		"inline, too short": {inline("${env:SHORT}"), "", ":13: schema.hmac_key: the environment variable SHORT: the key of pii: hmac has 15 bytes"},
 	} {
 		o := testOptions()

@@ -61,6 +61,9 @@ func Load(file string, o LoadOptions) (*Definition, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !isDefinition(root) && isSchema(root) {
+		return nil, doc.Wrong("this is a schema file, not a definition", "give the definition that names it under schema:; `formetl validate` checks a schema file by itself")
+	}
 	return decode(doc, root, o)
 }
 
@@ -218,16 +221,19 @@ func IsGlob(form string) bool { return strings.ContainsAny(form, "*?[") }
 // forms must be listed (Get Forms) to know which are meant.
 func (d *Definition) ListsForms() bool { return slices.ContainsFunc(d.Forms, IsGlob) }
 
+// Matches tells whether an entry of forms or exclude names or matches a form.
+func Matches(entry, form string) bool {
+	if entry == form || entry == "*" { // "*" matches every form that Get Forms lists, whatever its name
+		return true
+	}
+	ok, err := path.Match(entry, form) // patterns were checked when the definition was read
+	return err == nil && ok
+}
+
 // WantsForm tells whether a form of the account is one of the definition's. An
 // entry of Forms names or matches it, and none of Exclude does.
 func (d *Definition) WantsForm(form string) bool {
-	named := func(pattern string) bool {
-		if pattern == form || pattern == "*" { // "*" matches every form that Get Forms lists, whatever its name
-			return true
-		}
-		ok, err := path.Match(pattern, form) // patterns were checked when the definition was read
-		return err == nil && ok
-	}
+	named := func(entry string) bool { return Matches(entry, form) }
 	return slices.ContainsFunc(d.Forms, named) && !slices.ContainsFunc(d.Exclude, named)
 }
 
@@ -238,11 +244,26 @@ func Is(file string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	entries, ok := root.Entries()
-	if !ok {
+	if !root.IsGroup() {
+		root.Section() // reports it
 		return false, doc.Err()
 	}
-	return slices.ContainsFunc(entries, func(e strictyaml.Value) bool {
-		return slices.Contains([]string{"source", "forms", "load"}, e.Key())
-	}), nil
+	return isDefinition(root), nil
+}
+
+// isDefinition tells whether a file has keys that only definitions have.
+func isDefinition(root strictyaml.Value) bool { return hasKey(root, "source", "forms", "load") }
+
+// isSchema tells whether a file has keys that schema files have.
+func isSchema(root strictyaml.Value) bool {
+	return hasKey(root, "columns", "unknown", "max_rejects", "max_columns", "empty", "hmac_key")
+}
+
+// hasKey tells whether a group has one of the keys.
+func hasKey(root strictyaml.Value, keys ...string) bool {
+	if !root.IsGroup() {
+		return false
+	}
+	entries, _ := root.Entries()
+	return slices.ContainsFunc(entries, func(e strictyaml.Value) bool { return slices.Contains(keys, e.Key()) })
 }

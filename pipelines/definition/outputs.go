@@ -170,7 +170,7 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 		return nil
 	}
 	if codec != "" && !byName.Text {
-		v.Fail("let the path end with "+byName.Extension+" and set compression:", "a %s file is compressed inside, not around", byName.Name)
+		v.Fail("let the path end with "+byName.Extension+" and set compression:", "the format %s is compressed inside, not around", byName.Name)
 		return nil
 	}
 	out.Format, out.Compression = byName.Name, codec

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -52,6 +53,20 @@ func readReference(v strictyaml.Value, remedy, never string) (ref reference, ok 
 	return reference{parts[1], parts[2]}, true
 }
 
+// remedy says what to do about an error of read. otherwise is what else helps where the
+// reference names no file.
+func (r reference) remedy(err error, otherwise string) string {
+	switch {
+	case r.kind == "env":
+		return "set it, or " + otherwise
+	case r.kind == "cmd":
+		return "mend it, or " + otherwise
+	case errors.Is(err, fs.ErrNotExist):
+		return "create it, or change the path"
+	}
+	return "mend it, or change the path"
+}
+
 // read returns a text and where it was found. Paths are relative to dir, where commands
 // run too. Blanks and line ends around the text are cut off. Errors never hold the text.
 // With an error the text may still be a part of a key, so that the caller can redact it.
@@ -77,7 +92,7 @@ func (r reference) read(dir string, s Secrets) (text, where string, err error) {
 		if dir != "" && !filepath.IsAbs(file) {
 			file = filepath.Join(dir, file)
 		}
-		where = "the key file " + file
+		where = "the file " + file
 		data, err := strictyaml.ReadFile(file, maxKeyFile)
 		if err != nil {
 			return "", where, fmt.Errorf("%s cannot be read: %w", where, err)
@@ -140,9 +155,9 @@ func (l *limited) Write(p []byte) (int, error) {
 // refers to. Without api_key it is that of the default variable.
 func (r *reader) readKey(source, v strictyaml.Value, given bool) {
 	ref, ok := reference{"env", KeyVariable}, true
-	place, remedy, problem := source, "set it, or "+keyRemedy, "the definition names no API key, and %v"
+	place, otherwise, problem := source, keyRemedy, "the definition names no API key, and %v"
 	if given {
-		place, remedy, problem = v, "set it, or change the reference", "%v"
+		place, otherwise, problem = v, "change the reference", "%v"
 		if text, scalar := v.Scalar(); !scalar || text == "" {
 			v.Hidden().Fail(keyRemedy, "the reference to the API key is missing")
 			ok = false
@@ -156,7 +171,7 @@ func (r *reader) readKey(source, v strictyaml.Value, given bool) {
 	case ok && r.secrets != nil:
 		text, _, err := ref.read(r.dir, *r.secrets)
 		if err != nil {
-			place.Hidden().Fail(remedy, problem, err)
+			place.Hidden().Fail(ref.remedy(err, otherwise), problem, err)
 			return
 		}
 		r.def.Source.Key = transport.NewSecret(text)

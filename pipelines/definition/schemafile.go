@@ -2,6 +2,7 @@ package definition
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,9 @@ func LoadSchema(file string, secrets *Secrets) (*schemas.Schema, error) {
 	doc, root, err := strictyaml.Read(file)
 	if err != nil {
 		return nil, err
+	}
+	if isDefinition(root) {
+		return nil, doc.Wrong("this is a definition, not a schema file", "give the file that it names under schema:, or write one by `formetl schema infer`")
 	}
 	return decodeSchema(doc, root, secrets)
 }
@@ -129,7 +133,11 @@ func (r *reader) readSchema(v strictyaml.Value) {
 			v.Report(p)
 		}
 	default:
-		v.Fail("write a path relative to the definition's folder", "the schema file %s cannot be read: %v", strictyaml.Quote(file), errors.Unwrap(err))
+		remedy := "write a path relative to the definition's folder"
+		if near := strictyaml.Neighbour(file); near != "" && !filepath.IsAbs(file) && errors.Is(err, fs.ErrNotExist) {
+			remedy = "did you mean " + near + "?"
+		}
+		v.Fail(remedy, "the schema file %s cannot be read: %v", strictyaml.Quote(file), errors.Unwrap(err))
 	}
 }
 

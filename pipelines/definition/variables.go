@@ -162,11 +162,12 @@ func (e *expansion) one(text string) (value, rest string) {
 	case kind == "cmd":
 		e.at.Fail("use it for api_key and hmac_key, and ${env:…}, ${file:…} or ${var:…} here", "a command is run for secrets alone")
 	default:
-		text, _, err := reference{kind, target}.read(e.dir, e.o.Secrets)
+		ref := reference{kind, target}
+		text, _, err := ref.read(e.dir, e.o.Secrets)
 		if err == nil {
 			return text, rest
 		}
-		e.at.Fail("set it, or give a default by vars", "%v", err)
+		e.at.Fail(ref.remedy(err, "give a default by vars"), "%v", err)
 	}
 	return "", rest
 }

@@ -44,8 +44,12 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput,
 		Hook:    o.hook,
 	}
 	o.book = codebook.Facts{Columns: m.Schema, Stats: stats}
+	report := Report{Rows: part.Rows, Parts: 1, Bytes: part.Bytes, SHA256: part.SHA256}
+	if letters != nil {
+		report.DeadLetters = load.FileRejectsName(o.Path)
+	}
 	return &stagedOutput{
-		report: Report{Rows: part.Rows, Parts: 1, Bytes: part.Bytes, SHA256: part.SHA256},
+		report: report,
 		record: func(ctx context.Context) (func(context.Context) error, error) { return o.record(ctx, commit) },
 	}, nil
 }

@@ -54,7 +54,9 @@ type Report struct {
 	// CompanionsError says why the codebook beside the output could not be
 	// written. The data are complete without it.
 	CompanionsError string `json:"companions_error,omitempty"`
-	Error           string `json:"error,omitempty"`
+	// DeadLetters is the path of the results that this run rejected, "" if it rejected none.
+	DeadLetters string `json:"dead_letters,omitempty"`
+	Error       string `json:"error,omitempty"`
 }
 
 // Tables lists the formats and destinations that the program has. The command

@@ -133,13 +133,20 @@ func (s *Set) setAside(ctx context.Context, t *target, err error) error {
 		t.err, t.report.Error = err, err.Error()
 		t.report.tellHeld(t)
 		if !errors.Is(err, syscall.EPIPE) { // nobody reads standard output any more
-			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path)) // its error is told at the end
+			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path), slog.String("error", brief(t.report.Path, err)))
 		}
 	}
 	if slices.ContainsFunc(s.targets, func(t *target) bool { return t.err == nil }) {
 		return nil
 	}
 	return failures(s.targets)
+}
+
+// brief is what an output failed of, without its path and without what to do about it:
+// the command tells the whole error once, at its end.
+func brief(path string, err error) string {
+	text, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), path+": "), "; ")
+	return text
 }
 
 // live returns the targets that have not failed and are not committed yet.

@@ -43,6 +43,9 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 		return nil, err
 	}
 	report := Report{Rows: m.Rows, Parts: len(m.Parts), Watermark: m.Watermark}
+	if own := load.RejectsName(o.job.RunID); slices.ContainsFunc(commit.Objects, func(s load.SmallObject) bool { return s.Name == own && s.Data != nil }) {
+		report.DeadLetters = o.Path + own
+	}
 	for _, p := range m.Parts {
 		report.Bytes += p.Bytes
 	}

@@ -152,14 +152,20 @@ func (r *Reader) checkRejects() error {
 
 // TooManyRejects returns a *RejectsError for a form of which n results were rejected.
 func TooManyRejects(form string, n int64, most int, faults map[transform.Fault]int64) error {
-	e := &RejectsError{Form: form, Rejected: n, Max: most}
+	e := &RejectsError{Form: form, Max: most}
+	e.Recount(n, faults)
+	return e
+}
+
+// Recount sets how many results were rejected, and for which reasons.
+func (e *RejectsError) Recount(n int64, faults map[transform.Fault]int64) {
+	e.Rejected, e.Faults = n, nil
 	for _, c := range Faults(faults) {
 		e.Faults = append(e.Faults, fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count))
 		if len(e.Faults) == 5 {
 			break
 		}
 	}
-	return e
 }
 
 // RejectsError reports that a run rejected more results than the schema allows.

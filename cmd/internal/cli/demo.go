@@ -137,11 +137,13 @@ func serveDemo(ctx context.Context, p *process, folder demo.Folder, generate for
 	if err != nil {
 		return fmt.Errorf("start the test service of %s: %w", folder.File(), err)
 	}
-	defer startDemoService(listener, key, generate)()
+	stop := startDemoService(listener, key, generate)
 	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s until Ctrl-C. In another terminal:\n  %s run %s",
 		show.Plural(generate.Results, "result"), def.Source.BaseURL, demo.Callable(), demo.Quoted(folder.File())))
 	<-ctx.Done()
-	return nil
+	stop()
+	p.log.Tell(slog.LevelInfo, "The service has stopped.")
+	return &exit.ServedError{}
 }
 
 // usualAddress is where the demo's service listens, if nobody else does.

@@ -45,7 +45,7 @@ func TestDemoProposesWhatWorks(t *testing.T) {
 			if err := p.Process.Signal(os.Interrupt); err != nil {
 				t.Error(err)
 			}
-			if code := p.code(t, p.Wait()); code != 130 || !strings.Contains(p.stderr.String(), "until Ctrl-C. In another terminal:\n  formetl run 'a demo'\\''s/feedback.yaml'") {
+			if code := p.code(t, p.Wait()); code != 0 || !strings.HasSuffix(p.stderr.String(), "until Ctrl-C. In another terminal:\n  formetl run 'a demo'\\''s/feedback.yaml'\nThe service has stopped.\n") {
 				t.Errorf("the service ended with %d: %s", code, &p.stderr)
 			}
 		})

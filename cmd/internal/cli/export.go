@@ -64,6 +64,9 @@ are read with --limit, and to standard output with a --schema that adds no colum
   formetl export --form form1 --select full_name,date_finish --limit 20
   formetl export --form form1 -o s3://bucket/form1.parquet --s3-region eu-west-1`,
 		Args: flags.NoArguments,
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			return flags.AboveZero(cmd.Flags(), "limit", "leave it out for all results")
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return export(cmd.Context(), p, f) },
 	}
 	set := cmd.Flags()
@@ -192,9 +195,6 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 	}
 	if definition.IsGlob(form) {
 		return nil, fmt.Errorf("--form %q: export takes one form by its name; a definition takes several", form)
-	}
-	if f.limit < 0 {
-		return nil, fmt.Errorf("--limit %d: give a number above 0, or leave it out for all results", f.limit)
 	}
 	if def.Labels, err = flags.ByLabel(f.names); err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func formatOf(file, flag string) (format, codec string, err error) {
 		at = slices.IndexFunc(all, func(f load.Format) bool { return f.Name == flag })
 	}
 	if codec != "" && !all[at].Text {
-		return "", "", fmt.Errorf("-o %s: a %s file is compressed inside, not around; leave %s out", file, all[at].Name, ext)
+		return "", "", fmt.Errorf("-o %s: the format %s is compressed inside, not around; leave %s out", file, all[at].Name, ext)
 	}
 	return all[at].Name, codec, nil
 }

@@ -200,6 +200,75 @@ func TestComeBackAt(t *testing.T) {
 	t.Errorf("no summary: %s", p.stderr.String())
 }
 
+// TestFailuresOfOutputs holds that a run which fails at its outputs says why at once, in
+// short, and ends with the whole error once and a hint that fits.
+func TestFailuresOfOutputs(t *testing.T) {
+	dir := t.TempDir()
+	_, server := newService(testKey, smallForm())
+	defer server.Close()
+	file := pipelineFile(t, dir, "feedback", server.URL, "", "forms: [form1]\nload: [{path: 'lake/{form}/', format: ndjson}]\nschema: s.yaml")
+	const schema = "version: 1\ncolumns:\n  - {name: id, from: result_id, type: %s}\n"
+	run := func(code int, args ...string) string {
+		t.Helper()
+		p := command(t, dir, testKey, append([]string{"run", file}, args...)...)
+		if got := p.code(t, p.Run()); got != code {
+			t.Fatalf("exit code %d: %s", got, p.stderr.String())
+		}
+		return p.stderr.String()
+	}
+	check := func(code int, reason, hint string) {
+		t.Helper()
+		text := run(code)
+		if strings.Count(text, reason) != 2 || !strings.Contains(text, `msg="output failed"`) || !strings.HasSuffix(text, "\nformetl: hint: "+hint+"\n") {
+			t.Errorf("%q and %q: %s", reason, hint, text)
+		}
+		if whole := "--full"; strings.Count(strings.TrimSuffix(text, hint+"\n"), whole) != 1 {
+			t.Errorf("the whole error is not told once: %s", text)
+		}
+		records := strings.Split(strings.TrimSpace(run(code, "--log-format", "json")), "\n")
+		first, _, err := logLine(records[0])
+		last, _, err2 := logLine(records[len(records)-1])
+		if text, _ := first["error"].(string); err != nil || first["msg"] != "output failed" || !strings.Contains(text, reason) {
+			t.Errorf("%v: the first record is %v", err, first)
+		}
+		if err2 != nil || last["msg"] != "failed" || last["hint"] != hint {
+			t.Errorf("%v: the last record is %v", err2, last)
+		}
+	}
+	write(t, dir, "s.yaml", fmt.Sprintf(schema, "int64"))
+	run(0)
+	write(t, dir, "s.yaml", fmt.Sprintf(schema, "string"))
+	check(exit.Config, "column id was id int64 from result_id and is id string from result_id now",
+		"restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path")
+	write(t, dir, "s.yaml", fmt.Sprintf(schema, "int64"))
+	if err := os.Remove(filepath.Join(dir, "lake/form1/_manifest.json")); err != nil {
+		t.Fatal(err)
+	}
+	check(exit.CantCreate, "part that no manifest lists",
+		"look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`")
+}
+
+// TestTooManyRejectsAreCountedOnce holds that log, report and error of a run with too many
+// rejected results tell the same number, though requests were under way when it was met.
+func TestTooManyRejectsAreCountedOnce(t *testing.T) {
+	dir := t.TempDir()
+	_, server := newService(testKey, largeForm("orders", 3000))
+	defer server.Close()
+	write(t, dir, "s.yaml", "version: 1\nmax_rejects: 20\ncolumns:\n  - {name: day, from: \"meta:user_ip\", type: date}\n")
+	file := pipelineFile(t, dir, "feedback", server.URL, "concurrency: 8", "forms: [orders]\nextract: {window: 7d, from: 2025-01-01, to: 2026-01-01}\nload: [{path: 'lake/{form}/', format: ndjson}]\nschema: s.yaml")
+	p := command(t, dir, testKey, "run", file, "--log-format", "json")
+	if code := p.code(t, p.Run()); code != exit.Data {
+		t.Fatalf("exit code %d: %s", code, p.stderr.String())
+	}
+	told := map[string]bool{}
+	for _, number := range regexp.MustCompile(`"rejected":(\d+)|: (\d+) results were rejected`).FindAllStringSubmatch(p.stderr.String(), -1) {
+		told[number[1]+number[2]] = true
+	}
+	if len(told) != 1 || told["0"] {
+		t.Errorf("%v: %s", told, p.stderr.String())
+	}
+}
+
 // The metrics that tests of whole runs look at.
 const (
 	lastSuccess = "formetl_last_success_timestamp_seconds"

@@ -64,9 +64,9 @@ func (p *process) run(ctx context.Context, settle func(), root *cobra.Command, a
 func rootCommand(p *process) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "formetl",
-		Short: "Take the results of online forms to CSV, NDJSON, JSON, Arrow and Parquet",
+		Short: "Take the results of online forms to CSV, NDJSON, JSON, Arrow, Parquet and Excel",
 		Long: `formetl reads the results of online forms from a Form Results Service and
-writes every one of them once, as CSV, NDJSON, JSON, Arrow or Parquet.
+writes every one of them once, as CSV, NDJSON, JSON, Arrow, Parquet or Excel.
 
 Data goes to standard output, everything else to standard error. The API key
 comes from a file (--api-key-file), from a reference in the definition, or from

@@ -82,6 +82,9 @@ func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs,
 		return nil, nil, err
 	}
 	defs, common, err := p.open(ctx, &f.Definition, files, bar.LogLevel(), !f.dryRun)
+	if err == nil && !f.dryRun {
+		telemetry.NoteMetrics(ctx, p.log.Logger, f.watch.metrics)
+	}
 	o := pipelines.Options{Options: common}
 	o.Full = f.full
 	if err == nil && !f.dryRun {
@@ -122,6 +125,7 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 	if err != nil {
 		r.failures = append(r.failures, &telemetry.RunError{Pipeline: def.Name, RunID: options.RunID, Named: several, Err: err})
 	}
+	telemetry.LogRejects(ctx, log, report)
 	if !r.bar.Shown() || log.Enabled(ctx, slog.LevelInfo) {
 		telemetry.LogSummary(ctx, log, report, err)
 	}
@@ -156,7 +160,7 @@ func (p *process) beat(ctx context.Context, o *pipelines.Options) (stop func()) 
 		ticks = telemetry.EveryHalfMinute
 	}
 	beats, stop := telemetry.StartHeartbeat(ctx, o.Logger, o.Now(), ticks)
-	o.Progress = beats.Update
+	o.Progress, o.Client.Waits = beats.Update, beats.Wait
 	return stop
 }
 

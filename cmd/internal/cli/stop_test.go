@@ -95,7 +95,7 @@ func TestStop(t *testing.T) {
 			if code != s.code || took > patience/3 {
 				t.Fatalf("ended with %d after %s, want %d:\n%s", code, took, s.code, &p.stderr)
 			}
-			if !strings.Contains(p.stderr.String(), "stopped by "+s.signal.String()) || p.stdout.Len() > 0 {
+			if !strings.Contains(p.stderr.String(), (&exit.StopError{Signal: s.signal}).Error()) || p.stdout.Len() > 0 {
 				t.Errorf("told:\n%s%s", &p.stdout, &p.stderr)
 			}
 			for left := range files(t, dir) { // the checkpoint is for the next run

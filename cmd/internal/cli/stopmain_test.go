@@ -119,7 +119,7 @@ func TestStopBeforeFlags(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			var once sync.Once
 			code := Main(args, strings.NewReader(""), &stdout, &stderr, environ(dir, func() { once.Do(func() { interrupt(s) }) }))
-			if want := exit.Code(&exit.StopError{Signal: s}); code != want || !strings.Contains(stderr.String(), "stopped by "+s.String()) {
+			if want := exit.Code(&exit.StopError{Signal: s}); code != want || !strings.Contains(stderr.String(), (&exit.StopError{Signal: s}).Error()) {
 				t.Errorf("%v: ended with %d, want %d:\n%s", args, code, want, &stderr)
 			}
 		}
@@ -172,7 +172,7 @@ func checkStopped(t *testing.T, file string, done int) {
 	for i, r := range reports {
 		code, failure := 0, ""
 		if i >= done { // it had not begun, or just begun, when the run heard of the signal
-			code, failure = exit.Terminated, "stopped by terminated"
+			code, failure = exit.Terminated, "stopped by SIGTERM"
 		}
 		if r.Pipeline != []string{"one", "two"}[i] || r.ExitCode != code || !strings.Contains(r.Error, failure) || len(r.Forms) != 1 || r.Forms[0].ExitCode != code {
 			t.Errorf("the report of definition %d is %+v", i+1, r)

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -83,7 +83,9 @@ func countCommand(p *process) *cobra.Command {
 	cmd := askCommand(p, &cobra.Command{
 		Use:   "count [DEFINITION] [--form FORM]",
 		Short: "Count a form's results",
-		Long:  "Count prints how many results the service holds, of a range of time or of ids, as a bare number.",
+		Long: `Count prints how many results the service holds, of a range of time or of ids, as
+a bare number. A definition gives the server, the account, the key, the zone and
+the form, but not its range: --from and --to give one.`,
 		Example: `  formetl count --base-url https://fs1.example.com --account acme --form form1
   formetl count feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl count --form form1 --min-id 100001`,
@@ -94,16 +96,14 @@ func countCommand(p *process) *cobra.Command {
 			Count int64  `json:"count"`
 		}{form, n}, [][]string{{strconv.FormatInt(n, 10)}}}, err
 	})
-	cmd.PreRunE = func(*cobra.Command, []string) error {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		o, err := span.Options()
-		if err != nil {
+		const otherwise = "leave it out for no bound"
+		if err = cmp.Or(err, flags.AboveZero(cmd.Flags(), "min-id", otherwise), flags.AboveZero(cmd.Flags(), "max-id", otherwise)); err != nil {
 			return err
 		}
 		q.Window = extract.Window{From: o.From, To: o.To}
-		switch ids := q.IDs; {
-		case ids.Min < 0 || ids.Max < 0:
-			return errors.New("--min-id and --max-id are result ids: whole numbers from 1 on")
-		case ids.Max > 0 && ids.Min > ids.Max:
+		if ids := q.IDs; ids.Max > 0 && ids.Min > ids.Max {
 			return fmt.Errorf("--max-id %d is below --min-id %d", ids.Max, ids.Min)
 		}
 		return nil

@@ -149,7 +149,7 @@ func TestStoppedAtEveryPoint(t *testing.T) {
 					p := newPair(t, c.output)
 					p.env = append(p.env, "FORMETL_SIGNAL="+s.name)
 					o := p.do(p.both(point.name))
-					if o.code != s.code || !strings.Contains(o.stderr, "formetl: ") || !strings.Contains(o.stderr, "stopped by "+s.String()) {
+					if o.code != s.code || !strings.Contains(o.stderr, "formetl: ") || !strings.Contains(o.stderr, "stopped by SIG"+s.name) {
 						t.Fatalf("ended with %d, want %d:\n%s", o.code, s.code, o.stderr)
 					}
 					if done := p.checkReports(s.code, o.stderr); done > 1 {

@@ -208,6 +208,10 @@ func Hint(err error, command, again, kept string) string {
 			return "check the account: it is the first part of the form's own address"
 		case extract.CodeInvalidForm:
 			return "check the form's directory; `formetl forms` lists the forms"
+		case extract.CodeInvalidValue:
+			if r, ok := errors.AsType[*transport.RequestError](err); ok && r.Asked != "" {
+				return "the likely cause is what was asked for: check " + r.Asked
+			}
 		}
 	}
 	again = cmp.Or(again, "run the same command again")
@@ -231,9 +235,11 @@ func hintOf(err error, command, again string) string {
 	case is[*extract.UnclearError](err) || code == Config && strings.HasSuffix(command, " validate"):
 		return ""
 	case code == Config && (is[*output.SchemaChangedError](err) || is[*output.DatasetChangedError](err)):
-		return "" // what to do stands in the error
+		return "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"
+	case code == Config && is[*extract.CostError](err):
+		return "shorten the range, or raise `max_requests`; then " + again
 	case code == Data && (is[*reconcile.VerifyError](err) || is[*reconcile.DuplicateError](err)):
-		return again + " when fewer results come in"
+		return "the form may change faster than it is read: end the range earlier (`to`, or a longer `settle`), or read smaller windows (`window`); or " + again + " at a quieter time"
 	case is[*transport.RedirectError](err) || is[*transport.NotServiceError](err):
 		return "check that the base URL is the service's own address"
 	}
@@ -265,6 +271,9 @@ func hintOfClass(code int, err error, command, again string) string {
 		}
 		return "look at what the message names, mend the schema or the data; then " + again
 	case CantCreate:
+		if is[*load.UnlistedPartsError](err) {
+			return "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`"
+		}
 		return "mend the place that the message names, or name another; then " + again
 	case IO:
 		return "check the disk or the store that the message names; then " + again

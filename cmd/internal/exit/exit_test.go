@@ -273,6 +273,7 @@ func TestJudge(t *testing.T) {
 		{"told to stop, and wrong flags", stopped, false, errors.New("x"), Terminated},
 		{"told to stop while tidying up", stopped, true, nil, Terminated},
 		{"left to finish", t.Context(), true, nil, OK},
+		{"a service that was told to stop", stopped, true, &ServedError{}, OK},
 	} {
 		if got := Code(Judge(c.ctx, c.err, c.began)); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
@@ -306,8 +307,13 @@ func TestHint(t *testing.T) {
 		{&transport.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
 		{&definition.Error{}, "run", "", "mend what the message names; `formetl validate` checks a definition without the service"},
 		{&definition.Error{}, "validate", "", ""},
-		{&output.SchemaChangedError{}, "run", "", ""},
-		{&reconcile.VerifyError{}, "run", "no result is kept", "run the same command again when fewer results come in (no result is kept)"},
+		{&output.SchemaChangedError{}, "run", "", "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"},
+		{&output.DatasetChangedError{}, "run", "", "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"},
+		{&extract.CostError{}, "export", "", "shorten the range, or raise `max_requests`; then run the same command again"},
+		{&load.UnlistedPartsError{}, "run", "", "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`"},
+		{&reconcile.VerifyError{}, "run", "no result is kept", "the form may change faster than it is read: end the range earlier (`to`, or a longer `settle`), or read smaller windows (`window`); or run the same command again at a quieter time (no result is kept)"},
+		{&transport.RequestError{Asked: "view 77", Err: service(extract.CodeInvalidValue, 400)}, "export", "", "the likely cause is what was asked for: check view 77"},
+		{&transport.RequestError{Err: service(extract.CodeInvalidValue, 400)}, "export", "", "look whether the service is well; then run the same command again"},
 		{&transport.NotServiceError{Err: &transport.AnswerError{}}, "run", "", "check that the base URL is the service's own address"},
 		{unreadable("<html></html>"), "run", "", "run the same command again later"},
 		{unreadable(`<fs_response status="success"/>`), "run", "", "look at what the message names, mend the schema or the data; then run the same command again"},
@@ -325,5 +331,29 @@ func TestHint(t *testing.T) {
 	// What was written is not written again.
 	if got := Hint(service(extract.CodeBusy, 503), "formetl init", "run `formetl run a.yaml`", ""); got != "run `formetl run a.yaml` later" {
 		t.Errorf("after init: %q", got)
+	}
+}
+
+// TestEveryFailureHasAHint holds that each class of errors of a run has a hint, by an
+// error of its own and one without more.
+func TestEveryFailureHasAHint(t *testing.T) {
+	for _, err := range []error{
+		errors.New("x"), &definition.Error{}, &definition.PathError{}, &pipelines.CollisionError{}, &interval.RangeError{}, &definition.UnsupportedError{},
+		&output.SchemaChangedError{}, &output.DatasetChangedError{}, &load.NameError{}, &transport.ConfigError{}, &extract.PlanError{}, &extract.CostError{},
+		&transport.RedirectError{}, &load.CreateError{Err: fs.ErrExist}, &load.ManifestError{}, &load.UnlistedPartsError{}, &load.IOError{Err: fs.ErrExist},
+		&account.NoFormsError{}, &reconcile.VerifyError{}, &reading.RejectsError{}, &load.HeldError{}, &transport.BudgetError{}, &StopError{syscall.SIGTERM},
+		service(extract.CodeInvalidKey, 401), service(extract.CodeInvalidValue, 400), service(4711, 200),
+	} {
+		if Hint(err, "formetl run", "", "") == "" {
+			t.Errorf("%T has no hint", err)
+		}
+	}
+}
+
+func TestStopErrorNamesTheSignal(t *testing.T) {
+	for signal, want := range map[os.Signal]string{os.Interrupt: "stopped by SIGINT (Ctrl-C)", syscall.SIGTERM: "stopped by SIGTERM"} {
+		if got := (&StopError{signal}).Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

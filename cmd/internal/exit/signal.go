@@ -13,7 +13,15 @@ import (
 type StopError struct{ Signal os.Signal }
 
 // Error names the signal.
-func (e *StopError) Error() string { return "stopped by " + e.Signal.String() }
+func (e *StopError) Error() string {
+	switch e.Signal {
+	case os.Interrupt:
+		return "stopped by SIGINT (Ctrl-C)"
+	case syscall.SIGTERM:
+		return "stopped by SIGTERM"
+	}
+	return "stopped by " + e.Signal.String()
+}
 
 // OnSignal ends the context on SIGINT and SIGTERM, with a *StopError as its
 // cause. A second signal ends the process at once. SIGPIPE is caught too, so
@@ -43,6 +51,13 @@ func OnSignal(parent context.Context) (ctx context.Context, settle func()) {
 	})
 }
 
+// ServedError is the end of a command that works until it is stopped, such as a service.
+// A signal ends it as it should end, so that its exit code is 0.
+type ServedError struct{}
+
+// Error says that nothing failed.
+func (e *ServedError) Error() string { return "stopped, as it should be" }
+
 // Judge gives a command's error its class where the error alone does not tell it.
 // An error without a class from before the command's own work began is wrong
 // usage. A command that a signal told to stop ends as stopped, whatever error it
@@ -50,6 +65,9 @@ func OnSignal(parent context.Context) (ctx context.Context, settle func()) {
 func Judge(ctx context.Context, err error, began bool) error {
 	if err != nil && !began && Code(err) == Bug {
 		err = &Error{Usage, err}
+	}
+	if is[*ServedError](err) {
+		return nil
 	}
 	stopped, ok := context.Cause(ctx).(*StopError) //nolint:errorlint // OnSignal sets it bare
 	switch code := Code(err); {

@@ -40,7 +40,7 @@ func (p *process) terminate(t testing.TB) {
 	}
 	r := p.end(t)
 	took := time.Since(began)
-	if r.code != exitTerminated || !strings.Contains(r.stderr, "formetl: form form1: stopped by terminated") {
+	if r.code != exitTerminated || !strings.Contains(r.stderr, "formetl: form form1: stopped by SIGTERM") {
 		t.Errorf("ended with %d, want %d:\n%s", r.code, exitTerminated, r.stderr)
 	}
 	t.Logf("ended %s after SIGTERM", took.Round(time.Millisecond))

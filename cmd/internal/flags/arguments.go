@@ -1,53 +1,14 @@
 package flags
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas/nearest"
 )
-
-// Unknown is the error of flags that cannot be read. To an unknown flag it adds
-// the nearest known name.
-func Unknown(cmd *cobra.Command, err error) error {
-	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return exit.Usagef("--%s %q: give %s", wrong.GetFlag().Name, wrong.GetValue(), kindOf(wrong.GetFlag().Value.Type()))
-	}
-	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok || unknown.GetSpecifiedShortnames() != "" {
-		return &exit.Error{Code: exit.Usage, Err: err}
-	}
-	name := unknown.GetSpecifiedName()
-	text := fmt.Sprintf("%s has no flag --%s", cmd.CommandPath(), name)
-	if name == "api-key" {
-		return exit.Usagef("%s: a key on the command line can be read by everybody on the machine; use --api-key-file or %s", text, definition.KeyVariable)
-	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := nearest.Word(name, names); near != "" {
-		text += "; did you mean --" + near + "?"
-	}
-	return exit.Usagef("%s", text)
-}
-
-// kindOf says what a flag of a type takes.
-func kindOf(flagType string) string {
-	switch flagType {
-	case "int", "int64":
-		return "a whole number"
-	case "bool":
-		return "true or false"
-	case "duration":
-		return "a length of time such as 30s or 5m"
-	}
-	return "another value"
-}
 
 // Subcommand is the check of a command that has subcommands: an argument that
 // is left over names no command.

@@ -50,6 +50,8 @@ func (d *Definition) Variables() (map[string]string, error) {
 		switch {
 		case !ok || name == "":
 			return nil, fmt.Errorf("--var %q: give NAME=VALUE, such as --var stage=test", given)
+		case strings.TrimSpace(value) == "": // as a variable of the environment that is empty
+			return nil, fmt.Errorf("--var %s: the value is empty; give --var %s=VALUE, or leave it out for the default by vars", name, name)
 		case twice:
 			return nil, fmt.Errorf("--var %s was given twice: give it once", name)
 		}
@@ -71,7 +73,10 @@ func (d *Definition) Options() (account.Options, error) {
 }
 
 // Range are the flags --from and --to: wall-clock time of the account's zone.
-type Range struct{ from, to string }
+type Range struct {
+	from, to string
+	set      *pflag.FlagSet
+}
 
 // RegisterSample adds the flags for a command that samples the range.
 func (r *Range) RegisterSample(set *pflag.FlagSet) {
@@ -84,6 +89,7 @@ func (r *Range) Register(set *pflag.FlagSet) {
 }
 
 func (r *Range) register(set *pflag.FlagSet, from, to string) {
+	r.set = set
 	set.StringVar(&r.from, "from", "", from)
 	set.StringVar(&r.to, "to", "", to)
 }
@@ -95,8 +101,11 @@ func (r *Range) Options() (o account.Options, err error) {
 		name, value string
 		into        *time.Time
 	}{{"from", r.from, &o.From}, {"to", r.to, &o.To}} {
-		if flag.value == "" {
+		if flag.value == "" && (r.set == nil || !r.set.Changed(flag.name)) {
 			continue
+		}
+		if flag.value == "" { // a variable of the shell that is not set
+			return o, fmt.Errorf("--%s: the value is empty; give a date such as 2026-01-31, or leave the flag out", flag.name)
 		}
 		if *flag.into, err = definition.ParseWallTime(flag.value); err != nil {
 			return o, fmt.Errorf("--%s: %w", flag.name, err)

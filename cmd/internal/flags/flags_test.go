@@ -76,7 +76,7 @@ func TestRange(t *testing.T) {
 		{"yesterday", "", "--from"},
 		{"", "tomorrow", "--to"},
 	} {
-		o, err := (&Range{c.from, c.to}).Options()
+		o, err := (&Range{from: c.from, to: c.to}).Options()
 		if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s to %s: %v", c.from, c.to, err)
 		}
@@ -92,6 +92,9 @@ func TestArgumentsAreUsage(t *testing.T) {
 	cmd := &cobra.Command{Use: "formetl"}
 	cmd.AddCommand(&cobra.Command{Use: "export", Run: func(*cobra.Command, []string) {}})
 	cmd.Flags().Bool("excel", false, "")
+	for _, name := range []string{"form", "select", "from", "state", "log-level"} {
+		cmd.Flags().String(name, "", "")
+	}
 	for want, err := range map[string]error{
 		`formetl has no command "exprot"; did you mean export?`:                  Subcommand(cmd, []string{"exprot"}),
 		`formetl has no command "zzz"; its commands are export`:                  Subcommand(cmd, []string{"zzz"}),
@@ -100,6 +103,12 @@ func TestArgumentsAreUsage(t *testing.T) {
 		"formetl takes one or more definitions, such as feedback.yaml; none was": Definitions(cmd, nil),
 		"formetl has no flag --exel; did you mean --excel?":                      Unknown(cmd, cmd.Flags().Parse([]string{"--exel"})),
 		"formetl has no flag --api-key: a key on the command line":               Unknown(cmd, cmd.Flags().Parse([]string{"--api-key=x"})),
+		"formetl has no flag -f; did you mean --form?":                           Unknown(cmd, cmd.Flags().Parse([]string{"-f", "x"})),
+		"formetl has no flag -form; did you mean --form?":                        Unknown(cmd, cmd.Flags().Parse([]string{"-form", "x"})),
+		"formetl has no flag -x":                                                 Unknown(cmd, cmd.Flags().Parse([]string{"-x"})),
+		"formetl has no flag --colums; did you mean --select?":                   Unknown(cmd, cmd.Flags().Parse([]string{"--colums", "x"})),
+		"formetl has no flag --start; did you mean --from?":                      Unknown(cmd, cmd.Flags().Parse([]string{"--start", "x"})),
+		"formetl has no flag --verbose; did you mean --log-level debug?":         Unknown(cmd, cmd.Flags().Parse([]string{"--verbose"})),
 		"broken": Unknown(cmd, errors.New("broken")),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) || exit.Code(err) != exit.Usage {

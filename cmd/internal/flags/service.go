@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,7 +81,8 @@ func (s *Service) Source(env Environment) (definition.Source, error) {
 		return src, fmt.Errorf("--timeout %s: give a length of time such as 30s", r.Timeout)
 	}
 	if _, err := transport.ParseBaseURL(src.BaseURL, src.AllowHTTP); err != nil {
-		return src, fmt.Errorf("--base-url: %s", strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
+		return src, fmt.Errorf("%s%s: %s", named("--base-url", s.source.BaseURL, "FORMETL_BASE_URL"), shownURL(src.BaseURL, env),
+			strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
 	}
 	var err error
 	if src.Key, err = apiKey(s.KeyFile, env); err != nil {
@@ -91,7 +93,7 @@ func (s *Service) Source(env Environment) (definition.Source, error) {
 		zone = MachineZone()
 	}
 	if src.Zone, err = definition.LoadZone(zone); err != nil {
-		return src, fmt.Errorf("--timezone: %w", err)
+		return src, fmt.Errorf("%s: %w", named("--timezone", s.timezone, "FORMETL_TIMEZONE"), err)
 	}
 	return src, nil
 }
@@ -107,6 +109,26 @@ func or(flag string, env Environment, name string) string {
 		flag, _ = env(name)
 	}
 	return flag
+}
+
+// named is the name of a flag, or of the variable that stands in for it where its value
+// was not given.
+func named(flag, value, variable string) string {
+	if value == "" {
+		return variable
+	}
+	return flag
+}
+
+// shownURL is an address in quotes behind a blank, without what may hold a secret: its
+// user, query and fragment. It is "" where the address cannot be read.
+func shownURL(raw string, env Environment) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Opaque != "" || strings.Contains(u.Path, "@") {
+		return ""
+	}
+	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return fmt.Sprintf(" %q", transport.NewSecret(or("", env, definition.KeyVariable)).Redact(plain.String()))
 }
 
 // apiKey reads the key from a file, or else from the environment.

@@ -7,6 +7,7 @@ package planned
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
@@ -108,7 +109,7 @@ func budgetRows(b pipelines.Budget) [][]string {
 		case b.Minutes != nil && *b.Minutes <= 1:
 			minute = "under a minute"
 		case b.Minutes != nil:
-			minute = fmt.Sprintf("about %.0f minutes", *b.Minutes)
+			minute = "about " + show.Plural(int64(math.Round(*b.Minutes)), "minute")
 		}
 		minute += fmt.Sprintf(", at %s requests a minute", show.Thousands(b.PerMinute))
 	}

@@ -33,6 +33,7 @@ type Heartbeat struct {
 	ended map[string]bool               // forms that are done or failed
 	all   int                           // forms of the run
 	marks []mark                        // of the last beats, oldest first
+	until time.Time                     // requests wait for their budget until then
 }
 
 // mark is how many results had been read at a time.
@@ -81,6 +82,14 @@ func (h *Heartbeat) Update(u pipelines.Progress) {
 	h.forms[u.Form] = u
 }
 
+// Wait notes that requests wait for their budget. The rate says nothing of the time left
+// meanwhile. It is called from several goroutines.
+func (h *Heartbeat) Wait(until time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.until = until
+}
+
 // beat writes one line.
 func (h *Heartbeat) beat(ctx context.Context, now time.Time) {
 	h.mu.Lock()
@@ -102,7 +111,7 @@ func (h *Heartbeat) beat(ctx context.Context, now time.Time) {
 		slog.Int("forms_done", len(h.ended)), slog.Int("forms", h.all), slog.Int64("windows_done", done), slog.Int64("windows", windows),
 		slog.Int64("results", results), slog.Int64("requests", requests), slog.Float64("rate", math.Round(rate*10)/10),
 	}
-	if known && rate > 0 {
+	if known && rate > 0 && !now.Before(h.until) {
 		attrs = append(attrs, slog.Duration("time_left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second)))
 	}
 	h.log.LogAttrs(ctx, slog.LevelInfo, "running", attrs...)

@@ -80,6 +80,8 @@ func TestHeartbeat(t *testing.T) {
 	beat(2*time.Minute, map[string]float64{"results": 1200, "requests": 10, "windows": 5, "rate": 10, "time_left": none})
 	h.Update(pipelines.Progress{Form: "b", Failed: true})
 	beat(2*time.Minute, map[string]float64{"forms_done": 1, "results": 1200, "time_left": 40})
+	h.Wait(began.Add(3 * time.Minute)) // requests wait for their budget: the rate tells nothing
+	beat(150*time.Second, map[string]float64{"results": 1200, "time_left": none})
 	h.Update(pipelines.Progress{Form: "a", Forms: 2, Rows: 1000, Expected: 1000, Requests: 9, Windows: 4, WindowsDone: 4, Done: true})
 	beat(4*time.Minute, map[string]float64{"forms_done": 2, "windows_done": 4, "results": 1600, "time_left": 0})
 	for i := range mostMarks {

@@ -105,7 +105,7 @@ func (l *Log) JSON() bool { return l.format == formatJSON }
 func jsonHandler(out io.Writer, level slog.Level) slog.Handler {
 	return slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Value.Kind() == slog.KindDuration {
-			return slog.Float64(a.Key, a.Value.Duration().Seconds())
+			return slog.Float64(a.Key, float64(a.Value.Duration())/1e9) // Seconds() adds two parts, which gives 1.5110000000000001
 		}
 		return a
 	}})

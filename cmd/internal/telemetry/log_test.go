@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -58,7 +59,7 @@ func TestTellJSON(t *testing.T) {
 		Outputs:      []output.Report{{Path: "-", Rows: 7, Bytes: 10}},
 	}, {Form: "g", Error: "failed"}}}, true)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if len(lines) != 6 {
+	if len(lines) != 7 {
 		t.Errorf("%d lines:\n%s", len(lines), &out)
 	}
 	for _, line := range lines {
@@ -66,9 +67,51 @@ func TestTellJSON(t *testing.T) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	for _, want := range []string{"7 results to standard output", "2 rejected", "1 forbidden character replaced", "with a date, and 3 without one", "this machine's zone", "5 results changed since the last run", "1 stale part left for the next runs", "note: a column more"} {
+	for _, want := range []string{"7 results to standard output", "2 rejected", "1 forbidden character replaced", "with a date, and 3 without one", "this machine's zone", "5 results changed since the last run", "1 stale part left for the next runs", "note: a column more", "note: 2 results rejected; -o FILE"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing", want)
+		}
+	}
+}
+
+// TestLengthsOfTime holds that JSON has the seconds that people would write.
+func TestLengthsOfTime(t *testing.T) {
+	var out bytes.Buffer
+	jsonLog(t, &out).Info("x", slog.Duration("pause", 1511*time.Millisecond))
+	if !strings.Contains(out.String(), `"pause":1.511}`) {
+		t.Error(out.String())
+	}
+}
+
+// TestLogRejects holds the warning of a run whose results were rejected in part.
+func TestLogRejects(t *testing.T) {
+	var out bytes.Buffer
+	log := jsonLog(t, &out).Logger
+	report := &pipelines.Report{Definition: "p.yaml", Forms: []*pipelines.FormReport{
+		{Form: "a", ReadReport: pipelines.ReadReport{Rejected: 2}, Outputs: []output.Report{{DeadLetters: "/lake/a/_rejects/r.jsonl"}, {DeadLetters: "/out/a.csv.rejects.jsonl"}}},
+		{Form: "b", Outputs: []output.Report{{Path: "/lake/b/"}}},
+		{Form: "c", ReadReport: pipelines.ReadReport{Rejected: 3}, Outputs: []output.Report{{DeadLetters: "/lake/c/_rejects/r.jsonl"}}},
+		{Form: "too many", ReadReport: pipelines.ReadReport{Rejected: 500}, Error: "failed"}, // its error tells it
+	}}
+	LogRejects(t.Context(), log, report)
+	const want = `"level":"WARN","msg":"results were rejected and are in no output","rejected":5,` +
+		`"dead_letters":"/lake/a/_rejects/r.jsonl, /out/a.csv.rejects.jsonl, /lake/c/_rejects/r.jsonl","hint":"mend the schema, then run ` + "`formetl replay p.yaml`" + `"}`
+	if !strings.HasSuffix(out.String(), want+"\n") {
+		t.Errorf("%s\nwant %s", &out, want)
+	}
+	out.Reset()
+	report.Forms = report.Forms[1:2]
+	if LogRejects(t.Context(), log, report); out.Len() > 0 {
+		t.Errorf("nothing was rejected: %s", &out)
+	}
+}
+
+func TestNoteMetrics(t *testing.T) {
+	for file, warns := range map[string]bool{"": false, "/x/formetl.prom": false, "x.txt": true} {
+		var out bytes.Buffer
+		NoteMetrics(t.Context(), jsonLog(t, &out).Logger, file)
+		if strings.Contains(out.String(), ".prom") != warns {
+			t.Errorf("%q: %s", file, &out)
 		}
 	}
 }

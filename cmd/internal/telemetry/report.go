@@ -1,8 +1,10 @@
 package telemetry
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +34,13 @@ func CheckFile(flag, path string) error {
 		return unwritable(flag, path, err)
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// NoteMetrics warns of a metrics file that node_exporter's textfile collector does not read.
+func NoteMetrics(ctx context.Context, log *slog.Logger, file string) {
+	if file != "" && filepath.Ext(file) != ".prom" {
+		log.LogAttrs(ctx, slog.LevelWarn, "node_exporter's textfile collector reads only files whose names end with .prom", slog.String("path", file))
+	}
 }
 
 // unwritable is the error of a flag's file that cannot be written.

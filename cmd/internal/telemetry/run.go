@@ -160,6 +160,9 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 		for _, d := range f.Drift {
 			l.Tell(slog.LevelWarn, f.Form+": note: "+d)
 		}
+		if r.Definition == "" { // of a definition's run the log tells it
+			l.noteRejects(r, f)
+		}
 	}
 }
 

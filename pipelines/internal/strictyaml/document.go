@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -32,6 +33,7 @@ type Document struct {
 	expanded map[ast.Node]bool // texts that Expand has replaced
 	unread   map[ast.Node]bool // texts that Expand could not replace
 	redact   []func(string) string
+	lines    []string // of the file
 	home     func(key string) string
 }
 
@@ -52,9 +54,12 @@ func (d *Document) Redact(rewrite func(string) string) { d.redact = append(d.red
 func Read(file string) (*Document, Value, error) {
 	data, err := ReadFile(file, maxDocument)
 	if err != nil {
+		remedy := "give the path of a file that exists and may be read"
+		if near := Neighbour(file); near != "" && errors.Is(err, fs.ErrNotExist) {
+			remedy = "did you mean " + near + "?"
+		}
 		return nil, Value{}, &Error{File: file, Err: err, Problems: []Problem{{
-			Message: fmt.Sprintf("the file cannot be read: %v", err),
-			Remedy:  "give the path of a file that exists and may be read",
+			Message: fmt.Sprintf("the file cannot be read: %v", err), Remedy: remedy,
 		}}}
 	}
 	return Parse(file, data)
@@ -64,7 +69,7 @@ func Read(file string) (*Document, Value, error) {
 func Parse(file string, data []byte) (*Document, Value, error) {
 	d := &Document{
 		file: file, refused: map[string]bool{}, anchors: map[string]ast.Node{}, expanded: map[ast.Node]bool{}, unread: map[ast.Node]bool{},
-		home: func(string) string { return "" },
+		home: func(string) string { return "" }, lines: strings.Split(string(data), "\n"),
 	}
 	node, problem := parseYAML(data)
 	if problem != nil {
@@ -98,6 +103,11 @@ func (d *Document) Err() error {
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
 	return &Error{File: d.file, Problems: d.problems}
+}
+
+// Wrong is the error of a file that is something else than what is expected.
+func (d *Document) Wrong(what, remedy string) error {
+	return &Error{File: d.file, Problems: []Problem{{Line: 1, Column: 1, Message: what, Remedy: remedy}}}
 }
 
 // parseYAML returns the body of the only document in data. It keeps the parser's

@@ -15,8 +15,8 @@ type Problem struct {
 	Key     string // path of the key, such as "source.timezone" or "load[0].path"; "" for the whole file
 	Message string // what is wrong and why
 	Remedy  string // what to write instead
-	// Excerpt is the key with its value. It is not copied from the file, because a
-	// copied line could show a secret.
+	// Excerpt is the key with its value. Only for a column of a schema it is the file's
+	// line, because any other line could show a secret.
 	Excerpt string
 }
 

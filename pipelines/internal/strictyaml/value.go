@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -91,6 +92,7 @@ func (v Value) Fail(remedy, format string, args ...any) {
 		if v.key != nil {
 			p.Excerpt = keyText(v.key) + ": " + Quote(s)
 		}
+		p.Excerpt = cmp.Or(v.doc.columnLine(p), p.Excerpt)
 	}
 	if v.doc.unread[v.node] {
 		return // it has its problem
@@ -100,6 +102,21 @@ func (v Value) Fail(remedy, format string, args ...any) {
 		v.doc.refused[v.path[:i]] = true
 	}
 	v.Report(p)
+}
+
+// columnLine is the file's own line of a problem with a column of a schema. Columns have
+// no secrets. It is "" for any other problem, for a line that is long, and for one that
+// mentions a key or a password: a file may have all of its keys on one line.
+func (d *Document) columnLine(p Problem) string {
+	const most = 200
+	if !strings.Contains(p.Key, "columns[") || p.Line > len(d.lines) {
+		return ""
+	}
+	line := strings.TrimSpace(d.lines[p.Line-1])
+	if lower := strings.ToLower(line); len(line) > most || strings.Contains(lower, "key") || mentionsSecret(lower) {
+		return ""
+	}
+	return line
 }
 
 // place is the token to point at: the scalar itself, else the key.
@@ -133,11 +150,8 @@ func shown(v Value, text string) string {
 // lines after it.
 func Quote(s string) string {
 	const most = 80
-	lower := strings.ToLower(s)
-	for _, word := range []string{"api_key", "apikey", "api-key", "secret", "password"} {
-		if strings.Contains(lower, word) {
-			return notShown
-		}
+	if mentionsSecret(strings.ToLower(s)) {
+		return notShown
 	}
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most]) + "…"
@@ -260,4 +274,9 @@ func entriesOf(v Value, list *ast.SequenceNode) []Value {
 		entries[i] = Value{doc: v.doc, node: v.doc.resolve(n), path: fmt.Sprintf("%s[%d]", v.path, i)}
 	}
 	return entries
+}
+
+// mentionsSecret tells whether a text in small letters names a key or a password.
+func mentionsSecret(lower string) bool {
+	return slices.ContainsFunc([]string{"api_key", "apikey", "api-key", "secret", "password"}, func(word string) bool { return strings.Contains(lower, word) })
 }
