@@ -146,6 +146,12 @@ func mistakes() []mistake {
 		{args: "schema shwo p.yaml"},
 		{args: "schema ddl p.yaml --dialect mysql"},
 		{args: "state reset p.yaml"},
+		{args: "init --form form1 -o p.yaml"},
+		{args: "init --form form1 --kind datset"},
+		{args: "init --form form1 --path ~/{form}.csv"},
+		{args: "init --form form1 --api-key-reference secret"},
+		{args: "init --form form1", env: "FORMETL_API_KEY="},
+		{args: "init --form frm1", mayRequest: true},
 		// Environments.
 		{args: "export --form form1", env: "FORMETL_BASE_URL="},
 		{args: "export --form form1", env: "FORMETL_ACCOUNT="},

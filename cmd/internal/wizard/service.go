@@ -175,18 +175,19 @@ func (s *Session) formProblem() string {
 
 // formChoices are the account's forms with their names and sizes.
 func (s *Session) formChoices() []Choice {
-	rows := [][]string{{everyForm, "every form, also those that come later", ""}}
-	for _, f := range s.listed {
+	rows := show.Rows([][]string{{everyForm, "every form, also those that come later", ""}}, s.listed, func(f extract.Form) []string {
 		size := ""
 		if n, counted := s.sizes[f.Directory]; counted {
 			size = show.Plural(n, "result")
 		}
-		rows = append(rows, []string{show.Cut(show.Cell(f.Directory), 24), show.Cut(show.Cell(f.Name), 38), size})
-	}
-	labels := strings.Split(show.Columns("", rows), "\n")
-	choices := []Choice{{everyForm, labels[0]}}
-	for i, f := range s.listed {
-		choices = append(choices, Choice{f.Directory, labels[i+1]})
+		return []string{show.Cut(show.Cell(f.Directory), 24), show.Cut(show.Cell(f.Name), 38), size}
+	})
+	choices := make([]Choice, len(rows))
+	for i, label := range strings.Split(strings.TrimRight(show.Columns("", rows), "\n"), "\n") {
+		choices[i] = Choice{everyForm, label}
+		if i > 0 {
+			choices[i].Word = s.listed[i-1].Directory
+		}
 	}
 	return choices
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -241,9 +242,9 @@ func within(path, key string) bool {
 func (s *Session) advice(q Question, p definition.Problem) string {
 	advice := p.Message + "; " + strings.NewReplacer(
 		"allow plain HTTP with source.allow_http: true", "give --allow-http",
-		"write api_key: ", "give ", "or api_key: ", "or ",
+		"write api_key: ", "give ", "or api_key: ", "or ", "a key that has been in a file", "a key that was typed here",
 	).Replace(p.Remedy)
-	if variable, ok := strings.CutPrefix(s.value(q.Flag), "${env:"); ok && strings.HasSuffix(p.Message, " is not set") {
+	if variable, ok := strings.CutPrefix(s.value(q.Flag), "${env:"); ok && regexp.MustCompile(` is (not set|empty)$`).MatchString(p.Message) {
 		variable = strings.TrimSuffix(variable, "}")
 		advice = p.Message + "; set it by `export " + variable + "=...` before formetl is called, or refer to a file: ${file:PATH}"
 	}
