@@ -72,7 +72,7 @@ func TestInitOnATerminal(t *testing.T) {
 	service, server := newService(testKey, smallForm(), largeForm("orders", 450))
 	defer server.Close()
 	s := newScreen(t)
-	s.types("ready>", "formetl init", "Enter")
+	s.types("ready>", "formetl init && echo in''ited", "Enter")
 	s.types("┃ Service", server.URL, "Enter")
 	s.types("┃ Account", "acm", "Enter") // the service does not know it
 	s.types("┃ API key", "Enter")
@@ -100,7 +100,7 @@ func TestInitOnATerminal(t *testing.T) {
 	s.sees("pipeline orders")
 	s.types("┃ Run it now?", "y")
 	s.sees("orders: verified")
-	s.types("ready>", "formetl run orders.yaml --progress off && formetl validate --strict orders.yaml && echo went''well", "Enter")
+	s.types("inited", "formetl run orders.yaml --progress off && formetl validate --strict orders.yaml && echo went''well", "Enter")
 	s.sees("wentwell")
 
 	text, err := os.ReadFile(filepath.Join(s.dir, "orders.yaml"))

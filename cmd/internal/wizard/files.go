@@ -24,6 +24,7 @@ const editorSchema = "definition.schema.json"
 
 // chooseOutput asks where to write and what. No answer costs a request.
 func (s *Session) chooseOutput(ctx context.Context) error {
+	from := s.folder() // where the key's reference was tried
 	for _, page := range [][]string{
 		{"kind"}, {"format"}, {"path", "partition", "mode"}, {"s3-endpoint", "s3-region"}, {"names", "schema", "output"},
 	} {
@@ -31,21 +32,22 @@ func (s *Session) chooseOutput(ctx context.Context) error {
 			return err
 		}
 	}
+	s.answers["api-key-reference"] = []string{rebased(s.value("api-key-reference"), from, s.folder())}
 	// What is right by itself may still contradict what was answered later.
-	_, err := s.parse(s.text(""), false)
+	_, err := s.parse(definitionText(s, ""), false)
 	return s.asAnswer(err)
 }
 
-func (s *Session) kindProblem() string {
+func kindProblem(s *Session) string {
 	is := s.value("kind")
 	if text := otherWord(is, file, dataset); text != "" {
 		return text
 	}
-	return s.pathProblem()
+	return pathProblem(s)
 }
 
 // pathProblem tells of a path that is of another kind than was said.
-func (s *Session) pathProblem() string {
+func pathProblem(s *Session) string {
 	path, kind := s.value("path"), s.value("kind")
 	switch slash := strings.HasSuffix(path, "/"); {
 	case kind == dataset && !slash:
@@ -56,12 +58,12 @@ func (s *Session) pathProblem() string {
 	return ""
 }
 
-func (s *Session) schemaProblem() string {
+func schemaProblem(s *Session) string {
 	is := s.value("schema")
 	if text := otherWord(is, inferred, none); text != "" {
 		return text
 	}
-	if is == inferred && s.answered("form") && s.singleForm() == "" {
+	if is == inferred && s.answered("form") && singleForm(s) == "" {
 		return "a schema file is made from one form, and this definition is for several: leave it out; each run infers the columns of each form"
 	}
 	return ""
@@ -78,7 +80,7 @@ func otherWord(word string, known ...string) string {
 	return fmt.Sprintf("%q is none of %s", word, strings.Join(known, ", "))
 }
 
-func (s *Session) fileProblem() string {
+func fileProblem(s *Session) string {
 	path := s.value("output")
 	if ext := strings.ToLower(filepath.Ext(path)); ext != ".yaml" && ext != ".yml" {
 		return "a definition's name ends with .yaml"
@@ -87,26 +89,26 @@ func (s *Session) fileProblem() string {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return fmt.Sprintf("the folder %s is not there; make it first, or give another one", show.Cell(folder))
 	}
-	if there := s.existing(); there != "" {
+	if there := existing(s); there != "" {
 		return there + " is there; give another name, or --force to replace it"
 	}
 	return ""
 }
 
 // schemaFile is the path of the schema file, "" where none is to be written.
-func (s *Session) schemaFile() string {
-	if s.value("schema") != inferred || s.singleForm() == "" {
+func schemaFile(s *Session) string {
+	if s.value("schema") != inferred || singleForm(s) == "" {
 		return ""
 	}
-	return filepath.Join(filepath.Dir(s.value("output")), s.pipeline()+".schema.yaml")
+	return filepath.Join(filepath.Dir(s.value("output")), pipeline(s)+".schema.yaml")
 }
 
 // existing is the first file that is there and would be replaced.
-func (s *Session) existing() string {
+func existing(s *Session) string {
 	if s.flags.Force {
 		return ""
 	}
-	for _, path := range []string{s.value("output"), s.schemaFile()} {
+	for _, path := range []string{s.value("output"), schemaFile(s)} {
 		if _, err := os.Lstat(path); path != "" && err == nil {
 			return path
 		}
@@ -124,8 +126,8 @@ type madeFile struct {
 func (s *Session) writeFiles(ctx context.Context) error {
 	var files []madeFile
 	schema := ""
-	if at := s.schemaFile(); at != "" {
-		made, err := s.inferSchema(ctx, at)
+	if at := schemaFile(s); at != "" {
+		made, err := inferSchema(ctx, s, at)
 		if err != nil {
 			return err
 		}
@@ -136,7 +138,7 @@ func (s *Session) writeFiles(ctx context.Context) error {
 	if _, err := os.Lstat(beside); err != nil {
 		files = append(files, madeFile{beside, "completes keys in editors", definition.JSONSchema()})
 	}
-	files = append(files, madeFile{s.value("output"), "the definition", []byte(s.text(schema))})
+	files = append(files, madeFile{s.value("output"), "the definition", []byte(definitionText(s, schema))})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -153,7 +155,7 @@ func (s *Session) writeFiles(ctx context.Context) error {
 
 // inferSchema makes the schema file of the form. Where a file is to be replaced, its
 // columns keep what they declare.
-func (s *Session) inferSchema(ctx context.Context, path string) (madeFile, error) {
+func inferSchema(ctx context.Context, s *Session, path string) (madeFile, error) {
 	def, err := s.source(ctx)
 	if err != nil {
 		return madeFile{}, err
@@ -165,7 +167,7 @@ func (s *Session) inferSchema(ctx context.Context, path string) (madeFile, error
 		}
 	}
 	s.o.Tell("Looking at a sample of the results ...")
-	made, err := infer.Schema(ctx, def, s.o.Account, s.singleForm(), infer.Options{Base: base, Personal: true})
+	made, err := infer.Schema(ctx, def, s.o.Account, singleForm(s), infer.Options{Base: base, Personal: true})
 	if err != nil {
 		return madeFile{}, err
 	}

@@ -25,8 +25,8 @@ type Field struct {
 	Note func(answer string) string
 }
 
-// page makes the fields of questions. Their checks see the answers of the whole page.
-func (s *Session) page(questions []Question) *Page {
+// newPage makes the fields of questions. Their checks see the answers of the whole page.
+func newPage(s *Session, questions []Question) *Page {
 	p := &Page{}
 	for _, q := range questions {
 		f := &Field{Question: q, Text: s.proposal(q), Yes: s.proposal(q) == yes, Note: func(string) string { return sentence(q.Help) }}
@@ -42,7 +42,7 @@ func (s *Session) page(questions []Question) *Page {
 		if q.kind == several && f.Text != "" {
 			f.List = []string{f.Text}
 		}
-		f.Check = func() error { return s.try(p, f) }
+		f.Check = func() error { return try(s, p, f) }
 		p.Fields = append(p.Fields, f)
 	}
 	return p
@@ -72,7 +72,7 @@ func (f *Field) Shown() string {
 }
 
 // try checks a field with the answers of its page in place.
-func (s *Session) try(p *Page, f *Field) error {
+func try(s *Session, p *Page, f *Field) error {
 	before := s.answers
 	defer func() { s.answers = before }()
 	s.answers = maps.Clone(before)

@@ -76,11 +76,11 @@ func serviceQuestions() []Question {
 		},
 		{
 			Flag: "form", Title: "Forms", Help: "a form's directory or a glob, * for all forms; repeatable",
-			kind: several, keys: []string{"forms"}, propose: (*Session).onlyForm, choices: (*Session).formChoices, check: (*Session).formProblem,
+			kind: several, keys: []string{"forms"}, propose: onlyForm, choices: formChoices, check: formProblem,
 		},
 		{
 			Flag: "timezone", Title: "Time zone of the account", Help: "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)",
-			keys: []string{"source.timezone"}, propose: (*Session).likelyZone, note: (*Session).clocks, check: (*Session).zoneProblem,
+			keys: []string{"source.timezone"}, propose: likelyZone, note: clocks, check: zoneProblem,
 		},
 	}
 }
@@ -89,20 +89,20 @@ func outputQuestions() []Question {
 	return []Question{
 		{
 			Flag: "kind", Title: "What to write", Help: "file (written anew by each run), or dataset (parts that runs add to)", kind: choice,
-			when: func(s *Session) bool { return !s.answered("path") }, propose: (*Session).likelyKind, check: (*Session).kindProblem,
+			when: func(s *Session) bool { return !s.answered("path") }, propose: likelyKind, check: kindProblem,
 			choices: these(Choice{file, "one file for each form, which each run writes anew"}, Choice{dataset, "a dataset for each form: parts that runs add to"}),
 		},
 		{
 			Flag: "format", Title: "Format", Help: "csv, tsv, ndjson, json, parquet, arrow or xlsx (default: csv for a file, parquet for a dataset)", kind: choice,
-			keys: []string{"load[0].format"}, when: (*Session).formatOpen, propose: (*Session).likelyFormat, choices: (*Session).formatChoices,
+			keys: []string{"load[0].format"}, when: formatOpen, propose: likelyFormat, choices: formatChoices,
 		},
 		{
 			Flag: "path", Title: "Path", Help: "where to write: a local path beside the definition, or s3://bucket/path; a dataset's ends with a slash; {form} is replaced",
-			keys: []string{"load[0].path"}, propose: (*Session).likelyPath, check: (*Session).pathProblem,
+			keys: []string{"load[0].path"}, propose: likelyPath, check: pathProblem,
 		},
 		{
 			Flag: "partition", Title: "Folders of the dataset", Help: "folders of a dataset: none, day, month or year", kind: choice,
-			keys: []string{"load[0].partition"}, when: (*Session).isDataset, propose: always(string(definition.PartitionMonth)),
+			keys: []string{"load[0].partition"}, when: isDataset, propose: always(string(definition.PartitionMonth)),
 			choices: these(
 				Choice{string(definition.PartitionMonth), "one for each month"}, Choice{string(definition.PartitionDay), "one for each day, for many results"},
 				Choice{string(definition.PartitionYear), "one for each year"}, Choice{string(definition.PartitionNone), "none"},
@@ -110,16 +110,16 @@ func outputQuestions() []Question {
 		},
 		{
 			Flag: "mode", Title: "What each run reads", Help: "what each run reads: incremental (what is new or changed, into a dataset) or full (everything)", kind: choice,
-			keys: []string{"extract.mode"}, when: (*Session).isDataset, propose: (*Session).likelyMode,
+			keys: []string{"extract.mode"}, when: isDataset, propose: likelyMode,
 			choices: these(Choice{incremental, "what is new, and what changed"}, Choice{full, "everything"}),
 		},
 		{
 			Flag: "s3-endpoint", Title: "S3 server", Help: "URL of an S3 server other than AWS", optional: true,
-			keys: []string{"load[0].s3.endpoint"}, when: (*Session).isRemote,
+			keys: []string{"load[0].s3.endpoint"}, when: isRemote,
 		},
 		{
 			Flag: "s3-region", Title: "S3 region", Help: "the bucket's region (default: AWS_REGION, or the profile's)", optional: true,
-			keys: []string{"load[0].s3.region"}, when: (*Session).isRemote,
+			keys: []string{"load[0].s3.region"}, when: isRemote,
 		},
 	}
 }
@@ -133,12 +133,12 @@ func fileQuestions() []Question {
 		},
 		{
 			Flag: "schema", Title: "Types of the columns", Help: "infer (a schema file from a sample of one form's results) or none (each run infers texts)", kind: choice,
-			when: func(s *Session) bool { return s.singleForm() != "" }, propose: (*Session).likelySchema, check: (*Session).schemaProblem,
+			when: func(s *Session) bool { return singleForm(s) != "" }, propose: likelySchema, check: schemaProblem,
 			choices: these(Choice{inferred, "a schema file from a sample of the results, for you to edit"}, Choice{none, "no schema file: texts and times"}),
 		},
 		{
 			Flag: "output", Short: "o", Title: "File of the definition", Help: "definition to write (default: named after the form or the account)",
-			keys: []string{"name"}, propose: (*Session).likelyFile, check: (*Session).fileProblem,
+			keys: []string{"name"}, propose: likelyFile, check: fileProblem,
 		},
 		{
 			Flag: "run", Title: "Run it now?", Help: "run the definition at once", kind: yesNo,
@@ -224,7 +224,7 @@ func variable(name string) func(*Session) string {
 	}
 }
 
-func (s *Session) likelyZone() string {
+func likelyZone(s *Session) string {
 	if zone := variable("FORMETL_TIMEZONE")(s); zone != "" {
 		return zone
 	}
@@ -232,7 +232,7 @@ func (s *Session) likelyZone() string {
 }
 
 // likelyKind is the kind of output that the flags speak of.
-func (s *Session) likelyKind() string {
+func likelyKind(s *Session) string {
 	switch {
 	case s.answered("path"):
 		if strings.HasSuffix(s.value("path"), "/") {
@@ -245,35 +245,35 @@ func (s *Session) likelyKind() string {
 	return file
 }
 
-func (s *Session) isDataset() bool { return s.value("kind") == dataset }
-func (s *Session) isRemote() bool  { return strings.Contains(s.value("path"), "://") }
+func isDataset(s *Session) bool { return s.value("kind") == dataset }
+func isRemote(s *Session) bool  { return strings.Contains(s.value("path"), "://") }
 
 // formatOpen tells whether the format is still to be said. The name of a file says it.
-func (s *Session) formatOpen() bool { return s.isDataset() || !s.answered("path") }
+func formatOpen(s *Session) bool { return isDataset(s) || !s.answered("path") }
 
-func (s *Session) likelyFormat() string {
+func likelyFormat(s *Session) string {
 	switch {
-	case !s.formatOpen():
+	case !formatOpen(s):
 		return ""
-	case s.isDataset():
+	case isDataset(s):
 		return "parquet"
 	}
 	return "csv"
 }
 
 // formatChoices are the formats that suit the kind of output, the likely one first.
-func (s *Session) formatChoices() []Choice {
+func formatChoices(s *Session) []Choice {
 	about := map[string]string{
 		"csv": "CSV", "tsv": "CSV with tabs", "ndjson": "a JSON object a line", "json": "one JSON array",
 		"parquet": "Parquet", "arrow": "Arrow IPC", "xlsx": "Excel",
 	}
 	var all []Choice
 	for _, f := range s.o.Load.Formats {
-		if f.FileOnly && s.isDataset() {
+		if f.FileOnly && isDataset(s) {
 			continue
 		}
 		c := Choice{f.Name, strings.TrimSpace(f.Name + ": " + about[f.Name])}
-		if f.Name == s.likelyFormat() {
+		if f.Name == likelyFormat(s) {
 			all = append([]Choice{c}, all...)
 			continue
 		}
@@ -282,8 +282,8 @@ func (s *Session) formatChoices() []Choice {
 	return all
 }
 
-func (s *Session) likelyPath() string {
-	if s.isDataset() {
+func likelyPath(s *Session) string {
+	if isDataset(s) {
 		return "lake/{form}/"
 	}
 	return "out/{form}" + extensionOf(s.o.Load.Formats, s.value("format"))
@@ -298,23 +298,23 @@ func extensionOf(formats []load.Format, name string) string {
 	return "." + name
 }
 
-func (s *Session) likelyMode() string {
-	if s.isDataset() {
+func likelyMode(s *Session) string {
+	if isDataset(s) {
 		return incremental
 	}
 	return full
 }
 
-func (s *Session) likelySchema() string {
-	if s.singleForm() != "" {
+func likelySchema(s *Session) string {
+	if singleForm(s) != "" {
 		return inferred
 	}
 	return none
 }
 
 // likelyFile is named after the form, or after the account if there are several.
-func (s *Session) likelyFile() string {
-	if form := s.singleForm(); form != "" {
+func likelyFile(s *Session) string {
+	if form := singleForm(s); form != "" {
 		return form + ".yaml"
 	}
 	if account := s.value("account"); account != "" {

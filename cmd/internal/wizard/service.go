@@ -60,7 +60,7 @@ func (s *Session) reachService(ctx context.Context) error {
 func (s *Session) source(ctx context.Context) (*definition.Definition, error) {
 	o := s.o.Load
 	o.Key = s.key
-	def, err := definition.Parse(s.value("output"), []byte(s.text("")), o)
+	def, err := definition.Parse(s.value("output"), []byte(definitionText(s, "")), o)
 	if err != nil {
 		return nil, s.asAnswer(err)
 	}
@@ -96,7 +96,7 @@ func (s *Session) client(ctx context.Context) (extract.Client, error) {
 // chooseForms asks for the forms. They are counted only if somebody is asked.
 func (s *Session) chooseForms(ctx context.Context) error {
 	if s.o.Ask != nil && !s.answered("form") {
-		if err := s.countForms(ctx); err != nil {
+		if err := countForms(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Session) chooseForms(ctx context.Context) error {
 		}
 		return &exit.Error{Code: exit.NoInput, Err: err}
 	}
-	if len(s.chosen()) == 0 {
+	if len(chosenForms(s)) == 0 {
 		return &exit.Error{Code: exit.NoInput, Err: fmt.Errorf("--form %s: no form of the account matches it", show.Cell(s.value("form")))}
 	}
 	return nil
@@ -129,7 +129,7 @@ func (s *Session) chooseForms(ctx context.Context) error {
 
 // countForms asks how many results the first forms have. A form that cannot be counted
 // is shown without a number.
-func (s *Session) countForms(ctx context.Context) error {
+func countForms(ctx context.Context, s *Session) error {
 	client, err := s.client(ctx)
 	if err != nil {
 		return err
@@ -159,14 +159,14 @@ func (s *Session) countForms(ctx context.Context) error {
 }
 
 // onlyForm is the account's form if it has but one.
-func (s *Session) onlyForm() string {
+func onlyForm(s *Session) string {
 	if len(s.listed) == 1 {
 		return s.listed[0].Directory
 	}
 	return ""
 }
 
-func (s *Session) formProblem() string {
+func formProblem(s *Session) string {
 	if forms := s.values("form"); len(forms) > 1 && slices.Contains(forms, everyForm) {
 		return everyForm + " is every form: choose it alone, or single forms"
 	}
@@ -174,7 +174,7 @@ func (s *Session) formProblem() string {
 }
 
 // formChoices are the account's forms with their names and sizes.
-func (s *Session) formChoices() []Choice {
+func formChoices(s *Session) []Choice {
 	rows := show.Rows([][]string{{everyForm, "every form, also those that come later", ""}}, s.listed, func(f extract.Form) []string {
 		size := ""
 		if n, counted := s.sizes[f.Directory]; counted {
@@ -192,8 +192,8 @@ func (s *Session) formChoices() []Choice {
 	return choices
 }
 
-// chosen are the forms of the account that the answer means, in the account's order.
-func (s *Session) chosen() []string {
+// chosenForms are the forms of the account that the answer means, in the account's order.
+func chosenForms(s *Session) []string {
 	def := definition.Definition{Forms: s.values("form")}
 	var forms []string
 	for _, f := range s.listed {
@@ -205,7 +205,7 @@ func (s *Session) chosen() []string {
 }
 
 // singleForm is the only form that is named, "" if there are several or globs.
-func (s *Session) singleForm() string {
+func singleForm(s *Session) string {
 	if forms := s.values("form"); len(forms) == 1 && !definition.IsGlob(forms[0]) {
 		return forms[0]
 	}

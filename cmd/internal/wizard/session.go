@@ -83,21 +83,30 @@ func (s *Session) useKeyFile() error {
 	case s.answered("api-key-reference"):
 		return exit.Usagef("--api-key-file and --api-key-reference both say where the key is: give one of them")
 	}
-	if folder := filepath.Dir(s.value("output")); folder != "." && !filepath.IsAbs(path) {
-		from, err := filepath.Abs(folder)
-		if err != nil {
-			return err
-		}
-		to, err := filepath.Abs(path)
-		if err != nil {
-			return err
-		}
-		if path, err = filepath.Rel(from, to); err != nil {
-			path = to
+	s.answers["api-key-reference"] = []string{rebased("${file:"+filepath.ToSlash(path)+"}", ".", s.folder())}
+	return nil
+}
+
+// folder is where the definition will lie, as far as is known.
+func (s *Session) folder() string { return filepath.Dir(s.value("output")) }
+
+// rebased is a reference to a file, seen from another folder. Other references stay.
+func rebased(reference, from, to string) string {
+	path, is := strings.CutPrefix(reference, "${file:")
+	path, ends := strings.CutSuffix(path, "}")
+	if !is || !ends || from == to || filepath.IsAbs(path) {
+		return reference
+	}
+	there, err := filepath.Abs(filepath.Join(from, path))
+	if err != nil {
+		return reference
+	}
+	if here, err := filepath.Abs(to); err == nil {
+		if relative, err := filepath.Rel(here, there); err == nil {
+			there = relative
 		}
 	}
-	s.answers["api-key-reference"] = []string{"${file:" + filepath.ToSlash(path) + "}"}
-	return nil
+	return "${file:" + filepath.ToSlash(there) + "}"
 }
 
 func (s *Session) answered(flag string) bool { return len(s.answers[flag]) > 0 }
@@ -146,7 +155,7 @@ func (s *Session) ask(ctx context.Context, names ...string) error {
 	case s.o.Ask == nil:
 		return s.takeProposals(open)
 	}
-	page := s.page(open)
+	page := newPage(s, open)
 	if err := s.o.Ask(ctx, page); err != nil {
 		return err
 	}
@@ -200,7 +209,7 @@ func (s *Session) wrong(names []string) error {
 			continue
 		}
 		if name == "output" {
-			if there := s.existing(); there != "" {
+			if there := existing(s); there != "" {
 				return &load.CreateError{Op: "write", Path: there, Hint: "give another name by --output, or --force to replace it", Err: fs.ErrExist}
 			}
 		}
@@ -219,14 +228,14 @@ func (s *Session) problem(q Question) string {
 	if len(q.keys) == 0 {
 		return ""
 	}
-	_, err := s.parse(s.text(""), q.Flag == "api-key-reference")
+	_, err := s.parse(definitionText(s, ""), q.Flag == "api-key-reference")
 	wrong, ok := errors.AsType[*definition.Error](err)
 	if !ok {
 		return ""
 	}
 	for _, p := range wrong.Problems {
 		if slices.ContainsFunc(q.keys, func(key string) bool { return within(p.Key, key) }) {
-			return s.advice(q, p)
+			return advice(s, q, p)
 		}
 	}
 	return ""
@@ -239,7 +248,7 @@ func within(path, key string) bool {
 }
 
 // advice is a definition's problem in the words of somebody who answers a question.
-func (s *Session) advice(q Question, p definition.Problem) string {
+func advice(s *Session, q Question, p definition.Problem) string {
 	advice := p.Message + "; " + strings.NewReplacer(
 		"allow plain HTTP with source.allow_http: true", "give --allow-http",
 		"write api_key: ", "give ", "or api_key: ", "or ", "a key that has been in a file", "a key that was typed here",
@@ -268,7 +277,7 @@ func (s *Session) asAnswer(err error) error {
 	for _, q := range Questions() {
 		for _, p := range wrong.Problems {
 			if slices.ContainsFunc(q.keys, func(key string) bool { return within(p.Key, key) }) {
-				return exit.Usagef("--%s: %s", q.Flag, s.advice(q, p))
+				return exit.Usagef("--%s: %s", q.Flag, advice(s, q, p))
 			}
 		}
 	}

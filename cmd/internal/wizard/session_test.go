@@ -512,6 +512,22 @@ func TestTheKey(t *testing.T) {
 	}
 }
 
+// TestAKeyFileOfAnotherFolder: a reference to a file leads there from the definition too.
+func TestAKeyFileOfAnotherFolder(t *testing.T) {
+	w := newWorld(t)
+	if err := errors.Join(os.Mkdir("made", 0o750), os.WriteFile("key", []byte(testKey), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	answers := map[string]string{"api-key-reference": "${file:key}", "form": "orders", "output": "made/mine.yaml"}
+	if _, err := w.begin(t, person(&asked, answers), "--base-url", w.url, "--account", "acme"); err != nil {
+		t.Fatal(err)
+	}
+	if def := w.load(t, "made/mine.yaml"); def.Source.Key.Redact(testKey) == testKey {
+		t.Error("the definition has another key")
+	}
+}
+
 // TestTheTopicNamesEachQuestion compares the table of `formetl help init` with the flags.
 func TestTheTopicNamesEachQuestion(t *testing.T) {
 	page, err := pipelines.Docs.ReadFile("init.md")

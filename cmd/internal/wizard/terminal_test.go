@@ -71,7 +71,7 @@ func TestPlainLinesEnd(t *testing.T) {
 	never, end := io.Pipe()
 	defer func() { _ = end.Close() }()
 	s := &Session{o: w.options(nil), flags: &Flags{}}
-	if err := Terminal(never, io.Discard, dumb)(ctx, s.page([]Question{question("base-url")})); exit.Code(err) != exit.Terminated {
+	if err := Terminal(never, io.Discard, dumb)(ctx, newPage(s, []Question{question("base-url")})); exit.Code(err) != exit.Terminated {
 		t.Errorf("stopped: %v", err)
 	}
 }

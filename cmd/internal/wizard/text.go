@@ -12,13 +12,13 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 )
 
-// text is the definition that the answers give. Where an answer is still to come, an
+// definitionText is the definition that the answers give. Where an answer is still to come, an
 // example stands in its place. schema is the path of the schema file, "" for none.
-func (s *Session) text(schema string) string {
+func definitionText(s *Session, schema string) string {
 	w := &lines{}
 	w.head(s)
 	w.add("version: 1", "")
-	w.add("name: "+scalar(s.pipeline()), "stands in manifests and in the state folder: keep it")
+	w.add("name: "+scalar(pipeline(s)), "stands in manifests and in the state folder: keep it")
 	w.source(s)
 	w.forms(s.values("form"))
 	w.add("names: "+scalar(s.value("names")), "how columns are called that no schema names: label or id")
@@ -38,7 +38,7 @@ func (s *Session) text(schema string) string {
 }
 
 // pipeline is the pipeline's name, which is that of the file.
-func (s *Session) pipeline() string {
+func pipeline(s *Session) string {
 	base := filepath.Base(s.value("output"))
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
@@ -58,8 +58,8 @@ func (w *lines) add(line, comment string) {
 
 func (w *lines) head(s *Session) {
 	name := filepath.Base(s.value("output"))
-	what := "the results of form " + s.singleForm()
-	if s.singleForm() == "" {
+	what := "the results of form " + singleForm(s)
+	if singleForm(s) == "" {
 		what = "the results of several forms"
 	}
 	fmt.Fprintf(w, `# yaml-language-server: $schema=./%s

@@ -31,7 +31,7 @@ type dated struct {
 // chooseZone asks for the zone, next to the newest results of a form. They show whether
 // it is right, and cost one request.
 func (s *Session) chooseZone(ctx context.Context) error {
-	if err := s.readNewest(ctx); err != nil {
+	if err := readNewest(ctx, s); err != nil {
 		return err
 	}
 	asked := s.o.Ask != nil && !s.answered("timezone")
@@ -40,9 +40,9 @@ func (s *Session) chooseZone(ctx context.Context) error {
 		return err
 	}
 	if !asked {
-		s.o.Tell(s.clocks(s.value("timezone")))
+		s.o.Tell(clocks(s, s.value("timezone")))
 	}
-	if text := s.zoneProblem(); given && text != "" {
+	if text := zoneProblem(s); given && text != "" {
 		s.o.Tell("warning: --timezone: " + text)
 	}
 	return nil
@@ -50,13 +50,13 @@ func (s *Session) chooseZone(ctx context.Context) error {
 
 // readNewest reads the newest results of the chosen form that has the most, if forms
 // were counted, else of the first.
-func (s *Session) readNewest(ctx context.Context) error {
+func readNewest(ctx context.Context, s *Session) error {
 	client, err := s.client(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	form := slices.MaxFunc(s.chosen(), func(a, b string) int { return cmp.Compare(s.sizes[a], s.sizes[b]) })
+	form := slices.MaxFunc(chosenForms(s), func(a, b string) int { return cmp.Compare(s.sizes[a], s.sizes[b]) })
 	p, err := client.Results(ctx, form, extract.ResultsQuery{Descending: true, Limit: shownResults})
 	if err != nil {
 		return fmt.Errorf("the newest results of form %s: %w", show.Cell(form), err)
@@ -89,7 +89,7 @@ func newestDate(p *page.Page, i int) (newest dated, ok bool) {
 
 // clocks shows the newest results by the account's clock, and when that was if the account
 // is in a zone. The text has as many lines for every zone.
-func (s *Session) clocks(name string) string {
+func clocks(s *Session, name string) string {
 	if len(s.newest) == 0 {
 		return "No result has a date yet, so that nothing shows whether the zone is right."
 	}
@@ -114,7 +114,7 @@ func (s *Session) clocks(name string) string {
 func (d dated) at(zone *time.Location) time.Time { return show.FirstInstant(load.Wall(d.wall), zone) }
 
 // zoneProblem tells of a zone in which results would come from the future.
-func (s *Session) zoneProblem() string {
+func zoneProblem(s *Session) string {
 	zone, err := definition.LoadZone(s.value("timezone"))
 	if err != nil || len(s.newest) == 0 {
 		return ""

@@ -35,11 +35,11 @@ func TestClocks(t *testing.T) {
 2026-03-01 05:00:00  date_finish  2026-03-01T11:00:00Z (60 minutes ago)
 2026-02-28 23:00:00  date_finish  2026-03-01T05:00:00Z (7 hours ago)
 There it is now 2026-03-01 06:00:00.`
-	if got := made.clocks("America/Chicago"); got != want || !strings.Contains(w.told.String(), want) {
+	if got := clocks(made, "America/Chicago"); got != want || !strings.Contains(w.told.String(), want) {
 		t.Errorf("got\n%s\ntold\n%s", got, w.told.String())
 	}
 	for _, zone := range []string{"UTC", "America/Chi", ""} {
-		if got := made.clocks(zone); strings.Count(got, "\n") != strings.Count(want, "\n") {
+		if got := clocks(made, zone); strings.Count(got, "\n") != strings.Count(want, "\n") {
 			t.Errorf("%s:\n%s", zone, got)
 		}
 	}
