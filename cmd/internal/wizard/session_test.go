@@ -472,7 +472,7 @@ func TestTheKey(t *testing.T) {
 	for _, c := range []struct{ flag, value, reference string }{
 		{"--api-key-file", "secrets/key", "${file:../secrets/key}"},
 		{"--api-key-reference", "${file:../secrets/key}", "${file:../secrets/key}"},
-		{"--api-key-reference", "${cmd:cat ../secrets/key}", "${cmd:cat ../secrets/key}"},
+		{"--api-key-reference", "${cmd:read key < ../secrets/key; echo $key}", "${cmd:read key < ../secrets/key; echo $key}"},
 		{"--api-key-reference", "${env:OTHER_KEY}", "${env:OTHER_KEY}"},
 	} {
 		t.Run(c.value, func(t *testing.T) {
@@ -495,7 +495,7 @@ func TestTheKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, err := os.ReadFile("made/orders.yaml")
-			if err != nil || !strings.Contains(string(text), "api_key: "+c.reference+" ") {
+			if err != nil || !strings.Contains(string(text), "api_key: "+scalar(c.reference)+" ") {
 				t.Errorf("%s, %v", text, err)
 			}
 			files, err := filepath.Glob("made/*")
