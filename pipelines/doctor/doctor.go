@@ -8,7 +8,7 @@
 //
 // Nothing that is made stays: probes are written to the control folder of a destination
 // and removed again. Only the requests stay booked in the budget. Few are sent: Get
-// Forms, a page of results, and for a form that is not listed a count; see mostRequests.
+// Forms, a page of results, and for a form that is not listed a count; see MostRequests.
 //
 // Begin reading with Examine.
 package doctor

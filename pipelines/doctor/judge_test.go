@@ -60,7 +60,7 @@ func TestJudgeZone(t *testing.T) {
 		{"our clock is behind, and the zone is wrong", []time.Duration{-57 * minute}, -3 * time.Hour, Failed, "57 minutes from now"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var dates []time.Time
+			dates := make([]time.Time, 0, len(c.ages))
 			for _, age := range c.ages {
 				dates = append(dates, load.Wall(now.In(chicago)).Add(-age))
 			}

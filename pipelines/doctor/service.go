@@ -15,15 +15,15 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// Bounds of what is asked of the service: Get Forms once, a count for each of mostUnlisted
-// forms, and one page for each of mostSampled forms, which is asked for a second time
-// where the service refuses fs_sort.
+// MostRequests is how many requests are sent at most, if none has to be sent again: Get
+// Forms, a count for each of mostUnlisted forms, and one page for each of mostSampled forms,
+// which is asked for a second time where the service refuses fs_sort.
+const MostRequests = 1 + mostUnlisted + 2*mostSampled
+
 const (
 	mostUnlisted = 3
 	mostSampled  = 2
 	sampleSize   = 20
-
-	mostRequests = 1 + mostUnlisted + 2*mostSampled
 )
 
 // answers is what the service told.

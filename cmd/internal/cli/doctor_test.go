@@ -38,7 +38,7 @@ func patientForm(t *testing.T, ages ...time.Duration) *formservice.Form {
 		t.Fatal(err)
 	}
 	now := time.Now().In(zone)
-	var results []formservice.Result
+	results := make([]formservice.Result, 0, len(ages))
 	for i, age := range ages {
 		at := now.Add(-age).Format(formservice.WallTime)
 		results = append(results, formservice.Result{ID: int64(1000 - i), Metas: []formservice.Meta{
