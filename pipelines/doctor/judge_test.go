@@ -74,7 +74,15 @@ func TestJudgeZone(t *testing.T) {
 			}
 		})
 	}
-	// When clocks are set back, dates of the hour before look later than the present.
+}
+
+// TestJudgeZoneAfterSummer: when clocks are set back, dates of the hour before look later
+// than the present.
+func TestJudgeZoneAfterSummer(t *testing.T) {
+	chicago, err := time.LoadLocation("America/Chicago")
+	if err != nil {
+		t.Fatal(err)
+	}
 	back := time.Date(2026, 11, 1, 7, 5, 0, 0, time.UTC) // 1:05 for the second time
 	if got := judgeZone(chicago, "form1", []time.Time{wall(t, "2026-11-01 01:58:00")}, back, back); got.State != OK {
 		t.Errorf("after clocks were set back: %s", got.Detail)

@@ -202,9 +202,8 @@ func serviceFaults() []fault {
 	}
 }
 
-// placeFaults are faults of folders and of what runs left there.
-func placeFaults() []fault {
-	lake := filepath.Join("lake", "form1")
+// folderFaults are faults of folders, and of the disk.
+func folderFaults() []fault {
 	return []fault{
 		{"file in place of the output's folder", func(p *patient) { write(p.T, p.dir, "out", "") }, "place", "form1.csv", doctor.Failed, exit.CantCreate, "move it away"},
 		{"folder in place of the output", func(p *patient) { write(p.T, p.dir, "out/form1.csv/x", "") }, "place", "form1.csv", doctor.Failed, exit.CantCreate, "choose another name"},
@@ -232,6 +231,16 @@ func placeFaults() []fault {
 			p.must(err)
 			p.must(os.WriteFile(file, data, 0o600))
 		}, "disk", "", doctor.Failed, exit.IO, "free space"},
+		{"checkpoint that no run finds", func(p *patient) {
+			p.edit("checkpoint: state", "checkpoint: destination", "out/{form}.csv", "out/{run_id}/{form}.csv")
+		}, "checkpoint", "", doctor.Warning, exit.OK, "checkpoint: state"},
+	}
+}
+
+// runFaults are faults of what runs left, or are writing.
+func runFaults() []fault {
+	lake := filepath.Join("lake", "form1")
+	return []fault{
 		{"another run writes", func(p *patient) {
 			dest, err := local.New(filepath.Join(p.dir, lake))
 			p.must(err)
@@ -277,9 +286,6 @@ func placeFaults() []fault {
 			p.run()
 			p.edit("America/Chicago", "America/Winnipeg") // the same clock under another name
 		}, "fit", "form1", doctor.Failed, exit.Config, "restore what was changed"},
-		{"checkpoint that no run finds", func(p *patient) {
-			p.edit("checkpoint: state", "checkpoint: destination", "out/{form}.csv", "out/{run_id}/{form}.csv")
-		}, "checkpoint", "", doctor.Warning, exit.OK, "checkpoint: state"},
 	}
 }
 
@@ -325,7 +331,7 @@ func (p *patient) diagnose(f fault) diagnosed.Result {
 
 // TestDoctorFindsFaults of the service, the definition and the places, and each names its cure.
 func TestDoctorFindsFaults(t *testing.T) {
-	for _, f := range slices.Concat(serviceFaults(), placeFaults()) {
+	for _, f := range slices.Concat(serviceFaults(), folderFaults(), runFaults()) {
 		t.Run(f.name, func(t *testing.T) {
 			newPatient(t, localOutputs, patientForm(t, ages()...)).diagnose(f)
 		})
