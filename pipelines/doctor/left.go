@@ -32,12 +32,12 @@ func leftChecks(def *definition.Definition, state *maintain.StateReport, failed 
 // leftCheck tells what earlier runs left at one output. What hinders a run comes first.
 func leftCheck(def *definition.Definition, at *maintain.OutputState) Check {
 	c := Check{Name: "runs", Of: at.Path, State: OK, Detail: "no run is under way, and none left anything"}
-	clean := "formetl clean " + def.File
+	clean, replace, unlist := def.Command("clean"), def.Command("run", "--full"), def.Command("clean", "--unlisted")
 	_, damaged := errors.AsType[*load.ManifestError](at.Err)
-	switch unlisted := at.Inventory.Err(at.Path); {
+	switch unlisted := at.Inventory.Err(at.Path, replace, unlist); {
 	case damaged:
 		c.State, c.Err, c.Detail = Failed, at.Err, at.Err.Error()
-		c.Cure = "restore the manifest, or replace the output by `formetl run --full`"
+		c.Cure = "restore the manifest, or replace the output by " + replace
 	case at.Err != nil:
 		c.State, c.Detail = NotChecked, "what earlier runs left cannot be seen: "+at.Err.Error()
 	case at.Holder != nil:
@@ -47,13 +47,13 @@ func leftCheck(def *definition.Definition, at *maintain.OutputState) Check {
 		c.Cure = "wait until that run has ended, or stop it; its lease ends with its process"
 	case unlisted != nil:
 		c.State, c.Err, c.Detail = Failed, unlisted, fmt.Sprintf("parts lie there that no manifest lists, and a run writes nothing beside them: %s", at.Inventory.Unlisted[0].Name)
-		c.Cure = "remove them by " + clean + " --unlisted, or replace everything by formetl run " + def.File + " --full"
+		c.Cure = "remove them by " + unlist + ", or replace everything by " + replace
 	case at.Pending != "":
 		c.State, c.Detail = Warning, fmt.Sprintf("the commit of run %s was interrupted, and readers may miss what it wrote until it is finished", at.Pending)
 		c.Cure = "the next run finishes it first; so does " + clean
 	case len(at.Inventory.Damaged) > 0:
 		c.State, c.Detail = Warning, fmt.Sprintf("%d parts are damaged or missing: %s", len(at.Inventory.Damaged), at.Inventory.Damaged[0])
-		c.Cure = "formetl verify " + def.File + " names the command that makes them again"
+		c.Cure = def.Command("verify") + " names the command that makes them again"
 	case len(at.Leftovers) > 0:
 		c.State, c.Detail = Warning, fmt.Sprintf("runs that ended early left %d staged files or uploads", len(at.Leftovers))
 		c.Cure = "remove them by " + clean
@@ -73,7 +73,7 @@ func fitChecks(ctx context.Context, def *definition.Definition, o account.Option
 		case dataset || schema:
 			checks = append(checks, Check{
 				Name: "fit", Of: f.Form, State: Failed, Detail: "the definition no longer fits what runs wrote: " + err.Error(),
-				Cure: "restore what was changed, write to another path, or replace everything by formetl run " + def.File + " --full", Err: err,
+				Cure: "restore what was changed, write to another path, or replace everything by " + def.Command("run", "--full"), Err: err,
 			})
 		case err != nil:
 			checks = append(checks, Check{Name: "fit", Of: f.Form, State: NotChecked, Detail: "what runs wrote cannot be read"})
