@@ -122,8 +122,8 @@ func TestFormsAreLoggedWhenTheyEnd(t *testing.T) {
 	}
 }
 
-// TestErrorsAreToldOnce: whatever fails, its text stands once on standard error, the last
-// line says what to do next, and in JSON every line names pipeline and run.
+// TestErrorsAreToldOnce: whatever fails, its whole text stands once on standard error (an
+// output's reason in short stands where it failed too), the last line says what to do next, and in JSON every line names pipeline and run.
 func TestErrorsAreToldOnce(t *testing.T) {
 	_, server := newService(testKey, smallForm(), largeForm("orders", 45))
 	defer server.Close()
@@ -137,7 +137,7 @@ func TestErrorsAreToldOnce(t *testing.T) {
 	}{
 		{"a form that is not there", "error 102", exit.NoInput, []string{"run", pipelineFile(t, dir, "gone", server.URL, "", "forms: [form1, gone]\n"+out)}},
 		{"a refused key", "error 100", exit.NoPermission, []string{"run", pipelineFile(t, dir, "refused", server.URL, "", "forms: [form1, orders]\n"+out)}},
-		{"an output that cannot be", "is not a folder", exit.CantCreate, []string{"run", pipelineFile(t, dir, "blocked", server.URL, "", "forms: [form1]\nload: [{path: 'afile/x.csv'}]")}},
+		{"an output that cannot be", "move it away, or choose another path", exit.CantCreate, []string{"run", pipelineFile(t, dir, "blocked", server.URL, "", "forms: [form1]\nload: [{path: 'afile/x.csv'}]")}},
 		{"a definition that is wrong", "nme", exit.Config, []string{"run", write(t, dir, "bad.yaml", "version: 1\nname: bad\nnme: x\n")}},
 		{"a definition that is not there", "no such file", exit.Config, []string{"run", filepath.Join(dir, "missing.yaml")}},
 		{"an export of no form", "error 102", exit.NoInput, append([]string{"export", "--form", "gone", "-o", "x.csv"}, serviceArgs(server.URL)...)},

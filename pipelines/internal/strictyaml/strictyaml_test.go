@@ -103,6 +103,53 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
+// TestColumnLines holds that a problem with a column shows the file's own line, unless a
+// key may stand on that line too.
+func TestColumnLines(t *testing.T) {
+	const secret = "k9CANARY"
+	for text, want := range map[string]string{
+		"columns:\n  - {name: a, type: strng}  # a list\n":                    "\n     2 | - {name: a, type: strng}  # a list",
+		"columns:\n  - name: a\n    type: strng\n":                            "\n     3 | type: strng",
+		"{hmac_key: " + secret + ", columns: [{name: a, type: strng}]}":       "\n     1 | type: \"strng\"",
+		"columns: [{name: a, type: strng}] # the password is " + secret:       "\n     1 | type: \"strng\"",
+		"columns:\n  - {name: " + strings.Repeat("a", 300) + ", type: strng}": "\n     2 | type: \"strng\"",
+	} {
+		doc, root, err := Parse("f.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		column := func(e Value) { e.Section(Required("name", nil), Required("type", func(v Value) { v.OneOf("string") })) }
+		root.Section(Optional("hmac_key", nil), Required("columns", func(v Value) { column(v.List()[0]) }))
+		wrong, _ := errors.AsType[*Error](doc.Err())
+		if wrong == nil || !strings.HasSuffix(wrong.Explain(), want) || strings.Contains(wrong.Explain(), secret) {
+			t.Errorf("%q: %v, want %s", text, wrong.Explain(), want)
+		}
+	}
+}
+
+func TestNeighbour(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"feedback.yaml", "orders.yml", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		"feedback.yml": "feedback.yaml", "feedback": "feedback.yaml", "fedback.yaml": "feedback.yaml", "orders.yaml": "orders.yml",
+		"orders.json": "orders.yml", "notes.yaml": "", "something.yaml": "",
+	} {
+		if want != "" {
+			want = filepath.Join(dir, want)
+		}
+		if got := Neighbour(filepath.Join(dir, name)); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if t.Chdir(dir); Neighbour("feedback.yml") != "feedback.yaml" || Neighbour("no/feedback.yml") != "" {
+		t.Errorf("%q and %q", Neighbour("feedback.yml"), Neighbour("no/feedback.yml"))
+	}
+}
+
 func TestReadFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(file, []byte("12345"), 0o600); err != nil {
