@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/show"
@@ -61,7 +61,7 @@ func WriteReports(file string, reports []*pipelines.Report) error {
 	if err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(file, append(data, '\n'), 0o640); err != nil {
+	if err := maybe.WriteFile(file, append(data, '\n'), 0o640); err != nil {
 		return unwritable("report", file, err)
 	}
 	return nil
