@@ -153,6 +153,9 @@ type Requests struct {
 	Retries int64 `json:"retries"`
 }
 
+// All is the number of all attempts.
+func (r Requests) All() int64 { return r.Results + r.Count + r.Retries }
+
 // ManifestError means that an object with a manifest's name is damaged or is no
 // manifest of formetl.
 type ManifestError struct {

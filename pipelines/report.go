@@ -38,7 +38,7 @@ type RunRequests struct {
 }
 
 // All is the number of all attempts.
-func (r RunRequests) All() int64 { return r.Results + r.Count + r.Other + r.Retries }
+func (r RunRequests) All() int64 { return r.Requests.All() + r.Other }
 
 // FormReport says what a run did with one form.
 type FormReport struct {

@@ -151,15 +151,15 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 				l.Tell(slog.LevelWarn, f.Form+": note: "+w)
 			}
 		}
-		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(r, f, machinesZone), "; "))
+		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, machinesZone), "; "))
 		for _, d := range f.Drift {
 			l.Tell(slog.LevelWarn, f.Form+": note: "+d)
 		}
 	}
 }
 
-func remarks(r *pipelines.Report, f *pipelines.FormReport, machinesZone bool) []string {
-	parts := []string{Verified(f), show.Plural(r.Requests.All(), "request")}
+func remarks(f *pipelines.FormReport, machinesZone bool) []string {
+	parts := []string{Verified(f), show.Plural(f.Requests.All(), "request")}
 	parts = append(parts, changed(f.ResultChanges)...)
 	if f.Rejected > 0 {
 		parts = append(parts, show.Thousands(f.Rejected)+" rejected")

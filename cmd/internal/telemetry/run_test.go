@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
 )
@@ -30,6 +31,24 @@ func TestLogOfChanges(t *testing.T) {
 	} {
 		if !strings.HasSuffix(lines[i], want) {
 			t.Errorf("line %d is %s, want %s", i, lines[i], want)
+		}
+	}
+}
+
+// TestSummaryOfForms: each form is told with the requests that it took, and not with those
+// of the run.
+func TestSummaryOfForms(t *testing.T) {
+	var out bytes.Buffer
+	NewLog(&out, nil).Summarize(&pipelines.Report{
+		Requests: pipelines.RunRequests{Requests: load.Requests{Results: 9, Count: 5, Retries: 1}, Other: 1},
+		Forms: []*pipelines.FormReport{
+			{Form: "feedback", Requests: load.Requests{Results: 7, Count: 3, Retries: 1}},
+			{Form: "orders", Requests: load.Requests{Results: 2, Count: 2}},
+		},
+	}, false)
+	for _, want := range []string{"feedback: not verified; 11 requests;", "orders: not verified; 4 requests;"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing:\n%s", want, &out)
 		}
 	}
 }
