@@ -133,6 +133,27 @@ type Part struct {
 	Undated bool `json:"undated,omitempty"`
 }
 
+// Covers returns the range from the first window of the parts to the last one, and whether
+// there are parts of results without a date. Of a manifest without parts, the range is that
+// of its run.
+func (m *Manifest) Covers() (r Range, undated bool) {
+	dated := false
+	for _, p := range m.Parts {
+		switch span := (Range{From: p.From, To: p.To}); {
+		case p.Undated:
+			undated = true
+		case !dated:
+			r, dated = span, true
+		default:
+			r = union(r, span)
+		}
+	}
+	if !dated {
+		r = m.Range
+	}
+	return r, undated
+}
+
 // Verified compares the service's count with what was read.
 type Verified struct {
 	Counted   int64 `json:"counted"`

@@ -54,8 +54,8 @@ func Check(ctx context.Context, t Target) (*Report, error) {
 	r := &Report{Path: t.Path, Problems: []Problem{}, Notes: []string{}, dataset: t.File == ""}
 	switch {
 	case isDamaged:
-		r.About(Manifest, "%v", damaged) // it says what to do, and no run does it
-		r.unmendable = true
+		r.begun = true
+		r.Problems = append(r.Problems, Problem{Kind: Manifest, Text: damaged.Error(), byHand: true}) // it says what to do, and no run does it
 		return r, nil
 	case errors.Is(err, load.ErrNotExist):
 		return r, r.lacksManifest(ctx, t, name)
@@ -64,6 +64,7 @@ func Check(ctx context.Context, t Target) (*Report, error) {
 	}
 	r.begun = true
 	r.Manifest, r.Form, r.Pipeline, r.RunID, r.Parts = m, m.Form, m.Pipeline, m.RunID, len(m.Parts)
+	r.Covers, r.Undated = m.Covers()
 	c := &checking{Target: t, Report: r, ids: idColumn(m), child: isChild(m)}
 	if err := c.check(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Path, err)
@@ -175,12 +176,12 @@ func (c *checking) whole(ctx context.Context) error {
 	}
 	there, err := load.TakeInventory(ctx, c.Dest, c.Manifest)
 	for _, o := range there.Unlisted {
-		c.Problems = append(c.Problems, Problem{Kind: Unlisted, Part: o.Name, Text: "no manifest lists it, and readers that glob take it for data; `formetl clean DEFINITION --unlisted` removes it"})
+		c.Problems = append(c.Problems, Problem{Kind: Unlisted, Part: o.Name, Text: "no manifest lists it, and readers that glob take it for data"})
 	}
 	format, _ := c.Format(c.Manifest.Format)
 	for _, o := range there.Foreign {
 		if name := path.Base(o.Name); !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, ".") && strings.Contains(name, format.Extension) {
-			c.Problems = append(c.Problems, Problem{Kind: Unlisted, Part: o.Name, Text: "no run wrote it, and readers that glob take it for data; move it away"})
+			c.Problems = append(c.Problems, Problem{Kind: Unlisted, Part: o.Name, Text: "no run wrote it, and readers that glob take it for data; move it away", byHand: true})
 		}
 	}
 	return err

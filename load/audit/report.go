@@ -22,7 +22,7 @@ const (
 	IDs        Kind = "ids"        // its ids are not those of the manifest or of its id set
 	Twice      Kind = "twice"      // a result is in the dataset more than once
 	Manifest   Kind = "manifest"   // the manifest contradicts itself, or is another run's
-	Unlisted   Kind = "unlisted"   // the object is named like a part, and the manifest does not list it
+	Unlisted   Kind = "unlisted"   // the manifest does not list the object, and readers that glob take it for data
 	Count      Kind = "count"      // the service counts another number of results
 )
 
@@ -33,7 +33,14 @@ type Problem struct {
 	Range load.Range `json:"range"`          // the part's window; null is no bound
 	Text  string     `json:"problem"`
 
-	mend load.Part // the part to read again, if Part is one of the manifest
+	mend   load.Part // the part to read again, if Part is one of the manifest
+	byHand bool      // no command mends it; Text says what to do
+}
+
+// Remedy is a command that mends something, once a definition is named to it.
+type Remedy struct {
+	Command string // of formetl, such as "run"
+	Flags   string // "" for none
 }
 
 // Report is what a check of one output found.
@@ -48,20 +55,25 @@ type Report struct {
 	Problems []Problem `json:"problems"`
 	// Notes say what could not be checked, and why.
 	Notes []string `json:"notes"`
-	// Mend is the flags of each of the calls of `formetl run` that write anew what is
-	// damaged. Without flags a run writes all of it. It is nil where no run mends it.
-	Mend []string `json:"-"`
+	// Covers is the range from the first window of the parts to the last one. Undated tells
+	// that the parts also hold the results without a date, which no range includes.
+	Covers  load.Range `json:"range"`
+	Undated bool       `json:"undated"`
+	// Mend are the commands that mend what is damaged, in the order in which to give them.
+	// It is nil where none does.
+	Mend []Remedy `json:"-"`
 
 	Manifest *load.Manifest `json:"-"`
 	dataset  bool
-	// unmendable means that a person has to look before a run.
-	unmendable bool
 	// begun tells that parts lie there, with a manifest or without.
 	begun bool
 }
 
 // Sound tells whether the check found nothing wrong.
 func (r *Report) Sound() bool { return len(r.Problems) == 0 }
+
+// Nothing tells that neither a manifest nor a part lies at the output.
+func (r *Report) Nothing() bool { return r.Manifest == nil && !r.begun }
 
 // Single tells whether the output is a single file.
 func (r *Report) Single() bool { return !r.dataset }
@@ -95,23 +107,55 @@ func (r *Report) Finish() {
 		return cmp.Compare(a.Part, b.Part)
 	})
 	parts := r.Damaged()
-	whole := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.mend.Path == "" && p.Kind != Unlisted })
+	whole := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.mend.Path == "" && p.Kind != Unlisted && !p.byHand })
 	switch {
-	case r.unmendable || !whole && len(parts) == 0: // of unlisted parts, the problem says what to do
-		r.Mend = nil
+	case !whole && len(parts) == 0:
+		r.MendByRuns()
 	case !r.dataset || whole && !r.begun: // a file is written anew by every run
-		r.Mend = []string{""}
+		r.MendByRuns("")
 	case whole:
-		r.Mend = []string{"--full"}
+		r.MendByRuns(full)
 	default:
-		r.Mend = load.ReadAgain(parts)
+		r.MendByRuns(load.ReadAgain(parts)...)
 	}
+}
+
+// MendByRuns says that runs with these flags write anew what is damaged. "" is a run without
+// flags. Unlisted parts are removed before, because a run ends where they lie. A run with
+// --full removes them itself.
+func (r *Report) MendByRuns(flags ...string) {
+	r.Mend = nil
+	unlisted := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind == Unlisted && !p.byHand })
+	if unlisted && !slices.Equal(flags, []string{full}) {
+		r.Mend = append(r.Mend, Remedy{"clean", "--unlisted"})
+	}
+	for _, f := range flags {
+		r.Mend = append(r.Mend, Remedy{"run", f})
+	}
+}
+
+// full is the flag of a run that replaces a whole dataset.
+const full = "--full"
+
+// MendsAll tells whether what mends the output is a run that replaces the whole dataset.
+func (r *Report) MendsAll() bool { return slices.Equal(r.Mend, []Remedy{{"run", full}}) }
+
+// ByHand tells how many problems no command mends.
+func (r *Report) ByHand() (n int) {
+	for _, p := range r.Problems {
+		if p.byHand {
+			n++
+		}
+	}
+	return n
 }
 
 // Error is what a check of outputs found wrong. It is a data fault (exit code 65).
 type Error struct {
 	Outputs, Damaged int // outputs that were checked, and those with problems
 	Problems         int
+	ByHand           int // problems that no command mends
+	Commands         int // that mend others
 }
 
 // Error says how many outputs are damaged.
@@ -136,6 +180,7 @@ func Of(reports []*Report) error {
 		if !r.Sound() {
 			e.Damaged++
 			e.Problems += len(r.Problems)
+			e.ByHand, e.Commands = e.ByHand+r.ByHand(), e.Commands+len(r.Mend)
 		}
 	}
 	if e.Damaged == 0 {

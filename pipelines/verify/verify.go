@@ -120,7 +120,7 @@ func (v *verifier) output(ctx context.Context, out definition.Output) (*audit.Re
 func (v *verifier) spareFiles(report *audit.Report) {
 	file := slices.IndexFunc(v.def.Outputs, func(out definition.Output) bool { return !out.Dataset() && out.Path != definition.StdoutPath })
 	damaged := report.Damaged()
-	if file < 0 || report.Single() || len(damaged) == 0 || slices.Equal(report.Mend, []string{"--full"}) {
+	if file < 0 || report.Single() || len(damaged) == 0 || report.MendsAll() {
 		return
 	}
 	e := v.def.Extract
@@ -131,7 +131,7 @@ func (v *verifier) spareFiles(report *audit.Report) {
 		report.Notes = append(report.Notes, "a run of a range writes "+v.def.Outputs[file].Path+" anew with that range alone; run it again afterwards without --from and --to")
 		return
 	}
-	report.Mend = []string{""}
+	report.MendByRuns("")
 }
 
 // compare compares the parts of each window with the service's count. Parts of one window

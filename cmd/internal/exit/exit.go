@@ -33,6 +33,7 @@ import (
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/pipelines/verify"
 )
 
 // The exit codes of contract.md, with the numbers of sysexits.h.
@@ -121,7 +122,7 @@ func codeOf(err error) int {
 			return Terminated
 		}
 		return Interrupted
-	case *pipelines.UnlistedError, *load.WatermarkError: // only the flag --watermark gives the last
+	case *pipelines.UnlistedError, *verify.NothingError, *load.WatermarkError: // only the flag --watermark gives the last
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
 		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError,
@@ -253,8 +254,8 @@ func hintOfClass(code int, err error, command, again string) string {
 	case NoInput:
 		return "check account and forms; `formetl forms` lists the forms"
 	case Data:
-		if is[*audit.Error](err) {
-			return "run what stands under the problems; then " + again
+		if e, ok := errors.AsType[*audit.Error](err); ok {
+			return mending(e) + again
 		}
 		return "look at what the message names, mend the schema or the data; then " + again
 	case CantCreate:
@@ -265,6 +266,19 @@ func hintOfClass(code int, err error, command, again string) string {
 		return "look whether the service is well; then " + again
 	}
 	return "this is a bug in formetl; please report it with the command and this message"
+}
+
+// mending says how to mend outputs before the same check.
+func mending(e *audit.Error) string {
+	switch {
+	case e.ByHand > 0 && e.Commands > 0:
+		return "do what the problems say, and run what stands under them; then "
+	case e.ByHand > 0:
+		return "do what the problems say; then "
+	case e.Commands > 0:
+		return "run what stands under the problems; then "
+	}
+	return "name what the notes say; then "
 }
 
 func is[E error](err error) bool {

@@ -60,6 +60,16 @@ func Range(r load.Range) string {
 	return Beginning(r.From) + " to " + r.To.String() + " (exclusive)"
 }
 
+// Covered is the range that the parts of a manifest cover, which is more than its run's if
+// they are of several runs.
+func Covered(m *load.Manifest) string {
+	covered, undated := m.Covers()
+	if undated {
+		return Range(covered) + " and without a date"
+	}
+	return Range(covered)
+}
+
 // Beginning is the wall-clock time that a range begins at.
 func Beginning(t load.WallTime) string {
 	if t.IsZero() {

@@ -72,7 +72,7 @@ func outputRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
 	if m := out.Manifest; m != nil {
 		rowsText := show.Thousands(m.Rows)
 		if out.Dataset {
-			rowsText += " in " + show.Plural(len(m.Parts), "part")
+			rowsText += " in " + show.Plural(len(m.Parts), "part") + ", " + show.Covered(m)
 		}
 		rows = append(rows,
 			[]string{"last run", fmt.Sprintf("%s, %s", m.RunID, show.Since(r.Now, m.CreatedAt))},

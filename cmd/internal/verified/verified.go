@@ -25,12 +25,12 @@ type Output struct {
 	Commands []string `json:"commands,omitempty"` // that mend it
 }
 
-// Of adds to a report the command that mends what is damaged. definition is the definition
+// Of adds to a report the commands that mend what is damaged. definition is the definition
 // as the command names it.
 func Of(r *audit.Report, definition string) Output {
 	o := Output{Report: r, Sound: r.Sound()}
-	for _, flags := range r.Mend {
-		o.Commands = append(o.Commands, strings.TrimSpace("formetl run "+definition+" "+flags))
+	for _, m := range r.Mend {
+		o.Commands = append(o.Commands, strings.TrimSpace("formetl "+m.Command+" "+definition+" "+m.Flags))
 	}
 	return o
 }
@@ -45,7 +45,7 @@ func (r Result) Text() string {
 		}
 		run := "no run"
 		if m := o.Manifest; m != nil {
-			run = fmt.Sprintf("%s, run %s", show.Range(m.Range), m.RunID)
+			run = fmt.Sprintf("%s, last run %s", show.Covered(m), m.RunID)
 		}
 		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, show.Plural(o.Parts, "part"), show.Plural(o.Rows, "row"), run, state)
 		for _, p := range o.Problems {
@@ -60,8 +60,11 @@ func (r Result) Text() string {
 		}
 		for i, command := range o.Commands {
 			what := "to mend it"
-			if i > 0 {
+			switch {
+			case i > 0:
 				what = "and"
+			case o.ByHand() > 0:
+				what = "to mend the rest"
 			}
 			fmt.Fprintf(&b, "  %-10s  %s\n", what, command)
 		}
