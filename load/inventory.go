@@ -92,12 +92,13 @@ func (i Inventory) Sound(parts []Part) (sound []Part, damaged []DamagedPart) {
 }
 
 // Err is an *UnlistedPartsError if there are unlisted parts, otherwise nil.
-// where is the dataset's address, for the message.
-func (i Inventory) Err(where string) error {
+// where is the dataset's address, and replace and remove are the commands that lead out,
+// for the message.
+func (i Inventory) Err(where, replace, remove string) error {
 	if len(i.Unlisted) == 0 {
 		return nil
 	}
-	return &UnlistedPartsError{Dataset: where, Names: NamesOf(i.Unlisted)}
+	return &UnlistedPartsError{Dataset: where, Names: NamesOf(i.Unlisted), Replace: replace, Remove: remove}
 }
 
 // UnlistedPartsError means that a dataset holds parts that no manifest lists
@@ -106,13 +107,15 @@ func (i Inventory) Err(where string) error {
 type UnlistedPartsError struct {
 	Dataset string   // path or URL
 	Names   []string // of the parts
+	Replace string   // the command that replaces the whole dataset
+	Remove  string   // the command that removes these parts alone
 }
 
 // Error names the parts and the two commands that remove them.
 func (e *UnlistedPartsError) Error() string {
 	return fmt.Sprintf("%s holds %s that no manifest lists: %s; nothing is written beside them. "+
-		"`formetl run` with --full replaces the whole dataset and removes them, `formetl clean --unlisted` removes them alone",
-		e.Dataset, countOf(len(e.Names)), few(e.Names))
+		"`%s` replaces the whole dataset and removes them, `%s` removes them alone",
+		e.Dataset, countOf(len(e.Names)), few(e.Names), e.Replace, e.Remove)
 }
 
 // DamagedPartsError means that a run noticed damaged parts outside its range
@@ -120,16 +123,22 @@ func (e *UnlistedPartsError) Error() string {
 type DamagedPartsError struct {
 	Dataset string // path or URL
 	Parts   []DamagedPart
+	// Run returns the command of a run with flags.
+	Run func(flags string) string
 }
 
-// Error names the parts and the ranges to read again.
+// Error names the parts and the commands that read them again.
 func (e *DamagedPartsError) Error() string {
 	names, parts := make([]string, len(e.Parts)), make([]Part, len(e.Parts))
 	for i, p := range e.Parts {
 		names[i], parts[i] = p.String(), p.Part
 	}
-	return fmt.Sprintf("%s: %s of the manifest outside this run's range, which is committed, cannot be read: %s; read them again by `formetl run` with %s",
-		e.Dataset, countOf(len(e.Parts)), few(names), strings.Join(ReadAgain(parts), ", and with "))
+	commands := ReadAgain(parts)
+	for i, flags := range commands {
+		commands[i] = "`" + e.Run(flags) + "`"
+	}
+	return fmt.Sprintf("%s: %s of the manifest outside this run's range, which is committed, cannot be read: %s; read them again by %s",
+		e.Dataset, countOf(len(e.Parts)), few(names), strings.Join(commands, ", and by "))
 }
 
 // DataFault returns true, because data that the manifest lists is missing.

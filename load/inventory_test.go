@@ -44,7 +44,7 @@ func TestTakeInventory(t *testing.T) {
 	if got, err := load.TakeInventory(t.Context(), d, nil); err != nil || len(got.Unlisted) != 5 || len(got.Damaged) != 0 {
 		t.Errorf("without a manifest: %+v, %v", got, err)
 	}
-	if got, err := load.TakeInventory(t.Context(), loadtest.NewMemory(), nil); err != nil || got.Err("x") != nil || len(got.Damaged) != 0 {
+	if got, err := load.TakeInventory(t.Context(), loadtest.NewMemory(), nil); err != nil || got.Err("x", "", "") != nil || len(got.Damaged) != 0 {
 		t.Errorf("of nothing: %+v, %v", got, err)
 	}
 }
@@ -54,8 +54,8 @@ func TestUnlistedPartsAreNamed(t *testing.T) {
 	for range 120 {
 		i.Unlisted = append(i.Unlisted, load.Object{Name: "part-min-max-000001-0000.csv"})
 	}
-	err := i.Err("lake/feedback/")
-	for _, say := range []string{"lake/feedback/ holds 120 parts", "part-min-max-000001-0000.csv, and 20 more;", "--full", "clean --unlisted"} {
+	err := i.Err("lake/feedback/", "formetl run x.yaml --full", "formetl clean x.yaml --unlisted")
+	for _, say := range []string{"lake/feedback/ holds 120 parts", "part-min-max-000001-0000.csv, and 20 more;", "`formetl run x.yaml --full`", "`formetl clean x.yaml --unlisted`"} {
 		if !strings.Contains(err.Error(), say) {
 			t.Errorf("%q is not said: %v", say, err)
 		}
@@ -70,13 +70,13 @@ func TestDamagedPartsCure(t *testing.T) {
 	undated, unbounded := part(1, 1, 0, "a"), part(1, 1, 0, "a")
 	undated.Undated, unbounded.From = true, load.WallTime{}
 	for want, parts := range map[string][]load.Part{
-		"with --from 2026-01-01 --to 2026-01-02":                                             {part(1, 1, 0, "a")},
-		"with --from 2026-01-01 --to 2026-01-03, and with --from 2026-01-05 --to 2026-01-06": {part(5, 1, 0, "a"), part(2, 1, 0, "a"), part(1, 1, 0, "a")},
-		"with --from 2026-01-07T01:00:00 --to 2026-01-08":                                    {hour},
-		"with --full":      {part(3, 1, 0, "a"), unbounded},
-		"run` with --full": {part(3, 1, 0, "a"), undated},
+		"by `formetl run x.yaml --from 2026-01-01 --to 2026-01-02`":                                                                {part(1, 1, 0, "a")},
+		"by `formetl run x.yaml --from 2026-01-01 --to 2026-01-03`, and by `formetl run x.yaml --from 2026-01-05 --to 2026-01-06`": {part(5, 1, 0, "a"), part(2, 1, 0, "a"), part(1, 1, 0, "a")},
+		"by `formetl run x.yaml --from 2026-01-07T01:00:00 --to 2026-01-08`":                                                       {hour},
+		"again by `formetl run x.yaml --full`":                                                                                     {part(3, 1, 0, "a"), unbounded},
+		"by `formetl run x.yaml --full`":                                                                                           {part(3, 1, 0, "a"), undated},
 	} {
-		e := &load.DamagedPartsError{Dataset: "lake/"}
+		e := &load.DamagedPartsError{Dataset: "lake/", Run: func(flags string) string { return "formetl run x.yaml " + flags }}
 		for _, p := range parts {
 			e.Parts = append(e.Parts, load.DamagedPart{Part: p})
 		}

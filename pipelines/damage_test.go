@@ -129,7 +129,7 @@ func TestUndatedPartGone(t *testing.T) {
 		t.Fatalf("the last part is %+v", last)
 	}
 	r.lose(last, false)
-	if _, err := pipelines.Run(t.Context(), def(), r.o); !isA[*load.DamagedPartsError](err) || !strings.HasSuffix(err.Error(), "`formetl run` with --full") {
+	if _, err := pipelines.Run(t.Context(), def(), r.o); !isA[*load.DamagedPartsError](err) || !strings.HasSuffix(err.Error(), " --full`") {
 		t.Fatalf("error %v", err)
 	}
 	r.o.Full = true
@@ -193,7 +193,7 @@ func TestManifestLost(t *testing.T) {
 			if !ok || len(unlisted.Names) != 4 {
 				t.Fatalf("error %v", err)
 			}
-			for _, say := range append(unlisted.Names, "--full", "clean --unlisted") {
+			for _, say := range append(unlisted.Names, " --full`", " --unlisted`") {
 				if !strings.Contains(err.Error(), say) {
 					t.Errorf("%q is not said: %v", say, err)
 				}

@@ -15,7 +15,8 @@ import (
 // filled in and every path is absolute. Its wall-clock times are those of the
 // account's zone; their location is time.UTC all the same, as in extract.Window.
 type Definition struct {
-	File    string // where it was read from, "" for one that a command made
+	File    string   // where it was read from, "" for one that a command made
+	Given   []string `json:"-"` // the command line's flags that each command for it repeats; see Command
 	Name    string
 	Source  Source
 	Forms   []string // names or globs

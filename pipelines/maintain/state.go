@@ -19,7 +19,7 @@ import (
 // StateReport is what runs of a definition left for the next one.
 type StateReport struct {
 	Pipeline   string
-	Definition string
+	Definition *definition.Definition
 	Zone       *time.Location // of watermarks
 	Now        time.Time      // when it was looked
 	// Incremental tells that runs go on from the watermarks.
@@ -81,7 +81,7 @@ func (o *OutputState) Watermark() load.WallTime {
 func State(ctx context.Context, def *definition.Definition, o account.Options) (*StateReport, error) {
 	o = o.WithDefaults()
 	report := &StateReport{
-		Pipeline: def.Name, Definition: def.File, Zone: def.Source.Zone, Now: o.Now(), Incremental: def.Extract.Incremental,
+		Pipeline: def.Name, Definition: def, Zone: def.Source.Zone, Now: o.Now(), Incremental: def.Extract.Incremental,
 	}
 	found, err := account.FindForms(ctx, def, o)
 	if report.Patterns, report.Unlisted = found.Patterns, found.Unlisted; err != nil {

@@ -53,7 +53,8 @@ func (o *dataset) fits() error {
 	if err := o.changed(); err != nil {
 		return err
 	}
-	return o.inventory.Err(o.Path)
+	def := o.job.Def
+	return o.inventory.Err(o.Path, def.Command("run", "--full"), def.Command("clean", "--unlisted"))
 }
 
 // changed returns an error if the definition now describes the dataset differently.

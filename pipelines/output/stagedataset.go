@@ -78,7 +78,7 @@ func stageAll(ctx context.Context, o preparer, parts []*outputPart, columns []sc
 func (o *dataset) damaged() error {
 	_, kept := o.snapshot.Replaced.Divide(o.manifest)
 	if _, damaged := o.inventory.Sound(kept); len(damaged) > 0 {
-		return &load.DamagedPartsError{Dataset: o.Path, Parts: damaged}
+		return &load.DamagedPartsError{Dataset: o.Path, Parts: damaged, Run: func(flags string) string { return o.job.Def.Command("run", flags) }}
 	}
 	return nil
 }

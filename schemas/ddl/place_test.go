@@ -32,7 +32,7 @@ func TestColumnsByPosition(t *testing.T) {
 		case c.refused:
 			var unfit *ddl.UnfitError
 			for _, err := range []error{err, listErr} {
-				if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "the part dt=2026-01-01/part-x.parquet") || !strings.Contains(err.Error(), "formetl run --full") || strings.Contains(err.Error(), "change the names") {
+				if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "the part dt=2026-01-01/part-x.parquet") || !strings.Contains(err.Error(), "formetl run DEFINITION --full") || strings.Contains(err.Error(), "change the names") {
 					t.Errorf("%s: got %v", c.name, err)
 				}
 			}

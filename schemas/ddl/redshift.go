@@ -47,7 +47,7 @@ func (d *Dialect) inPlace(w Written, table string) error {
 			return &UnfitError{
 				Dialect: d.Name, Table: oneLine(table),
 				Problems: []string{fmt.Sprintf("the part %s has other columns than the first ones of the manifest, or in another order, and %s takes a part's columns by position", oneLine(p.Path), d.Name)},
-				Remedy:   "run the definition with --full, which writes all parts anew in one order: formetl run --full",
+				Remedy:   "run the definition with --full, which writes all parts anew in one order: formetl run DEFINITION --full",
 			}
 		}
 	}

@@ -120,6 +120,7 @@ func (p *process) load(ctx context.Context, f *flags.Definition, files []string,
 			continue
 		}
 		p.log.HideKey(def.Source.Key)
+		def.Given = f.Given()
 		if f.State != "" {
 			if def.State, err = filepath.Abs(f.State); err != nil {
 				return nil, err

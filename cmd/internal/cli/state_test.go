@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/formetl/formetl/load/loadtest/s3server"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -40,7 +42,7 @@ func stateReport(t *testing.T) *maintain.StateReport {
 	committed := func(watermark load.WallTime) *load.Manifest {
 		return &load.Manifest{
 			RunID: "run1", CreatedAt: now.Add(-90 * time.Minute).Truncate(time.Second), Watermark: watermark, Rows: 12345,
-			Range: load.Range{To: wallAt("2026-03-10 11:30:00")}, Parts: make([]load.Part, 31),
+			Range: load.Range{To: wallAt("2026-03-10 11:30:00")}, Parts: slices.Repeat([]load.Part{{From: wallAt("2026-01-01 00:00:00"), To: wallAt("2026-03-10 00:00:00")}}, 31),
 		}
 	}
 	asked, back := committed(wallAt("2026-03-07 12:00:00")), committed(load.WallTime{})
@@ -49,7 +51,7 @@ func stateReport(t *testing.T) *maintain.StateReport {
 	dead := load.Leftover{Kind: load.StagedFile, Run: "dead", Name: "x", Path: "/lake/form1/.formetl/dead/x", Bytes: 13}
 	next := wallAt("2026-03-07 00:00:00")
 	return &maintain.StateReport{
-		Pipeline: "nightly", Definition: "nightly.yaml", Zone: zone, Now: now, Incremental: true,
+		Pipeline: "nightly", Definition: &definition.Definition{File: "nightly.yaml"}, Zone: zone, Now: now, Incremental: true,
 		Patterns: []string{"form*"}, Unlisted: []string{"s3://b/{form}/"},
 		Forms: []*maintain.FormState{
 			{Form: "form1", Next: &next, Outputs: []*maintain.OutputState{
@@ -87,8 +89,8 @@ form form1
     stale      3 parts; the next runs read them again
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
-    rows       12,345 in 31 parts
-    leftovers  1 of dead runs; formetl clean removes them
+    rows       12,345 in 31 parts, 2026-01-01 00:00:00 to 2026-03-10 00:00:00 (exclusive)
+    leftovers  1 of dead runs; ` + "`formetl clean nightly.yaml`" + ` removes them
   s3://b/form1/
     watermark  none
     last run   none
@@ -108,7 +110,7 @@ form form2
     changes    not known; the lookback was read again: the service does not sort
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
-    rows       12,345 in 31 parts
+    rows       12,345 in 31 parts, 2026-01-01 00:00:00 to 2026-03-10 00:00:00 (exclusive)
   /more/form2/
     watermark  none
     last run   none
@@ -154,7 +156,7 @@ func TestStateAsJSON(t *testing.T) {
 	}
 	// What there is nothing of is an empty list or null, and never left out.
 	out.Reset()
-	empty := &maintain.StateReport{Pipeline: "new", Zone: time.UTC, Forms: []*maintain.FormState{{Form: "f", Outputs: []*maintain.OutputState{{Path: "/x/"}}}}}
+	empty := &maintain.StateReport{Pipeline: "new", Definition: &definition.Definition{}, Zone: time.UTC, Forms: []*maintain.FormState{{Form: "f", Outputs: []*maintain.OutputState{{Path: "/x/"}}}}}
 	if err := show.JSON(&out, states.Of(empty)); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/verified"
 	"github.com/formetl/formetl/load/audit"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/verify"
 )
 
@@ -69,7 +70,7 @@ func runVerify(ctx context.Context, p *process, args []string, f verifyFlags) er
 		}
 		reports, result.Requests = append(reports, found...), result.Requests+requests
 		for _, r := range found {
-			result.Outputs = append(result.Outputs, verified.Of(r, mender(arg)))
+			result.Outputs = append(result.Outputs, verified.Of(r, &definition.Definition{File: mender(arg), Given: f.Given()}))
 		}
 	}
 	result.Sound = len(failures) == 0 && audit.Of(reports) == nil

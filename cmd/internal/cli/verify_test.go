@@ -373,6 +373,43 @@ func TestVerifyRemedies(t *testing.T) {
 	check(exit.OK)
 }
 
+// TestProposalsRepeatFlags: the commands that verify, state show and a run propose mean the
+// same definition, state folder and forms as the command that proposes them.
+func TestProposalsRepeatFlags(t *testing.T) {
+	w := verifiedWorld(t, "parquet", "")
+	text, err := os.ReadFile(w.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(filepath.Dir(w.file), "staged.yaml")
+	if err := os.WriteFile(file, bytes.Replace(text, []byte("lake/"), []byte("lake/${var:stage}/"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	given := []string{"--var", "stage=the test", "--state", filepath.Join(t.TempDir(), "state")}
+	quoted := " " + file + " --var 'stage=the test' --state " + given[3]
+	w.must(append([]string{"run", file}, given...)...)
+	w.objects = folder(filepath.Join(filepath.Dir(file), "lake", "the test", "form1"))
+	part := w.manifest().Parts[0]
+	w.put(t, strings.Replace(part.Path, "-0000.", "-0077.", 1), w.get(t, part.Path))
+	w.remove(t, part.Path)
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		told []string
+	}{
+		"verify": {[]string{"verify", file}, exit.Data, []string{"formetl clean" + quoted + " --unlisted\n", "formetl run" + quoted + " --from 2026-01-01 --to 2026-02-01\n"}},
+		"state":  {[]string{"state", "show", file}, exit.OK, []string{"`formetl clean" + quoted + " --unlisted`"}},
+		"run":    {[]string{"run", file}, exit.CantCreate, []string{"`formetl run" + quoted + " --full`", "`formetl clean" + quoted + " --unlisted`"}},
+	} {
+		code, stdout, stderr := w.do(append(c.args, given...)...)
+		for _, want := range c.told {
+			if code != c.code || !strings.Contains(stdout+stderr, want) {
+				t.Errorf("%s ends with %d, and %q is missing: %s%s", name, code, want, stdout, stderr)
+			}
+		}
+	}
+}
+
 // TestVerifyRange: verify shows the range of the parts, and not that of the last run. A
 // path at which nothing lies is wrong usage.
 func TestVerifyRange(t *testing.T) {

@@ -58,6 +58,22 @@ func (d *Definition) Variables() (map[string]string, error) {
 	return values, nil
 }
 
+// Given are the flags that a command must repeat so that it does the same with the
+// definition: those that say what its values are, and which of its forms are meant.
+func (d *Definition) Given() (words []string) {
+	for _, f := range []struct {
+		name   string
+		values []string
+	}{{"--var", d.variables}, {"--form", d.Forms}, {"--state", []string{d.State}}, {"--api-key-file", []string{d.KeyFile}}} {
+		for _, value := range f.values {
+			if value != "" {
+				words = append(words, f.name, value)
+			}
+		}
+	}
+	return words
+}
+
 // RegisterKey adds --api-key-file. The end of its help says when the key is used.
 func (d *Definition) RegisterKey(set *pflag.FlagSet, when string) {
 	set.StringVar(&d.KeyFile, "api-key-file", "", "file that holds the API key"+when)

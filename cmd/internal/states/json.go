@@ -89,7 +89,7 @@ type checkpointJSON struct {
 // Of returns the state of a pipeline as JSON.
 func Of(r *maintain.StateReport) JSON {
 	s := JSON{
-		Pipeline: r.Pipeline, Definition: r.Definition, Mode: ModeOf(r), Timezone: r.Zone.String(),
+		Pipeline: r.Pipeline, Definition: r.Definition.File, Mode: ModeOf(r), Timezone: r.Zone.String(),
 		Forms: []formStateJSON{}, Patterns: append([]string{}, r.Patterns...), Unlisted: append([]string{}, r.Unlisted...),
 		Checkpoints: []checkpointJSON{},
 	}

@@ -123,9 +123,9 @@ func underWayRows(r *maintain.StateReport, out *maintain.OutputState) [][]string
 		rows = append(rows, []string{"commit", fmt.Sprintf("of run %s is recorded; the next run finishes it", out.Pending)})
 	}
 	if n := len(out.Inventory.Unlisted); n > 0 {
-		text := show.Plural(n, "part") + " that no manifest lists; the next run ends with 73; formetl clean --unlisted removes them"
+		text := show.Plural(n, "part") + " that no manifest lists; the next run ends with 73; `" + r.Definition.Command("clean", "--unlisted") + "` removes them"
 		if out.Manifest == nil {
-			text = show.Plural(n, "part") + " and no manifest; put it back, or the next run ends with 73; formetl run --full replaces everything"
+			text = show.Plural(n, "part") + " and no manifest; put it back, or the next run ends with 73; `" + r.Definition.Command("run", "--full") + "` replaces everything"
 		}
 		rows = append(rows, []string{"unlisted", text})
 	}
@@ -133,7 +133,7 @@ func underWayRows(r *maintain.StateReport, out *maintain.OutputState) [][]string
 		rows = append(rows, []string{"damaged", show.Plural(n, "part") + " missing or of another size; the next run makes them again"})
 	}
 	if n := len(out.Leftovers); n > 0 {
-		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d of dead runs; formetl clean removes them", n)})
+		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d of dead runs; `%s` removes them", n, r.Definition.Command("clean"))})
 	}
 	return rows
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load/audit"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // Result is what verify found. It is printed as JSON.
@@ -25,12 +26,11 @@ type Output struct {
 	Commands []string `json:"commands,omitempty"` // that mend it
 }
 
-// Of adds to a report the commands that mend what is damaged. definition is the definition
-// as the command names it.
-func Of(r *audit.Report, definition string) Output {
+// Of adds to a report the commands that mend what is damaged, by def.
+func Of(r *audit.Report, def *definition.Definition) Output {
 	o := Output{Report: r, Sound: r.Sound()}
 	for _, m := range r.Mend {
-		o.Commands = append(o.Commands, strings.TrimSpace("formetl "+m.Command+" "+definition+" "+m.Flags))
+		o.Commands = append(o.Commands, def.Command(m.Command, m.Flags))
 	}
 	return o
 }

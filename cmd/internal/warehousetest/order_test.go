@@ -93,7 +93,7 @@ func redshiftRefusesMixed(t *testing.T, w *world, file string) {
 		t.Fatal(err)
 	}
 	for _, only := range []string{"load", "manifest"} {
-		if code, text := redshift(only); code != 65 || !strings.Contains(text, mixed) || !strings.Contains(text, "formetl run --full") {
+		if code, text := redshift(only); code != 65 || !strings.Contains(text, mixed) || !strings.Contains(text, "formetl run DEFINITION --full") {
 			t.Errorf("--only %s: %d\n%s", only, code, text)
 		}
 	}

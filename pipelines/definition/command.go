@@ -1,0 +1,30 @@
+package definition
+
+import "strings"
+
+// Command returns a command of formetl for this definition, such as "run", in words that a
+// shell takes as they are. It repeats the flags that the definition was given with (Given),
+// because without them it would mean another one, or none. The key is never shown.
+func (d *Definition) Command(command string, flags ...string) string {
+	words := []string{"formetl", command, shellWord(d.File)}
+	for _, given := range d.Given {
+		words = append(words, shellWord(given))
+	}
+	for _, f := range flags {
+		if f != "" {
+			words = append(words, f)
+		}
+	}
+	return d.Source.Key.Redact(strings.Join(words, " "))
+}
+
+// shellWord quotes a word where a shell would take it for something else.
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
+	}
+	if word != "" && strings.TrimLeftFunc(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
