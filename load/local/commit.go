@@ -86,11 +86,15 @@ func (d *Destination) committed(root *os.Root, p load.Prepared) error {
 	return fmt.Errorf("cannot commit %s: a file of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
 }
 
-// publish gives the staged file its final name. With p.Replace it renames the file.
+// publish gives the staged file its final name. With p.Replace it renames the file,
+// unless a device, a pipe or a link has the name.
 // Otherwise it makes a hard link, which never overwrites. File systems without hard
 // links (FAT, some network mounts) get a rename under the destination's lock.
 func (d *Destination) publish(ctx context.Context, root *os.Root, p load.Prepared) error {
 	if p.Replace {
+		if err := d.replaceable(root, p.Name); err != nil {
+			return err
+		}
 		return root.Rename(p.Staged, p.Name)
 	}
 	err := root.Link(p.Staged, p.Name)

@@ -64,6 +64,8 @@ func cause(err error) (hint string, device bool) {
 		return "choose a shorter path", false
 	case errors.Is(err, syscall.ELOOP):
 		return "the path leads through a circle of links: mend them, or choose another path", false
+	case errors.Is(err, errNotReadable):
+		return "move it away, or choose another path", false
 	case errors.Is(err, errLength):
 		return "check the device, then run again", true
 	}

@@ -36,7 +36,11 @@ func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, err
 
 // get reads a file whole, and the version that Put compares. path names it in errors.
 func get(root *os.Root, name, path string) ([]byte, string, error) {
-	data, err := root.ReadFile(name)
+	var data []byte
+	err := readable(root, name)
+	if err == nil {
+		data, err = root.ReadFile(name)
+	}
 	if missing(err) {
 		return nil, "", fmt.Errorf("cannot read %s: %w", path, load.ErrNotExist)
 	}
@@ -85,7 +89,10 @@ func (d *Destination) Open(ctx context.Context, name string) (io.ReadCloser, err
 	if err == nil {
 		defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
 		var file *os.File
-		if file, err = root.Open(name); err == nil {
+		if err = readable(root, name); err == nil {
+			file, err = root.Open(name)
+		}
+		if err == nil {
 			return file, nil
 		}
 	}
@@ -99,6 +106,9 @@ func (d *Destination) Open(ctx context.Context, name string) (io.ReadCloser, err
 // control folder, where Leftovers finds it and List leaves it out. The library
 // renameio would put it beside the data, and does not sync the folder.
 func (d *Destination) write(root *os.Root, name string, data []byte) error {
+	if err := d.replaceable(root, name); err != nil {
+		return err
+	}
 	temp := path.Join(load.ControlFolder, putPrefix+rand.Text())
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {

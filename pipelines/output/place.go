@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -53,6 +54,9 @@ func (p *place) open(ctx context.Context) (_ output, err error) {
 	if p.dest, err = p.job.Tables.Open(ctx, p.Root, p.out); err != nil {
 		return nil, err
 	}
+	if err = p.checkOrdinary(ctx); err != nil {
+		return nil, err
+	}
 	if leaser, ok := p.dest.(load.Leaser); ok {
 		if p.lease, err = leaser.Acquire(ctx, p.Scope, p.job.Holder()); err != nil {
 			return nil, err
@@ -62,12 +66,49 @@ func (p *place) open(ctx context.Context) (_ output, err error) {
 	if err = p.lookBack(ctx); err == nil && p.out.Dataset() {
 		d := &dataset{place: p}
 		out, err = d, d.lookAround(ctx)
+	} else if err == nil {
+		err = p.tellForeign(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(p.named(err), p.close(context.WithoutCancel(ctx)))
 	}
 	p.tellOrphans(ctx)
 	return out, nil
+}
+
+// checkOrdinary returns an error if a device, a pipe or a link lies where the run writes a
+// file. It is asked before the lease, which is a file beside.
+func (p *place) checkOrdinary(ctx context.Context) error {
+	r, ok := p.dest.(load.Replacer)
+	if !ok {
+		return nil
+	}
+	names := []string{p.Manifest, load.SuccessName}
+	if !p.out.Dataset() {
+		names = []string{p.Scope, p.Manifest, load.FileRejectsName(p.Scope)}
+	}
+	for _, name := range names {
+		if err := r.Replaceable(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellForeign warns of a file that this run replaces although no run of formetl wrote it, as
+// its manifest would tell. An export asks for that beforehand.
+func (p *place) tellForeign(ctx context.Context) error {
+	if p.manifest != nil || p.out.NoManifest || p.job.Def.File == "" {
+		return nil
+	}
+	objects, err := p.dest.List(ctx, p.Scope)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(objects, func(o load.Object) bool { return o.Name == p.Scope }) {
+		p.job.Log.LogAttrs(ctx, slog.LevelWarn, "this run replaces a file beside which no manifest of formetl lies", slog.String("path", p.Path))
+	}
+	return nil
 }
 
 // Holder returns the run's entry for the leases that it takes.

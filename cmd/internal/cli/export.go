@@ -106,14 +106,15 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 		return err
 	}
 	f.noteZone(p, def)
-	if err := f.resolve(ctx, p, def, common); err != nil {
-		return err
-	}
 	claim, err := owned.TakeOutput(ctx, def, common, f.output.force)
 	if err != nil {
 		return err
 	}
-	if err := f.watch.prepare(p, bar, &options); err != nil {
+	err = f.resolve(ctx, p, def, common)
+	if err == nil {
+		err = f.watch.prepare(p, bar, &options)
+	}
+	if err != nil {
 		return errors.Join(err, claim.End(nil))
 	}
 	stop := func() {}

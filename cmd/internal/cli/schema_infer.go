@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -103,6 +104,8 @@ func (f *inferFlags) baseSchema() (*schemas.Schema, error) {
 		there = err == nil
 	}
 	switch {
+	case there && owned.CheckOrdinary(f.output) != nil:
+		return nil, owned.CheckOrdinary(f.output)
 	case there && !f.force:
 		return nil, &load.CreateError{Op: "write", Path: f.output, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
 	case f.base != "":

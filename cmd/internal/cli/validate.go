@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -26,9 +27,10 @@ func validateCommand(p *process) *cobra.Command {
 		Long: `Validate checks definitions, and the schemas that they name, as a run would
 before its first request. A schema file may be given by itself. It needs neither
 the network nor the API key: a variable that is not set, or a key file that
-cannot be read, is a warning, as it may be there where the job runs. So is a
-folder that lies where a file is to be written, and the reverse. Every problem of every file is shown; the exit code is 78 if there is one, with
---strict also if there is a warning.`,
+cannot be read, is a warning, as it may be there where the job runs. So is what
+lies at an output and is in its way, and a file that a run replaces although no
+run wrote it. Every problem of every file is shown; the exit code is 78 if there
+is one, with --strict also if there is a warning.`,
 		Example: `  formetl validate feedback.yaml
   formetl validate pipelines/*.yaml
   formetl validate feedback.yaml --strict
@@ -112,12 +114,12 @@ func problemAt(at string, dataset bool) string {
 	switch {
 	case dataset && named == nil && folder != "":
 		return "ends with a slash, so that a folder of this name gets the parts: leave the slash out for a single file"
-	case err != nil:
-		return ""
-	case dataset && !info.IsDir():
-		return "is a file, and the output is a folder of parts: give the output another path"
-	case !dataset && info.IsDir():
+	case !dataset && err == nil && info.IsDir():
 		return "is a folder, and the output is a single file: give the file's name too, or end the path with a slash for parts"
+	case !dataset:
+		return owned.InTheWay(at)
+	case err == nil && !info.IsDir():
+		return "is a file, and the output is a folder of parts: give the output another path"
 	}
 	return ""
 }

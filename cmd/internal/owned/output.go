@@ -31,6 +31,9 @@ func TakeOutput(ctx context.Context, def *definition.Definition, o account.Optio
 			foreign = checkMarked(ctx, out, o)
 		}
 	default:
+		if err := CheckOrdinary(out.Path); err != nil {
+			return c, err
+		}
 		c.local, foreign = Take(def.State, out.Path, force)
 	}
 	if _, is := errors.AsType[*ForeignError](foreign); is {

@@ -17,6 +17,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/formetl/formetl/load"
 )
 
 // ForeignError reports a file that no export wrote, or that was changed since.
@@ -67,6 +69,32 @@ func Take(state, path string, force bool) (*Claim, error) {
 	return c, c.put(known)
 }
 
+// CheckOrdinary returns a *load.CreateError if a device, a pipe, a socket or a link lies at a
+// local path, or has the place of a file. No force makes formetl write there.
+func CheckOrdinary(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil //nolint:nilerr // nothing is there; or it cannot be written to either
+	}
+	return load.NotOrdinary(path, info, func() (string, error) { return os.Readlink(path) })
+}
+
+// InTheWay says what a run that writes a single file meets at its local path, or "" if all is
+// well: what it cannot replace, or a file that it replaces although no run wrote it.
+func InTheWay(path string) string {
+	for _, name := range []string{path, load.FileManifestName(path), load.FileRejectsName(path)} {
+		if e, ok := errors.AsType[*load.CreateError](CheckOrdinary(name)); ok {
+			return fmt.Sprintf("cannot be written: %v", e)
+		}
+	}
+	_, file := os.Lstat(path)
+	_, manifest := os.Lstat(load.FileManifestName(path))
+	if file == nil && manifest != nil {
+		return "is there, and no manifest of formetl lies beside it: a run replaces the file; give the output another path if somebody needs it"
+	}
+	return ""
+}
+
 // describes tells whether the file at a path is as the record says. It is true if there
 // is no regular file.
 func (r record) describes(path string) (bool, error) {
@@ -77,7 +105,7 @@ func (r record) describes(path string) (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("cannot look at what is there: %w", err)
 	case !info.Mode().IsRegular():
-		return true, nil // writing it fails by itself, or harms nothing
+		return true, nil // CheckOrdinary is for others
 	case r.SHA256 == "" || info.Size() != r.Size:
 		return false, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -20,11 +21,11 @@ func CheckFile(flag, path string) error {
 	if path == "" {
 		return nil
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		if info.IsDir() {
-			return unwritable(flag, path, errors.New("it is a folder"))
-		}
-		return unwritable(flag, path, errors.New("it is no ordinary file, and would be replaced by one"))
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return unwritable(flag, path, errors.New("it is a folder"))
+	}
+	if e, ok := errors.AsType[*load.CreateError](owned.CheckOrdinary(path)); ok {
+		return unwritable(flag, path, e.Err)
 	}
 	probe, err := os.CreateTemp(filepath.Dir(path), ".formetl-"+flag+"-*")
 	if err != nil {
