@@ -34,7 +34,7 @@ func TestMerged(t *testing.T) {
 // TestStretches: days that are too many for bars share them, week by week.
 func TestStretches(t *testing.T) {
 	for _, c := range []struct{ days, bars, want, unit int }{{1, 400, 1, 1}, {366, 400, 366, 1}, {366, 100, 53, 7}, {4018, 400, 288, 14}, {4018, 16, 16, 252}} {
-		var days []detail.Day
+		days := make([]detail.Day, 0, c.days)
 		for i := range c.days {
 			days = append(days, detail.Day{Day: day(i), Rows: 2, Rejected: 1})
 		}
