@@ -93,7 +93,7 @@ func TestPartsGoneElsewhere(t *testing.T) {
 			if !ok || len(damaged.Parts) != left || !damaged.Parts[0].Missing {
 				t.Fatalf("error %v", err)
 			}
-			for _, say := range []string{parts[1].Path + " (missing)", "with --from 2026-01-02 --to 2026-01-03"} {
+			for _, say := range []string{parts[1].Path + " (missing)", "`formetl run DEFINITION --from 2026-01-02 --to 2026-01-03`"} {
 				if !strings.Contains(err.Error(), say) {
 					t.Errorf("%q is not said: %v", say, err)
 				}

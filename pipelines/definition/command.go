@@ -1,12 +1,16 @@
 package definition
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Command returns a command of formetl for this definition, such as "run", in words that a
 // shell takes as they are. It repeats the flags that the definition was given with (Given),
 // because without them it would mean another one, or none. The key is never shown.
+// DEFINITION stands for one that was read from no file.
 func (d *Definition) Command(command string, flags ...string) string {
-	words := []string{"formetl", command, shellWord(d.File)}
+	words := []string{"formetl", command, shellWord(cmp.Or(d.File, "DEFINITION"))}
 	for _, given := range d.Given {
 		words = append(words, shellWord(given))
 	}

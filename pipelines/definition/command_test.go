@@ -6,6 +6,7 @@ import "testing"
 // shell takes its words as they are.
 func TestCommand(t *testing.T) {
 	for want, d := range map[string]Definition{
+		"formetl run DEFINITION --full":                                                 {},
 		"formetl run feedback.yaml --full":                                              {File: "feedback.yaml"},
 		"formetl run 'my forms/a.yaml' --var stage=test --state /var/lib/x --full":      {File: "my forms/a.yaml", Given: []string{"--var", "stage=test", "--state", "/var/lib/x"}},
 		`formetl run a.yaml --var 'who=it'\''s $HOME' --var 'none=é' --state '' --full`: {File: "a.yaml", Given: []string{"--var", "who=it's $HOME", "--var", "none=é", "--state", ""}},
