@@ -2,6 +2,7 @@ package definition
 
 import (
 	"cmp"
+	"runtime"
 	"strings"
 )
 
@@ -10,9 +11,9 @@ import (
 // because without them it would mean another one, or none. The key is never shown.
 // DEFINITION stands for one that was read from no file.
 func (d *Definition) Command(command string, flags ...string) string {
-	words := []string{"formetl", command, shellWord(cmp.Or(d.File, "DEFINITION"))}
+	words := []string{"formetl", command, ShellWord(cmp.Or(d.File, "DEFINITION"))}
 	for _, given := range d.Given {
-		words = append(words, shellWord(given))
+		words = append(words, ShellWord(given))
 	}
 	for _, f := range flags {
 		if f != "" {
@@ -22,13 +23,16 @@ func (d *Definition) Command(command string, flags ...string) string {
 	return d.Source.Key.Redact(strings.Join(words, " "))
 }
 
-// shellWord quotes a word where a shell would take it for something else.
-func shellWord(word string) string {
+// ShellWord quotes a word where the system's shell would take it for something else.
+func ShellWord(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
 	}
 	if word != "" && strings.TrimLeftFunc(word, plain) == "" {
 		return word
+	}
+	if runtime.GOOS == "windows" {
+		return `"` + word + `"`
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -139,7 +139,7 @@ func serveDemo(ctx context.Context, p *process, folder demo.Folder, generate for
 	}
 	stop := startDemoService(listener, key, generate)
 	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s until Ctrl-C. In another terminal:\n  %s run %s",
-		show.Plural(generate.Results, "result"), def.Source.BaseURL, demo.Callable(), demo.Quoted(folder.File())))
+		show.Plural(generate.Results, "result"), def.Source.BaseURL, demo.Callable(), definition.ShellWord(folder.File())))
 	<-ctx.Done()
 	stop()
 	p.log.Tell(slog.LevelInfo, "The service has stopped.")

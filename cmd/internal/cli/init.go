@@ -30,7 +30,7 @@ func initCommand(p *process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		next := demo.Callable() + " run " + demo.Quoted(made.File())
+		next := demo.Callable() + " run " + definition.ShellWord(made.File())
 		p.goOn = "run `" + next + "`"
 		files := []string{made.File()}
 		if err := plan(ctx, p, files, planFlags{}); err != nil {
@@ -42,7 +42,7 @@ func initCommand(p *process) *cobra.Command {
 			}
 			return err
 		}
-		tell("\nNext:\n  " + demo.Callable() + " validate " + demo.Quoted(made.File()) + "\n  " + next)
+		tell("\nNext:\n  " + demo.Callable() + " validate " + definition.ShellWord(made.File()) + "\n  " + next)
 		return nil
 	})
 }

@@ -6,13 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // Definition is the definition that the demo runs and leaves.
@@ -44,18 +44,18 @@ func serveCommand(program string, f Settings) string {
 		command += fmt.Sprintf(" --results %d", f.Results)
 	}
 	if f.Dir != "demo" {
-		command += " --dir " + Quoted(f.Dir)
+		command += " --dir " + definition.ShellWord(f.Dir)
 	}
 	return command
 }
 
 // Summary tells a newcomer what was run and written, and what to try next. Only
 // commands are proposed that work as they stand there.
-func Summary(r *pipelines.Report, took time.Duration, f Settings, definition string) []byte {
+func Summary(r *pipelines.Report, took time.Duration, f Settings, text string) []byte {
 	form := r.Forms[0]
 	csv, lake := form.Outputs[0], form.Outputs[1]
 	folder := Folder(f.Dir)
-	program, file := Callable(), Quoted(folder.File())
+	program, file := Callable(), definition.ShellWord(folder.File())
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `
 Done in %s: %s results read once, %s; %d requests.
@@ -66,12 +66,12 @@ Done in %s: %s results read once, %s; %d requests.
 
 `, took.Round(time.Millisecond), show.Thousands(form.Rows), telemetry.Verified(form), r.Requests.All(),
 		folder.path("feedback.csv"), show.Size(csv.Bytes), folder.path("lake/feedback")+string(filepath.Separator), lake.Parts, show.Size(lake.Bytes), folder.File())
-	for line := range strings.Lines(definition) {
+	for line := range strings.Lines(text) {
 		fmt.Fprintf(&b, "    %s", line)
 	}
 	fmt.Fprint(&b, "\nTry next:\n")
 	if _, err := exec.LookPath("head"); err == nil {
-		fmt.Fprintf(&b, "  head -n 3 %s\n", Quoted(folder.path("feedback.csv")))
+		fmt.Fprintf(&b, "  head -n 3 %s\n", definition.ShellWord(folder.path("feedback.csv")))
 	}
 	if _, err := exec.LookPath("duckdb"); err == nil && !strings.ContainsAny(f.Dir, "'\"") {
 		parts := filepath.ToSlash(folder.path("lake/feedback")) + "/**/*.parquet"
@@ -108,21 +108,7 @@ func Callable() string {
 		return "go run github.com/formetl/formetl/cmd/" + name
 	}
 	if here := "." + string(filepath.Separator) + filepath.Base(self); is(here) {
-		return Quoted(here)
+		return definition.ShellWord(here)
 	}
-	return Quoted(self)
-}
-
-// Quoted is a word for a shell.
-func Quoted(word string) string {
-	special := func(c rune) bool {
-		return !strings.ContainsRune("+-./:=@_,", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
-	}
-	switch {
-	case !strings.ContainsFunc(word, special):
-		return word
-	case runtime.GOOS == "windows":
-		return `"` + word + `"`
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return definition.ShellWord(self)
 }
