@@ -78,6 +78,14 @@ type Guarded interface {
 	HonoursConditions(ctx context.Context) (bool, error)
 }
 
+// Replacer is a Destination where something else than an object can have an object's name,
+// as a device has in a folder.
+type Replacer interface {
+	// Replaceable returns a *CreateError if an object must not take the place of what has
+	// its name: see NotOrdinary.
+	Replaceable(ctx context.Context, name string) error
+}
+
 // Marker is a Destination whose data objects tell who wrote them.
 type Marker interface {
 	// Marked tells whether formetl wrote the object. If the object is missing, the

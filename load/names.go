@@ -21,6 +21,12 @@ const ControlFolder = ".formetl"
 // are removed at once; Clean removes those of a process that was killed.
 const ProbePrefix = ControlFolder + "/probe-"
 
+// IsProbe tells whether a name is that of an object that a destination is tested with.
+func IsProbe(name string) bool {
+	rest, is := strings.CutPrefix(name, ProbePrefix)
+	return is && !strings.Contains(rest, "/")
+}
+
 const (
 	maxName    = 1024 // bytes of a whole name: the limit of S3 keys
 	maxElement = 255  // bytes of one element: the limit of common file systems

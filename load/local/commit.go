@@ -64,7 +64,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	if err := syncDir(root, dir); err != nil {
 		return fail("sync the folder of", d.path(p.Name), err)
 	}
-	return d.removeStaged(root, p.Staged)
+	return removeStaged(root, p.Staged, d.path(p.Staged))
 }
 
 // committed returns nil if the final name holds exactly what was prepared. Otherwise the
@@ -92,7 +92,7 @@ func (d *Destination) committed(root *os.Root, p load.Prepared) error {
 // links (FAT, some network mounts) get a rename under the destination's lock.
 func (d *Destination) publish(ctx context.Context, root *os.Root, p load.Prepared) error {
 	if p.Replace {
-		if err := d.replaceable(root, p.Name); err != nil {
+		if err := replaceable(root, p.Name, d.path(p.Name)); err != nil {
 			return err
 		}
 		return root.Rename(p.Staged, p.Name)

@@ -75,8 +75,3 @@ func object(root *os.Root, name string, entry fs.DirEntry) (fs.FileInfo, error) 
 func isPut(name string) bool {
 	return path.Dir(name) == load.ControlFolder && strings.HasPrefix(path.Base(name), putPrefix)
 }
-
-// isProbe tells whether a name is that of an object that the destination is tested with.
-func isProbe(name string) bool {
-	return path.Dir(name) == load.ControlFolder && strings.HasPrefix(name, load.ProbePrefix)
-}

@@ -20,18 +20,19 @@ func (d *Destination) Replaceable(ctx context.Context, name string) error {
 		return err
 	}
 	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
-	return d.replaceable(root, name)
+	return replaceable(root, name, d.path(name))
 }
 
-func (d *Destination) replaceable(root *os.Root, name string) error {
+// replaceable is Replaceable below an open root. path names the file in errors.
+func replaceable(root *os.Root, name, path string) error {
 	info, err := root.Lstat(name)
 	if missing(err) {
 		return nil
 	}
 	if err != nil {
-		return fail("look at", d.path(name), err)
+		return fail("look at", path, err)
 	}
-	return load.NotOrdinary(d.path(name), info, func() (string, error) { return root.Readlink(name) })
+	return load.NotOrdinary(path, info, func() (string, error) { return root.Readlink(name) })
 }
 
 // errNotReadable is the error of reading what is neither a file nor a link to one. To open a

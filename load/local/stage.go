@@ -129,7 +129,7 @@ func (u *upload) Abort() error {
 	u.ended = true
 	defer func() { _ = u.root.Close() }() // it only resolves paths: an error here loses nothing
 	_ = u.file.Close()                    // the file is removed, so its content does not matter
-	return u.d.removeStaged(u.root, u.staged)
+	return removeStaged(u.root, u.staged, u.d.path(u.staged))
 }
 
 // Abort removes a staged file, even if ctx is cancelled. It is no error if the
@@ -143,13 +143,14 @@ func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 		return err
 	}
 	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
-	return d.removeStaged(root, p.Staged)
+	return removeStaged(root, p.Staged, d.path(p.Staged))
 }
 
-// removeStaged removes a staged file and the folders that it leaves empty.
-func (d *Destination) removeStaged(root *os.Root, staged string) error {
+// removeStaged removes a staged file and the folders that it leaves empty. named is its
+// path in errors.
+func removeStaged(root *os.Root, staged, named string) error {
 	if err := root.Remove(staged); err != nil && !missing(err) {
-		return fail("remove", d.path(staged), err)
+		return fail("remove", named, err)
 	}
 	prune(root, path.Dir(staged))
 	return nil

@@ -106,7 +106,7 @@ func (d *Destination) Open(ctx context.Context, name string) (io.ReadCloser, err
 // control folder, where Leftovers finds it and List leaves it out. The library
 // renameio would put it beside the data, and does not sync the folder.
 func (d *Destination) write(root *os.Root, name string, data []byte) error {
-	if err := d.replaceable(root, name); err != nil {
+	if err := replaceable(root, name, d.path(name)); err != nil {
 		return err
 	}
 	temp := path.Join(load.ControlFolder, putPrefix+rand.Text())

@@ -38,7 +38,7 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 			return checkContext(ctx, "list", name)
 		}
 		run, staged := stagedRun(name)
-		if !staged && !isPut(name) && !isProbe(name) {
+		if !staged && !isPut(name) && !load.IsProbe(name) {
 			return nil
 		}
 		info, err := entry.Info()
@@ -48,7 +48,7 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 		if err != nil {
 			return err
 		}
-		if isProbe(name) && time.Since(info.ModTime()) < probeTime {
+		if load.IsProbe(name) && time.Since(info.ModTime()) < probeTime {
 			return nil
 		}
 		l := load.Leftover{Kind: load.Temporary, Path: d.path(name), Bytes: info.Size(), Since: info.ModTime(), Ref: name}
@@ -74,7 +74,7 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 		return err
 	}
 	_, staged := stagedRun(l.Ref)
-	if !staged && !isPut(l.Ref) && !isProbe(l.Ref) {
+	if !staged && !isPut(l.Ref) && !load.IsProbe(l.Ref) {
 		return &load.NameError{Name: l.Ref, Problem: "it is no leftover of a local destination"}
 	}
 	root, err := d.openThere(ctx, "remove", l.Ref)
@@ -95,7 +95,7 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 		}
 		defer unlock()
 	}
-	return d.removeStaged(root, l.Ref)
+	return removeStaged(root, l.Ref, d.path(l.Ref))
 }
 
 // Holders returns the leases whose locks are held. It does not disturb a run

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"path"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,11 +17,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 )
-
-// isProbe tells whether a name is that of an object that the store is tested with.
-func isProbe(name string) bool {
-	return path.Dir(name) == load.ControlFolder && strings.HasPrefix(name, load.ProbePrefix)
-}
 
 // conditions are the conditions of requests that a store honours.
 type conditions struct {

@@ -37,7 +37,7 @@ func decodeRef(text string) (ref, error) {
 	var r ref
 	err := json.Unmarshal([]byte(text), &r)
 	_, marks := markerRun(r.Object)
-	object := r.Object == "" || marks || isProbe(r.Object)
+	object := r.Object == "" || marks || load.IsProbe(r.Object)
 	upload := (r.Upload == "") == (r.Name == "") && (r.Name == "" || load.CheckName(r.Name) == nil)
 	if err != nil || r == (ref{}) || !object || !upload {
 		return ref{}, errNotRef
@@ -61,7 +61,7 @@ func (w *sweeper) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 	for _, name := range load.NamesOf(objects) {
 		if run, marks := markerRun(name); marks {
 			err = s.marked(ctx, run, name)
-		} else if isProbe(name) {
+		} else if load.IsProbe(name) {
 			err = s.probe(ctx, name)
 		}
 		if err != nil {
@@ -120,7 +120,7 @@ func (s *sweep) unmarked(ctx context.Context, u pending) error {
 	if s.known[u.id] {
 		return nil
 	}
-	if isProbe(u.name) {
+	if load.IsProbe(u.name) {
 		s.add(load.Leftover{Kind: load.Temporary, Path: s.w.uploads.address(u.name, u.id), Bytes: -1, Since: u.since}, ref{Name: u.name, Upload: u.id})
 		return nil
 	}
