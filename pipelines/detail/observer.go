@@ -77,11 +77,7 @@ func (o *Observer) Requests(ctx context.Context) context.Context {
 	if o == nil {
 		return ctx
 	}
-	return transport.Observe(ctx, func(a transport.Attempt) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.traffic.add(a, a.Start.Sub(o.start))
-	})
+	return transport.Observe(ctx, func(a transport.Attempt) { o.see(a, nil) })
 }
 
 // Window returns a context by which the observer sees the requests of a window.
@@ -89,14 +85,21 @@ func (o *Observer) Window(ctx context.Context, w *reading.Window) context.Contex
 	if o == nil {
 		return ctx
 	}
-	return transport.Observe(ctx, func(a transport.Attempt) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.traffic.add(a, a.Start.Sub(o.start))
-		if asked := o.asked(w); asked != nil {
-			asked.add(a, a.Start.Sub(o.start))
-		}
-	})
+	return transport.Observe(ctx, func(a transport.Attempt) { o.see(a, w) })
+}
+
+// see adds an attempt to the traffic, and to its window if it is of one.
+func (o *Observer) see(a transport.Attempt, w *reading.Window) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at := a.Start.Sub(o.start)
+	o.traffic.add(a, at)
+	if w == nil {
+		return
+	}
+	if asked := o.asked(w); asked != nil {
+		asked.add(a, at)
+	}
 }
 
 // asked returns where the requests of a window are counted, nil before there is a plan.
