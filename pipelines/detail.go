@@ -23,8 +23,8 @@ func (o Options) observer(def *definition.Definition) *detail.Observer {
 	return detail.New(def.Source.Zone)
 }
 
-// watchPlan notes what the plan lets the run expect. It asks nothing of the service.
-func (f *formRun) watchPlan() {
+// watchPlan notes what the plan lets a run expect. It asks nothing of the service.
+func watchPlan(f *formRun) {
 	if f.seen == nil {
 		return
 	}
@@ -39,8 +39,8 @@ func (f *formRun) watchPlan() {
 	p.Windows = nil
 }
 
-// endWatch fills in the Detail of the report.
-func (f *formRun) endWatch() {
+// endWatch fills in the Detail of a run's report.
+func endWatch(f *formRun) {
 	if d := detailOf(f.seen, f.reconciler.Windows); d != nil {
 		if planned := f.report.Detail; planned != nil {
 			d.Plan, d.Windows = planned.Plan, planned.Windows

@@ -172,7 +172,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(c.Plan.Windows)),
 		slog.Int64("results", c.Plan.Total), slog.Int64("count_requests", f.requests().Count-before))
 	f.tally.plan(c.Windows)
-	f.watchPlan()
+	watchPlan(f)
 	r.At(pointPlanned)
 	if f.left != nil || c.Plan.Requests < costlyPlan {
 		return nil
@@ -260,7 +260,7 @@ func (f *formRun) endReport(err error) {
 	r.Windows, r.Reread, r.Older, r.Verified = len(c.Windows), c.Work.Reread, c.Work.Older, c.Verified
 	r.read = readSpans{ownReadings(c.Windows), c.Work.Undated}
 	r.Outputs = f.outputs.Reports()
-	f.endWatch()
+	endWatch(f)
 	if err != nil {
 		r.Error, r.Err = err.Error(), err
 	}
