@@ -83,11 +83,10 @@ func (r *row) appendList(c *column, g *gathered, cells []page.Cell) (size int) {
 			case len(v) == 0 && r.emptyAsNull:
 				l.elements.appendNull()
 				size += 8
-			case len(v) == 0:
-				l.elements.append(nil)
-				size += 8
 			default:
-				v = r.valueOf(c, v)
+				if len(v) > 0 { // a rule for personal data leaves an empty text as it is
+					v = r.valueOf(c, v)
+				}
 				l.elements.append(v)
 				size += 8 + len(v)
 			}

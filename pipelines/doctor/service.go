@@ -142,6 +142,7 @@ type listed struct {
 	forms []extract.Form
 }
 
+// Forms implements extract.Client.
 func (l listed) Forms(context.Context) ([]extract.Form, error) { return l.forms, nil }
 
 // refused adds the checks that follow from a refused list of forms. Only a refusal of the
