@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -135,7 +135,7 @@ func (l *ledger) write(file ledgerFile) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(l.path(), data, 0o640)
+	return maybe.WriteFile(l.path(), data, 0o640)
 }
 
 // fail wraps an error of the ledger's files in an *Error. It returns nil for nil.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 
 	"github.com/formetl/formetl/load"
 )
@@ -54,7 +54,7 @@ func (f folder) get(_ context.Context, name string, room []byte) ([]byte, error)
 
 func (f folder) put(_ context.Context, name string, data []byte) error {
 	if name == headerName {
-		return f.fail(renameio.WriteFile(f.path(name), data, 0o600))
+		return f.fail(maybe.WriteFile(f.path(name), data, 0o600))
 	}
 	return f.fail(os.WriteFile(f.path(name), data, 0o600))
 }

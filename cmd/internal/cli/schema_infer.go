@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/flags"
@@ -125,7 +125,7 @@ func writeInferred(p *process, f inferFlags, inferred *infer.InferredSchema, bas
 	if !f.toFile() {
 		return show.Print(p.stdout, data)
 	}
-	if err := renameio.WriteFile(f.output, data, 0o640); err != nil {
+	if err := maybe.WriteFile(f.output, data, 0o640); err != nil {
 		return &load.CreateError{Op: "write", Path: f.output, Hint: "give a file in a folder that is there and can be written to", Err: err}
 	}
 	told := fmt.Sprintf("%s: %s to %s", f.form, show.Plural(len(inferred.Schema.Columns), "column"), f.output)

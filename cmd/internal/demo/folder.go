@@ -13,7 +13,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 
 	"github.com/formetl/formetl/load"
 )
@@ -123,7 +123,7 @@ func (d Folder) Key() (string, error) {
 	key := rand.Text()
 	err = os.MkdirAll(string(d), 0o750)
 	if err == nil {
-		err = renameio.WriteFile(d.path(keyName), []byte(key+"\n"), 0o600)
+		err = maybe.WriteFile(d.path(keyName), []byte(key+"\n"), 0o600)
 	}
 	if err != nil {
 		return "", &load.CreateError{Op: "write", Path: d.path(keyName), Err: err, Hint: "give --dir another folder"}
@@ -147,7 +147,7 @@ func (d Folder) Address() string {
 
 // WriteDefinition writes the definition that the demo runs and leaves.
 func (d Folder) WriteDefinition(text string) error {
-	if err := renameio.WriteFile(d.File(), []byte(signed(text)), 0o640); err != nil {
+	if err := maybe.WriteFile(d.File(), []byte(signed(text)), 0o640); err != nil {
 		return &load.CreateError{Op: "write", Path: d.File(), Err: err, Hint: "give --dir another folder"}
 	}
 	return nil

@@ -15,7 +15,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/renameio/v2"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -261,7 +260,7 @@ func WriteMetrics(ctx context.Context, file string, reports []*pipelines.Report,
 			return err
 		}
 	}
-	if err := renameio.WriteFile(file, b.Bytes(), metricsMode, renameio.IgnoreUmask()); err != nil {
+	if err := replace(file, b.Bytes()); err != nil {
 		return unwritable("metrics", file, err)
 	}
 	return nil

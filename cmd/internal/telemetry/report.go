@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/owned"
@@ -75,7 +75,7 @@ func WriteReports(file string, reports []*pipelines.Report, page func([]*pipelin
 	if err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(file, data, 0o640); err != nil {
+	if err := maybe.WriteFile(file, data, 0o640); err != nil {
 		return unwritable("report", file, err)
 	}
 	return nil

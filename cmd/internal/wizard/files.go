@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -176,31 +174,46 @@ func inferSchema(ctx context.Context, s *Session, path string) (madeFile, error)
 	return madeFile{path, about, data}, err
 }
 
-// writeAll writes all files, or none if one cannot be written.
-func writeAll(files []madeFile) (err error) {
-	var pending []*renameio.PendingFile
-	defer func() {
-		for _, p := range pending {
-			err = errors.Join(err, p.Cleanup()) // nothing once it is renamed
+// writeAll writes all files, or none if one cannot be written: each is written beside its
+// place first, and renamed once all of them are written.
+func writeAll(files []madeFile) error {
+	var staged []string
+	err := func() error {
+		for _, f := range files {
+			path, err := stage(f)
+			if err != nil {
+				return notWritten(f, err)
+			}
+			staged = append(staged, path)
 		}
+		for _, f := range files {
+			if err := os.Rename(staged[0], f.path); err != nil {
+				return notWritten(f, err)
+			}
+			staged = staged[1:]
+		}
+		return nil
 	}()
-	failed := func(f madeFile, err error) error {
-		return &load.CreateError{Op: "write", Path: f.path, Hint: "give a file in a folder that can be written to", Err: err}
+	for _, path := range staged {
+		err = errors.Join(err, os.Remove(path))
 	}
-	for _, f := range files {
-		p, err := renameio.NewPendingFile(f.path, renameio.WithPermissions(0o640), renameio.WithStaticPermissions(0o640))
-		if err != nil {
-			return failed(f, err)
-		}
-		pending = append(pending, p)
-		if _, err := p.Write(f.data); err != nil {
-			return failed(f, err)
-		}
+	return err
+}
+
+func notWritten(f madeFile, err error) error {
+	return &load.CreateError{Op: "write", Path: f.path, Hint: "give a file in a folder that can be written to", Err: err}
+}
+
+// stage writes what the file holds to a temporary file beside it, and gives that file's path.
+func stage(f madeFile) (string, error) {
+	file, err := os.CreateTemp(filepath.Dir(f.path), "."+filepath.Base(f.path)+"-*")
+	if err != nil {
+		return "", err
 	}
-	for i, f := range files {
-		if err := pending[i].CloseAtomicallyReplace(); err != nil {
-			return failed(f, err)
-		}
+	_, err = file.Write(f.data)
+	err = errors.Join(err, file.Chmod(0o640), file.Sync(), file.Close())
+	if err != nil {
+		return "", errors.Join(err, os.Remove(file.Name()))
 	}
-	return nil
+	return file.Name(), nil
 }
