@@ -28,7 +28,7 @@ func All() []Topic {
 		{"init", "a first definition by questions or flags", pipelines.Docs, "init.md"},
 		{"definitions", "every key of a definition", pipelines.Docs, "definitions.md"},
 		{"commands", "all commands, and the environment", pipelines.Docs, "commands.md"},
-		{"scheduling", "cron, Airflow, Kubernetes", pipelines.Docs, "scheduling.md"},
+		{"scheduling", "cron, systemd, Kubernetes, Airflow, CI", pipelines.Docs, "scheduling.md"},
 		{"incremental", "runs that go on where the last one ended", pipelines.Docs, "incremental.md"},
 		{"recovery", "runs that ended early, parts that are gone", pipelines.Docs, "recovery.md"},
 		{"exit-codes", "each code, and what a scheduler should do", pipelines.Docs, "exit-codes.md"},

@@ -1,0 +1,151 @@
+package recipetest
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	_ "time/tzdata" // as in cmd/formetl
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/duckdb"
+	"github.com/formetl/formetl/load/loadtest/s3server"
+)
+
+// all is how many results the form feedback has.
+const all = 240
+
+// runs tells how each example is run, and which rows it must give.
+func runs() map[string]func(*testing.T, *world) {
+	return map[string]func(*testing.T, *world){
+		"all-forms.yaml":   runAllForms,
+		"hourly-s3.yaml":   runHourly,
+		"one-off.yaml":     runOneOff,
+		"spreadsheet.yaml": runSpreadsheet,
+		"warehouse.yaml":   runWarehouse,
+	}
+}
+
+// TestExamples has each definition validated as it stands, and run against the service.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(examples, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, 0, len(files))
+	for _, file := range files {
+		names = append(names, filepath.Base(file))
+	}
+	if tested := slices.Sorted(maps.Keys(runs())); !slices.Equal(names, tested) {
+		t.Fatalf("the examples are %v, of which %v are run", names, tested)
+	}
+	t.Setenv("FORMETL_API_KEY", testKey) // what ${env:...} in a definition reads
+	for i, file := range files {
+		t.Run(names[i], func(t *testing.T) {
+			if _, stderr, code := formetl("validate", "--strict", file); code != 0 {
+				t.Fatalf("%d: %s", code, stderr)
+			}
+			runs()[names[i]](t, newWorld(t))
+		})
+	}
+}
+
+// same compares the rows of each form.
+func same(t *testing.T, got, want map[string]int64) {
+	t.Helper()
+	if !maps.Equal(got, want) {
+		t.Errorf("got the rows %v, want %v", got, want)
+	}
+}
+
+func runAllForms(t *testing.T, w *world) {
+	same(t, w.rows(w.example("all-forms.yaml")), map[string]int64{"feedback": all, "orders": 3})
+}
+
+func runOneOff(t *testing.T, w *world) {
+	want := int64(0)
+	end := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC).Format("2006-01-02 15:04:05")
+	for r := range w.form.Each {
+		finished, done := r.Meta("date_finish")
+		if _, named := r.Values("1"); done && named && finished < end {
+			want++
+		}
+	}
+	same(t, w.rows(w.example("one-off.yaml")), map[string]int64{"feedback": want})
+}
+
+func runSpreadsheet(t *testing.T, w *world) {
+	same(t, w.rows(w.example("spreadsheet.yaml")), map[string]int64{"feedback": all})
+	text := read(t, filepath.Join(w.dir, "out", "feedback.csv"))
+	if !strings.HasPrefix(text, "\ufeffresult_id,") || !strings.Contains(text, ",full_name,") || !strings.Contains(text, ",'=Ada,") {
+		t.Errorf("this is not made for a spreadsheet: %.200s", text)
+	}
+}
+
+// runWarehouse also loads what was written, by the SQL that formetl writes.
+func runWarehouse(t *testing.T, w *world) {
+	definition := w.example("warehouse.yaml", "per_minute: 50 ", "per_minute: 0 ")
+	same(t, w.rows(definition), map[string]int64{"feedback": all})
+	same(t, w.rows(definition), map[string]int64{"feedback": all})
+	sql := w.formetl("schema", "ddl", definition, "--dialect", "duckdb")
+	t.Run("DuckDB", func(t *testing.T) {
+		db := duckdb.Open(t)
+		if _, err := db.ExecContext(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+		var rows int64
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM feedback WHERE price > 0 AND len(colours) = 2").Scan(&rows); err != nil || rows != all {
+			t.Errorf("%d rows, %v", rows, err)
+		}
+	})
+}
+
+// runHourly runs from two hosts that share the bucket alone, with a new result between.
+func runHourly(t *testing.T, w *world) {
+	s3server.Need(t)
+	server, err := s3server.Start(t.Context(), s3server.Versitygw(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(s3server.Needed(err))
+	}
+	t.Cleanup(server.Stop)
+	makeBucket(t, server.URL)
+	t.Setenv("AWS_ACCESS_KEY_ID", s3server.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", s3server.SecretKey)
+	for _, name := range []string{"AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} {
+		t.Setenv(name, "")
+	}
+	definition := w.example("hourly-s3.yaml", "per_minute: 50", "per_minute: 0", "# s3: {", "s3: {", "http://127.0.0.1:9000", server.URL, "/var/lib/formetl", filepath.ToSlash(filepath.Join(w.dir, "own")))
+	same(t, w.rows(definition), map[string]int64{"feedback": all})
+	if err := os.RemoveAll(filepath.Join(w.dir, "state")); err != nil { // another host
+		t.Fatal(err)
+	}
+	chicago, err := time.LoadLocation("America/Chicago")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest, at := results(all + 1)[all], time.Now().In(chicago).Add(-time.Hour).Format(formservice.WallTime)
+	newest.Metas = []formservice.Meta{{ID: "result_status", Value: "Complete"}, {ID: "date_start", Value: at}, {ID: "date_finish", Value: at}, {ID: "date_update", Value: at}}
+	if _, err := w.form.Insert(newest); err != nil {
+		t.Fatal(err)
+	}
+	same(t, w.rows(definition), map[string]int64{"feedback": all + 1})
+}
+
+func makeBucket(t *testing.T, url string) {
+	t.Helper()
+	client := s3.New(s3.Options{
+		BaseEndpoint: &url, UsePathStyle: true, Region: "us-east-1",
+		Credentials: credentials.NewStaticCredentialsProvider(s3server.AccessKey, s3server.SecretKey, ""),
+	})
+	if _, err := client.CreateBucket(context.WithoutCancel(t.Context()), &s3.CreateBucketInput{Bucket: aws.String("bucket")}); err != nil {
+		t.Fatal(err)
+	}
+}

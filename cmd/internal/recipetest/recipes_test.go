@@ -1,0 +1,178 @@
+package recipetest
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/formetl/formetl/cmd/internal/clitest"
+	"github.com/formetl/formetl/load/loadtest/needs"
+)
+
+// check runs a recipe's tool, which must accept the recipe without a word and refuse a
+// broken copy. broken is an old text of the recipe and the new one.
+func check(t *testing.T, recipe string, broken [2]string, run func(t *testing.T, file string) (string, error)) {
+	t.Helper()
+	if out, err := run(t, filepath.Join(recipes, recipe)); err != nil || strings.TrimSpace(out) != "" {
+		t.Errorf("%s: %v\n%s", recipe, err, out)
+	}
+	text := read(t, filepath.Join(recipes, recipe))
+	if !strings.Contains(text, broken[0]) {
+		t.Fatalf("%s lacks %q", recipe, broken[0])
+	}
+	file := filepath.Join(t.TempDir(), recipe)
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, broken[0], broken[1])), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run(t, file); err == nil && strings.TrimSpace(out) == "" {
+		t.Errorf("%s is accepted with %q", recipe, broken[1])
+	}
+}
+
+// output runs a program and gives all that it printed.
+func output(t *testing.T, program string, args ...string) (string, error) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	return string(out), err
+}
+
+func TestCrontab(t *testing.T) {
+	crontab := needs.Program(t, "crontab", "apt-get install cron")
+	check(t, "crontab", [2]string{"17 * * * *", "77 * * * *"}, func(t *testing.T, file string) (string, error) {
+		out, err := output(t, crontab, "-n", file)
+		return strings.TrimPrefix(out, "The syntax of the crontab file was successfully checked.\n"), err
+	})
+}
+
+// TestUnits has systemd read both units. The program's path is that of this test, since
+// systemd wants one that is there.
+func TestUnits(t *testing.T) {
+	analyze := needs.Program(t, "systemd-analyze", "apt-get install systemd")
+	here, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for unit, broken := range map[string][2]string{
+		"formetl@.service": {"ProtectSystem=strict", "ProtectSystem=strictest"},
+		"formetl@.timer":   {"OnCalendar=*:17", "OnCalendar=*:77"},
+	} {
+		check(t, unit, broken, func(t *testing.T, file string) (string, error) {
+			dir := t.TempDir()
+			for _, name := range []string{"formetl@.service", "formetl@.timer"} {
+				source := filepath.Join(recipes, name)
+				if name == unit {
+					source = file
+				}
+				text := strings.ReplaceAll(read(t, source), "/usr/local/bin/formetl", here)
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return output(t, analyze, "verify", "--man=no", filepath.Join(dir, strings.Replace(unit, "@.", "@hourly-s3.", 1)))
+		})
+	}
+	// 20 of 100 is well below what systemd calls exposed.
+	if out, err := output(t, analyze, "security", "--no-pager", "--offline=true", "--threshold=20", filepath.Join(recipes, "formetl@.service")); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestWorkflow(t *testing.T) {
+	actionlint := needs.Program(t, "actionlint", "go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12")
+	check(t, "github-workflow.yml", [2]string{"secrets.FORMETL_API_KEY", "secret.FORMETL_API_KEY"}, func(t *testing.T, file string) (string, error) {
+		return output(t, actionlint, "-no-color", file)
+	})
+}
+
+// TestCronJob has TypeScript compare the CronJob with types that are generated from
+// Kubernetes' own OpenAPI schema. They know each key and each word.
+func TestCronJob(t *testing.T) {
+	tsc := needs.Program(t, "tsc", "npm install typescript kubernetes-models")
+	real, err := filepath.EvalSymlinks(tsc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := filepath.Join(filepath.Dir(real), "..", "..")
+	if _, err := os.Stat(filepath.Join(modules, "kubernetes-models")); err != nil {
+		needs.Missing(t, "kubernetes-models", "npm install typescript kubernetes-models in one folder")
+	}
+	run := func(t *testing.T, file string) (string, error) {
+		t.Helper()
+		var job any
+		if err := yaml.Unmarshal([]byte(read(t, file)), &job); err != nil {
+			t.Fatal(err)
+		}
+		literal, err := json.MarshalIndent(job, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+			t.Fatal(err)
+		}
+		source := filepath.Join(dir, "check.ts")
+		text := "import type { ICronJob } from \"kubernetes-models/batch/v1/CronJob\";\nexport const job: ICronJob = " + string(literal) + ";\n"
+		if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return output(t, tsc, "--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext", "--target", "es2022", source)
+	}
+	check(t, "cronjob.yaml", [2]string{"readOnlyRootFilesystem", "readOnlyRootFileSystem"}, run)
+	check(t, "cronjob.yaml", [2]string{"FailJob", "Fail"}, run)
+}
+
+// TestCronJobFitsItsDefinition checks what no schema says: the rules of Kubernetes for a
+// podFailurePolicy, and that the definition finds what it needs in the pod.
+func TestCronJobFitsItsDefinition(t *testing.T) {
+	job := read(t, filepath.Join(recipes, "cronjob.yaml"))
+	definition := read(t, filepath.Join(examples, "hourly-s3.yaml"))
+	for _, text := range []string{
+		"restartPolicy: Never ", "concurrencyPolicy: Forbid ", "runAsNonRoot: true", "containerName: formetl\n", "- name: formetl\n",
+		"mountPath: /var/lib/formetl}", "mountPath: /tmp}", "--api-key-file, /run/secrets/formetl/key,", "mountPath: /run/secrets/formetl,", "run, /etc/formetl/hourly-s3.yaml,",
+	} {
+		if !strings.Contains(job, text) {
+			t.Errorf("the CronJob lacks %q", text)
+		}
+	}
+	for _, text := range []string{"state: /var/lib/formetl ", "checkpoint: destination "} {
+		if !strings.Contains(definition, text) {
+			t.Errorf("the definition lacks %q", text)
+		}
+	}
+}
+
+// TestDocumentationShowsTheRecipes holds that what scheduling.md shows of a recipe is in
+// it, line by line, and that it links to each.
+func TestDocumentationShowsTheRecipes(t *testing.T) {
+	docs := read(t, filepath.Join(clitest.ModuleRoot, "pipelines", "scheduling.md"))
+	files, err := os.ReadDir(recipes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		if !strings.Contains(docs, "(examples/recipes/"+file.Name()+")") {
+			t.Errorf("scheduling.md does not link to %s", file.Name())
+		}
+		for line := range strings.Lines(read(t, filepath.Join(recipes, file.Name()))) {
+			all.WriteString(strings.TrimSpace(line) + "\n")
+		}
+	}
+	blocks := regexp.MustCompile("(?s)```(?:text|ini|yaml|python)\n(.*?)```").FindAllStringSubmatch(docs, -1)
+	if len(blocks) < 3 {
+		t.Errorf("scheduling.md shows only %d pieces", len(blocks))
+	}
+	for _, block := range blocks {
+		for line := range strings.Lines(block[1]) {
+			if !strings.Contains(all.String(), strings.TrimSpace(line)+"\n") {
+				t.Errorf("no recipe has %q", strings.TrimSpace(line))
+			}
+		}
+	}
+}
