@@ -61,6 +61,11 @@ func (p *process) run(ctx context.Context, settle func(), root *cobra.Command, a
 	return exit.Code(err)
 }
 
+// Commands returns all commands for tools that describe them. They are not to be run.
+func Commands() *cobra.Command {
+	return rootCommand(&process{log: telemetry.NewLog(io.Discard, nil)})
+}
+
 func rootCommand(p *process) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "formetl",
