@@ -37,8 +37,11 @@ type FormPlan struct {
 	Windows  []PlannedWindow `json:"windows"` // empty where only counts can size them and none was made
 	// Results is how many the service counts in the range. AtMost tells that
 	// a search or a view leaves some out, which counts know nothing of.
-	Results  *int64          `json:"results"`
-	AtMost   bool            `json:"at_most"`
+	Results *int64 `json:"results"`
+	AtMost  bool   `json:"at_most"`
+	// Undated are the results without a date, which lie in no range and which a run over
+	// everything reads besides. It is nil if there are none, or if they are not read.
+	Undated  *PlannedUndated `json:"undated,omitempty"`
 	Requests PlannedRequests `json:"requests"`
 	Budget   Budget          `json:"budget"`
 	// Changes is nil for a run that continues no earlier one.
@@ -55,6 +58,12 @@ type PlannedWindow struct {
 	load.Range
 	Results  *int64 `json:"results"`  // nil where the window was not counted
 	Requests *int64 `json:"requests"` // of Get Results
+}
+
+// PlannedUndated is the pass of a run for the results without a date.
+type PlannedUndated struct {
+	Results  int64 `json:"results"`
+	Requests int64 `json:"requests"` // of Get Results; those of all results include them
 }
 
 // PlannedRequests are the requests that a run is expected to send.
@@ -202,6 +211,7 @@ func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i interv
 		return 0, err
 	}
 	pages, counts := extract.UndatedRequests(total, undated)
+	p.Undated = &PlannedUndated{Results: undated, Requests: pages}
 	p.Requests.Results = sum(p.Requests.Results, &pages)
 	return counts + 2, nil // it counts the results with a date too, before and after
 }

@@ -91,7 +91,7 @@ func TestPlanTellsTheTruth(t *testing.T) {
 			for range 2 { // the second run of an incremental definition continues the first
 				plan, err := pipelines.MakePlan(t.Context(), def, options().Options, false)
 				w.service.Reset()
-				_, failed := pipelines.Run(t.Context(), def, options())
+				report, failed := pipelines.Run(t.Context(), def, options())
 				if _, dates := errors.AsType[*extract.DatesError](failed); dates && c.fault == "dates" {
 					return // the plan says so too, or a page shows it
 				}
@@ -104,6 +104,13 @@ func TestPlanTellsTheTruth(t *testing.T) {
 				}
 				if c.fault == "dates" && len(plan.Forms[0].Warnings) == 0 {
 					return
+				}
+				results := *plan.Forms[0].Results
+				if u := plan.Forms[0].Undated; u != nil {
+					results += u.Results
+				}
+				if rows := report.Forms[0].Rows; results != rows && !def.Extract.Incremental && c.fault == "" {
+					t.Errorf("planned %d results, wrote %d", results, rows)
 				}
 				p := plan.Forms[0].Requests
 				if p.Total == nil {

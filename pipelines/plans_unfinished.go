@@ -3,6 +3,7 @@ package pipelines
 import (
 	"context"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -13,6 +14,9 @@ type Unfinished struct {
 	RunID   string `json:"run_id"`
 	Windows int    `json:"windows"` // that were read whole
 	Results int64  `json:"results"` // that were read, also of windows that were not read whole
+	// Requests is how many fewer a run sends at least if it takes over all of them. How many
+	// it takes over is known when the run has its plan.
+	Requests int64 `json:"requests"`
 }
 
 // unfinishedOf tells what an earlier run left in a checkpoint, nil if there is
@@ -21,7 +25,7 @@ func unfinishedOf(ctx context.Context, def *definition.Definition, o account.Opt
 	all, err := account.Checkpoints(ctx, def, o, []string{form})
 	for _, left := range all {
 		if left.Full || !o.Full { // a run with --full takes over those of its kind alone
-			u = &Unfinished{RunID: left.RunID, Windows: left.Windows, Results: left.Rows}
+			u = &Unfinished{RunID: left.RunID, Windows: left.Windows, Results: left.Rows, Requests: left.Rows / extract.PageSize}
 		}
 	}
 	return u, err

@@ -27,7 +27,7 @@ func Write(w io.Writer, r *pipelines.PlanReport) {
 			fmt.Fprintln(w, "  no plan: see the error")
 			continue
 		}
-		fmt.Fprint(w, show.Columns("  ", planRows(p)), windowsText(p.Windows))
+		fmt.Fprint(w, show.Columns("  ", planRows(p)), windowsText(p))
 	}
 	for _, pattern := range r.Patterns {
 		fmt.Fprintf(w, "\nforms that match %s: known when the service is asked\n", show.Cell(pattern))
@@ -42,27 +42,37 @@ func planRows(p *pipelines.FormPlan) [][]string {
 	if len(p.Windows) == 0 {
 		windows = "unknown until counted"
 	}
-	results := expected(p.Results, "unknown until counted")
-	if p.AtMost && p.Results != nil {
-		results = "at most " + results + " (counts know neither searches nor views)"
-	}
 	rows := [][]string{
 		{"range", show.Range(p.Range) + ", " + p.Timezone},
 		{"windows", windows},
-		{"results", results},
+		{"results", resultsText(p)},
 		{"requests", requestsText(p)},
 	}
 	if p.Changes != nil {
 		rows = append(rows, []string{"changes", plannedChangesText(p.Changes)})
 	}
 	if u := p.Unfinished; u != nil {
-		rows = append(rows, []string{"less", fmt.Sprintf("what the run %s had read when it ended early: %d results, %d windows whole", u.RunID, u.Results, u.Windows)})
+		rows = append(rows, []string{"less", fmt.Sprintf("at least %s, if all is taken over that the run %s had read when it ended early: %s, %s whole",
+			show.Plural(u.Requests, "request"), u.RunID, show.Plural(u.Results, "result"), show.Plural(u.Windows, "window"))})
 	}
 	rows = append(rows, budgetRows(p.Budget)...)
 	for _, w := range p.Warnings {
 		rows = append(rows, []string{"warning", w})
 	}
 	return rows
+}
+
+// resultsText says how many results a run would write.
+func resultsText(p *pipelines.FormPlan) string {
+	switch {
+	case p.Results == nil:
+		return "unknown until counted"
+	case p.AtMost:
+		return "at most " + show.Thousands(*p.Results) + " (counts know neither searches nor views)"
+	case p.Undated != nil:
+		return fmt.Sprintf("%s: %s with a date, and %s without", show.Thousands(*p.Results+p.Undated.Results), show.Thousands(*p.Results), show.Thousands(p.Undated.Results))
+	}
+	return show.Thousands(*p.Results)
 }
 
 func requestsText(p *pipelines.FormPlan) string {
@@ -73,18 +83,19 @@ func requestsText(p *pipelines.FormPlan) string {
 		}
 		return "unknown until counted"
 	}
-	feed, spent := "", fmt.Sprintf(", %d of them for this plan", r.Planned)
-	switch n := *r.Feed; {
-	case n == 1:
-		feed = "1 to ask what changed, "
-	case n > 1:
-		feed = fmt.Sprintf("up to %s to ask what changed, ", show.Thousands(n))
+	about, results := "about", show.Thousands(*r.Results)+" for results"
+	if p.Unfinished != nil {
+		about = "at most about"
 	}
-	if asksFirst(p.Changes) {
-		spent = fmt.Sprintf("; this plan took %d more", r.Planned)
+	if u := p.Undated; u != nil {
+		results = fmt.Sprintf("%s for results with a date, %s for those without", show.Thousands(*r.Results-u.Requests), show.Thousands(u.Requests))
 	}
-	return fmt.Sprintf("about %s: %s for results, %s%s for counts%s",
-		show.Thousands(*r.Total), show.Thousands(*r.Results), feed, show.Thousands(*r.Counts), spent)
+	feed := ""
+	if n := *r.Total - *r.Results - *r.Counts; n > 0 { // of those that may be sent, the expected ones add up
+		feed = fmt.Sprintf(", %s to ask what changed", show.Thousands(n))
+	}
+	return fmt.Sprintf("%s %s: %s%s, %s for counts; this plan took %s itself",
+		about, show.Thousands(*r.Total), results, feed, show.Thousands(*r.Counts), show.Plural(r.Planned, "count"))
 }
 
 // asksFirst tells whether a run reads only what the service says has changed.
@@ -129,20 +140,30 @@ func budgetRows(b pipelines.Budget) [][]string {
 // shownWindows is how many windows are listed at either end of a long list.
 const shownWindows = 5
 
-func windowsText(windows []pipelines.PlannedWindow) string {
+func windowsText(p *pipelines.FormPlan) string {
+	windows := p.Windows
 	if len(windows) == 0 {
 		return ""
 	}
 	rows := [][]string{{"FROM", "TO", "RESULTS", "REQUESTS"}}
-	for i, p := range windows {
+	uncounted := false
+	for i, w := range windows {
 		if i == shownWindows && len(windows) > 2*shownWindows+1 {
 			rows = append(rows, []string{fmt.Sprintf("... %s more ...", show.Thousands(len(windows)-2*shownWindows)), "", "", ""})
 		}
 		if i < shownWindows || i >= len(windows)-shownWindows || len(windows) <= 2*shownWindows+1 {
-			rows = append(rows, []string{p.From.String(), p.To.String(), expected(p.Results, "?"), expected(p.Requests, "?")})
+			rows = append(rows, []string{w.From.String(), w.To.String(), expected(w.Results, "?"), expected(w.Requests, "?")})
+			uncounted = uncounted || w.Results == nil
 		}
 	}
-	return "\n" + show.Columns("  ", rows)
+	foot := ""
+	switch {
+	case uncounted && p.Results == nil:
+		foot = "  ?: nothing was counted\n"
+	case uncounted:
+		foot = "  ?: not counted by itself, because that would cost more requests than it saves\n"
+	}
+	return "\n" + show.Columns("  ", rows) + foot
 }
 
 func expected(n *int64, otherwise string) string {

@@ -1,0 +1,81 @@
+package planned
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+)
+
+// plan is a plan of 9,844 results with a date, in windows of which one was counted.
+func plan(undated *pipelines.PlannedUndated, left *pipelines.Unfinished) *pipelines.FormPlan {
+	total := int64(141)
+	results := int64(128)
+	if undated != nil {
+		total, results = total+undated.Requests, results+undated.Requests
+	}
+	return &pipelines.FormPlan{
+		Form: "feedback", Timezone: "America/Chicago", Results: new(int64(9844)), Undated: undated, Unfinished: left,
+		Windows:  []pipelines.PlannedWindow{{Results: new(int64(98)), Requests: new(int64(1))}, {Range: load.Range{}}},
+		Requests: pipelines.PlannedRequests{Results: &results, Feed: new(int64(4)), Counts: new(int64(10)), Total: &total, Planned: 9},
+	}
+}
+
+func text(p *pipelines.FormPlan) string {
+	var b bytes.Buffer
+	Write(&b, &pipelines.PlanReport{Pipeline: "feedback", Forms: []*pipelines.FormPlan{p}})
+	return b.String()
+}
+
+// TestPlanExplainsItself: the requests that a plan names add up to its total, the results
+// without a date have a pass of their own, and what ? means stands below the table.
+func TestPlanExplainsItself(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan *pipelines.FormPlan
+		want []string
+	}{
+		"dated": {plan(nil, nil), []string{"results   9,844\n", "about 141: 128 for results, 3 to ask what changed, 10 for counts; this plan took 9 counts itself\n"}},
+		"undated": {plan(&pipelines.PlannedUndated{Results: 156, Requests: 101}, nil), []string{
+			"results   10,000: 9,844 with a date, and 156 without\n", "about 242: 128 for results with a date, 101 for those without, 3 to ask what changed, 10 for counts;",
+		}},
+		"resumed": {plan(nil, &pipelines.Unfinished{RunID: "run1", Windows: 17, Results: 2869, Requests: 28}), []string{
+			"at most about 141: ", "less      at least 28 requests, if all is taken over that the run run1 had read when it ended early: 2,869 results, 17 windows whole\n",
+		}},
+	} {
+		got := text(c.plan)
+		for _, want := range append(c.want, "  ?: not counted by itself, because that would cost more requests than it saves\n") {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %q is missing:\n%s", name, want, got)
+			}
+		}
+		row, _, _ := strings.Cut(regexp.MustCompile(`about .*`).FindString(got), ";")
+		sum := 0
+		for i, n := range regexp.MustCompile(`\d+`).FindAllString(row, -1) {
+			number, err := strconv.Atoi(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				number = -number
+			}
+			sum += number
+		}
+		if sum != 0 {
+			t.Errorf("%s: %s: the sum is off by %d", name, row, sum)
+		}
+	}
+	counted := plan(nil, nil)
+	counted.Windows = counted.Windows[:1]
+	if got := text(counted); strings.Contains(got, "?") {
+		t.Errorf("all windows were counted:\n%s", got)
+	}
+	nothing := plan(nil, nil)
+	nothing.Results = nil
+	if got := text(nothing); !strings.Contains(got, "  ?: nothing was counted\n") {
+		t.Errorf("nothing was counted:\n%s", got)
+	}
+}
