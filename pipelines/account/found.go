@@ -34,7 +34,11 @@ func FindForms(ctx context.Context, def *definition.Definition, o Options) (f Fo
 		if out.Path == definition.StdoutPath || strings.Contains(out.Path, "{run_id}") {
 			continue
 		}
-		found, err := formsAt(ctx, def, o, out)
+		ends := []string{load.FileManifestName("")}
+		if out.Dataset() {
+			ends = []string{load.ManifestName, load.ControlFolder + "/" + load.IntentName}
+		}
+		found, err := formsAt(ctx, def, o, out, ends)
 		if err != nil {
 			return f, err
 		}
@@ -50,6 +54,71 @@ func FindForms(ctx context.Context, def *definition.Definition, o Options) (f Fo
 	return f, nil
 }
 
+// AddUnderWay adds the forms that a run of the definition reads now, also if it is the first
+// one, which has left nothing at the outputs yet. A run has a lease of each output, and a
+// checkpoint once it has a plan.
+func (f *FoundForms) AddUnderWay(ctx context.Context, def *definition.Definition, o Options) error {
+	if len(f.Patterns) == 0 {
+		return nil
+	}
+	for _, h := range checkpoint.HeldIn(ctx, def.State) {
+		if h.Is(def.Name, h.Form, def.File) {
+			f.add(def, h.Form)
+		}
+	}
+	for _, out := range def.Outputs {
+		if out.Path == definition.StdoutPath || strings.Contains(out.Path, "{run_id}") {
+			continue
+		}
+		held := heldFiles
+		if out.Dataset() {
+			held = func(ctx context.Context, def *definition.Definition, o Options, out definition.Output) ([]string, error) {
+				return formsAt(ctx, def, o, out, []string{load.ControlFolder + "/lease"})
+			}
+		}
+		found, err := held(ctx, def, o, out)
+		if err != nil {
+			return err
+		}
+		f.add(def, found...)
+	}
+	slices.Sort(f.Forms)
+	return nil
+}
+
+// heldFiles gives the forms whose file a run has a lease of, if all files lie in one folder.
+func heldFiles(ctx context.Context, def *definition.Definition, o Options, out definition.Output) (forms []string, err error) {
+	template, err := markedPath(def, o, out)
+	if err != nil {
+		return nil, err
+	}
+	root, name := definition.SplitPath(template)
+	if strings.Contains(root, formMark) {
+		return nil, nil
+	}
+	dest, err := o.Tables.Open(ctx, root, out)
+	if err != nil {
+		return nil, err
+	}
+	sweeper, ok := dest.(load.Sweeper)
+	if !ok {
+		return nil, nil
+	}
+	holders, err := sweeper.Holders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pattern, err := formPattern(name, []string{""})
+	if err != nil {
+		return nil, err
+	}
+	scopes := make([]string, len(holders))
+	for i, h := range holders {
+		scopes[i] = h.Scope
+	}
+	return formsIn(pattern, scopes), nil
+}
+
 // add adds the forms that the definition wants and that are not known yet.
 func (f *FoundForms) add(def *definition.Definition, forms ...string) {
 	for _, form := range forms {
@@ -59,16 +128,12 @@ func (f *FoundForms) add(def *definition.Definition, forms ...string) {
 	}
 }
 
-// formsAt gives the forms of which something lies at an output, by the names of
-// manifests and of recorded commits. It is nil where these cannot be listed.
-func formsAt(ctx context.Context, def *definition.Definition, o Options, out definition.Output) ([]string, error) {
-	template, err := definition.ExpandPath(strings.ReplaceAll(out.Path, "{form}", formMark), def.PathValues("", o.RunID))
+// formsAt gives the forms of which one of some objects lies at an output. ends are the ends
+// of their names. It is nil where these cannot be listed.
+func formsAt(ctx context.Context, def *definition.Definition, o Options, out definition.Output, ends []string) ([]string, error) {
+	template, err := markedPath(def, o, out)
 	if err != nil {
 		return nil, err
-	}
-	ends := []string{load.FileManifestName("")}
-	if out.Dataset() {
-		ends = []string{load.ManifestName, load.ControlFolder + "/" + load.IntentName}
 	}
 	var names []string
 	if strings.Contains(template, "://") {
@@ -79,14 +144,29 @@ func formsAt(ctx context.Context, def *definition.Definition, o Options, out def
 	if err != nil || names == nil {
 		return nil, err
 	}
-	quoted := strings.ReplaceAll(regexp.QuoteMeta(template), formMark, "([^/]+)")
-	for i, end := range ends {
-		ends[i] = regexp.QuoteMeta(end)
-	}
-	pattern, err := regexp.Compile("^" + quoted + "(?:" + strings.Join(ends, "|") + ")$")
+	pattern, err := formPattern(template, ends)
 	if err != nil {
 		return nil, err
 	}
+	return formsIn(pattern, names), nil
+}
+
+// markedPath is the path of an output with formMark in place of the form.
+func markedPath(def *definition.Definition, o Options, out definition.Output) (string, error) {
+	return definition.ExpandPath(strings.ReplaceAll(out.Path, "{form}", formMark), def.PathValues("", o.RunID))
+}
+
+// formPattern matches the names of a template with one of the ends, whatever the form is.
+func formPattern(template string, ends []string) (*regexp.Regexp, error) {
+	quoted := make([]string, len(ends))
+	for i, end := range ends {
+		quoted[i] = regexp.QuoteMeta(end)
+	}
+	return regexp.Compile("^" + strings.ReplaceAll(regexp.QuoteMeta(template), formMark, "([^/]+)") + "(?:" + strings.Join(quoted, "|") + ")$")
+}
+
+// formsIn gives the forms of the names that match a pattern of formPattern.
+func formsIn(pattern *regexp.Regexp, names []string) []string {
 	forms := []string{}
 	for _, name := range names {
 		m := pattern.FindStringSubmatch(filepath.ToSlash(name))
@@ -94,7 +174,7 @@ func formsAt(ctx context.Context, def *definition.Definition, o Options, out def
 			forms = append(forms, m[1])
 		}
 	}
-	return forms, nil
+	return forms
 }
 
 // formMark stands for the form in a path. No path holds it otherwise.

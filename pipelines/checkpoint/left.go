@@ -52,6 +52,24 @@ func LeftIn(ctx context.Context, state string, wanted func(Header) bool) []Left 
 	return left
 }
 
+// HeldIn returns the headers of the checkpoints of a state folder that runs hold now. A run
+// that has no plan yet has no header. It changes nothing on disk.
+func HeldIn(ctx context.Context, state string) (held []Header) {
+	for _, at := range folders(parentOf(state)) {
+		if !isHeld(at) {
+			continue
+		}
+		data, err := folder(at).get(ctx, headerName, nil)
+		if err != nil {
+			continue
+		}
+		if h, err := decodeHeader(data); err == nil {
+			held = append(held, h)
+		}
+	}
+	return held
+}
+
 // Left describes what is in a checkpoint that no run holds. It returns nil if
 // nothing is there or can be taken over. An error says why nothing can be taken
 // over, or that the store failed. Left changes nothing.

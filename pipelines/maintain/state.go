@@ -75,7 +75,8 @@ func (o *OutputState) Watermark() load.WallTime {
 // State tells what runs of a definition left for the next one: watermarks,
 // what is under way or ended early, and the budget. It sends nothing to the
 // service, needs no API key, takes no lease and changes nothing. Where the
-// definition has globs, its forms are those that account.FindForms gives. An output
+// definition has globs, its forms are those that account.FindForms gives, and those that a run
+// reads now. An output
 // that fails does not stop the others: the error is an *account.FormsError of
 // *output.OutputsError then.
 func State(ctx context.Context, def *definition.Definition, o account.Options) (*StateReport, error) {
@@ -84,6 +85,9 @@ func State(ctx context.Context, def *definition.Definition, o account.Options) (
 		Pipeline: def.Name, Definition: def, Zone: def.Source.Zone, Now: o.Now(), Incremental: def.Extract.Incremental,
 	}
 	found, err := account.FindForms(ctx, def, o)
+	if err == nil {
+		err = found.AddUnderWay(ctx, def, o)
+	}
 	if report.Patterns, report.Unlisted = found.Patterns, found.Unlisted; err != nil {
 		return report, err
 	}

@@ -40,7 +40,7 @@ is under way or ended early, and what is booked of the request budget. It takes
 no lease and changes nothing.
 
 Where the definition has globs, the forms are those of which something lies at
-the outputs; --form names others.`,
+the outputs, and those that a run reads now; --form names others.`,
 		Example: `  formetl state show feedback.yaml
   formetl state show feedback.yaml --form form1
   formetl state show feedback.yaml --json | jq -r '.forms[].outputs[].watermark'`,

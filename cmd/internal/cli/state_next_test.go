@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -63,6 +64,44 @@ func TestStateAfterAKill(t *testing.T) {
 	}
 	if text := look(); !strings.Contains(text, anew) {
 		t.Errorf("after the run:\n%s", text)
+	}
+}
+
+// TestStateOfFirstRun: while the first run of a definition with a glob is under way, state
+// show names its forms, without a request.
+func TestStateOfFirstRun(t *testing.T) {
+	for name, path := range map[string]string{"file": "out/{form}.csv", "dataset": "lake/{form}/"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			var file, shown string
+			show := sync.OnceFunc(func() {
+				p := command(t, dir, testKey, "state", "show", file)
+				if code := p.code(t, p.Run()); code != exit.OK {
+					t.Errorf("state show ended with %d:\n%s", code, &p.stderr)
+				}
+				shown = p.stdout.String()
+			})
+			service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{keptForm(t, 50)}}
+			service.Before = func(r formservice.Request) {
+				if strings.Contains(r.Query, "fs_min_id=101") { // before there is a checkpoint
+					before := len(service.Log())
+					show()
+					if after := len(service.Log()); after != before {
+						t.Errorf("%d requests were sent meanwhile", after-before)
+					}
+				}
+			}
+			server := httptest.NewServer(service)
+			defer server.Close()
+			file = pipelineFile(t, dir, "first", server.URL, "concurrency: 1", "forms: [\"*\"]\nload: [{path: \""+path+"\", format: csv}]")
+			p := command(t, dir, testKey, "run", file)
+			if code := p.code(t, p.Run()); code != exit.OK {
+				t.Fatalf("the run ended with %d:\n%s", code, &p.stderr)
+			}
+			if !strings.Contains(shown, "a run is under way") || strings.Contains(shown, "no form has anything") {
+				t.Errorf("it shows:\n%s", shown)
+			}
+		})
 	}
 }
 
