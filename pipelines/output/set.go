@@ -88,6 +88,7 @@ func (s *Set) openEach(ctx context.Context) error {
 			t.out, err = p.open(ctx)
 		}
 		if err == nil {
+			s.tellOther(ctx, t)
 			continue
 		}
 		if all := s.setAside(ctx, t, err); all != nil {
@@ -98,6 +99,17 @@ func (s *Set) openEach(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// tellOther warns of an output that another pipeline wrote last. Two definitions with one
+// path replace each other's rows for ever, and both succeed.
+func (s *Set) tellOther(ctx context.Context, t *target) {
+	m, is := t.out.at().manifest, s.job.Def.Name
+	if m == nil || s.job.Def.File == "" || m.Pipeline == is {
+		return
+	}
+	s.job.Log.LogAttrs(ctx, slog.LevelWarn, "another pipeline wrote this output last; give each its own path, unless you have renamed it",
+		slog.String("path", t.report.Path), slog.String("was", m.Pipeline), slog.String("is", is))
 }
 
 // checkFits sets aside the datasets that the definition no longer fits.

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
@@ -82,10 +84,8 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 // definition returns the definition in the file, or one of the flags in place of a file.
 func (a *asked) definition(cmd *cobra.Command, p *process, files []string) (*definition.Definition, account.Options, error) {
 	if len(files) == 1 {
-		for _, name := range []string{"base-url", "account", "timezone"} {
-			if cmd.Flags().Changed(name) {
-				return nil, account.Options{}, exit.Usagef("%s is a definition and says itself which service is asked: --%s does not apply", files[0], name)
-			}
+		if err := flags.BesideDefinition(cmd.Flags(), files[0]); err != nil {
+			return nil, account.Options{}, err
 		}
 		a.given.KeyFile = a.service.KeyFile
 		defs, o, err := p.open(cmd.Context(), &a.given, files, slog.LevelWarn, withKey)
@@ -102,4 +102,50 @@ func (a *asked) definition(cmd *cobra.Command, p *process, files []string) (*def
 	o, err := p.start(slog.LevelWarn, new(flags.Range).Options)
 	state, _, _ := flags.StateFolder("") // without it, no budget is remembered
 	return &definition.Definition{Source: source, State: state}, o, err
+}
+
+// formFlags say which form a command reads: one of a definition, or of the service that
+// other flags name.
+type formFlags struct {
+	asked
+	span               flags.Range
+	form, names, state string
+}
+
+// register adds the flags, all but those of the range.
+func (f *formFlags) register(set *pflag.FlagSet) {
+	f.service.Register(set)
+	f.given.RegisterVariables(set)
+	flags.RegisterNames(set, &f.names)
+	set.StringVar(&f.form, "form", "", "the form's directory (default: the first form of the definition)")
+	set.StringVar(&f.state, "state", "", "folder of budgets (default: the definition's, or formetl/ in your cache folder)")
+}
+
+// open starts a command. It returns the definition in the file, or one with this name that
+// the flags make in its place, and the form.
+func (f *formFlags) open(cmd *cobra.Command, p *process, files []string, name string) (def *definition.Definition, o account.Options, form string, err error) {
+	labels, err := flags.ByLabel(f.names)
+	if err != nil {
+		return nil, o, "", err
+	}
+	if len(files) == 0 {
+		def, err = p.define(name, f.form, &f.service, f.state)
+		if err == nil {
+			o, err = p.start(slog.LevelWarn, f.span.Options)
+		}
+		form = f.form
+	} else {
+		f.given.Range, f.given.State = f.span, f.state
+		def, o, err = f.definition(cmd, p, files)
+		if err == nil {
+			form = cmp.Or(f.form, def.Forms[0])
+		}
+		if err == nil && definition.IsGlob(form) {
+			err = exit.Usagef("the definition names its forms by patterns: give --form; `formetl forms` lists them")
+		}
+	}
+	if err == nil && (len(files) == 0 || cmd.Flags().Changed("names")) {
+		def.Labels = labels
+	}
+	return def, o, form, err
 }

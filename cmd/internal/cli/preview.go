@@ -2,9 +2,7 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/csv"
-	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,11 +19,8 @@ import (
 
 // previewFlags are the flags of preview.
 type previewFlags struct {
-	service              flags.Service
-	given                flags.Definition // what is said besides a definition
-	span                 flags.Range
-	form, names, schema  string
-	state                string
+	formFlags
+	schema               string
 	limit                int64
 	latest, asJSON, wide bool
 }
@@ -49,16 +44,12 @@ Texts of more than 40 characters are cut; --wide shows them whole.`,
 			}
 			return flags.Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return preview(cmd.Context(), p, f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return preview(cmd, p, f, args) },
 	}
 	set := cmd.Flags()
-	f.service.Register(set)
+	f.register(set)
 	f.span.Register(set)
-	f.given.RegisterVariables(set)
-	flags.RegisterNames(set, &f.names)
-	set.StringVar(&f.form, "form", "", "the form's directory (default: the first form of the definition)")
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
-	set.StringVar(&f.state, "state", "", "folder of budgets (default: the definition's, or formetl/ in your cache folder)")
 	set.Int64VarP(&f.limit, "limit", "n", 10, "show so many results")
 	set.BoolVar(&f.latest, "latest", false, "the newest results, by id, and these first")
 	set.BoolVar(&f.wide, "wide", false, "show long texts whole")
@@ -66,15 +57,19 @@ Texts of more than 40 characters are cut; --wide shows them whole.`,
 	return cmd
 }
 
-func preview(ctx context.Context, p *process, f previewFlags, files []string) error {
+func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) error {
 	if f.limit < 1 {
 		return exit.Usagef("--limit %d: give a number above 0", f.limit)
 	}
-	def, o, form, err := f.definition(ctx, p, files)
+	ctx := cmd.Context()
+	def, common, form, err := f.open(cmd, p, files, "preview")
+	if err == nil && f.schema != "" {
+		def.Schema, err = definition.LoadSchema(f.schema, p.secrets(ctx))
+	}
 	if err != nil {
 		return err
 	}
-	q := stream.Query{Form: form, Limit: f.limit, Latest: f.latest}
+	o, q := pipelines.Options{Options: common}, stream.Query{Form: form, Limit: f.limit, Latest: f.latest}
 	var text bytes.Buffer
 	if f.asJSON {
 		if err := pipelines.Look(ctx, def, o, q, jsonout.JSON(), &text); err != nil {
@@ -97,36 +92,4 @@ func preview(ctx context.Context, p *process, f previewFlags, files []string) er
 		}
 	}
 	return show.Table(p.stdout, rows...)
-}
-
-// definition is the given definition, or what flags say in place of one, and the form.
-func (f *previewFlags) definition(ctx context.Context, p *process, files []string) (*definition.Definition, pipelines.Options, string, error) {
-	var o pipelines.Options
-	if len(files) == 0 {
-		def, err := p.define("preview", f.form, &f.service, f.state)
-		if err == nil {
-			def.Labels, err = flags.ByLabel(f.names)
-		}
-		if err == nil && f.schema != "" {
-			def.Schema, err = definition.LoadSchema(f.schema, p.secrets(ctx))
-		}
-		if err == nil {
-			o.Options, err = p.start(slog.LevelWarn, f.span.Options)
-		}
-		return def, o, f.form, err
-	}
-	f.given.Range, f.given.KeyFile, f.given.State = f.span, f.service.KeyFile, f.state
-	defs, common, err := p.open(ctx, &f.given, files, slog.LevelWarn, withKey)
-	if err != nil {
-		return nil, o, "", err
-	}
-	o.Options = common
-	form := f.form
-	if form == "" {
-		form = defs[0].Forms[0]
-	}
-	if definition.IsGlob(form) {
-		return nil, o, "", exit.Usagef("the definition names its forms by patterns: give --form; `formetl forms` lists them")
-	}
-	return defs[0], o, form, nil
 }

@@ -131,8 +131,8 @@ func diffLive(ctx context.Context, p *process, set *pflag.FlagSet, file string, 
 	if !isDefinition {
 		return diffForm(ctx, p, file, options, f)
 	}
-	if name := otherThan(set, "json", "form", "from", "to", "state", "api-key-file", "var"); name != "" {
-		return nil, exit.Usagef("%s is a definition and says itself how to ask the service: --%s does not apply", file, name)
+	if err := flags.BesideDefinition(set, file); err != nil {
+		return nil, err
 	}
 	defs, err := p.load(ctx, &f.definition, []string{file}, withKey)
 	if err != nil {

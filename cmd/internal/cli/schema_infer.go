@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -11,6 +10,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/cmd/internal/show"
@@ -21,21 +21,21 @@ import (
 )
 
 type inferFlags struct {
-	service                   flags.Service
-	span                      flags.Range
-	form, output, base, names string
-	sample                    int
-	force, pii                bool
+	formFlags
+	output, base string
+	sample       int
+	force, pii   bool
 }
 
 func schemaInferCommand(p *process) *cobra.Command {
 	var f inferFlags
 	cmd := &cobra.Command{
-		Use:   "infer --form FORM [-o FILE]",
+		Use:   "infer [DEFINITION] [--form FORM] [-o FILE]",
 		Short: "Write a schema file from a live form",
 		Long: `Infer makes a schema file of a form's headings and a sample of its results: the
 first of the range, the last, and pages spread evenly between them. A request
-brings a hundred results, so that the default sample costs about ten.
+brings a hundred results, so that the default sample costs about ten. A definition
+gives the service, the form and the range; without one, flags name the service.
 
 A column has another type than string only where every sampled value fits it and
 nothing is lost by it. Leading zeros, phone numbers, ids and dates such as
@@ -47,17 +47,16 @@ their names, types and rules; labels follow the form, new columns come at the
 end, and comments say where the sample does not fit what is declared. Comments
 of your own are not kept.`,
 		Example: `  formetl schema infer --base-url https://fs1.example.com --account acme --form form1 -o form1.schema.yaml
+  formetl schema infer feedback.yaml -o feedback.schema.yaml
   formetl schema infer --form form1 --names id --from 2026-01-01 --sample 5000
   formetl schema infer --form form1 --pii -o form1.schema.yaml --force
   formetl schema infer --form form1 --base form1.schema.yaml | diff form1.schema.yaml -`,
-		Args: flags.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return schemaInfer(cmd.Context(), p, f) },
+		Args: flags.Arguments(0, 1, "at most one definition, such as feedback.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error { return schemaInfer(cmd, p, f, args) },
 	}
 	set := cmd.Flags()
-	f.service.Register(set)
+	f.register(set)
 	f.span.RegisterSample(set)
-	flags.RegisterNames(set, &f.names)
-	set.StringVar(&f.form, "form", "", "the form's directory")
 	set.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
 	set.StringVar(&f.base, "base", "", "schema file whose columns keep their names, types and rules")
 	set.IntVar(&f.sample, "sample", infer.DefaultSample, "about how many results to look at")
@@ -66,18 +65,11 @@ of your own are not kept.`,
 	return cmd
 }
 
-func schemaInfer(ctx context.Context, p *process, f inferFlags) error {
-	def, err := p.define("schema", f.form, &f.service, "")
-	if err != nil {
-		return err
-	}
+func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) error {
 	if f.sample < 1 || f.sample > infer.MaxSample {
-		return fmt.Errorf("--sample %d: give 1 to %d", f.sample, infer.MaxSample)
+		return exit.Usagef("--sample %d: give 1 to %d", f.sample, infer.MaxSample)
 	}
-	if def.Labels, err = flags.ByLabel(f.names); err != nil {
-		return err
-	}
-	options, err := p.start(slog.LevelWarn, f.span.Options)
+	def, options, form, err := f.open(cmd, p, files, "schema")
 	if err != nil {
 		return err
 	}
@@ -85,11 +77,11 @@ func schemaInfer(ctx context.Context, p *process, f inferFlags) error {
 	if err != nil {
 		return err
 	}
-	inferred, err := infer.Schema(ctx, def, options, f.form, infer.Options{Sample: f.sample, Base: base, Personal: f.pii})
+	inferred, err := infer.Schema(cmd.Context(), def, options, form, infer.Options{Sample: f.sample, Base: base, Personal: f.pii})
 	if err != nil {
 		return err
 	}
-	return writeInferred(p, f, inferred, base != nil)
+	return writeInferred(p, f, form, inferred, base != nil)
 }
 
 func (f *inferFlags) toFile() bool { return f.output != definition.StdoutPath && f.output != "" }
@@ -117,7 +109,7 @@ func (f *inferFlags) baseSchema() (*schemas.Schema, error) {
 }
 
 // writeInferred writes the schema file. based says that it follows an earlier one.
-func writeInferred(p *process, f inferFlags, inferred *infer.InferredSchema, based bool) error {
+func writeInferred(p *process, f inferFlags, form string, inferred *infer.InferredSchema, based bool) error {
 	data, err := definition.FormatSchema(inferred.Schema, inferred.Notes)
 	if err != nil {
 		return err
@@ -128,7 +120,7 @@ func writeInferred(p *process, f inferFlags, inferred *infer.InferredSchema, bas
 	if err := maybe.WriteFile(f.output, data, 0o640); err != nil {
 		return &load.CreateError{Op: "write", Path: f.output, Hint: "give a file in a folder that is there and can be written to", Err: err}
 	}
-	told := fmt.Sprintf("%s: %s to %s", f.form, show.Plural(len(inferred.Schema.Columns), "column"), f.output)
+	told := fmt.Sprintf("%s: %s to %s", form, show.Plural(len(inferred.Schema.Columns), "column"), f.output)
 	if based {
 		told += ": " + changesText(inferred)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -96,6 +97,20 @@ func (s *Service) Source(env Environment) (definition.Source, error) {
 		return src, fmt.Errorf("%s: %w", named("--timezone", s.timezone, "FORMETL_TIMEZONE"), err)
 	}
 	return src, nil
+}
+
+// BesideDefinition refuses the flags of a service where a definition names the service.
+// The key alone may come from elsewhere.
+func BesideDefinition(given *pflag.FlagSet, file string) error {
+	service := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(Service).Register(service)
+	var err error
+	given.Visit(func(f *pflag.Flag) {
+		if err == nil && f.Name != "api-key-file" && service.Lookup(f.Name) != nil {
+			err = exit.Usagef("%s is a definition and says itself how to ask the service: --%s does not apply", file, f.Name)
+		}
+	})
+	return err
 }
 
 // MachinesZone tells whether nobody named the account's zone.
