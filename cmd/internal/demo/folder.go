@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/renameio/v2/maybe"
 
+	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/load"
 )
 
@@ -35,8 +36,13 @@ const keyName = "api-key"
 const demoPipeline = "demo"
 
 // Check refuses to overwrite what the demo did not write, or what was changed since
-// then: the definition, the CSV file and the dataset.
+// then: the definition, the CSV file and the dataset. Nor does it write through links or to devices.
 func (d Folder) Check() error {
+	for _, file := range []string{d.File(), d.path("feedback.csv"), d.path(keyName)} {
+		if err := owned.CheckOrdinary(file); err != nil {
+			return err
+		}
+	}
 	for _, c := range []struct {
 		path string
 		ours func() (bool, error)
