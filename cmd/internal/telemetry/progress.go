@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -28,6 +30,8 @@ type Progress struct {
 	screen *mpb.Progress       // nil while nothing is shown
 	bars   map[string]*mpb.Bar // by form
 	ended  string              // a form that ended and whose bar may be replaced, "" for none
+
+	until atomic.Pointer[time.Time] // when requests go on that wait for their budget, nil for none
 }
 
 // ProgressAuto is the mode of --progress that draws bars on a terminal only.
@@ -80,6 +84,22 @@ func (p *Progress) Update(u pipelines.Progress) {
 	}
 }
 
+// Wait lets the bars say that requests wait for their budget.
+func (p *Progress) Wait(until time.Time) { p.until.Store(&until) }
+
+// waits is what a bar says of such a wait, "" for nothing.
+func (p *Progress) waits(decor.Statistics) string {
+	until := p.until.Load()
+	if until == nil {
+		return ""
+	}
+	left := time.Until(*until).Round(time.Second)
+	if left <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" waits %s for the budget", left)
+}
+
 // bar is the bar of a form, a new one where it has none, and nil where
 // mostBars are drawn already.
 func (p *Progress) bar(form string) *mpb.Bar {
@@ -97,7 +117,7 @@ func (p *Progress) bar(form string) *mpb.Bar {
 	// A bar that begins without a total completes only when it is told to.
 	p.bars[form] = p.screen.AddBar(0,
 		mpb.PrependDecorators(decor.Name(show.Cell(form)+" "), decor.CountersNoUnit("%d / %d results")),
-		mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO)))
+		mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO), decor.Any(p.waits)))
 	return p.bars[form]
 }
 

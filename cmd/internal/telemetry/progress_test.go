@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vbauerster/mpb/v8/decor"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
 )
@@ -131,5 +133,23 @@ func TestProgressModes(t *testing.T) {
 	}
 	if _, err := NewLog(io.Discard, nil).NewProgress("sometimes"); err == nil {
 		t.Error("an unknown mode is taken")
+	}
+}
+
+// TestProgressWaits: a bar that stands still says what it waits for, and until when.
+func TestProgressWaits(t *testing.T) {
+	var out terminal
+	p, err := NewLog(&out, nil).NewProgress("on")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Wait(time.Now().Add(time.Hour))
+	p.Update(pipelines.Progress{Form: "f", Rows: 1, Expected: 5})
+	p.Finish()
+	if text := out.drawn(); !strings.Contains(text, "waits 1h0m0s for the budget") && !strings.Contains(text, "waits 59m5") {
+		t.Errorf("drawn %q", text)
+	}
+	if p.Wait(time.Now()); p.waits(decor.Statistics{}) != "" {
+		t.Error("a bar waits for a moment that has come")
 	}
 }
