@@ -121,7 +121,7 @@ func (c Clock) parse(value string) (at int64, ok bool) {
 		return 0, false
 	}
 	t, err := time.Parse("2006-01-02T15:04:05Z", value) // it takes a fraction too
-	if err != nil || len(value) == shortest+1 {
+	if err != nil || len(value) > shortest && value[shortest-1] != '.' {
 		return 0, false
 	}
 	return t.UnixMilli(), true
