@@ -144,15 +144,16 @@ func (s service) v2Results(t *testing.T, query string) []v2Result {
 
 func (s service) v2IDs(t *testing.T, query string) []int64 {
 	t.Helper()
-	ids := []int64{}
-	for _, r := range s.v2Results(t, query) {
+	results := s.v2Results(t, query)
+	ids := make([]int64, 0, len(results))
+	for _, r := range results {
 		ids = append(ids, r.id(t))
 	}
 	return ids
 }
 
 // v2Error reads an error's body and checks that it tells its status.
-func v2Error(t *testing.T, r reply) string {
+func v2Error(t *testing.T, r reply) {
 	t.Helper()
 	e := decode[struct {
 		Error struct {
@@ -163,7 +164,6 @@ func v2Error(t *testing.T, r reply) string {
 	if e.Status != r.status || e.Message == "" {
 		t.Errorf("HTTP %d with %+v", r.status, e)
 	}
-	return e.Message
 }
 
 // startV2 serves the small form, with choices and a zone, in both generations.
