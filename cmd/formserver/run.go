@@ -38,6 +38,7 @@ type settings struct {
 	faults, from, to, zone         string
 	forms                          []string
 	plain, loose                   bool
+	api                            string
 }
 
 func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
@@ -59,7 +60,8 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.Uint64Var(&s.seed, "seed", 1, "seed of the results and of the faults; equal seeds give equal answers")
 	fs.StringVar(&s.from, "from", "2025-01-01", "first day of the results, or a date-time")
 	fs.StringVar(&s.to, "to", "2026-01-01", "end of the results, exclusive, or now")
-	fs.StringVar(&s.zone, "zone", "UTC", "the account's zone: --to now and the date_update of changes are its wall clock")
+	fs.StringVar(&s.zone, "zone", "UTC", "the account's zone: --to now and the date_update of changes are its wall clock, v2 tells UTC by it")
+	fs.StringVar(&s.api, "api", formservice.V1, "generation of the service: v1 (XML), v2 (JSON, the key is its bearer token) or both")
 	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
 	fs.StringVar(&s.faults, "faults", "", "what goes wrong, see below")
 	fs.BoolVar(&s.plain, "plain", false, "well-behaved results only: finished, dated, without hostile values")
@@ -82,6 +84,8 @@ Examples:
   formserver --latency 20ms --faults busy=0.2,busy-status=429,retry-after=1,cut=0.05
   formserver --faults old-root,latin1,strict-limit,finish-every=10
   formserver --faults edit-every=10,clock-off=-5m,lack-update=100
+  formserver --api both --zone America/Chicago
+  formserver --api v2 --faults v2-fractions=random,v2-pagination=missing,per-minute=50
 
 The API key is that of --api-key-file, else of FORMSERVER_API_KEY; where there
 is none, a random one is made for this run.
@@ -156,6 +160,9 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	if s.latency < 0 {
 		return nil, fmt.Errorf("--latency %s is below 0", s.latency)
 	}
+	if !slices.Contains([]string{formservice.V1, formservice.V2, formservice.Both}, s.api) {
+		return nil, fmt.Errorf("--api %q is not v1, v2 or both", s.api)
+	}
 	zone, err := time.LoadLocation(s.zone)
 	if err != nil {
 		return nil, fmt.Errorf("--zone %q: %w", s.zone, err)
@@ -165,7 +172,7 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	if err := cmp.Or(wrongFrom, wrongTo); err != nil {
 		return nil, err
 	}
-	server := &formservice.Server{Account: s.account, Faults: faults, Loose: s.loose, Forms: []*formservice.Form{}}
+	server := &formservice.Server{Account: s.account, Faults: faults, Loose: s.loose, Forms: []*formservice.Form{}, API: s.api, Zone: zone}
 	if len(s.forms) == 0 {
 		s.forms = []string{"form1"}
 	}

@@ -181,7 +181,7 @@ func TestWallClock(t *testing.T) {
 
 // TestClock checks that changes get the wall clock of the account's zone.
 func TestClock(t *testing.T) {
-	s := settings{zone: "Asia/Tokyo", from: "2025-01-01", to: "2026-01-01", results: 10}
+	s := settings{api: "v1", zone: "Asia/Tokyo", from: "2025-01-01", to: "2026-01-01", results: 10}
 	server, err := s.server(time.Now())
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,20 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/formetl/formetl/extract/formservice/internal/xmltext"
 )
+
+// writer appends the answers of API v1.
+type writer struct{ xmltext.Writer }
+
+func newWriter(buf []byte, f Faults) *writer {
+	root := "fs_response"
+	if f.OldRoot {
+		root = "fs_result"
+	}
+	return &writer{xmltext.New(buf, root, f.Latin1, f.Control)}
+}
 
 // The error codes of the specification, section 7.
 const (
@@ -24,6 +37,7 @@ type refusal struct {
 	code    int
 	status  int // 0: by the code
 	message string
+	allow   string // the method that there is, where that is the error
 }
 
 // Error returns the message with its code.
@@ -49,22 +63,22 @@ func (r *refusal) httpStatus() int {
 
 // refusal writes an error envelope.
 func (w *writer) refusal(r *refusal) []byte {
-	w.open("error")
-	w.raw(`<error code="`, strconv.Itoa(r.code), `">`)
-	w.escape(r.message, false)
-	w.raw("</error>\n")
-	return w.close()
+	w.Open("error")
+	w.Raw(`<error code="`, strconv.Itoa(r.code), `">`)
+	w.Escape(r.message, false)
+	w.Raw("</error>\n")
+	return w.Close()
 }
 
 // form writes the element of Get Forms and Copy Form.
 func (w *writer) form(f *Form) {
-	w.raw("<form")
-	w.attribute("id", cmp.Or(f.ID, f.Directory))
-	w.raw(">")
-	w.element("name", f.Name)
-	w.element("description", f.Description)
-	w.element("directory", f.Directory)
-	w.raw("</form>\n")
+	w.Raw("<form")
+	w.Attribute("id", cmp.Or(f.ID, f.Directory))
+	w.Raw(">")
+	w.Element("name", f.Name)
+	w.Element("description", f.Description)
+	w.Element("directory", f.Directory)
+	w.Raw("</form>\n")
 }
 
 // status writes the answer of Get Form Status.
@@ -76,21 +90,21 @@ func (w *writer) status(f *Form) {
 	if modified.IsZero() {
 		modified = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
-	w.raw("<status>")
-	w.element("state", state)
-	w.element("last_modified", modified.Format(WallTime))
+	w.Raw("<status>")
+	w.Element("state", state)
+	w.Element("last_modified", modified.Format(WallTime))
 	w.limit("items", len(f.Items), cmp.Or(f.ItemsAllowed, 500))
 	w.limit("results", f.stored.count(everything), cmp.Or(f.TotalAllowed, MaxResults))
-	w.raw("</status>\n")
+	w.Raw("</status>\n")
 }
 
 func (w *writer) limit(kind string, used, total int) {
-	w.raw("<limit")
-	w.attribute("type", kind)
-	w.raw(">")
-	w.number("used", used)
-	w.number("total", total)
-	w.raw("</limit>")
+	w.Raw("<limit")
+	w.Attribute("type", kind)
+	w.Raw(">")
+	w.Number("used", used)
+	w.Number("total", total)
+	w.Raw("</limit>")
 }
 
 // publish writes the answer of Get Publish for the server that was addressed.
@@ -100,21 +114,21 @@ func (w *writer) publish(f *Form, account, host string, secure bool) {
 		scheme = "https://"
 	}
 	base := scheme + host + "/" + account + "/" + f.Directory + "/"
-	w.raw("<publish>")
+	w.Raw("<publish>")
 	for _, kind := range []string{"normal", "printer"} {
 		address := base
 		if kind != "normal" {
 			address += "?fs_" + kind + "=1"
 		}
-		w.raw("<url")
-		w.attribute("type", kind)
-		w.raw(">")
-		w.escape(address, false)
-		w.raw("</url>")
+		w.Raw("<url")
+		w.Attribute("type", kind)
+		w.Raw(">")
+		w.Escape(address, false)
+		w.Raw("</url>")
 	}
-	w.element("code", `<a href="`+base+`">`+f.Name+`</a>`)
-	w.element("code", `<iframe src="`+base+`" width="100%"></iframe>`)
-	w.raw("</publish>\n")
+	w.Element("code", `<a href="`+base+`">`+f.Name+`</a>`)
+	w.Element("code", `<iframe src="`+base+`" width="100%"></iframe>`)
+	w.Raw("</publish>\n")
 }
 
 // results writes the page of a request and returns how many results it holds.
@@ -124,12 +138,12 @@ func (w *writer) results(f *Form, q *resultsQuery, style string) int {
 	}
 	n := 0
 	var s scratch
-	w.raw("<results>\n")
+	w.Raw("<results>\n")
 	f.pick(q, &s, func(r Result) {
 		w.result(f, r, q.view.Columns)
 		n++
 	})
-	w.raw("</results>\n")
+	w.Raw("</results>\n")
 	return n
 }
 
@@ -146,20 +160,20 @@ func (w *writer) headings(f *Form, q *resultsQuery, style string) {
 		if own, ok := q.labels[id]; ok {
 			label = own
 		}
-		w.raw("<heading")
-		w.attribute(attribute, id)
-		w.raw(">")
-		w.escape(label, false)
-		w.raw("</heading>\n")
+		w.Raw("<heading")
+		w.Attribute(attribute, id)
+		w.Raw(">")
+		w.Escape(label, false)
+		w.Raw("</heading>\n")
 	}
 	group := func(tag string) {
 		if style == "nested" {
-			w.raw(tag)
+			w.Raw(tag)
 		}
 	}
 	items := slices.Clone(f.Items)
 	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(a.Index, b.Index) })
-	w.raw("<headings>\n")
+	w.Raw("<headings>\n")
 	group("<metas>")
 	for _, id := range f.Metas {
 		heading(id, metaLabel(id))
@@ -169,7 +183,7 @@ func (w *writer) headings(f *Form, q *resultsQuery, style string) {
 		heading(it.ID, it.Label)
 	}
 	group("</items>")
-	w.raw("</headings>\n")
+	w.Raw("</headings>\n")
 }
 
 // metaLabel makes "Result status" of result_status.
@@ -190,27 +204,27 @@ func shown(columns []string, id string) bool { return columns == nil || slices.C
 
 // result writes one result.
 func (w *writer) result(f *Form, r Result, columns []string) {
-	w.spell = spellingOf(r.ID)
-	w.raw(`<result id="`)
-	w.buf = strconv.AppendInt(w.buf, r.ID, 10)
-	w.raw(`"><metas>`)
+	w.Spell = xmltext.SpellingOf(r.ID)
+	w.Raw(`<result id="`)
+	w.Buf = strconv.AppendInt(w.Buf, r.ID, 10)
+	w.Raw(`"><metas>`)
 	for _, m := range r.Metas {
 		if shown(columns, m.ID) {
-			w.buf = append(w.buf, "<meta"...)
-			w.attribute("id", m.ID)
-			w.buf = append(w.buf, '>')
-			w.text(m.Value)
-			w.buf = append(w.buf, "</meta>"...)
+			w.Buf = append(w.Buf, "<meta"...)
+			w.Attribute("id", m.ID)
+			w.Buf = append(w.Buf, '>')
+			w.Text(m.Value)
+			w.Buf = append(w.Buf, "</meta>"...)
 		}
 	}
-	w.raw("</metas>\n<items>")
+	w.Raw("</metas>\n<items>")
 	for _, a := range r.Items {
 		if shown(columns, a.ID) {
 			w.answer(f, r.ID, a)
 		}
 	}
-	w.raw("</items></result>\n")
-	w.spell = named
+	w.Raw("</items></result>\n")
+	w.Spell = xmltext.Named
 }
 
 // answer writes one item. Results of even ids number the values of an answer
@@ -220,35 +234,35 @@ func (w *writer) answer(f *Form, id int64, a Answer) {
 		it, _ := f.item(a.ID)
 		a.Type, a.Index = cmp.Or(a.Type, it.Type), cmp.Or(a.Index, it.Index)
 	}
-	w.buf = append(w.buf, "<item"...)
-	w.attribute("id", a.ID)
+	w.Buf = append(w.Buf, "<item"...)
+	w.Attribute("id", a.ID)
 	if a.Index != 0 {
-		w.buf = append(w.buf, ` index="`...)
-		w.buf = strconv.AppendInt(w.buf, int64(a.Index), 10)
-		w.buf = append(w.buf, `"`...)
+		w.Buf = append(w.Buf, ` index="`...)
+		w.Buf = strconv.AppendInt(w.Buf, int64(a.Index), 10)
+		w.Buf = append(w.Buf, `"`...)
 	}
 	if a.Type != "" {
-		w.attribute("type", a.Type)
+		w.Attribute("type", a.Type)
 	}
 	if len(a.Values) == 0 {
-		w.buf = append(w.buf, "/>"...)
+		w.Buf = append(w.Buf, "/>"...)
 		return
 	}
-	w.buf = append(w.buf, ">"...)
+	w.Buf = append(w.Buf, ">"...)
 	for i, v := range a.Values {
 		if v == "" && id%2 != 0 {
-			w.buf = append(w.buf, "<value/>"...)
+			w.Buf = append(w.Buf, "<value/>"...)
 			continue
 		}
-		w.buf = append(w.buf, "<value"...)
+		w.Buf = append(w.Buf, "<value"...)
 		if len(a.Values) > 1 && id%2 == 0 {
-			w.buf = append(w.buf, ` index="`...)
-			w.buf = strconv.AppendInt(w.buf, int64(i+1), 10)
-			w.buf = append(w.buf, `"`...)
+			w.Buf = append(w.Buf, ` index="`...)
+			w.Buf = strconv.AppendInt(w.Buf, int64(i+1), 10)
+			w.Buf = append(w.Buf, `"`...)
 		}
-		w.buf = append(w.buf, ">"...)
-		w.text(v)
-		w.buf = append(w.buf, "</value>"...)
+		w.Buf = append(w.Buf, ">"...)
+		w.Text(v)
+		w.Buf = append(w.Buf, "</value>"...)
 	}
-	w.buf = append(w.buf, "</item>"...)
+	w.Buf = append(w.Buf, "</item>"...)
 }

@@ -140,7 +140,8 @@ func TestMaskEqualsDates(t *testing.T) {
 			var want uint64
 			for n := block * blockSize; n < min(g.n, (block+1)*blockSize); n++ {
 				id := g.id(n)
-				if s.minID <= id && id <= s.maxID && s.hasDate(g.dates(n).filtered()) {
+				date, dated := g.dates(n).filtered()
+				if s.minID <= id && id <= s.maxID && s.hasDate(id, date, dated) {
 					want |= 1 << (n % blockSize)
 				}
 			}

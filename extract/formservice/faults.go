@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
 )
 
 // Fault is something that is done to one request instead of, or with, its
@@ -35,7 +37,7 @@ type Faults struct {
 
 	Busy       float64
 	BusyFirst  int // so many requests are busy before anything else
-	BusyStatus int // 200, 429 or 503; 0: 503
+	BusyStatus int // 200, 429 or 503; 0: 503, of API v2 429
 	RetryAfter int // seconds for the Retry-After header of busy answers; 0: no header
 	HTML       float64
 	HTMLStatus int // its HTTP status; 0: 502
@@ -57,9 +59,9 @@ type Faults struct {
 	DeleteEvery int // … deleted
 	FinishEvery int // … an unfinished one finished
 
-	StrictLimit     bool   // fs_limit=100 is refused
+	StrictLimit     bool   // fs_limit=100 is refused, of API v2 limit=500
 	BareMaxMidnight bool   // fs_max_date without a time means 00:00:00
-	OldRoot         bool   // fs_result
+	OldRoot         bool   // fs_result; API v2 has none
 	Errors200       bool   // error envelopes come with HTTP 200
 	Latin1          bool   // ISO-8859-1
 	Control         string // forbidden characters: raw, ref (&#11;); "": U+FFFD
@@ -77,9 +79,19 @@ type Faults struct {
 	IgnoreSearch    bool
 	IgnoreSort      bool // always by id
 
+	Twice       int    // results whose id is a multiple of it come twice on a page; 0: none
+	Unsorted    bool   // the results of a page come in no order
+	ContentType string // of answers with HTTP 200; "": the right one
+
 	LackUpdate int           // so many ids apart a result is answered, sorted and searched without its date_update; 1: all; 0: none
 	ClockOff   time.Duration // added to the clocks of the server's forms, from its first request on; may be negative
+
+	V2 V2Shapes
 }
+
+// V2Shapes are the shapes of API v2 that are unknown or differ between
+// accounts, as the zero value the newest ones.
+type V2Shapes = jsonapi.Variants
 
 // flags binds every field to its name. The flag package reads and prints them.
 func (f *Faults) flags() *flag.FlagSet {
@@ -88,7 +100,7 @@ func (f *Faults) flags() *flag.FlagSet {
 	fs.Uint64Var(&f.Seed, "seed", f.Seed, "seed of the rates")
 	fs.Float64Var(&f.Busy, "busy", f.Busy, "rate of busy answers (error 3)")
 	fs.IntVar(&f.BusyFirst, "busy-first", f.BusyFirst, "so many busy answers first")
-	fs.IntVar(&f.BusyStatus, "busy-status", f.BusyStatus, "their HTTP status: 200, 429 or 503 (default 503)")
+	fs.IntVar(&f.BusyStatus, "busy-status", f.BusyStatus, "their HTTP status: 200, 429 or 503 (default 503, v2: 429)")
 	fs.IntVar(&f.RetryAfter, "retry-after", f.RetryAfter, "their Retry-After in seconds (default none)")
 	fs.Float64Var(&f.HTML, "html", f.HTML, "rate of HTML pages")
 	fs.IntVar(&f.HTMLStatus, "html-status", f.HTMLStatus, "their HTTP status (default 502)")
@@ -107,7 +119,7 @@ func (f *Faults) flags() *flag.FlagSet {
 	fs.IntVar(&f.EditEvery, "edit-every", f.EditEvery, "edit a result before every n-th")
 	fs.IntVar(&f.DeleteEvery, "delete-every", f.DeleteEvery, "delete a result before every n-th")
 	fs.IntVar(&f.FinishEvery, "finish-every", f.FinishEvery, "finish an unfinished result before every n-th")
-	fs.BoolVar(&f.StrictLimit, "strict-limit", f.StrictLimit, "refuse fs_limit=100")
+	fs.BoolVar(&f.StrictLimit, "strict-limit", f.StrictLimit, "refuse the highest limit (100, v2: 500)")
 	fs.BoolVar(&f.BareMaxMidnight, "bare-max-midnight", f.BareMaxMidnight, "fs_max_date without a time means 00:00:00")
 	fs.BoolVar(&f.OldRoot, "old-root", f.OldRoot, "root element fs_result")
 	fs.BoolVar(&f.Errors200, "errors-200", f.Errors200, "error envelopes with HTTP 200")
@@ -126,6 +138,10 @@ func (f *Faults) flags() *flag.FlagSet {
 	fs.BoolVar(&f.IgnoreSearch, "ignore-search", f.IgnoreSearch, "ignore searches")
 	fs.BoolVar(&f.IgnoreSort, "ignore-sort", f.IgnoreSort, "ignore fs_sort")
 	fs.IntVar(&f.LackUpdate, "lack-update", f.LackUpdate, "results whose id is a multiple of n show no date_update (1: all)")
+	fs.IntVar(&f.Twice, "twice", f.Twice, "results whose id is a multiple of n come twice on a page")
+	fs.BoolVar(&f.Unsorted, "unsorted", f.Unsorted, "the results of a page come in no order")
+	fs.StringVar(&f.ContentType, "content-type", f.ContentType, "Content-Type of answers with HTTP 200")
+	f.V2.Flags(fs)
 	fs.DurationVar(&f.ClockOff, "clock-off", f.ClockOff, "the clock of date_update is off by so much, like -5m")
 	return fs
 }
@@ -193,13 +209,13 @@ func (f Faults) Validate() error {
 	}
 	for _, n := range []int{
 		f.BusyFirst, f.RetryAfter, f.Capacity, f.PerMinute, f.InsertEvery, f.EditEvery, f.DeleteEvery,
-		f.FinishEvery, f.PageCap, f.LackUpdate, int(f.Latency), int(f.SlowDelay),
+		f.FinishEvery, f.PageCap, f.LackUpdate, f.Twice, int(f.Latency), int(f.SlowDelay),
 	} {
 		if n < 0 {
 			return fmt.Errorf("faults: a number below 0")
 		}
 	}
-	return nil
+	return f.V2.Validate()
 }
 
 // String is the list that ParseFaults reads; "" for the zero value.
@@ -265,9 +281,11 @@ func (f Faults) bend(q *resultsQuery) {
 	}
 	if f.IgnoreMinDate {
 		q.from = fresh.from
+		q.exact.open(true, false)
 	}
 	if f.IgnoreMaxDate {
 		q.to = fresh.to
+		q.exact.open(false, true)
 	}
 	q.dated = q.dated && (q.from != fresh.from || q.to != fresh.to)
 	if f.IgnorePage {
@@ -279,7 +297,7 @@ func (f Faults) bend(q *resultsQuery) {
 	if f.IgnoreSort {
 		q.sort = sortByID
 	}
-	q.lack = f.LackUpdate
+	q.lack, q.twice, q.unsorted = f.LackUpdate, f.Twice, f.Unsorted
 	if f.IgnoreSearch {
 		q.where = nil
 	}

@@ -338,9 +338,9 @@ func TestLog(t *testing.T) {
 		log[i].Time = time.Time{}
 	}
 	want := []Request{
-		{Number: 1, Method: "GET", Transaction: "results", Account: "acme", Form: "form1", Query: "fs_limit=2", Status: 200, Code: -1, Results: 2},
-		{Number: 2, Method: "GET", Transaction: "results/count", Account: "acme", Form: "form1", Query: "fs_min_id=x", Status: 400, Code: 103},
-		{Number: 3, Method: "GET", Status: 404, Code: 1},
+		{Number: 1, API: V1, Method: "GET", Transaction: "results", Account: "acme", Form: "form1", Query: "fs_limit=2", Status: 200, Code: -1, Results: 2},
+		{Number: 2, API: V1, Method: "GET", Transaction: "results/count", Account: "acme", Form: "form1", Query: "fs_min_id=x", Status: 400, Code: 103},
+		{Number: 3, API: V1, Method: "GET", Status: 404, Code: 1},
 	}
 	if !slices.Equal(log, want) {
 		t.Errorf("log %+v, want %+v", log, want)

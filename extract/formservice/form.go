@@ -123,6 +123,7 @@ type Form struct {
 	Metas  []string                     // the metas of the headings, in order; further ones may occur in results
 	Views  []View                       // besides AllData
 	Labels map[string]map[string]string // sets of custom labels: set id, then meta or item id
+	Groups map[string]string            // API v2: labels of composite items, like "353" and "353-0"; "" where missing
 
 	// Clock is the wall clock of the account, by which every insert, edit,
 	// move and finish sets the meta date_update, in whole seconds. nil: results
@@ -141,7 +142,8 @@ type stored struct {
 	masked  map[int64]uint64    // by block: the base's results that were deleted or are held
 	held    []*record           // by ascending id
 	top     int64               // the highest id ever held
-	seen    map[string]struct{} // columns of results that Items and Metas do not list
+	seen    map[string]bool     // columns of results that Items and Metas do not list; true: an item
+	choices map[string][]string // by item that declares none: the labels held so far
 	changes []Change
 
 	clockOff atomic.Int64 // Faults.ClockOff, in nanoseconds

@@ -241,19 +241,22 @@ func (g *generated) mask(block int64, s selection) uint64 {
 	late, _, undated := g.slots(block)
 	check := allowed // the bits that must be computed
 	mask := uint64(0)
+	sureFrom, sureTo := s.sure()
 	switch {
 	case first > s.to, last+latest < s.from:
 		return 0
 	case last+soon < s.from:
 		check &= bit(late)
-	case first >= s.from && last+soon <= s.to:
+	case first >= sureFrom && last+soon <= sureTo:
 		mask = allowed &^ bit(undated) &^ bit(late)
 		check &= bit(late)
 	}
 	for check != 0 {
 		i := firstBit(check, false)
 		check &^= 1 << i
-		if s.hasDate(g.dates(block*blockSize + i).filtered()) {
+		n := block*blockSize + i
+		date, dated := g.dates(n).filtered()
+		if s.hasDate(g.id(n), date, dated) {
 			mask |= 1 << i
 		}
 	}

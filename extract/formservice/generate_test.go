@@ -175,7 +175,7 @@ func TestSearchEqualsBruteForce(t *testing.T) {
 			if runes := []rune(term); len(runes) > 2 && op != Equals {
 				term = string(runes[:2])
 			}
-			q.where = append(q.where, Condition{column, op, term})
+			q.where = append(q.where, Condition{column, op, term}.Holds)
 			query += fmt.Sprintf("&fs_search_%s_%s=%s", op, column, encode(term))
 		}
 		var want []int64

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
 )
 
 // record is a held result with the date that it is filtered by.
@@ -154,21 +156,42 @@ func (f *Form) hold(r Result) {
 	i, _ := f.stored.find(r.ID)
 	f.stored.held = slices.Insert(f.stored.held, i, newRecord(r))
 	for _, m := range r.Metas {
-		f.noteColumn(m.ID)
+		f.noteColumn(m.ID, false)
 	}
 	for _, a := range r.Items {
-		f.noteColumn(a.ID)
+		f.noteColumn(a.ID, true)
+		f.noteChoices(a)
 	}
 }
 
-func (f *Form) noteColumn(id string) {
+func (f *Form) noteColumn(id string, item bool) {
 	if f.hasColumn(id) {
 		return
 	}
 	if f.stored.seen == nil {
-		f.stored.seen = make(map[string]struct{})
+		f.stored.seen = make(map[string]bool)
 	}
-	f.stored.seen[id] = struct{}{}
+	f.stored.seen[id] = item
+}
+
+// noteChoices remembers the labels of an answer to an item that declares no
+// choices, in the order of their coming: API v2 shows their places.
+func (f *Form) noteChoices(a Answer) {
+	it, ok := f.item(a.ID)
+	if !ok {
+		it = Item{ID: a.ID, Type: a.Type}
+	}
+	if !jsonapi.Learns(shownItem(it)) {
+		return
+	}
+	if f.stored.choices == nil {
+		f.stored.choices = make(map[string][]string)
+	}
+	for _, v := range a.Values {
+		if v != "" && !slices.Contains(f.stored.choices[a.ID], v) {
+			f.stored.choices[a.ID] = append(f.stored.choices[a.ID], v)
+		}
+	}
 }
 
 // drop takes a result out of held or masks it in the base.

@@ -10,13 +10,14 @@ import (
 type Request struct {
 	Number      int // from 1, by arrival
 	Time        time.Time
+	API         string // V1 or V2
 	Method      string
 	Transaction string // one of the Transaction constants, "" for an unknown path
 	Account     string
 	Form        string
-	Query       string // as it came, without the API key
+	Query       string // as it came, without API key and token
 	Status      int    // HTTP status, 0 where the connection was closed without one
-	Code        int    // of an error envelope, -1 for none
+	Code        int    // of an error envelope (of API v2: its status), -1 for none
 	Results     int    // that the answer held
 	Fault       Fault
 }

@@ -1,6 +1,10 @@
 package formservice
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // Operator is a kind of search (specification, section 4.5).
 type Operator string
@@ -76,8 +80,8 @@ func (q *resultsQuery) accepts(r Result) bool {
 	if len(q.where) == 0 {
 		return true
 	}
-	for _, c := range q.where {
-		if c.Holds(r) == q.any {
+	for _, holds := range q.where {
+		if holds(r) == q.any {
 			return q.any
 		}
 	}
@@ -90,9 +94,18 @@ func (q *resultsQuery) accepts(r Result) bool {
 // and holds those up to the page's end.
 func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
 	skip, left := (q.page-1)*q.limit, q.limit
+	if q.unsorted {
+		var done func()
+		yield, done = unsorted(yield)
+		defer done()
+	}
 	take := func(r Result) bool {
 		yield(r)
 		left--
+		if left > 0 && q.twice > 0 && r.ID%int64(q.twice) == 0 {
+			yield(r)
+			left--
+		}
 		return left > 0
 	}
 	if q.sort != sortByID {
@@ -122,4 +135,16 @@ func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
 		}
 		return take(r)
 	})
+}
+
+// unsorted collects results; done gives them to yield in an order of its own.
+func unsorted(yield func(Result)) (collect func(Result), done func()) {
+	var page []Result
+	collect = func(r Result) { page = append(page, r.Clone()) }
+	return collect, func() {
+		slices.SortFunc(page, func(a, b Result) int { return cmp.Compare(mix(1, uint64(a.ID)), mix(1, uint64(b.ID))) })
+		for _, r := range page {
+			yield(r)
+		}
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/formetl/formetl/extract/formservice/internal/query"
 )
 
 const (
@@ -18,12 +20,15 @@ type resultsQuery struct {
 	selection
 	limit, page int
 	sort        string // a column, or sortByID
-	where       []Condition
+	where       []func(Result) bool
 	any         bool // one condition is enough
 	view        View
 	headings    bool
 	labels      map[string]string
 	lack        int // Faults.LackUpdate
+	twice       int // Faults.Twice
+	unsorted    bool
+	shownAs     *shownAs // nil: values are shown, and sorted, as they are stored
 }
 
 // newResultsQuery holds the defaults of section 4.5.
@@ -35,14 +40,14 @@ func newResultsQuery() resultsQuery {
 }
 
 // refuse is a bad value of a parameter: error 2.
-func refuse(p pair, want string) error {
-	return &refusal{code: codeInvalidValue, message: fmt.Sprintf("%s: %q is not %s", p.name, p.value, want)}
+func refuse(p query.Pair, want string) error {
+	return &refusal{code: codeInvalidValue, message: fmt.Sprintf("%s: %q is not %s", p.Name, p.Value, want)}
 }
 
 // bound reads the four parameters that Get Results and Get Results Count
 // share. known is false for any other.
-func (q *resultsQuery) bound(p pair, faults Faults) (known bool, err error) {
-	switch p.name {
+func (q *resultsQuery) bound(p query.Pair, faults Faults) (known bool, err error) {
+	switch p.Name {
 	case "fs_min_date":
 		return true, q.dateBound(p, &q.from, 0)
 	case "fs_max_date":
@@ -60,47 +65,32 @@ func (q *resultsQuery) bound(p pair, faults Faults) (known bool, err error) {
 }
 
 // dateBound reads YYYY-MM-DD[ HH:MM:SS]; rest is added to a date without a time.
-func (q *resultsQuery) dateBound(p pair, to *int64, rest int64) error {
+func (q *resultsQuery) dateBound(p query.Pair, to *int64, rest int64) error {
 	layout := WallTime
-	if len(p.value) == len(time.DateOnly) {
+	if len(p.Value) == len(time.DateOnly) {
 		layout = time.DateOnly
 	} else {
 		rest = 0
 	}
-	t, err := time.Parse(layout, p.value)
-	if err != nil || len(p.value) != len(layout) {
+	t, err := time.Parse(layout, p.Value)
+	if err != nil || len(p.Value) != len(layout) {
 		return refuse(p, "a date like 2026-01-31 or 2026-01-31 23:59:59")
 	}
 	*to, q.dated = t.Unix()+rest, true
 	return nil
 }
 
-func idBound(p pair, to *int64) error {
-	id, ok := digits(p.value, math.MaxInt64)
+func idBound(p query.Pair, to *int64) error {
+	id, ok := query.Digits(p.Value, math.MaxInt64)
 	if !ok {
-		return &refusal{code: codeInvalidID, message: fmt.Sprintf("%s: %q is not a result id", p.name, p.value)}
+		return &refusal{code: codeInvalidID, message: fmt.Sprintf("%s: %q is not a result id", p.Name, p.Value)}
 	}
 	*to = id
 	return nil
 }
 
-// digits reads a number that is written with digits only.
-func digits(s string, most int64) (int64, bool) {
-	if s == "" {
-		return 0, false
-	}
-	var n int64
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' || n > (math.MaxInt64-int64(c-'0'))/10 {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n, n <= most
-}
-
 // results reads the parameters of Get Results.
-func (f *Form) results(pairs []pair, faults Faults, loose bool) (resultsQuery, error) {
+func (f *Form) results(pairs []query.Pair, faults Faults, loose bool) (resultsQuery, error) {
 	q := newResultsQuery()
 	for _, p := range pairs {
 		known, err := q.bound(p, faults)
@@ -121,17 +111,17 @@ func (f *Form) results(pairs []pair, faults Faults, loose bool) (resultsQuery, e
 		}
 	}
 	if q.sort != sortByID && !f.hasColumn(q.sort) {
-		return q, refuse(pair{"fs_sort", q.sort}, "a meta or an item of this form")
+		return q, refuse(query.Pair{Name: "fs_sort", Value: q.sort}, "a meta or an item of this form")
 	}
 	return q, nil
 }
 
-func unknown(p pair) error {
-	return &refusal{code: codeInvalidValue, message: p.name + " is not a parameter of this transaction"}
+func unknown(p query.Pair) error {
+	return &refusal{code: codeInvalidValue, message: p.Name + " is not a parameter of this transaction"}
 }
 
 // counted reads the parameters of Get Results Count.
-func (f *Form) counted(pairs []pair, faults Faults, loose bool) (resultsQuery, error) {
+func (f *Form) counted(pairs []query.Pair, faults Faults, loose bool) (resultsQuery, error) {
 	q := newResultsQuery()
 	for _, p := range pairs {
 		known, err := q.bound(p, faults)
@@ -146,31 +136,31 @@ func (f *Form) counted(pairs []pair, faults Faults, loose bool) (resultsQuery, e
 }
 
 // shape reads which page is wanted, and in which order.
-func (q *resultsQuery) shape(p pair, faults Faults) (known bool, err error) {
-	switch p.name {
+func (q *resultsQuery) shape(p query.Pair, faults Faults) (known bool, err error) {
+	switch p.Name {
 	case "fs_limit":
 		most := int64(maxPerPage)
 		if faults.StrictLimit {
 			most--
 		}
-		n, ok := digits(p.value, most)
+		n, ok := query.Digits(p.Value, most)
 		if !ok || n < 1 {
 			return true, refuse(p, fmt.Sprintf("a number from 1 to %d", most))
 		}
 		q.limit = int(n)
 	case "fs_page":
-		n, ok := digits(p.value, math.MaxInt32)
+		n, ok := query.Digits(p.Value, math.MaxInt32)
 		if !ok || n < 1 {
 			return true, refuse(p, "a page number")
 		}
 		q.page = int(n)
 	case "fs_sort":
-		q.sort = p.value
+		q.sort = p.Value
 	case "fs_sort_direction":
-		if p.value != "asc" && p.value != "desc" {
+		if p.Value != "asc" && p.Value != "desc" {
 			return true, refuse(p, "asc or desc")
 		}
-		q.desc = p.value == "desc"
+		q.desc = p.Value == "desc"
 	default:
 		return false, nil
 	}
@@ -178,15 +168,15 @@ func (q *resultsQuery) shape(p pair, faults Faults) (known bool, err error) {
 }
 
 // output reads which columns are wanted, under which names.
-func (q *resultsQuery) output(p pair, f *Form) (known bool, err error) {
+func (q *resultsQuery) output(p query.Pair, f *Form) (known bool, err error) {
 	var ok bool
-	switch p.name {
+	switch p.Name {
 	case "fs_view":
-		if q.view, ok = f.view(p.value); !ok {
+		if q.view, ok = f.view(p.Value); !ok {
 			return true, refuse(p, "a view of this form")
 		}
 	case "fs_custom_labels":
-		if q.labels, ok = f.Labels[p.value]; !ok {
+		if q.labels, ok = f.Labels[p.Value]; !ok {
 			return true, refuse(p, "a set of custom labels of this form")
 		}
 	case "fs_include_headings":
@@ -198,16 +188,16 @@ func (q *resultsQuery) output(p pair, f *Form) (known bool, err error) {
 }
 
 // search reads fs_search_method and the six search parameters.
-func (q *resultsQuery) search(p pair, f *Form) (known bool, err error) {
-	rest, ok := strings.CutPrefix(p.name, "fs_search_")
+func (q *resultsQuery) search(p query.Pair, f *Form) (known bool, err error) {
+	rest, ok := strings.CutPrefix(p.Name, "fs_search_")
 	if !ok {
 		return false, nil
 	}
 	if rest == "method" {
-		if p.value != "and" && p.value != "or" {
+		if p.Value != "and" && p.Value != "or" {
 			return true, refuse(p, "and or or")
 		}
-		q.any = p.value == "or"
+		q.any = p.Value == "or"
 		return true, nil
 	}
 	for _, op := range operators() {
@@ -216,9 +206,9 @@ func (q *resultsQuery) search(p pair, f *Form) (known bool, err error) {
 			continue
 		}
 		if !f.hasColumn(column) {
-			return true, refuse(pair{p.name, column}, "a meta or an item of this form")
+			return true, refuse(query.Pair{Name: p.Name, Value: column}, "a meta or an item of this form")
 		}
-		q.where = append(q.where, Condition{Column: column, Operator: op, Term: p.value})
+		q.where = append(q.where, Condition{Column: column, Operator: op, Term: p.Value}.Holds)
 		return true, nil
 	}
 	return false, nil

@@ -3,11 +3,14 @@ package formservice
 import (
 	"cmp"
 	"compress/gzip"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/formetl/formetl/extract/formservice/internal/query"
 )
 
 // outcome is an answer ready to be sent.
@@ -16,7 +19,7 @@ type outcome struct {
 	status  int
 	code    int // of an error envelope, -1: success
 	results int
-	method  string // of the request, where it was not allowed
+	header  http.Header // further headers
 	html    bool
 	retry   int    // Retry-After in seconds, 0: none
 	to      string // of a redirect
@@ -26,10 +29,10 @@ type outcome struct {
 // that whoever has the answer finds it in the log.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.prepare()
-	rt, routeErr := parsePath(r.URL.EscapedPath())
+	rt, routeErr := s.parsePath(r.URL.EscapedPath())
 	req := Request{
-		Method: r.Method, Transaction: rt.transaction, Account: rt.account, Form: rt.form,
-		Query: withoutKey(r.URL.RawQuery), Code: -1,
+		API: rt.api, Method: r.Method, Transaction: rt.transaction, Account: rt.account, Form: rt.form,
+		Query: query.Without(r.URL.RawQuery, s.secret(rt.api)), Code: -1,
 	}
 	atOnce := s.enter(&req)
 	defer s.leave()
@@ -49,18 +52,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if buffer == nil {
 		buffer = new([]byte)
 	}
-	x := newWriter(*buffer, faults)
+	asked := asked{s, r, rt, routeErr, faults}
+	var d dialect
+	if rt.api == V2 {
+		d = newJSONDialect(asked, *buffer)
+	} else {
+		d = xmlDialect{asked, newWriter(*buffer, faults)}
+	}
 	defer func() {
-		*buffer = x.buf
+		*buffer = d.buffer()
 		s.reuse.buffers.Put(buffer)
 	}()
-	out := s.outcome(r, rt, routeErr, faults, req.Fault, limited, x)
+	out := outcomeOf(d, asked, req.Fault, limited)
 	if faults.Errors200 && out.code >= 0 && req.Fault == NoFault {
 		out.status = http.StatusOK
 	}
 	req.Status, req.Code, req.Results = out.status, out.code, out.results
 	s.record(req)
-	s.send(w, r, out, req.Fault, faults, x.charset())
+	s.send(w, r, out, req.Fault, faults, d.contentType())
 }
 
 // limit decides on the request's fault. limited is the HTTP status of a busy
@@ -93,25 +102,26 @@ func (s *Server) admit(allowed int) bool {
 	return true
 }
 
-// outcome makes the right answer, or the one that the fault asks for.
-func (s *Server) outcome(r *http.Request, rt route, routeErr error, faults Faults, fault Fault, limited int, x *writer) outcome {
+// outcomeOf makes the right answer, or the one that the fault asks for.
+func outcomeOf(d dialect, a asked, fault Fault, limited int) outcome {
+	faults := a.faults
 	switch fault {
 	case FaultBusy:
-		busy := &refusal{code: codeBusy, message: "the system is too busy; try again"}
-		status := cmp.Or(limited, faults.BusyStatus, http.StatusServiceUnavailable)
-		return outcome{body: x.refusal(busy), status: status, code: codeBusy, retry: faults.RetryAfter}
+		out := d.busy(cmp.Or(limited, faults.BusyStatus))
+		out.retry = faults.RetryAfter
+		return out
 	case FaultHTML:
 		page := "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway<br></body></html>\n"
 		return outcome{body: []byte(page), status: cmp.Or(faults.HTMLStatus, http.StatusBadGateway), code: -1, html: true}
 	case FaultRedirect:
-		to := cmp.Or(faults.RedirectTo, "https://elsewhere.invalid") + r.URL.RequestURI()
+		to := cmp.Or(faults.RedirectTo, "https://elsewhere.invalid") + a.http.URL.RequestURI()
 		return outcome{status: http.StatusFound, code: -1, to: to}
 	case FaultReset:
 		return outcome{code: -1}
 	case FaultEmpty:
 		return outcome{status: http.StatusOK, code: -1}
 	}
-	out := s.answer(r, rt, routeErr, faults, x)
+	out := d.answer()
 	if fault == FaultTruncate {
 		out.body = out.body[:len(out.body)*2/3]
 	}
@@ -131,12 +141,16 @@ func pause(r *http.Request, d time.Duration) bool {
 }
 
 // send writes an answer with its fault.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault Fault, faults Faults, charset string) {
+func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault Fault, faults Faults, contentType string) {
 	if fault == FaultReset {
 		panic(http.ErrAbortHandler)
 	}
 	h := w.Header()
-	h.Set("Content-Type", "text/xml; charset="+charset)
+	maps.Copy(h, out.header)
+	h.Set("Content-Type", contentType)
+	if faults.ContentType != "" && out.status == http.StatusOK {
+		h.Set("Content-Type", faults.ContentType)
+	}
 	if out.html {
 		h.Set("Content-Type", "text/html")
 	}
@@ -145,13 +159,6 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault
 	}
 	if out.to != "" {
 		h.Set("Location", out.to)
-	}
-	if out.status == http.StatusMethodNotAllowed {
-		allow := http.MethodGet
-		if out.method == http.MethodGet {
-			allow = http.MethodPost
-		}
-		h.Set("Allow", allow)
 	}
 	body := out.body
 	if !faults.NoGzip && len(body) > 0 && takesGzip(r) {

@@ -104,16 +104,16 @@ func TestStatusOfCodes(t *testing.T) {
 // TestEncodedPaths reads account and form names that need encoding.
 func TestEncodedPaths(t *testing.T) {
 	for path, want := range map[string]route{
-		"/api/users/a%2Fb/forms":                          {"a/b", "", TransactionForms},
-		"/api/users/acme/forms/%C3%A9%20x/results":        {"acme", "é x", TransactionResults},
-		"/api/users/acme/forms/f/results/count":           {"acme", "f", TransactionCount},
-		"/api/users/acme/forms/results/status":            {"acme", "results", TransactionStatus},
-		"/api/users/acme/forms/copy/copy":                 {"acme", "copy", TransactionCopy},
-		"/api/users/forms/forms/forms/publish":            {"forms", "forms", TransactionPublish},
-		"/api/users/acme/forms/..%2F..%2Fetc/results":     {"acme", "../../etc", TransactionResults},
-		"/api/users/acme/forms/%2E%2E/results":            {"acme", "..", TransactionResults},
-		"/api/users/acme/forms/a%3Fb%23c/results":         {"acme", "a?b#c", TransactionResults},
-		"/api/users/acme/forms/very-long_name.1~/publish": {"acme", "very-long_name.1~", TransactionPublish},
+		"/api/users/a%2Fb/forms":                          {V1, "a/b", "", TransactionForms},
+		"/api/users/acme/forms/%C3%A9%20x/results":        {V1, "acme", "é x", TransactionResults},
+		"/api/users/acme/forms/f/results/count":           {V1, "acme", "f", TransactionCount},
+		"/api/users/acme/forms/results/status":            {V1, "acme", "results", TransactionStatus},
+		"/api/users/acme/forms/copy/copy":                 {V1, "acme", "copy", TransactionCopy},
+		"/api/users/forms/forms/forms/publish":            {V1, "forms", "forms", TransactionPublish},
+		"/api/users/acme/forms/..%2F..%2Fetc/results":     {V1, "acme", "../../etc", TransactionResults},
+		"/api/users/acme/forms/%2E%2E/results":            {V1, "acme", "..", TransactionResults},
+		"/api/users/acme/forms/a%3Fb%23c/results":         {V1, "acme", "a?b#c", TransactionResults},
+		"/api/users/acme/forms/very-long_name.1~/publish": {V1, "acme", "very-long_name.1~", TransactionPublish},
 	} {
 		if got, err := parsePath(path); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", path, got, err, want)

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
+	"github.com/formetl/formetl/extract/formservice/internal/query"
 )
 
 // What a Server has where nothing else is said.
@@ -17,8 +20,15 @@ const (
 	DefaultKey     = "formservice-test-key" // opens nothing but test services
 )
 
-// Server answers the six transactions of the specification. The zero value
-// serves the account "acme" with the key DefaultKey and one generated form,
+// The generations of the interface, for Server.API.
+const (
+	V1   = "v1"   // XML, below /api/users/
+	V2   = "v2"   // JSON, below /api/v2/
+	Both = "both" // each below its path
+)
+
+// Server answers the six transactions of the specification, and those of API
+// v2 from the same forms. The zero value serves the account "acme" with the key DefaultKey and one generated form,
 // "form1", of 1,000 results. Fields must be set before the first request; it
 // is safe for concurrent use.
 type Server struct {
@@ -28,6 +38,10 @@ type Server struct {
 	Forms    []*Form  // nil: the sample form; empty: none
 	Faults   Faults   // at the start; see SetFaults
 	Loose    bool     // take "+" as itself and unknown parameters as nothing
+	API      string   // V1, V2 or Both; "": V1
+
+	// Zone is the account's zone, by which API v2 tells UTC; nil: UTC.
+	Zone *time.Location
 
 	// Before is called before each request is answered, with what is known of
 	// it then; it may change forms and faults. nil: nothing is called.
@@ -40,6 +54,7 @@ type Server struct {
 
 	start sync.Once
 	reuse reuse
+	hooks jsonapi.Hooks
 
 	mu     sync.Mutex
 	faults Faults
@@ -128,7 +143,7 @@ func (s *Server) key() string {
 
 // route is what a path asks for.
 type route struct {
-	account, form, transaction string
+	api, account, form, transaction string
 }
 
 // The transactions, as Request.Transaction names them.
@@ -139,7 +154,23 @@ const (
 	TransactionPublish = "publish"
 	TransactionResults = "results"
 	TransactionCount   = "results/count"
+
+	// Of API v2 alone, which also has TransactionForms and TransactionResults.
+	TransactionForm     = jsonapi.GetForm
+	TransactionItems    = jsonapi.Items
+	TransactionWebhooks = jsonapi.Webhooks
 )
+
+// parsePath reads a path of the generations that are served.
+func (s *Server) parsePath(escaped string) (route, error) {
+	if s.API == V2 || s.API == Both && strings.HasPrefix(escaped, jsonapi.Prefix) {
+		rt, err := jsonapi.ParsePath(escaped)
+		return route{V2, rt.Account, rt.Form, rt.Kind}, err
+	}
+	rt, err := parsePath(escaped)
+	rt.api = V1
+	return rt, err
+}
 
 // parsePath reads /api/users/<account>/forms[/<form>/<transaction>].
 func parsePath(escaped string) (route, error) {
@@ -161,13 +192,13 @@ func parsePath(escaped string) (route, error) {
 		return route{}, bad
 	}
 	if len(parts) == 2 {
-		return route{parts[0], "", TransactionForms}, nil
+		return route{V1, parts[0], "", TransactionForms}, nil
 	}
 	known := []string{TransactionCopy, TransactionStatus, TransactionPublish, TransactionResults, TransactionCount}
 	if !slices.Contains(known, transaction) {
 		return route{}, bad
 	}
-	return route{parts[0], parts[2], transaction}, nil
+	return route{V1, parts[0], parts[2], transaction}, nil
 }
 
 // call is one request on its way through the service.
@@ -175,7 +206,7 @@ type call struct {
 	route
 	http   *http.Request
 	faults Faults
-	pairs  []pair
+	pairs  []query.Pair
 	form   *Form
 }
 
@@ -185,12 +216,12 @@ func (s *Server) check(r *http.Request, rt route, faults Faults) (*call, error) 
 	if rt.account != s.account() {
 		return nil, &refusal{code: codeInvalidUser, message: fmt.Sprintf("there is no account %q", rt.account)}
 	}
-	pairs, queryErr := parseQuery(r.URL.RawQuery, s.Loose)
+	pairs, queryErr := query.Parse(r.URL.RawQuery, s.Loose)
 	c := &call{route: rt, http: r, faults: faults}
 	authorised := false
 	for _, p := range pairs {
-		if p.name == keyParameter {
-			authorised = p.value == s.key()
+		if p.Name == keyParameter {
+			authorised = p.Value == s.key()
 			continue
 		}
 		c.pairs = append(c.pairs, p)
@@ -213,7 +244,7 @@ func (s *Server) check(r *http.Request, rt route, faults Faults) (*call, error) 
 	}
 	if r.Method != method {
 		return nil, &refusal{
-			code: codeInvalidURL, status: http.StatusMethodNotAllowed,
+			code: codeInvalidURL, status: http.StatusMethodNotAllowed, allow: method,
 			message: fmt.Sprintf("%s takes %s, not %s", rt.transaction, method, r.Method),
 		}
 	}
@@ -232,7 +263,7 @@ func (s *Server) answer(r *http.Request, rt route, routeErr error, faults Faults
 	}
 	n := 0
 	if err == nil {
-		w.open("success")
+		w.Open("success")
 		n, err = s.run(c, w)
 	}
 	if err != nil {
@@ -240,10 +271,14 @@ func (s *Server) answer(r *http.Request, rt route, routeErr error, faults Faults
 		if !errors.As(err, &no) {
 			no = &refusal{message: err.Error()}
 		}
-		w.buf = w.buf[:0]
-		return outcome{body: w.refusal(no), status: no.httpStatus(), code: no.code, method: r.Method}
+		w.Buf = w.Buf[:0]
+		out := outcome{body: w.refusal(no), status: no.httpStatus(), code: no.code}
+		if no.allow != "" {
+			out.header = http.Header{"Allow": {no.allow}}
+		}
+		return out
 	}
-	return outcome{body: w.close(), status: http.StatusOK, code: -1, results: n}
+	return outcome{body: w.Close(), status: http.StatusOK, code: -1, results: n}
 }
 
 // run writes the inside of a success envelope and returns how many results it
@@ -282,8 +317,8 @@ func (s *Server) run(c *call, w *writer) (int, error) {
 			return 0, err
 		}
 		c.faults.bend(&q)
-		w.number("count", c.form.stored.count(q.selection))
-		w.raw("\n")
+		w.Number("count", c.form.stored.count(q.selection))
+		w.Raw("\n")
 	}
 	return 0, nil
 }
@@ -291,7 +326,7 @@ func (s *Server) run(c *call, w *writer) (int, error) {
 // only refuses parameters other than those named.
 func (s *Server) only(c *call, names ...string) error {
 	for _, p := range c.pairs {
-		if !s.Loose && !slices.Contains(names, p.name) {
+		if !s.Loose && !slices.Contains(names, p.Name) {
 			return unknown(p)
 		}
 	}
@@ -301,8 +336,8 @@ func (s *Server) only(c *call, names ...string) error {
 // value returns a parameter's value and whether it was given.
 func (c *call) value(name string) (string, bool) {
 	for _, p := range c.pairs {
-		if p.name == name {
-			return p.value, true
+		if p.Name == name {
+			return p.Value, true
 		}
 	}
 	return "", false
@@ -315,11 +350,11 @@ func (s *Server) listForms(c *call, w *writer) error {
 	s.mu.Lock()
 	forms := slices.Clone(s.forms)
 	s.mu.Unlock()
-	w.raw("<forms>\n")
+	w.Raw("<forms>\n")
 	for _, f := range forms {
 		w.form(f)
 	}
-	w.raw("</forms>\n")
+	w.Raw("</forms>\n")
 	return nil
 }
 
@@ -341,7 +376,7 @@ func (s *Server) copyForm(c *call, w *writer) error {
 		return &refusal{code: codeInvalidUser, message: fmt.Sprintf("there is no account %q to copy to", account)}
 	}
 	if strings.TrimSpace(name) == "" {
-		return refuse(pair{"fs_destination_form", name}, "a name")
+		return refuse(query.Pair{Name: "fs_destination_form", Value: name}, "a name")
 	}
 	c.form.mu.RLock()
 	clock := c.form.Clock
@@ -351,7 +386,7 @@ func (s *Server) copyForm(c *call, w *writer) error {
 	made := &Form{
 		Clock: clock,
 		ID:    fmt.Sprint(20_000 + len(s.forms)), Name: name, Description: c.form.Description,
-		Items: c.form.Items, Metas: c.form.Metas, Views: c.form.Views, Labels: c.form.Labels,
+		Items: c.form.Items, Metas: c.form.Metas, Views: c.form.Views, Labels: c.form.Labels, Groups: c.form.Groups,
 	}
 	made.Directory = s.freeDirectory(name, own)
 	if own {

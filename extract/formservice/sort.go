@@ -90,7 +90,7 @@ func (f *Form) sorted(q *resultsQuery, most int, s *scratch) []key[string] {
 	top := best[string]{most: most, desc: q.desc}
 	if q.sort == metaUpdate && !q.filters() {
 		for _, k := range f.stored.updates(q, most) {
-			top.offer(key[string]{s.dateOrNone(k.value), k.id})
+			top.offer(key[string]{q.momentText(k.value, s), k.id})
 		}
 		for c := f.stored.heldCursor(q.selection); ; c.step() {
 			c.settle()
@@ -99,13 +99,13 @@ func (f *Form) sorted(q *resultsQuery, most int, s *scratch) []key[string] {
 				return top.sorted()
 			}
 			r, _ := q.load(f, id, s)
-			top.offer(key[string]{firstValue(r, q.sort), id})
+			top.offer(key[string]{q.sortValue(r), id})
 		}
 	}
 	items := q.filters() || !slices.Contains(generatedMetas(), q.sort)
 	f.stored.walk(q.selection, 0, func(id int64) bool {
 		if r, _ := q.read(f, id, s, items); q.accepts(r) {
-			top.offer(key[string]{firstValue(r, q.sort), id})
+			top.offer(key[string]{q.sortValue(r), id})
 		}
 		return true
 	})

@@ -117,10 +117,10 @@ func checkSorted(t *testing.T, rng *rand.Rand, s service, f *Form, results []Res
 	}
 	switch rng.IntN(5) {
 	case 0:
-		q.where = []Condition{{metaUpdate, Empty, ""}}
+		q.where = []func(Result) bool{Condition{metaUpdate, Empty, ""}.Holds}
 		query += "&fs_search_empty_date_update"
 	case 1:
-		q.where = []Condition{{metaStatus, Equals, "Complete"}}
+		q.where = []func(Result) bool{Condition{metaStatus, Equals, "Complete"}.Holds}
 		query += "&fs_search_equals_result_status=Complete"
 	}
 	equalIDs(t, fmt.Sprintf("lack %d: %s", q.lack, query), s.ids(t, query), fullSort(results, q)...)

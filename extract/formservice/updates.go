@@ -19,8 +19,8 @@ func (g *generated) updated(n int64, d dates, h uint64) int64 {
 }
 
 // updates returns the keys by date_update of the base's first results of the
-// request, in no order, at most so many; the value of a result without one is
-// never. Results are numbered by their starts and changed soon after, so only
+// request, in no order, at most so many. Values are moments of the request,
+// that of a result without one is never. Results are numbered by their starts and changed soon after, so only
 // the blocks near one end of the request's bounds have to be looked at.
 func (st *stored) updates(q *resultsQuery, most int) []key[int64] {
 	g := st.base
@@ -28,7 +28,8 @@ func (st *stored) updates(q *resultsQuery, most int) []key[int64] {
 	for b := range g.blocks(q.selection) {
 		mask := ^uint64(0)
 		if last, full := top.last(); full {
-			mask = g.updatedUpTo(b, last, q)
+			wall, slack := q.wall(last)
+			mask = g.updatedUpTo(b, wall, slack, q)
 		}
 		if mask != 0 {
 			mask &= g.mask(b, q.selection) &^ st.masked[b]
@@ -39,7 +40,7 @@ func (st *stored) updates(q *resultsQuery, most int) []key[int64] {
 			n := b*blockSize + bit
 			k := key[int64]{never, g.id(n)}
 			if !q.lacks(k.id) {
-				k.value = g.updated(n, g.dates(n), g.hash(saltContent, uint64(n)))
+				k.value = q.moment(k.id, g.updated(n, g.dates(n), g.hash(saltContent, uint64(n))))
 			}
 			top.offer(k)
 		}
@@ -48,14 +49,14 @@ func (st *stored) updates(q *resultsQuery, most int) []key[int64] {
 }
 
 // updatedUpTo tells which results of a block may not come after those of a
-// date_update in the request's order, one bit each. A result is changed after
+// date_update, known up to slack seconds, in the request's order, one bit each. A result is changed after
 // its start; within two hours, or if it is late within ten days and an hour.
 // Where none has a date_update, the order is that of the ids, in which blocks
 // come, so that it does not matter which of the later ones are left out.
-func (g *generated) updatedUpTo(block, last int64, q *resultsQuery) uint64 {
+func (g *generated) updatedUpTo(block, last, slack int64, q *resultsQuery) uint64 {
 	const all = ^uint64(0)
 	if !q.desc {
-		if q.lack == 0 && g.start(block*blockSize) > last {
+		if q.lack == 0 && g.start(block*blockSize) > last+slack {
 			return 0
 		}
 		return all
@@ -63,9 +64,9 @@ func (g *generated) updatedUpTo(block, last int64, q *resultsQuery) uint64 {
 	start := g.start(min(block*blockSize+blockSize, g.n) - 1)
 	late, _, _ := g.slots(block)
 	switch {
-	case start+latest+soon < last:
+	case start+latest+soon < last-slack:
 		return 0
-	case start+2*soon < last:
+	case start+2*soon < last-slack:
 		return bit(late)
 	}
 	return all

@@ -12,17 +12,29 @@ type selection struct {
 	dated        bool  // there is a date bound: results without a date do not match
 	minID, maxID int64
 	desc         bool // the order of a walk
+
+	// exact is what decides near the ends of from and to where whole seconds
+	// of a wall clock cannot; nil: from and to are the bounds themselves.
+	exact *exactDates
 }
 
 // everything selects every result, by ascending id.
 var everything = selection{minID: math.MinInt64, maxID: math.MaxInt64}
 
-func (s selection) hasDate(date int64, dated bool) bool {
-	return !s.dated || dated && s.from <= date && date <= s.to
+func (s selection) hasDate(id, date int64, dated bool) bool {
+	return !s.dated || dated && s.from <= date && date <= s.to && (s.exact == nil || s.exact.within(id, date))
+}
+
+// sure returns the dates between which every result is one of the selection.
+func (s selection) sure() (from, to int64) {
+	if s.exact == nil {
+		return s.from, s.to
+	}
+	return s.from + s.exact.fromSlack, s.to - s.exact.toSlack
 }
 
 func (s selection) matches(r *record) bool {
-	return s.minID <= r.id && r.id <= s.maxID && s.hasDate(r.date, r.dated)
+	return s.minID <= r.id && r.id <= s.maxID && s.hasDate(r.id, r.date, r.dated)
 }
 
 // before tells whether id a comes before id b in a walk.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/formetl/formetl/extract/formservice/internal/xmltext"
 )
 
 // readable is what of a text can arrive: characters that XML forbids, and
@@ -14,7 +16,7 @@ import (
 func readable(s string) string {
 	var b strings.Builder
 	for _, r := range s {
-		if !allowed(r) {
+		if !xmltext.Allowed(r) {
 			r = utf8.RuneError
 		}
 		b.WriteRune(r)
@@ -113,14 +115,14 @@ func FuzzWriter(f *testing.F) {
 	f.Add("\xff]]>\xfe", uint8(3), true)
 	f.Fuzz(func(t *testing.T, text string, spell uint8, latin1 bool) {
 		w := newWriter(nil, Faults{Latin1: latin1})
-		w.open("success")
-		w.spell = spelling(spell % 4)
-		w.raw("<v")
-		w.attribute("a", text)
-		w.raw(">")
-		w.text(text)
-		w.raw("</v>")
-		body := w.close()
+		w.Open("success")
+		w.Spell = xmltext.Spelling(spell % 4)
+		w.Raw("<v")
+		w.Attribute("a", text)
+		w.Raw(">")
+		w.Text(text)
+		w.Raw("</v>")
+		body := w.Close()
 		var root node
 		d := xml.NewDecoder(strings.NewReader(string(body)))
 		d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return latin1Reader{in}, nil }

@@ -1,24 +1,27 @@
-package formservice
+// Package query reads the queries of both generations of the interface by the
+// letter. It is stricter than net/url, so that a wrong client is caught.
+package query
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
 
-// pair is one parameter of a query, decoded.
-type pair struct{ name, value string }
+// Pair is one parameter of a query, decoded.
+type Pair struct{ Name, Value string }
 
-// parseQuery reads a URL's query by the letter: names and values are
+// Parse reads a URL's query by the letter: names and values are
 // percent-encoded, no name is empty and none occurs twice. A raw "+" is an
 // error, because it is unclear whether a plus or a space was meant; loose
 // takes it as a plus. The pairs read before and after an error are returned
 // with it, so that the API key can be checked first.
-func parseQuery(raw string, loose bool) ([]pair, error) {
+func Parse(raw string, loose bool) ([]Pair, error) {
 	if raw == "" {
 		return nil, nil
 	}
-	var pairs []pair
+	var pairs []Pair
 	var first error
 	note := func(err error) {
 		if first == nil {
@@ -43,7 +46,7 @@ func parseQuery(raw string, loose bool) ([]pair, error) {
 			note(fmt.Errorf("%s is given twice", name))
 		default:
 			seen[name] = true
-			pairs = append(pairs, pair{name, value})
+			pairs = append(pairs, Pair{name, value})
 		}
 	}
 	return pairs, first
@@ -93,14 +96,38 @@ func inQuery(c byte) bool {
 		strings.IndexByte("-._~!$'()*+,;=:@/?", c) >= 0
 }
 
-// withoutKey returns a raw query without the API key, for logs.
-func withoutKey(raw string) string {
+// Without returns a raw query without the parameters that secret names, for
+// logs. What cannot be read is left out too, because it may be one of them.
+func Without(raw string, secret func(Pair) bool) string {
 	var kept []string
 	for part := range strings.SplitSeq(raw, "&") {
-		rawName, _, _ := strings.Cut(part, "=")
-		if name, err := unescape(rawName, true); err == nil && name != keyParameter && part != "" {
+		rawName, rawValue, _ := strings.Cut(part, "=")
+		name, err := unescape(rawName, true)
+		if err != nil || part == "" {
+			continue
+		}
+		value, err := unescape(rawValue, true)
+		if err != nil {
+			value = rawValue
+		}
+		if !secret(Pair{name, value}) {
 			kept = append(kept, part)
 		}
 	}
 	return strings.Join(kept, "&")
+}
+
+// Digits reads a number that is written with digits only and is at most most.
+func Digits(s string, most int64) (int64, bool) {
+	if s == "" {
+		return 0, false
+	}
+	var n int64
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' || n > (math.MaxInt64-int64(c-'0'))/10 {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, n <= most
 }

@@ -1,0 +1,91 @@
+package jsonapi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// FuzzWriter writes a text in every spelling; encoding/json must read it back.
+func FuzzWriter(f *testing.F) {
+	for i, v := range []string{"", "a/b\\\"", "\r\n\t", "é€\u0085\u2028", "😀\U0010ffff", "\x00\x1f\x7f\ufffe", "\xff\xe2\x82"} {
+		f.Add(v, uint8(i), i%2 == 0)
+	}
+	f.Fuzz(func(t *testing.T, text string, spell uint8, latin1 bool) {
+		w := NewWriter(nil, latin1, "")
+		w.spell = spelling(spell % 4)
+		w.open('{')
+		w.member("a", text)
+		w.member("b", text)
+		w.close('}')
+		w.finish()
+		body := string(w.Buf)
+		if latin1 {
+			var b strings.Builder
+			for _, c := range w.Buf {
+				b.WriteRune(rune(c))
+			}
+			body = b.String()
+		}
+		var got struct{ A, B string }
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatalf("%q: %v", body, err)
+		}
+		want := strings.Map(func(r rune) rune {
+			if r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0xfffe || r == 0xffff {
+				return utf8.RuneError
+			}
+			return r
+		}, text)
+		if got.A != want || got.B != want {
+			t.Fatalf("%q arrives as %q", text, got)
+		}
+	})
+}
+
+// TestControl writes a character that XML forbids in each way.
+func TestControl(t *testing.T) {
+	for control, want := range map[string]string{"": "\"a\ufffdb\"", "ref": `"a\u000bb"`, "raw": "\"a\vb\""} {
+		w := NewWriter(nil, false, control)
+		if w.text("a\vb"); string(w.Buf) != want {
+			t.Errorf("control %q: %q, want %q", control, w.Buf, want)
+		}
+	}
+}
+
+// TestInstants reads wall-clock times around both changes of a clock.
+func TestInstants(t *testing.T) {
+	zone, err := time.LoadLocation("America/Chicago")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Clock{Zone: zone}
+	for wall, want := range map[string]string{
+		"2025-03-09 01:59:59": "2025-03-09T07:59:59.000Z",
+		"2025-03-09 02:30:00": "2025-03-09T08:30:00.000Z", // skipped: as 03:30
+		"2025-03-09 03:00:00": "2025-03-09T08:00:00.000Z",
+		"2025-11-02 00:59:59": "2025-11-02T05:59:59.000Z",
+		"2025-11-02 01:30:00": "2025-11-02T06:30:00.000Z", // the first of two
+		"2025-11-02 02:00:00": "2025-11-02T08:00:00.000Z",
+		"1960-01-01 00:00:00": "1960-01-01T06:00:00.000Z",
+		"not a date":          "not a date",
+	} {
+		if got, ok := c.date(1, wall); !ok || got != want {
+			t.Errorf("%s is %s, want %s", wall, got, want)
+		}
+	}
+	c.Fractions = FractionsRandom
+	seen := map[int64]bool{}
+	for id := range int64(100) {
+		at := c.Instant(id, 0)
+		if at < 6*3600*1000 || at >= 6*3600*1000+1000 || at != c.Instant(id, 0) {
+			t.Fatalf("id %d: %d", id, at)
+		}
+		seen[at] = true
+	}
+	if len(seen) < 50 {
+		t.Errorf("%d fractions of 100 results", len(seen))
+	}
+}

@@ -1,0 +1,181 @@
+package jsonapi
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+)
+
+// otherLabel is the label of the choice whose text is typed.
+const otherLabel = "Other"
+
+// answers writes results of one form.
+type answers struct {
+	*Service
+	w       *Writer
+	all     *questions
+	order   []Item   // of the form
+	columns []string // of the view; nil: all
+}
+
+func (s *Service) newAnswers(w *Writer, f *Form, columns []string) *answers {
+	all := newQuestions(f, s.OwnPositions)
+	return &answers{Service: s, w: w, all: all, order: sortedItems(f, all), columns: columns}
+}
+
+func (a *answers) shown(column string) bool {
+	return a.columns == nil || slices.Contains(a.columns, column)
+}
+
+// result writes one result. One in eight has its items before its metas, since
+// the members of an object have no order.
+func (a *answers) result(r Result) {
+	a.w.spell = spellingOf(r.ID)
+	a.w.open('{')
+	if r.ID%8 == 7 {
+		a.items(r)
+		a.metas(r)
+	} else {
+		a.metas(r)
+		a.items(r)
+	}
+	a.w.close('}')
+	a.w.spell = shortly
+}
+
+// metas writes the id and the metas that there are, as flat members.
+func (a *answers) metas(r Result) {
+	if !a.HideID || a.shown(byResultID) || a.shown(byID) {
+		if a.NumberIDs {
+			a.w.numberMember(byID, r.ID)
+		} else {
+			a.w.member(byID, strconv.FormatInt(r.ID, 10))
+		}
+	}
+	for _, m := range r.Metas {
+		if !a.shown(m.ID) {
+			continue
+		}
+		value, ok := a.meta(r.ID, m)
+		switch {
+		case !ok:
+		case a.NumberMetas && (m.ID == "payment_amount" || m.ID == "score") && isNumber(value):
+			a.w.key(m.ID)
+			a.w.Buf = append(a.w.Buf, value...)
+		default:
+			a.w.member(m.ID, value)
+		}
+	}
+}
+
+// meta is a meta's value in this generation; ok is false where there is none.
+func (s *Service) meta(id int64, m Meta) (value string, ok bool) {
+	switch {
+	case isDate(m.ID):
+		return s.Clock.date(id, m.Value)
+	case m.ID == metaStatus && m.Value == "Confirmed":
+		return "Complete", true
+	case m.ID == metaStatus && m.Value == "Unconfirmed":
+		return "Incomplete", true
+	}
+	return m.Value, true
+}
+
+func isNumber(value string) bool {
+	return value != "" && (value[0] == '-' || value[0] >= '0' && value[0] <= '9') && json.Valid([]byte(value))
+}
+
+// items writes the answers of a result, each item once.
+func (a *answers) items(r Result) {
+	a.all.count++
+	now := a.all.count
+	for _, answer := range r.Items {
+		q := a.all.of(answer)
+		if q.seen == now {
+			q.again = now
+		}
+		q.seen = now
+	}
+	a.w.key("items")
+	a.w.open('[')
+	for _, answer := range r.Items {
+		q := a.all.of(answer)
+		if q.written == now || !a.shown(answer.ID) {
+			continue
+		}
+		values := answer.Values
+		if q.again == now {
+			values = r.values(answer.ID)
+		}
+		if len(values) > 0 || a.FillItems {
+			q.written = now
+			a.answer(r.ID, q, values)
+		}
+	}
+	if a.FillItems {
+		for _, it := range a.order {
+			if q := a.all.known[it.ID]; q.written != now && a.shown(it.ID) {
+				a.answer(r.ID, q, nil)
+			}
+		}
+	}
+	a.w.close(']')
+}
+
+// answer writes one item with its value or its values.
+func (a *answers) answer(id int64, q *question, values []string) {
+	if len(values) == 1 && values[0] == "" {
+		values = nil
+	}
+	content := func() {
+		if q.chosen || q.file || len(values) > 1 {
+			a.w.key("values")
+			a.values(id, q, values)
+			return
+		}
+		value := ""
+		if len(values) == 1 {
+			value = values[0]
+		}
+		a.w.member("value", value)
+	}
+	a.w.open('{')
+	if id%8 == 1 {
+		content()
+	}
+	a.w.member("id", q.ID)
+	a.w.numberMember("position", int64(q.Position))
+	if id%8 != 1 {
+		content()
+	}
+	a.w.close('}')
+}
+
+// values writes the values of an answer, each with its place: among the
+// choices or, where there are none to choose from, in the answer.
+func (a *answers) values(id int64, q *question, values []string) {
+	a.w.open('[')
+	for i := range values {
+		if a.MixValues && id%2 != 0 {
+			i = len(values) - 1 - i
+		}
+		value, position, other := values[i], i, false
+		if q.chosen {
+			position, other = q.position(value)
+		}
+		a.w.open('{')
+		if other && value != "" {
+			a.w.member("other", value)
+			value = otherLabel
+		}
+		if id%2 == 0 {
+			a.w.numberMember("position", int64(position))
+			a.w.member("value", value)
+		} else {
+			a.w.member("value", value)
+			a.w.numberMember("position", int64(position))
+		}
+		a.w.close('}')
+	}
+	a.w.close(']')
+}

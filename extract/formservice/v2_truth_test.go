@@ -1,0 +1,156 @@
+package formservice
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
+)
+
+// TestV2Truth finds every value of a generated form in both generations.
+func TestV2Truth(t *testing.T) {
+	f := Generate(GenerateOptions{Results: 1500, Items: 28, Control: true})
+	s := startService(t, &Server{Forms: []*Form{f}, API: Both})
+	for _, faults := range []Faults{{}, {NoGzip: true, V2: V2Shapes{NumberIDs: true, NumberMetas: true, Fractions: "none"}}} {
+		s.SetFaults(faults)
+		var got []v2Result
+		for page := 1; page <= 3; page++ {
+			got = append(got, s.v2Results(t, fmt.Sprintf("limit=500&sort_direction=asc&page=%d", page))...)
+		}
+		i := 0
+		f.Each(func(r Result) bool {
+			if err := differs(t, got[i], r, f.Metas); err != "" {
+				t.Errorf("%s: result %d: %s", faults, r.ID, err)
+			}
+			i++
+			return !t.Failed()
+		})
+		if i != len(got) {
+			t.Errorf("%d results, want %d", len(got), i)
+		}
+	}
+}
+
+// differs compares what v2 shows with what is stored, in UTC.
+func differs(t *testing.T, got v2Result, r Result, metas []string) string {
+	t.Helper()
+	if got.id(t) != r.ID {
+		return fmt.Sprintf("has the id %d", got.id(t))
+	}
+	for _, id := range metas {
+		want, there := r.Meta(id)
+		if at, err := time.Parse(WallTime, want); err == nil {
+			want = at.Format(time.RFC3339)
+			if len(got.metas[id]) > len(want) {
+				want = at.Format("2006-01-02T15:04:05.000Z")
+			}
+		}
+		if value, shown := got.metas[id]; value != readable(want) || shown != there && want != "" {
+			return fmt.Sprintf("%s is %q, want %q", id, value, want)
+		}
+	}
+	answers := got.answers()
+	for _, a := range r.Items {
+		want, _ := r.Values(a.ID)
+		if len(want) == 1 && want[0] == "" && len(answers[a.ID]) == 0 {
+			continue
+		}
+		for i := range want {
+			want[i] = readable(want[i])
+		}
+		if !slices.Equal(answers[a.ID], want) {
+			return fmt.Sprintf("item %s is %q, want %q", a.ID, answers[a.ID], want)
+		}
+	}
+	return ""
+}
+
+// TestV2DatesByReading holds bounds, counts and sorts to a look at each result,
+// in zones whose clocks change, with fractions and without.
+func TestV2DatesByReading(t *testing.T) {
+	f := Generate(GenerateOptions{Results: 3000, From: date("2011-10-25"), To: date("2012-04-15")})
+	for i := range 20 {
+		f.insertAny(uint64(i) * 7919)
+		f.editAny(uint64(i) * 104729)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, name := range []string{"UTC", "America/Chicago", "Europe/Zurich", "Australia/Lord_Howe", "Pacific/Apia"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, clock := range []jsonapi.Clock{{Zone: zone}, {Zone: zone, Fractions: "random"}, {Zone: zone, Fractions: "random", Seconds: true}} {
+			for range 15 {
+				after := date("2011-10-24").UnixMilli() + rng.Int64N(170*daySize*1000)
+				sel := jsonapi.Selection{After: after, Before: after + rng.Int64N(40*daySize*1000), BeforeID: 1 << 60, Page: 1, Limit: 5000, Desc: rng.IntN(2) == 0}
+				if clock.Seconds {
+					sel.After, sel.Before = sel.After/1000*1000, sel.Before/1000*1000
+				}
+				byReading(t, f, sel, clock)
+			}
+		}
+	}
+}
+
+func byReading(t *testing.T, f *Form, sel jsonapi.Selection, clock jsonapi.Clock) {
+	t.Helper()
+	var want, got []int64
+	f.Each(func(r Result) bool {
+		rec := newRecord(r)
+		if at := clock.Compared(r.ID, rec.date); rec.dated && sel.After < at && at < sel.Before {
+			want = append(want, r.ID)
+		}
+		return true
+	})
+	if sel.Desc {
+		slices.Reverse(want)
+	}
+	page := f.page(sel, clock, Faults{})
+	page.Each(func(r jsonapi.Result) { got = append(got, r.ID) })
+	if !slices.Equal(got, want) || page.Total != len(want) {
+		t.Fatalf("%v %+v: %d results, counted %d, want %d", clock, sel, len(got), page.Total, len(want))
+	}
+}
+
+// TestV2Feed holds the short cut for sort_id=date_update to a look at each.
+func TestV2Feed(t *testing.T) {
+	f := Generate(GenerateOptions{Results: 3000, From: date("2025-01-01"), To: date("2025-12-31")})
+	f.editAny(5)
+	s := startService(t, &Server{Forms: []*Form{f}, API: V2, Zone: chicago(t)})
+	for _, shapes := range []V2Shapes{{}, {Fractions: "random"}} {
+		s.SetFaults(Faults{V2: shapes, LackUpdate: 700})
+		clock := jsonapi.Clock{Zone: s.Zone, Fractions: shapes.Fractions}
+		type entry struct {
+			value string
+			id    int64
+		}
+		var all []entry
+		f.Each(func(r Result) bool {
+			e := entry{id: r.ID}
+			if at, err := time.Parse(WallTime, firstValue(r, metaUpdate)); err == nil && r.ID%700 != 0 {
+				e.value = clock.Text(clock.Instant(r.ID, at.Unix()))
+			}
+			all = append(all, e)
+			return true
+		})
+		slices.SortFunc(all, func(a, b entry) int { return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.id, b.id)) })
+		for _, direction := range []string{"asc", "desc"} {
+			for _, page := range []int{1, 7, 300} {
+				got := s.v2IDs(t, fmt.Sprintf("sort_id=date_update&limit=10&page=%d&sort_direction=%s", page, direction))
+				want := make([]int64, 0, 10)
+				for _, e := range all[page*10-10 : page*10] {
+					want = append(want, e.id)
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%+v %s page %d: %v, want %v", shapes, direction, page, got, want)
+				}
+			}
+			slices.Reverse(all)
+		}
+	}
+}
