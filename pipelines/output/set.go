@@ -88,7 +88,7 @@ func (s *Set) openEach(ctx context.Context) error {
 			t.out, err = p.open(ctx)
 		}
 		if err == nil {
-			s.tellOther(ctx, t)
+			tellOther(ctx, s.job, t)
 			continue
 		}
 		if all := s.setAside(ctx, t, err); all != nil {
@@ -103,12 +103,12 @@ func (s *Set) openEach(ctx context.Context) error {
 
 // tellOther warns of an output that another pipeline wrote last. Two definitions with one
 // path replace each other's rows for ever, and both succeed.
-func (s *Set) tellOther(ctx context.Context, t *target) {
-	m, is := t.out.at().manifest, s.job.Def.Name
-	if m == nil || s.job.Def.File == "" || m.Pipeline == is {
+func tellOther(ctx context.Context, job *Job, t *target) {
+	m, is := t.out.at().manifest, job.Def.Name
+	if m == nil || job.Def.File == "" || m.Pipeline == is {
 		return
 	}
-	s.job.Log.LogAttrs(ctx, slog.LevelWarn, "another pipeline wrote this output last; give each its own path, unless you have renamed it",
+	job.Log.LogAttrs(ctx, slog.LevelWarn, "another pipeline wrote this output last; give each its own path, unless you have renamed it",
 		slog.String("path", t.report.Path), slog.String("was", m.Pipeline), slog.String("is", is))
 }
 
