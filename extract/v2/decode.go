@@ -204,7 +204,9 @@ func (d *decoder) readAnswer() error {
 
 // end reads blanks to the end of the answer.
 func (s *scanner) end() error {
-	if _, err := s.next(); err == nil {
+	rest := bytes.TrimLeft(s.buf[s.pos:], blanks)
+	s.pos = len(s.buf) - len(rest)
+	if len(rest) > 0 {
 		return s.fail(s.pos, "text after the answer")
 	}
 	return nil
