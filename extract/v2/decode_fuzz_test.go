@@ -212,8 +212,9 @@ func (w *writer) result(id int) string {
 
 func randomAnswer(choices []byte) []byte {
 	w := &writer{choices: choices}
-	var results []string
-	for i := range 1 + w.choose(6) {
+	n := 1 + w.choose(6)
+	results := make([]string, 0, n)
+	for i := range n {
 		results = append(results, w.result(i))
 	}
 	return []byte(w.object(`"results":[`+strings.Join(results, ",")+`]`, `"more":`+w.scalar()))

@@ -31,7 +31,7 @@ type plainResult struct {
 
 // plain copies the results of a page.
 func plain(p *page.Page) []plainResult {
-	results := []plainResult{}
+	results := make([]plainResult, 0, p.Len())
 	for i := range p.Len() {
 		r := plainResult{ID: p.ID(i)}
 		for _, c := range p.Cells(i) {

@@ -89,7 +89,7 @@ func resultsParameters(q extract.ResultsQuery, zone *time.Location, unsorted boo
 // searchable returns an error for a criterion that API v2 cannot express (service-v2.md,
 // section 4).
 func searchable(c extract.Criterion) error {
-	why := ""
+	var why string
 	switch {
 	case c.Operator.Bare():
 		why = "it has no search for empty or answered columns; leave the criterion out, or read by API v1"

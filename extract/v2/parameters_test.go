@@ -67,8 +67,9 @@ func TestAdjacentWindows(t *testing.T) {
 			if name == "Pacific/Apia" {
 				from = time.Date(2011, 12, 28+random.IntN(4), 0, 0, 0, 0, time.UTC)
 			}
-			var windows []extract.Window
-			for range 100 {
+			const n = 100
+			windows := make([]extract.Window, 0, n)
+			for range n {
 				windows = append(windows, extract.Window{From: from, To: from.Add(step)})
 				from = from.Add(step)
 			}
@@ -95,6 +96,9 @@ func checkTiles(t *testing.T, zone *time.Location, windows []extract.Window, ran
 	}
 	first, last := bounds[0][0].Add(time.Millisecond), bounds[len(bounds)-1][1]
 	for range 50 {
+		if !first.Before(last) {
+			break // the clocks leave all of them out
+		}
 		at := first.Add(time.Duration(random.Int64N(int64(last.Sub(first)))).Truncate(time.Millisecond))
 		held := -1
 		for i, b := range bounds {
@@ -144,8 +148,10 @@ func TestParameters(t *testing.T) {
 
 func TestSearchesThatCannotBeExpressed(t *testing.T) {
 	for _, c := range []extract.Criterion{
-		{Column: "100", Operator: extract.OpEmpty}, {Column: "100", Operator: extract.OpNotEmpty},
-		{Column: "user_ip", Operator: extract.OpContains, Term: "x"}, {Column: "login_email", Operator: extract.OpEnds, Term: "x"},
+		{Column: "100", Operator: extract.OpEmpty},
+		{Column: "100", Operator: extract.OpNotEmpty},
+		{Column: "user_ip", Operator: extract.OpContains, Term: "x"},
+		{Column: "login_email", Operator: extract.OpEnds, Term: "x"},
 	} {
 		_, err := resultsParameters(extract.ResultsQuery{Search: extract.Search{Where: []extract.Criterion{c}}}, time.UTC, false)
 		var config *transport.ConfigError
